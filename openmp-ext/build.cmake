@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# What every folder's CMakeLists.txt builds with: common flags, one function for a layer's library,
+# and one for each kind of test, so that a test is one line where it is declared.
+
+include(GNUInstallDirs)
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Kind of build" FORCE)
+endif()
+
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/archives)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+set(OMPTIER_SOURCE_DIR ${CMAKE_CURRENT_SOURCE_DIR})
+set(OMPTIER_EXT_DIR ${CMAKE_CURRENT_SOURCE_DIR}/openmp-ext)
+
+# Flags of all code of ours. __FILE__ never carries the build machine's path.
+add_library(omptier_flags INTERFACE)
+target_include_directories(omptier_flags INTERFACE ${OMPTIER_EXT_DIR})
+target_compile_options(omptier_flags INTERFACE
+  -Wall -Wextra -Wshadow -Wcast-qual $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
+  -ffile-prefix-map=${CMAKE_CURRENT_SOURCE_DIR}=.
+  $<$<BOOL:${OMPTIER_WERROR}>:-Werror>)
+if(OMPTIER_SANITIZE)
+  target_compile_options(omptier_flags INTERFACE
+    -fsanitize=${OMPTIER_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+  target_link_options(omptier_flags INTERFACE -fsanitize=${OMPTIER_SANITIZE})
+endif()
+
+# A layer: omptier_component(<folder> SOURCES a.cpp … [LINK omptier_base …])
+function(omptier_component name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_library(omptier_${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(omptier_${name} PUBLIC omptier_flags ${ARG_LINK})
+endfunction()
+
+# A shared library that enters a stranger's process: only the symbols of its version script leave it,
+# and the C++ runtime lies inside it.
+# omptier_guest_library(<target> VERSION_SCRIPT file SOURCES … LINK …)
+function(omptier_guest_library target)
+  cmake_parse_arguments(ARG "" "VERSION_SCRIPT" "SOURCES;LINK" ${ARGN})
+  add_library(${target} SHARED ${ARG_SOURCES})
+  target_link_libraries(${target} PRIVATE omptier_flags ${ARG_LINK})
+  target_link_options(${target} PRIVATE
+    LINKER:--version-script=${CMAKE_CURRENT_SOURCE_DIR}/${ARG_VERSION_SCRIPT}
+    LINKER:-z,defs LINKER:--exclude-libs,ALL)
+  if(NOT OMPTIER_SANITIZE)
+    target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
+  endif()
+  set_target_properties(${target} PROPERTIES
+    INSTALL_RPATH "$ORIGIN" BUILD_RPATH "$ORIGIN" BUILD_WITH_INSTALL_RPATH ON
+    LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_VERSION_SCRIPT})
+endfunction()
+
+# A GoogleTest program: omptier_unit_test(<area> SOURCES a_test.cpp … LINK …), test "unit.<area>".
+function(omptier_unit_test area)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(unit_${area} ${ARG_SOURCES})
+  target_link_libraries(unit_${area} PRIVATE omptier_flags ${ARG_LINK} GTest::gtest GTest::gtest_main)
+  target_compile_definitions(unit_${area} PRIVATE
+    OMPTIER_FIXTURES="${OMPTIER_SOURCE_DIR}/validation/fixtures")
+  set_target_properties(unit_${area} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  add_test(NAME unit.${area} COMMAND unit_${area})
+  set_tests_properties(unit.${area} PROPERTIES TIMEOUT 120 LABELS unit)
+endfunction()
+
+# A command run inside the virtual machine, test "virtual.<name>":
+# omptier_machine_test(<name> MACHINE <preset> [TIMED] [TIMEOUT s] [ENVIRONMENT A=b …] COMMAND …)
+function(omptier_machine_test name)
+  cmake_parse_arguments(ARG "TIMED" "MACHINE;TIMEOUT" "COMMAND;ENVIRONMENT" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  set(options --machine ${ARG_MACHINE} --timeout ${ARG_TIMEOUT})
+  if(ARG_TIMED)
+    list(APPEND options --timed)
+  endif()
+  add_test(NAME virtual.${name}
+           COMMAND ${CMAKE_BINARY_DIR}/bin/omptier sandbox ${options} -- ${ARG_COMMAND}
+           WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
+  math(EXPR limit "${ARG_TIMEOUT} + 60")
+  set_tests_properties(virtual.${name} PROPERTIES TIMEOUT ${limit} LABELS virtual
+                       ENVIRONMENT "${ARG_ENVIRONMENT}")
+endfunction()

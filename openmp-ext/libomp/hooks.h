@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * The border between the patched libomp and libomptier.so.
+ *
+ * libomp, when it initialises its allocators, loads libomptier.so from the folder it lies in itself
+ * ($ORIGIN) and asks it once for the table below. From then on it offers every allocator call, region
+ * and barrier to the table *before* it does anything of its own (before its thread look-up too). A hook
+ * that returns 0 says "not mine": libomp goes on as stock. If the library is missing, or was built for
+ * another version of the table, libomp has no table and behaves as stock.
+ *
+ * Everything is plain C with fixed-width or pointer-sized types, so that both sides may be built by
+ * different compilers. Handles and memory spaces are passed as the integers that omp.h gives them.
+ * All functions are thread-safe and never throw, abort or write to stdout.
+ */
+#ifndef OMPTIER_LIBOMP_HOOKS_H
+#define OMPTIER_LIBOMP_HOOKS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define OMPTIER_HOOKS_VERSION 1u
+
+/* One allocator trait as OpenMP lays it out (omp_alloctrait_t): key, then value. */
+typedef struct omptier_trait {
+  int32_t key;
+  uintptr_t value;
+} omptier_trait;
+
+typedef struct omptier_hooks {
+  uint32_t version; /* OMPTIER_HOOKS_VERSION of the library */
+  uint32_t size;    /* sizeof(omptier_hooks) of the library */
+
+  /* omp_init_allocator and __kmpc_init_allocator. Returns 1 when the space, a trait or a fallback
+   * allocator is ours; *handle is then the new allocator, or 0 (omp_null_allocator) when refused. */
+  int (*init_allocator)(uintptr_t memory_space, int trait_count, const omptier_trait* traits,
+                        uintptr_t* handle);
+  /* omp_destroy_allocator. Returns 1 when the handle is ours. */
+  int (*destroy_allocator)(uintptr_t handle);
+
+  /* omp_alloc, omp_aligned_alloc, __kmpc_alloc, __kmpc_aligned_alloc, GOMP_alloc. alignment in bytes, 0 when
+   * the call names none. handle is resolved: libomp passes the default allocator of the calling thread
+   * when the program passed omp_null_allocator (0 when it would need the thread look-up: then the
+   * library resolves it through default_allocator below). caller = return address of the OpenMP
+   * routine in the program. Returns 1 when handled; *block may be NULL (null fallback). */
+  int (*allocate)(size_t size, size_t alignment, uintptr_t handle, const void* caller,
+                  void** block);
+  /* omp_calloc, omp_aligned_calloc: count elements of size bytes, zeroed. */
+  int (*allocate_zeroed)(size_t count, size_t size, size_t alignment, uintptr_t handle,
+                         const void* caller, void** block);
+  /* omp_realloc. Handled when block lies in our memory or handle is ours. A block of libomp's own that
+   * is to move into ours is copied by the library, which frees the old one through stock_free. */
+  int (*reallocate)(void* block, size_t size, uintptr_t handle, uintptr_t free_handle,
+                    const void* caller, void** result);
+  /* omp_free, __kmpc_free, GOMP_free. Returns 1 when block lies in our memory. */
+  int (*release)(void* block, uintptr_t handle);
+
+  /* After libomp itself served an allocation that no hook took (for the profiler): block, bytes. */
+  void (*stock_allocated)(void* block, size_t size, uintptr_t handle, const void* caller);
+  /* Before libomp itself frees such a block. */
+  void (*stock_released)(void* block);
+
+  /* OMP_ALLOCATOR: text is one allocator or memory-space text as the variable holds it. Returns the
+   * number of characters understood and sets *handle, or 0 when the text is not ours. */
+  size_t (*parse_allocator)(const char* text, uintptr_t* handle);
+
+  /* The primary thread is about to fork a team / has joined it. codeptr = return address of the
+   * construct in the program. Called outside any lock of libomp, before the workers are released and
+   * after they have arrived. */
+  void (*region_begin)(const void* codeptr, uint32_t thread_count);
+  void (*region_end)(const void* codeptr);
+  /* One thread, all others waiting between gather and release of a barrier, explicit tasks drained. */
+  void (*barrier)(void);
+
+  /* The runtime shuts down; no omp_* routine may be called any more. */
+  void (*runtime_end)(void);
+} omptier_hooks;
+
+/* What libomp offers the library, so that the library need not call omp_* routines back. */
+typedef struct omptier_runtime {
+  uint32_t version;
+  uint32_t size;
+  /* libomp's own allocation and free, never offered to the hooks again. */
+  void* (*stock_allocate)(size_t size, size_t alignment, uintptr_t handle);
+  void (*stock_free)(void* block);
+  /* Usable bytes requested for a block of libomp's own. */
+  size_t (*stock_size)(const void* block);
+  /* Default allocator of the calling thread (def-allocator-var). */
+  uintptr_t (*default_allocator)(void);
+} omptier_runtime;
+
+/* The one symbol that libomp looks up. runtime stays valid for the life of the process. Returns NULL
+ * when the versions do not agree. Called once, while libomp initialises: no omp_* call is allowed. */
+const omptier_hooks* omptier_runtime_attach(uint32_t hooks_version, const omptier_runtime* runtime);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* OMPTIER_LIBOMP_HOOKS_H */

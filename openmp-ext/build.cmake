@@ -66,8 +66,10 @@ function(omptier_guest_library target)
 endfunction()
 
 # A GoogleTest program: omptier_unit_test(<area> SOURCES a_test.cpp … LINK …), test "unit.<area>".
+# Sources are named relative to the file that registers the test.
 function(omptier_unit_test area)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  list(TRANSFORM ARG_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
   add_executable(unit_${area} ${ARG_SOURCES})
   target_link_libraries(unit_${area} PRIVATE omptier_flags ${ARG_LINK} GTest::gtest GTest::gtest_main)
   target_compile_definitions(unit_${area} PRIVATE

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The one table of OMPTIER_* variables. The code, `omptier check` and docs/environment.md are made
+// from it (base/options.def: one line a variable: name, type, default, who reads it, one sentence).
+// Values are read from the environment once, at the first use, without malloc of the application's;
+// a value that does not parse gives one warning and the default; an OMPTIER_* variable that is not
+// in the table is named in one warning.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace omptier {
+
+enum class Option : std::uint8_t {
+#define OMPTIER_OPTION(id, name, type, fallback, reader, help) id,
+#include "base/options.def"
+#undef OMPTIER_OPTION
+};
+
+enum class OptionType : std::uint8_t { text, path, size, number, flag, capacity, nodes };
+
+struct OptionInfo {
+  Option id;
+  const char* name; // "OMPTIER_PLAN"
+  OptionType type;
+  const char* fallback; // text of the default; "" = unset
+  const char* reader;   // which part reads it: "runtime", "profiler", "command"
+  const char* help;     // one sentence
+};
+
+std::span<const OptionInfo> all_options();
+const OptionInfo& info_of(Option option);
+
+// Text of the variable, or its default; never null ("" = unset). Valid for the life of the process.
+const char* option_text(Option option);
+bool option_is_set(Option option);
+std::uint64_t option_number(Option option); // size and number types
+bool option_flag(Option option);
+
+// Warns once about every OMPTIER_* variable of the environment that the table does not hold.
+void warn_about_unknown_variables();
+
+} // namespace omptier

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Every operating-system call that can fail, behind one table of function pointers. The code of all
+// layers calls `os().name(...)`; tests put their own table in place to inject faults. Calls return
+// what the kernel returns: -1 and errno, or MAP_FAILED.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <sys/types.h>
+
+struct perf_event_attr;
+
+namespace omptier {
+
+struct OsCalls {
+  void* (*map)(void* address, std::size_t bytes, int protection, int flags, int fd, off_t offset);
+  int (*unmap)(void* address, std::size_t bytes);
+  int (*protect)(void* address, std::size_t bytes, int protection);
+  int (*advise)(void* address, std::size_t bytes, int advice);
+  long (*bind_memory)(void* address, std::size_t bytes, int mode, const unsigned long* nodes,
+                      unsigned long node_limit, unsigned flags); // mbind
+  long (*move_pages)(int pid, unsigned long count, void** pages, const int* nodes, int* status,
+                     int flags);
+  int (*perf_event_open)(perf_event_attr* attributes, pid_t pid, int cpu, int group_fd,
+                         unsigned long flags);
+  int (*open)(const char* path, int flags, unsigned mode);
+  ssize_t (*write)(int fd, const void* data, std::size_t bytes);
+  ssize_t (*read)(int fd, void* data, std::size_t bytes);
+  int (*close)(int fd);
+};
+
+// The table in use; never null. replace_os_calls returns the previous one (tests only, one thread).
+const OsCalls& os();
+const OsCalls* replace_os_calls(const OsCalls* calls);
+
+// Facts of the machine, read once, never assumed.
+std::size_t page_size();
+std::size_t huge_page_size(); // 0 when transparent huge pages are off
+
+// Monotonic time in nanoseconds (CLOCK_MONOTONIC): the time base of profiles and reports.
+std::uint64_t monotonic_nanoseconds();
+
+// Free bytes of a NUMA node as the kernel reports them now; nothing written, no malloc.
+bool node_free_bytes(unsigned node, std::uint64_t& free_bytes);
+
+} // namespace omptier

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Allocation sites: where in a program an allocation is made, by its call stack. A frame is known
+// exactly (module identity + offset in the module) and portably (function name + ordinal of the
+// call in its function). Modules are named by their build-id, else by a hash of their executable
+// segments, so that a site recorded in one run is found again in another in spite of ASLR.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace omptier {
+
+inline constexpr unsigned k_max_frames = 32;
+
+// One return address as it is in memory now.
+using ReturnAddress = std::uintptr_t;
+
+struct Frame {
+  std::uint32_t module = 0; // index into the module table of the profile or plan
+  std::uint64_t offset = 0; // return address - load bias of the module
+};
+
+struct ModuleInfo {
+  std::string identity;   // "build-id:<hex>" or "segments:<hex>"
+  std::string name;       // file name without folders, for people
+  std::string path;       // where it was loaded from: for debug information; never in a plan
+  std::uint64_t bias = 0; // load bias in the process that was recorded
+  bool system = false;    // system library: its frames are dropped from sites
+};
+
+// What people and other builds know a frame by.
+struct PortableFrame {
+  std::string function;      // demangled, "" when unknown
+  std::uint32_t ordinal = 0; // n-th call instruction of that function, from 0
+  std::string file;          // hint only
+  std::uint32_t line = 0;    // hint only
+};
+
+} // namespace omptier

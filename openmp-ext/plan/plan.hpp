@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A plan: which allocation sites go to which kind of memory, and why. Written by the advisor,
+// edited by people, read by the runtime. JSON with a version; sizes in bytes, times in nanoseconds.
+// Modules are named by identity, so that the runtime can tell the same build from another one.
+#pragma once
+
+#include "base/kind.hpp"
+#include "base/text.hpp"
+#include "objects/site.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace omptier {
+
+struct PlanModule {
+  std::string identity; // "build-id:…"
+  std::string name;     // file name without folders
+};
+
+struct PlanFrame {
+  std::uint32_t module = 0; // index into Plan::modules
+  std::uint64_t offset = 0;
+  PortableFrame portable;
+};
+
+struct InstanceRange { // instances of a site, from 0, both ends included
+  std::uint32_t first = 0, last = 0;
+};
+
+struct PlanEntry {
+  std::string label;                    // name for people: "nuclide_grid (grids.cpp:41)"
+  std::vector<PlanFrame> frames;        // allocation site, innermost first
+  std::vector<InstanceRange> instances; // empty = all
+  std::vector<PlanFrame> region;        // empty = always; else while this region runs
+  std::vector<MemoryKind> kinds;        // wanted kind first, then what to take when it is full
+  std::uint64_t bytes = 0;              // largest sum alive at one time
+  double benefit = 0;                   // predicted nanoseconds saved against the slowest kind used
+  std::string reason;                   // one line for people
+};
+
+struct Plan {
+  static constexpr unsigned k_version = 1;
+  std::string made_by; // "omptier 0.1.0"
+  std::string program; // file name of the program
+  std::string platform_fingerprint;
+  CapacityByKind capacity; // what the advisor was allowed
+  std::vector<PlanModule> modules;
+  std::vector<PlanEntry> entries;
+  std::vector<MemoryKind>
+      rest; // kinds, best first, for allocations the plan does not name; empty = untouched
+};
+
+// Reads a plan; a failure is one line "<name>:<line>: what is wrong; what would be right".
+Parsed<Plan> parse_plan(std::string_view json, std::string_view name);
+Parsed<Plan> read_plan(const std::string& path);
+std::string write_plan(const Plan& plan);
+
+// Frames of one kind of site against the plan: index of the entry, or nothing. How it matched is
+// told apart so that the runtime can warn: exact (same build) or portable (names).
+enum class Match : std::uint8_t { none, exact, portable };
+
+} // namespace omptier

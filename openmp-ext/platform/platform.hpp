@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which memory is here: NUMA nodes with their kind and the rule that decided it, capacities, and
+// latency and bandwidth as seen from each initiator. Made once from hwloc (or from an XML file, for
+// tests and for advising on another machine) and never changed afterwards.
+#pragma once
+
+#include "base/kind.hpp"
+#include "base/text.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace omptier {
+
+// What one memory looks like from one place; 0 = unknown. Nanoseconds and bytes per second.
+struct Figures {
+  double read_latency = 0;
+  double write_latency = 0;
+  double read_bandwidth = 0;
+  double write_bandwidth = 0;
+};
+
+// Figures of one node seen from the processors named.
+struct InitiatorView {
+  std::vector<unsigned> cpus; // operating-system numbers, ascending
+  Figures figures;
+};
+
+struct Node {
+  unsigned number = 0; // operating-system node number
+  MemoryKind kind = MemoryKind::unknown;
+  std::string rule; // which rule of docs/design.md decided the kind, in words
+  std::uint64_t capacity = 0;
+  std::vector<unsigned> cpus; // processors of this node itself; empty = CPU-less
+  std::vector<InitiatorView> views;
+};
+
+// Nodes of one kind and performance class.
+struct Tier {
+  MemoryKind kind = MemoryKind::unknown;
+  std::vector<unsigned> nodes; // node numbers, ascending
+  std::uint64_t capacity = 0;
+  Figures figures; // best view of its nodes
+};
+
+struct Platform {
+  std::vector<Node> nodes; // ascending by number
+  std::vector<Tier> tiers; // fastest first (mean bandwidth; within 10 % the lower latency)
+  std::string fingerprint; // changes when kinds, capacities (to 1 %) or figures change
+
+  const Node* node(unsigned number) const;
+  const Tier* tier(MemoryKind kind) const; // first of that kind, or null
+  // Figures of a node as the processor sees them; unknown figures stay 0.
+  Figures view(unsigned node_number, unsigned cpu) const;
+};
+
+struct DiscoverOptions {
+  std::string xml;    // path of an hwloc XML export instead of this machine; "" = this machine
+  NodesByKind forced; // OMPTIER_NODES
+};
+
+// Classifies what hwloc finds. Fails with one line when the XML cannot be read. Takes about a
+// millisecond; allocates: never call it from an allocation path before a guard is set.
+Parsed<Platform> discover_platform(const DiscoverOptions& options);
+
+// Checks what must hold: every node in exactly one tier, capacities add up, kinds agree.
+bool is_consistent(const Platform& platform, std::string& why_not);
+
+} // namespace omptier

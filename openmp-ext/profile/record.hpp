@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a profile holds: the records the profiler writes while the program runs and the reader hands
+// back, in the order of writing. All times are CLOCK_MONOTONIC nanoseconds of the recorded machine.
+// The file's bytes are the writer's and reader's business (profile/format.hpp).
+#pragma once
+
+#include "base/kind.hpp"
+#include "objects/site.hpp"
+#include "platform/platform.hpp"
+#include "sampling/source.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace omptier {
+
+struct RunRecord { // first record: who was recorded
+  std::string host, program, command_line;
+  std::uint64_t process = 0, rank = 0;
+  std::uint64_t start_time = 0;       // monotonic
+  std::uint64_t wall_clock_start = 0; // seconds since the epoch
+  std::string source, source_description;
+  Measure measure = Measure::time;
+  double worst_error = 0;
+  double rate = 0;
+};
+
+struct SiteRecord { // before the first object that uses it
+  std::uint32_t site = 0;
+  std::vector<Frame> frames; // innermost first, system libraries dropped
+};
+
+struct ObjectRecord {
+  std::uint64_t time = 0, object = 0, address = 0, bytes = 0;
+  std::uint32_t site = 0, instance = 0; // instance: n-th object of its site, from 0
+  std::uint32_t thread = 0;
+  std::uint64_t allocator = 0;
+};
+
+struct ReleaseRecord {
+  std::uint64_t time = 0, object = 0;
+};
+
+struct RegionDefinition { // identity of a parallel construct: return addresses, codeptr first
+  std::uint32_t region = 0;
+  std::vector<Frame> frames;
+};
+
+struct RegionRecord {
+  std::uint64_t time = 0;
+  std::uint32_t region = 0, threads = 0;
+  bool begin = true;
+};
+
+struct MoveRecord {
+  std::uint64_t time = 0, address = 0, bytes = 0;
+  MemoryKind from = MemoryKind::unknown, to = MemoryKind::unknown;
+  double seconds = 0;
+};
+
+struct EndRecord { // last record of a run that ended regularly
+  std::uint64_t time = 0;
+  std::uint64_t samples = 0, samples_lost = 0;
+};
+
+} // namespace omptier

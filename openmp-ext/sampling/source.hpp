@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One interface for all sources of memory-access samples: the virtual machine's memory-event unit
+// (and later PEBS, IBS, SPE), perf CPU_CLOCK rings with operand decoding, and thread-CPU timers. A
+// source is told which threads run, and is drained by one helper thread, never by the threads it
+// watches.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <sys/types.h>
+
+namespace omptier {
+
+enum class AccessKind : std::uint8_t { unknown, load, store };
+enum class AccessLevel : std::uint8_t { unknown, cache, memory };
+// Time, accesses and misses are different shares and are never merged: what one sample counts.
+enum class Measure : std::uint8_t { time, accesses, misses };
+
+struct AccessSample {
+  std::uint64_t time = 0;    // CLOCK_MONOTONIC nanoseconds
+  std::uint64_t pc = 0;      // instruction that is blamed; 0 = unknown
+  std::uint64_t address = 0; // data address; 0 = unknown
+  std::uint32_t thread = 0;  // kernel thread id
+  AccessKind kind = AccessKind::unknown;
+  AccessLevel level = AccessLevel::unknown;
+  bool streamed = false;   // part of a sequential stream, where the source knows it
+  std::uint8_t node = 255; // NUMA node that served it, 255 = unknown
+  float weight = 1;        // how many events (or nanoseconds, for Measure::time) it stands for
+  float latency = 0;       // nanoseconds, 0 = unknown
+};
+
+class SampleSink {
+public:
+  virtual void sample(const AccessSample& sample) = 0;
+  virtual void lost(std::uint64_t count) = 0;
+
+protected:
+  ~SampleSink() = default;
+};
+
+class SampleSource {
+public:
+  virtual ~SampleSource() = default;
+  virtual const char* name() const = 0; // "machine", "perf", "timer"
+  virtual Measure measure() const = 0;
+  virtual double worst_error() const = 0;      // measured worst error of a share, as a fraction
+  virtual std::string description() const = 0; // one line for the report: what, rate, limits
+  // A thread starts or ends to be watched. Called on that thread, which must not be slowed: no
+  // decoding, at most a few system calls. False: this thread cannot be watched (said once).
+  virtual bool thread_begin(pid_t thread) = 0;
+  virtual void thread_end(pid_t thread) = 0;
+  // Hands everything collected so far to the sink. Helper thread only.
+  virtual void drain(SampleSink& sink) = 0;
+  // After fork, in the child: forget everything of the parent without touching it.
+  virtual void forked_child() = 0;
+};
+
+struct SourceRequest {
+  std::string which; // "auto", "machine", "perf", "timer", "none" (OMPTIER_EVENTS)
+  double rate = 100; // timer samples per second of CPU time of a thread
+};
+
+// The best source that works here, in the order machine, perf, timer; null only for "none" or when
+// nothing works. why: one line on what was chosen and why better ones were not.
+std::unique_ptr<SampleSource> open_sample_source(const SourceRequest& request, std::string& why);
+
+} // namespace omptier

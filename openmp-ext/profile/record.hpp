@@ -6,9 +6,9 @@
 #pragma once
 
 #include "base/kind.hpp"
+#include "objects/access.hpp"
 #include "objects/site.hpp"
 #include "platform/platform.hpp"
-#include "sampling/source.hpp"
 
 #include <cstdint>
 #include <string>

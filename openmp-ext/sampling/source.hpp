@@ -6,30 +6,14 @@
 // watches.
 #pragma once
 
+#include "objects/access.hpp"
+
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <sys/types.h>
 
 namespace omptier {
-
-enum class AccessKind : std::uint8_t { unknown, load, store };
-enum class AccessLevel : std::uint8_t { unknown, cache, memory };
-// Time, accesses and misses are different shares and are never merged: what one sample counts.
-enum class Measure : std::uint8_t { time, accesses, misses };
-
-struct AccessSample {
-  std::uint64_t time = 0;    // CLOCK_MONOTONIC nanoseconds
-  std::uint64_t pc = 0;      // instruction that is blamed; 0 = unknown
-  std::uint64_t address = 0; // data address; 0 = unknown
-  std::uint32_t thread = 0;  // kernel thread id
-  AccessKind kind = AccessKind::unknown;
-  AccessLevel level = AccessLevel::unknown;
-  bool streamed = false;   // part of a sequential stream, where the source knows it
-  std::uint8_t node = 255; // NUMA node that served it, 255 = unknown
-  float weight = 1;        // how many events (or nanoseconds, for Measure::time) it stands for
-  float latency = 0;       // nanoseconds, 0 = unknown
-};
 
 class SampleSink {
 public:

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The table of operating-system calls as Linux has them, and a few facts of the machine read from
+// /sys. mbind and move_pages go straight to the kernel: libnuma adds nothing here but a
+// constructor.
+#include "base/os.hpp"
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace omptier {
+namespace {
+
+void* sys_map(void* address, std::size_t bytes, int protection, int flags, int fd, off_t offset) {
+  return ::mmap(address, bytes, protection, flags, fd, offset);
+}
+int sys_unmap(void* address, std::size_t bytes) {
+  return ::munmap(address, bytes);
+}
+int sys_protect(void* address, std::size_t bytes, int protection) {
+  return ::mprotect(address, bytes, protection);
+}
+int sys_advise(void* address, std::size_t bytes, int advice) {
+  return ::madvise(address, bytes, advice);
+}
+long sys_bind(void* address, std::size_t bytes, int mode, const unsigned long* nodes,
+              unsigned long node_limit, unsigned flags) {
+  return ::syscall(SYS_mbind, address, bytes, mode, nodes, node_limit, flags);
+}
+long sys_move(int pid, unsigned long count, void** pages, const int* nodes, int* status,
+              int flags) {
+  return ::syscall(SYS_move_pages, pid, count, pages, nodes, status, flags);
+}
+int sys_perf(perf_event_attr* attributes, pid_t pid, int cpu, int group_fd, unsigned long flags) {
+  return static_cast<int>(::syscall(SYS_perf_event_open, attributes, pid, cpu, group_fd, flags));
+}
+int sys_open(const char* path, int flags, unsigned mode) {
+  return ::open(path, flags, mode);
+}
+ssize_t sys_write(int fd, const void* data, std::size_t bytes) {
+  return ::write(fd, data, bytes);
+}
+ssize_t sys_read(int fd, void* data, std::size_t bytes) {
+  return ::read(fd, data, bytes);
+}
+int sys_close(int fd) {
+  return ::close(fd);
+}
+
+constexpr OsCalls k_linux = {sys_map,  sys_unmap, sys_protect, sys_advise, sys_bind, sys_move,
+                             sys_perf, sys_open,  sys_write,   sys_read,   sys_close};
+std::atomic<const OsCalls*> calls{&k_linux};
+
+// Up to size - 1 bytes of a small file, as text; "" when it cannot be read.
+void read_small_file(const char* path, char* text, std::size_t size) {
+  text[0] = '\0';
+  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  const ssize_t got = ::read(fd, text, size - 1);
+  text[got > 0 ? got : 0] = '\0';
+  ::close(fd);
+}
+
+std::size_t read_huge_page_size() {
+  char text[64];
+  read_small_file("/sys/kernel/mm/transparent_hugepage/enabled", text, sizeof text);
+  if (text[0] == '\0' || std::strstr(text, "[never]") != nullptr) return 0;
+  read_small_file("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", text, sizeof text);
+  return std::strtoull(text, nullptr, 10);
+}
+
+} // namespace
+
+const OsCalls& os() {
+  return *calls.load(std::memory_order_relaxed);
+}
+
+const OsCalls* replace_os_calls(const OsCalls* replacement) {
+  return calls.exchange(replacement != nullptr ? replacement : &k_linux);
+}
+
+std::size_t page_size() {
+  static const std::size_t size = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  return size;
+}
+
+std::size_t huge_page_size() {
+  static const std::size_t size = read_huge_page_size();
+  return size;
+}
+
+std::uint64_t monotonic_nanoseconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+bool node_free_bytes(unsigned node, std::uint64_t& free_bytes) {
+  char path[80];
+  char text[2048];
+  std::snprintf(path, sizeof path, "/sys/devices/system/node/node%u/meminfo", node);
+  read_small_file(path, text, sizeof text);
+  const char* at = std::strstr(text, "MemFree:");
+  if (at == nullptr) return false;
+  free_bytes = std::strtoull(at + std::strlen("MemFree:"), nullptr, 10) * 1024;
+  return true;
+}
+
+} // namespace omptier

@@ -27,6 +27,7 @@ struct Figures {
 struct InitiatorView {
   std::vector<unsigned> cpus; // operating-system numbers, ascending
   Figures figures;
+  unsigned distance = 0; // the firmware's relative distance (10 = local), 0 = unknown
 };
 
 struct Node {

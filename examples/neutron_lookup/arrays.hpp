@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Where the three arrays come from: the three ways an OpenMP program can ask for memory.
+//
+//   plain     omp_alloc with the default allocator; a plan made from a profile may place them
+//   extended  one allocator per array whose traits say how the array is used
+//   by hand   the predefined allocator of a memory kind per array
+//
+// Each array has an allocating function of its own, so that each is an allocation site of its own.
+#pragma once
+
+#include "grids.hpp"
+
+#include <omp.h>
+
+#include <array>
+#include <optional>
+#include <string>
+
+namespace neutron {
+
+enum Array { index_grid, unionized_grid, nuclide_grid, k_arrays };
+inline constexpr std::array<const char*, k_arrays> k_array_names{"index", "unionized", "nuclide"};
+
+enum class AllocatorChoice { plain, extended, by_hand };
+
+struct Placement {
+  AllocatorChoice choice = AllocatorChoice::plain;
+  std::array<std::string, k_arrays> kinds; // by hand: kind per array, empty for the default
+};
+
+// The predefined allocator of a memory kind: default, auto, dram, hbm, nvm or cxl.
+std::optional<omp_allocator_handle_t> allocator_of_kind(const std::string& kind);
+
+// Whether the OpenMP runtime in use knows the extended traits and the kinds' allocators.
+bool runtime_is_extended();
+
+class Arrays {
+public:
+  // Allocates in the order index, unionized, nuclide, or the reverse. On failure ok() is false and
+  // error() says what failed, in one line.
+  Arrays(const Shape& shape, const Placement& placement, bool reverse_order);
+  ~Arrays();
+  Arrays(const Arrays&) = delete;
+  Arrays& operator=(const Arrays&) = delete;
+
+  bool ok() const { return error_.empty(); }
+  const std::string& error() const { return error_; }
+  const Grids& grids() const { return grids_; }
+
+private:
+  bool choose_allocators(const Placement& placement);
+  bool allocate(bool reverse_order);
+
+  Grids grids_;
+  std::array<omp_allocator_handle_t, k_arrays> allocators_;
+  bool own_allocators_ = false;
+  std::string error_;
+};
+
+} // namespace neutron

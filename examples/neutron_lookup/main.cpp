@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// neutron_lookup: Monte Carlo macroscopic cross-section lookups, written from the published
+// description of that kernel. A small array (the nuclide grid) takes nearly all of the memory time
+// and is allocated last, so memory handed out first come, first served goes to the wrong data. See
+// ../README.md.
+
+#include "arrays.hpp"
+#include "lookup.hpp"
+#include "options.hpp"
+#include "report.hpp"
+
+#include "../virtual_machine.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace {
+
+// Lookups cost between 4 and several hundred nuclides: hand them out as threads come, unless the
+// user has said otherwise.
+void choose_threads_and_schedule(int threads) {
+  if (threads > 0) omp_set_num_threads(threads);
+  if (!std::getenv("OMP_SCHEDULE")) omp_set_schedule(omp_sched_dynamic, 64);
+}
+
+int threads_in_use() {
+  int threads = 1;
+#pragma omp parallel
+#pragma omp single
+  threads = omp_get_num_threads();
+  return threads;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  using namespace neutron;
+  const std::optional<Options> options = read_options(argc, argv);
+  if (!options) return 2;
+  choose_threads_and_schedule(options->threads);
+
+  Report report;
+  report.threads = threads_in_use();
+  double start = omp_get_wtime();
+  const Arrays arrays(options->shape, options->placement, options->reverse_order);
+  if (!arrays.ok()) {
+    std::fprintf(stderr, "neutron_lookup: %s\n", arrays.error().c_str());
+    return 2;
+  }
+  const std::vector<Material> materials = make_materials(options->shape.nuclides);
+  fill_grids(arrays.grids(), options->seed);
+  report.setup_seconds = omp_get_wtime() - start;
+
+  report.timed_by_model = options->mark && model_begin();
+  start = omp_get_wtime();
+  report.checksum = run_lookups(arrays.grids(), materials, options->lookups, options->seed);
+  report.lookup_seconds = omp_get_wtime() - start;
+  if (report.timed_by_model) model_end();
+
+  if (options->verify)
+    report.verified = check_grids(arrays.grids()) &&
+                      report.checksum == expected_checksum(options->shape, materials,
+                                                           options->lookups, options->seed);
+  print_report(*options, materials, report);
+  return report.verified.value_or(true) ? 0 : 1;
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See report.hpp. Facts are gathered once as texts and then written in either form.
+
+#include "report.hpp"
+
+#include <cstdarg>
+#include <cstdio>
+#include <string>
+
+namespace neutron {
+namespace {
+
+struct Fact {
+  std::string name, value, remark;
+  bool quoted; // in JSON
+};
+
+[[gnu::format(printf, 1, 2)]] std::string formatted(const char* format, ...) {
+  char text[200];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  return text;
+}
+
+class Facts {
+public:
+  void number(const char* name, std::uint64_t value, std::string remark = {}) {
+    facts_.push_back({name, std::to_string(value), std::move(remark), false});
+  }
+  void real(const char* name, double value, std::string remark = {}) {
+    facts_.push_back({name, formatted("%.6f", value), std::move(remark), false});
+  }
+  void text(const char* name, std::string value) {
+    facts_.push_back({name, std::move(value), {}, true});
+  }
+  void bytes(const char* name, std::size_t value, std::size_t all) {
+    number(name, value,
+           formatted("%.2f MiB, %.1f %%", static_cast<double>(value) / (1 << 20),
+                     100.0 * static_cast<double>(value) / static_cast<double>(all)));
+  }
+
+  void print_lines() const {
+    std::puts("# neutron_lookup: macroscopic cross sections at random energies");
+    for (const Fact& fact : facts_)
+      std::printf(fact.remark.empty() ? "%-24s %s\n" : "%-24s %-14s # %s\n", fact.name.c_str(),
+                  fact.value.c_str(), fact.remark.c_str());
+  }
+
+  // No value holds a character that JSON would want escaped.
+  void print_json() const {
+    const char* separator = "{";
+    for (const Fact& fact : facts_) {
+      const char* quote = fact.quoted ? "\"" : "";
+      std::printf("%s\n  \"%s\": %s%s%s", separator, fact.name.c_str(), quote, fact.value.c_str(),
+                  quote);
+      separator = ",";
+    }
+    std::puts("\n}");
+  }
+
+private:
+  std::vector<Fact> facts_;
+};
+
+std::string describe(const Placement& placement) {
+  if (placement.choice == AllocatorChoice::plain) return "plain";
+  if (placement.choice == AllocatorChoice::extended) return "extended";
+  std::string text;
+  for (int a = 0; a < k_arrays; ++a)
+    text += std::string(text.empty() ? "" : ",") + k_array_names[a] + "=" +
+            (placement.kinds[a].empty() ? "default" : placement.kinds[a]);
+  return text;
+}
+
+double nuclides_per_lookup(const std::vector<Material>& materials) {
+  double sum = 0;
+  for (const Material& material : materials)
+    sum += material.frequency * 1e-3 * static_cast<double>(material.components.size());
+  return sum;
+}
+
+} // namespace
+
+void print_report(const Options& options, const std::vector<Material>& materials,
+                  const Report& report) {
+  const Shape& shape = options.shape;
+  Facts facts;
+  facts.text("size", options.size);
+  facts.number("nuclides", shape.nuclides);
+  facts.number("gridpoints", shape.gridpoints, "per nuclide");
+  facts.number("materials", materials.size());
+  facts.real("nuclides_per_lookup", nuclides_per_lookup(materials), "mean over the materials");
+  facts.bytes("bytes_index_grid", shape.index_bytes(), shape.total_bytes());
+  facts.bytes("bytes_unionized_grid", shape.unionized_bytes(), shape.total_bytes());
+  facts.bytes("bytes_nuclide_grid", shape.nuclide_bytes(), shape.total_bytes());
+  facts.bytes("bytes_total", shape.total_bytes(), shape.total_bytes());
+  facts.text("allocator", describe(options.placement));
+  facts.text("allocation_order",
+             options.reverse_order ? "nuclide,unionized,index" : "index,unionized,nuclide");
+  facts.number("threads", static_cast<std::uint64_t>(report.threads));
+  facts.number("seed", options.seed);
+  facts.number("lookups", options.lookups);
+  facts.text("clock", report.timed_by_model ? "guest" : "wall");
+  facts.real("setup_seconds", report.setup_seconds);
+  facts.real("lookup_seconds", report.lookup_seconds);
+  facts.real("lookups_per_second", static_cast<double>(options.lookups) / report.lookup_seconds);
+  facts.text("checksum", formatted("%016llx", static_cast<unsigned long long>(report.checksum)));
+  if (report.verified) facts.text("verified", *report.verified ? "yes" : "no");
+  if (options.json)
+    facts.print_json();
+  else
+    facts.print_lines();
+}
+
+} // namespace neutron

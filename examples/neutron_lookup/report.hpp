@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What neutron_lookup prints: one "name value" line per fact, with a remark for people after a '#',
+// or the same as JSON.
+#pragma once
+
+#include "materials.hpp"
+#include "options.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace neutron {
+
+struct Report {
+  int threads = 1;
+  double setup_seconds = 0;
+  double lookup_seconds = 0;
+  std::uint64_t checksum = 0;
+  bool timed_by_model = false;  // the virtual machine's model was on: seconds are the guest's
+  std::optional<bool> verified; // empty: not asked for
+};
+
+void print_report(const Options& options, const std::vector<Material>& materials,
+                  const Report& report);
+
+} // namespace neutron

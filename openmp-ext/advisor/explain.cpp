@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Reasons and traits from demand.
+#include "advisor/explain.hpp"
+
+#include "base/text.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+namespace omptier {
+namespace {
+
+constexpr double k_mostly = 0.6;      // of the accesses, to be called "mostly"
+constexpr double k_hardly_any = 0.02; // fewer writes than this is read-only in effect
+
+double part(const Demand& demand, Manner a, Manner b) {
+  const double total = demand.total();
+  return total > 0 ? (demand.of(a) + demand.of(b)) / total : 0;
+}
+
+double written_part(const Demand& demand) {
+  return part(demand, Manner::scattered_store, Manner::streamed_store);
+}
+double streamed_part(const Demand& demand) {
+  return part(demand, Manner::streamed_load, Manner::streamed_store);
+}
+
+std::string manner_in_words(const Demand& demand) {
+  if (demand.total() <= 0) return "hardly accessed";
+  constexpr const char* names[] = {"scattered loads", "streamed loads", "scattered stores",
+                                   "streamed stores"};
+  const auto most = std::ranges::max_element(demand.accesses);
+  const double share = *most / demand.total();
+  return std::string(share >= k_mostly ? "mostly " : "many ") +
+         names[most - demand.accesses.begin()];
+}
+
+const char* mode_of(const Demand& demand) {
+  const double written = written_part(demand);
+  if (written <= k_hardly_any) return "read_only";
+  if (written < 0.25) return "read_mostly";
+  if (written <= 0.75) return "read_write";
+  return written < 1 - k_hardly_any ? "write_mostly" : "write_only";
+}
+
+std::uint64_t sum_of_peaks(const Workload& workload) {
+  std::uint64_t bytes = 0;
+  for (const SiteDemand& site : workload.sites)
+    bytes += site.peak_bytes();
+  return bytes;
+}
+
+} // namespace
+
+const char* noun_of(Measure measure) {
+  switch (measure) {
+  case Measure::time:
+    return "time";
+  case Measure::accesses:
+    return "accesses";
+  case Measure::misses:
+    return "misses";
+  }
+  return "";
+}
+
+std::string reason_for(const Workload& workload, const std::vector<TierChoice>& tiers,
+                       const CostTable& costs, std::size_t site, std::size_t tier) {
+  const SiteDemand& demand = workload.sites[site];
+  const double bytes = static_cast<double>(demand.peak_bytes());
+  const double all_bytes = static_cast<double>(std::max<std::uint64_t>(sum_of_peaks(workload), 1));
+  std::string text = format_percent(demand.share) + " (" + format_percent(demand.share_low) +
+                     " to " + format_percent(demand.share_high) + ") of " +
+                     noun_of(workload.measure) + " on " + format_percent(bytes / all_bytes) +
+                     " of the bytes, " + manner_in_words(demand.demand);
+  if (tier == Placement::k_nowhere) return text + "; no memory has room for it";
+  const auto& row = costs[site];
+  const std::size_t slowest = static_cast<std::size_t>(std::ranges::max_element(row) - row.begin());
+  if (slowest != tier && row[slowest] > 0)
+    text += "; " + std::string(title_of(tiers[tier].kind)) + " saves " +
+            format_percent(1 - row[tier] / row[slowest], 0) + " of its time against " +
+            std::string(title_of(tiers[slowest].kind));
+  return text;
+}
+
+std::string identifier_from(const std::string& label) {
+  std::string name = label.substr(0, label.find(' '));
+  for (char& c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name.front())) != 0)
+    name.insert(0, "site_");
+  return name;
+}
+
+std::string traits_as_c(const Workload& workload, std::size_t site, MemoryKind kind,
+                        const std::string& name) {
+  const SiteDemand& demand = workload.sites[site];
+  const std::string space = "ompx_" + std::string(name_of(kind)) + "_mem_space";
+  std::string text = "/* " + demand.label + " */\n";
+  text += "static const omp_alloctrait_t " + name + "_traits[] = {\n";
+  int count = 0;
+  const auto trait = [&](const std::string& key, const std::string& value) {
+    text += "    {ompx_atk_" + key + ", " + value + "},\n";
+    ++count;
+  };
+  if (demand.demand.total() > 0) {
+    trait("access_pattern", streamed_part(demand.demand) >= k_mostly
+                                ? "ompx_atv_access_pattern_sequential"
+                                : "ompx_atv_access_pattern_random");
+    trait("access_mode", std::string("ompx_atv_access_mode_") + mode_of(demand.demand));
+  }
+  trait("importance", std::to_string(std::lround(demand.share * 1000)));
+  trait("placement", "ompx_atv_placement_preferred");
+  text += "};\nomp_allocator_handle_t " + name + "_alloc =\n    omp_init_allocator(" + space +
+          ", " + std::to_string(count) + ", " + name + "_traits);\n";
+  return text;
+}
+
+} // namespace omptier

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The advisor's reasons in words, and its advice as OpenMP source: what a person reads before
+// believing a plan, and pastes when the program is to say it itself.
+#pragma once
+
+#include "advisor/density.hpp"
+
+#include <string>
+
+namespace omptier {
+
+// "57.1 % (54.9–59.3 %) of memory misses on 8.1 % of the bytes, mostly scattered loads; DRAM saves
+// 81 % of its time against NVM"
+std::string reason_for(const Workload& workload, const std::vector<TierChoice>& tiers,
+                       const CostTable& costs, std::size_t site, std::size_t tier);
+
+// One allocator with the traits that the demand shows, as C to paste; `name` must be an identifier.
+std::string traits_as_c(const Workload& workload, std::size_t site, MemoryKind kind,
+                        const std::string& name);
+
+// "nuclide_grid (grids.cpp:41)" -> "nuclide_grid"; anything that is no identifier becomes '_'.
+std::string identifier_from(const std::string& label);
+
+// "misses", "accesses" or "time".
+const char* noun_of(Measure measure);
+
+} // namespace omptier

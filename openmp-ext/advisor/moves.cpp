@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Region by region: the best placement for that region's demand alone, and which of its differences
+// to the home placement pay for being moved.
+#include "advisor/moves.hpp"
+
+#include <algorithm>
+
+namespace omptier {
+namespace {
+
+// The workload as one region sees it: only its demand counts.
+Workload seen_by_region(const Workload& workload, std::size_t region) {
+  Workload part = workload;
+  for (SiteDemand& site : part.sites) {
+    site.demand = {};
+    for (const RegionDemand& demand : site.by_region)
+      if (demand.region == region) site.demand += demand.demand;
+  }
+  return part;
+}
+
+// Moving in and moving something else out, once.
+double time_of_exchange(std::uint64_t bytes, const TierChoice& home, const TierChoice& tier) {
+  return static_cast<double>(bytes) * (move_time_per_byte(home.figures, tier.figures) +
+                                       move_time_per_byte(tier.figures, home.figures));
+}
+
+class Search {
+public:
+  Search(const Workload& workload, const std::vector<TierChoice>& tiers, const Placement& home)
+      : workload_(workload), tiers_(tiers), home_(home) {}
+
+  std::vector<RegionMove> run() {
+    for (std::size_t region = 0; region < workload_.regions.size(); ++region)
+      add_moves_into(region);
+    for (std::size_t region = 0; region < workload_.regions.size(); ++region)
+      add_returns(region);
+    return std::move(moves_);
+  }
+
+private:
+  void add_moves_into(std::size_t region) {
+    const Workload part = seen_by_region(workload_, region);
+    const CostTable costs = cost_table(part, tiers_);
+    const Placement best = place_by_density(part, tiers_, costs);
+    for (std::size_t site = 0; site < part.sites.size(); ++site)
+      if (best.tier_of_site[site] != home_.tier_of_site[site])
+        add_if_it_pays(region, site, best.tier_of_site[site], home_.tier_of_site[site], costs);
+  }
+
+  // Sites at home in a tier that others are moved into come back when their own region begins.
+  void add_returns(std::size_t region) {
+    const CostTable costs = cost_table(seen_by_region(workload_, region), tiers_);
+    const std::size_t found = moves_.size();
+    for (std::size_t site = 0; site < workload_.sites.size(); ++site) {
+      const std::size_t tier = home_.tier_of_site[site];
+      const auto displacing = [&](const RegionMove& move) {
+        return move.tier == tier && move.site != site && move.region != region;
+      };
+      const auto end = moves_.begin() + static_cast<std::ptrdiff_t>(found);
+      const auto move = std::find_if(moves_.begin(), end, displacing);
+      if (move != end) add_if_it_pays(region, site, tier, home_.tier_of_site[move->site], costs);
+    }
+  }
+
+  void add_if_it_pays(std::size_t region, std::size_t site, std::size_t tier, std::size_t from,
+                      const CostTable& costs) {
+    if (tier == Placement::k_nowhere || from == Placement::k_nowhere) return;
+    const double visits = static_cast<double>(workload_.regions[region].entered_anew);
+    const double saved = costs[site][from] - costs[site][tier];
+    const double spent =
+        visits * time_of_exchange(workload_.sites[site].peak_bytes(), tiers_[from], tiers_[tier]);
+    if (visits > 0 && saved / workload_.threads > k_move_margin * spent)
+      moves_.push_back({region, site, tier, saved, spent});
+  }
+
+  const Workload& workload_;
+  const std::vector<TierChoice>& tiers_;
+  const Placement& home_;
+  std::vector<RegionMove> moves_;
+};
+
+} // namespace
+
+std::vector<RegionMove> moves_that_pay(const Workload& workload,
+                                       const std::vector<TierChoice>& tiers,
+                                       const Placement& home) {
+  return Search(workload, tiers, home).run();
+}
+
+} // namespace omptier

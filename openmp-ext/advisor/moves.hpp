@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Placement per region: whether it pays to bring a site's memory into a faster kind whenever a
+// certain parallel region begins. A move is advised for (region, site, tier) when the time saved in
+// one visit of the region exceeds k_move_margin times the time of moving the site in and something
+// else out:
+//
+//   (cost at home − cost in tier) / visits / threads  >  k_move_margin · 2 · bytes · move time per
+//   byte
+//
+// A visit is an entry into the region after another region. Sites that live in that tier and may be
+// pushed out by such a move get an entry for their own regions too, so that they come back.
+#pragma once
+
+#include "advisor/density.hpp"
+
+namespace omptier {
+
+inline constexpr double k_move_margin = 1.3;
+
+struct RegionMove {
+  std::size_t region = 0, site = 0, tier = 0;
+  double saved = 0; // nanoseconds of thread time over the whole run, moving not subtracted
+  double spent = 0; // nanoseconds of wall time for moving, over the whole run
+};
+
+std::vector<RegionMove> moves_that_pay(const Workload& workload,
+                                       const std::vector<TierChoice>& tiers, const Placement& home);
+
+} // namespace omptier

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Sums and checks of a workload.
+#include "advisor/workload.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace omptier {
+
+double Demand::total() const {
+  return std::accumulate(accesses.begin(), accesses.end(), 0.0);
+}
+
+Demand& Demand::operator+=(const Demand& other) {
+  for (std::size_t i = 0; i < accesses.size(); ++i)
+    accesses[i] += other.accesses[i];
+  return *this;
+}
+
+std::uint64_t SiteDemand::peak_bytes() const {
+  std::uint64_t peak = 0;
+  for (const LiveStretch& stretch : live)
+    peak = std::max(peak, stretch.bytes);
+  return peak;
+}
+
+bool is_consistent(const Workload& workload, std::string& why_not) {
+  double shares = 0;
+  for (const SiteDemand& site : workload.sites) {
+    std::uint64_t at = 0;
+    for (const LiveStretch& stretch : site.live) {
+      if (stretch.begin < at || stretch.end < stretch.begin) {
+        why_not = site.label + ": live stretches are not in order";
+        return false;
+      }
+      at = stretch.end;
+    }
+    if (!(site.share >= 0 && site.share <= 1)) {
+      why_not = site.label + ": share outside 0…1";
+      return false;
+    }
+    shares += site.share;
+    for (const RegionDemand& part : site.by_region)
+      if (part.region >= workload.regions.size()) {
+        why_not = site.label + ": names a region that is not there";
+        return false;
+      }
+  }
+  if (shares > 1.000001) {
+    why_not = "shares add up to more than 1";
+    return false;
+  }
+  return true;
+}
+
+} // namespace omptier

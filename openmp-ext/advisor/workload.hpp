@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the advisor knows of a program, free of how it was measured: for each allocation site how
+// many bytes were alive when, and how often its memory was accessed, in what manner, in which
+// region. Made from profiles (advisor/evidence.hpp) or by hand in tests.
+#pragma once
+
+#include "base/kind.hpp"
+#include "objects/access.hpp"
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace omptier {
+
+// The four manners of access that memories serve at different speed. Streamed = part of a
+// sequential run that hardware prefetch follows; scattered = everything else.
+enum class Manner : std::uint8_t { scattered_load, streamed_load, scattered_store, streamed_store };
+inline constexpr std::size_t k_manners = 4;
+
+// Accesses that reach memory, by manner: estimated counts for the whole run (samples × weight).
+struct Demand {
+  std::array<double, k_manners> accesses{};
+
+  double& of(Manner manner) { return accesses[static_cast<std::size_t>(manner)]; }
+  double of(Manner manner) const { return accesses[static_cast<std::size_t>(manner)]; }
+  double total() const;
+  Demand& operator+=(const Demand& other);
+};
+
+// One stretch of time with the bytes of the site that were alive in it.
+struct LiveStretch {
+  std::uint64_t begin = 0, end = 0; // nanoseconds, end excluded
+  std::uint64_t bytes = 0;
+};
+
+struct RegionDemand {
+  std::uint32_t region = 0; // index into Workload::regions
+  Demand demand;
+};
+
+struct SiteDemand {
+  std::string label;             // for people
+  std::vector<LiveStretch> live; // ascending, not overlapping
+  Demand demand;                 // whole run
+  std::vector<RegionDemand> by_region;
+  double share = 0;                     // of the measured quantity, 0…1
+  double share_low = 0, share_high = 0; // 95 % interval
+  std::uint64_t instances = 0;
+
+  std::uint64_t peak_bytes() const;
+};
+
+struct WorkloadRegion {
+  std::string label;
+  std::uint64_t entries = 0;      // times it began
+  std::uint64_t entered_anew = 0; // times it began after another region than itself
+};
+
+struct Workload {
+  std::vector<SiteDemand> sites;
+  std::vector<WorkloadRegion> regions;
+  unsigned threads = 1; // that access memory at the same time
+  Measure measure = Measure::misses;
+};
+
+// What must hold: stretches ordered, shares in [0, 1] and summing to at most 1, regions known.
+bool is_consistent(const Workload& workload, std::string& why_not);
+
+} // namespace omptier

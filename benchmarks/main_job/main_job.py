@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# The main job, measured: neutron_lookup in the timed virtual machine with fast memory for a tenth of
+# its bytes. Runs it first come first served, records it, lets the advisor make a plan, runs it with
+# the plan and with everything in fast memory, and prints one table. ./demo calls it once; the proof
+# (--proof) repeats everything, adds two more placements and checks the ratios.
+#
+# Bytes per memory kind are the kernel's: `omptier run --where FILE` reads numa_maps from outside the
+# program while it runs. Times are guest seconds; only their ratios mean something.
+import argparse
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+
+KINDS = ("dram", "hbm", "nvm", "cxl")
+MIB = 1 << 20
+
+
+class Failure(Exception):
+    pass
+
+
+class Job:
+    def __init__(self, arguments):
+        self.bin = pathlib.Path(arguments.build).resolve() / "bin"
+        self.folder = pathlib.Path(arguments.folder).resolve()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.machine = arguments.machine
+        self.program = [str(self.bin / "neutron_lookup"), "--size", arguments.size, "--threads", "4",
+                        "--mark", "--json"]
+        if arguments.lookups:
+            self.program += ["--lookups", str(arguments.lookups)]
+
+    def sandbox(self, what, command, timed=True, extra=()):
+        line = [str(self.bin / "omptier"), "sandbox", "--machine", self.machine, "--timeout", "300"]
+        if timed:
+            line += ["--timed"]
+        line += [*extra, "--env", "OMP_PROC_BIND=true", "--env", "OMP_WAIT_POLICY=passive", "--", *command]
+        done = subprocess.run(line, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        (self.folder / f"{what}.stderr").write_text(done.stderr)
+        if done.returncode != 0:
+            raise Failure(f"{what}: status {done.returncode}; {' '.join(line)}\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def run(self, what, options, arguments=()):
+        """The program under `omptier run`: its own JSON, and bytes per kind from the kernel."""
+        where = f"{what}.where.json"
+        out = self.sandbox(what, [str(self.bin / "omptier"), "run", *options, "--where", where, "--",
+                                  *self.program, *arguments])
+        result = json.loads(out)
+        result["where"] = json.loads((self.folder / where).read_text())["bytes_by_kind"]
+        return result
+
+    def omptier(self, what, *arguments):
+        return self.sandbox(what, [str(self.bin / "omptier"), *arguments], timed=False)
+
+
+def progress(text):
+    print(f"  {text} …", file=sys.stderr, flush=True)
+
+
+def measure(job, cases, repeats):
+    """Runs the cases in turn, `repeats` rounds; results by case."""
+    results = {name: [] for name in cases}
+    for round_number in range(repeats):
+        for name, (options, arguments) in cases.items():
+            progress(f"{name}" + (f" ({round_number + 1} of {repeats})" if repeats > 1 else ""))
+            results[name].append(job.run(name.replace(" ", "-"), options, arguments))
+    checksums = {result["checksum"] for runs in results.values() for result in runs}
+    if len(checksums) != 1:
+        raise Failure(f"the program's results differ between placements: {sorted(checksums)}")
+    return results
+
+
+def seconds(runs):
+    return statistics.median(run["lookup_seconds"] for run in runs)
+
+
+def table(results, labels, base):
+    used = [kind for kind in KINDS if any(run["where"].get(kind) for runs in results.values() for run in runs)]
+    print(f"{'placement':34} {'guest time':>11} {'speed-up':>9}  " + "  ".join(f"{kind.upper():>9}" for kind in used))
+    for name, runs in results.items():
+        where = runs[-1]["where"]
+        print(f"{labels[name]:34} {seconds(runs):9.2f} s {seconds(results[base]) / seconds(runs):8.2f}x  "
+              + "  ".join(f"{where.get(kind, 0) / MIB:5.1f} MiB" for kind in used))
+    print("Bytes as the kernel reports them (all private memory of the process); times are guest seconds of")
+    print("the virtual machine: only their ratios mean something.")
+
+
+def check(condition, text):
+    print(("ok      " if condition else "NOT MET ") + text)
+    return bool(condition)
+
+
+def proof(results):
+    plan, first = seconds(results["plan"]), seconds(results["first come"])
+    met = check(first / plan >= 1.5, f"time(first come) / time(plan) = {first / plan:.2f}, at least 1.5")
+    dram = seconds(results["all dram"])
+    met &= check(dram / plan >= 0.9, f"time(all DRAM) / time(plan) = {dram / plan:.2f}, at least 0.9")
+    if "all hbm" in results:
+        hbm = seconds(results["all hbm"])
+        met &= check(dram / hbm <= 1.1, f"time(all DRAM) / time(all HBM) = {dram / hbm:.2f}, at most 1.1 "
+                     "(random reads gain nothing from HBM)")
+    print(f"        first come in reverse order of allocation: {seconds(results['first come reversed']):.2f} s")
+    return met
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", default="build/release", help="build folder (default build/release)")
+    parser.add_argument("--folder", default="build/main_job", help="where files of the runs go")
+    parser.add_argument("--machine", default="dram-hbm-nvm")
+    parser.add_argument("--size", default="small")
+    parser.add_argument("--lookups", type=int)
+    parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--proof", action="store_true", help="more placements; check the ratios; status 1 if not met")
+    parser.add_argument("--json", help="write all figures to this file")
+    arguments = parser.parse_args()
+    job = Job(arguments)
+
+    progress("recording, everything in DRAM")
+    job.sandbox("record", [str(job.bin / "omptier"), "record", "-o", "neutron.profile", "--", *job.program])
+    report = job.omptier("report", "report", "neutron.profile")
+    sizes = json.loads(subprocess.run([*job.program[:5], "--lookups", "1", "--json"], capture_output=True, text=True,
+                                      check=True).stdout)
+    fast = sizes["bytes_total"] // 10
+    capacity = f"dram:{fast},hbm:0"
+    progress("advising")
+    advice = job.omptier("advise", "advise", "neutron.profile", "--capacity", capacity, "-o", "plan.json")
+
+    limit = ["--capacity", capacity]
+    cases = {
+        "first come": ([*limit, "--strategy", "first-come"], ()),
+        "plan": ([*limit, "--plan", "plan.json"], ()),
+        "all dram": (["--strategy", "only-dram"], ()),
+    }
+    labels = {"first come": "first come, first served", "plan": "with the plan", "all dram": "everything in DRAM",
+              "first come reversed": "first come, allocated in reverse", "all hbm": "everything in HBM"}
+    if arguments.proof:
+        cases["first come reversed"] = (cases["first come"][0], ("--reverse-order",))
+        if "hbm" in arguments.machine:
+            cases["all hbm"] = (["--strategy", "only-hbm"], ())
+    results = measure(job, cases, arguments.repeats)
+
+    print(f"\nneutron_lookup, {sizes['bytes_total'] / MIB:.0f} MiB, on the virtual machine {arguments.machine}; "
+          f"fast memory: DRAM, {fast / MIB:.1f} MiB\n")
+    print("Recorded\n" + report)
+    print("Advised\n" + advice)
+    table(results, labels, "first come")
+    if arguments.json:
+        pathlib.Path(arguments.json).write_text(json.dumps(results, indent=1))
+    return 0 if not arguments.proof or proof(results) else 1
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except Failure as failure:
+        print(f"main_job: {failure}", file=sys.stderr)
+        sys.exit(125)

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// fork, exec, wait. The child reports a failed exec through a pipe that a successful exec closes,
+// so that "no such program" is ours to say and never mistaken for the program's own status 127.
+#include "cli/launch.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+namespace omptier {
+namespace {
+
+// The program gets these from the terminal itself, or from us when they were sent to us alone.
+constexpr int k_passed_on[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+volatile sig_atomic_t running_program = 0;
+
+void pass_on(int signal) {
+  if (running_program > 0) ::kill(static_cast<pid_t>(running_program), signal);
+}
+
+// Signals as they are while the program runs: passed on, or left to it; put back at the end.
+class SignalsOfTheProgram {
+public:
+  explicit SignalsOfTheProgram(pid_t program) {
+    running_program = program;
+    struct sigaction action{};
+    action.sa_flags = SA_RESTART;
+    action.sa_handler = pass_on;
+    for (const int signal : k_passed_on)
+      ::sigaction(signal, &action, nullptr);
+    action.sa_handler = SIG_IGN; // typed at the terminal: the program has it already
+    for (const int signal : {SIGINT, SIGQUIT})
+      ::sigaction(signal, &action, nullptr);
+  }
+  ~SignalsOfTheProgram() {
+    running_program = 0;
+    for (const int signal : k_passed_on)
+      ::signal(signal, SIG_DFL);
+    for (const int signal : {SIGINT, SIGQUIT})
+      ::signal(signal, SIG_DFL);
+  }
+  SignalsOfTheProgram(const SignalsOfTheProgram&) = delete;
+  SignalsOfTheProgram& operator=(const SignalsOfTheProgram&) = delete;
+};
+
+void set_environment(const Launch& what) {
+  for (const auto& [name, value] : what.environment)
+    ::setenv(name.c_str(), value.c_str(), 1);
+  if (what.libraries.empty()) return;
+  const char* before = std::getenv("LD_LIBRARY_PATH");
+  const bool more = before != nullptr && *before != '\0';
+  ::setenv("LD_LIBRARY_PATH", (what.libraries + (more ? ":" + std::string(before) : "")).c_str(),
+           1);
+}
+
+[[noreturn]] void become(const Launch& what, int report) {
+  set_environment(what);
+  std::vector<char*> arguments;
+  for (const std::string& word : what.command)
+    arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  ::execvp(arguments[0], arguments.data());
+  const int error = errno;
+  [[maybe_unused]] const ssize_t written = ::write(report, &error, sizeof error);
+  ::_exit(127);
+}
+
+int wait_for(pid_t program, const Launch& what) {
+  int status = 0;
+  while (true) {
+    const pid_t ended = ::waitpid(program, &status, what.watch ? WNOHANG : 0);
+    if (ended == program) return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    if (ended < 0 && errno != EINTR) return 125;
+    if (!what.watch) continue;
+    what.watch(program);
+    std::this_thread::sleep_for(what.watch_every);
+  }
+}
+
+} // namespace
+
+std::string find_libraries(const CommandContext& context) {
+  const std::filesystem::path prefix = std::filesystem::path(context.self).parent_path();
+  for (const char* folder : {"lib", OMPTIER_LIBDIR})
+    if (std::filesystem::exists(prefix / folder / "libomptier.so"))
+      return (prefix / folder).string();
+  return {};
+}
+
+int launch(const char* name, const Launch& what) {
+  int report[2];
+  if (::pipe2(report, O_CLOEXEC) != 0)
+    return fail(name, 125, std::string("no pipe to be had: ") + std::strerror(errno));
+  const pid_t program = ::fork();
+  if (program < 0)
+    return fail(name, 125, std::string("the program cannot be started: ") + std::strerror(errno));
+  if (program == 0) {
+    ::close(report[0]);
+    become(what, report[1]);
+  }
+  ::close(report[1]);
+  const SignalsOfTheProgram signals(program);
+  int error = 0;
+  const bool never_ran = ::read(report[0], &error, sizeof error) == sizeof error;
+  ::close(report[0]);
+  if (!never_ran) return wait_for(program, what);
+  ::waitpid(program, nullptr, 0);
+  return fail(name, error == ENOENT ? 127 : 126,
+              what.command[0] + ": " + std::strerror(error) + "; give the path of a program");
+}
+
+} // namespace omptier

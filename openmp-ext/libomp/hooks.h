@@ -3,10 +3,10 @@
  * The border between the patched libomp and libomptier.so.
  *
  * libomp, when it initialises its allocators, loads libomptier.so from the folder it lies in itself
- * ($ORIGIN) and asks it once for the table below. From then on it offers every allocator call, region
- * and barrier to the table *before* it does anything of its own (before its thread look-up too). A hook
- * that returns 0 says "not mine": libomp goes on as stock. If the library is missing, or was built for
- * another version of the table, libomp has no table and behaves as stock.
+ * ($ORIGIN) and asks it once for the table below. From then on it offers every allocator call,
+ * region and barrier to the table *before* it does anything of its own (before its thread look-up
+ * too). A hook that returns 0 says "not mine": libomp goes on as stock. If the library is missing,
+ * or was built for another version of the table, libomp has no table and behaves as stock.
  *
  * Everything is plain C with fixed-width or pointer-sized types, so that both sides may be built by
  * different compilers. Handles and memory spaces are passed as the integers that omp.h gives them.
@@ -35,24 +35,27 @@ typedef struct omptier_hooks {
   uint32_t size;    /* sizeof(omptier_hooks) of the library */
 
   /* omp_init_allocator and __kmpc_init_allocator. Returns 1 when the space, a trait or a fallback
-   * allocator is ours; *handle is then the new allocator, or 0 (omp_null_allocator) when refused. */
+   * allocator is ours; *handle is then the new allocator, or 0 (omp_null_allocator) when refused.
+   */
   int (*init_allocator)(uintptr_t memory_space, int trait_count, const omptier_trait* traits,
                         uintptr_t* handle);
   /* omp_destroy_allocator. Returns 1 when the handle is ours. */
   int (*destroy_allocator)(uintptr_t handle);
 
-  /* omp_alloc, omp_aligned_alloc, __kmpc_alloc, __kmpc_aligned_alloc, GOMP_alloc. alignment in bytes, 0 when
-   * the call names none. handle is resolved: libomp passes the default allocator of the calling thread
-   * when the program passed omp_null_allocator (0 when it would need the thread look-up: then the
-   * library resolves it through default_allocator below). caller = return address of the OpenMP
-   * routine in the program. Returns 1 when handled; *block may be NULL (null fallback). */
+  /* omp_alloc, omp_aligned_alloc, __kmpc_alloc, __kmpc_aligned_alloc, GOMP_alloc. alignment in
+   * bytes, 0 when the call names none. handle is resolved: libomp passes the default allocator of
+   * the calling thread when the program passed omp_null_allocator (0 when it would need the thread
+   * look-up: then the library resolves it through default_allocator below). caller = return address
+   * of the OpenMP routine in the program. Returns 1 when handled; *block may be NULL (null
+   * fallback). */
   int (*allocate)(size_t size, size_t alignment, uintptr_t handle, const void* caller,
                   void** block);
   /* omp_calloc, omp_aligned_calloc: count elements of size bytes, zeroed. */
   int (*allocate_zeroed)(size_t count, size_t size, size_t alignment, uintptr_t handle,
                          const void* caller, void** block);
-  /* omp_realloc. Handled when block lies in our memory or handle is ours. A block of libomp's own that
-   * is to move into ours is copied by the library, which frees the old one through stock_free. */
+  /* omp_realloc. Handled when block lies in our memory or handle is ours. A block of libomp's own
+   * that is to move into ours is copied by the library, which frees the old one through stock_free.
+   */
   int (*reallocate)(void* block, size_t size, uintptr_t handle, uintptr_t free_handle,
                     const void* caller, void** result);
   /* omp_free, __kmpc_free, GOMP_free. Returns 1 when block lies in our memory. */
@@ -68,11 +71,12 @@ typedef struct omptier_hooks {
   size_t (*parse_allocator)(const char* text, uintptr_t* handle);
 
   /* The primary thread is about to fork a team / has joined it. codeptr = return address of the
-   * construct in the program. Called outside any lock of libomp, before the workers are released and
-   * after they have arrived. */
+   * construct in the program. Called outside any lock of libomp, before the workers are released
+   * and after they have arrived. */
   void (*region_begin)(const void* codeptr, uint32_t thread_count);
   void (*region_end)(const void* codeptr);
-  /* One thread, all others waiting between gather and release of a barrier, explicit tasks drained. */
+  /* One thread, all others waiting between gather and release of a barrier, explicit tasks drained.
+   */
   void (*barrier)(void);
 
   /* The runtime shuts down; no omp_* routine may be called any more. */
@@ -92,8 +96,9 @@ typedef struct omptier_runtime {
   uintptr_t (*default_allocator)(void);
 } omptier_runtime;
 
-/* The one symbol that libomp looks up. runtime stays valid for the life of the process. Returns NULL
- * when the versions do not agree. Called once, while libomp initialises: no omp_* call is allowed. */
+/* The one symbol that libomp looks up. runtime stays valid for the life of the process. Returns
+ * NULL when the versions do not agree. Called once, while libomp initialises: no omp_* call is
+ * allowed. */
 const omptier_hooks* omptier_runtime_attach(uint32_t hooks_version, const omptier_runtime* runtime);
 
 #ifdef __cplusplus

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Text form of allocators, as OMP_ALLOCATOR holds it: the name of a predefined allocator, or the
+// name of a memory space, alone or followed by ":key=value,…". Names match without regard to case;
+// keys and values are written with or without their prefix ("omp_atk_",
+// "ompx_atv_access_pattern_"), sizes with K, M, G, T, names of groups and labels as they are.
+#pragma once
+
+#include "traits/trait_set.hpp"
+
+#include <array>
+
+namespace omptier {
+
+struct AllocatorText {
+  std::size_t length = 0;                 // characters understood; 0 = not an allocator of ours
+  OmpValue predefined = k_null_allocator; // handle, when a predefined allocator was named
+  Space space = Space::standard_default;  // else space and traits
+  std::array<TraitPair, 32> traits{};
+  int trait_count = 0;
+};
+
+// Understands a text that concerns us: it begins with an ompx_ name, or with a standard memory
+// space and has at least one extended trait. Anything else has length 0 and is left to libomp.
+// False and problem filled when the text is ours but wrong; length is then what was read.
+bool read_allocator_text(std::string_view text, AllocatorText& result, TraitProblem& problem);
+
+} // namespace omptier

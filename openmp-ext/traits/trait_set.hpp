@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The traits of one allocator, validated. What is refused, and nothing else: an unknown key, a
+// value that its key does not take, and three contradictions (required in the auto space, pinned
+// and migratable, a stride without the strided pattern).
+#pragma once
+
+#include "base/log.hpp"
+#include "traits/names.hpp"
+
+#include <span>
+#include <string_view>
+
+namespace omptier {
+
+// One trait as OpenMP lays it out (omp_alloctrait_t).
+struct TraitPair {
+  std::int32_t key;
+  OmpValue value;
+};
+
+struct TraitSet {
+  std::size_t alignment = 1;                      // bytes, power of two
+  std::size_t pool_size = k_default_value;        // bytes; the largest value: no limit
+  OmpValue fallback = value::default_mem_fb;      // value::*_fb
+  OmpValue fallback_allocator = k_null_allocator; // fb_data
+  OmpValue partition = value::environment;
+  OmpValue sync_hint = 0, access = 0; // 0 = default; accepted, without effect on placement
+  bool pinned = false;
+  bool extended = false; // at least one extended key was given
+
+  // Extended traits; 0 = not said.
+  OmpValue access_pattern = 0, access_mode = 0, access_origin = 0, sensitivity = 0, lifetime = 0;
+  OmpValue placement = 0; // value::required, value::preferred
+  OmpValue group = 0, label = 0;
+  std::size_t access_stride = 0;               // bytes
+  OmpValue access_frequency = k_default_value; // accesses per second; k_default_value = not said
+  OmpValue importance = k_default_value;       // per mille; k_default_value = not said
+  bool migratable = false;
+};
+
+// Why traits were refused: the number of the warning and its text.
+struct TraitProblem {
+  Notice notice = Notice::bad_trait_value;
+  char text[320] = "";
+};
+
+// Reads the traits of a new allocator of the space. The last of several traits with one key counts.
+// is_allocator says whether a value may be an allocator (for fb_data). False and problem filled
+// when refused. No malloc.
+bool read_traits(Space space, std::span<const TraitPair> traits, bool (*is_allocator)(OmpValue),
+                 TraitSet& set, TraitProblem& problem);
+
+// Value of a trait for people: "random", "65536", the text of a name. Writes to text, ended by
+// zero.
+void describe_value(const KeyInfo& key, OmpValue value, char* text, std::size_t size);
+
+} // namespace omptier

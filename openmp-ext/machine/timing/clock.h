@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// The host's time-stamp counter as nanoseconds. It is read at every modelled miss, so it must cost
+// a few nanoseconds; and the guest's own counter under TCG is this one plus a constant, which is
+// why event records carry it. Assumes a constant-rate counter synchronised over the host's
+// processors.
+#pragma once
+
+#include <stdint.h>
+#include <x86intrin.h>
+
+struct clock_scale {
+  uint64_t origin; // ticks
+  double ns_per_tick;
+};
+extern struct clock_scale clock_scale;
+
+// Measures the rate against CLOCK_MONOTONIC_RAW (takes 30 ms) and sets the origin.
+void clock_calibrate(void);
+
+static inline uint64_t clock_ticks(void) {
+  return __rdtsc();
+}
+static inline int64_t clock_now(void) {
+  return (int64_t)((double)(clock_ticks() - clock_scale.origin) * clock_scale.ns_per_tick);
+}

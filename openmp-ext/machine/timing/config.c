@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// Reads the configuration file: one idea a line, a keyword and its operands. Each keyword has a
+// small function that takes the rest of the line; what concerns several lines together (is every
+// vCPU's cost of every node known? do ranges overlap?) is checked at the end.
+#include "machine/timing/config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct parser {
+  struct configuration* result;
+  const char* path;
+  unsigned line;
+  const char* rest; // what is left of the line
+  char* error;
+  size_t error_size;
+};
+
+static bool fail(struct parser* p, const char* format, ...) {
+  int used = p->line ? snprintf(p->error, p->error_size, "%s:%u: ", p->path, p->line)
+                     : snprintf(p->error, p->error_size, "%s: ", p->path);
+  if (used < 0 || (size_t)used >= p->error_size) return false;
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(p->error + used, p->error_size - (size_t)used, format, arguments);
+  va_end(arguments);
+  return false;
+}
+
+static void skip_blanks(struct parser* p) {
+  while (*p->rest == ' ' || *p->rest == '\t')
+    p->rest++;
+}
+
+// The next word of the line; false if there is none or it is too long.
+static bool take_word(struct parser* p, char* word, size_t size) {
+  skip_blanks(p);
+  size_t length = strcspn(p->rest, " \t");
+  if (length == 0 || length >= size) return false;
+  memcpy(word, p->rest, length);
+  word[length] = 0;
+  p->rest += length;
+  return true;
+}
+
+static bool take_size(struct parser* p, const char* what, uint64_t* value) {
+  char word[64], *end = word;
+  bool given = take_word(p, word, sizeof word);
+  errno = 0;
+  if (given && isdigit((unsigned char)word[0])) *value = strtoull(word, &end, 0);
+  unsigned shift = 0;
+  if (given && end != word) switch (toupper((unsigned char)*end)) {
+    case 'K':
+      shift = 10, end++;
+      break;
+    case 'M':
+      shift = 20, end++;
+      break;
+    case 'G':
+      shift = 30, end++;
+      break;
+    }
+  if (!given || end == word || *end || errno || *value > UINT64_MAX >> shift)
+    return fail(p, "%s '%s' is not a size; write a number, K, M or G after it if you like", what,
+                given ? word : "");
+  *value <<= shift;
+  return true;
+}
+
+static bool take_number(struct parser* p, const char* what, double least, double* value) {
+  char word[64], *end = word;
+  bool given = take_word(p, word, sizeof word);
+  if (given) *value = strtod(word, &end);
+  if (!given || end == word || *end || !isfinite(*value) || *value < least || *value > 1e15)
+    return fail(p, "%s '%s' is not a number of at least %g", what, given ? word : "", least);
+  return true;
+}
+
+static bool take_node(struct parser* p, uint32_t* node) {
+  double value;
+  if (!take_number(p, "node", 0, &value)) return false;
+  if (value >= k_max_nodes || value != floor(value))
+    return fail(p, "node %g is none of 0-%d", value, k_max_nodes - 1);
+  *node = (uint32_t)value;
+  return true;
+}
+
+// `2`, `0-3` or `*`.
+static bool take_vcpus(struct parser* p, uint32_t* first, uint32_t* last) {
+  char word[64];
+  if (!take_word(p, word, sizeof word)) return fail(p, "vCPUs are missing; write 2, 0-3 or *");
+  *first = 0;
+  *last = p->result->vcpus - 1;
+  if (strcmp(word, "*") == 0) return true;
+  char tail = 0;
+  if (sscanf(word, "%u-%u%c", first, last, &tail) != 2) {
+    if (sscanf(word, "%u%c", first, &tail) != 1)
+      return fail(p, "'%s' names no vCPUs; write 2, 0-3 or *", word);
+    *last = *first;
+  }
+  if (*first > *last || *last >= k_max_vcpus)
+    return fail(p, "vCPUs '%s' are no range within 0-%d", word, k_max_vcpus - 1);
+  return true;
+}
+
+static bool take_path(struct parser* p, char* path) {
+  skip_blanks(p);
+  size_t length = strlen(p->rest);
+  while (length && (p->rest[length - 1] == ' ' || p->rest[length - 1] == '\t'))
+    length--;
+  if (length == 0) return fail(p, "the path is missing");
+  if (length >= sizeof p->result->symbols) return fail(p, "the path is longer than 511 bytes");
+  memcpy(path, p->rest, length);
+  path[length] = 0;
+  p->rest += strlen(p->rest);
+  return true;
+}
+
+static bool read_range(struct parser* p) {
+  struct configuration* c = p->result;
+  if (c->range_count == k_max_ranges) return fail(p, "more than %d ranges", k_max_ranges);
+  struct memory_range range;
+  if (!take_node(p, &range.node) || !take_size(p, "reported address", &range.reported) ||
+      !take_size(p, "size", &range.size) || !take_size(p, "physical address", &range.physical))
+    return false;
+  if (range.size == 0 || (range.reported | range.size | range.physical) % k_page_size)
+    return fail(p, "a range starts and ends at multiples of %d and is not empty", k_page_size);
+  for (uint32_t i = 0; i < c->range_count; i++)
+    if (range.reported < c->ranges[i].reported + c->ranges[i].size &&
+        c->ranges[i].reported < range.reported + range.size)
+      return fail(p, "this range overlaps an earlier one as reported");
+  c->ranges[c->range_count++] = range;
+  return true;
+}
+
+static bool read_latency(struct parser* p) {
+  uint32_t first, last, node;
+  double read, write;
+  if (!take_vcpus(p, &first, &last) || !take_node(p, &node) ||
+      !take_number(p, "read latency", 1, &read) || !take_number(p, "write latency", 1, &write))
+    return false;
+  for (uint32_t v = first; v <= last; v++) {
+    p->result->cost[v][node].read_latency = read;
+    p->result->cost[v][node].write_latency = write;
+  }
+  return true;
+}
+
+static bool read_bandwidth(struct parser* p) {
+  uint32_t first, last, node;
+  double read, write;
+  if (!take_vcpus(p, &first, &last) || !take_node(p, &node) ||
+      !take_number(p, "read bandwidth", 1, &read) || !take_number(p, "write bandwidth", 1, &write))
+    return false;
+  for (uint32_t v = first; v <= last; v++) { // MB/s = bytes per microsecond
+    p->result->cost[v][node].read_slot = k_line_size * 1e3 / read;
+    p->result->cost[v][node].write_slot = k_line_size * 1e3 / write;
+  }
+  return true;
+}
+
+static bool is_power_of_two(uint64_t value) {
+  return value && (value & (value - 1)) == 0;
+}
+
+static bool read_media(struct parser* p) {
+  uint32_t node;
+  uint64_t bytes;
+  if (!take_node(p, &node) || !take_size(p, "block", &bytes)) return false;
+  if (bytes < k_line_size || bytes > k_page_size || !is_power_of_two(bytes))
+    return fail(p, "a media block is a power of two from 64 to 4096 bytes");
+  p->result->media_block[node] = (uint32_t)bytes;
+  return true;
+}
+
+static bool read_cache(struct parser* p) {
+  struct configuration* c = p->result;
+  char level[8] = "";
+  take_word(p, level, sizeof level);
+  struct cache_shape* cache = strcmp(level, "l1") == 0    ? &c->l1
+                              : strcmp(level, "l2") == 0  ? &c->l2
+                              : strcmp(level, "llc") == 0 ? &c->llc
+                                                          : NULL;
+  if (!cache) return fail(p, "cache '%s' is none of l1, l2, llc", level);
+  double ways = 1;
+  if (!take_size(p, "size", &cache->size)) return false;
+  if (cache != &c->l1) {
+    if (!take_number(p, "ways", 1, &ways)) return false;
+    skip_blanks(p);
+    if (*p->rest && !take_number(p, "hit time", 0, &cache->hit)) return false;
+  }
+  if (ways > 64 || ways != floor(ways)) return fail(p, "ways are a whole number from 1 to 64");
+  cache->ways = (uint32_t)ways;
+  uint64_t sets = cache->size / k_line_size / cache->ways;
+  if (!is_power_of_two(sets) || sets * k_line_size * cache->ways != cache->size ||
+      cache->size > 1u << 30)
+    return fail(p, "size / 64 / ways is a power of two, and the size at most 1G");
+  return true;
+}
+
+static bool read_charge(struct parser* p) {
+  struct configuration* c = p->result;
+  struct kernel_charge charge = {0};
+  if (!take_word(p, charge.function, sizeof charge.function))
+    return fail(p, "the function is missing");
+  if (!take_number(p, "charge", 0, &charge.ns)) return false;
+  if (c->charge_count == k_max_charges) return fail(p, "more than %d charges", k_max_charges);
+  c->charges[c->charge_count++] = charge;
+  return true;
+}
+
+static bool read_choice(struct parser* p, const char* yes, const char* no, bool* value) {
+  char word[16] = "";
+  take_word(p, word, sizeof word);
+  *value = strcmp(word, yes) == 0;
+  return *value || strcmp(word, no) == 0 || fail(p, "'%s' is neither %s nor %s", word, yes, no);
+}
+
+static bool read_period(struct parser* p) {
+  double period;
+  if (!take_number(p, "period", 1, &period)) return false;
+  p->result->event_period = (uint64_t)period;
+  return true;
+}
+
+static bool read_line(struct parser* p, const char* keyword) {
+  struct configuration* c = p->result;
+  if (strcmp(keyword, "range") == 0) return read_range(p);
+  if (strcmp(keyword, "latency") == 0) return read_latency(p);
+  if (strcmp(keyword, "bandwidth") == 0) return read_bandwidth(p);
+  if (strcmp(keyword, "media") == 0) return read_media(p);
+  if (strcmp(keyword, "cache") == 0) return read_cache(p);
+  if (strcmp(keyword, "charge") == 0) return read_charge(p);
+  if (strcmp(keyword, "event-period") == 0) return read_period(p);
+  if (strcmp(keyword, "dilation") == 0) return take_number(p, "dilation", 1, &c->dilation);
+  if (strcmp(keyword, "overlap") == 0) return take_number(p, "overlap", 1, &c->overlap);
+  if (strcmp(keyword, "bandwidth-divisor") == 0)
+    return take_number(p, "divisor", 1, &c->bandwidth_divisor);
+  if (strcmp(keyword, "start") == 0) return read_choice(p, "on", "off", &c->start_on);
+  if (strcmp(keyword, "mode") == 0) return read_choice(p, "sleep", "count", &c->sleep);
+  if (strcmp(keyword, "symbols") == 0) return take_path(p, c->symbols);
+  if (strcmp(keyword, "misses") == 0) return take_path(p, c->misses);
+  if (strcmp(keyword, "events") == 0) return take_path(p, c->events);
+  if (strcmp(keyword, "statistics") == 0) return take_path(p, c->statistics);
+  return fail(p, "'%s' is no keyword; README.md lists them", keyword);
+}
+
+static bool check_whole(struct parser* p) {
+  const struct configuration* c = p->result;
+  p->line = 0;
+  if (c->range_count == 0) return fail(p, "no range line; at least one is needed");
+  if (c->charge_count && !c->symbols[0]) return fail(p, "charge lines need a symbols line");
+  for (uint32_t i = 0; i < c->range_count; i++)
+    for (uint32_t v = 0, node = c->ranges[i].node; v < c->vcpus; v++) {
+      if (c->cost[v][node].read_latency == 0)
+        return fail(p, "no latency line covers vCPU %u and node %u", v, node);
+      if (c->cost[v][node].read_slot == 0)
+        return fail(p, "no bandwidth line covers vCPU %u and node %u", v, node);
+    }
+  return true;
+}
+
+static void set_defaults(struct configuration* c, uint32_t vcpus) {
+  *c = (struct configuration){
+      .vcpus = vcpus,
+      .l1 = {.size = 16 << 10, .ways = 1},
+      .l2 = {.size = 128 << 10, .ways = 8},
+      .llc = {.size = 1 << 20, .ways = 16},
+      .dilation = 100,
+      .bandwidth_divisor = 10,
+      .overlap = 16,
+      .sleep = true,
+      .event_period = 100,
+  };
+  for (int n = 0; n < k_max_nodes; n++)
+    c->media_block[n] = k_line_size;
+}
+
+bool configuration_read(const char* path, uint32_t vcpus, struct configuration* configuration,
+                        char* error, size_t error_size) {
+  struct parser p = {configuration, path, 0, "", error, error_size};
+  set_defaults(configuration, vcpus);
+  if (vcpus == 0 || vcpus > k_max_vcpus)
+    return fail(&p, "a machine of %u vCPUs is not modelled; use 1 to %d", vcpus, k_max_vcpus);
+  FILE* file = fopen(path, "re");
+  if (!file) return fail(&p, "%s", strerror(errno));
+  char* line = NULL;
+  size_t line_size = 0;
+  bool good = true;
+  for (ssize_t length; good && (length = getline(&line, &line_size, file)) >= 0;) {
+    p.line++;
+    if (memchr(line, 0, (size_t)length)) {
+      good = fail(&p, "a zero byte; this is no text file");
+      break;
+    }
+    line[strcspn(line, "#\r\n")] = 0;
+    p.rest = line;
+    char keyword[32];
+    if (!take_word(&p, keyword, sizeof keyword)) {
+      skip_blanks(&p);
+      good = !*p.rest || fail(&p, "'%.40s…' is no keyword; README.md lists them", p.rest);
+      continue;
+    }
+    good = read_line(&p, keyword);
+    skip_blanks(&p);
+    if (good && *p.rest) good = fail(&p, "'%s' is too much after '%s'", p.rest, keyword);
+  }
+  free(line);
+  fclose(file);
+  return good && check_whole(&p);
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// The time model's configuration: what README.md's file format says, read and checked.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+  k_max_vcpus = 16,
+  k_max_nodes = 16,
+  k_max_ranges = 32,
+  k_max_charges = 16,
+  k_line_size = 64,  // bytes of a cache line
+  k_page_size = 4096 // bytes of a page in counts
+};
+
+// One piece of a node's RAM.
+struct memory_range {
+  uint32_t node;
+  uint64_t reported; // where the plugin interface reports it
+  uint64_t size;
+  uint64_t physical; // where the guest sees it
+};
+
+// What a vCPU pays at a node: undilated nanoseconds; a slot is the time one line occupies the node.
+struct access_cost {
+  double read_latency, write_latency;
+  double read_slot, write_slot;
+};
+
+struct cache_shape {
+  uint64_t size;
+  uint32_t ways;
+  double hit; // undilated nanoseconds of a load that hits here outside any stream
+};
+
+struct kernel_charge {
+  char function[64];
+  double ns; // undilated, for each call
+};
+
+struct configuration {
+  uint32_t vcpus;
+  struct memory_range ranges[k_max_ranges];
+  uint32_t range_count;
+  struct access_cost cost[k_max_vcpus][k_max_nodes];
+  uint32_t media_block[k_max_nodes]; // bytes
+  struct cache_shape l1, l2, llc;
+  double dilation, bandwidth_divisor, overlap;
+  bool start_on;
+  bool sleep; // false: count only
+  struct kernel_charge charges[k_max_charges];
+  uint32_t charge_count;
+  uint64_t event_period;
+  // Paths; empty: not wanted.
+  char symbols[512], misses[512], events[512], statistics[512];
+};
+
+// Reads and checks the file for a machine with so many vCPUs. False: error holds one line, without
+// a newline, that names file and line.
+bool configuration_read(const char* path, uint32_t vcpus, struct configuration* configuration,
+                        char* error, size_t error_size);
+
+// The range that holds a reported address, or null.
+static inline const struct memory_range* configuration_range(const struct configuration* c,
+                                                             uint64_t reported) {
+  for (uint32_t i = 0; i < c->range_count; i++)
+    if (reported - c->ranges[i].reported < c->ranges[i].size) return &c->ranges[i];
+  return NULL;
+}
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// Glue between QEMU and the time model: decides at translation which instructions are watched, and
+// hands their accesses on. All of user code is watched; of the kernel only what kernel.h names.
+#include "machine/guest/model.h"
+#include "machine/timing/miss_file.h"
+#include "machine/timing/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <qemu/qemu-plugin.h>
+
+QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
+
+static struct model* g_model;
+
+static const uint64_t k_kernel_begin = UINT64_C(1) << 47;
+
+// Every access of watched code. data: the instruction's address.
+static void on_access(unsigned vcpu_number, qemu_plugin_meminfo_t info, uint64_t address,
+                      void* data) {
+  struct model* model = g_model;
+  if (!atomic_load_explicit(&model->on, memory_order_relaxed)) return;
+  struct vcpu* vcpu = &model->vcpus[vcpu_number];
+  bool store = qemu_plugin_mem_is_store(info);
+  vcpu->counters.accesses++;
+  if (core_l1_hit(&vcpu->caches, address / k_line_size, store)) return;
+  struct qemu_plugin_hwaddr* place = qemu_plugin_get_hwaddr(info, address);
+  if (!place || qemu_plugin_hwaddr_is_io(place)) return;
+  model_access(model, vcpu, (uint64_t)(uintptr_t)data, address, qemu_plugin_hwaddr_phys_addr(place),
+               store);
+}
+
+static void on_mark(unsigned vcpu_number, void* data) {
+  struct vcpu* vcpu = &g_model->vcpus[vcpu_number];
+  unsigned command = (unsigned)(uintptr_t)data;
+  switch (command) {
+  case OMPTIER_MARK_ON:
+    model_switch(g_model, vcpu, true);
+    break;
+  case OMPTIER_MARK_OFF:
+    model_switch(g_model, vcpu, false);
+    break;
+  case OMPTIER_MARK_RESET:
+    model_reset(g_model);
+    break;
+  case OMPTIER_MARK_SYNCHRONISE:
+    model_synchronise(g_model);
+    break;
+  default:
+    if (command - OMPTIER_MARK_FIRST < OMPTIER_MARK_COUNT)
+      model_mark(g_model, command - OMPTIER_MARK_FIRST);
+  }
+}
+
+// A charged kernel function begins. data: what it costs, in picoseconds (so that it fits a
+// pointer).
+static void on_charged_call(unsigned vcpu_number, void* data) {
+  if (atomic_load_explicit(&g_model->on, memory_order_relaxed))
+    model_charge(g_model, &g_model->vcpus[vcpu_number], (double)(uintptr_t)data * 1e-3);
+}
+
+static void watch_accesses(struct qemu_plugin_insn* instruction) {
+  void* pc = (void*)(uintptr_t)qemu_plugin_insn_vaddr(instruction);
+  qemu_plugin_register_vcpu_mem_cb(instruction, on_access, QEMU_PLUGIN_CB_NO_REGS,
+                                   QEMU_PLUGIN_MEM_RW, pc);
+}
+
+// A mark is an eight-byte NOP with our signature (../guest/model.h).
+static void watch_mark(struct qemu_plugin_insn* instruction) {
+  static const unsigned char nop[4] = {0x0f, 0x1f, 0x84, 0x00};
+  if (qemu_plugin_insn_size(instruction) != 8) return;
+  const unsigned char* bytes = qemu_plugin_insn_data(instruction);
+  if (memcmp(bytes, nop, sizeof nop) != 0) return;
+  unsigned command = bytes[4] | (unsigned)bytes[5] << 8,
+           signature = bytes[6] | (unsigned)bytes[7] << 8;
+  if (signature == OMPTIER_MARK_SIGNATURE)
+    qemu_plugin_register_vcpu_insn_exec_cb(instruction, on_mark, QEMU_PLUGIN_CB_NO_REGS,
+                                           (void*)(uintptr_t)command);
+}
+
+static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb* block) {
+  (void)id;
+  uint64_t start = qemu_plugin_tb_vaddr(block);
+  bool user = start < k_kernel_begin;
+  if (!user) {
+    if (!g_model->kernel) return;
+    double ns = kernel_charge_at(g_model->kernel, start);
+    if (ns > 0)
+      qemu_plugin_register_vcpu_tb_exec_cb(block, on_charged_call, QEMU_PLUGIN_CB_NO_REGS,
+                                           (void*)(uintptr_t)(ns * 1e3));
+    if (!kernel_moves_bytes(g_model->kernel, start)) return;
+  }
+  for (size_t i = 0, count = qemu_plugin_tb_n_insns(block); i < count; i++) {
+    struct qemu_plugin_insn* instruction = qemu_plugin_tb_get_insn(block, i);
+    watch_accesses(instruction);
+    if (user) watch_mark(instruction);
+  }
+}
+
+static void on_end(qemu_plugin_id_t id, void* data) {
+  (void)id, (void)data;
+  model_mark(g_model, MISS_SECTION_END);
+}
+
+QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* info, int argc,
+                                           char** argv) {
+  const char* path = NULL;
+  for (int i = 0; i < argc; i++) {
+    if (strncmp(argv[i], "config=", 7) != 0) {
+      fprintf(stderr, "omptier timing: argument '%s' is not config=FILE\n", argv[i]);
+      return 1;
+    }
+    path = argv[i] + 7;
+  }
+  if (!path || !info->system_emulation || strcmp(info->target_name, "x86_64") != 0) {
+    fprintf(stderr, "omptier timing: %s\n",
+            path ? "only a whole x86_64 machine can be timed" : "config=FILE is missing");
+    return 1;
+  }
+  char error[1024];
+  g_model = model_create(path, (uint32_t)info->system.max_vcpus, error, sizeof error);
+  if (!g_model) {
+    fprintf(stderr, "omptier timing: %s\n", error);
+    return 1;
+  }
+  qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
+  qemu_plugin_register_atexit_cb(id, on_end, NULL);
+  return 0;
+}

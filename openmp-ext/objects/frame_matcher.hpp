@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Recognises captured stacks: given lists of frames by (module identity, offset), says which list a
+// stack of run-time return addresses is. Made once, when a plan is loaded; matching then is a few
+// hash steps over return addresses, without lock or malloc.
+//
+// A list matches a stack when it is the stack's beginning (innermost frames); of several, the
+// longest wins: so a plan made with fewer frames, or shortened by hand, works. Modules are mapped
+// to where they are loaded now, and again after the loader's list has changed (dlopen).
+//
+// Another build has other identities and offsets: nothing matches exactly. The portable match by
+// function name and ordinal of the call needs symbol tables and decoding, which have no place in a
+// stranger's process: `omptier run` rewrites such a plan for the present build before it starts the
+// program (profile/rebind.hpp), and the runtime only counts the lists whose modules are not here.
+#pragma once
+
+#include "objects/site.hpp"
+
+#include <atomic>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace omptier {
+
+class FrameMatcher {
+public:
+  static constexpr std::uint32_t k_none = ~std::uint32_t{0};
+
+  // identities: the plan's module table; lists: frames that index it, innermost first. Allocates;
+  // identical lists are one (list_of tells). Empty lists never match.
+  FrameMatcher(std::span<const std::string> identities, std::span<const std::vector<Frame>> lists);
+  ~FrameMatcher();
+  FrameMatcher(const FrameMatcher&) = delete;
+  FrameMatcher& operator=(const FrameMatcher&) = delete;
+
+  // Number of the distinct list that the stack begins with, or k_none. Thread-safe.
+  std::uint32_t match(const ReturnAddress* stack, unsigned count) const;
+
+  // How many frames a capture should ask for: the longest list.
+  unsigned depth() const { return depth_; }
+  unsigned distinct_lists() const { return static_cast<unsigned>(distinct_.size()); }
+  // The distinct list that the given one (by its place in the constructor's span) became.
+  std::uint32_t list_of(std::size_t given) const { return given_to_distinct_[given]; }
+  // Of the distinct lists: how many name a module that is not loaded (another build, or not yet).
+  unsigned lists_without_module() const;
+
+private:
+  struct Table;
+  Table* build() const;
+  const Table* current() const;
+
+  std::vector<std::string> identities_;
+  std::vector<std::vector<Frame>> distinct_;
+  std::vector<std::uint32_t> given_to_distinct_;
+  unsigned depth_ = 0;
+  mutable std::atomic<Table*> table_{nullptr}; // replaced, never freed while others may read it
+  mutable std::atomic_flag building_ = ATOMIC_FLAG_INIT;
+};
+
+} // namespace omptier

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See modules.hpp. All changes of the list happen inside a dl_iterate_phdr callback: the loader's
+// own lock is the only one, and it is held from the first callback of a pass to the last. Readers
+// see an entry once the count that covers it has been stored.
+#include "objects/modules.hpp"
+
+#include "objects/page_arena.hpp"
+
+#include <climits>
+#include <cstdio>
+#include <cstring>
+#include <elf.h>
+#include <link.h>
+#include <sched.h>
+#include <unistd.h>
+
+namespace omptier {
+namespace {
+
+constexpr unsigned k_max_modules = 8192;
+
+struct ModuleList {
+  std::atomic<unsigned> count{0};
+  std::atomic<std::uint32_t> generation{0};
+  std::atomic<unsigned long long> adds{0}, subs{0}; // the loader's counters at the last pass
+  std::uint32_t pass = 0;
+  std::atomic<LoadedModule*> entries[k_max_modules] = {};
+  PageArena arena;
+};
+// Constant-initialised, no destructor: usable before constructors and after destructors have run.
+constinit ModuleList g_modules;
+
+struct Pass {
+  bool first = true;
+  bool changed = false;
+};
+
+void write_identity(char* out, const char* prefix, const unsigned char* bytes, std::size_t count) {
+  static constexpr char k_digits[] = "0123456789abcdef";
+  for (; *prefix != 0; ++prefix)
+    *out++ = *prefix;
+  for (std::size_t i = 0; i < count && i < 32; ++i) {
+    *out++ = k_digits[bytes[i] >> 4];
+    *out++ = k_digits[bytes[i] & 15];
+  }
+  *out = 0;
+}
+
+// Looks for the build-id in a note segment that lies in memory.
+bool read_build_id(const char* note, std::size_t bytes, char* identity) {
+  const char* end = note + bytes;
+  while (note + sizeof(ElfW(Nhdr)) <= end) {
+    ElfW(Nhdr) header;
+    std::memcpy(&header, note, sizeof header);
+    const char* name = note + sizeof header;
+    const char* description = name + ((header.n_namesz + 3) & ~3u);
+    const char* next = description + ((header.n_descsz + 3) & ~3u);
+    if (next > end || next <= note) return false;
+    if (header.n_type == NT_GNU_BUILD_ID && header.n_namesz == 4 &&
+        std::memcmp(name, "GNU", 4) == 0 && header.n_descsz > 0) {
+      write_identity(identity, "build-id:", reinterpret_cast<const unsigned char*>(description),
+                     header.n_descsz);
+      return true;
+    }
+    note = next;
+  }
+  return false;
+}
+
+const char* path_of(const dl_phdr_info& info, bool program) {
+  if (!program) return info.dlpi_name != nullptr ? info.dlpi_name : "";
+  static char path[PATH_MAX]; // one pass at a time: the loader's lock
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+  path[length > 0 ? length : 0] = 0;
+  return path;
+}
+
+void add_module(const dl_phdr_info& info, bool program) {
+  const unsigned number = g_modules.count.load(std::memory_order_relaxed);
+  if (number == k_max_modules) return;
+  void* memory = g_modules.arena.take(sizeof(LoadedModule));
+  if (memory == nullptr) return;
+  auto* module = new (memory) LoadedModule;
+  module->number = number;
+  module->bias = info.dlpi_addr;
+  module->path = g_modules.arena.copy(path_of(info, program));
+  const char* slash = std::strrchr(module->path, '/');
+  module->name = slash != nullptr ? slash + 1 : module->path;
+  module->begin = UINTPTR_MAX;
+  for (unsigned i = 0; i < info.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = info.dlpi_phdr[i];
+    const std::uintptr_t address = info.dlpi_addr + segment.p_vaddr;
+    if (segment.p_type == PT_LOAD) {
+      if (address < module->begin) module->begin = address;
+      if (address + segment.p_memsz > module->end) module->end = address + segment.p_memsz;
+    } else if (segment.p_type == PT_GNU_EH_FRAME) {
+      module->unwind_table = reinterpret_cast<const std::uint8_t*>(address);
+    } else if (segment.p_type == PT_NOTE && module->identified.load() == 0 &&
+               read_build_id(reinterpret_cast<const char*>(address), segment.p_memsz,
+                             module->identity)) {
+      module->identified.store(2);
+    }
+  }
+  const bool kernel = module->path[0] != '/'; // linux-vdso.so.1
+  module->system = !program && (kernel || is_system_path(module->path));
+  module->runtime = !program && is_runtime_name(module->name);
+  module->loaded.store(true, std::memory_order_relaxed);
+  module->seen = g_modules.pass;
+  g_modules.entries[number].store(module, std::memory_order_release);
+  g_modules.count.store(number + 1, std::memory_order_release);
+}
+
+std::uintptr_t first_address(const dl_phdr_info& info) {
+  std::uintptr_t begin = UINTPTR_MAX;
+  for (unsigned i = 0; i < info.dlpi_phnum; ++i) {
+    const std::uintptr_t address = info.dlpi_addr + info.dlpi_phdr[i].p_vaddr;
+    if (info.dlpi_phdr[i].p_type == PT_LOAD && address < begin) begin = address;
+  }
+  return begin;
+}
+
+// Known already? The same place and the same name, still loaded.
+LoadedModule* find_known(const dl_phdr_info& info, bool program) {
+  const unsigned count = g_modules.count.load(std::memory_order_relaxed);
+  if (program) return count > 0 ? g_modules.entries[0].load() : nullptr;
+  const char* name = info.dlpi_name != nullptr ? info.dlpi_name : "";
+  for (unsigned i = 1; i < count; ++i) {
+    LoadedModule* module = g_modules.entries[i].load(std::memory_order_relaxed);
+    if (module->loaded.load(std::memory_order_relaxed) && module->bias == info.dlpi_addr &&
+        module->begin == first_address(info) && std::strcmp(module->path, name) == 0)
+      return module;
+  }
+  return nullptr;
+}
+
+int visit_module(dl_phdr_info* info, std::size_t, void* argument) {
+  auto* pass = static_cast<Pass*>(argument);
+  const bool program = pass->first;
+  if (pass->first) {
+    pass->first = false;
+    if (g_modules.count.load(std::memory_order_relaxed) > 0 &&
+        g_modules.adds.load(std::memory_order_relaxed) == info->dlpi_adds &&
+        g_modules.subs.load(std::memory_order_relaxed) == info->dlpi_subs)
+      return 1; // nothing has changed: stop
+    g_modules.adds.store(info->dlpi_adds, std::memory_order_relaxed);
+    g_modules.subs.store(info->dlpi_subs, std::memory_order_relaxed);
+    ++g_modules.pass;
+    pass->changed = true;
+  }
+  if (LoadedModule* known = find_known(*info, program))
+    known->seen = g_modules.pass;
+  else
+    add_module(*info, program);
+  return 0;
+}
+
+// The callback's last visit is not marked, so unloaded modules are told from the pass number, which
+// only a complete pass advances. Another pass in between would have marked them itself.
+void mark_unloaded(std::uint32_t pass) {
+  const unsigned count = g_modules.count.load(std::memory_order_acquire);
+  for (unsigned i = 0; i < count; ++i) {
+    LoadedModule* module = g_modules.entries[i].load(std::memory_order_relaxed);
+    if (module->seen < pass) module->loaded.store(false, std::memory_order_relaxed);
+  }
+}
+
+const LoadedModule* find(std::uintptr_t address) {
+  const unsigned count = g_modules.count.load(std::memory_order_acquire);
+  for (unsigned i = 0; i < count; ++i) {
+    const LoadedModule* module = g_modules.entries[i].load(std::memory_order_relaxed);
+    if (address >= module->begin && address < module->end &&
+        module->loaded.load(std::memory_order_relaxed))
+      return module;
+  }
+  return nullptr;
+}
+
+struct HashRequest {
+  const LoadedModule* module;
+  std::uint64_t hash = 0;
+};
+
+int hash_module(dl_phdr_info* info, std::size_t, void* argument) {
+  auto* request = static_cast<HashRequest*>(argument);
+  if (info->dlpi_addr != request->module->bias || first_address(*info) != request->module->begin)
+    return 0;
+  for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = info->dlpi_phdr[i];
+    if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0)
+      request->hash = hash_segment(request->hash,
+                                   reinterpret_cast<const void*>(info->dlpi_addr + segment.p_vaddr),
+                                   segment.p_filesz);
+  }
+  return 1;
+}
+
+bool starts_with(const char* text, const char* prefix) {
+  return std::strncmp(text, prefix, std::strlen(prefix)) == 0;
+}
+
+} // namespace
+
+void refresh_modules() {
+  Pass pass;
+  dl_iterate_phdr(visit_module, &pass);
+  if (!pass.changed) return;
+  mark_unloaded(g_modules.pass);
+  g_modules.generation.fetch_add(1, std::memory_order_release);
+}
+
+const LoadedModule* module_of(std::uintptr_t address) {
+  refresh_modules();
+  return find(address);
+}
+
+unsigned module_count() {
+  return g_modules.count.load(std::memory_order_acquire);
+}
+
+const LoadedModule& module_at(unsigned number) {
+  return *g_modules.entries[number].load(std::memory_order_relaxed);
+}
+
+std::uint32_t module_generation() {
+  return g_modules.generation.load(std::memory_order_acquire);
+}
+
+const char* identity_of(const LoadedModule& module) {
+  std::uint32_t state = 0;
+  if (module.identified.compare_exchange_strong(state, 1)) {
+    HashRequest request{&module};
+    dl_iterate_phdr(hash_module, &request);
+    unsigned char bytes[8];
+    for (unsigned i = 0; i < 8; ++i)
+      bytes[i] = static_cast<unsigned char>(request.hash >> (56 - 8 * i));
+    write_identity(module.identity, "segments:", bytes, sizeof bytes);
+    module.identified.store(2, std::memory_order_release);
+  }
+  while (module.identified.load(std::memory_order_acquire) != 2)
+    sched_yield();
+  return module.identity;
+}
+
+bool identify(ReturnAddress address, const LoadedModule*& module, std::uint64_t& offset) {
+  module = module_of(address);
+  if (module == nullptr) return false;
+  offset = address - module->bias;
+  return true;
+}
+
+std::uint64_t hash_segment(std::uint64_t seed, const void* bytes, std::size_t count) {
+  std::uint64_t hash = seed ^ 0x9e3779b97f4a7c15u;
+  const char* next = static_cast<const char*>(bytes);
+  for (; count > 0;) {
+    std::uint64_t word = 0;
+    const std::size_t step = count < sizeof word ? count : sizeof word;
+    std::memcpy(&word, next, step);
+    hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+    hash ^= hash >> 32;
+    next += step;
+    count -= step;
+  }
+  return hash;
+}
+
+bool is_system_path(const char* path) {
+  return starts_with(path, "/lib/") || starts_with(path, "/lib64/") ||
+         starts_with(path, "/usr/lib/") || starts_with(path, "/usr/lib64/") ||
+         starts_with(path, "/lib32/") || starts_with(path, "/usr/lib32/");
+}
+
+bool is_runtime_name(const char* name) {
+  return starts_with(name, "libomp.so") || starts_with(name, "libomp-") ||
+         starts_with(name, "libiomp5.so") || starts_with(name, "libgomp.so") ||
+         starts_with(name, "libomptier");
+}
+
+} // namespace omptier

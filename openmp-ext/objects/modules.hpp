@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The modules (program, shared libraries) of this process: which one an address lies in, by what
+// identity the module is known in other runs, and whether its frames belong to an allocation site.
+//
+// The list is read with dl_iterate_phdr, which serialises its callers and counts what was loaded
+// and unloaded, so the list is read again only when that count has changed. Entries are never
+// removed or reused (an unloaded module is only marked), so a pointer to one stays good for the
+// life of the process and look-ups need no lock. Nothing here calls malloc.
+#pragma once
+
+#include "objects/site.hpp"
+
+#include <atomic>
+#include <cstdint>
+
+namespace omptier {
+
+struct LoadedModule {
+  std::uintptr_t bias = 0;                          // load bias: address - bias = offset
+  std::uintptr_t begin = 0, end = 0;                // span of its segments
+  const std::uint8_t* unwind_table = nullptr;       // .eh_frame_hdr, or null
+  const char* path = "";                            // as the loader opened it
+  const char* name = "";                            // path without folders
+  std::uint32_t number = 0;                         // place in the list, from 0 = the program
+  bool system = false;                              // library of the system: frames are dropped
+  bool runtime = false;                             // OpenMP runtime or OMPTier: frames are dropped
+  std::atomic<bool> loaded{false};                  // false after dlclose
+  std::uint32_t seen = 0;                           // pass that saw it last (loader's lock)
+  mutable std::atomic<std::uint32_t> identified{0}; // 0 no, 1 being made, 2 identity is valid
+  mutable char identity[80] = {};                   // "build-id:<hex>" or "segments:<hex>"
+};
+
+// The module that holds the address now, or null (generated code, the kernel's page). Reads the
+// list again when the loader has changed it since. Thread-safe.
+const LoadedModule* module_of(std::uintptr_t address);
+
+// All modules ever seen: numbers 0 … module_count() - 1. refresh_modules reads the loader's list.
+unsigned module_count();
+const LoadedModule& module_at(unsigned number);
+void refresh_modules();
+
+// Grows whenever the list has changed: tables keyed by run-time addresses are stale then.
+std::uint32_t module_generation();
+
+// The module's identity; the hash of the executable segments is made at the first call for a module
+// without build-id (1 ms per few MB). Thread-safe, valid for the life of the process.
+const char* identity_of(const LoadedModule& module);
+
+// A return address as (module identity, offset); false when no module holds it.
+bool identify(ReturnAddress address, const LoadedModule*& module, std::uint64_t& offset);
+
+// The hash behind "segments:"; the same bytes give it from a file. seed: 0, or the hash so far.
+std::uint64_t hash_segment(std::uint64_t seed, const void* bytes, std::size_t count);
+
+// By its path: is it the system's (its frames are dropped), is it an OpenMP runtime or ours? The
+// program itself is neither.
+bool is_system_path(const char* path);
+bool is_runtime_name(const char* name);
+
+} // namespace omptier

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Memory for our own tables inside a stranger's process: whole pages straight from the kernel,
+// handed out by advancing a pointer and never given back. Nothing here calls malloc, so it may be
+// used on the program's allocation path; growing tables double, so at most half of what was ever
+// taken is idle. Not thread-safe: the owner's lock covers it.
+#pragma once
+
+#include "base/os.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <sys/mman.h>
+
+namespace omptier {
+
+// Zeroed pages, or null when the kernel has none.
+inline void* map_pages(std::size_t bytes) {
+  void* pages =
+      os().map(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return pages == MAP_FAILED ? nullptr : pages;
+}
+
+class PageArena {
+public:
+  // Zeroed, aligned to 16 bytes; null when memory is refused.
+  void* take(std::size_t bytes) {
+    bytes = (bytes + 15) & ~std::size_t{15};
+    if (bytes > left_) {
+      const std::size_t chunk = bytes > k_chunk ? (bytes + 4095) & ~std::size_t{4095} : k_chunk;
+      next_ = static_cast<char*>(map_pages(chunk));
+      left_ = next_ != nullptr ? chunk : 0;
+      if (next_ == nullptr) return nullptr;
+    }
+    void* block = next_;
+    next_ += bytes;
+    left_ -= bytes;
+    return block;
+  }
+
+  template <typename T> T* take_array(std::size_t count) {
+    return static_cast<T*>(take(count * sizeof(T)));
+  }
+
+  const char* copy(const char* text) {
+    const std::size_t bytes = std::strlen(text) + 1;
+    char* block = static_cast<char*>(take(bytes));
+    if (block == nullptr) return "";
+    std::memcpy(block, text, bytes);
+    return block;
+  }
+
+private:
+  static constexpr std::size_t k_chunk = 64 * 1024;
+  char* next_ = nullptr;
+  std::size_t left_ = 0;
+};
+
+} // namespace omptier

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See stack.hpp. The walk keeps three registers (return address, stack pointer, frame pointer) and
+// leaves each frame by its unwind rule. Rules are found in .eh_frame once per return address and
+// kept in a table without locks: an entry is two words, of which the first is the key xor-ed with
+// the second, so a torn entry matches nothing. A rule also carries a hash of the call instruction's
+// bytes: after dlclose and dlopen other code may stand at the same address. A frame whose rule is
+// complex sends the whole walk to the C++ runtime's unwinder, slower and as exact.
+#include "objects/stack.hpp"
+
+#include "objects/modules.hpp"
+#include "objects/unwind_rule.hpp"
+
+#include <atomic>
+#include <cstring>
+#include <unwind.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define OMPTIER_READS_STACK __attribute__((no_sanitize("address")))
+#else
+#define OMPTIER_READS_STACK
+#endif
+
+namespace omptier {
+namespace {
+
+constexpr unsigned k_deepest_walk = 512; // frames of all kinds, before the walk gives up
+constexpr unsigned k_cache_entries = 16384;
+
+// An unwind rule with what a walk wants to know of the frame's module.
+struct CachedRule {
+  UnwindRule rule;
+  bool system = false;
+  bool runtime = false;
+};
+
+// One word: code hash 16 | offset/8 27 | saved_at/8 10 | kind 2 | frame pointer 1 | system 1 |
+// runtime 1 | used 1.
+std::uint64_t pack(const CachedRule& cached, std::uint64_t code_hash) {
+  const UnwindRule& rule = cached.rule;
+  return code_hash << 48 | std::uint64_t{rule.cfa_offset / 8} << 16 |
+         std::uint64_t{rule.saved_at / 8} << 6 | std::uint64_t(rule.kind) << 4 |
+         std::uint64_t{rule.from_frame_pointer} << 3 | std::uint64_t{cached.system} << 2 |
+         std::uint64_t{cached.runtime} << 1 | 1;
+}
+
+CachedRule unpack(std::uint64_t word) {
+  CachedRule cached;
+  cached.rule.cfa_offset = static_cast<std::uint32_t>(word >> 16 & 0x7ffffff) * 8;
+  cached.rule.saved_at = static_cast<std::uint32_t>(word >> 6 & 0x3ff) * 8;
+  cached.rule.kind = static_cast<UnwindRule::Kind>(word >> 4 & 3);
+  cached.rule.from_frame_pointer = (word >> 3 & 1) != 0;
+  cached.system = (word >> 2 & 1) != 0;
+  cached.runtime = (word >> 1 & 1) != 0;
+  return cached;
+}
+
+struct CacheEntry {
+  std::atomic<std::uint64_t> key{0}, word{0};
+};
+constinit CacheEntry g_cache[k_cache_entries] = {};
+
+// Of the eight bytes before the return address: the call and what leads to it. A return address on
+// a walked stack is always mapped code.
+OMPTIER_READS_STACK std::uint64_t hash_of_code(ReturnAddress address) {
+  std::uint64_t bytes;
+  __builtin_memcpy(&bytes, reinterpret_cast<const void*>(address - 8), sizeof bytes);
+  return bytes * 0x9e3779b97f4a7c15u >> 48;
+}
+
+CachedRule look_up_rule(ReturnAddress address) {
+  CachedRule cached;
+  const LoadedModule* module = module_of(address);
+  if (module == nullptr) return cached;
+  cached.system = module->system;
+  cached.runtime = module->runtime;
+#if defined(__x86_64__)
+  if (module->unwind_table != nullptr)
+    cached.rule = find_unwind_rule(reinterpret_cast<std::uintptr_t>(module->unwind_table),
+                                   {module->begin, module->end}, address - 1);
+#else
+  cached.rule.kind = UnwindRule::Kind::complex;
+#endif
+  return cached;
+}
+
+CachedRule rule_at(ReturnAddress address) {
+  if (address < 4096) return {};
+  CacheEntry& entry = g_cache[(address * 0x9e3779b97f4a7c15u) >> 50];
+  const std::uint64_t word = entry.word.load(std::memory_order_relaxed);
+  const std::uint64_t key = entry.key.load(std::memory_order_relaxed);
+  if ((word & 1) != 0 && key == (address ^ word) && hash_of_code(address) == word >> 48)
+    return unpack(word);
+  const LoadedModule* module = module_of(address);
+  if (module == nullptr) return {}; // generated code or a wild value: never read what is there
+  const CachedRule cached = look_up_rule(address);
+  const std::uint64_t fresh = pack(cached, hash_of_code(address));
+  entry.word.store(fresh, std::memory_order_relaxed);
+  entry.key.store(address ^ fresh, std::memory_order_relaxed);
+  return cached;
+}
+static_assert(k_cache_entries == 1u << (64 - 50));
+
+// Chooses among the frames of a walk, in order, those that make a site.
+class FrameChooser {
+public:
+  FrameChooser(const void* caller, ReturnAddress* out, unsigned max)
+      : caller_(reinterpret_cast<ReturnAddress>(caller)), out_(out), max_(max) {}
+
+  // False when the walk is over.
+  bool add(ReturnAddress address, const CachedRule& cached) {
+    if (!started_ && address != caller_) return true;
+    if (started_ && cached.runtime) return false;
+    started_ = true;
+    if (!cached.system && !cached.runtime) out_[count_++] = address;
+    return count_ < max_;
+  }
+
+  unsigned finish() {
+    if (count_ == 0) out_[count_++] = caller_;
+    return count_;
+  }
+
+private:
+  ReturnAddress caller_;
+  ReturnAddress* out_;
+  unsigned max_, count_ = 0;
+  bool started_ = false;
+};
+
+enum class WalkEnd : std::uint8_t { done, complex };
+
+#if defined(__x86_64__)
+OMPTIER_READS_STACK std::uintptr_t read_word(std::uintptr_t address) {
+  return *reinterpret_cast<const std::uintptr_t*>(address);
+}
+
+// frame: the frame address of a function of ours that has a frame pointer.
+WalkEnd walk_by_rules(std::uintptr_t frame, FrameChooser& chooser) {
+  ReturnAddress address = read_word(frame + 8);
+  std::uintptr_t frame_pointer = read_word(frame);
+  std::uintptr_t stack_pointer = frame + 16;
+  for (unsigned i = 0; i < k_deepest_walk; ++i) {
+    const CachedRule cached = rule_at(address);
+    if (!chooser.add(address, cached)) return WalkEnd::done;
+    const UnwindRule& rule = cached.rule;
+    if (rule.kind == UnwindRule::Kind::end) return WalkEnd::done;
+    if (rule.kind == UnwindRule::Kind::complex) return WalkEnd::complex;
+    const std::uintptr_t cfa =
+        (rule.from_frame_pointer ? frame_pointer : stack_pointer) + rule.cfa_offset;
+    if (cfa <= stack_pointer || cfa % 8 != 0) return WalkEnd::done; // a stack only grows
+    address = read_word(cfa - 8);
+    if (rule.saved_at != 0) frame_pointer = read_word(cfa - rule.saved_at);
+    stack_pointer = cfa;
+  }
+  return WalkEnd::done;
+}
+#endif
+
+_Unwind_Reason_Code visit_frame(_Unwind_Context* context, void* argument) {
+  auto* chooser = static_cast<FrameChooser*>(argument);
+  const auto address = static_cast<ReturnAddress>(_Unwind_GetIP(context));
+  return chooser->add(address, rule_at(address)) ? _URC_NO_REASON : _URC_NORMAL_STOP;
+}
+
+} // namespace
+
+__attribute__((noinline)) unsigned capture_stack(const void* caller, ReturnAddress* out,
+                                                 unsigned max) {
+  if (max == 0) return 0;
+  FrameChooser chooser(caller, out, max);
+  if (max == 1) return chooser.finish();
+#if defined(__x86_64__)
+  const auto frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  if (walk_by_rules(frame, chooser) == WalkEnd::done) return chooser.finish();
+  chooser = FrameChooser(caller, out, max);
+#endif
+  _Unwind_Backtrace(visit_frame, &chooser);
+  return chooser.finish();
+}
+
+} // namespace omptier

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * For examples that are also run in OMPTier's virtual machine: switches its model of memory time on
- * for the part of the program that is measured. Outside that machine, or compiled without OMPTier's
- * sources beside it, both functions do nothing and say so by returning 0.
+ * For examples that also run in OMPTier's virtual machine: marks the measured part of the program,
+ * so that its model of memory time charges that part only. The marks are NOPs anywhere else.
+ * Compiled without OMPTier's sources beside it, marking is unavailable and the functions return 0.
  */
 #ifndef EXAMPLES_VIRTUAL_MACHINE_H
 #define EXAMPLES_VIRTUAL_MACHINE_H
@@ -10,13 +10,27 @@
 #if defined(__has_include)
 #if __has_include("machine/guest/model.h")
 #include "machine/guest/model.h"
-#define EXAMPLES_HAVE_MODEL 1
+#define EXAMPLES_HAVE_MARKS 1
 #endif
 #endif
 
-static inline int model_begin(void) {
+/* Both return 1 if the mark was made. */
+static inline int example_measure_begin(void) {
+#ifdef EXAMPLES_HAVE_MARKS
+  omptier_model_on();
+  return 1;
+#else
   return 0;
+#endif
 }
-static inline void model_end(void) {}
+
+static inline int example_measure_end(void) {
+#ifdef EXAMPLES_HAVE_MARKS
+  omptier_model_off();
+  return 1;
+#else
+  return 0;
+#endif
+}
 
 #endif

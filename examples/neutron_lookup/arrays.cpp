@@ -10,7 +10,9 @@
 #define NEUTRON_EXTENDED 1
 #endif
 
-#include <dlfcn.h>
+#include "../extended_runtime.h"
+
+#include <unistd.h>
 
 #include <string>
 
@@ -20,6 +22,15 @@ namespace {
 std::string cannot_allocate(Array which, std::size_t bytes) {
   return std::string("cannot allocate ") + std::to_string(bytes) + " bytes for the " +
          k_array_names[which] + " grid; ask for a smaller --bytes";
+}
+
+// Asked before allocating: most kernels promise more than they have, and kill whoever believes them.
+std::string too_big_for_machine(std::size_t bytes) {
+  const std::size_t memory = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
+                             static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  if (bytes <= memory) return "";
+  return "the arrays need " + std::to_string(bytes) + " bytes, this machine has " +
+         std::to_string(memory) + "; ask for a smaller --bytes";
 }
 
 // One function, and so one call of omp_alloc, for each array: its call stack names the array in a
@@ -49,11 +60,24 @@ constexpr std::array<AllocateFunction, k_arrays> k_allocate{
 
 #ifdef NEUTRON_EXTENDED
 
+constexpr bool k_built_extended = true;
+
+// The predefined allocator of a memory kind.
+omp_allocator_handle_t allocator_of_kind(const std::string& kind) {
+  if (kind == "auto") return ompx_auto_mem_alloc;
+  if (kind == "dram") return ompx_dram_mem_alloc;
+  if (kind == "hbm") return ompx_hbm_mem_alloc;
+  if (kind == "nvm") return ompx_nvm_mem_alloc;
+  if (kind == "cxl") return ompx_cxl_mem_alloc;
+  return omp_default_mem_alloc;
+}
+
 // What the programmer knows of each array. Importance: per mille of the time spent on memory.
 omp_allocator_handle_t allocator_with_traits(Array which) {
+  const auto name = reinterpret_cast<decltype(&ompx_name)>(extended_runtime_function("ompx_name"));
   const bool random = which != index_grid; // the rows of the index grid are read as short streams
   const omp_uintptr_t importance = which == nuclide_grid ? 850 : which == unionized_grid ? 100 : 50;
-  const omp_alloctrait_t traits[] = {
+  omp_alloctrait_t traits[] = {
       {ompx_atk_access_mode, ompx_atv_access_mode_read_only},
       {ompx_atk_access_pattern,
        random ? ompx_atv_access_pattern_random : ompx_atv_access_pattern_sequential},
@@ -62,9 +86,19 @@ omp_allocator_handle_t allocator_with_traits(Array which) {
       {ompx_atk_sensitivity,
        random ? ompx_atv_sensitivity_latency : ompx_atv_sensitivity_bandwidth},
       {ompx_atk_lifetime, ompx_atv_lifetime_program},
-      {ompx_atk_label, ompx_name(k_array_names[which])},
+      {ompx_atk_label, name(k_array_names[which])},
   };
   return omp_init_allocator(ompx_auto_mem_space, sizeof traits / sizeof traits[0], traits);
+}
+
+#else
+
+constexpr bool k_built_extended = false;
+omp_allocator_handle_t allocator_of_kind(const std::string&) {
+  return omp_null_allocator;
+}
+omp_allocator_handle_t allocator_with_traits(Array) {
+  return omp_null_allocator;
 }
 
 #endif
@@ -75,22 +109,17 @@ bool runtime_is_extended() {
   return dlsym(RTLD_DEFAULT, "ompx_name") != nullptr;
 }
 
-std::optional<omp_allocator_handle_t> allocator_of_kind(const std::string& kind) {
-  if (kind.empty() || kind == "default") return omp_default_mem_alloc;
-#ifdef NEUTRON_EXTENDED
-  if (kind == "auto") return ompx_auto_mem_alloc;
-  if (kind == "dram") return ompx_dram_mem_alloc;
-  if (kind == "hbm") return ompx_hbm_mem_alloc;
-  if (kind == "nvm") return ompx_nvm_mem_alloc;
-  if (kind == "cxl") return ompx_cxl_mem_alloc;
-#endif
-  return std::nullopt;
+bool is_memory_kind(const std::string& kind) {
+  for (const char* known : {"default", "auto", "dram", "hbm", "nvm", "cxl"})
+    if (kind == known) return true;
+  return false;
 }
 
 Arrays::Arrays(const Shape& shape, const Placement& placement, bool reverse_order) {
   grids_.shape = shape;
   allocators_.fill(omp_default_mem_alloc);
-  if (choose_allocators(placement)) allocate(reverse_order);
+  error_ = too_big_for_machine(shape.total_bytes());
+  if (ok() && choose_allocators(placement)) allocate(reverse_order);
 }
 
 Arrays::~Arrays() {
@@ -102,26 +131,41 @@ Arrays::~Arrays() {
     if (allocator != omp_null_allocator) omp_destroy_allocator(allocator);
 }
 
+std::optional<std::array<std::size_t, 4>> bytes_by_kind(const void* first, std::size_t bytes) {
+#ifdef NEUTRON_EXTENDED
+  const auto ask = reinterpret_cast<decltype(&ompx_get_placement)>(
+      extended_runtime_function("ompx_get_placement"));
+  ompx_placement_t found{};
+  found.struct_size = sizeof found;
+  if (ask && ask(first, bytes, &found) == 0)
+    return std::array{found.bytes[ompx_kind_dram], found.bytes[ompx_kind_hbm],
+                      found.bytes[ompx_kind_nvm], found.bytes[ompx_kind_cxl]};
+#else
+  (void)first, (void)bytes;
+#endif
+  return std::nullopt;
+}
+
 bool Arrays::choose_allocators(const Placement& placement) {
   if (placement.choice == AllocatorChoice::plain) return true;
+  if (!k_built_extended) {
+    error_ = "built without ompx_memory.h, only --allocator plain is possible; compile with "
+             "-I and OMPTier's include folder";
+    return false;
+  }
   if (!runtime_is_extended()) {
     error_ = "this OpenMP runtime has no extended allocators; run with OMPTier's (LD_LIBRARY_PATH) "
              "or with --allocator plain";
     return false;
   }
+  own_allocators_ = placement.choice == AllocatorChoice::extended;
   for (int a = 0; a < k_arrays; ++a) {
     const auto which = static_cast<Array>(a);
-    if (placement.choice == AllocatorChoice::by_hand) {
-      allocators_[which] = *allocator_of_kind(placement.kinds[which]);
-      continue;
-    }
-#ifdef NEUTRON_EXTENDED
-    own_allocators_ = true;
-    allocators_[which] = allocator_with_traits(which);
-    if (allocators_[which] == omp_null_allocator)
-      error_ = std::string("no allocator for the ") + k_array_names[which] +
-               " grid: the runtime refused its traits";
-#endif
+    allocators_[a] =
+        own_allocators_ ? allocator_with_traits(which) : allocator_of_kind(placement.kinds[a]);
+    if (allocators_[a] == omp_null_allocator)
+      error_ = std::string("the runtime refused the allocator of the ") + k_array_names[a] +
+               " grid; its warning says which trait";
   }
   return ok();
 }

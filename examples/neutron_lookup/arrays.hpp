@@ -29,11 +29,15 @@ struct Placement {
   std::array<std::string, k_arrays> kinds; // by hand: kind per array, empty for the default
 };
 
-// The predefined allocator of a memory kind: default, auto, dram, hbm, nvm or cxl.
-std::optional<omp_allocator_handle_t> allocator_of_kind(const std::string& kind);
+// Whether --place can name it: default, auto, dram, hbm, nvm or cxl.
+bool is_memory_kind(const std::string& kind);
 
 // Whether the OpenMP runtime in use knows the extended traits and the kinds' allocators.
 bool runtime_is_extended();
+
+// Where the kernel says these bytes are: DRAM, HBM, NVM, CXL. Nothing on a runtime that is not
+// OMPTier's.
+std::optional<std::array<std::size_t, 4>> bytes_by_kind(const void* first, std::size_t bytes);
 
 class Arrays {
 public:

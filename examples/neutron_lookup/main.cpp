@@ -52,16 +52,17 @@ int main(int argc, char** argv) {
   fill_grids(arrays.grids(), options->seed);
   report.setup_seconds = omp_get_wtime() - start;
 
-  report.timed_by_model = options->mark && model_begin();
+  report.marked = options->mark && example_measure_begin();
   start = omp_get_wtime();
   report.checksum = run_lookups(arrays.grids(), materials, options->lookups, options->seed);
   report.lookup_seconds = omp_get_wtime() - start;
-  if (report.timed_by_model) model_end();
+  if (options->mark) example_measure_end();
 
   if (options->verify)
     report.verified = check_grids(arrays.grids()) &&
                       report.checksum == expected_checksum(options->shape, materials,
                                                            options->lookups, options->seed);
+  if (options->where) report.where = describe_where(arrays.grids());
   print_report(*options, materials, report);
   return report.verified.value_or(true) ? 0 : 1;
 }

@@ -53,6 +53,7 @@ constexpr const char* k_help =
     "  --reverse-order      allocate nuclide, unionized, index instead of the other way round\n"
     "  --mark               time model of OMPTier's virtual machine on during the lookups only\n"
     "  --verify             check the arrays, and the checksum against one computed without them\n"
+    "  --where              print how many bytes of each array lie in which kind of memory\n"
     "  --json               print JSON\n";
 
 bool refuse(const std::string& text) {
@@ -107,8 +108,7 @@ bool read_place(std::string_view text, Placement& placement) {
     while (which < k_arrays && array != k_array_names[which])
       ++which;
     if (which == k_arrays) return refuse("--place knows no array " + quoted(array));
-    if (kind.empty() || !allocator_of_kind(kind))
-      return refuse("--place knows no memory kind " + quoted(kind));
+    if (!is_memory_kind(kind)) return refuse("--place knows no memory kind " + quoted(kind));
     placement.kinds[which] = kind;
   } while (!text.empty());
   return true;
@@ -186,6 +186,7 @@ constexpr Rule k_rules[] = {
      [](Reading& r, std::string_view) { return r.options.reverse_order = true; }},
     {"--mark", false, [](Reading& r, std::string_view) { return r.options.mark = true; }},
     {"--verify", false, [](Reading& r, std::string_view) { return r.options.verify = true; }},
+    {"--where", false, [](Reading& r, std::string_view) { return r.options.where = true; }},
     {"--json", false, [](Reading& r, std::string_view) { return r.options.json = true; }},
 };
 

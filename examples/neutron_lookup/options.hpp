@@ -22,6 +22,7 @@ struct Options {
   bool reverse_order = false;
   bool mark = false;
   bool verify = false;
+  bool where = false;
   bool json = false;
 };
 

@@ -82,7 +82,26 @@ double nuclides_per_lookup(const std::vector<Material>& materials) {
   return sum;
 }
 
+std::string describe_where(const void* first, std::size_t bytes) {
+  constexpr const char* kinds[] = {"dram", "hbm", "nvm", "cxl"};
+  const auto found = bytes_by_kind(first, bytes);
+  std::string text;
+  for (int kind = 0; found && kind < 4; ++kind)
+    if ((*found)[kind] != 0)
+      text += (text.empty() ? "" : ",") + std::string(kinds[kind]) + ":" +
+              std::to_string((*found)[kind]);
+  return text.empty() ? "unknown" : text;
+}
+
 } // namespace
+
+std::array<std::string, k_arrays> describe_where(const Grids& grids) {
+  std::array<std::string, k_arrays> where;
+  where[index_grid] = describe_where(grids.index, grids.shape.index_bytes());
+  where[unionized_grid] = describe_where(grids.unionized, grids.shape.unionized_bytes());
+  where[nuclide_grid] = describe_where(grids.nuclide, grids.shape.nuclide_bytes());
+  return where;
+}
 
 void print_report(const Options& options, const std::vector<Material>& materials,
                   const Report& report) {
@@ -103,12 +122,15 @@ void print_report(const Options& options, const std::vector<Material>& materials
   facts.number("threads", static_cast<std::uint64_t>(report.threads));
   facts.number("seed", options.seed);
   facts.number("lookups", options.lookups);
-  facts.text("clock", report.timed_by_model ? "guest" : "wall");
+  facts.text("marked", report.marked ? "yes" : "no");
   facts.real("setup_seconds", report.setup_seconds);
   facts.real("lookup_seconds", report.lookup_seconds);
   facts.real("lookups_per_second", static_cast<double>(options.lookups) / report.lookup_seconds);
   facts.text("checksum", formatted("%016llx", static_cast<unsigned long long>(report.checksum)));
   if (report.verified) facts.text("verified", *report.verified ? "yes" : "no");
+  for (int a = 0; a < k_arrays; ++a)
+    if (!report.where[a].empty())
+      facts.text(("where_" + std::string(k_array_names[a]) + "_grid").c_str(), report.where[a]);
   if (options.json)
     facts.print_json();
   else

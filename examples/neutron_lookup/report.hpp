@@ -18,9 +18,13 @@ struct Report {
   double setup_seconds = 0;
   double lookup_seconds = 0;
   std::uint64_t checksum = 0;
-  bool timed_by_model = false;  // the virtual machine's model was on: seconds are the guest's
+  bool marked = false;          // the virtual machine's model was asked to charge the lookups only
   std::optional<bool> verified; // empty: not asked for
+  std::array<std::string, k_arrays> where; // empty: not asked for
 };
+
+// Per array "dram:<bytes>,hbm:<bytes>" (kinds that hold any of it), or "unknown".
+std::array<std::string, k_arrays> describe_where(const Grids& grids);
 
 void print_report(const Options& options, const std::vector<Material>& materials,
                   const Report& report);

@@ -5,11 +5,11 @@
 // are for start-up, reports and tests. The second half is the same answers made once for every
 // processor, so that an allocation looks its nodes up without malloc, lock or arithmetic.
 //
-// Figures are those from the processor itself. Where the firmware gives none from there (Linux shows
-// a node's figures from its nearest processors only), the node's best view is used, made worse by
-// the ratio of the firmware's distances. Memory without any figures comes after memory with figures;
-// among such the usual order of kinds decides (bandwidth: HBM, DRAM, CXL, NVM; latency: DRAM, HBM,
-// CXL, NVM), then the distance.
+// Figures are those from the processor itself. Where the firmware gives none from there (Linux
+// shows a node's figures from its nearest processors only), the node's best view is used, made
+// worse by the ratio of the firmware's distances. Memory without any figures comes after memory
+// with figures; among such the usual order of kinds decides (bandwidth: HBM, DRAM, CXL, NVM;
+// latency: DRAM, HBM, CXL, NVM), then the distance.
 #pragma once
 
 #include "platform/platform.hpp"
@@ -44,13 +44,13 @@ std::vector<unsigned> nodes_of(const Platform& platform, const Tier& tier, unsig
 // Nodes of the best tier for a preference, nearest first; empty only when there are no nodes.
 std::vector<unsigned> best_nodes_for(const Platform& platform, Preference preference, unsigned cpu);
 
-// All nodes of a kind, whatever their tier: best bandwidth class first, then nearest. Empty when the
-// machine has no such memory.
+// All nodes of a kind, whatever their tier: best bandwidth class first, then nearest. Empty when
+// the machine has no such memory.
 std::vector<unsigned> best_nodes_for(const Platform& platform, MemoryKind kind, unsigned cpu);
 
-// The answers above for every processor, made once. Look-ups are thread-safe and take neither malloc
-// nor lock; a processor number beyond the table is answered as processor 0's. The spans point into
-// the table.
+// The answers above for every processor, made once. Look-ups are thread-safe and take neither
+// malloc nor lock; a processor number beyond the table is answered as processor 0's. The spans
+// point into the table.
 class ChoiceTable {
 public:
   explicit ChoiceTable(const Platform& platform);

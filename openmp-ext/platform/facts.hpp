@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What is known of a memory before its kind is: the facts that hwloc and sysfs deliver, gathered
+// for classification. Facts carry no judgement.
+#pragma once
+
+#include "platform/platform.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace omptier {
+
+// Where the operating system says a node's memory comes from.
+enum class MemoryOrigin : std::uint8_t {
+  unknown,
+  nvdimm,   // a DAX device of an NVDIMM (ACPI NFIT)
+  cxl,      // a CXL region
+  reserved, // specific-purpose memory that the firmware set aside (says nothing about its kind)
+};
+
+struct NodeFacts {
+  unsigned number = 0;
+  std::uint64_t capacity = 0;
+  std::vector<unsigned> cpus;       // its own; empty = CPU-less
+  std::vector<InitiatorView> views; // nearest first as the firmware lists them
+  MemoryOrigin origin = MemoryOrigin::unknown;
+  std::string origin_name; // "dax0.0", "region0"
+  std::string label;       // hwloc's or the firmware's word for it ("MCDRAM"): a hint only
+};
+
+struct MachineFacts {
+  std::vector<NodeFacts> nodes; // ascending by number
+  std::string firmware_memory;  // "HBM" when the firmware lists memory of that type only
+  const NodeFacts* node(unsigned number) const {
+    for (const NodeFacts& n : nodes)
+      if (n.number == number) return &n;
+    return nullptr;
+  }
+};
+
+} // namespace omptier

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Loads an hwloc topology as cheaply as it can be had: every object type but nodes and processors
+// is filtered out, and the x86 component, which moves the calling thread over every processor, is
+// off.
+//
+// Figures are hwloc's ReadBandwidth, WriteBandwidth, ReadLatency and WriteLatency; its Bandwidth
+// and Latency are averages of those and are never used. hwloc counts MiB/s and nanoseconds.
+//
+// hwloc gives memory without processors the processors it is near to, so "its own processors" are
+// worked out here for XML exports: of the nodes that share processors, the smallest and then the
+// first has them (Linux numbers the nodes of processors before all others). On this machine sysfs
+// knows better and overrides it.
+#include "platform/hwloc_reader.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <hwloc.h>
+#include <memory>
+#include <unistd.h>
+#include <utility>
+
+namespace omptier {
+namespace {
+
+struct DestroyTopology {
+  void operator()(hwloc_topology* topology) const { hwloc_topology_destroy(topology); }
+};
+using Topology = std::unique_ptr<hwloc_topology, DestroyTopology>;
+
+constexpr double k_mebibyte = 1024.0 * 1024.0;
+
+std::vector<unsigned> numbers_in(hwloc_const_bitmap_t set) {
+  std::vector<unsigned> numbers;
+  if (set == nullptr || hwloc_bitmap_weight(set) < 0) return numbers; // none, or infinite
+  for (int i = hwloc_bitmap_first(set); i >= 0; i = hwloc_bitmap_next(set, i))
+    numbers.push_back(static_cast<unsigned>(i));
+  return numbers;
+}
+
+InitiatorView& view_from(std::vector<InitiatorView>& views, const std::vector<unsigned>& cpus) {
+  for (InitiatorView& view : views)
+    if (view.cpus == cpus) return view;
+  views.push_back({cpus, {}, 0});
+  return views.back();
+}
+
+// One attribute of one node, from all its initiators.
+void read_attribute(hwloc_topology_t topology, hwloc_obj_t node, hwloc_memattr_id_t attribute,
+                    double Figures::* figure, double unit, std::vector<InitiatorView>& views) {
+  unsigned count = 0;
+  if (hwloc_memattr_get_initiators(topology, attribute, node, 0, &count, nullptr, nullptr) != 0 ||
+      count == 0)
+    return; // no HMAT: EINVAL
+  std::vector<hwloc_location> from(count);
+  std::vector<hwloc_uint64_t> values(count);
+  if (hwloc_memattr_get_initiators(topology, attribute, node, 0, &count, from.data(),
+                                   values.data()) != 0)
+    return;
+  for (unsigned i = 0; i < count && i < from.size(); ++i) {
+    const hwloc_const_bitmap_t set = from[i].type == HWLOC_LOCATION_TYPE_CPUSET
+                                         ? from[i].location.cpuset
+                                         : from[i].location.object->cpuset;
+    const std::vector<unsigned> cpus = numbers_in(set);
+    if (!cpus.empty())
+      view_from(views, cpus).figures.*figure = static_cast<double>(values[i]) * unit;
+  }
+}
+
+NodeFacts facts_of(hwloc_topology_t topology, hwloc_obj_t object) {
+  NodeFacts node;
+  node.number = object->os_index;
+  node.capacity = object->attr->numanode.local_memory;
+  node.cpus = numbers_in(object->cpuset); // near processors; narrowed by keep_own_cpus
+  if (object->subtype != nullptr) node.label = object->subtype;
+  if (const char* device = hwloc_obj_get_info_by_name(object, "DAXDevice")) {
+    node.origin_name = device;
+    node.origin = node.label == "NVM" ? MemoryOrigin::nvdimm : MemoryOrigin::reserved;
+  }
+  if (const char* device = hwloc_obj_get_info_by_name(object, "CXLDevice")) {
+    node.origin_name = device;
+    node.origin = MemoryOrigin::cxl;
+  }
+  const auto read = [&](hwloc_memattr_id_t attribute, double Figures::* figure, double unit) {
+    read_attribute(topology, object, attribute, figure, unit, node.views);
+  };
+  read(HWLOC_MEMATTR_ID_READ_BANDWIDTH, &Figures::read_bandwidth, k_mebibyte);
+  read(HWLOC_MEMATTR_ID_WRITE_BANDWIDTH, &Figures::write_bandwidth, k_mebibyte);
+  read(HWLOC_MEMATTR_ID_READ_LATENCY, &Figures::read_latency, 1);
+  read(HWLOC_MEMATTR_ID_WRITE_LATENCY, &Figures::write_latency, 1);
+  return node;
+}
+
+void keep_own_cpus(std::vector<NodeFacts>& nodes) {
+  std::vector<NodeFacts*> order;
+  for (NodeFacts& node : nodes)
+    if (!node.cpus.empty()) order.push_back(&node);
+  std::ranges::sort(order, {},
+                    [](const NodeFacts* n) { return std::pair(n->cpus.size(), n->number); });
+  std::vector<unsigned> owned;
+  for (NodeFacts* node : order) {
+    const bool taken = std::ranges::any_of(
+        node->cpus, [&](unsigned cpu) { return std::ranges::find(owned, cpu) != owned.end(); });
+    if (taken)
+      node->cpus.clear();
+    else
+      owned.insert(owned.end(), node->cpus.begin(), node->cpus.end());
+  }
+}
+
+// The firmware's distance matrix (ACPI SLIT): one view per pair of a node with processors and a
+// node.
+void add_distances(hwloc_topology_t topology, std::vector<NodeFacts>& nodes) {
+  unsigned count = 1;
+  hwloc_distances_s* matrix = nullptr;
+  if (hwloc_distances_get_by_name(topology, "NUMALatency", &count, &matrix, 0) != 0 || count == 0)
+    return;
+  const auto find = [&](hwloc_obj_t object) -> NodeFacts* {
+    if (object == nullptr) return nullptr;
+    const auto at = std::ranges::find(nodes, object->os_index, &NodeFacts::number);
+    return at == nodes.end() ? nullptr : &*at;
+  };
+  for (unsigned from = 0; from < matrix->nbobjs; ++from)
+    for (unsigned to = 0; to < matrix->nbobjs; ++to) {
+      const NodeFacts* source = find(matrix->objs[from]);
+      NodeFacts* target = find(matrix->objs[to]);
+      if (source == nullptr || target == nullptr || source->cpus.empty()) continue;
+      const auto distance = static_cast<unsigned>(matrix->values[from * matrix->nbobjs + to]);
+      const auto covers = std::ranges::find_if(target->views, [&](const InitiatorView& view) {
+        return std::ranges::includes(view.cpus, source->cpus);
+      });
+      InitiatorView& view =
+          covers != target->views.end() ? *covers : view_from(target->views, source->cpus);
+      if (view.distance == 0 || distance < view.distance) view.distance = distance;
+    }
+  hwloc_distances_release(topology, matrix);
+}
+
+// What nodes hang on must stay, or they are handed to the whole machine: packages and groups here,
+// in an export also caches and whatever else its author kept.
+void filter_types(hwloc_topology_t topology, bool live) {
+  if (live) {
+    hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
+    hwloc_topology_set_type_filter(topology, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
+    hwloc_topology_set_type_filter(topology, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
+  } else {
+    hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
+    hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
+    hwloc_topology_set_type_filter(topology, HWLOC_OBJ_MISC, HWLOC_TYPE_FILTER_KEEP_NONE);
+  }
+}
+
+std::string load(Topology& topology, const std::string& xml) {
+  hwloc_topology_t raw = nullptr;
+  if (hwloc_topology_init(&raw) != 0) return "hwloc cannot be initialised";
+  topology.reset(raw);
+  filter_types(raw, xml.empty() && std::getenv("HWLOC_XMLFILE") == nullptr);
+  if (xml.empty()) {
+    hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
+  } else {
+    // hwloc reports an unreadable file with a bare errno: ask the system first.
+    const int fd = ::open(xml.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return xml + ": " + std::strerror(errno);
+    ::close(fd);
+    if (hwloc_topology_set_xml(raw, xml.c_str()) != 0)
+      return xml + ": not an hwloc XML file (make one with lstopo --of xml " + xml + ")";
+  }
+  if (hwloc_topology_load(raw) != 0)
+    return xml.empty()
+               ? std::string("hwloc cannot read this machine's topology (lstopo says why)")
+               : xml + ": not an hwloc XML file (make one with lstopo --of xml " + xml + ")";
+  return {};
+}
+
+} // namespace
+
+Parsed<HwlocResult> read_hwloc(const std::string& xml) {
+  Topology topology;
+  if (std::string error = load(topology, xml); !error.empty())
+    return Parsed<HwlocResult>::failure(std::move(error));
+  HwlocResult result;
+  result.this_machine = hwloc_topology_is_thissystem(topology.get()) != 0;
+  std::vector<NodeFacts>& nodes = result.facts.nodes;
+  for (hwloc_obj_t object = nullptr;
+       (object = hwloc_get_next_obj_by_type(topology.get(), HWLOC_OBJ_NUMANODE, object));)
+    if (object->attr->numanode.local_memory != 0) nodes.push_back(facts_of(topology.get(), object));
+  std::ranges::sort(nodes, {}, &NodeFacts::number);
+  keep_own_cpus(nodes);
+  add_distances(topology.get(), nodes);
+  return result;
+}
+
+} // namespace omptier

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The order of memories by what is wanted of them: the one place that knows what "better" means.
+#pragma once
+
+#include "platform/choice.hpp"
+
+#include <span>
+#include <vector>
+
+namespace omptier {
+
+struct Ranked {
+  MemoryKind kind = MemoryKind::unknown;
+  Figures figures; // as seen from where it matters; 0 = unknown
+  std::uint64_t capacity = 0;
+  unsigned distance = 0; // 0 = unknown
+};
+
+// Mean of read and write; what is known of it when only one is. 0 = neither is.
+double mean_bandwidth(const Figures& figures);
+
+// Indices of the memories, best first; equal ones keep their order.
+std::vector<std::size_t> rank(std::span<const Ranked> memories, Preference preference);
+
+} // namespace omptier

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Nodes of one kind and performance class are one tier.
+#pragma once
+
+#include "platform/platform.hpp"
+
+namespace omptier {
+
+// Nodes whose figures differ by no more than this share are of one class.
+inline constexpr double k_class_tolerance = 0.25;
+
+// What a node is like from its nearest processors: the view of highest mean bandwidth, then lowest
+// read latency.
+Figures best_view(const Node& node);
+
+// Groups the nodes, fastest tier first.
+std::vector<Tier> make_tiers(const std::vector<Node>& nodes);
+
+} // namespace omptier

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// omptier sandbox: runs a command inside a virtual machine with several kinds of memory.
+#include "machine/sandbox.hpp"
+#include "cli/command.hpp"
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+namespace omptier {
+namespace {
+
+struct SandboxArguments {
+  std::string machine;
+  bool list = false;
+  bool no_snapshot = false;
+  std::string dilation;
+  SandboxOptions options;
+};
+
+int list_machines() {
+  for (const Machine& machine : machines())
+    std::printf("%s\n", describe(machine).c_str());
+  return 0;
+}
+
+int run(SandboxArguments& arguments, const std::string& self, bool timed) {
+  SandboxOptions& options = arguments.options;
+  if (arguments.list) return list_machines();
+  if (arguments.machine.empty())
+    return fail("sandbox", 2, "--machine is missing; there are: " + machine_names());
+  const Machine* machine = find_machine(arguments.machine);
+  if (!machine)
+    return fail("sandbox", 2,
+                "unknown machine " + arguments.machine + "; there are: " + machine_names());
+  if (options.command.empty())
+    return fail("sandbox", 2, "no command; write: omptier sandbox --machine NAME -- COMMAND");
+  for (const std::string& variable : options.environment)
+    if (variable.find('=') == std::string::npos || variable[0] == '=')
+      return fail("sandbox", 2, "--env " + variable + ": write NAME=value");
+  if (timed) {
+    char* rest = nullptr;
+    options.dilation =
+        arguments.dilation.empty() ? 100 : std::strtod(arguments.dilation.c_str(), &rest);
+    if ((rest && *rest) || !(*options.dilation >= 1 && *options.dilation <= 100000))
+      return fail("sandbox", 2,
+                  "--timed=" + arguments.dilation + ": the dilation is a number from 1 to 100000");
+  }
+  if (options.events_period > 0) options.memory_events = true;
+  options.snapshot = !arguments.no_snapshot;
+  const std::filesystem::path lib = std::filesystem::path(self).parent_path() / "lib";
+  options.make_guest = lib / "omptier" / "make-guest";
+  options.plugin = lib / "libomptier_timing.so";
+  std::fflush(nullptr);
+  return run_sandbox(*machine, options);
+}
+
+} // namespace
+
+void add_sandbox(CLI::App& app, CommandContext& context) {
+  auto arguments = std::make_shared<SandboxArguments>();
+  SandboxOptions& options = arguments->options;
+  CLI::App* command = app.add_subcommand(
+      "sandbox", "Runs a command in a virtual machine with several kinds of memory.");
+  command->footer("The host's files are there read-only, the current folder is writable, /tmp is "
+                  "the machine's own.\nExit status: the command's; 124 time-out, 125 failure of "
+                  "the sandbox, 126/127 not run, 128+N signal N.");
+  command->add_option("--machine", arguments->machine, "Machine to emulate (see --list)");
+  command->add_flag("--list", arguments->list, "Lists the machines and ends");
+  CLI::Option* timed =
+      command
+          ->add_option("--timed", arguments->dilation,
+                       "Memory takes modelled time, dilated so many times (default 100): "
+                       "--timed or --timed=N")
+          ->expected(0, 1)
+          ->type_name("[=DILATION]");
+  command->add_option("--timeout", options.timeout, "Stops it after so many seconds (status 124)")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--env", options.environment, "NAME=value, also set for the command")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command->add_flag("--stdin", options.forward_input, "The command reads this command's stdin");
+  command->add_flag("--unprivileged", options.unprivileged,
+                    "Runs as an ordinary user (nobody, if started by root)");
+  command->add_flag("--memory-events", options.memory_events,
+                    "The memory-event unit records modelled misses");
+  command->add_option("--events-period", options.events_period,
+                      "Mean number of misses from one record to the next (implies "
+                      "--memory-events)");
+  command->add_option("--misses", options.misses, "Writes the modelled misses of each page there");
+  command->add_option("--statistics", options.statistics, "Writes the time model's counters there");
+  command->add_flag("--no-snapshot", arguments->no_snapshot, "Boots instead of restoring");
+  command->add_flag("--console", options.console, "Shows the kernel's messages on stderr");
+  command->add_option("--kernel-options", options.kernel_options,
+                      "Added to the kernel's command line");
+  command->add_option("command", options.command, "Command and its arguments, after --");
+  command->callback([arguments, timed, &context] {
+    context.status = run(*arguments, context.self, timed->count() > 0);
+  });
+}
+
+} // namespace omptier

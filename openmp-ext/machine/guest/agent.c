@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * The guest's first program (/init of the initial RAM file system, statically linked). It loads the
+ * modules, opens the port to the launcher and says READY; at that point the launcher may save the
+ * machine. When the request comes (at once, or after a restore days later) it sets the clock, mixes
+ * fresh random bytes in, lays the file systems out (files.c), runs the program, relays its input
+ * and output, and reports how it ended (relay.c). It never returns: the launcher ends the machine.
+ *
+ * As process 1 it must not die; every failure is a FAILED frame with one line of text.
+ */
+#define _GNU_SOURCE
+#include "agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/random.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static int port = -1;
+
+static _Noreturn void wait_for_end(void) {
+  for (;;)
+    pause();
+}
+
+int agent_port(void) {
+  return port;
+}
+
+int write_all(int file, const void* data, size_t size) {
+  const char* at = data;
+  while (size > 0) {
+    ssize_t n = write(file, at, size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return -1;
+    at += n;
+    size -= (size_t)n;
+  }
+  return 0;
+}
+
+int read_all(int file, void* data, size_t size) {
+  char* at = data;
+  while (size > 0) {
+    ssize_t n = read(file, at, size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return -1;
+    at += n;
+    size -= (size_t)n;
+  }
+  return 0;
+}
+
+void send_frame(uint32_t type, const void* data, uint32_t size) {
+  /* One write for head and payload: the port hands whole buffers to the host. */
+  static char frame[sizeof(struct omptier_frame_head) + OMPTIER_FRAME_MAX];
+  struct omptier_frame_head head = {type, size};
+  memcpy(frame, &head, sizeof head);
+  if (size > 0) memcpy(frame + sizeof head, data, size);
+  write_all(port, frame, sizeof head + size);
+}
+
+void send_note(const char* format, ...) {
+  char text[512];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  send_frame(OMPTIER_FRAME_NOTE, text, (uint32_t)strlen(text));
+}
+
+void fail(const char* format, ...) {
+  char text[512];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  if (port >= 0)
+    send_frame(OMPTIER_FRAME_FAILED, text, (uint32_t)strlen(text));
+  else
+    fprintf(stderr, "omptier guest: %s\n", text); /* the console, which the launcher keeps */
+  wait_for_end();
+}
+
+static void load_module(const char* name) {
+  char path[256];
+  snprintf(path, sizeof path, "/modules/%s", name);
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) fail("%s: %s", path, strerror(errno));
+  if (syscall(SYS_finit_module, file, "", 0) != 0 && errno != EEXIST)
+    fail("module %s: %s", name, strerror(errno));
+  close(file);
+}
+
+void load_modules(const char* list) {
+  FILE* names = fopen(list, "re");
+  if (!names) fail("%s: %s", list, strerror(errno));
+  char name[128];
+  while (fscanf(names, "%127s", name) == 1)
+    load_module(name);
+  fclose(names);
+}
+
+/* The port's device file: /dev/vport<device>p<number>, found by the name the launcher gave it. The
+ * kernel makes it when QEMU has answered, a moment after the module is loaded. */
+static int open_port(void) {
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    for (int number = 0; number < 4; ++number) {
+      char path[64], name[64] = "";
+      snprintf(path, sizeof path, "/sys/class/virtio-ports/vport0p%d/name", number);
+      int file = open(path, O_RDONLY | O_CLOEXEC);
+      if (file < 0) continue;
+      ssize_t n = read(file, name, sizeof name - 1);
+      close(file);
+      if (n <= 0) continue;
+      name[strcspn(name, "\n")] = 0;
+      if (strcmp(name, OMPTIER_PORT_NAME) != 0) continue;
+      snprintf(path, sizeof path, "/dev/vport0p%d", number);
+      file = open(path, O_RDWR | O_CLOEXEC);
+      if (file >= 0) return file;
+    }
+    usleep(10000);
+  }
+  fail("the port to the launcher did not appear");
+  return -1;
+}
+
+static void must_mount(const char* type, const char* where) {
+  mkdir(where, 0755);
+  if (mount(type, where, type, 0, "") != 0) fail("mount %s: %s", where, strerror(errno));
+}
+
+/* Splits the strings of a RUN frame, which stays in memory as long as the agent.
+ *   arg=, env=NAME=value   in order
+ *   cwd=PATH  folder=PATH (shared read-write; may be missing)  host=NAME
+ *   time=SECONDS.NANOSECONDS  seed=32 raw bytes as hexadecimal  module=NAME
+ *   user=UID  group=GID  unprivileged=1  capability=NUMBER  model=1 (the time model is attached) */
+static void read_request(struct request* request, char* text, size_t size) {
+  size_t strings = 0;
+  for (size_t i = 0; i < size; ++i)
+    strings += text[i] == 0;
+  request->arguments = calloc(strings + 1, sizeof(char*));
+  request->environment = calloc(strings + 1, sizeof(char*));
+  request->capability = -1;
+  size_t arguments = 0, variables = 0;
+  for (char* at = text; at < text + size; at += strlen(at) + 1) {
+    char* value = strchr(at, '=');
+    if (!value) fail("request without a value: %s", at);
+    ++value;
+    size_t key = (size_t)(value - 1 - at);
+#define KEY(name) (key == sizeof(name) - 1 && memcmp(at, name, key) == 0)
+    if (KEY("arg"))
+      request->arguments[arguments++] = value;
+    else if (KEY("env"))
+      request->environment[variables++] = value;
+    else if (KEY("cwd"))
+      request->folder = value;
+    else if (KEY("folder"))
+      request->shared = value;
+    else if (KEY("host"))
+      request->host = value;
+    else if (KEY("time"))
+      request->time = value;
+    else if (KEY("seed"))
+      request->seed = value;
+    else if (KEY("later-modules"))
+      request->later_modules = 1;
+    else if (KEY("user"))
+      request->user = (unsigned)strtoul(value, NULL, 10);
+    else if (KEY("group"))
+      request->group = (unsigned)strtoul(value, NULL, 10);
+    else if (KEY("unprivileged"))
+      request->unprivileged = 1;
+    else if (KEY("capability"))
+      request->capability = atoi(value);
+    else if (KEY("model"))
+      request->model = 1;
+    else
+      fail("unknown request: %s", at);
+#undef KEY
+  }
+  if (arguments == 0 || !request->folder) fail("request without a command or folder");
+}
+
+/* A restored machine wakes up with the clock and the random numbers of the day it was saved. */
+static void refresh(const struct request* request) {
+  char* rest;
+  struct timespec now = {strtoll(request->time ? request->time : "0", &rest, 10), 0};
+  if (*rest == '.') now.tv_nsec = strtol(rest + 1, NULL, 10);
+  if (now.tv_sec > 0) clock_settime(CLOCK_REALTIME, &now);
+  int file = open("/dev/urandom", O_WRONLY | O_CLOEXEC);
+  if (file < 0 || !request->seed) return;
+  /* The kernel's structure ends in an array of unknown length: seed text goes behind its head. */
+  enum { seed_size = 64 };
+  _Alignas(struct rand_pool_info) char pool[sizeof(struct rand_pool_info) + seed_size] = {0};
+  struct rand_pool_info head = {.entropy_count = 256, .buf_size = seed_size};
+  memcpy(pool, &head, sizeof head);
+  memcpy(pool + sizeof head, request->seed, strnlen(request->seed, seed_size));
+  ioctl(file, RNDADDENTROPY, pool);
+  ioctl(file, RNDRESEEDCRNG);
+  close(file);
+}
+
+int main(void) {
+  must_mount("proc", "/proc");
+  must_mount("sysfs", "/sys");
+  must_mount("devtmpfs", "/dev");
+  int console = open("/dev/console", O_RDWR | O_NOCTTY);
+  if (console >= 0)
+    for (int standard = 0; standard < 3; ++standard)
+      dup2(console, standard);
+  load_modules("/modules/load-order");
+  port = open_port();
+  send_frame(OMPTIER_FRAME_READY, NULL, 0);
+
+  struct omptier_frame_head head;
+  if (read_all(port, &head, sizeof head) != 0) fail("the launcher went away");
+  if (head.type != OMPTIER_FRAME_RUN || head.length > OMPTIER_RUN_MAX)
+    fail("expected a request, got frame %u of %u bytes", head.type, head.length);
+  char* text = malloc(head.length + 1);
+  if (!text || read_all(port, text, head.length) != 0) fail("the request was cut off");
+  text[head.length] = 0;
+
+  static struct request request;
+  read_request(&request, text, head.length);
+  refresh(&request);
+  if (request.later_modules) load_modules("/modules/later");
+  lay_out_files(&request);
+  run_program(&request);
+  wait_for_end();
+}

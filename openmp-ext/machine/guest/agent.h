@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * What the parts of the guest's first program share: agent.c (boot and request), files.c (file
+ * systems), relay.c (the program, its pipes, its end). Single-threaded.
+ */
+#pragma once
+
+#include "protocol.h"
+
+#include <stddef.h>
+
+struct request {
+  char** arguments;
+  char** environment;
+  const char* folder; /* working folder */
+  const char* shared; /* folder that is writable on the host, or null */
+  const char* host;   /* host name the guest takes */
+  const char* time;
+  const char* seed;
+  unsigned user, group;
+  int unprivileged;  /* drop every capability but the one below */
+  int capability;    /* kept by an unprivileged program, or -1 */
+  int model;         /* the time model is attached: switch it on around the program */
+  int later_modules; /* load those of emulated NVDIMMs */
+};
+
+int agent_port(void);
+/* 0, or -1 when the other side is gone. */
+int write_all(int file, const void* data, size_t size);
+int read_all(int file, void* data, size_t size);
+void send_frame(uint32_t type, const void* data, uint32_t size);
+void send_note(const char* format, ...) __attribute__((format(printf, 1, 2)));
+/* Reports one line of text to the launcher and waits for the end of the machine. */
+void fail(const char* format, ...) __attribute__((format(printf, 1, 2), noreturn));
+void load_modules(const char* list);
+
+/* Host's / read-only at /, own /proc /sys /dev /tmp /run, the shared folder over it. */
+void lay_out_files(const struct request* request);
+/* Unmounts the shared folder, so that everything written to it is on the host. */
+void let_go_of_files(const struct request* request);
+
+/* Runs the program to its end and sends DONE. */
+void run_program(const struct request* request);

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The table of machines. Latencies are idle, bandwidths those of the whole machine, from published
+// measurements of the real ones, rounded; capacities are scaled down (a gigabyte where the machine
+// has a hundred) in about the real proportion. In each row: read and write latency in ns, read and
+// write bandwidth in MB/s.
+#include "machine/presets.hpp"
+
+namespace omptier {
+namespace {
+
+constexpr std::uint64_t k_mib = 1ull << 20;
+constexpr std::uint64_t k_gib = 1ull << 30;
+
+std::vector<Machine> make_machines() {
+  std::vector<Machine> table;
+
+  // No real machine has all three; this one is for trying everything at once. Its NVM writes three
+  // times slower than it reads, so that the difference shows.
+  table.push_back({
+      .name = "dram-hbm-nvm",
+      .description = "one socket with DRAM, HBM and NVM",
+      .cpu_model = "",
+      .sockets = 1,
+      .cores = 4,
+      .nodes =
+          {
+              {.kind = MemoryKind::dram,
+               .size = 1 * k_gib,
+               .cpus = 4,
+               .seen_from = {{80, 80, 100000, 100000}}},
+              {.kind = MemoryKind::hbm,
+               .size = 512 * k_mib,
+               .initiator = 0,
+               .seen_from = {{130, 130, 400000, 400000}}},
+              {.kind = MemoryKind::nvm,
+               .size = 1536 * k_mib,
+               .initiator = 0,
+               .media_block = 256,
+               .seen_from = {{300, 900, 30000, 10000}}},
+          },
+      .distances = {{10, 15, 30}, {15, 10, 30}, {30, 30, 10}},
+  });
+
+  // Two sockets of Ice Lake with Optane DIMMs as system RAM: Linux shows the Optane of each socket
+  // as a node without CPUs.
+  table.push_back({
+      .name = "icelake-optane",
+      .description = "two Ice Lake sockets, each with DRAM and Optane as system RAM",
+      .cpu_model = "vendor=GenuineIntel,family=6,model=106,stepping=6",
+      .sockets = 2,
+      .cores = 2,
+      .nodes =
+          {
+              {.kind = MemoryKind::dram,
+               .size = 1 * k_gib,
+               .cpus = 2,
+               .seen_from = {{80, 80, 180000, 140000}, {140, 140, 60000, 60000}}},
+              {.kind = MemoryKind::dram,
+               .size = 1 * k_gib,
+               .cpus = 2,
+               .seen_from = {{140, 140, 60000, 60000}, {80, 80, 180000, 140000}}},
+              {.kind = MemoryKind::nvm,
+               .size = 1 * k_gib,
+               .initiator = 0,
+               .media_block = 256,
+               .seen_from = {{300, 300, 40000, 12000}, {380, 380, 20000, 6000}}},
+              {.kind = MemoryKind::nvm,
+               .size = 1 * k_gib,
+               .initiator = 1,
+               .media_block = 256,
+               .seen_from = {{380, 380, 20000, 6000}, {300, 300, 40000, 12000}}},
+          },
+      .distances = {{10, 20, 17, 28}, {20, 10, 28, 17}, {17, 28, 10, 28}, {28, 17, 28, 10}},
+  });
+
+  // Xeon CPU Max in flat mode, one socket as one cluster.
+  table.push_back({
+      .name = "xeon-max-flat",
+      .description = "one Xeon Max socket in flat mode, DRAM and HBM",
+      .cpu_model = "vendor=GenuineIntel,family=6,model=143,stepping=8",
+      .sockets = 1,
+      .cores = 4,
+      .nodes =
+          {
+              {.kind = MemoryKind::dram,
+               .size = 1 * k_gib,
+               .cpus = 4,
+               .seen_from = {{110, 110, 250000, 220000}}},
+              {.kind = MemoryKind::hbm,
+               .size = 512 * k_mib,
+               .initiator = 0,
+               .seen_from = {{140, 140, 700000, 500000}}},
+          },
+      .distances = {{10, 13}, {13, 10}},
+  });
+
+  // A CXL memory expander that the firmware gives out as a node without CPUs.
+  table.push_back({
+      .name = "dram-cxl",
+      .description = "one socket with DRAM and a CXL memory expander",
+      .cpu_model = "vendor=GenuineIntel,family=6,model=143,stepping=8",
+      .sockets = 1,
+      .cores = 4,
+      .nodes =
+          {
+              {.kind = MemoryKind::dram,
+               .size = 1 * k_gib,
+               .cpus = 4,
+               .seen_from = {{110, 110, 250000, 220000}}},
+              {.kind = MemoryKind::cxl,
+               .size = 2 * k_gib,
+               .initiator = 0,
+               .seen_from = {{250, 260, 55000, 45000}}},
+          },
+      .distances = {{10, 20}, {20, 10}},
+  });
+
+  return table;
+}
+
+std::string size_text(std::uint64_t bytes) {
+  return bytes % k_gib == 0 ? std::to_string(bytes / k_gib) + " GiB"
+                            : std::to_string(bytes / k_mib) + " MiB";
+}
+
+} // namespace
+
+const std::vector<Machine>& machines() {
+  static const auto* table = new std::vector<Machine>(make_machines());
+  return *table;
+}
+
+const Machine* find_machine(std::string_view name) {
+  for (const Machine& machine : machines())
+    if (machine.name == name) return &machine;
+  return nullptr;
+}
+
+std::string machine_names() {
+  std::string names;
+  for (const Machine& machine : machines())
+    names += (names.empty() ? "" : ", ") + std::string(machine.name);
+  return names;
+}
+
+std::vector<int> initiators(const Machine& machine) {
+  std::vector<int> nodes;
+  for (std::size_t node = 0; node < machine.nodes.size(); ++node)
+    if (machine.nodes[node].cpus > 0) nodes.push_back(static_cast<int>(node));
+  return nodes;
+}
+
+std::string cpu_list(const Machine& machine, std::size_t node) {
+  int first = 0;
+  for (std::size_t before = 0; before < node; ++before)
+    first += machine.nodes[before].cpus;
+  int count = machine.nodes[node].cpus;
+  if (count == 0) return "";
+  return count == 1 ? std::to_string(first)
+                    : std::to_string(first) + "-" + std::to_string(first + count - 1);
+}
+
+std::string check_machine(const Machine& machine) {
+  const std::size_t count = machine.nodes.size();
+  const std::size_t sources = initiators(machine).size();
+  int cpus = 0;
+  if (machine.distances.size() != count) return "distances need one row for each node";
+  if (machine.nodes.empty() || machine.nodes[0].cpus == 0) return "node 0 needs CPUs";
+  for (std::size_t i = 0; i < count; ++i) {
+    const MachineNode& node = machine.nodes[i];
+    const std::string where = "node " + std::to_string(i) + ": ";
+    cpus += node.cpus;
+    if (node.size == 0 || node.size % (2 * k_mib) != 0) return where + "size not in huge pages";
+    if (node.seen_from.size() != sources) return where + "one performance for each initiator";
+    for (const NodePerformance& seen : node.seen_from)
+      if (seen.read_latency <= 0 || seen.write_latency <= 0 || seen.read_bandwidth <= 0 ||
+          seen.write_bandwidth <= 0)
+        return where + "latencies and bandwidths must be positive";
+    if (node.cpus == 0 && (node.initiator < 0 || node.initiator >= static_cast<int>(count) ||
+                           machine.nodes[static_cast<std::size_t>(node.initiator)].cpus == 0))
+      return where + "a node without CPUs needs an initiator that has some";
+    if (machine.distances[i].size() != count) return where + "distances need one for each node";
+    for (std::size_t j = 0; j < count; ++j)
+      if ((machine.distances[i][j] == 10) != (i == j) || machine.distances[i][j] < 10)
+        return where + "distance 10 is to itself and to nothing else";
+  }
+  if (cpus != machine.sockets * machine.cores) return "CPUs of the nodes must be all there are";
+  return "";
+}
+
+std::string describe(const Machine& machine) {
+  std::string text = std::string(machine.name);
+  text.resize(text.size() < 18 ? 18 : text.size() + 1, ' ');
+  for (std::size_t i = 0; i < machine.nodes.size(); ++i) {
+    const MachineNode& node = machine.nodes[i];
+    text += (i > 0 ? ", " : "") + std::string(title_of(node.kind)) + " " + size_text(node.size);
+  }
+  return text + "; " + std::string(machine.description);
+}
+
+} // namespace omptier

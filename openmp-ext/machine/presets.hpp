@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The machines that can be emulated, as data. One description serves everything: QEMU's NUMA nodes,
+// distances and HMAT (qemu_command.cpp), the time model's configuration (timing_setup.cpp), and
+// what `omptier sandbox --list` prints. To add a machine, add an entry to the table in presets.cpp;
+// check_machine says what is wrong with it, in the unit test.
+#pragma once
+
+#include "base/kind.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace omptier {
+
+// What one initiator sees of one memory node; the units are those of the ACPI HMAT as Linux shows
+// it.
+struct NodePerformance {
+  int read_latency;    // ns
+  int write_latency;   // ns
+  int read_bandwidth;  // MB/s
+  int write_bandwidth; // MB/s
+};
+
+struct MachineNode {
+  MemoryKind kind;      // what it stands for; the guest has to find out by the attributes
+  std::uint64_t size;   // bytes, a multiple of 2 MiB
+  int cpus = 0;         // CPUs of this node; they are numbered through in the order of the nodes
+  int initiator = -1;   // for a node without CPUs: the node whose CPUs are next to it
+  int media_block = 64; // bytes the medium reads or writes at least (256: Optane)
+  bool nvdimm = false;  // an NVDIMM, which becomes a node when the guest asks for it
+  // One entry for each node that has CPUs, in the order of the nodes.
+  std::vector<NodePerformance> seen_from;
+};
+
+struct Machine {
+  std::string_view name;
+  std::string_view description;
+  std::string_view cpu_model; // properties added to QEMU's -cpu, so that CPUID names the real one
+  int sockets;
+  int cores; // per socket
+  std::vector<MachineNode> nodes;
+  std::vector<std::vector<int>> distances; // ACPI SLIT: 10 on the diagonal
+};
+
+// The table. Built at the first call, never destroyed; thread-safe.
+const std::vector<Machine>& machines();
+
+// The machine of that name, or null.
+const Machine* find_machine(std::string_view name);
+
+// "dram-hbm-nvm, icelake-optane, …"
+std::string machine_names();
+
+// Node numbers that have CPUs.
+std::vector<int> initiators(const Machine& machine);
+
+// CPU numbers of a node, "0-3", or "" without CPUs.
+std::string cpu_list(const Machine& machine, std::size_t node);
+
+// Invariants that QEMU and Linux rely on: square distances, a performance for each pair, CPUs that
+// add up, and sizes in whole huge pages. Empty when they hold, else the first that does not.
+std::string check_machine(const Machine& machine);
+
+// For --list: "dram-hbm-nvm  DRAM 1 GiB, HBM 512 MiB, …; description".
+std::string describe(const Machine& machine);
+
+} // namespace omptier

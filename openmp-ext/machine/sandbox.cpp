@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See sandbox.hpp: find the image, have a machine booted (from a snapshot when there is one), send
+// the request, pass on what comes back, explain how it ended. All that a run owns is memory,
+// sockets and one child process.
+#include "machine/sandbox.hpp"
+
+#include "machine/guest.hpp"
+#include "machine/guest/event_unit.h"
+#include "machine/guest_image.hpp"
+#include "machine/qemu_command.hpp"
+#include "machine/snapshot.hpp"
+#include "machine/timing_setup.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace omptier {
+namespace {
+
+constexpr double k_boot_limit = 240; // seconds; a boot takes a few, or tens on a crowded machine
+constexpr unsigned k_nobody = 65534;
+
+void say(const std::string& line) {
+  std::fprintf(stderr, "omptier sandbox: %s\n", line.c_str());
+}
+
+File anonymous_file(const char* name, std::string_view content, std::size_t size) {
+  File file(::memfd_create(name, MFD_CLOEXEC));
+  if (!file || ::ftruncate(file.get(), static_cast<off_t>(size)) != 0 ||
+      ::pwrite(file.get(), content.data(), content.size(), 0) !=
+          static_cast<ssize_t>(content.size()))
+    throw system_failure("cannot make an anonymous file", errno);
+  return file;
+}
+
+std::string inherited_path(const File& file) {
+  return "/proc/self/fd/" + std::to_string(file.get());
+}
+
+std::string identity(const std::filesystem::path& file) {
+  struct stat information = {};
+  ::stat(file.c_str(), &information); // the program itself, also behind symbolic links
+  return std::to_string(information.st_ino) + "." + std::to_string(information.st_size) + "." +
+         std::to_string(information.st_mtim.tv_sec);
+}
+
+// One run: everything that must outlive the machine, in the order of its making.
+class Run {
+public:
+  Run(const Machine& machine, const SandboxOptions& options)
+      : machine_(machine), options_(options), qemu_(find_qemu()), cache_(cache_folder()),
+        image_(find_or_make_guest_image(cache_, options.make_guest)),
+        folder_(std::filesystem::current_path()),
+        kernel_line_(kernel_command_line(options.kernel_options)),
+        store_(cache_, std::string(machine.name), snapshot_key()) {
+    if (options.timeout > 0)
+      deadline_ = Guest::Clock::now() + std::chrono::duration_cast<Guest::Clock::duration>(
+                                            std::chrono::duration<double>(options.timeout));
+  }
+
+  int to_the_end();
+
+private:
+  bool models_time() const {
+    return options_.dilation || options_.memory_events || !options_.misses.empty();
+  }
+  std::string snapshot_key() const;
+  std::string symbols();
+  void prepare_model();
+  std::unique_ptr<Guest> start(bool restore);
+  std::unique_ptr<Guest> boot();
+  std::unique_ptr<Guest> ready_guest();
+  std::optional<Guest::Deadline> deadline(double boot_limit) const;
+  std::string request(const std::vector<std::string>& command) const;
+  void explain(const RunResult& result) const;
+
+  const Machine& machine_;
+  const SandboxOptions& options_;
+  SignalWatch signals_;
+  std::filesystem::path qemu_, cache_;
+  GuestImage image_;
+  std::filesystem::path folder_;
+  std::string kernel_line_;
+  SnapshotStore store_;
+  std::optional<Guest::Clock::time_point> deadline_;
+  File initial_files_, event_unit_, configuration_;
+  bool modelled_ = false; // the model is attached to machines started from now on
+};
+
+std::string Run::snapshot_key() const {
+  std::string key =
+      image_.identity + agent_identity() + "\n" + identity(qemu_) + "\n" + kernel_line_;
+  for (const std::string& argument : machine_arguments(machine_))
+    key += "\n" + argument;
+  // The devices, which are the same in every run but belong to the state.
+  for (const std::string& argument : connection_arguments({}))
+    if (!argument.starts_with("/proc/")) key += "\n" + argument;
+  return key;
+}
+
+std::optional<Guest::Deadline> Run::deadline(double boot_limit) const {
+  std::optional<Guest::Deadline> earliest;
+  if (deadline_) {
+    char text[96];
+    std::snprintf(text, sizeof text,
+                  "no end within %g s (--timeout); the virtual machine was stopped",
+                  options_.timeout);
+    earliest = {*deadline_, Failure(k_status_time_out, text)};
+  }
+  if (boot_limit > 0) {
+    auto limit = Guest::Clock::now() + std::chrono::duration_cast<Guest::Clock::duration>(
+                                           std::chrono::duration<double>(boot_limit));
+    if (!earliest || limit < earliest->when)
+      earliest = {limit,
+                  Failure(k_status_our_failure, "the guest did not boot within " +
+                                                    std::to_string(static_cast<int>(boot_limit)) +
+                                                    " s; --console shows how far it came")};
+  }
+  return earliest;
+}
+
+std::unique_ptr<Guest> Run::start(bool restore) {
+  Channels channels;
+  Connections connections = {
+      .control = channels.control.far.get(),
+      .console = channels.console.far.get(),
+      .monitor = channels.monitor.far.get(),
+      .initial_files = initial_files_.get(),
+      .event_unit = event_unit_.get(),
+      .kernel = image_.kernel.string(),
+      .command_line = kernel_line_,
+      .shared = folder_.string(),
+      .shared_writable = folder_ != "/",
+      // One thread is quicker when nothing is timed: page migration need not wait for CPUs that
+      // the host has descheduled. Time means something only when each CPU has its own.
+      .one_thread = !(modelled_ && options_.dilation),
+      .restore = restore,
+      .plugin = modelled_ ? escape_commas(options_.plugin.string()) +
+                                ",config=" + inherited_path(configuration_)
+                          : "",
+  };
+  std::vector<std::string> command = {qemu_.string()};
+  for (const auto& part : {machine_arguments(machine_), connection_arguments(connections)})
+    command.insert(command.end(), part.begin(), part.end());
+  std::vector<int> inherited = {initial_files_.get(), event_unit_.get()};
+  if (modelled_) inherited.push_back(configuration_.get());
+  return std::make_unique<Guest>(command, std::move(channels), inherited, signals_,
+                                 options_.console);
+}
+
+std::unique_ptr<Guest> Run::boot() {
+  std::unique_ptr<Guest> guest = start(false);
+  guest->set_deadline(deadline(k_boot_limit));
+  guest->wait_until_ready();
+  return guest;
+}
+
+std::unique_ptr<Guest> Run::ready_guest() {
+  if (!options_.snapshot) return boot();
+  File saved = store_.open();
+  if (!saved) {
+    std::optional<File> lock;
+    try {
+      lock = store_.lock();
+      saved = store_.open(); // someone else may have made it while we waited
+    } catch (const Failure& failure) {
+      say(std::string(failure.what()) + "; booting without a snapshot");
+      return boot();
+    }
+    if (!saved) {
+      // Saved without the model: it would slow the boot down, and the state does not hold it.
+      const bool modelled = std::exchange(modelled_, false);
+      std::unique_ptr<Guest> guest = boot();
+      modelled_ = modelled;
+      try {
+        store_.save(*guest);
+      } catch (const Failure& failure) {
+        if (failure.status() != k_status_our_failure) throw;
+        say(std::string(failure.what()) + "; going on without a snapshot");
+        return modelled_ ? boot() : std::move(guest);
+      }
+      if (!modelled_) return guest;
+      saved = store_.open();
+    }
+  }
+  std::unique_ptr<Guest> guest = start(true);
+  guest->set_deadline(deadline(k_boot_limit));
+  SnapshotStore::restore(*guest, saved);
+  return guest;
+}
+
+// The guest kernel's symbol table, read once for each image from a guest of our own.
+std::string Run::symbols() {
+  const std::filesystem::path file = image_.kernel.parent_path() / "kallsyms";
+  if (std::filesystem::exists(file)) return file.string();
+  std::string text;
+  std::unique_ptr<Guest> guest = ready_guest();
+  guest->set_deadline(deadline(k_boot_limit));
+  RunResult result = guest->run(
+      request({"/bin/cat", "/proc/kallsyms"}), false,
+      [&](int standard, const std::string& bytes) { standard == 1 ? text += bytes : text; });
+  if (result.status != 0 || text.size() < (1 << 20))
+    throw Failure(k_status_our_failure, "could not read the symbols of the guest's kernel");
+  const std::string partial = file.string() + "." + std::to_string(::getpid());
+  File out(::open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  const bool written =
+      out && ::write(out.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  if (!written || ::rename(partial.c_str(), file.c_str()) != 0) {
+    const int error = errno;
+    ::unlink(partial.c_str());
+    throw system_failure("cannot write " + file.string(), error);
+  }
+  return file.string();
+}
+
+void Run::prepare_model() {
+  if (!std::filesystem::exists(options_.plugin))
+    throw Failure(k_status_our_failure, "the time model " + options_.plugin.string() +
+                                            " is missing; build the target omptier_timing");
+  TimingOptions timing;
+  timing.count_only = !options_.dilation;
+  timing.dilation = options_.dilation.value_or(1);
+  timing.symbols = symbols();
+  if (!options_.misses.empty()) timing.misses = std::filesystem::absolute(options_.misses);
+  if (!options_.statistics.empty())
+    timing.statistics = std::filesystem::absolute(options_.statistics);
+  if (options_.memory_events) timing.events = inherited_path(event_unit_);
+  timing.event_period = options_.events_period;
+  const std::string text = timing_configuration(machine_, timing);
+  configuration_ = anonymous_file("omptier-time-model", text, text.size());
+  modelled_ = true;
+}
+
+std::string Run::request(const std::vector<std::string>& command) const {
+  std::string text;
+  auto add = [&](const std::string& key, const std::string& value) {
+    text += key + "=" + value + '\0';
+  };
+  for (const std::string& word : command)
+    add("arg", word);
+  bool waits_actively = true;
+  for (char** variable = environ; *variable; ++variable) {
+    const std::string_view entry = *variable;
+    if (entry.starts_with("OMPTIER_CACHE=")) continue; // ours, not the program's
+    for (std::string_view prefix :
+         {"PATH=", "LD_LIBRARY_PATH=", "HOME=", "LANG=", "LC_", "OMP", "KMP", "GOMP", "LIBOMP"})
+      if (entry.starts_with(prefix)) {
+        add("env", std::string(entry));
+        break;
+      }
+    if (entry.starts_with("OMP_WAIT_POLICY=")) waits_actively = false;
+  }
+  // Emulated CPUs share the host's: a thread that spins takes the time of one that works.
+  if (waits_actively) add("env", "OMP_WAIT_POLICY=passive");
+  for (const std::string& variable : options_.environment)
+    add("env", variable);
+  add("cwd", folder_);
+  if (folder_ != "/") add("folder", folder_);
+  add("host", std::string(machine_.name));
+  timespec now;
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  add("time", std::to_string(now.tv_sec) + "." + std::to_string(now.tv_nsec));
+  unsigned char seed[32];
+  std::string digits;
+  if (::getrandom(seed, sizeof seed, 0) == sizeof seed)
+    for (unsigned char byte : seed)
+      digits += "0123456789abcdef"[byte >> 4], digits += "0123456789abcdef"[byte & 15];
+  add("seed", digits);
+  for (const MachineNode& node : machine_.nodes)
+    if (node.nvdimm) {
+      add("later-modules", "1");
+      break;
+    }
+  if (options_.unprivileged) {
+    add("unprivileged", "1");
+    const unsigned user = ::getuid();
+    add("user", std::to_string(user == 0 ? k_nobody : user));
+    add("group", std::to_string(user == 0 ? k_nobody : ::getgid()));
+    // What root owns on the host must stay writable in the current folder.
+    if (user == 0) add("capability", std::to_string(CAP_DAC_OVERRIDE));
+  }
+  if (modelled_) add("model", "1");
+  return text;
+}
+
+void Run::explain(const RunResult& result) const {
+  const std::string& program = options_.command[0];
+  for (const std::string& note : result.notes) {
+    const std::size_t equals = note.find('=');
+    const std::string key = note.substr(0, equals), value = note.substr(equals + 1);
+    if (key == "exec")
+      say("cannot run " + program + ": " + std::strerror(std::atoi(value.c_str())) +
+          (std::filesystem::exists(program)
+               ? "; in the machine /tmp and /run are its own: keep programs elsewhere"
+               : ""));
+    else if (key == "folder")
+      say("cannot enter " + folder_.string() + ": " + std::strerror(std::atoi(value.c_str())) +
+          "; --unprivileged needs a folder that its user may enter");
+    else if (key == "illegal")
+      say(value + " used an instruction that the virtual CPU lacks (such as AVX-512); build it for "
+                  "x86-64-v3 instead of -march=native");
+    else if (key == "kept-folder")
+      say("the current folder could not be unmounted: " + value + "; its files may be incomplete");
+    else if (result.status == 0)
+      continue; // the rest explains failures
+    else if (key == "memory")
+      say("the machine ran out of memory and its kernel killed process " + value +
+          "; take less, or leave memory unbound");
+    else if (key == "full-tmp")
+      say("/tmp of the machine is full (" + value +
+          " MiB of its memory); write to the current folder instead");
+    else if (key == "full-folder")
+      say("no space left for " + value + " on the host; free some");
+  }
+}
+
+int Run::to_the_end() {
+  initial_files_ = File(open_initial_files(image_));
+  event_unit_ = anonymous_file("omptier-event-unit", "", EVENT_UNIT_SIZE);
+  if (models_time()) prepare_model();
+  std::unique_ptr<Guest> guest = ready_guest();
+  guest->set_deadline(deadline(0));
+  const RunResult result = guest->run(request(options_.command), options_.forward_input);
+  guest->set_deadline(deadline(k_boot_limit));
+  if (modelled_) guest->quit(); // the model writes its files at the end
+  explain(result);
+  if (modelled_ && !guest->qemu_messages().empty()) say("QEMU: " + guest->qemu_messages());
+  return result.status;
+}
+
+} // namespace
+
+int run_sandbox(const Machine& machine, const SandboxOptions& options) {
+  try {
+#if !defined(__x86_64__)
+    throw Failure(k_status_our_failure, "the virtual machine needs an x86-64 host");
+#endif
+    return Run(machine, options).to_the_end();
+  } catch (const Failure& failure) {
+    if (*failure.what()) say(failure.what());
+    return failure.status();
+  } catch (const std::exception& error) {
+    say(error.what());
+    return k_status_our_failure;
+  }
+}
+
+} // namespace omptier

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See timing_setup.hpp. The only thing that is not in the table is where QEMU puts a node's memory:
+// node after node, below 4 GiB up to the split of the q35 board, the rest from 4 GiB on; an NVDIMM
+// lies on the next whole GiB after all that.
+#include "machine/timing_setup.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+namespace omptier {
+namespace {
+
+constexpr std::uint64_t k_gib = 1ull << 30;
+
+// Memory that q35 keeps below 4 GiB.
+std::uint64_t low_memory(std::uint64_t all) {
+  return all >= 0xb0000000 ? 2 * k_gib : all;
+}
+
+void add_ranges(std::ostringstream& text, const Machine& machine) {
+  std::uint64_t all = 0;
+  for (const MachineNode& node : machine.nodes)
+    all += node.nvdimm ? 0 : node.size;
+  const std::uint64_t low = low_memory(all);
+  std::uint64_t before = 0; // RAM of the nodes before this one
+  for (std::size_t i = 0; i < machine.nodes.size(); ++i) {
+    const MachineNode& node = machine.nodes[i];
+    if (node.nvdimm) continue;
+    // QEMU 7.2 reports a block's offset twice: once in its region, once in all RAM.
+    const std::uint64_t reported = 2 * before;
+    const std::uint64_t below = before < low ? std::min(node.size, low - before) : 0;
+    if (below > 0)
+      text << "range " << i << ' ' << reported << ' ' << below << ' ' << before << '\n';
+    if (below < node.size)
+      text << "range " << i << ' ' << reported + below << ' ' << node.size - below << ' '
+           << before + below - low + 4 * k_gib << '\n';
+    before += node.size;
+  }
+  std::uint64_t blocks = before; // an NVDIMM's block reports its own offset only
+  std::uint64_t physical = (4 * k_gib + (all - low) + k_gib - 1) / k_gib * k_gib;
+  for (std::size_t i = 0; i < machine.nodes.size(); ++i) {
+    const MachineNode& node = machine.nodes[i];
+    if (!node.nvdimm) continue;
+    text << "range " << i << ' ' << blocks << ' ' << node.size << ' ' << physical << '\n';
+    blocks += node.size;
+    physical += (node.size + k_gib - 1) / k_gib * k_gib;
+  }
+}
+
+void add_performance(std::ostringstream& text, const Machine& machine) {
+  const std::vector<int> sources = initiators(machine);
+  for (std::size_t target = 0; target < machine.nodes.size(); ++target) {
+    for (std::size_t source = 0; source < sources.size(); ++source) {
+      const NodePerformance& seen = machine.nodes[target].seen_from[source];
+      const std::string cpus = cpu_list(machine, static_cast<std::size_t>(sources[source]));
+      text << "latency " << cpus << ' ' << target << ' ' << seen.read_latency << ' '
+           << seen.write_latency << '\n';
+      text << "bandwidth " << cpus << ' ' << target << ' ' << seen.read_bandwidth << ' '
+           << seen.write_bandwidth << '\n';
+    }
+    if (machine.nodes[target].media_block != 64)
+      text << "media " << target << ' ' << machine.nodes[target].media_block << '\n';
+  }
+}
+
+} // namespace
+
+std::string timing_configuration(const Machine& machine, const TimingOptions& options) {
+  std::ostringstream text;
+  text << "# " << machine.name << '\n';
+  add_ranges(text, machine);
+  add_performance(text, machine);
+  text << "dilation " << options.dilation << '\n';
+  text << "mode " << (options.count_only ? "count" : "sleep") << '\n';
+  if (!options.symbols.empty()) text << "symbols " << options.symbols << '\n';
+  if (!options.misses.empty()) text << "misses " << options.misses << '\n';
+  if (!options.events.empty()) text << "events " << options.events << '\n';
+  if (options.event_period > 0) text << "event-period " << options.event_period << '\n';
+  if (!options.statistics.empty()) text << "statistics " << options.statistics << '\n';
+  return text.str();
+}
+
+} // namespace omptier

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The time model's configuration file (its format: timing/README.md), written from a machine of the
+// table.
+#pragma once
+
+#include "machine/presets.hpp"
+
+#include <string>
+
+namespace omptier {
+
+struct TimingOptions {
+  double dilation = 100;
+  bool count_only = false;   // count misses, slow nothing down
+  std::string symbols;       // the guest kernel's symbol table
+  std::string misses;        // file for exported misses, or empty
+  std::string events;        // file behind the memory-event unit, or empty
+  unsigned event_period = 0; // 0: the plugin's default
+  std::string statistics;    // file for counters, or empty
+};
+
+std::string timing_configuration(const Machine& machine, const TimingOptions& options);
+
+} // namespace omptier

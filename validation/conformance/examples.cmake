@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# The example programs: results that depend on nothing but their arguments, clear refusals, the sizes
+# that are promised, and that each builds alone by the line its README gives. See examples.py.
+
+if(OMPTIER_BUILD_EXAMPLES)
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  set(example_runtime_kind stock)
+  if(TARGET libomp)
+    set(example_runtime_kind extended)
+  endif()
+  foreach(test IN ITEMS checksum options sizes json alone)
+    add_test(NAME conformance.examples.${test}
+             COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/examples.py ${test}
+                     --bin ${CMAKE_BINARY_DIR}/bin --source ${OMPTIER_SOURCE_DIR}
+                     --runtime ${example_runtime_kind})
+    set_tests_properties(conformance.examples.${test} PROPERTIES TIMEOUT 300 LABELS conformance)
+  endforeach()
+endif()

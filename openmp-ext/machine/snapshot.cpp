@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // See snapshot.hpp. The state goes through QEMU's migration to a plain file whose descriptor it is
-// handed. Shared memory (the memory-event unit) is left out on both sides: it belongs to the run.
+// handed. It includes the memory-event unit, empty when saved: a restore leaves zeros in it, and the
+// time model writes its header when it is switched on, which is later.
 #include "machine/snapshot.hpp"
 
 #include "machine/hash.hpp"
@@ -17,11 +18,6 @@ namespace omptier {
 namespace {
 
 constexpr auto k_kept = std::chrono::hours(24 * 7); // unused snapshots of a machine are removed
-
-void leave_shared_memory_out(Guest& guest) {
-  guest.monitor("migrate-set-capabilities",
-                {{"capabilities", {{{"capability", "x-ignore-shared"}, {"state", true}}}}});
-}
 
 } // namespace
 
@@ -66,7 +62,6 @@ void SnapshotStore::save(Guest& guest) const {
   File file(::open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (!file) throw system_failure("cannot write " + partial.string(), errno);
   guest.monitor("stop");
-  leave_shared_memory_out(guest);
   guest.monitor("migrate-set-parameters", {{"max-bandwidth", 10ull << 30}});
   guest.pass_file("snapshot", file.get());
   guest.monitor("migrate", {{"uri", "fd:snapshot"}});
@@ -87,7 +82,6 @@ void SnapshotStore::save(Guest& guest) const {
 }
 
 void SnapshotStore::restore(Guest& guest, const File& file) {
-  leave_shared_memory_out(guest);
   guest.pass_file("snapshot", file.get());
   guest.monitor("migrate-incoming", {{"uri", "fd:snapshot"}});
   for (;;) {

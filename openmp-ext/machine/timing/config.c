@@ -274,7 +274,7 @@ static void set_defaults(struct configuration* c, uint32_t vcpus) {
       .llc = {.size = 1 << 20, .ways = 16},
       .dilation = 100,
       .bandwidth_divisor = 10,
-      .overlap = 16,
+      .overlap = 14,
       .sleep = true,
       .event_period = 100,
   };

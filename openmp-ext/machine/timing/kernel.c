@@ -13,8 +13,12 @@ enum { k_most_functions = 32 };
 static const char* const k_clear_page[] = {"clear_page_rep", "clear_page_orig", "clear_page_erms",
                                            NULL};
 static const char* const k_copy_page[] = {"copy_page", "copy_page_regs", NULL};
-static const char* const k_user_copy[] = {"copy_user_generic_unrolled", "copy_user_generic_string",
-                                          "copy_user_enhanced_fast_string", "rep_movs_alternative",
+static const char* const k_user_copy[] = {"copy_user_generic_unrolled",
+                                          "copy_user_generic_string",
+                                          "copy_user_enhanced_fast_string",
+                                          "rep_movs_alternative",
+                                          "copy_user_short_string",
+                                          "__copy_user_nocache",
                                           NULL};
 static const char* const k_user_clear[] = {"clear_user_original", "clear_user_rep_good",
                                            "clear_user_erms", "rep_stos_alternative", NULL};

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Bookkeeping of one binding's extents. Free runs lie in bins by size and join their neighbours,
+// found through the owners of the adjoining units. All lists are guarded by one lock; the kernel
+// calls that commit and drop are made under it too: they are short, and they are what must not
+// race.
+#include "placement/extents.hpp"
+
+#include "base/log.hpp"
+#include "base/os.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <sys/mman.h>
+
+namespace omptier {
+namespace {
+
+constexpr std::size_t k_cache_bytes = std::size_t{512} << 20;
+constexpr std::size_t k_cache_slack = 4; // a cached extent may be larger than needed by 1/4
+constexpr int k_most_gaps = 4096;        // each costs two kernel mappings of the 65,530 usual
+
+std::atomic<int> gaps{0};
+
+std::size_t round_up(std::size_t bytes, std::size_t step) {
+  return (bytes + step - 1) / step * step;
+}
+
+unsigned bin_of(std::size_t units) {
+  return std::min(static_cast<unsigned>(std::bit_width(units)) - 1, 23u);
+}
+
+void* pointer(std::uintptr_t at) {
+  return reinterpret_cast<void*>(at);
+}
+
+} // namespace
+
+ExtentSpace::ExtentSpace(ReservedRanges& ranges, Ledger& ledger, MemoryKind kind, NodeSet nodes,
+                         bool interleaved)
+    : ranges_(ranges), ledger_(ledger), kind_(kind), nodes_(nodes), interleaved_(interleaved) {}
+
+void ExtentSpace::push(Extent*& head, Extent* extent) {
+  extent->previous = nullptr;
+  extent->next = head;
+  if (head != nullptr) head->previous = extent;
+  head = extent;
+}
+
+void ExtentSpace::remove(Extent*& head, Extent* extent) {
+  if (extent->previous != nullptr)
+    extent->previous->next = extent->next;
+  else
+    head = extent->next;
+  if (extent->next != nullptr) extent->next->previous = extent->previous;
+  extent->previous = extent->next = nullptr;
+}
+
+void ExtentSpace::add_free(Extent* run) {
+  run->use = ExtentUse::free;
+  // Only the ends are marked: neighbours look there, nobody looks inside a free run.
+  ranges_.set_owner(run->begin, ranges_.unit(), run);
+  ranges_.set_owner(run->begin + run->bytes - ranges_.unit(), ranges_.unit(), run);
+  push(free_[bin_of(run->bytes / ranges_.unit())], run);
+}
+
+void ExtentSpace::remove_free(Extent* run) {
+  remove(free_[bin_of(run->bytes / ranges_.unit())], run);
+}
+
+bool ExtentSpace::add_slice(std::size_t bytes) {
+  Extent* run = pool_.make();
+  if (run == nullptr) return false;
+  const Slice slice = ranges_.take(bytes);
+  if (slice.bytes == 0) {
+    pool_.drop(run);
+    return false;
+  }
+  if (!nodes_.empty() &&
+      prefer_nodes(slice.begin, slice.bytes, nodes_, interleaved_) == BindResult::refused) {
+    bound_ = false;
+    warn_once(Notice::placement_refused,
+              "The kernel refuses memory policies here (mbind; a container or sandbox may forbid "
+              "them): memory is not placed.");
+  }
+  if (huge_page_size() != 0) os().advise(pointer(slice.begin), slice.bytes, MADV_HUGEPAGE);
+  run->begin = slice.begin;
+  run->bytes = slice.bytes;
+  run->space = this;
+  add_free(run);
+  return true;
+}
+
+// Cuts [begin, begin + bytes) out of a free run; what is left before and after stays free. Null,
+// and the run as it was, when there is no memory for the bookkeeping.
+Extent* ExtentSpace::split(Extent* run, std::uintptr_t begin, std::size_t bytes) {
+  Extent* before = nullptr;
+  Extent* after = nullptr;
+  if (begin > run->begin && (before = pool_.make()) == nullptr) return nullptr;
+  if (begin + bytes < run->begin + run->bytes && (after = pool_.make()) == nullptr) {
+    if (before != nullptr) pool_.drop(before);
+    return nullptr;
+  }
+  remove_free(run);
+  if (before != nullptr) {
+    before->begin = run->begin;
+    before->bytes = begin - run->begin;
+    before->space = this;
+    add_free(before);
+  }
+  if (after != nullptr) {
+    after->begin = begin + bytes;
+    after->bytes = run->begin + run->bytes - after->begin;
+    after->space = this;
+    add_free(after);
+  }
+  run->begin = begin;
+  run->bytes = bytes;
+  return run;
+}
+
+Extent* ExtentSpace::from_free(std::size_t bytes, std::size_t alignment) {
+  const std::size_t step = std::max(alignment, ranges_.unit());
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    for (unsigned bin = bin_of(bytes / ranges_.unit()); bin < k_bins; ++bin)
+      for (Extent* run = free_[bin]; run != nullptr; run = run->next) {
+        const std::uintptr_t begin = round_up(run->begin, step);
+        if (begin + bytes <= run->begin + run->bytes) return split(run, begin, bytes);
+      }
+    const std::size_t wanted = bytes + (step > ranges_.unit() ? step : 0);
+    if (attempt == 1 || !add_slice(wanted)) break;
+  }
+  return nullptr;
+}
+
+Extent* ExtentSpace::from_cache(std::size_t bytes, std::size_t commit, std::size_t alignment) {
+  Extent* best = nullptr;
+  for (Extent* extent = cached_; extent != nullptr; extent = extent->next) {
+    if (extent->bytes < bytes || extent->begin % alignment != 0) continue;
+    if (extent->bytes > bytes + bytes / k_cache_slack) continue;
+    if (best == nullptr || extent->bytes < best->bytes) best = extent;
+  }
+  if (best == nullptr) return nullptr;
+  if (best->committed < commit) {
+    // Only the end of the last unit is missing; it is committed like a fresh one.
+    const std::size_t wanted = committed_for(commit, best->bytes);
+    const std::size_t more = wanted - best->committed;
+    if (!ledger_.reserve(kind_, more)) return nullptr;
+    if (os().protect(pointer(best->begin + best->committed), more, PROT_READ | PROT_WRITE) != 0) {
+      ledger_.give_back(kind_, more);
+      return nullptr;
+    }
+    best->committed = wanted;
+    best->verified = false;
+    const bool gap = best->committed % ranges_.unit() != 0;
+    if (best->gap && !gap) gaps.fetch_sub(1, std::memory_order_relaxed);
+    best->gap = gap;
+  }
+  remove(cached_, best);
+  cached_bytes_ -= best->committed;
+  return best;
+}
+
+// Whole pages, or whole units when the gap would be small or gaps are many already.
+std::size_t ExtentSpace::committed_for(std::size_t bytes, std::size_t virtual_bytes) const {
+  const std::size_t pages = round_up(bytes, page_size());
+  const std::size_t whole = round_up(bytes, ranges_.unit());
+  const std::size_t gap = whole - pages;
+  if (gap < ranges_.unit() / 8 || gaps.load(std::memory_order_relaxed) >= k_most_gaps)
+    return std::min(whole, virtual_bytes);
+  return std::min(pages, virtual_bytes);
+}
+
+Extent* ExtentSpace::take(std::size_t bytes, std::size_t commit, std::size_t alignment,
+                          ExtentUse use, bool& fresh) {
+  if (bytes > (std::size_t{1} << 46) || alignment > (std::size_t{1} << 40)) return nullptr;
+  const std::size_t virtual_bytes = round_up(bytes, ranges_.unit());
+  const std::lock_guard guard(lock_);
+  fresh = false;
+  Extent* extent = use == ExtentUse::block ? from_cache(virtual_bytes, commit, alignment) : nullptr;
+  if (extent == nullptr) {
+    fresh = true;
+    // Pages or whole units: when the ledger refuses the rounding, exact pages are tried.
+    std::size_t committed = committed_for(commit, virtual_bytes);
+    if (!ledger_.reserve(kind_, committed)) {
+      const std::size_t exact = round_up(commit, page_size());
+      if (exact == committed || !ledger_.reserve(kind_, exact)) return nullptr;
+      committed = exact;
+    }
+    extent = from_free(virtual_bytes, alignment);
+    if (extent == nullptr) {
+      ledger_.give_back(kind_, committed);
+      return nullptr;
+    }
+    if (committed != 0 &&
+        os().protect(pointer(extent->begin), committed, PROT_READ | PROT_WRITE) != 0) {
+      ledger_.give_back(kind_, committed);
+      extent->committed = 0;
+      add_free(extent);
+      return nullptr;
+    }
+    extent->committed = committed;
+    extent->verified = false;
+    extent->gap = committed % ranges_.unit() != 0;
+    if (extent->gap) gaps.fetch_add(1, std::memory_order_relaxed);
+  }
+  extent->use = use;
+  extent->charged = kind_;
+  extent->chunk = nullptr;
+  extent->moved = extent->required = extent->locked = false;
+  extent->plan_entry = 0;
+  ranges_.set_owner(extent->begin, extent->bytes, extent);
+  push(used_, extent);
+  return extent;
+}
+
+bool ExtentSpace::grow(Extent& extent, std::size_t committed) {
+  const std::lock_guard guard(lock_);
+  const std::size_t wanted = std::min(round_up(committed, page_size()), extent.bytes);
+  if (wanted <= extent.committed) return true;
+  const std::size_t more = wanted - extent.committed;
+  if (!ledger_.reserve(kind_, more)) return false;
+  if (os().protect(pointer(extent.begin + extent.committed), more, PROT_READ | PROT_WRITE) != 0) {
+    ledger_.give_back(kind_, more);
+    return false;
+  }
+  extent.committed = wanted;
+  extent.verified = false;
+  const bool gap = wanted % ranges_.unit() != 0;
+  if (gap != extent.gap) gaps.fetch_add(gap ? 1 : -1, std::memory_order_relaxed);
+  extent.gap = gap;
+  return true;
+}
+
+void ExtentSpace::shrink(Extent& extent, std::size_t committed) {
+  const std::lock_guard guard(lock_);
+  const std::size_t kept = round_up(committed, page_size());
+  if (kept >= extent.committed) return;
+  const std::size_t less = extent.committed - kept;
+  // A refusal leaves the extent as large as it was, and counted so.
+  if (os().advise(pointer(extent.begin + kept), less, MADV_DONTNEED) != 0) return;
+  os().protect(pointer(extent.begin + kept), less, PROT_NONE);
+  ledger_.give_back(extent.charged, less);
+  extent.committed = kept;
+  const bool gap = kept % ranges_.unit() != 0;
+  if (gap != extent.gap) gaps.fetch_add(gap ? 1 : -1, std::memory_order_relaxed);
+  extent.gap = gap;
+}
+
+// Returns the pages to the system and the run to the free ones, joined with its neighbours. When
+// the kernel refuses, the extent stays in the cache: a free run must read as zero.
+bool ExtentSpace::drop(Extent* extent) {
+  if (os().advise(pointer(extent->begin), extent->committed, MADV_DONTNEED) != 0) {
+    extent->use = ExtentUse::cached;
+    push(cached_, extent);
+    cached_bytes_ += extent->committed;
+    return false;
+  }
+  os().protect(pointer(extent->begin), extent->committed, PROT_NONE);
+  ledger_.give_back(extent->charged, extent->committed);
+  if (extent->gap) gaps.fetch_sub(1, std::memory_order_relaxed);
+  extent->committed = 0;
+  extent->gap = extent->verified = false;
+  ranges_.set_owner(extent->begin, extent->bytes, nullptr);
+
+  Extent* before = ranges_.owner(pointer(extent->begin - 1));
+  if (before != nullptr && before->space == this && before->use == ExtentUse::free) {
+    remove_free(before);
+    ranges_.set_owner(before->begin + before->bytes - ranges_.unit(), ranges_.unit(), nullptr);
+    extent->bytes += extent->begin - before->begin;
+    extent->begin = before->begin;
+    pool_.drop(before);
+  }
+  Extent* after = ranges_.owner(pointer(extent->begin + extent->bytes));
+  if (after != nullptr && after->space == this && after->use == ExtentUse::free) {
+    remove_free(after);
+    ranges_.set_owner(after->begin, ranges_.unit(), nullptr);
+    extent->bytes += after->bytes;
+    pool_.drop(after);
+  }
+  add_free(extent);
+  return true;
+}
+
+void ExtentSpace::give_back(Extent& extent, bool keep) {
+  const std::lock_guard guard(lock_);
+  remove(used_, &extent);
+  if (!keep || extent.use != ExtentUse::block || extent.moved ||
+      extent.committed > k_cache_bytes / 2) {
+    drop(&extent);
+    return;
+  }
+  extent.use = ExtentUse::cached;
+  push(cached_, &extent);
+  cached_bytes_ += extent.committed;
+  while (cached_bytes_ > k_cache_bytes) {
+    Extent* oldest = cached_;
+    while (oldest->next != nullptr)
+      oldest = oldest->next;
+    remove(cached_, oldest);
+    cached_bytes_ -= oldest->committed;
+    if (!drop(oldest)) return;
+  }
+}
+
+std::size_t ExtentSpace::drop_cache(std::size_t bytes) {
+  const std::lock_guard guard(lock_);
+  std::size_t dropped = 0;
+  while (cached_ != nullptr && dropped < bytes) {
+    Extent* extent = cached_;
+    remove(cached_, extent);
+    const std::size_t committed = extent->committed;
+    cached_bytes_ -= committed;
+    if (!drop(extent)) return dropped;
+    dropped += committed;
+  }
+  return dropped;
+}
+
+bool ExtentSpace::is_sound(std::string& why_not) {
+  const std::lock_guard guard(lock_);
+  std::size_t cached = 0;
+  for (const Extent* extent = cached_; extent != nullptr; extent = extent->next) {
+    cached += extent->committed;
+    if (extent->use != ExtentUse::cached) return why_not = "a cached extent is in use", false;
+  }
+  if (cached != cached_bytes_) return why_not = "cached bytes do not add up", false;
+  for (const Extent* extent = used_; extent != nullptr; extent = extent->next) {
+    if (extent->use != ExtentUse::block && extent->use != ExtentUse::heap)
+      return why_not = "a free extent is among the used", false;
+    if (extent->committed > extent->bytes) return why_not = "committed beyond the extent", false;
+    for (std::size_t at = 0; at < extent->bytes; at += ranges_.unit())
+      if (ranges_.owner(pointer(extent->begin + at)) != extent)
+        return why_not = "a unit does not name its extent", false;
+  }
+  for (unsigned bin = 0; bin < k_bins; ++bin)
+    for (const Extent* run = free_[bin]; run != nullptr; run = run->next) {
+      if (run->use != ExtentUse::free || run->committed != 0)
+        return why_not = "a free run has pages", false;
+      if (bin_of(run->bytes / ranges_.unit()) != bin)
+        return why_not = "a run in the wrong bin", false;
+    }
+  return true;
+}
+
+} // namespace omptier

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Extents: runs of whole units inside the slices of one binding, for large blocks and for the
+// chunks of the small-block heap. An extent's virtual size is whole units (huge pages); *committed*
+// is how many bytes from its begin are accessible, whole pages, which is what the ledger is
+// charged. The uncommitted end of the last unit stays inaccessible, so no huge page can spread over
+// it; where too many such gaps would cost the process its kernel mappings, the whole unit is
+// committed instead.
+//
+// Freed extents keep their pages in a bounded cache and are handed out again without any kernel
+// call (a first touch costs 90 to 360 us per MiB, reuse next to nothing). The ledger goes on
+// counting them; they are dropped when it runs short.
+#pragma once
+
+#include "base/kind.hpp"
+#include "placement/ledger.hpp"
+#include "placement/metadata.hpp"
+#include "placement/pages.hpp"
+#include "placement/ranges.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+namespace omptier {
+
+class ExtentSpace;
+struct HeapChunk;
+
+enum class ExtentUse : std::uint8_t { free, cached, block, heap };
+
+struct Extent {
+  std::uintptr_t begin = 0;
+  std::size_t bytes = 0;     // virtual, whole units
+  std::size_t committed = 0; // accessible from begin, whole pages
+  ExtentUse use = ExtentUse::free;
+  bool verified = false; // every committed page was seen on the binding's nodes
+  bool gap = false;      // committed ends inside a unit
+  bool moved = false;    // pages were moved away by a phase
+  bool required = false; // block: wanted there or not at all
+  bool locked = false;   // block: pinned in memory
+  ExtentSpace* space = nullptr;
+  Extent *previous = nullptr, *next = nullptr; // in the list of its use
+  HeapChunk* chunk = nullptr;                  // heap
+
+  // block
+  std::size_t block_bytes = 0; // as the program asked
+  const void* caller = nullptr;
+  std::uint32_t allocator = 0;  // number of the allocator
+  std::uint32_t plan_entry = 0; // 1 + index of the plan's entry that placed it; 0 = none
+  std::uint8_t reason = 0;      // PlacementReason
+  MemoryKind charged = MemoryKind::unknown; // kind the ledger counts the extent under
+};
+
+class ExtentSpace {
+public:
+  // kind: what the ledger is charged for. nodes: where pages are preferred.
+  ExtentSpace(ReservedRanges& ranges, Ledger& ledger, MemoryKind kind, NodeSet nodes,
+              bool interleaved);
+
+  // An extent with committed >= bytes, begin aligned to alignment (power of two), charged to the
+  // ledger; null when the ledger, the address space or the kernel refuses. use: block or heap.
+  // fresh: no page has been touched yet (reads as zero). commit: bytes to make accessible now, at
+  // most bytes.
+  Extent* take(std::size_t bytes, std::size_t commit, std::size_t alignment, ExtentUse use,
+               bool& fresh);
+  // Makes more of an extent accessible (charged); false when refused, then nothing changed.
+  bool grow(Extent& extent, std::size_t committed);
+  // Gives the pages beyond committed back to the system.
+  void shrink(Extent& extent, std::size_t committed);
+  // Into the cache, or back to the system when it is larger than the cache takes or keep is false.
+  void give_back(Extent& extent, bool keep);
+  // Drops cached extents until so many bytes are free again; returns the bytes dropped.
+  std::size_t drop_cache(std::size_t bytes);
+
+  MemoryKind kind() const { return kind_; }
+  NodeSet nodes() const { return nodes_; }
+  bool bound() const { return bound_; } // false: the kernel refused the memory policy
+  std::size_t cached_bytes() const { return cached_bytes_; }
+
+  // Calls visit(extent) for every block and heap extent; the lock is held.
+  template <typename F> void for_each(F&& visit) {
+    const std::lock_guard guard(lock_);
+    for (Extent* extent = used_; extent != nullptr; extent = extent->next)
+      visit(*extent);
+  }
+  bool is_sound(std::string& why_not);
+
+  void lock() { lock_.lock(); }
+  void unlock() { lock_.unlock(); }
+
+private:
+  static constexpr unsigned k_bins = 24; // free runs by log2 of their units
+
+  Extent* from_cache(std::size_t bytes, std::size_t commit, std::size_t alignment);
+  Extent* from_free(std::size_t bytes, std::size_t alignment);
+  bool add_slice(std::size_t bytes);
+  Extent* split(Extent* run, std::uintptr_t begin, std::size_t bytes);
+  bool drop(Extent* extent);
+  void add_free(Extent* run);
+  void remove_free(Extent* run);
+  std::size_t committed_for(std::size_t bytes, std::size_t virtual_bytes) const;
+  static void push(Extent*& head, Extent* extent);
+  static void remove(Extent*& head, Extent* extent);
+
+  ReservedRanges& ranges_;
+  Ledger& ledger_;
+  const MemoryKind kind_;
+  const NodeSet nodes_;
+  const bool interleaved_;
+  bool bound_ = true;
+  std::mutex lock_;
+  ObjectPool<Extent> pool_;
+  Extent* free_[k_bins] = {};
+  Extent* used_ = nullptr;
+  Extent* cached_ = nullptr; // latest first
+  std::size_t cached_bytes_ = 0;
+};
+
+} // namespace omptier

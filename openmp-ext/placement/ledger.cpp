@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Accounts of the ledger: one counter a kind, raised by compare-and-swap so that the limit is never
+// passed even for a moment.
+#include "placement/ledger.hpp"
+
+namespace omptier {
+
+Ledger::Ledger(const CapacityByKind& capacity) {
+  for (const MemoryKind kind : k_all_memory_kinds)
+    at(kind).limit = capacity[static_cast<std::size_t>(kind)].value_or(k_no_limit);
+}
+
+bool Ledger::reserve(MemoryKind kind, std::uint64_t bytes) {
+  Account& account = at(kind);
+  std::uint64_t used = account.used.load(std::memory_order_relaxed);
+  std::uint64_t wanted = 0;
+  do {
+    if (__builtin_add_overflow(used, bytes, &wanted) || wanted > account.limit) {
+      account.refusals.fetch_add(1, std::memory_order_relaxed);
+      return false;
+    }
+  } while (!account.used.compare_exchange_weak(used, wanted, std::memory_order_relaxed));
+  std::uint64_t peak = account.peak.load(std::memory_order_relaxed);
+  while (peak < wanted &&
+         !account.peak.compare_exchange_weak(peak, wanted, std::memory_order_relaxed)) {
+  }
+  return true;
+}
+
+void Ledger::give_back(MemoryKind kind, std::uint64_t bytes) {
+  at(kind).used.fetch_sub(bytes, std::memory_order_relaxed);
+}
+
+bool Ledger::is_sound(std::string& why_not) const {
+  for (const MemoryKind kind : k_all_memory_kinds)
+    if (used(kind) > limit(kind)) {
+      why_not = "more " + std::string(name_of(kind)) + " granted than allowed";
+      return false;
+    }
+  return true;
+}
+
+} // namespace omptier

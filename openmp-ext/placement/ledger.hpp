@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The capacity ledger of this process: bytes of each memory kind that are granted, against what
+// OMPTIER_CAPACITY allows. It is asked before the kernel is. What it counts is memory made
+// accessible in the ranges of a kind (blocks in whole pages, chunks of the small-block heaps,
+// cached extents): what those pages can at most hold, whether touched yet or not.
+#pragma once
+
+#include "base/kind.hpp"
+#include "base/text.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+namespace omptier {
+
+class Ledger {
+public:
+  static constexpr std::uint64_t k_no_limit = ~std::uint64_t{0};
+
+  explicit Ledger(const CapacityByKind& capacity);
+
+  // Grants bytes of a kind, or refuses. Lock-free.
+  bool reserve(MemoryKind kind, std::uint64_t bytes);
+  void give_back(MemoryKind kind, std::uint64_t bytes);
+
+  std::uint64_t used(MemoryKind kind) const {
+    return at(kind).used.load(std::memory_order_relaxed);
+  }
+  std::uint64_t peak(MemoryKind kind) const {
+    return at(kind).peak.load(std::memory_order_relaxed);
+  }
+  std::uint64_t limit(MemoryKind kind) const { return at(kind).limit; } // k_no_limit = none
+  std::uint64_t refusals(MemoryKind kind) const {
+    return at(kind).refusals.load(std::memory_order_relaxed);
+  }
+  std::uint64_t room(MemoryKind kind) const {
+    const std::uint64_t now = used(kind);
+    return now < limit(kind) ? limit(kind) - now : 0;
+  }
+
+  bool is_sound(std::string& why_not) const;
+
+private:
+  struct Account {
+    std::uint64_t limit = k_no_limit;
+    std::atomic<std::uint64_t> used{0}, peak{0}, refusals{0};
+  };
+  const Account& at(MemoryKind kind) const { return accounts_[static_cast<std::size_t>(kind)]; }
+  Account& at(MemoryKind kind) { return accounts_[static_cast<std::size_t>(kind)]; }
+  std::array<Account, k_memory_kinds + 1> accounts_;
+};
+
+} // namespace omptier

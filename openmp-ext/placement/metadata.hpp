@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Objects of our own tables, in pages of our own: made one at a time, kept on a free list, never
+// given back to the system, so that nothing on an allocation path calls the program's malloc. Not
+// thread-safe: the owner's lock covers it.
+#pragma once
+
+#include "objects/page_arena.hpp"
+
+#include <new>
+#include <type_traits>
+
+namespace omptier {
+
+template <typename T> class ObjectPool {
+  static_assert(std::is_trivially_destructible_v<T>);
+  union Slot {
+    Slot* next;
+    alignas(T) char object[sizeof(T)];
+  };
+
+public:
+  // A fresh T, or null when the kernel refuses memory.
+  T* make() {
+    Slot* slot = free_;
+    if (slot != nullptr)
+      free_ = slot->next;
+    else
+      slot = static_cast<Slot*>(arena_.take(sizeof(Slot)));
+    return slot != nullptr ? new (slot) T() : nullptr;
+  }
+  void drop(T* object) {
+    auto* slot = reinterpret_cast<Slot*>(object);
+    slot->next = free_;
+    free_ = slot;
+  }
+
+private:
+  PageArena arena_;
+  Slot* free_ = nullptr;
+};
+
+// Storage for the one object of a process that is never destroyed: other libraries' static
+// destructors run while somebody still frees through us.
+template <typename T> class Leaky {
+public:
+  template <typename... A> T& make(A&&... arguments) {
+    return *new (storage_) T(static_cast<A&&>(arguments)...);
+  }
+  T& operator*() { return *std::launder(reinterpret_cast<T*>(storage_)); }
+  T* operator->() { return &**this; }
+
+private:
+  alignas(T) unsigned char storage_[sizeof(T)];
+};
+
+} // namespace omptier

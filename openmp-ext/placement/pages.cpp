@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The kernel's answers about pages. Facts that shape this code (all seen on real kernels):
+// move_pages into a full node returns an error although most pages moved, so its status is never
+// believed and the range is counted again; one 4 KiB address of a huge page moves all of it, and
+// passing its other addresses too gives EBUSY, so moves name one address a huge page; the strict
+// policy kills.
+#include "placement/pages.hpp"
+
+#include "base/log.hpp"
+#include "base/os.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <linux/mempolicy.h>
+#include <sys/mman.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+namespace omptier {
+namespace {
+
+constexpr int k_preferred_many = 5; // MPOL_PREFERRED_MANY, Linux 5.15
+constexpr std::size_t k_batch = 512;
+
+std::uint64_t overlap(std::uintptr_t a, std::uintptr_t a_end, std::uintptr_t b,
+                      std::uintptr_t b_end) {
+  const std::uintptr_t low = std::max(a, b);
+  const std::uintptr_t high = std::min(a_end, b_end);
+  return high > low ? high - low : 0;
+}
+
+// Writes a line's leading decimal number after key, times 1024; 0 when the key is missing.
+std::uint64_t kib_after(const char* text, const char* key) {
+  const char* at = std::strstr(text, key);
+  return at != nullptr ? std::strtoull(at + std::strlen(key), nullptr, 10) * 1024 : 0;
+}
+
+} // namespace
+
+std::uint64_t PageCensus::on(NodeSet nodes) const {
+  std::uint64_t sum = 0;
+  for (unsigned i = 0; i < k_max_nodes; ++i)
+    if (nodes.has(i)) sum += node[i];
+  return sum;
+}
+
+std::uint64_t PageCensus::present() const {
+  return on(NodeSet{~std::uint64_t{0}});
+}
+
+bool count_pages(std::uintptr_t begin, std::size_t bytes, PageCensus& census) {
+  const std::size_t page = page_size();
+  const std::uintptr_t end = begin + bytes;
+  void* pages[k_batch];
+  int status[k_batch];
+  bool answered = true;
+  for (std::uintptr_t at = begin / page * page; at < end;) {
+    std::size_t n = 0;
+    const std::uintptr_t first = at;
+    for (; n < k_batch && at < end; ++n, at += page)
+      pages[n] = reinterpret_cast<void*>(at);
+    if (os().move_pages(0, n, pages, nullptr, status, 0) < 0) {
+      census.unqueried += overlap(first, at, begin, end);
+      answered = false;
+      continue;
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::uintptr_t page_begin = first + i * page;
+      const std::uint64_t part = overlap(page_begin, page_begin + page, begin, end);
+      if (status[i] >= 0 && status[i] < static_cast<int>(k_max_nodes))
+        census.node[static_cast<unsigned>(status[i])] += part;
+      else if (status[i] == -ENOENT || status[i] == -EFAULT)
+        census.untouched += part;
+      else
+        census.unqueried += part;
+    }
+  }
+  return answered;
+}
+
+bool populate(std::uintptr_t begin, std::size_t bytes) {
+  if (bytes == 0) return true;
+  if (os().advise(reinterpret_cast<void*>(begin), bytes, MADV_POPULATE_WRITE) == 0) return true;
+  if (errno != EINVAL) return false;
+  // Before Linux 5.14: touch each page, keeping what is there.
+  const std::size_t page = page_size();
+  for (std::size_t at = 0; at < bytes; at += page) {
+    auto* byte = reinterpret_cast<volatile char*>(begin + at);
+    *byte = *byte;
+  }
+  return true;
+}
+
+BindResult prefer_nodes(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, bool interleaved) {
+  void* at = reinterpret_cast<void*>(begin);
+  const unsigned long mask = nodes.bits;
+  const int mode = interleaved ? MPOL_INTERLEAVE : k_preferred_many;
+  if (os().bind_memory(at, bytes, mode, &mask, k_max_nodes + 1, 0) == 0) return BindResult::bound;
+  if (errno == EINVAL && !interleaved) {
+    const unsigned long first = 1ul << nodes.first();
+    if (os().bind_memory(at, bytes, MPOL_PREFERRED, &first, k_max_nodes + 1, 0) == 0)
+      return BindResult::bound;
+  }
+  return BindResult::refused;
+}
+
+MoveOutcome move_to_node(std::uintptr_t begin, std::size_t bytes, unsigned node) {
+  MoveOutcome outcome;
+  const std::size_t page = page_size();
+  const std::size_t huge = huge_page_size();
+  NodeSet target;
+  target.add(node);
+  PageCensus before;
+  if (!count_pages(begin, bytes, before)) return outcome.refused = true, outcome;
+
+  const std::uintptr_t end = begin + bytes;
+  void* pages[k_batch];
+  int nodes[k_batch];
+  int status[k_batch];
+  std::fill(std::begin(nodes), std::end(nodes), static_cast<int>(node));
+  const std::size_t window = huge != 0 ? huge : page * k_batch;
+  for (std::uintptr_t at = begin / page * page; at < end;) {
+    const std::uintptr_t window_end = std::min(end, at / window * window + window);
+    // The first page of a window alone moves a huge page whole.
+    pages[0] = reinterpret_cast<void*>(at);
+    if (os().move_pages(0, 1, pages, nodes, status, MPOL_MF_MOVE) < 0 &&
+        (errno == EPERM || errno == ENOSYS))
+      return outcome.refused = true, outcome;
+    // Whatever of the window is still elsewhere is made of small pages.
+    while (at < window_end) {
+      std::size_t n = 0;
+      const std::uintptr_t first = at;
+      for (; n < k_batch && at < window_end; ++n, at += page)
+        pages[n] = reinterpret_cast<void*>(at);
+      if (os().move_pages(0, n, pages, nullptr, status, 0) < 0) break;
+      std::size_t elsewhere = 0;
+      for (std::size_t i = 0; i < n; ++i)
+        if (status[i] >= 0 && status[i] != static_cast<int>(node))
+          pages[elsewhere++] = reinterpret_cast<void*>(first + i * page);
+      if (elsewhere != 0) os().move_pages(0, elsewhere, pages, nodes, status, MPOL_MF_MOVE);
+    }
+    at = window_end;
+  }
+
+  PageCensus after;
+  count_pages(begin, bytes, after);
+  const std::uint64_t there_before = before.on(target);
+  const std::uint64_t there_after = after.on(target);
+  outcome.moved = there_after > there_before ? there_after - there_before : 0;
+  outcome.missing = after.present() - there_after;
+  return outcome;
+}
+
+bool settle(std::uintptr_t begin, std::size_t bytes, NodeSet nodes) {
+  PageCensus census;
+  if (!count_pages(begin, bytes, census)) {
+    warn_once(Notice::placement_refused,
+              "The kernel refuses to say where pages are (move_pages; a container or sandbox may "
+              "forbid it): placement cannot be verified.");
+    return true;
+  }
+  if (census.on(nodes) == census.present()) return true;
+  for (unsigned node = 0; node < k_max_nodes; ++node)
+    if (nodes.has(node)) {
+      const MoveOutcome outcome = move_to_node(begin, bytes, node);
+      if (outcome.refused) return false;
+      if (outcome.missing == 0) return true;
+    }
+  PageCensus after;
+  count_pages(begin, bytes, after);
+  return after.on(nodes) == after.present();
+}
+
+bool read_node_memory(unsigned node, NodeMemory& memory) {
+  char path[64] = "/sys/devices/system/node/node";
+  std::size_t length = std::strlen(path);
+  char digits[12];
+  int count = 0;
+  do
+    digits[count++] = static_cast<char>('0' + node % 10);
+  while ((node /= 10) != 0);
+  while (count > 0)
+    path[length++] = digits[--count];
+  std::memcpy(path + length, "/meminfo", sizeof "/meminfo");
+
+  const int fd = os().open(path, O_RDONLY | O_CLOEXEC, 0);
+  if (fd < 0) return false;
+  char text[4096];
+  const ssize_t got = os().read(fd, text, sizeof text - 1);
+  os().close(fd);
+  if (got <= 0) return false;
+  text[got] = '\0';
+  memory.total = kib_after(text, "MemTotal:");
+  memory.free = kib_after(text, "MemFree:");
+  memory.file_cache = kib_after(text, "Active(file):") + kib_after(text, "Inactive(file):");
+  return true;
+}
+
+} // namespace omptier

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the kernel says and does about pages: where they are (move_pages as a query), making them
+// present, moving them to other nodes with the outcome verified page by page, and how much of a
+// node is free. All of it in batches on the stack, without malloc.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace omptier {
+
+inline constexpr unsigned k_max_nodes = 64; // node numbers the tables of this layer hold
+
+// A set of NUMA nodes by operating-system number.
+struct NodeSet {
+  std::uint64_t bits = 0;
+  bool has(unsigned node) const { return node < k_max_nodes && (bits >> node & 1) != 0; }
+  void add(unsigned node) {
+    if (node < k_max_nodes) bits |= std::uint64_t{1} << node;
+  }
+  bool empty() const { return bits == 0; }
+  unsigned first() const { return static_cast<unsigned>(__builtin_ctzll(bits)); }
+  friend bool operator==(NodeSet, NodeSet) = default;
+};
+
+// Bytes of a range by where they are.
+struct PageCensus {
+  std::array<std::uint64_t, k_max_nodes> node{};
+  std::uint64_t untouched = 0; // not in memory
+  std::uint64_t unqueried = 0; // the kernel refused to say
+  std::uint64_t on(NodeSet nodes) const;
+  std::uint64_t present() const;
+};
+
+// Counts the pages of [begin, begin + bytes); partial pages at the ends count only their part.
+// False when the kernel (or a container) refuses the query altogether; then all is unqueried.
+bool count_pages(std::uintptr_t begin, std::size_t bytes, PageCensus& census);
+
+// Makes pages present for writing. False and errno when memory ran out.
+bool populate(std::uintptr_t begin, std::size_t bytes);
+
+enum class BindResult : std::uint8_t { bound, refused };
+// Memory policy of a range: the nodes preferred, spilling to others when they are full, never the
+// kernel's strict binding (a full node would kill the process). interleaved: page by page over
+// them.
+BindResult prefer_nodes(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, bool interleaved);
+
+struct MoveOutcome {
+  std::uint64_t moved = 0;   // bytes on the wanted nodes afterwards that were elsewhere before
+  std::uint64_t missing = 0; // bytes that are present but still elsewhere
+  bool refused = false;      // the kernel refuses move_pages
+};
+// Moves the present pages of a range to a node, huge page by huge page where there are any, and
+// counts again afterwards. Untouched pages stay untouched.
+MoveOutcome move_to_node(std::uintptr_t begin, std::size_t bytes, unsigned node);
+
+// True when every present page of the range is on the nodes, if need be after moving the others
+// there (the kernel may have preferred to spill rather than to reclaim page cache). Also true when
+// the kernel refuses to say where pages are: then nothing is known, and it has been said once.
+bool settle(std::uintptr_t begin, std::size_t bytes, NodeSet nodes);
+
+// Bytes of a node that an allocation may hope for: free, and held by the page cache.
+struct NodeMemory {
+  std::uint64_t total = 0, free = 0, file_cache = 0;
+};
+bool read_node_memory(unsigned node, NodeMemory& memory);
+
+} // namespace omptier

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The order of questions is: ledger (inside the extents), node, kernel. Each refusal leaves nothing
+// behind. When ledger or node run short, the tier's cached extents are dropped once and the
+// question is asked again.
+#include "placement/placer.hpp"
+
+#include "base/log.hpp"
+#include "base/os.hpp"
+
+#include <algorithm>
+#include <sys/mman.h>
+
+namespace omptier {
+namespace {
+
+// Left free on every node: what the kernel wants for itself before it spills to other nodes.
+std::uint64_t margin_of(const NodeMemory& memory) {
+  return std::min<std::uint64_t>(memory.total / 32, std::uint64_t{64} << 20);
+}
+
+} // namespace
+
+const char* describe(Refusal refusal) {
+  switch (refusal) {
+  case Refusal::none:
+    return "granted";
+  case Refusal::no_such_kind:
+    return "this machine has none";
+  case Refusal::capacity:
+    return "its capacity is used up";
+  case Refusal::node_full:
+    return "its nodes have no room";
+  case Refusal::elsewhere:
+    return "the kernel put pages elsewhere";
+  case Refusal::lock_limit:
+    return "the limit of locked memory is reached";
+  }
+  return "";
+}
+
+Placer::Placer(Platform platform, const CapacityByKind& capacity)
+    : platform_(std::move(platform)), choices_(platform_), ledger_(capacity) {
+  node_kinds_.fill(MemoryKind::unknown);
+  for (const Node& node : platform_.nodes)
+    if (node.number < k_max_nodes) node_kinds_[node.number] = node.kind;
+  for (const Tier& tier : platform_.tiers) {
+    if (tier_count_ == k_most_tiers) break;
+    TierPlace& place = places_[tier_count_++];
+    for (const unsigned node : tier.nodes)
+      place.nodes.add(node);
+    void* storage = arena_.take(sizeof(Spread));
+    if (storage != nullptr)
+      place.preferred = new (storage) Spread(ranges_, ledger_, tier.kind, place.nodes, false);
+    if (tier.nodes.size() > 1 && (storage = arena_.take(sizeof(Spread))) != nullptr)
+      place.interleaved = new (storage) Spread(ranges_, ledger_, tier.kind, place.nodes, true);
+  }
+}
+
+std::uint64_t Placer::free_on(NodeSet nodes, bool with_file_cache) const {
+  std::uint64_t sum = 0;
+  for (unsigned node = 0; node < k_max_nodes; ++node) {
+    NodeMemory memory;
+    if (!nodes.has(node)) continue;
+    if (!read_node_memory(node, memory)) return Ledger::k_no_limit; // cannot be known: let it try
+    const std::uint64_t free = memory.free + (with_file_cache ? memory.file_cache : 0);
+    const std::uint64_t margin = margin_of(memory);
+    sum += free > margin ? free - margin : 0;
+  }
+  return sum;
+}
+
+// Bytes handed out for first touch and not touched yet; blocks found wholly present are marked so
+// that they are not asked again.
+std::uint64_t Placer::count_promised(TierPlace& place) {
+  std::uint64_t untouched = 0;
+  for (Spread* spread : {place.preferred, place.interleaved}) {
+    if (spread == nullptr) continue;
+    spread->extents.for_each([&](Extent& extent) {
+      if (extent.use != ExtentUse::block || extent.verified || extent.moved) return;
+      PageCensus census;
+      if (!count_pages(extent.begin, extent.committed, census)) return;
+      untouched += census.untouched;
+      if (census.on(place.nodes) == extent.committed) extent.verified = true;
+    });
+  }
+  place.promised.store(untouched, std::memory_order_relaxed);
+  return untouched;
+}
+
+bool Placer::has_room(TierPlace& place, std::uint64_t bytes) {
+  // Page cache can be given up for us; whether the kernel does so shows when pages are verified.
+  const std::uint64_t free = free_on(place.nodes, true);
+  if (free >= bytes && free - bytes >= place.promised.load(std::memory_order_relaxed)) return true;
+  if (free < bytes) return false;
+  return free - bytes >= count_promised(place);
+}
+
+void Placer::drop_caches(MemoryKind kind, std::size_t bytes) {
+  for (std::size_t tier = 0; tier < tier_count_; ++tier)
+    for (Spread* spread : {places_[tier].preferred, places_[tier].interleaved})
+      if (spread != nullptr && spread->extents.kind() == kind) spread->extents.drop_cache(bytes);
+}
+
+void* Placer::place_large(TierPlace& place, Spread& spread, const BlockRequest& request,
+                          bool& fresh, Refusal& why) {
+  ExtentSpace& extents = spread.extents;
+  Extent* extent = nullptr;
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    extent = extents.take(request.bytes, request.bytes, request.alignment, ExtentUse::block, fresh);
+    if (extent != nullptr && fresh && !has_room(place, extent->committed)) {
+      why = Refusal::node_full;
+      extents.give_back(*extent, false);
+      extent = nullptr;
+    } else if (extent == nullptr) {
+      why = Refusal::capacity;
+    }
+    if (extent != nullptr) break;
+    if (attempt == 0) {
+      if (cached_bytes(extents.kind()) == 0) return nullptr;
+      drop_caches(extents.kind(), request.bytes);
+    }
+  }
+  if (extent == nullptr) return nullptr;
+
+  if ((request.required || request.pinned) && !extent->verified) {
+    if (!populate(extent->begin, extent->committed) ||
+        (extents.bound() && !settle(extent->begin, extent->committed, place.nodes))) {
+      why = Refusal::elsewhere;
+      extents.give_back(*extent, false);
+      return nullptr;
+    }
+    extent->verified = true;
+  } else if (!extent->verified) {
+    place.promised.fetch_add(extent->committed, std::memory_order_relaxed);
+  }
+  if (request.pinned) {
+    if (::mlock(reinterpret_cast<void*>(extent->begin), extent->committed) != 0) {
+      why = Refusal::lock_limit;
+      extents.give_back(*extent, false);
+      return nullptr;
+    }
+    extent->locked = true;
+  }
+  extent->block_bytes = request.bytes;
+  extent->caller = request.caller;
+  extent->allocator = request.allocator;
+  extent->plan_entry = request.plan_entry;
+  extent->reason = static_cast<std::uint8_t>(request.reason);
+  extent->required = request.required;
+  why = Refusal::none;
+  return reinterpret_cast<void*>(extent->begin);
+}
+
+void* Placer::place(std::size_t tier, const BlockRequest& request, bool& fresh, Refusal& why) {
+  fresh = false;
+  TierPlace& place = places_[tier];
+  Spread* spread =
+      request.interleaved && place.interleaved != nullptr ? place.interleaved : place.preferred;
+  if (spread == nullptr) return why = Refusal::no_such_kind, nullptr;
+  if (request.bytes >= k_large_block || request.pinned ||
+      (request.plan_entry != 0 && request.bytes >= k_granule) ||
+      Heap::class_of(request.bytes, request.alignment) == Heap::k_no_class)
+    return place_large(place, *spread, request, fresh, why);
+  void* block =
+      spread->heap.allocate(request.bytes, request.alignment, request.allocator, request.caller);
+  if (block == nullptr && cached_bytes(spread->extents.kind()) != 0) {
+    drop_caches(spread->extents.kind(), k_chunk_bytes);
+    block =
+        spread->heap.allocate(request.bytes, request.alignment, request.allocator, request.caller);
+  }
+  why = block != nullptr                                   ? Refusal::none
+        : ledger_.room(spread->extents.kind()) < k_granule ? Refusal::capacity
+                                                           : Refusal::node_full;
+  return block;
+}
+
+BlockInfo Placer::info_of(const Extent& extent) {
+  BlockInfo info;
+  info.begin = extent.begin;
+  info.bytes = extent.block_bytes;
+  info.room = extent.committed;
+  info.allocator = extent.allocator;
+  info.caller = extent.caller;
+  info.extent = &extent;
+  info.large = true;
+  return info;
+}
+
+bool Placer::find(const void* address, bool exact, BlockInfo& info) const {
+  const Extent* extent = ranges_.owner(address);
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  if (extent == nullptr || at - extent->begin >= extent->bytes) return false;
+  if (extent->use == ExtentUse::block) {
+    if (exact && extent->begin != at) return false;
+    info = info_of(*extent);
+    return true;
+  }
+  if (extent->use != ExtentUse::heap) return false;
+  std::uintptr_t begin = 0;
+  std::size_t room = 0;
+  const BlockRecord* record = Heap::find(*extent, address, exact, &begin, &room);
+  if (record == nullptr) return false;
+  info = {};
+  info.begin = begin;
+  info.bytes = record->bytes;
+  info.room = room;
+  info.allocator = record->allocator;
+  info.caller = record->caller;
+  info.extent = extent;
+  return true;
+}
+
+bool Placer::release(void* block) {
+  Extent* extent = ranges_.owner(block);
+  const auto at = reinterpret_cast<std::uintptr_t>(block);
+  if (extent == nullptr || at - extent->begin >= extent->bytes) return false;
+  if (extent->use == ExtentUse::heap) {
+    HeapChunk* chunk = extent->chunk;
+    return chunk != nullptr && chunk->heap->release(*extent, block);
+  }
+  if (extent->use != ExtentUse::block || extent->begin != at) return false;
+  if (extent->locked) ::munlock(block, extent->committed);
+  if (!extent->verified)
+    for (std::size_t tier = 0; tier < tier_count_; ++tier) {
+      TierPlace& place = places_[tier];
+      for (Spread* spread : {place.preferred, place.interleaved})
+        if (spread != nullptr && &spread->extents == extent->space) {
+          std::uint64_t promised = place.promised.load(std::memory_order_relaxed);
+          while (!place.promised.compare_exchange_weak(
+              promised, promised > extent->committed ? promised - extent->committed : 0,
+              std::memory_order_relaxed)) {
+          }
+        }
+    }
+  extent->space->give_back(*extent, true);
+  return true;
+}
+
+bool Placer::resize_in_place(void* block, std::size_t bytes) {
+  BlockInfo info;
+  if (!find(block, true, info) || bytes == 0) return false;
+  if (bytes > info.room || bytes < info.room / 2) return false;
+  if (info.large) {
+    ranges_.owner(block)->block_bytes = bytes;
+    return true;
+  }
+  if (bytes >= k_large_block) return false;
+  Heap::find(*info.extent, block, true)->bytes = static_cast<std::uint32_t>(bytes);
+  return true;
+}
+
+std::uint64_t Placer::cached_bytes(MemoryKind kind) const {
+  std::uint64_t sum = 0;
+  for (std::size_t tier = 0; tier < tier_count_; ++tier)
+    for (Spread* spread : {places_[tier].preferred, places_[tier].interleaved})
+      if (spread != nullptr && spread->extents.kind() == kind)
+        sum += spread->extents.cached_bytes();
+  return sum;
+}
+
+bool Placer::is_sound(std::string& why_not) {
+  if (!ledger_.is_sound(why_not) || !ranges_.is_sound(why_not)) return false;
+  std::array<std::uint64_t, k_memory_kinds + 1> charged{};
+  for (std::size_t tier = 0; tier < tier_count_; ++tier)
+    for (Spread* spread : {places_[tier].preferred, places_[tier].interleaved}) {
+      if (spread == nullptr) continue;
+      if (!spread->extents.is_sound(why_not)) return false;
+      constexpr std::size_t k_most = 256;
+      std::array<const Extent*, k_most> chunks;
+      std::size_t count = 0;
+      spread->extents.for_each([&](const Extent& extent) {
+        charged[static_cast<std::size_t>(extent.charged)] += extent.committed;
+        if (extent.use == ExtentUse::heap && count < k_most) chunks[count++] = &extent;
+      });
+      for (std::size_t i = 0; i < count; ++i)
+        if (!spread->heap.is_sound(*chunks[i], why_not)) return false;
+      charged[static_cast<std::size_t>(spread->extents.kind())] += spread->extents.cached_bytes();
+    }
+  for (const MemoryKind kind : k_all_memory_kinds)
+    if (charged[static_cast<std::size_t>(kind)] != ledger_.used(kind)) {
+      why_not = "the ledger of " + std::string(name_of(kind)) + " says " +
+                std::to_string(ledger_.used(kind)) + ", the extents " +
+                std::to_string(charged[static_cast<std::size_t>(kind)]);
+      return false;
+    }
+  return true;
+}
+
+bool Placer::move_block(const void* block, MemoryKind kind, std::uint64_t& moved) {
+  moved = 0;
+  Extent* extent = ranges_.owner(block);
+  if (extent == nullptr || extent->use != ExtentUse::block || extent->locked) return false;
+  if (extent->charged == kind) return true;
+  std::size_t tier = 0;
+  while (tier < tier_count_ && kind_of_tier(tier) != kind)
+    ++tier;
+  if (tier == tier_count_) return false;
+  const MemoryKind from = extent->charged;
+  if (!ledger_.reserve(kind, extent->committed)) {
+    if (cached_bytes(kind) == 0) return false;
+    drop_caches(kind, extent->committed);
+    if (!ledger_.reserve(kind, extent->committed)) return false;
+  }
+  if (!has_room(places_[tier], extent->committed)) {
+    drop_caches(kind, extent->committed);
+    if (!has_room(places_[tier], extent->committed))
+      return ledger_.give_back(kind, extent->committed), false;
+  }
+  MoveOutcome last;
+  for (unsigned node = 0; node < k_max_nodes; ++node) {
+    if (!places_[tier].nodes.has(node)) continue;
+    last = move_to_node(extent->begin, extent->committed, node);
+    moved += last.moved;
+    if (last.refused || last.missing == 0) break;
+  }
+  if (last.refused) {
+    warn_once(
+        Notice::placement_refused,
+        "The kernel refuses to move pages (move_pages; a container or sandbox may forbid it): "
+        "memory stays where it is.");
+    ledger_.give_back(kind, extent->committed);
+    return false;
+  }
+  if (last.missing > extent->committed / 2) { // did not arrive: what did goes on living there
+    ledger_.give_back(kind, extent->committed);
+    return false;
+  }
+  extent->charged = kind;
+  extent->moved = true;
+  ledger_.give_back(from, extent->committed);
+  return true;
+}
+
+void Placer::lock_all() {
+  for (std::size_t tier = 0; tier < tier_count_; ++tier)
+    for (Spread* spread : {places_[tier].preferred, places_[tier].interleaved})
+      if (spread != nullptr) spread->heap.lock();
+  for (std::size_t tier = 0; tier < tier_count_; ++tier)
+    for (Spread* spread : {places_[tier].preferred, places_[tier].interleaved})
+      if (spread != nullptr) spread->extents.lock();
+  ranges_.lock();
+}
+
+void Placer::unlock_all() {
+  ranges_.unlock();
+  for (std::size_t tier = 0; tier < tier_count_; ++tier)
+    for (Spread* spread : {places_[tier].preferred, places_[tier].interleaved})
+      if (spread != nullptr) spread->extents.unlock();
+  for (std::size_t tier = 0; tier < tier_count_; ++tier)
+    for (Spread* spread : {places_[tier].preferred, places_[tier].interleaved})
+      if (spread != nullptr) spread->heap.unlock();
+}
+
+} // namespace omptier

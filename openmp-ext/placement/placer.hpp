@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Placement of one block on one tier, with everything that takes: the ledger, the node's free
+// memory, extents or heap, and for *required* memory the proof by the kernel's page query. Which
+// tier to ask, and what to do when it refuses, is decided above.
+//
+// required:  the ledger grants, the node has room, pages are made present and each is seen on the
+//            tier's nodes; any page elsewhere (that cannot be moved there) releases the block.
+// preferred: the ledger grants and the node has room; pages come at first touch, from the threads
+//            that touch them, and are counted when somebody asks.
+#pragma once
+
+#include "placement/extents.hpp"
+#include "placement/heap.hpp"
+#include "placement/ledger.hpp"
+#include "platform/choice.hpp"
+#include "platform/platform.hpp"
+
+#include <array>
+#include <atomic>
+#include <span>
+
+namespace omptier {
+
+inline constexpr std::size_t k_most_tiers = 16;
+
+// Why a tier gave no memory.
+enum class Refusal : std::uint8_t {
+  none,
+  no_such_kind,
+  capacity,
+  node_full,
+  elsewhere,
+  lock_limit
+};
+const char* describe(Refusal refusal);
+
+// Why a block is where it is; kept with the block, for ompx_get_placement and ompx_dump.
+enum class PlacementReason : std::uint8_t { required, preferred, next_best, plan, strategy };
+
+struct BlockRequest {
+  std::size_t bytes = 0;
+  std::size_t alignment = 1;
+  bool required = false;
+  bool pinned = false;
+  bool interleaved = false;
+  PlacementReason reason = PlacementReason::required;
+  std::uint32_t allocator = 0;
+  std::uint32_t plan_entry = 0;
+  const void* caller = nullptr;
+};
+
+// A block of ours that an address lies in.
+struct BlockInfo {
+  std::uintptr_t begin = 0;
+  std::size_t bytes = 0; // as asked
+  std::size_t room = 0;  // usable without moving
+  std::uint32_t allocator = 0;
+  const void* caller = nullptr;
+  const Extent* extent = nullptr; // large block: its extent; small: its chunk's
+  bool large = false;
+};
+
+class Placer {
+public:
+  Placer(Platform platform, const CapacityByKind& capacity);
+
+  const Platform& platform() const { return platform_; }
+  const ChoiceTable& choices() const { return choices_; }
+  Ledger& ledger() { return ledger_; }
+  ReservedRanges& ranges() { return ranges_; }
+  std::size_t tier_count() const { return tier_count_; }
+  MemoryKind kind_of_tier(std::size_t tier) const { return platform_.tiers[tier].kind; }
+  NodeSet nodes_of_tier(std::size_t tier) const { return places_[tier].nodes; }
+  MemoryKind kind_of_node(unsigned node) const {
+    return node < k_max_nodes ? node_kinds_[node] : MemoryKind::unknown;
+  }
+
+  // A block on the tier, or null and why. fresh: it reads as zero.
+  void* place(std::size_t tier, const BlockRequest& request, bool& fresh, Refusal& why);
+  // False when no live block of ours begins there.
+  bool release(void* block);
+  // The live block that begins at (exact) or contains an address.
+  bool find(const void* address, bool exact, BlockInfo& info) const;
+  // New size of a live block that keeps its place; false when it does not fit there.
+  bool resize_in_place(void* block, std::size_t bytes);
+
+  bool holds(const void* address) const { return ranges_.holds(address); }
+
+  // Moves a large block's present pages to another kind, as far as ledger and node have room; the
+  // ledger follows. moved: bytes that arrived. False when there is no room or the kernel refuses.
+  bool move_block(const void* block, MemoryKind kind, std::uint64_t& moved);
+
+  // Calls visit(const BlockInfo&) for every live block; blocks that come or go meanwhile may be
+  // missed. visit must not allocate from or free to us.
+  template <typename F> void for_each_block(F&& visit);
+  static BlockInfo info_of(const Extent& extent);
+
+  std::uint64_t cached_bytes(MemoryKind kind) const;
+  bool is_sound(std::string& why_not);
+
+  // fork: everything is locked while the process is copied.
+  void lock_all();
+  void unlock_all();
+
+private:
+  struct Spread { // one binding: extents and small blocks
+    ExtentSpace extents;
+    Heap heap;
+    Spread(ReservedRanges& ranges, Ledger& ledger, MemoryKind kind, NodeSet nodes, bool interleaved)
+        : extents(ranges, ledger, kind, nodes, interleaved), heap(extents) {}
+  };
+  struct TierPlace {
+    NodeSet nodes;
+    Spread* preferred = nullptr;
+    Spread* interleaved = nullptr;          // only where the tier has several nodes
+    std::atomic<std::uint64_t> promised{0}; // bytes handed out, perhaps not touched yet
+  };
+
+  void* place_large(TierPlace& place, Spread& spread, const BlockRequest& request, bool& fresh,
+                    Refusal& why);
+  bool has_room(TierPlace& place, std::uint64_t bytes);
+  std::uint64_t count_promised(TierPlace& place);
+  void drop_caches(MemoryKind kind, std::size_t bytes);
+  std::uint64_t free_on(NodeSet nodes, bool with_file_cache) const;
+
+  Platform platform_;
+  ChoiceTable choices_;
+  Ledger ledger_;
+  ReservedRanges ranges_;
+  std::array<TierPlace, k_most_tiers> places_;
+  std::size_t tier_count_ = 0;
+  std::array<MemoryKind, k_max_nodes> node_kinds_{};
+  PageArena arena_;
+};
+
+template <typename F> void Placer::for_each_block(F&& visit) {
+  for (std::size_t tier = 0; tier < tier_count_; ++tier)
+    for (Spread* spread : {places_[tier].preferred, places_[tier].interleaved}) {
+      if (spread == nullptr) continue;
+      // Extents first, small blocks after: the heap's locks come before the extents'.
+      constexpr std::size_t k_batch = 64;
+      std::array<const Extent*, k_batch> chunks;
+      for (std::size_t skip = 0;; skip += k_batch) {
+        std::size_t seen = 0, taken = 0;
+        spread->extents.for_each([&](const Extent& extent) {
+          if (extent.use == ExtentUse::block) {
+            if (skip == 0) visit(info_of(extent));
+          } else if (seen++ >= skip && taken < k_batch) {
+            chunks[taken++] = &extent;
+          }
+        });
+        for (std::size_t i = 0; i < taken; ++i)
+          spread->heap.for_each(*chunks[i], [&](std::uintptr_t begin, const BlockRecord& record) {
+            BlockInfo info;
+            info.begin = begin;
+            info.bytes = info.room = record.bytes;
+            info.allocator = record.allocator;
+            info.caller = record.caller;
+            info.extent = chunks[i];
+            visit(info);
+          });
+        if (taken < k_batch) break;
+      }
+    }
+}
+
+} // namespace omptier

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Reservation of address space and the table of unit owners. The table of a range is itself
+// reserved without backing (8 bytes a unit: 4 MiB for 1 TiB) and touched only where units are in
+// use.
+#include "placement/ranges.hpp"
+
+#include "base/log.hpp"
+#include "base/os.hpp"
+
+#include <algorithm>
+#include <sys/mman.h>
+
+namespace omptier {
+namespace {
+
+constexpr std::size_t k_plain_unit = std::size_t{2} << 20;
+constexpr std::size_t k_largest_unit = std::size_t{32} << 20;
+
+std::size_t choose_unit() {
+  const std::size_t huge = huge_page_size();
+  return huge != 0 && huge <= k_largest_unit && huge % page_size() == 0 ? huge : k_plain_unit;
+}
+
+void* reserve(std::size_t bytes) {
+  void* at =
+      os().map(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return at == MAP_FAILED ? nullptr : at;
+}
+
+} // namespace
+
+ReservedRanges::ReservedRanges() : unit_(choose_unit()) {}
+
+const ReservedRanges::Range* ReservedRanges::find(std::uintptr_t address) const {
+  const unsigned count = count_.load(std::memory_order_acquire);
+  for (unsigned i = 0; i < count; ++i) {
+    const std::uintptr_t begin = ranges_[i].begin.load(std::memory_order_relaxed);
+    if (address - begin < ranges_[i].bytes) return &ranges_[i];
+  }
+  return nullptr;
+}
+
+bool ReservedRanges::reserve_range(std::size_t least) {
+  const unsigned count = count_.load(std::memory_order_relaxed);
+  if (count == k_most_ranges) return false;
+  // A request larger than the usual range gets a range of its own size.
+  std::size_t bytes = k_largest_range;
+  while (bytes < least && bytes < (std::size_t{1} << 46))
+    bytes *= 2;
+  void* at = nullptr;
+  // One unit more than needed, to cut the begin to a unit boundary.
+  while ((at = reserve(bytes + unit_)) == nullptr && bytes / 2 >= std::max(k_least_range, least))
+    bytes /= 2;
+  if (at == nullptr) return false;
+  if (bytes < k_largest_range)
+    warn_once(Notice::address_space,
+              "Only %zu GiB of address space could be reserved for placed memory (a limit such as "
+              "'ulimit -v' or a sanitizer): more is reserved when needed.",
+              bytes >> 30);
+
+  const std::size_t units = bytes / unit_;
+  void* owners = os().map(nullptr, units * sizeof(std::atomic<Extent*>), PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (owners == MAP_FAILED) {
+    os().unmap(at, bytes + unit_);
+    return false;
+  }
+  const std::uintptr_t begin = (reinterpret_cast<std::uintptr_t>(at) + unit_ - 1) / unit_ * unit_;
+  Range& range = ranges_[count];
+  range.begin.store(begin, std::memory_order_relaxed);
+  range.bytes = bytes;
+  range.owners = static_cast<std::atomic<Extent*>*>(owners);
+  range.taken = 0;
+  if (begin < low_.load(std::memory_order_relaxed)) low_.store(begin, std::memory_order_relaxed);
+  if (begin + bytes > high_.load(std::memory_order_relaxed))
+    high_.store(begin + bytes, std::memory_order_relaxed);
+  count_.store(count + 1, std::memory_order_release);
+  return true;
+}
+
+Slice ReservedRanges::take_from(Range& range, std::size_t bytes) {
+  const std::size_t slice = range.bytes / k_slices;
+  const std::size_t wanted = (bytes + slice - 1) / slice;
+  if (wanted > k_slices) return {};
+  for (unsigned first = 0; first + wanted <= k_slices; ++first) {
+    const std::uint64_t mask = ((std::uint64_t{1} << wanted) - 1) << first;
+    if ((range.taken & mask) != 0) continue;
+    range.taken |= static_cast<std::uint32_t>(mask);
+    return {range.begin.load(std::memory_order_relaxed) + first * slice, wanted * slice};
+  }
+  return {};
+}
+
+Slice ReservedRanges::take(std::size_t bytes) {
+  const std::lock_guard guard(lock_);
+  const unsigned count = count_.load(std::memory_order_relaxed);
+  for (unsigned i = 0; i < count; ++i)
+    if (const Slice slice = take_from(ranges_[i], bytes); slice.bytes != 0) return slice;
+  if (!reserve_range(bytes)) return {};
+  return take_from(ranges_[count], bytes);
+}
+
+Extent* ReservedRanges::owner(const void* address) const {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  const Range* range = find(at);
+  if (range == nullptr) return nullptr;
+  const std::size_t unit = (at - range->begin.load(std::memory_order_relaxed)) / unit_;
+  return range->owners[unit].load(std::memory_order_acquire);
+}
+
+void ReservedRanges::set_owner(std::uintptr_t begin, std::size_t bytes, Extent* extent) {
+  const Range* range = find(begin);
+  if (range == nullptr) return;
+  const std::size_t first = (begin - range->begin.load(std::memory_order_relaxed)) / unit_;
+  for (std::size_t i = 0; i < bytes / unit_; ++i)
+    range->owners[first + i].store(extent, std::memory_order_release);
+}
+
+std::size_t ReservedRanges::reserved_bytes() const {
+  std::size_t sum = 0;
+  for (unsigned i = 0; i < count_.load(std::memory_order_acquire); ++i)
+    sum += ranges_[i].bytes;
+  return sum;
+}
+
+bool ReservedRanges::is_sound(std::string& why_not) const {
+  const unsigned count = count_.load(std::memory_order_acquire);
+  for (unsigned i = 0; i < count; ++i) {
+    const std::uintptr_t begin = ranges_[i].begin.load(std::memory_order_relaxed);
+    const std::uintptr_t end = begin + ranges_[i].bytes;
+    if (begin % unit_ != 0) return why_not = "a range does not begin at a unit", false;
+    if (begin < low_.load() || end > high_.load())
+      return why_not = "a range lies outside the overall bounds", false;
+    for (unsigned j = 0; j < i; ++j) {
+      const std::uintptr_t other = ranges_[j].begin.load(std::memory_order_relaxed);
+      if (begin < other + ranges_[j].bytes && other < end)
+        return why_not = "two ranges overlap", false;
+    }
+  }
+  return true;
+}
+
+} // namespace omptier

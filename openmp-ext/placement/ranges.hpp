@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The address space that everything we hand out lies in. Ranges are reserved without access
+// (PROT_NONE) where the kernel likes, 1 TiB at first, halved on refusal down to 4 GiB; at most
+// eight. A range is cut into equal slices; a slice belongs to one *binding* (a tier and a way of
+// spreading over its nodes) and gets its memory policy once, when it is taken, never per
+// allocation: policies set while a range is inaccessible hold later, and few differing policies
+// mean few kernel mappings.
+//
+// Memory is dealt in *units* (a huge page, else 2 MiB); a table tells the extent that owns each
+// unit. "Is this address ours?" is one compare with the overall bounds, then at most eight.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+namespace omptier {
+
+struct Extent;
+
+inline constexpr std::size_t k_largest_range = std::size_t{1} << 40; // 1 TiB
+inline constexpr std::size_t k_least_range = std::size_t{1} << 32;   // 4 GiB
+inline constexpr unsigned k_most_ranges = 8;
+inline constexpr unsigned k_slices = 32; // per range
+
+struct Slice {
+  std::uintptr_t begin = 0;
+  std::size_t bytes = 0;
+};
+
+class ReservedRanges {
+public:
+  // Bytes of one unit: the huge page where there are huge pages of a sensible size, else 2 MiB.
+  std::size_t unit() const { return unit_; }
+
+  bool holds(const void* address) const {
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    if (at < low_.load(std::memory_order_relaxed) || at >= high_.load(std::memory_order_relaxed))
+      return false;
+    return find(at) != nullptr;
+  }
+
+  // Consecutive free slices of at least so many bytes, still inaccessible and without policy; bytes
+  // is 0 when no address space is left. Reserves another range when needed.
+  Slice take(std::size_t bytes);
+
+  // The extent that owns the unit of an address of ours, or null.
+  Extent* owner(const void* address) const;
+  void set_owner(std::uintptr_t begin, std::size_t bytes, Extent* extent);
+
+  std::size_t reserved_bytes() const;
+  bool is_sound(std::string& why_not) const;
+
+  ReservedRanges();
+
+private:
+  struct Range {
+    std::atomic<std::uintptr_t> begin{0};
+    std::size_t bytes = 0;
+    std::atomic<Extent*>* owners = nullptr; // one a unit
+    std::uint32_t taken = 0;                // one bit a slice
+  };
+  const Range* find(std::uintptr_t address) const;
+  bool reserve_range(std::size_t least);
+  Slice take_from(Range& range, std::size_t bytes);
+
+  std::size_t unit_;
+  std::atomic<std::uintptr_t> low_{~std::uintptr_t{0}}, high_{0};
+  std::array<Range, k_most_ranges> ranges_;
+  std::atomic<unsigned> count_{0};
+  mutable std::mutex lock_;
+
+public:
+  void lock() { lock_.lock(); }
+  void unlock() { lock_.unlock(); }
+};
+
+} // namespace omptier

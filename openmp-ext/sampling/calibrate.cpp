@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The chase runs through 2 MiB in random order: more than the second-level cache, little enough to
+// set up in about a millisecond. Independent additions follow the load so that "next" is one of
+// eight places to land, and the load itself heads the loop, which is where emulators land.
+
+#include "sampling/calibrate.hpp"
+
+#include "base/os.hpp"
+
+#include <ctime>
+#include <sys/mman.h>
+
+#if defined(__x86_64__)
+
+// clang-format off
+asm(".text\n"
+    ".p2align 6\n"
+    ".hidden omptier_chase\n"
+    ".globl omptier_chase\n"
+    ".type omptier_chase, @function\n"
+    "omptier_chase:\n" // rdi = first node, rsi = number of steps; returns the last node
+    ".cfi_startproc\n"
+    ".hidden omptier_chase_load\n"
+    ".globl omptier_chase_load\n"
+    "omptier_chase_load:\n"
+    "  movq (%rdi), %rdi\n"
+    ".hidden omptier_chase_next\n"
+    ".globl omptier_chase_next\n"
+    "omptier_chase_next:\n"
+    "  addq $1, %rax\n"
+    "  addq $2, %rcx\n"
+    "  addq $3, %rdx\n"
+    "  xorq $5, %rax\n"
+    "  xorq $5, %rcx\n"
+    "  decq %rsi\n"
+    "  jnz omptier_chase_load\n"
+    ".hidden omptier_chase_end\n"
+    ".globl omptier_chase_end\n"
+    "omptier_chase_end:\n"
+    "  movq %rdi, %rax\n"
+    "  ret\n"
+    ".cfi_endproc\n"
+    ".size omptier_chase, . - omptier_chase\n");
+// clang-format on
+
+extern "C" {
+void* omptier_chase(void* first, std::uint64_t steps);
+extern char omptier_chase_load[], omptier_chase_next[], omptier_chase_end[];
+}
+
+#endif
+
+namespace omptier {
+
+namespace {
+
+constexpr std::size_t k_bytes = 2 << 20, k_node = 64, k_nodes = k_bytes / k_node;
+constexpr double k_slice = 0.5e-3;       // seconds
+constexpr std::uint64_t k_steps = 10000; // between looks at the clock
+
+double thread_cpu_seconds() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// Links the nodes to one cycle in random order (Sattolo's shuffle of the links themselves).
+void link_nodes(char* memory) {
+  auto link = [&](std::size_t node) -> void*& {
+    return *reinterpret_cast<void**>(memory + node * k_node);
+  };
+  for (std::size_t i = 0; i < k_nodes; ++i)
+    link(i) = memory + i * k_node;
+  std::uint64_t random = 0x9e3779b97f4a7c15;
+  for (std::size_t i = k_nodes - 1; i > 0; --i) {
+    random = random * 6364136223846793005u + 1442695040888963407u;
+    std::swap(link(i), link((random >> 33) % i));
+  }
+}
+
+} // namespace
+
+#if defined(__x86_64__)
+
+ChaseCode chase_code() {
+  return {reinterpret_cast<std::uint64_t>(omptier_chase_load),
+          reinterpret_cast<std::uint64_t>(omptier_chase_next),
+          reinterpret_cast<std::uint64_t>(omptier_chase_end)};
+}
+
+Skid measure_skid(unsigned wanted, double seconds,
+                  const std::function<std::vector<RegisterSample>()>& collect) {
+  Skid skid;
+  void* memory =
+      os().map(nullptr, k_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return skid;
+  double begin = thread_cpu_seconds();
+  link_nodes(static_cast<char*>(memory));
+  void* node = memory;
+  while (skid.samples < wanted && skid.cpu_seconds < seconds) {
+    double slice_end = thread_cpu_seconds() + k_slice;
+    while (thread_cpu_seconds() < slice_end)
+      node = omptier_chase(node, k_steps);
+    judge_skid(collect(), skid);
+    skid.cpu_seconds = thread_cpu_seconds() - begin;
+  }
+  os().unmap(memory, k_bytes);
+  return skid;
+}
+
+#else
+
+ChaseCode chase_code() {
+  return {};
+}
+
+Skid measure_skid(unsigned, double, const std::function<std::vector<RegisterSample>()>&) {
+  return {};
+}
+
+#endif
+
+void judge_skid(const std::vector<RegisterSample>& samples, Skid& skid) {
+  ChaseCode code = chase_code();
+  for (const RegisterSample& sample : samples) {
+    if (sample.pc < code.load || sample.pc >= code.end) continue;
+    ++skid.samples;
+    if (sample.pc == code.next) ++skid.next;
+  }
+}
+
+} // namespace omptier

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Where the code of this process lies: which loaded object an address belongs to, and the bounds of
+// the function around it. Bounds come from the binary search table of .eh_frame_hdr, which the
+// loader maps with every program and library, stripped or not; debug information is not looked at.
+//
+// The table of loaded objects is read again when the dynamic loader has added or removed one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace omptier {
+
+struct CodeRange {
+  std::uint64_t begin = 0, end = 0; // [begin, end)
+};
+
+class CodeMap {
+public:
+  // Looks whether objects were loaded or unloaded; true when addresses may now mean something else.
+  bool refresh();
+  // Is there executable code of a loaded object at this address?
+  bool is_code(std::uint64_t address) const;
+  // The function around an address; nothing where no unwind table covers it.
+  std::optional<CodeRange> function_around(std::uint64_t address) const;
+
+private:
+  struct Segment {
+    CodeRange range;
+    std::uint64_t unwind_header = 0; // address of .eh_frame_hdr, 0 = none
+  };
+  const Segment* segment_of(std::uint64_t address) const;
+
+  std::vector<Segment> segments_; // executable ones, ascending
+  unsigned long long added_ = 0, removed_ = 0;
+};
+
+} // namespace omptier

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The layout of records follows from the attributes below (perf_event_open(2)): IP, TID, TIME,
+// REGS_USER, each in 8-byte words. User code only, so perf_event_paranoid up to 2 allows it to
+// everybody; time is CLOCK_MONOTONIC, the time base of profiles.
+
+#include "sampling/perf_ring.hpp"
+
+#include "base/os.hpp"
+
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <linux/perf_event.h>
+#include <sys/mman.h>
+#if defined(__x86_64__)
+#include <asm/perf_regs.h>
+#endif
+
+namespace omptier {
+
+namespace {
+
+#if defined(__x86_64__)
+
+// perf's numbers of our registers, in our order.
+constexpr unsigned k_perf_number[k_general_registers] = {
+    PERF_REG_X86_AX,  PERF_REG_X86_CX,  PERF_REG_X86_DX,  PERF_REG_X86_BX,
+    PERF_REG_X86_SP,  PERF_REG_X86_BP,  PERF_REG_X86_SI,  PERF_REG_X86_DI,
+    PERF_REG_X86_R8,  PERF_REG_X86_R9,  PERF_REG_X86_R10, PERF_REG_X86_R11,
+    PERF_REG_X86_R12, PERF_REG_X86_R13, PERF_REG_X86_R14, PERF_REG_X86_R15};
+
+constexpr std::uint64_t wanted_registers() {
+  std::uint64_t mask = std::uint64_t{1} << PERF_REG_X86_FLAGS;
+  for (unsigned number : k_perf_number)
+    mask |= std::uint64_t{1} << number;
+  return mask;
+}
+constexpr std::uint64_t k_registers = wanted_registers();
+
+// Registers come in ascending order of perf's numbers.
+constexpr std::size_t place_of(unsigned perf_number) {
+  return static_cast<std::size_t>(
+      std::popcount(k_registers & ((std::uint64_t{1} << perf_number) - 1)));
+}
+
+// ip, pid and tid, time, abi, registers
+constexpr std::size_t k_sample_words = 4 + std::popcount(k_registers);
+
+bool parse_sample(const std::uint64_t* words, std::size_t count, RegisterSample& sample) {
+  if (count < k_sample_words || words[3] != PERF_SAMPLE_REGS_ABI_64) return false;
+  sample.pc = words[0];
+  sample.thread = static_cast<std::uint32_t>(words[1] >> 32);
+  sample.time = words[2];
+  const std::uint64_t* registers = words + 4;
+  for (unsigned i = 0; i < k_general_registers; ++i)
+    sample.general[i] = registers[place_of(k_perf_number[i])];
+  sample.flags = registers[place_of(PERF_REG_X86_FLAGS)];
+  return true;
+}
+
+#else
+
+constexpr std::uint64_t k_registers = 0;
+bool parse_sample(const std::uint64_t*, std::size_t, RegisterSample&) {
+  return false;
+}
+
+#endif
+
+constexpr std::size_t k_largest_record = 1024; // ours have 192 bytes
+
+} // namespace
+
+std::uint64_t parse_perf_records(const std::uint8_t* ring, std::uint64_t size, std::uint64_t tail,
+                                 std::uint64_t head, PerfRecords& records) {
+  alignas(8) std::uint8_t record[k_largest_record];
+  auto copy = [&](std::uint64_t from, std::size_t bytes) { // across the end of the ring
+    std::uint64_t at = from & (size - 1);
+    std::size_t first = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, size - at));
+    std::memcpy(record, ring + at, first);
+    std::memcpy(record + first, ring, bytes - first);
+  };
+  while (head - tail >= sizeof(perf_event_header)) {
+    perf_event_header header;
+    copy(tail, sizeof header);
+    std::memcpy(&header, record, sizeof header);
+    if (header.size < sizeof header || header.size > head - tail) return head;
+    std::size_t bytes = std::min<std::size_t>(header.size, sizeof record);
+    copy(tail, bytes);
+    const auto* words = reinterpret_cast<const std::uint64_t*>(record + sizeof header);
+    std::size_t count = (bytes - sizeof header) / 8;
+    RegisterSample sample;
+    if (header.type == PERF_RECORD_SAMPLE && parse_sample(words, count, sample))
+      records.samples.push_back(sample);
+    else if (header.type == PERF_RECORD_LOST && count >= 2)
+      records.lost += words[1];
+    else if (header.type == PERF_RECORD_LOST_SAMPLES && count >= 1)
+      records.lost += words[0];
+    else if (header.type == PERF_RECORD_THROTTLE)
+      ++records.throttled;
+    tail += header.size;
+  }
+  return head;
+}
+
+PerfRing& PerfRing::operator=(PerfRing&& other) noexcept {
+  if (this == &other) return *this;
+  close();
+  fd_ = other.fd_;
+  control_ = other.control_;
+  bytes_ = other.bytes_;
+  other.fd_ = -1;
+  other.control_ = nullptr;
+  return *this;
+}
+
+int PerfRing::open(pid_t thread, std::uint64_t period, std::size_t bytes) {
+  perf_event_attr attributes = {};
+  attributes.size = sizeof attributes;
+  attributes.type = PERF_TYPE_SOFTWARE;
+  attributes.config = PERF_COUNT_SW_CPU_CLOCK;
+  attributes.sample_period = period;
+  attributes.sample_type =
+      PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_REGS_USER;
+  attributes.sample_regs_user = k_registers;
+  attributes.exclude_kernel = 1;
+  attributes.exclude_hv = 1;
+  attributes.use_clockid = 1;
+  attributes.clockid = CLOCK_MONOTONIC;
+  attributes.watermark = 1; // nobody waits for this ring
+  attributes.wakeup_watermark = ~0u;
+  fd_ = os().perf_event_open(&attributes, thread, -1, -1, PERF_FLAG_FD_CLOEXEC);
+  if (fd_ < 0) return errno;
+  int refused = 0;
+  for (bytes_ = std::bit_ceil(std::max(bytes, page_size())); bytes_ >= page_size(); bytes_ /= 2) {
+    void* mapped =
+        os().map(nullptr, page_size() + bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+    if (mapped != MAP_FAILED) {
+      control_ = static_cast<perf_event_mmap_page*>(mapped);
+      return 0;
+    }
+    refused = errno;
+    if (refused != EPERM && refused != ENOMEM && refused != EAGAIN) break;
+  }
+  close();
+  return refused;
+}
+
+void PerfRing::drain(PerfRecords& records) {
+  if (!control_) return;
+  std::uint64_t head = __atomic_load_n(&control_->data_head, __ATOMIC_ACQUIRE);
+  const auto* ring = reinterpret_cast<const std::uint8_t*>(control_) + page_size();
+  std::uint64_t tail = parse_perf_records(ring, bytes_, control_->data_tail, head, records);
+  __atomic_store_n(&control_->data_tail, tail, __ATOMIC_RELEASE);
+}
+
+void PerfRing::close() {
+  if (control_) os().unmap(control_, page_size() + bytes_);
+  control_ = nullptr;
+  abandon();
+}
+
+void PerfRing::abandon() {
+  control_ = nullptr;
+  if (fd_ >= 0) os().close(fd_);
+  fd_ = -1;
+}
+
+} // namespace omptier

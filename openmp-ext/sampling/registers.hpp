@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a timer interrupt leaves behind: the registers of the thread it stopped. This is all that a
+// perf ring or a signal handler keeps of a moment; which memory access the thread was waiting for
+// is worked out afterwards (blame.hpp).
+#pragma once
+
+#include <cstdint>
+
+namespace omptier {
+
+inline constexpr unsigned k_general_registers = 16;
+
+// General registers in the order of the x86 encoding: rax rcx rdx rbx rsp rbp rsi rdi r8 … r15.
+enum GeneralRegister : unsigned { k_rax, k_rcx, k_rdx, k_rbx, k_rsp, k_rbp, k_rsi, k_rdi };
+
+struct RegisterSample {
+  std::uint64_t time = 0; // CLOCK_MONOTONIC nanoseconds
+  std::uint64_t pc = 0;   // the instruction that would have run next
+  std::uint64_t flags = 0;
+  std::uint64_t general[k_general_registers] = {};
+  std::uint32_t thread = 0;  // kernel thread id
+  std::uint32_t periods = 1; // timer periods it stands for: 1, more when expirations were missed
+};
+
+} // namespace omptier

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Chooses a source: what the hardware (of the virtual machine) says is best, then perf, then
+// timers. One that is asked for by name is not replaced by another.
+
+#include "sampling/sources.hpp"
+
+namespace omptier {
+
+std::unique_ptr<SampleSource> open_sample_source(const SourceRequest& request, std::string& why) {
+  why.clear();
+  if (request.which == "none") {
+    why = "access samples are switched off";
+    return nullptr;
+  }
+  bool any = request.which == "auto" || request.which.empty();
+  if (!any && request.which != "machine" && request.which != "perf" && request.which != "timer") {
+    why = "no source of samples is called '" + request.which +
+          "'; write auto, machine, perf, timer or none";
+    return nullptr;
+  }
+  double rate = request.rate >= 1 && request.rate <= 100'000 ? request.rate : 100;
+  std::unique_ptr<SampleSource> source;
+  std::string refusals;
+  auto note = [&](const std::string& reason) {
+    refusals += (refusals.empty() ? "" : "; ") + reason;
+  };
+  if (std::string reason; !source && (any || request.which == "machine"))
+    if (!(source = open_machine_source(reason))) note(reason);
+  if (std::string reason; !source && (any || request.which == "perf"))
+    if (!(source = open_perf_source(rate, reason))) note(reason);
+  if (std::string reason; !source && (any || request.which == "timer"))
+    if (!(source = open_timer_source(rate, reason))) note(reason);
+  if (!source)
+    why = "no access samples: " + refusals;
+  else
+    why = std::string("access samples by ") + source->name() +
+          (refusals.empty() ? "" : " (" + refusals + ")");
+  return source;
+}
+
+} // namespace omptier

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Loops whose time per array can be measured: each array of a kernel can be exchanged for a piece
+// of itself that stays in the cache ("resident"), and the time saved is what that array costs. That
+// is the truth which sampled shares are held against. Plain C++ compiled at -O2, as programs are.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace sampling_kernels {
+
+struct Array {
+  std::string name;
+  const void* begin;
+  std::size_t bytes;
+};
+
+struct Kernel {
+  std::string name;
+  std::vector<Array> arrays;
+  // One unit of work, some milliseconds; bit i of resident: array i is read from its cached piece.
+  std::function<void(unsigned resident)> run;
+};
+
+// Allocates and fills the kernel's arrays (up to 400 MB); they live until the process ends.
+std::vector<std::string> names();
+Kernel make(const std::string& name);
+
+} // namespace sampling_kernels

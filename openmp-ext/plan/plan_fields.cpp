@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The tables themselves. A new field of the format is one line here, one in the reader's
+// assignment, one in the writer and one in docs/plan-format.md.
+#include "plan/plan_fields.hpp"
+
+namespace omptier {
+namespace {
+
+constexpr PlanField k_plan[] = {
+    {"version", PlanType::whole, true},
+    {"made_by", PlanType::text, false},
+    {"program", PlanType::text, false},
+    {"platform", PlanType::text, false},
+    {"capacity", PlanType::object, false, PlanPlace::capacity},
+    {"modules", PlanType::array, true, PlanPlace::modules},
+    {"entries", PlanType::array, true, PlanPlace::entries},
+    {"rest", PlanType::array, false, PlanPlace::rest},
+};
+constexpr PlanField k_capacity[] = {
+    {"dram", PlanType::size, false},
+    {"hbm", PlanType::size, false},
+    {"nvm", PlanType::size, false},
+    {"cxl", PlanType::size, false},
+};
+constexpr PlanField k_module[] = {
+    {"identity", PlanType::text, true},
+    {"name", PlanType::text, false},
+};
+constexpr PlanField k_entry[] = {
+    {"label", PlanType::text, false},
+    {"kinds", PlanType::array, true, PlanPlace::kinds},
+    {"bytes", PlanType::size, false},
+    {"benefit_ns", PlanType::real, false},
+    {"reason", PlanType::text, false},
+    {"instances", PlanType::array, false, PlanPlace::instances},
+    {"frames", PlanType::array, true, PlanPlace::frames},
+    {"region", PlanType::array, false, PlanPlace::region},
+};
+constexpr PlanField k_frame[] = {
+    {"module", PlanType::whole, true},   {"offset", PlanType::address, true},
+    {"function", PlanType::text, false}, {"ordinal", PlanType::whole, false},
+    {"file", PlanType::text, false},     {"line", PlanType::whole, false},
+};
+
+} // namespace
+
+std::span<const PlanField> fields_of(PlanPlace place) {
+  switch (place) {
+  case PlanPlace::plan:
+    return k_plan;
+  case PlanPlace::capacity:
+    return k_capacity;
+  case PlanPlace::module:
+    return k_module;
+  case PlanPlace::entry:
+    return k_entry;
+  case PlanPlace::frame:
+  case PlanPlace::region_frame:
+    return k_frame;
+  default:
+    return {};
+  }
+}
+
+const char* title_of(PlanPlace place) {
+  switch (place) {
+  case PlanPlace::file:
+    return "the file";
+  case PlanPlace::plan:
+    return "a plan";
+  case PlanPlace::capacity:
+    return "\"capacity\"";
+  case PlanPlace::modules:
+    return "\"modules\"";
+  case PlanPlace::module:
+    return "a module";
+  case PlanPlace::entries:
+    return "\"entries\"";
+  case PlanPlace::entry:
+    return "an entry";
+  case PlanPlace::frames:
+    return "\"frames\"";
+  case PlanPlace::frame:
+  case PlanPlace::region_frame:
+    return "a frame";
+  case PlanPlace::region:
+    return "\"region\"";
+  case PlanPlace::instances:
+    return "\"instances\"";
+  case PlanPlace::range:
+    return "a range of instances";
+  case PlanPlace::kinds:
+    return "\"kinds\"";
+  case PlanPlace::rest:
+    return "\"rest\"";
+  }
+  return "";
+}
+
+const char* title_of(PlanType type) {
+  switch (type) {
+  case PlanType::text:
+    return "a text";
+  case PlanType::whole:
+    return "a whole number from 0 to 4294967295";
+  case PlanType::real:
+    return "a number";
+  case PlanType::size:
+    return "bytes (a whole number, or a text such as \"64M\")";
+  case PlanType::address:
+    return "a whole number or a text such as \"0x1a2b\"";
+  case PlanType::array:
+    return "an array [...]";
+  case PlanType::object:
+    return "an object {...}";
+  }
+  return "";
+}
+
+std::string list_fields(PlanPlace place) {
+  std::string list;
+  for (const PlanField& field : fields_of(place))
+    list += (list.empty() ? "" : ", ") + std::string(field.name);
+  return list;
+}
+
+} // namespace omptier

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The schema of a plan as a table: which fields each object has, of which type, and which of them
+// must be there. The reader walks a file against it; docs/plan-format.md tells the same to people.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace omptier {
+
+enum class PlanPlace : std::uint8_t { // where in the document a value stands
+  file,                               // outside everything
+  plan,
+  capacity,
+  modules, // array of module
+  module,
+  entries, // array of entry
+  entry,
+  frames, // array of frame
+  frame,
+  region, // array of frame
+  region_frame,
+  instances, // array of ranges
+  range,     // [first, last]
+  kinds,     // array of text
+  rest,      // array of text
+};
+
+enum class PlanType : std::uint8_t { text, whole, real, size, address, array, object };
+
+struct PlanField {
+  const char* name;
+  PlanType type;
+  bool required;
+  PlanPlace opens = PlanPlace::file; // for arrays and objects: the place inside
+};
+
+// Fields of an object; empty for arrays.
+std::span<const PlanField> fields_of(PlanPlace place);
+
+// "a plan", "an entry": for messages.
+const char* title_of(PlanPlace place);
+const char* title_of(PlanType type);
+
+// "label, frames, kinds": the fields an object may have.
+std::string list_fields(PlanPlace place);
+
+} // namespace omptier

@@ -1,91 +1,105 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the inserted lines of libomp call. This file is copied into libomp's source folder and included
-// at the end of kmp.h; the other half is kmp_omptier.inc, included at the end of kmp_alloc.cpp.
+// What the inserted lines of libomp call. This file is copied into libomp's source folder and
+// included at the end of kmp.h; the other half is kmp_omptier.inc, included at the end of
+// kmp_alloc.cpp.
 //
-// One pointer decides everything. Before libomp is initialised it holds the address of a marker (the
-// library is not looked for yet), afterwards the library's table, or null: then every inserted line is
-// one load and one branch not taken. Once a table is there it stays for the life of the process, also
-// through libomp's own shut-down and start again and in forked children: memory handed out through it
-// may be freed at any time.
+// One pointer decides everything. Before libomp is initialised it holds the address of a marker
+// (the library is not looked for yet), afterwards the library's table, or null: then every inserted
+// line is one load and one branch not taken. Once a table is there it stays for the life of the
+// process, also through libomp's own shut-down and start again and in forked children: memory
+// handed out through it may be freed at any time.
 #ifndef KMP_OMPTIER_H
 #define KMP_OMPTIER_H
 
 #include "omptier_hooks.h"
 
-extern const omptier_hooks *__kmp_omptier_table;
+// C linkage, since LLVM's files disagree on the type of a handle (omp.h's enumeration, or a
+// pointer).
+#pragma GCC visibility push(hidden)
+extern "C" {
+
+extern const omptier_hooks* __kmp_omptier_table;
 
 // The table as it stands; the marker counts as a table here.
-static inline const omptier_hooks *__kmp_omptier() {
+static inline const omptier_hooks* __kmp_omptier() {
   return __atomic_load_n(&__kmp_omptier_table, __ATOMIC_ACQUIRE);
 }
 
 // The return address in the program of the exported routine that says this.
 #define KMP_OMPTIER_CALLER __builtin_return_address(0)
-// A thread number no thread has: marks calls to __kmpc_init_allocator and __kmpc_destroy_allocator that
-// were offered to the table already (both ignore the number).
+// A thread number no thread has: marks calls to __kmpc_init_allocator and __kmpc_destroy_allocator
+// that were offered to the table already (both ignore the number).
 #define KMP_OMPTIER_OFFERED INT_MIN
 
 // Looks for the library and takes its table. Called while libomp initialises, under its lock.
 extern void __kmp_omptier_attach();
 // OMP_ALLOCATOR: true when the table knew the text and the default allocator is set.
-extern bool __kmp_omptier_parse_allocator(const char *name, const char *value);
+extern bool __kmp_omptier_parse_allocator(const char* name, const char* value);
 // OMP_DISPLAY_ENV: the text from which the table made the default allocator, or null.
-extern const char *__kmp_omptier_allocator_name();
+extern const char* __kmp_omptier_allocator_name();
 // libomp is shut down (it may start again).
 extern void __kmp_omptier_end();
 
-// Each offers the call to the table and, where that declines, does as libomp does and tells the table.
+// Each offers the call to the table and, where that declines, does as libomp does and tells the
+// table.
 extern omp_allocator_handle_t __kmp_omptier_init_allocator(omp_memspace_handle_t space, int count,
                                                            omp_alloctrait_t traits[]);
 extern void __kmp_omptier_destroy_allocator(omp_allocator_handle_t allocator);
-extern void *__kmp_omptier_alloc(size_t size, size_t alignment, omp_allocator_handle_t allocator,
-                                 const void *caller);
-extern void *__kmp_omptier_calloc(size_t count, size_t size, size_t alignment,
-                                  omp_allocator_handle_t allocator, const void *caller);
-extern void *__kmp_omptier_realloc(void *block, size_t size, omp_allocator_handle_t allocator,
-                                   omp_allocator_handle_t free_allocator, const void *caller);
-extern void __kmp_omptier_free(void *block, omp_allocator_handle_t allocator);
+extern void* __kmp_omptier_alloc(size_t size, size_t alignment, omp_allocator_handle_t allocator,
+                                 const void* caller);
+extern void* __kmp_omptier_calloc(size_t count, size_t size, size_t alignment,
+                                  omp_allocator_handle_t allocator, const void* caller);
+extern void* __kmp_omptier_realloc(void* block, size_t size, omp_allocator_handle_t allocator,
+                                   omp_allocator_handle_t free_allocator, const void* caller);
+extern void __kmp_omptier_free(void* block, omp_allocator_handle_t allocator);
 
 extern kmp_uint32 __kmp_omptier_team_size(int gtid, unsigned requested);
 
-// One parallel construct, from the thread that meets it: begin before the team is made, end after its
-// threads have arrived. The threads libomp keeps for hidden tasks are no construct of the program.
+} // extern "C"
+#pragma GCC visibility pop
+
+// One parallel construct, from the thread that meets it: begin before the team is made, end after
+// its threads have arrived. The threads libomp keeps for hidden tasks are no construct of the
+// program.
 class kmp_omptier_region_t {
-  const omptier_hooks *table;
-  const void *codeptr;
+  const omptier_hooks* table;
+  const void* codeptr;
 
 public:
-  kmp_omptier_region_t(int gtid, const void *caller, unsigned requested = 0)
+  kmp_omptier_region_t(int gtid, const void* caller, unsigned requested = 0)
       : table(__kmp_omptier()), codeptr(caller) {
-    if (table == nullptr)
-      return;
+    if (table == nullptr) return;
     if (KMP_HIDDEN_HELPER_THREAD(gtid))
       table = nullptr;
     else
       table->region_begin(codeptr, __kmp_omptier_team_size(gtid, requested));
   }
   ~kmp_omptier_region_t() {
-    if (table != nullptr)
-      table->region_end(codeptr);
+    if (table != nullptr) table->region_end(codeptr);
   }
-  kmp_omptier_region_t(const kmp_omptier_region_t &) = delete;
-  kmp_omptier_region_t &operator=(const kmp_omptier_region_t &) = delete;
+  kmp_omptier_region_t(const kmp_omptier_region_t&) = delete;
+  kmp_omptier_region_t& operator=(const kmp_omptier_region_t&) = delete;
 };
 
 // The primary thread of a team, all others of it waiting, explicit tasks drained.
 static inline void __kmp_omptier_barrier(int gtid) {
-  const omptier_hooks *table = __kmp_omptier();
-  if (table != nullptr && !KMP_HIDDEN_HELPER_THREAD(gtid))
-    table->barrier();
+  const omptier_hooks* table = __kmp_omptier();
+  if (table != nullptr && !KMP_HIDDEN_HELPER_THREAD(gtid)) table->barrier();
 }
 
-// Gives a routine of this file a second name in one of libgomp's version nodes, as programs compiled by
-// gcc ask for it.
-#define KMP_OMPTIER_VERSION(routine, node_tag, node)                                               \
-  KMP_OMPTIER_VERSION_EXPANDED(routine, node_tag, node)
-#define KMP_OMPTIER_VERSION_EXPANDED(routine, node_tag, node)                                      \
-  __typeof__(routine) __kmp_omptier_##routine##_##node_tag __attribute__((alias(#routine)));       \
-  __asm__(".symver __kmp_omptier_" #routine "_" #node_tag "," #routine "@" node "\n\t")
+// Names in libgomp's version nodes, as programs compiled by gcc ask for them. VERSION: a routine of
+// this file under its own name. DIFFERS: another function in place of such a routine. ONLY: a name
+// libomp does not have. Where libomp has the name, it must then be tied to its own node by name
+// too, or the linker drops it.
+#define KMP_OMPTIER_VERSION(routine, tag, node) KMP_OMPTIER_VERSION_EXPANDED(routine, tag, node)
+#define KMP_OMPTIER_VERSION_EXPANDED(routine, tag, node)                                           \
+  extern "C" __typeof__(routine) __kmp_omptier_##routine##_##tag __attribute__((alias(#routine))); \
+  KMP_OMPTIER_VERSION_DIFFERS(routine, __kmp_omptier_##routine##_##tag, node)
+#define KMP_OMPTIER_VERSION_DIFFERS(routine, function, node)                                       \
+  KMP_OMPTIER_VERSION_ONLY(routine, function, node);                                               \
+  __asm__(".symver " KMP_STR(routine) "," KMP_STR(routine) "@@VERSION, remove\n\t")
+#define KMP_OMPTIER_VERSION_ONLY(name, function, node)                                             \
+  __asm__(".symver " KMP_STR(function) "," KMP_STR(name) "@" node "\n\t")
 
 #endif // KMP_OMPTIER_H

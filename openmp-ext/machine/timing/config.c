@@ -239,7 +239,9 @@ static bool read_line(struct parser* p, const char* keyword) {
   if (strcmp(keyword, "charge") == 0) return read_charge(p);
   if (strcmp(keyword, "event-period") == 0) return read_period(p);
   if (strcmp(keyword, "dilation") == 0) return take_number(p, "dilation", 1, &c->dilation);
-  if (strcmp(keyword, "overlap") == 0) return take_number(p, "overlap", 1, &c->overlap);
+  if (strcmp(keyword, "overlap") == 0)
+    return take_number(p, "overlap of reads", 1, &c->read_overlap) &&
+           take_number(p, "overlap of stores", 1, &c->store_overlap);
   if (strcmp(keyword, "bandwidth-divisor") == 0)
     return take_number(p, "divisor", 1, &c->bandwidth_divisor);
   if (strcmp(keyword, "start") == 0) return read_choice(p, "on", "off", &c->start_on);
@@ -274,7 +276,8 @@ static void set_defaults(struct configuration* c, uint32_t vcpus) {
       .llc = {.size = 1 << 20, .ways = 16},
       .dilation = 100,
       .bandwidth_divisor = 10,
-      .overlap = 14,
+      .read_overlap = 12,
+      .store_overlap = 16,
       .sleep = true,
       .event_period = 100,
   };

@@ -52,7 +52,8 @@ struct configuration {
   struct access_cost cost[k_max_vcpus][k_max_nodes];
   uint32_t media_block[k_max_nodes]; // bytes
   struct cache_shape l1, l2, llc;
-  double dilation, bandwidth_divisor, overlap;
+  double dilation, bandwidth_divisor;
+  double read_overlap, store_overlap; // misses in flight: streamed reads, stores
   bool start_on;
   bool sleep; // false: count only
   struct kernel_charge charges[k_max_charges];

@@ -29,8 +29,8 @@ static const char* const* const k_groups[] = {k_clear_page, k_copy_page, k_user_
 // once per move; the shoot-down is an interrupt to the other processors and the wait for their
 // answer.
 static const struct kernel_charge k_built_in[] = {
-    {"try_to_migrate", 2200},
-    {"native_flush_tlb_multi", 2500},
+    {"try_to_migrate", 2000},
+    {"native_flush_tlb_multi", 2300},
 };
 
 struct kernel_function {

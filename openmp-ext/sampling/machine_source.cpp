@@ -1,7 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The virtual machine's memory-event unit: every n-th miss of the modelled last-level cache, with
+// its address, level and latency, read from shared memory without a system call. What PEBS or IBS
+// are on real hardware.
+//
+// The unit knows vCPUs, not processes or threads. A record is kept if its pc lies in code that this
+// process has loaded and, for the profiler's own work, not in this library. (Another process that
+// runs the same code at the same addresses would be taken for ours: programs that are not
+// position-independent, run twice at once.) The thread is known where exactly one watched thread is
+// bound to the vCPU, else 0.
+//
+// The contract with the timing plugin is a plain C header that lies with the guest's other shared
+// headers; nothing of that layer is linked.
+
+#include "sampling/machine_source.hpp"
+
+#include "base/os.hpp"
+#include "machine/guest/event_unit.h"
+#include "sampling/code_map.hpp"
 #include "sampling/sources.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dirent.h>
+#include <fcntl.h>
+#include <link.h>
+#include <mutex>
+#include <new>
+#include <sched.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <vector>
+
 namespace omptier {
-std::unique_ptr<SampleSource> open_machine_source(std::string& why) {
-  why = "no memory-event unit";
-  return nullptr;
+
+namespace {
+
+// Largest difference between a sampled share and the exported count of all misses that a run on the
+// timed machine showed.
+constexpr double k_unit_error = 0.02;
+
+#if defined(__x86_64__)
+std::uint64_t counter_now() {
+  return __builtin_ia32_rdtsc();
 }
+#else
+std::uint64_t counter_now() {
+  return 0;
+}
+#endif
+
+// The guest's counter in CLOCK_MONOTONIC nanoseconds: a pair taken at the start and one at each
+// drain; the longer the run, the better the rate.
+class CounterClock {
+public:
+  void start(double ticks_per_second) {
+    first_ = last_ = read_pair();
+    nanoseconds_per_tick_ = 1e9 / ticks_per_second;
+  }
+  void advance() {
+    last_ = read_pair();
+    if (last_.time - first_.time > 100'000'000)
+      nanoseconds_per_tick_ = static_cast<double>(last_.time - first_.time) /
+                              static_cast<double>(last_.counter - first_.counter);
+  }
+  std::uint64_t time_of(std::uint64_t counter) const {
+    auto ticks = static_cast<double>(static_cast<std::int64_t>(counter - last_.counter));
+    return last_.time +
+           static_cast<std::uint64_t>(static_cast<std::int64_t>(ticks * nanoseconds_per_tick_));
+  }
+  std::uint64_t start_counter() const { return first_.counter; }
+
+private:
+  struct Pair {
+    std::uint64_t counter = 0, time = 0;
+  };
+  // Tightest of a few tries: a descheduled vCPU between the two readings would show.
+  static Pair read_pair() {
+    Pair best;
+    std::uint64_t width = ~std::uint64_t{0};
+    for (int i = 0; i < 8; ++i) {
+      std::uint64_t before = counter_now(), time = monotonic_nanoseconds(), after = counter_now();
+      if (after - before >= width) continue;
+      width = after - before;
+      best = {before + width / 2, time};
+    }
+    return best;
+  }
+  Pair first_, last_;
+  double nanoseconds_per_tick_ = 1;
+};
+
+// Code of the library this file is linked into; empty when that is the program itself.
+CodeRange own_library() {
+  struct Search {
+    std::uint64_t here;
+    bool first = true;
+    CodeRange found;
+  } search = {reinterpret_cast<std::uint64_t>(&own_library), true, {}};
+  auto look = [](dl_phdr_info* object, std::size_t, void* to) {
+    auto& wanted = *static_cast<Search*>(to);
+    bool program = wanted.first; // the program comes first
+    wanted.first = false;
+    for (int i = 0; i < object->dlpi_phnum; ++i) {
+      const auto& header = object->dlpi_phdr[i];
+      std::uint64_t begin = object->dlpi_addr + header.p_vaddr, end = begin + header.p_memsz;
+      if (header.p_type != PT_LOAD || wanted.here < begin || wanted.here >= end) continue;
+      if (!program) wanted.found = {begin, end};
+      return 1;
+    }
+    return 0;
+  };
+  dl_iterate_phdr(look, &search);
+  return search.found;
+}
+
+class MachineSource final : public SampleSource {
+public:
+  explicit MachineSource(const EventRegion& region);
+  ~MachineSource() override { let_go(); }
+
+  const char* name() const override { return "machine"; }
+  Measure measure() const override { return Measure::misses; }
+  double worst_error() const override { return k_unit_error; }
+  std::string description() const override;
+  bool thread_begin(pid_t thread) override;
+  void thread_end(pid_t thread) override;
+  void drain(SampleSink& sink) override;
+  void forked_child() override;
+
+private:
+  void let_go();
+  void find_threads();
+  void skip_what_is_there();
+  bool is_of_this_process(const event_record& record) const;
+  void hand_on(const event_record& record, SampleSink& sink) const;
+
+  EventRegion region_;
+  CounterClock clock_;
+  CodeMap code_;
+  CodeRange own_;
+  std::array<std::uint64_t, EVENT_UNIT_MAX_VCPUS> lost_ = {};      // as last reported
+  std::array<std::uint32_t, EVENT_UNIT_MAX_VCPUS> thread_on_ = {}; // 0 = unknown
+  std::mutex lock_;
+  std::vector<pid_t> threads_; // under lock_
+};
+
+MachineSource::MachineSource(const EventRegion& region) : region_(region), own_(own_library()) {
+  clock_.start(region.unit->tsc_frequency > 0 ? region.unit->tsc_frequency : 1e9);
+  code_.refresh();
+  skip_what_is_there();
+}
+
+std::string MachineSource::description() const {
+  if (!region_.unit) return "no memory-event unit in a forked child";
+  char text[200];
+  std::snprintf(text, sizeof text,
+                "every %llu-th miss of the modelled last-level cache, by the virtual machine's "
+                "memory-event unit (%u vCPUs)",
+                static_cast<unsigned long long>(region_.unit->period), region_.unit->vcpus);
+  return text;
+}
+
+void MachineSource::skip_what_is_there() {
+  for (std::uint32_t vcpu = 0; vcpu < region_.unit->vcpus; ++vcpu) {
+    event_ring& ring = region_.unit->rings[vcpu];
+    __atomic_store_n(&ring.tail, __atomic_load_n(&ring.head, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
+    lost_[vcpu] = __atomic_load_n(&ring.lost, __ATOMIC_RELAXED);
+  }
+}
+
+bool MachineSource::thread_begin(pid_t thread) {
+  std::lock_guard guard(lock_);
+  threads_.push_back(thread);
+  return region_.unit != nullptr;
+}
+
+void MachineSource::thread_end(pid_t thread) {
+  std::lock_guard guard(lock_);
+  std::erase(threads_, thread);
+}
+
+// Which watched thread is alone bound to which vCPU. Asked anew each time: runtimes bind late.
+void MachineSource::find_threads() {
+  std::vector<pid_t> threads;
+  {
+    std::lock_guard guard(lock_);
+    threads = threads_;
+  }
+  std::array<unsigned, EVENT_UNIT_MAX_VCPUS> claims = {};
+  thread_on_.fill(0);
+  for (pid_t thread : threads) {
+    cpu_set_t allowed;
+    if (sched_getaffinity(thread, sizeof allowed, &allowed) != 0) continue;
+    bool bound = CPU_COUNT(&allowed) == 1;
+    for (unsigned cpu = 0; cpu < EVENT_UNIT_MAX_VCPUS; ++cpu) {
+      if (!CPU_ISSET(cpu, &allowed)) continue;
+      if (bound) ++claims[cpu];
+      if (bound) thread_on_[cpu] = static_cast<std::uint32_t>(thread);
+    }
+  }
+  for (unsigned cpu = 0; cpu < EVENT_UNIT_MAX_VCPUS; ++cpu)
+    if (claims[cpu] != 1) thread_on_[cpu] = 0;
+}
+
+bool MachineSource::is_of_this_process(const event_record& record) const {
+  if (record.pc >= own_.begin && record.pc < own_.end) return false;
+  return code_.is_code(record.pc);
+}
+
+void MachineSource::hand_on(const event_record& record, SampleSink& sink) const {
+  AccessSample sample;
+  sample.time = clock_.time_of(record.tsc + static_cast<std::uint64_t>(region_.clock_offset));
+  sample.pc = record.pc;
+  sample.address = record.virtual_address;
+  sample.thread = record.vcpu < EVENT_UNIT_MAX_VCPUS ? thread_on_[record.vcpu] : 0;
+  sample.kind = record.flags & EVENT_STORE ? AccessKind::store : AccessKind::load;
+  sample.level = record.level == EVENT_LEVEL_MEMORY ? AccessLevel::memory : AccessLevel::unknown;
+  sample.streamed = (record.flags & EVENT_STREAMED) != 0;
+  sample.node = record.node;
+  sample.weight = static_cast<float>(region_.unit->period);
+  sample.latency = record.latency;
+  sink.sample(sample);
+}
+
+void MachineSource::drain(SampleSink& sink) {
+  if (!region_.unit || event_unit_problem(region_.unit, region_.size)) return;
+  find_threads();
+  clock_.advance();
+  code_.refresh();
+  std::array<event_record, 256> records;
+  for (std::uint32_t vcpu = 0; vcpu < region_.unit->vcpus; ++vcpu) {
+    // No more than the ring holds: a producer that keeps up with us must not keep us here.
+    for (std::uint64_t left = region_.unit->capacity; left > 0;) {
+      std::uint64_t most = std::min<std::uint64_t>(left, records.size());
+      std::uint64_t got = event_unit_read(region_.unit, vcpu, records.data(), most);
+      for (std::uint64_t i = 0; i < got; ++i)
+        if (is_of_this_process(records[i])) hand_on(records[i], sink);
+      left = got == most ? left - got : 0;
+    }
+    std::uint64_t lost = __atomic_load_n(&region_.unit->rings[vcpu].lost, __ATOMIC_RELAXED);
+    if (lost > lost_[vcpu]) sink.lost(lost - lost_[vcpu]);
+    lost_[vcpu] = lost;
+  }
+}
+
+void MachineSource::let_go() {
+  if (region_.mapped) os().unmap(region_.unit, region_.size);
+  if (region_.fd >= 0) os().close(region_.fd);
+  region_ = {};
+}
+
+void MachineSource::forked_child() {
+  // One consumer a region, and that is the parent. lock_ may be held by a thread that is not here.
+  let_go();
+  new (&lock_) std::mutex;
+  new (&threads_) std::vector<pid_t>;
+}
+
+bool file_says(const std::string& path, unsigned wanted) {
+  char text[16] = {};
+  int fd = os().open(path.c_str(), O_RDONLY | O_CLOEXEC, 0);
+  if (fd < 0) return false;
+  ssize_t got = os().read(fd, text, sizeof text - 1);
+  os().close(fd);
+  return got > 0 && std::strtoul(text, nullptr, 16) == wanted;
+}
+
+// Path of the shared memory of the first device that could be the unit; "" = none.
+std::string find_device() {
+  constexpr const char* k_devices = "/sys/bus/pci/devices";
+  DIR* devices = opendir(k_devices);
+  if (!devices) return "";
+  std::string found;
+  while (const dirent* entry = readdir(devices)) {
+    if (entry->d_name[0] == '.') continue;
+    std::string device = std::string(k_devices) + "/" + entry->d_name;
+    if (!file_says(device + "/vendor", EVENT_UNIT_PCI_VENDOR)) continue;
+    if (!file_says(device + "/device", EVENT_UNIT_PCI_DEVICE)) continue;
+    found = device + "/resource2";
+    break;
+  }
+  closedir(devices);
+  return found;
+}
+
+} // namespace
+
+std::unique_ptr<SampleSource> make_machine_source(const EventRegion& region) {
+  return std::make_unique<MachineSource>(region);
+}
+
+std::unique_ptr<SampleSource> open_machine_source(std::string& why) {
+#if !defined(__x86_64__)
+  why = "memory-event unit: not on this architecture";
+  return nullptr;
+#else
+  std::string path = find_device();
+  if (path.empty()) {
+    why = "no memory-event unit";
+    return nullptr;
+  }
+  EventRegion region;
+  region.size = EVENT_UNIT_SIZE;
+  region.fd = os().open(path.c_str(), O_RDWR | O_CLOEXEC, 0);
+  auto refuse = [&](const std::string& reason) {
+    why = "memory-event unit: " + reason;
+    if (region.mapped) os().unmap(region.unit, region.size);
+    if (region.fd >= 0) os().close(region.fd);
+    return nullptr;
+  };
+  if (region.fd < 0) return refuse(path + ": " + strerrordesc_np(errno));
+  if (flock(region.fd, LOCK_EX | LOCK_NB) != 0) return refuse("another process reads it");
+  void* mapped = os().map(nullptr, region.size, PROT_READ | PROT_WRITE, MAP_SHARED, region.fd, 0);
+  if (mapped == MAP_FAILED) return refuse(strerrordesc_np(errno));
+  region.unit = static_cast<event_unit*>(mapped);
+  region.mapped = true;
+  if (const char* problem = event_unit_problem(region.unit, region.size)) return refuse(problem);
+  std::uint64_t window = 0;
+  region.clock_offset = event_unit_clock_offset(region.unit, &window);
+  if (window == ~std::uint64_t{0}) return refuse("the time model does not answer");
+  return make_machine_source(region);
+#endif
+}
+
 } // namespace omptier

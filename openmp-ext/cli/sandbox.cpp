@@ -34,11 +34,6 @@ int run(SandboxArguments& arguments, const std::string& self, bool timed) {
   if (!machine)
     return fail("sandbox", 2,
                 "unknown machine " + arguments.machine + "; there are: " + machine_names());
-  if (options.command.empty())
-    return fail("sandbox", 2, "no command; write: omptier sandbox --machine NAME -- COMMAND");
-  for (const std::string& variable : options.environment)
-    if (variable.find('=') == std::string::npos || variable[0] == '=')
-      return fail("sandbox", 2, "--env " + variable + ": write NAME=value");
   if (timed) {
     char* rest = nullptr;
     options.dilation =
@@ -47,6 +42,11 @@ int run(SandboxArguments& arguments, const std::string& self, bool timed) {
       return fail("sandbox", 2,
                   "--timed=" + arguments.dilation + ": the dilation is a number from 1 to 100000");
   }
+  if (options.command.empty())
+    return fail("sandbox", 2, "no command; write: omptier sandbox --machine NAME -- COMMAND");
+  for (const std::string& variable : options.environment)
+    if (variable.find('=') == std::string::npos || variable[0] == '=')
+      return fail("sandbox", 2, "--env " + variable + ": write NAME=value");
   if (options.events_period > 0) options.memory_events = true;
   options.snapshot = !arguments.no_snapshot;
   const std::filesystem::path lib = std::filesystem::path(self).parent_path() / "lib";
@@ -78,8 +78,7 @@ void add_sandbox(CLI::App& app, CommandContext& context) {
   command->add_option("--timeout", options.timeout, "Stops it after so many seconds (status 124)")
       ->check(CLI::NonNegativeNumber);
   command->add_option("--env", options.environment, "NAME=value, also set for the command")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      ->allow_extra_args(false);
   command->add_flag("--stdin", options.forward_input, "The command reads this command's stdin");
   command->add_flag("--unprivileged", options.unprivileged,
                     "Runs as an ordinary user (nobody, if started by root)");

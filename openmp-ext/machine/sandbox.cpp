@@ -28,6 +28,19 @@ namespace {
 constexpr double k_boot_limit = 240; // seconds; a boot takes a few, or tens on a crowded machine
 constexpr unsigned k_nobody = 65534;
 
+// Variables of the caller that the command gets; by --env it gets others.
+constexpr std::string_view k_passed_on[] = {
+    "PATH=", "LD_LIBRARY_PATH=", "HOME=", "LANG=", "LC_", "OMP", "KMP", "GOMP", "LIBOMP"};
+
+std::string hexadecimal(const unsigned char* bytes, std::size_t size) {
+  std::string digits;
+  for (std::size_t i = 0; i < size; ++i) {
+    digits += "0123456789abcdef"[bytes[i] >> 4];
+    digits += "0123456789abcdef"[bytes[i] & 15];
+  }
+  return digits;
+}
+
 void say(const std::string& line) {
   std::fprintf(stderr, "omptier sandbox: %s\n", line.c_str());
 }
@@ -246,20 +259,22 @@ std::string Run::request(const std::vector<std::string>& command) const {
   };
   for (const std::string& word : command)
     add("arg", word);
-  bool waits_actively = true;
+  bool waits_actively = true, moves_threads = true;
   for (char** variable = environ; *variable; ++variable) {
     const std::string_view entry = *variable;
     if (entry.starts_with("OMPTIER_CACHE=")) continue; // ours, not the program's
-    for (std::string_view prefix :
-         {"PATH=", "LD_LIBRARY_PATH=", "HOME=", "LANG=", "LC_", "OMP", "KMP", "GOMP", "LIBOMP"})
+    for (std::string_view prefix : k_passed_on)
       if (entry.starts_with(prefix)) {
         add("env", std::string(entry));
         break;
       }
     if (entry.starts_with("OMP_WAIT_POLICY=")) waits_actively = false;
+    if (entry.starts_with("OMP_PROC_BIND=")) moves_threads = false;
   }
   // Emulated CPUs share the host's: a thread that spins takes the time of one that works.
   if (waits_actively) add("env", "OMP_WAIT_POLICY=passive");
+  // The caches of the time model and the records of the memory-event unit belong to a CPU.
+  if (moves_threads && modelled_) add("env", "OMP_PROC_BIND=true");
   for (const std::string& variable : options_.environment)
     add("env", variable);
   add("cwd", folder_);
@@ -269,11 +284,7 @@ std::string Run::request(const std::vector<std::string>& command) const {
   ::clock_gettime(CLOCK_REALTIME, &now);
   add("time", std::to_string(now.tv_sec) + "." + std::to_string(now.tv_nsec));
   unsigned char seed[32];
-  std::string digits;
-  if (::getrandom(seed, sizeof seed, 0) == sizeof seed)
-    for (unsigned char byte : seed)
-      digits += "0123456789abcdef"[byte >> 4], digits += "0123456789abcdef"[byte & 15];
-  add("seed", digits);
+  if (::getrandom(seed, sizeof seed, 0) == sizeof seed) add("seed", hexadecimal(seed, sizeof seed));
   for (const MachineNode& node : machine_.nodes)
     if (node.nvdimm) {
       add("later-modules", "1");
@@ -298,8 +309,8 @@ void Run::explain(const RunResult& result) const {
     const std::string key = note.substr(0, equals), value = note.substr(equals + 1);
     if (key == "exec")
       say("cannot run " + program + ": " + std::strerror(std::atoi(value.c_str())) +
-          (std::filesystem::exists(program)
-               ? "; in the machine /tmp and /run are its own: keep programs elsewhere"
+          (program.starts_with("/tmp/") || program.starts_with("/run/")
+               ? "; the machine has a /tmp and /run of its own, so keep programs elsewhere"
                : ""));
     else if (key == "folder")
       say("cannot enter " + folder_.string() + ": " + std::strerror(std::atoi(value.c_str())) +
@@ -312,7 +323,7 @@ void Run::explain(const RunResult& result) const {
     else if (result.status == 0)
       continue; // the rest explains failures
     else if (key == "memory")
-      say("the machine ran out of memory and its kernel killed process " + value +
+      say("the machine ran out of memory and its kernel killed " + value +
           "; take less, or leave memory unbound");
     else if (key == "full-tmp")
       say("/tmp of the machine is full (" + value +

@@ -184,8 +184,9 @@ static void read_log(int log) {
     char name[64];
     if (strstr(text, "trap invalid opcode") && sscanf(text, ";traps: %63[^[]", name) == 1)
       send_note("illegal=%s", name);
-    else if ((found = strstr(text, "Killed process ")))
-      send_note("memory=%s", found + sizeof "Killed process " - 1);
+    else if ((found = strstr(text, "Killed process ")) &&
+             sscanf(found, "Killed process %*d (%63[^)]", name) == 1)
+      send_note("memory=%s", name);
   }
 }
 

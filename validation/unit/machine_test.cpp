@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The table of machines and what is derived from it: QEMU's arguments and the time model's
+// configuration. Whether they are right for QEMU and Linux, the tests in virtual/ say.
+#include "machine/presets.hpp"
+#include "machine/qemu_command.hpp"
+#include "machine/timing_setup.hpp"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <set>
+
+namespace omptier {
+namespace {
+
+TEST(Machines, AllKeepTheInvariants) {
+  ASSERT_GE(machines().size(), 4u);
+  std::set<std::string_view> names;
+  for (const Machine& machine : machines()) {
+    EXPECT_EQ(check_machine(machine), "") << machine.name;
+    EXPECT_TRUE(names.insert(machine.name).second) << machine.name;
+    EXPECT_EQ(find_machine(machine.name), &machine);
+  }
+  EXPECT_EQ(find_machine("no-such-machine"), nullptr);
+  EXPECT_EQ(find_machine(""), nullptr);
+}
+
+// The rules of docs/design.md must find the kind that a node stands for from its figures alone.
+TEST(Machines, FiguresTellTheKinds) {
+  for (const Machine& machine : machines())
+    for (const MachineNode& node : machine.nodes) {
+      if (node.cpus > 0) continue;
+      const std::vector<int> sources = initiators(machine);
+      const auto source = static_cast<std::size_t>(
+          std::find(sources.begin(), sources.end(), node.initiator) - sources.begin());
+      const NodePerformance& far = node.seen_from[source];
+      const NodePerformance& near =
+          machine.nodes[static_cast<std::size_t>(node.initiator)].seen_from[source];
+      switch (node.kind) {
+      case MemoryKind::hbm:
+        EXPECT_GE(far.read_bandwidth, 2 * near.read_bandwidth);
+        break;
+      case MemoryKind::nvm:
+        EXPECT_LT(2 * far.write_bandwidth, far.read_bandwidth);
+        break;
+      case MemoryKind::cxl:
+        EXPECT_LE(far.read_bandwidth, near.read_bandwidth);
+        EXPECT_GE(2 * far.read_latency, 3 * near.read_latency);
+        EXPECT_GT(2 * far.write_bandwidth, far.read_bandwidth);
+        break;
+      default:
+        ADD_FAILURE() << machine.name << ": a node without CPUs is no DRAM here";
+      }
+    }
+}
+
+Machine small_machine() {
+  return *find_machine("dram-hbm-nvm");
+}
+
+TEST(CheckMachine, FindsWhatIsWrong) {
+  Machine machine = small_machine();
+  machine.distances[1][0] = 10;
+  EXPECT_NE(check_machine(machine).find("node 1"), std::string::npos);
+  machine = small_machine();
+  machine.nodes[2].seen_from.clear();
+  EXPECT_NE(check_machine(machine).find("node 2"), std::string::npos);
+  machine = small_machine();
+  machine.nodes[2].initiator = 1;
+  EXPECT_NE(check_machine(machine).find("initiator"), std::string::npos);
+  machine = small_machine();
+  machine.cores = 8;
+  EXPECT_NE(check_machine(machine).find("CPUs"), std::string::npos);
+  machine = small_machine();
+  machine.nodes[1].size = 1000;
+  EXPECT_NE(check_machine(machine).find("size"), std::string::npos);
+  machine = small_machine();
+  machine.distances.pop_back();
+  EXPECT_NE(check_machine(machine), "");
+}
+
+TEST(CpuList, NumbersThroughTheNodes) {
+  const Machine& machine = *find_machine("icelake-optane");
+  EXPECT_EQ(cpu_list(machine, 0), "0-1");
+  EXPECT_EQ(cpu_list(machine, 1), "2-3");
+  EXPECT_EQ(cpu_list(machine, 2), "");
+  EXPECT_EQ(initiators(machine), (std::vector<int>{0, 1}));
+}
+
+// Linux loses values when a pair of initiator and target lacks one of the four figures.
+TEST(QemuArguments, HmatIsComplete) {
+  for (const Machine& machine : machines()) {
+    const std::vector<std::string> arguments = machine_arguments(machine);
+    auto count = [&](std::string_view part) {
+      return std::count_if(arguments.begin(), arguments.end(), [&](const std::string& argument) {
+        return argument.find(part) != std::string::npos;
+      });
+    };
+    const auto pairs = static_cast<long>(machine.nodes.size() * initiators(machine).size());
+    for (const char* type : {"read-latency", "write-latency", "read-bandwidth", "write-bandwidth"})
+      EXPECT_EQ(count(type), pairs) << machine.name << " " << type;
+    EXPECT_EQ(count("node,nodeid="), static_cast<long>(machine.nodes.size()));
+  }
+}
+
+TEST(QemuArguments, CommasInPathsAreDoubled) {
+  EXPECT_EQ(escape_commas("/a,b/c"), "/a,,b/c");
+  EXPECT_EQ(escape_commas("/plain"), "/plain");
+}
+
+TEST(TimingConfiguration, PutsNodesWhereQemuReportsThem) {
+  const std::string text = timing_configuration(*find_machine("dram-hbm-nvm"), {.dilation = 50});
+  EXPECT_NE(text.find("range 0 0 1073741824 0\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("range 1 2147483648 536870912 1073741824\n"), std::string::npos) << text;
+  // 3 GiB do not fit below the hole that q35 leaves: 2 GiB stay low, the rest starts at 4 GiB.
+  EXPECT_NE(text.find("range 2 3221225472 536870912 1610612736\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("range 2 3758096384 1073741824 4294967296\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("latency 0-3 2 300 900\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("bandwidth 0-3 1 400000 400000\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("media 2 256\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("dilation 50\n"), std::string::npos) << text;
+}
+
+TEST(TimingConfiguration, GivesEachSocketItsOwnView) {
+  const std::string text = timing_configuration(*find_machine("icelake-optane"), {});
+  EXPECT_NE(text.find("latency 0-1 3 380 380\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("latency 2-3 3 300 300\n"), std::string::npos) << text;
+}
+
+// Every byte of RAM is in one range, and no two overlap where the guest sees them.
+TEST(TimingConfiguration, RangesCoverTheMemoryOnce) {
+  for (const Machine& machine : machines()) {
+    std::vector<std::pair<unsigned long long, unsigned long long>> ranges;
+    unsigned long long covered = 0, expected = 0;
+    const std::string text = timing_configuration(machine, {});
+    for (std::size_t at = 0; (at = text.find("range ", at)) != std::string::npos; ++at) {
+      unsigned node;
+      unsigned long long reported, size, physical;
+      ASSERT_EQ(std::sscanf(text.c_str() + at, "range %u %llu %llu %llu", &node, &reported, &size,
+                            &physical),
+                4);
+      ranges.emplace_back(physical, size);
+      covered += size;
+    }
+    for (const MachineNode& node : machine.nodes)
+      expected += node.size;
+    EXPECT_EQ(covered, expected) << machine.name;
+    std::sort(ranges.begin(), ranges.end());
+    for (std::size_t i = 1; i < ranges.size(); ++i)
+      EXPECT_LE(ranges[i - 1].first + ranges[i - 1].second, ranges[i].first) << machine.name;
+  }
+}
+
+} // namespace
+} // namespace omptier

@@ -91,7 +91,8 @@ FrameMatcher::Table* FrameMatcher::build() const {
   for (std::uint32_t list = 0; list < distinct_.size(); ++list) {
     const std::uint32_t first = next;
     std::uint64_t hash = 0;
-    bool here = !distinct_[list].empty();
+    if (distinct_[list].empty()) continue;
+    bool here = true;
     for (const Frame& frame : distinct_[list]) {
       if (frame.module >= identities_.size() || modules[frame.module] == nullptr) {
         here = false;

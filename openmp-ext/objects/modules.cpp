@@ -188,9 +188,9 @@ int hash_module(dl_phdr_info* info, std::size_t, void* argument) {
   for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = info->dlpi_phdr[i];
     if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0)
-      request->hash = hash_segment(request->hash,
-                                   reinterpret_cast<const void*>(info->dlpi_addr + segment.p_vaddr),
-                                   segment.p_filesz);
+      request->hash = hash_bytes(request->hash,
+                                 reinterpret_cast<const void*>(info->dlpi_addr + segment.p_vaddr),
+                                 segment.p_filesz);
   }
   return 1;
 }
@@ -249,7 +249,7 @@ bool identify(ReturnAddress address, const LoadedModule*& module, std::uint64_t&
   return true;
 }
 
-std::uint64_t hash_segment(std::uint64_t seed, const void* bytes, std::size_t count) {
+std::uint64_t hash_bytes(std::uint64_t seed, const void* bytes, std::size_t count) {
   std::uint64_t hash = seed ^ 0x9e3779b97f4a7c15u;
   const char* next = static_cast<const char*>(bytes);
   for (; count > 0;) {

@@ -50,8 +50,9 @@ const char* identity_of(const LoadedModule& module);
 // A return address as (module identity, offset); false when no module holds it.
 bool identify(ReturnAddress address, const LoadedModule*& module, std::uint64_t& offset);
 
-// The hash behind "segments:"; the same bytes give it from a file. seed: 0, or the hash so far.
-std::uint64_t hash_segment(std::uint64_t seed, const void* bytes, std::size_t count);
+// The hash behind "segments:" and a profile's checksums: against accidents, not attackers. seed: 0,
+// or the hash so far.
+std::uint64_t hash_bytes(std::uint64_t seed, const void* bytes, std::size_t count);
 
 // By its path: is it the system's (its frames are dropped), is it an OpenMP runtime or ours? The
 // program itself is neither.

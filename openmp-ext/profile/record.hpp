@@ -21,6 +21,7 @@ struct RunRecord { // first record: who was recorded
   std::uint64_t process = 0, rank = 0;
   std::uint64_t start_time = 0;       // monotonic
   std::uint64_t wall_clock_start = 0; // seconds since the epoch
+  std::string job;                    // same job = ranks of one run; "" = a run of its own
   std::string source, source_description;
   Measure measure = Measure::time;
   double worst_error = 0;
@@ -37,10 +38,8 @@ struct ObjectRecord {
   std::uint32_t site = 0, instance = 0; // instance: n-th object of its site, from 0
   std::uint32_t thread = 0;
   std::uint64_t allocator = 0;
-};
-
-struct ReleaseRecord {
-  std::uint64_t time = 0, object = 0;
+  std::uint64_t released = k_never; // when it was freed
+  static constexpr std::uint64_t k_never = ~std::uint64_t{0};
 };
 
 struct RegionDefinition { // identity of a parallel construct: return addresses, codeptr first
@@ -50,8 +49,15 @@ struct RegionDefinition { // identity of a parallel construct: return addresses,
 
 struct RegionRecord {
   std::uint64_t time = 0;
-  std::uint32_t region = 0, threads = 0;
+  std::uint32_t region = 0;
+  std::uint32_t threads = 0; // asked for; 0 at the end of a region
+  std::uint32_t thread = 0;  // kernel id of the thread that meets the construct
   bool begin = true;
+};
+
+struct PhaseRecord { // ompx_phase: from here on the program is in this phase
+  std::uint64_t time = 0;
+  std::string name;
 };
 
 struct MoveRecord {

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// From records to metrics: what each allocation site held and when, which share of the samples fell
+// on it with its 95 % interval, in which manner it was accessed, in which parallel regions. Report
+// and advisor both start here.
+//
+// Several profiles: those with the same job are its ranks, others are repeats. Sites are joined by
+// their exact frames (module identities and offsets). Weights are averaged over the profiles: they
+// are those of one process; bytes and lifetimes are those of the process where the site is largest.
+#pragma once
+
+#include "profile/log_reader.hpp"
+#include "profile/record.hpp"
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace omptier {
+
+struct Share {
+  double value = 0, low = 0, high = 0; // fractions of all samples' weight; 95 % interval
+};
+
+// Weights of samples by manner; in the unit of the profile's measure (events or nanoseconds).
+struct AccessWeights {
+  double scattered_load = 0, streamed_load = 0, scattered_store = 0, streamed_store = 0;
+  double unknown = 0; // neither load nor store known
+
+  double total() const {
+    return scattered_load + streamed_load + scattered_store + streamed_store + unknown;
+  }
+  double loads() const { return scattered_load + streamed_load; }
+  double stores() const { return scattered_store + streamed_store; }
+  double streamed() const { return streamed_load + streamed_store; }
+  void add(const AccessSample& sample, double weight);
+  AccessWeights& operator+=(const AccessWeights& other);
+  AccessWeights& operator*=(double factor);
+};
+
+// Live bytes of a site from a moment on, until the next step. Nanoseconds since the run's start.
+struct LiveStep {
+  std::uint64_t time = 0;
+  std::uint64_t bytes = 0;
+};
+
+struct SiteInRegion {
+  std::uint32_t region = 0; // index into ProfileSummary::regions
+  AccessWeights accesses;
+  std::uint64_t samples = 0;
+  Share share; // of the region's samples
+};
+
+// One object of a site; the largest k_instances_kept of them, in order of time.
+struct InstanceSummary {
+  std::uint32_t instance = 0;
+  std::uint64_t begin = 0, end = 0; // nanoseconds since the run's start
+  std::uint64_t bytes = 0;
+  double weight = 0;
+};
+
+struct SiteSummary {
+  std::vector<Frame> frames; // modules index ProfileSummary::modules
+  std::uint64_t objects = 0; // of one process: the one with most
+  std::uint64_t bytes_total = 0, bytes_peak = 0, bytes_largest = 0;
+  std::vector<LiveStep> live;
+  std::vector<InstanceSummary> instances;
+  std::uint64_t samples = 0; // all profiles together
+  AccessWeights accesses;    // of one process
+  Share share;               // of all samples
+  double mean_latency = 0;   // nanoseconds, weighted; 0 = the source does not say
+  double cache_share = 0;    // of samples whose level is known: served by a cache
+  std::vector<SiteInRegion> by_region;
+};
+
+struct RegionSummary {
+  std::vector<Frame> frames; // codeptr first; none: outside of all regions
+  std::uint64_t entries = 0;
+  std::uint64_t entered_anew = 0; // entries after another region than itself
+  std::uint64_t nanoseconds = 0;  // of wall time, all entries of one process together
+  std::uint32_t threads = 0;      // most
+  std::uint64_t samples = 0;
+  AccessWeights accesses;
+  Share share; // of all samples
+};
+
+struct ProfileSummary {
+  std::vector<RunRecord> runs;    // one a profile
+  std::vector<std::string> notes; // cut logs, joined jobs …: one line each, for people
+  std::vector<ModuleInfo> modules;
+  std::vector<SiteSummary> sites;     // largest share first, then most bytes
+  std::vector<RegionSummary> regions; // [0] = outside of all regions
+  Measure measure = Measure::time;
+  double worst_error = 0; // of the source, as a fraction
+  std::uint64_t samples = 0, samples_lost = 0;
+  std::uint64_t unknown_address = 0; // samples without an address
+  std::uint64_t outside_objects = 0; // samples whose address lies in no recorded object
+  AccessWeights other;               // both of these
+  Share other_share;
+  std::uint64_t nanoseconds = 0; // length of the longest run
+  std::uint32_t threads = 0;     // most that ran a region, at least 1
+  std::uint64_t log_bytes = 0;
+  std::vector<MoveRecord> moves; // of the first profile
+};
+
+inline constexpr std::size_t k_instances_kept = 4096;
+
+// Profiles must be of the same measure; a failure is one line.
+Parsed<ProfileSummary> summarize(std::span<const Profile> profiles);
+
+// Reads all files, then summarizes: what commands call.
+Parsed<ProfileSummary> summarize_files(std::span<const std::string> paths);
+
+// What must hold: shares sum to 1 (when there are samples), every interval holds its value, live
+// steps ascend and end at 0 or with the run.
+bool is_consistent(const ProfileSummary& summary, std::string& why_not);
+
+} // namespace omptier

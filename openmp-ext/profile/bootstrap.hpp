@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// 95 % intervals of shares of sampled weight. Samples near each other in time are alike (the
+// program is in the same loop), so single samples must not be redrawn: the run is cut into blocks
+// of time and blocks are redrawn. They are redrawn within short stretches of consecutive blocks
+// only: that the program does one thing first and another later is a fact about it, no uncertainty
+// of the sampling. Few samples are not trusted to show their own spread: the interval also covers
+// Wilson's for the effective number of samples, so a site never sampled still has an upper bound.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace omptier {
+
+struct Interval {
+  double low = 0, high = 0;
+};
+
+struct WeightedSample {
+  std::uint32_t group = 0; // which share it counts for; < groups
+  float weight = 1;
+};
+
+// runs: the samples of each run in order of time. Returns one interval for each group's share of
+// all weight; [0, 1] when there is no sample. Deterministic.
+std::vector<Interval> share_intervals(std::span<const std::vector<WeightedSample>> runs,
+                                      std::size_t groups);
+
+// Wilson's 95 % interval of a proportion seen in an effective number of samples.
+Interval wilson_interval(double share, double effective_samples);
+
+} // namespace omptier

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The bytes of a profile. A file header, then blocks until the end of the file; each block carries
+// its length and a checksum and can be read by itself (differences start anew in every block), so a
+// log cut off anywhere is good up to its last whole block. All numbers are little-endian.
+//
+// In a block, records follow each other. A sample is one byte 1kklls wn (kind, level, streamed,
+// weight follows, node and latency follow) and variable-length differences to the sample before it.
+// Every other record is a type byte < 0x80, the length of its body, and the body, so that a reader
+// steps over types it does not know. Whoever changes the meaning of a record raises
+// k_profile_version.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace omptier {
+
+inline constexpr char k_profile_magic[8] = {'O', 'M', 'P', 'T', 'I', 'E', 'R', 'p'};
+inline constexpr std::uint32_t k_profile_version = 1;
+inline constexpr std::uint32_t k_block_magic = 0x4b424f54; // "TOBK"
+inline constexpr std::uint32_t k_largest_block = 64 * 1024;
+
+struct ProfileHeader {
+  char magic[8];
+  std::uint32_t version;
+  std::uint32_t bytes; // of this header; blocks begin after it
+};
+static_assert(sizeof(ProfileHeader) == 16);
+
+struct BlockHeader {
+  std::uint32_t magic;
+  std::uint32_t bytes;     // of the records that follow
+  std::uint32_t sequence;  // from 0
+  std::uint32_t records;   // how many
+  std::uint64_t base_time; // differences of times start here
+  std::uint64_t checksum;  // of the fields above and the records
+};
+static_assert(sizeof(BlockHeader) == 32);
+
+enum class RecordType : std::uint8_t {
+  run = 1,
+  module,
+  site,
+  object,
+  release,
+  region_definition,
+  region,
+  move,
+  phase,
+  lost,
+  end,
+};
+
+inline constexpr std::uint8_t k_sample_bit = 0x80;
+inline constexpr std::uint8_t k_sample_streamed = 0x04;
+inline constexpr std::uint8_t k_sample_weight = 0x02;
+inline constexpr std::uint8_t k_sample_extras = 0x01;
+
+// Differences are kept small: the sign goes into the lowest bit.
+constexpr std::uint64_t fold_sign(std::int64_t value) {
+  return static_cast<std::uint64_t>(value) << 1 ^ static_cast<std::uint64_t>(value >> 63);
+}
+constexpr std::int64_t unfold_sign(std::uint64_t value) {
+  return static_cast<std::int64_t>(value >> 1 ^ (~(value & 1) + 1));
+}
+
+// What differences refer to, on both sides; reset at each block.
+struct DifferenceState {
+  std::uint64_t time = 0;
+  std::uint64_t object_address = 0;
+  std::uint64_t sample_time = 0, sample_pc = 0, sample_address = 0;
+  float sample_weight = 1;
+};
+
+} // namespace omptier

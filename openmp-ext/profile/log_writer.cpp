@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See log_writer.hpp. A record is encoded on the stack, then copied into the block: a record that
+// would not fit ends the block first. Differences therefore are made under the mutex, after the
+// decision for a block.
+#include "profile/log_writer.hpp"
+
+#include "base/log.hpp"
+#include "base/os.hpp"
+#include "objects/modules.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace omptier {
+
+// One record's bytes. Texts and frame lists are cut so that the largest record fits a block.
+class LogWriter::Body {
+public:
+  explicit Body(RecordType type) : type_(type) {}
+  void number(std::uint64_t value) {
+    while (value >= 0x80) {
+      put(static_cast<std::uint8_t>(value | 0x80));
+      value >>= 7;
+    }
+    put(static_cast<std::uint8_t>(value));
+  }
+  void difference(std::uint64_t value, std::uint64_t& reference) {
+    number(fold_sign(static_cast<std::int64_t>(value - reference)));
+    reference = value;
+  }
+  template <typename T> void raw(T value) {
+    std::uint8_t bytes[sizeof value];
+    std::memcpy(bytes, &value, sizeof value);
+    for (const std::uint8_t byte : bytes)
+      put(byte);
+  }
+  void text(const char* text) {
+    std::size_t length = std::strlen(text);
+    if (length > k_longest_text) length = k_longest_text;
+    number(length);
+    for (std::size_t i = 0; i < length; ++i)
+      put(static_cast<std::uint8_t>(text[i]));
+  }
+  void frames(const Frame* frames, unsigned count) {
+    if (count > k_max_frames) count = k_max_frames;
+    number(count);
+    for (unsigned i = 0; i < count; ++i) {
+      number(frames[i].module);
+      number(frames[i].offset);
+    }
+  }
+  RecordType type() const { return type_; }
+  const std::uint8_t* bytes() const { return bytes_; }
+  std::size_t size() const { return size_; }
+
+private:
+  static constexpr std::size_t k_longest_text = 1000;
+  void put(std::uint8_t byte) {
+    if (size_ < sizeof bytes_) bytes_[size_++] = byte;
+  }
+  RecordType type_;
+  std::size_t size_ = 0;
+  std::uint8_t bytes_[8192];
+};
+
+namespace {
+
+constexpr std::size_t k_largest_record = 8192 + 4;
+
+std::uint64_t block_checksum(const std::uint8_t* block, std::size_t bytes) {
+  const std::uint64_t head = hash_bytes(0, block, offsetof(BlockHeader, checksum));
+  return hash_bytes(head, block + sizeof(BlockHeader), bytes - sizeof(BlockHeader));
+}
+
+// Out of the way of programs that count on the lowest free numbers.
+int move_up(int fd) {
+  const int high = fcntl(fd, F_DUPFD_CLOEXEC, 240);
+  if (high < 0) return fd;
+  os().close(fd);
+  return high;
+}
+
+} // namespace
+
+bool LogWriter::open(const char* path) {
+  const int fd = os().open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) {
+    warn_once(Notice::profile_unwritable, "cannot create profile %s: %s; nothing is recorded", path,
+              strerrordesc_np(errno));
+    return false;
+  }
+  const std::lock_guard<std::mutex> guard(mutex_);
+  fd_ = move_up(fd);
+  struct stat status;
+  if (fstat(fd_, &status) == 0) {
+    device_ = status.st_dev;
+    inode_ = status.st_ino;
+  }
+  path_ = path;
+  sequence_ = 0;
+  samples_ = lost_ = 0;
+  written_ = 0;
+  ProfileHeader header{};
+  std::memcpy(header.magic, k_profile_magic, sizeof header.magic);
+  header.version = k_profile_version;
+  header.bytes = sizeof header;
+  if (os().write(fd_, &header, sizeof header) != static_cast<ssize_t>(sizeof header)) {
+    give_up(strerrordesc_np(errno));
+    return false;
+  }
+  written_ = sizeof header;
+  start_block();
+  return true;
+}
+
+void LogWriter::start_block() {
+  used_ = sizeof(BlockHeader);
+  records_ = 0;
+  base_time_ = monotonic_nanoseconds();
+  state_ = {};
+  state_.time = state_.sample_time = base_time_;
+}
+
+void LogWriter::give_up(const char* why) {
+  warn_once(Notice::profile_unwritable, "profile %s: %s; it ends here, the program goes on",
+            path_ != nullptr ? path_ : "", why);
+  if (fd_ >= 0) os().close(fd_);
+  fd_ = -1;
+}
+
+// The program may have closed our descriptor and opened its own under the same number; and a write
+// past the file-size limit would send it a deadly signal.
+bool LogWriter::may_write(std::size_t bytes) {
+  struct stat status;
+  if (fstat(fd_, &status) != 0 || status.st_dev != device_ || status.st_ino != inode_) {
+    fd_ = -1; // not ours to close
+    give_up("the program closed its descriptor");
+    return false;
+  }
+  rlimit limit;
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+      written_ + bytes > limit.rlim_cur) {
+    give_up("the file-size limit is reached");
+    return false;
+  }
+  return true;
+}
+
+void LogWriter::write_block() {
+  if (records_ == 0 || fd_ < 0) return;
+  BlockHeader header{};
+  header.magic = k_block_magic;
+  header.bytes = static_cast<std::uint32_t>(used_ - sizeof header);
+  header.sequence = sequence_++;
+  header.records = records_;
+  header.base_time = base_time_;
+  std::memcpy(block_, &header, sizeof header);
+  header.checksum = block_checksum(block_, used_);
+  std::memcpy(block_, &header, sizeof header);
+  if (!may_write(used_)) return;
+  std::size_t done = 0;
+  while (done < used_) {
+    const ssize_t count = os().write(fd_, block_ + done, used_ - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
+      give_up(strerrordesc_np(count < 0 ? errno : ENOSPC));
+      return;
+    }
+    done += static_cast<std::size_t>(count);
+  }
+  written_.fetch_add(used_, std::memory_order_relaxed);
+  start_block();
+}
+
+void LogWriter::append_bytes(const std::uint8_t* bytes, std::size_t count) {
+  std::memcpy(block_ + used_, bytes, count);
+  used_ += count;
+}
+
+void LogWriter::append(const Body& body) {
+  std::uint8_t head[4];
+  std::size_t length = 0;
+  head[length++] = static_cast<std::uint8_t>(body.type());
+  std::size_t size = body.size();
+  for (; size >= 0x80; size >>= 7)
+    head[length++] = static_cast<std::uint8_t>(size | 0x80);
+  head[length++] = static_cast<std::uint8_t>(size);
+  append_bytes(head, length);
+  append_bytes(body.bytes(), body.size());
+  ++records_;
+}
+
+void LogWriter::flush() {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  write_block();
+}
+
+void LogWriter::close() {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  write_block();
+  if (fd_ >= 0) os().close(fd_);
+  fd_ = -1;
+}
+
+void LogWriter::forget() {
+  if (fd_ >= 0) os().close(fd_);
+  fd_ = -1;
+  used_ = records_ = 0;
+}
+
+// Opens every record below: nothing when there is no file, else the mutex and room in the block.
+#define OMPTIER_BEGIN_RECORD(kind)                                                                 \
+  const std::lock_guard<std::mutex> guard(mutex_);                                                 \
+  if (fd_ < 0) return;                                                                             \
+  if (used_ + k_largest_record > sizeof block_) write_block();                                     \
+  if (fd_ < 0) return;                                                                             \
+  Body body(RecordType::kind)
+
+void LogWriter::run(const RunRecord& record) {
+  OMPTIER_BEGIN_RECORD(run);
+  body.number(record.process);
+  body.number(record.rank);
+  body.number(record.start_time);
+  body.number(record.wall_clock_start);
+  body.number(static_cast<std::uint64_t>(record.measure));
+  body.raw(record.worst_error);
+  body.raw(record.rate);
+  for (const std::string* text : {&record.host, &record.program, &record.command_line, &record.job,
+                                  &record.source, &record.source_description})
+    body.text(text->c_str());
+  append(body);
+}
+
+void LogWriter::module(std::uint32_t number, const ModuleInfo& module) {
+  OMPTIER_BEGIN_RECORD(module);
+  body.number(number);
+  body.number(module.bias);
+  body.number(module.system ? 1 : 0);
+  for (const std::string* text : {&module.identity, &module.name, &module.path})
+    body.text(text->c_str());
+  append(body);
+}
+
+void LogWriter::site(std::uint32_t site, const Frame* frames, unsigned count) {
+  OMPTIER_BEGIN_RECORD(site);
+  body.number(site);
+  body.frames(frames, count);
+  append(body);
+}
+
+void LogWriter::object(std::uint32_t site, std::uint64_t address, std::uint64_t bytes,
+                       std::uint32_t thread, std::uint64_t allocator) {
+  OMPTIER_BEGIN_RECORD(object);
+  body.difference(monotonic_nanoseconds(), state_.time);
+  body.difference(address, state_.object_address);
+  body.number(bytes);
+  body.number(site);
+  body.number(thread);
+  body.number(allocator);
+  append(body);
+}
+
+void LogWriter::release(std::uint64_t address) {
+  OMPTIER_BEGIN_RECORD(release);
+  body.difference(monotonic_nanoseconds(), state_.time);
+  body.difference(address, state_.object_address);
+  append(body);
+}
+
+void LogWriter::region_definition(std::uint32_t region, const Frame* frames, unsigned count) {
+  OMPTIER_BEGIN_RECORD(region_definition);
+  body.number(region);
+  body.frames(frames, count);
+  append(body);
+}
+
+void LogWriter::region(std::uint32_t region, std::uint32_t threads, std::uint32_t thread,
+                       bool begin) {
+  OMPTIER_BEGIN_RECORD(region);
+  body.difference(monotonic_nanoseconds(), state_.time);
+  body.number(std::uint64_t{region} << 1 | (begin ? 1 : 0));
+  body.number(threads);
+  body.number(thread);
+  append(body);
+}
+
+void LogWriter::phase(const char* name) {
+  OMPTIER_BEGIN_RECORD(phase);
+  body.difference(monotonic_nanoseconds(), state_.time);
+  body.text(name);
+  append(body);
+}
+
+void LogWriter::move(const MoveRecord& record) {
+  OMPTIER_BEGIN_RECORD(move);
+  body.difference(record.time, state_.time);
+  body.number(record.address);
+  body.number(record.bytes);
+  body.number(static_cast<std::uint64_t>(record.from));
+  body.number(static_cast<std::uint64_t>(record.to));
+  body.raw(record.seconds);
+  append(body);
+}
+
+void LogWriter::sample(const AccessSample& sample) {
+  OMPTIER_BEGIN_RECORD(run); // the type byte of a sample is made below
+  std::uint8_t head = k_sample_bit |
+                      static_cast<std::uint8_t>(static_cast<unsigned>(sample.kind) << 5) |
+                      static_cast<std::uint8_t>(static_cast<unsigned>(sample.level) << 3);
+  if (sample.streamed) head |= k_sample_streamed;
+  const bool weight = sample.weight != state_.sample_weight;
+  const bool extras = sample.node != 255 || sample.latency > 0;
+  if (weight) head |= k_sample_weight;
+  if (extras) head |= k_sample_extras;
+  body.difference(sample.time, state_.sample_time);
+  body.number(sample.thread);
+  body.difference(sample.pc, state_.sample_pc);
+  body.difference(sample.address, state_.sample_address);
+  if (weight) body.raw(state_.sample_weight = sample.weight);
+  if (extras) {
+    body.raw(sample.node);
+    body.number(static_cast<std::uint64_t>(sample.latency * 10 + 0.5f));
+  }
+  append_bytes(&head, 1);
+  append_bytes(body.bytes(), body.size());
+  ++records_;
+  ++samples_;
+}
+
+void LogWriter::lost(std::uint64_t samples) {
+  OMPTIER_BEGIN_RECORD(lost);
+  lost_ += samples;
+  body.number(samples);
+  append(body);
+}
+
+void LogWriter::end() {
+  OMPTIER_BEGIN_RECORD(end);
+  body.difference(monotonic_nanoseconds(), state_.time);
+  body.number(samples_);
+  body.number(lost_);
+  append(body);
+}
+
+#undef OMPTIER_BEGIN_RECORD
+
+unsigned rank_in_job() {
+  for (const char* name :
+       {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"})
+    if (const char* text = getenv(name); text != nullptr && *text != 0)
+      return static_cast<unsigned>(std::strtoul(text, nullptr, 10));
+  return 0;
+}
+
+const char* job_name() {
+  for (const char* name :
+       {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PMI_JOBID", "SLURM_JOB_ID"})
+    if (const char* text = getenv(name); text != nullptr && *text != 0) return text;
+  return "";
+}
+
+bool expand_pattern(const char* pattern, char* out, std::size_t size) {
+  std::size_t used = 0;
+  const auto put = [&](const char* text) {
+    for (; *text != 0; ++text)
+      if (used + 1 < size)
+        out[used++] = *text;
+      else
+        return false;
+    return true;
+  };
+  const auto put_one = [&](char letter) {
+    const char text[2] = {letter, 0};
+    return put(text);
+  };
+  const auto put_number = [&](unsigned long value) {
+    char digits[24];
+    char* next = digits + sizeof digits;
+    *--next = 0;
+    do
+      *--next = static_cast<char>('0' + value % 10);
+    while ((value /= 10) > 0);
+    return put(next);
+  };
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  for (; *pattern != 0; ++pattern) {
+    bool fits = true;
+    if (*pattern != '%' || pattern[1] == 0)
+      fits = put_one(*pattern);
+    else if (*++pattern == 'h')
+      fits = put(host);
+    else if (*pattern == 'p')
+      fits = put_number(static_cast<unsigned long>(getpid()));
+    else if (*pattern == 'r')
+      fits = put_number(rank_in_job());
+    else if (*pattern == '%')
+      fits = put("%");
+    else
+      fits = put("%") && put_one(*pattern);
+    if (!fits) return false;
+  }
+  out[used] = 0;
+  return true;
+}
+
+} // namespace omptier

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Writes a profile while the program runs. Several threads hand in records; one mutex covers the
+// block that is being filled, and whoever fills it writes it out with one write(2). No stdio, no
+// malloc. If the file cannot be written (disk full, file-size limit, descriptor closed by the
+// program) the writer says so once and swallows everything that follows: the program goes on.
+#pragma once
+
+#include "objects/access.hpp"
+#include "profile/format.hpp"
+#include "profile/record.hpp"
+
+#include <atomic>
+#include <mutex>
+#include <sys/types.h>
+
+namespace omptier {
+
+class LogWriter {
+public:
+  // Creates (or truncates) the file and writes its header. False: a warning has been given.
+  bool open(const char* path);
+  bool is_open() const { return fd_ >= 0; }
+  // Writes what is pending; the block need not be full. Called now and then by the helper thread.
+  void flush();
+  // flush, then close. Records that come later are swallowed.
+  void close();
+  // In the child after fork: forget the file without writing what the parent will write itself.
+  void forget();
+  // Before fork / after it in both processes: the mutex is held meanwhile.
+  void lock() { mutex_.lock(); }
+  void unlock() { mutex_.unlock(); }
+
+  void run(const RunRecord& record);
+  void module(std::uint32_t number, const ModuleInfo& module);
+  void site(std::uint32_t site, const Frame* frames, unsigned count);
+  // Objects, releases, regions and phases are stamped with the time at which they enter the log, so
+  // their order in the log is their order in time.
+  void object(std::uint32_t site, std::uint64_t address, std::uint64_t bytes, std::uint32_t thread,
+              std::uint64_t allocator);
+  void release(std::uint64_t address);
+  void region_definition(std::uint32_t region, const Frame* frames, unsigned count);
+  void region(std::uint32_t region, std::uint32_t threads, std::uint32_t thread, bool begin);
+  void phase(const char* name);
+  void move(const MoveRecord& record); // its time is when the move ended
+  void sample(const AccessSample& sample);
+  void lost(std::uint64_t samples);
+  void end(); // with the counts of samples written and lost
+
+  std::uint64_t bytes_written() const { return written_.load(std::memory_order_relaxed); }
+  std::uint64_t samples() const { return samples_; }
+
+private:
+  class Body;
+  void append(const Body& body);
+  void append_bytes(const std::uint8_t* bytes, std::size_t count);
+  void start_block();
+  void write_block();
+  bool may_write(std::size_t bytes);
+  void give_up(const char* why);
+  std::uint64_t time_difference();
+
+  std::mutex mutex_;
+  int fd_ = -1;
+  dev_t device_ = 0; // of the file, to notice when the program has closed our descriptor
+  ino_t inode_ = 0;
+  const char* path_ = nullptr;
+  std::uint32_t sequence_ = 0;
+  std::uint32_t records_ = 0;
+  std::uint64_t base_time_ = 0;
+  DifferenceState state_;
+  std::uint64_t samples_ = 0, lost_ = 0;
+  std::atomic<std::uint64_t> written_{0};
+  std::size_t used_ = 0; // bytes of block_, header included
+  std::uint8_t block_[k_largest_block];
+};
+
+// Replaces %h (host), %p (process), %r (rank, 0 without a launcher), %% in an OMPTIER_PROFILE
+// pattern; cut to fit. False when the result does not fit.
+bool expand_pattern(const char* pattern, char* out, std::size_t size);
+
+// Rank and job as the launchers say it in the environment (Open MPI, MPICH, Slurm); 0 and "".
+unsigned rank_in_job();
+const char* job_name();
+
+} // namespace omptier

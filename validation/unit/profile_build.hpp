@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Small helpers of the profile tests: a scratch file that removes itself, and a writer on it.
+#pragma once
+
+#include "profile/log_reader.hpp"
+#include "profile/log_writer.hpp"
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <unistd.h>
+
+class ScratchFile {
+public:
+  ScratchFile() {
+    const char* folder = std::getenv("TMPDIR");
+    path_ = std::string(folder != nullptr ? folder : "/tmp") + "/omptier-test-XXXXXX";
+    const int fd = mkstemp(path_.data());
+    if (fd >= 0) close(fd);
+  }
+  ~ScratchFile() { unlink(path_.c_str()); }
+  ScratchFile(const ScratchFile&) = delete;
+  ScratchFile& operator=(const ScratchFile&) = delete;
+  const std::string& path() const { return path_; }
+  std::string bytes() const {
+    std::ifstream in(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  }
+
+private:
+  std::string path_;
+};
+
+inline omptier::RunRecord some_run() {
+  omptier::RunRecord run;
+  run.host = "node1";
+  run.program = "app";
+  run.command_line = "./app --size 3";
+  run.source = "fake";
+  run.source_description = "a fake source";
+  run.process = 4711;
+  run.rank = 2;
+  run.start_time = omptier::ObjectRecord{}.time + 1000;
+  run.wall_clock_start = 1700000000;
+  run.measure = omptier::Measure::misses;
+  run.worst_error = 0.03;
+  run.rate = 250;
+  return run;
+}

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Metrics from samples whose truth is known: shares, intervals that hold the truth, manners,
+// regions, lifetimes, joined profiles.
+#include "objects/live.hpp"
+#include "profile/aggregate.hpp"
+#include "profile/bootstrap.hpp"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <random>
+
+using namespace omptier;
+
+namespace {
+
+constexpr std::uint64_t k_second = 1'000'000'000;
+
+// A profile made by hand: sites are numbered, each with one frame at offset 16 * number.
+class Made {
+public:
+  explicit Made(unsigned sites) {
+    profile.file = "made";
+    profile.run.measure = Measure::misses;
+    profile.run.start_time = k_second;
+    ModuleInfo module;
+    module.identity = "build-id:aa";
+    module.name = "app";
+    profile.modules.push_back(module);
+    for (unsigned i = 0; i < sites; ++i)
+      profile.sites.push_back({i, {{0, 16 * i}}});
+    instances_.assign(sites, 0);
+  }
+  std::size_t object(std::uint32_t site, std::uint64_t time, std::uint64_t address,
+                     std::uint64_t bytes, std::uint64_t released = ObjectRecord::k_never) {
+    ObjectRecord object;
+    object.time = time;
+    object.object = profile.objects.size();
+    object.address = address;
+    object.bytes = bytes;
+    object.site = site;
+    object.instance = instances_[site]++;
+    object.released = released;
+    profile.objects.push_back(object);
+    return object.object;
+  }
+  void sample(std::uint64_t time, std::uint64_t address, AccessKind kind = AccessKind::load,
+              bool streamed = false, float weight = 1, float latency = 0) {
+    AccessSample sample;
+    sample.time = time;
+    sample.address = address;
+    sample.kind = kind;
+    sample.streamed = streamed;
+    sample.weight = weight;
+    sample.latency = latency;
+    profile.samples.push_back(sample);
+    profile.last_time = std::max(profile.last_time, time);
+  }
+  void region(std::uint32_t region, std::uint64_t time, bool begin, std::uint32_t thread = 1) {
+    while (profile.region_definitions.size() <= region)
+      profile.region_definitions.push_back(
+          {static_cast<std::uint32_t>(profile.region_definitions.size()),
+           {{0, 4096 + profile.region_definitions.size()}}});
+    RegionRecord record;
+    record.time = time;
+    record.region = region;
+    record.begin = begin;
+    record.threads = begin ? 4 : 0;
+    record.thread = thread;
+    profile.regions.push_back(record);
+    profile.last_time = std::max(profile.last_time, time);
+  }
+  Profile profile;
+
+private:
+  std::vector<std::uint32_t> instances_;
+};
+
+ProfileSummary summary_of(std::vector<Profile> profiles) {
+  const Parsed<ProfileSummary> summary = summarize(profiles);
+  EXPECT_TRUE(summary) << (summary ? "" : summary.error());
+  std::string why_not;
+  EXPECT_TRUE(is_consistent(*summary, why_not)) << why_not;
+  return *summary;
+}
+
+const SiteSummary& site_at(const ProfileSummary& summary, std::uint64_t offset) {
+  for (const SiteSummary& site : summary.sites)
+    if (site.frames[0].offset == offset) return site;
+  throw std::runtime_error("no such site");
+}
+
+} // namespace
+
+TEST(Live, OverlapsEndTheOlderObject) {
+  LiveMap live;
+  EXPECT_TRUE(live.insert(1000, 100, 1).empty());
+  EXPECT_TRUE(live.insert(1100, 100, 2).empty());
+  EXPECT_TRUE(live.insert(1200, 0, 3).empty());
+  EXPECT_EQ(live.find(1099), 1u);
+  EXPECT_EQ(live.find(1100), 2u);
+  EXPECT_EQ(live.find(1200), 3u);
+  EXPECT_FALSE(live.find(1201));
+  EXPECT_FALSE(live.find(999));
+  EXPECT_EQ(live.insert(1050, 100, 4), (std::vector<std::uint64_t>{1, 2}));
+  EXPECT_EQ(live.find(1149), 4u);
+  EXPECT_FALSE(live.find(1150));
+  EXPECT_FALSE(live.erase(1100));
+  EXPECT_EQ(live.erase(1050), 4u);
+  EXPECT_EQ(live.size(), 1u);
+  live.insert(~std::uint64_t{0} - 5, 100, 9);
+  EXPECT_EQ(live.find(~std::uint64_t{0} - 1), 9u);
+  EXPECT_TRUE(live.is_consistent());
+}
+
+TEST(Metrics, SharesMannersAndOther) {
+  Made made(2);
+  made.object(0, k_second, 0x10000, 0x1000);
+  made.object(1, k_second, 0x20000, 0x2000);
+  for (unsigned i = 0; i < 60; ++i)
+    made.sample(2 * k_second + i, 0x10000 + i, AccessKind::load);
+  for (unsigned i = 0; i < 20; ++i)
+    made.sample(3 * k_second + i, 0x20000 + i, AccessKind::store, true);
+  for (unsigned i = 0; i < 10; ++i)
+    made.sample(4 * k_second + i, 0x90000);
+  for (unsigned i = 0; i < 10; ++i)
+    made.sample(5 * k_second + i, 0);
+  const ProfileSummary summary = summary_of({made.profile});
+  EXPECT_EQ(summary.samples, 100u);
+  EXPECT_EQ(summary.unknown_address, 10u);
+  EXPECT_EQ(summary.outside_objects, 10u);
+  EXPECT_DOUBLE_EQ(summary.other_share.value, 0.2);
+  ASSERT_EQ(summary.sites.size(), 2u);
+  EXPECT_EQ(summary.sites[0].frames[0].offset, 0u); // largest share first
+  EXPECT_DOUBLE_EQ(summary.sites[0].share.value, 0.6);
+  EXPECT_DOUBLE_EQ(summary.sites[0].accesses.scattered_load, 60);
+  EXPECT_DOUBLE_EQ(summary.sites[1].share.value, 0.2);
+  EXPECT_DOUBLE_EQ(summary.sites[1].accesses.streamed_store, 20);
+  EXPECT_EQ(summary.sites[1].bytes_peak, 0x2000u);
+}
+
+TEST(Metrics, WeightsCountNotSamples) {
+  Made made(2);
+  made.object(0, k_second, 0x10000, 16);
+  made.object(1, k_second, 0x20000, 16);
+  for (unsigned i = 0; i < 10; ++i) {
+    made.sample(2 * k_second + 2 * i, 0x10000, AccessKind::load, false, 3, 100);
+    made.sample(2 * k_second + 2 * i + 1, 0x20000, AccessKind::load, false, 1, 200);
+  }
+  const ProfileSummary summary = summary_of({made.profile});
+  EXPECT_DOUBLE_EQ(site_at(summary, 0).share.value, 0.75);
+  EXPECT_DOUBLE_EQ(site_at(summary, 0).mean_latency, 100);
+  EXPECT_DOUBLE_EQ(site_at(summary, 16).mean_latency, 200);
+}
+
+TEST(Metrics, SamplesGoToWhoeverLivesThere) {
+  Made made(3);
+  made.object(0, 1 * k_second, 0x10000, 4096, 2 * k_second);
+  made.object(1, 3 * k_second, 0x10000, 8192, 5 * k_second);
+  made.object(2, 5 * k_second, 0x10000, 64); // at the very moment the other ends
+  made.sample(k_second + 1, 0x10010);
+  made.sample(2 * k_second + 500, 0x10010); // nobody's
+  made.sample(4 * k_second, 0x10010);
+  made.sample(4 * k_second + 1, 0x11010);
+  made.sample(6 * k_second, 0x10010);
+  made.sample(6 * k_second, 0x11010); // nobody's any more
+  const ProfileSummary summary = summary_of({made.profile});
+  EXPECT_EQ(site_at(summary, 0).samples, 1u);
+  EXPECT_EQ(site_at(summary, 16).samples, 2u);
+  EXPECT_EQ(site_at(summary, 32).samples, 1u);
+  EXPECT_EQ(summary.outside_objects, 2u);
+}
+
+TEST(Metrics, LiveBytesOverTime) {
+  Made made(1);
+  made.object(0, 2 * k_second, 0x10000, 100, 5 * k_second);
+  made.object(0, 3 * k_second, 0x20000, 200, 4 * k_second);
+  made.object(0, 6 * k_second, 0x30000, 50);
+  made.sample(7 * k_second, 0x30000);
+  const ProfileSummary summary = summary_of({made.profile});
+  const SiteSummary& site = summary.sites[0];
+  EXPECT_EQ(site.objects, 3u);
+  EXPECT_EQ(site.bytes_total, 350u);
+  EXPECT_EQ(site.bytes_peak, 300u);
+  EXPECT_EQ(site.bytes_largest, 200u);
+  const std::vector<LiveStep> expected = {{1 * k_second, 100},
+                                          {2 * k_second, 300},
+                                          {3 * k_second, 100},
+                                          {4 * k_second, 0},
+                                          {5 * k_second, 50}};
+  ASSERT_EQ(site.live.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(site.live[i].time, expected[i].time) << i;
+    EXPECT_EQ(site.live[i].bytes, expected[i].bytes) << i;
+  }
+  ASSERT_EQ(site.instances.size(), 3u);
+  EXPECT_EQ(site.instances[2].instance, 2u);
+  EXPECT_DOUBLE_EQ(site.instances[2].weight, 1);
+}
+
+TEST(Metrics, RegionsSplitTheSamples) {
+  Made made(2);
+  made.object(0, k_second, 0x10000, 4096);
+  made.object(1, k_second, 0x20000, 4096);
+  made.sample(k_second + 5, 0x10000); // outside
+  for (std::uint64_t visit = 0; visit < 4; ++visit) {
+    const std::uint64_t t = (2 + 10 * visit) * k_second;
+    made.region(0, t, true);
+    for (unsigned i = 0; i < 8; ++i)
+      made.sample(t + 1 + i, 0x10000);
+    made.sample(t + 20, 0x20000);
+    made.region(0, t + k_second, false);
+    made.region(0, t + 2 * k_second, true); // again: not anew
+    made.region(0, t + 3 * k_second, false);
+    made.region(1, t + 4 * k_second, true);
+    made.region(2, t + 4 * k_second + 10, true, 2); // nested: belongs to the outer one
+    for (unsigned i = 0; i < 5; ++i)
+      made.sample(t + 4 * k_second + 20 + i, 0x20000);
+    made.region(2, t + 4 * k_second + 40, false, 2);
+    made.region(1, t + 6 * k_second, false);
+  }
+  const ProfileSummary summary = summary_of({made.profile});
+  ASSERT_EQ(summary.regions.size(), 4u);
+  EXPECT_EQ(summary.regions[0].samples, 1u);
+  EXPECT_EQ(summary.regions[1].samples, 36u);
+  EXPECT_EQ(summary.regions[1].entries, 8u);
+  EXPECT_EQ(summary.regions[1].entered_anew, 4u);
+  EXPECT_EQ(summary.regions[1].nanoseconds, 8 * k_second);
+  EXPECT_EQ(summary.regions[2].samples, 20u);
+  EXPECT_EQ(summary.regions[2].nanoseconds, 8 * k_second);
+  EXPECT_EQ(summary.regions[3].samples, 0u);
+  EXPECT_EQ(summary.threads, 4u);
+  const SiteSummary& second = site_at(summary, 16);
+  ASSERT_EQ(second.by_region.size(), 2u);
+  EXPECT_EQ(second.by_region[0].region, 2u);
+  EXPECT_DOUBLE_EQ(second.by_region[0].share.value, 1);
+  EXPECT_NEAR(second.by_region[1].share.value, 4.0 / 36, 1e-9);
+}
+
+TEST(Metrics, RepeatsAreJoinedBySite) {
+  Made first(2), second(2);
+  first.object(0, k_second, 0x10000, 100);
+  first.object(1, k_second, 0x20000, 100);
+  second.object(1, k_second, 0x70000, 300); // elsewhere, larger
+  second.object(0, k_second, 0x50000, 50);
+  for (unsigned i = 0; i < 30; ++i)
+    first.sample(2 * k_second + i, 0x10000);
+  for (unsigned i = 0; i < 10; ++i)
+    second.sample(2 * k_second + i, 0x70000);
+  const ProfileSummary summary = summary_of({first.profile, second.profile});
+  ASSERT_EQ(summary.sites.size(), 2u);
+  EXPECT_DOUBLE_EQ(site_at(summary, 0).share.value, 0.75);
+  EXPECT_DOUBLE_EQ(site_at(summary, 0).accesses.total(), 15); // of one process
+  EXPECT_EQ(site_at(summary, 0).bytes_peak, 100u);
+  EXPECT_EQ(site_at(summary, 16).bytes_peak, 300u);
+  EXPECT_EQ(summary.modules.size(), 1u);
+}
+
+TEST(Metrics, DifferentMeasuresAreNotMixed) {
+  Made first(1), second(1);
+  second.profile.run.measure = Measure::time;
+  for (Made* made : {&first, &second}) {
+    made->object(0, k_second, 0x10000, 100);
+    made->sample(2 * k_second, 0x10000);
+  }
+  const std::vector<Profile> both = {first.profile, second.profile};
+  EXPECT_FALSE(summarize(both));
+}
+
+TEST(Metrics, NoSamplesIsSaidNotGuessed) {
+  Made made(1);
+  made.object(0, k_second, 0x10000, 100);
+  const ProfileSummary summary = summary_of({made.profile});
+  EXPECT_EQ(summary.samples, 0u);
+  EXPECT_DOUBLE_EQ(summary.sites[0].share.low, 0);
+  EXPECT_DOUBLE_EQ(summary.sites[0].share.high, 1);
+}
+
+TEST(Interval, Wilson) {
+  const Interval none = wilson_interval(0, 100);
+  EXPECT_DOUBLE_EQ(none.low, 0);
+  EXPECT_NEAR(none.high, 0.037, 0.001);
+  const Interval half = wilson_interval(0.5, 100);
+  EXPECT_NEAR(half.low, 0.404, 0.001);
+  EXPECT_NEAR(half.high, 0.596, 0.001);
+}
+
+// A program in two phases with different hot objects and samples that come in runs: the intervals
+// must hold the true shares in at least 90 % of trials, and must not be uselessly wide.
+TEST(Interval, HoldsTheTruth) {
+  constexpr unsigned k_trials = 120, k_groups = 5;
+  const double phase_share[2][k_groups] = {{0.6, 0.2, 0.1, 0.1, 0.0}, {0.05, 0.15, 0.5, 0.1, 0.2}};
+  for (const unsigned samples : {200u, 3000u}) {
+    std::mt19937_64 random(7);
+    unsigned inside = 0, all = 0;
+    double width = 0;
+    for (unsigned trial = 0; trial < k_trials; ++trial) {
+      std::vector<std::vector<WeightedSample>> runs(1);
+      std::uint32_t current = 0;
+      for (unsigned i = 0; i < samples; ++i) {
+        const auto& shares = phase_share[i < samples / 2 ? 0 : 1];
+        if (i == 0 || i == samples / 2 || random() % 3 == 0) { // runs of three on average
+          std::discrete_distribution<std::uint32_t> pick(shares, shares + k_groups);
+          current = pick(random);
+        }
+        runs[0].push_back({current, 1});
+      }
+      const std::vector<Interval> intervals = share_intervals(runs, k_groups);
+      for (unsigned group = 0; group < k_groups; ++group) {
+        const double truth = (phase_share[0][group] + phase_share[1][group]) / 2;
+        inside += truth >= intervals[group].low && truth <= intervals[group].high;
+        ++all;
+        width += intervals[group].high - intervals[group].low;
+      }
+    }
+    std::printf("%u samples: %.1f %% of intervals hold the truth, mean width %.3f\n", samples,
+                100.0 * inside / all, width / all);
+    EXPECT_GE(inside, 0.9 * all) << samples;
+    EXPECT_LT(width / all, samples == 200 ? 0.25 : 0.07);
+  }
+}
+
+TEST(Interval, WeightsWidenIt) {
+  std::vector<std::vector<WeightedSample>> even(1), uneven(1);
+  std::mt19937_64 random(3);
+  for (unsigned i = 0; i < 1000; ++i) {
+    const auto group = static_cast<std::uint32_t>(random() % 2);
+    even[0].push_back({group, 1});
+    uneven[0].push_back({group, random() % 20 == 0 ? 50.0f : 1.0f});
+  }
+  const Interval a = share_intervals(even, 2)[0], b = share_intervals(uneven, 2)[0];
+  EXPECT_GT(b.high - b.low, 2 * (a.high - a.low));
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Puts the parts of the advisor together and writes what they decided into a plan.
+#include "advisor/advise.hpp"
+
+#include "advisor/explain.hpp"
+#include "base/text.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace omptier {
+namespace {
+
+std::vector<PlanFrame> plan_frames(const std::vector<Frame>& frames,
+                                   const std::function<PortableFrame(const Frame&)>& portable) {
+  std::vector<PlanFrame> made;
+  for (const Frame& frame : frames)
+    made.push_back({frame.module, frame.offset, portable(frame)});
+  return made;
+}
+
+// Nanoseconds that the site saves in that tier against the slowest usable one.
+double benefit(const Advice& advice, std::size_t site, std::size_t tier) {
+  const auto& row = advice.costs[site];
+  return *std::ranges::max_element(row) - row[tier];
+}
+
+PlanEntry entry_for(const Advice& advice, const ProfileSummary& summary, std::size_t site,
+                    std::size_t tier, const std::function<PortableFrame(const Frame&)>& portable) {
+  PlanEntry entry;
+  entry.label = advice.workload.sites[site].label;
+  entry.frames = plan_frames(summary.sites[site].frames, portable);
+  entry.kinds = kinds_in_order(advice, site, tier);
+  entry.bytes = advice.workload.sites[site].peak_bytes();
+  entry.benefit = benefit(advice, site, tier);
+  entry.reason = reason_for(advice.workload, advice.tiers, advice.costs, site, tier);
+  return entry;
+}
+
+} // namespace
+
+Advice advise(Workload workload, std::vector<TierChoice> tiers) {
+  Advice advice{std::move(workload), std::move(tiers), {}, {}, {}};
+  advice.costs = cost_table(advice.workload, advice.tiers);
+  advice.placement = place_by_density(advice.workload, advice.tiers, advice.costs);
+  advice.moves = moves_that_pay(advice.workload, advice.tiers, advice.placement);
+  return advice;
+}
+
+std::vector<MemoryKind> kinds_in_order(const Advice& advice, std::size_t site, std::size_t tier) {
+  std::vector<std::size_t> order(advice.tiers.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+    if ((a == tier) != (b == tier)) return a == tier;
+    return advice.costs[site][a] < advice.costs[site][b];
+  });
+  // A site is never let into a memory faster than the advised one: that room is for others.
+  std::vector<MemoryKind> kinds;
+  for (const std::size_t at : order)
+    if (at == tier || advice.costs[site][at] >= advice.costs[site][tier])
+      kinds.push_back(advice.tiers[at].kind);
+  return kinds;
+}
+
+Plan plan_from(const Advice& advice, const ProfileSummary& summary,
+               const std::function<PortableFrame(const Frame&)>& portable) {
+  Plan plan;
+  plan.made_by = "omptier " OMPTIER_VERSION;
+  if (!summary.runs.empty()) plan.program = summary.runs.front().program;
+  for (const ModuleInfo& module : summary.modules)
+    plan.modules.push_back({module.identity, module.name});
+  for (std::size_t site = 0; site < advice.workload.sites.size(); ++site) {
+    const std::size_t tier = advice.placement.tier_of_site[site];
+    if (tier != Placement::k_nowhere)
+      plan.entries.push_back(entry_for(advice, summary, site, tier, portable));
+  }
+  for (const RegionMove& move : advice.moves) {
+    PlanEntry entry = entry_for(advice, summary, move.site, move.tier, portable);
+    entry.region = plan_frames(summary.regions[move.region].frames, portable);
+    entry.benefit = move.saved;
+    entry.reason = "while " + advice.workload.regions[move.region].label + " runs: saves " +
+                   format_duration(move.saved / advice.workload.threads) + ", moving costs " +
+                   format_duration(move.spent);
+    plan.entries.push_back(std::move(entry));
+  }
+  return plan;
+}
+
+} // namespace omptier

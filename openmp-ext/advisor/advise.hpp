@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The advice as a whole: workload and tiers in, placement and moves out, and both as a plan.
+#pragma once
+
+#include "advisor/density.hpp"
+#include "advisor/moves.hpp"
+#include "plan/plan.hpp"
+#include "profile/aggregate.hpp"
+
+#include <functional>
+
+namespace omptier {
+
+struct Advice {
+  Workload workload;
+  std::vector<TierChoice> tiers; // fastest first
+  CostTable costs;
+  Placement placement;
+  std::vector<RegionMove> moves;
+};
+
+Advice advise(Workload workload, std::vector<TierChoice> tiers);
+
+// Kinds for a site: the advised one, then the others by the site's own cost.
+std::vector<MemoryKind> kinds_in_order(const Advice& advice, std::size_t site, std::size_t tier);
+
+// The advice for the sites of that profile. portable: names of a frame, as known from debug
+// information.
+Plan plan_from(const Advice& advice, const ProfileSummary& summary,
+               const std::function<PortableFrame(const Frame&)>& portable);
+
+} // namespace omptier

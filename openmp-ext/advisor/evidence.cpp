@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Translates a profile's summary, site by site.
+#include "advisor/evidence.hpp"
+
+#include "advisor/cost.hpp"
+
+#include <algorithm>
+
+namespace omptier {
+namespace {
+
+class Translation {
+public:
+  Translation(const ProfileSummary& summary, const Figures& recorded_in)
+      : summary_(summary), recorded_in_(recorded_in) {}
+
+  Demand demand(const AccessWeights& weights) const {
+    Demand demand;
+    demand.of(Manner::scattered_load) = weights.scattered_load + weights.unknown;
+    demand.of(Manner::streamed_load) = weights.streamed_load;
+    demand.of(Manner::scattered_store) = weights.scattered_store;
+    demand.of(Manner::streamed_store) = weights.streamed_store;
+    if (summary_.measure == Measure::time)
+      for (std::size_t i = 0; i < k_manners; ++i)
+        demand.accesses[i] /= nanoseconds_of_one(static_cast<Manner>(i));
+    return demand;
+  }
+
+  // Steps in time -> stretches with something alive.
+  static std::vector<LiveStretch> live(const SiteSummary& site, std::uint64_t run_end) {
+    std::vector<LiveStretch> stretches;
+    for (std::size_t i = 0; i < site.live.size(); ++i) {
+      const std::uint64_t begin = site.live[i].time;
+      const std::uint64_t end =
+          i + 1 < site.live.size() ? site.live[i + 1].time : std::max(run_end, begin + 1);
+      if (site.live[i].bytes > 0 && end > begin)
+        stretches.push_back({begin, end, site.live[i].bytes});
+    }
+    return stretches;
+  }
+
+private:
+  double nanoseconds_of_one(Manner manner) const {
+    const double time = access_time(manner, recorded_in_, std::max(summary_.threads, 1u));
+    return time > 0 ? time : 1; // figures unknown: then all manners count alike
+  }
+
+  const ProfileSummary& summary_;
+  const Figures& recorded_in_;
+};
+
+} // namespace
+
+Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names,
+                       const Figures& recorded_in) {
+  const Translation translation(summary, recorded_in);
+  Workload workload;
+  workload.threads = std::max(summary.threads, 1u);
+  workload.measure = summary.measure;
+  for (std::size_t i = 0; i < summary.regions.size(); ++i)
+    workload.regions.push_back(
+        {names.regions[i], summary.regions[i].entries, summary.regions[i].entered_anew});
+  for (std::size_t i = 0; i < summary.sites.size(); ++i) {
+    const SiteSummary& site = summary.sites[i];
+    SiteDemand demand;
+    demand.label = names.sites[i];
+    demand.live = Translation::live(site, summary.nanoseconds);
+    demand.demand = translation.demand(site.accesses);
+    for (const SiteInRegion& part : site.by_region)
+      demand.by_region.push_back({part.region, translation.demand(part.accesses)});
+    demand.share = site.share.value;
+    // The wider of sampling interval and the source's own worst error.
+    demand.share_low =
+        std::max(0.0, std::min(site.share.low, site.share.value - summary.worst_error));
+    demand.share_high =
+        std::min(1.0, std::max(site.share.high, site.share.value + summary.worst_error));
+    demand.instances = site.objects;
+    workload.sites.push_back(std::move(demand));
+  }
+  return workload;
+}
+
+} // namespace omptier

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// From a profile to a workload. Misses and accesses are counted by their sources and taken as they
+// are. Time is not a count: nanoseconds blamed on a site are divided by what one access costs on
+// the memory the program ran in, so that the cost model can ask what they would take elsewhere.
+// Accesses of unknown kind count as scattered loads: what a core waits for most.
+#pragma once
+
+#include "advisor/workload.hpp"
+#include "platform/platform.hpp"
+#include "profile/aggregate.hpp"
+
+#include <string>
+#include <vector>
+
+namespace omptier {
+
+// Names for people, in the order of the summary's sites and regions.
+struct EvidenceNames {
+  std::vector<std::string> sites, regions;
+};
+
+// recorded_in: figures of the memory that the recorded run used (only needed for Measure::time).
+Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names,
+                       const Figures& recorded_in);
+
+} // namespace omptier

@@ -8,8 +8,8 @@
 //   4. Against DRAM, that is the memory of the processors' own node, seen from the same processors:
 //      read bandwidth at least double: HBM; without processors, about symmetric, not more bandwidth
 //      than DRAM and read latency at least 1.5 times: CXL; all figures within 10 %: DRAM as well.
-//      If memory without processors has half of that bandwidth or less without being CXL, it is the
-//      DRAM, and the processors' own memory the HBM.
+//      If memory without processors has half of that bandwidth or less and yet no higher latency,
+//      it is the DRAM, and the processors' own memory the HBM.
 //   5. Memory of processors that nothing above decided: DRAM (the only kind of memory: DRAM unless
 //      the firmware lists HBM only).
 //   6. No figures, but a label of the firmware: what the label says. Else unknown.
@@ -158,8 +158,7 @@ void apply_inverted_pairs(std::vector<Candidate>& candidates) {
     const Comparison against = compare(c, references);
     if (against.reference == nullptr || is_cxl(against)) continue;
     if (against.other.read_bandwidth < k_hbm_bandwidth_ratio * against.own.read_bandwidth ||
-        against.own.read_latency <= 0 || against.other.read_latency <= 0 ||
-        against.own.read_latency >= k_cxl_latency_ratio * against.other.read_latency)
+        against.own.read_latency <= 0 || against.own.read_latency > against.other.read_latency)
       continue;
     Candidate& owner = candidates[static_cast<std::size_t>(against.reference - candidates.data())];
     if (owner.kind == MemoryKind::dram) continue; // named so
@@ -168,7 +167,7 @@ void apply_inverted_pairs(std::vector<Candidate>& candidates) {
              "read bandwidth is " +
                  ratio(against.other.read_bandwidth / against.own.read_bandwidth) +
                  " times that of DRAM (" + node_text(c) + ") from the same CPUs");
-    decide(c, MemoryKind::dram, "beside HBM (" + node_text(owner) + "), of similar latency");
+    decide(c, MemoryKind::dram, "beside HBM (" + node_text(owner) + "), of no higher latency");
   }
 }
 

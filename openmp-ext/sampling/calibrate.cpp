@@ -95,8 +95,8 @@ Skid measure_skid(unsigned wanted, double seconds,
   void* memory =
       os().map(nullptr, k_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return skid;
-  double begin = thread_cpu_seconds();
   link_nodes(static_cast<char*>(memory));
+  double begin = thread_cpu_seconds();
   void* node = memory;
   while (skid.samples < wanted && skid.cpu_seconds < seconds) {
     double slice_end = thread_cpu_seconds() + k_slice;

@@ -135,6 +135,12 @@ public:
   void forked_child() override;
 
 private:
+  struct Watched {
+    pid_t thread = 0;
+    int cpu = -1; // the only one it is bound to; -1 = not bound to one
+    bool ended = false;
+  };
+
   void let_go();
   void find_threads();
   void skip_what_is_there();
@@ -148,7 +154,7 @@ private:
   std::array<std::uint64_t, EVENT_UNIT_MAX_VCPUS> lost_ = {};      // as last reported
   std::array<std::uint32_t, EVENT_UNIT_MAX_VCPUS> thread_on_ = {}; // 0 = unknown
   std::mutex lock_;
-  std::vector<pid_t> threads_; // under lock_
+  std::vector<Watched> threads_; // under lock_
 };
 
 MachineSource::MachineSource(const EventRegion& region) : region_(region), own_(own_library()) {
@@ -177,36 +183,35 @@ void MachineSource::skip_what_is_there() {
 
 bool MachineSource::thread_begin(pid_t thread) {
   std::lock_guard guard(lock_);
-  threads_.push_back(thread);
+  threads_.push_back({thread, -1, false});
   return region_.unit != nullptr;
 }
 
 void MachineSource::thread_end(pid_t thread) {
   std::lock_guard guard(lock_);
-  std::erase(threads_, thread);
+  for (Watched& watched : threads_)
+    if (watched.thread == thread) watched.ended = true; // its last records are still to be read
 }
 
 // Which watched thread is alone bound to which vCPU. Asked anew each time: runtimes bind late.
+// Threads that have ended are asked no more and forgotten after the drain that reads their last
+// records.
 void MachineSource::find_threads() {
-  std::vector<pid_t> threads;
-  {
-    std::lock_guard guard(lock_);
-    threads = threads_;
-  }
+  std::lock_guard guard(lock_);
   std::array<unsigned, EVENT_UNIT_MAX_VCPUS> claims = {};
   thread_on_.fill(0);
-  for (pid_t thread : threads) {
+  for (Watched& watched : threads_) {
     cpu_set_t allowed;
-    if (sched_getaffinity(thread, sizeof allowed, &allowed) != 0) continue;
-    bool bound = CPU_COUNT(&allowed) == 1;
-    for (unsigned cpu = 0; cpu < EVENT_UNIT_MAX_VCPUS; ++cpu) {
-      if (!CPU_ISSET(cpu, &allowed)) continue;
-      if (bound) ++claims[cpu];
-      if (bound) thread_on_[cpu] = static_cast<std::uint32_t>(thread);
+    if (!watched.ended && sched_getaffinity(watched.thread, sizeof allowed, &allowed) == 0) {
+      watched.cpu = -1;
+      for (int cpu = 0; cpu < EVENT_UNIT_MAX_VCPUS && CPU_COUNT(&allowed) == 1; ++cpu)
+        if (CPU_ISSET(cpu, &allowed)) watched.cpu = cpu;
     }
+    if (watched.cpu < 0) continue;
+    auto cpu = static_cast<std::size_t>(watched.cpu);
+    thread_on_[cpu] = ++claims[cpu] == 1 ? static_cast<std::uint32_t>(watched.thread) : 0;
   }
-  for (unsigned cpu = 0; cpu < EVENT_UNIT_MAX_VCPUS; ++cpu)
-    if (claims[cpu] != 1) thread_on_[cpu] = 0;
+  std::erase_if(threads_, [](const Watched& watched) { return watched.ended; });
 }
 
 bool MachineSource::is_of_this_process(const event_record& record) const {
@@ -260,7 +265,7 @@ void MachineSource::forked_child() {
   // One consumer a region, and that is the parent. lock_ may be held by a thread that is not here.
   let_go();
   new (&lock_) std::mutex;
-  new (&threads_) std::vector<pid_t>;
+  new (&threads_) std::vector<Watched>;
 }
 
 bool file_says(const std::string& path, unsigned wanted) {

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <sched.h>
 #include <sys/mman.h>
 
 namespace omptier {
@@ -209,7 +210,7 @@ Extent* ExtentSpace::take(std::size_t bytes, std::size_t commit, std::size_t ali
   extent->charged = kind_;
   extent->chunk = nullptr;
   extent->moved = extent->required = extent->locked = false;
-  extent->plan_entry = 0;
+  extent->plan_entry = extent->plan_instance = 0;
   ranges_.set_owner(extent->begin, extent->bytes, extent);
   push(used_, extent);
   return extent;
@@ -283,8 +284,25 @@ bool ExtentSpace::drop(Extent* extent) {
   return true;
 }
 
-void ExtentSpace::give_back(Extent& extent, bool keep) {
+bool ExtentSpace::begin_move(Extent& extent) {
   const std::lock_guard guard(lock_);
+  if (extent.use != ExtentUse::block || extent.moving || extent.locked) return false;
+  return extent.moving = true;
+}
+
+void ExtentSpace::end_move(Extent& extent) {
+  const std::lock_guard guard(lock_);
+  extent.moving = false;
+}
+
+void ExtentSpace::give_back(Extent& extent, bool keep) {
+  lock_.lock();
+  while (extent.moving) {
+    lock_.unlock();
+    ::sched_yield();
+    lock_.lock();
+  }
+  const std::lock_guard guard(lock_, std::adopt_lock);
   remove(used_, &extent);
   if (!keep || extent.use != ExtentUse::block || extent.moved ||
       extent.committed > k_cache_bytes / 2) {

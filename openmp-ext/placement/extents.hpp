@@ -39,6 +39,7 @@ struct Extent {
   bool moved = false;    // pages were moved away by a phase
   bool required = false; // block: wanted there or not at all
   bool locked = false;   // block: pinned in memory
+  bool moving = false;   // block: pages are being moved; it cannot be given back meanwhile
   ExtentSpace* space = nullptr;
   Extent *previous = nullptr, *next = nullptr; // in the list of its use
   HeapChunk* chunk = nullptr;                  // heap
@@ -46,9 +47,10 @@ struct Extent {
   // block
   std::size_t block_bytes = 0; // as the program asked
   const void* caller = nullptr;
-  std::uint32_t allocator = 0;  // number of the allocator
-  std::uint32_t plan_entry = 0; // 1 + index of the plan's entry that placed it; 0 = none
-  std::uint8_t reason = 0;      // PlacementReason
+  std::uint32_t allocator = 0;     // number of the allocator
+  std::uint32_t plan_entry = 0;    // 1 + index of the plan's entry that placed it; 0 = none
+  std::uint32_t plan_instance = 0; // which allocation of its site it was, from 0
+  std::uint8_t reason = 0;         // PlacementReason
   MemoryKind charged = MemoryKind::unknown; // kind the ledger counts the extent under
 };
 
@@ -70,6 +72,10 @@ public:
   void shrink(Extent& extent, std::size_t committed);
   // Into the cache, or back to the system when it is larger than the cache takes or keep is false.
   void give_back(Extent& extent, bool keep);
+  // Holds a block extent in place while its pages are moved; false when it is no longer a block or
+  // somebody else moves it.
+  bool begin_move(Extent& extent);
+  void end_move(Extent& extent);
   // Drops cached extents until so many bytes are free again; returns the bytes dropped.
   std::size_t drop_cache(std::size_t bytes);
 

@@ -146,6 +146,7 @@ void* Placer::place_large(TierPlace& place, Spread& spread, const BlockRequest& 
   extent->caller = request.caller;
   extent->allocator = request.allocator;
   extent->plan_entry = request.plan_entry;
+  extent->plan_instance = request.plan_instance;
   extent->reason = static_cast<std::uint8_t>(request.reason);
   extent->required = request.required;
   why = Refusal::none;
@@ -290,45 +291,50 @@ bool Placer::is_sound(std::string& why_not) {
 bool Placer::move_block(const void* block, MemoryKind kind, std::uint64_t& moved) {
   moved = 0;
   Extent* extent = ranges_.owner(block);
-  if (extent == nullptr || extent->use != ExtentUse::block || extent->locked) return false;
-  if (extent->charged == kind) return true;
   std::size_t tier = 0;
   while (tier < tier_count_ && kind_of_tier(tier) != kind)
     ++tier;
-  if (tier == tier_count_) return false;
-  const MemoryKind from = extent->charged;
-  if (!ledger_.reserve(kind, extent->committed)) {
-    if (cached_bytes(kind) == 0) return false;
-    drop_caches(kind, extent->committed);
-    if (!ledger_.reserve(kind, extent->committed)) return false;
+  if (extent == nullptr || tier == tier_count_ || !extent->space->begin_move(*extent)) return false;
+  const bool arrived = extent->charged == kind || move_extent(*extent, tier, moved);
+  extent->space->end_move(*extent);
+  return arrived;
+}
+
+// Ledger and node first, then the pages, then the old kind's account.
+bool Placer::move_extent(Extent& extent, std::size_t tier, std::uint64_t& moved) {
+  const MemoryKind kind = kind_of_tier(tier);
+  const MemoryKind from = extent.charged;
+  const NodeSet nodes = places_[tier].nodes;
+  if (!ledger_.reserve(kind, extent.committed)) {
+    drop_caches(kind, extent.committed);
+    if (!ledger_.reserve(kind, extent.committed)) return false;
   }
-  if (!has_room(places_[tier], extent->committed)) {
-    drop_caches(kind, extent->committed);
-    if (!has_room(places_[tier], extent->committed))
-      return ledger_.give_back(kind, extent->committed), false;
+  if (!has_room(places_[tier], extent.committed)) {
+    drop_caches(kind, extent.committed);
+    if (!has_room(places_[tier], extent.committed)) {
+      ledger_.give_back(kind, extent.committed);
+      return false;
+    }
   }
   MoveOutcome last;
   for (unsigned node = 0; node < k_max_nodes; ++node) {
-    if (!places_[tier].nodes.has(node)) continue;
-    last = move_to_node(extent->begin, extent->committed, node);
+    if (!nodes.has(node)) continue;
+    last = move_to_node(extent.begin, extent.committed, node);
     moved += last.moved;
     if (last.refused || last.missing == 0) break;
   }
-  if (last.refused) {
+  if (last.refused)
     warn_once(
         Notice::placement_refused,
         "The kernel refuses to move pages (move_pages; a container or sandbox may forbid it): "
         "memory stays where it is.");
-    ledger_.give_back(kind, extent->committed);
+  if (last.refused || last.missing > extent.committed / 2) { // most of it did not arrive
+    ledger_.give_back(kind, extent.committed);
     return false;
   }
-  if (last.missing > extent->committed / 2) { // did not arrive: what did goes on living there
-    ledger_.give_back(kind, extent->committed);
-    return false;
-  }
-  extent->charged = kind;
-  extent->moved = true;
-  ledger_.give_back(from, extent->committed);
+  extent.charged = kind;
+  extent.moved = true;
+  ledger_.give_back(from, extent.committed);
   return true;
 }
 

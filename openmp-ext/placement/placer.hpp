@@ -47,6 +47,7 @@ struct BlockRequest {
   PlacementReason reason = PlacementReason::required;
   std::uint32_t allocator = 0;
   std::uint32_t plan_entry = 0;
+  std::uint32_t plan_instance = 0;
   const void* caller = nullptr;
 };
 
@@ -90,6 +91,9 @@ public:
   // Moves a large block's present pages to another kind, as far as ledger and node have room; the
   // ledger follows. moved: bytes that arrived. False when there is no room or the kernel refuses.
   bool move_block(const void* block, MemoryKind kind, std::uint64_t& moved);
+  // Bytes that blocks could still be granted of a kind, cached ones included, as the ledger sees
+  // it.
+  std::uint64_t room(MemoryKind kind) const { return ledger_.room(kind) + cached_bytes(kind); }
 
   // Calls visit(const BlockInfo&) for every live block; blocks that come or go meanwhile may be
   // missed. visit must not allocate from or free to us.
@@ -121,6 +125,7 @@ private:
                     Refusal& why);
   bool has_room(TierPlace& place, std::uint64_t bytes);
   std::uint64_t count_promised(TierPlace& place);
+  bool move_extent(Extent& extent, std::size_t tier, std::uint64_t& moved);
   void drop_caches(MemoryKind kind, std::size_t bytes);
   std::uint64_t free_on(NodeSet nodes, bool with_file_cache) const;
 

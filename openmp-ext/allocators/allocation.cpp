@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Order of authority for one allocation: an explicit placement=required in the source, then the
+// plan, then the strategy, then the allocator's space and traits; libomp's own memory when nothing
+// of these concerns it. Each way ends either with a block or in the allocator's fallback.
+#include "allocators/allocation.hpp"
+
+#include "base/log.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <sched.h>
+
+namespace omptier {
+namespace {
+
+constexpr OmpValue k_default_mem_alloc = 1;
+constexpr std::size_t k_least_alignment = 16; // of every block of ours, as malloc's
+constexpr int k_longest_fallback_chain = 16;
+
+unsigned current_cpu() {
+  const int cpu = ::sched_getcpu();
+  return cpu >= 0 ? static_cast<unsigned>(cpu) : 0;
+}
+
+void report_allocated(const void* block, std::size_t bytes, OmpValue handle, const void* caller) {
+  const omptier_observer* observer = runtime().observer.load(std::memory_order_acquire);
+  if (observer != nullptr && observer->allocated != nullptr)
+    observer->allocated(block, bytes, handle, caller);
+}
+
+void report_released(const void* block) {
+  const omptier_observer* observer = runtime().observer.load(std::memory_order_acquire);
+  if (observer != nullptr && observer->released != nullptr) observer->released(block);
+}
+
+void count_in(Allocator& allocator, std::size_t bytes) {
+  allocator.live_blocks.fetch_add(1, std::memory_order_relaxed);
+  allocator.live_bytes.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+void count_out(Allocator& allocator, std::size_t bytes, bool charged) {
+  if (charged && allocator.traits.pool_size != k_default_value)
+    allocator.pool_used.fetch_sub(allocator.pool_charge(bytes), std::memory_order_relaxed);
+  allocator.live_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+  runtime().allocators.block_gone(allocator);
+}
+
+bool charge_pool(Allocator& allocator, std::size_t bytes) {
+  if (allocator.traits.pool_size == k_default_value) return true;
+  const std::uint64_t charge = allocator.pool_charge(bytes);
+  std::uint64_t used = allocator.pool_used.load(std::memory_order_relaxed);
+  do {
+    if (charge > allocator.traits.pool_size || used > allocator.traits.pool_size - charge)
+      return false;
+  } while (
+      !allocator.pool_used.compare_exchange_weak(used, used + charge, std::memory_order_relaxed));
+  return true;
+}
+
+void uncharge_pool(Allocator& allocator, std::size_t bytes) {
+  if (allocator.traits.pool_size != k_default_value)
+    allocator.pool_used.fetch_sub(allocator.pool_charge(bytes), std::memory_order_relaxed);
+}
+
+// libomp's own memory; on a runtime that never attached, the C library's. Not zeroed.
+void* stock_allocate(std::size_t bytes, std::size_t alignment, OmpValue handle) {
+  const omptier_runtime* libomp = runtime().libomp.load(std::memory_order_acquire);
+  if (libomp != nullptr) return libomp->stock_allocate(bytes, alignment, handle);
+  void* block = nullptr;
+  const std::size_t step = std::max(alignment, k_least_alignment);
+  return ::posix_memalign(&block, step, bytes) == 0 ? block : nullptr;
+}
+
+// A block of libomp's memory on behalf of an allocator of ours.
+void* stock_block(Allocator& allocator, const AllocationRequest& request, StockReason reason,
+                  Refusal refusal, OmpValue stock_handle) {
+  const std::size_t alignment = std::max(request.alignment, allocator.traits.alignment);
+  void* block = stock_allocate(request.bytes, alignment > 1 ? alignment : 0, stock_handle);
+  if (block == nullptr) return nullptr;
+  if (request.zeroed) std::memset(block, 0, request.bytes);
+  count_in(allocator, request.bytes);
+  StockBlock entry;
+  entry.begin = reinterpret_cast<std::uintptr_t>(block);
+  entry.bytes = request.bytes;
+  entry.caller = request.caller;
+  entry.allocator = allocator.number;
+  entry.reason = reason;
+  entry.wanted = static_cast<std::uint8_t>(wanted_kind(allocator));
+  entry.refusal = static_cast<std::uint8_t>(refusal);
+  runtime().stock_blocks.add(entry);
+  return block;
+}
+
+[[noreturn]] void abort_as_asked(const Allocator& allocator, std::size_t bytes, Refusal refusal) {
+  const std::string_view space = space_name(allocator.space);
+  warn(
+      Notice::capacity_exhausted,
+      "%.*s: %zu bytes cannot be had (%s) and the allocator's fallback is abort_fb: the program is "
+      "aborted as it asked.",
+      static_cast<int>(space.size()), space.data(), bytes, describe(refusal));
+  std::abort();
+}
+
+// Asks tiers in order; null and why when all refuse.
+void* place_on(Placer& placer, std::span<const std::size_t> tiers, BlockRequest block, bool zeroed,
+               Refusal& why) {
+  why = Refusal::no_such_kind;
+  for (std::size_t i = 0; i < tiers.size(); ++i) {
+    bool fresh = false;
+    if (i == 1 && block.reason == PlacementReason::preferred)
+      block.reason = PlacementReason::next_best;
+    void* result = placer.place(tiers[i], block, fresh, why);
+    if (result == nullptr) continue;
+    if (zeroed && !fresh) std::memset(result, 0, block.bytes);
+    return result;
+  }
+  return nullptr;
+}
+
+void* allocate_from(Allocator& allocator, const AllocationRequest& request, int chain);
+
+void* fall_back(Allocator& allocator, const AllocationRequest& request, Refusal refusal,
+                int chain) {
+  allocator.fallbacks.fetch_add(1, std::memory_order_relaxed);
+  const OmpValue fallback = allocator.traits.fallback;
+  if (fallback == value::null_fb) return nullptr;
+  if (fallback == value::abort_fb) abort_as_asked(allocator, request.bytes, refusal);
+  OmpValue stock_handle = k_default_mem_alloc;
+  if (fallback == value::allocator_fb && allocator.traits.fallback_allocator != k_null_allocator) {
+    Allocator* next = runtime().allocators.find(allocator.traits.fallback_allocator);
+    if (next != nullptr && chain < k_longest_fallback_chain)
+      return allocate_from(*next, request, chain + 1);
+    if (next == nullptr) stock_handle = allocator.traits.fallback_allocator;
+  }
+  const std::string_view space = space_name(allocator.space);
+  if (refusal != Refusal::none)
+    warn_once(Notice::capacity_exhausted,
+              "%.*s: %zu bytes cannot be had, %s; the fallback is taken (ompx_dump shows which "
+              "blocks are concerned).",
+              static_cast<int>(space.size()), space.data(), request.bytes, describe(refusal));
+  return stock_block(allocator, request, StockReason::fallback, refusal, stock_handle);
+}
+
+void* allocate_from(Allocator& allocator, const AllocationRequest& request, int chain) {
+  if (!charge_pool(allocator, request.bytes))
+    return fall_back(allocator, request, Refusal::none, chain);
+  if (allocator.space == Space::standard_default) {
+    void* block = stock_block(allocator, request, StockReason::default_space, Refusal::none,
+                              k_default_mem_alloc);
+    if (block == nullptr) uncharge_pool(allocator, request.bytes);
+    return block;
+  }
+  Refusal why = Refusal::no_such_kind;
+  void* block = nullptr;
+  if (Placer* placer = runtime().placer()) {
+    std::array<std::size_t, k_most_tiers> tiers;
+    const std::size_t count = tiers_of(*placer, allocator, tiers);
+    BlockRequest wanted;
+    wanted.bytes = request.bytes;
+    wanted.alignment = std::max({allocator.traits.alignment, request.alignment, k_least_alignment});
+    wanted.required = allocator.required();
+    wanted.pinned = allocator.traits.pinned;
+    wanted.interleaved = allocator.traits.partition == value::interleaved;
+    wanted.reason = wanted.required ? PlacementReason::required : PlacementReason::preferred;
+    wanted.allocator = allocator.number;
+    wanted.caller = request.caller;
+    count_in(allocator, request.bytes);
+    block = place_on(*placer, {tiers.data(), count}, wanted, request.zeroed, why);
+    if (block == nullptr) {
+      allocator.live_bytes.fetch_sub(request.bytes, std::memory_order_relaxed);
+      runtime().allocators.block_gone(allocator);
+    }
+  }
+  if (block != nullptr) return block;
+  uncharge_pool(allocator, request.bytes);
+  return fall_back(allocator, request, why, chain);
+}
+
+// Tiers of a list of kinds, in its order; returns how many.
+std::size_t tiers_of_kinds(Placer& placer, std::span<const MemoryKind> kinds,
+                           std::array<std::size_t, k_most_tiers>& tiers) {
+  std::size_t count = 0;
+  for (const MemoryKind kind : kinds) {
+    const std::size_t before = count;
+    for (std::size_t t = 0; t < placer.tier_count() && count < k_most_tiers; ++t)
+      if (placer.kind_of_tier(t) == kind) tiers[count++] = t;
+    if (count == before)
+      warn_once(Notice::missing_tier,
+                "The plan wants %s, which this machine lacks: the plan's next choice is taken.",
+                title_of(kind).data());
+  }
+  return count;
+}
+
+// A block placed by plan or strategy; null when these do not concern it or nothing has room.
+void* place_everything(Placer& placer, Allocator* allocator, const AllocationRequest& request) {
+  std::array<std::size_t, k_most_tiers> tiers;
+  std::size_t count = 0;
+  BlockRequest wanted;
+  const Strategy& strategy = runtime().strategy();
+  if (const PlanPlacement* plan = runtime().plan()) {
+    const PlanDecision decision = plan->decide(request.caller, request.bytes);
+    if (decision.kinds.empty()) return nullptr;
+    if (allocator != nullptr && allocator->traits.placement == value::required) {
+      if (runtime().source_wins.fetch_add(1, std::memory_order_relaxed) == 0)
+        inform(
+            Notice::plan_mismatch, "placement=required in the source overrules the plan's \"%s\".",
+            decision.entry != 0 ? plan->plan().entries[decision.entry - 1].label.c_str() : "rest");
+      return nullptr;
+    }
+    wanted.plan_entry = decision.entry;
+    wanted.plan_instance = decision.instance;
+    wanted.reason = PlacementReason::plan;
+    count = tiers_of_kinds(placer, decision.kinds, tiers);
+  } else if (strategy.mode != Strategy::Mode::none && request.bytes >= k_least_strategy_block) {
+    wanted.reason = PlacementReason::strategy;
+    for (std::size_t t = 0; t < placer.tier_count(); ++t)
+      if (strategy.mode == Strategy::Mode::first_come || placer.kind_of_tier(t) == strategy.kind)
+        tiers[count++] = t;
+  } else {
+    return nullptr;
+  }
+  wanted.bytes = request.bytes;
+  wanted.alignment = std::max({allocator != nullptr ? allocator->traits.alignment : 1,
+                               request.alignment, k_least_alignment});
+  wanted.pinned = allocator != nullptr && allocator->traits.pinned;
+  wanted.allocator = allocator != nullptr ? allocator->number : k_no_allocator;
+  wanted.caller = request.caller;
+
+  if (allocator != nullptr) {
+    if (!charge_pool(*allocator, request.bytes)) return nullptr;
+    count_in(*allocator, request.bytes);
+  }
+  Refusal why = Refusal::none;
+  void* block = place_on(placer, {tiers.data(), count}, wanted, request.zeroed, why);
+  if (block != nullptr) return block;
+  if (allocator != nullptr) count_out(*allocator, request.bytes, true);
+  warn_once(
+      Notice::capacity_exhausted,
+      "%zu bytes fit into no memory that %s allows (%s): the runtime's default memory is used.",
+      request.bytes, wanted.reason == PlacementReason::plan ? "the plan" : "the strategy",
+      describe(why));
+  return nullptr;
+}
+
+} // namespace
+
+MemoryKind wanted_kind(const Allocator& allocator) {
+  return kind_of(allocator.space).value_or(MemoryKind::unknown);
+}
+
+std::size_t tiers_of(Placer& placer, const Allocator& allocator,
+                     std::array<std::size_t, k_most_tiers>& tiers) {
+  const unsigned cpu = current_cpu();
+  const ChoiceTable& choices = placer.choices();
+  std::size_t count = 0;
+  const auto add = [&](std::size_t tier) {
+    if (tier < placer.tier_count() && count < k_most_tiers &&
+        std::find(tiers.begin(), tiers.begin() + count, tier) == tiers.begin() + count)
+      tiers[count++] = tier;
+  };
+
+  const TraitSet& traits = allocator.traits;
+  const bool latency =
+      traits.sensitivity == 5220 || traits.access_pattern == 5103 || traits.access_pattern == 5104;
+  const Preference usual = latency ? Preference::latency : Preference::bandwidth;
+  if (const auto kind = kind_of(allocator.space)) {
+    for (std::size_t t = 0; t < placer.tier_count(); ++t)
+      if (placer.kind_of_tier(t) == *kind) add(t);
+  } else if (allocator.space != Space::automatic) {
+    const Preference preference = allocator.space == Space::high_bw     ? Preference::bandwidth
+                                  : allocator.space == Space::low_lat   ? Preference::latency
+                                  : allocator.space == Space::large_cap ? Preference::capacity
+                                                                        : Preference::read_only;
+    const auto best = choices.tiers(preference, cpu);
+    if (!best.empty()) add(best.front());
+  }
+  if (allocator.required()) return count;
+
+  const auto order = choices.tiers(usual, cpu);
+  const bool cold =
+      traits.sensitivity == 5223 || traits.importance == 0 || traits.access_frequency == 0;
+  if (cold)
+    for (auto tier = order.rbegin(); tier != order.rend(); ++tier)
+      add(*tier);
+  else
+    for (const std::size_t tier : order)
+      add(tier);
+  return count;
+}
+
+bool allocate(const AllocationRequest& request, void** block) {
+  Runtime& state = runtime();
+  Allocator* allocator = state.allocators.find(request.handle);
+  const bool everything = state.places_everything.load(std::memory_order_relaxed);
+  if (allocator == nullptr && !everything) return false;
+  *block = nullptr;
+  if (request.bytes == 0) return true;
+  if (everything)
+    if (Placer* placer = state.placer()) *block = place_everything(*placer, allocator, request);
+  if (*block == nullptr) {
+    if (allocator == nullptr) return false;
+    *block = allocate_from(*allocator, request, 0);
+  }
+  if (*block != nullptr) report_allocated(*block, request.bytes, request.handle, request.caller);
+  return true;
+}
+
+bool release(void* block) {
+  Runtime& state = runtime();
+  Placer* placer = state.placer_if_ready();
+  if (block == nullptr || placer == nullptr || !placer->holds(block)) return false;
+  BlockInfo info;
+  if (!placer->find(block, true, info)) return true; // freed before: nothing is known to do
+  report_released(block);
+  Allocator* allocator = state.allocators.by_number(info.allocator);
+  if (placer->release(block) && allocator != nullptr) count_out(*allocator, info.bytes, true);
+  return true;
+}
+
+bool reallocate(void* block, std::size_t bytes, OmpValue handle, const void* caller,
+                void** result) {
+  Runtime& state = runtime();
+  *result = nullptr;
+  if (block == nullptr) return allocate({bytes, 0, handle, false, caller}, result);
+  Placer* placer = state.placer_if_ready();
+  BlockInfo info;
+  const bool ours = placer != nullptr && placer->holds(block);
+  if (ours && !placer->find(block, true, info)) return true;
+  if (bytes == 0) {
+    if (ours) release(block);
+    return ours;
+  }
+
+  const bool handle_ours = state.allocators.find(handle) != nullptr;
+  const omptier_runtime* libomp = state.libomp.load(std::memory_order_acquire);
+  if (!ours) {
+    if (!handle_ours && !state.places_everything.load(std::memory_order_relaxed)) return false;
+    if (libomp == nullptr || !allocate({bytes, 0, handle, false, caller}, result)) return false;
+    if (*result == nullptr) return true;
+    std::memcpy(*result, block, std::min(bytes, libomp->stock_size(block)));
+    stock_released(block);
+    libomp->stock_free(block);
+    return true;
+  }
+
+  Allocator* owner = state.allocators.by_number(info.allocator);
+  const bool same = owner != nullptr ? owner->handle == handle : !handle_ours;
+  const bool pooled = owner != nullptr && owner->traits.pool_size != k_default_value;
+  if (same && !pooled && placer->resize_in_place(block, bytes)) {
+    if (owner != nullptr)
+      owner->live_bytes.fetch_add(bytes - info.bytes, std::memory_order_relaxed);
+    report_released(block);
+    report_allocated(block, bytes, handle, caller);
+    *result = block;
+    return true;
+  }
+  if (!allocate({bytes, 0, handle, false, caller}, result)) {
+    *result = stock_allocate(bytes, 0, handle != 0 ? handle : k_default_mem_alloc);
+    if (*result != nullptr) report_allocated(*result, bytes, handle, caller);
+  }
+  if (*result == nullptr) return true; // the old block stays
+  std::memcpy(*result, block, std::min(bytes, info.bytes));
+  release(block);
+  return true;
+}
+
+void stock_allocated(void* block, std::size_t bytes, OmpValue handle, const void* caller) {
+  report_allocated(block, bytes, handle, caller);
+}
+
+void stock_released(void* block) {
+  if (block == nullptr) return;
+  report_released(block);
+  Runtime& state = runtime();
+  if (state.stock_blocks.empty()) return;
+  StockBlock removed;
+  if (!state.stock_blocks.remove(block, removed)) return;
+  if (Allocator* allocator = state.allocators.by_number(removed.allocator))
+    count_out(*allocator, removed.bytes, removed.reason == StockReason::default_space);
+}
+
+} // namespace omptier

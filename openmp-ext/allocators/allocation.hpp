@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What an OpenMP allocation means: pool, alignment, which tiers in which order, fallback; and the
+// same for freeing and resizing. The hooks (for libomp) and tests call this.
+#pragma once
+
+#include "allocators/runtime.hpp"
+
+namespace omptier {
+
+struct AllocationRequest {
+  std::size_t bytes = 0;
+  std::size_t alignment = 0; // of the call, 0 = none named
+  OmpValue handle = 0;       // as passed, default allocator resolved
+  bool zeroed = false;
+  const void* caller = nullptr;
+};
+
+// False: not ours, the runtime serves it. True: *block is the result (null by null_fb).
+bool allocate(const AllocationRequest& request, void** block);
+// False: not a block of ours.
+bool release(void* block);
+// As omp_realloc. False: not ours.
+bool reallocate(void* block, std::size_t bytes, OmpValue handle, const void* caller, void** result);
+
+// The runtime served (or is about to free) a block itself.
+void stock_allocated(void* block, std::size_t bytes, OmpValue handle, const void* caller);
+void stock_released(void* block);
+
+// omp_init_allocator: false = nothing of ours is named. *handle 0 = refused (said on stderr).
+bool init_allocator(OmpValue space, std::span<const TraitPair> traits, OmpValue* handle);
+
+// Which tiers an allocator asks, first to last; returns how many. Only the first kind's where
+// placement is required.
+std::size_t tiers_of(Placer& placer, const Allocator& allocator,
+                     std::array<std::size_t, k_most_tiers>& tiers);
+// Kind that comes first for the allocator; unknown when this machine lacks it or any will do.
+MemoryKind wanted_kind(const Allocator& allocator);
+
+} // namespace omptier

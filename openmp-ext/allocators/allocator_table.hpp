@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Our OpenMP allocators: predefined ones and those made by omp_init_allocator. They lie in one
+// table in address space of our own, and a handle is the address of its entry, so that "is this
+// handle ours?" is a compare and nothing is read that somebody may have made up. (libomp takes
+// handles above 1024 for pointers of its own: ours are asked first.) Blocks name their allocator by
+// its number; an entry is used again only after it was destroyed and its last block freed.
+#pragma once
+
+#include "traits/trait_set.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+
+namespace omptier {
+
+inline constexpr std::uint32_t k_no_allocator = 0; // number of blocks placed by plan or strategy
+
+struct alignas(64) Allocator {
+  std::atomic<bool> live{false};
+  bool predefined = false;
+  bool standard_only = false; // made of standard names: libomp's arithmetic of pool_size holds
+  std::uint32_t number = 0;
+  OmpValue handle = 0;
+  Space space = Space::standard_default;
+  TraitSet traits;
+  std::atomic<std::uint64_t> pool_used{0}; // bytes charged to pool_size
+  std::atomic<std::uint64_t> live_blocks{0};
+  std::atomic<std::uint64_t> live_bytes{0}; // user bytes
+  std::atomic<std::uint64_t> fallbacks{0};  // allocations that took the fallback
+  Allocator* next_free = nullptr;
+
+  bool required() const {
+    if (traits.placement != 0) return traits.placement == value::required;
+    return space != Space::automatic && space != Space::standard_default;
+  }
+  // Bytes that a block charges to pool_size. LLVM's tests fix that an allocator of the standard
+  // charges the 40-byte descriptor libomp puts in front of each block.
+  std::uint64_t pool_charge(std::size_t bytes) const { return bytes + (standard_only ? 40 : 0); }
+};
+
+class AllocatorTable {
+public:
+  // The allocator of a handle that is ours and live, or null. Lock-free.
+  Allocator* find(OmpValue handle);
+  // By number; valid while one of its blocks is live.
+  Allocator* by_number(std::uint32_t number);
+  // A new allocator, or null when address space or entries are exhausted.
+  Allocator* make(Space space, const TraitSet& traits, bool standard_only);
+  // False when the handle is not ours. Predefined handles stay.
+  bool destroy(OmpValue handle);
+  // A block of the allocator is gone: an entry destroyed before may now be used again.
+  void block_gone(Allocator& allocator);
+
+  void lock() { lock_.lock(); }
+  void unlock() { lock_.unlock(); }
+
+private:
+  static constexpr std::uint32_t k_entries = 1 << 16;
+  static constexpr std::uint32_t k_first_dynamic = 16;
+  Allocator* table();
+  Allocator* predefined(OmpValue handle);
+  void recycle(Allocator& allocator);
+
+  std::atomic<Allocator*> table_{nullptr};
+  std::mutex lock_;
+  std::uint32_t used_ = k_first_dynamic;
+  Allocator* free_ = nullptr;
+};
+
+} // namespace omptier

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The table that the patched libomp calls: a thin shell of C functions around allocation.hpp and
+// phases/. No exception leaves it; none of the allocation paths below throws or allocates.
+#include "allocators/allocation.hpp"
+#include "base/log.hpp"
+#include "base/options.hpp"
+#include "phases/phases.hpp"
+#include "traits/allocator_text.hpp"
+
+#include <cstddef>
+#include <cstring>
+
+#define OMPTIER_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace omptier {
+namespace {
+
+static_assert(sizeof(TraitPair) == sizeof(omptier_trait) &&
+              offsetof(TraitPair, value) == offsetof(omptier_trait, value));
+
+// The default allocator of the calling thread where the program named none.
+OmpValue resolved(OmpValue handle) {
+  if (handle != k_null_allocator) return handle;
+  const omptier_runtime* libomp = runtime().libomp.load(std::memory_order_acquire);
+  return libomp != nullptr ? libomp->default_allocator() : k_null_allocator;
+}
+
+int hook_init_allocator(uintptr_t space, int count, const omptier_trait* traits,
+                        uintptr_t* handle) {
+  if (count < 0 || (count > 0 && traits == nullptr)) return 0;
+  const auto* pairs = reinterpret_cast<const TraitPair*>(traits);
+  return init_allocator(space, {pairs, static_cast<std::size_t>(count)}, handle) ? 1 : 0;
+}
+
+int hook_destroy_allocator(uintptr_t handle) {
+  return runtime().allocators.destroy(handle) ? 1 : 0;
+}
+
+int hook_allocate(size_t size, size_t alignment, uintptr_t handle, const void* caller,
+                  void** block) {
+  return allocate({size, alignment, resolved(handle), false, caller}, block) ? 1 : 0;
+}
+
+int hook_allocate_zeroed(size_t count, size_t size, size_t alignment, uintptr_t handle,
+                         const void* caller, void** block) {
+  std::size_t bytes = 0;
+  handle = resolved(handle);
+  if (__builtin_mul_overflow(count, size, &bytes)) {
+    *block = nullptr;
+    return runtime().allocators.find(handle) != nullptr ? 1 : 0;
+  }
+  return allocate({bytes, alignment, handle, true, caller}, block) ? 1 : 0;
+}
+
+int hook_reallocate(void* block, size_t size, uintptr_t handle, uintptr_t free_handle,
+                    const void* caller, void** result) {
+  // Without an allocator the block's own is meant, else the one it is freed with, else the default.
+  if (handle == k_null_allocator) {
+    BlockInfo info;
+    Placer* placer = runtime().placer_if_ready();
+    const Allocator* owner = nullptr;
+    if (placer != nullptr && placer->holds(block) && placer->find(block, true, info))
+      owner = runtime().allocators.by_number(info.allocator);
+    handle = owner != nullptr ? owner->handle : resolved(free_handle);
+  }
+  return reallocate(block, size, handle, caller, result) ? 1 : 0;
+}
+
+int hook_release(void* block, uintptr_t) {
+  return release(block) ? 1 : 0;
+}
+
+void hook_stock_allocated(void* block, size_t size, uintptr_t handle, const void* caller) {
+  stock_allocated(block, size, handle, caller);
+}
+
+void hook_stock_released(void* block) {
+  stock_released(block);
+}
+
+size_t hook_parse_allocator(const char* text, uintptr_t* handle) {
+  if (text == nullptr) return 0;
+  AllocatorText parsed;
+  TraitProblem problem;
+  const bool good = read_allocator_text(text, parsed, problem);
+  *handle = k_null_allocator;
+  if (parsed.length == 0) return 0;
+  if (!good)
+    warn(problem.notice, "%s", problem.text);
+  else if (parsed.predefined != k_null_allocator)
+    *handle = parsed.predefined;
+  else
+    init_allocator(static_cast<OmpValue>(parsed.space),
+                   {parsed.traits.data(), static_cast<std::size_t>(parsed.trait_count)}, handle);
+  return parsed.length;
+}
+
+void report_moved(const RegionMove& move) {
+  const omptier_observer* observer = runtime().observer.load(std::memory_order_acquire);
+  if (observer != nullptr && observer->moved != nullptr)
+    observer->moved(move.block, move.bytes, static_cast<unsigned>(move.from),
+                    static_cast<unsigned>(move.to), move.seconds, move.codeptr);
+}
+
+void hook_region_begin(const void* codeptr, uint32_t) {
+  const PlanPlacement* plan = runtime().plan();
+  if (plan == nullptr || !plan->has_regions()) return;
+  if (Placer* placer = runtime().placer_if_ready())
+    region_begins(*plan, *placer, codeptr, report_moved);
+}
+
+void hook_region_end(const void*) {}
+void hook_barrier(void) {}
+void hook_runtime_end(void) {}
+
+constexpr omptier_hooks k_hooks = {
+    OMPTIER_HOOKS_VERSION, sizeof(omptier_hooks), hook_init_allocator,  hook_destroy_allocator,
+    hook_allocate,         hook_allocate_zeroed,  hook_reallocate,      hook_release,
+    hook_stock_allocated,  hook_stock_released,   hook_parse_allocator, hook_region_begin,
+    hook_region_end,       hook_barrier,          hook_runtime_end,
+};
+
+} // namespace
+} // namespace omptier
+
+OMPTIER_EXPORT const omptier_hooks* omptier_runtime_attach(uint32_t hooks_version,
+                                                           const omptier_runtime* libomp) {
+  using namespace omptier;
+  if (hooks_version != OMPTIER_HOOKS_VERSION || libomp == nullptr ||
+      libomp->version != OMPTIER_HOOKS_VERSION || libomp->size < sizeof(omptier_runtime))
+    return nullptr;
+  warn_about_unknown_variables();
+  Runtime& state = runtime();
+  state.libomp.store(libomp, std::memory_order_release);
+  if (option_is_set(Option::plan) || option_is_set(Option::strategy))
+    state.places_everything.store(true, std::memory_order_release);
+  return &k_hooks;
+}
+
+OMPTIER_EXPORT int omptier_observe(const omptier_observer* observer) {
+  using namespace omptier;
+  Runtime& state = runtime();
+  if (observer == nullptr) {
+    state.observer.store(nullptr, std::memory_order_release);
+    return 0;
+  }
+  if (observer->version != OMPTIER_OBSERVER_VERSION || observer->size < sizeof(omptier_observer))
+    return -1;
+  const omptier_observer* none = nullptr;
+  if (!state.observer.compare_exchange_strong(none, observer, std::memory_order_acq_rel)) return -1;
+  if (observer->allocated == nullptr) return 0;
+  const auto handle_of = [&](std::uint32_t number) -> OmpValue {
+    const Allocator* allocator = state.allocators.by_number(number);
+    return allocator != nullptr ? allocator->handle : OmpValue{1};
+  };
+  if (Placer* placer = state.placer_if_ready())
+    placer->for_each_block([&](const BlockInfo& block) {
+      observer->allocated(reinterpret_cast<const void*>(block.begin), block.bytes,
+                          handle_of(block.allocator), block.caller);
+    });
+  state.stock_blocks.for_each([&](const StockBlock& block) {
+    observer->allocated(reinterpret_cast<const void*>(block.begin), block.bytes,
+                        handle_of(block.allocator), block.caller);
+  });
+  return 0;
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Questions about live memory. Pages are always counted by the kernel at the moment of the
+// question; what was decided comes from the block's own record. Nothing here takes malloc, so it
+// may be called from anywhere but a signal handler.
+#include "allocators/placement_text.hpp"
+
+#include "allocators/allocation.hpp"
+#include "traits/interned.hpp"
+
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+namespace omptier {
+namespace {
+
+const char* word_for(PlacementReason reason) {
+  switch (reason) {
+  case PlacementReason::required:
+    return "required";
+  case PlacementReason::preferred:
+    return "preferred";
+  case PlacementReason::next_best:
+    return "next best, the preferred memory had no room";
+  case PlacementReason::plan:
+    return "by the plan";
+  case PlacementReason::strategy:
+    return "by OMPTIER_STRATEGY";
+  }
+  return "";
+}
+
+const char* label_of(const Allocator* allocator) {
+  const char* label = allocator != nullptr ? interned_text(allocator->traits.label) : nullptr;
+  return label != nullptr ? label : "";
+}
+
+void explain_block(const BlockInfo& block, char* text, std::size_t size) {
+  const Extent& extent = *block.extent;
+  const Allocator* allocator = runtime().allocators.by_number(block.allocator);
+  const MemoryKind kind = extent.space->kind();
+  if (!block.large) {
+    std::snprintf(text, size, "%s: small block of %.*s, its pages were verified when taken",
+                  title_of(kind).data(),
+                  allocator != nullptr ? static_cast<int>(space_name(allocator->space).size()) : 4,
+                  allocator != nullptr ? space_name(allocator->space).data() : "plan");
+    return;
+  }
+  const PlanPlacement* plan = runtime().plan();
+  const auto reason = static_cast<PlacementReason>(extent.reason);
+  if (extent.moved)
+    std::snprintf(text, size, "%s: moved there by the plan for a region",
+                  title_of(extent.charged).data());
+  else if (extent.plan_entry != 0 && plan != nullptr)
+    std::snprintf(text, size, "%s: by the plan, \"%s\"", title_of(kind).data(),
+                  plan->plan().entries[extent.plan_entry - 1].label.c_str());
+  else
+    std::snprintf(text, size, "%s: %s%s%.*s%s", title_of(kind).data(), word_for(reason),
+                  allocator != nullptr ? ", " : "",
+                  allocator != nullptr ? static_cast<int>(space_name(allocator->space).size()) : 0,
+                  allocator != nullptr ? space_name(allocator->space).data() : "",
+                  extent.space->bound() ? "" : " (the kernel refused the memory policy)");
+}
+
+void explain_stock(const StockBlock& block, char* text, std::size_t size) {
+  const Allocator* allocator = runtime().allocators.by_number(block.allocator);
+  const std::string_view space = allocator != nullptr ? space_name(allocator->space) : "";
+  if (block.reason == StockReason::default_space)
+    std::snprintf(text, size, "the runtime's default memory, as omp_default_mem_space says");
+  else
+    std::snprintf(text, size, "fallback of %.*s: %s", static_cast<int>(space.size()), space.data(),
+                  block.refusal == 0 ? "its pool was used up"
+                                     : describe(static_cast<Refusal>(block.refusal)));
+}
+
+// Kind of a node: from the platform when it is known, without discovering it only for this
+// question.
+MemoryKind kind_of_node(unsigned node) {
+  Placer* placer = runtime().placer();
+  return placer != nullptr ? placer->kind_of_node(node) : MemoryKind::unknown;
+}
+
+void fill_pages(std::uintptr_t begin, std::size_t bytes, PlacementReport& report) {
+  PageCensus census;
+  count_pages(begin, bytes, census);
+  for (unsigned node = 0; node < k_max_nodes; ++node) {
+    if (census.node[node] == 0) continue;
+    report.node_bytes[node] = census.node[node];
+    report.bytes[static_cast<std::size_t>(kind_of_node(node))] += census.node[node];
+  }
+  report.untouched = census.untouched;
+  report.unqueried = census.unqueried;
+}
+
+// Collects text and writes it in pieces; remembers the first error.
+class Writer {
+public:
+  explicit Writer(int fd) : fd_(fd) {}
+  void line(const char* format, ...) __attribute__((format(printf, 2, 3))) {
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = std::vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    length = length < static_cast<int>(sizeof text) ? length : static_cast<int>(sizeof text) - 1;
+    if (used_ + static_cast<std::size_t>(length) > sizeof buffer_) flush();
+    std::memcpy(buffer_ + used_, text, static_cast<std::size_t>(length));
+    used_ += static_cast<std::size_t>(length);
+  }
+  bool flush() {
+    for (std::size_t at = 0; at < used_ && error_ == 0;) {
+      const ssize_t written = os().write(fd_, buffer_ + at, used_ - at);
+      if (written > 0)
+        at += static_cast<std::size_t>(written);
+      else if (errno != EINTR)
+        error_ = errno != 0 ? errno : EIO;
+    }
+    used_ = 0;
+    errno = error_;
+    return error_ == 0;
+  }
+
+private:
+  int fd_;
+  int error_ = 0;
+  std::size_t used_ = 0;
+  char buffer_[8192];
+};
+
+void write_object(Writer& out, std::uintptr_t begin, std::size_t bytes, const char* reason,
+                  const char* label, const void* caller) {
+  PageCensus census;
+  count_pages(begin, bytes, census);
+  out.line("object 0x%llx bytes %zu caller %p label \"%s\" pages",
+           static_cast<unsigned long long>(begin), bytes, caller, label);
+  for (unsigned node = 0; node < k_max_nodes; ++node)
+    if (census.node[node] != 0)
+      out.line(" %s(node %u):%llu", name_of(kind_of_node(node)).data(), node,
+               static_cast<unsigned long long>(census.node[node]));
+  if (census.untouched != 0)
+    out.line(" untouched:%llu", static_cast<unsigned long long>(census.untouched));
+  out.line(" reason \"%s\"\n", reason);
+}
+
+void write_ledger(Writer& out, Placer& placer) {
+  Ledger& ledger = placer.ledger();
+  for (const MemoryKind kind : k_all_memory_kinds) {
+    char limit[32] = "none";
+    if (ledger.limit(kind) != Ledger::k_no_limit)
+      std::snprintf(limit, sizeof limit, "%llu",
+                    static_cast<unsigned long long>(ledger.limit(kind)));
+    out.line("ledger %s granted %llu peak %llu cached %llu limit %s refusals %llu\n",
+             name_of(kind).data(), static_cast<unsigned long long>(ledger.used(kind)),
+             static_cast<unsigned long long>(ledger.peak(kind)),
+             static_cast<unsigned long long>(placer.cached_bytes(kind)), limit,
+             static_cast<unsigned long long>(ledger.refusals(kind)));
+  }
+}
+
+} // namespace
+
+bool describe_placement(const void* address, std::size_t bytes, PlacementReport& report) {
+  std::memset(&report, 0, sizeof report);
+  report.struct_size = sizeof report;
+  report.wanted_kind = -1;
+  auto begin = reinterpret_cast<std::uintptr_t>(address);
+  Runtime& state = runtime();
+  Placer* placer = state.placer_if_ready();
+  BlockInfo block;
+  StockBlock stock;
+  if (placer != nullptr && placer->holds(address) && placer->find(address, false, block)) {
+    if (bytes == 0) begin = block.begin, bytes = block.bytes;
+    report.block_bytes = block.bytes;
+    explain_block(block, report.reason, sizeof report.reason);
+    const Allocator* allocator = state.allocators.by_number(block.allocator);
+    const PlanPlacement* plan = state.plan();
+    MemoryKind wanted = allocator != nullptr ? wanted_kind(*allocator) : MemoryKind::unknown;
+    if (block.large && block.extent->plan_entry != 0 && plan != nullptr) {
+      const auto& kinds = plan->plan().entries[block.extent->plan_entry - 1].kinds;
+      wanted = kinds.empty() ? MemoryKind::unknown : kinds.front();
+    } else if (wanted == MemoryKind::unknown) {
+      wanted = block.extent->space->kind();
+    }
+    report.wanted_kind = wanted == MemoryKind::unknown ? -1 : static_cast<int>(wanted);
+    report.required = allocator != nullptr && allocator->required() ? 1 : 0;
+  } else if (!state.stock_blocks.empty() && state.stock_blocks.find(address, stock)) {
+    if (bytes == 0) begin = stock.begin, bytes = stock.bytes;
+    report.block_bytes = stock.bytes;
+    explain_stock(stock, report.reason, sizeof report.reason);
+    const Allocator* allocator = state.allocators.by_number(stock.allocator);
+    report.wanted_kind =
+        stock.wanted == static_cast<std::uint8_t>(MemoryKind::unknown) ? -1 : stock.wanted;
+    report.required = allocator != nullptr && allocator->required() ? 1 : 0;
+  } else if (bytes == 0) {
+    return false;
+  }
+  fill_pages(begin, bytes, report);
+  return true;
+}
+
+bool write_dump(int fd) {
+  Writer out(fd);
+  Runtime& state = runtime();
+  Placer* placer = state.placer_if_ready();
+  out.line("# omptier objects\n");
+  char reason[192];
+  if (placer != nullptr) {
+    placer->for_each_block([&](const BlockInfo& block) {
+      explain_block(block, reason, sizeof reason);
+      write_object(out, block.begin, block.bytes, reason,
+                   label_of(state.allocators.by_number(block.allocator)), block.caller);
+    });
+  }
+  state.stock_blocks.for_each([&](const StockBlock& block) {
+    explain_stock(block, reason, sizeof reason);
+    write_object(out, block.begin, block.bytes, reason,
+                 label_of(state.allocators.by_number(block.allocator)), block.caller);
+  });
+  if (placer != nullptr) write_ledger(out, *placer);
+  if (const std::uint64_t wins = state.source_wins.load())
+    out.line("plan overruled by placement=required in the source: %llu allocations\n",
+             static_cast<unsigned long long>(wins));
+  return out.flush();
+}
+
+} // namespace omptier

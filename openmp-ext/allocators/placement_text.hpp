@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Where memory is and why, for ompx_get_placement and ompx_dump.
+#pragma once
+
+#include <cstddef>
+
+namespace omptier {
+
+// The same layout as ompx_placement_t of include/ompx_memory.h.
+struct PlacementReport {
+  std::size_t struct_size;
+  std::size_t bytes[5];
+  std::size_t untouched;
+  std::size_t unqueried;
+  std::size_t node_bytes[64];
+  std::size_t block_bytes;
+  int wanted_kind;
+  int required;
+  char reason[192];
+};
+
+// Fills the report; bytes 0 = the block of ours that holds address. False when there is none.
+bool describe_placement(const void* address, std::size_t bytes, PlacementReport& report);
+
+// All live objects and the ledger as text. False and errno when writing failed.
+bool write_dump(int fd);
+
+} // namespace omptier

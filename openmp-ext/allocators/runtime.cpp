@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Start of the runtime's state and its life through fork.
+#include "allocators/runtime.hpp"
+
+#include "base/log.hpp"
+#include "base/options.hpp"
+#include "traits/interned.hpp"
+
+#include <algorithm>
+#include <pthread.h>
+
+namespace omptier {
+namespace {
+
+// This thread is discovering the platform: what it allocates meanwhile is none of our business.
+__attribute__((tls_model("initial-exec"))) thread_local bool discovering = false;
+
+Leaky<Runtime> storage;
+constinit std::atomic<Runtime*> instance{nullptr};
+pthread_once_t made = PTHREAD_ONCE_INIT;
+
+void make_runtime() {
+  instance.store(&storage.make(), std::memory_order_release);
+}
+
+Leaky<Placer> placer_storage;
+Leaky<PlanPlacement> plan_storage;
+
+void before_fork() {
+  runtime().lock_all();
+}
+void after_fork() {
+  runtime().unlock_all();
+}
+
+CapacityByKind capacity_option() {
+  const auto capacity = parse_capacity(option_text(Option::capacity));
+  return capacity ? *capacity : CapacityByKind{};
+}
+
+DiscoverOptions discover_option() {
+  DiscoverOptions options;
+  const auto nodes = parse_nodes(option_text(Option::nodes));
+  if (nodes) options.forced = *nodes;
+  return options;
+}
+
+} // namespace
+
+Runtime& runtime() {
+  Runtime* ready = instance.load(std::memory_order_acquire);
+  if (ready != nullptr) return *ready;
+  pthread_once(&made, make_runtime);
+  return *instance.load(std::memory_order_acquire);
+}
+
+Placer* Runtime::make_placer() {
+  if (discovering || failed_.load(std::memory_order_acquire)) return nullptr;
+  const std::lock_guard guard(making_);
+  if (Placer* ready = placer_.load(std::memory_order_acquire)) return ready;
+  if (failed_.load(std::memory_order_acquire)) return nullptr;
+  discovering = true;
+  try {
+    Parsed<Platform> platform = discover_platform(discover_option());
+    if (!platform || platform->tiers.empty()) {
+      warn_once(Notice::placement_refused, "%s: memory is not placed.",
+                platform ? "No memory nodes were found" : platform.error().c_str());
+      failed_.store(true, std::memory_order_release);
+    } else {
+      load_strategy();
+      Placer& made_placer = placer_storage.make(std::move(*platform), capacity_option());
+      load_plan();
+      pthread_atfork(before_fork, after_fork, after_fork);
+      placer_.store(&made_placer, std::memory_order_release);
+    }
+  } catch (const std::exception& error) {
+    warn_once(Notice::placement_refused, "%s: memory is not placed.", error.what());
+    failed_.store(true, std::memory_order_release);
+  }
+  discovering = false;
+  return placer_.load(std::memory_order_acquire);
+}
+
+void Runtime::load_strategy() {
+  const auto strategy = parse_strategy(option_text(Option::strategy));
+  if (strategy)
+    strategy_ = *strategy;
+  else
+    warn_once(Notice::bad_option_value, "OMPTIER_STRATEGY: %s: allocations are placed without it.",
+              strategy.error().c_str());
+}
+
+void Runtime::load_plan() {
+  if (!option_is_set(Option::plan)) return;
+  Parsed<Plan> plan = read_plan(option_text(Option::plan));
+  if (!plan) {
+    warn_once(Notice::bad_plan, "%s: the program runs without a plan.", plan.error().c_str());
+    return;
+  }
+  const PlanPlacement& placement = plan_storage.make(std::move(*plan));
+  const unsigned foreign = placement.matcher().sites_without_module();
+  if (foreign != 0) {
+    const bool strict = option_flag(Option::strict);
+    warn_once(
+        Notice::plan_mismatch,
+        "Plan %s: %u of %u allocation sites lie in modules that are not loaded (another build "
+        "of the program, or a library to come)%s.",
+        option_text(Option::plan), foreign, placement.matcher().site_count(),
+        strict ? ": refused, the program runs without a plan" : ": they are left alone");
+    if (strict) return;
+  }
+  plan_.store(&placement, std::memory_order_release);
+}
+
+void Runtime::lock_all() {
+  allocators.lock();
+  lock_names();
+  stock_blocks.lock();
+  if (Placer* ready = placer_if_ready()) ready->lock_all();
+}
+
+void Runtime::unlock_all() {
+  if (Placer* ready = placer_if_ready()) ready->unlock_all();
+  stock_blocks.unlock();
+  unlock_names();
+  allocators.unlock();
+}
+
+void restart_runtime_for_tests(Platform platform, const CapacityByKind& capacity, Strategy strategy,
+                               const PlanPlacement* plan) {
+  auto* fresh = new Runtime();
+  fresh->libomp.store(runtime().libomp.load());
+  fresh->start_for_tests(new Placer(std::move(platform), capacity), strategy, plan);
+  instance.store(fresh);
+}
+
+void Runtime::start_for_tests(Placer* placer, Strategy strategy, const PlanPlacement* plan) {
+  strategy_ = strategy;
+  plan_.store(plan);
+  placer_.store(placer);
+  places_everything.store(strategy.mode != Strategy::Mode::none || plan != nullptr);
+}
+
+} // namespace omptier

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The state of libomptier.so in a process: what libomp offers, the placer once something needed it,
+// allocators, strategy and plan, the observer. Nothing happens before the first call that concerns
+// us: then the platform is discovered (hwloc, a millisecond) behind a guard against re-entry, since
+// discovery itself allocates. Nothing here is ever destroyed.
+#pragma once
+
+#include "allocators/allocator_table.hpp"
+#include "allocators/stock_blocks.hpp"
+#include "libomp/hooks.h"
+#include "objects/observer.h"
+#include "placement/placer.hpp"
+#include "placement/plan_placement.hpp"
+#include "placement/strategy.hpp"
+
+#include <atomic>
+
+namespace omptier {
+
+class Runtime {
+public:
+  // What libomp offers; null before it attached, or on a runtime that is not patched.
+  std::atomic<const omptier_runtime*> libomp{nullptr};
+  AllocatorTable allocators;
+  StockBlocks stock_blocks;
+  std::atomic<const omptier_observer*> observer{nullptr};
+  // A plan or a strategy was asked for, so every allocation concerns us.
+  std::atomic<bool> places_everything{false};
+  std::atomic<std::uint64_t> source_wins{0}; // plan entries overruled by a required trait
+
+  // The placer, made at the first call; null while it is being made by this very thread, and when
+  // the platform cannot be discovered (said once).
+  Placer* placer() {
+    Placer* ready = placer_.load(std::memory_order_acquire);
+    return ready != nullptr ? ready : make_placer();
+  }
+  // The placer if it was made already.
+  Placer* placer_if_ready() { return placer_.load(std::memory_order_acquire); }
+  // Valid once placer() has answered.
+  const Strategy& strategy() const { return strategy_; }
+  const PlanPlacement* plan() const { return plan_.load(std::memory_order_acquire); }
+
+  void lock_all();
+  void unlock_all();
+  void start_for_tests(Placer* placer, Strategy strategy, const PlanPlacement* plan);
+
+private:
+  Placer* make_placer();
+  void load_plan();
+  void load_strategy();
+
+  std::atomic<Placer*> placer_{nullptr};
+  std::atomic<bool> failed_{false};
+  std::mutex making_;
+  Strategy strategy_;
+  std::atomic<const PlanPlacement*> plan_{nullptr};
+};
+
+// The one of this process.
+Runtime& runtime();
+
+// For tests only: forgets everything (leaks it) and begins anew with the given platform.
+void restart_runtime_for_tests(Platform platform, const CapacityByKind& capacity, Strategy strategy,
+                               const PlanPlacement* plan);
+
+} // namespace omptier

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Matching of allocations with a plan's entries.
+#include "placement/plan_placement.hpp"
+
+#include "objects/stack.hpp"
+#include "placement/strategy.hpp"
+
+#include <algorithm>
+
+namespace omptier {
+
+PlanPlacement::PlanPlacement(Plan plan)
+    : plan_(std::move(plan)), matcher_(plan_), site_of_entry_(plan_.entries.size(), 0),
+      instances_(matcher_.site_count()) {
+  for (std::uint32_t site = 0; site < matcher_.site_count(); ++site)
+    for (const std::uint32_t entry : matcher_.entries(site))
+      site_of_entry_[entry] = site;
+  for (std::uint32_t entry = 0; entry < plan_.entries.size(); ++entry)
+    has_regions_ = has_regions_ || is_for_region(entry);
+}
+
+bool PlanPlacement::covers(std::uint32_t entry, std::uint32_t instance) const {
+  const std::vector<InstanceRange>& ranges = plan_.entries[entry].instances;
+  return ranges.empty() || std::any_of(ranges.begin(), ranges.end(), [&](const InstanceRange& r) {
+           return instance >= r.first && instance <= r.last;
+         });
+}
+
+PlanDecision PlanPlacement::decide(const void* caller, std::size_t bytes) const {
+  PlanDecision decision;
+  const unsigned depth = std::min(std::max(matcher_.depth(), 1u), k_max_frames);
+  ReturnAddress stack[k_max_frames];
+  const unsigned count = capture_stack(caller, stack, depth);
+  const std::uint32_t site = matcher_.match(stack, count);
+  if (site != FrameMatcher::k_none) {
+    matched_.fetch_add(1, std::memory_order_relaxed);
+    const std::uint32_t instance = instances_[site].fetch_add(1, std::memory_order_relaxed);
+    // An entry without region says where the object begins; else the first that covers it does.
+    for (const bool with_region : {false, true})
+      for (const std::uint32_t entry : matcher_.entries(site))
+        if (is_for_region(entry) == with_region && covers(entry, instance)) {
+          decision.kinds = plan_.entries[entry].kinds;
+          decision.entry = entry + 1;
+          decision.instance = instance;
+          return decision;
+        }
+  }
+  if (bytes >= k_least_strategy_block) decision.kinds = plan_.rest;
+  return decision;
+}
+
+} // namespace omptier

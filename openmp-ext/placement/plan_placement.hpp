@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A plan in use: says for one allocation which kinds of memory to try. The call stack is captured
+// and matched against the plan's sites; instances of a site are counted, so that an entry for "the
+// third grid" finds the third. No malloc and no lock after it was made.
+#pragma once
+
+#include "base/kind.hpp"
+#include "placement/metadata.hpp"
+#include "plan/plan.hpp"
+#include "plan/site_matcher.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+
+namespace omptier {
+
+struct PlanDecision {
+  std::span<const MemoryKind> kinds; // in this order; empty = the plan does not say
+  std::uint32_t entry = 0;           // 1 + index of the plan's entry; 0 = the plan's rest
+  std::uint32_t instance = 0;        // which allocation of its site this is, from 0
+};
+
+class PlanPlacement {
+public:
+  explicit PlanPlacement(Plan plan);
+
+  PlanDecision decide(const void* caller, std::size_t bytes) const;
+
+  const Plan& plan() const { return plan_; }
+  const SiteMatcher& matcher() const { return matcher_; }
+  bool has_regions() const { return has_regions_; }
+  // Entries that move an object while a region runs.
+  bool is_for_region(std::uint32_t entry) const {
+    return matcher_.region_of_entry(entry) != FrameMatcher::k_none;
+  }
+  // The site of an entry and its site's entries, for objects that several entries concern.
+  std::uint32_t site_of_entry(std::uint32_t entry) const { return site_of_entry_[entry]; }
+  bool covers(std::uint32_t entry, std::uint32_t instance) const;
+  std::uint64_t matched() const { return matched_.load(std::memory_order_relaxed); }
+
+private:
+  Plan plan_;
+  SiteMatcher matcher_;
+  std::vector<std::uint32_t> site_of_entry_;
+  mutable std::vector<std::atomic<std::uint32_t>> instances_; // by site: how many were allocated
+  mutable std::atomic<std::uint64_t> matched_{0};
+  bool has_regions_ = false;
+};
+
+} // namespace omptier

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Text of OMPTIER_STRATEGY.
+#include "placement/strategy.hpp"
+
+namespace omptier {
+
+Parsed<Strategy> parse_strategy(std::string_view text) {
+  if (text.empty()) return Strategy{};
+  if (text == "first-come") return Strategy{Strategy::Mode::first_come, MemoryKind::unknown};
+  constexpr std::string_view only = "only-";
+  if (text.substr(0, only.size()) == only)
+    if (const auto kind = parse_memory_kind(text.substr(only.size())))
+      return Strategy{Strategy::Mode::only, *kind};
+  return Parsed<Strategy>::failure("\"" + std::string(text) +
+                                   "\" is no strategy (expected first-come, only-dram, only-hbm, "
+                                   "only-nvm or only-cxl)");
+}
+
+} // namespace omptier

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// OMPTIER_STRATEGY: placement of every allocation without plan or traits. first-come fills the
+// fastest memory that OMPTIER_CAPACITY still allows, whole objects, in the order of the tiers;
+// only-<kind> puts everything into one kind. What fits nowhere is left to the runtime's default
+// memory.
+#pragma once
+
+#include "base/kind.hpp"
+#include "base/text.hpp"
+
+#include <optional>
+#include <string_view>
+
+namespace omptier {
+
+inline constexpr std::size_t k_least_strategy_block = 4096; // smaller blocks are left alone
+
+struct Strategy {
+  enum class Mode : std::uint8_t { none, first_come, only };
+  Mode mode = Mode::none;
+  MemoryKind kind = MemoryKind::unknown; // of only
+};
+
+// "" -> none, "first-come", "only-dram", "only-hbm", "only-nvm", "only-cxl".
+Parsed<Strategy> parse_strategy(std::string_view text);
+
+} // namespace omptier

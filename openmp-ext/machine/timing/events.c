@@ -90,7 +90,7 @@ void events_publish(struct events* events) {
       unit->period == events->header.period && unit->capacity == events->header.capacity)
     return; // intact: a reader may be at work, leave its tails alone
   events->header.sync_count = events->sync_count;
-  for (uint32_t v = 0; v < unit->vcpus && v < EVENT_UNIT_MAX_VCPUS; v++) {
+  for (uint32_t v = 0; v < events->header.vcpus; v++) {
     const struct producer* p = &events->producers[v];
     events->header.rings[v] = (struct event_ring){
         .head = p->written, .lost = p->lost, .misses = p->misses, .tail = p->written};

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# The patched libomp: the patch only inserts; LLVM's own tests give what they give unpatched; programs
+# of clang, gcc and gfortran run on it unchanged; libomptier.so sees every call once. The programs and
+# scripts are in validation/llvm/.
+#
+# Default set: LLVM's api, env and parallel/bug54082* tests in all four states of library and memkind,
+# its ompt tests once, with the real library. Label "all": the whole suite, with and without the library.
+
+if(NOT TARGET libomp)
+  return()
+endif()
+set(llvm_dir ${OMPTIER_SOURCE_DIR}/validation/llvm)
+
+add_library(llvm_counting SHARED ${llvm_dir}/counting_library.cpp)
+target_link_libraries(llvm_counting PRIVATE omptier_flags ${CMAKE_DL_LIBS})
+set_target_properties(llvm_counting PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+set(llvm_counting_file ${CMAKE_BINARY_DIR}/tests/libllvm_counting.so)
+add_dependencies(libomp libomp_stock) # tests compare with it
+
+list(JOIN OMPTIER_BUILD_RUNTIME " " llvm_builder)
+
+add_test(NAME conformance.llvm.patch_inserts_only
+         COMMAND ${Python3_EXECUTABLE} ${llvm_dir}/check_patch.py --libomp ${OMPTIER_EXT_DIR}/libomp
+                 --builder ${llvm_builder})
+set_tests_properties(conformance.llvm.patch_inserts_only PROPERTIES TIMEOUT 120 LABELS conformance)
+
+# LLVM's tests: llvm_suite_test(<name> LIBRARY file|none MEMKIND hidden|visible [ALL] PARTS …)
+function(llvm_suite_test name)
+  cmake_parse_arguments(ARG "ALL" "LIBRARY;MEMKIND" "PARTS" ${ARGN})
+  add_test(NAME conformance.llvm.suite.${name}
+           COMMAND ${Python3_EXECUTABLE} ${llvm_dir}/compare_suite.py --builder ${llvm_builder}
+                   --library ${ARG_LIBRARY} --memkind ${ARG_MEMKIND} ${ARG_PARTS})
+  if(ARG_ALL)
+    set(properties TIMEOUT 3600 LABELS all)
+  else()
+    set(properties TIMEOUT 600 LABELS conformance)
+  endif()
+  # They use all processors and some measure time.
+  set_tests_properties(conformance.llvm.suite.${name} PROPERTIES ${properties} RUN_SERIAL ON)
+endfunction()
+
+set(llvm_short api env parallel/bug54082)
+if(TARGET libomptier)
+  set(llvm_library $<TARGET_FILE:libomptier>)
+else()
+  set(llvm_library ${llvm_counting_file})
+endif()
+foreach(memkind IN ITEMS hidden visible)
+  llvm_suite_test(library_memkind_${memkind} LIBRARY ${llvm_library} MEMKIND ${memkind}
+                  PARTS ${llvm_short})
+  llvm_suite_test(alone_memkind_${memkind} LIBRARY none MEMKIND ${memkind} PARTS ${llvm_short})
+endforeach()
+llvm_suite_test(declining_library LIBRARY ${llvm_counting_file} MEMKIND hidden PARTS ${llvm_short})
+llvm_suite_test(ompt LIBRARY ${llvm_library} MEMKIND hidden PARTS ompt)
+llvm_suite_test(whole_library LIBRARY ${llvm_library} MEMKIND hidden ALL PARTS .)
+llvm_suite_test(whole_alone LIBRARY none MEMKIND hidden ALL PARTS .)
+
+# Programs: llvm_program_test(<source> <compiler> [option…])
+function(llvm_program_test source compiler)
+  string(REGEX REPLACE "\\.[a-z0-9]+$" "" name ${source})
+  string(REGEX REPLACE "[^a-z0-9]" "" tag ${compiler})
+  if(compiler MATCHES "\\+\\+")
+    set(tag ${tag}pp)
+  endif()
+  set(test conformance.llvm.program.${name}.${tag})
+  add_test(NAME ${test}
+           COMMAND ${Python3_EXECUTABLE} ${llvm_dir}/check_program.py
+                   --source ${llvm_dir}/programs/${source} --compiler ${compiler}
+                   --runtime ${CMAKE_BINARY_DIR}/lib --counting ${llvm_counting_file} ${ARGN})
+  set_tests_properties(${test} PROPERTIES TIMEOUT 120 LABELS conformance)
+endfunction()
+
+foreach(compiler IN ITEMS clang-19 gcc)
+  llvm_program_test(allocators.c ${compiler})
+  llvm_program_test(directive.c ${compiler})
+  llvm_program_test(codeptr.c ${compiler} --codeptr --flag=-rdynamic
+                    --flag=-I${CMAKE_BINARY_DIR}/include-omp)
+endforeach()
+foreach(compiler IN ITEMS clang++-19 g++)
+  llvm_program_test(regions.cpp ${compiler})
+  llvm_program_test(allocators.c ${compiler} --flag=-xc++)
+endforeach()
+llvm_program_test(fortran.f90 gfortran)

@@ -10,9 +10,11 @@
 #include "objects/modules.hpp"
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -78,6 +80,19 @@ std::uint64_t block_checksum(const std::uint8_t* block, std::size_t bytes) {
   return hash_bytes(head, block + sizeof(BlockHeader), bytes - sizeof(BlockHeader));
 }
 
+// The lock tells other processes that this log is being written; it goes with the last descriptor.
+// Where there are no locks the file is taken as it is.
+int open_unshared(const char* path) {
+  const int fd = os().open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0) return fd;
+  const bool busy = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  if (!busy && (ftruncate(fd, 0) == 0 || errno == EINVAL)) return fd;
+  const int error = busy ? EWOULDBLOCK : errno;
+  os().close(fd);
+  errno = error;
+  return -1;
+}
+
 // Out of the way of programs that count on the lowest free numbers.
 int move_up(int fd) {
   const int high = fcntl(fd, F_DUPFD_CLOEXEC, 240);
@@ -88,8 +103,13 @@ int move_up(int fd) {
 
 } // namespace
 
-bool LogWriter::open(const char* path) {
-  const int fd = os().open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+bool LogWriter::open(char* path, std::size_t size) {
+  int fd = open_unshared(path);
+  if (fd < 0 && errno == EWOULDBLOCK) {
+    const std::size_t length = std::strlen(path);
+    std::snprintf(path + length, size - length, ".%d", static_cast<int>(getpid()));
+    fd = open_unshared(path);
+  }
   if (fd < 0) {
     warn_once(Notice::profile_unwritable, "cannot create profile %s: %s; nothing is recorded", path,
               strerrordesc_np(errno));
@@ -237,13 +257,13 @@ void LogWriter::run(const RunRecord& record) {
   append(body);
 }
 
-void LogWriter::module(std::uint32_t number, const ModuleInfo& module) {
+void LogWriter::module(std::uint32_t number, const ModuleText& module) {
   OMPTIER_BEGIN_RECORD(module);
   body.number(number);
   body.number(module.bias);
   body.number(module.system ? 1 : 0);
-  for (const std::string* text : {&module.identity, &module.name, &module.path})
-    body.text(text->c_str());
+  for (const char* text : {module.identity, module.name, module.path})
+    body.text(text);
   append(body);
 }
 

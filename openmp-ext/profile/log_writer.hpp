@@ -16,10 +16,20 @@
 
 namespace omptier {
 
+struct ModuleText { // ModuleInfo without strings of its own: made on the program's allocation path
+  const char* identity = "unknown";
+  const char* name = "";
+  const char* path = "";
+  std::uint64_t bias = 0;
+  bool system = false;
+};
+
 class LogWriter {
 public:
-  // Creates (or truncates) the file and writes its header. False: a warning has been given.
-  bool open(const char* path);
+  // Creates (or truncates) the file and writes its header. A file that another process is recording
+  // into is left alone: the process number is then added to the name, in path, which has room for
+  // size bytes and must stay valid. False: a warning has been given.
+  bool open(char* path, std::size_t size);
   bool is_open() const { return fd_ >= 0; }
   // Writes what is pending; the block need not be full. Called now and then by the helper thread.
   void flush();
@@ -32,7 +42,7 @@ public:
   void unlock() { mutex_.unlock(); }
 
   void run(const RunRecord& record);
-  void module(std::uint32_t number, const ModuleInfo& module);
+  void module(std::uint32_t number, const ModuleText& module);
   void site(std::uint32_t site, const Frame* frames, unsigned count);
   // Objects, releases, regions and phases are stamped with the time at which they enter the log, so
   // their order in the log is their order in time.

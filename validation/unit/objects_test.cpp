@@ -201,11 +201,11 @@ TEST(Modules, UnloadedModulesAreForgottenAndGenerationGrows) {
 
 TEST(Modules, HashOfSegmentsTellsContentAndIsStepwise) {
   std::vector<unsigned char> bytes(1000, 7);
-  const std::uint64_t first = hash_segment(0, bytes.data(), bytes.size());
+  const std::uint64_t first = hash_bytes(0, bytes.data(), bytes.size());
   bytes[999] ^= 1;
-  EXPECT_NE(hash_segment(0, bytes.data(), bytes.size()), first);
+  EXPECT_NE(hash_bytes(0, bytes.data(), bytes.size()), first);
   bytes[999] ^= 1;
-  EXPECT_EQ(hash_segment(0, bytes.data(), bytes.size()), first);
+  EXPECT_EQ(hash_bytes(0, bytes.data(), bytes.size()), first);
 }
 
 TEST(Modules, NamesOfRuntimesAndSystemPaths) {

@@ -6,6 +6,7 @@
 #include "profile/log_reader.hpp"
 #include "profile/log_writer.hpp"
 
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -33,6 +34,13 @@ public:
 private:
   std::string path_;
 };
+
+// Opens a log in the file; the writer keeps the name, so it must live as long.
+inline bool open_log(omptier::LogWriter& writer, const ScratchFile& file) {
+  static char path[4096];
+  std::snprintf(path, sizeof path, "%s", file.path().c_str());
+  return writer.open(path, sizeof path);
+}
 
 inline omptier::RunRecord some_run() {
   omptier::RunRecord run;

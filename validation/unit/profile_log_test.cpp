@@ -36,7 +36,7 @@ AccessSample some_sample(std::uint64_t time, std::uint64_t address) {
 // A run with everything in it, some blocks long.
 void write_everything(LogWriter& writer, unsigned samples) {
   writer.run(some_run());
-  ModuleInfo module;
+  ModuleText module;
   module.identity = "build-id:0123456789abcdef";
   module.name = "app";
   module.path = "/home/user/app";
@@ -72,7 +72,7 @@ void write_everything(LogWriter& writer, unsigned samples) {
 std::string log_bytes(unsigned samples) {
   const ScratchFile file;
   auto writer = std::make_unique<LogWriter>();
-  EXPECT_TRUE(writer->open(file.path().c_str()));
+  EXPECT_TRUE(open_log(*writer, file));
   write_everything(*writer, samples);
   writer->close();
   return file.bytes();
@@ -140,7 +140,7 @@ TEST(Log, RoundTrip) {
 TEST(Log, ExtremeValuesSurvive) {
   const ScratchFile file;
   auto writer = std::make_unique<LogWriter>();
-  ASSERT_TRUE(writer->open(file.path().c_str()));
+  ASSERT_TRUE(open_log(*writer, file));
   RunRecord run = some_run();
   run.command_line = std::string(100000, 'x');
   writer->run(run);
@@ -225,7 +225,7 @@ TEST(Log, LaterVersionIsNamed) {
 TEST(Log, ThreadsWriteTogether) {
   const ScratchFile file;
   auto writer = std::make_unique<LogWriter>();
-  ASSERT_TRUE(writer->open(file.path().c_str()));
+  ASSERT_TRUE(open_log(*writer, file));
   writer->run(some_run());
   const Frame frame{0, 1};
   writer->site(0, &frame, 1);
@@ -256,7 +256,7 @@ TEST(Log, ThreadsWriteTogether) {
 TEST(Log, FullDiskEndsTheLogQuietly) {
   const ScratchFile file;
   auto writer = std::make_unique<LogWriter>();
-  ASSERT_TRUE(writer->open(file.path().c_str()));
+  ASSERT_TRUE(open_log(*writer, file));
   writer->run(some_run());
   writer->flush();
   OsCalls broken = os();
@@ -285,7 +285,7 @@ TEST(Log, FileSizeLimitSendsNoSignal) {
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
   const rlimit small{100 * 1024, before.rlim_max};
   auto writer = std::make_unique<LogWriter>();
-  ASSERT_TRUE(writer->open(file.path().c_str()));
+  ASSERT_TRUE(open_log(*writer, file));
   writer->run(some_run());
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
   for (int i = 0; i < 50000; ++i)
@@ -301,7 +301,7 @@ TEST(Log, FileSizeLimitSendsNoSignal) {
 TEST(Log, ProgramThatClosesOurDescriptorIsNotWrittenInto) {
   const ScratchFile file, strangers;
   auto writer = std::make_unique<LogWriter>();
-  ASSERT_TRUE(writer->open(file.path().c_str()));
+  ASSERT_TRUE(open_log(*writer, file));
   writer->run(some_run());
   // What closefrom(3) and a later open could do: every high descriptor becomes the stranger's.
   const int other = open(strangers.path().c_str(), O_RDWR | O_CLOEXEC);
@@ -329,7 +329,7 @@ TEST(Log, PatternIsExpanded) {
 TEST(Log, CostOfAnEvent) {
   const ScratchFile file;
   auto writer = std::make_unique<LogWriter>();
-  ASSERT_TRUE(writer->open(file.path().c_str()));
+  ASSERT_TRUE(open_log(*writer, file));
   writer->run(some_run());
   const Frame frame{0, 1};
   writer->site(0, &frame, 1);

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The one thread of our own in the recorded process: wakes every few milliseconds and calls a
+// function. All signals are blocked in it, it may run on every processor the process was started
+// with, and it does not survive fork (the child starts its own).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <pthread.h>
+#include <sched.h>
+
+namespace omptier {
+
+class HelperThread {
+public:
+  using Work = void (*)(void*);
+
+  // Remembers the process's processors now: called before threads are bound to single ones.
+  void remember_processors();
+  // False when no thread can be had.
+  bool start(Work work, void* argument, unsigned period_milliseconds);
+  // Wakes the thread and waits for its end; the work is not called any more.
+  void stop();
+  // In the child after fork: the thread is not here.
+  void forget();
+  bool running() const { return running_; }
+
+private:
+  static void* main(void* self);
+  void loop();
+
+  Work work_ = nullptr;
+  void* argument_ = nullptr;
+  unsigned period_ = 50;
+  pthread_t thread_{};
+  bool running_ = false;
+  std::atomic<std::uint32_t> stop_{0}; // futex
+  cpu_set_t processors_{};
+  bool processors_known_ = false;
+};
+
+} // namespace omptier

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See recorder.hpp. Locks are taken in the order tables, log. A frame in no module (generated code)
+// is written with a module number beyond all others.
+#include "ompt/recorder.hpp"
+
+#include "base/log.hpp"
+#include "base/os.hpp"
+#include "objects/stack.hpp"
+
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace omptier {
+namespace {
+
+constexpr std::uint32_t k_no_module = 8192;
+
+thread_local std::uint32_t t_thread __attribute__((tls_model("initial-exec"))) = 0;
+
+std::uint32_t this_thread() {
+  if (t_thread == 0) t_thread = static_cast<std::uint32_t>(syscall(SYS_gettid));
+  return t_thread;
+}
+
+// Arguments of the process, joined by blanks.
+std::string command_line() {
+  std::string text;
+  const int fd = os().open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0);
+  if (fd < 0) return text;
+  char chunk[2048];
+  const ssize_t count = os().read(fd, chunk, sizeof chunk);
+  os().close(fd);
+  for (ssize_t i = 0; i < count; ++i)
+    text += chunk[i] != 0 ? chunk[i] : ' ';
+  while (!text.empty() && text.back() == ' ')
+    text.pop_back();
+  return text;
+}
+
+} // namespace
+
+bool Recorder::start(const RecorderOptions& options, std::unique_ptr<SampleSource> source) {
+  options_ = options;
+  source_ = std::move(source);
+  helper_.remember_processors();
+  refresh_modules();
+  if (!open_log()) return false;
+  if (source_ == nullptr && !options_.why_no_source.empty())
+    warn_once(Notice::sampling_unavailable,
+              "no memory accesses are sampled: %s; objects and regions "
+              "are recorded",
+              options_.why_no_source.c_str());
+  state_.store(State::active, std::memory_order_release);
+  const auto work = [](void* self) { static_cast<Recorder*>(self)->tick(); };
+  if (!helper_.start(work, this, options_.drain_milliseconds))
+    warn_once(Notice::sampling_unavailable, "no helper thread can be had: %s",
+              strerrordesc_np(errno));
+  return true;
+}
+
+bool Recorder::open_log() {
+  if (!expand_pattern(options_.pattern.c_str(), path_, sizeof path_)) {
+    warn_once(Notice::profile_unwritable,
+              "OMPTIER_PROFILE: the name is too long; nothing is recorded");
+    return false;
+  }
+  if (!log_.open(path_, sizeof path_)) return false;
+  write_run();
+  log_.flush();
+  return true;
+}
+
+void Recorder::write_run() {
+  RunRecord run;
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  run.host = host;
+  run.program = module_count() > 0 ? module_at(0).name : "";
+  run.command_line = command_line();
+  run.process = static_cast<std::uint64_t>(getpid());
+  run.rank = rank_in_job();
+  run.job = job_name();
+  run.start_time = monotonic_nanoseconds();
+  run.wall_clock_start = static_cast<std::uint64_t>(std::time(nullptr));
+  run.rate = options_.source.rate;
+  if (source_ != nullptr) {
+    run.source = source_->name();
+    run.source_description = source_->description();
+    run.measure = source_->measure();
+    run.worst_error = source_->worst_error();
+  } else {
+    run.source = "none";
+    run.source_description = options_.why_no_source;
+  }
+  log_.run(run);
+}
+
+void Recorder::tick() {
+  if (!active()) return;
+  if (source_ != nullptr) source_->drain(*this);
+  log_.flush();
+}
+
+void Recorder::finish() {
+  State expected = State::active;
+  if (!state_.compare_exchange_strong(expected, State::over)) return;
+  helper_.stop();
+  if (source_ != nullptr) source_->drain(*this);
+  log_.end();
+  const bool whole = log_.is_open();
+  const unsigned long long samples = log_.samples();
+  log_.close();
+  source_.reset();
+  if (!whole) return; // a warning has been given
+  char line[PATH_MAX + 200];
+  const int length = std::snprintf(
+      line, sizeof line, "omptier: recorded %llu samples in %s; next: omptier advise %s\n", samples,
+      path_, path_);
+  if (length > 0) os().write(STDERR_FILENO, line, static_cast<std::size_t>(length));
+}
+
+void Recorder::thread_begin() {
+  if (active() && source_ != nullptr) source_->thread_begin(static_cast<pid_t>(this_thread()));
+}
+
+void Recorder::thread_end() {
+  if (active() && source_ != nullptr) source_->thread_end(static_cast<pid_t>(this_thread()));
+}
+
+std::uint32_t Recorder::module_number(const LoadedModule* module) {
+  const std::uint32_t number = module != nullptr ? module->number : k_no_module;
+  std::uint8_t& byte = module_written_[number / 8];
+  const auto bit = static_cast<std::uint8_t>(1u << number % 8);
+  if ((byte & bit) != 0) return number;
+  byte |= bit;
+  ModuleText text;
+  if (module != nullptr)
+    text = {identity_of(*module), module->name, module->path, module->bias, module->system};
+  log_.module(number, text);
+  return number;
+}
+
+// The stack's number; its frames (and their modules) enter the log when it is new.
+std::uint32_t Recorder::define(StackTable& table, const ReturnAddress* frames, unsigned count,
+                               bool site) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  bool fresh = false;
+  const std::uint32_t number = table.number_of(frames, count, fresh);
+  if (!fresh) return number;
+  Frame exact[k_max_frames];
+  for (unsigned i = 0; i < count; ++i) {
+    const LoadedModule* module = nullptr;
+    exact[i].offset = frames[i];
+    identify(frames[i], module, exact[i].offset);
+    exact[i].module = module_number(module);
+  }
+  if (site)
+    log_.site(number, exact, count);
+  else
+    log_.region_definition(number, exact, count);
+  return number;
+}
+
+void Recorder::allocated(const void* block, std::size_t bytes, std::uintptr_t allocator,
+                         const void* caller) {
+  if (!active() || block == nullptr) return;
+  ReturnAddress frames[k_max_frames];
+  const unsigned count = capture_stack(caller, frames, options_.site_depth);
+  const std::uint32_t site = define(sites_, frames, count, true);
+  if (site != StackTable::k_full)
+    log_.object(site, reinterpret_cast<std::uintptr_t>(block), bytes, this_thread(), allocator);
+}
+
+void Recorder::released(const void* block) {
+  if (active() && block != nullptr) log_.release(reinterpret_cast<std::uintptr_t>(block));
+}
+
+std::uint64_t Recorder::region_begin(const void* codeptr, unsigned threads) {
+  if (!active()) return 0;
+  ReturnAddress frames[k_max_frames];
+  const unsigned count = capture_stack(codeptr, frames, options_.region_depth);
+  const std::uint32_t region = define(regions_, frames, count, false);
+  if (region == StackTable::k_full) return 0;
+  log_.region(region, threads, this_thread(), true);
+  return std::uint64_t{region} + 1;
+}
+
+void Recorder::region_end(std::uint64_t region) {
+  if (active() && region != 0)
+    log_.region(static_cast<std::uint32_t>(region - 1), 0, this_thread(), false);
+}
+
+void Recorder::phase(const char* name) {
+  if (active()) log_.phase(name != nullptr ? name : "");
+}
+
+void Recorder::moved(const void* address, std::size_t bytes, unsigned from, unsigned to,
+                     double seconds) {
+  if (!active()) return;
+  const auto kind = [](unsigned number) {
+    return static_cast<MemoryKind>(number < k_memory_kinds ? number : k_memory_kinds);
+  };
+  MoveRecord move;
+  move.time = monotonic_nanoseconds();
+  move.address = reinterpret_cast<std::uintptr_t>(address);
+  move.bytes = bytes;
+  move.from = kind(from);
+  move.to = kind(to);
+  move.seconds = seconds;
+  log_.move(move);
+}
+
+void Recorder::sample(const AccessSample& sample) {
+  log_.sample(sample);
+}
+
+void Recorder::lost(std::uint64_t count) {
+  if (count > 0) log_.lost(count);
+}
+
+void Recorder::before_fork() {
+  mutex_.lock();
+  log_.lock();
+}
+
+void Recorder::after_fork_in_parent() {
+  log_.unlock();
+  mutex_.unlock();
+}
+
+void Recorder::after_fork_in_child() {
+  log_.forget();
+  log_.unlock();
+  sites_.restart();
+  regions_.restart();
+  std::memset(module_written_, 0, sizeof module_written_);
+  mutex_.unlock();
+  helper_.forget();
+  t_thread = 0;
+  if (source_ != nullptr) source_->forked_child();
+  State expected = State::active;
+  state_.compare_exchange_strong(expected, State::forked);
+}
+
+bool Recorder::restart_in_child(std::unique_ptr<SampleSource> source) {
+  State expected = State::forked;
+  if (!state_.compare_exchange_strong(expected, State::over)) return false;
+  source_.release(); // the parent's: what it holds is not to be touched, not even to be freed
+  source_ = std::move(source);
+  if (!open_log()) return false;
+  state_.store(State::active, std::memory_order_release);
+  const auto work = [](void* self) { static_cast<Recorder*>(self)->tick(); };
+  helper_.start(work, this, options_.drain_milliseconds);
+  return true;
+}
+
+} // namespace omptier

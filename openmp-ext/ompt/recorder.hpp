@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What happens in the program -> records in the log. The recorder numbers allocation sites and
+// regions, names modules when they are first used, and has a helper thread drain the samples. It
+// knows neither OMPT nor where samples come from, so that tests can drive it with a source of their
+// own.
+//
+// Events are handed in on the program's threads: a stack capture, one look-up under a mutex, one
+// record under the log's mutex; no malloc. Nothing here throws out or stops the program: whatever
+// fails ends the recording with one warning.
+#pragma once
+
+#include "objects/stack_table.hpp"
+#include "ompt/helper_thread.hpp"
+#include "profile/log_writer.hpp"
+#include "sampling/source.hpp"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace omptier {
+
+struct RecorderOptions {
+  std::string pattern;       // of the log's name
+  SourceRequest source;      // for the run record; the source itself is given
+  std::string why_no_source; // one line, when there is none
+  unsigned site_depth = 8;
+  unsigned region_depth = 4;
+  unsigned drain_milliseconds = 50;
+};
+
+class Recorder final : SampleSink {
+public:
+  // Opens the log and starts the helper thread. source may be null (objects and regions only).
+  // False: a warning has been given, and every call that follows does nothing.
+  bool start(const RecorderOptions& options, std::unique_ptr<SampleSource> source);
+  // Ends recording: last samples, end record, one line on stderr that names the log. Idempotent.
+  void finish();
+  bool active() const { return state_.load(std::memory_order_acquire) == State::active; }
+  const char* path() const { return path_; }
+
+  void thread_begin();
+  void thread_end();
+  void allocated(const void* block, std::size_t bytes, std::uintptr_t allocator,
+                 const void* caller);
+  void released(const void* block);
+  // Returns a number to give back to region_end; 0 = nothing was recorded.
+  std::uint64_t region_begin(const void* codeptr, unsigned threads);
+  void region_end(std::uint64_t region);
+  void phase(const char* name);
+  void moved(const void* address, std::size_t bytes, unsigned from, unsigned to, double seconds);
+
+  // Around fork: the locks are held meanwhile. The child's recorder sleeps until restart_in_child,
+  // which opens a log of its own; wants_restart says whether that is to be done.
+  void before_fork();
+  void after_fork_in_parent();
+  void after_fork_in_child();
+  bool wants_restart() const { return state_.load(std::memory_order_acquire) == State::forked; }
+  bool restart_in_child(std::unique_ptr<SampleSource> source);
+
+private:
+  enum class State : std::uint8_t { idle, active, forked, over };
+
+  bool open_log();
+  void write_run();
+  void tick();
+  std::uint32_t define(StackTable& table, const ReturnAddress* frames, unsigned count, bool site);
+  std::uint32_t module_number(const LoadedModule* module);
+  void sample(const AccessSample& sample) override;
+  void lost(std::uint64_t count) override;
+
+  std::atomic<State> state_{State::idle};
+  RecorderOptions options_;
+  std::unique_ptr<SampleSource> source_;
+  HelperThread helper_;
+  std::mutex mutex_; // tables
+  StackTable sites_, regions_;
+  std::uint8_t module_written_[8192 / 8 + 1] = {};
+  char path_[4096] = {};
+  LogWriter log_;
+};
+
+} // namespace omptier

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// libomptier_ompt.so: the OMPT tool that records. libomp finds it through OMP_TOOL_LIBRARIES, calls
+// ompt_start_tool, and from then on the callbacks below. Objects come from libomptier.so, the very
+// copy that the patched libomp has loaded; over an unpatched libomp there is none, and regions and
+// samples are recorded alone.
+#include "base/log.hpp"
+#include "base/options.hpp"
+#include "objects/modules.hpp"
+#include "objects/observer.h"
+#include "ompt/recorder.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <dlfcn.h>
+#include <new>
+#include <omp-tools.h>
+#include <pthread.h>
+#include <sys/auxv.h>
+
+namespace omptier {
+namespace {
+
+// Never destroyed: callbacks may come until the very end of the process.
+Recorder& recorder() {
+  alignas(Recorder) static char storage[sizeof(Recorder)];
+  static Recorder* made = new (storage) Recorder;
+  return *made;
+}
+
+using Observe = int (*)(const omptier_observer*);
+std::atomic<Observe> g_observe{nullptr};
+
+void on_allocated(const void* block, std::size_t bytes, std::uintptr_t allocator,
+                  const void* caller) {
+  recorder().allocated(block, bytes, allocator, caller);
+}
+void on_released(const void* block) {
+  recorder().released(block);
+}
+void on_phase(const char* name) {
+  recorder().phase(name);
+}
+void on_moved(const void* address, std::size_t bytes, unsigned from, unsigned to, double seconds,
+              const void*) {
+  recorder().moved(address, bytes, from, to, seconds);
+}
+
+constexpr omptier_observer k_observer = {OMPTIER_OBSERVER_VERSION,
+                                         sizeof(omptier_observer),
+                                         on_allocated,
+                                         on_released,
+                                         on_phase,
+                                         on_moved};
+
+// The function of the libomptier.so that is loaded, or null.
+Observe find_observe() {
+  refresh_modules();
+  for (unsigned i = 0; i < module_count(); ++i) {
+    const LoadedModule& module = module_at(i);
+    if (std::strcmp(module.name, "libomptier.so") != 0 || !module.loaded.load()) continue;
+    void* library = dlopen(module.path, RTLD_NOW | RTLD_NOLOAD);
+    if (library == nullptr) continue;
+    void* symbol = dlsym(library, "omptier_observe");
+    if (symbol == nullptr) continue;
+    Observe observe;
+    std::memcpy(&observe, &symbol, sizeof observe);
+    return observe;
+  }
+  return nullptr;
+}
+
+void attach_observer() {
+  const Observe observe = find_observe();
+  if (observe == nullptr) {
+    inform(Notice::sampling_unavailable,
+           "this runtime is not OMPTier's: regions and samples are recorded, objects are not");
+    return;
+  }
+  if (observe(&k_observer) == 0) g_observe.store(observe, std::memory_order_release);
+}
+
+void detach_observer() {
+  if (const Observe observe = g_observe.exchange(nullptr)) observe(nullptr);
+}
+
+RecorderOptions options_from_environment() {
+  RecorderOptions options;
+  options.pattern = option_text(Option::profile);
+  options.source.which = option_text(Option::events);
+  options.source.rate = static_cast<double>(option_number(Option::rate));
+  options.site_depth = static_cast<unsigned>(
+      std::clamp<std::uint64_t>(option_number(Option::depth), 1, k_max_frames));
+  return options;
+}
+
+std::unique_ptr<SampleSource> open_source(RecorderOptions& options) {
+  std::string why;
+  std::unique_ptr<SampleSource> source = open_sample_source(options.source, why);
+  if (source == nullptr && options.source.which != "none")
+    options.why_no_source = why;
+  else if (source != nullptr)
+    inform(Notice::sampling_reduced, "samples: %s", why.c_str());
+  return source;
+}
+
+// A forked child records into a log of its own from its first region on: children that only exec
+// leave nothing behind.
+void wake_forked_child() {
+  if (!recorder().wants_restart()) return;
+  RecorderOptions options = options_from_environment();
+  const Observe observe = g_observe.load();
+  if (observe != nullptr) observe(nullptr);
+  if (!recorder().restart_in_child(open_source(options))) return;
+  recorder().thread_begin();
+  if (observe != nullptr) observe(&k_observer); // reports what is live already
+}
+
+void on_thread_begin(ompt_thread_t, ompt_data_t*) {
+  recorder().thread_begin();
+}
+void on_thread_end(ompt_data_t*) {
+  recorder().thread_end();
+}
+
+void on_parallel_begin(ompt_data_t*, const ompt_frame_t*, ompt_data_t* parallel,
+                       unsigned int requested, int, const void* codeptr) {
+  wake_forked_child();
+  parallel->value = recorder().region_begin(codeptr, requested);
+}
+
+void on_parallel_end(ompt_data_t* parallel, ompt_data_t*, int, const void*) {
+  recorder().region_end(parallel->value);
+}
+
+template <typename Callback>
+void set_callback(ompt_set_callback_t set, ompt_callbacks_t event, Callback callback) {
+  set(event, reinterpret_cast<ompt_callback_t>(callback));
+}
+
+void finish() {
+  detach_observer();
+  recorder().finish();
+}
+
+int on_initialize(ompt_function_lookup_t look_up, int, ompt_data_t*) {
+  try {
+    const auto set = reinterpret_cast<ompt_set_callback_t>(look_up("ompt_set_callback"));
+    if (set == nullptr) return 0;
+    RecorderOptions options = options_from_environment();
+    std::unique_ptr<SampleSource> source = open_source(options);
+    if (!recorder().start(options, std::move(source))) return 0;
+    pthread_atfork([] { recorder().before_fork(); }, [] { recorder().after_fork_in_parent(); },
+                   [] { recorder().after_fork_in_child(); });
+    set_callback(set, ompt_callback_thread_begin, &on_thread_begin);
+    set_callback(set, ompt_callback_thread_end, &on_thread_end);
+    set_callback(set, ompt_callback_parallel_begin, &on_parallel_begin);
+    set_callback(set, ompt_callback_parallel_end, &on_parallel_end);
+    attach_observer();
+    return 1;
+  } catch (...) {
+    warn_once(Notice::sampling_unavailable, "the profiler could not start; nothing is recorded");
+    return 0;
+  }
+}
+
+void on_finalize(ompt_data_t*) {
+  try {
+    finish();
+  } catch (...) {
+  }
+}
+
+} // namespace
+} // namespace omptier
+
+extern "C" __attribute__((visibility("default"))) ompt_start_tool_result_t*
+ompt_start_tool(unsigned int, const char*) {
+  // Not in programs with more rights than their user: they would write files on his word.
+  if (getauxval(AT_SECURE) != 0) return nullptr;
+  static ompt_start_tool_result_t result = {&omptier::on_initialize, &omptier::on_finalize, {0}};
+  return &result;
+}

@@ -34,32 +34,6 @@ bool is_flag(const char* text, bool& value) {
   return false;
 }
 
-// One line saying what is wrong with the text, or "".
-std::string problem_with(OptionType type, const char* text) {
-  bool flag = false;
-  switch (type) {
-  case OptionType::text:
-  case OptionType::path:
-    return {};
-  case OptionType::size:
-  case OptionType::number: {
-    const auto size = parse_size(text);
-    return size ? std::string() : size.error();
-  }
-  case OptionType::flag:
-    return is_flag(text, flag) ? std::string() : "\"" + std::string(text) + "\" is neither 0 nor 1";
-  case OptionType::capacity: {
-    const auto capacity = parse_capacity(text);
-    return capacity ? std::string() : capacity.error();
-  }
-  case OptionType::nodes: {
-    const auto nodes = parse_nodes(text);
-    return nodes ? std::string() : nodes.error();
-  }
-  }
-  return {};
-}
-
 struct Values {
   std::array<const char*, k_count> text{};
   std::array<bool, k_count> set{};
@@ -97,6 +71,31 @@ const Values& values() {
 }
 
 } // namespace
+
+std::string problem_with(OptionType type, const char* text) {
+  bool flag = false;
+  switch (type) {
+  case OptionType::text:
+  case OptionType::path:
+    return {};
+  case OptionType::size:
+  case OptionType::number: {
+    const auto size = parse_size(text);
+    return size ? std::string() : size.error();
+  }
+  case OptionType::flag:
+    return is_flag(text, flag) ? std::string() : "\"" + std::string(text) + "\" is neither 0 nor 1";
+  case OptionType::capacity: {
+    const auto capacity = parse_capacity(text);
+    return capacity ? std::string() : capacity.error();
+  }
+  case OptionType::nodes: {
+    const auto nodes = parse_nodes(text);
+    return nodes ? std::string() : nodes.error();
+  }
+  }
+  return {};
+}
 
 std::span<const OptionInfo> all_options() {
   return k_table;

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 namespace omptier {
 
@@ -38,6 +39,9 @@ const char* option_text(Option option);
 bool option_is_set(Option option);
 std::uint64_t option_number(Option option); // size and number types
 bool option_flag(Option option);
+
+// One line saying why the text is no value of that type; "" when it is one.
+std::string problem_with(OptionType type, const char* text);
 
 // Warns once about every OMPTIER_* variable of the environment that the table does not hold.
 void warn_about_unknown_variables();

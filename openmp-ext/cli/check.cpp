@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// omptier check: feature by feature, what works here, what does not and what to do about it; with a
+// program, whether it will run with OMPTier. Nothing is assumed: what can be tried is tried, on one
+// page of memory or with one event that is closed again.
+#include "cli/check.hpp"
+
+#include "base/options.hpp"
+#include "cli/launch.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+namespace omptier {
+namespace {
+
+const char* word_of(FindingState state) {
+  switch (state) {
+  case FindingState::works:
+    return "works";
+  case FindingState::limited:
+    return "limited";
+  case FindingState::fails:
+    return "FAILS";
+  }
+  return "";
+}
+
+struct CheckOptions {
+  bool variables = false;
+  bool markdown = false;
+  std::string program;
+};
+
+// With OMPTIER_NODES as set, if it can be used; what is wrong with it is check_variables' to say.
+Parsed<Platform> platform_here() {
+  DiscoverOptions options;
+  if (const char* text = std::getenv(info_of(Option::nodes).name); text != nullptr && *text != '\0')
+    if (const auto forced = parse_nodes(text)) options.forced = *forced;
+  auto platform = discover_platform(options);
+  return platform ? platform : discover_platform({});
+}
+
+// A word without a slash is looked for as a shell would.
+std::string find_program(const std::string& word) {
+  if (word.find('/') != std::string::npos) return word;
+  const char* path = std::getenv("PATH");
+  std::string rest = path != nullptr ? path : "";
+  while (!rest.empty()) {
+    const auto colon = rest.find(':');
+    const std::string candidate = rest.substr(0, colon) + "/" + word;
+    std::error_code ignored;
+    if (std::filesystem::is_regular_file(candidate, ignored)) return candidate;
+    if (colon == std::string::npos) break;
+    rest.erase(0, colon + 1);
+  }
+  return word;
+}
+
+int check(const CheckOptions& wanted, const CommandContext& context) {
+  if (wanted.variables || wanted.markdown) {
+    std::fputs((wanted.markdown ? variables_markdown() : variables_text()).c_str(), stdout);
+    return 0;
+  }
+  std::error_code error;
+  const std::string program = wanted.program.empty() ? "" : find_program(wanted.program);
+  if (!program.empty() && !std::filesystem::is_regular_file(program, error))
+    return fail("check", 2,
+                wanted.program + ": " + (error ? error.message() : "not a file") +
+                    "; give the path of a program");
+  Findings findings;
+  const auto platform = platform_here();
+  if (platform) {
+    check_memory(*platform, findings);
+    check_kernel(*platform, findings);
+  } else {
+    findings.fails("memory", platform.error(), "run 'lstopo --version' to see whether hwloc works");
+  }
+  check_sampling(findings);
+  check_variables(findings);
+  check_runtime(context, findings);
+  if (!program.empty()) check_program(program, find_libraries(context), findings);
+  std::fputs(findings.text().c_str(), stdout);
+  return findings.any_fails() ? 1 : 0;
+}
+
+} // namespace
+
+bool Findings::any_fails() const {
+  return std::ranges::any_of(list_,
+                             [](const Finding& f) { return f.state == FindingState::fails; });
+}
+
+std::string Findings::text() const {
+  std::size_t width = 0;
+  for (const Finding& finding : list_)
+    width = std::max(width, finding.feature.size());
+  std::string text;
+  for (const Finding& finding : list_) {
+    std::string word = word_of(finding.state);
+    word.resize(9, ' ');
+    std::string feature = finding.feature;
+    feature.resize(width + 2, ' ');
+    text += word + feature + finding.what + "\n";
+    if (!finding.advice.empty())
+      text += std::string(word.size() + feature.size(), ' ') + "-> " + finding.advice + "\n";
+  }
+  return text;
+}
+
+std::string first_line(const char* path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+void add_check(CLI::App& app, CommandContext& context) {
+  CLI::App* command = app.add_subcommand(
+      "check", "Says what works here, what does not, and what to do; also for one program");
+  const auto wanted = std::make_shared<CheckOptions>();
+  command->add_option("program", wanted->program, "Program to look at (it is not run)");
+  command->add_flag("--variables", wanted->variables, "List the OMPTIER_* variables");
+  command->add_flag("--markdown", wanted->markdown, "List them as the page docs/environment.md");
+  command->callback([wanted, &context] { context.status = check(*wanted, context); });
+}
+
+} // namespace omptier

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The parts of `omptier check`: each looks at one area and adds its findings.
+#pragma once
+
+#include "cli/command.hpp"
+#include "platform/platform.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace omptier {
+
+enum class FindingState : std::uint8_t {
+  works,
+  limited, // does without, or does less; nothing is wrong
+  fails,   // does not work, or not as somebody asked: exit status 1
+};
+
+struct Finding {
+  FindingState state = FindingState::works;
+  std::string feature; // "perf events"
+  std::string what;    // what was found
+  std::string advice;  // what to do; "" when there is nothing to do
+};
+
+class Findings {
+public:
+  void works(std::string feature, std::string what) {
+    list_.push_back({FindingState::works, std::move(feature), std::move(what), {}});
+  }
+  void limited(std::string feature, std::string what, std::string advice) {
+    list_.push_back(
+        {FindingState::limited, std::move(feature), std::move(what), std::move(advice)});
+  }
+  void fails(std::string feature, std::string what, std::string advice) {
+    list_.push_back({FindingState::fails, std::move(feature), std::move(what), std::move(advice)});
+  }
+  const std::vector<Finding>& list() const { return list_; }
+  bool any_fails() const;
+  std::string text() const; // aligned, one line a finding, "-> advice" below it
+
+private:
+  std::vector<Finding> list_;
+};
+
+// The first line of a file below /proc or /sys, without its end; "" when it cannot be read.
+std::string first_line(const char* path);
+
+void check_sampling(Findings& findings);                         // perf, hardware, timers
+void check_memory(const Platform& platform, Findings& findings); // kinds, figures
+void check_kernel(const Platform& platform, Findings& findings); // pages, limits, placing
+void check_variables(Findings& findings);                        // OMPTIER_*
+void check_runtime(const CommandContext& context,
+                   Findings& findings); // libraries beside the command
+// The program: what it is linked with and what would keep OMPTier out. runtime_folder: where our
+// libraries are, "" = not found.
+void check_program(const std::string& path, const std::string& runtime_folder, Findings& findings);
+
+std::string variables_text();     // the table for people, `omptier check --variables`
+std::string variables_markdown(); // docs/environment.md
+
+} // namespace omptier

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Will this program run with OMPTier? It is never run for that. Everything that could load another
+// OpenMP runtime than ours, or none, or keep our libraries out, is looked for; and what the
+// profiler needs to name lines of source.
+#include "cli/check.hpp"
+#include "cli/check_elf.hpp"
+#include "cli/launch.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+namespace omptier {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<const char*, 4> k_runtimes = {"libomp.so.5", "libomp.so", "libgomp.so.1",
+                                                   "libiomp5.so"};
+
+bool is_runtime(const std::string& name) {
+  return std::ranges::find(k_runtimes, name) != k_runtimes.end();
+}
+
+bool there_is(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+// Names that only an OpenMP runtime defines.
+bool is_openmp_symbol(const std::string& name) {
+  constexpr std::array<const char*, 5> prefixes = {"omp_", "__kmpc_", "GOMP_", "kmp_", "ompx_"};
+  return std::ranges::any_of(prefixes,
+                             [&](const char* prefix) { return name.starts_with(prefix); });
+}
+
+std::string list_some(const std::vector<std::string>& names) {
+  std::string list;
+  for (std::size_t i = 0; i < names.size() && i < 5; ++i)
+    list += (i == 0 ? "" : ", ") + names[i];
+  return list + (names.size() > 5 ? ", and " + std::to_string(names.size() - 5) + " more" : "");
+}
+
+// Returns the runtime that ld.so would be asked for; "" when the program names none.
+std::string check_linking(const ElfFacts& program, Findings& findings) {
+  if (!program.interpreter) {
+    findings.fails("linking", "statically linked: no library of OMPTier can be loaded into it",
+                   "link it dynamically (without -static)");
+    return {};
+  }
+  const auto linked_in = [&](const char* name) {
+    return program.own_symbols.contains(name) || program.defined_symbols.contains(name);
+  };
+  if (linked_in("__kmpc_fork_call") || linked_in("GOMP_parallel")) {
+    findings.fails("OpenMP runtime", "is linked into the program itself",
+                   "link the shared one (clang: -fopenmp without -static-openmp)");
+    return {};
+  }
+  const auto runtime = std::ranges::find_if(program.needed, is_runtime);
+  if (runtime == program.needed.end()) {
+    findings.limited("OpenMP runtime", "the program itself needs none; its libraries may",
+                     "if one of its libraries uses OpenMP, check that library as well");
+    return {};
+  }
+  findings.works("OpenMP runtime", *runtime + ", which OMPTier provides");
+  return *runtime;
+}
+
+void check_search_path(const ElfFacts& program, const std::string& path, const std::string& runtime,
+                       Findings& findings) {
+  std::string rest = program.rpath;
+  while (!rest.empty() && !runtime.empty()) {
+    const auto colon = rest.find(':');
+    std::string folder = rest.substr(0, colon);
+    for (const char* origin : {"$ORIGIN", "${ORIGIN}"})
+      if (const auto at = folder.find(origin); at != std::string::npos)
+        folder.replace(at, std::string_view(origin).size(),
+                       fs::absolute(path).parent_path().string());
+    if (there_is(fs::path(folder) / runtime))
+      return findings.fails("search path",
+                            "DT_RPATH loads " + runtime + " from " + folder +
+                                ", before anything LD_LIBRARY_PATH says",
+                            "link with -Wl,--enable-new-dtags, or: patchelf --set-rpath '" +
+                                program.rpath + "' " + path);
+    if (colon == std::string::npos) break;
+    rest.erase(0, colon + 1);
+  }
+  findings.works("search path", program.rpath.empty()
+                                    ? "no DT_RPATH stands before LD_LIBRARY_PATH"
+                                    : "DT_RPATH holds no OpenMP runtime (" + program.rpath + ")");
+}
+
+void check_versions(const ElfFacts& program, const std::string& runtime,
+                    const std::string& runtime_folder, Findings& findings) {
+  if (runtime.empty() || runtime_folder.empty()) return;
+  const std::string file = (fs::path(runtime_folder) / runtime).string();
+  const auto ours = read_elf(file);
+  if (!ours) return findings.fails("symbol versions", ours.error(), "install OMPTier completely");
+  std::vector<std::string> missing;
+  for (const NeededVersion& needed : program.needed_versions)
+    if (needed.library == runtime && !ours->defined_versions.contains(needed.version))
+      missing.push_back(needed.version);
+  for (const std::string& symbol : program.undefined_symbols)
+    if (is_openmp_symbol(symbol) && !ours->defined_symbols.contains(symbol))
+      missing.push_back(symbol);
+  if (missing.empty())
+    findings.works("symbol versions", "everything the program asks " + runtime + " for is there");
+  else
+    findings.fails("symbol versions",
+                   "our " + runtime + " lacks " + list_some(missing) +
+                       ": the program will not start",
+                   "please report it, with the compiler's name and version");
+}
+
+void check_privileges(const std::string& path, Findings& findings) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) return;
+  const bool setuid = (status.st_mode & (S_ISUID | S_ISGID)) != 0;
+  const bool capabilities = ::getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
+  if (setuid || capabilities)
+    findings.fails("privileges",
+                   setuid ? "setuid or setgid: ld.so ignores LD_LIBRARY_PATH and LD_PRELOAD"
+                          : "has file capabilities: ld.so ignores LD_LIBRARY_PATH and LD_PRELOAD",
+                   "use a copy without them");
+  else if (::access(path.c_str(), X_OK) != 0)
+    findings.fails("privileges", "is not executable for this user", "chmod +x " + path);
+}
+
+void check_names(const ElfFacts& program, Findings& findings) {
+  const std::string& id = program.build_id;
+  const bool beside = id.size() > 2 && there_is("/usr/lib/debug/.build-id/" + id.substr(0, 2) + "/" +
+                                              id.substr(2) + ".debug");
+  if (program.debug_lines)
+    findings.works("debug information", "sites will be named by file and line");
+  else if (beside)
+    findings.works("debug information", "in a file of its own below /usr/lib/debug");
+  else
+    findings.limited("debug information", "none: sites are named by function at best",
+                     "compile with -g (it changes neither code nor speed)");
+  if (id.empty())
+    findings.limited("build-id", "none: the program is told by a hash of its code",
+                     "link with -Wl,--build-id");
+  else
+    findings.works("build-id", id);
+}
+
+} // namespace
+
+void check_runtime(const CommandContext& context, Findings& findings) {
+  const std::string folder = find_libraries(context);
+  if (folder.empty())
+    return findings.fails(
+        "OMPTier runtime", "libomptier.so is not beside this command",
+        "install it: cmake --install BUILD --prefix WHERE, and call WHERE/bin/omptier");
+  std::vector<std::string> missing;
+  for (const char* name : k_runtimes)
+    if (!there_is(fs::path(folder) / name)) missing.emplace_back(name);
+  if (missing.empty())
+    findings.works("OMPTier runtime", "in " + folder);
+  else
+    findings.fails("OMPTier runtime", folder + " lacks " + list_some(missing),
+                   "build the target libomp (OMPTIER_BUILD_LIBOMP=ON)");
+}
+
+void check_program(const std::string& path, const std::string& runtime_folder, Findings& findings) {
+  const auto program = read_elf(path);
+  if (!program)
+    return findings.fails("program", program.error(), "give the path of a compiled program");
+  if (!program->same_machine)
+    return findings.fails("program", path + ": built for another processor or width",
+                          "build it for this machine");
+  const std::string runtime = check_linking(*program, findings);
+  if (program->interpreter) check_search_path(*program, path, runtime, findings);
+  check_versions(*program, runtime, runtime_folder, findings);
+  check_privileges(path, findings);
+  check_names(*program, findings);
+}
+
+} // namespace omptier

@@ -5,14 +5,20 @@
 #include "base/text.hpp"
 #include "cli/kernel_pages.hpp"
 #include "cli/launch.hpp"
+#include "cli/plan_for_build.hpp"
 #include "plan/plan.hpp"
 #include "platform/platform.hpp"
 
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sys/mman.h>
+#include <unistd.h>
 
 namespace omptier {
 namespace {
@@ -68,6 +74,52 @@ std::string problem_with(const RunArguments& arguments) {
   return {};
 }
 
+// The path of the program as exec will find it; "" when it will not.
+std::string path_of_program(const std::string& name) {
+  if (name.find('/') != std::string::npos) return name;
+  const char* folders = std::getenv("PATH");
+  std::string_view rest = folders != nullptr ? folders : "";
+  while (!rest.empty()) {
+    const auto colon = rest.find(':');
+    const std::string path = std::string(rest.substr(0, colon)) + "/" + name;
+    if (::access(path.c_str(), X_OK) == 0) return path;
+    rest.remove_prefix(colon == std::string_view::npos ? rest.size() : colon + 1);
+  }
+  return {};
+}
+
+// A file of the process alone, which the program inherits: gone when both are.
+Parsed<std::string> keep_in_memory(const std::string& text) {
+  const int file = ::memfd_create("omptier-plan", 0);
+  if (file < 0 || ::write(file, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    return Parsed<std::string>::failure(std::string("no memory for the plan: ") +
+                                        std::strerror(errno));
+  return "/proc/self/fd/" + std::to_string(file);
+}
+
+// The path under which the program finds the plan for its present build. A plan that cannot be read
+// never stops the program: it is passed on, and the runtime says what is wrong with it.
+Parsed<std::string> path_of_plan(const RunArguments& arguments) {
+  // The program may change its folder before OpenMP starts: the path is made absolute.
+  const std::string path = std::filesystem::absolute(arguments.plan).string();
+  const auto plan = read_plan(path);
+  if (!plan) return path;
+  const PlanForBuild now = plan_for_build(*plan, path_of_program(arguments.command[0]));
+  if (now.same_build) return path;
+  if (arguments.strict)
+    return Parsed<std::string>::failure(
+        arguments.plan + " was made for another build of the program; record it again, or run "
+                         "without --strict");
+  std::fprintf(stderr,
+               "omptier run: the program was rebuilt since the plan was made: %u of %zu entries "
+               "found again by name\n",
+               now.by_name, plan->entries.size());
+  for (const std::string& label : now.lost)
+    std::fprintf(stderr, "omptier run: not found in this build, left unplaced: %s\n",
+                 label.c_str());
+  return keep_in_memory(write_plan(now.plan));
+}
+
 int run(const CommandContext& context, const RunArguments& arguments) {
   if (const std::string problem = problem_with(arguments); !problem.empty())
     return fail("run", 2, problem);
@@ -79,8 +131,11 @@ int run(const CommandContext& context, const RunArguments& arguments) {
   const auto set = [&](const char* name, const std::string& value) {
     if (!value.empty()) what.environment.emplace_back(name, value);
   };
-  // The program may change its folder before OpenMP starts: the plan's path is made absolute.
-  if (!arguments.plan.empty()) set("OMPTIER_PLAN", std::filesystem::absolute(arguments.plan));
+  if (!arguments.plan.empty()) {
+    const auto plan = path_of_plan(arguments);
+    if (!plan) return fail("run", 2, plan.error());
+    set("OMPTIER_PLAN", *plan);
+  }
   set("OMPTIER_STRATEGY", arguments.strategy);
   set("OMPTIER_CAPACITY", arguments.capacity);
   if (arguments.strict) set("OMPTIER_STRICT", "1");

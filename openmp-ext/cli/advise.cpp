@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// omptier advise: from profiles to a plan. Says where each allocation site should live and why,
+// writes the plan, and prints the same advice as C source for those who want to say it in the
+// program.
+#include "advisor/advise.hpp"
+#include "advisor/evidence.hpp"
+#include "advisor/explain.hpp"
+#include "base/text.hpp"
+#include "cli/command.hpp"
+#include "cli/profile_text.hpp"
+#include "platform/platform.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <numeric>
+
+namespace omptier {
+namespace {
+
+struct AdviseArguments {
+  std::vector<std::string> profiles;
+  std::string capacity, nodes, xml, plan;
+  bool traits = true;
+};
+
+struct Input {
+  ProfileSummary summary;
+  Platform platform;
+  CapacityByKind capacity;
+};
+
+Parsed<Input> read_input(const AdviseArguments& arguments) {
+  using Outcome = Parsed<Input>;
+  Input input;
+  if (!arguments.capacity.empty()) {
+    const auto capacity = parse_capacity(arguments.capacity);
+    if (!capacity) return Outcome::failure("--capacity: " + capacity.error());
+    input.capacity = *capacity;
+  }
+  DiscoverOptions options;
+  options.xml = arguments.xml;
+  if (!arguments.nodes.empty()) {
+    const auto nodes = parse_nodes(arguments.nodes);
+    if (!nodes) return Outcome::failure("--nodes: " + nodes.error());
+    options.forced = *nodes;
+  }
+  const auto platform = discover_platform(options);
+  if (!platform) return Outcome::failure(platform.error());
+  input.platform = *platform;
+  auto summary = summarize_files(arguments.profiles);
+  if (!summary) return Outcome::failure(summary.error());
+  input.summary = std::move(*summary);
+  return input;
+}
+
+// The recorded run's memory: unplaced programs live in DRAM, or in the only kind there is.
+Figures figures_recorded_in(const Platform& platform) {
+  if (const Tier* dram = platform.tier(MemoryKind::dram)) return dram->figures;
+  return platform.tiers.empty() ? Figures{} : platform.tiers.front().figures;
+}
+
+std::string kinds_in_words(const std::vector<TierChoice>& tiers) {
+  std::string text;
+  for (const TierChoice& tier : tiers)
+    text += (text.empty() ? "" : ", ") + std::string(title_of(tier.kind)) + " " +
+            format_size(tier.capacity);
+  return text;
+}
+
+void print_placement(const Advice& advice) {
+  std::printf("Memory to place in: %s\n\n", kinds_in_words(advice.tiers).c_str());
+  std::vector<std::size_t> order(advice.workload.sites.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+    return advice.placement.tier_of_site[a] < advice.placement.tier_of_site[b];
+  });
+  for (const std::size_t site : order) {
+    const std::size_t tier = advice.placement.tier_of_site[site];
+    const bool nowhere = tier == Placement::k_nowhere;
+    std::printf("  %-7s %10s  %s\n          %s\n",
+                nowhere ? "nowhere" : std::string(title_of(advice.tiers[tier].kind)).c_str(),
+                format_size(advice.workload.sites[site].peak_bytes()).c_str(),
+                advice.workload.sites[site].label.c_str(),
+                reason_for(advice.workload, advice.tiers, advice.costs, site, tier).c_str());
+  }
+}
+
+void print_moves(const Advice& advice) {
+  if (advice.moves.empty()) return;
+  std::printf("\nMoved when a region begins:\n");
+  for (const RegionMove& move : advice.moves)
+    std::printf("  %-7s %s when %s begins: saves %s, moving costs %s\n",
+                std::string(title_of(advice.tiers[move.tier].kind)).c_str(),
+                advice.workload.sites[move.site].label.c_str(),
+                advice.workload.regions[move.region].label.c_str(),
+                format_duration(move.saved / advice.workload.threads).c_str(),
+                format_duration(move.spent).c_str());
+}
+
+void print_traits(const Advice& advice) {
+  std::printf("\nTo say the same in the source, paste these and allocate with them:\n\n");
+  for (std::size_t site = 0; site < advice.workload.sites.size(); ++site) {
+    const std::size_t tier = advice.placement.tier_of_site[site];
+    if (tier == Placement::k_nowhere || advice.workload.sites[site].demand.total() <= 0) continue;
+    std::fputs(traits_as_c(advice.workload, site, advice.tiers[tier].kind,
+                           identifier_from(advice.workload.sites[site].label))
+                   .c_str(),
+               stdout);
+  }
+}
+
+int write_plan_file(const std::string& path, const Plan& plan) {
+  std::ofstream file(path);
+  file << write_plan(plan);
+  file.close();
+  if (!file) return fail("advise", 125, path + ": cannot be written");
+  std::printf("\nPlan written to %s; use it with: omptier run --plan %s -- PROGRAM\n", path.c_str(),
+              path.c_str());
+  return 0;
+}
+
+// One line saying why there is nothing to decide, or "".
+std::string nothing_to_decide(const Advice& advice) {
+  if (advice.workload.sites.empty())
+    return "the profile holds no allocation sites; record a program that allocates with omp_alloc "
+           "or the allocate directive";
+  if (advice.tiers.size() < 2)
+    return "only one kind of memory may be used (" + kinds_in_words(advice.tiers) +
+           "); give the machine to place on with --xml, or other limits with --capacity";
+  return {};
+}
+
+int advise_command(const AdviseArguments& arguments) {
+  const auto input = read_input(arguments);
+  if (!input) return fail("advise", 2, input.error());
+  Symbols symbols;
+  const ProfileNames names = names_of(input->summary, symbols);
+  for (const std::string& note : input->summary.notes)
+    std::fprintf(stderr, "omptier advise: %s\n", note.c_str());
+
+  const Advice advice = advise(workload_from(input->summary, {names.sites, names.regions},
+                                             figures_recorded_in(input->platform)),
+                               usable_tiers(input->platform, input->capacity));
+  if (const std::string why = nothing_to_decide(advice); !why.empty())
+    return fail("advise", 2, why);
+  print_placement(advice);
+  print_moves(advice);
+  if (arguments.traits) print_traits(advice);
+  if (arguments.plan.empty()) return 0;
+
+  Plan plan = plan_from(advice, input->summary, [&](const Frame& frame) {
+    return symbols.resolve(input->summary.modules[frame.module], frame.offset).portable;
+  });
+  plan.platform_fingerprint = input->platform.fingerprint;
+  plan.capacity = input->capacity;
+  return write_plan_file(arguments.plan, plan);
+}
+
+} // namespace
+
+void add_advise(CLI::App& app, CommandContext& context) {
+  auto* command =
+      app.add_subcommand("advise", "Decide from profiles where allocations should live");
+  auto arguments = std::make_shared<AdviseArguments>();
+  command->add_option("profiles", arguments->profiles, "Profiles written by omptier record")
+      ->required();
+  command->add_option("--capacity", arguments->capacity,
+                      "Bytes that may be used of each kind, such as dram:64M,hbm:0");
+  command->add_option("--xml", arguments->xml,
+                      "hwloc XML of the machine to place on (lstopo --of xml); default: this one");
+  command->add_option("--nodes", arguments->nodes,
+                      "Which nodes are of which kind, such as hbm:1+3; default: by attributes");
+  command->add_option("-o,--output", arguments->plan, "Write the plan to this file");
+  command->add_flag("--traits,!--no-traits", arguments->traits,
+                    "Print the advice as C source, too (default)");
+  command->callback([&context, arguments] { context.status = advise_command(*arguments); });
+}
+
+} // namespace omptier

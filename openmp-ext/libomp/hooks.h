@@ -10,7 +10,10 @@
  *
  * Everything is plain C with fixed-width or pointer-sized types, so that both sides may be built by
  * different compilers. Handles and memory spaces are passed as the integers that omp.h gives them.
- * All functions are thread-safe and never throw, abort or write to stdout.
+ * All functions are thread-safe and never throw, abort or write to stdout. No member of the table
+ * is NULL (libomp refuses the table otherwise). The table stays in use for the life of the process:
+ * through a shut-down and new start of the runtime, in children made by fork, and after the
+ * library's own static destructors.
  */
 #ifndef OMPTIER_LIBOMP_HOOKS_H
 #define OMPTIER_LIBOMP_HOOKS_H
@@ -36,18 +39,18 @@ typedef struct omptier_hooks {
 
   /* omp_init_allocator and __kmpc_init_allocator. Returns 1 when the space, a trait or a fallback
    * allocator is ours; *handle is then the new allocator, or 0 (omp_null_allocator) when refused.
-   */
+   * Also called while OMP_ALLOCATOR is read, that is while libomp initialises, and again in a child
+   * made by fork: the functions of omptier_runtime must not be used then. */
   int (*init_allocator)(uintptr_t memory_space, int trait_count, const omptier_trait* traits,
                         uintptr_t* handle);
   /* omp_destroy_allocator. Returns 1 when the handle is ours. */
   int (*destroy_allocator)(uintptr_t handle);
 
   /* omp_alloc, omp_aligned_alloc, __kmpc_alloc, __kmpc_aligned_alloc, GOMP_alloc. alignment in
-   * bytes, 0 when the call names none. handle is resolved: libomp passes the default allocator of
-   * the calling thread when the program passed omp_null_allocator (0 when it would need the thread
-   * look-up: then the library resolves it through default_allocator below). caller = return address
-   * of the OpenMP routine in the program. Returns 1 when handled; *block may be NULL (null
-   * fallback). */
+   * bytes, 0 when the call names none. handle is what the program passed; for 0
+   * (omp_null_allocator) the library asks default_allocator below, which costs libomp's thread
+   * look-up. caller = return address of the OpenMP routine in the program. Returns 1 when handled;
+   * *block may be NULL (null fallback). */
   int (*allocate)(size_t size, size_t alignment, uintptr_t handle, const void* caller,
                   void** block);
   /* omp_calloc, omp_aligned_calloc: count elements of size bytes, zeroed. */
@@ -61,25 +64,31 @@ typedef struct omptier_hooks {
   /* omp_free, __kmpc_free, GOMP_free. Returns 1 when block lies in our memory. */
   int (*release)(void* block, uintptr_t handle);
 
-  /* After libomp itself served an allocation that no hook took (for the profiler): block, bytes. */
+  /* After libomp itself served an allocation that no hook took (for the profiler): block, bytes. Of
+   * a reallocation: the new block, then stock_released for the old one. */
   void (*stock_allocated)(void* block, size_t size, uintptr_t handle, const void* caller);
   /* Before libomp itself frees such a block. */
   void (*stock_released)(void* block);
 
   /* OMP_ALLOCATOR: text is one allocator or memory-space text as the variable holds it. Returns the
-   * number of characters understood and sets *handle, or 0 when the text is not ours. */
+   * number of characters understood and sets *handle (0: refused, libomp's default memory is used),
+   * or 0 when the text is not ours. Called as init_allocator is while OMP_ALLOCATOR is read. */
   size_t (*parse_allocator)(const char* text, uintptr_t* handle);
 
   /* The primary thread is about to fork a team / has joined it. codeptr = return address of the
-   * construct in the program. Called outside any lock of libomp, before the workers are released
-   * and after they have arrived. */
+   * construct in the program, the same that OMPT gives as codeptr_ra. thread_count = threads asked
+   * for (num_threads clause, else the ICV); the team may be smaller. Called outside any lock of
+   * libomp, before the workers are released and after they have arrived. Nested constructs are
+   * regions too, each from the thread that meets it. Not called for teams constructs, nor where a
+   * compiler runs a construct with a false if clause without a team. */
   void (*region_begin)(const void* codeptr, uint32_t thread_count);
   void (*region_end)(const void* codeptr);
-  /* One thread, all others waiting between gather and release of a barrier, explicit tasks drained.
-   */
+  /* The primary thread of a team at a barrier or at the end of its region: all others of the team
+   * have arrived and wait, explicit tasks are drained. Other teams may be running. */
   void (*barrier)(void);
 
-  /* The runtime shuts down; no omp_* routine may be called any more. */
+  /* The runtime has shut down; no omp_* routine may be called from here. At the end of a process
+   * this comes after the library's own static destructors; it may come more than once. */
   void (*runtime_end)(void);
 } omptier_hooks;
 
@@ -87,7 +96,8 @@ typedef struct omptier_hooks {
 typedef struct omptier_runtime {
   uint32_t version;
   uint32_t size;
-  /* libomp's own allocation and free, never offered to the hooks again. */
+  /* libomp's own allocation and free, never offered to the hooks again. Handle 0 is libomp's
+   * default memory here, since the thread's default allocator may be ours. */
   void* (*stock_allocate)(size_t size, size_t alignment, uintptr_t handle);
   void (*stock_free)(void* block);
   /* Usable bytes requested for a block of libomp's own. */

@@ -10,6 +10,7 @@
 if(NOT TARGET libomp)
   return()
 endif()
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(llvm_dir ${OMPTIER_SOURCE_DIR}/validation/llvm)
 
 add_library(llvm_counting SHARED ${llvm_dir}/counting_library.cpp)
@@ -82,3 +83,15 @@ foreach(compiler IN ITEMS clang++-19 g++)
   llvm_program_test(allocators.c ${compiler} --flag=-xc++)
 endforeach()
 llvm_program_test(fortran.f90 gfortran)
+llvm_program_test(newer.c gcc)
+llvm_program_test(extended.cpp clang++-19 --takes --environment OMP_ALLOCATOR=ompx_hbm_mem_alloc)
+
+add_test(NAME conformance.llvm.loading
+         COMMAND ${Python3_EXECUTABLE} ${llvm_dir}/check_loading.py --compiler clang-19
+                 --program ${llvm_dir}/programs/allocators.c --runtime ${CMAKE_BINARY_DIR}/lib
+                 --counting ${llvm_counting_file})
+add_test(NAME conformance.llvm.names
+         COMMAND ${Python3_EXECUTABLE} ${llvm_dir}/check_names.py
+                 --include ${CMAKE_BINARY_DIR}/include-omp --memory ${OMPTIER_SOURCE_DIR}/include)
+set_tests_properties(conformance.llvm.loading conformance.llvm.names
+                     PROPERTIES TIMEOUT 120 LABELS conformance)

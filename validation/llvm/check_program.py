@@ -42,10 +42,11 @@ def run(program, folder, environment, log=None):
         variables["LD_LIBRARY_PATH"] = str(folder)
     if log is not None:
         variables["COUNTING_LOG"] = str(log)
-    done = subprocess.run([program], env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    done = subprocess.run([program], env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           timeout=60)
     if done.returncode != 0:
-        fail(f"{program.name} on {folder or 'its own runtime'} ended with status {done.returncode}:\n{done.stdout}")
+        fail(f"{program.name} on {folder or 'its own runtime'} ended with status {done.returncode}:\n"
+             + done.stdout + done.stderr)
     return done.stdout
 
 

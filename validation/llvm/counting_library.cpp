@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Stands in for libomptier.so in tests of the patched libomp: writes one line for each call of the table
-// to the file COUNTING_LOG names, and declines everything, so that libomp goes on as stock. With
-// COUNTING_TAKES=1 it takes what concerns memory spaces and allocators 500 to 504, out of one static
-// arena that is never given back.
+// Stands in for libomptier.so in tests of the patched libomp: writes one line for each call of the
+// table to the file COUNTING_LOG names, and declines everything, so that libomp goes on as stock.
+// With COUNTING_TAKES=1 it takes what concerns memory spaces and allocators 500 to 504, out of one
+// static arena that is never given back.
 //
-// Lines hold only what does not change from run to run: predefined handles are numbers, others "own";
-// "from" is "program", or the base name of the file the caller's return address lies in.
+// Lines hold only what does not change from run to run: predefined handles are numbers, others
+// "own"; "from" is "program", or the base name of the file the caller's return address lies in.
 
 #include <cstdarg>
 #include <cstdio>
@@ -29,8 +29,12 @@ bool takes;
 alignas(4096) char arena[1 << 20];
 size_t arena_used;
 
-bool in_arena(const void* block) { return block >= arena && block < arena + sizeof arena; }
-bool of_ours(uintptr_t number) { return number >= 500 && number <= 504; }
+bool in_arena(const void* block) {
+  return block >= arena && block < arena + sizeof arena;
+}
+bool of_ours(uintptr_t number) {
+  return number >= 500 && number <= 504;
+}
 
 // One write a line: threads do not mix within a line.
 __attribute__((format(printf, 1, 2))) void note(const char* format, ...) {
@@ -39,8 +43,7 @@ __attribute__((format(printf, 1, 2))) void note(const char* format, ...) {
   va_start(arguments, format);
   int length = vsnprintf(line, sizeof line, format, arguments);
   va_end(arguments);
-  if (log_file >= 0 && write(log_file, line, static_cast<size_t>(length)) != length)
-    abort();
+  if (log_file >= 0 && write(log_file, line, static_cast<size_t>(length)) != length) abort();
 }
 
 struct Text {
@@ -60,8 +63,7 @@ Text from(const void* caller) {
   Text text = {"nowhere"};
   Dl_info info, program;
   const auto* entry = reinterpret_cast<const void*>(getauxval(AT_ENTRY));
-  if (!dladdr(caller, &info) || !dladdr(entry, &program))
-    return text;
+  if (!dladdr(caller, &info) || !dladdr(entry, &program)) return text;
   const char* slash = strrchr(info.dli_fname, '/');
   snprintf(text.characters, sizeof text.characters, "%s",
            info.dli_fbase == program.dli_fbase ? "program"
@@ -80,8 +82,7 @@ void* take(size_t size) {
 int init_allocator(uintptr_t space, int count, const omptier_trait* traits, uintptr_t* handle) {
   note("init_allocator space=%zu traits=%d first_key=%d\n", space, count,
        count > 0 ? traits[0].key : 0);
-  if (!takes || !of_ours(space))
-    return 0;
+  if (!takes || !of_ours(space)) return 0;
   *handle = space;
   return 1;
 }
@@ -94,8 +95,7 @@ int destroy_allocator(uintptr_t handle) {
 int allocate(size_t size, size_t alignment, uintptr_t handle, const void* caller, void** block) {
   note("allocate size=%zu alignment=%zu handle=%s from=%s\n", size, alignment,
        handle_text(handle).characters, from(caller).characters);
-  if (!takes || !of_ours(handle != 0 ? handle : runtime->default_allocator()))
-    return 0;
+  if (!takes || !of_ours(handle != 0 ? handle : runtime->default_allocator())) return 0;
   *block = take(size);
   return 1;
 }
@@ -104,8 +104,7 @@ int allocate_zeroed(size_t count, size_t size, size_t alignment, uintptr_t handl
                     const void* caller, void** block) {
   note("allocate_zeroed count=%zu size=%zu alignment=%zu handle=%s from=%s\n", count, size,
        alignment, handle_text(handle).characters, from(caller).characters);
-  if (!takes || !of_ours(handle))
-    return 0;
+  if (!takes || !of_ours(handle)) return 0;
   *block = memset(take(count * size), 0, count * size);
   return 1;
 }
@@ -115,8 +114,7 @@ int reallocate(void* block, size_t size, uintptr_t handle, uintptr_t free_handle
   note("reallocate size=%zu handle=%s free_handle=%s from=%s\n", size,
        handle_text(handle).characters, handle_text(free_handle).characters,
        from(caller).characters);
-  if (!takes || !(of_ours(handle) || in_arena(block)))
-    return 0;
+  if (!takes || !(of_ours(handle) || in_arena(block))) return 0;
   size_t old = 0;
   if (in_arena(block))
     memcpy(&old, static_cast<char*>(block) - sizeof old, sizeof old);
@@ -124,8 +122,7 @@ int reallocate(void* block, size_t size, uintptr_t handle, uintptr_t free_handle
     old = runtime->stock_size(block);
   *result = of_ours(handle) ? take(size) : runtime->stock_allocate(size, 0, handle);
   memcpy(*result, block, old < size ? old : size);
-  if (!in_arena(block))
-    runtime->stock_free(block);
+  if (!in_arena(block)) runtime->stock_free(block);
   return 1;
 }
 
@@ -141,31 +138,49 @@ void stock_allocated(void* block, size_t size, uintptr_t handle, const void* cal
        handle_text(handle).characters, from(caller).characters);
 }
 
-void stock_released(void* block) { note("stock_released size=%zu\n", runtime->stock_size(block)); }
+void stock_released(void* block) {
+  note("stock_released size=%zu\n", runtime->stock_size(block));
+}
 
 size_t parse_allocator(const char* text, uintptr_t* handle) {
   note("parse_allocator %s\n", text);
   constexpr char known[] = "ompx_hbm_mem_alloc";
-  if (!takes || strncmp(text, known, sizeof known - 1) != 0)
-    return 0;
+  if (!takes || strncmp(text, known, sizeof known - 1) != 0) return 0;
   *handle = 502;
   return sizeof known - 1;
 }
 
 void region_begin(const void* codeptr, uint32_t threads) {
   note("region_begin threads=%u from=%s\n", threads, from(codeptr).characters);
-  if (getenv("COUNTING_CODEPTR") != nullptr)
-    note("codeptr region %p\n", codeptr);
+  if (getenv("COUNTING_CODEPTR") != nullptr) note("codeptr region %p\n", codeptr);
 }
 
-void region_end(const void* codeptr) { note("region_end from=%s\n", from(codeptr).characters); }
-void barrier() { note("barrier\n"); }
-void runtime_end() { note("runtime_end\n"); }
+void region_end(const void* codeptr) {
+  note("region_end from=%s\n", from(codeptr).characters);
+}
+void barrier() {
+  note("barrier\n");
+}
+void runtime_end() {
+  note("runtime_end\n");
+}
 
 constexpr omptier_hooks table = {
-    OMPTIER_HOOKS_VERSION, sizeof(omptier_hooks), init_allocator, destroy_allocator, allocate,
-    allocate_zeroed,       reallocate,            release,        stock_allocated,   stock_released,
-    parse_allocator,       region_begin,          region_end,     barrier,           runtime_end,
+    OMPTIER_HOOKS_VERSION,
+    sizeof(omptier_hooks),
+    init_allocator,
+    destroy_allocator,
+    allocate,
+    allocate_zeroed,
+    reallocate,
+    release,
+    stock_allocated,
+    stock_released,
+    parse_allocator,
+    region_begin,
+    region_end,
+    barrier,
+    runtime_end,
 };
 
 } // namespace

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  * Every allocator routine once, from C; also compiled as C++. The marked comments are the
- * calls libomptier.so must see, in this order and no others; the same program is run on its compiler's own
- * runtime, where it must print the same. */
+ * calls libomptier.so must see, in this order and no others; the same program is run on its
+ * compiler's own runtime, where it must print the same. */
 #include <omp.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * An OMPT tool within the program notes the code address of each parallel construct in the same file as
- * the counting library notes that of each region: they must be the same, for one side records the
- * profile by the former and the other applies the plan by the latter. */
+ * An OMPT tool within the program notes the code address of each parallel construct in the same
+ * file as the counting library notes that of each region: they must be the same, for one side
+ * records the profile by the former and the other applies the plan by the latter. */
 #include <fcntl.h>
 #include <omp-tools.h>
 #include <omp.h>
@@ -16,8 +16,7 @@ static void parallel_begin(ompt_data_t* task, const ompt_frame_t* frame, ompt_da
   char line[64];
   int length = snprintf(line, sizeof line, "codeptr ompt %p\n", codeptr);
   int file = open(getenv("COUNTING_LOG"), O_WRONLY | O_CREAT | O_APPEND, 0666);
-  if (file < 0 || write(file, line, (size_t)length) != length)
-    abort();
+  if (file < 0 || write(file, line, (size_t)length) != length) abort();
   close(file);
 }
 
@@ -27,7 +26,9 @@ static int initialize(ompt_function_lookup_t lookup, int device, ompt_data_t* da
   return set(ompt_callback_parallel_begin, (ompt_callback_t)parallel_begin) == ompt_set_always;
 }
 
-static void finalize(ompt_data_t* data) { (void)data; }
+static void finalize(ompt_data_t* data) {
+  (void)data;
+}
 
 ompt_start_tool_result_t* ompt_start_tool(unsigned int version, const char* runtime) {
   (void)version, (void)runtime;

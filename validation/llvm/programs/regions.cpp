@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Parallel constructs of every form gcc has an entry for, with barriers and tasks, two threads each.
-// Each barrier is one call, from the primary thread's side.
+// Parallel constructs of every form gcc has an entry for, with barriers and tasks, two threads
+// each. Each barrier is one call, from the primary thread's side.
 #include <cstdio>
 #include <vector>
 

@@ -152,6 +152,7 @@ Extent* ExtentSpace::from_cache(std::size_t bytes, std::size_t commit, std::size
       ledger_.give_back(kind_, more);
       return nullptr;
     }
+    cached_bytes_ += more;
     best->committed = wanted;
     best->verified = false;
     const bool gap = best->committed % ranges_.unit() != 0;

@@ -190,7 +190,9 @@ bool Heap::release(const Extent& extent, void* block) {
   ClassList& list = classes_[span.size_class];
   const std::lock_guard guard(list.lock);
   const auto index = static_cast<std::uint32_t>((at - span.begin) / span.block_bytes);
-  if (index >= span.blocks || span.records[index].bytes == 0) return false;
+  if (index >= span.blocks || span.records[index].bytes == 0 ||
+      span.begin + std::size_t{index} * span.block_bytes != at)
+    return false;
   span.records[index] = {};
   span.hint = std::min(span.hint, index);
   --span.live;

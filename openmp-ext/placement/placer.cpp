@@ -47,6 +47,7 @@ Placer::Placer(Platform platform, const CapacityByKind& capacity)
   for (const Tier& tier : platform_.tiers) {
     if (tier_count_ == k_most_tiers) break;
     TierPlace& place = places_[tier_count_++];
+    place.capacity = tier.capacity;
     for (const unsigned node : tier.nodes)
       place.nodes.add(node);
     void* storage = arena_.take(sizeof(Spread));
@@ -104,6 +105,8 @@ void Placer::drop_caches(MemoryKind kind, std::size_t bytes) {
 
 void* Placer::place_large(TierPlace& place, Spread& spread, const BlockRequest& request,
                           bool& fresh, Refusal& why) {
+  // Beyond all memory of the tier (which may grow a little after start): no page table is touched.
+  if (request.bytes / 2 > place.capacity) return why = Refusal::node_full, nullptr;
   ExtentSpace& extents = spread.extents;
   Extent* extent = nullptr;
   for (int attempt = 0; attempt < 2; ++attempt) {

@@ -116,6 +116,7 @@ private:
   };
   struct TierPlace {
     NodeSet nodes;
+    std::uint64_t capacity = 0; // bytes of its nodes
     Spread* preferred = nullptr;
     Spread* interleaved = nullptr;          // only where the tier has several nodes
     std::atomic<std::uint64_t> promised{0}; // bytes handed out, perhaps not touched yet

@@ -32,6 +32,13 @@ void* reserve(std::size_t bytes) {
 
 ReservedRanges::ReservedRanges() : unit_(choose_unit()) {}
 
+ReservedRanges::~ReservedRanges() {
+  for (unsigned i = 0; i < count_.load(); ++i) {
+    os().unmap(reinterpret_cast<void*>(ranges_[i].begin.load()), ranges_[i].bytes);
+    os().unmap(ranges_[i].owners, ranges_[i].bytes / unit_ * sizeof(std::atomic<Extent*>));
+  }
+}
+
 const ReservedRanges::Range* ReservedRanges::find(std::uintptr_t address) const {
   const unsigned count = count_.load(std::memory_order_acquire);
   for (unsigned i = 0; i < count; ++i) {

@@ -56,6 +56,10 @@ public:
   bool is_sound(std::string& why_not) const;
 
   ReservedRanges();
+  // Only tests end a placer; the one of a process lives as long as the process.
+  ~ReservedRanges();
+  ReservedRanges(const ReservedRanges&) = delete;
+  ReservedRanges& operator=(const ReservedRanges&) = delete;
 
 private:
   struct Range {

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+omptier_unit_test(placement SOURCES placement_test.cpp placement_faults_test.cpp LINK omptier_placement)

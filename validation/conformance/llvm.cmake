@@ -93,5 +93,8 @@ add_test(NAME conformance.llvm.loading
 add_test(NAME conformance.llvm.names
          COMMAND ${Python3_EXECUTABLE} ${llvm_dir}/check_names.py
                  --include ${CMAKE_BINARY_DIR}/include-omp --memory ${OMPTIER_SOURCE_DIR}/include)
-set_tests_properties(conformance.llvm.loading conformance.llvm.names
+add_test(NAME conformance.llvm.fetch
+         COMMAND ${Python3_EXECUTABLE} ${llvm_dir}/check_fetch.py --extension ${OMPTIER_EXT_DIR}
+                 --builder ${llvm_builder})
+set_tests_properties(conformance.llvm.loading conformance.llvm.names conformance.llvm.fetch
                      PROPERTIES TIMEOUT 120 LABELS conformance)

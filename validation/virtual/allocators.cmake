@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# The cases of validation/conformance/allocators_cases.c where there are several kinds of memory.
+if(NOT TARGET allocators_cases)
+  return()
+endif()
+set(three dram=0 hbm=1 nvm=2)
+# virtual_allocators_case(<case> MACHINE preset NODES kind=node … [ENVIRONMENT A=b …])
+function(virtual_allocators_case name)
+  cmake_parse_arguments(ARG "" "MACHINE" "NODES;ENVIRONMENT" ${ARGN})
+  omptier_machine_test(allocators.${name}.${ARG_MACHINE} MACHINE ${ARG_MACHINE}
+    COMMAND env OMP_WAIT_POLICY=passive ${ARG_ENVIRONMENT} ${allocators_cases} ${name} ${ARG_NODES})
+endfunction()
+foreach(name IN ITEMS required lacking exhaustion preferred taken standard semantics threads)
+  virtual_allocators_case(${name} MACHINE dram-hbm-nvm NODES ${three})
+endforeach()
+virtual_allocators_case(capacity MACHINE dram-hbm-nvm NODES ${three}
+                        ENVIRONMENT OMPTIER_CAPACITY=hbm:64M,dram:32M)
+virtual_allocators_case(first-come MACHINE dram-hbm-nvm NODES ${three}
+                        ENVIRONMENT OMPTIER_STRATEGY=first-come OMPTIER_CAPACITY=hbm:0,dram:32M)
+virtual_allocators_case(only-nvm MACHINE dram-hbm-nvm NODES ${three}
+                        ENVIRONMENT OMPTIER_STRATEGY=only-nvm)
+virtual_allocators_case(environment MACHINE dram-hbm-nvm NODES ${three}
+                        ENVIRONMENT OMP_ALLOCATOR=ompx_nvm_mem_space:alignment=4K,label=all)
+virtual_allocators_case(required MACHINE dram-cxl NODES dram=0 cxl=1)
+virtual_allocators_case(required MACHINE icelake-optane NODES dram=0+1 nvm=2+3)

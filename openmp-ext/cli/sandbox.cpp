@@ -19,6 +19,14 @@ struct SandboxArguments {
   SandboxOptions options;
 };
 
+// A file of the library folder that belongs to the program in folder self.
+std::filesystem::path beside(const std::filesystem::path& self, const char* name) {
+  for (const char* lib : {"lib64", "lib/x86_64-linux-gnu"})
+    if (std::filesystem::exists(self.parent_path() / lib / name))
+      return self.parent_path() / lib / name;
+  return self.parent_path() / "lib" / name;
+}
+
 int list_machines() {
   for (const Machine& machine : machines())
     std::printf("%s\n", describe(machine).c_str());
@@ -49,9 +57,8 @@ int run(SandboxArguments& arguments, const std::string& self, bool timed) {
       return fail("sandbox", 2, "--env " + variable + ": write NAME=value");
   if (options.events_period > 0) options.memory_events = true;
   options.snapshot = !arguments.no_snapshot;
-  const std::filesystem::path lib = std::filesystem::path(self).parent_path() / "lib";
-  options.make_guest = lib / "omptier" / "make-guest";
-  options.plugin = lib / "libomptier_timing.so";
+  options.make_guest = beside(self, "omptier/make-guest");
+  options.plugin = beside(self, "libomptier_timing.so");
   std::fflush(nullptr);
   return run_sandbox(*machine, options);
 }

@@ -9,9 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,14 +18,6 @@ namespace omptier {
 namespace {
 
 constexpr std::size_t k_console_kept = 256 << 10; // bytes of the kernel's messages
-
-sigset_t watched_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (int number : {SIGINT, SIGTERM, SIGHUP})
-    sigaddset(&set, number);
-  return set;
-}
 
 // The last line of the kernel's messages that says why it gave up, or "".
 std::string panic_reason(const std::string& console) {
@@ -47,23 +37,6 @@ std::string last_line(std::string text) {
 
 } // namespace
 
-File& File::operator=(File&& other) noexcept {
-  if (this != &other) {
-    reset();
-    descriptor_ = other.release();
-  }
-  return *this;
-}
-
-int File::release() {
-  return std::exchange(descriptor_, -1);
-}
-
-void File::reset() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-  descriptor_ = -1;
-}
-
 Channel Channel::make() {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
@@ -71,21 +44,9 @@ Channel Channel::make() {
   return {File(ends[0]), File(ends[1])};
 }
 
-SignalWatch::SignalWatch() {
-  sigset_t set = watched_signals();
-  ::sigprocmask(SIG_BLOCK, &set, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);
-  file_ = File(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-}
-
-SignalWatch::~SignalWatch() {
-  sigset_t set = watched_signals();
-  ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
-}
-
 Guest::Guest(const std::vector<std::string>& command, Channels channels,
-             const std::vector<int>& inherited, const SignalWatch& signals, bool echo_console)
-    : signals_(signals), echo_console_(echo_console) {
+             const std::vector<int>& inherited, Watch& watch, bool echo_console)
+    : watch_(watch), echo_console_(echo_console) {
   int messages[2];
   if (::pipe2(messages, O_CLOEXEC) != 0) throw system_failure("cannot make a pipe", errno);
   messages_file_ = File(messages[0]);
@@ -131,23 +92,6 @@ void Guest::start(const std::vector<std::string>& command, const Channels& chann
   _exit(127);
 }
 
-void Guest::deliver(int standard, const std::string& bytes) {
-  std::size_t done = 0;
-  while (done < bytes.size()) {
-    ssize_t n = ::write(standard, bytes.data() + done, bytes.size() - done);
-    if (n > 0) {
-      done += static_cast<std::size_t>(n);
-    } else if (errno == EAGAIN) {
-      pollfd file = {standard, POLLOUT, 0};
-      ::poll(&file, 1, -1);
-    } else if (errno == EPIPE) {
-      throw Failure(128 + SIGPIPE, "");
-    } else if (errno != EINTR) {
-      throw system_failure("cannot write the program's output", errno);
-    }
-  }
-}
-
 bool Guest::take(int descriptor, std::string& into) {
   char bytes[65536];
   ssize_t n = ::read(descriptor, bytes, sizeof bytes);
@@ -155,34 +99,17 @@ bool Guest::take(int descriptor, std::string& into) {
   return n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN));
 }
 
-void Guest::take_signal() {
-  signalfd_siginfo information;
-  if (::read(signals_.descriptor(), &information, sizeof information) != sizeof information) return;
-  const int number = static_cast<int>(information.ssi_signo);
-  throw Failure(128 + number, std::string("stopped by ") +
-                                  (number == SIGINT    ? "Ctrl-C"
-                                   : number == SIGTERM ? "SIGTERM"
-                                                       : "SIGHUP") +
-                                  "; the virtual machine is gone");
-}
-
 void Guest::pump() {
   const bool input = forward_input_ && input_window_ > 0;
-  pollfd files[] = {{control_.get(), POLLIN, 0},        {console_.get(), POLLIN, 0},
-                    {monitor_.get(), POLLIN, 0},        {messages_file_.get(), POLLIN, 0},
-                    {signals_.descriptor(), POLLIN, 0}, {input ? 0 : -1, POLLIN, 0}};
-  int wait = -1;
-  if (deadline_) {
-    auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(deadline_->when - Clock::now()).count();
-    if (left <= 0) throw deadline_->failure;
-    wait = static_cast<int>(std::min<long long>(left, 1 << 30));
-  }
-  if (::poll(files, 6, wait) <= 0) return;
-  if (files[4].revents) take_signal();
+  std::vector<pollfd> files = {{control_.get(), POLLIN, 0},
+                               {console_.get(), POLLIN, 0},
+                               {monitor_.get(), POLLIN, 0},
+                               {messages_file_.get(), POLLIN, 0},
+                               {input ? 0 : -1, POLLIN, 0}};
+  watch_.wait(files);
   const std::size_t console_before = console_bytes_.size();
   if (files[1].revents && !take(console_.get(), console_bytes_)) console_.reset();
-  if (echo_console_) deliver(2, console_bytes_.substr(console_before));
+  if (echo_console_) watch_.deliver(2, console_bytes_.substr(console_before));
   if (console_bytes_.size() > k_console_kept)
     console_bytes_.erase(0, console_bytes_.size() - k_console_kept);
   if (files[3].revents && !take(messages_file_.get(), messages_)) messages_file_.reset();
@@ -191,7 +118,7 @@ void Guest::pump() {
     monitor_.reset();
     gone_ = true; // what it said before is still to be looked at
   }
-  if (files[5].revents) pump_input();
+  if (files[4].revents) pump_input();
 }
 
 void Guest::pump_input() {
@@ -325,6 +252,9 @@ void Guest::pass_file(const std::string& name, int descriptor) {
 RunResult Guest::run(const std::string& request, bool forward_input, const Output& output) {
   send_frame(OMPTIER_FRAME_RUN, request);
   forward_input_ = forward_input;
+  auto pass_on = [&](int standard, const std::string& bytes) {
+    output ? output(standard, bytes) : watch_.deliver(standard, bytes);
+  };
   if (!forward_input) send_frame(OMPTIER_FRAME_INPUT_END, "");
   RunResult result;
   for (;;) {
@@ -336,10 +266,10 @@ RunResult Guest::run(const std::string& request, bool forward_input, const Outpu
     }
     switch (frame->type) {
     case OMPTIER_FRAME_OUTPUT:
-      output(1, frame->payload);
+      pass_on(1, frame->payload);
       break;
     case OMPTIER_FRAME_ERROR:
-      output(2, frame->payload);
+      pass_on(2, frame->payload);
       break;
     case OMPTIER_FRAME_NOTE:
       result.notes.push_back(frame->payload);

@@ -8,6 +8,7 @@
 #include "machine/hash.hpp"
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -15,6 +16,7 @@
 #include <fstream>
 #include <string_view>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -82,6 +84,7 @@ void run_make_guest(const std::filesystem::path& make_guest, const std::filesyst
   pid_t child = ::fork();
   if (child < 0) throw system_failure("cannot start make-guest", errno);
   if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     ::dup2(2, 1); // the program's stdout is not ours to write to
     ::execl(make_guest.c_str(), make_guest.c_str(), "--cache", cache.c_str(), nullptr);
     _exit(127);
@@ -96,13 +99,6 @@ void run_make_guest(const std::filesystem::path& make_guest, const std::filesyst
 }
 
 } // namespace
-
-Failure system_failure(const std::string& what, int error) {
-  std::string line = what + ": " + std::strerror(error);
-  if (error == ENOSPC || error == EDQUOT)
-    line += "; free some space, or set OMPTIER_CACHE to a folder that has some";
-  return Failure(k_status_our_failure, line);
-}
 
 std::filesystem::path cache_folder() {
   auto set = [](const char* name) {

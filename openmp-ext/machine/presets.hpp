@@ -30,7 +30,6 @@ struct MachineNode {
   int cpus = 0;         // CPUs of this node; they are numbered through in the order of the nodes
   int initiator = -1;   // for a node without CPUs: the node whose CPUs are next to it
   int media_block = 64; // bytes the medium reads or writes at least (256: Optane)
-  bool nvdimm = false;  // an NVDIMM, which becomes a node when the guest asks for it
   // One entry for each node that has CPUs, in the order of the nodes.
   std::vector<NodePerformance> seen_from;
 };

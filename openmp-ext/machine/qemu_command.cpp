@@ -45,11 +45,9 @@ void add_nodes(Arguments& arguments, const Machine& machine) {
   for (std::size_t i = 0; i < machine.nodes.size(); ++i) {
     const MachineNode& node = machine.nodes[i];
     const std::string number = std::to_string(i);
-    if (!node.nvdimm)
-      arguments.insert(arguments.end(), {"-object", "memory-backend-ram,id=node" + number +
-                                                        ",size=" + std::to_string(node.size)});
-    std::string text = "node,nodeid=" + number;
-    if (!node.nvdimm) text += ",memdev=node" + number;
+    arguments.insert(arguments.end(), {"-object", "memory-backend-ram,id=node" + number +
+                                                      ",size=" + std::to_string(node.size)});
+    std::string text = "node,nodeid=" + number + ",memdev=node" + number;
     if (node.cpus > 0) text += ",cpus=" + cpu_list(machine, i);
     if (node.initiator >= 0) text += ",initiator=" + std::to_string(node.initiator);
     arguments.insert(arguments.end(), {"-numa", text});
@@ -80,18 +78,6 @@ void add_hmat(Arguments& arguments, const Machine& machine) {
     }
 }
 
-void add_nvdimms(Arguments& arguments, const Machine& machine) {
-  for (std::size_t i = 0; i < machine.nodes.size(); ++i) {
-    if (!machine.nodes[i].nvdimm) continue;
-    const std::string number = std::to_string(i);
-    arguments.insert(
-        arguments.end(),
-        {"-object",
-         "memory-backend-ram,id=nvdimm" + number + ",size=" + std::to_string(machine.nodes[i].size),
-         "-device", "nvdimm,memdev=nvdimm" + number + ",label-size=128K,node=" + number});
-  }
-}
-
 } // namespace
 
 std::string escape_commas(const std::string& value) {
@@ -115,38 +101,28 @@ std::filesystem::path find_qemu() {
 }
 
 std::vector<std::string> machine_arguments(const Machine& machine) {
-  std::uint64_t memory = 0, plugged = 0;
-  int slots = 0;
-  for (const MachineNode& node : machine.nodes) {
-    (node.nvdimm ? plugged : memory) += node.size;
-    slots += node.nvdimm;
-  }
+  std::uint64_t memory = 0;
+  for (const MachineNode& node : machine.nodes)
+    memory += node.size;
   std::string cpu = k_cpu;
   if (!machine.cpu_model.empty()) cpu += "," + std::string(machine.cpu_model);
-  std::string size = std::to_string(memory >> 20) + "M";
-  if (slots > 0)
-    size += ",slots=" + std::to_string(slots) +
-            ",maxmem=" + std::to_string((memory + plugged + (4ull << 30)) >> 20) + "M";
-  Arguments arguments = {
-      "-machine",
-      std::string("q35,hmat=on,usb=off,smbus=off,sata=off,vmport=off,graphics=off") +
-          (slots > 0 ? ",nvdimm=on" : ""),
-      "-cpu",
-      cpu,
-      "-smp",
-      std::to_string(machine.sockets * machine.cores) +
-          ",sockets=" + std::to_string(machine.sockets) +
-          ",cores=" + std::to_string(machine.cores) + ",threads=1",
-      "-m",
-      size,
-      "-nodefaults",
-      "-no-user-config",
-      "-display",
-      "none",
-      "-no-reboot"};
+  Arguments arguments = {"-machine",
+                         "q35,hmat=on,usb=off,smbus=off,sata=off,vmport=off,graphics=off",
+                         "-cpu",
+                         cpu,
+                         "-smp",
+                         std::to_string(machine.sockets * machine.cores) +
+                             ",sockets=" + std::to_string(machine.sockets) +
+                             ",cores=" + std::to_string(machine.cores) + ",threads=1",
+                         "-m",
+                         std::to_string(memory >> 20) + "M",
+                         "-nodefaults",
+                         "-no-user-config",
+                         "-display",
+                         "none",
+                         "-no-reboot"};
   add_nodes(arguments, machine);
   add_hmat(arguments, machine);
-  add_nvdimms(arguments, machine);
   return arguments;
 }
 

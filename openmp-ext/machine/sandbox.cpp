@@ -75,8 +75,9 @@ public:
         kernel_line_(kernel_command_line(options.kernel_options)),
         store_(cache_, std::string(machine.name), snapshot_key()) {
     if (options.timeout > 0)
-      deadline_ = Guest::Clock::now() + std::chrono::duration_cast<Guest::Clock::duration>(
-                                            std::chrono::duration<double>(options.timeout));
+      deadline_ = std::chrono::steady_clock::now() +
+                  std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                      std::chrono::duration<double>(options.timeout));
   }
 
   int to_the_end();
@@ -90,20 +91,21 @@ private:
   void prepare_model();
   std::unique_ptr<Guest> start(bool restore);
   std::unique_ptr<Guest> boot();
+  std::unique_ptr<Guest> boot_and_save();
   std::unique_ptr<Guest> ready_guest();
-  std::optional<Guest::Deadline> deadline(double boot_limit) const;
+  std::optional<Deadline> deadline(double boot_limit) const;
   std::string request(const std::vector<std::string>& command) const;
   void explain(const RunResult& result) const;
 
   const Machine& machine_;
   const SandboxOptions& options_;
-  SignalWatch signals_;
   std::filesystem::path qemu_, cache_;
-  GuestImage image_;
+  GuestImage image_; // may be made first, with signals as the caller has them
+  Watch watch_;
   std::filesystem::path folder_;
   std::string kernel_line_;
   SnapshotStore store_;
-  std::optional<Guest::Clock::time_point> deadline_;
+  std::optional<std::chrono::steady_clock::time_point> deadline_;
   File initial_files_, event_unit_, configuration_;
   bool modelled_ = false; // the model is attached to machines started from now on
 };
@@ -119,8 +121,8 @@ std::string Run::snapshot_key() const {
   return key;
 }
 
-std::optional<Guest::Deadline> Run::deadline(double boot_limit) const {
-  std::optional<Guest::Deadline> earliest;
+std::optional<Deadline> Run::deadline(double boot_limit) const {
+  std::optional<Deadline> earliest;
   if (deadline_) {
     char text[96];
     std::snprintf(text, sizeof text,
@@ -129,8 +131,9 @@ std::optional<Guest::Deadline> Run::deadline(double boot_limit) const {
     earliest = {*deadline_, Failure(k_status_time_out, text)};
   }
   if (boot_limit > 0) {
-    auto limit = Guest::Clock::now() + std::chrono::duration_cast<Guest::Clock::duration>(
-                                           std::chrono::duration<double>(boot_limit));
+    auto limit = std::chrono::steady_clock::now() +
+                 std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                     std::chrono::duration<double>(boot_limit));
     if (!earliest || limit < earliest->when)
       earliest = {limit,
                   Failure(k_status_our_failure, "the guest did not boot within " +
@@ -165,49 +168,53 @@ std::unique_ptr<Guest> Run::start(bool restore) {
     command.insert(command.end(), part.begin(), part.end());
   std::vector<int> inherited = {initial_files_.get(), event_unit_.get()};
   if (modelled_) inherited.push_back(configuration_.get());
-  return std::make_unique<Guest>(command, std::move(channels), inherited, signals_,
-                                 options_.console);
+  return std::make_unique<Guest>(command, std::move(channels), inherited, watch_, options_.console);
 }
 
 std::unique_ptr<Guest> Run::boot() {
   std::unique_ptr<Guest> guest = start(false);
-  guest->set_deadline(deadline(k_boot_limit));
+  watch_.set_deadline(deadline(k_boot_limit));
   guest->wait_until_ready();
   return guest;
+}
+
+// Boots and saves a machine. Null when someone else has saved one meanwhile.
+std::unique_ptr<Guest> Run::boot_and_save() {
+  File lock;
+  while (!(lock = store_.try_lock()))
+    watch_.pause(50);
+  if (store_.open()) return nullptr;
+  // Without the model: it would slow the boot down, and the saved state does not hold it.
+  const bool modelled = std::exchange(modelled_, false);
+  std::unique_ptr<Guest> guest = boot();
+  modelled_ = modelled;
+  store_.save(*guest, watch_);
+  return modelled_ ? nullptr : std::move(guest);
 }
 
 std::unique_ptr<Guest> Run::ready_guest() {
   if (!options_.snapshot) return boot();
   File saved = store_.open();
   if (!saved) {
-    std::optional<File> lock;
     try {
-      lock = store_.lock();
-      saved = store_.open(); // someone else may have made it while we waited
-    } catch (const Failure& failure) {
-      say(std::string(failure.what()) + "; booting without a snapshot");
-      return boot();
-    }
-    if (!saved) {
-      // Saved without the model: it would slow the boot down, and the state does not hold it.
-      const bool modelled = std::exchange(modelled_, false);
-      std::unique_ptr<Guest> guest = boot();
-      modelled_ = modelled;
-      try {
-        store_.save(*guest);
-      } catch (const Failure& failure) {
-        if (failure.status() != k_status_our_failure) throw;
-        say(std::string(failure.what()) + "; going on without a snapshot");
-        return modelled_ ? boot() : std::move(guest);
-      }
-      if (!modelled_) return guest;
+      if (std::unique_ptr<Guest> guest = boot_and_save()) return guest;
       saved = store_.open();
+    } catch (const NoSnapshot& failure) {
+      say(std::string(failure.what()) + "; going on without a snapshot");
+      return boot();
     }
   }
   std::unique_ptr<Guest> guest = start(true);
-  guest->set_deadline(deadline(k_boot_limit));
-  SnapshotStore::restore(*guest, saved);
-  return guest;
+  watch_.set_deadline(deadline(k_boot_limit));
+  try {
+    SnapshotStore::restore(*guest, saved, watch_);
+    return guest;
+  } catch (const Failure& failure) {
+    if (failure.status() != k_status_our_failure) throw;
+    say(std::string("the saved machine is damaged (") + failure.what() + "); booting instead");
+  }
+  store_.remove();
+  return boot();
 }
 
 // The guest kernel's symbol table, read once for each image from a guest of our own.
@@ -216,10 +223,11 @@ std::string Run::symbols() {
   if (std::filesystem::exists(file)) return file.string();
   std::string text;
   std::unique_ptr<Guest> guest = ready_guest();
-  guest->set_deadline(deadline(k_boot_limit));
-  RunResult result = guest->run(
-      request({"/bin/cat", "/proc/kallsyms"}), false,
-      [&](int standard, const std::string& bytes) { standard == 1 ? text += bytes : text; });
+  watch_.set_deadline(deadline(k_boot_limit));
+  RunResult result = guest->run(request({"/bin/cat", "/proc/kallsyms"}), false,
+                                [&](int standard, const std::string& bytes) {
+                                  if (standard == 1) text += bytes;
+                                });
   if (result.status != 0 || text.size() < (1 << 20))
     throw Failure(k_status_our_failure, "could not read the symbols of the guest's kernel");
   const std::string partial = file.string() + "." + std::to_string(::getpid());
@@ -285,11 +293,6 @@ std::string Run::request(const std::vector<std::string>& command) const {
   add("time", std::to_string(now.tv_sec) + "." + std::to_string(now.tv_nsec));
   unsigned char seed[32];
   if (::getrandom(seed, sizeof seed, 0) == sizeof seed) add("seed", hexadecimal(seed, sizeof seed));
-  for (const MachineNode& node : machine_.nodes)
-    if (node.nvdimm) {
-      add("later-modules", "1");
-      break;
-    }
   if (options_.unprivileged) {
     add("unprivileged", "1");
     const unsigned user = ::getuid();
@@ -338,9 +341,9 @@ int Run::to_the_end() {
   event_unit_ = anonymous_file("omptier-event-unit", "", EVENT_UNIT_SIZE);
   if (models_time()) prepare_model();
   std::unique_ptr<Guest> guest = ready_guest();
-  guest->set_deadline(deadline(0));
+  watch_.set_deadline(deadline(0));
   const RunResult result = guest->run(request(options_.command), options_.forward_input);
-  guest->set_deadline(deadline(k_boot_limit));
+  watch_.set_deadline(deadline(k_boot_limit));
   if (modelled_) guest->quit(); // the model writes its files at the end
   explain(result);
   if (modelled_ && !guest->qemu_messages().empty()) say("QEMU: " + guest->qemu_messages());

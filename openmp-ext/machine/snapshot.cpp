@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // See snapshot.hpp. The state goes through QEMU's migration to a plain file whose descriptor it is
-// handed. It includes the memory-event unit, empty when saved: a restore leaves zeros in it, and the
-// time model writes its header when it is switched on, which is later.
+// handed. It includes the memory-event unit, empty when saved: a restore leaves zeros in it, and
+// the time model writes its header when it is switched on, which is later.
 #include "machine/snapshot.hpp"
 
 #include "machine/hash.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
 #include <sys/file.h>
@@ -17,7 +18,15 @@
 namespace omptier {
 namespace {
 
-constexpr auto k_kept = std::chrono::hours(24 * 7); // unused snapshots of a machine are removed
+constexpr std::size_t k_kept = 3; // snapshots of one machine, for different builds or kernels
+
+constexpr std::uint64_t k_size_at_most = 256 << 20; // bytes; the machines save 100 to 160 MB
+
+// A file being written, which goes unless it is renamed.
+struct Partial {
+  std::string path;
+  ~Partial() { ::unlink(path.c_str()); }
+};
 
 } // namespace
 
@@ -32,56 +41,61 @@ File SnapshotStore::open() const {
   return file;
 }
 
-File SnapshotStore::lock() const {
+File SnapshotStore::try_lock() const {
   std::error_code error;
   std::filesystem::create_directories(folder_, error);
   const std::filesystem::path path = file_.string() + ".lock";
   File lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-  if (!lock) throw system_failure("cannot write " + path.string(), errno);
-  while (::flock(lock.get(), LOCK_EX) != 0)
-    if (errno != EINTR) throw system_failure("cannot lock " + path.string(), errno);
-  return lock;
+  if (!lock) throw NoSnapshot(system_failure("cannot write " + path.string(), errno));
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;
+  if (errno != EWOULDBLOCK) throw NoSnapshot(system_failure("cannot lock " + path.string(), errno));
+  return File();
 }
 
 void SnapshotStore::remove_old() const {
+  using Entry = std::filesystem::directory_entry;
   std::error_code error;
-  const auto now = std::filesystem::file_time_type::clock::now();
-  for (const auto& entry : std::filesystem::directory_iterator(folder_, error)) {
+  std::vector<std::pair<std::filesystem::file_time_type, std::filesystem::path>> saved;
+  for (const Entry& entry : std::filesystem::directory_iterator(folder_, error)) {
     const std::string name = entry.path().filename().string();
-    if (!name.starts_with(label_ + "-") || entry.path().extension() != ".state") continue;
-    if (entry.path() != file_ && now - entry.last_write_time(error) > k_kept && !error) {
-      std::filesystem::remove(entry.path(), error);
-      std::filesystem::remove(entry.path().string() + ".lock", error);
-    }
+    if (name.starts_with(label_ + "-") && entry.path().extension() == ".state")
+      saved.emplace_back(entry.last_write_time(error), entry.path());
   }
+  std::sort(saved.rbegin(), saved.rend());
+  // Whoever has one of them open goes on with it; its lock stays, for it may be held.
+  for (std::size_t i = k_kept - 1; i < saved.size(); ++i)
+    std::filesystem::remove(saved[i].second, error);
 }
 
-void SnapshotStore::save(Guest& guest) const {
+void SnapshotStore::remove() const {
+  std::error_code error;
+  std::filesystem::remove(file_, error);
+}
+
+void SnapshotStore::save(Guest& guest, Watch& watch) const {
   remove_old();
-  const std::filesystem::path partial = file_.string() + ".partial";
-  File file(::open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  if (!file) throw system_failure("cannot write " + partial.string(), errno);
+  const Partial partial = {file_.string() + ".partial"};
+  File file(::open(partial.path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (!file) throw NoSnapshot(system_failure("cannot write " + partial.path, errno));
   guest.monitor("stop");
   guest.monitor("migrate-set-parameters", {{"max-bandwidth", 10ull << 30}});
   guest.pass_file("snapshot", file.get());
   guest.monitor("migrate", {{"uri", "fd:snapshot"}});
   std::string status;
   while (status != "completed" && status != "failed") {
-    ::usleep(20000);
+    watch.pause(20);
     status = guest.monitor("query-migrate").value("status", "");
   }
   guest.monitor("cont");
-  if (status == "completed" && ::rename(partial.c_str(), file_.c_str()) == 0) return;
+  if (status == "completed" && ::rename(partial.path.c_str(), file_.c_str()) == 0) return;
   struct statvfs space = {};
-  ::statvfs(partial.c_str(), &space);
-  ::unlink(partial.c_str());
-  if (space.f_bavail * space.f_frsize < (256u << 20))
-    throw system_failure("cannot save the booted machine in " + folder_.string(), ENOSPC);
-  throw Failure(k_status_our_failure,
-                "QEMU could not save the booted machine in " + folder_.string());
+  ::statvfs(folder_.c_str(), &space);
+  const bool full = space.f_bavail * space.f_frsize < k_size_at_most;
+  throw NoSnapshot(
+      system_failure("cannot save the booted machine in " + folder_.string(), full ? ENOSPC : EIO));
 }
 
-void SnapshotStore::restore(Guest& guest, const File& file) {
+void SnapshotStore::restore(Guest& guest, const File& file, Watch& watch) {
   guest.pass_file("snapshot", file.get());
   guest.monitor("migrate-incoming", {{"uri", "fd:snapshot"}});
   for (;;) {
@@ -90,7 +104,7 @@ void SnapshotStore::restore(Guest& guest, const File& file) {
     if (status == "paused") guest.monitor("cont");
     if (status == "internal-error")
       throw Failure(k_status_our_failure, "QEMU could not restore the saved machine");
-    ::usleep(3000);
+    watch.pause(3);
   }
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // See timing_setup.hpp. The only thing that is not in the table is where QEMU puts a node's memory:
-// node after node, below 4 GiB up to the split of the q35 board, the rest from 4 GiB on; an NVDIMM
-// lies on the next whole GiB after all that.
+// node after node, below 4 GiB up to the split of the q35 board, the rest from 4 GiB on.
 #include "machine/timing_setup.hpp"
 
 #include <algorithm>
@@ -21,12 +20,11 @@ std::uint64_t low_memory(std::uint64_t all) {
 void add_ranges(std::ostringstream& text, const Machine& machine) {
   std::uint64_t all = 0;
   for (const MachineNode& node : machine.nodes)
-    all += node.nvdimm ? 0 : node.size;
+    all += node.size;
   const std::uint64_t low = low_memory(all);
   std::uint64_t before = 0; // RAM of the nodes before this one
   for (std::size_t i = 0; i < machine.nodes.size(); ++i) {
     const MachineNode& node = machine.nodes[i];
-    if (node.nvdimm) continue;
     // QEMU 7.2 reports a block's offset twice: once in its region, once in all RAM.
     const std::uint64_t reported = 2 * before;
     const std::uint64_t below = before < low ? std::min(node.size, low - before) : 0;
@@ -36,15 +34,6 @@ void add_ranges(std::ostringstream& text, const Machine& machine) {
       text << "range " << i << ' ' << reported + below << ' ' << node.size - below << ' '
            << before + below - low + 4 * k_gib << '\n';
     before += node.size;
-  }
-  std::uint64_t blocks = before; // an NVDIMM's block reports its own offset only
-  std::uint64_t physical = (4 * k_gib + (all - low) + k_gib - 1) / k_gib * k_gib;
-  for (std::size_t i = 0; i < machine.nodes.size(); ++i) {
-    const MachineNode& node = machine.nodes[i];
-    if (!node.nvdimm) continue;
-    text << "range " << i << ' ' << blocks << ' ' << node.size << ' ' << physical << '\n';
-    blocks += node.size;
-    physical += (node.size + k_gib - 1) / k_gib * k_gib;
   }
 }
 

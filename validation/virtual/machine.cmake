@@ -16,7 +16,7 @@ endforeach()
 foreach(name IN ITEMS
         status streams live input files environment unprivileged left_running
         timeout panic illegal out_of_memory full_tmp not_found
-        usage missing_qemu missing_image full_cache
+        usage missing_qemu missing_image full_cache damaged_snapshot stuck_output
         parallel race interrupted launcher_killed closed_output no_snapshot fresh_clock timed)
   omptier_machine_case(${name})
 endforeach()

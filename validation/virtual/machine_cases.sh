@@ -146,7 +146,9 @@ illegal)
   says "build it for x86-64-v3"
   ;;
 out_of_memory)
-  expect 137 -- tail /dev/zero
+  # A control group makes the want quicker: the kernel does and says the same.
+  expect 137 -- sh -c 'cd /sys/fs/cgroup && echo +memory > cgroup.subtree_control && mkdir small &&
+    echo 32M > small/memory.max && echo $$ > small/cgroup.procs && exec tail /dev/zero'
   says "ran out of memory and its kernel killed tail"
   one_line
   ;;
@@ -204,6 +206,27 @@ full_cache)
   [ "$(cat out)" = ran ] || die "did not run"
   says "No space left on device; free some space, or set OMPTIER_CACHE"
   one_line
+  ;;
+damaged_snapshot)
+  own_cache
+  export OMPTIER_CACHE="$PWD/cache"
+  expect 0 -- true
+  truncate -s 20M cache/snapshots/*.state
+  expect 3 -- sh -c 'exit 3'
+  says "the saved machine is damaged"
+  one_line
+  [ -z "$(find cache/snapshots -name '*.state')" ] || die "it is still there"
+  rm -r cache/snapshots
+  ;;
+stuck_output)
+  # Nobody reads: the time limit and signals must still be heeded.
+  mkfifo pipe
+  sleep 100 < pipe &
+  reader=$!
+  "$omptier" sandbox --machine xeon-max-flat --timeout 3 -- yes > pipe 2> err
+  got=$?
+  kill $reader
+  [ $got -eq 124 ] || die "status $got"
   ;;
 parallel)
   for i in 1 2 3; do

@@ -101,7 +101,7 @@ static void load_module(const char* name) {
   close(file);
 }
 
-void load_modules(const char* list) {
+static void load_modules(const char* list) {
   FILE* names = fopen(list, "re");
   if (!names) fail("%s: %s", list, strerror(errno));
   char name[128];
@@ -142,7 +142,7 @@ static void must_mount(const char* type, const char* where) {
 /* Splits the strings of a RUN frame, which stays in memory as long as the agent.
  *   arg=, env=NAME=value   in order
  *   cwd=PATH  folder=PATH (shared read-write; may be missing)  host=NAME
- *   time=SECONDS.NANOSECONDS  seed=32 raw bytes as hexadecimal  module=NAME
+ *   time=SECONDS.NANOSECONDS  seed=32 raw bytes as hexadecimal
  *   user=UID  group=GID  unprivileged=1  capability=NUMBER  model=1 (the time model is attached) */
 static void read_request(struct request* request, char* text, size_t size) {
   size_t strings = 0;
@@ -172,8 +172,6 @@ static void read_request(struct request* request, char* text, size_t size) {
       request->time = value;
     else if (KEY("seed"))
       request->seed = value;
-    else if (KEY("later-modules"))
-      request->later_modules = 1;
     else if (KEY("user"))
       request->user = (unsigned)strtoul(value, NULL, 10);
     else if (KEY("group"))
@@ -233,7 +231,6 @@ int main(void) {
   static struct request request;
   read_request(&request, text, head.length);
   refresh(&request);
-  if (request.later_modules) load_modules("/modules/later");
   lay_out_files(&request);
   run_program(&request);
   wait_for_end();

@@ -18,10 +18,9 @@ struct request {
   const char* time;
   const char* seed;
   unsigned user, group;
-  int unprivileged;  /* drop every capability but the one below */
-  int capability;    /* kept by an unprivileged program, or -1 */
-  int model;         /* the time model is attached: switch it on around the program */
-  int later_modules; /* load those of emulated NVDIMMs */
+  int unprivileged; /* drop every capability but the one below */
+  int capability;   /* kept by an unprivileged program, or -1 */
+  int model;        /* the time model is attached: switch it on around the program */
 };
 
 int agent_port(void);
@@ -32,7 +31,6 @@ void send_frame(uint32_t type, const void* data, uint32_t size);
 void send_note(const char* format, ...) __attribute__((format(printf, 1, 2)));
 /* Reports one line of text to the launcher and waits for the end of the machine. */
 void fail(const char* format, ...) __attribute__((format(printf, 1, 2), noreturn));
-void load_modules(const char* list);
 
 /* Host's / read-only at /, own /proc /sys /dev /tmp /run, the shared folder over it. */
 void lay_out_files(const struct request* request);

@@ -231,6 +231,9 @@ void run_program(const struct request* request) {
   start(request, &relay);
   relay_until_end(&relay, signals);
   if (request->model) omptier_model_off();
+  /* What was killed may still hold the shared folder. */
+  while (waitpid(-1, NULL, 0) > 0 || errno == EINTR) {
+  }
 
   char why[64];
   ssize_t n = read(relay.exec_failed, why, sizeof why - 1);

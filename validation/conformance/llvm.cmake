@@ -14,7 +14,10 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(llvm_dir ${OMPTIER_SOURCE_DIR}/validation/llvm)
 
 add_library(llvm_counting SHARED ${llvm_dir}/counting_library.cpp)
-target_link_libraries(llvm_counting PRIVATE omptier_flags ${CMAKE_DL_LIBS})
+# Without omptier_flags: a sanitizer could not be loaded into programs built without it.
+target_include_directories(llvm_counting PRIVATE ${OMPTIER_EXT_DIR})
+target_compile_options(llvm_counting PRIVATE -Wall -Wextra $<$<BOOL:${OMPTIER_WERROR}>:-Werror>)
+target_link_libraries(llvm_counting PRIVATE ${CMAKE_DL_LIBS})
 set_target_properties(llvm_counting PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 set(llvm_counting_file ${CMAKE_BINARY_DIR}/tests/libllvm_counting.so)
 add_dependencies(libomp libomp_stock) # tests compare with it
@@ -42,7 +45,7 @@ function(llvm_suite_test name)
 endfunction()
 
 set(llvm_short api env parallel/bug54082)
-if(TARGET libomptier)
+if(TARGET libomptier AND NOT OMPTIER_SANITIZE)
   set(llvm_library $<TARGET_FILE:libomptier>)
 else()
   set(llvm_library ${llvm_counting_file})

@@ -174,7 +174,9 @@ TEST_F(TimingCaches, LastLevelGivesDirtyLinesBack) {
   std::set<std::uint64_t> back;
   for (std::uint64_t i = lines; i < 2 * lines; ++i) {
     EXPECT_FALSE(shared_cache_access(llc, i, false, &evicted));
-    if (evicted != UINT64_MAX) EXPECT_TRUE(back.insert(evicted).second);
+    if (evicted != UINT64_MAX) {
+      EXPECT_TRUE(back.insert(evicted).second) << evicted;
+    }
   }
   EXPECT_EQ(back.size(), lines / 2 + 1);
   EXPECT_EQ(back.count(1), 1u);

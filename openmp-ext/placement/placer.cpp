@@ -109,7 +109,7 @@ void* Placer::place_large(TierPlace& place, Spread& spread, const BlockRequest& 
   if (request.bytes / 2 > place.capacity) return why = Refusal::node_full, nullptr;
   ExtentSpace& extents = spread.extents;
   Extent* extent = nullptr;
-  for (int attempt = 0; attempt < 2; ++attempt) {
+  for (int attempt = 0; attempt < 3; ++attempt) {
     extent = extents.take(request.bytes, request.bytes, request.alignment, ExtentUse::block, fresh);
     if (extent != nullptr && fresh && !has_room(place, extent->committed)) {
       why = Refusal::node_full;
@@ -119,10 +119,9 @@ void* Placer::place_large(TierPlace& place, Spread& spread, const BlockRequest& 
       why = Refusal::capacity;
     }
     if (extent != nullptr) break;
-    if (attempt == 0) {
-      if (cached_bytes(extents.kind()) == 0) return nullptr;
-      drop_caches(extents.kind(), request.bytes);
-    }
+    // As much as is asked for first, then all.
+    if (cached_bytes(extents.kind()) == 0) return nullptr;
+    drop_caches(extents.kind(), attempt == 0 ? request.bytes : ~std::size_t{0});
   }
   if (extent == nullptr) return nullptr;
 

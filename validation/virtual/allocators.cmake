@@ -24,3 +24,11 @@ virtual_allocators_case(environment MACHINE dram-hbm-nvm NODES ${three}
                         ENVIRONMENT OMP_ALLOCATOR=ompx_nvm_mem_space:alignment=4K,label=all)
 virtual_allocators_case(required MACHINE dram-cxl NODES dram=0 cxl=1)
 virtual_allocators_case(required MACHINE icelake-optane NODES dram=0+1 nvm=2+3)
+
+# A plan by call stack and by region, through the hooks.
+add_executable(allocators_plan ${CMAKE_CURRENT_LIST_DIR}/allocators_plan.cpp
+                               $<TARGET_OBJECTS:omptier_exports>)
+target_link_libraries(allocators_plan PRIVATE omptier_allocators)
+set_target_properties(allocators_plan PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+omptier_machine_test(allocators.plan MACHINE dram-hbm-nvm
+                     COMMAND ${CMAKE_BINARY_DIR}/tests/allocators_plan /tmp)

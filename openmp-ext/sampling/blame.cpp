@@ -4,13 +4,14 @@
 
 #include "sampling/emulate.hpp"
 
-#include <cstdlib>
+#include <algorithm>
 
 namespace omptier {
 
 namespace {
 
-constexpr int k_farthest_back = 24;   // instructions
+constexpr int k_farthest_back = 24;                               // instructions
+constexpr std::uint64_t k_red_zone = 128, k_near_stack = 1 << 20; // bytes
 constexpr int k_emulated_steps = 400; // one iteration of any loop worth the name
 
 bool touches_memory(const Instruction& instruction) {
@@ -63,22 +64,59 @@ std::optional<std::uint64_t> address_by_emulating(const Function& function, int 
 
 } // namespace
 
-int blamed_instruction(const Function& function, int pc) {
-  const auto& instructions = function.instructions;
-  if (can_stop_midway(instructions[static_cast<std::size_t>(pc)])) return pc;
-  int i = pc;
+int memory_instruction_before(const Function& function, int from) {
+  int i = from;
   for (int distance = 0; distance < k_farthest_back; ++distance) {
     i = function.before(i);
     if (i < 0) return -1;
-    if (touches_memory(instructions[static_cast<std::size_t>(i)])) return i;
+    if (touches_memory(function.instructions[static_cast<std::size_t>(i)])) return i;
   }
   return -1;
+}
+
+int blamed_instruction(const Function& function, int pc) {
+  if (can_stop_midway(function.instructions[static_cast<std::size_t>(pc)])) return pc;
+  return memory_instruction_before(function, pc);
 }
 
 std::optional<std::uint64_t> blamed_address(const Function& function, int pc, int blamed,
                                             const RegisterSample& sample, unsigned lane) {
   if (auto address = address_by_rewinding(function, pc, blamed, sample, lane)) return address;
   return address_by_emulating(function, pc, blamed, sample, lane);
+}
+
+// An instruction's address in this sample, and how it has behaved so far.
+Blamer::Suspect Blamer::suspect(const Function& function, int pc, int instruction,
+                                const RegisterSample& sample) {
+  auto lane = static_cast<unsigned>(counts_.samples);
+  Suspect made{instruction, blamed_address(function, pc, instruction, sample, lane), false, false};
+  if (spreads_.size() >= k_spreads_kept) spreads_.clear();
+  auto number = static_cast<std::size_t>(instruction);
+  Spread& spread = spreads_[function.instructions[number].address];
+  if (made.address) {
+    // Every thread has its own stack: places on it count from the stack pointer.
+    std::uint64_t above = *made.address - sample.general[k_rsp] + k_red_zone;
+    std::uint64_t place = above < k_near_stack ? above : *made.address;
+    spread.lowest = std::min(spread.lowest, place);
+    spread.highest = std::max(spread.highest, place);
+    ++spread.seen;
+  }
+  made.narrow = spread.is_narrow();
+  made.wide = spread.is_wide();
+  return made;
+}
+
+Blamer::Suspect Blamer::choose(const Function& function, int pc, const RegisterSample& sample) {
+  int nearest = blamed_instruction(function, pc);
+  if (nearest < 0) return {};
+  Suspect first = suspect(function, pc, nearest, sample);
+  if (nearest == pc || !first.narrow) return first;
+  if (touches_memory(function.instructions[static_cast<std::size_t>(pc)]))
+    if (Suspect itself = suspect(function, pc, pc, sample); itself.wide) return itself;
+  int farther = memory_instruction_before(function, nearest);
+  if (farther >= 0 && farther != nearest)
+    if (Suspect second = suspect(function, pc, farther, sample); second.wide) return second;
+  return first;
 }
 
 void Blamer::find_access(const RegisterSample& sample, AccessSample& access) {
@@ -88,25 +126,25 @@ void Blamer::find_access(const RegisterSample& sample, AccessSample& access) {
     ++counts_.no_code;
     return;
   }
-  int blamed = blamed_instruction(*function, pc);
-  if (blamed < 0) {
+  Suspect blamed = choose(*function, pc, sample);
+  if (blamed.instruction < 0) {
     ++counts_.no_operand;
     return;
   }
-  const Instruction& instruction = function->instructions[static_cast<std::size_t>(blamed)];
+  const Instruction& instruction =
+      function->instructions[static_cast<std::size_t>(blamed.instruction)];
   access.pc = instruction.address;
   access.kind = instruction.memory.writes ? AccessKind::store : AccessKind::load;
-  auto turn = static_cast<unsigned>(counts_.samples);
-  if (auto address = blamed_address(*function, pc, blamed, sample, turn)) {
-    ++counts_.addressed;
-    access.address = *address;
-    // A copy waits for both of its ends: they take turns.
-    if (instruction.string_source && instruction.string_target && turn % 2 == 0) {
-      access.address = sample.general[k_rsi];
-      access.kind = AccessKind::load;
-    }
-  } else {
+  if (!blamed.address) {
     ++counts_.no_address;
+    return;
+  }
+  ++counts_.addressed;
+  access.address = *blamed.address;
+  // A copy waits for both of its ends: they take turns.
+  if (instruction.string_source && instruction.string_target && counts_.samples % 2 == 0) {
+    access.address = sample.general[k_rsi];
+    access.kind = AccessKind::load;
   }
 }
 

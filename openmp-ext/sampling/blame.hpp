@@ -5,8 +5,11 @@
 // A timer interrupt is taken when the stalled instruction retires, so the saved PC is the one after
 // it: the nearest memory instruction going back from PC is blamed (around the loop, if PC is a
 // loop's head). PC itself is blamed where an instruction can be interrupted midway: rep movs and
-// stos, gathers and scatters. This holds where interrupts land sharply (calibrate.hpp finds out);
-// where they do not, only the PC is handed on.
+// stos, gathers and scatters. An instruction whose sampled addresses all lie within a few KiB finds
+// its data in the cache and waits for nothing: then PC itself, if it reads from a wide range (a
+// page fault stops a thread on the instruction, also one that only a hypervisor sees), or the next
+// memory instruction further back that does. This holds where interrupts land sharply
+// (calibrate.hpp finds out); where they do not, only the PC is handed on.
 //
 // The operand's address comes from the saved registers, taken back over the few instructions in
 // between; if one of its registers was overwritten (a pointer chase does that), the loop is
@@ -19,6 +22,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
 
 namespace omptier {
 
@@ -43,9 +47,27 @@ public:
   const CodeMap& code() const { return functions_.map(); }
 
 private:
+  // Range of addresses that an instruction was seen to access.
+  struct Spread {
+    std::uint64_t lowest = ~std::uint64_t{0}, highest = 0;
+    std::uint32_t seen = 0;
+    bool is_narrow() const { return seen >= 4 && highest - lowest <= k_narrow; }
+    bool is_wide() const { return seen >= 4 && highest - lowest >= k_wide; }
+  };
+  struct Suspect {
+    int instruction = -1;
+    std::optional<std::uint64_t> address;
+    bool narrow = false, wide = false;
+  };
+  static constexpr std::uint64_t k_narrow = 16 << 10, k_wide = 512 << 10; // bytes
+  static constexpr std::size_t k_spreads_kept = 1 << 14;
+
   void find_access(const RegisterSample& sample, AccessSample& access);
+  Suspect suspect(const Function& function, int pc, int instruction, const RegisterSample& sample);
+  Suspect choose(const Function& function, int pc, const RegisterSample& sample);
 
   FunctionCache functions_;
+  std::unordered_map<std::uint64_t, Spread> spreads_; // by address of the instruction
   BlameCounts counts_;
   bool sharp_;
   double period_;
@@ -53,8 +75,11 @@ private:
 
 // The parts, for the tests. Instruction numbers of one function.
 
-// The memory instruction to blame when the thread was interrupted before number `pc`; −1 = none.
+// The nearest memory instruction that ran before number `pc`, `pc` itself if it can be interrupted
+// midway; −1 = none.
 int blamed_instruction(const Function& function, int pc);
+// The nearest memory instruction that ran before number `from`, whatever it is; −1 = none.
+int memory_instruction_before(const Function& function, int from);
 // Address of the blamed operand; lane picks one of a gather's.
 std::optional<std::uint64_t> blamed_address(const Function& function, int pc, int blamed,
                                             const RegisterSample& sample, unsigned lane);

@@ -1,9 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+# The example's sources, without OpenMP: one thread.
+set(neutron ${OMPTIER_SOURCE_DIR}/examples/neutron_lookup)
 add_executable(sampling_accuracy
-  ${CMAKE_CURRENT_LIST_DIR}/sampling_accuracy.cpp ${CMAKE_CURRENT_LIST_DIR}/sampling_kernels.cpp)
+  ${CMAKE_CURRENT_LIST_DIR}/sampling_accuracy.cpp ${CMAKE_CURRENT_LIST_DIR}/sampling_kernels.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/sampling_neutron.cpp
+  ${neutron}/grids.cpp ${neutron}/materials.cpp ${neutron}/lookup.cpp)
+target_include_directories(sampling_accuracy PRIVATE ${neutron})
+target_compile_options(sampling_accuracy PRIVATE -Wno-unknown-pragmas)
 target_link_libraries(sampling_accuracy PRIVATE omptier_sampling)
 set_target_properties(sampling_accuracy PROPERTIES
   RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/sampling_kernels.cpp PROPERTIES
-  COMPILE_OPTIONS -O2)
+set_source_files_properties(
+  ${CMAKE_CURRENT_LIST_DIR}/sampling_kernels.cpp ${CMAKE_CURRENT_LIST_DIR}/sampling_neutron.cpp
+  ${neutron}/grids.cpp ${neutron}/materials.cpp ${neutron}/lookup.cpp
+  PROPERTIES COMPILE_OPTIONS -O2)
+foreach(source IN ITEMS perf timer)
+  add_test(NAME unit.sampling-accuracy-${source} COMMAND sampling_accuracy ${source} 15)
+  set_tests_properties(unit.sampling-accuracy-${source} PROPERTIES
+    TIMEOUT 300 RUN_SERIAL ON LABELS unit)
+endforeach()

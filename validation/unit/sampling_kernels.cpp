@@ -179,7 +179,7 @@ Kernel make_chase() {
 } // namespace
 
 std::vector<std::string> names() {
-  return {"chase", "gather", "triad", "scatter", "histogram", "two-tables", "search"};
+  return {"chase", "gather", "triad", "scatter", "histogram", "two-tables", "search", "neutron"};
 }
 
 Kernel make(const std::string& name) {
@@ -187,6 +187,7 @@ Kernel make(const std::string& name) {
   if (name == "triad") return make_triad();
   if (name == "two-tables") return make_two_tables();
   if (name == "search") return make_search();
+  if (name == "neutron") return make_neutron();
   if (name == "gather")
     return make_indexed("gather", "data",
                         [](double* d, const std::uint32_t* i, std::uint32_t m, std::size_t n) {

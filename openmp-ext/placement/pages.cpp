@@ -202,4 +202,31 @@ bool read_node_memory(unsigned node, NodeMemory& memory) {
   return true;
 }
 
+std::array<std::uint64_t, k_max_nodes> read_low_watermarks() {
+  std::array<std::uint64_t, k_max_nodes> bytes{};
+  const int fd = os().open("/proc/zoneinfo", O_RDONLY | O_CLOEXEC, 0);
+  if (fd < 0) return bytes;
+  char text[8192];
+  std::size_t used = 0;
+  unsigned node = k_max_nodes;
+  for (ssize_t got = 0; (got = os().read(fd, text + used, sizeof text - used - 1)) > 0;) {
+    used += static_cast<std::size_t>(got);
+    text[used] = '\0';
+    char* line = text;
+    // "Node 1, zone   Normal" opens a zone; "        low      5693" is in pages.
+    for (char* end = nullptr; (end = std::strchr(line, '\n')) != nullptr; line = end + 1) {
+      *end = '\0';
+      if (std::strncmp(line, "Node ", 5) == 0)
+        node = static_cast<unsigned>(std::strtoul(line + 5, nullptr, 10));
+      else if (node < k_max_nodes && std::strncmp(line, "        low ", 12) == 0)
+        bytes[node] += std::strtoull(line + 12, nullptr, 10) * page_size();
+    }
+    used -= static_cast<std::size_t>(line - text);
+    std::memmove(text, line, used);
+    if (used == sizeof text - 1) break; // a line longer than any known
+  }
+  os().close(fd);
+  return bytes;
+}
+
 } // namespace omptier

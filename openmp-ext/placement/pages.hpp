@@ -68,4 +68,9 @@ struct NodeMemory {
 };
 bool read_node_memory(unsigned node, NodeMemory& memory);
 
+// Bytes below which the kernel spills allocations for a node to other nodes (the low watermarks of
+// its zones; transparent huge pages raise them to some 25 MiB a node). One entry a node, 0 =
+// unknown. Reads a long file: for start-up only.
+std::array<std::uint64_t, k_max_nodes> read_low_watermarks();
+
 } // namespace omptier

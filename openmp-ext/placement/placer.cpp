@@ -12,15 +12,6 @@
 #include <sys/mman.h>
 
 namespace omptier {
-namespace {
-
-// Left free on every node: what the kernel wants for itself before it spills to other nodes.
-std::uint64_t margin_of(const NodeMemory& memory) {
-  return std::min<std::uint64_t>(memory.total / 32, std::uint64_t{64} << 20);
-}
-
-} // namespace
-
 const char* describe(Refusal refusal) {
   switch (refusal) {
   case Refusal::none:
@@ -42,6 +33,7 @@ const char* describe(Refusal refusal) {
 Placer::Placer(Platform platform, const CapacityByKind& capacity)
     : platform_(std::move(platform)), choices_(platform_), ledger_(capacity) {
   node_kinds_.fill(MemoryKind::unknown);
+  low_watermarks_ = read_low_watermarks();
   for (const Node& node : platform_.nodes)
     if (node.number < k_max_nodes) node_kinds_[node.number] = node.kind;
   for (const Tier& tier : platform_.tiers) {
@@ -65,7 +57,10 @@ std::uint64_t Placer::free_on(NodeSet nodes, bool with_file_cache) const {
     if (!nodes.has(node)) continue;
     if (!read_node_memory(node, memory)) return Ledger::k_no_limit; // cannot be known: let it try
     const std::uint64_t free = memory.free + (with_file_cache ? memory.file_cache : 0);
-    const std::uint64_t margin = margin_of(memory);
+    // What the kernel keeps before it spills, and a little for everybody else.
+    const std::uint64_t margin =
+        low_watermarks_[node] +
+        std::min<std::uint64_t>(memory.total / 128, std::uint64_t{64} << 20);
     sum += free > margin ? free - margin : 0;
   }
   return sum;
@@ -103,47 +98,48 @@ void Placer::drop_caches(MemoryKind kind, std::size_t bytes) {
       if (spread != nullptr && spread->extents.kind() == kind) spread->extents.drop_cache(bytes);
 }
 
+// An extent for the block, proven to be where it belongs when that is required; null and why.
+Extent* Placer::take_extent(TierPlace& place, ExtentSpace& extents, const BlockRequest& request,
+                            bool& fresh, Refusal& why) {
+  Extent* extent =
+      extents.take(request.bytes, request.bytes, request.alignment, ExtentUse::block, fresh);
+  if (extent == nullptr) return why = Refusal::capacity, nullptr;
+  why = Refusal::none;
+  if (fresh && !has_room(place, extent->committed)) {
+    why = Refusal::node_full;
+  } else if ((request.required || request.pinned) && !extent->verified) {
+    if (populate(extent->begin, extent->committed) &&
+        (!extents.bound() || settle(extent->begin, extent->committed, place.nodes)))
+      extent->verified = true;
+    else
+      why = Refusal::elsewhere;
+  }
+  if (why == Refusal::none && request.pinned) {
+    if (::mlock(reinterpret_cast<void*>(extent->begin), extent->committed) == 0)
+      extent->locked = true;
+    else
+      why = Refusal::lock_limit;
+  }
+  if (why == Refusal::none) return extent;
+  extents.give_back(*extent, false);
+  return nullptr;
+}
+
 void* Placer::place_large(TierPlace& place, Spread& spread, const BlockRequest& request,
                           bool& fresh, Refusal& why) {
   // Beyond all memory of the tier (which may grow a little after start): no page table is touched.
   if (request.bytes / 2 > place.capacity) return why = Refusal::node_full, nullptr;
   ExtentSpace& extents = spread.extents;
   Extent* extent = nullptr;
-  for (int attempt = 0; attempt < 3; ++attempt) {
-    extent = extents.take(request.bytes, request.bytes, request.alignment, ExtentUse::block, fresh);
-    if (extent != nullptr && fresh && !has_room(place, extent->committed)) {
-      why = Refusal::node_full;
-      extents.give_back(*extent, false);
-      extent = nullptr;
-    } else if (extent == nullptr) {
-      why = Refusal::capacity;
-    }
+  for (int attempt = 0; extent == nullptr; ++attempt) {
+    extent = take_extent(place, extents, request, fresh, why);
     if (extent != nullptr) break;
-    // As much as is asked for first, then all.
-    if (cached_bytes(extents.kind()) == 0) return nullptr;
+    // Cached extents are in the way: as much as is asked for is dropped first, then all.
+    if (attempt == 2 || why == Refusal::lock_limit || cached_bytes(extents.kind()) == 0)
+      return nullptr;
     drop_caches(extents.kind(), attempt == 0 ? request.bytes : ~std::size_t{0});
   }
-  if (extent == nullptr) return nullptr;
-
-  if ((request.required || request.pinned) && !extent->verified) {
-    if (!populate(extent->begin, extent->committed) ||
-        (extents.bound() && !settle(extent->begin, extent->committed, place.nodes))) {
-      why = Refusal::elsewhere;
-      extents.give_back(*extent, false);
-      return nullptr;
-    }
-    extent->verified = true;
-  } else if (!extent->verified) {
-    place.promised.fetch_add(extent->committed, std::memory_order_relaxed);
-  }
-  if (request.pinned) {
-    if (::mlock(reinterpret_cast<void*>(extent->begin), extent->committed) != 0) {
-      why = Refusal::lock_limit;
-      extents.give_back(*extent, false);
-      return nullptr;
-    }
-    extent->locked = true;
-  }
+  if (!extent->verified) place.promised.fetch_add(extent->committed, std::memory_order_relaxed);
   extent->block_bytes = request.bytes;
   extent->caller = request.caller;
   extent->allocator = request.allocator;
@@ -151,7 +147,6 @@ void* Placer::place_large(TierPlace& place, Spread& spread, const BlockRequest& 
   extent->plan_instance = request.plan_instance;
   extent->reason = static_cast<std::uint8_t>(request.reason);
   extent->required = request.required;
-  why = Refusal::none;
   return reinterpret_cast<void*>(extent->begin);
 }
 

@@ -124,6 +124,8 @@ private:
 
   void* place_large(TierPlace& place, Spread& spread, const BlockRequest& request, bool& fresh,
                     Refusal& why);
+  Extent* take_extent(TierPlace& place, ExtentSpace& extents, const BlockRequest& request,
+                      bool& fresh, Refusal& why);
   bool has_room(TierPlace& place, std::uint64_t bytes);
   std::uint64_t count_promised(TierPlace& place);
   bool move_extent(Extent& extent, std::size_t tier, std::uint64_t& moved);
@@ -137,6 +139,7 @@ private:
   std::array<TierPlace, k_most_tiers> places_;
   std::size_t tier_count_ = 0;
   std::array<MemoryKind, k_max_nodes> node_kinds_{};
+  std::array<std::uint64_t, k_max_nodes> low_watermarks_{};
   PageArena arena_;
 };
 

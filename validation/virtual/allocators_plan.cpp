@@ -23,7 +23,7 @@ using namespace omptier;
 
 namespace {
 
-constexpr unsigned k_dram = 0, k_hbm = 1, k_nvm = 2; // nodes of the preset
+constexpr unsigned k_hbm = 1, k_nvm = 2; // nodes of the preset
 constexpr std::size_t k_mib = 1 << 20;
 const omptier_hooks* hooks = nullptr;
 int checks = 0;

@@ -13,8 +13,8 @@ namespace omptier {
 namespace {
 
 constexpr std::size_t k_replicates = 400;
-constexpr std::size_t k_stretch = 10;      // blocks
-constexpr std::size_t k_most_blocks = 120; // of all runs together
+constexpr std::size_t k_stretch = 10;       // blocks
+constexpr std::size_t k_most_blocks = 120;  // of all runs together
 constexpr std::size_t k_least_samples = 16; // in a block
 constexpr double k_95 = 1.959963985;
 

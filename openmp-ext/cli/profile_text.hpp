@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A profile's summary for people (text with bars) and for programs (JSON). Used by `omptier
+// report`, and by others that show what was recorded.
+#pragma once
+
+#include "profile/aggregate.hpp"
+#include "profile/symbols.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace omptier {
+
+// Names for the summary's sites and regions, in their order.
+struct ProfileNames {
+  std::vector<std::string> sites, regions;
+};
+ProfileNames names_of(const ProfileSummary& summary, Symbols& symbols);
+
+struct ProfileTextOptions {
+  std::size_t most_sites = 20; // rows; the rest is one row
+  std::size_t most_regions = 10;
+  bool utf8 = true; // bars from blocks, else from '#'
+};
+
+std::string profile_text(const ProfileSummary& summary, const ProfileNames& names,
+                         const ProfileTextOptions& options);
+nlohmann::json profile_json(const ProfileSummary& summary, const ProfileNames& names,
+                            Symbols& symbols);
+
+// "misses", "accesses" or "time".
+const char* title_of(Measure measure);
+
+// A bar of at most width columns for a fraction.
+std::string bar(double fraction, unsigned width, bool utf8);
+
+// Columns that a UTF-8 text takes, and the text padded or cut to that many.
+std::size_t columns_of(const std::string& text);
+std::string fitted(const std::string& text, std::size_t columns, bool right_aligned = false);
+
+} // namespace omptier

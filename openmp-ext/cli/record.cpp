@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// omptier record: starts a program on the patched runtime with the profiler as its OMPT tool. Works
+// from an installation and from a build tree; the program's own end is ours.
+#include "base/text.hpp"
+#include "cli/launch.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+namespace omptier {
+namespace {
+
+struct RecordArguments {
+  std::string output, events = "auto", capacity, plan, strategy;
+  double rate = 0;
+  unsigned depth = 0;
+  std::vector<std::string> command;
+};
+
+std::string folder_with(const CommandContext& context, const char* library) {
+  const std::filesystem::path prefix = std::filesystem::path(context.self).parent_path();
+  for (const char* folder : {"lib", OMPTIER_LIBDIR})
+    if (std::filesystem::exists(prefix / folder / library)) return (prefix / folder).string();
+  return {};
+}
+
+int record(const CommandContext& context, const RecordArguments& arguments) {
+  const std::string folder = folder_with(context, "libomptier_ompt.so");
+  if (folder.empty())
+    return fail("record", 125, "libomptier_ompt.so is not beside this program; reinstall OMPTier");
+  if (!arguments.capacity.empty())
+    if (const auto capacity = parse_capacity(arguments.capacity); !capacity)
+      return fail("record", 2, "--capacity: " + capacity.error());
+  Launch what;
+  what.command = arguments.command;
+  what.libraries = folder;
+  const auto set = [&](const char* name, const std::string& value) {
+    if (!value.empty()) what.environment.emplace_back(name, value);
+  };
+  const char* others = std::getenv("OMP_TOOL_LIBRARIES");
+  set("OMP_TOOL_LIBRARIES",
+      folder + "/libomptier_ompt.so" +
+          (others != nullptr && *others != 0 ? ":" + std::string(others) : ""));
+  set("OMP_TOOL", "enabled");
+  if (!arguments.output.empty()) {
+    // The program may change its folder before OpenMP starts: the name is made absolute.
+    std::error_code error;
+    const auto path = std::filesystem::absolute(arguments.output, error);
+    if (!std::filesystem::is_directory(path.parent_path(), error))
+      return fail("record", 2,
+                  arguments.output + ": there is no folder " + path.parent_path().string() +
+                      "; create it first");
+    set("OMPTIER_PROFILE", path.string());
+  }
+  set("OMPTIER_EVENTS", arguments.events == "auto" ? "" : arguments.events);
+  if (arguments.rate > 0)
+    set("OMPTIER_RATE", std::to_string(std::max(1L, std::lround(arguments.rate))));
+  if (arguments.depth > 0) set("OMPTIER_DEPTH", std::to_string(arguments.depth));
+  set("OMPTIER_CAPACITY", arguments.capacity);
+  if (!arguments.plan.empty())
+    set("OMPTIER_PLAN", std::filesystem::absolute(arguments.plan).string());
+  set("OMPTIER_STRATEGY", arguments.strategy);
+  return launch("record", what);
+}
+
+} // namespace
+
+void add_record(CLI::App& app, CommandContext& context) {
+  auto* command = app.add_subcommand("record", "Run a program and record how it uses its memory");
+  auto arguments = std::make_shared<RecordArguments>();
+  command->add_option("-o,--output", arguments->output,
+                      "Profile to write; %h host, %p process, %r rank "
+                      "(default omptier-%h-%p.profile)");
+  command
+      ->add_option("--rate", arguments->rate,
+                   "Timer samples per second of CPU time of each thread (default 100)")
+      ->check(CLI::Range(1.0, 20000.0));
+  command->add_option("--events", arguments->events, "auto, machine, perf, timer or none")
+      ->check(CLI::IsMember({"auto", "machine", "perf", "timer", "none"}));
+  command->add_option("--depth", arguments->depth, "Frames kept of a call stack (default 8)")
+      ->check(CLI::Range(1, 32));
+  command->add_option("--capacity", arguments->capacity,
+                      "Bytes allowed of each kind, such as dram:64M,hbm:0");
+  command->add_option("--plan", arguments->plan, "Record a run that follows a plan");
+  command->add_option("--strategy", arguments->strategy, "Record a run with a strategy");
+  command->add_option("command", arguments->command, "Program and its arguments, after --")
+      ->required();
+  command->positionals_at_end();
+  command->callback([&context, arguments] { context.status = record(context, *arguments); });
+}
+
+} // namespace omptier

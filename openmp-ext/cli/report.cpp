@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// omptier report: what profiles hold, as text with bars or as JSON. A profile that cannot be read
+// is one line naming file and place, status 2; one that was cut off is read up to the cut, and said
+// so.
+#include "cli/command.hpp"
+#include "cli/profile_text.hpp"
+
+#include <clocale>
+#include <cstdio>
+#include <cstring>
+#include <langinfo.h>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+namespace omptier {
+namespace {
+
+struct ReportArguments {
+  std::vector<std::string> profiles;
+  std::size_t most_sites = 20, most_regions = 10;
+  bool json = false;
+};
+
+bool terminal_speaks_utf8() {
+  std::setlocale(LC_CTYPE, "");
+  const bool utf8 = std::strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+  std::setlocale(LC_CTYPE, "C");
+  return utf8;
+}
+
+int report(const ReportArguments& arguments) {
+  const Parsed<ProfileSummary> summary = summarize_files(arguments.profiles);
+  if (!summary) return fail("report", 2, summary.error());
+  Symbols symbols;
+  const ProfileNames names = names_of(*summary, symbols);
+  for (const std::string& note : summary->notes)
+    std::fprintf(stderr, "omptier report: %s\n", note.c_str());
+  for (const std::string& problem : symbols.problems())
+    std::fprintf(stderr, "omptier report: %s\n", problem.c_str());
+  std::string text;
+  if (arguments.json)
+    text = profile_json(*summary, names, symbols)
+               .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+           "\n";
+  else
+    text = profile_text(*summary, names,
+                        {arguments.most_sites, arguments.most_regions, terminal_speaks_utf8()});
+  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
+    return fail("report", 125, "standard output cannot be written");
+  return 0;
+}
+
+} // namespace
+
+void add_report(CLI::App& app, CommandContext& context) {
+  auto* command = app.add_subcommand("report", "Show what profiles hold");
+  auto arguments = std::make_shared<ReportArguments>();
+  command->add_option("profiles", arguments->profiles, "Profiles written by omptier record")
+      ->required();
+  command->add_flag("--json", arguments->json, "JSON instead of text");
+  command->add_option("--sites", arguments->most_sites, "Rows for allocation sites (default 20)");
+  command->add_option("--regions", arguments->most_regions, "Rows for regions (default 10)");
+  command->callback([&context, arguments] { context.status = report(*arguments); });
+}
+
+} // namespace omptier

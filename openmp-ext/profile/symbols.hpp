@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Names for frames, from the modules' symbol tables and debug information (libdw; separate debug
+// files are found where the system keeps them, nothing is fetched). For commands, afterwards: the
+// recorded process resolves nothing. A module whose file is gone or has another identity now is not
+// used, and said so: names of another build would be wrong.
+#pragma once
+
+#include "objects/site.hpp"
+#include "profile/aggregate.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace omptier {
+
+struct SourcePlace { // one function, inlined or not, that the frame stands in
+  std::string function;
+  std::string file; // as debug information has it, with folders
+  std::uint32_t line = 0;
+};
+
+struct ResolvedFrame {
+  bool known = false;              // a function was found
+  PortableFrame portable;          // function as linked, ordinal of the call, file without folders
+  std::vector<SourcePlace> places; // innermost inlined function first, the linked one last
+};
+
+class Symbols {
+public:
+  Symbols();
+  ~Symbols();
+  Symbols(const Symbols&) = delete;
+  Symbols& operator=(const Symbols&) = delete;
+
+  // offset: return address - load bias, as in Frame.
+  ResolvedFrame resolve(const ModuleInfo& module, std::uint64_t offset);
+
+  // The other way round, for plans of another build: offset behind the call, or nothing when the
+  // function is not there or not unique, or has fewer calls.
+  std::optional<std::uint64_t> find_call(const ModuleInfo& module, const std::string& function,
+                                         std::uint32_t ordinal);
+
+  // One line for each module that could not be used.
+  const std::vector<std::string>& problems() const;
+
+private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Identity of an ELF file as a loaded module would have it ("build-id:…" or "segments:…"); "" when
+// it is no ELF file.
+std::string identity_of_file(const std::string& path);
+
+// What a site is called for people: the variable that the call's result is given to, where the
+// source can be read and says so ("nuclide_grid (grids.cpp:41)"), else function and place, else
+// module and offset. Outer frames are asked when inner ones are mere wrappers.
+std::string label_of_site(Symbols& symbols, const std::vector<ModuleInfo>& modules,
+                          const std::vector<Frame>& frames);
+// The same for a parallel region: "function (file:line)"; "outside of regions" without frames.
+std::string label_of_region(Symbols& symbols, const std::vector<ModuleInfo>& modules,
+                            const std::vector<Frame>& frames);
+
+// The name that a source line assigns to: "  double *grid = omp_alloc(n," -> "grid"; "" if none.
+std::string assigned_name(const std::string& line);
+
+} // namespace omptier

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+omptier_unit_test(sampling SOURCES sampling_decode_test.cpp sampling_source_test.cpp
+  LINK omptier_sampling)
+
 # The example's sources, without OpenMP: one thread.
 set(neutron ${OMPTIER_SOURCE_DIR}/examples/neutron_lookup)
 add_executable(sampling_accuracy

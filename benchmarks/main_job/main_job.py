@@ -122,14 +122,15 @@ def main():
     job = Job(arguments)
 
     progress("recording, everything in DRAM")
-    job.sandbox("record", [str(job.bin / "omptier"), "record", "-o", "neutron.profile", "--", *job.program])
+    job.sandbox("record", [str(job.bin / "omptier"), "record", "-o", "neutron.profile", "--", *job.program],
+                extra=["--memory-events", "--misses", "misses.bin"])
     report = job.omptier("report", "report", "neutron.profile")
     sizes = json.loads(subprocess.run([*job.program[:5], "--lookups", "1", "--json"], capture_output=True, text=True,
                                       check=True).stdout)
     fast = sizes["bytes_total"] // 10
     capacity = f"dram:{fast},hbm:0"
     progress("advising")
-    advice = job.omptier("advise", "advise", "neutron.profile", "--capacity", capacity, "-o", "plan.json")
+    advice = job.omptier("advise", "advise", "neutron.profile", "--capacity", capacity, "-o", "plan.json", "--no-traits")
 
     limit = ["--capacity", capacity]
     cases = {

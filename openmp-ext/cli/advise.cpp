@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <numeric>
 
@@ -102,13 +103,13 @@ void print_moves(const Advice& advice) {
 
 void print_traits(const Advice& advice) {
   std::printf("\nTo say the same in the source, paste these and allocate with them:\n\n");
+  std::map<std::string, int> uses; // sites of one label get numbered identifiers
   for (std::size_t site = 0; site < advice.workload.sites.size(); ++site) {
     const std::size_t tier = advice.placement.tier_of_site[site];
     if (tier == Placement::k_nowhere || advice.workload.sites[site].demand.total() <= 0) continue;
-    std::fputs(traits_as_c(advice.workload, site, advice.tiers[tier].kind,
-                           identifier_from(advice.workload.sites[site].label))
-                   .c_str(),
-               stdout);
+    std::string name = identifier_from(advice.workload.sites[site].label);
+    if (const int before = uses[name]++; before > 0) name += "_" + std::to_string(before + 1);
+    std::fputs(traits_as_c(advice.workload, site, advice.tiers[tier].kind, name).c_str(), stdout);
   }
 }
 

@@ -147,8 +147,20 @@ TEST_F(TimingCaches, FirstLevelWantsAStoreSeenOnce) {
   EXPECT_FALSE(core_l1_hit(&core_, 5, true)); // must make the line dirty further out
   EXPECT_TRUE(core_l1_hit(&core_, 5, true));
   EXPECT_TRUE(core_l1_hit(&core_, 5, false));
-  EXPECT_FALSE(core_l1_hit(&core_, 5 + 256, false)); // 16 KiB: same set
+  EXPECT_FALSE(core_l1_hit(&core_, 0x104, false)); // same set
   EXPECT_FALSE(core_l1_hit(&core_, 5, false));
+}
+
+TEST_F(TimingCaches, FirstLevelHoldsItsSizeAndAlignedArrays) {
+  for (std::uint64_t line = 0; line < 256; ++line)
+    EXPECT_FALSE(core_l1_hit(&core_, 0x7f0000000 + line, false));
+  for (std::uint64_t line = 0; line < 256; ++line)
+    EXPECT_TRUE(core_l1_hit(&core_, 0x7f0000000 + line, false));
+  int misses = 0; // three streams at equal offsets of 16 MiB arrays, eight words a line
+  for (std::uint64_t word = 0; word < 8000; ++word)
+    for (std::uint64_t array = 0; array < 3; ++array)
+      misses += !core_l1_hit(&core_, (array << 18) + word / 8, false);
+  EXPECT_LE(misses, 3100);
 }
 
 TEST_F(TimingCaches, SecondLevelHoldsItsSize) {

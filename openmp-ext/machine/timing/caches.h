@@ -45,9 +45,12 @@ void core_caches_clear(struct core_caches* caches);
 struct shared_cache* shared_cache_create(const struct cache_shape* shape);
 void shared_cache_clear(struct shared_cache* cache);
 
-// First level. A line that was only read must pass once more on its first store, to become dirty.
+// First level. Higher bits are mixed into the set, because arrays often lie at the same offset of
+// aligned blocks and a direct-mapped cache would lose each to the other, which real ones with ways
+// do not. A line that was only read must pass once more on its first store, to become dirty.
 static inline bool core_l1_hit(struct core_caches* caches, uint64_t virtual_line, bool store) {
-  uint64_t* slot = &caches->l1[virtual_line & caches->l1_mask];
+  uint64_t mixed = virtual_line ^ virtual_line >> 8 ^ virtual_line >> 16;
+  uint64_t* slot = &caches->l1[mixed & caches->l1_mask];
   bool same = *slot >> 1 == virtual_line;
   if (same && (*slot & 1) >= (uint64_t)store) return true;
   *slot = virtual_line << 1 | (store || (same && (*slot & 1)));

@@ -6,7 +6,7 @@
 
 enum {
   k_write_queue = 32, // lines a node takes before an evicting vCPU has to wait
-  k_buffer_sets = 16, // 64 blocks in all, as the 16 KiB buffer of an Optane module
+  k_buffer_sets = 64, // 256 blocks in all: 16 KiB in each of four interleaved Optane modules
   k_buffer_ways = 4,
 };
 

@@ -259,7 +259,7 @@ TEST_F(PlacerTest, EmptyHeapsGiveTheirMemoryBack) {
 // Mixed sizes from several threads, each block filled with its own number and checked before it is
 // freed, half of them by another thread.
 TEST_F(PlacerTest, RandomisedStressKeepsEveryByte) {
-  use(everything_limited(40 << 20)); // tight: refusals are part of it
+  use(everything_limited(16 << 20)); // tight: refusals are part of it
   constexpr int k_threads = 4;
   struct Slot {
     std::atomic<unsigned char*> block{nullptr};

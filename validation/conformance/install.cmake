@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# An installation, moved after it was made, is found by another project through CMake and pkg-config.
+if(NOT TARGET libomp OR NOT TARGET libomptier)
+  return()
+endif()
+add_test(NAME conformance.install
+         COMMAND sh ${CMAKE_CURRENT_LIST_DIR}/install/check_install.sh ${CMAKE_BINARY_DIR}
+                 ${CMAKE_CURRENT_LIST_DIR}/install ${CMAKE_INSTALL_LIBDIR})
+set_tests_properties(conformance.install PROPERTIES TIMEOUT 180 LABELS conformance)

@@ -1,0 +1,45 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# check_install.sh BUILD PROJECT LIBDIR: installs the build, moves the tree, builds PROJECT against it
+# with clang and gcc, and runs what came out, on the installed runtime and with nothing in the
+# environment that would help it.
+set -eu
+build=$1 project=$2 libdir=$3
+work=$build/tests/install
+rm -rf "$work"
+mkdir -p "$work"
+cmake --install "$build" --prefix "$work/first" > "$work/install.log"
+mv "$work/first" "$work/moved"
+prefix=$work/moved
+unset LD_LIBRARY_PATH || true
+
+for file in bin/omptier "$libdir/libomptier.so" "$libdir/libomp.so" "$libdir/libomp.so.5" \
+            "$libdir/libiomp5.so" "$libdir/libgomp.so.1" include/ompx_memory.h include/omptier/omp.h \
+            "$libdir/cmake/OMPTier/OMPTierConfig.cmake" "$libdir/pkgconfig/omptier.pc"; do
+  [ -e "$prefix/$file" ] || { echo "not installed: $file" >&2; exit 1; }
+done
+# Nothing that is installed, debug information aside, knows where it was built.
+find "$prefix" -type f > "$work/files"
+while read -r file; do
+  objcopy --strip-debug "$file" "$work/stripped" 2> /dev/null || cp "$file" "$work/stripped"
+  if grep -qF -e "$build" "$work/stripped"; then
+    echo "names the build folder: $file" >&2
+    exit 1
+  fi
+done < "$work/files"
+"$prefix/bin/omptier" --version | grep -q '^omptier '
+
+for compiler in clang-19 gcc; do
+  cmake -S "$project" -B "$work/$compiler" -DCMAKE_C_COMPILER=$compiler \
+    -DCMAKE_PREFIX_PATH="$prefix" > "$work/$compiler.log"
+  cmake --build "$work/$compiler" >> "$work/$compiler.log"
+  "$work/$compiler/downstream"
+done
+
+export PKG_CONFIG_PATH=$prefix/$libdir/pkgconfig
+# shellcheck disable=SC2046
+clang-19 -fopenmp $(pkg-config --cflags omptier) "$project/downstream.c" \
+  $(pkg-config --libs omptier) -o "$work/by_pkg_config"
+"$work/by_pkg_config"
+echo "installation holds"

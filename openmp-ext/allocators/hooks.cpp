@@ -3,6 +3,7 @@
 // The table that the patched libomp calls: a thin shell of C functions around allocation.hpp and
 // phases/. No exception leaves it; none of the allocation paths below throws or allocates.
 #include "allocators/allocation.hpp"
+#include "allocators/placement_text.hpp"
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "phases/phases.hpp"
@@ -112,7 +113,9 @@ void hook_region_begin(const void* codeptr, uint32_t) {
 
 void hook_region_end(const void*) {}
 void hook_barrier(void) {}
-void hook_runtime_end(void) {}
+void hook_runtime_end(void) {
+  inform_about_moves();
+}
 
 constexpr omptier_hooks k_hooks = {
     OMPTIER_HOOKS_VERSION, sizeof(omptier_hooks), hook_init_allocator,  hook_destroy_allocator,

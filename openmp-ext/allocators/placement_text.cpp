@@ -6,6 +6,8 @@
 #include "allocators/placement_text.hpp"
 
 #include "allocators/allocation.hpp"
+#include "base/log.hpp"
+#include "phases/phases.hpp"
 #include "traits/interned.hpp"
 
 #include <cerrno>
@@ -159,7 +161,36 @@ void write_ledger(Writer& out, Placer& placer) {
   }
 }
 
+// One line a plan entry whose objects were moved: how often, how much, when, how long.
+void write_moves(Writer& out, const PlanPlacement& plan) {
+  for (std::uint32_t entry = 0; entry < plan.plan().entries.size(); ++entry) {
+    const MoveTotals total = move_totals(entry);
+    if (total.moves == 0 && total.without_room == 0) continue;
+    out.line(
+        "moves \"%.200s\" count %llu bytes %llu ns %llu first %llu last %llu without-room %llu\n",
+        plan.plan().entries[entry].label.c_str(), static_cast<unsigned long long>(total.moves),
+        static_cast<unsigned long long>(total.bytes),
+        static_cast<unsigned long long>(total.nanoseconds),
+        static_cast<unsigned long long>(total.first), static_cast<unsigned long long>(total.last),
+        static_cast<unsigned long long>(total.without_room));
+  }
+}
+
 } // namespace
+
+void inform_about_moves() {
+  const PlanPlacement* plan = runtime().plan();
+  if (plan == nullptr || !plan->has_regions()) return;
+  for (std::uint32_t entry = 0; entry < plan->plan().entries.size(); ++entry) {
+    const MoveTotals total = move_totals(entry);
+    if (total.moves != 0)
+      inform(Notice::interrupted_move, "\"%.200s\": %llu moves, %llu MiB, %llu ms in all.",
+             plan->plan().entries[entry].label.c_str(),
+             static_cast<unsigned long long>(total.moves),
+             static_cast<unsigned long long>(total.bytes >> 20),
+             static_cast<unsigned long long>(total.nanoseconds / 1000000));
+  }
+}
 
 bool describe_placement(const void* address, std::size_t bytes, PlacementReport& report) {
   std::memset(&report, 0, sizeof report);
@@ -219,6 +250,7 @@ bool write_dump(int fd) {
                  label_of(state.allocators.by_number(block.allocator)), block.caller);
   });
   if (placer != nullptr) write_ledger(out, *placer);
+  if (const PlanPlacement* plan = state.plan()) write_moves(out, *plan);
   if (const std::uint64_t wins = state.source_wins.load())
     out.line("plan overruled by placement=required in the source: %llu allocations\n",
              static_cast<unsigned long long>(wins));

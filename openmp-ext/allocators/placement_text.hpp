@@ -26,4 +26,7 @@ bool describe_placement(const void* address, std::size_t bytes, PlacementReport&
 // All live objects and the ledger as text. False and errno when writing failed.
 bool write_dump(int fd);
 
+// With OMPTIER_VERBOSE=1: what was moved for regions, one line an entry of the plan.
+void inform_about_moves();
+
 } // namespace omptier

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The hooks as libomp calls them, with a stand-in for libomp that counts: what is taken, what is
+// left alone, fallbacks, pools, ownership, the observer. The order of the tests matters only for
+// the first.
+#include "allocators/runtime.hpp"
+#include "libomp/hooks.h"
+#include "objects/observer.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <thread>
+#include <unistd.h>
+
+using namespace omptier;
+
+namespace {
+
+std::map<const void*, std::size_t> stock; // live blocks of the stand-in
+std::uintptr_t default_allocator = 1;
+std::mutex stock_lock;
+
+void* stock_allocate(std::size_t size, std::size_t alignment, std::uintptr_t) {
+  void* block = nullptr;
+  if (posix_memalign(&block, std::max<std::size_t>(alignment, 16), size) != 0) return nullptr;
+  const std::lock_guard guard(stock_lock);
+  stock[block] = size;
+  return block;
+}
+void stock_free(void* block) {
+  const std::lock_guard guard(stock_lock);
+  EXPECT_EQ(stock.erase(block), 1u);
+  std::free(block);
+}
+std::size_t stock_size(const void* block) {
+  const std::lock_guard guard(stock_lock);
+  return stock.at(block);
+}
+const omptier_runtime k_libomp = {OMPTIER_HOOKS_VERSION,
+                                  sizeof(omptier_runtime),
+                                  stock_allocate,
+                                  stock_free,
+                                  stock_size,
+                                  [] { return default_allocator; }};
+
+const omptier_hooks& hooks() {
+  static const omptier_hooks* table = omptier_runtime_attach(OMPTIER_HOOKS_VERSION, &k_libomp);
+  return *table;
+}
+
+std::uintptr_t make(std::uintptr_t space, std::vector<omptier_trait> traits) {
+  std::uintptr_t handle = 77;
+  EXPECT_EQ(hooks().init_allocator(space, static_cast<int>(traits.size()), traits.data(), &handle),
+            1);
+  return handle;
+}
+// Block, or null; taken false when the hook left the call to libomp.
+void* get(std::size_t bytes, std::uintptr_t handle, bool* taken = nullptr) {
+  void* block = nullptr;
+  const int mine = hooks().allocate(bytes, 0, handle, __builtin_return_address(0), &block);
+  if (taken != nullptr) *taken = mine != 0;
+  return block;
+}
+void give(void* block) {
+  if (hooks().release(block, 0) != 0) return;
+  hooks().stock_released(block);
+  stock_free(block);
+}
+bool is_stock(const void* block) {
+  const std::lock_guard guard(stock_lock);
+  return stock.count(block) != 0;
+}
+
+// Must be the first: nothing may be discovered before something of ours is used.
+TEST(A_Start, NothingHappensBeforeTheFirstExtendedCall) {
+  EXPECT_EQ(omptier_runtime_attach(OMPTIER_HOOKS_VERSION + 1, &k_libomp), nullptr);
+  EXPECT_EQ(omptier_runtime_attach(OMPTIER_HOOKS_VERSION, nullptr), nullptr);
+  bool taken = true;
+  get(1000, 1, &taken);
+  EXPECT_FALSE(taken);
+  std::uintptr_t handle = 0;
+  const omptier_trait standard[] = {{2, 64}};
+  EXPECT_EQ(hooks().init_allocator(0, 1, standard, &handle), 0) << "the default space is libomp's";
+  EXPECT_EQ(hooks().init_allocator(100, 0, nullptr, &handle), 0) << "device memory is libomp's";
+  int local = 0;
+  EXPECT_EQ(hooks().release(&local, 0), 0);
+  EXPECT_EQ(hooks().release(nullptr, 0), 0);
+  for (const std::uintptr_t foreign :
+       {std::uintptr_t{6}, std::uintptr_t{8}, std::uintptr_t{102}, std::uintptr_t{1024},
+        std::uintptr_t{505}, ~std::uintptr_t{0}})
+    EXPECT_EQ(hooks().destroy_allocator(foreign), 0) << foreign;
+  EXPECT_EQ(runtime().placer_if_ready(), nullptr);
+  EXPECT_NE(get(1000, 501), nullptr);
+  EXPECT_NE(runtime().placer_if_ready(), nullptr);
+}
+
+TEST(Ownership, FoundByAddressWhateverTheHandle) {
+  void* block = get(500000, 501);
+  ASSERT_NE(block, nullptr);
+  EXPECT_EQ(hooks().release(block, 1), 1);
+  block = get(50, 501);
+  EXPECT_EQ(hooks().release(block, 8), 1);
+}
+
+TEST(Fallback, EachKind) {
+  // CXL memory is not in the machine that builds this: a full tier.
+  if (runtime().placer()->platform().tier(MemoryKind::cxl) != nullptr) FAIL() << "has CXL memory";
+  void* block = get(1000, make(504, {}));
+  EXPECT_TRUE(is_stock(block)) << "default_mem_fb";
+  give(block);
+  EXPECT_EQ(get(1000, make(504, {{5, 12}})), nullptr) << "null_fb";
+  block = get(1000, make(504, {{5, 14}, {6, 501}}));
+  EXPECT_TRUE(runtime().placer()->holds(block)) << "allocator_fb to one of ours";
+  give(block);
+  block = get(1000, make(504, {{5, 14}, {6, 1}}));
+  EXPECT_TRUE(is_stock(block)) << "allocator_fb to libomp's";
+  give(block);
+  // A chain of three, and one whose end was destroyed.
+  const std::uintptr_t end = make(504, {{5, 12}});
+  const std::uintptr_t chain = make(503, {{5, 14}, {6, make(504, {{5, 14}, {6, end}})}});
+  EXPECT_EQ(get(1000, chain), nullptr);
+  EXPECT_DEATH(get(1000, make(504, {{5, 13}})), "abort_fb");
+}
+
+TEST(Pool, CountsTheProgramsBytesAndIsRefilled) {
+  const std::uintptr_t pool = make(501, {{4, 1000}, {5, 12}});
+  void* a = get(600, pool);
+  EXPECT_NE(a, nullptr);
+  EXPECT_EQ(get(401, pool), nullptr);
+  void* b = get(400, pool);
+  EXPECT_NE(b, nullptr);
+  give(a);
+  EXPECT_NE(get(600, pool), nullptr);
+  // Allocators of standard names keep libomp's arithmetic: 40 bytes more a block.
+  const std::uintptr_t standard = make(3, {{4, 1000}, {5, 12}});
+  EXPECT_EQ(get(1000, standard), nullptr);
+  EXPECT_NE(get(960, standard), nullptr);
+}
+
+TEST(Pool, ThreadsCannotTakeMoreTogether) {
+  const std::uintptr_t pool = make(501, {{4, 100 * 64}, {5, 12}});
+  std::atomic<int> got{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 100; ++i)
+        got += get(64, pool) != nullptr;
+    });
+  for (auto& thread : threads)
+    thread.join();
+  EXPECT_EQ(got, 100);
+}
+
+TEST(Handles, DestroyedOnesAreForgottenAndBlocksLiveOn) {
+  const std::uintptr_t handle = make(501, {});
+  auto* block = static_cast<char*>(get(100, handle));
+  EXPECT_EQ(hooks().destroy_allocator(handle), 1);
+  EXPECT_EQ(hooks().destroy_allocator(handle), 0);
+  bool taken = true;
+  get(100, handle, &taken);
+  EXPECT_FALSE(taken);
+  block[99] = 1;
+  EXPECT_NE(make(501, {}), handle) << "used again while a block is live";
+  give(block);
+  EXPECT_EQ(make(501, {}), handle) << "not used again";
+  for (int i = 0; i < 200000; ++i) // as a loop with uses_allocators does
+    hooks().destroy_allocator(make(502, {}));
+}
+
+TEST(Default, TheThreadsAllocatorIsAsked) {
+  default_allocator = 501;
+  bool taken = false;
+  void* block = get(3000, 0, &taken);
+  EXPECT_TRUE(taken);
+  default_allocator = 1;
+  get(3000, 0, &taken);
+  EXPECT_FALSE(taken);
+  give(block);
+}
+
+TEST(Zeroed, OverflowAndReuse) {
+  void* block = &default_allocator;
+  EXPECT_EQ(hooks().allocate_zeroed(~std::size_t{0} / 2, 3, 0, 501, nullptr, &block), 1);
+  EXPECT_EQ(block, nullptr);
+  EXPECT_EQ(hooks().allocate_zeroed(~std::size_t{0} / 2, 3, 0, 1, nullptr, &block), 0);
+}
+
+TEST(Realloc, KeepsBytesBothWays) {
+  auto* block = static_cast<unsigned char*>(get(1000, 501));
+  std::memset(block, 9, 1000);
+  void* moved = nullptr;
+  ASSERT_EQ(hooks().reallocate(block, 2000, 1, 501, nullptr, &moved), 1); // to libomp's
+  EXPECT_TRUE(is_stock(moved));
+  EXPECT_EQ(static_cast<unsigned char*>(moved)[999], 9);
+  void* back = nullptr;
+  ASSERT_EQ(hooks().reallocate(moved, 400000, 501, 1, nullptr, &back), 1); // and back
+  EXPECT_FALSE(is_stock(moved));
+  EXPECT_TRUE(runtime().placer()->holds(back));
+  EXPECT_EQ(static_cast<unsigned char*>(back)[999], 9);
+  void* none = back;
+  ASSERT_EQ(hooks().reallocate(back, 0, 501, 501, nullptr, &none), 1);
+  EXPECT_EQ(none, nullptr);
+  // libomp's to libomp's is libomp's business.
+  void* theirs = stock_allocate(10, 16, 1);
+  EXPECT_EQ(hooks().reallocate(theirs, 20, 1, 1, nullptr, &moved), 0);
+  stock_free(theirs);
+}
+
+TEST(Environment, TextOfOurAllocators) {
+  std::uintptr_t handle = 0;
+  EXPECT_EQ(hooks().parse_allocator("omp_default_mem_alloc", &handle), 0u);
+  EXPECT_EQ(hooks().parse_allocator("ompx_hbm_mem_alloc", &handle), 18u);
+  EXPECT_EQ(handle, 502u);
+  EXPECT_GT(hooks().parse_allocator("ompx_dram_mem_space:alignment=4096", &handle), 20u);
+  EXPECT_GT(handle, 1024u);
+  auto* block = get(100, handle);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % 4096, 0u);
+  EXPECT_GT(hooks().parse_allocator("ompx_dram_mem_space:alignment=48", &handle), 0u);
+  EXPECT_EQ(handle, 0u);
+}
+
+std::map<const void*, std::size_t> observed;
+const omptier_observer k_observer = {
+    OMPTIER_OBSERVER_VERSION,
+    sizeof(omptier_observer),
+    [](const void* b, std::size_t n, std::uintptr_t, const void*) { observed[b] = n; },
+    [](const void* b) { EXPECT_EQ(observed.erase(b), 1u); },
+    nullptr,
+    nullptr};
+
+TEST(Observer, HearsOfEveryBlockThatIsLiveAndToCome) {
+  void* small = get(77, 501);
+  void* large = get(777777, 501);
+  void* fallback = get(777, make(504, {}));
+  ASSERT_EQ(omptier_observe(&k_observer), 0);
+  EXPECT_EQ(omptier_observe(&k_observer), -1) << "one at a time";
+  EXPECT_EQ(observed[small], 77u);
+  EXPECT_EQ(observed[large], 777777u);
+  EXPECT_EQ(observed[fallback], 777u);
+  void* later = get(88, 501);
+  EXPECT_EQ(observed[later], 88u);
+  void* theirs = stock_allocate(99, 16, 1);
+  hooks().stock_allocated(theirs, 99, 1, nullptr);
+  EXPECT_EQ(observed[theirs], 99u);
+  for (void* block : {small, large, fallback, later, theirs})
+    give(block);
+  for (void* block : {small, large, fallback, later, theirs})
+    EXPECT_EQ(observed.count(block), 0u);
+  EXPECT_EQ(omptier_observe(nullptr), 0);
+  omptier_observer other = k_observer;
+  other.version = 9;
+  EXPECT_EQ(omptier_observe(&other), -1);
+}
+
+TEST(Z_End, FreesAfterTheRuntimesEnd) {
+  void* block = get(1 << 20, 501);
+  hooks().runtime_end();
+  EXPECT_EQ(hooks().release(block, 0), 1);
+  std::string why_not;
+  EXPECT_TRUE(runtime().placer()->is_sound(why_not)) << why_not;
+}
+
+} // namespace

@@ -209,6 +209,7 @@ Extent* ExtentSpace::take(std::size_t bytes, std::size_t commit, std::size_t ali
   }
   extent->use = use;
   extent->charged = kind_;
+  extent->front = 0;
   extent->chunk = nullptr;
   extent->moved = extent->required = extent->locked = false;
   extent->plan_entry = extent->plan_instance = 0;
@@ -235,6 +236,14 @@ bool ExtentSpace::grow(Extent& extent, std::size_t committed) {
   return true;
 }
 
+void ExtentSpace::uncharge_end(Extent& extent, std::size_t bytes) {
+  const std::size_t behind_front = std::min(bytes, extent.committed - extent.front);
+  ledger_.give_back(extent.charged, behind_front);
+  if (bytes == behind_front) return;
+  ledger_.give_back(extent.front_kind, bytes - behind_front);
+  extent.front -= bytes - behind_front;
+}
+
 void ExtentSpace::shrink(Extent& extent, std::size_t committed) {
   const std::lock_guard guard(lock_);
   const std::size_t kept = round_up(committed, page_size());
@@ -243,7 +252,7 @@ void ExtentSpace::shrink(Extent& extent, std::size_t committed) {
   // A refusal leaves the extent as large as it was, and counted so.
   if (os().advise(pointer(extent.begin + kept), less, MADV_DONTNEED) != 0) return;
   os().protect(pointer(extent.begin + kept), less, PROT_NONE);
-  ledger_.give_back(extent.charged, less);
+  uncharge_end(extent, less);
   extent.committed = kept;
   const bool gap = kept % ranges_.unit() != 0;
   if (gap != extent.gap) gaps.fetch_add(gap ? 1 : -1, std::memory_order_relaxed);
@@ -260,7 +269,7 @@ bool ExtentSpace::drop(Extent* extent) {
     return false;
   }
   os().protect(pointer(extent->begin), extent->committed, PROT_NONE);
-  ledger_.give_back(extent->charged, extent->committed);
+  uncharge_end(*extent, extent->committed);
   if (extent->gap) gaps.fetch_sub(1, std::memory_order_relaxed);
   extent->committed = 0;
   extent->gap = extent->verified = false;
@@ -349,6 +358,7 @@ bool ExtentSpace::is_sound(std::string& why_not) {
     if (extent->use != ExtentUse::block && extent->use != ExtentUse::heap)
       return why_not = "a free extent is among the used", false;
     if (extent->committed > extent->bytes) return why_not = "committed beyond the extent", false;
+    if (extent->front > extent->committed) return why_not = "a front beyond its extent", false;
     for (std::size_t at = 0; at < extent->bytes; at += ranges_.unit())
       if (ranges_.owner(pointer(extent->begin + at)) != extent)
         return why_not = "a unit does not name its extent", false;

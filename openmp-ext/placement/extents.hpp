@@ -51,7 +51,9 @@ struct Extent {
   std::uint32_t plan_entry = 0;    // 1 + index of the plan's entry that placed it; 0 = none
   std::uint32_t plan_instance = 0; // which allocation of its site it was, from 0
   std::uint8_t reason = 0;         // PlacementReason
-  MemoryKind charged = MemoryKind::unknown; // kind the ledger counts the extent under
+  MemoryKind charged = MemoryKind::unknown;    // kind the ledger counts the extent under …
+  std::size_t front = 0;                       // … but for so many bytes from its begin, in
+  MemoryKind front_kind = MemoryKind::unknown; // this kind: a block split over two kinds
 };
 
 class ExtentSpace {
@@ -91,6 +93,8 @@ public:
       visit(*extent);
   }
   bool is_sound(std::string& why_not);
+  // Gives bytes at the extent's end back to the accounts they are counted under.
+  void uncharge_end(Extent& extent, std::size_t bytes);
 
   void lock() { lock_.lock(); }
   void unlock() { lock_.unlock(); }

@@ -34,6 +34,7 @@ Placer::Placer(Platform platform, const CapacityByKind& capacity)
     : platform_(std::move(platform)), choices_(platform_), ledger_(capacity) {
   node_kinds_.fill(MemoryKind::unknown);
   low_watermarks_ = read_low_watermarks();
+  cgroup_.find();
   for (const Node& node : platform_.nodes)
     if (node.number < k_max_nodes) node_kinds_[node.number] = node.kind;
   for (const Tier& tier : platform_.tiers) {
@@ -85,6 +86,7 @@ std::uint64_t Placer::count_promised(TierPlace& place) {
 }
 
 bool Placer::has_room(TierPlace& place, std::uint64_t bytes) {
+  if (cgroup_.room() < bytes) return false;
   // Page cache can be given up for us; whether the kernel does so shows when pages are verified.
   const std::uint64_t free = free_on(place.nodes, true);
   if (free >= bytes && free - bytes >= place.promised.load(std::memory_order_relaxed)) return true;
@@ -268,7 +270,8 @@ bool Placer::is_sound(std::string& why_not) {
       std::array<const Extent*, k_most> chunks;
       std::size_t count = 0;
       spread->extents.for_each([&](const Extent& extent) {
-        charged[static_cast<std::size_t>(extent.charged)] += extent.committed;
+        charged[static_cast<std::size_t>(extent.charged)] += extent.committed - extent.front;
+        if (extent.front != 0) charged[static_cast<std::size_t>(extent.front_kind)] += extent.front;
         if (extent.use == ExtentUse::heap && count < k_most) chunks[count++] = &extent;
       });
       for (std::size_t i = 0; i < count; ++i)
@@ -297,8 +300,46 @@ bool Placer::move_block(const void* block, MemoryKind kind, std::uint64_t& moved
   return arrived;
 }
 
+std::size_t Placer::fill_front(void* block, std::size_t tier) {
+  Extent* extent = ranges_.owner(block);
+  const MemoryKind kind = kind_of_tier(tier);
+  if (extent == nullptr || extent->use != ExtentUse::block || extent->front != 0) return 0;
+  TierPlace& place = places_[tier];
+  const std::uint64_t room = std::min(ledger_.room(kind), free_on(place.nodes, false));
+  const std::size_t bytes =
+      std::min<std::uint64_t>(room, extent->committed) / page_size() * page_size();
+  if (bytes < k_large_block || !has_room(place, bytes) || !ledger_.reserve(kind, bytes)) return 0;
+
+  // A huge page across the border would go to one side as a whole.
+  const std::uintptr_t border = extent->begin + bytes;
+  const std::uintptr_t unit = border / ranges_.unit() * ranges_.unit();
+  const bool split = border != unit;
+  if (split) os().advise(reinterpret_cast<void*>(unit), ranges_.unit(), MADV_NOHUGEPAGE);
+  bool arrived = populate(extent->begin, bytes) && extent->space->begin_move(*extent);
+  if (arrived) {
+    MoveOutcome last;
+    for (unsigned node = 0; node < k_max_nodes; ++node) {
+      if (!place.nodes.has(node)) continue;
+      last = move_to_node(extent->begin, bytes, node);
+      if (last.refused || last.missing == 0) break;
+    }
+    arrived = !last.refused && last.missing <= bytes / 2;
+    extent->space->end_move(*extent);
+  }
+  if (!arrived) {
+    ledger_.give_back(kind, bytes);
+    return 0;
+  }
+  extent->front = bytes;
+  extent->front_kind = kind;
+  extent->moved = true;
+  ledger_.give_back(extent->charged, bytes);
+  return bytes;
+}
+
 // Ledger and node first, then the pages, then the old kind's account.
 bool Placer::move_extent(Extent& extent, std::size_t tier, std::uint64_t& moved) {
+  if (extent.front != 0) return false; // split over two kinds by first-come, which moves nothing
   const MemoryKind kind = kind_of_tier(tier);
   const MemoryKind from = extent.charged;
   const NodeSet nodes = places_[tier].nodes;

@@ -10,6 +10,7 @@
 //            that touch them, and are counted when somebody asks.
 #pragma once
 
+#include "placement/cgroup.hpp"
 #include "placement/extents.hpp"
 #include "placement/heap.hpp"
 #include "placement/ledger.hpp"
@@ -91,6 +92,9 @@ public:
   // Moves a large block's present pages to another kind, as far as ledger and node have room; the
   // ledger follows. moved: bytes that arrived. False when there is no room or the kernel refuses.
   bool move_block(const void* block, MemoryKind kind, std::uint64_t& moved);
+  // Puts as much of a fresh large block's begin on the tier as ledger and node allow, as first
+  // touch would until that tier is full; returns the bytes that arrived. Makes those pages present.
+  std::size_t fill_front(void* block, std::size_t tier);
   // Bytes that blocks could still be granted of a kind, cached ones included, as the ledger sees
   // it.
   std::uint64_t room(MemoryKind kind) const { return ledger_.room(kind) + cached_bytes(kind); }
@@ -140,6 +144,7 @@ private:
   std::size_t tier_count_ = 0;
   std::array<MemoryKind, k_max_nodes> node_kinds_{};
   std::array<std::uint64_t, k_max_nodes> low_watermarks_{};
+  CgroupLimits cgroup_;
   PageArena arena_;
 };
 

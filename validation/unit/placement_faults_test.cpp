@@ -90,6 +90,45 @@ int run_script(Placer& placer) {
   return wrong;
 }
 
+// Control groups as files that do not exist: /job has 1000 bytes left, /job/step 3000.
+struct FakeFile {
+  const char* path;
+  const char* text;
+};
+constexpr FakeFile k_files[] = {{"/proc/self/cgroup", "0::/job/step\n"},
+                                {"/fake/job/step/memory.max", "5000\n"},
+                                {"/fake/job/step/memory.current", "2500\n"},
+                                {"/fake/job/step/memory.stat", "anon 2000\nfile 500\nkernel 0\n"},
+                                {"/fake/job/memory.max", "8000\n"},
+                                {"/fake/job/memory.current", "7000\n"},
+                                {"/fake/job/memory.stat", "anon 7000\nfile 0\n"},
+                                {"/fake/memory.max", "max\n"}};
+int fake_open(const char* path, int, unsigned) {
+  for (int i = 0; i < static_cast<int>(std::size(k_files)); ++i)
+    if (std::strcmp(k_files[i].path, path) == 0) return 1000 + i;
+  return errno = ENOENT, -1;
+}
+ssize_t fake_read(int fd, void* data, std::size_t bytes) {
+  const std::size_t length = std::min(bytes, std::strlen(k_files[fd - 1000].text));
+  std::memcpy(data, k_files[fd - 1000].text, length);
+  return static_cast<ssize_t>(length);
+}
+
+TEST(Cgroup, TheTightestGroupCounts) {
+  OsCalls fake = os();
+  fake.open = fake_open;
+  fake.read = fake_read;
+  fake.close = [](int) { return 0; };
+  replace_os_calls(&fake);
+  CgroupLimits limits;
+  EXPECT_EQ(limits.room(), CgroupLimits::k_no_limit);
+  limits.find("/fake");
+  EXPECT_EQ(limits.room(), 1000u);
+  limits.find("/elsewhere");
+  EXPECT_EQ(limits.room(), CgroupLimits::k_no_limit);
+  replace_os_calls(nullptr);
+}
+
 TEST(PlacementFaults, EveryCallFailsInTurn) {
   auto platform = discover_platform({});
   ASSERT_TRUE(platform);

@@ -13,7 +13,8 @@ std::unique_ptr<SampleSource> open_perf_source(double rate, std::string& why);
 std::unique_ptr<SampleSource> open_timer_source(double rate, std::string& why);
 
 // Largest difference between blamed and true share of time that one array of the reference kernels
-// showed where interrupts land sharply (benchmarks/profiler-overhead/README.md has the table).
-inline constexpr double k_blame_error = 0.15;
+// showed where interrupts land sharply: 18 points, for a stencil's output (the table is in
+// validation/unit/sampling_accuracy.md). Kernels without streamed stores stay within 11.
+inline constexpr double k_blame_error = 0.2;
 
 } // namespace omptier

@@ -95,6 +95,11 @@ LOOP double search(const double* sorted, std::size_t size, std::size_t grid_mask
   }
   return sum;
 }
+LOOP void stencil(double* out, const double* above, const double* row, const double* below,
+                  std::size_t n) {
+  for (std::size_t i = 1; i + 1 < n; ++i)
+    out[i] = 0.25 * (row[i - 1] + row[i + 1] + above[i] + below[i]);
+}
 LOOP void* chase(void* node, std::size_t n) {
   while (n--)
     node = *static_cast<void**>(node);
@@ -106,13 +111,16 @@ Kernel make_triad() {
   // Staggered: equal offsets within a page would make loads wait for stores they do not depend on.
   double *a = filled(n), *b = filled(n + 160) + 160, *c = filled(n + 320) + 320;
   auto at = std::make_shared<std::size_t>(0);
-  return {"triad", {{"a", a, n * 8}, {"b", b, n * 8}, {"c", c, n * 8}}, [=](unsigned resident) {
+  return {"triad",
+          {{"a", a, n * 8}, {"b", b, n * 8}, {"c", c, n * 8}},
+          [=](unsigned resident) {
             for (int block = 0; block < 400; ++block) {
               std::size_t i = *at = (*at + k_small) % (n - k_small);
               triad(a + (resident & 1 ? 0 : i), b + (resident & 2 ? 0 : i),
                     c + (resident & 4 ? 0 : i), k_small);
             }
-          }};
+          },
+          true};
 }
 
 template <typename Loop> Kernel make_indexed(const char* name, const char* target, Loop loop) {
@@ -134,14 +142,34 @@ template <typename Loop> Kernel make_indexed(const char* name, const char* targe
           }};
 }
 
+Kernel make_stencil() {
+  constexpr std::size_t width = 4096, rows = 256 * k_mega / 8 / width;
+  double *in = filled(width * rows), *out = filled(width * rows + 160) + 160;
+  auto at = std::make_shared<std::size_t>(1);
+  return {"stencil",
+          {{"in", in, width * rows * 8}, {"out", out, width * rows * 8}},
+          [=](unsigned resident) {
+            for (int i = 0; i < 200; ++i) {
+              std::size_t row = *at = *at % (rows - 2) + 1;
+              const double* middle = in + (resident & 1 ? width : row * width);
+              stencil(out + (resident & 2 ? 0 : row * width), middle - width, middle,
+                      middle + width, width);
+            }
+          },
+          true};
+}
+
 Kernel make_two_tables() {
   std::size_t na = 256 * k_mega / 8, nb = 64 * k_mega / 8;
   double *a = filled(na), *b = filled(nb);
   auto state = std::make_shared<std::uint64_t>(88172645463325252u);
-  return {"two-tables", {{"large", a, na * 8}, {"small", b, nb * 8}}, [=](unsigned resident) {
+  return {"two-tables",
+          {{"large", a, na * 8}, {"small", b, nb * 8}},
+          [=](unsigned resident) {
             sink = two_tables(a, resident & 1 ? k_small - 1 : na - 1, b,
                               resident & 2 ? k_small - 1 : nb - 1, *state, 100'000);
-          }};
+          },
+          false};
 }
 
 Kernel make_search() {
@@ -179,13 +207,15 @@ Kernel make_chase() {
 } // namespace
 
 std::vector<std::string> names() {
-  return {"chase", "gather", "triad", "scatter", "histogram", "two-tables", "search", "neutron"};
+  return {"chase",      "gather", "triad",   "scatter", "histogram",
+          "two-tables", "search", "neutron", "stencil"};
 }
 
 Kernel make(const std::string& name) {
   if (name == "chase") return make_chase();
   if (name == "triad") return make_triad();
   if (name == "two-tables") return make_two_tables();
+  if (name == "stencil") return make_stencil();
   if (name == "search") return make_search();
   if (name == "neutron") return make_neutron();
   if (name == "gather")

@@ -23,6 +23,9 @@ struct Kernel {
   std::vector<Array> arrays;
   // One unit of work, some milliseconds; bit i of resident: array i is read from its cached piece.
   std::function<void(unsigned resident)> run;
+  // Streams wait for bandwidth rather than for one access: which of several equal streams is caught
+  // waiting says less, and stores wait unseen in the store buffer. Known, and allowed for.
+  bool streams = false;
 };
 
 // Allocates and fills the kernel's arrays (up to 400 MB, the example neutron 1.3 GB); they live

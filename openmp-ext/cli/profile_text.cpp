@@ -263,15 +263,6 @@ std::string fitted(const std::string& text, std::size_t columns, bool right_alig
   return right_aligned ? blanks + text : text + blanks;
 }
 
-ProfileNames names_of(const ProfileSummary& summary, Symbols& symbols) {
-  ProfileNames names;
-  for (const SiteSummary& site : summary.sites)
-    names.sites.push_back(label_of_site(symbols, summary.modules, site.frames));
-  for (const RegionSummary& region : summary.regions)
-    names.regions.push_back(label_of_region(symbols, summary.modules, region.frames));
-  return names;
-}
-
 std::string profile_text(const ProfileSummary& summary, const ProfileNames& names,
                          const ProfileTextOptions& options) {
   std::string text = head(summary) + "\n";

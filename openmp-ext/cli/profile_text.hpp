@@ -13,12 +13,6 @@
 
 namespace omptier {
 
-// Names for the summary's sites and regions, in their order.
-struct ProfileNames {
-  std::vector<std::string> sites, regions;
-};
-ProfileNames names_of(const ProfileSummary& summary, Symbols& symbols);
-
 struct ProfileTextOptions {
   std::size_t most_sites = 20; // rows; the rest is one row
   std::size_t most_regions = 10;

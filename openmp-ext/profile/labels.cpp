@@ -5,8 +5,10 @@
 // debug information, and read only if the file is where it was compiled.
 #include "profile/symbols.hpp"
 
+#include <algorithm>
 #include <cctype>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 namespace omptier {
@@ -66,8 +68,9 @@ std::string short_function(const std::string& function) {
   return outlined == std::string::npos ? name : name.substr(0, outlined);
 }
 
-// Lines number and the one before it, joined when the statement began there.
-std::string source_statement(const SourcePlace& place) {
+// The name that the statement at the place assigns to. A statement may have begun on the line
+// before.
+std::string name_at(const SourcePlace& place) {
   if (place.line == 0 || place.file.empty()) return "";
   std::ifstream in(place.file);
   std::string line, before;
@@ -75,15 +78,20 @@ std::string source_statement(const SourcePlace& place) {
     before = line;
     if (!std::getline(in, line)) return "";
   }
-  const std::string end_before = trimmed(before);
-  if (!end_before.empty() && end_before.back() == '=') return end_before + " " + line;
-  return line;
+  if (std::string name = assigned_name(line, place.column); !name.empty()) return name;
+  before = trimmed(before);
+  return !before.empty() && before.back() == '=' ? assigned_name(before) : "";
 }
 
 } // namespace
 
-std::string assigned_name(const std::string& line) {
-  if (std::string name = directive_name(line); !name.empty()) return name;
+std::string assigned_name(const std::string& whole, std::uint32_t column) {
+  if (std::string name = directive_name(whole); !name.empty()) return name;
+  std::string line = whole;
+  if (column > 0 && column <= line.size()) { // the last statement that begins before the call
+    line.resize(column - 1);
+    if (const auto end = line.find_last_of(";{}"); end != std::string::npos) line.erase(0, end + 1);
+  }
   int depth = 0;
   for (std::size_t i = 0; i < line.size(); ++i) {
     const char letter = line[i];
@@ -101,23 +109,60 @@ std::string assigned_name(const std::string& line) {
 }
 
 std::string label_of_site(Symbols& symbols, const std::vector<ModuleInfo>& modules,
-                          const std::vector<Frame>& frames) {
+                          const std::vector<Frame>& frames, std::size_t first) {
   std::string fallback;
-  for (const Frame& frame : frames) {
+  const auto name_of = [&](const Frame& frame) -> std::string {
     const ResolvedFrame resolved = symbols.resolve(modules[frame.module], frame.offset);
     for (const SourcePlace& place : resolved.places) {
-      if (const std::string name = assigned_name(source_statement(place)); !name.empty())
+      if (const std::string name = name_at(place); !name.empty())
         return name + " (" + location(place) + ")";
       if (fallback.empty() && place.line > 0)
         fallback = short_function(place.function) + " (" + location(place) + ")";
     }
     if (fallback.empty() && resolved.known) fallback = short_function(resolved.portable.function);
-  }
+    return "";
+  };
+  for (std::size_t i = first; i < frames.size(); ++i)
+    if (const std::string name = name_of(frames[i]); !name.empty()) return name;
+  for (std::size_t i = std::min(first, frames.size()); i-- > 0;)
+    if (const std::string name = name_of(frames[i]); !name.empty()) return name;
   if (!fallback.empty()) return fallback;
   if (frames.empty()) return "unknown";
   std::ostringstream text;
   text << modules[frames[0].module].name << "+0x" << std::hex << frames[0].offset;
   return text.str();
+}
+
+ProfileNames names_of(const ProfileSummary& summary, Symbols& symbols) {
+  using Place = std::pair<std::uint32_t, std::uint64_t>;
+  std::map<std::vector<Place>, unsigned> beginnings; // how many sites begin so
+  const auto for_each_beginning = [](const SiteSummary& site, auto use) {
+    std::vector<Place> beginning;
+    for (std::size_t i = 0; i < site.frames.size(); ++i) {
+      beginning.emplace_back(site.frames[i].module, site.frames[i].offset);
+      if (!use(beginning, i)) return;
+    }
+  };
+  for (const SiteSummary& site : summary.sites)
+    for_each_beginning(site, [&](const auto& beginning, std::size_t) {
+      ++beginnings[beginning];
+      return true;
+    });
+  ProfileNames names;
+  std::map<std::string, unsigned> met;
+  for (const SiteSummary& site : summary.sites) {
+    std::size_t first = 0;
+    for_each_beginning(site, [&](const auto& beginning, std::size_t i) {
+      first = i;
+      return beginnings[beginning] > 1;
+    });
+    std::string label = label_of_site(symbols, summary.modules, site.frames, first);
+    if (const unsigned times = ++met[label]; times > 1) label += " #" + std::to_string(times);
+    names.sites.push_back(std::move(label));
+  }
+  for (const RegionSummary& region : summary.regions)
+    names.regions.push_back(label_of_region(symbols, summary.modules, region.frames));
+  return names;
 }
 
 std::string label_of_region(Symbols& symbols, const std::vector<ModuleInfo>& modules,

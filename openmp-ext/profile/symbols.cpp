@@ -146,12 +146,12 @@ public:
   // Innermost inlined function first. vaddr: of the call itself.
   std::vector<SourcePlace> places_at(std::uint64_t vaddr, const std::string& linked) {
     std::vector<SourcePlace> places(1);
-    fill_line(vaddr, places[0]);
     Dwarf_Addr debug_bias = 0;
-    Dwarf_Die* unit = dwfl_module_addrdie(module_, vaddr + bias_, &debug_bias);
+    Dwarf_Die* unit = unit_at(vaddr + bias_, debug_bias);
+    const Dwarf_Addr address = vaddr + bias_ - debug_bias;
     Dwarf_Die* scopes = nullptr;
-    const int count =
-        unit != nullptr ? dwarf_getscopes(unit, vaddr + bias_ - debug_bias, &scopes) : 0;
+    if (unit != nullptr) fill_line(unit, address, places[0]);
+    const int count = unit != nullptr ? dwarf_getscopes(unit, address, &scopes) : 0;
     if (count > 0) {
       Dwarf_Die* chain = nullptr; // the lexical scopes of the inlined code's concrete place
       const int depth = dwarf_getscopes_die(&scopes[0], &chain);
@@ -165,16 +165,32 @@ public:
   }
 
 private:
-  void fill_line(std::uint64_t vaddr, SourcePlace& place) {
-    Dwfl_Line* line = dwfl_module_getsrc(module_, vaddr + bias_);
-    if (line == nullptr) return;
+  // The compilation unit that holds the address. Some compilers (clang) write no table of address
+  // ranges, so where libdw finds nothing every unit is asked.
+  Dwarf_Die* unit_at(Dwarf_Addr address, Dwarf_Addr& debug_bias) {
+    if (Dwarf_Die* unit = dwfl_module_addrdie(module_, address, &debug_bias)) return unit;
+    for (Dwarf_Die* unit = nullptr;
+         (unit = dwfl_module_nextcu(module_, unit, &debug_bias)) != nullptr;)
+      if (dwarf_haspc(unit, address - debug_bias) == 1) return unit;
+    return nullptr;
+  }
+
+  static void fill_line(Dwarf_Die* unit, Dwarf_Addr address, SourcePlace& place) {
+    Dwarf_Line* line = dwarf_getsrc_die(unit, address);
     int number = 0;
-    const char* file = dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr);
+    if (line == nullptr || dwarf_lineno(line, &number) != 0) return;
+    const char* file = dwarf_linesrc(line, nullptr, nullptr);
     if (file == nullptr) return;
-    place.file = file;
+    place.file = with_folder(file, unit);
     place.line = static_cast<std::uint32_t>(std::max(number, 0));
-    const char* folder = dwfl_line_comp_dir(line);
-    if (place.file[0] != '/' && folder != nullptr) place.file = folder + ("/" + place.file);
+    if (dwarf_linecol(line, &number) == 0)
+      place.column = static_cast<std::uint32_t>(std::max(number, 0));
+  }
+
+  static std::string with_folder(const std::string& file, Dwarf_Die* unit) {
+    Dwarf_Attribute attribute;
+    const char* folder = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
+    return file[0] == '/' || folder == nullptr ? file : folder + ("/" + file);
   }
 
   // An inlined function's scope names the function of the last place and opens the place of the
@@ -190,17 +206,16 @@ private:
       places.back().function = linkage != nullptr ? demangle(linkage) : plain;
     if (tag != DW_TAG_inlined_subroutine) return;
     SourcePlace outer;
-    Dwarf_Word file = 0, line = 0;
+    Dwarf_Word file = 0, line = 0, column = 0;
     Dwarf_Files* files = nullptr;
     if (dwarf_formudata(dwarf_attr(scope, DW_AT_call_line, &attribute), &line) == 0)
       outer.line = static_cast<std::uint32_t>(line);
+    if (dwarf_formudata(dwarf_attr(scope, DW_AT_call_column, &attribute), &column) == 0)
+      outer.column = static_cast<std::uint32_t>(column);
     if (dwarf_formudata(dwarf_attr(scope, DW_AT_call_file, &attribute), &file) == 0 &&
         dwarf_getsrcfiles(unit, &files, nullptr) == 0)
-      if (const char* name = dwarf_filesrc(files, file, nullptr, nullptr)) {
-        outer.file = name;
-        const char* folder = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
-        if (outer.file[0] != '/' && folder != nullptr) outer.file = folder + ("/" + outer.file);
-      }
+      if (const char* name = dwarf_filesrc(files, file, nullptr, nullptr))
+        outer.file = with_folder(name, unit);
     places.push_back(std::move(outer));
   }
 

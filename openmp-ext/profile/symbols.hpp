@@ -19,8 +19,8 @@ namespace omptier {
 
 struct SourcePlace { // one function, inlined or not, that the frame stands in
   std::string function;
-  std::string file; // as debug information has it, with folders
-  std::uint32_t line = 0;
+  std::string file;                   // as debug information has it, with folders
+  std::uint32_t line = 0, column = 0; // 0 = unknown
 };
 
 struct ResolvedFrame {
@@ -56,16 +56,27 @@ private:
 // it is no ELF file.
 std::string identity_of_file(const std::string& path);
 
-// What a site is called for people: the variable that the call's result is given to, where the
-// source can be read and says so ("nuclide_grid (grids.cpp:41)"), else function and place, else
-// module and offset. Outer frames are asked when inner ones are mere wrappers.
+// Names of a summary's sites and regions for people, in their order.
+struct ProfileNames {
+  std::vector<std::string> sites, regions;
+};
+
+// A site is called after the variable that the call's result is given to, where the source can be
+// read and says so ("nuclide_grid (grids.cpp:41)"), else after function and place, else after
+// module and offset. The place is the innermost frame that this site shares with no other: of a
+// wrapper that allocates many things, its callers give the names. Equal names are numbered.
+ProfileNames names_of(const ProfileSummary& summary, Symbols& symbols);
+
+// One site alone: frames before `first` are asked last.
 std::string label_of_site(Symbols& symbols, const std::vector<ModuleInfo>& modules,
-                          const std::vector<Frame>& frames);
+                          const std::vector<Frame>& frames, std::size_t first = 0);
 // The same for a parallel region: "function (file:line)"; "outside of regions" without frames.
 std::string label_of_region(Symbols& symbols, const std::vector<ModuleInfo>& modules,
                             const std::vector<Frame>& frames);
 
 // The name that a source line assigns to: "  double *grid = omp_alloc(n," -> "grid"; "" if none.
-std::string assigned_name(const std::string& line);
+// column: where the call stands in the line, from 1, so that of several statements the right one is
+// taken; 0 = unknown.
+std::string assigned_name(const std::string& line, std::uint32_t column = 0);
 
 } // namespace omptier

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# omptier record and report, end to end on this machine, with the patched runtime.
+if(NOT TARGET libomp OR NOT TARGET libomptier OR NOT TARGET libomptier_ompt)
+  return()
+endif()
+find_program(OMPTIER_TEST_CLANG NAMES clang-19 REQUIRED DOC "Compiler of the OpenMP test programs")
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+set(record_cases ${CMAKE_BINARY_DIR}/tests/record_cases)
+add_custom_command(
+  OUTPUT ${record_cases}
+  COMMAND ${OMPTIER_TEST_CLANG} -std=gnu11 -O2 -g -Wall -Wextra -fopenmp
+          -I${CMAKE_BINARY_DIR}/include-omp ${CMAKE_CURRENT_LIST_DIR}/record_cases.c
+          -o ${record_cases}
+  DEPENDS ${CMAKE_CURRENT_LIST_DIR}/record_cases.c libomp
+  COMMENT "record_cases" VERBATIM)
+add_custom_target(record_cases ALL DEPENDS ${record_cases})
+foreach(case IN ITEMS objects regions ends faults alone)
+  add_test(NAME conformance.record.${case}
+           COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/record.py ${case}
+                   --omptier ${CMAKE_BINARY_DIR}/bin/omptier --program ${record_cases})
+  set_tests_properties(conformance.record.${case} PROPERTIES TIMEOUT 120 LABELS conformance)
+endforeach()

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The recorder with a source made up here: what it is told ends up in the log; it survives fork,
+// other threads, a folder that is not there; its cost.
+#include "profile_build.hpp"
+
+#include "base/os.hpp"
+#include "ompt/recorder.hpp"
+#include "profile/aggregate.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <gtest/gtest.h>
+#include <mutex>
+#include <sys/wait.h>
+#include <thread>
+
+using namespace omptier;
+
+namespace {
+
+// Hands out what the test put in.
+class FakeSource final : public SampleSource {
+public:
+  const char* name() const override { return "fake"; }
+  Measure measure() const override { return Measure::misses; }
+  double worst_error() const override { return 0.02; }
+  std::string description() const override { return "made up"; }
+  bool thread_begin(pid_t thread) override {
+    last_begun = thread;
+    return true;
+  }
+  void thread_end(pid_t thread) override { last_ended = thread; }
+  void drain(SampleSink& sink) override {
+    const std::lock_guard<std::mutex> guard(mutex);
+    for (const AccessSample& sample : waiting)
+      sink.sample(sample);
+    waiting.clear();
+    if (lose > 0) sink.lost(lose);
+    lose = 0;
+  }
+  void forked_child() override { forked = true; }
+
+  std::mutex mutex;
+  std::vector<AccessSample> waiting;
+  std::uint64_t lose = 0;
+  std::atomic<pid_t> last_begun{0}, last_ended{0};
+  bool forked = false;
+};
+
+struct Recording {
+  explicit Recording(const std::string& pattern) {
+    RecorderOptions options;
+    options.pattern = pattern;
+    options.drain_milliseconds = 5;
+    auto owned = std::make_unique<FakeSource>();
+    source = owned.get();
+    started = recorder->start(options, std::move(owned));
+  }
+  void miss(const void* address, unsigned times = 1) {
+    const std::lock_guard<std::mutex> guard(source->mutex);
+    AccessSample sample;
+    sample.time = monotonic_nanoseconds();
+    sample.address = reinterpret_cast<std::uintptr_t>(address);
+    sample.kind = AccessKind::load;
+    sample.weight = 10;
+    for (unsigned i = 0; i < times; ++i)
+      source->waiting.push_back(sample);
+  }
+  std::string finish() { // what it says on stderr
+    testing::internal::CaptureStderr();
+    recorder->finish();
+    return testing::internal::GetCapturedStderr();
+  }
+  // Never destroyed, as in the tool.
+  Recorder* recorder = new Recorder;
+  FakeSource* source = nullptr;
+  bool started = false;
+};
+
+__attribute__((noinline)) void allocate(Recorder& recorder, const void* block, std::size_t bytes) {
+  recorder.allocated(block, bytes, 1, __builtin_return_address(0));
+  asm volatile("");
+}
+
+Profile read(const std::string& path) {
+  Parsed<Profile> profile = read_profile(path);
+  EXPECT_TRUE(profile) << profile.error();
+  return std::move(*profile);
+}
+
+} // namespace
+
+TEST(Recorder, WritesWhatItIsTold) {
+  const ScratchFile file;
+  Recording recording(file.path());
+  ASSERT_TRUE(recording.started);
+  Recorder& recorder = *recording.recorder;
+  static char first[1000], second[2000];
+  recorder.thread_begin();
+  EXPECT_EQ(recording.source->last_begun, gettid());
+  allocate(recorder, first, sizeof first);
+  int twice = 2;
+  asm volatile("" : "+r"(twice)); // a loop, not two calls
+  for (int i = 0; i < twice; ++i)
+    allocate(recorder, second + 1000 * i, 1000); // one site, two objects
+  recorder.phase("setup");
+  const std::uint64_t region = recorder.region_begin(__builtin_return_address(0), 4);
+  EXPECT_NE(region, 0u);
+  recording.miss(first + 10, 30);
+  recording.miss(second + 1500, 10);
+  recording.source->lose = 7;
+  std::this_thread::sleep_for(std::chrono::milliseconds(30)); // the helper thread drains
+  EXPECT_TRUE(recording.source->waiting.empty());
+  recorder.region_end(region);
+  recorder.moved(first, sizeof first, 2, 0, 0.001);
+  recorder.released(first);
+  recorder.thread_end();
+  EXPECT_EQ(recording.source->last_ended, gettid());
+  const std::string said = recording.finish();
+  EXPECT_EQ(said, "omptier: recorded 40 samples in " + file.path() + "; next: omptier advise " +
+                      file.path() + "\n");
+
+  const Profile profile = read(file.path());
+  EXPECT_TRUE(profile.cut.empty()) << profile.cut;
+  EXPECT_EQ(profile.run.source, "fake");
+  EXPECT_EQ(profile.run.measure, Measure::misses);
+  EXPECT_EQ(profile.run.process, static_cast<std::uint64_t>(getpid()));
+  EXPECT_NE(profile.run.command_line.find("unit_recorder"), std::string::npos);
+  ASSERT_EQ(profile.objects.size(), 3u);
+  EXPECT_NE(profile.objects[0].site, profile.objects[1].site);
+  EXPECT_EQ(profile.objects[1].site, profile.objects[2].site);
+  EXPECT_EQ(profile.objects[2].instance, 1u);
+  EXPECT_EQ(profile.samples_lost, 7u);
+  ASSERT_EQ(profile.phases.size(), 1u);
+  ASSERT_EQ(profile.moves.size(), 1u);
+  EXPECT_EQ(profile.moves[0].from, MemoryKind::nvm);
+  for (const SiteRecord& site : profile.sites)
+    EXPECT_EQ(profile.modules[site.frames[0].module].name, "unit_recorder");
+  const Parsed<ProfileSummary> summary = summarize({&profile, 1});
+  ASSERT_TRUE(summary);
+  EXPECT_DOUBLE_EQ(summary->sites[0].share.value, 0.75);
+  EXPECT_DOUBLE_EQ(summary->sites[1].share.value, 0.25);
+  ASSERT_EQ(summary->regions.size(), 2u);
+  EXPECT_EQ(summary->regions[1].samples, 40u);
+}
+
+TEST(Recorder, FolderThatIsNotThereIsOneWarning) {
+  testing::internal::CaptureStderr();
+  Recording recording("/nonexistent/folder/p.profile");
+  EXPECT_FALSE(recording.started);
+  recording.recorder->allocated(&recording, 8, 0, nullptr);
+  recording.recorder->region_end(recording.recorder->region_begin(nullptr, 1));
+  recording.recorder->finish();
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("/nonexistent/folder/p.profile"), std::string::npos) << said;
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+}
+
+TEST(Recorder, ForkedChildHasALogOfItsOwnOrNone) {
+  const ScratchFile file;
+  Recording recording(file.path() + "-%p");
+  ASSERT_TRUE(recording.started);
+  Recorder& recorder = *recording.recorder;
+  static char block[64];
+  allocate(recorder, block, sizeof block);
+  const auto fork_here = [&] {
+    recorder.before_fork();
+    const pid_t child = fork();
+    if (child != 0)
+      recorder.after_fork_in_parent();
+    else
+      recorder.after_fork_in_child();
+    return child;
+  };
+  const pid_t quiet = fork_here();
+  if (quiet == 0) _exit(recorder.wants_restart() && recording.source->forked ? 0 : 1);
+  const pid_t busy = fork_here();
+  if (busy == 0) {
+    if (!recorder.restart_in_child(std::make_unique<FakeSource>())) _exit(2);
+    allocate(recorder, block, sizeof block);
+    recorder.finish();
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(quiet, &status, 0), quiet);
+  EXPECT_EQ(status, 0);
+  ASSERT_EQ(waitpid(busy, &status, 0), busy);
+  EXPECT_EQ(status, 0);
+  recording.finish();
+  const std::string own = file.path() + "-" + std::to_string(getpid());
+  const std::string of_busy = file.path() + "-" + std::to_string(busy);
+  const Profile parent = read(own), child = read(of_busy);
+  EXPECT_NE(access((file.path() + "-" + std::to_string(quiet)).c_str(), F_OK), 0);
+  EXPECT_TRUE(parent.cut.empty());
+  EXPECT_TRUE(child.cut.empty());
+  EXPECT_EQ(parent.objects.size(), 1u);
+  ASSERT_EQ(child.objects.size(), 1u);
+  EXPECT_FALSE(child.sites[0].frames.empty());
+  EXPECT_EQ(child.run.process, static_cast<std::uint64_t>(busy));
+  unlink(own.c_str());
+  unlink(of_busy.c_str());
+}
+
+TEST(Recorder, KilledProcessLeavesAReadableLog) {
+  const ScratchFile file;
+  const pid_t child = fork();
+  if (child == 0) {
+    Recording recording(file.path());
+    static char block[64];
+    allocate(*recording.recorder, block, sizeof block);
+    recording.miss(block, 100);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    raise(SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  const Profile profile = read(file.path());
+  EXPECT_FALSE(profile.cut.empty());
+  EXPECT_EQ(profile.objects.size(), 1u);
+  EXPECT_EQ(profile.samples.size(), 100u);
+}
+
+TEST(Recorder, LogInUseIsNotOverwritten) {
+  const ScratchFile file;
+  Recording first(file.path());
+  ASSERT_TRUE(first.started);
+  Recording second(file.path());
+  ASSERT_TRUE(second.started);
+  const std::string other = file.path() + "." + std::to_string(getpid());
+  EXPECT_STREQ(second.recorder->path(), other.c_str());
+  first.finish();
+  second.finish();
+  EXPECT_TRUE(read(file.path()).cut.empty());
+  EXPECT_TRUE(read(other).cut.empty());
+  unlink(other.c_str());
+}
+
+TEST(Recorder, ThreadsRecordTogether) {
+  const ScratchFile file;
+  Recording recording(file.path());
+  constexpr unsigned k_threads = 4, k_each = 5000;
+  std::vector<std::thread> threads;
+  for (std::uintptr_t t = 1; t <= k_threads; ++t)
+    threads.emplace_back([&, t] {
+      for (std::uintptr_t i = 0; i < k_each; ++i) {
+        const auto* block = reinterpret_cast<const void*>(t << 32 | i << 8);
+        allocate(*recording.recorder, block, 256);
+        recording.recorder->released(block);
+      }
+    });
+  for (std::thread& thread : threads)
+    thread.join();
+  recording.finish();
+  const Profile profile = read(file.path());
+  EXPECT_EQ(profile.objects.size(), k_threads * k_each);
+  EXPECT_EQ(profile.sites.size(), 1u);
+  for (const ObjectRecord& object : profile.objects)
+    ASSERT_NE(object.released, ObjectRecord::k_never);
+}
+
+TEST(Recorder, CostOfAnAllocation) {
+  const ScratchFile file;
+  Recording recording(file.path());
+  static char block[64];
+  constexpr unsigned k_events = 50000;
+  for (unsigned i = 0; i < 1000; ++i)
+    allocate(*recording.recorder, block, 64);
+  const auto begin = std::chrono::steady_clock::now();
+  for (unsigned i = 0; i < k_events; ++i) {
+    allocate(*recording.recorder, block, 64);
+    recording.recorder->released(block);
+  }
+  const std::chrono::duration<double, std::nano> spent = std::chrono::steady_clock::now() - begin;
+  recording.finish();
+  const Profile profile = read(file.path());
+  std::printf("allocation + release: %.0f ns, %.1f bytes\n", spent.count() / k_events,
+              double(profile.bytes) / (k_events + 1000));
+  EXPECT_LT(spent.count() / k_events, 20000);
+}

@@ -52,6 +52,11 @@ void explain_block(const BlockInfo& block, char* text, std::size_t size) {
   }
   const PlanPlacement* plan = runtime().plan();
   const auto reason = static_cast<PlacementReason>(extent.reason);
+  if (extent.front != 0) {
+    std::snprintf(text, size, "%s: %s; the first %zu bytes in %s", title_of(extent.charged).data(),
+                  word_for(reason), extent.front, title_of(extent.front_kind).data());
+    return;
+  }
   if (extent.moved)
     std::snprintf(text, size, "%s: moved there by the plan for a region",
                   title_of(extent.charged).data());

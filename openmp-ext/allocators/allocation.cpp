@@ -194,6 +194,16 @@ std::size_t tiers_of_kinds(Placer& placer, std::span<const MemoryKind> kinds,
   return count;
 }
 
+// First come, first served to the page: what is left of faster tiers takes the block's begin.
+void begin_in_faster_tier(Placer& placer, void* block) {
+  BlockInfo info;
+  if (!placer.find(block, true, info) || !info.large) return;
+  for (std::size_t tier = 0; tier < placer.tier_count(); ++tier) {
+    if (placer.kind_of_tier(tier) == info.extent->charged) return;
+    if (placer.fill_front(block, tier) != 0) return;
+  }
+}
+
 // A block placed by plan or strategy; null when these do not concern it or nothing has room.
 void* place_everything(Placer& placer, Allocator* allocator, const AllocationRequest& request) {
   std::array<std::size_t, k_most_tiers> tiers;
@@ -235,6 +245,9 @@ void* place_everything(Placer& placer, Allocator* allocator, const AllocationReq
   }
   Refusal why = Refusal::none;
   void* block = place_on(placer, {tiers.data(), count}, wanted, request.zeroed, why);
+  if (block != nullptr && strategy.mode == Strategy::Mode::first_come &&
+      runtime().plan() == nullptr)
+    begin_in_faster_tier(placer, block);
   if (block != nullptr) return block;
   if (allocator != nullptr) count_out(*allocator, request.bytes, true);
   warn_once(

@@ -11,7 +11,7 @@
 // Another build has other identities and offsets: nothing matches exactly. The portable match by
 // function name and ordinal of the call needs symbol tables and decoding, which have no place in a
 // stranger's process: `omptier run` rewrites such a plan for the present build before it starts the
-// program (profile/rebind.hpp), and the runtime only counts the lists whose modules are not here.
+// program, and the runtime only counts the lists whose modules are not here.
 #pragma once
 
 #include "objects/site.hpp"

@@ -246,25 +246,6 @@ std::string identity_of_file(const std::string& path) {
   return identity;
 }
 
-bool is_dynamically_linked(const std::string& path) {
-  elf_version(EV_CURRENT);
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  bool found = false;
-  if (Elf* elf = elf_begin(fd, ELF_C_READ_MMAP, nullptr); elf != nullptr) {
-    std::size_t count = 0;
-    if (elf_kind(elf) == ELF_K_ELF && elf_getphdrnum(elf, &count) == 0)
-      for (std::size_t i = 0; i < count && !found; ++i) {
-        GElf_Phdr segment;
-        found = gelf_getphdr(elf, static_cast<int>(i), &segment) != nullptr &&
-                segment.p_type == PT_INTERP;
-      }
-    elf_end(elf);
-  }
-  close(fd);
-  return found;
-}
-
 struct Symbols::State {
   std::map<std::string, std::unique_ptr<ModuleFile>> files; // by identity; null = unusable
   std::map<std::pair<std::string, std::uint64_t>, ResolvedFrame> resolved;

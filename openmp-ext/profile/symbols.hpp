@@ -56,9 +56,6 @@ private:
 // it is no ELF file.
 std::string identity_of_file(const std::string& path);
 
-// Whether the file is a program that the dynamic loader starts (it names an interpreter).
-bool is_dynamically_linked(const std::string& path);
-
 // Names of a summary's sites and regions for people, in their order.
 struct ProfileNames {
   std::vector<std::string> sites, regions;

@@ -5,10 +5,8 @@
 #include "objects_calls.hpp"
 
 #include "objects/modules.hpp"
-#include "profile/rebind.hpp"
 #include "profile/symbols.hpp"
 
-#include <algorithm>
 #include <gtest/gtest.h>
 
 using namespace omptier;
@@ -62,50 +60,6 @@ TEST(Symbols, OtherBuildIsSaidNotGuessed) {
   EXPECT_EQ(label_of_site(symbols, {info}, {{0, 0x1000}}), info.name + "+0x1000");
   EXPECT_EQ(label_of_region(symbols, {info}, {}), "outside of regions");
   EXPECT_EQ(identity_of_file("/etc/passwd"), "");
-}
-
-TEST(Rebind, FindsSitesOfAnotherBuildByNames) {
-  calls::Stack first, second;
-  calls::wrapper_twice(first, second);
-  Symbols symbols;
-  ModuleInfo info;
-  Plan plan;
-  plan.modules = {{"build-id:another", "unit_symbols"}, {"build-id:gone", "libgone.so"}};
-  for (const calls::Stack& stack : {first, second}) {
-    PlanEntry entry;
-    entry.label = "array";
-    for (std::size_t i = 0; i < 2; ++i) {
-      const Frame frame = frame_of(stack[i], info);
-      entry.frames.push_back({0, 1, symbols.resolve(info, frame.offset).portable});
-    }
-    plan.entries.push_back(entry);
-  }
-  plan.entries.push_back(plan.entries[0]); // a function that is not there
-  plan.entries.back().label = "renamed";
-  plan.entries.back().frames[1].portable.function = "calls::other()";
-  plan.entries.push_back(plan.entries[0]); // a library that is not there
-  plan.entries.back().label = "elsewhere";
-  plan.entries.back().frames[0].module = 1;
-  const std::vector<ModuleInfo> present = modules_of_program(info.path, "");
-  ASSERT_GE(present.size(), 2u); // the C library at least
-  EXPECT_EQ(present[0].identity, info.identity);
-  EXPECT_TRUE(std::any_of(present.begin(), present.end(), [](const ModuleInfo& module) {
-    return module.name == "libc.so.6" && module.system;
-  }));
-  Rebinding rebinding = rebind_plan(plan, present, symbols);
-  EXPECT_EQ(rebinding.exact, 0u);
-  EXPECT_EQ(rebinding.portable, 2u);
-  EXPECT_EQ(rebinding.unmatched, (std::vector<std::string>{"renamed", "elsewhere"}));
-  for (std::size_t i = 0; i < 2; ++i) {
-    EXPECT_EQ(plan.modules[plan.entries[0].frames[i].module].identity, info.identity);
-    EXPECT_EQ(plan.entries[0].frames[i].offset, frame_of(first[i], info).offset);
-    EXPECT_EQ(plan.entries[1].frames[i].offset, frame_of(second[i], info).offset);
-  }
-  plan.entries.resize(2);
-  rebinding = rebind_plan(plan, present, symbols);
-  EXPECT_EQ(rebinding.exact, 2u);
-  EXPECT_TRUE(rebinding.same_build());
-  EXPECT_TRUE(modules_of_program("/etc/passwd", "").empty());
 }
 
 TEST(Symbols, AssignedNames) {

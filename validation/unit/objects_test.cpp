@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <dlfcn.h>
+#include <gnu/libc-version.h>
 #include <gtest/gtest.h>
 #include <thread>
 #include <unwind.h>
@@ -174,7 +175,7 @@ TEST(Modules, ProgramHasItsBuildIdAndLibrariesAreKnown) {
   ASSERT_GE(module_count(), 2u);
   EXPECT_STREQ(module_at(0).name, "unit_objects");
   EXPECT_FALSE(module_at(0).system);
-  const LoadedModule* libc = module_of(reinterpret_cast<std::uintptr_t>(&std::qsort));
+  const LoadedModule* libc = module_of(reinterpret_cast<std::uintptr_t>(&gnu_get_libc_version));
   ASSERT_NE(libc, nullptr);
   EXPECT_STREQ(libc->name, "libc.so.6");
   EXPECT_TRUE(libc->system);

@@ -39,6 +39,7 @@ int main(int argc, char** argv) {
   const std::optional<Options> options = read_options(argc, argv);
   if (!options) return 2;
   choose_threads_and_schedule(options->threads);
+  if (options->mark) example_measure_end(); // whoever started us may have switched it on
 
   Report report;
   report.threads = threads_in_use();

@@ -63,7 +63,10 @@ int main(int argc, char** argv) {
     report.verified = check_grids(arrays.grids()) &&
                       report.checksum == expected_checksum(options->shape, materials,
                                                            options->lookups, options->seed);
-  if (options->where) report.where = describe_where(arrays.grids());
+  if (options->where) {
+    report.where = describe_where(arrays.grids());
+    report.range = describe_ranges(arrays.grids());
+  }
   print_report(*options, materials, report);
   return report.verified.value_or(true) ? 0 : 1;
 }

@@ -103,6 +103,19 @@ std::array<std::string, k_arrays> describe_where(const Grids& grids) {
   return where;
 }
 
+std::array<std::string, k_arrays> describe_ranges(const Grids& grids) {
+  const auto range = [](const void* first, std::size_t bytes) {
+    const auto address = reinterpret_cast<std::uintptr_t>(first);
+    return formatted("%zx-%zx", static_cast<std::size_t>(address),
+                     static_cast<std::size_t>(address + bytes - 1));
+  };
+  std::array<std::string, k_arrays> ranges;
+  ranges[index_grid] = range(grids.index, grids.shape.index_bytes());
+  ranges[unionized_grid] = range(grids.unionized, grids.shape.unionized_bytes());
+  ranges[nuclide_grid] = range(grids.nuclide, grids.shape.nuclide_bytes());
+  return ranges;
+}
+
 void print_report(const Options& options, const std::vector<Material>& materials,
                   const Report& report) {
   const Shape& shape = options.shape;
@@ -131,6 +144,9 @@ void print_report(const Options& options, const std::vector<Material>& materials
   for (int a = 0; a < k_arrays; ++a)
     if (!report.where[a].empty())
       facts.text(("where_" + std::string(k_array_names[a]) + "_grid").c_str(), report.where[a]);
+  for (int a = 0; a < k_arrays; ++a)
+    if (!report.range[a].empty())
+      facts.text(("range_" + std::string(k_array_names[a]) + "_grid").c_str(), report.range[a]);
   if (options.json)
     facts.print_json();
   else

@@ -21,10 +21,13 @@ struct Report {
   bool marked = false;          // the virtual machine's model was asked to charge the lookups only
   std::optional<bool> verified; // empty: not asked for
   std::array<std::string, k_arrays> where; // empty: not asked for
+  std::array<std::string, k_arrays> range; // addresses "first-last", hexadecimal; with where
 };
 
 // Per array "dram:<bytes>,hbm:<bytes>" (kinds that hold any of it), or "unknown".
 std::array<std::string, k_arrays> describe_where(const Grids& grids);
+
+std::array<std::string, k_arrays> describe_ranges(const Grids& grids);
 
 void print_report(const Options& options, const std::vector<Material>& materials,
                   const Report& report);

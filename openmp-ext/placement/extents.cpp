@@ -12,8 +12,13 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <cerrno>
 #include <sched.h>
 #include <sys/mman.h>
+
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
+#endif
 
 namespace omptier {
 namespace {
@@ -34,6 +39,13 @@ unsigned bin_of(std::size_t units) {
 
 void* pointer(std::uintptr_t at) {
   return reinterpret_cast<void*>(at);
+}
+
+// Gives pages back to the system; they read as zero then. The second form (Linux 5.18) is for
+// programs that lock all their memory (mlockall).
+bool discard(std::uintptr_t begin, std::size_t bytes) {
+  if (os().advise(pointer(begin), bytes, MADV_DONTNEED) == 0) return true;
+  return errno == EINVAL && os().advise(pointer(begin), bytes, MADV_DONTNEED_LOCKED) == 0;
 }
 
 } // namespace
@@ -140,6 +152,7 @@ Extent* ExtentSpace::from_cache(std::size_t bytes, std::size_t commit, std::size
   for (Extent* extent = cached_; extent != nullptr; extent = extent->next) {
     if (extent->bytes < bytes || extent->begin % alignment != 0) continue;
     if (extent->bytes > bytes + bytes / k_cache_slack) continue;
+    if (extent->moved) continue; // elsewhere, and here only because it could not be dropped
     if (best == nullptr || extent->bytes < best->bytes) best = extent;
   }
   if (best == nullptr) return nullptr;
@@ -156,7 +169,7 @@ Extent* ExtentSpace::from_cache(std::size_t bytes, std::size_t commit, std::size
     best->committed = wanted;
     best->verified = false;
     const bool gap = best->committed % ranges_.unit() != 0;
-    if (best->gap && !gap) gaps.fetch_sub(1, std::memory_order_relaxed);
+    if (gap != best->gap) gaps.fetch_add(gap ? 1 : -1, std::memory_order_relaxed);
     best->gap = gap;
   }
   remove(cached_, best);
@@ -250,7 +263,7 @@ void ExtentSpace::shrink(Extent& extent, std::size_t committed) {
   if (kept >= extent.committed) return;
   const std::size_t less = extent.committed - kept;
   // A refusal leaves the extent as large as it was, and counted so.
-  if (os().advise(pointer(extent.begin + kept), less, MADV_DONTNEED) != 0) return;
+  if (!discard(extent.begin + kept, less)) return;
   os().protect(pointer(extent.begin + kept), less, PROT_NONE);
   uncharge_end(extent, less);
   extent.committed = kept;
@@ -262,13 +275,15 @@ void ExtentSpace::shrink(Extent& extent, std::size_t committed) {
 // Returns the pages to the system and the run to the free ones, joined with its neighbours. When
 // the kernel refuses, the extent stays in the cache: a free run must read as zero.
 bool ExtentSpace::drop(Extent* extent) {
-  if (os().advise(pointer(extent->begin), extent->committed, MADV_DONTNEED) != 0) {
+  if (!discard(extent->begin, extent->committed)) {
     extent->use = ExtentUse::cached;
     push(cached_, extent);
     cached_bytes_ += extent->committed;
     return false;
   }
   os().protect(pointer(extent->begin), extent->committed, PROT_NONE);
+  if (extent->front != 0 && huge_page_size() != 0) // its border was kept in small pages
+    os().advise(pointer(extent->begin), extent->bytes, MADV_HUGEPAGE);
   uncharge_end(*extent, extent->committed);
   if (extent->gap) gaps.fetch_sub(1, std::memory_order_relaxed);
   extent->committed = 0;

@@ -78,6 +78,11 @@ public:
   // somebody else moves it.
   bool begin_move(Extent& extent);
   void end_move(Extent& extent);
+  // Ends every move; the caller holds the lock.
+  void forget_moves() {
+    for (Extent* extent = used_; extent != nullptr; extent = extent->next)
+      extent->moving = false;
+  }
   // Drops cached extents until so many bytes are free again; returns the bytes dropped.
   std::size_t drop_cache(std::size_t bytes);
 

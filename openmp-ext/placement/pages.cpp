@@ -84,6 +84,23 @@ bool count_pages(std::uintptr_t begin, std::size_t bytes, PageCensus& census) {
   return answered;
 }
 
+std::size_t leading_bytes_on(std::uintptr_t begin, std::size_t bytes, NodeSet nodes) {
+  const std::size_t step = page_size() * k_batch;
+  for (std::size_t at = 0; at < bytes; at += step) {
+    const std::size_t part = std::min(step, bytes - at);
+    PageCensus census;
+    if (!count_pages(begin + at, part, census)) return at;
+    if (census.on(nodes) == part) continue;
+    for (std::size_t page = at; page < at + part; page += page_size()) {
+      PageCensus one;
+      if (!count_pages(begin + page, std::min(page_size(), bytes - page), one) ||
+          one.on(nodes) == 0)
+        return page;
+    }
+  }
+  return bytes;
+}
+
 bool populate(std::uintptr_t begin, std::size_t bytes) {
   if (bytes == 0) return true;
   if (os().advise(reinterpret_cast<void*>(begin), bytes, MADV_POPULATE_WRITE) == 0) return true;

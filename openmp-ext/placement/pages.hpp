@@ -57,6 +57,10 @@ struct MoveOutcome {
 // counts again afterwards. Untouched pages stay untouched.
 MoveOutcome move_to_node(std::uintptr_t begin, std::size_t bytes, unsigned node);
 
+// Bytes from the range's begin up to the first page that is not on the nodes; 0 when the kernel
+// refuses to say.
+std::size_t leading_bytes_on(std::uintptr_t begin, std::size_t bytes, NodeSet nodes);
+
 // True when every present page of the range is on the nodes, if need be after moving the others
 // there (the kernel may have preferred to spill rather than to reclaim page cache). Also true when
 // the kernel refuses to say where pages are: then nothing is known, and it has been said once.

@@ -74,11 +74,14 @@ std::uint64_t Placer::count_promised(TierPlace& place) {
   for (Spread* spread : {place.preferred, place.interleaved}) {
     if (spread == nullptr) continue;
     spread->extents.for_each([&](Extent& extent) {
-      if (extent.use != ExtentUse::block || extent.verified || extent.moved) return;
+      // Behind a front in other memory, the rest is still promised here.
+      const bool elsewhere = extent.moved && extent.front == 0;
+      if (extent.use != ExtentUse::block || extent.verified || elsewhere) return;
+      const std::size_t bytes = extent.committed - extent.front;
       PageCensus census;
-      if (!count_pages(extent.begin, extent.committed, census)) return;
+      if (!count_pages(extent.begin + extent.front, bytes, census)) return;
       untouched += census.untouched;
-      if (census.on(place.nodes) == extent.committed) extent.verified = true;
+      if (census.on(place.nodes) == bytes) extent.verified = true;
     });
   }
   place.promised.store(untouched, std::memory_order_relaxed);
@@ -117,10 +120,13 @@ Extent* Placer::take_extent(TierPlace& place, ExtentSpace& extents, const BlockR
       why = Refusal::elsewhere;
   }
   if (why == Refusal::none && request.pinned) {
-    if (::mlock(reinterpret_cast<void*>(extent->begin), extent->committed) == 0)
+    void* begin = reinterpret_cast<void*>(extent->begin);
+    if (::mlock(begin, extent->committed) == 0) {
       extent->locked = true;
-    else
+    } else {
+      ::munlock(begin, extent->committed); // a part may be locked, and could not be dropped then
       why = Refusal::lock_limit;
+    }
   }
   if (why == Refusal::none) return extent;
   extents.give_back(*extent, false);
@@ -295,7 +301,9 @@ bool Placer::move_block(const void* block, MemoryKind kind, std::uint64_t& moved
   while (tier < tier_count_ && kind_of_tier(tier) != kind)
     ++tier;
   if (extent == nullptr || tier == tier_count_ || !extent->space->begin_move(*extent)) return false;
-  const bool arrived = extent->charged == kind || move_extent(*extent, tier, moved);
+  // The block may have been freed meanwhile, and its memory be another's.
+  const bool same = extent->begin == reinterpret_cast<std::uintptr_t>(block) && !extent->required;
+  const bool arrived = same && (extent->charged == kind || move_extent(*extent, tier, moved));
   extent->space->end_move(*extent);
   return arrived;
 }
@@ -312,29 +320,40 @@ std::size_t Placer::fill_front(void* block, std::size_t tier) {
 
   // A huge page across the border would go to one side as a whole.
   const std::uintptr_t border = extent->begin + bytes;
-  const std::uintptr_t unit = border / ranges_.unit() * ranges_.unit();
-  const bool split = border != unit;
-  if (split) os().advise(reinterpret_cast<void*>(unit), ranges_.unit(), MADV_NOHUGEPAGE);
-  bool arrived = populate(extent->begin, bytes) && extent->space->begin_move(*extent);
-  if (arrived) {
-    MoveOutcome last;
-    for (unsigned node = 0; node < k_max_nodes; ++node) {
-      if (!place.nodes.has(node)) continue;
-      last = move_to_node(extent->begin, bytes, node);
-      if (last.refused || last.missing == 0) break;
-    }
-    arrived = !last.refused && last.missing <= bytes / 2;
+  void* const unit = reinterpret_cast<void*>(border / ranges_.unit() * ranges_.unit());
+  const bool split = border % ranges_.unit() != 0 && huge_page_size() != 0;
+  if (split) os().advise(unit, ranges_.unit(), MADV_NOHUGEPAGE);
+  std::size_t arrived = 0;
+  if (populate(extent->begin, bytes) && extent->space->begin_move(*extent)) {
+    arrived = move_front(*extent, bytes, place.nodes);
     extent->space->end_move(*extent);
   }
-  if (!arrived) {
-    ledger_.give_back(kind, bytes);
+  ledger_.give_back(kind, bytes - arrived);
+  if (arrived == 0) {
+    if (split) os().advise(unit, ranges_.unit(), MADV_HUGEPAGE);
     return 0;
   }
-  extent->front = bytes;
+  const std::lock_guard guard(*extent->space);
+  extent->front = arrived;
   extent->front_kind = kind;
   extent->moved = true;
-  ledger_.give_back(extent->charged, bytes);
-  return bytes;
+  ledger_.give_back(extent->charged, arrived);
+  return arrived;
+}
+
+// Moves so many bytes of the extent's begin to the nodes. Returns the bytes that lie there at the
+// end: all, or a run from the begin that is worth a block, or none.
+std::size_t Placer::move_front(Extent& extent, std::size_t bytes, NodeSet nodes) {
+  for (unsigned node = 0; node < k_max_nodes; ++node) {
+    if (!nodes.has(node)) continue;
+    const MoveOutcome last = move_to_node(extent.begin, bytes, node);
+    if (last.refused || last.missing == 0) break;
+  }
+  std::size_t arrived = leading_bytes_on(extent.begin, bytes, nodes);
+  if (arrived == bytes) return bytes;
+  if (arrived < k_large_block) arrived = 0;
+  settle(extent.begin + arrived, bytes - arrived, extent.space->nodes());
+  return arrived;
 }
 
 // Ledger and node first, then the pages, then the old kind's account.
@@ -370,6 +389,7 @@ bool Placer::move_extent(Extent& extent, std::size_t tier, std::uint64_t& moved)
     ledger_.give_back(kind, extent.committed);
     return false;
   }
+  const std::lock_guard guard(*extent.space);
   extent.charged = kind;
   extent.moved = true;
   ledger_.give_back(from, extent.committed);
@@ -384,6 +404,12 @@ void Placer::lock_all() {
     for (Spread* spread : {places_[tier].preferred, places_[tier].interleaved})
       if (spread != nullptr) spread->extents.lock();
   ranges_.lock();
+}
+
+void Placer::forget_moves() {
+  for (std::size_t tier = 0; tier < tier_count_; ++tier)
+    for (Spread* spread : {places_[tier].preferred, places_[tier].interleaved})
+      if (spread != nullptr) spread->extents.forget_moves();
 }
 
 void Placer::unlock_all() {

@@ -94,6 +94,7 @@ public:
   bool move_block(const void* block, MemoryKind kind, std::uint64_t& moved);
   // Puts as much of a fresh large block's begin on the tier as ledger and node allow, as first
   // touch would until that tier is full; returns the bytes that arrived. Makes those pages present.
+  // Only a run from the begin is kept there: what arrived behind a page that did not is moved back.
   std::size_t fill_front(void* block, std::size_t tier);
   // Bytes that blocks could still be granted of a kind, cached ones included, as the ledger sees
   // it.
@@ -110,6 +111,9 @@ public:
   // fork: everything is locked while the process is copied.
   void lock_all();
   void unlock_all();
+  // In the child, before unlock_all: the thread that was moving a block is not here. (What it had
+  // reserved for the move stays counted.)
+  void forget_moves();
 
 private:
   struct Spread { // one binding: extents and small blocks
@@ -133,6 +137,7 @@ private:
   bool has_room(TierPlace& place, std::uint64_t bytes);
   std::uint64_t count_promised(TierPlace& place);
   bool move_extent(Extent& extent, std::size_t tier, std::uint64_t& moved);
+  std::size_t move_front(Extent& extent, std::size_t bytes, NodeSet nodes);
   void drop_caches(MemoryKind kind, std::size_t bytes);
   std::uint64_t free_on(NodeSet nodes, bool with_file_cache) const;
 

@@ -314,7 +314,9 @@ TEST_F(PlacerTest, RandomisedStressKeepsEveryByte) {
   EXPECT_GT(refused, 0) << "the capacity never came to be tight";
   expect_sound();
   for (Slot& slot : slots)
-    if (slot.block != nullptr) EXPECT_TRUE(placer->release(slot.block));
+    if (slot.block != nullptr) {
+      EXPECT_TRUE(placer->release(slot.block));
+    }
 }
 
 } // namespace

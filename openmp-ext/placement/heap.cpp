@@ -183,7 +183,7 @@ BlockRecord* Heap::find(const Extent& extent, const void* address, bool exact,
 
 bool Heap::release(const Extent& extent, void* block) {
   const auto at = reinterpret_cast<std::uintptr_t>(block);
-  if (extent.chunk == nullptr) return false;
+  if (extent.chunk == nullptr || at - extent.begin >= k_chunk_bytes) return false;
   Span* found = extent.chunk->span[(at - extent.begin) / k_granule];
   if (found == nullptr) return false;
   Span& span = *found;

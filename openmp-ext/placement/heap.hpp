@@ -106,13 +106,25 @@ private:
 
 template <typename F> void Heap::for_each(const Extent& extent, F&& visit) {
   for (unsigned i = 0; i < k_chunk_granules; ++i) {
-    Span* span = nullptr;
+    // The class's lock comes first; which class it is has to be found out without it.
+    const auto span_here = [&]() -> Span* {
+      Span* span = extent.chunk != nullptr ? extent.chunk->span[i] : nullptr;
+      return span != nullptr && span->begin == extent.begin + i * k_granule ? span : nullptr;
+    };
+    unsigned size_class = 0;
     {
       const std::lock_guard guard(chunk_lock_);
-      span = extent.chunk != nullptr ? extent.chunk->span[i] : nullptr;
+      const Span* span = span_here();
+      if (span == nullptr) continue;
+      size_class = span->size_class;
     }
-    if (span == nullptr || span->begin != extent.begin + i * k_granule) continue;
-    const std::lock_guard guard(classes_[span->size_class].lock);
+    const std::lock_guard guard(classes_[size_class].lock);
+    const Span* span = nullptr;
+    {
+      const std::lock_guard chunk_guard(chunk_lock_);
+      span = span_here();
+      if (span == nullptr || span->size_class != size_class) continue; // retired meanwhile
+    }
     for (std::uint32_t b = 0; b < span->blocks; ++b)
       if (span->records[b].bytes != 0)
         visit(span->begin + std::size_t{b} * span->block_bytes, span->records[b]);

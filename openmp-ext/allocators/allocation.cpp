@@ -8,6 +8,8 @@
 #include "base/log.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <sched.h>
@@ -18,6 +20,17 @@ namespace {
 constexpr OmpValue k_default_mem_alloc = 1;
 constexpr std::size_t k_least_alignment = 16; // of every block of ours, as malloc's
 constexpr int k_longest_fallback_chain = 16;
+
+// No block is larger: sizes near the end of the address space would overflow libomp's arithmetic.
+constexpr std::size_t k_largest_block = PTRDIFF_MAX;
+
+// Of the call, of the allocator's traits and ours. Only powers of two have a meaning; the next one
+// is taken for anything else.
+std::size_t alignment_for(const Allocator* allocator, const AllocationRequest& request) {
+  const std::size_t asked = std::max({allocator != nullptr ? allocator->traits.alignment : 1,
+                                      request.alignment, k_least_alignment});
+  return std::bit_ceil(std::min(asked, k_largest_block / 2 + 1));
+}
 
 unsigned current_cpu() {
   const int cpu = ::sched_getcpu();
@@ -49,6 +62,7 @@ void count_out(Allocator& allocator, std::size_t bytes, bool charged) {
 
 bool charge_pool(Allocator& allocator, std::size_t bytes) {
   if (allocator.traits.pool_size == k_default_value) return true;
+  if (bytes > k_largest_block) return false;
   const std::uint64_t charge = allocator.pool_charge(bytes);
   std::uint64_t used = allocator.pool_used.load(std::memory_order_relaxed);
   do {
@@ -66,6 +80,7 @@ void uncharge_pool(Allocator& allocator, std::size_t bytes) {
 
 // libomp's own memory; on a runtime that never attached, the C library's. Not zeroed.
 void* stock_allocate(std::size_t bytes, std::size_t alignment, OmpValue handle) {
+  if (bytes > k_largest_block) return nullptr;
   const omptier_runtime* libomp = runtime().libomp.load(std::memory_order_acquire);
   if (libomp != nullptr) return libomp->stock_allocate(bytes, alignment, handle);
   void* block = nullptr;
@@ -76,8 +91,9 @@ void* stock_allocate(std::size_t bytes, std::size_t alignment, OmpValue handle) 
 // A block of libomp's memory on behalf of an allocator of ours.
 void* stock_block(Allocator& allocator, const AllocationRequest& request, StockReason reason,
                   Refusal refusal, OmpValue stock_handle) {
-  const std::size_t alignment = std::max(request.alignment, allocator.traits.alignment);
-  void* block = stock_allocate(request.bytes, alignment > 1 ? alignment : 0, stock_handle);
+  const bool named = std::max(request.alignment, allocator.traits.alignment) > 1;
+  void* block =
+      stock_allocate(request.bytes, named ? alignment_for(&allocator, request) : 0, stock_handle);
   if (block == nullptr) return nullptr;
   if (request.zeroed) std::memset(block, 0, request.bytes);
   count_in(allocator, request.bytes);
@@ -99,7 +115,8 @@ void* stock_block(Allocator& allocator, const AllocationRequest& request, StockR
       Notice::capacity_exhausted,
       "%.*s: %zu bytes cannot be had (%s) and the allocator's fallback is abort_fb: the program is "
       "aborted as it asked.",
-      static_cast<int>(space.size()), space.data(), bytes, describe(refusal));
+      static_cast<int>(space.size()), space.data(), bytes,
+      refusal == Refusal::none ? "its pool is used up" : describe(refusal));
   std::abort();
 }
 
@@ -159,7 +176,7 @@ void* allocate_from(Allocator& allocator, const AllocationRequest& request, int 
     const std::size_t count = tiers_of(*placer, allocator, tiers);
     BlockRequest wanted;
     wanted.bytes = request.bytes;
-    wanted.alignment = std::max({allocator.traits.alignment, request.alignment, k_least_alignment});
+    wanted.alignment = alignment_for(&allocator, request);
     wanted.required = allocator.required();
     wanted.pinned = allocator.traits.pinned;
     wanted.interleaved = allocator.traits.partition == value::interleaved;
@@ -233,8 +250,7 @@ void* place_everything(Placer& placer, Allocator* allocator, const AllocationReq
     return nullptr;
   }
   wanted.bytes = request.bytes;
-  wanted.alignment = std::max({allocator != nullptr ? allocator->traits.alignment : 1,
-                               request.alignment, k_least_alignment});
+  wanted.alignment = alignment_for(allocator, request);
   wanted.pinned = allocator != nullptr && allocator->traits.pinned;
   wanted.allocator = allocator != nullptr ? allocator->number : k_no_allocator;
   wanted.caller = request.caller;

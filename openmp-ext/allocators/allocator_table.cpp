@@ -73,18 +73,17 @@ Allocator* AllocatorTable::by_number(std::uint32_t number) {
 Allocator* AllocatorTable::make(Space space, const TraitSet& traits, bool standard_only) {
   Allocator* entries = table();
   if (entries == nullptr) return nullptr;
+  // Whole under the lock: recycle, late for the entry's last life, must not see it half made.
+  const std::lock_guard guard(lock_);
   Allocator* entry = nullptr;
   std::uint32_t number = 0;
-  {
-    const std::lock_guard guard(lock_);
-    if (free_ != nullptr) {
-      entry = free_;
-      free_ = entry->next_free;
-      number = entry->number;
-    } else if (used_ < k_entries) {
-      number = used_++;
-      entry = &entries[number];
-    }
+  if (free_ != nullptr) {
+    entry = free_;
+    free_ = entry->next_free;
+    number = entry->number;
+  } else if (used_ < k_entries) {
+    number = used_++;
+    entry = &entries[number];
   }
   if (entry == nullptr) return nullptr;
   new (entry) Allocator();

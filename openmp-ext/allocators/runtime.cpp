@@ -20,21 +20,26 @@ Leaky<Runtime> storage;
 constinit std::atomic<Runtime*> instance{nullptr};
 pthread_once_t made = PTHREAD_ONCE_INIT;
 
-void make_runtime() {
-  instance.store(&storage.make(), std::memory_order_release);
-}
-
 Leaky<Placer> placer_storage;
 Leaky<PlanPlacement> plan_storage;
 
 void before_fork() {
   runtime().lock_all();
 }
-void after_fork() {
+void after_fork_in_parent() {
+  runtime().unlock_all();
+}
+void after_fork_in_child() {
+  if (Placer* placer = runtime().placer_if_ready()) placer->forget_moves();
   runtime().unlock_all();
 }
 
 CapacityByKind capacity_option() {
+void make_runtime() {
+  instance.store(&storage.make(), std::memory_order_release);
+  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
   const auto capacity = parse_capacity(option_text(Option::capacity));
   return capacity ? *capacity : CapacityByKind{};
 }
@@ -71,7 +76,6 @@ Placer* Runtime::make_placer() {
       load_strategy();
       Placer& made_placer = placer_storage.make(std::move(*platform), capacity_option());
       load_plan();
-      pthread_atfork(before_fork, after_fork, after_fork);
       placer_.store(&made_placer, std::memory_order_release);
     }
   } catch (const std::exception& error) {
@@ -131,11 +135,13 @@ void restart_runtime_for_tests(Platform platform, const CapacityByKind& capacity
                                const PlanPlacement* plan) {
   auto* fresh = new Runtime();
   fresh->libomp.store(runtime().libomp.load());
+  if (!discovering) making_.lock();
   fresh->start_for_tests(new Placer(std::move(platform), capacity), strategy, plan);
   instance.store(fresh);
 }
 
 void Runtime::start_for_tests(Placer* placer, Strategy strategy, const PlanPlacement* plan) {
+  if (!discovering) making_.unlock();
   strategy_ = strategy;
   plan_.store(plan);
   placer_.store(placer);

@@ -9,9 +9,11 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 
@@ -93,8 +95,21 @@ TEST(A_Start, NothingHappensBeforeTheFirstExtendedCall) {
         std::uintptr_t{505}, ~std::uintptr_t{0}})
     EXPECT_EQ(hooks().destroy_allocator(foreign), 0) << foreign;
   EXPECT_EQ(runtime().placer_if_ready(), nullptr);
-  EXPECT_NE(get(1000, 501), nullptr);
-  EXPECT_NE(runtime().placer_if_ready(), nullptr);
+  // That call discovers the machine, behind a lock; a fork meanwhile must not copy it held.
+  std::thread other([] { EXPECT_NE(get(1000, 501), nullptr); });
+  bool discovered = false;
+  do {
+    discovered = runtime().placer_if_ready() != nullptr;
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      _exit(get(1000, 501) != nullptr ? 0 : 1);
+    }
+    int status = 0;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  } while (!discovered);
+  other.join();
 }
 
 TEST(Ownership, FoundByAddressWhateverTheHandle) {
@@ -186,6 +201,47 @@ TEST(Zeroed, OverflowAndReuse) {
   EXPECT_EQ(hooks().allocate_zeroed(~std::size_t{0} / 2, 3, 0, 501, nullptr, &block), 1);
   EXPECT_EQ(block, nullptr);
   EXPECT_EQ(hooks().allocate_zeroed(~std::size_t{0} / 2, 3, 0, 1, nullptr, &block), 0);
+}
+
+TEST(Sizes, BeyondTheAddressSpaceAreRefusedAndNotWrapped) {
+  // Neither the pool's nor libomp's arithmetic may see them: both would wrap.
+  const std::size_t absurd = ~std::size_t{0} - 20;
+  EXPECT_EQ(get(absurd, 501), nullptr);
+  EXPECT_EQ(get(absurd, make(504, {})), nullptr) << "default_mem_fb";
+  EXPECT_EQ(get(absurd, make(3, {{4, 1000}, {5, 12}})), nullptr) << "pool of 1000 bytes";
+  void* block = &default_allocator;
+  EXPECT_EQ(hooks().allocate_zeroed(1, absurd, 0, 501, nullptr, &block), 1);
+  EXPECT_EQ(block, nullptr);
+}
+
+TEST(Sizes, AlignmentsThatAreNoPowersOfTwoAreRoundedUp) {
+  for (const std::size_t alignment : {48ul, 3000ul, 3ul << 20, (1ul << 40) - 1}) {
+    void* block = nullptr;
+    ASSERT_EQ(hooks().allocate(5 << 20, alignment, 501, nullptr, &block), 1);
+    if (block == nullptr) continue;
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) & (std::bit_ceil(alignment) - 1), 0u);
+    give(block);
+  }
+  std::string why_not;
+  EXPECT_TRUE(runtime().placer()->is_sound(why_not)) << why_not;
+}
+
+TEST(Fork, TheChildCanFreeWhatAnotherThreadWasMoving) {
+  void* block = get(1 << 20, 501);
+  ASSERT_NE(block, nullptr);
+  Extent& extent = *runtime().placer()->ranges().owner(block);
+  ASSERT_TRUE(extent.space->begin_move(extent));
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    _exit(hooks().release(block, 0) == 1 && get(1000, 501) != nullptr ? 0 : 1);
+  }
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_FALSE(extent.space->begin_move(extent)) << "the parent's move goes on";
+  extent.space->end_move(extent);
+  give(block);
 }
 
 TEST(Realloc, KeepsBytesBothWays) {

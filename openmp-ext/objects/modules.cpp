@@ -34,6 +34,7 @@ constinit ModuleList g_modules;
 struct Pass {
   bool first = true;
   bool changed = false;
+  std::uint32_t number = 0; // when changed
 };
 
 void write_identity(char* out, const char* prefix, const unsigned char* bytes, std::size_t count) {
@@ -145,7 +146,7 @@ int visit_module(dl_phdr_info* info, std::size_t, void* argument) {
       return 1; // nothing has changed: stop
     g_modules.adds.store(info->dlpi_adds, std::memory_order_relaxed);
     g_modules.subs.store(info->dlpi_subs, std::memory_order_relaxed);
-    ++g_modules.pass;
+    pass->number = ++g_modules.pass;
     pass->changed = true;
   }
   if (LoadedModule* known = find_known(*info, program))
@@ -155,8 +156,9 @@ int visit_module(dl_phdr_info* info, std::size_t, void* argument) {
   return 0;
 }
 
-// The callback's last visit is not marked, so unloaded modules are told from the pass number, which
-// only a complete pass advances. Another pass in between would have marked them itself.
+// The callback's last visit is not marked, so unloaded modules are told from the number of a pass
+// that is complete. Another thread's pass may be under way: what it has seen already or not yet has
+// at least this number if it is still loaded.
 void mark_unloaded(std::uint32_t pass) {
   const unsigned count = g_modules.count.load(std::memory_order_acquire);
   for (unsigned i = 0; i < count; ++i) {
@@ -205,7 +207,7 @@ void refresh_modules() {
   Pass pass;
   dl_iterate_phdr(visit_module, &pass);
   if (!pass.changed) return;
-  mark_unloaded(g_modules.pass);
+  mark_unloaded(pass.number);
   g_modules.generation.fetch_add(1, std::memory_order_release);
 }
 

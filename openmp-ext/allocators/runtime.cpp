@@ -34,12 +34,12 @@ void after_fork_in_child() {
   runtime().unlock_all();
 }
 
-CapacityByKind capacity_option() {
 void make_runtime() {
   instance.store(&storage.make(), std::memory_order_release);
   pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
+CapacityByKind capacity_option() {
   const auto capacity = parse_capacity(option_text(Option::capacity));
   return capacity ? *capacity : CapacityByKind{};
 }
@@ -121,11 +121,13 @@ void Runtime::lock_all() {
   allocators.lock();
   lock_names();
   stock_blocks.lock();
+  if (!discovering) making_.lock();
   if (Placer* ready = placer_if_ready()) ready->lock_all();
 }
 
 void Runtime::unlock_all() {
   if (Placer* ready = placer_if_ready()) ready->unlock_all();
+  if (!discovering) making_.unlock();
   stock_blocks.unlock();
   unlock_names();
   allocators.unlock();
@@ -135,13 +137,11 @@ void restart_runtime_for_tests(Platform platform, const CapacityByKind& capacity
                                const PlanPlacement* plan) {
   auto* fresh = new Runtime();
   fresh->libomp.store(runtime().libomp.load());
-  if (!discovering) making_.lock();
   fresh->start_for_tests(new Placer(std::move(platform), capacity), strategy, plan);
   instance.store(fresh);
 }
 
 void Runtime::start_for_tests(Placer* placer, Strategy strategy, const PlanPlacement* plan) {
-  if (!discovering) making_.unlock();
   strategy_ = strategy;
   plan_.store(plan);
   placer_.store(placer);

@@ -11,22 +11,45 @@
 namespace omptier {
 namespace {
 
+// The C library's start code, and what is outside of main: the same whatever the program allocates,
+// and without debug information in most systems.
+bool is_outside_of_main(const std::vector<PlanFrame>& frames, std::size_t at) {
+  if (frames[at].portable.function == "_start") return true;
+  return std::any_of(frames.begin(), frames.begin() + static_cast<std::ptrdiff_t>(at),
+                     [](const PlanFrame& frame) { return frame.portable.function == "main"; });
+}
+
 class Search {
 public:
   Search(std::uint32_t old_module, ModuleInfo now)
       : old_module_(old_module), now_(std::move(now)) {}
 
-  // Gives the frames of the rebuilt module their new offsets; false when one is not found.
-  bool renew(std::vector<PlanFrame>& frames, bool& changed) {
-    for (PlanFrame& frame : frames) {
-      if (frame.module != old_module_) continue;
-      if (frame.portable.function.empty()) return false;
-      const auto offset = symbols_.find_call(now_, frame.portable.function, frame.portable.ordinal);
-      if (!offset) return false;
-      frame.offset = *offset;
-      changed = true;
+  // Gives the frames of the rebuilt module their new offsets, from the outermost on, since an outer
+  // call says which function an inner frame is of. A site is known by the beginning of its stack,
+  // so frames outside of main may fall away. Returns "" or why a frame is not found.
+  std::string renew(std::vector<PlanFrame>& frames) {
+    std::uint64_t called = 0;
+    for (std::size_t at = frames.size(); at-- > 0;) {
+      PlanFrame& frame = frames[at];
+      if (frame.module != old_module_) {
+        called = 0;
+        continue;
+      }
+      const auto call = symbols_.find_call(now_, frame.portable, called);
+      if (call) {
+        frame.offset = call->offset;
+        called = call->target;
+      } else if (at > 0 && at + 1 == frames.size() && is_outside_of_main(frames, at)) {
+        frames.pop_back();
+      } else {
+        return call.error();
+      }
     }
-    return true;
+    return {};
+  }
+
+  bool concerns(const std::vector<PlanFrame>& frames) const {
+    return std::ranges::find(frames, old_module_, &PlanFrame::module) != frames.end();
   }
 
 private:
@@ -53,23 +76,25 @@ PlanForBuild plan_for_build(const Plan& plan, const std::string& program) {
 
   result.same_build = false;
   const auto number = static_cast<std::uint32_t>(module - plan.modules.begin());
-  Search search(number, {identity, name, program, 0, false});
+  const std::string path = std::filesystem::absolute(program).string();
+  Search search(number, {identity, name, path, 0, false});
   result.plan.modules[number].identity = identity;
   result.plan.entries.clear();
   std::vector<const PlanEntry*> before; // what each renewed entry was made from
   for (const PlanEntry& old : plan.entries) {
     PlanEntry entry = old;
-    bool changed = false;
-    bool found = search.renew(entry.frames, changed) && search.renew(entry.region, changed);
+    std::string why = search.renew(entry.frames);
+    if (why.empty() && !entry.region.empty()) why = search.renew(entry.region);
     // Two sites that were different must not become one.
-    for (std::size_t i = 0; i < before.size() && found; ++i)
-      found = !same_frames(result.plan.entries[i].frames, entry.frames) ||
-              same_frames(before[i]->frames, old.frames);
-    if (!found) {
-      result.lost.push_back(old.label);
+    for (std::size_t i = 0; i < before.size() && why.empty(); ++i)
+      if (same_frames(result.plan.entries[i].frames, entry.frames) &&
+          !same_frames(before[i]->frames, old.frames))
+        why = "cannot be told from " + before[i]->label;
+    if (!why.empty()) {
+      result.lost.push_back({old.label, why});
       continue;
     }
-    result.by_name += changed ? 1 : 0;
+    result.by_name += search.concerns(old.frames) || search.concerns(old.region) ? 1 : 0;
     result.plan.entries.push_back(std::move(entry));
     before.push_back(&old);
   }

@@ -221,7 +221,10 @@ nlohmann::json json_of(const std::vector<Frame>& frames, const ProfileSummary& s
     nlohmann::json json = {{"module", module.name}, {"offset", frame.offset}};
     if (resolved.known) {
       json["function"] = resolved.portable.function;
+      if (!resolved.portable.callee.empty()) json["callee"] = resolved.portable.callee;
       json["ordinal"] = resolved.portable.ordinal;
+      if (resolved.portable.calls != 0) json["of"] = resolved.portable.calls;
+      if (!resolved.portable.variable.empty()) json["variable"] = resolved.portable.variable;
     }
     if (resolved.portable.line > 0) {
       json["file"] = resolved.portable.file;

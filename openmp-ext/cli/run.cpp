@@ -114,9 +114,9 @@ Parsed<std::string> path_of_plan(const RunArguments& arguments) {
                "omptier run: the program was rebuilt since the plan was made: %u of %zu entries "
                "found again by name\n",
                now.by_name, plan->entries.size());
-  for (const std::string& label : now.lost)
-    std::fprintf(stderr, "omptier run: not found in this build, left unplaced: %s\n",
-                 label.c_str());
+  for (const LostEntry& entry : now.lost)
+    std::fprintf(stderr, "omptier run: left unplaced: %s: %s\n", entry.label.c_str(),
+                 entry.why.c_str());
   return keep_in_memory(write_plan(now.plan));
 }
 

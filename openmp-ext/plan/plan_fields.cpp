@@ -39,8 +39,10 @@ constexpr PlanField k_entry[] = {
 };
 constexpr PlanField k_frame[] = {
     {"module", PlanType::whole, true},   {"offset", PlanType::address, true},
-    {"function", PlanType::text, false}, {"ordinal", PlanType::whole, false},
-    {"file", PlanType::text, false},     {"line", PlanType::whole, false},
+    {"function", PlanType::text, false}, {"callee", PlanType::text, false},
+    {"ordinal", PlanType::whole, false}, {"of", PlanType::whole, false},
+    {"variable", PlanType::text, false}, {"file", PlanType::text, false},
+    {"line", PlanType::whole, false},
 };
 
 } // namespace

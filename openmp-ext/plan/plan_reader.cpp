@@ -330,6 +330,8 @@ bool PlanBuilder::set_text(const PlanField& field, std::string& text) {
   if (name == "label") entry().label = std::move(text);
   if (name == "reason") entry().reason = std::move(text);
   if (name == "function") frame().portable.function = std::move(text);
+  if (name == "callee") frame().portable.callee = std::move(text);
+  if (name == "variable") frame().portable.variable = std::move(text);
   if (name == "file") frame().portable.file = std::move(text);
   return true;
 }
@@ -383,6 +385,8 @@ bool PlanBuilder::set_whole(const PlanField& field, std::uint64_t value) {
     frame().offset = value;
   } else if (name == "ordinal") {
     frame().portable.ordinal = narrow;
+  } else if (name == "of") {
+    frame().portable.calls = narrow;
   } else if (name == "line") {
     frame().portable.line = narrow;
   }

@@ -45,7 +45,10 @@ Json frame_json(const PlanFrame& frame) {
   const PortableFrame& portable = frame.portable;
   if (!portable.function.empty()) {
     json["function"] = portable.function;
+    if (!portable.callee.empty()) json["callee"] = portable.callee;
     json["ordinal"] = portable.ordinal;
+    if (portable.calls != 0) json["of"] = portable.calls;
+    if (!portable.variable.empty()) json["variable"] = portable.variable;
   }
   if (!portable.file.empty()) {
     json["file"] = portable.file;

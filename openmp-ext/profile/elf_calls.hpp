@@ -1,17 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The calls that a function makes, in order of address: what "the n-th call of its function" means.
+// The calls that a function makes, in order of address, and where each goes: what "the n-th call of
+// omp_alloc in its function" is counted on.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 namespace omptier {
 
-// Return addresses (address behind each call instruction) of the code that begins at start. Empty
-// where instructions cannot be decoded (another architecture).
-std::vector<std::uint64_t> calls_in(std::span<const std::uint8_t> code, std::uint64_t start);
+struct Call {
+  enum class Goes : std::uint8_t {
+    to_address,   // call f
+    through_slot, // call *slot(%rip): the target's address lies in the slot
+    elsewhere,    // by a register or other memory: not known before it runs
+  };
+  std::uint64_t behind = 0; // return address
+  Goes goes = Goes::elsewhere;
+  std::uint64_t target = 0; // the address or the slot
+};
+
+// The calls of the code that begins at start. Empty where instructions cannot be decoded (another
+// architecture).
+std::vector<Call> calls_in(std::span<const std::uint8_t> code, std::uint64_t start);
+
+// The slot that a linkage stub (.plt, .plt.sec, .plt.got) jumps through; nothing when the code is
+// no such stub.
+std::optional<std::uint64_t> slot_of_stub(std::span<const std::uint8_t> code, std::uint64_t start);
 
 } // namespace omptier

@@ -108,6 +108,19 @@ std::string assigned_name(const std::string& whole, std::uint32_t column) {
   return "";
 }
 
+std::string variable_of(const std::vector<SourcePlace>& places,
+                        std::filesystem::file_time_type made) {
+  std::string names;
+  for (const SourcePlace& place : places) {
+    std::error_code no_file;
+    const auto changed = std::filesystem::last_write_time(place.file, no_file);
+    if (no_file || changed > made) continue;
+    if (const std::string name = name_at(place); !name.empty())
+      names = names.empty() ? name : name + "/" + names;
+  }
+  return names;
+}
+
 std::string label_of_site(Symbols& symbols, const std::vector<ModuleInfo>& modules,
                           const std::vector<Frame>& frames, std::size_t first) {
   std::string fallback;

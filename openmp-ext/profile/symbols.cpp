@@ -5,12 +5,10 @@
 #include "profile/symbols.hpp"
 
 #include "objects/modules.hpp"
-#include "profile/elf_calls.hpp"
+#include "profile/functions.hpp"
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
-#include <cxxabi.h>
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwelf.h>
@@ -31,14 +29,6 @@ std::string hex_of(const unsigned char* bytes, std::size_t count) {
     text += k_digits[bytes[i] >> 4];
     text += k_digits[bytes[i] & 15];
   }
-  return text;
-}
-
-std::string demangle(const char* name) {
-  int status = 0;
-  char* plain = abi::__cxa_demangle(name, nullptr, nullptr, &status);
-  std::string text = status == 0 && plain != nullptr ? plain : name;
-  std::free(plain);
   return text;
 }
 
@@ -66,11 +56,6 @@ std::string segments_identity(Elf* elf) {
   return "segments:" + hex_of(bytes, sizeof bytes);
 }
 
-struct Function {
-  std::string name; // demangled
-  std::uint64_t begin = 0, bytes = 0;
-};
-
 // One module's file, opened.
 class ModuleFile {
 public:
@@ -84,6 +69,9 @@ public:
     module_ = dwfl_report_offline(session_, path.c_str(), path.c_str(), -1);
     dwfl_report_end(session_, nullptr, nullptr);
     if (module_ != nullptr) elf_ = dwfl_module_getelf(module_, &bias_);
+    if (elf_ != nullptr) functions_ = std::make_unique<Functions>(module_, elf_, bias_);
+    std::error_code no_file;
+    made_ = std::filesystem::last_write_time(path, no_file);
   }
   ~ModuleFile() {
     if (session_ != nullptr) dwfl_end(session_);
@@ -93,55 +81,11 @@ public:
 
   bool usable() const { return elf_ != nullptr; }
 
-  std::optional<Function> function_at(std::uint64_t vaddr) {
-    GElf_Sym symbol;
-    GElf_Off offset = 0;
-    const char* name =
-        dwfl_module_addrinfo(module_, vaddr + bias_, &offset, &symbol, nullptr, nullptr, nullptr);
-    if (name == nullptr) return std::nullopt;
-    return Function{demangle(name), vaddr - offset,
-                    symbol.st_size > offset ? symbol.st_size : offset + 1};
-  }
+  Functions& functions() { return *functions_; }
 
-  // All functions of that (demangled) name.
-  std::vector<Function> functions_named(const std::string& name) {
-    std::vector<Function> found;
-    const int count = dwfl_module_getsymtab(module_);
-    for (int i = 0; i < count; ++i) {
-      GElf_Sym symbol;
-      GElf_Addr address = 0;
-      const char* raw =
-          dwfl_module_getsym_info(module_, i, &symbol, &address, nullptr, nullptr, nullptr);
-      if (raw == nullptr || GELF_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_size == 0)
-        continue;
-      // Demangling is dear: the plain name occurs in the mangled one.
-      if (std::strncmp(raw, "_Z", 2) != 0 ? name != raw : name != demangle(raw)) continue;
-      const Function function{name, address - bias_, symbol.st_size};
-      if (std::none_of(found.begin(), found.end(),
-                       [&](const Function& f) { return f.begin == function.begin; }))
-        found.push_back(function);
-    }
-    return found;
-  }
-
-  std::vector<std::uint64_t> calls_of(const Function& function) {
-    std::size_t count = 0;
-    if (elf_getphdrnum(elf_, &count) != 0) return {};
-    for (std::size_t i = 0; i < count; ++i) {
-      GElf_Phdr segment;
-      if (gelf_getphdr(elf_, static_cast<int>(i), &segment) == nullptr) return {};
-      if (segment.p_type != PT_LOAD || function.begin < segment.p_vaddr ||
-          function.begin + function.bytes > segment.p_vaddr + segment.p_filesz)
-        continue;
-      Elf_Data* data = elf_getdata_rawchunk(
-          elf_, static_cast<std::int64_t>(segment.p_offset + function.begin - segment.p_vaddr),
-          function.bytes, ELF_T_BYTE);
-      if (data == nullptr) return {};
-      return calls_in({static_cast<const std::uint8_t*>(data->d_buf), data->d_size},
-                      function.begin);
-    }
-    return {};
-  }
+  // The name that the call's result is assigned to, as the source says it. A source file that was
+  // changed after it was compiled is not asked.
+  std::string variable_at(std::uint64_t vaddr) { return variable_of(places_at(vaddr, ""), made_); }
 
   // Innermost inlined function first. vaddr: of the call itself.
   std::vector<SourcePlace> places_at(std::uint64_t vaddr, const std::string& linked) {
@@ -223,6 +167,8 @@ private:
   Dwfl_Module* module_ = nullptr;
   Elf* elf_ = nullptr;
   GElf_Addr bias_ = 0;
+  std::unique_ptr<Functions> functions_;
+  std::filesystem::file_time_type made_;
 };
 
 } // namespace
@@ -280,20 +226,85 @@ const std::vector<std::string>& Symbols::problems() const {
   return state_->problems;
 }
 
+namespace {
+
+// The calls of one callee that the function makes.
+std::vector<const NamedCall*> calls_of_callee(Functions& functions, const NamedFunction& function,
+                                              const std::string& callee) {
+  std::vector<const NamedCall*> calls;
+  for (const NamedCall& call : functions.calls_of(function))
+    if (call.callee == callee) calls.push_back(&call);
+  return calls;
+}
+
+// Names the call that returns to the address. A part or copy of a function goes by the function's
+// name where it alone makes such calls.
+void name_call(Functions& functions, const NamedFunction& function, std::uint64_t behind,
+               PortableFrame& frame) {
+  frame.function = function.name;
+  const auto& all = functions.calls_of(function);
+  const auto call = std::ranges::find(all, behind, &NamedCall::behind);
+  if (call == all.end()) return; // no instruction that is known as a call: nothing to be found by
+  frame.callee = call->callee;
+  const auto calls = calls_of_callee(functions, function, call->callee);
+  frame.calls = static_cast<std::uint32_t>(calls.size());
+  frame.ordinal = static_cast<std::uint32_t>(std::ranges::find(calls, &*call) - calls.begin());
+  for (const NamedFunction& other : functions.named(function.name))
+    if (other.begin != function.begin && !calls_of_callee(functions, other, frame.callee).empty())
+      frame.function = function.part;
+}
+
+std::string title_of_callee(const PortableFrame& wanted) {
+  return wanted.callee.empty() ? "by address" : "of " + wanted.callee;
+}
+
+// Names that compilers number in order of the source: another one may have the number now.
+bool is_numbered(const std::string& function) {
+  for (const char* mark : {"._omp_fn.", ".omp_outlined", "lambda", "$_", "{unnamed"})
+    if (function.find(mark) != std::string::npos) return true;
+  return false;
+}
+
+// Of the functions with the wanted name the one that makes such calls.
+Parsed<NamedFunction> find_function(Functions& functions, const PortableFrame& wanted,
+                                    std::uint64_t called) {
+  std::vector<NamedFunction> found = functions.named(wanted.function);
+  if (found.empty())
+    return Parsed<NamedFunction>::failure("there is no function " + wanted.function + " now");
+  // Of several with one name (static ones in several files) the caller's call says which.
+  if (const auto meant = std::ranges::find(found, called, &NamedFunction::begin);
+      meant != found.end()) {
+    const NamedFunction its = *meant;
+    std::erase_if(
+        found, [&](const NamedFunction& f) { return f.part == its.part && f.begin != its.begin; });
+  }
+  std::erase_if(found, [&](const NamedFunction& f) {
+    return calls_of_callee(functions, f, wanted.callee).empty();
+  });
+  if (found.empty())
+    return Parsed<NamedFunction>::failure(wanted.function + " makes no call " +
+                                          title_of_callee(wanted) + " now");
+  if (found.size() > 1)
+    std::erase_if(found, [&](const NamedFunction& f) { return f.part != wanted.function; });
+  if (found.size() != 1)
+    return Parsed<NamedFunction>::failure("several functions are called " + wanted.function +
+                                          " now");
+  return found.front();
+}
+
+} // namespace
+
 ResolvedFrame Symbols::resolve(const ModuleInfo& module, std::uint64_t offset) {
   const auto key = std::make_pair(module.identity, offset);
   if (const auto at = state_->resolved.find(key); at != state_->resolved.end()) return at->second;
   ResolvedFrame frame;
   if (ModuleFile* file = state_->file_of(module); file != nullptr && offset > 0) {
-    const std::optional<Function> function = file->function_at(offset - 1);
-    if (function) {
+    if (const std::optional<NamedFunction> function = file->functions().at(offset - 1)) {
       frame.known = true;
-      frame.portable.function = function->name;
-      const std::vector<std::uint64_t> calls = file->calls_of(*function);
-      frame.portable.ordinal = static_cast<std::uint32_t>(
-          std::lower_bound(calls.begin(), calls.end(), offset) - calls.begin());
+      name_call(file->functions(), *function, offset, frame.portable);
     }
     frame.places = file->places_at(offset - 1, frame.portable.function);
+    frame.portable.variable = file->variable_at(offset - 1);
     frame.portable.file = without_folders(frame.places.front().file);
     frame.portable.line = frame.places.front().line;
     if (!frame.known && !frame.places.back().function.empty()) {
@@ -305,15 +316,49 @@ ResolvedFrame Symbols::resolve(const ModuleInfo& module, std::uint64_t offset) {
   return frame;
 }
 
-std::optional<std::uint64_t>
-Symbols::find_call(const ModuleInfo& module, const std::string& function, std::uint32_t ordinal) {
+Parsed<FoundCall> Symbols::find_call(const ModuleInfo& module, const PortableFrame& wanted,
+                                     std::uint64_t called) {
+  using Failure = Parsed<FoundCall>;
   ModuleFile* file = state_->file_of(module);
-  if (file == nullptr || function.empty()) return std::nullopt;
-  const std::vector<Function> found = file->functions_named(function);
-  if (found.size() != 1) return std::nullopt;
-  const std::vector<std::uint64_t> calls = file->calls_of(found[0]);
-  if (ordinal >= calls.size()) return std::nullopt;
-  return calls[ordinal];
+  if (file == nullptr) return Failure::failure(module.name + " cannot be read");
+  if (wanted.function.empty() || (wanted.callee.empty() && wanted.calls == 0))
+    return Failure::failure("the plan does not say which call it is");
+  const auto function = find_function(file->functions(), wanted, called);
+  if (!function) return Failure::failure(function.error());
+  const auto calls = calls_of_callee(file->functions(), *function, wanted.callee);
+  const auto found = [&](std::size_t number) {
+    return FoundCall{calls[number]->behind, calls[number]->target};
+  };
+
+  std::vector<std::string> variables;
+  if (!wanted.variable.empty())
+    for (const NamedCall* call : calls)
+      variables.push_back(file->variable_at(call->behind - 1));
+  const bool variables_known =
+      std::ranges::any_of(variables, [](const std::string& name) { return !name.empty(); });
+  const bool same_count = wanted.calls == 0 || wanted.calls == calls.size();
+  const bool in_place = same_count && wanted.ordinal < calls.size();
+
+  if (variables_known) {
+    if (in_place && variables[wanted.ordinal] == wanted.variable) return found(wanted.ordinal);
+    if (std::ranges::count(variables, wanted.variable) == 1)
+      return found(static_cast<std::size_t>(std::ranges::find(variables, wanted.variable) -
+                                            variables.begin()));
+  }
+  if (!in_place)
+    return Failure::failure(wanted.function + " makes " + (same_count ? "only " : "") +
+                            std::to_string(calls.size()) +
+                            (calls.size() == 1 ? " call " : " calls ") + title_of_callee(wanted) +
+                            " now" + (same_count ? "" : ", not " + std::to_string(wanted.calls)));
+  if (variables_known)
+    return Failure::failure("call " + std::to_string(wanted.ordinal + 1) + " " +
+                            title_of_callee(wanted) + " in " + wanted.function +
+                            " is no longer assigned to " + wanted.variable);
+  if (is_numbered(wanted.function))
+    return Failure::failure(wanted.function +
+                            " is a name that the compiler numbers, and debug information that "
+                            "would confirm it is missing");
+  return found(wanted.ordinal);
 }
 
 } // namespace omptier

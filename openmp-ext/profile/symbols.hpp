@@ -6,9 +6,11 @@
 // used, and said so: names of another build would be wrong.
 #pragma once
 
+#include "base/text.hpp"
 #include "objects/site.hpp"
 #include "profile/aggregate.hpp"
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -25,8 +27,13 @@ struct SourcePlace { // one function, inlined or not, that the frame stands in
 
 struct ResolvedFrame {
   bool known = false;              // a function was found
-  PortableFrame portable;          // function as linked, ordinal of the call, file without folders
+  PortableFrame portable;          // function as linked, which call, file without folders
   std::vector<SourcePlace> places; // innermost inlined function first, the linked one last
+};
+
+struct FoundCall {
+  std::uint64_t offset = 0; // behind the call
+  std::uint64_t target = 0; // the function that it calls, where that lies in the same module
 };
 
 class Symbols {
@@ -39,10 +46,13 @@ public:
   // offset: return address - load bias, as in Frame.
   ResolvedFrame resolve(const ModuleInfo& module, std::uint64_t offset);
 
-  // The other way round, for plans of another build: offset behind the call, or nothing when the
-  // function is not there or not unique, or has fewer calls.
-  std::optional<std::uint64_t> find_call(const ModuleInfo& module, const std::string& function,
-                                         std::uint32_t ordinal);
+  // The other way round, for plans of another build. Where the source says which variable the
+  // result goes to, the variable decides, wherever among the function's calls of the callee it
+  // stands now; else the place does, provided that the number of those calls is what it was. What
+  // is not found, or not uniquely, is said in one line and never guessed.
+  // called: where the next outer frame's call goes, 0 = unknown.
+  Parsed<FoundCall> find_call(const ModuleInfo& module, const PortableFrame& wanted,
+                              std::uint64_t called = 0);
 
   // One line for each module that could not be used.
   const std::vector<std::string>& problems() const;
@@ -73,6 +83,12 @@ std::string label_of_site(Symbols& symbols, const std::vector<ModuleInfo>& modul
 // The same for a parallel region: "function (file:line)"; "outside of regions" without frames.
 std::string label_of_region(Symbols& symbols, const std::vector<ModuleInfo>& modules,
                             const std::vector<Frame>& frames);
+
+// The variable that a call's result goes to, by its source places ("hot_table"); through inlined
+// functions the outer names come first ("hot_table/words"). "" when the source does not say, cannot
+// be read, or was changed after the program was made.
+std::string variable_of(const std::vector<SourcePlace>& places,
+                        std::filesystem::file_time_type made);
 
 // The name that a source line assigns to: "  double *grid = omp_alloc(n," -> "grid"; "" if none.
 // column: where the call stands in the line, from 1, so that of several statements the right one is

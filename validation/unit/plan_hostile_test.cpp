@@ -20,7 +20,7 @@ std::string good_plan(unsigned entries) {
   entry.kinds = {MemoryKind::hbm};
   entry.instances = {{1, 2}};
   entry.benefit = 1.25e3;
-  entry.frames = {{0, 4660, {"f", 2, "f.c", 41}}};
+  entry.frames = {{0, 4660, {"f", "g", 2, 3, "v", "f.c", 41}}};
   plan.entries.assign(entries, entry);
   return write_plan(plan);
 }

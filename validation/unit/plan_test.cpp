@@ -25,8 +25,10 @@ Plan example() {
   entry.benefit = 2.1e9;
   entry.reason = "61 % of the time, streamed: twice as fast";
   entry.instances = {{0, 3}, {7, 7}};
-  entry.frames = {{0, 4660, {"make_matrix(int, double)", 2, "matrix.cpp", 41}}, {1, 77, {}}};
-  entry.region = {{0, 9032, {"solve", 7, "", 0}}};
+  entry.frames = {
+      {0, 4660, {"make_matrix(int, double)", "omp_alloc", 2, 4, "values", "matrix.cpp", 41}},
+      {1, 77, {}}};
+  entry.region = {{0, 9032, {"solve", "", 7, 0, "", "", 0}}};
   plan.entries = {entry, {"", {{1, 12, {}}}, {}, {}, {MemoryKind::nvm}, 0, 0, ""}};
   plan.rest = {MemoryKind::dram, MemoryKind::cxl};
   return plan;
@@ -61,6 +63,10 @@ TEST(Plan, RoundTripKeepsEverything) {
   EXPECT_EQ(entry.instances[1].first, 7u);
   ASSERT_EQ(entry.frames.size(), 2u);
   EXPECT_EQ(entry.frames[0].portable.function, "make_matrix(int, double)");
+  EXPECT_EQ(entry.frames[0].portable.callee, "omp_alloc");
+  EXPECT_EQ(entry.frames[0].portable.ordinal, 2u);
+  EXPECT_EQ(entry.frames[0].portable.calls, 4u);
+  EXPECT_EQ(entry.frames[0].portable.variable, "values");
   EXPECT_EQ(entry.frames[0].portable.line, 41u);
   EXPECT_EQ(entry.frames[1].module, 1u);
   EXPECT_EQ(entry.frames[1].offset, 77u);
@@ -75,7 +81,8 @@ TEST(Plan, RoundTripKeepsEverything) {
 TEST(Plan, FrameIsOneLineForPeople) {
   EXPECT_NE(write_plan(example()).find(
                 "\n        {\"module\": 0, \"offset\": 4660, \"function\": \"make_matrix(int, "
-                "double)\", \"ordinal\": 2, \"file\": \"matrix.cpp\", \"line\": 41},\n"),
+                "double)\", \"callee\": \"omp_alloc\", \"ordinal\": 2, \"of\": 4, \"variable\": "
+                "\"values\", \"file\": \"matrix.cpp\", \"line\": 41},\n"),
             std::string::npos);
 }
 

@@ -5,6 +5,8 @@
 #include "objects_calls.hpp"
 
 #include "objects/modules.hpp"
+#include "profile/elf_calls.hpp"
+#include "profile/functions.hpp"
 #include "profile/symbols.hpp"
 
 #include <gtest/gtest.h>
@@ -37,15 +39,92 @@ TEST(Symbols, FunctionLineAndOrdinalAndBack) {
   ASSERT_TRUE(a.known);
   EXPECT_EQ(a.portable.function.rfind("calls::wrapper_twice(", 0), 0u) << a.portable.function;
   EXPECT_EQ(a.portable.function, b.portable.function);
-  EXPECT_LT(a.portable.ordinal, b.portable.ordinal);
+  EXPECT_EQ(a.portable.callee, "calls::wrapper()");
+  EXPECT_EQ(a.portable.calls, 2u);
+  EXPECT_EQ(a.portable.ordinal, 0u);
+  EXPECT_EQ(b.portable.ordinal, 1u);
+  EXPECT_EQ(a.portable.variable, "first");
+  EXPECT_EQ(b.portable.variable, "second");
   EXPECT_EQ(a.portable.file, "objects_calls.cpp");
   EXPECT_GT(a.portable.line, 0u);
   EXPECT_LT(a.portable.line, b.portable.line);
-  EXPECT_EQ(symbols.find_call(info, a.portable.function, a.portable.ordinal), one.offset);
-  EXPECT_EQ(symbols.find_call(info, b.portable.function, b.portable.ordinal), two.offset);
-  EXPECT_FALSE(symbols.find_call(info, a.portable.function, 1000));
-  EXPECT_FALSE(symbols.find_call(info, "no_such_function", 0));
+  EXPECT_EQ(symbols.find_call(info, a.portable)->offset, one.offset);
+  EXPECT_EQ(symbols.find_call(info, b.portable)->offset, two.offset);
   EXPECT_TRUE(symbols.problems().empty());
+}
+
+TEST(Symbols, CallOfAnotherBuildIsFoundByWhatIsSureAndElseToldWhyNot) {
+  calls::Stack first, second;
+  calls::wrapper_twice(first, second);
+  Symbols symbols;
+  ModuleInfo info;
+  const Frame one = frame_of(first[1], info), two = frame_of(second[1], info);
+  const PortableFrame known = symbols.resolve(info, two.offset).portable;
+  const auto find = [&](auto change) {
+    PortableFrame frame = known;
+    change(frame);
+    const auto found = symbols.find_call(info, frame);
+    return found ? found->offset == one.offset   ? std::string("first")
+                   : found->offset == two.offset ? std::string("second")
+                                                 : std::string("another")
+                 : found.error();
+  };
+  const std::string name = known.function;
+  // The variable decides, wherever the call stands now.
+  EXPECT_EQ(find([](PortableFrame& f) { f.ordinal = 0; }), "second");
+  EXPECT_EQ(find([](PortableFrame& f) { f.ordinal = 7, f.calls = 9; }), "second");
+  EXPECT_EQ(find([](PortableFrame& f) { f.variable = "first"; }), "first");
+  EXPECT_EQ(find([](PortableFrame& f) { f.variable = "renamed"; }),
+            "call 2 of calls::wrapper() in " + name + " is no longer assigned to renamed");
+  // Without it the place does, if the number of calls is the same.
+  EXPECT_EQ(find([](PortableFrame& f) { f.variable = ""; }), "second");
+  EXPECT_EQ(find([](PortableFrame& f) { f.variable = "", f.calls = 3; }),
+            name + " makes 2 calls of calls::wrapper() now, not 3");
+  EXPECT_EQ(find([](PortableFrame& f) { f.variable = "", f.calls = 0, f.ordinal = 2; }),
+            name + " makes only 2 calls of calls::wrapper() now");
+  EXPECT_EQ(find([](PortableFrame& f) { f.variable = "", f.calls = 0; }), "second");
+  EXPECT_EQ(find([](PortableFrame& f) { f.callee = "free"; }), name + " makes no call of free now");
+  EXPECT_EQ(find([](PortableFrame& f) { f.function = "no_such_function"; }),
+            "there is no function no_such_function now");
+  EXPECT_EQ(find([](PortableFrame& f) { f.callee = "", f.calls = 0; }),
+            "the plan does not say which call it is");
+}
+
+TEST(Symbols, SuffixesOfPartsAndCopies) {
+  EXPECT_EQ(without_suffixes("make"), "make");
+  EXPECT_EQ(without_suffixes("make.cold"), "make");
+  EXPECT_EQ(without_suffixes("make.part.0.cold"), "make");
+  EXPECT_EQ(without_suffixes("_Z4makei.constprop.12.isra.0"), "_Z4makei");
+  EXPECT_EQ(without_suffixes("make.llvm.14467"), "make");
+  EXPECT_EQ(without_suffixes("omp_alloc@OMP_5.0"), "omp_alloc");
+  // Functions of their own.
+  EXPECT_EQ(without_suffixes("main._omp_fn.0"), "main._omp_fn.0");
+  EXPECT_EQ(without_suffixes("main._omp_fn.0.cold"), "main._omp_fn.0");
+  EXPECT_EQ(without_suffixes("main.omp_outlined.1"), "main.omp_outlined.1");
+  EXPECT_EQ(without_suffixes(".cold"), ".cold");
+  EXPECT_EQ(without_suffixes("a.7"), "a.7");
+  EXPECT_EQ(without_suffixes("7"), "7");
+  EXPECT_EQ(without_suffixes(""), "");
+}
+
+TEST(Symbols, WhereCallsAndStubsGo) {
+  // call +0x10; call *0x20(%rip); call *%rax; call *8(%rax); nop
+  const std::uint8_t code[] = {0xe8, 0x10, 0,    0,    0,    0xff, 0x15, 0x20, 0,
+                               0,    0,    0xff, 0xd0, 0xff, 0x50, 0x08, 0x90};
+  const auto calls = calls_in(code, 0x1000);
+  ASSERT_EQ(calls.size(), 4u);
+  EXPECT_EQ(calls[0].behind, 0x1005u);
+  EXPECT_EQ(calls[0].goes, Call::Goes::to_address);
+  EXPECT_EQ(calls[0].target, 0x1015u);
+  EXPECT_EQ(calls[1].goes, Call::Goes::through_slot);
+  EXPECT_EQ(calls[1].target, 0x102bu);
+  EXPECT_EQ(calls[2].goes, Call::Goes::elsewhere);
+  EXPECT_EQ(calls[3].goes, Call::Goes::elsewhere);
+  // endbr64; bnd jmp *0x100(%rip)
+  const std::uint8_t stub[] = {0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, 0, 1, 0, 0};
+  EXPECT_EQ(slot_of_stub(stub, 0x2000), 0x210bu);
+  EXPECT_FALSE(slot_of_stub(code, 0x1000));
+  EXPECT_FALSE(slot_of_stub({}, 0x1000));
 }
 
 TEST(Symbols, OtherBuildIsSaidNotGuessed) {

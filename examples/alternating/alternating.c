@@ -9,16 +9,18 @@
  * on the value loaded before, so nothing but the latency of memory counts. Pattern "stream": each
  * walk reads its share of the array from end to end, so bandwidth counts.
  *
- * Built alone: clang-19 -O2 -fopenmp alternating.c options.c -o alternating
+ * Built alone: clang-19 -O2 -fopenmp -I ../../include alternating.c options.c -o alternating
  */
 #include "options.h"
 
+#include "../extended_runtime.h"
 #include "../virtual_machine.h"
 
 #include <inttypes.h>
-#include <omp.h>
+#include <ompx_memory.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { k_walks = 64, k_words_per_line = 8 };
 
@@ -28,6 +30,13 @@ typedef struct {
   double seconds;
   uint64_t checksum;
 } hot_array;
+
+typedef struct {
+  alternating_options options;
+  hot_array a, b;
+  /* ompx_get_placement, when --where asks for it */
+  int (*get_placement)(const void* address, size_t bytes, ompx_placement_t* result);
+} program;
 
 static uint64_t mix(uint64_t x) {
   x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93u;
@@ -69,28 +78,64 @@ static uint64_t walk(const hot_array* array, const alternating_options* options,
   return sum;
 }
 
-/* The two regions. They are alike, but two functions with a parallel construct each, as the phases
- * of a real program are. */
-__attribute__((noinline)) static void work_on_a(hot_array* a, const alternating_options* options,
-                                                int round) {
-  uint64_t sum = 0;
-  const double start = omp_get_wtime();
-#pragma omp parallel for schedule(dynamic, 1) reduction(+ : sum)
-  for (size_t number = 0; number < k_walks; ++number)
-    sum += walk(a, options, number, round);
-  a->seconds = omp_get_wtime() - start;
-  a->checksum += mix(sum + 1);
+/* Bytes of an array by kind of memory, as the kernel reports its pages at this moment. */
+static void print_where(const program* all, char name, const hot_array* array) {
+  ompx_placement_t placement;
+  placement.struct_size = sizeof placement;
+  if (all->get_placement(array->words, array->count * sizeof *array->words, &placement) != 0)
+    return;
+  printf(" %c dram %zu hbm %zu nvm %zu cxl %zu", name, placement.bytes[ompx_kind_dram],
+         placement.bytes[ompx_kind_hbm], placement.bytes[ompx_kind_nvm],
+         placement.bytes[ompx_kind_cxl]);
 }
 
-__attribute__((noinline)) static void work_on_b(hot_array* b, const alternating_options* options,
-                                                int round) {
-  uint64_t sum = 0;
+/* Called by one thread in a region while the others wait. Returns the seconds that the question
+ * took: they are no part of the work, nor are they charged by the model of memory time. */
+static double ask_where(const program* all, char region, int round) {
+  if (all->get_placement == NULL) return 0;
+  if (all->options.mark) example_measure_end();
   const double start = omp_get_wtime();
-#pragma omp parallel for schedule(dynamic, 1) reduction(+ : sum)
-  for (size_t number = 0; number < k_walks; ++number)
-    sum += walk(b, options, number, round);
-  b->seconds = omp_get_wtime() - start;
-  b->checksum += mix(sum + 2);
+  printf("where round %d region %c", round, region);
+  print_where(all, 'a', &all->a);
+  print_where(all, 'b', &all->b);
+  printf("\n");
+  const double seconds = omp_get_wtime() - start;
+  if (all->options.mark) example_measure_begin();
+  return seconds;
+}
+
+/* The two regions. They are alike, but two functions with a parallel construct each, as the phases
+ * of a real program are. */
+__attribute__((noinline)) static void work_on_a(program* all, int round) {
+  uint64_t sum = 0;
+  double asked = 0;
+  const double start = omp_get_wtime();
+#pragma omp parallel reduction(+ : sum)
+  {
+#pragma omp single
+    asked = ask_where(all, 'a', round);
+#pragma omp for schedule(dynamic, 1)
+    for (size_t number = 0; number < k_walks; ++number)
+      sum += walk(&all->a, &all->options, number, round);
+  }
+  all->a.seconds = omp_get_wtime() - start - asked;
+  all->a.checksum += mix(sum + 1);
+}
+
+__attribute__((noinline)) static void work_on_b(program* all, int round) {
+  uint64_t sum = 0;
+  double asked = 0;
+  const double start = omp_get_wtime();
+#pragma omp parallel reduction(+ : sum)
+  {
+#pragma omp single
+    asked = ask_where(all, 'b', round);
+#pragma omp for schedule(dynamic, 1)
+    for (size_t number = 0; number < k_walks; ++number)
+      sum += walk(&all->b, &all->options, number, round);
+  }
+  all->b.seconds = omp_get_wtime() - start - asked;
+  all->b.checksum += mix(sum + 2);
 }
 
 /* Every page is first touched by the thread that fills it. */
@@ -100,50 +145,63 @@ static void fill(hot_array* array, uint64_t seed) {
     array->words[i] = mix(seed + i);
 }
 
-static int run(const alternating_options* options, hot_array* a, hot_array* b) {
+static void run(program* all) {
   double total_a = 0, total_b = 0;
   int marked = 0;
-  if (options->mark) marked = example_measure_begin();
-  const double start = omp_get_wtime();
-  for (int round = 0; round < options->rounds; ++round) {
-    work_on_a(a, options, round);
-    work_on_b(b, options, round);
-    printf("round %d a_seconds %.6f b_seconds %.6f\n", round, a->seconds, b->seconds);
-    total_a += a->seconds;
-    total_b += b->seconds;
+  if (all->options.mark) marked = example_measure_begin();
+  for (int round = 0; round < all->options.rounds; ++round) {
+    work_on_a(all, round);
+    work_on_b(all, round);
+    printf("round %d a_seconds %.6f b_seconds %.6f\n", round, all->a.seconds, all->b.seconds);
+    total_a += all->a.seconds;
+    total_b += all->b.seconds;
   }
-  const double total = omp_get_wtime() - start;
-  if (options->mark) example_measure_end();
+  if (all->options.mark) example_measure_end();
   printf("marked %s\n", marked ? "yes" : "no");
-  printf("a_seconds %.6f\nb_seconds %.6f\ntotal_seconds %.6f\n", total_a, total_b, total);
-  printf("checksum %016" PRIx64 "\n", a->checksum + b->checksum);
-  return 0;
+  printf("a_seconds %.6f\nb_seconds %.6f\ntotal_seconds %.6f\n", total_a, total_b,
+         total_a + total_b);
+  printf("checksum %016" PRIx64 "\n", all->a.checksum + all->b.checksum);
+}
+
+/* 0 when the runtime is not OMPTier's, which alone can answer. */
+static int find_get_placement(program* all) {
+  void* function = extended_runtime_function("ompx_get_placement");
+  memcpy(&all->get_placement, &function, sizeof function);
+  return function != NULL;
 }
 
 int main(int argc, char** argv) {
-  alternating_options options;
-  const int refused = read_alternating_options(argc, argv, &options);
+  program all = {.get_placement = NULL};
+  const int refused = read_alternating_options(argc, argv, &all.options);
   if (refused >= 0) return refused;
-  if (options.threads > 0) omp_set_num_threads(options.threads);
+  if (all.options.mark) example_measure_end(); /* whoever started us may have switched it on */
+  if (all.options.threads > 0) omp_set_num_threads(all.options.threads);
+  if (all.options.where && !find_get_placement(&all)) {
+    fprintf(stderr,
+            "alternating: --where needs OMPTier's OpenMP runtime; start it by omptier run\n");
+    return 2;
+  }
 
   const size_t step = (size_t)k_walks * k_words_per_line;
-  hot_array a = {NULL, options.bytes / sizeof(uint64_t) / step * step, 0, 0};
-  hot_array b = a;
-  a.words = omp_alloc(a.count * sizeof *a.words, omp_default_mem_alloc);
-  b.words = omp_alloc(b.count * sizeof *b.words, omp_default_mem_alloc);
-  int status = 2;
-  if (a.words == NULL || b.words == NULL) {
+  hot_array *a = &all.a, *b = &all.b;
+  a->count = b->count = all.options.bytes / sizeof(uint64_t) / step * step;
+  a->words = omp_alloc(a->count * sizeof *a->words, omp_default_mem_alloc);
+  b->words = omp_alloc(b->count * sizeof *b->words, omp_default_mem_alloc);
+  int status = 0;
+  if (a->words == NULL || b->words == NULL) {
     fprintf(stderr, "alternating: cannot allocate twice %zu bytes; ask for fewer --bytes\n",
-            a.count * sizeof *a.words);
+            a->count * sizeof *a->words);
+    status = 2;
   } else {
-    fill(&a, 1);
-    fill(&b, 2);
-    printf("bytes_a %zu\nbytes_b %zu\n", a.count * sizeof *a.words, b.count * sizeof *b.words);
-    printf("pattern %s\nrounds %d\nsweeps %d\nthreads %d\n", options.random ? "random" : "stream",
-           options.rounds, options.sweeps, omp_get_max_threads());
-    status = run(&options, &a, &b);
+    fill(a, 1);
+    fill(b, 2);
+    printf("bytes_a %zu\nbytes_b %zu\n", a->count * sizeof *a->words, b->count * sizeof *b->words);
+    printf("pattern %s\nrounds %d\nsweeps %d\nthreads %d\n",
+           all.options.random ? "random" : "stream", all.options.rounds, all.options.sweeps,
+           omp_get_max_threads());
+    run(&all);
   }
-  omp_free(b.words, omp_default_mem_alloc);
-  omp_free(a.words, omp_default_mem_alloc);
+  omp_free(b->words, omp_default_mem_alloc);
+  omp_free(a->words, omp_default_mem_alloc);
   return status;
 }

@@ -21,7 +21,8 @@ static const char* const k_help =
     "  --sweeps N         length of a visit: loads of each line of the array (default 8)\n"
     "  --pattern P        random: latency counts (default); stream: bandwidth counts\n"
     "  --threads N        (default: as OpenMP decides)\n"
-    "  --mark             time model of OMPTier's virtual machine on during the visits only\n";
+    "  --mark             time model of OMPTier's virtual machine on during the visits only\n"
+    "  --where            during each visit, not timed: where the kernel has the pages (OMPTier)\n";
 
 static int refuse(const char* option, const char* what, const char* value) {
   fprintf(stderr, "alternating: %s %s, not '%s'; see --help\n", option, what, value);
@@ -75,6 +76,10 @@ int read_alternating_options(int argc, char** argv, alternating_options* options
     }
     if (strcmp(argv[i], "--mark") == 0) {
       options->mark = 1;
+      continue;
+    }
+    if (strcmp(argv[i], "--where") == 0) {
+      options->where = 1;
       continue;
     }
     const int refused = take(argv[i], i + 1 < argc ? argv[i + 1] : "", options);

@@ -14,6 +14,7 @@ typedef struct {
   int threads; /* 0: as OpenMP decides */
   int random;  /* else stream */
   int mark;
+  int where; /* say at each visit where the kernel has the pages */
 } alternating_options;
 
 /* Returns -1 to go on, else the status to end with, after having said why. */

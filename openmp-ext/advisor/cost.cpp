@@ -8,7 +8,9 @@
 namespace omptier {
 namespace {
 
-constexpr double k_move_over_copy = 4; // time of moving pages over time of copying them
+// Time of moving pages over that of copying (and clearing) them.
+constexpr double k_move_over_copy = 4, k_huge_move_over_copy = 1.6;
+constexpr std::uint64_t k_huge_page = std::uint64_t{2} << 20;
 
 // Nanoseconds for one line at the thread's share of a bandwidth; 0 when the bandwidth is unknown.
 double line_time(double bandwidth, unsigned threads) {
@@ -57,14 +59,12 @@ std::vector<TierChoice> usable_tiers(const Platform& platform, const CapacityByK
   return choices;
 }
 
-double move_time_per_byte(const Figures& from, const Figures& to) {
-  const double slower = std::min(from.read_bandwidth > 0 ? from.read_bandwidth : to.write_bandwidth,
-                                 to.write_bandwidth > 0 ? to.write_bandwidth : from.read_bandwidth);
-  if (slower <= 0) return 0;
-  // One thread copies: at most what its outstanding lines fetch.
-  const double latency = from.read_latency > 0 ? from.read_latency : to.write_latency;
-  const double one_core = latency > 0 ? k_prefetch_lines * k_line_bytes / latency * 1e9 : slower;
-  return k_move_over_copy * 1e9 / std::min(slower, one_core);
+double move_time(std::uint64_t bytes, const Figures& from, const Figures& to) {
+  const double load = access_time(Manner::streamed_load, from, 1);
+  const double store = access_time(Manner::streamed_store, to, 1);
+  const double line = bytes < k_huge_page ? k_move_over_copy * (load + store)
+                                          : k_huge_move_over_copy * (load + 2 * store);
+  return line * static_cast<double>(bytes) / k_line_bytes;
 }
 
 } // namespace omptier

@@ -44,9 +44,16 @@ double demand_time(const Demand& demand, const Figures& figures, unsigned thread
 // are left out; fastest first as the platform orders them. Tiers of one kind are taken together.
 std::vector<TierChoice> usable_tiers(const Platform& platform, const CapacityByKind& limits);
 
-// Nanoseconds to move a byte between two kinds while the program waits: page migration moves 4 KiB
-// pages at about a quarter of the copy speed (docs/design.md, "The virtual machine"), huge pages at
-// half.
-double move_time_per_byte(const Figures& from, const Figures& to);
+// Nanoseconds to move so many bytes between two kinds by one thread while the program waits. A line
+// of a huge page costs
+//
+//   1.6 · (streamed load from the old kind + 2 · streamed store to the new one)
+//
+// because the kernel clears a huge page before it copies into it; 1.6 is what moving took over that
+// sum on the virtual machine (DRAM to NVM 1.6, NVM to DRAM 1.7). Objects of less than a huge page
+// move in 4 KiB pages, of which copying is a quarter (docs/design.md, "The virtual machine"):
+//
+//   4 · (streamed load + streamed store)
+double move_time(std::uint64_t bytes, const Figures& from, const Figures& to);
 
 } // namespace omptier

@@ -22,8 +22,8 @@ Workload seen_by_region(const Workload& workload, std::size_t region) {
 
 // Moving in and moving something else out, once.
 double time_of_exchange(std::uint64_t bytes, const TierChoice& home, const TierChoice& tier) {
-  return static_cast<double>(bytes) * (move_time_per_byte(home.figures, tier.figures) +
-                                       move_time_per_byte(tier.figures, home.figures));
+  return move_time(bytes, home.figures, tier.figures) +
+         move_time(bytes, tier.figures, home.figures);
 }
 
 class Search {

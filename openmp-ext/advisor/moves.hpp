@@ -5,8 +5,8 @@
 // one visit of the region exceeds k_move_margin times the time of moving the site in and something
 // else out:
 //
-//   (cost at home − cost in tier) / visits / threads  >  k_move_margin · 2 · bytes · move time per
-//   byte
+//   (cost at home − cost in tier) / visits / threads  >  k_move_margin · (time of moving in +
+//                                                          time of moving out)
 //
 // A visit is an entry into the region after another region. Sites that live in that tier and may be
 // pushed out by such a move get an entry for their own regions too, so that they come back.

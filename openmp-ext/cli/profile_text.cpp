@@ -4,6 +4,7 @@
 #include "cli/profile_text.hpp"
 
 #include "base/text.hpp"
+#include "cli/moves_text.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -187,19 +188,6 @@ std::string region_table(const ProfileSummary& summary, const ProfileNames& name
   return text;
 }
 
-std::string move_lines(const ProfileSummary& summary) {
-  if (summary.moves.empty()) return "";
-  std::uint64_t bytes = 0;
-  double seconds = 0;
-  for (const MoveRecord& move : summary.moves) {
-    bytes += move.bytes;
-    seconds += move.seconds;
-  }
-  return "\n" + with_separators(summary.moves.size()) +
-         " moves between memory kinds: " + format_size(bytes) + " in " +
-         format_duration(seconds * 1e9) + "\n";
-}
-
 nlohmann::json json_of(const Share& share) {
   return {{"share", share.value}, {"low", share.low}, {"high", share.high}};
 }
@@ -274,7 +262,7 @@ std::string profile_text(const ProfileSummary& summary, const ProfileNames& name
             "directive, or the program did not run on OMPTier's runtime\n";
   text += site_table(summary, names, options);
   text += region_table(summary, names, options);
-  return text + move_lines(summary);
+  return text + moves_text(summary, names);
 }
 
 nlohmann::json profile_json(const ProfileSummary& summary, const ProfileNames& names,
@@ -334,6 +322,7 @@ nlohmann::json profile_json(const ProfileSummary& summary, const ProfileNames& n
     one["samples"] = region.samples;
     json["regions"].push_back(std::move(one));
   }
+  json["moves"] = moves_json(summary);
   return json;
 }
 

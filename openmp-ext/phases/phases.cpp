@@ -31,7 +31,7 @@ struct PlannedObject {
   MemoryKind home = MemoryKind::unknown;   // where it lives when no region asks for it
   MemoryKind wanted = MemoryKind::unknown; // by the region that begins; unknown: it does not say
   double benefit = 0;                      // of the region's entry
-  std::uint32_t entry = 0;                 // that gives wanted
+  std::uint32_t entry = 0;                 // that gives wanted, else home
 };
 
 struct Objects {
@@ -83,9 +83,9 @@ void collect(const PlanPlacement& plan, Placer& placer, std::uint32_t region) {
     object.block = reinterpret_cast<const void*>(info.begin);
     object.committed = info.extent->committed;
     object.now = info.extent->charged;
-    std::uint32_t index = placed_by;
+    object.entry = placed_by; // a move home is that entry's
     const PlanEntry* home =
-        entry_for(plan, placed_by, info.extent->plan_instance, FrameMatcher::k_none, index);
+        entry_for(plan, placed_by, info.extent->plan_instance, FrameMatcher::k_none, object.entry);
     if (home != nullptr) object.home = first_present(placer, home->kinds);
     const PlanEntry* here =
         entry_for(plan, placed_by, info.extent->plan_instance, region, object.entry);

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 namespace omptier {
 
@@ -91,7 +92,7 @@ private:
   std::map<Key, std::uint32_t> sites_, regions_;
 };
 
-constexpr std::uint32_t k_no_site = ~std::uint32_t{0};
+constexpr std::uint32_t k_no_site = MoveSummary::k_no_site;
 
 // Where one sample fell.
 struct Attribution {
@@ -139,6 +140,32 @@ public:
         site.bytes_peak = std::max(site.bytes_peak, step.bytes);
     }
     keep_instances();
+  }
+
+  // The moves of this profile with what was moved and for which region. Needs no sweep: an object
+  // cannot be released while it is moved, and the region's begin is the next to be recorded.
+  std::vector<MoveSummary> moves() const {
+    std::vector<MoveSummary> moves;
+    for (const MoveRecord& record : profile_.moves) {
+      MoveSummary& move = moves.emplace_back();
+      const double taken = record.seconds * 1e9; // whatever a damaged file says
+      const bool sane = taken >= 0 && taken <= static_cast<double>(record.time);
+      move.begin = relative(record.time - (sane ? static_cast<std::uint64_t>(taken) : 0));
+      move.bytes = record.bytes;
+      move.from = record.from;
+      move.to = record.to;
+      move.seconds = record.seconds;
+      for (const ObjectRecord& object : profile_.objects)
+        if (object.address == record.address && object.time <= record.time &&
+            record.time < object.released)
+          move.site = site_numbers_[object.site];
+      const auto next = std::ranges::find_if(profile_.regions, [&](const RegionRecord& region) {
+        return region.begin && region.time >= record.time;
+      });
+      if (next != profile_.regions.end()) move.region = region_numbers_[next->region];
+    }
+    std::ranges::stable_sort(moves, {}, &MoveSummary::begin);
+    return moves;
   }
 
   std::vector<SiteInProfile> sites; // by summary number
@@ -403,11 +430,22 @@ void average_over_profiles(ProfileSummary& summary, std::size_t profiles) {
 }
 
 void sort_sites(ProfileSummary& summary) {
-  std::stable_sort(summary.sites.begin(), summary.sites.end(),
-                   [](const SiteSummary& a, const SiteSummary& b) {
-                     return a.share.value != b.share.value ? a.share.value > b.share.value
-                                                           : a.bytes_peak > b.bytes_peak;
-                   });
+  std::vector<std::uint32_t> order(summary.sites.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::ranges::stable_sort(order, [&](std::uint32_t one, std::uint32_t other) {
+    const SiteSummary &a = summary.sites[one], &b = summary.sites[other];
+    return a.share.value != b.share.value ? a.share.value > b.share.value
+                                          : a.bytes_peak > b.bytes_peak;
+  });
+  std::vector<SiteSummary> sorted;
+  std::vector<std::uint32_t> place(order.size());
+  for (const std::uint32_t site : order) {
+    place[site] = static_cast<std::uint32_t>(sorted.size());
+    sorted.push_back(std::move(summary.sites[site]));
+  }
+  summary.sites = std::move(sorted);
+  for (MoveSummary& move : summary.moves)
+    if (move.site != k_no_site) move.site = place[move.site];
   for (SiteSummary& site : summary.sites)
     std::sort(site.by_region.begin(), site.by_region.end(),
               [](const SiteInRegion& a, const SiteInRegion& b) {
@@ -441,6 +479,7 @@ Parsed<ProfileSummary> summarize(std::span<const Profile> profiles) {
     for (std::size_t i = 0; i < sweep.sites.size(); ++i)
       join(summary.sites[i], joined[i], sweep.sites[i]);
     attributions.push_back(std::move(sweep.attributions));
+    if (&profile == &profiles[0]) summary.moves = sweep.moves();
     summary.samples_lost += profile.samples_lost;
     summary.worst_error = std::max(summary.worst_error, profile.run.worst_error);
     summary.log_bytes += profile.bytes;
@@ -449,7 +488,6 @@ Parsed<ProfileSummary> summarize(std::span<const Profile> profiles) {
                                           ? profile.last_time - profile.run.start_time
                                           : 0);
   }
-  summary.moves = profiles[0].moves;
   summary.threads = 1;
   for (const RegionSummary& region : summary.regions)
     summary.threads = std::max(summary.threads, region.threads);

@@ -86,6 +86,16 @@ struct RegionSummary {
   Share share; // of all samples
 };
 
+// One move of an object's pages between kinds.
+struct MoveSummary {
+  static constexpr std::uint32_t k_no_site = ~std::uint32_t{0};
+  std::uint32_t site = k_no_site;     // whose object it was
+  std::uint32_t region = 0;           // that was about to begin; 0: none was
+  std::uint64_t begin = 0, bytes = 0; // nanoseconds from the start of the run; bytes that arrived
+  MemoryKind from = MemoryKind::unknown, to = MemoryKind::unknown;
+  double seconds = 0;
+};
+
 struct ProfileSummary {
   std::vector<RunRecord> runs;    // one a profile
   std::vector<std::string> notes; // cut logs, joined jobs …: one line each, for people
@@ -102,7 +112,7 @@ struct ProfileSummary {
   std::uint64_t nanoseconds = 0; // length of the longest run
   std::uint32_t threads = 0;     // most that ran a region, at least 1
   std::uint64_t log_bytes = 0;
-  std::vector<MoveRecord> moves; // of the first profile
+  std::vector<MoveSummary> moves; // of the first profile, in order of time
 };
 
 inline constexpr std::size_t k_instances_kept = 4096;

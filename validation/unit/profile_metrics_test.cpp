@@ -92,6 +92,44 @@ const SiteSummary& site_at(const ProfileSummary& summary, std::uint64_t offset) 
 
 } // namespace
 
+TEST(Moves, NameObjectAndRegion) {
+  Made made(2);
+  made.object(0, k_second, 1 << 20, 4096);
+  made.object(1, k_second, 2 << 20, 4096, k_second + 500); // another one takes its place
+  made.object(0, k_second + 600, 2 << 20, 4096);
+  made.region(0, k_second + 100, true);
+  made.region(0, k_second + 200, false);
+  made.region(1, k_second + 800, true);
+  made.region(1, k_second + 900, false);
+  for (int i = 0; i < 3; ++i) // the second site comes first in the summary
+    made.sample(k_second + 150, (2 << 20) + 8);
+  const auto move = [&](std::uint64_t at, std::uint64_t address) {
+    MoveRecord record;
+    record.time = k_second + at; // when it ended
+    record.address = address;
+    record.bytes = 4096;
+    record.from = MemoryKind::dram;
+    record.to = MemoryKind::nvm;
+    record.seconds = 40e-9;
+    made.profile.moves.push_back(record);
+  };
+  move(90, 2 << 20);
+  move(700, 2 << 20);
+  move(950, 3 << 20);
+  const ProfileSummary summary = summary_of({made.profile});
+  ASSERT_EQ(summary.moves.size(), 3u);
+  EXPECT_EQ(summary.moves[0].begin, 50u);
+  EXPECT_EQ(summary.moves[0].bytes, 4096u);
+  ASSERT_LT(summary.moves[0].site, 2u);
+  EXPECT_EQ(summary.sites[summary.moves[0].site].frames[0].offset, 16u);
+  EXPECT_EQ(summary.regions[summary.moves[0].region].frames[0].offset, 4096u);
+  ASSERT_LT(summary.moves[1].site, 2u);
+  EXPECT_EQ(summary.sites[summary.moves[1].site].frames[0].offset, 0u);
+  EXPECT_EQ(summary.regions[summary.moves[1].region].frames[0].offset, 4097u);
+  EXPECT_EQ(summary.moves[2].site, MoveSummary::k_no_site); // no object there
+  EXPECT_EQ(summary.moves[2].region, 0u);                   // and no region followed
+}
+
 TEST(Live, OverlapsEndTheOlderObject) {
   LiveMap live;
   EXPECT_TRUE(live.insert(1000, 100, 1).empty());

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <unistd.h>
 
 #define OMPTIER_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -115,6 +116,7 @@ void hook_region_end(const void*) {}
 void hook_barrier(void) {}
 void hook_runtime_end(void) {
   inform_about_moves();
+  runtime().tell_unused_entries();
 }
 
 constexpr omptier_hooks k_hooks = {
@@ -136,6 +138,7 @@ OMPTIER_EXPORT const omptier_hooks* omptier_runtime_attach(uint32_t hooks_versio
   warn_about_unknown_variables();
   Runtime& state = runtime();
   state.libomp.store(libomp, std::memory_order_release);
+  state.attached_in.store(::getpid(), std::memory_order_relaxed);
   if (option_is_set(Option::plan) || option_is_set(Option::strategy))
     state.places_everything.store(true, std::memory_order_release);
   return &k_hooks;

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <pthread.h>
+#include <unistd.h>
 
 namespace omptier {
 namespace {
@@ -117,6 +118,19 @@ void Runtime::load_plan() {
   plan_.store(&placement, std::memory_order_release);
 }
 
+void Runtime::tell_unused_entries() const {
+  const PlanPlacement* placement = plan();
+  if (placement == nullptr || attached_in.load(std::memory_order_relaxed) != ::getpid()) return;
+  const unsigned unused = placement->entries_without_allocation();
+  if (unused == 0) return;
+  warn_once(Notice::plan_unused,
+            "%u of %zu entries of the plan matched no allocation (another build, another input, or "
+            "allocations that are made no more); 'omptier record' and 'omptier advise' make a new "
+            "plan.",
+            unused, placement->plan().entries.size());
+}
+
+// Discovery is waited for (it takes none of the other locks), unless this very thread is at it.
 void Runtime::lock_all() {
   allocators.lock();
   lock_names();

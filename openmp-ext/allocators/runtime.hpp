@@ -15,6 +15,7 @@
 #include "placement/strategy.hpp"
 
 #include <atomic>
+#include <sys/types.h>
 
 namespace omptier {
 
@@ -22,6 +23,7 @@ class Runtime {
 public:
   // What libomp offers; null before it attached, or on a runtime that is not patched.
   std::atomic<const omptier_runtime*> libomp{nullptr};
+  std::atomic<pid_t> attached_in{0}; // process that libomp attached in
   AllocatorTable allocators;
   StockBlocks stock_blocks;
   std::atomic<const omptier_observer*> observer{nullptr};
@@ -40,6 +42,10 @@ public:
   // Valid once placer() has answered.
   const Strategy& strategy() const { return strategy_; }
   const PlanPlacement* plan() const { return plan_.load(std::memory_order_acquire); }
+
+  // Says once, at the end of the process that attached, how many entries of the plan met no
+  // allocation. Nothing without a plan, in its forked children, or where OpenMP allocated nothing.
+  void tell_unused_entries() const;
 
   void lock_all();
   void unlock_all();

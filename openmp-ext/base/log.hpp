@@ -27,6 +27,7 @@ enum class Notice : std::uint16_t {
   sampling_unavailable,
   sampling_reduced,
   interrupted_move,
+  plan_unused, // entries of the plan that no allocation was made for
 };
 
 // "OMP: Warning #5003: <text>\n" on stderr, once per notice number (first text wins). Thread-safe.

@@ -27,6 +27,20 @@ bool PlanPlacement::covers(std::uint32_t entry, std::uint32_t instance) const {
          });
 }
 
+unsigned PlanPlacement::entries_without_allocation() const {
+  unsigned count = 0;
+  for (std::uint32_t entry = 0; entry < plan_.entries.size(); ++entry) {
+    const std::uint32_t made = instances_[site_of_entry_[entry]].load(std::memory_order_relaxed);
+    const std::vector<InstanceRange>& ranges = plan_.entries[entry].instances;
+    const bool met =
+        ranges.empty() ? made != 0 : std::ranges::any_of(ranges, [made](const InstanceRange& r) {
+          return r.first < made;
+        });
+    count += met ? 0 : 1;
+  }
+  return count;
+}
+
 PlanDecision PlanPlacement::decide(const void* caller, std::size_t bytes) const {
   PlanDecision decision;
   const unsigned depth = std::min(std::max(matcher_.depth(), 1u), k_max_frames);

@@ -39,6 +39,9 @@ public:
   std::uint32_t site_of_entry(std::uint32_t entry) const { return site_of_entry_[entry]; }
   bool covers(std::uint32_t entry, std::uint32_t instance) const;
   std::uint64_t matched() const { return matched_.load(std::memory_order_relaxed); }
+  // Entries of which no allocation was made so far: another build, another input, or stacks that
+  // differ. An entry for a region counts by its site, whether or not the region ran.
+  unsigned entries_without_allocation() const;
 
 private:
   Plan plan_;

@@ -27,12 +27,16 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(OMPTIER_SOURCE_DIR ${CMAKE_CURRENT_SOURCE_DIR})
 set(OMPTIER_EXT_DIR ${CMAKE_CURRENT_SOURCE_DIR}/openmp-ext)
 
-# Flags of all code of ours. __FILE__ never carries the build machine's path.
+# Neither __FILE__ nor debug information carries a path of the build machine.
+set(OMPTIER_PATH_FLAGS -ffile-prefix-map=${CMAKE_BINARY_DIR}=build
+                       -ffile-prefix-map=${CMAKE_CURRENT_SOURCE_DIR}=.)
+
+# Flags of all code of ours.
 add_library(omptier_flags INTERFACE)
 target_include_directories(omptier_flags INTERFACE ${OMPTIER_EXT_DIR})
 target_compile_options(omptier_flags INTERFACE
   -Wall -Wextra -Wshadow -Wcast-qual $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
-  -ffile-prefix-map=${CMAKE_CURRENT_SOURCE_DIR}=.
+  ${OMPTIER_PATH_FLAGS}
   $<$<BOOL:${OMPTIER_WERROR}>:-Werror>)
 if(OMPTIER_SANITIZE)
   target_compile_options(omptier_flags INTERFACE
@@ -48,7 +52,7 @@ function(omptier_component name)
 endfunction()
 
 # A shared library that enters a stranger's process: only the symbols of its version script leave it,
-# and the C++ runtime lies inside it.
+# and the C++ runtime lies inside it. It is never unloaded: callbacks and signals may be on their way.
 # omptier_guest_library(<target> VERSION_SCRIPT file SOURCES … LINK …)
 function(omptier_guest_library target)
   cmake_parse_arguments(ARG "" "VERSION_SCRIPT" "SOURCES;LINK" ${ARGN})
@@ -56,7 +60,7 @@ function(omptier_guest_library target)
   target_link_libraries(${target} PRIVATE omptier_flags ${ARG_LINK})
   target_link_options(${target} PRIVATE
     LINKER:--version-script=${CMAKE_CURRENT_SOURCE_DIR}/${ARG_VERSION_SCRIPT}
-    LINKER:-z,defs LINKER:--exclude-libs,ALL)
+    LINKER:-z,defs LINKER:-z,nodelete LINKER:--exclude-libs,ALL)
   if(NOT OMPTIER_SANITIZE)
     target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
   endif()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# An installation, moved after it was made, is found by another project through CMake and pkg-config.
+# An installation, moved after it was made, is found by another project through CMake and pkg-config;
+# no file of it names a folder of the machine that built it.
 if(NOT TARGET libomp OR NOT TARGET libomptier)
   return()
 endif()
@@ -8,3 +9,7 @@ add_test(NAME conformance.install
          COMMAND sh ${CMAKE_CURRENT_LIST_DIR}/install/check_install.sh ${CMAKE_BINARY_DIR}
                  ${CMAKE_CURRENT_LIST_DIR}/install ${CMAKE_INSTALL_LIBDIR})
 set_tests_properties(conformance.install PROPERTIES TIMEOUT 180 LABELS conformance)
+add_test(NAME conformance.no-build-paths
+         COMMAND sh ${CMAKE_CURRENT_LIST_DIR}/install/check_paths.sh ${CMAKE_BINARY_DIR}
+                 ${CMAKE_SOURCE_DIR})
+set_tests_properties(conformance.no-build-paths PROPERTIES TIMEOUT 120 LABELS conformance)

@@ -106,7 +106,7 @@ omp_allocator_handle_t allocator_with_traits(Array) {
 } // namespace
 
 bool runtime_is_extended() {
-  return dlsym(RTLD_DEFAULT, "ompx_name") != nullptr;
+  return extended_runtime_function("ompx_name") != nullptr;
 }
 
 bool is_memory_kind(const std::string& kind) {

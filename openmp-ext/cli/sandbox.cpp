@@ -75,13 +75,10 @@ void add_sandbox(CLI::App& app, CommandContext& context) {
                   "the sandbox, 126/127 not run, 128+N signal N.");
   command->add_option("--machine", arguments->machine, "Machine to emulate (see --list)");
   command->add_flag("--list", arguments->list, "Lists the machines and ends");
-  CLI::Option* timed =
-      command
-          ->add_option("--timed", arguments->dilation,
-                       "Memory takes modelled time, dilated so many times (default 100): "
-                       "--timed or --timed=N")
-          ->expected(0, 1)
-          ->type_name("[=DILATION]");
+  // A flag with a value takes it only behind "=": "--timed -- command" stays what it says.
+  CLI::Option* timed = command->add_flag("--timed{100}", arguments->dilation,
+                                         "Memory takes modelled time, dilated so many times: "
+                                         "--timed or --timed=N");
   command->add_option("--timeout", options.timeout, "Stops it after so many seconds (status 124)")
       ->check(CLI::NonNegativeNumber);
   command->add_option("--env", options.environment, "NAME=value, also set for the command")

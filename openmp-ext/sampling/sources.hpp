@@ -13,8 +13,9 @@ std::unique_ptr<SampleSource> open_perf_source(double rate, std::string& why);
 std::unique_ptr<SampleSource> open_timer_source(double rate, std::string& why);
 
 // Largest difference between blamed and true share of time that one array of the reference kernels
-// showed where interrupts land sharply: 18 points, for a stencil's output (the table is in
-// validation/unit/sampling_accuracy.md). Kernels without streamed stores stay within 11.
-inline constexpr double k_blame_error = 0.2;
+// showed where interrupts land sharply: 32 points, for the stored array of a triad beside other load
+// (the table is in validation/unit/sampling_accuracy.md). Time of streams that run side by side is
+// blamed on whichever the core waits for; kernels without streams stay within 13.
+inline constexpr double k_blame_error = 0.35;
 
 } // namespace omptier

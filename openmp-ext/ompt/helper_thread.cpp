@@ -4,6 +4,7 @@
 // to be made anew after fork.
 #include "ompt/helper_thread.hpp"
 
+#include <cerrno>
 #include <csignal>
 #include <ctime>
 #include <linux/futex.h>
@@ -24,9 +25,10 @@ bool HelperThread::start(Work work, void* argument, unsigned period_milliseconds
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  running_ = pthread_create(&thread_, nullptr, &HelperThread::main, this) == 0;
+  const int error = pthread_create(&thread_, nullptr, &HelperThread::main, this);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return running_;
+  errno = error;
+  return running_ = error == 0;
 }
 
 void HelperThread::stop() {

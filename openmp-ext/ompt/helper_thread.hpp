@@ -18,7 +18,7 @@ public:
 
   // Remembers the process's processors now: called before threads are bound to single ones.
   void remember_processors();
-  // False when no thread can be had.
+  // False and errno when no thread can be had.
   bool start(Work work, void* argument, unsigned period_milliseconds);
   // Wakes the thread and waits for its end; the work is not called any more.
   void stop();

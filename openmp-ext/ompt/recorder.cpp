@@ -9,11 +9,11 @@
 #include "objects/stack.hpp"
 
 #include <cerrno>
-#include <climits>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
+#include <new>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -49,9 +49,13 @@ std::string command_line() {
 bool Recorder::start(const RecorderOptions& options, std::unique_ptr<SampleSource> source) {
   options_ = options;
   source_ = std::move(source);
+  process_ = getpid();
   helper_.remember_processors();
   refresh_modules();
-  if (!open_log()) return false;
+  if (!open_log()) {
+    source_.reset(); // it may hold a signal
+    return false;
+  }
   if (source_ == nullptr && !options_.why_no_source.empty())
     warn_once(Notice::sampling_unavailable,
               "no memory accesses are sampled: %s; objects and regions "
@@ -104,22 +108,35 @@ void Recorder::write_run() {
 
 void Recorder::tick() {
   if (!active()) return;
-  if (source_ != nullptr) source_->drain(*this);
+  drain();
   log_.flush();
+}
+
+// Decoding allocates: short of memory, samples are lost, not the program.
+void Recorder::drain() {
+  if (source_ == nullptr) return;
+  try {
+    source_->drain(*this);
+  } catch (const std::bad_alloc&) {
+    warn_once(Notice::sampling_reduced, "memory is short: samples were lost");
+  }
 }
 
 void Recorder::finish() {
   State expected = State::active;
   if (!state_.compare_exchange_strong(expected, State::over)) return;
   helper_.stop();
-  if (source_ != nullptr) source_->drain(*this);
+  drain();
   log_.end();
   const bool whole = log_.is_open();
   const unsigned long long samples = log_.samples();
   log_.close();
-  source_.reset();
+  {
+    const std::lock_guard<std::mutex> guard(mutex_); // threads of the program's own may be ending
+    source_.reset();
+  }
   if (!whole) return; // a warning has been given
-  char line[PATH_MAX + 200];
+  char line[2 * sizeof path_ + 200];
   const int length = std::snprintf(
       line, sizeof line, "omptier: recorded %llu samples in %s; next: omptier advise %s\n", samples,
       path_, path_);
@@ -127,11 +144,15 @@ void Recorder::finish() {
 }
 
 void Recorder::thread_begin() {
-  if (active() && source_ != nullptr) source_->thread_begin(static_cast<pid_t>(this_thread()));
+  if (!active() || in_fork()) return;
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (source_ != nullptr) source_->thread_begin(static_cast<pid_t>(this_thread()));
 }
 
 void Recorder::thread_end() {
-  if (active() && source_ != nullptr) source_->thread_end(static_cast<pid_t>(this_thread()));
+  if (!active() || in_fork()) return;
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (source_ != nullptr) source_->thread_end(static_cast<pid_t>(this_thread()));
 }
 
 std::uint32_t Recorder::module_number(const LoadedModule* module) {
@@ -254,6 +275,7 @@ bool Recorder::restart_in_child(std::unique_ptr<SampleSource> source) {
   if (!state_.compare_exchange_strong(expected, State::over)) return false;
   source_.release(); // the parent's: what it holds is not to be touched, not even to be freed
   source_ = std::move(source);
+  process_ = getpid();
   if (!open_log()) return false;
   state_.store(State::active, std::memory_order_release);
   const auto work = [](void* self) { static_cast<Recorder*>(self)->tick(); };

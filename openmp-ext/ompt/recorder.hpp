@@ -19,6 +19,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unistd.h>
 
 namespace omptier {
 
@@ -65,17 +66,22 @@ private:
 
   bool open_log();
   void write_run();
+  // libomp's own handler starts it anew in a forked child, and its callbacks come while
+  // after_fork_in_child is still to run: our locks and the source's are as the parent had them.
+  bool in_fork() const { return process_.load(std::memory_order_relaxed) != getpid(); }
   void tick();
+  void drain();
   std::uint32_t define(StackTable& table, const ReturnAddress* frames, unsigned count, bool site);
   std::uint32_t module_number(const LoadedModule* module);
   void sample(const AccessSample& sample) override;
   void lost(std::uint64_t count) override;
 
   std::atomic<State> state_{State::idle};
+  std::atomic<pid_t> process_{0}; // that is recorded
   RecorderOptions options_;
   std::unique_ptr<SampleSource> source_;
   HelperThread helper_;
-  std::mutex mutex_; // tables
+  std::mutex mutex_; // tables; the source's life
   StackTable sites_, regions_;
   std::uint8_t module_written_[8192 / 8 + 1] = {};
   char path_[4096] = {};

@@ -18,6 +18,7 @@
 #include <omp-tools.h>
 #include <pthread.h>
 #include <sys/auxv.h>
+#include <unistd.h>
 
 namespace omptier {
 namespace {
@@ -109,6 +110,8 @@ std::unique_ptr<SampleSource> open_source(RecorderOptions& options) {
 // leave nothing behind.
 void wake_forked_child() {
   if (!recorder().wants_restart()) return;
+  static std::atomic<pid_t> woken{0}; // only one of the child's threads may open a source
+  if (woken.exchange(getpid()) == getpid()) return;
   RecorderOptions options = options_from_environment();
   const Observe observe = g_observe.load();
   if (observe != nullptr) observe(nullptr);
@@ -117,16 +120,25 @@ void wake_forked_child() {
   if (observe != nullptr) observe(&k_observer); // reports what is live already
 }
 
+// Sources of samples allocate: what they throw must not reach libomp.
+template <typename Work> void guarded(Work&& work) {
+  try {
+    work();
+  } catch (...) {
+    warn_once(Notice::sampling_reduced, "memory is short: some threads are not sampled");
+  }
+}
+
 void on_thread_begin(ompt_thread_t, ompt_data_t*) {
-  recorder().thread_begin();
+  guarded([] { recorder().thread_begin(); });
 }
 void on_thread_end(ompt_data_t*) {
-  recorder().thread_end();
+  guarded([] { recorder().thread_end(); });
 }
 
 void on_parallel_begin(ompt_data_t*, const ompt_frame_t*, ompt_data_t* parallel,
                        unsigned int requested, int, const void* codeptr) {
-  wake_forked_child();
+  guarded(wake_forked_child);
   parallel->value = recorder().region_begin(codeptr, requested);
 }
 

@@ -32,6 +32,7 @@ public:
   }
   void thread_end(pid_t thread) override { last_ended = thread; }
   void drain(SampleSink& sink) override {
+    if (short_of_memory) throw std::bad_alloc();
     const std::lock_guard<std::mutex> guard(mutex);
     for (const AccessSample& sample : waiting)
       sink.sample(sample);
@@ -45,6 +46,7 @@ public:
   std::vector<AccessSample> waiting;
   std::uint64_t lose = 0;
   std::atomic<pid_t> last_begun{0}, last_ended{0};
+  std::atomic<bool> short_of_memory{false};
   bool forked = false;
 };
 
@@ -90,6 +92,34 @@ Profile read(const std::string& path) {
 }
 
 } // namespace
+
+// The longest name there can be stands in the last line twice.
+TEST(Recorder, NamesLogsWithLongPaths) {
+  const ScratchFile file;
+  std::string path = file.path();
+  const std::size_t slash = path.rfind('/');
+  std::string detour;
+  while (path.size() + detour.size() + 2 < 4000)
+    detour += "/.";
+  path.insert(slash, detour);
+  Recording recording(path);
+  ASSERT_TRUE(recording.started);
+  const std::string said = recording.finish();
+  EXPECT_TRUE(said.ends_with(path + "\n"));
+  EXPECT_NE(said.find("in " + path + ";"), std::string::npos);
+}
+
+// The program goes on when decoding finds no memory.
+TEST(Recorder, LosesSamplesWhenMemoryIsShort) {
+  const ScratchFile file;
+  Recording recording(file.path());
+  ASSERT_TRUE(recording.started);
+  recording.source->short_of_memory = true;
+  recording.miss(&file, 3);
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  recording.finish();
+  EXPECT_TRUE(read(file.path()).samples.empty());
+}
 
 TEST(Recorder, WritesWhatItIsTold) {
   const ScratchFile file;

@@ -21,6 +21,24 @@ namespace {
 constexpr int k_passed_on[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 volatile sig_atomic_t running_program = 0;
 
+// With SIGCHLD ignored, as some launchers leave it, the system would throw the program's end away.
+// The program gets it as we got it.
+class EndsAreKept {
+public:
+  EndsAreKept() {
+    struct sigaction usual{};
+    usual.sa_handler = SIG_DFL;
+    ::sigaction(SIGCHLD, &usual, &before_);
+  }
+  ~EndsAreKept() { give_back(); }
+  void give_back() const { ::sigaction(SIGCHLD, &before_, nullptr); }
+  EndsAreKept(const EndsAreKept&) = delete;
+  EndsAreKept& operator=(const EndsAreKept&) = delete;
+
+private:
+  struct sigaction before_{};
+};
+
 void pass_on(int signal) {
   if (running_program > 0) ::kill(static_cast<pid_t>(running_program), signal);
 }
@@ -72,12 +90,13 @@ void set_environment(const Launch& what) {
   ::_exit(127);
 }
 
-int wait_for(pid_t program, const Launch& what) {
+int wait_for(const char* name, pid_t program, const Launch& what) {
   int status = 0;
   while (true) {
     const pid_t ended = ::waitpid(program, &status, what.watch ? WNOHANG : 0);
     if (ended == program) return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    if (ended < 0 && errno != EINTR) return 125;
+    if (ended < 0 && errno != EINTR)
+      return fail(name, 125, std::string("the program's end is lost: ") + std::strerror(errno));
     if (!what.watch) continue;
     what.watch(program);
     std::this_thread::sleep_for(what.watch_every);
@@ -98,10 +117,12 @@ int launch(const char* name, const Launch& what) {
   int report[2];
   if (::pipe2(report, O_CLOEXEC) != 0)
     return fail(name, 125, std::string("no pipe to be had: ") + std::strerror(errno));
+  const EndsAreKept ends;
   const pid_t program = ::fork();
   if (program < 0)
     return fail(name, 125, std::string("the program cannot be started: ") + std::strerror(errno));
   if (program == 0) {
+    ends.give_back();
     ::close(report[0]);
     become(what, report[1]);
   }
@@ -110,7 +131,7 @@ int launch(const char* name, const Launch& what) {
   int error = 0;
   const bool never_ran = ::read(report[0], &error, sizeof error) == sizeof error;
   ::close(report[0]);
-  if (!never_ran) return wait_for(program, what);
+  if (!never_ran) return wait_for(name, program, what);
   ::waitpid(program, nullptr, 0);
   return fail(name, error == ENOENT ? 127 : 126,
               what.command[0] + ": " + std::strerror(error) + "; give the path of a program");

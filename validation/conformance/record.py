@@ -8,6 +8,7 @@ import glob
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -136,6 +137,11 @@ def case_faults(bench):
     check(result.returncode == 127 and result.stderr.count("\n") == 1, f"{result}")
     result = bench.run(bench.omptier, "record", "--", "/etc/passwd")
     check(result.returncode == 126, f"{result}")
+    # A launcher that ignores the ends of its children passes that on.
+    result = subprocess.run((bench.omptier, "record", "--", "sh", "-c", "exit 9"), cwd=bench.folder, timeout=100,
+                            env=bench.environment,
+                            preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    check(result.returncode == 9, f"{result}")
     check(bench.run(bench.omptier, "record", "--events", "magic", "--", "true").returncode == 2, "usage")
     check(bench.run(bench.omptier, "record").returncode == 2, "usage")
 

@@ -19,7 +19,6 @@
 namespace omptier {
 namespace {
 
-constexpr unsigned k_first_notice = 5000;
 std::atomic<std::uint64_t> said{0};
 
 // libomp's own switch: KMP_WARNINGS=0|off|false|no|f|n silences it, and so us.
@@ -49,7 +48,7 @@ void say(const char* severity, Notice notice, const char* pattern, va_list argum
 } // namespace
 
 void warn_once(Notice notice, const char* pattern, ...) {
-  const std::uint64_t bit = 1ull << (static_cast<unsigned>(notice) - k_first_notice);
+  const std::uint64_t bit = 1ull << static_cast<unsigned>(notice) % 64;
   if ((said.fetch_or(bit, std::memory_order_relaxed) & bit) != 0 || !warnings_wanted()) return;
   va_list arguments;
   va_start(arguments, pattern);

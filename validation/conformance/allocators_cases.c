@@ -224,22 +224,33 @@ static void case_standard(void) {
   }
 }
 
-// Run with OMPTIER_STRATEGY=first-come OMPTIER_CAPACITY=hbm:0,dram:32M.
+// Allocates and touches a block whose first bytes must lie in DRAM, all others in NVM.
+static char* split_block(size_t bytes, size_t in_dram, omp_allocator_handle_t allocator) {
+  char* block = omp_alloc(bytes, allocator);
+  check(block != NULL, "no block of %zu bytes", bytes);
+  memset(block, 1, bytes);
+  const size_t front = bytes_on_kind(block, in_dram, ompx_kind_dram);
+  check(front == in_dram, "%zu of the first %zu bytes in DRAM", front, in_dram);
+  const size_t rest = bytes_on_kind(block + in_dram, bytes - in_dram, ompx_kind_nvm);
+  check(rest == bytes - in_dram, "%zu of the other %zu bytes in NVM", rest, bytes - in_dram);
+  return block;
+}
+
+// Run with OMPTIER_STRATEGY=first-come OMPTIER_CAPACITY=hbm:0,dram:32M. The faster memory is filled
+// to the page, whatever the allocator: a block that does not fit begins there.
 static void case_first_come(void) {
   need(ompx_kind_nvm);
-  const struct {
-    size_t bytes;
-    int kind;
-  } order[] = {{20u << 20, ompx_kind_dram},
-               {20u << 20, ompx_kind_nvm}, // does not fit: whole to the next
-               {8u << 20, ompx_kind_dram},
-               {6u << 20, ompx_kind_nvm}};
-  for (int i = 0; i < 4; ++i) {
-    char* block = omp_alloc(order[i].bytes, i % 2 ? omp_default_mem_alloc : ompx_nvm_mem_alloc);
-    check(block != NULL, "block %d", i);
-    memset(block, 1, order[i].bytes);
-    check(bytes_on_kind(block, order[i].bytes, order[i].kind) == order[i].bytes, "block %d", i);
-  }
+  const size_t mib = 1u << 20;
+  char* whole = split_block(21 * mib, 21 * mib, omp_default_mem_alloc);
+  char* split = split_block(20 * mib, 11 * mib, ompx_nvm_mem_alloc);
+  char* behind = split_block(8 * mib, 0, omp_default_mem_alloc);
+  omp_free(whole, omp_default_mem_alloc);
+  char* again = split_block(6 * mib, 6 * mib, omp_default_mem_alloc);
+  char* last = split_block(24 * mib, 15 * mib, ompx_nvm_mem_alloc);
+  char* blocks[] = {split, behind, again, last};
+  for (int i = 0; i < 4; ++i)
+    omp_free(blocks[i], omp_null_allocator);
+  omp_free(split_block(32 * mib, 32 * mib, omp_default_mem_alloc), omp_null_allocator);
   char* tiny = omp_alloc(100, omp_default_mem_alloc);
   check(tiny != NULL, "tiny");
   omp_free(tiny, omp_default_mem_alloc);

@@ -79,7 +79,9 @@ TEST(ElfFacts, DamagedFilesDoNotCrash) {
     ASSERT_EQ(::pwrite(file_descriptor, bytes.data(), bytes.size(), 0),
               static_cast<ssize_t>(bytes.size()));
     const auto facts = read_elf(path);
-    if (!facts) EXPECT_EQ(facts.error(), path + ": not an ELF file");
+    if (!facts) {
+      EXPECT_EQ(facts.error(), path + ": not an ELF file");
+    }
   };
   for (std::size_t length = 0; length < whole.size(); length += 97)
     read_as(whole.substr(0, length));

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <map>
 #include <sstream>
+#include <string_view>
 
 namespace omptier {
 namespace {
@@ -61,7 +62,10 @@ std::string location(const SourcePlace& place) {
 }
 
 // "double* make<int>(unsigned long)" -> "make<int>": what fits a table.
-std::string short_function(const std::string& function) {
+std::string short_function(std::string function) {
+  for (const std::string_view noise : {"(anonymous namespace)::", "[abi:cxx11]"})
+    for (auto at = function.find(noise); at != std::string::npos; at = function.find(noise))
+      function.erase(at, noise.size());
   const auto arguments = function.find('(');
   std::string name = function.substr(0, arguments == 0 ? std::string::npos : arguments);
   const auto outlined = name.find(".omp_outlined");

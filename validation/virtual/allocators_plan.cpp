@@ -52,7 +52,8 @@ std::uint64_t on_node(const void* block, std::size_t bytes, unsigned node) {
   return census.node[node];
 }
 
-// Each stands for a place in a program: the return address into it is its site or region.
+// Each stands for a place in a program: the return address into it is its site or region. Their
+// remarks differ, or gcc would make one function of those that do the same.
 const void* last_caller = nullptr;
 __attribute__((noinline)) char* omp_alloc_like(std::size_t bytes, std::uintptr_t handle) {
   last_caller = __builtin_return_address(0);
@@ -67,30 +68,30 @@ __attribute__((noinline)) void fork_like() {
 }
 __attribute__((noinline)) char* make_first(std::uintptr_t handle) {
   char* block = omp_alloc_like(24 * k_mib, handle);
-  asm volatile("" ::: "memory");
+  asm volatile("# make_first" ::: "memory");
   return block;
 }
 __attribute__((noinline)) char* make_second() {
   char* block = omp_alloc_like(24 * k_mib, 1);
-  asm volatile("" ::: "memory");
+  asm volatile("# make_second" ::: "memory");
   return block;
 }
 __attribute__((noinline)) char* make_unnamed() {
   char* block = omp_alloc_like(24 * k_mib, 1);
-  asm volatile("" ::: "memory");
+  asm volatile("# make_unnamed" ::: "memory");
   return block;
 }
 __attribute__((noinline)) void region_one() {
   fork_like();
-  asm volatile("" ::: "memory");
+  asm volatile("# region_one" ::: "memory");
 }
 __attribute__((noinline)) void region_two() {
   fork_like();
-  asm volatile("" ::: "memory");
+  asm volatile("# region_two" ::: "memory");
 }
 __attribute__((noinline)) void region_unnamed() {
   fork_like();
-  asm volatile("" ::: "memory");
+  asm volatile("# region_unnamed" ::: "memory");
 }
 
 // The frame of the place that called last, as a plan names it.

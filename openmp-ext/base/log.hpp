@@ -27,7 +27,8 @@ enum class Notice : std::uint16_t {
   sampling_unavailable,
   sampling_reduced,
   interrupted_move,
-  plan_unused, // entries of the plan that no allocation was made for
+  plan_unused,             // entries of the plan that no allocation was made for
+  library_unusable = 5100, // libomptier.so itself; said by libomp's side (libomp/kmp_omptier.inc)
 };
 
 // "OMP: Warning #5003: <text>\n" on stderr, once per notice number (first text wins). Thread-safe.

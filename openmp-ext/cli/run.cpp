@@ -81,7 +81,8 @@ std::string path_of_program(const std::string& name) {
   std::string_view rest = folders != nullptr ? folders : "";
   while (!rest.empty()) {
     const auto colon = rest.find(':');
-    const std::string path = std::string(rest.substr(0, colon)) + "/" + name;
+    const std::string folder(rest.substr(0, colon)); // empty: the current one
+    const std::string path = folder.empty() ? name : folder + "/" + name;
     if (::access(path.c_str(), X_OK) == 0) return path;
     rest.remove_prefix(colon == std::string_view::npos ? rest.size() : colon + 1);
   }

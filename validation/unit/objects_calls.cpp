@@ -11,7 +11,11 @@
 #include <cstring>
 #include <unwind.h>
 
+#ifdef __clang__ // does not clone
+#define APART __attribute__((noinline, visibility("default")))
+#else
 #define APART __attribute__((noinline, noclone, visibility("default")))
+#endif
 
 namespace calls {
 namespace {

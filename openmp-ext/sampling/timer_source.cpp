@@ -42,7 +42,8 @@ namespace {
 
 constexpr std::uint32_t k_slots = 64; // samples a ring holds: a quarter of a second at HZ = 250
 constexpr std::size_t k_rings = 1024; // threads watched at the same time
-constexpr double k_calibration_rate = 250, k_calibration_seconds = 0.03;
+// Five samples take 20 ms of CPU time; on a machine with much else to do ticks seldom find us.
+constexpr double k_calibration_rate = 250, k_calibration_seconds = 0.2;
 constexpr unsigned k_calibration_samples = 5;
 
 enum class Use : int { free, running, ended };
@@ -135,6 +136,12 @@ int take_signal() {
 bool signal_is_still_ours(int number) {
   struct sigaction action = {};
   return sigaction(number, nullptr, &action) == 0 && is_ours(action);
+}
+
+void give_signal_back() {
+  if (!signal_is_still_ours(our_signal)) return;
+  signal(our_signal, SIG_IGN); // drops what is on its way
+  signal(our_signal, SIG_DFL);
 }
 
 // A timer on the calling thread's CPU time. 0 or errno.
@@ -302,10 +309,7 @@ TimerSource::~TimerSource() {
     rings[i].use = Use::free;
     rings[i].tail = rings[i].head.load();
   }
-  if (signal_is_still_ours(our_signal)) {
-    signal(our_signal, SIG_IGN); // drops what is on its way
-    signal(our_signal, SIG_DFL);
-  }
+  give_signal_back();
   delete state_;
 }
 
@@ -320,6 +324,7 @@ Skid measure_timer_skid() {
   });
   timer_delete(ring.timer);
   ring.thread = 0;
+  ring.tail = ring.head.load(); // what came last is no sample of the program
   return skid;
 }
 
@@ -337,6 +342,7 @@ std::unique_ptr<SampleSource> open_timer_source(double rate, std::string& why) {
   }
   Skid skid = measure_timer_skid();
   if (!skid.known()) {
+    give_signal_back();
     why = "timer: no ticks arrive here";
     return nullptr;
   }

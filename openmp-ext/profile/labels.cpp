@@ -87,6 +87,19 @@ std::string name_at(const SourcePlace& place) {
   return !before.empty() && before.back() == '=' ? assigned_name(before) : "";
 }
 
+// "long sum = 0, *table =" -> behind the comma: a call belongs to the last of several declarators.
+std::size_t begin_of_last_declarator(const std::string& statement) {
+  std::size_t begin = 0;
+  int depth = 0;
+  for (std::size_t i = 0; i < statement.size(); ++i) {
+    if (statement[i] == '(') ++depth;
+    if (statement[i] == ')' && depth > 0) --depth;
+    if (statement[i] == ',' && depth == 0 && statement.find('=', i) != std::string::npos)
+      begin = i + 1;
+  }
+  return begin;
+}
+
 } // namespace
 
 std::string assigned_name(const std::string& whole, std::uint32_t column) {
@@ -96,6 +109,7 @@ std::string assigned_name(const std::string& whole, std::uint32_t column) {
     line.resize(column - 1);
     if (const auto end = line.find_last_of(";{}"); end != std::string::npos) line.erase(0, end + 1);
   }
+  line.erase(0, begin_of_last_declarator(line));
   int depth = 0;
   for (std::size_t i = 0; i < line.size(); ++i) {
     const char letter = line[i];

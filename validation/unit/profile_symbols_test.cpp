@@ -155,4 +155,5 @@ TEST(Symbols, AssignedNames) {
   EXPECT_EQ(assigned_name(both, 5), "a");
   EXPECT_EQ(assigned_name(both, 18), "b");
   EXPECT_EQ(assigned_name("", 7), "");
+  EXPECT_EQ(assigned_name("  long sum = 0, *table = omp_alloc(n, h);"), "table");
 }

@@ -87,20 +87,14 @@ static double time_pattern(int pattern, const struct data* data) {
   return taken;
 }
 
-// Medians, and the ratio of the fastest times: that is what a busy host disturbs least. Sorts the
-// times.
 static void print_pattern(int pattern, int node, double* seconds, const double* first,
                           int repeats) {
-  double ratios[k_most_repeats], fastest = seconds[0], fastest_first = first[0];
-  for (int r = 0; r < repeats; r++) {
+  double ratios[k_most_repeats];
+  for (int r = 0; r < repeats; r++)
     ratios[r] = seconds[r] / first[r];
-    if (seconds[r] < fastest) fastest = seconds[r];
-    if (first[r] < fastest_first) fastest_first = first[r];
-  }
-  double middle = median(ratios, repeats);
-  printf("%-6s node %d seconds %.4f relative %.3f (%.3f-%.3f) fastest %.3f\n", k_names[pattern],
-         node, median(seconds, repeats), middle, ratios[0], ratios[repeats - 1],
-         fastest / fastest_first);
+  double middle = median(ratios, repeats); // sorts them
+  printf("%-6s node %d seconds %.4f relative %.3f (%.3f-%.3f)\n", k_names[pattern], node,
+         median(seconds, repeats), middle, ratios[0], ratios[repeats - 1]);
 }
 
 int main(int count, char** arguments) {

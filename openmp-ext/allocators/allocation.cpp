@@ -37,6 +37,19 @@ unsigned current_cpu() {
   return cpu >= 0 ? static_cast<unsigned>(cpu) : 0;
 }
 
+Partition partition_of(const Allocator& allocator) {
+  switch (allocator.traits.partition) {
+  case value::nearest:
+    return Partition::nearest;
+  case value::blocked:
+    return Partition::blocked;
+  case value::interleaved:
+    return Partition::interleaved;
+  default:
+    return Partition::environment;
+  }
+}
+
 void report_allocated(const void* block, std::size_t bytes, OmpValue handle, const void* caller) {
   const omptier_observer* observer = runtime().observer.load(std::memory_order_acquire);
   if (observer != nullptr && observer->allocated != nullptr)
@@ -179,7 +192,7 @@ void* allocate_from(Allocator& allocator, const AllocationRequest& request, int 
     wanted.alignment = alignment_for(&allocator, request);
     wanted.required = allocator.required();
     wanted.pinned = allocator.traits.pinned;
-    wanted.interleaved = allocator.traits.partition == value::interleaved;
+    wanted.partition = partition_of(allocator);
     wanted.reason = wanted.required ? PlacementReason::required : PlacementReason::preferred;
     wanted.allocator = allocator.number;
     wanted.caller = request.caller;
@@ -252,6 +265,7 @@ void* place_everything(Placer& placer, Allocator* allocator, const AllocationReq
   wanted.bytes = request.bytes;
   wanted.alignment = alignment_for(allocator, request);
   wanted.pinned = allocator != nullptr && allocator->traits.pinned;
+  wanted.partition = allocator != nullptr ? partition_of(*allocator) : Partition::environment;
   wanted.allocator = allocator != nullptr ? allocator->number : k_no_allocator;
   wanted.caller = request.caller;
 

@@ -161,8 +161,9 @@ void* Placer::place_large(TierPlace& place, Spread& spread, const BlockRequest& 
 void* Placer::place(std::size_t tier, const BlockRequest& request, bool& fresh, Refusal& why) {
   fresh = false;
   TierPlace& place = places_[tier];
-  Spread* spread =
-      request.interleaved && place.interleaved != nullptr ? place.interleaved : place.preferred;
+  Spread* spread = request.partition == Partition::interleaved && place.interleaved != nullptr
+                       ? place.interleaved
+                       : place.preferred;
   if (spread == nullptr) return why = Refusal::no_such_kind, nullptr;
   if (request.bytes >= k_large_block || request.pinned ||
       (request.plan_entry != 0 && request.bytes >= k_granule) ||

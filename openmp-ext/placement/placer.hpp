@@ -39,12 +39,16 @@ const char* describe(Refusal refusal);
 // Why a block is where it is; kept with the block, for ompx_get_placement and ompx_dump.
 enum class PlacementReason : std::uint8_t { required, preferred, next_best, plan, strategy };
 
+// How a block's pages spread over the nodes of a tier that has several. What a tier of one node
+// makes of it is the same for all.
+enum class Partition : std::uint8_t { environment, nearest, blocked, interleaved };
+
 struct BlockRequest {
   std::size_t bytes = 0;
   std::size_t alignment = 1;
   bool required = false;
   bool pinned = false;
-  bool interleaved = false;
+  Partition partition = Partition::environment;
   PlacementReason reason = PlacementReason::required;
   std::uint32_t allocator = 0;
   std::uint32_t plan_entry = 0;

@@ -12,6 +12,44 @@ namespace {
 constexpr std::uint64_t k_mib = 1ull << 20;
 constexpr std::uint64_t k_gib = 1ull << 30;
 
+// A machine of clusters: first the node of each cluster's CPUs, then, in the same order, its HBM.
+struct Clusters {
+  int sockets, per_socket;
+  int cpus; // of a cluster
+  std::uint64_t dram, hbm;
+  // What a cluster's CPUs see of their own memory, of another cluster's, of another socket's; the
+  // distance of each (to DRAM it is 10 at home).
+  NodePerformance dram_seen[3], hbm_seen[3];
+  int dram_distance[3], hbm_distance[3];
+};
+
+void add_clusters(Machine& machine, const Clusters& clusters) {
+  const int count = clusters.sockets * clusters.per_socket;
+  // 0 the same cluster, 1 the same socket, 2 farther.
+  const auto apart = [&](int a, int b) {
+    return a == b ? 0 : a / clusters.per_socket == b / clusters.per_socket ? 1 : 2;
+  };
+  for (int node = 0; node < 2 * count; ++node) {
+    const bool dram = node < count;
+    MachineNode& added = machine.nodes.emplace_back();
+    added.kind = dram ? MemoryKind::dram : MemoryKind::hbm;
+    added.size = dram ? clusters.dram : clusters.hbm;
+    added.cpus = dram ? clusters.cpus : 0;
+    added.initiator = dram ? -1 : node - count;
+    for (int from = 0; from < count; ++from)
+      added.seen_from.push_back(
+          (dram ? clusters.dram_seen : clusters.hbm_seen)[apart(from, node % count)]);
+    std::vector<int>& row = machine.distances.emplace_back();
+    for (int to = 0; to < 2 * count; ++to) {
+      const bool both_dram = dram && to < count;
+      row.push_back(to == node
+                        ? 10
+                        : (both_dram ? clusters.dram_distance
+                                     : clusters.hbm_distance)[apart(node % count, to % count)]);
+    }
+  }
+}
+
 std::vector<Machine> make_machines() {
   std::vector<Machine> table;
 
@@ -115,6 +153,48 @@ std::vector<Machine> make_machines() {
           },
       .distances = {{10, 20}, {20, 10}},
   });
+
+  // Knights Landing (Xeon Phi 7250) with MCDRAM in flat mode and sub-NUMA clusters of a quadrant.
+  // The distances are the firmware's: the other quadrants' DRAM counts as nearer than one's own
+  // MCDRAM. No real CPU name: of a Knights Landing hwloc believes its own figures, not the HMAT's.
+  table.push_back({.name = "knl-snc4-flat",
+                   .description = "Knights Landing, four quadrants, each with DRAM and MCDRAM",
+                   .cpu_model = "",
+                   .sockets = 1,
+                   .cores = 4,
+                   .nodes = {},
+                   .distances = {}});
+  add_clusters(table.back(), {.sockets = 1,
+                              .per_socket = 4,
+                              .cpus = 1,
+                              .dram = 512 * k_mib,
+                              .hbm = 256 * k_mib,
+                              .dram_seen = {{130, 130, 21000, 17000}, {145, 145, 20000, 16000}, {}},
+                              .hbm_seen = {{155, 155, 105000, 75000}, {170, 170, 95000, 70000}, {}},
+                              .dram_distance = {10, 21, 0},
+                              .hbm_distance = {31, 41, 0}});
+
+  // Two sockets of Xeon CPU Max 9480 in flat mode, four clusters (SNC4) each.
+  table.push_back({.name = "xeon-max-snc4-2s",
+                   .description = "two Xeon Max sockets of four clusters, each with DRAM and HBM",
+                   .cpu_model = "vendor=GenuineIntel,family=6,model=143,stepping=8",
+                   .sockets = 2,
+                   .cores = 4,
+                   .nodes = {},
+                   .distances = {}});
+  add_clusters(
+      table.back(),
+      {.sockets = 2,
+       .per_socket = 4,
+       .cpus = 1,
+       .dram = 384 * k_mib,
+       .hbm = 256 * k_mib,
+       .dram_seen = {{105, 105, 62000, 55000}, {120, 120, 58000, 50000}, {190, 190, 30000, 28000}},
+       .hbm_seen = {{130, 130, 175000, 125000},
+                    {145, 145, 150000, 110000},
+                    {215, 215, 45000, 40000}},
+       .dram_distance = {10, 12, 21},
+       .hbm_distance = {13, 14, 23}});
 
   return table;
 }

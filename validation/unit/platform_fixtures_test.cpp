@@ -56,8 +56,8 @@ INSTANTIATE_TEST_SUITE_P(Captured, Machine, testing::ValuesIn(machines()), [](co
 });
 
 TEST(Machines, PresetsOfTheVirtualMachineAreCaptured) {
-  for (const char* name :
-       {"dram-hbm-nvm", "icelake-optane", "xeon-max-flat", "dram-cxl", "one-node"})
+  for (const char* name : {"dram-hbm-nvm", "icelake-optane", "xeon-max-flat", "dram-cxl",
+                           "knl-snc4-flat", "xeon-max-snc4-2s", "one-node"})
     EXPECT_TRUE(replay(name)) << name;
 }
 
@@ -66,6 +66,20 @@ TEST(Machines, FarNodeOfATierComesSecond) {
   ASSERT_TRUE(platform);
   EXPECT_EQ(best_nodes_for(*platform, MemoryKind::nvm, 0), (std::vector{2u, 3u}));
   EXPECT_EQ(best_nodes_for(*platform, MemoryKind::nvm, 3), (std::vector{3u, 2u}));
+}
+
+// The kernel shows figures from a cluster's own CPUs only: for the others distances must decide.
+TEST(Machines, NearestClustersFirst) {
+  const auto knl = replay("knl-snc4-flat");
+  ASSERT_TRUE(knl);
+  EXPECT_EQ(best_nodes_for(*knl, MemoryKind::hbm, 2), (std::vector{6u, 4u, 5u, 7u}));
+  EXPECT_EQ(best_nodes_for(*knl, MemoryKind::dram, 3), (std::vector{3u, 0u, 1u, 2u}));
+  const auto max = replay("xeon-max-snc4-2s");
+  ASSERT_TRUE(max);
+  EXPECT_EQ(best_nodes_for(*max, Preference::bandwidth, 5),
+            (std::vector{13u, 12u, 14u, 15u, 8u, 9u, 10u, 11u}));
+  EXPECT_EQ(best_nodes_for(*max, Preference::latency, 1),
+            (std::vector{1u, 0u, 2u, 3u, 4u, 5u, 6u, 7u}));
 }
 
 } // namespace

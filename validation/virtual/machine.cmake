@@ -10,7 +10,8 @@ function(omptier_machine_case name)
   set_tests_properties(virtual.machine.${name} PROPERTIES TIMEOUT 240 LABELS virtual)
 endfunction()
 
-foreach(machine IN ITEMS dram-hbm-nvm icelake-optane xeon-max-flat dram-cxl)
+foreach(machine IN ITEMS dram-hbm-nvm icelake-optane xeon-max-flat dram-cxl knl-snc4-flat
+        xeon-max-snc4-2s)
   omptier_machine_case(topology.${machine})
 endforeach()
 foreach(name IN ITEMS

@@ -31,6 +31,11 @@ struct InstanceRange { // instances of a site, from 0, both ends included
   std::uint32_t first = 0, last = 0;
 };
 
+struct PlanPart { // bytes [begin, end) of an object
+  std::uint64_t begin = 0, end = 0;
+  MemoryKind kind = MemoryKind::unknown;
+};
+
 struct PlanEntry {
   std::string label;                    // name for people: "nuclide_grid (grids.cpp:41)"
   std::vector<PlanFrame> frames;        // allocation site, innermost first
@@ -39,13 +44,15 @@ struct PlanEntry {
   std::vector<MemoryKind> kinds;        // wanted kind first, then what to take when it is full
   std::uint64_t bytes = 0;              // largest sum alive at one time
   double benefit = 0;                   // predicted nanoseconds saved against the slowest kind used
-  std::string reason;                   // one line for people
+  std::string reason = {};              // one line for people
+  std::vector<PlanPart> parts = {};     // ranges with a kind of their own, hottest first
 };
 
 struct Plan {
   static constexpr unsigned k_version = 1;
-  std::string made_by; // "omptier 0.1.0"
-  std::string program; // file name of the program
+  static constexpr unsigned k_most_parts = 64; // of an entry
+  std::string made_by;                         // "omptier 0.1.0"
+  std::string program;                         // file name of the program
   std::string platform_fingerprint;
   CapacityByKind capacity; // what the advisor was allowed
   std::vector<PlanModule> modules;

@@ -34,8 +34,15 @@ constexpr PlanField k_entry[] = {
     {"benefit_ns", PlanType::real, false},
     {"reason", PlanType::text, false},
     {"instances", PlanType::array, false, PlanPlace::instances},
+    {"parts", PlanType::array, false, PlanPlace::parts},
     {"frames", PlanType::array, true, PlanPlace::frames},
     {"region", PlanType::array, false, PlanPlace::region},
+};
+constexpr PlanField k_part[] = {
+    {"begin", PlanType::size, true},
+    {"end", PlanType::size, false},
+    {"bytes", PlanType::size, false},
+    {"kind", PlanType::text, true},
 };
 constexpr PlanField k_frame[] = {
     {"module", PlanType::whole, true},   {"offset", PlanType::address, true},
@@ -57,6 +64,8 @@ std::span<const PlanField> fields_of(PlanPlace place) {
     return k_module;
   case PlanPlace::entry:
     return k_entry;
+  case PlanPlace::part:
+    return k_part;
   case PlanPlace::frame:
   case PlanPlace::region_frame:
     return k_frame;
@@ -96,6 +105,10 @@ const char* title_of(PlanPlace place) {
     return "\"kinds\"";
   case PlanPlace::rest:
     return "\"rest\"";
+  case PlanPlace::parts:
+    return "\"parts\"";
+  case PlanPlace::part:
+    return "a part";
   }
   return "";
 }

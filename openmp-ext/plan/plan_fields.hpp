@@ -27,6 +27,8 @@ enum class PlanPlace : std::uint8_t { // where in the document a value stands
   range,     // [first, last]
   kinds,     // array of text
   rest,      // array of text
+  parts,     // array of part
+  part,
 };
 
 enum class PlanType : std::uint8_t { text, whole, real, size, address, array, object };

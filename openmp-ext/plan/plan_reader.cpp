@@ -142,6 +142,7 @@ private:
   bool begin(PlanPlace where);
   bool close_object();
   bool close_array();
+  bool finish_part();
   bool add_kind(std::vector<MemoryKind>& kinds, const std::string& text);
   bool set_text(const PlanField& field, std::string& text);
   bool set_whole(const PlanField& field, std::uint64_t value);
@@ -160,6 +161,8 @@ private:
   Plan plan_;
   std::int64_t highest_module_ = -1;
   std::size_t highest_module_line_ = 0;
+  unsigned part_ends_ = 0; // "end" and "bytes" seen in the part being read
+  bool part_has_bytes_ = false;
   std::string error_;
 };
 
@@ -178,6 +181,8 @@ PlanPlace element_of(PlanPlace array) {
     return PlanPlace::region_frame;
   case PlanPlace::instances:
     return PlanPlace::range;
+  case PlanPlace::parts:
+    return PlanPlace::part;
   default:
     return PlanPlace::file; // plain values only
   }
@@ -236,6 +241,12 @@ bool PlanBuilder::begin(PlanPlace where) {
   case PlanPlace::range:
     entry().instances.emplace_back();
     break;
+  case PlanPlace::part:
+    if (entry().parts.size() >= Plan::k_most_parts)
+      return refuse("more than " + std::to_string(Plan::k_most_parts) + " parts in one entry");
+    entry().parts.emplace_back();
+    part_ends_ = 0;
+    break;
   default:
     break;
   }
@@ -263,7 +274,28 @@ bool PlanBuilder::close_object() {
     if (fields[i].required && (ended.seen >> i & 1) == 0)
       return refuse_at(ended.line, std::string(title_of(ended.place)) + " beginning here has no " +
                                        in_quotes(fields[i].name));
+  if (ended.place == PlanPlace::part && !finish_part()) return false;
   levels_.pop_back();
+  return true;
+}
+
+// Where it ends, or how long it is; and no byte twice in one entry.
+bool PlanBuilder::finish_part() {
+  PlanPart& part = entry().parts.back();
+  if (part_ends_ != 1)
+    return refuse_at(level().line,
+                     "a part has either \"end\" or \"bytes\", in bytes of the object");
+  if (part_has_bytes_ && __builtin_add_overflow(part.begin, part.end, &part.end))
+    return refuse_at(level().line, "a part that ends beyond any memory");
+  if (part.end <= part.begin)
+    return refuse_at(level().line, "part [" + std::to_string(part.begin) + ", " +
+                                       std::to_string(part.end) + ") holds no byte");
+  for (const PlanPart& other : entry().parts)
+    if (&other != &part && other.begin < part.end && part.begin < other.end)
+      return refuse_at(level().line, "part [" + std::to_string(part.begin) + ", " +
+                                         std::to_string(part.end) + ") overlaps part [" +
+                                         std::to_string(other.begin) + ", " +
+                                         std::to_string(other.end) + ")");
   return true;
 }
 
@@ -319,6 +351,12 @@ bool PlanBuilder::set_text(const PlanField& field, std::string& text) {
   level().field = nullptr;
   if (text.find('\0') != std::string::npos)
     return refuse(in_quotes(name) + " holds a character with code 0");
+  if (name == "kind") {
+    const auto kind = parse_memory_kind(text);
+    if (!kind || *kind == MemoryKind::unknown)
+      return refuse(in_quotes(text) + " is no memory kind; the kinds are dram, hbm, nvm, cxl");
+    entry().parts.back().kind = *kind;
+  }
   if (name == "made_by") plan_.made_by = std::move(text);
   if (name == "program") plan_.program = std::move(text);
   if (name == "platform") plan_.platform_fingerprint = std::move(text);
@@ -373,6 +411,12 @@ bool PlanBuilder::set_whole(const PlanField& field, std::uint64_t value) {
                     " of the plan format; this omptier reads " + "version " +
                     std::to_string(Plan::k_version) +
                     " (make the plan again with 'omptier advise')");
+  } else if (place() == PlanPlace::part) {
+    if (name != "begin") {
+      ++part_ends_;
+      part_has_bytes_ = name == "bytes";
+    }
+    (name == "begin" ? entry().parts.back().begin : entry().parts.back().end) = value;
   } else if (name == "bytes") {
     entry().bytes = value;
   } else if (name == "module") {

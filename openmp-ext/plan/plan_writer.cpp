@@ -114,6 +114,12 @@ void write_entry(Writer& out, const PlanEntry& entry) {
       ranges.push_back({range.first, range.last});
     out.field("instances", ranges);
   }
+  if (!entry.parts.empty()) {
+    out.begin_array("parts");
+    for (const PlanPart& part : entry.parts)
+      out.element({{"begin", part.begin}, {"end", part.end}, {"kind", name_of(part.kind)}});
+    out.end(']');
+  }
   write_frames(out, "frames", entry.frames);
   if (!entry.region.empty()) write_frames(out, "region", entry.region);
   out.end('}');

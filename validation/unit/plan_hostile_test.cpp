@@ -20,6 +20,7 @@ std::string good_plan(unsigned entries) {
   entry.kinds = {MemoryKind::hbm};
   entry.instances = {{1, 2}};
   entry.benefit = 1.25e3;
+  entry.parts = {{4096, 8192, MemoryKind::hbm}, {0, 4096, MemoryKind::dram}};
   entry.frames = {{0, 4660, {"f", "g", 2, 3, "v", "f.c", 41}}};
   plan.entries.assign(entries, entry);
   return write_plan(plan);
@@ -74,6 +75,14 @@ TEST(PlanHostile, TooManyFramesAreRefused) {
   for (int i = 0; i < 33; ++i)
     json += std::string(i ? "," : "") + R"({"module": 0, "offset": 1})";
   EXPECT_EQ(parse_plan(json, "p").error(), "p:1: more than 32 frames in one call stack");
+}
+
+TEST(PlanHostile, TooManyPartsAreRefused) {
+  std::string json = R"({"entries": [{"parts": [)";
+  for (int i = 0; i < 65; ++i)
+    json += std::string(i ? "," : "") + R"({"kind": "hbm", "bytes": 1, "begin": )" +
+            std::to_string(i) + "}";
+  EXPECT_EQ(parse_plan(json, "p").error(), "p:1: more than 64 parts in one entry");
 }
 
 TEST(PlanHostile, LongTextsAreShortenedInMessages) {

@@ -121,6 +121,26 @@ TEST(Plan, LargestNumbersFit) {
   EXPECT_EQ(plan->entries[0].instances[0].last, ~0u);
 }
 
+TEST(Plan, PartsAreReadInTheirOrderAndWrittenBack) {
+  const auto plan = parse_plan(
+      with_entry(R"("kinds": ["nvm"], "parts": [{"begin": "64M", "bytes": "32M", "kind": "hbm"},
+                    {"end": 4096, "kind": "DRAM", "begin": 0}], )" +
+                 k_good_frames),
+      "p.json");
+  ASSERT_TRUE(plan) << plan.error();
+  const auto& parts = plan->entries[0].parts;
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_EQ(parts[0].begin, 64u << 20);
+  EXPECT_EQ(parts[0].end, 96u << 20);
+  EXPECT_EQ(parts[0].kind, MemoryKind::hbm);
+  EXPECT_EQ(parts[1].end, 4096u);
+  EXPECT_EQ(plan->entries[0].bytes, 0u) << "\"bytes\" of a part is no entry's";
+  const auto again = parse_plan(write_plan(*plan), "p.json");
+  ASSERT_TRUE(again) << again.error();
+  EXPECT_EQ(write_plan(*again), write_plan(*plan));
+  EXPECT_EQ(again->entries[0].parts[1].kind, MemoryKind::dram);
+}
+
 struct Refusal {
   const char* json;
   const char* line;
@@ -229,6 +249,26 @@ INSTANTIATE_TEST_SUITE_P(
                                         "such as \"64M\"), not 1.5"},
         EntryRefusal{R"("benefit_ns": true)", "4: \"benefit_ns\" must be a number, not true or "
                                               "false"},
+        EntryRefusal{R"("parts": {})", "4: \"parts\" must be an array [...], not an object {...}"},
+        EntryRefusal{R"("parts": [1])", "4: \"parts\" holds objects {...}, not 1"},
+        EntryRefusal{R"("parts": [{"begin": 0, "kind": "hbm"}])",
+                     "4: a part has either \"end\" or \"bytes\", in bytes of the object"},
+        EntryRefusal{R"("parts": [{"begin": 0, "end": 9, "bytes": 9, "kind": "hbm"}])",
+                     "4: a part has either \"end\" or \"bytes\", in bytes of the object"},
+        EntryRefusal{R"("parts": [{"end": 9, "kind": "hbm"}])",
+                     "4: a part beginning here has no \"begin\""},
+        EntryRefusal{"\"parts\": [{\"begin\": 0, \"end\": 9, \"kind\":\n\"gold\"}]",
+                     "5: \"gold\" is no memory kind; the kinds are dram, hbm, nvm, cxl"},
+        EntryRefusal{R"("parts": [{"begin": 9, "end": 9, "kind": "hbm"}])",
+                     "4: part [9, 9) holds no byte"},
+        EntryRefusal{
+            R"("parts": [{"begin": -1, "end": 9, "kind": "hbm"}])",
+            "4: \"begin\" must be bytes (a whole number, or a text such as \"64M\"), not -1"},
+        EntryRefusal{R"("parts": [{"begin": 9, "bytes": 18446744073709551615, "kind": "hbm"}])",
+                     "4: a part that ends beyond any memory"},
+        EntryRefusal{"\"parts\": [{\"begin\": \"1M\", \"bytes\": \"2M\", \"kind\": \"hbm\"},\n"
+                     "{\"begin\": \"2M\", \"end\": \"8M\", \"kind\": \"nvm\"}]",
+                     "5: part [2097152, 8388608) overlaps part [1048576, 3145728)"},
         EntryRefusal{R"("label": 3)", "4: \"label\" must be a text, not the number 3"},
         EntryRefusal{R"("label": null)", "4: \"label\" must be a text, not null"}));
 

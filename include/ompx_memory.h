@@ -3,7 +3,7 @@
  * OMPTier's additions to OpenMP's memory management, for C11 and C++11 and later.
  *
  * Works over any omp.h: the one OMPTier installs, clang's, gcc's. Needs libomptier at link time only
- * for the four functions at the end; the spaces, allocators and traits are numbers that OMPTier's
+ * for the functions at the end; the spaces, allocators and traits are numbers that OMPTier's
  * OpenMP runtime understands.
  *
  *     omp_alloctrait_t traits[] = {{ompx_atk_access_pattern, ompx_atv_access_pattern_random},
@@ -197,6 +197,118 @@ int ompx_dump(int fd);
  *   returns  0; -1 and errno EINVAL when the name is malformed.
  * Thread-safe; call it from one thread, outside parallel regions. */
 int ompx_phase(const char *name);
+
+/* ---- Declare and commit (since 0.2) ---------------------------------------------------------------
+ *
+ * Allocations that know of each other: declare them, then commit, and who gets the fast memory is
+ * decided for all of them together, from their traits, the figures of this machine's memory and the
+ * room there is, not by who asks first.
+ *
+ *     double *grid, *table;
+ *     ompx_declare(&grid, n, ompx_auto_mem_space, 2, traits_of_grid);
+ *     ompx_declare(&table, m, ompx_auto_mem_space, 3, traits_of_table);
+ *     ompx_commit(ompx_order_density, NULL);
+ *     ... omp_free(grid, omp_null_allocator);
+ *
+ * The time a block costs in a kind of memory is taken as
+ *     importance x (time of one access there / time of one access in DRAM),
+ * an access being scattered (latency) or streamed (bandwidth) by sensitivity, else access_pattern,
+ * and reads and writes mixed by access_mode. Without importance, access_frequency x time of one
+ * access counts; blocks that say neither share by bytes what the others leave of 1000 per mille.
+ * Blocks of one group (ompx_atk_group) lie in one kind of memory or none of them gets the better one.
+ * Required blocks come first. Sensitivity none, importance 0 or access_frequency 0: the slowest
+ * memory with room.
+ *
+ * These functions need OMPTier's OpenMP runtime in the process (ompx_error_no_runtime otherwise). */
+
+/* What the functions below return. Errors change nothing, unless said. */
+typedef enum ompx_result {
+  ompx_success = 0,
+  ompx_incomplete = 1,             /* done, but not everything is where it would be best */
+  ompx_error_invalid_argument = 2, /* null or repeated pointer, 0 bytes, wrong struct_size or order */
+  ompx_error_bad_traits = 3,       /* unknown or contradicting: one warning says which */
+  ompx_error_fixed_trait = 4,      /* cannot change: OpenMP's own traits, placement */
+  ompx_error_not_found = 5,        /* not declared; not a block or an allocator of OMPTier's */
+  ompx_error_no_runtime = 6,       /* the OpenMP runtime in this process is not OMPTier's */
+  ompx_error_out_of_memory = 7,    /* for lists of the library's own */
+  ompx_error_moves_refused = 8     /* the kernel moves no pages (a container may forbid it) */
+} ompx_result_t;
+
+/* Who is served first where not all fit. */
+typedef enum ompx_order {
+  ompx_order_density = 0,    /* the set that saves most time: gain per byte, then exact or improved */
+  ompx_order_importance = 1, /* most important first, whatever its size */
+  ompx_order_declaration = 2 /* first declared (ompx_apply: first found) first */
+} ompx_order_t;
+
+/* What a commit or an apply came to. Counts of blocks, sizes in bytes. */
+typedef struct ompx_outcome {
+  size_t struct_size; /* in: sizeof(ompx_outcome_t); set it before the call */
+  size_t considered;  /* blocks decided on */
+  size_t as_wished;   /* where each would lie if it were alone */
+  size_t next_best;   /* in other memory of a kind */
+  size_t fallback;    /* memory of the runtime, by the fallback trait */
+  size_t failed;      /* NULL, by the fallback trait null_fb or because memory ran out */
+  size_t bytes_moved; /* ompx_apply: bytes that the kernel says have arrived */
+} ompx_outcome_t;
+
+/* Declares an allocation; nothing is allocated before ompx_commit.
+ *   address_of_pointer  where the commit puts the block's address; set to NULL now. Must stay valid
+ *                       until commit or withdrawal. One declaration each.
+ *   bytes               size, 1 or more. The block's alignment is that of the alignment trait, at
+ *                       least 16.
+ *   space               as for omp_init_allocator; ompx_auto_mem_space lets the commit choose.
+ *   count, traits       as for omp_init_allocator; copied. importance and access_frequency are those
+ *                       of this block.
+ *   returns             ompx_success, ompx_error_invalid_argument, ompx_error_bad_traits,
+ *                       ompx_error_out_of_memory.
+ * Thread-safe. Declarations belong to the process: a commit by any thread takes all of them. */
+ompx_result_t ompx_declare(void *address_of_pointer, size_t bytes, omp_memspace_handle_t space,
+                           int count, const omp_alloctrait_t *traits);
+
+/* Takes a declaration back that is not committed yet. The pointer stays NULL.
+ *   address_of_pointer  as given to ompx_declare.
+ *   returns             ompx_success, ompx_error_not_found.
+ * Thread-safe. */
+ompx_result_t ompx_withdraw(void *address_of_pointer);
+
+/* Decides on everything declared since the last commit, allocates it in the order of declaration and
+ * sets the pointers. A block is freed with omp_free(block, omp_null_allocator). What a block gets
+ * when no memory it may lie in has room is said by its fallback trait, NULL with null_fb.
+ *   order    who is served first.
+ *   outcome  NULL, or what came of it.
+ *   returns  ompx_success: all as wished, or nothing was declared; ompx_incomplete: some are not (see
+ *            outcome); ompx_error_invalid_argument, ompx_error_no_runtime,
+ *            ompx_error_out_of_memory: nothing was allocated, the declarations stay.
+ * Thread-safe: when it returns, everything that the calling thread declared before is set, also when
+ * another thread's commit did it. Not from a signal handler. */
+ompx_result_t ompx_commit(ompx_order_t order, ompx_outcome_t *outcome);
+
+/* Changes traits of one live block; the others stay. Moves nothing: ompx_apply does.
+ *   block          begin of a block in OMPTier's memory. If its allocator has other blocks too, the
+ *                  block gets traits of its own from now on and leaves the allocator's pool.
+ *   count, traits  those to change: every key of ompx_memory.h but placement. omp_atv_default takes
+ *                  one back.
+ *   returns        ompx_success, ompx_error_invalid_argument, ompx_error_bad_traits,
+ *                  ompx_error_fixed_trait, ompx_error_not_found, ompx_error_out_of_memory.
+ * Thread-safe; the block must not be freed meanwhile. */
+ompx_result_t ompx_update_traits(void *block, int count, const omp_alloctrait_t *traits);
+
+/* The same for an allocator of OMPTier's made by omp_init_allocator: for its live blocks and for
+ * those to come. Predefined allocators have no traits to change (ompx_error_not_found).
+ * Thread-safe: an allocation at the same time sees each trait old or new. */
+ompx_result_t ompx_update_allocator(omp_allocator_handle_t allocator, int count,
+                                    const omp_alloctrait_t *traits);
+
+/* Decides again on all live blocks that may move, as a commit would, and moves their pages. May move:
+ * blocks of 256 KiB and more whose allocator has a trait of this header, unless required, pinned,
+ * migratable=false, or placed by a plan. Other threads may use the blocks meanwhile.
+ *   order    who is served first.
+ *   outcome  NULL, or what came of it; bytes_moved is counted by asking the kernel after the moves.
+ *   returns  ompx_success: all is where it is best; ompx_incomplete: not all has room there;
+ *            ompx_error_moves_refused; ompx_error_invalid_argument, ompx_error_out_of_memory.
+ * Takes 0.1 to 1 ms a MiB moved. Thread-safe. Not from a signal handler. */
+ompx_result_t ompx_apply(ompx_order_t order, ompx_outcome_t *outcome);
 
 #ifdef __cplusplus
 }

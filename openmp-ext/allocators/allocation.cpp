@@ -139,7 +139,8 @@ void* place_on(Placer& placer, std::span<const std::size_t> tiers, BlockRequest 
   why = Refusal::no_such_kind;
   for (std::size_t i = 0; i < tiers.size(); ++i) {
     bool fresh = false;
-    if (i == 1 && block.reason == PlacementReason::preferred)
+    if (i == 1 &&
+        (block.reason == PlacementReason::preferred || block.reason == PlacementReason::declared))
       block.reason = PlacementReason::next_best;
     void* result = placer.place(tiers[i], block, fresh, why);
     if (result == nullptr) continue;
@@ -193,7 +194,9 @@ void* allocate_from(Allocator& allocator, const AllocationRequest& request, int 
     wanted.required = allocator.required();
     wanted.pinned = allocator.traits.pinned;
     wanted.partition = partition_of(allocator);
-    wanted.reason = wanted.required ? PlacementReason::required : PlacementReason::preferred;
+    wanted.reason = wanted.required                         ? PlacementReason::required
+                    : allocator.decided_tier != k_undecided ? PlacementReason::declared
+                                                            : PlacementReason::preferred;
     wanted.allocator = allocator.number;
     wanted.caller = request.caller;
     count_in(allocator, request.bytes);
@@ -305,6 +308,7 @@ std::size_t tiers_of(Placer& placer, const Allocator& allocator,
       tiers[count++] = tier;
   };
 
+  if (allocator.decided_tier != k_undecided) add(allocator.decided_tier);
   const TraitSet& traits = allocator.traits;
   const bool latency =
       traits.sensitivity == 5220 || traits.access_pattern == 5103 || traits.access_pattern == 5104;

@@ -29,6 +29,9 @@ void stock_released(void* block);
 
 // omp_init_allocator: false = nothing of ours is named. *handle 0 = refused (said on stderr).
 bool init_allocator(OmpValue space, std::span<const TraitPair> traits, OmpValue* handle);
+// What it reads: space number and traits, put over what set holds. False and problem when refused.
+bool read_allocator(OmpValue number, std::span<const TraitPair> traits, Space& space, TraitSet& set,
+                    TraitProblem& problem);
 
 // Which tiers an allocator asks, first to last; returns how many. Only the first kind's where
 // placement is required.

@@ -115,7 +115,10 @@ bool AllocatorTable::destroy(OmpValue handle) {
 }
 
 void AllocatorTable::block_gone(Allocator& allocator) {
-  if (allocator.live_blocks.fetch_sub(1) == 1 && !allocator.live.load()) recycle(allocator);
+  const bool last = allocator.of_one_block;
+  if (allocator.live_blocks.fetch_sub(1) != 1) return;
+  if (last) allocator.live.store(false);
+  if (!allocator.live.load()) recycle(allocator);
 }
 
 } // namespace omptier

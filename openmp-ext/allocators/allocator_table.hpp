@@ -16,11 +16,14 @@
 namespace omptier {
 
 inline constexpr std::uint32_t k_no_allocator = 0; // number of blocks placed by plan or strategy
+inline constexpr std::uint8_t k_undecided = 0xff;  // no tier was chosen at ompx_commit
 
 struct alignas(64) Allocator {
   std::atomic<bool> live{false};
   bool predefined = false;
   bool standard_only = false; // made of standard names: libomp's arithmetic of pool_size holds
+  bool of_one_block = false;  // made for a declaration: ends with its last block
+  std::uint8_t decided_tier = k_undecided; // asked before the others
   std::uint32_t number = 0;
   OmpValue handle = 0;
   Space space = Space::standard_default;

@@ -5,6 +5,7 @@
 #include "base/log.hpp"
 
 #include <algorithm>
+#include <cstdio>
 
 namespace omptier {
 namespace {
@@ -33,23 +34,32 @@ bool is_ours(OmpValue number, std::span<const TraitPair> traits) {
 
 } // namespace
 
+bool read_allocator(OmpValue number, std::span<const TraitPair> traits, Space& space, TraitSet& set,
+                    TraitProblem& problem) {
+  const auto known = space_of_number(number);
+  if (!known) {
+    problem.notice = Notice::unknown_memory_space;
+    std::snprintf(problem.text, sizeof problem.text,
+                  "Unknown memory space %llu: the null allocator is returned.",
+                  static_cast<unsigned long long>(number));
+    return false;
+  }
+  space = *known;
+  return read_traits(space, traits, may_be_allocator, set, problem);
+}
+
 bool init_allocator(OmpValue number, std::span<const TraitPair> traits, OmpValue* handle) {
   if (!is_ours(number, traits)) return false;
   *handle = k_null_allocator;
-  const auto space = space_of_number(number);
-  if (!space) {
-    warn(Notice::unknown_memory_space, "Unknown memory space %llu: the null allocator is returned.",
-         static_cast<unsigned long long>(number));
-    return true;
-  }
+  Space space = Space::standard_default;
   TraitSet set;
   TraitProblem problem;
-  if (!read_traits(*space, traits, may_be_allocator, set, problem)) {
+  if (!read_allocator(number, traits, space, set, problem)) {
     warn(problem.notice, "%s", problem.text);
     return true;
   }
   const Allocator* allocator =
-      runtime().allocators.make(*space, set, !is_extended(*space) && !set.extended);
+      runtime().allocators.make(space, set, !is_extended(space) && !set.extended);
   if (allocator != nullptr) *handle = allocator->handle;
   return true;
 }

@@ -30,6 +30,8 @@ const char* word_for(PlacementReason reason) {
     return "by the plan";
   case PlacementReason::strategy:
     return "by OMPTIER_STRATEGY";
+  case PlacementReason::declared:
+    return "decided at ompx_commit";
   }
   return "";
 }
@@ -58,8 +60,8 @@ void explain_block(const BlockInfo& block, char* text, std::size_t size) {
     return;
   }
   if (extent.moved)
-    std::snprintf(text, size, "%s: moved there by the plan for a region",
-                  title_of(extent.charged).data());
+    std::snprintf(text, size, "%s: moved there by %s", title_of(extent.charged).data(),
+                  extent.plan_entry != 0 ? "the plan for a region" : "ompx_apply");
   else if (extent.plan_entry != 0 && plan != nullptr)
     std::snprintf(text, size, "%s: by the plan, \"%s\"", title_of(kind).data(),
                   plan->plan().entries[extent.plan_entry - 1].label.c_str());

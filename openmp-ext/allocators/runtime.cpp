@@ -3,6 +3,7 @@
 // Start of the runtime's state and its life through fork.
 #include "allocators/runtime.hpp"
 
+#include "allocators/declarations.hpp"
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "traits/interned.hpp"
@@ -132,6 +133,7 @@ void Runtime::tell_unused_entries() const {
 
 // Discovery is waited for (it takes none of the other locks), unless this very thread is at it.
 void Runtime::lock_all() {
+  lock_declarations();
   allocators.lock();
   lock_names();
   stock_blocks.lock();
@@ -145,6 +147,7 @@ void Runtime::unlock_all() {
   stock_blocks.unlock();
   unlock_names();
   allocators.unlock();
+  unlock_declarations();
 }
 
 void restart_runtime_for_tests(Platform platform, const CapacityByKind& capacity, Strategy strategy,

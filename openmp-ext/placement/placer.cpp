@@ -97,6 +97,22 @@ bool Placer::has_room(TierPlace& place, std::uint64_t bytes) {
   return free - bytes >= count_promised(place);
 }
 
+std::uint64_t Placer::room_on(std::size_t tier) {
+  TierPlace& place = places_[tier];
+  std::uint64_t cached = 0;
+  for (Spread* spread : {place.preferred, place.interleaved})
+    if (spread != nullptr) cached += spread->extents.cached_bytes();
+  const std::uint64_t free = free_on(place.nodes, true);
+  const std::uint64_t promised = count_promised(place);
+  std::uint64_t room = free == Ledger::k_no_limit ? free : free + cached;
+  if (room != Ledger::k_no_limit) room = room > promised ? room - promised : 0;
+  const std::uint64_t of_ledger = ledger_.room(kind_of_tier(tier));
+  const std::uint64_t of_group = cgroup_.room();
+  if (of_ledger != Ledger::k_no_limit) room = std::min(room, of_ledger + cached);
+  if (of_group != CgroupLimits::k_no_limit) room = std::min(room, of_group + cached);
+  return room;
+}
+
 void Placer::drop_caches(MemoryKind kind, std::size_t bytes) {
   for (std::size_t tier = 0; tier < tier_count_; ++tier)
     for (Spread* spread : {places_[tier].preferred, places_[tier].interleaved})
@@ -254,6 +270,16 @@ bool Placer::resize_in_place(void* block, std::size_t bytes) {
   }
   if (bytes >= k_large_block) return false;
   Heap::find(*info.extent, block, true)->bytes = static_cast<std::uint32_t>(bytes);
+  return true;
+}
+
+bool Placer::reassign(void* block, std::uint32_t allocator) {
+  BlockInfo info;
+  if (!find(block, true, info)) return false;
+  if (info.large)
+    ranges_.owner(block)->allocator = allocator;
+  else
+    Heap::find(*info.extent, block, true)->allocator = allocator;
   return true;
 }
 

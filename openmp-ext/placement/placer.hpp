@@ -37,7 +37,14 @@ enum class Refusal : std::uint8_t {
 const char* describe(Refusal refusal);
 
 // Why a block is where it is; kept with the block, for ompx_get_placement and ompx_dump.
-enum class PlacementReason : std::uint8_t { required, preferred, next_best, plan, strategy };
+enum class PlacementReason : std::uint8_t {
+  required,
+  preferred,
+  next_best,
+  plan,
+  strategy,
+  declared // decided together with others
+};
 
 // How a block's pages spread over the nodes of a tier that has several. What a tier of one node
 // makes of it is the same for all.
@@ -91,6 +98,9 @@ public:
   // New size of a live block that keeps its place; false when it does not fit there.
   bool resize_in_place(void* block, std::size_t bytes);
 
+  // The live block that begins there belongs to another allocator from now on. False: none begins.
+  bool reassign(void* block, std::uint32_t allocator);
+
   bool holds(const void* address) const { return ranges_.holds(address); }
 
   // Moves a large block's present pages to another kind, as far as ledger and node have room; the
@@ -103,6 +113,10 @@ public:
   // Bytes that blocks could still be granted of a kind, cached ones included, as the ledger sees
   // it.
   std::uint64_t room(MemoryKind kind) const { return ledger_.room(kind) + cached_bytes(kind); }
+
+  // Bytes that large blocks could take of a tier now: ledger, nodes and control group, cached ones
+  // included, what was promised and is not touched yet left out.
+  std::uint64_t room_on(std::size_t tier);
 
   // Calls visit(const BlockInfo&) for every live block; blocks that come or go meanwhile may be
   // missed. visit must not allocate from or free to us.

@@ -93,6 +93,7 @@ void store(TraitSet& set, TraitKey key, OmpValue value) {
     return;
   case TraitKey::migratable:
     set.migratable = value == value::yes;
+    set.stationary = value == value::no;
     return;
   }
 }
@@ -119,6 +120,9 @@ void store_default(TraitSet& set, TraitKey key) {
   case TraitKey::importance:
     set.importance = defaults.importance;
     return;
+  case TraitKey::migratable:
+    set.migratable = set.stationary = false;
+    return;
   default:
     store(set, key, 0);
     return;
@@ -141,7 +145,7 @@ bool agrees_with_itself(Space space, const TraitSet& set, TraitProblem& problem)
   if (set.access_stride != 0 && set.access_pattern != value::strided) {
     char text[160];
     std::snprintf(text, sizeof text, "Trait access_stride=%zu needs access_pattern=strided",
-                  set.access_stride);
+                  static_cast<std::size_t>(set.access_stride));
     return refuse(problem, text);
   }
   return true;
@@ -166,6 +170,21 @@ void describe_value(const KeyInfo& key, OmpValue value, char* text, std::size_t 
     std::snprintf(text, size, "%s", value == 1 ? "true" : "false");
   else
     std::snprintf(text, size, "%llu", static_cast<unsigned long long>(value));
+}
+
+void TraitSet::change_to(const TraitSet& other) {
+  access_pattern = other.access_pattern;
+  access_mode = other.access_mode;
+  access_origin = other.access_origin;
+  sensitivity = other.sensitivity;
+  lifetime = other.lifetime;
+  group = other.group;
+  label = other.label;
+  access_stride = other.access_stride;
+  access_frequency = other.access_frequency;
+  importance = other.importance;
+  migratable = other.migratable;
+  stationary = other.stationary;
 }
 
 bool read_traits(Space space, std::span<const TraitPair> traits, bool (*is_allocator)(OmpValue),

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See decide.hpp. What traits leave unsaid is shared out: the per mille of memory time that the
+// others do not claim goes to the rest by bytes, which gives them one density.
+#include "allocators/decide.hpp"
+
+#include "allocators/page_array.hpp"
+#include "allocators/tier_gain.hpp"
+
+#include <algorithm>
+
+namespace omptier {
+namespace {
+
+constexpr double k_whole = 1000;           // per mille
+constexpr double k_loss_of_required = 1e6; // more than all gains together
+constexpr double k_stay = 1e-3;            // a move has to gain more, per mille
+constexpr std::uint32_t k_no_candidate = ~std::uint32_t{0};
+
+std::uint64_t whole_pages(std::uint64_t bytes) {
+  return (bytes + page_size() - 1) / page_size() * page_size();
+}
+
+// Weight of each wish in per mille.
+bool weigh(std::span<const Tier> tiers, std::span<const Wish> wishes, PageArray<double>& weights) {
+  if (!weights.resize(wishes.size(), 0)) return false;
+  double said = 0, unsaid_bytes = 0;
+  for (std::size_t i = 0; i < wishes.size(); ++i) {
+    weights[i] = weight_of(*wishes[i].traits, tiers);
+    if (weights[i] < 0)
+      unsaid_bytes += static_cast<double>(wishes[i].bytes);
+    else
+      said += weights[i] *= wishes[i].share;
+  }
+  const double left = std::max(0.0, k_whole - said);
+  for (std::size_t i = 0; i < wishes.size(); ++i)
+    if (weights[i] < 0) weights[i] = left * static_cast<double>(wishes[i].bytes) / unsaid_bytes;
+  return true;
+}
+
+// Which candidate each wish belongs to: members of a group that have a tier in common share one.
+bool group_up(std::span<const Wish> wishes, PageArray<Candidate>& candidates,
+              PageArray<std::uint32_t>& of_wish) {
+  if (!of_wish.resize(wishes.size(), k_no_candidate)) return false;
+  for (std::size_t i = 0; i < wishes.size(); ++i) {
+    if (of_wish[i] != k_no_candidate) continue;
+    Candidate candidate;
+    candidate.allowed = wishes[i].allowed;
+    const OmpValue group = wishes[i].group;
+    if (group != 0)
+      for (std::size_t j = i + 1; j < wishes.size(); ++j)
+        if (wishes[j].group == group) candidate.allowed &= wishes[j].allowed;
+    const bool together = group != 0 && candidate.allowed != 0;
+    if (!together) candidate.allowed = wishes[i].allowed;
+    of_wish[i] = static_cast<std::uint32_t>(candidates.size());
+    if (together)
+      for (std::size_t j = i + 1; j < wishes.size(); ++j)
+        if (wishes[j].group == group) of_wish[j] = of_wish[i];
+    if (!candidates.add(candidate)) return false;
+  }
+  return true;
+}
+
+} // namespace
+
+bool decide_together(const Placer& placer, std::span<Wish> wishes,
+                     std::span<const std::uint64_t> room, DecisionOrder order) {
+  const std::span<const Tier> tiers(placer.platform().tiers.data(), placer.tier_count());
+  PageArray<double> weights;
+  PageArray<Candidate> candidates;
+  PageArray<std::uint32_t> of_wish, scratch;
+  PageArray<std::uint8_t> chosen;
+  if (wishes.empty()) return true;
+  if (!weigh(tiers, wishes, weights) || !group_up(wishes, candidates, of_wish) ||
+      !scratch.resize(candidates.size(), 0) || !chosen.resize(candidates.size(), k_nowhere))
+    return false;
+  for (std::size_t i = 0; i < wishes.size(); ++i) {
+    Candidate& candidate = candidates[of_wish[i]];
+    candidate.bytes += whole_pages(wishes[i].bytes);
+    candidate.weight += weights[i];
+    candidate.mandatory = candidate.mandatory || wishes[i].mandatory;
+    candidate.loss += wishes[i].mandatory ? k_loss_of_required : 1;
+    const auto times = relative_times(*wishes[i].traits, tiers);
+    double worst = 0;
+    for (std::size_t tier = 0; tier < tiers.size(); ++tier)
+      if (wishes[i].allowed >> tier & 1) worst = std::max(worst, times[tier]);
+    for (std::size_t tier = 0; tier < tiers.size(); ++tier)
+      candidate.gain[tier] += weights[i] * (worst - times[tier]);
+    if (wishes[i].now != k_nowhere) candidate.gain[wishes[i].now] += k_stay;
+  }
+  choose_set(candidates.all(), room, order, chosen.all(), scratch.all());
+  for (std::size_t i = 0; i < wishes.size(); ++i) {
+    wishes[i].wished = best_tier(candidates[of_wish[i]]);
+    wishes[i].decided = chosen[of_wish[i]];
+  }
+  return true;
+}
+
+std::uint32_t allowed_tiers(Placer& placer, const Allocator& allocator) {
+  std::array<std::size_t, k_most_tiers> tiers;
+  const std::size_t count = tiers_of(placer, allocator, tiers);
+  std::uint32_t allowed = 0;
+  for (std::size_t i = 0; i < count; ++i)
+    allowed |= std::uint32_t{1} << tiers[i];
+  return allowed;
+}
+
+std::uint8_t tier_of(const Placer& placer, const BlockInfo& info) {
+  const Extent& extent = *info.extent;
+  const MemoryKind kind = info.large ? extent.charged : extent.space->kind();
+  std::uint8_t found = k_nowhere;
+  for (std::size_t tier = placer.tier_count(); tier-- > 0;) {
+    if (placer.kind_of_tier(tier) != kind) continue;
+    const bool home = (placer.nodes_of_tier(tier).bits & extent.space->nodes().bits) != 0;
+    if (home) return static_cast<std::uint8_t>(tier);
+    found = static_cast<std::uint8_t>(tier);
+  }
+  return found;
+}
+
+} // namespace omptier

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Several blocks decided together: from their traits to gains by tier, blocks of one group made one
+// candidate, the best feasible set, and back to a tier for each block.
+#pragma once
+
+#include "allocators/allocation.hpp"
+#include "allocators/feasible_set.hpp"
+
+namespace omptier {
+
+struct Wish { // one block to decide on
+  std::uint64_t bytes = 0;
+  const TraitSet* traits = nullptr;
+  double share = 1;                 // of its allocator's weight: bytes over all its live bytes
+  std::uint32_t allowed = 0;        // tiers, one bit each
+  bool mandatory = false;           // required
+  OmpValue group = 0;               // decided as one with others of the same name; 0 = none
+  std::uint8_t now = k_nowhere;     // tier it lies in; kept where another is not better
+  std::uint8_t wished = k_nowhere;  // out: best tier if it were alone
+  std::uint8_t decided = k_nowhere; // out
+};
+
+// room: bytes by tier of the placer. False when memory for the lists is refused: nothing decided.
+bool decide_together(const Placer& placer, std::span<Wish> wishes,
+                     std::span<const std::uint64_t> room, DecisionOrder order);
+
+// The tiers that an allocator's blocks may lie in.
+std::uint32_t allowed_tiers(Placer& placer, const Allocator& allocator);
+
+// The tier that a block of ours lies in by its record; k_nowhere when unknown.
+std::uint8_t tier_of(const Placer& placer, const BlockInfo& info);
+
+} // namespace omptier

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Declare, withdraw, commit. A declaration owns an allocator of its own in the table, so that the
+// block keeps its traits, is counted and explained as any other, and omp_free and omp_realloc know
+// it; the allocator ends with the block.
+#include "allocators/declarations.hpp"
+
+#include "allocators/page_array.hpp"
+#include "base/log.hpp"
+#include "placement/metadata.hpp"
+
+#include <cstring>
+#include <dlfcn.h>
+
+namespace omptier {
+namespace {
+
+struct Declaration {
+  void** pointer;
+  std::size_t bytes;
+  Allocator* allocator;
+  const void* caller;
+  void* block; // during a commit
+  bool done;   // during a commit: need not be tried again
+};
+
+constinit std::mutex lock;
+Leaky<PageArray<Declaration>> storage;
+PageArray<Declaration>* made = nullptr;
+// Under the lock.
+PageArray<Declaration>& declarations() {
+  if (made == nullptr) made = &storage.make();
+  return *made;
+}
+
+// Blocks are freed by omp_free, so the runtime must be ours. It loads us when it initialises
+// itself, which its first call does.
+bool runtime_is_ours() {
+  Runtime& state = runtime();
+  if (state.libomp.load(std::memory_order_acquire) != nullptr) return true;
+  using Query = int (*)();
+  if (const auto query = reinterpret_cast<Query>(::dlsym(RTLD_DEFAULT, "omp_get_max_threads")))
+    query();
+  return state.libomp.load(std::memory_order_acquire) != nullptr;
+}
+
+void refuse(const TraitProblem& problem) {
+  // The table's text ends with what omp_init_allocator does then.
+  char text[sizeof problem.text];
+  std::strcpy(text, problem.text);
+  for (const char* end : {": no such allocator", ": the null allocator"})
+    if (char* at = std::strstr(text, end)) *at = '\0';
+  warn(problem.notice, "%s: the declaration is refused.", text);
+}
+
+// One attempt: those not done yet are decided with the room there is, then allocated in the order
+// of their declaration. Members of a group that did not get the group's tier, because kernel or
+// ledger gave less than expected, are given back and may try again without that tier.
+class Commit {
+public:
+  Commit(Placer* placer, DecisionOrder order, std::span<Declaration> set)
+      : placer_(placer), order_(order), set_(set) {}
+
+  bool run() {
+    if (!wishes_.resize(set_.size(), Wish{})) return false;
+    const std::size_t attempts = placer_ != nullptr ? placer_->tier_count() + 1 : 1;
+    if (!forbidden_.resize(set_.size(), 0)) return false;
+    for (std::size_t attempt = 0; attempt < attempts; ++attempt) {
+      // Later there are blocks already: without memory for lists, the rest goes where traits say.
+      if (!decide() && attempt == 0) return false;
+      allocate_all();
+      if (attempt + 1 == attempts || !split_groups()) break;
+    }
+    return true;
+  }
+
+  void count(Outcome& outcome) const {
+    for (std::size_t i = 0; i < set_.size(); ++i) {
+      const std::uint8_t tier = tier_of_block(i);
+      ++outcome.considered;
+      if (set_[i].block == nullptr)
+        ++outcome.failed;
+      else if (tier == k_nowhere)
+        set_[i].allocator->space == Space::standard_default ? ++outcome.as_wished
+                                                            : ++outcome.fallback;
+      else if (tier == wished_[i])
+        ++outcome.as_wished;
+      else
+        ++outcome.next_best;
+    }
+  }
+
+private:
+  // The wishes of those not done, at the front of wishes_, in the order of the set.
+  bool decide() {
+    if (placer_ == nullptr) return true;
+    std::array<std::uint64_t, k_most_tiers> room{};
+    for (std::size_t tier = 0; tier < placer_->tier_count(); ++tier)
+      room[tier] = placer_->room_on(tier);
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < set_.size(); ++i) {
+      if (set_[i].done) continue;
+      Allocator& allocator = *set_[i].allocator;
+      allocator.decided_tier = k_undecided;
+      Wish& wish = wishes_[count++] = {};
+      wish.bytes = set_[i].bytes;
+      wish.traits = &allocator.traits;
+      wish.allowed = allocator.space == Space::standard_default
+                         ? 0
+                         : allowed_tiers(*placer_, allocator) & ~forbidden_[i];
+      wish.mandatory = allocator.required();
+      wish.group = allocator.traits.group;
+    }
+    if (!decide_together(*placer_, {wishes_.begin(), count}, room, order_)) return false;
+    if (wished_.empty() && !wished_.resize(set_.size(), k_nowhere)) return false;
+    const bool first = count == set_.size();
+    for (std::size_t i = 0, w = 0; i < set_.size(); ++i) {
+      if (set_[i].done) continue;
+      if (first) wished_[i] = wishes_[w].wished;
+      set_[i].allocator->decided_tier = wishes_[w++].decided;
+    }
+    return true;
+  }
+
+  void allocate_all() {
+    for (Declaration& declaration : set_) {
+      if (declaration.done) continue;
+      declaration.block = nullptr;
+      declaration.done = true;
+      allocate({declaration.bytes, 0, declaration.allocator->handle, false, declaration.caller},
+               &declaration.block);
+    }
+  }
+
+  std::uint8_t tier_of_block(std::size_t i) const {
+    BlockInfo info;
+    const void* block = set_[i].block;
+    if (placer_ == nullptr || block == nullptr || !placer_->find(block, true, info))
+      return k_nowhere;
+    return tier_of(*placer_, info);
+  }
+  bool is_by_plan(std::size_t i) const {
+    BlockInfo info;
+    if (placer_ == nullptr || !placer_->find(set_[i].block, true, info) || !info.large)
+      return false;
+    const auto reason = static_cast<PlacementReason>(info.extent->reason);
+    return reason == PlacementReason::plan || reason == PlacementReason::strategy;
+  }
+
+  // True when some group has to try again.
+  bool split_groups() {
+    bool again = false;
+    for (std::size_t i = 0; i < set_.size(); ++i) {
+      const OmpValue group = set_[i].allocator->traits.group;
+      const std::uint8_t tier = set_[i].allocator->decided_tier;
+      if (group == 0 || tier == k_undecided || !set_[i].done || tier_of_block(i) == tier ||
+          is_by_plan(i))
+        continue;
+      for (std::size_t j = 0; j < set_.size(); ++j)
+        if (set_[j].allocator->traits.group == group && set_[j].done) {
+          give_back(set_[j]);
+          forbidden_[j] |= std::uint32_t{1} << tier;
+          again = true;
+        }
+    }
+    return again;
+  }
+
+  static void give_back(Declaration& declaration) {
+    void* block = declaration.block;
+    declaration.block = nullptr;
+    declaration.done = false;
+    if (block == nullptr || release(block)) return;
+    stock_released(block);
+    runtime().libomp.load(std::memory_order_acquire)->stock_free(block);
+  }
+
+  Placer* placer_;
+  DecisionOrder order_;
+  std::span<Declaration> set_;
+  PageArray<Wish> wishes_;
+  PageArray<std::uint32_t> forbidden_; // tiers, one bit each
+  PageArray<std::uint8_t> wished_;
+};
+
+} // namespace
+
+Result declare(void** pointer, std::size_t bytes, OmpValue number,
+               std::span<const TraitPair> traits, const void* caller) {
+  if (pointer == nullptr || bytes == 0) return Result::invalid_argument;
+  Space space = Space::standard_default;
+  TraitSet set;
+  TraitProblem problem;
+  if (!read_allocator(number, traits, space, set, problem)) {
+    refuse(problem);
+    return Result::bad_traits;
+  }
+  const std::lock_guard guard(lock);
+  for (const Declaration& other : declarations())
+    if (other.pointer == pointer) return Result::invalid_argument;
+  Allocator* allocator = runtime().allocators.make(space, set, false);
+  if (allocator == nullptr) return Result::out_of_memory;
+  if (!declarations().add({pointer, bytes, allocator, caller, nullptr, false})) {
+    runtime().allocators.destroy(allocator->handle);
+    return Result::out_of_memory;
+  }
+  *pointer = nullptr;
+  return Result::success;
+}
+
+Result withdraw(void** pointer) {
+  const std::lock_guard guard(lock);
+  PageArray<Declaration>& set = declarations();
+  for (std::size_t i = 0; i < set.size(); ++i)
+    if (set[i].pointer == pointer) {
+      runtime().allocators.destroy(set[i].allocator->handle);
+      set.remove(i);
+      return Result::success;
+    }
+  return Result::not_found;
+}
+
+Result commit(DecisionOrder order, Outcome& outcome) {
+  if (!runtime_is_ours()) return Result::no_runtime;
+  const std::lock_guard guard(lock);
+  PageArray<Declaration>& set = declarations();
+  if (set.empty()) return Result::success;
+  Placer* placer = runtime().placer();
+  Commit attempt(placer, order, set.all());
+  if (!attempt.run()) return Result::out_of_memory;
+  attempt.count(outcome);
+  for (const Declaration& declaration : set) {
+    *declaration.pointer = declaration.block;
+    if (declaration.block != nullptr)
+      declaration.allocator->of_one_block = true;
+    else
+      runtime().allocators.destroy(declaration.allocator->handle);
+  }
+  set.release();
+  return outcome.as_wished == outcome.considered ? Result::success : Result::incomplete;
+}
+
+void lock_declarations() {
+  lock.lock();
+}
+void unlock_declarations() {
+  lock.unlock();
+}
+
+} // namespace omptier

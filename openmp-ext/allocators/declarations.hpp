@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// ompx_declare and ompx_commit: allocations that are first collected and then decided together, and
+// ompx_update_traits and ompx_apply: live blocks decided again after what is known of them changed.
+// One set of declarations a process, under one lock, which a commit holds until every pointer is
+// set: whoever commits finds his own declarations done, by himself or by another.
+#pragma once
+
+#include "allocators/decide.hpp"
+
+namespace omptier {
+
+// As ompx_result of include/ompx_memory.h.
+enum class Result : int {
+  success = 0,
+  incomplete = 1,
+  invalid_argument = 2,
+  bad_traits = 3,
+  fixed_trait = 4,
+  not_found = 5,
+  no_runtime = 6,
+  out_of_memory = 7,
+  moves_refused = 8,
+};
+
+// As ompx_outcome_t.
+struct Outcome {
+  std::size_t struct_size;
+  std::size_t considered;
+  std::size_t as_wished;
+  std::size_t next_best;
+  std::size_t fallback;
+  std::size_t failed;
+  std::size_t bytes_moved;
+};
+
+Result declare(void** pointer, std::size_t bytes, OmpValue space, std::span<const TraitPair> traits,
+               const void* caller);
+Result withdraw(void** pointer);
+Result commit(DecisionOrder order, Outcome& outcome);
+
+Result update_block(void* block, std::span<const TraitPair> traits);
+Result update_allocator(OmpValue handle, std::span<const TraitPair> traits);
+Result apply(DecisionOrder order, Outcome& outcome);
+
+// fork: held while the process is copied.
+void lock_declarations();
+void unlock_declarations();
+
+} // namespace omptier

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Traits of live blocks changed, and live blocks moved to where the traits now say. What can move:
+// large blocks whose allocator has traits of ours, not required in one kind, not pinned, not
+// migratable=false, not placed by a plan. Moves out of a tier come before moves into it; where two
+// tiers without a byte to spare should exchange blocks, those stay.
+#include "allocators/declarations.hpp"
+
+#include "allocators/page_array.hpp"
+#include "base/log.hpp"
+
+#include <cstring>
+
+namespace omptier {
+namespace {
+
+struct Movable {
+  void* block;
+  std::size_t bytes;
+  Allocator* allocator;
+  const Extent* extent;
+};
+
+void refuse(const TraitProblem& problem) {
+  char text[sizeof problem.text];
+  std::strcpy(text, problem.text);
+  for (const char* end : {": no such allocator", ": the null allocator"})
+    if (char* at = std::strstr(text, end)) *at = '\0';
+  warn(problem.notice, "%s: the traits are left as they are.", text);
+}
+
+// The allocator's traits with the new ones over them.
+Result merge(const Allocator& allocator, std::span<const TraitPair> traits, TraitSet& merged) {
+  merged = allocator.traits;
+  for (const TraitPair& trait : traits) {
+    const KeyInfo* key = find_key(trait.key);
+    if (key != nullptr && (!is_extended(key->key) || key->key == TraitKey::placement))
+      return Result::fixed_trait;
+  }
+  Space space = allocator.space;
+  TraitProblem problem;
+  if (read_allocator(static_cast<OmpValue>(allocator.space), traits, space, merged, problem))
+    return Result::success;
+  refuse(problem);
+  return Result::bad_traits;
+}
+
+bool list_movable(Placer& placer, PageArray<Movable>& list) {
+  bool complete = true;
+  placer.for_each_block([&](const BlockInfo& info) {
+    if (!info.large) return;
+    const Extent& extent = *info.extent;
+    Allocator* allocator = runtime().allocators.by_number(info.allocator);
+    if (allocator == nullptr || !allocator->traits.extended || allocator->traits.stationary) return;
+    if (extent.required || extent.locked || extent.front != 0 || extent.plan_entry != 0) return;
+    void* block = reinterpret_cast<void*>(info.begin);
+    complete = list.add({block, info.bytes, allocator, &extent}) && complete;
+  });
+  return complete;
+}
+
+// Moves of one call to ompx_apply.
+class Apply {
+public:
+  Apply(Placer& placer, DecisionOrder order) : placer_(placer), order_(order) {}
+
+  bool decide() {
+    if (!list_movable(placer_, list_) || !wishes_.resize(list_.size(), Wish{})) return false;
+    std::array<std::uint64_t, k_most_tiers> room{};
+    for (std::size_t tier = 0; tier < placer_.tier_count(); ++tier)
+      room[tier] = placer_.room_on(tier);
+    for (std::size_t i = 0; i < list_.size(); ++i) {
+      const Movable& movable = list_[i];
+      Allocator& allocator = *movable.allocator;
+      const auto live = allocator.live_bytes.load(std::memory_order_relaxed);
+      Wish& wish = wishes_[i];
+      wish.bytes = movable.bytes;
+      wish.traits = &allocator.traits;
+      wish.share = live > movable.bytes ? static_cast<double>(movable.bytes) / live : 1;
+      const std::uint8_t decided = allocator.decided_tier;
+      allocator.decided_tier = k_undecided;
+      wish.allowed = allowed_tiers(placer_, allocator);
+      allocator.decided_tier = decided;
+      wish.group = allocator.traits.group;
+      BlockInfo info;
+      if (placer_.find(movable.block, true, info)) wish.now = tier_of(placer_, info);
+      if (wish.now == k_nowhere) continue;
+      wish.allowed |= std::uint32_t{1} << wish.now;
+      room[wish.now] += movable.extent->committed; // its own room is there for it or another
+    }
+    return decide_together(placer_, wishes_.all(), room, order_);
+  }
+
+  // Passes until nothing moves any more: first what leaves for slower tiers.
+  void move() {
+    for (bool progress = true; progress;) {
+      progress = false;
+      for (const bool down : {true, false})
+        for (std::size_t i = 0; i < list_.size(); ++i)
+          if (wants_to_move(i) && (wishes_[i].decided > wishes_[i].now) == down)
+            progress = move_one(i, wishes_[i].decided) || progress;
+    }
+    rejoin_groups();
+  }
+
+  void count(Outcome& outcome) const {
+    for (std::size_t i = 0; i < list_.size(); ++i) {
+      ++outcome.considered;
+      ++(wishes_[i].now == wishes_[i].wished ? outcome.as_wished : outcome.next_best);
+    }
+    outcome.bytes_moved = moved_;
+  }
+  // Something had to move and nothing did although there was room.
+  bool refused() const { return refused_; }
+
+private:
+  bool wants_to_move(std::size_t i) const {
+    const Wish& wish = wishes_[i];
+    return wish.now != k_nowhere && wish.decided != k_nowhere && wish.now != wish.decided;
+  }
+
+  bool move_one(std::size_t i, std::uint8_t tier) {
+    BlockInfo info; // freed, and perhaps another's by now?
+    if (!placer_.find(list_[i].block, true, info) || !info.large ||
+        runtime().allocators.by_number(info.allocator) != list_[i].allocator) {
+      wishes_[i].now = k_nowhere;
+      return false;
+    }
+    const bool has_room = placer_.room_on(tier) >= info.extent->committed;
+    std::uint64_t moved = 0;
+    const bool arrived = placer_.move_block(list_[i].block, placer_.kind_of_tier(tier), moved);
+    moved_ += moved;
+    if (!arrived) refused_ = refused_ || has_room;
+    if (arrived) {
+      wishes_[i].now = tier;
+      list_[i].allocator->decided_tier = list_[i].allocator->of_one_block ? tier : k_undecided;
+    }
+    return arrived;
+  }
+
+  // A group of which a part could not follow goes back to where that part is.
+  void rejoin_groups() {
+    for (std::size_t i = 0; i < list_.size(); ++i) {
+      if (wishes_[i].group == 0 || !wants_to_move(i)) continue;
+      for (std::size_t j = 0; j < list_.size(); ++j)
+        if (wishes_[j].group == wishes_[i].group && wishes_[j].now == wishes_[j].decided)
+          move_one(j, wishes_[i].now);
+    }
+  }
+
+  Placer& placer_;
+  DecisionOrder order_;
+  PageArray<Movable> list_;
+  PageArray<Wish> wishes_;
+  std::size_t moved_ = 0;
+  bool refused_ = false;
+};
+
+} // namespace
+
+Result update_allocator(OmpValue handle, std::span<const TraitPair> traits) {
+  Allocator* allocator = runtime().allocators.find(handle);
+  if (allocator == nullptr || allocator->predefined) return Result::not_found;
+  lock_declarations();
+  TraitSet merged;
+  const Result result = merge(*allocator, traits, merged);
+  if (result == Result::success) allocator->traits.change_to(merged);
+  unlock_declarations();
+  return result;
+}
+
+Result update_block(void* block, std::span<const TraitPair> traits) {
+  Runtime& state = runtime();
+  Placer* placer = state.placer_if_ready();
+  BlockInfo info;
+  if (block == nullptr || placer == nullptr || !placer->find(block, true, info))
+    return Result::not_found;
+  Allocator* owner = state.allocators.by_number(info.allocator);
+  if (owner != nullptr && owner->of_one_block && owner->live.load())
+    return update_allocator(owner->handle, traits);
+  // It shares its allocator with others: from now on it has one of its own.
+  Allocator* own = state.allocators.make(owner != nullptr ? owner->space : Space::automatic,
+                                         owner != nullptr ? owner->traits : TraitSet(), false);
+  if (own == nullptr) return Result::out_of_memory;
+  TraitSet merged;
+  const Result result = merge(*own, traits, merged);
+  if (result != Result::success) {
+    state.allocators.destroy(own->handle);
+    return result;
+  }
+  merged.pool_size = k_default_value;
+  own->traits = merged;
+  own->traits.extended = true;
+  own->of_one_block = true;
+  own->live_blocks.store(1, std::memory_order_relaxed);
+  own->live_bytes.store(info.bytes, std::memory_order_relaxed);
+  placer->reassign(block, own->number);
+  if (owner != nullptr) {
+    if (owner->traits.pool_size != k_default_value)
+      owner->pool_used.fetch_sub(owner->pool_charge(info.bytes), std::memory_order_relaxed);
+    owner->live_bytes.fetch_sub(info.bytes, std::memory_order_relaxed);
+    state.allocators.block_gone(*owner);
+  }
+  return Result::success;
+}
+
+Result apply(DecisionOrder order, Outcome& outcome) {
+  Placer* placer = runtime().placer_if_ready();
+  if (placer == nullptr) return Result::success; // nothing of ours lives
+  lock_declarations();
+  Apply attempt(*placer, order);
+  const bool decided = attempt.decide();
+  if (decided) attempt.move();
+  unlock_declarations();
+  if (!decided) return Result::out_of_memory;
+  attempt.count(outcome);
+  if (outcome.as_wished == outcome.considered) return Result::success;
+  return attempt.refused() && outcome.bytes_moved == 0 ? Result::moves_refused : Result::incomplete;
+}
+
+} // namespace omptier

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# The decisions of ompx_commit and ompx_apply where there are several kinds of memory
+# (validation/conformance/declare_cases.c).
+if(NOT TARGET declare_cases)
+  return()
+endif()
+foreach(name IN ITEMS basics threads orders traits group apply)
+  omptier_machine_test(declare.${name} MACHINE dram-hbm-nvm
+    COMMAND env OMP_WAIT_POLICY=passive OMPTIER_CAPACITY=hbm:64M
+            ${declare_cases} ${name} dram=0 hbm=1 nvm=2)
+endforeach()

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -54,9 +55,23 @@ ssize_t sys_read(int fd, void* data, std::size_t bytes) {
 int sys_close(int fd) {
   return ::close(fd);
 }
+int sys_allocate_file(int fd, off_t bytes) {
+  return ::fallocate(fd, 0, 0, bytes);
+}
+int sys_file_status(int fd, struct stat* status) {
+  return ::fstat(fd, status);
+}
+int sys_lock_file(int fd, int command, struct flock* range) {
+  return ::fcntl(fd, command, range);
+}
+int sys_unlink(const char* path) {
+  return ::unlink(path);
+}
 
-constexpr OsCalls k_linux = {sys_map,  sys_unmap, sys_protect, sys_advise, sys_bind, sys_move,
-                             sys_perf, sys_open,  sys_write,   sys_read,   sys_close};
+constexpr OsCalls k_linux = {sys_map,         sys_unmap,     sys_protect, sys_advise,
+                             sys_bind,        sys_move,      sys_perf,    sys_open,
+                             sys_write,       sys_read,      sys_close,   sys_allocate_file,
+                             sys_file_status, sys_lock_file, sys_unlink};
 std::atomic<const OsCalls*> calls{&k_linux};
 
 // Up to size - 1 bytes of a small file, as text; "" when it cannot be read.

@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <sys/types.h>
 
+struct flock;
 struct perf_event_attr;
+struct stat;
 
 namespace omptier {
 
@@ -28,6 +30,10 @@ struct OsCalls {
   ssize_t (*write)(int fd, const void* data, std::size_t bytes);
   ssize_t (*read)(int fd, void* data, std::size_t bytes);
   int (*close)(int fd);
+  int (*allocate_file)(int fd, off_t bytes); // fallocate from 0: no page of it can be lacking later
+  int (*file_status)(int fd, struct stat* status);
+  int (*lock_file)(int fd, int command, struct flock* range); // fcntl: F_OFD_SETLK, F_OFD_GETLK
+  int (*unlink)(const char* path);
 };
 
 // The table in use; never null. replace_os_calls returns the previous one (tests only, one thread).

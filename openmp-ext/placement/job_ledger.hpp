@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The ledger of a job: bytes per NUMA node that the job's processes on this machine hold together,
+// in a file of /dev/shm that all of them map. Each process writes only its own slot; what is
+// granted is the sum over the slots, so nothing has to be repaired when a process is killed: its
+// slot just stops counting.
+//
+// A request is published in the slot (*asking*), then everybody's slots are read, then it is
+// granted or withdrawn. Of two processes at least one sees the other's request, so together they
+// never pass a node's capacity; when both would have to step back for each other, the one with the
+// lower slot waits and the other one asks again.
+//
+// Who is alive, the kernel says: a slot belongs to the process that holds a lock (F_OFD_SETLK) on
+// the slot's byte of the file. The mapping keeps that lock, not a descriptor, so a program that
+// closes all descriptors does not lose it; it goes with the process, however that ends, and a
+// process number used again or of another pid namespace confuses nobody. (Process number, start
+// time and namespace stand in the slot for people.) Slots are taken, cleared and counted under the
+// lock of byte 0.
+//
+// Where the file cannot be used, one warning says why and the process counts alone.
+#pragma once
+
+#include "placement/pages.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace omptier {
+
+inline constexpr std::uint64_t k_job_magic = 0x7265697470'6d6f; // "omptier"
+inline constexpr std::uint32_t k_job_version = 1;
+inline constexpr unsigned k_job_slots = 512;
+
+struct JobFileHeader {
+  std::uint64_t magic;
+  std::uint32_t version, header_bytes, slot_bytes, slots, nodes, uid;
+  std::uint64_t checksum;                // of all of the above
+  std::atomic<std::uint64_t> slots_seen; // no slot from here on was ever taken
+  std::uint64_t unused[2];
+};
+
+struct JobSlot { // written by its process; cleared by whoever proves that process gone
+  std::atomic<std::uint64_t> pid, start_time, pid_namespace;
+  std::atomic<std::uint64_t> asking_nodes, asking_bytes; // a request being decided; 0 bytes = none
+  std::atomic<std::uint64_t> coming;                     // bytes granted that are not in memory yet
+  std::uint64_t unused[2];
+  std::atomic<std::uint64_t> granted[k_max_nodes];
+};
+
+struct JobFile {
+  JobFileHeader header;
+  JobSlot slots[k_job_slots];
+};
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+static_assert(sizeof(JobFileHeader) == 64 && sizeof(JobSlot) == 64 + 8 * k_max_nodes);
+
+using NodeBytes = std::array<std::uint64_t, k_max_nodes>;
+
+class JobLedger {
+public:
+  static constexpr std::uint64_t k_no_limit = ~std::uint64_t{0};
+
+  // path: the file (copied; empty = count alone). capacity: bytes of each node that the job may
+  // take as this process sees it; k_no_limit where nothing is known. The file is opened at the
+  // first request.
+  JobLedger(const char* path, const NodeBytes& capacity);
+  ~JobLedger() { leave(); } // only tests end one; a process's lives as long as the process
+
+  // Grants bytes on a set of nodes, or refuses; true also when this process counts alone.
+  // Thread-safe; takes no malloc.
+  bool reserve(NodeSet nodes, std::uint64_t bytes);
+  // Of the same set of nodes as granted.
+  void give_back(NodeSet nodes, std::uint64_t bytes);
+
+  // Bytes that this process was granted and that are not in memory yet, said before a limit that
+  // the job shares (a control group's) is compared with what all of them still will take.
+  void publish_coming(std::uint64_t bytes);
+  std::uint64_t coming_of_others();
+
+  // The process leaves the job; with the last one the file goes. Later requests count alone.
+  void leave();
+  // In a child after fork: it has a slot of its own from its first request on. What it inherited
+  // stays counted for the parent only.
+  void forget_parent();
+
+  bool active() const { return file_ != nullptr; }
+  const char* path() const { return path_; }
+  const char* why_alone() const { return why_; } // "" while active or not asked yet
+  unsigned processes();                          // slots in use, the dead not yet cleared included
+  std::uint64_t granted(unsigned node);          // to the whole job
+  std::uint64_t own(unsigned node);              // of it to this process
+  std::uint64_t capacity(unsigned node) const { return capacity_[node]; }
+
+  // Clears the slots of processes that are gone; returns how many.
+  unsigned reclaim_slots();
+
+private:
+  struct Guard {
+    JobLedger& ledger;
+    explicit Guard(JobLedger& l) : ledger(l) { ledger.lock(); }
+    ~Guard() { ledger.unlock(); }
+  };
+  struct Account { // what was granted on one set of nodes
+    std::uint64_t nodes = 0;
+    std::uint64_t inherited = 0; // by fork: counted by the parent, may be given back here
+    NodeBytes bytes{};
+  };
+  struct Sums {
+    NodeBytes granted{};
+    std::uint64_t asked = 0; // by others, on a node of the set
+    bool lower = false;      // a slot before ours asks
+  };
+  static constexpr unsigned k_most_accounts = 32;
+
+  bool attach();
+  unsigned reclaim();
+  unsigned slots_seen() const;
+  bool attach_to(int fd);
+  bool check(int fd, bool& fresh);
+  bool take_slot(int fd);
+  bool fail(const char* why);
+  Account* account(NodeSet nodes);
+  Sums sum(NodeSet nodes) const;
+  bool spread(NodeSet nodes, std::uint64_t bytes, const Sums& sums, NodeBytes& parts) const;
+  bool decide(NodeSet nodes, std::uint64_t bytes, Account& account);
+  void lock();
+  void unlock() { busy_.clear(std::memory_order_release); }
+
+  char path_[200];
+  NodeBytes capacity_;
+  std::uint64_t coming_ = 0;
+  JobFile* file_ = nullptr;
+  unsigned slot_ = 0;
+  std::uint64_t inode_ = 0;
+  std::uint64_t reclaimed_at_ = 0; // ns
+  std::atomic<bool> alone_{false};
+  const char* why_ = "";
+  std::array<Account, k_most_accounts> accounts_;
+  std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
+};
+
+std::uint64_t checksum_of(const JobFileHeader& header);
+
+} // namespace omptier

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The file of the job's ledger: found or made, checked, a slot taken, left, removed. Byte 0 is
+// locked meanwhile, so that nobody removes what another one is about to join; byte 1 + i is locked
+// by the process of slot i as long as it lives.
+#include "base/log.hpp"
+#include "base/os.hpp"
+#include "placement/job_ledger.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifndef F_OFD_SETLK
+#define F_OFD_GETLK 36
+#define F_OFD_SETLK 37
+#endif
+
+namespace omptier {
+namespace {
+
+constexpr int k_most_reopens = 16; // of a file that is removed while it is being joined
+constexpr std::size_t k_fixed_part = offsetof(JobFileHeader, slots_seen);
+constexpr int k_most_waits = 2000; // of 100 us each, for the lock of byte 0
+
+bool set_lock(int fd, off_t byte, short type) {
+  struct flock range{};
+  range.l_type = type;
+  range.l_whence = SEEK_SET;
+  range.l_start = byte;
+  range.l_len = 1;
+  return os().lock_file(fd, F_OFD_SETLK, &range) == 0;
+}
+
+// Waits for a while; false and errno.
+bool lock_begin(int fd) {
+  for (int i = 0; i < k_most_waits; ++i) {
+    if (set_lock(fd, 0, F_WRLCK)) return true;
+    if (errno != EAGAIN && errno != EACCES && errno != EINTR) return false;
+    const timespec pause{0, 100'000};
+    ::nanosleep(&pause, nullptr);
+  }
+  return false;
+}
+
+// True when another process holds the lock of some slot, or nothing can be known.
+bool anybody_alive(int fd) {
+  struct flock range{};
+  range.l_type = F_WRLCK;
+  range.l_whence = SEEK_SET;
+  range.l_start = 1;
+  range.l_len = 0; // to the end, other versions' slots included
+  return os().lock_file(fd, F_OFD_GETLK, &range) != 0 || range.l_type != F_UNLCK;
+}
+
+// Field 22 of /proc/self/stat, in clock ticks since boot; the name (field 2) may hold anything.
+std::uint64_t start_time_of_self() {
+  const int fd = os().open("/proc/self/stat", O_RDONLY | O_CLOEXEC, 0);
+  if (fd < 0) return 0;
+  char text[1024];
+  const ssize_t got = os().read(fd, text, sizeof text - 1);
+  os().close(fd);
+  text[got > 0 ? got : 0] = '\0';
+  const char* at = std::strrchr(text, ')');
+  for (int field = 2; at != nullptr && field < 22; ++field)
+    at = std::strchr(at + 1, ' ');
+  return at != nullptr ? std::strtoull(at, nullptr, 10) : 0;
+}
+
+std::uint64_t pid_namespace_of_self() {
+  const int fd = os().open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC, 0);
+  if (fd < 0) return 0;
+  struct stat status{};
+  const bool known = os().file_status(fd, &status) == 0;
+  os().close(fd);
+  return known ? status.st_ino : 0;
+}
+
+// The magic number last: a header without it was never finished.
+void fill(JobFileHeader& header) {
+  header.version = k_job_version;
+  header.header_bytes = sizeof(JobFileHeader);
+  header.slot_bytes = sizeof(JobSlot);
+  header.slots = k_job_slots;
+  header.nodes = k_max_nodes;
+  header.uid = static_cast<std::uint32_t>(::geteuid());
+  header.checksum = checksum_of(header);
+  std::atomic_ref(header.magic).store(k_job_magic);
+}
+
+void clear(JobSlot& slot) {
+  slot.asking_bytes.store(0);
+  slot.coming.store(0);
+  for (auto& bytes : slot.granted)
+    bytes.store(0);
+  slot.start_time.store(0);
+  slot.pid_namespace.store(0);
+  slot.pid.store(0);
+}
+
+} // namespace
+
+std::uint64_t checksum_of(const JobFileHeader& header) {
+  std::uint64_t hash = 14695981039346656037u; // FNV-1a
+  const auto* bytes = reinterpret_cast<const unsigned char*>(&header);
+  // Without the magic number.
+  for (std::size_t i = sizeof header.magic; i < offsetof(JobFileHeader, checksum); ++i)
+    hash = (hash ^ bytes[i]) * 1099511628211u;
+  return hash;
+}
+
+bool JobLedger::fail(const char* why) {
+  why_ = why;
+  return false;
+}
+
+// A regular file of ours that nobody else may write to; of this format, or empty. Byte 0 is locked.
+// What nobody uses is made anew: a file whose maker was killed before it was done, or of an older
+// version.
+bool JobLedger::check(int fd, bool& fresh) {
+  struct stat status{};
+  if (os().file_status(fd, &status) != 0) return fail("it cannot be examined");
+  if (!S_ISREG(status.st_mode)) return fail("it is no regular file");
+  if (status.st_uid != ::geteuid()) return fail("it belongs to another user");
+  if ((status.st_mode & 077) != 0) return fail("others may read or write it");
+  inode_ = status.st_ino;
+  fresh = status.st_size == 0;
+  if (fresh) return true;
+  JobFileHeader header, wanted;
+  fill(wanted);
+  const ssize_t got = os().read(fd, static_cast<void*>(&header), sizeof header);
+  if (got != static_cast<ssize_t>(sizeof header) ||
+      (header.magic != k_job_magic && header.magic != 0))
+    return fail("it is no ledger of a job");
+  if (std::memcmp(static_cast<void*>(&header), static_cast<void*>(&wanted), k_fixed_part) == 0 &&
+      status.st_size == static_cast<off_t>(sizeof(JobFile)))
+    return true;
+  fresh = !anybody_alive(fd);
+  return fresh || fail("it is of another version, or damaged");
+}
+
+// A slot whose byte nobody has locked is free, whatever stands in it.
+bool JobLedger::take_slot(int fd) {
+  for (unsigned i = 0; i < k_job_slots; ++i) {
+    if (!set_lock(fd, 1 + static_cast<off_t>(i), F_WRLCK)) {
+      if (errno != EAGAIN && errno != EACCES) return fail("it cannot be locked");
+      continue;
+    }
+    JobSlot& slot = file_->slots[i];
+    clear(slot);
+    slot.start_time.store(start_time_of_self());
+    slot.pid_namespace.store(pid_namespace_of_self());
+    slot.pid.store(static_cast<std::uint64_t>(::getpid()));
+    if (i >= slots_seen()) file_->header.slots_seen.store(i + 1);
+    if (file_->header.slots_seen.load() > k_job_slots) file_->header.slots_seen.store(k_job_slots);
+    slot.coming.store(coming_);
+    slot_ = i;
+    return true;
+  }
+  return fail("all of its slots are taken");
+}
+
+bool JobLedger::attach_to(int fd) {
+  bool fresh = false;
+  if (!check(fd, fresh)) return false;
+  if (fresh && os().allocate_file(fd, sizeof(JobFile)) != 0)
+    return fail("there is no room for it in shared memory");
+  void* at = os().map(nullptr, sizeof(JobFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (at == MAP_FAILED) return fail("it cannot be mapped");
+  file_ = static_cast<JobFile*>(at);
+  if (fresh) {
+    std::memset(at, 0, sizeof(JobFile));
+    fill(file_->header);
+  }
+  if (take_slot(fd)) return true;
+  os().unmap(at, sizeof(JobFile));
+  file_ = nullptr;
+  return false;
+}
+
+// The mapping keeps the lock of our slot; the descriptor, and with it the lock of byte 0, goes.
+bool JobLedger::attach() {
+  fail("it is removed again and again");
+  for (int attempt = 0; attempt < k_most_reopens; ++attempt) {
+    const int fd = os().open(path_, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+    if (fd < 0) {
+      fail(std::strerror(errno));
+      break;
+    }
+    struct stat status{};
+    if (!lock_begin(fd)) {
+      fail("it cannot be locked");
+    } else if (os().file_status(fd, &status) == 0 && status.st_nlink == 0) {
+      os().close(fd); // removed before we had the lock
+      continue;
+    } else {
+      attach_to(fd);
+    }
+    set_lock(fd, 0, F_UNLCK); // the mapping keeps the file open
+    os().close(fd);
+    break;
+  }
+  if (file_ != nullptr) return why_ = "", true;
+  alone_ = true;
+  warn_once(Notice::job_ledger,
+            "The job's ledger %s cannot be used (%s): memory that other processes of the job hold "
+            "is seen only once it is touched.",
+            path_, why_);
+  return false;
+}
+
+// Under the lock of byte 0 a slot whose byte can be locked is nobody's.
+unsigned JobLedger::reclaim() {
+  const int fd = os().open(path_, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0);
+  if (fd < 0) return 0;
+  unsigned count = 0;
+  struct stat status{};
+  if (os().file_status(fd, &status) == 0 && status.st_ino == inode_ && lock_begin(fd)) {
+    for (unsigned i = 0; i < slots_seen(); ++i) {
+      if (i == slot_ || file_->slots[i].pid.load() == 0) continue;
+      if (!set_lock(fd, 1 + static_cast<off_t>(i), F_WRLCK)) continue;
+      clear(file_->slots[i]);
+      set_lock(fd, 1 + static_cast<off_t>(i), F_UNLCK);
+      ++count;
+    }
+  }
+  os().close(fd);
+  return count;
+}
+
+void JobLedger::leave() {
+  const Guard guard(*this);
+  if (file_ != nullptr) {
+    const int fd = os().open(path_, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0);
+    struct stat status{};
+    const bool ours =
+        fd >= 0 && os().file_status(fd, &status) == 0 && status.st_ino == inode_ && lock_begin(fd);
+    clear(file_->slots[slot_]);
+    os().unmap(file_, sizeof(JobFile)); // and the lock of our slot
+    file_ = nullptr;
+    if (ours && !anybody_alive(fd)) os().unlink(path_);
+    if (fd >= 0) os().close(fd);
+  }
+  alone_ = true;
+}
+
+void JobLedger::forget_parent() {
+  busy_.clear();
+  if (file_ != nullptr) os().unmap(file_, sizeof(JobFile)); // the parent's own mapping stays
+  file_ = nullptr;
+  coming_ = 0;
+  for (Account& account : accounts_)
+    for (std::uint64_t& bytes : account.bytes) {
+      account.inherited += bytes;
+      bytes = 0;
+    }
+}
+
+} // namespace omptier

@@ -5,6 +5,7 @@
 // of these concerns it. Each way ends either with a block or in the allocator's fallback.
 #include "allocators/allocation.hpp"
 
+#include "allocators/fast_path.hpp"
 #include "base/log.hpp"
 
 #include <algorithm>
@@ -62,15 +63,17 @@ void report_released(const void* block) {
 }
 
 void count_in(Allocator& allocator, std::size_t bytes) {
-  allocator.live_blocks.fetch_add(1, std::memory_order_relaxed);
-  allocator.live_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  thread_caches::count(allocator.number, allocator.counts_exactly(), 1,
+                       static_cast<std::int64_t>(bytes));
 }
 
 void count_out(Allocator& allocator, std::size_t bytes, bool charged) {
   if (charged && allocator.traits.pool_size != k_default_value)
     allocator.pool_used.fetch_sub(allocator.pool_charge(bytes), std::memory_order_relaxed);
-  allocator.live_bytes.fetch_sub(bytes, std::memory_order_relaxed);
-  runtime().allocators.block_gone(allocator);
+  thread_caches::count(allocator.number, allocator.counts_exactly(), -1,
+                       -static_cast<std::int64_t>(bytes));
+  if (allocator.of_one_block && allocator.live_blocks().blocks == 0)
+    runtime().allocators.destroy(allocator.handle);
 }
 
 bool charge_pool(Allocator& allocator, std::size_t bytes) {
@@ -133,9 +136,9 @@ void* stock_block(Allocator& allocator, const AllocationRequest& request, StockR
   std::abort();
 }
 
-// Asks tiers in order; null and why when all refuse.
+// Asks tiers in order; null and why when all refuse. served: index of the one that gave.
 void* place_on(Placer& placer, std::span<const std::size_t> tiers, BlockRequest block, bool zeroed,
-               Refusal& why) {
+               Refusal& why, std::size_t& served) {
   why = Refusal::no_such_kind;
   for (std::size_t i = 0; i < tiers.size(); ++i) {
     bool fresh = false;
@@ -144,6 +147,7 @@ void* place_on(Placer& placer, std::span<const std::size_t> tiers, BlockRequest 
       block.reason = PlacementReason::next_best;
     void* result = placer.place(tiers[i], block, fresh, why);
     if (result == nullptr) continue;
+    served = i;
     if (zeroed && !fresh) std::memset(result, 0, block.bytes);
     return result;
   }
@@ -187,7 +191,9 @@ void* allocate_from(Allocator& allocator, const AllocationRequest& request, int 
   void* block = nullptr;
   if (Placer* placer = runtime().placer()) {
     std::array<std::size_t, k_most_tiers> tiers;
+    const std::uint32_t locality = locality_of(placer->choices());
     const std::size_t count = tiers_of(*placer, allocator, tiers);
+    std::size_t served = 0;
     BlockRequest wanted;
     wanted.bytes = request.bytes;
     wanted.alignment = alignment_for(&allocator, request);
@@ -200,11 +206,12 @@ void* allocate_from(Allocator& allocator, const AllocationRequest& request, int 
     wanted.allocator = allocator.number;
     wanted.caller = request.caller;
     count_in(allocator, request.bytes);
-    block = place_on(*placer, {tiers.data(), count}, wanted, request.zeroed, why);
-    if (block == nullptr) {
-      allocator.live_bytes.fetch_sub(request.bytes, std::memory_order_relaxed);
-      runtime().allocators.block_gone(allocator);
-    }
+    block = place_on(*placer, {tiers.data(), count}, wanted, request.zeroed, why, served);
+    if (block == nullptr)
+      count_out(allocator, request.bytes, false);
+    else if (served == 0 && !allocator.counts_exactly() && !wanted.pinned &&
+             wanted.alignment <= 16 && locality == locality_of(placer->choices()))
+      learn_route(request.handle, allocator, *placer, block, locality);
   }
   if (block != nullptr) return block;
   uncharge_pool(allocator, request.bytes);
@@ -277,7 +284,8 @@ void* place_everything(Placer& placer, Allocator* allocator, const AllocationReq
     count_in(*allocator, request.bytes);
   }
   Refusal why = Refusal::none;
-  void* block = place_on(placer, {tiers.data(), count}, wanted, request.zeroed, why);
+  std::size_t served = 0;
+  void* block = place_on(placer, {tiers.data(), count}, wanted, request.zeroed, why, served);
   if (block != nullptr && strategy.mode == Strategy::Mode::first_come &&
       runtime().plan() == nullptr)
     begin_in_faster_tier(placer, block);
@@ -398,7 +406,9 @@ bool reallocate(void* block, std::size_t bytes, OmpValue handle, const void* cal
   const bool pooled = owner != nullptr && owner->traits.pool_size != k_default_value;
   if (same && !pooled && placer->resize_in_place(block, bytes)) {
     if (owner != nullptr)
-      owner->live_bytes.fetch_add(bytes - info.bytes, std::memory_order_relaxed);
+      thread_caches::count(owner->number, owner->counts_exactly(), 0,
+                           static_cast<std::int64_t>(bytes) -
+                               static_cast<std::int64_t>(info.bytes));
     report_released(block);
     report_allocated(block, bytes, handle, caller);
     *result = block;

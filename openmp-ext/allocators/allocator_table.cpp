@@ -34,6 +34,7 @@ Allocator* AllocatorTable::table() {
     entry->space = *space_of_predefined(handle);
     entry->predefined = true;
     entry->standard_only = handle < 500;
+    entry->life.store(++lives_, std::memory_order_relaxed);
     entry->live.store(true, std::memory_order_relaxed);
   }
   table_.store(entries, std::memory_order_release);
@@ -70,55 +71,60 @@ Allocator* AllocatorTable::by_number(std::uint32_t number) {
   return number != k_no_allocator && entries != nullptr ? &entries[number] : nullptr;
 }
 
+// An entry whose last block is gone, of those destroyed longest ago; a few are looked at. The lock
+// is held.
+Allocator* AllocatorTable::take_free() {
+  for (int i = 0; i < 4 && free_ != nullptr; ++i) {
+    Allocator* entry = free_;
+    free_ = entry->next_free;
+    if (free_ == nullptr) last_ = nullptr;
+    if (entry->live_blocks().blocks == 0) return entry;
+    add_free(*entry);
+  }
+  return nullptr;
+}
+
+void AllocatorTable::add_free(Allocator& entry) {
+  entry.next_free = nullptr;
+  (last_ != nullptr ? last_->next_free : free_) = &entry;
+  last_ = &entry;
+}
+
 Allocator* AllocatorTable::make(Space space, const TraitSet& traits, bool standard_only) {
   Allocator* entries = table();
   if (entries == nullptr) return nullptr;
-  // Whole under the lock: recycle, late for the entry's last life, must not see it half made.
   const std::lock_guard guard(lock_);
-  Allocator* entry = nullptr;
-  std::uint32_t number = 0;
-  if (free_ != nullptr) {
-    entry = free_;
-    free_ = entry->next_free;
-    number = entry->number;
-  } else if (used_ < k_entries) {
-    number = used_++;
-    entry = &entries[number];
+  Allocator* entry = take_free();
+  if (entry == nullptr) {
+    if (used_ == k_entries) return nullptr;
+    entry = &entries[used_++];
   }
-  if (entry == nullptr) return nullptr;
+  const auto number = static_cast<std::uint32_t>(entry - entries);
   new (entry) Allocator();
   entry->number = number;
   entry->handle = reinterpret_cast<OmpValue>(entry);
   entry->space = space;
   entry->traits = traits;
   entry->standard_only = standard_only;
+  entry->life.store(++lives_, std::memory_order_relaxed);
   entry->live.store(true, std::memory_order_release);
   return entry;
 }
 
-// Exactly one caller gets to recycle: whoever finds the entry dead and without blocks under the
-// lock.
-void AllocatorTable::recycle(Allocator& allocator) {
+void AllocatorTable::forget_routes(Allocator& allocator) {
   const std::lock_guard guard(lock_);
-  if (allocator.live.load() || allocator.live_blocks.load() != 0 || allocator.handle == 0) return;
-  allocator.handle = 0;
-  allocator.next_free = free_;
-  free_ = &allocator;
+  if (allocator.live.load()) allocator.life.store(++lives_, std::memory_order_relaxed);
 }
 
 bool AllocatorTable::destroy(OmpValue handle) {
   Allocator* allocator = find(handle);
   if (allocator == nullptr) return false;
   if (allocator->predefined) return true;
-  if (allocator->live.exchange(false)) recycle(*allocator);
+  if (!allocator->live.exchange(false)) return true;
+  const std::lock_guard guard(lock_);
+  allocator->life.store(0, std::memory_order_relaxed);
+  add_free(*allocator);
   return true;
-}
-
-void AllocatorTable::block_gone(Allocator& allocator) {
-  const bool last = allocator.of_one_block;
-  if (allocator.live_blocks.fetch_sub(1) != 1) return;
-  if (last) allocator.live.store(false);
-  if (!allocator.live.load()) recycle(allocator);
 }
 
 } // namespace omptier

@@ -4,9 +4,11 @@
 // table in address space of our own, and a handle is the address of its entry, so that "is this
 // handle ours?" is a compare and nothing is read that somebody may have made up. (libomp takes
 // handles above 1024 for pointers of its own: ours are asked first.) Blocks name their allocator by
-// its number; an entry is used again only after it was destroyed and its last block freed.
+// its number; an entry is used again only after it was destroyed and its last block freed. Live
+// blocks are counted by thread and summed when asked (placement/thread_cache.hpp).
 #pragma once
 
+#include "placement/thread_cache.hpp"
 #include "traits/trait_set.hpp"
 
 #include <atomic>
@@ -29,10 +31,16 @@ struct alignas(64) Allocator {
   Space space = Space::standard_default;
   TraitSet traits;
   std::atomic<std::uint64_t> pool_used{0}; // bytes charged to pool_size
-  std::atomic<std::uint64_t> live_blocks{0};
-  std::atomic<std::uint64_t> live_bytes{0}; // user bytes
-  std::atomic<std::uint64_t> fallbacks{0};  // allocations that took the fallback
-  Allocator* next_free = nullptr;
+  std::atomic<std::uint64_t> fallbacks{0}; // allocations that took the fallback
+  // Another number in each life of the entry, 0 between them: what was learnt of it is still true.
+  std::atomic<std::uint32_t> life{0};
+  Allocator* next_free = nullptr; // destroyed ones; some of their blocks may be live
+
+  // Live blocks and their user bytes, those of all threads together.
+  thread_caches::Live live_blocks() const { return thread_caches::live(number); }
+  bool pooled() const { return traits.pool_size != k_default_value; }
+  // Every block that comes or goes matters at once: no short way.
+  bool counts_exactly() const { return pooled() || of_one_block; }
 
   bool required() const {
     if (traits.placement != 0) return traits.placement == value::required;
@@ -53,9 +61,8 @@ public:
   Allocator* make(Space space, const TraitSet& traits, bool standard_only);
   // False when the handle is not ours. Predefined handles stay.
   bool destroy(OmpValue handle);
-  // A block of the allocator is gone: an entry destroyed before may now be used again.
-  void block_gone(Allocator& allocator);
-
+  // Its traits changed: threads choose tiers anew.
+  void forget_routes(Allocator& allocator);
   void lock() { lock_.lock(); }
   void unlock() { lock_.unlock(); }
 
@@ -64,12 +71,15 @@ private:
   static constexpr std::uint32_t k_first_dynamic = 16;
   Allocator* table();
   Allocator* predefined(OmpValue handle);
-  void recycle(Allocator& allocator);
+  Allocator* take_free();
+  void add_free(Allocator& entry);
 
   std::atomic<Allocator*> table_{nullptr};
   std::mutex lock_;
   std::uint32_t used_ = k_first_dynamic;
-  Allocator* free_ = nullptr;
+  std::uint32_t lives_ = 0;
+  Allocator* free_ = nullptr; // destroyed longest ago …
+  Allocator* last_ = nullptr; // … and last
 };
 
 } // namespace omptier

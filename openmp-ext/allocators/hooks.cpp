@@ -3,6 +3,7 @@
 // The table that the patched libomp calls: a thin shell of C functions around allocation.hpp and
 // phases/. No exception leaves it; none of the allocation paths below throws or allocates.
 #include "allocators/allocation.hpp"
+#include "allocators/fast_path.hpp"
 #include "allocators/placement_text.hpp"
 #include "base/log.hpp"
 #include "base/options.hpp"
@@ -41,6 +42,10 @@ int hook_destroy_allocator(uintptr_t handle) {
 
 int hook_allocate(size_t size, size_t alignment, uintptr_t handle, const void* caller,
                   void** block) {
+  if (void* quick = allocate_quickly(size, alignment, handle, caller)) {
+    *block = quick;
+    return 1;
+  }
   return allocate({size, alignment, resolved(handle), false, caller}, block) ? 1 : 0;
 }
 
@@ -70,7 +75,7 @@ int hook_reallocate(void* block, size_t size, uintptr_t handle, uintptr_t free_h
 }
 
 int hook_release(void* block, uintptr_t) {
-  return release(block) ? 1 : 0;
+  return release_quickly(block) || release(block) ? 1 : 0;
 }
 
 void hook_stock_allocated(void* block, size_t size, uintptr_t handle, const void* caller) {

@@ -9,6 +9,7 @@
 #include "allocators/page_array.hpp"
 #include "base/log.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace omptier {
@@ -72,7 +73,8 @@ public:
     for (std::size_t i = 0; i < list_.size(); ++i) {
       const Movable& movable = list_[i];
       Allocator& allocator = *movable.allocator;
-      const auto live = allocator.live_bytes.load(std::memory_order_relaxed);
+      const auto live =
+          static_cast<std::uint64_t>(std::max<std::int64_t>(allocator.live_blocks().bytes, 0));
       Wish& wish = wishes_[i];
       wish.bytes = movable.bytes;
       wish.traits = &allocator.traits;
@@ -164,7 +166,10 @@ Result update_allocator(OmpValue handle, std::span<const TraitPair> traits) {
   lock_declarations();
   TraitSet merged;
   const Result result = merge(*allocator, traits, merged);
-  if (result == Result::success) allocator->traits.change_to(merged);
+  if (result == Result::success) {
+    allocator->traits.change_to(merged);
+    runtime().allocators.forget_routes(*allocator);
+  }
   unlock_declarations();
   return result;
 }
@@ -192,14 +197,13 @@ Result update_block(void* block, std::span<const TraitPair> traits) {
   own->traits = merged;
   own->traits.extended = true;
   own->of_one_block = true;
-  own->live_blocks.store(1, std::memory_order_relaxed);
-  own->live_bytes.store(info.bytes, std::memory_order_relaxed);
+  const auto bytes = static_cast<std::int64_t>(info.bytes);
+  thread_caches::count(own->number, true, 1, bytes);
   placer->reassign(block, own->number);
   if (owner != nullptr) {
     if (owner->traits.pool_size != k_default_value)
       owner->pool_used.fetch_sub(owner->pool_charge(info.bytes), std::memory_order_relaxed);
-    owner->live_bytes.fetch_sub(info.bytes, std::memory_order_relaxed);
-    state.allocators.block_gone(*owner);
+    thread_caches::count(owner->number, owner->counts_exactly(), -1, -bytes);
   }
   return Result::success;
 }

@@ -13,13 +13,15 @@
 #include <unistd.h>
 
 namespace omptier {
+
+constinit std::atomic<Runtime*> g_runtime{nullptr};
+
 namespace {
 
 // This thread is discovering the platform: what it allocates meanwhile is none of our business.
 __attribute__((tls_model("initial-exec"))) thread_local bool discovering = false;
 
 Leaky<Runtime> storage;
-constinit std::atomic<Runtime*> instance{nullptr};
 pthread_once_t made = PTHREAD_ONCE_INIT;
 
 Leaky<Placer> placer_storage;
@@ -32,18 +34,23 @@ void after_fork_in_parent() {
   runtime().unlock_all();
 }
 void after_fork_in_child() {
-  if (Placer* placer = runtime().placer_if_ready()) placer->forget_moves();
+  if (Placer* placer = runtime().placer_if_ready()) placer->forget_other_threads();
   runtime().unlock_all();
 }
 
 void make_runtime() {
-  instance.store(&storage.make(), std::memory_order_release);
+  g_runtime.store(&storage.make(), std::memory_order_release);
   pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
 CapacityByKind capacity_option() {
   const auto capacity = parse_capacity(option_text(Option::capacity));
   return capacity ? *capacity : CapacityByKind{};
+}
+
+// The variable counts milliseconds.
+std::uint64_t decay_option() {
+  return option_number(Option::decay) * 1'000'000;
 }
 
 DiscoverOptions discover_option() {
@@ -56,10 +63,10 @@ DiscoverOptions discover_option() {
 } // namespace
 
 Runtime& runtime() {
-  Runtime* ready = instance.load(std::memory_order_acquire);
+  Runtime* ready = g_runtime.load(std::memory_order_acquire);
   if (ready != nullptr) return *ready;
   pthread_once(&made, make_runtime);
-  return *instance.load(std::memory_order_acquire);
+  return *g_runtime.load(std::memory_order_acquire);
 }
 
 Placer* Runtime::make_placer() {
@@ -76,7 +83,8 @@ Placer* Runtime::make_placer() {
       failed_.store(true, std::memory_order_release);
     } else {
       load_strategy();
-      Placer& made_placer = placer_storage.make(std::move(*platform), capacity_option());
+      Placer& made_placer =
+          placer_storage.make(std::move(*platform), capacity_option(), decay_option());
       load_plan();
       placer_.store(&made_placer, std::memory_order_release);
     }
@@ -155,7 +163,7 @@ void restart_runtime_for_tests(Platform platform, const CapacityByKind& capacity
   auto* fresh = new Runtime();
   fresh->libomp.store(runtime().libomp.load());
   fresh->start_for_tests(new Placer(std::move(platform), capacity), strategy, plan);
-  instance.store(fresh);
+  g_runtime.store(fresh);
 }
 
 void Runtime::start_for_tests(Placer* placer, Strategy strategy, const PlanPlacement* plan) {

@@ -65,6 +65,11 @@ private:
 
 // The one of this process.
 Runtime& runtime();
+// Null before the first call of runtime().
+extern constinit std::atomic<Runtime*> g_runtime;
+inline Runtime* runtime_if_made() {
+  return g_runtime.load(std::memory_order_acquire);
+}
 
 // For tests only: forgets everything (leaks it) and begins anew with the given platform.
 void restart_runtime_for_tests(Platform platform, const CapacityByKind& capacity, Strategy strategy,

@@ -51,8 +51,9 @@ bool discard(std::uintptr_t begin, std::size_t bytes) {
 } // namespace
 
 ExtentSpace::ExtentSpace(ReservedRanges& ranges, Ledger& ledger, MemoryKind kind, NodeSet nodes,
-                         bool interleaved)
-    : ranges_(ranges), ledger_(ledger), kind_(kind), nodes_(nodes), interleaved_(interleaved) {}
+                         bool interleaved, std::uint64_t decay)
+    : ranges_(ranges), ledger_(ledger), kind_(kind), nodes_(nodes), interleaved_(interleaved),
+      decay_(decay) {}
 
 void ExtentSpace::push(Extent*& head, Extent* extent) {
   extent->previous = nullptr;
@@ -68,6 +69,20 @@ void ExtentSpace::remove(Extent*& head, Extent* extent) {
     head = extent->next;
   if (extent->next != nullptr) extent->next->previous = extent->previous;
   extent->previous = extent->next = nullptr;
+}
+
+void ExtentSpace::add_cached(Extent* extent) {
+  extent->use = ExtentUse::cached;
+  extent->freed_at = monotonic_nanoseconds();
+  push(cached_, extent);
+  if (oldest_ == nullptr) oldest_ = extent;
+  cached_bytes_ += extent->committed;
+}
+
+void ExtentSpace::remove_cached(Extent* extent) {
+  if (oldest_ == extent) oldest_ = extent->previous;
+  remove(cached_, extent);
+  cached_bytes_ -= extent->committed;
 }
 
 void ExtentSpace::add_free(Extent* run) {
@@ -172,8 +187,7 @@ Extent* ExtentSpace::from_cache(std::size_t bytes, std::size_t commit, std::size
     if (gap != best->gap) gaps.fetch_add(gap ? 1 : -1, std::memory_order_relaxed);
     best->gap = gap;
   }
-  remove(cached_, best);
-  cached_bytes_ -= best->committed;
+  remove_cached(best);
   return best;
 }
 
@@ -276,9 +290,7 @@ void ExtentSpace::shrink(Extent& extent, std::size_t committed) {
 // the kernel refuses, the extent stays in the cache: a free run must read as zero.
 bool ExtentSpace::drop(Extent* extent) {
   if (!discard(extent->begin, extent->committed)) {
-    extent->use = ExtentUse::cached;
-    push(cached_, extent);
-    cached_bytes_ += extent->committed;
+    add_cached(extent);
     return false;
   }
   os().protect(pointer(extent->begin), extent->committed, PROT_NONE);
@@ -329,22 +341,32 @@ void ExtentSpace::give_back(Extent& extent, bool keep) {
   }
   const std::lock_guard guard(lock_, std::adopt_lock);
   remove(used_, &extent);
-  if (!keep || extent.use != ExtentUse::block || extent.moved ||
+  if (!keep || decay_ == 0 || extent.use != ExtentUse::block || extent.moved ||
       extent.committed > k_cache_bytes / 2) {
     drop(&extent);
     return;
   }
-  extent.use = ExtentUse::cached;
-  push(cached_, &extent);
-  cached_bytes_ += extent.committed;
+  add_cached(&extent);
   while (cached_bytes_ > k_cache_bytes) {
-    Extent* oldest = cached_;
-    while (oldest->next != nullptr)
-      oldest = oldest->next;
-    remove(cached_, oldest);
-    cached_bytes_ -= oldest->committed;
+    Extent* oldest = oldest_;
+    remove_cached(oldest);
     if (!drop(oldest)) return;
   }
+}
+
+std::size_t ExtentSpace::drop_older(std::uint64_t since) {
+  constexpr unsigned k_most_at_once = 16; // the lock is held
+  const std::lock_guard guard(lock_);
+  std::size_t dropped = 0;
+  for (unsigned i = 0; i < k_most_at_once && oldest_ != nullptr && oldest_->freed_at <= since;
+       ++i) {
+    Extent* oldest = oldest_;
+    remove_cached(oldest);
+    const std::size_t committed = oldest->committed;
+    if (!drop(oldest)) break;
+    dropped += committed;
+  }
+  return dropped;
 }
 
 std::size_t ExtentSpace::drop_cache(std::size_t bytes) {
@@ -352,9 +374,8 @@ std::size_t ExtentSpace::drop_cache(std::size_t bytes) {
   std::size_t dropped = 0;
   while (cached_ != nullptr && dropped < bytes) {
     Extent* extent = cached_;
-    remove(cached_, extent);
     const std::size_t committed = extent->committed;
-    cached_bytes_ -= committed;
+    remove_cached(extent);
     if (!drop(extent)) return dropped;
     dropped += committed;
   }
@@ -368,6 +389,10 @@ bool ExtentSpace::is_sound(std::string& why_not) {
     cached += extent->committed;
     if (extent->use != ExtentUse::cached) return why_not = "a cached extent is in use", false;
   }
+  const Extent* last = cached_;
+  while (last != nullptr && last->next != nullptr)
+    last = last->next;
+  if (last != oldest_) return why_not = "the oldest cached extent is not the last", false;
   if (cached != cached_bytes_) return why_not = "cached bytes do not add up", false;
   for (const Extent* extent = used_; extent != nullptr; extent = extent->next) {
     if (extent->use != ExtentUse::block && extent->use != ExtentUse::heap)

@@ -9,7 +9,7 @@
 //
 // Freed extents keep their pages in a bounded cache and are handed out again without any kernel
 // call (a first touch costs 90 to 360 us per MiB, reuse next to nothing). The ledger goes on
-// counting them; they are dropped when it runs short.
+// counting them; they are dropped when it runs short, and some time after they were freed.
 #pragma once
 
 #include "base/kind.hpp"
@@ -27,6 +27,8 @@ namespace omptier {
 class ExtentSpace;
 struct HeapChunk;
 
+inline constexpr std::uint64_t k_usual_decay = 10'000'000'000; // ns
+
 enum class ExtentUse : std::uint8_t { free, cached, block, heap };
 
 struct Extent {
@@ -43,6 +45,7 @@ struct Extent {
   ExtentSpace* space = nullptr;
   Extent *previous = nullptr, *next = nullptr; // in the list of its use
   HeapChunk* chunk = nullptr;                  // heap
+  std::uint64_t freed_at = 0;                  // cached: when, ns
 
   // block
   std::size_t block_bytes = 0; // as the program asked
@@ -59,8 +62,9 @@ struct Extent {
 class ExtentSpace {
 public:
   // kind: what the ledger is charged for. nodes: where pages are preferred.
+  // decay: nanoseconds that freed memory is kept for reuse.
   ExtentSpace(ReservedRanges& ranges, Ledger& ledger, MemoryKind kind, NodeSet nodes,
-              bool interleaved);
+              bool interleaved, std::uint64_t decay = k_usual_decay);
 
   // An extent with committed >= bytes, begin aligned to alignment (power of two), charged to the
   // ledger; null when the ledger, the address space or the kernel refuses. use: block or heap.
@@ -85,7 +89,11 @@ public:
   }
   // Drops cached extents until so many bytes are free again; returns the bytes dropped.
   std::size_t drop_cache(std::size_t bytes);
+  // Drops cached extents that were freed before a time (ns), a few at most; the bytes dropped.
+  std::size_t drop_older(std::uint64_t since);
 
+  ReservedRanges& ranges() { return ranges_; }
+  std::uint64_t decay() const { return decay_; }
   MemoryKind kind() const { return kind_; }
   NodeSet nodes() const { return nodes_; }
   bool bound() const { return bound_; } // false: the kernel refused the memory policy
@@ -115,6 +123,8 @@ private:
   void add_free(Extent* run);
   void remove_free(Extent* run);
   std::size_t committed_for(std::size_t bytes, std::size_t virtual_bytes) const;
+  void add_cached(Extent* extent);
+  void remove_cached(Extent* extent);
   static void push(Extent*& head, Extent* extent);
   static void remove(Extent*& head, Extent* extent);
 
@@ -123,12 +133,14 @@ private:
   const MemoryKind kind_;
   const NodeSet nodes_;
   const bool interleaved_;
+  const std::uint64_t decay_;
   bool bound_ = true;
   std::mutex lock_;
   ObjectPool<Extent> pool_;
   Extent* free_[k_bins] = {};
   Extent* used_ = nullptr;
   Extent* cached_ = nullptr; // latest first
+  Extent* oldest_ = nullptr; // end of the cached
   std::size_t cached_bytes_ = 0;
 };
 

@@ -1,262 +1,199 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The span heap. Locks: one a size class for its spans and records, one for chunks; a thread takes
-// the class first, then the chunks, then the extents below.
+// Lists of spans with free blocks, and the traffic between them and threads' magazines.
 #include "placement/heap.hpp"
 
 #include "base/os.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
-#include <sys/mman.h>
 
 namespace omptier {
-namespace {
 
-// 16 to 128 bytes in steps of 16, then four classes a doubling up to 256 KiB.
-constexpr auto k_sizes = [] {
-  std::array<std::uint32_t, Heap::k_classes> sizes{};
-  std::uint32_t size = 16;
-  for (auto& entry : sizes) {
-    entry = size;
-    size += size < 128 ? 16 : std::bit_floor(size) / 4;
-  }
-  return sizes;
-}();
-static_assert(k_sizes[7] == 128 && k_sizes[Heap::k_classes - 1] == k_large_block);
+Heap::Heap(ExtentSpace& space)
+    : space_(space), chunks_(*this, space), number_(thread_caches::register_heap(*this)) {}
 
-// Granules of a span: at least eight blocks where that stays below half a chunk.
-unsigned granules_for(std::size_t block_bytes) {
-  const std::size_t wanted = block_bytes <= 8192 ? k_granule : block_bytes * 8;
-  return static_cast<unsigned>(
-      std::min((wanted + k_granule - 1) / k_granule, std::size_t{k_chunk_granules} / 2));
+Heap::~Heap() {
+  thread_caches::forget_heap(*this);
 }
 
-} // namespace
-
-std::size_t Heap::class_bytes(unsigned size_class) {
-  return k_sizes[size_class];
+void Heap::push(ClassList& list, Span& span) {
+  span.previous = nullptr;
+  span.next = list.spans;
+  if (list.spans != nullptr) list.spans->previous = &span;
+  list.spans = &span;
+  span.listed = true;
 }
 
-unsigned Heap::class_of(std::size_t bytes, std::size_t alignment) {
-  if (alignment > k_granule) return k_no_class;
-  unsigned first = 0;
-  if (bytes <= 128) {
-    first = static_cast<unsigned>((std::max(bytes, std::size_t{1}) + 15) / 16 - 1);
-  } else {
-    first = static_cast<unsigned>(std::lower_bound(k_sizes.begin(), k_sizes.end(), bytes) -
-                                  k_sizes.begin());
-  }
-  for (unsigned c = first; c < k_classes; ++c)
-    if (k_sizes[c] % alignment == 0) return c;
-  return k_no_class;
+void Heap::remove(ClassList& list, Span& span) {
+  if (span.previous != nullptr)
+    span.previous->next = span.next;
+  else
+    list.spans = span.next;
+  if (span.next != nullptr) span.next->previous = span.previous;
+  span.previous = span.next = nullptr;
+  span.listed = false;
 }
 
-bool Heap::commit(HeapChunk& chunk, std::size_t bytes) {
-  Extent& extent = *chunk.extent;
-  const std::size_t before = extent.committed;
-  if (bytes <= before) return true;
-  // Steps double, so that a small use stays small; when the step is refused, the bare need is
-  // tried.
-  const std::size_t steps[] = {std::min(std::max(bytes, before * 2), extent.bytes), bytes};
-  for (const std::size_t step : steps) {
-    if (!space_.grow(extent, step)) continue;
-    const std::size_t more = extent.committed - before;
-    if (populate(extent.begin + before, more) &&
-        (!space_.bound() || settle(extent.begin + before, more, space_.nodes())))
-      return true;
-    space_.shrink(extent, before);
-  }
-  return false;
-}
-
-BlockRecord* Heap::take_records(unsigned size_class, std::size_t count) {
-  BlockRecord* records = spare_records_[size_class];
-  if (records == nullptr) return record_arena_.take_array<BlockRecord>(count);
-  spare_records_[size_class] = static_cast<BlockRecord*>(const_cast<void*>(records->caller));
-  std::fill_n(records, count, BlockRecord{});
-  return records;
-}
-
-// Granules of a chunk for a new span; the chunk lock is held.
-Span* Heap::cut_span(HeapChunk& chunk, unsigned granules) {
-  const std::uint64_t run = granules == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << granules) - 1;
-  for (unsigned first = 0; first + granules <= k_chunk_granules; ++first) {
-    if ((chunk.taken >> first & run) != 0) continue;
-    if (!commit(chunk, (std::size_t{first} + granules) * k_granule)) return nullptr;
-    Span* span = span_pool_.make();
-    if (span == nullptr) return nullptr;
-    chunk.taken |= run << first;
-    span->begin = chunk.extent->begin + first * k_granule;
-    span->granules = static_cast<std::uint16_t>(granules);
-    span->chunk = &chunk;
-    for (unsigned i = 0; i < granules; ++i)
-      chunk.span[first + i] = span;
-    return span;
-  }
-  return nullptr;
-}
-
-Span* Heap::new_span(unsigned size_class) {
-  const std::size_t block_bytes = class_bytes(size_class);
-  const unsigned granules = granules_for(block_bytes);
-  const std::lock_guard guard(chunk_lock_);
-  Span* span = nullptr;
-  for (HeapChunk* chunk = chunks_; chunk != nullptr && span == nullptr; chunk = chunk->next)
-    span = cut_span(*chunk, granules);
-  if (span == nullptr) {
-    bool fresh = false;
-    HeapChunk* chunk = chunk_pool_.make();
-    if (chunk == nullptr) return nullptr;
-    chunk->extent = space_.take(k_chunk_bytes, 0, 1, ExtentUse::heap, fresh);
-    if (chunk->extent == nullptr) {
-      chunk_pool_.drop(chunk);
-      return nullptr;
+unsigned Heap::take(unsigned size_class, FreeBlock* out, unsigned most) {
+  ClassList& list = classes_[size_class];
+  const std::lock_guard guard(list.lock);
+  unsigned taken = 0;
+  while (taken < most) {
+    // A span that serves others already is used up before the empty one.
+    Span* span = list.spans;
+    if (span != nullptr && span == list.empty && span->next != nullptr) span = span->next;
+    if (span == nullptr) {
+      if (taken != 0) break; // enough to go on with
+      span = chunks_.cut(size_class, static_cast<std::uint16_t>(number_));
+      if (span == nullptr) break;
+      push(list, *span);
     }
-    chunk->heap = this;
-    chunk->extent->chunk = chunk;
-    span = cut_span(*chunk, granules);
-    if (span == nullptr) { // no room on the node: nothing of the chunk is kept
-      chunk->extent->chunk = nullptr;
-      space_.give_back(*chunk->extent, false);
-      chunk_pool_.drop(chunk);
-      return nullptr;
+    taken += span->take(out + taken, most - taken);
+    if (span == list.empty) list.empty = nullptr;
+    if (span->free == 0) remove(list, *span);
+  }
+  return taken;
+}
+
+void Heap::put(unsigned size_class, const FreeBlock* blocks, unsigned count) {
+  const std::lock_guard guard(classes_[size_class].lock);
+  put_locked(size_class, blocks, count);
+}
+
+void Heap::put_locked(unsigned size_class, const FreeBlock* blocks, unsigned count) {
+  ClassList& list = classes_[size_class];
+  for (unsigned i = 0; i < count; ++i) {
+    Span* span = space_.ranges().span_of(reinterpret_cast<const void*>(blocks[i].begin));
+    if (span == nullptr || span->size_class != size_class || !span->put(blocks[i].begin)) continue;
+    if (!span->listed) push(list, *span);
+    if (span->free != span->blocks) continue;
+    // Wholly free: one is kept for what comes next, another's granules may serve any class.
+    remove(list, *span);
+    if (list.empty != nullptr) {
+      chunks_.retire(*span);
+    } else {
+      push(list, *span);
+      list.empty = span;
+      list.empty_since = space_.decay() != 0 ? monotonic_nanoseconds() : 0;
     }
-    chunk->next = chunks_;
-    chunks_ = chunk;
   }
-  span->size_class = static_cast<std::uint16_t>(size_class);
-  span->block_bytes = static_cast<std::uint32_t>(block_bytes);
-  span->blocks = static_cast<std::uint32_t>(granules * k_granule / block_bytes);
-  span->records = take_records(size_class, span->blocks);
-  if (span->records == nullptr) {
-    span->blocks = 0; // stays cut and unused: the process is out of memory anyway
-    return nullptr;
+  if (space_.decay() == 0 && list.empty != nullptr) {
+    Span* span = list.empty;
+    list.empty = nullptr;
+    remove(list, *span);
+    chunks_.retire(*span);
   }
-  return span;
+}
+
+// Half of a full magazine's blocks, those that came first, go back.
+void Heap::empty_magazine(unsigned size_class, Magazine& magazine) {
+  const unsigned half = (magazine.count + 1u) / 2;
+  put(size_class, magazine.slots, half);
+  magazine.count = static_cast<std::uint16_t>(magazine.count - half);
+  std::memmove(magazine.slots, magazine.slots + half, magazine.count * sizeof(FreeBlock));
+  magazine.used = true;
 }
 
 void* Heap::allocate(std::size_t bytes, std::size_t alignment, std::uint32_t allocator,
                      const void* caller) {
   const unsigned size_class = class_of(bytes, alignment);
   if (size_class == k_no_class) return nullptr;
-  ClassList& list = classes_[size_class];
-  const std::lock_guard guard(list.lock);
-  if (list.spans == nullptr) {
-    Span* span = new_span(size_class);
-    if (span == nullptr) return nullptr;
-    span->listed = true;
-    list.spans = span;
+  ThreadCache* cache = ThreadCache::make_mine();
+  Magazine* magazine = cache != nullptr ? cache->magazine(*this, size_class) : nullptr;
+  FreeBlock block;
+  if (magazine == nullptr) {
+    if (take(size_class, &block, 1) == 0) return nullptr;
+  } else {
+    if (magazine->count == 0) {
+      cache->look_after(space_.decay());
+      const unsigned got = take(size_class, magazine->slots, magazine->batch);
+      if (got == 0) return nullptr;
+      std::reverse(magazine->slots, magazine->slots + got); // lowest address on top
+      magazine->count = static_cast<std::uint16_t>(got);
+      magazine->batch =
+          static_cast<std::uint16_t>(std::min(magazine->batch * 2, magazine->capacity / 2));
+      magazine->used = true;
+    }
+    block = magazine->slots[--magazine->count];
   }
-  Span& span = *list.spans;
-  std::uint32_t block = span.hint;
-  while (span.records[block].bytes != 0)
-    ++block;
-  span.records[block] = {static_cast<std::uint32_t>(bytes), allocator, caller};
-  span.hint = block + 1;
-  if (++span.live == span.blocks) {
-    list.spans = span.next;
-    if (span.next != nullptr) span.next->previous = nullptr;
-    span.previous = span.next = nullptr;
-    span.listed = false;
-  }
-  return reinterpret_cast<void*>(span.begin + std::size_t{block} * span.block_bytes);
+  block.record->hand_out(static_cast<std::uint32_t>(bytes), allocator, caller);
+  return reinterpret_cast<void*>(block.begin);
 }
 
-BlockRecord* Heap::find(const Extent& extent, const void* address, bool exact,
-                        std::uintptr_t* begin, std::size_t* room) {
+BlockRecord* Heap::find(const Span& span, const void* address, bool exact, std::uintptr_t* begin) {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
-  const HeapChunk* chunk = extent.chunk;
-  if (chunk == nullptr || at - extent.begin >= k_chunk_bytes) return nullptr;
-  const Span* span = chunk->span[(at - extent.begin) / k_granule];
-  if (span == nullptr) return nullptr;
-  const std::size_t block = (at - span->begin) / span->block_bytes;
-  const std::uintptr_t block_begin = span->begin + block * span->block_bytes;
-  if (block >= span->blocks || (exact && block_begin != at)) return nullptr;
-  BlockRecord& record = span->records[block];
-  if (record.bytes == 0) return nullptr;
+  const std::uint32_t block = span.index_of(at);
+  if (block >= span.blocks) return nullptr;
+  const std::uintptr_t block_begin = span.address_of(block);
+  if (exact && block_begin != at) return nullptr;
+  BlockRecord& record = span.records[block];
+  if (record.bytes() == 0) return nullptr;
   if (begin != nullptr) *begin = block_begin;
-  if (room != nullptr) *room = span->block_bytes;
   return &record;
 }
 
-bool Heap::release(const Extent& extent, void* block) {
-  const auto at = reinterpret_cast<std::uintptr_t>(block);
-  if (extent.chunk == nullptr || at - extent.begin >= k_chunk_bytes) return false;
-  Span* found = extent.chunk->span[(at - extent.begin) / k_granule];
-  if (found == nullptr) return false;
-  Span& span = *found;
-  ClassList& list = classes_[span.size_class];
-  const std::lock_guard guard(list.lock);
-  const auto index = static_cast<std::uint32_t>((at - span.begin) / span.block_bytes);
-  if (index >= span.blocks || span.records[index].bytes == 0 ||
-      span.begin + std::size_t{index} * span.block_bytes != at)
-    return false;
-  span.records[index] = {};
-  span.hint = std::min(span.hint, index);
-  --span.live;
-  if (!span.listed) {
-    span.previous = nullptr;
-    span.next = list.spans;
-    if (list.spans != nullptr) list.spans->previous = &span;
-    list.spans = &span;
-    span.listed = true;
-  } else if (span.live == 0 && (span.previous != nullptr || span.next != nullptr)) {
-    retire(span); // another span of the class has room: this one may serve any class
+bool Heap::release(Span& span, void* block) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(block);
+  BlockRecord* record = span.record_at(begin);
+  if (record == nullptr || record->bytes() == 0) return false;
+  const unsigned size_class = span.size_class;
+  record->clear();
+  const FreeBlock freed{begin, record};
+  ThreadCache* cache = ThreadCache::make_mine();
+  Magazine* magazine = cache != nullptr ? cache->magazine(*this, size_class) : nullptr;
+  if (magazine == nullptr) {
+    put(size_class, &freed, 1);
+    return true;
   }
+  if (magazine->count == magazine->capacity) {
+    empty_magazine(size_class, *magazine);
+    cache->look_after(space_.decay());
+  }
+  magazine->slots[magazine->count++] = freed;
   return true;
 }
 
-// Gives an empty span's granules back to its chunk, and an empty chunk back to the extents. The
-// class's lock is held.
-void Heap::retire(Span& span) {
-  ClassList& list = classes_[span.size_class];
-  if (span.previous != nullptr)
-    span.previous->next = span.next;
-  else
-    list.spans = span.next;
-  if (span.next != nullptr) span.next->previous = span.previous;
-
-  const std::lock_guard guard(chunk_lock_);
-  HeapChunk& chunk = *span.chunk;
-  const unsigned first = static_cast<unsigned>((span.begin - chunk.extent->begin) / k_granule);
-  for (unsigned i = 0; i < span.granules; ++i) {
-    chunk.span[first + i] = nullptr;
-    chunk.taken &= ~(std::uint64_t{1} << (first + i));
+std::size_t Heap::drop_empty(std::uint64_t since) {
+  for (ClassList& list : classes_) {
+    const std::lock_guard guard(list.lock);
+    Span* span = list.empty;
+    if (span == nullptr || list.empty_since > since) continue;
+    list.empty = nullptr;
+    remove(list, *span);
+    chunks_.retire(*span);
   }
-  span.records->caller = spare_records_[span.size_class];
-  spare_records_[span.size_class] = span.records;
-  span_pool_.drop(&span);
-  if (chunk.taken != 0) return;
-  for (HeapChunk** link = &chunks_; *link != nullptr; link = &(*link)->next)
-    if (*link == &chunk) {
-      *link = chunk.next;
-      break;
-    }
-  chunk.extent->chunk = nullptr;
-  space_.give_back(*chunk.extent, false);
-  chunk_pool_.drop(&chunk);
+  return chunks_.drop_empty(since);
 }
 
-bool Heap::is_sound(const Extent& extent, std::string& why_not) {
-  for (unsigned i = 0; i < k_chunk_granules; ++i) {
-    const Span* span = extent.chunk != nullptr ? extent.chunk->span[i] : nullptr;
-    if (span == nullptr) continue;
-    const std::lock_guard guard(classes_[span->size_class].lock);
-    std::uint32_t live = 0;
-    for (std::uint32_t b = 0; b < span->blocks; ++b) {
-      const bool used = span->records[b].bytes != 0;
-      live += used ? 1 : 0;
-      if (!used && b < span->hint) return why_not = "a free block lies before the hint", false;
-      if (span->records[b].bytes > span->block_bytes)
-        return why_not = "a block is larger than its class", false;
+bool Heap::is_sound(std::string& why_not, bool quiet) {
+  if (!chunks_.is_sound(why_not)) return false;
+  std::array<std::uint32_t, k_size_classes> kept{};
+  bool sound = true;
+  space_.for_each([&](const Extent& extent) {
+    if (extent.use != ExtentUse::heap || extent.chunk == nullptr || extent.chunk->heap != this)
+      return;
+    for (unsigned i = 0; i < k_chunk_granules && sound; ++i) {
+      const Span* span = chunks_.span_beginning_at(extent.begin + i * k_granule);
+      if (span == nullptr) continue;
+      std::uint32_t of_span = 0;
+      sound = span->is_sound(of_span, why_not);
+      kept[span->size_class] += of_span;
     }
-    if (live != span->live) return why_not = "live blocks do not add up", false;
-    if (span->listed != (span->live < span->blocks))
-      return why_not = "a span is in the wrong list", false;
-    if ((extent.chunk->taken >> i & 1) == 0)
-      return why_not = "a span's granule is not taken", false;
+  });
+  if (!sound) return false;
+  for (unsigned c = 0; c < k_size_classes; ++c) {
+    if (quiet && number_ < k_most_heaps && kept[c] != thread_caches::kept(*this, c))
+      return why_not = "blocks are neither live, free, nor in a magazine", false;
+    const std::lock_guard guard(classes_[c].lock);
+    const ClassList& list = classes_[c];
+    const Span* before = nullptr;
+    for (const Span* span = list.spans; span != nullptr; before = span, span = span->next) {
+      if (span->size_class != c || !span->listed || span->previous != before)
+        return why_not = "a list of spans is broken", false;
+      if (span->free == span->blocks && span != list.empty)
+        return why_not = "a wholly free span is not known as such", false;
+    }
   }
   return true;
 }
@@ -264,11 +201,11 @@ bool Heap::is_sound(const Extent& extent, std::string& why_not) {
 void Heap::lock() {
   for (ClassList& list : classes_)
     list.lock.lock();
-  chunk_lock_.lock();
+  chunks_.lock();
 }
 
 void Heap::unlock() {
-  chunk_lock_.unlock();
+  chunks_.unlock();
   for (ClassList& list : classes_)
     list.lock.unlock();
 }

@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Small blocks (below 256 KiB) of one binding. The interface is what a back end must offer; this is
-// the first one: chunks of 4 MiB taken from the binding's extents are cut into spans of one size
-// class each, spans into blocks. A chunk becomes accessible step by step, and each step is made
-// present and verified to lie on the binding's nodes, so every small block is where it says, or
-// refused.
+// Small blocks (below 256 KiB) of one binding. From the inside out: chunks (chunk.hpp) are cut into
+// spans of one size class each (span.hpp), spans into blocks; a list a class holds the spans that
+// have free blocks, under a lock of its own; threads take blocks from there and give them back in
+// batches, and serve themselves from magazines otherwise (thread_cache.hpp).
 //
-// Each block has a 16-byte record beside the span (size as asked, allocator, caller): frees need no
-// header in front of the block, and live blocks can be listed.
+// Blocks carry no header: 12 bytes beside the span say whose a block is, so live blocks can be
+// listed, and a second free or a free of a foreign address finds no live block and does nothing
+// (as long as two threads do not free the same block at the same instant).
+//
+// Locks: all caches, a class, the chunks, the extents, in this order.
 #pragma once
 
+#include "placement/chunk.hpp"
 #include "placement/extents.hpp"
+#include "placement/size_classes.hpp"
+#include "placement/span.hpp"
+#include "placement/thread_cache.hpp"
 
 #include <array>
 #include <cstdint>
@@ -18,116 +24,82 @@
 
 namespace omptier {
 
-inline constexpr std::size_t k_large_block = 256 * 1024; // from here on blocks are extents
-
-struct BlockRecord {
-  std::uint32_t bytes = 0; // as asked; 0 = the block is free
-  std::uint32_t allocator = 0;
-  const void* caller = nullptr;
-};
-
-struct Span {
-  std::uintptr_t begin = 0;
-  std::uint32_t block_bytes = 0;
-  std::uint32_t blocks = 0;
-  std::uint32_t live = 0;
-  std::uint32_t hint = 0; // no free block below this one
-  std::uint16_t size_class = 0;
-  std::uint16_t granules = 0;
-  bool listed = false; // in the list of spans with free blocks
-  HeapChunk* chunk = nullptr;
-  Span *previous = nullptr, *next = nullptr;
-  BlockRecord* records = nullptr; // one a block
-};
-
-class Heap;
-
-inline constexpr std::size_t k_chunk_bytes = 4 << 20;
-inline constexpr std::size_t k_granule = 64 * 1024;
-inline constexpr unsigned k_chunk_granules = k_chunk_bytes / k_granule;
-
-struct HeapChunk {
-  Extent* extent = nullptr;
-  Heap* heap = nullptr;
-  HeapChunk* next = nullptr;
-  std::uint64_t taken = 0;                    // one bit a granule
-  std::array<Span*, k_chunk_granules> span{}; // owner of each granule
-};
-static_assert(k_chunk_granules == 64);
-
 class Heap {
 public:
-  explicit Heap(ExtentSpace& space) : space_(space) {}
+  explicit Heap(ExtentSpace& space);
+  // Only tests end a heap.
+  ~Heap();
+  Heap(const Heap&) = delete;
+  Heap& operator=(const Heap&) = delete;
+
+  // Of all heaps of the process that have magazines; k_most_heaps: this one has none.
+  unsigned number() const { return number_; }
+  static Heap& of(const Span& span) { return *span.chunk->heap; }
 
   // A block of bytes (1 to k_large_block - 1) at an address aligned to alignment (power of two, at
   // most 64 KiB), or null when the binding's memory is full or elsewhere.
   void* allocate(std::size_t bytes, std::size_t alignment, std::uint32_t allocator,
                  const void* caller);
   // The record of the live block that begins at (or, exact false, contains) an address inside a
-  // chunk; null when there is none. begin: of the block.
-  static BlockRecord* find(const Extent& extent, const void* address, bool exact,
-                           std::uintptr_t* begin = nullptr, std::size_t* room = nullptr);
+  // span; null when there is none. begin: of the block.
+  static BlockRecord* find(const Span& span, const void* address, bool exact,
+                           std::uintptr_t* begin = nullptr);
   // False when no live block begins there (freed twice, or never ours).
-  bool release(const Extent& extent, void* block);
+  bool release(Span& span, void* block);
 
-  // Calls visit(address, record) for every live block; locks are held.
+  // Blocks of a class straight from the spans, and back to them.
+  unsigned take(unsigned size_class, FreeBlock* out, unsigned most);
+  void put(unsigned size_class, const FreeBlock* blocks, unsigned count);
+  void put_locked(unsigned size_class, const FreeBlock* blocks, unsigned count);
+
+  // Gives back to the system what is empty since before a time (ns); returns the bytes.
+  std::size_t drop_empty(std::uint64_t since);
+
+  // Calls visit(address, record) for every live block of a heap extent; locks are held.
   template <typename F> void for_each(const Extent& extent, F&& visit);
-  bool is_sound(const Extent& extent, std::string& why_not);
-
-  // Smallest class that holds bytes at that alignment; none: larger than the classes.
-  static unsigned class_of(std::size_t bytes, std::size_t alignment);
-  static std::size_t class_bytes(unsigned size_class);
-  static constexpr unsigned k_no_class = ~0u;
-  static constexpr unsigned k_classes = 52;
+  // While no thread uses it, magazines are counted too.
+  bool is_sound(std::string& why_not, bool quiet = true);
 
   void lock();
   void unlock();
 
 private:
-  Span* new_span(unsigned size_class);
-  BlockRecord* take_records(unsigned size_class, std::size_t count);
-  Span* cut_span(HeapChunk& chunk, unsigned granules);
-  bool commit(HeapChunk& chunk, std::size_t bytes);
-  void retire(Span& span);
-
   struct ClassList {
     std::mutex lock;
-    Span* spans = nullptr; // with free blocks
+    Span* spans = nullptr;         // with free blocks
+    Span* empty = nullptr;         // of these the one that is wholly free, if any
+    std::uint64_t empty_since = 0; // ns
   };
+  void push(ClassList& list, Span& span);
+  void remove(ClassList& list, Span& span);
+  void empty_magazine(unsigned size_class, Magazine& magazine);
+
   ExtentSpace& space_;
-  std::array<ClassList, k_classes> classes_;
-  std::mutex chunk_lock_; // chunks, spans, records
-  HeapChunk* chunks_ = nullptr;
-  ObjectPool<HeapChunk> chunk_pool_;
-  ObjectPool<Span> span_pool_;
-  PageArena record_arena_;
-  std::array<BlockRecord*, k_classes> spare_records_{}; // of retired spans, linked by caller
+  Chunks chunks_;
+  std::array<ClassList, k_size_classes> classes_;
+  unsigned number_;
 };
 
 template <typename F> void Heap::for_each(const Extent& extent, F&& visit) {
   for (unsigned i = 0; i < k_chunk_granules; ++i) {
+    const std::uintptr_t granule = extent.begin + i * k_granule;
     // The class's lock comes first; which class it is has to be found out without it.
-    const auto span_here = [&]() -> Span* {
-      Span* span = extent.chunk != nullptr ? extent.chunk->span[i] : nullptr;
-      return span != nullptr && span->begin == extent.begin + i * k_granule ? span : nullptr;
-    };
     unsigned size_class = 0;
     {
-      const std::lock_guard guard(chunk_lock_);
-      const Span* span = span_here();
+      const std::lock_guard guard(chunks_);
+      const Span* span = chunks_.span_beginning_at(granule);
       if (span == nullptr) continue;
       size_class = span->size_class;
     }
     const std::lock_guard guard(classes_[size_class].lock);
     const Span* span = nullptr;
     {
-      const std::lock_guard chunk_guard(chunk_lock_);
-      span = span_here();
+      const std::lock_guard chunk_guard(chunks_);
+      span = chunks_.span_beginning_at(granule);
       if (span == nullptr || span->size_class != size_class) continue; // retired meanwhile
     }
     for (std::uint32_t b = 0; b < span->blocks; ++b)
-      if (span->records[b].bytes != 0)
-        visit(span->begin + std::size_t{b} * span->block_bytes, span->records[b]);
+      if (span->records[b].bytes() != 0) visit(span->address_of(b), span->records[b]);
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <sys/mman.h>
+#include <time.h>
 
 namespace omptier {
 const char* describe(Refusal refusal) {
@@ -30,8 +31,20 @@ const char* describe(Refusal refusal) {
   return "";
 }
 
-Placer::Placer(Platform platform, const CapacityByKind& capacity)
-    : platform_(std::move(platform)), choices_(platform_), ledger_(capacity) {
+namespace {
+
+constexpr std::uint64_t k_least_interval = 10'000'000; // ns between two looks at the time
+
+// True once an interval, for one thread.
+bool is_due(std::atomic<std::uint64_t>& next, std::uint64_t now, std::uint64_t interval) {
+  std::uint64_t due = next.load(std::memory_order_relaxed);
+  return now >= due && next.compare_exchange_strong(due, now + interval, std::memory_order_relaxed);
+}
+
+} // namespace
+
+Placer::Placer(Platform platform, const CapacityByKind& capacity, std::uint64_t decay)
+    : platform_(std::move(platform)), choices_(platform_), ledger_(capacity), decay_(decay) {
   node_kinds_.fill(MemoryKind::unknown);
   low_watermarks_ = read_low_watermarks();
   cgroup_.find();
@@ -45,10 +58,18 @@ Placer::Placer(Platform platform, const CapacityByKind& capacity)
       place.nodes.add(node);
     void* storage = arena_.take(sizeof(Spread));
     if (storage != nullptr)
-      place.preferred = new (storage) Spread(ranges_, ledger_, tier.kind, place.nodes, false);
+      place.preferred =
+          new (storage) Spread(ranges_, ledger_, tier.kind, place.nodes, false, decay);
     if (tier.nodes.size() > 1 && (storage = arena_.take(sizeof(Spread))) != nullptr)
-      place.interleaved = new (storage) Spread(ranges_, ledger_, tier.kind, place.nodes, true);
+      place.interleaved =
+          new (storage) Spread(ranges_, ledger_, tier.kind, place.nodes, true, decay);
   }
+}
+
+Placer::~Placer() {
+  for (std::size_t tier = 0; tier < tier_count_; ++tier)
+    for (Spread* spread : {places_[tier].preferred, places_[tier].interleaved})
+      if (spread != nullptr) spread->~Spread();
 }
 
 std::uint64_t Placer::free_on(NodeSet nodes, bool with_file_cache) const {
@@ -113,10 +134,41 @@ std::uint64_t Placer::room_on(std::size_t tier) {
   return room;
 }
 
-void Placer::drop_caches(MemoryKind kind, std::size_t bytes) {
+std::uint64_t Placer::coarse_time() const {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+// Memory of a kind is short: what nobody uses goes back, cached extents first, then what heaps and
+// threads keep (other threads give theirs back when they next come by). The bytes that came free.
+std::size_t Placer::drop_caches(MemoryKind kind, std::size_t bytes) {
+  std::size_t dropped = 0;
+  const auto each = [&](auto&& drop) {
+    for (std::size_t tier = 0; tier < tier_count_; ++tier)
+      for (Spread* spread : {places_[tier].preferred, places_[tier].interleaved})
+        if (spread != nullptr && spread->extents.kind() == kind) dropped += drop(*spread);
+  };
+  each([&](Spread& spread) { return spread.extents.drop_cache(bytes); });
+  if (dropped >= bytes || !is_due(next_pressure_, coarse_time(), k_least_interval)) return dropped;
+  thread_caches::flush_all_later();
+  if (ThreadCache* mine = ThreadCache::make_mine()) mine->flush();
+  each([](Spread& spread) { return spread.heap.drop_empty(~std::uint64_t{0}); });
+  return dropped;
+}
+
+// Gives back to the system what nobody used for a while. No lock is held.
+void Placer::let_decay() {
+  if (!is_due(next_decay_, coarse_time(), std::max(decay_ / 4, k_least_interval))) return;
+  const std::uint64_t now = monotonic_nanoseconds();
+  const std::uint64_t since = now > decay_ ? now - decay_ : 0;
   for (std::size_t tier = 0; tier < tier_count_; ++tier)
     for (Spread* spread : {places_[tier].preferred, places_[tier].interleaved})
-      if (spread != nullptr && spread->extents.kind() == kind) spread->extents.drop_cache(bytes);
+      if (spread != nullptr) {
+        spread->extents.drop_older(since);
+        spread->heap.drop_empty(since);
+      }
 }
 
 // An extent for the block, proven to be where it belongs when that is required; null and why.
@@ -159,9 +211,9 @@ void* Placer::place_large(TierPlace& place, Spread& spread, const BlockRequest& 
     extent = take_extent(place, extents, request, fresh, why);
     if (extent != nullptr) break;
     // Cached extents are in the way: as much as is asked for is dropped first, then all.
-    if (attempt == 2 || why == Refusal::lock_limit || cached_bytes(extents.kind()) == 0)
+    if (attempt == 2 || why == Refusal::lock_limit ||
+        drop_caches(extents.kind(), attempt == 0 ? request.bytes : ~std::size_t{0}) == 0)
       return nullptr;
-    drop_caches(extents.kind(), attempt == 0 ? request.bytes : ~std::size_t{0});
   }
   if (!extent->verified) place.promised.fetch_add(extent->committed, std::memory_order_relaxed);
   extent->block_bytes = request.bytes;
@@ -176,6 +228,7 @@ void* Placer::place_large(TierPlace& place, Spread& spread, const BlockRequest& 
 
 void* Placer::place(std::size_t tier, const BlockRequest& request, bool& fresh, Refusal& why) {
   fresh = false;
+  let_decay();
   TierPlace& place = places_[tier];
   Spread* spread = request.partition == Partition::interleaved && place.interleaved != nullptr
                        ? place.interleaved
@@ -183,11 +236,11 @@ void* Placer::place(std::size_t tier, const BlockRequest& request, bool& fresh, 
   if (spread == nullptr) return why = Refusal::no_such_kind, nullptr;
   if (request.bytes >= k_large_block || request.pinned ||
       (request.plan_entry != 0 && request.bytes >= k_granule) ||
-      Heap::class_of(request.bytes, request.alignment) == Heap::k_no_class)
+      class_of(request.bytes, request.alignment) == k_no_class)
     return place_large(place, *spread, request, fresh, why);
   void* block =
       spread->heap.allocate(request.bytes, request.alignment, request.allocator, request.caller);
-  if (block == nullptr && cached_bytes(spread->extents.kind()) != 0) {
+  if (block == nullptr) {
     drop_caches(spread->extents.kind(), k_chunk_bytes);
     block =
         spread->heap.allocate(request.bytes, request.alignment, request.allocator, request.caller);
@@ -220,28 +273,26 @@ bool Placer::find(const void* address, bool exact, BlockInfo& info) const {
     return true;
   }
   if (extent->use != ExtentUse::heap) return false;
+  const Span* span = ranges_.span_of(address);
   std::uintptr_t begin = 0;
-  std::size_t room = 0;
-  const BlockRecord* record = Heap::find(*extent, address, exact, &begin, &room);
+  const BlockRecord* record = span != nullptr ? Heap::find(*span, address, exact, &begin) : nullptr;
   if (record == nullptr) return false;
   info = {};
   info.begin = begin;
-  info.bytes = record->bytes;
-  info.room = room;
-  info.allocator = record->allocator;
-  info.caller = record->caller;
+  info.bytes = record->bytes();
+  info.room = span->block_bytes;
+  info.allocator = record->allocator();
+  info.caller = record->caller();
   info.extent = extent;
   return true;
 }
 
 bool Placer::release(void* block) {
+  let_decay();
+  if (Span* span = ranges_.span_of(block)) return Heap::of(*span).release(*span, block);
   Extent* extent = ranges_.owner(block);
   const auto at = reinterpret_cast<std::uintptr_t>(block);
   if (extent == nullptr || at - extent->begin >= extent->bytes) return false;
-  if (extent->use == ExtentUse::heap) {
-    HeapChunk* chunk = extent->chunk;
-    return chunk != nullptr && chunk->heap->release(*extent, block);
-  }
   if (extent->use != ExtentUse::block || extent->begin != at) return false;
   if (extent->locked) ::munlock(block, extent->committed);
   if (!extent->verified)
@@ -269,7 +320,10 @@ bool Placer::resize_in_place(void* block, std::size_t bytes) {
     return true;
   }
   if (bytes >= k_large_block) return false;
-  Heap::find(*info.extent, block, true)->bytes = static_cast<std::uint32_t>(bytes);
+  const Span* span = ranges_.span_of(block);
+  BlockRecord* record = span != nullptr ? Heap::find(*span, block, true) : nullptr;
+  if (record == nullptr) return false;
+  record->resize(static_cast<std::uint32_t>(bytes));
   return true;
 }
 
@@ -279,7 +333,7 @@ bool Placer::reassign(void* block, std::uint32_t allocator) {
   if (info.large)
     ranges_.owner(block)->allocator = allocator;
   else
-    Heap::find(*info.extent, block, true)->allocator = allocator;
+    Heap::find(*ranges_.span_of(block), block, true)->reassign(allocator);
   return true;
 }
 
@@ -299,16 +353,11 @@ bool Placer::is_sound(std::string& why_not) {
     for (Spread* spread : {places_[tier].preferred, places_[tier].interleaved}) {
       if (spread == nullptr) continue;
       if (!spread->extents.is_sound(why_not)) return false;
-      constexpr std::size_t k_most = 256;
-      std::array<const Extent*, k_most> chunks;
-      std::size_t count = 0;
       spread->extents.for_each([&](const Extent& extent) {
         charged[static_cast<std::size_t>(extent.charged)] += extent.committed - extent.front;
         if (extent.front != 0) charged[static_cast<std::size_t>(extent.front_kind)] += extent.front;
-        if (extent.use == ExtentUse::heap && count < k_most) chunks[count++] = &extent;
       });
-      for (std::size_t i = 0; i < count; ++i)
-        if (!spread->heap.is_sound(*chunks[i], why_not)) return false;
+      if (!spread->heap.is_sound(why_not)) return false;
       charged[static_cast<std::size_t>(spread->extents.kind())] += spread->extents.cached_bytes();
     }
   for (const MemoryKind kind : k_all_memory_kinds)
@@ -424,6 +473,7 @@ bool Placer::move_extent(Extent& extent, std::size_t tier, std::uint64_t& moved)
 }
 
 void Placer::lock_all() {
+  thread_caches::lock();
   for (std::size_t tier = 0; tier < tier_count_; ++tier)
     for (Spread* spread : {places_[tier].preferred, places_[tier].interleaved})
       if (spread != nullptr) spread->heap.lock();
@@ -433,7 +483,8 @@ void Placer::lock_all() {
   ranges_.lock();
 }
 
-void Placer::forget_moves() {
+void Placer::forget_other_threads() {
+  thread_caches::forget_others();
   for (std::size_t tier = 0; tier < tier_count_; ++tier)
     for (Spread* spread : {places_[tier].preferred, places_[tier].interleaved})
       if (spread != nullptr) spread->extents.forget_moves();
@@ -447,6 +498,7 @@ void Placer::unlock_all() {
   for (std::size_t tier = 0; tier < tier_count_; ++tier)
     for (Spread* spread : {places_[tier].preferred, places_[tier].interleaved})
       if (spread != nullptr) spread->heap.unlock();
+  thread_caches::unlock();
 }
 
 } // namespace omptier

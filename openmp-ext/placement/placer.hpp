@@ -76,7 +76,11 @@ struct BlockInfo {
 
 class Placer {
 public:
-  Placer(Platform platform, const CapacityByKind& capacity);
+  // decay: nanoseconds that freed memory is kept for reuse before it goes back to the system. Time
+  // is looked at when blocks come and go by a slow path; there is no helper thread.
+  Placer(Platform platform, const CapacityByKind& capacity, std::uint64_t decay = k_usual_decay);
+  // Only tests end a placer.
+  ~Placer();
 
   const Platform& platform() const { return platform_; }
   const ChoiceTable& choices() const { return choices_; }
@@ -102,6 +106,7 @@ public:
   bool reassign(void* block, std::uint32_t allocator);
 
   bool holds(const void* address) const { return ranges_.holds(address); }
+  const ReservedRanges& ranges() const { return ranges_; }
 
   // Moves a large block's present pages to another kind, as far as ledger and node have room; the
   // ledger follows. moved: bytes that arrived. False when there is no room or the kernel refuses.
@@ -129,16 +134,17 @@ public:
   // fork: everything is locked while the process is copied.
   void lock_all();
   void unlock_all();
-  // In the child, before unlock_all: the thread that was moving a block is not here. (What it had
-  // reserved for the move stays counted.)
-  void forget_moves();
+  // In the child, before unlock_all: threads that kept blocks or were moving one are not here.
+  // (What was reserved for the move stays counted.)
+  void forget_other_threads();
 
 private:
   struct Spread { // one binding: extents and small blocks
     ExtentSpace extents;
     Heap heap;
-    Spread(ReservedRanges& ranges, Ledger& ledger, MemoryKind kind, NodeSet nodes, bool interleaved)
-        : extents(ranges, ledger, kind, nodes, interleaved), heap(extents) {}
+    Spread(ReservedRanges& ranges, Ledger& ledger, MemoryKind kind, NodeSet nodes, bool interleaved,
+           std::uint64_t decay)
+        : extents(ranges, ledger, kind, nodes, interleaved, decay), heap(extents) {}
   };
   struct TierPlace {
     NodeSet nodes;
@@ -156,7 +162,9 @@ private:
   std::uint64_t count_promised(TierPlace& place);
   bool move_extent(Extent& extent, std::size_t tier, std::uint64_t& moved);
   std::size_t move_front(Extent& extent, std::size_t bytes, NodeSet nodes);
-  void drop_caches(MemoryKind kind, std::size_t bytes);
+  std::size_t drop_caches(MemoryKind kind, std::size_t bytes);
+  void let_decay();
+  std::uint64_t coarse_time() const;
   std::uint64_t free_on(NodeSet nodes, bool with_file_cache) const;
 
   Platform platform_;
@@ -169,6 +177,9 @@ private:
   std::array<std::uint64_t, k_max_nodes> low_watermarks_{};
   CgroupLimits cgroup_;
   PageArena arena_;
+  const std::uint64_t decay_;
+  std::atomic<std::uint64_t> next_decay_{0};    // when to look for what decayed, ns
+  std::atomic<std::uint64_t> next_pressure_{0}; // when threads may be asked for their blocks again
 };
 
 template <typename F> void Placer::for_each_block(F&& visit) {
@@ -191,9 +202,9 @@ template <typename F> void Placer::for_each_block(F&& visit) {
           spread->heap.for_each(*chunks[i], [&](std::uintptr_t begin, const BlockRecord& record) {
             BlockInfo info;
             info.begin = begin;
-            info.bytes = info.room = record.bytes;
-            info.allocator = record.allocator;
-            info.caller = record.caller;
+            info.bytes = info.room = record.bytes();
+            info.allocator = record.allocator();
+            info.caller = record.caller();
             info.extent = chunks[i];
             visit(info);
           });

@@ -28,6 +28,11 @@ void* reserve(std::size_t bytes) {
   return at == MAP_FAILED ? nullptr : at;
 }
 
+std::size_t span_table_bytes(std::size_t range_bytes) {
+  const std::size_t page = page_size();
+  return (range_bytes / k_granule * sizeof(std::atomic<Span*>) + page - 1) / page * page;
+}
+
 } // namespace
 
 ReservedRanges::ReservedRanges() : unit_(choose_unit()) {}
@@ -36,6 +41,7 @@ ReservedRanges::~ReservedRanges() {
   for (unsigned i = 0; i < count_.load(); ++i) {
     os().unmap(reinterpret_cast<void*>(ranges_[i].begin.load()), ranges_[i].bytes);
     os().unmap(ranges_[i].owners, ranges_[i].bytes / unit_ * sizeof(std::atomic<Extent*>));
+    os().unmap(ranges_[i].spans, span_table_bytes(ranges_[i].bytes));
   }
 }
 
@@ -69,7 +75,10 @@ bool ReservedRanges::reserve_range(std::size_t least) {
   const std::size_t units = bytes / unit_;
   void* owners = os().map(nullptr, units * sizeof(std::atomic<Extent*>), PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (owners == MAP_FAILED) {
+  void* spans = reserve(span_table_bytes(bytes));
+  if (owners == MAP_FAILED || spans == nullptr) {
+    if (owners != MAP_FAILED) os().unmap(owners, units * sizeof(std::atomic<Extent*>));
+    if (spans != nullptr) os().unmap(spans, span_table_bytes(bytes));
     os().unmap(at, bytes + unit_);
     return false;
   }
@@ -78,6 +87,7 @@ bool ReservedRanges::reserve_range(std::size_t least) {
   range.begin.store(begin, std::memory_order_relaxed);
   range.bytes = bytes;
   range.owners = static_cast<std::atomic<Extent*>*>(owners);
+  range.spans = static_cast<std::atomic<Span*>*>(spans);
   range.taken = 0;
   if (begin < low_.load(std::memory_order_relaxed)) low_.store(begin, std::memory_order_relaxed);
   if (begin + bytes > high_.load(std::memory_order_relaxed))
@@ -93,6 +103,14 @@ Slice ReservedRanges::take_from(Range& range, std::size_t bytes) {
   for (unsigned first = 0; first + wanted <= k_slices; ++first) {
     const std::uint64_t mask = ((std::uint64_t{1} << wanted) - 1) << first;
     if ((range.taken & mask) != 0) continue;
+    // The tables grow with the slices.
+    const std::size_t end = (first + wanted) * slice;
+    if (end > range.accessible.load(std::memory_order_relaxed)) {
+      if (os().protect(range.spans, std::min(span_table_bytes(end), span_table_bytes(range.bytes)),
+                       PROT_READ | PROT_WRITE) != 0)
+        return {};
+      range.accessible.store(end, std::memory_order_release);
+    }
     range.taken |= static_cast<std::uint32_t>(mask);
     return {range.begin.load(std::memory_order_relaxed) + first * slice, wanted * slice};
   }
@@ -122,6 +140,23 @@ void ReservedRanges::set_owner(std::uintptr_t begin, std::size_t bytes, Extent* 
   const std::size_t first = (begin - range->begin.load(std::memory_order_relaxed)) / unit_;
   for (std::size_t i = 0; i < bytes / unit_; ++i)
     range->owners[first + i].store(extent, std::memory_order_release);
+}
+
+Span* ReservedRanges::span_beyond_first(std::uintptr_t address) const {
+  const Range* range = find(address);
+  if (range == nullptr) return nullptr;
+  const std::uintptr_t offset = address - range->begin.load(std::memory_order_relaxed);
+  if (offset >= range->accessible.load(std::memory_order_acquire)) return nullptr;
+  return range->spans[offset >> k_granule_shift].load(std::memory_order_acquire);
+}
+
+void ReservedRanges::set_span(std::uintptr_t begin, unsigned granules, Span* span) {
+  const Range* range = find(begin);
+  if (range == nullptr) return;
+  const std::size_t first =
+      (begin - range->begin.load(std::memory_order_relaxed)) >> k_granule_shift;
+  for (unsigned i = 0; i < granules; ++i)
+    range->spans[first + i].store(span, std::memory_order_release);
 }
 
 std::size_t ReservedRanges::reserved_bytes() const {

@@ -7,9 +7,14 @@
 // allocation: policies set while a range is inaccessible hold later, and few differing policies
 // mean few kernel mappings.
 //
+// Small blocks are found through a second table, of the span that owns each 64 KiB: it is reserved
+// with the range and made accessible slice by slice.
+//
 // Memory is dealt in *units* (a huge page, else 2 MiB); a table tells the extent that owns each
 // unit. "Is this address ours?" is one compare with the overall bounds, then at most eight.
 #pragma once
+
+#include "placement/size_classes.hpp"
 
 #include <array>
 #include <atomic>
@@ -21,6 +26,7 @@
 namespace omptier {
 
 struct Extent;
+struct Span;
 
 inline constexpr std::size_t k_largest_range = std::size_t{1} << 40; // 1 TiB
 inline constexpr std::size_t k_least_range = std::size_t{1} << 32;   // 4 GiB
@@ -52,6 +58,16 @@ public:
   Extent* owner(const void* address) const;
   void set_owner(std::uintptr_t begin, std::size_t bytes, Extent* extent);
 
+  // The span of small blocks that an address of ours lies in, or null.
+  Span* span_of(const void* address) const {
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    const std::uintptr_t offset = at - ranges_[0].begin.load(std::memory_order_relaxed);
+    if (offset < ranges_[0].accessible.load(std::memory_order_relaxed)) [[likely]]
+      return ranges_[0].spans[offset >> k_granule_shift].load(std::memory_order_acquire);
+    return span_beyond_first(at);
+  }
+  void set_span(std::uintptr_t begin, unsigned granules, Span* span);
+
   std::size_t reserved_bytes() const;
   bool is_sound(std::string& why_not) const;
 
@@ -67,8 +83,12 @@ private:
     std::size_t bytes = 0;
     std::atomic<Extent*>* owners = nullptr; // one a unit
     std::uint32_t taken = 0;                // one bit a slice
+    std::atomic<Span*>* spans = nullptr;    // one a granule
+    // Bytes from begin whose part of spans is accessible: slices are taken in order.
+    std::atomic<std::size_t> accessible{0};
   };
   const Range* find(std::uintptr_t address) const;
+  Span* span_beyond_first(std::uintptr_t address) const;
   bool reserve_range(std::size_t least);
   Slice take_from(Range& range, std::size_t bytes);
 

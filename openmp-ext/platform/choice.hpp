@@ -70,6 +70,10 @@ public:
     return at(cpu).by_tier[tier];
   }
 
+  // Places from which memory looks alike, at least one, and the one a processor belongs to.
+  std::size_t places() const { return places_.size(); }
+  std::uint32_t place_of(unsigned cpu) const { return cpu < of_cpu_.size() ? of_cpu_[cpu] : 0; }
+
 private:
   struct Place { // processors from which everything looks alike
     std::array<std::vector<std::size_t>, k_preferences> tiers;
@@ -77,7 +81,7 @@ private:
     std::array<std::vector<unsigned>, k_memory_kinds> by_kind;
     std::vector<std::vector<unsigned>> by_tier;
   };
-  const Place& at(unsigned cpu) const { return places_[cpu < of_cpu_.size() ? of_cpu_[cpu] : 0]; }
+  const Place& at(unsigned cpu) const { return places_[place_of(cpu)]; }
 
   std::vector<Place> places_; // never empty
   std::vector<std::uint32_t> of_cpu_;

@@ -39,8 +39,8 @@ BlockRequest request(std::size_t bytes, bool required = true, std::size_t alignm
 
 class PlacerTest : public ::testing::Test {
 protected:
-  void use(const CapacityByKind& capacity = {}) {
-    placer = std::make_unique<Placer>(this_machine(), capacity);
+  void use(const CapacityByKind& capacity = {}, std::uint64_t decay = k_usual_decay) {
+    placer = std::make_unique<Placer>(this_machine(), capacity, decay);
     ASSERT_GE(placer->tier_count(), 1u);
   }
   void* place(const BlockRequest& r) { return placer->place(0, r, fresh, why); }
@@ -97,17 +97,17 @@ TEST(StrategyTest, Texts) {
 TEST(HeapTest, ClassesHoldSizesAndAlignments) {
   for (std::size_t bytes = 1; bytes < k_large_block; bytes += 1 + bytes / 7)
     for (std::size_t alignment = 1; alignment <= 65536; alignment *= 2) {
-      const unsigned c = Heap::class_of(bytes, alignment);
-      if (c == Heap::k_no_class) continue;
-      EXPECT_GE(Heap::class_bytes(c), bytes);
-      EXPECT_EQ(Heap::class_bytes(c) % alignment, 0u);
+      const unsigned c = class_of(bytes, alignment);
+      if (c == k_no_class) continue;
+      EXPECT_GE(k_class_bytes[c], bytes);
+      EXPECT_EQ(k_class_bytes[c] % alignment, 0u);
     }
-  EXPECT_EQ(Heap::class_bytes(Heap::class_of(1, 1)), 16u);
-  EXPECT_EQ(Heap::class_bytes(Heap::class_of(129, 1)), 160u);
-  EXPECT_EQ(Heap::class_of(64, 131072), Heap::k_no_class);
+  EXPECT_EQ(k_class_bytes[class_of(1, 1)], 16u);
+  EXPECT_EQ(k_class_bytes[class_of(129, 1)], 160u);
+  EXPECT_EQ(class_of(64, 131072), k_no_class);
   // Never more than a quarter lost beyond the smallest classes.
   for (std::size_t bytes = 129; bytes < k_large_block; ++bytes)
-    ASSERT_LE(Heap::class_bytes(Heap::class_of(bytes, 1)), bytes + bytes / 4 + 1) << bytes;
+    ASSERT_LE(k_class_bytes[class_of(bytes, 1)], bytes + bytes / 4 + 1) << bytes;
 }
 
 TEST_F(PlacerTest, RequiredBlockIsPresentAndOnTheNode) {
@@ -244,7 +244,7 @@ TEST_F(PlacerTest, EveryLiveBlockIsListedOnce) {
 }
 
 TEST_F(PlacerTest, EmptyHeapsGiveTheirMemoryBack) {
-  use();
+  use({}, 0);
   std::vector<void*> blocks;
   for (int i = 0; i < 20000; ++i)
     blocks.push_back(place(request(1000, false)));

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Chunks: heap extents of 4 MiB that spans are cut from, in granules of 64 KiB. A chunk becomes
+// accessible step by step, and each step is made present and verified to lie on the binding's
+// nodes, so every small block is where it says, or refused. A chunk without spans is kept for a
+// while (decay) before it goes back to the system.
+#pragma once
+
+#include "placement/extents.hpp"
+#include "placement/span.hpp"
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+
+namespace omptier {
+
+struct HeapChunk {
+  Extent* extent = nullptr;
+  Heap* heap = nullptr;
+  HeapChunk* next = nullptr;
+  std::uint64_t taken = 0;       // one bit a granule
+  std::uint64_t empty_since = 0; // ns; while taken is 0
+};
+static_assert(k_chunk_granules == 64);
+
+class Chunks {
+public:
+  Chunks(Heap& heap, ExtentSpace& space) : heap_(heap), space_(space) {}
+
+  // A span of a class, opened; null when the binding's memory is full or elsewhere.
+  Span* cut(unsigned size_class, std::uint16_t heap_number);
+  // A span whose blocks are all free.
+  void retire(Span& span);
+  // Gives chunks back that are empty since before a time (ns); returns their bytes.
+  std::size_t drop_empty(std::uint64_t since);
+  // The span that begins at a granule, or null.
+  Span* span_beginning_at(std::uintptr_t granule);
+  bool is_sound(std::string& why_not);
+
+  void lock() { lock_.lock(); }
+  void unlock() { lock_.unlock(); }
+
+private:
+  Span* cut_from(HeapChunk& chunk, unsigned granules);
+  HeapChunk* new_chunk();
+  bool commit(HeapChunk& chunk, std::size_t bytes);
+  bool take_records(Span& span);
+  void drop(HeapChunk& chunk);
+
+  Heap& heap_;
+  ExtentSpace& space_;
+  std::mutex lock_;
+  HeapChunk* chunks_ = nullptr;
+  ObjectPool<HeapChunk> chunk_pool_;
+  ObjectPool<Span> span_pool_;
+  PageArena record_arena_;
+  struct Spare { // records and bits of a retired span
+    Spare* next;
+  };
+  std::array<Spare*, k_size_classes> spare_records_{};
+};
+
+} // namespace omptier

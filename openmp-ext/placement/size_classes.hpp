@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Sizes of small blocks: 16 to 128 bytes in steps of 16, then four classes a doubling up to 256
+// KiB, so that at most a quarter of a block is lost. What depends on a class alone stands here: how
+// large its spans are and how many of its blocks a thread may keep for itself.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace omptier {
+
+inline constexpr std::size_t k_large_block = 256 * 1024; // from here on blocks are extents
+inline constexpr std::size_t k_chunk_bytes = 4 << 20;
+inline constexpr unsigned k_granule_shift = 16;
+inline constexpr std::size_t k_granule = std::size_t{1} << k_granule_shift;
+inline constexpr unsigned k_chunk_granules = k_chunk_bytes / k_granule;
+
+inline constexpr unsigned k_size_classes = 52;
+inline constexpr unsigned k_no_class = ~0u;
+
+inline constexpr auto k_class_bytes = [] {
+  std::array<std::uint32_t, k_size_classes> sizes{};
+  std::uint32_t size = 16;
+  for (auto& entry : sizes) {
+    entry = size;
+    size += size < 128 ? 16 : std::bit_floor(size) / 4;
+  }
+  return sizes;
+}();
+static_assert(k_class_bytes[7] == 128 && k_class_bytes[k_size_classes - 1] == k_large_block);
+
+// Smallest class that holds bytes (1 to k_large_block).
+constexpr unsigned class_of_bytes(std::size_t bytes) {
+  const std::size_t last = bytes - 1;
+  if (last < 128) return static_cast<unsigned>(last >> 4);
+  const auto width = static_cast<unsigned>(std::bit_width(last));
+  return (width - 8) * 4 + 8 + static_cast<unsigned>(last >> (width - 3) & 3);
+}
+
+// … and whose blocks are aligned (power of two); k_no_class when no class does.
+constexpr unsigned class_of(std::size_t bytes, std::size_t alignment) {
+  if (alignment > k_granule || bytes > k_large_block) return k_no_class;
+  for (unsigned c = class_of_bytes(std::max(bytes, std::size_t{1})); c < k_size_classes; ++c)
+    if (k_class_bytes[c] % alignment == 0) return c;
+  return k_no_class;
+}
+
+// Granules of a span: 64 blocks where that stays below half a chunk, so that what is kept for a
+// span is little for each of its blocks.
+constexpr unsigned granules_of_span(unsigned size_class) {
+  const std::size_t wanted = std::size_t{k_class_bytes[size_class]} * 64;
+  return static_cast<unsigned>(std::clamp((wanted + k_granule - 1) / k_granule, std::size_t{1},
+                                          std::size_t{k_chunk_granules} / 2));
+}
+
+// Blocks of a class that one thread keeps at most: 128 KiB of them, within limits.
+constexpr unsigned magazine_capacity(unsigned size_class) {
+  return static_cast<unsigned>(std::clamp((std::size_t{128} << 10) / k_class_bytes[size_class],
+                                          std::size_t{2}, std::size_t{64}));
+}
+
+} // namespace omptier

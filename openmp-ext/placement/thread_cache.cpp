@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Making, handing back and summing up of thread caches. One lock guards the list of all caches and
+// the tables below; it comes before the heaps' locks. Fast paths never take it.
+#include "placement/thread_cache.hpp"
+
+#include "base/os.hpp"
+#include "placement/heap.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <time.h>
+
+namespace omptier {
+
+constinit thread_local ThreadCache* t_thread_cache __attribute__((tls_model("initial-exec"))) =
+    nullptr;
+
+namespace {
+
+constexpr std::uint32_t k_allocators = 1 << 16;
+
+// Counts of threads that ended, and of those that keep no entry.
+struct CommonCount {
+  std::atomic<std::int64_t> blocks, bytes;
+};
+
+constinit std::mutex g_lock;
+constinit PageArena g_arena;
+constinit ThreadCache* g_caches = nullptr; // of living threads
+constinit ThreadCache* g_spare = nullptr;  // of ended ones
+constinit HeapCache* g_spare_heaps = nullptr;
+constinit std::array<Heap*, k_most_heaps> g_heaps{};
+constinit std::atomic<CommonCount*> g_common{nullptr};
+constinit std::atomic<std::uint32_t> g_flushes{0};
+pthread_key_t g_key;
+constinit bool g_key_made = false;
+// A thread that ended has this one: no route, no heap.
+constinit ThreadCache g_ended{};
+
+std::uint64_t coarse_now() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1000000000u +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+CommonCount* common_counts() {
+  CommonCount* counts = g_common.load(std::memory_order_acquire);
+  if (counts != nullptr) return counts;
+  void* at = os().map(nullptr, k_allocators * sizeof(CommonCount), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) return nullptr;
+  auto* fresh = static_cast<CommonCount*>(at);
+  if (g_common.compare_exchange_strong(counts, fresh)) return fresh;
+  os().unmap(at, k_allocators * sizeof(CommonCount));
+  return counts;
+}
+
+void add_to_common(std::uint32_t allocator, std::int64_t blocks, std::int64_t bytes) {
+  CommonCount* counts = common_counts();
+  if (counts == nullptr || allocator >= k_allocators) return;
+  counts[allocator].blocks.fetch_add(blocks, std::memory_order_relaxed);
+  counts[allocator].bytes.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+// The lock is held.
+void fold(LiveCount& entry) {
+  const std::uint32_t allocator = entry.allocator.load(std::memory_order_relaxed);
+  if (allocator != 0)
+    add_to_common(allocator, entry.blocks.load(std::memory_order_relaxed),
+                  entry.bytes.load(std::memory_order_relaxed));
+  entry.allocator.store(0, std::memory_order_relaxed);
+  entry.blocks.store(0, std::memory_order_relaxed);
+  entry.bytes.store(0, std::memory_order_relaxed);
+}
+
+// Out of the list of living threads, into the spare ones; magazines are empty. The lock is held.
+void retire(ThreadCache& cache) {
+  for (LiveCount& entry : cache.counts)
+    fold(entry);
+  cache.routes.fill({});
+  if (cache.previous != nullptr)
+    cache.previous->next = cache.next;
+  else
+    g_caches = cache.next;
+  if (cache.next != nullptr) cache.next->previous = cache.previous;
+  cache.previous = nullptr;
+  cache.next = g_spare;
+  g_spare = &cache;
+}
+
+void thread_ends(void* argument) {
+  auto* cache = static_cast<ThreadCache*>(argument);
+  t_thread_cache = &g_ended;
+  cache->flush();
+  const std::lock_guard guard(g_lock);
+  retire(*cache);
+}
+
+} // namespace
+
+ThreadCache* ThreadCache::make_mine() {
+  if (t_thread_cache != nullptr) return t_thread_cache == &g_ended ? nullptr : t_thread_cache;
+  ThreadCache* cache = nullptr;
+  {
+    const std::lock_guard guard(g_lock);
+    if (!g_key_made && pthread_key_create(&g_key, thread_ends) != 0) return nullptr;
+    g_key_made = true;
+    cache = g_spare;
+    if (cache != nullptr) {
+      g_spare = cache->next;
+    } else {
+      void* storage = g_arena.take(sizeof(ThreadCache) + alignof(ThreadCache));
+      if (storage == nullptr) return nullptr;
+      const auto at = reinterpret_cast<std::uintptr_t>(storage);
+      cache = new (reinterpret_cast<void*>((at + alignof(ThreadCache) - 1) &
+                                           ~(alignof(ThreadCache) - 1))) ThreadCache();
+    }
+    cache->previous = nullptr;
+    cache->next = g_caches;
+    cache->flush_seen = g_flushes.load(std::memory_order_relaxed);
+    if (g_caches != nullptr) g_caches->previous = cache;
+    g_caches = cache;
+  }
+  t_thread_cache = cache;
+  // Without its destructor the cache could never be handed back; the C library may call malloc here
+  // when the program has many keys, which finds the cache in place.
+  if (pthread_setspecific(g_key, cache) != 0) {
+    t_thread_cache = &g_ended;
+    cache->flush();
+    const std::lock_guard guard(g_lock);
+    retire(*cache);
+    return nullptr;
+  }
+  return cache;
+}
+
+Magazine* ThreadCache::magazine(Heap& heap, unsigned size_class) {
+  const unsigned number = heap.number();
+  if (number >= k_most_heaps) return nullptr;
+  HeapCache* of_heap = heaps[number];
+  if (of_heap != nullptr && of_heap->magazines[size_class].capacity != 0) [[likely]]
+    return &of_heap->magazines[size_class];
+
+  const std::lock_guard guard(g_lock);
+  if (of_heap == nullptr) {
+    of_heap = g_spare_heaps;
+    if (of_heap != nullptr) {
+      g_spare_heaps = of_heap->next_spare;
+    } else {
+      void* storage = g_arena.take(sizeof(HeapCache));
+      if (storage == nullptr) return nullptr;
+      of_heap = new (storage) HeapCache();
+    }
+    of_heap->heap = &heap;
+    heaps[number] = of_heap;
+  }
+  Magazine& magazine = of_heap->magazines[size_class];
+  const unsigned capacity = magazine_capacity(size_class);
+  if (magazine.slots == nullptr) magazine.slots = g_arena.take_array<FreeBlock>(capacity);
+  if (magazine.slots == nullptr) return nullptr;
+  magazine.capacity = static_cast<std::uint16_t>(capacity);
+  return &magazine;
+}
+
+LiveCount& ThreadCache::count_of(std::uint32_t allocator, bool exact) {
+  LiveCount& entry = counts[allocator % k_counts];
+  if (entry.allocator.load(std::memory_order_relaxed) == allocator && entry.exact == exact)
+    return entry;
+  for (Route& route : routes)
+    if (route.count == &entry) route = {};
+  const std::lock_guard guard(g_lock);
+  fold(entry);
+  entry.exact = exact;
+  entry.allocator.store(allocator, std::memory_order_relaxed);
+  return entry;
+}
+
+void ThreadCache::flush() {
+  for (HeapCache* of_heap : heaps) {
+    if (of_heap == nullptr) continue;
+    for (unsigned c = 0; c < k_size_classes; ++c) {
+      Magazine& magazine = of_heap->magazines[c];
+      if (magazine.count != 0) of_heap->heap->put(c, magazine.slots, magazine.count);
+      magazine.count = 0;
+      magazine.batch = 1;
+    }
+  }
+}
+
+void ThreadCache::look_after(std::uint64_t decay) {
+  const std::uint32_t flushes = g_flushes.load(std::memory_order_relaxed);
+  if (flushes != flush_seen) {
+    flush_seen = flushes;
+    flush();
+    return;
+  }
+  const std::uint64_t now = coarse_now();
+  if (now < next_look) return;
+  next_look = now + std::max<std::uint64_t>(decay / 2, 10'000'000);
+  for (HeapCache* of_heap : heaps) {
+    if (of_heap == nullptr) continue;
+    for (unsigned c = 0; c < k_size_classes; ++c) {
+      Magazine& magazine = of_heap->magazines[c];
+      if (!magazine.used && magazine.count != 0) {
+        of_heap->heap->put(c, magazine.slots, magazine.count);
+        magazine.count = 0;
+        magazine.batch = 1;
+      }
+      magazine.used = false;
+    }
+  }
+}
+
+namespace thread_caches {
+
+void count(std::uint32_t allocator, bool exact, std::int64_t blocks, std::int64_t bytes) {
+  if (allocator == 0) return;
+  if (ThreadCache* cache = ThreadCache::make_mine())
+    cache->count_of(allocator, exact).add(blocks, bytes);
+  else
+    add_to_common(allocator, blocks, bytes);
+}
+
+Live live(std::uint32_t allocator) {
+  Live sum;
+  const std::lock_guard guard(g_lock);
+  if (const CommonCount* counts = g_common.load(std::memory_order_acquire);
+      counts != nullptr && allocator < k_allocators) {
+    sum.blocks = counts[allocator].blocks.load(std::memory_order_relaxed);
+    sum.bytes = counts[allocator].bytes.load(std::memory_order_relaxed);
+  }
+  for (const ThreadCache* cache = g_caches; cache != nullptr; cache = cache->next) {
+    const LiveCount& entry = cache->counts[allocator % ThreadCache::k_counts];
+    if (entry.allocator.load(std::memory_order_relaxed) != allocator) continue;
+    sum.blocks += entry.blocks.load(std::memory_order_relaxed);
+    sum.bytes += entry.bytes.load(std::memory_order_relaxed);
+  }
+  return sum;
+}
+
+void flush_all_later() {
+  g_flushes.fetch_add(1, std::memory_order_relaxed);
+}
+
+std::uint32_t kept(const Heap& heap, unsigned size_class) {
+  std::uint32_t sum = 0;
+  const std::lock_guard guard(g_lock);
+  for (const ThreadCache* cache = g_caches; cache != nullptr; cache = cache->next)
+    if (const HeapCache* of_heap = cache->heaps[heap.number()])
+      sum += of_heap->magazines[size_class].count;
+  return sum;
+}
+
+unsigned register_heap(Heap& heap) {
+  const std::lock_guard guard(g_lock);
+  for (unsigned number = 0; number < k_most_heaps; ++number)
+    if (g_heaps[number] == nullptr) {
+      g_heaps[number] = &heap;
+      return number;
+    }
+  return k_most_heaps;
+}
+
+void forget_heap(Heap& heap) {
+  const unsigned number = heap.number();
+  if (number >= k_most_heaps) return;
+  const std::lock_guard guard(g_lock);
+  g_heaps[number] = nullptr;
+  for (ThreadCache* list : {g_caches, g_spare})
+    for (ThreadCache* cache = list; cache != nullptr; cache = cache->next) {
+      HeapCache* of_heap = cache->heaps[number];
+      if (of_heap == nullptr) continue;
+      cache->heaps[number] = nullptr;
+      for (Route& route : cache->routes)
+        if (route.cache == of_heap) route = {};
+      for (Magazine& magazine : of_heap->magazines)
+        magazine.count = 0;
+      of_heap->next_spare = g_spare_heaps;
+      g_spare_heaps = of_heap;
+    }
+}
+
+void lock() {
+  g_lock.lock();
+}
+
+void unlock() {
+  g_lock.unlock();
+}
+
+// Another thread may have been anywhere in its fast path: a block it was just taking or giving is
+// at worst never used again. What its magazines name is believed only as far as spans agree.
+void forget_others() {
+  for (ThreadCache* cache = g_caches; cache != nullptr;) {
+    ThreadCache* next = cache->next;
+    if (cache != t_thread_cache) {
+      for (HeapCache* of_heap : cache->heaps) {
+        if (of_heap == nullptr) continue;
+        for (unsigned c = 0; c < k_size_classes; ++c) {
+          Magazine& magazine = of_heap->magazines[c];
+          if (magazine.count != 0) of_heap->heap->put_locked(c, magazine.slots, magazine.count);
+          magazine.count = 0;
+        }
+      }
+      retire(*cache);
+    }
+    cache = next;
+  }
+}
+
+} // namespace thread_caches
+} // namespace omptier

@@ -185,6 +185,28 @@ typedef struct ompx_placement {
  * About 0.1 microseconds a page. Thread-safe. */
 int ompx_get_placement(const void *address, size_t bytes, ompx_placement_t *result);
 
+/* Moves memory that exists already (a static array, a COMMON block, a mapping, a stack) to a kind of
+ * memory, and keeps the part of it that is not in memory yet for that kind. What is in it stays; other
+ * threads may use it meanwhile.
+ *   begin      first byte of the range; need not be aligned.
+ *   bytes      length, in bytes. Only pages that lie wholly in the range are moved: the first and the
+ *              last page of an unaligned range are shared with other data and stay where they are.
+ *   allocator  says where to: ompx_dram_mem_alloc, ompx_hbm_mem_alloc, ompx_nvm_mem_alloc,
+ *              ompx_cxl_mem_alloc, or any other allocator that names a kind of memory or omp_high_bw,
+ *              low_lat, large_cap (its kind of memory counts, not its alignment, pool or fallback).
+ *   returns    0: every page that is in memory lies there now, as the kernel says. -1 and errno:
+ *              EINVAL  begin is NULL, the range holds no whole page or wraps around, the allocator is
+ *                      unknown or names no kind, or the range is part of a block of omp_alloc's (a
+ *                      whole block may be moved);
+ *              ENOENT  this machine has no such memory;
+ *              ENOSPC  it has no room (capacity ledger or node): nothing was moved;
+ *              ENOMEM  some of the range is not mapped;
+ *              EPERM   the kernel or a container refuses to move pages;
+ *              EAGAIN  some pages did not arrive (ompx_get_placement tells where they are).
+ * The ledger counts the pages under that kind until the range is placed again or the process ends.
+ * About 250 microseconds a MiB in 4 KiB pages. Thread-safe. Not async-signal-safe. */
+int ompx_place_range(void *begin, size_t bytes, omp_allocator_handle_t allocator);
+
 /* Writes all live objects and the capacity ledger as text to a file descriptor.
  *   fd       open for writing; left open.
  *   returns  0; -1 and errno of write(2).

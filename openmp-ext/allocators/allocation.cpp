@@ -251,7 +251,12 @@ void* place_everything(Placer& placer, Allocator* allocator, const AllocationReq
   BlockRequest wanted;
   const Strategy& strategy = runtime().strategy();
   if (const PlanPlacement* plan = runtime().plan()) {
-    const PlanDecision decision = plan->decide(request.caller, request.bytes);
+    PlanDecision decision = plan->decide(request.caller, request.bytes);
+    if (request.named_only && decision.entry == 0) {
+      if (request.plan_entry == 0) return nullptr;
+      decision = {plan->plan().entries[request.plan_entry - 1].kinds, request.plan_entry,
+                  request.plan_instance};
+    }
     if (decision.kinds.empty()) return nullptr;
     if (allocator != nullptr && allocator->traits.placement == value::required) {
       if (runtime().source_wins.fetch_add(1, std::memory_order_relaxed) == 0)
@@ -264,7 +269,8 @@ void* place_everything(Placer& placer, Allocator* allocator, const AllocationReq
     wanted.plan_instance = decision.instance;
     wanted.reason = PlacementReason::plan;
     count = tiers_of_kinds(placer, decision.kinds, tiers);
-  } else if (strategy.mode != Strategy::Mode::none && request.bytes >= k_least_strategy_block) {
+  } else if (!request.named_only && strategy.mode != Strategy::Mode::none &&
+             request.bytes >= k_least_strategy_block) {
     wanted.reason = PlacementReason::strategy;
     for (std::size_t t = 0; t < placer.tier_count(); ++t)
       if (strategy.mode == Strategy::Mode::first_come || placer.kind_of_tier(t) == strategy.kind)
@@ -426,6 +432,11 @@ bool reallocate(void* block, std::size_t bytes, OmpValue handle, const void* cal
 
 void stock_allocated(void* block, std::size_t bytes, OmpValue handle, const void* caller) {
   report_allocated(block, bytes, handle, caller);
+}
+
+void report_resized(void* block, std::size_t bytes, const void* caller) {
+  report_released(block);
+  report_allocated(block, bytes, k_null_allocator, caller);
 }
 
 void stock_released(void* block) {

@@ -14,6 +14,11 @@ struct AllocationRequest {
   OmpValue handle = 0;       // as passed, default allocator resolved
   bool zeroed = false;
   const void* caller = nullptr;
+  // Only a site that the plan names concerns us, not its rest and no strategy (malloc). With a
+  // plan_entry (1 + index), that entry decides where the site is not named.
+  bool named_only = false;
+  std::uint32_t plan_entry = 0;
+  std::uint32_t plan_instance = 0;
 };
 
 // False: not ours, the runtime serves it. True: *block is the result (null by null_fb).
@@ -26,6 +31,11 @@ bool reallocate(void* block, std::size_t bytes, OmpValue handle, const void* cal
 // The runtime served (or is about to free) a block itself.
 void stock_allocated(void* block, std::size_t bytes, OmpValue handle, const void* caller);
 void stock_released(void* block);
+// A block of ours kept its place in a new size (for the observer).
+void report_resized(void* block, std::size_t bytes, const void* caller);
+
+// The table that libomp gets (hooks.cpp).
+const omptier_hooks* openmp_hooks();
 
 // omp_init_allocator: false = nothing of ours is named. *handle 0 = refused (said on stderr).
 bool init_allocator(OmpValue space, std::span<const TraitPair> traits, OmpValue* handle);

@@ -3,6 +3,7 @@
 // The functions of include/ompx_memory.h. The header itself is not included here: it needs an
 // omp.h; the declarations are repeated and a conformance test compiles both together.
 #include "allocators/declarations.hpp"
+#include "allocators/existing_memory.hpp"
 #include "allocators/placement_text.hpp"
 #include "traits/interned.hpp"
 
@@ -28,6 +29,13 @@ OMPTIER_EXPORT int ompx_get_placement(const void* address, size_t bytes, Placeme
     return -1;
   }
   return 0;
+}
+
+OMPTIER_EXPORT int ompx_place_range(void* begin, size_t bytes, uintptr_t allocator) {
+  const int error = place_range(begin, bytes, allocator);
+  if (error == 0) return 0;
+  errno = error;
+  return -1;
 }
 
 OMPTIER_EXPORT int ompx_dump(int fd) {

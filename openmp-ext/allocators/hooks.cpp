@@ -132,6 +132,11 @@ constexpr omptier_hooks k_hooks = {
 };
 
 } // namespace
+
+const omptier_hooks* openmp_hooks() {
+  return &k_hooks;
+}
+
 } // namespace omptier
 
 OMPTIER_EXPORT const omptier_hooks* omptier_runtime_attach(uint32_t hooks_version,

@@ -84,6 +84,15 @@ void explain_stock(const StockBlock& block, char* text, std::size_t size) {
                                      : describe(static_cast<Refusal>(block.refusal)));
 }
 
+void explain_range(const PlacedRange& range, char* text, std::size_t size) {
+  const PlanPlacement* plan = runtime().plan();
+  if (range.plan_entry != 0 && plan != nullptr)
+    std::snprintf(text, size, "%s: static %s, by the plan", title_of(range.kind).data(),
+                  plan->plan().entries[range.plan_entry - 1].symbol.c_str());
+  else
+    std::snprintf(text, size, "%s: by ompx_place_range", title_of(range.kind).data());
+}
+
 // Kind of a node: from the platform when it is known, without discovering it only for this
 // question.
 MemoryKind kind_of_node(unsigned node) {
@@ -231,6 +240,10 @@ bool describe_placement(const void* address, std::size_t bytes, PlacementReport&
     report.wanted_kind =
         stock.wanted == static_cast<std::uint8_t>(MemoryKind::unknown) ? -1 : stock.wanted;
     report.required = allocator != nullptr && allocator->required() ? 1 : 0;
+  } else if (PlacedRange range; state.placed_ranges.find(address, range)) {
+    if (bytes == 0) return false; // a range has no size of its own
+    explain_range(range, report.reason, sizeof report.reason);
+    report.wanted_kind = static_cast<int>(range.kind);
   } else if (bytes == 0) {
     return false;
   }
@@ -255,6 +268,10 @@ bool write_dump(int fd) {
     explain_stock(block, reason, sizeof reason);
     write_object(out, block.begin, block.bytes, reason,
                  label_of(state.allocators.by_number(block.allocator)), block.caller);
+  });
+  state.placed_ranges.for_each([&](const PlacedRange& range) {
+    explain_range(range, reason, sizeof reason);
+    write_object(out, range.begin, range.end - range.begin, reason, "", nullptr);
   });
   if (placer != nullptr) write_ledger(out, *placer);
   if (const PlanPlacement* plan = state.plan()) write_moves(out, *plan);

@@ -72,6 +72,17 @@ Runtime& runtime() {
 Placer* Runtime::make_placer() {
   if (discovering || failed_.load(std::memory_order_acquire)) return nullptr;
   const std::lock_guard guard(making_);
+  return make_placer_locked();
+}
+
+Placer* Runtime::placer_without_waiting() {
+  Placer* ready = placer_.load(std::memory_order_acquire);
+  if (ready != nullptr || discovering || failed_.load(std::memory_order_acquire)) return ready;
+  const std::unique_lock guard(making_, std::try_to_lock);
+  return guard.owns_lock() ? make_placer_locked() : nullptr;
+}
+
+Placer* Runtime::make_placer_locked() {
   if (Placer* ready = placer_.load(std::memory_order_acquire)) return ready;
   if (failed_.load(std::memory_order_acquire)) return nullptr;
   discovering = true;
@@ -114,7 +125,9 @@ void Runtime::load_plan() {
   }
   const PlanPlacement& placement = plan_storage.make(std::move(*plan));
   const unsigned foreign = placement.matcher().sites_without_module();
-  if (foreign != 0) {
+  // A process that the program's launcher or shell is, with the preload library: none of its sites.
+  const bool elsewhere = libomp.load() == nullptr && foreign == placement.matcher().site_count();
+  if (foreign != 0 && !elsewhere) {
     const bool strict = option_flag(Option::strict);
     warn_once(
         Notice::plan_mismatch,
@@ -130,6 +143,9 @@ void Runtime::load_plan() {
 void Runtime::tell_unused_entries() const {
   const PlanPlacement* placement = plan();
   if (placement == nullptr || attached_in.load(std::memory_order_relaxed) != ::getpid()) return;
+  if (libomp.load(std::memory_order_relaxed) == nullptr &&
+      placement->matcher().sites_without_module() == placement->matcher().site_count())
+    return; // another program's plan: this is its launcher, or a command it calls
   const unsigned unused = placement->entries_without_allocation();
   if (unused == 0) return;
   warn_once(Notice::plan_unused,
@@ -145,6 +161,7 @@ void Runtime::lock_all() {
   allocators.lock();
   lock_names();
   stock_blocks.lock();
+  placed_ranges.lock();
   if (!discovering) making_.lock();
   if (Placer* ready = placer_if_ready()) ready->lock_all();
 }
@@ -152,6 +169,7 @@ void Runtime::lock_all() {
 void Runtime::unlock_all() {
   if (Placer* ready = placer_if_ready()) ready->unlock_all();
   if (!discovering) making_.unlock();
+  placed_ranges.unlock();
   stock_blocks.unlock();
   unlock_names();
   allocators.unlock();

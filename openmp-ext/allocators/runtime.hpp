@@ -10,6 +10,7 @@
 #include "allocators/stock_blocks.hpp"
 #include "libomp/hooks.h"
 #include "objects/observer.h"
+#include "placement/placed_ranges.hpp"
 #include "placement/placer.hpp"
 #include "placement/plan_placement.hpp"
 #include "placement/strategy.hpp"
@@ -26,6 +27,7 @@ public:
   std::atomic<pid_t> attached_in{0}; // process that libomp attached in
   AllocatorTable allocators;
   StockBlocks stock_blocks;
+  PlacedRanges placed_ranges; // statics of the plan, ompx_place_range
   std::atomic<const omptier_observer*> observer{nullptr};
   // A plan or a strategy was asked for, so every allocation concerns us.
   std::atomic<bool> places_everything{false};
@@ -37,6 +39,8 @@ public:
     Placer* ready = placer_.load(std::memory_order_acquire);
     return ready != nullptr ? ready : make_placer();
   }
+  // The same, but null also while another thread makes it.
+  Placer* placer_without_waiting();
   // The placer if it was made already.
   Placer* placer_if_ready() { return placer_.load(std::memory_order_acquire); }
   // Valid once placer() has answered.
@@ -53,6 +57,7 @@ public:
 
 private:
   Placer* make_placer();
+  Placer* make_placer_locked();
   void load_plan();
   void load_strategy();
 

@@ -68,14 +68,19 @@ public:
   SignalsOfTheProgram& operator=(const SignalsOfTheProgram&) = delete;
 };
 
+// Of a list with colons that the user may have made.
+void put_in_front(const char* variable, const std::string& text) {
+  if (text.empty()) return;
+  const char* before = std::getenv(variable);
+  const bool more = before != nullptr && *before != '\0';
+  ::setenv(variable, (text + (more ? ":" + std::string(before) : "")).c_str(), 1);
+}
+
 void set_environment(const Launch& what) {
   for (const auto& [name, value] : what.environment)
     ::setenv(name.c_str(), value.c_str(), 1);
-  if (what.libraries.empty()) return;
-  const char* before = std::getenv("LD_LIBRARY_PATH");
-  const bool more = before != nullptr && *before != '\0';
-  ::setenv("LD_LIBRARY_PATH", (what.libraries + (more ? ":" + std::string(before) : "")).c_str(),
-           1);
+  put_in_front("LD_LIBRARY_PATH", what.libraries);
+  put_in_front("LD_PRELOAD", what.preload);
 }
 
 [[noreturn]] void become(const Launch& what, int report) {
@@ -111,6 +116,11 @@ std::string find_libraries(const CommandContext& context) {
     if (std::filesystem::exists(prefix / folder / "libomptier.so"))
       return (prefix / folder).string();
   return {};
+}
+
+std::string find_preload(const std::string& libraries) {
+  const std::filesystem::path path = std::filesystem::absolute(libraries) / "libomptier_preload.so";
+  return std::filesystem::exists(path) ? path.string() : std::string();
 }
 
 int launch(const char* name, const Launch& what) {

@@ -20,6 +20,7 @@ struct Launch {
   std::vector<std::string> command;                             // program and arguments
   std::vector<std::pair<std::string, std::string>> environment; // set in the program only
   std::string libraries;            // folder put in front of LD_LIBRARY_PATH; "" = none
+  std::string preload;              // library put in front of LD_PRELOAD; "" = none
   std::function<void(pid_t)> watch; // called between starts and end; may be empty
   std::chrono::milliseconds watch_every{50};
 };
@@ -27,6 +28,9 @@ struct Launch {
 // Folder of libomp and libomptier.so beside the running omptier program: <prefix>/lib of an
 // installation (or its multi-arch form) or of a build tree; "" when there is none.
 std::string find_libraries(const CommandContext& context);
+
+// libomptier_preload.so in such a folder; "" when it is not there.
+std::string find_preload(const std::string& libraries);
 
 // Runs the program to its end. Returns its exit status, 128 + signal when a signal ended it, 126
 // when it could not be executed, 127 when there is no such program, 125 when we failed (all but the

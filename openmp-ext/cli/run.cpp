@@ -3,6 +3,7 @@
 // omptier run: starts a program on the patched runtime with a plan or a strategy, and can say
 // afterwards how many bytes the kernel had in which memory kind at the program's fullest moment.
 #include "base/text.hpp"
+#include "cli/check_elf.hpp"
 #include "cli/kernel_pages.hpp"
 #include "cli/launch.hpp"
 #include "cli/plan_for_build.hpp"
@@ -24,8 +25,8 @@ namespace omptier {
 namespace {
 
 struct RunArguments {
-  std::string plan, strategy, capacity, where;
-  bool strict = false;
+  std::string plan, strategy, capacity, where, runtime = "omptier";
+  bool strict = false, no_preload = false;
   std::vector<std::string> command;
 };
 
@@ -71,6 +72,12 @@ std::string problem_with(const RunArguments& arguments) {
       return "--capacity: " + capacity.error();
   if (!arguments.plan.empty() && !arguments.strategy.empty())
     return "--plan and --strategy exclude each other";
+  if (arguments.runtime != "own" && arguments.runtime != "omptier")
+    return "--runtime is own (the program's OpenMP runtime) or omptier, not " + arguments.runtime;
+  if (arguments.runtime == "own" && !arguments.strategy.empty())
+    return "--strategy needs OMPTier's runtime";
+  if (arguments.runtime == "own" && arguments.no_preload)
+    return "--runtime own --no-preload leaves nobody to apply a plan";
   return {};
 }
 
@@ -121,6 +128,28 @@ Parsed<std::string> path_of_plan(const RunArguments& arguments) {
   return keep_in_memory(write_plan(now.plan));
 }
 
+// A plan concerns malloc too. What will not be placed is said, the program runs all the same.
+std::string preload_for(const RunArguments& arguments, const std::string& libraries) {
+  if (arguments.plan.empty() || arguments.no_preload) return {};
+  const std::string preload = find_preload(libraries);
+  if (preload.empty())
+    std::fprintf(stderr, "omptier run: libomptier_preload.so is not beside libomptier.so: malloc "
+                         "and statics are not placed\n");
+  // A path with a blank or colon is two for ld.so.
+  if (preload.find_first_of(" :") != std::string::npos) {
+    std::fprintf(stderr,
+                 "omptier run: the folder %s has a blank or colon in its name, which ld.so "
+                 "cannot preload from: malloc and statics are not placed\n",
+                 libraries.c_str());
+    return {};
+  }
+  const auto program = read_elf(path_of_program(arguments.command[0]));
+  if (program && program->executable && !program->interpreter)
+    std::fprintf(stderr, "omptier run: %s is statically linked: nothing of it can be placed\n",
+                 arguments.command[0].c_str());
+  return preload;
+}
+
 int run(const CommandContext& context, const RunArguments& arguments) {
   if (const std::string problem = problem_with(arguments); !problem.empty())
     return fail("run", 2, problem);
@@ -129,6 +158,8 @@ int run(const CommandContext& context, const RunArguments& arguments) {
   what.libraries = find_libraries(context);
   if (what.libraries.empty())
     return fail("run", 125, "libomptier.so is not beside this program; reinstall OMPTier");
+  what.preload = preload_for(arguments, what.libraries);
+  if (arguments.runtime == "own") what.libraries.clear();
   const auto set = [&](const char* name, const std::string& value) {
     if (!value.empty()) what.environment.emplace_back(name, value);
   };
@@ -167,6 +198,11 @@ void add_run(CLI::App& app, CommandContext& context) {
   command->add_option(
       "--where", arguments->where,
       "Say how many bytes the kernel had in which kind: a JSON file, or - for stderr");
+  command->add_option("--runtime", arguments->runtime,
+                      "OpenMP runtime: omptier (default), or own: the one the program was linked "
+                      "with, on which a plan's moves per region are left out");
+  command->add_flag("--no-preload", arguments->no_preload,
+                    "With --plan: leave malloc and statics alone, place OpenMP's allocations only");
   command->add_flag("--strict", arguments->strict, "Refuse a plan made for another build");
   command->add_option("command", arguments->command, "Program and its arguments, after --")
       ->required();

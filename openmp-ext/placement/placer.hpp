@@ -107,6 +107,8 @@ public:
 
   bool holds(const void* address) const { return ranges_.holds(address); }
   const ReservedRanges& ranges() const { return ranges_; }
+  // So many bytes more could come to lie on the tier's nodes, as node and cgroup are now.
+  bool has_room_on(std::size_t tier, std::uint64_t bytes) { return has_room(places_[tier], bytes); }
 
   // Moves a large block's present pages to another kind, as far as ledger and node have room; the
   // ledger follows. moved: bytes that arrived. False when there is no room or the kernel refuses.

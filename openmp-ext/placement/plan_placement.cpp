@@ -30,6 +30,7 @@ bool PlanPlacement::covers(std::uint32_t entry, std::uint32_t instance) const {
 unsigned PlanPlacement::entries_without_allocation() const {
   unsigned count = 0;
   for (std::uint32_t entry = 0; entry < plan_.entries.size(); ++entry) {
+    if (!plan_.entries[entry].symbol.empty()) continue; // of statics it is said at start
     const std::uint32_t made = instances_[site_of_entry_[entry]].load(std::memory_order_relaxed);
     const std::vector<InstanceRange>& ranges = plan_.entries[entry].instances;
     const bool met =

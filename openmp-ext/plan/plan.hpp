@@ -38,7 +38,7 @@ struct PlanPart { // bytes [begin, end) of an object
 
 struct PlanEntry {
   std::string label;                    // name for people: "nuclide_grid (grids.cpp:41)"
-  std::vector<PlanFrame> frames;        // allocation site, innermost first
+  std::vector<PlanFrame> frames;        // allocation site, innermost first; empty for a static
   std::vector<InstanceRange> instances; // empty = all
   std::vector<PlanFrame> region;        // empty = always; else while this region runs
   std::vector<MemoryKind> kinds;        // wanted kind first, then what to take when it is full
@@ -46,6 +46,8 @@ struct PlanEntry {
   double benefit = 0;                   // predicted nanoseconds saved against the slowest kind used
   std::string reason = {};              // one line for people
   std::vector<PlanPart> parts = {};     // ranges with a kind of their own, hottest first
+  std::string symbol = {};         // instead of frames: a static, by the linker's name; "" = a site
+  std::uint32_t symbol_module = 0; // index into Plan::modules
 };
 
 struct Plan {

@@ -35,7 +35,8 @@ constexpr PlanField k_entry[] = {
     {"reason", PlanType::text, false},
     {"instances", PlanType::array, false, PlanPlace::instances},
     {"parts", PlanType::array, false, PlanPlace::parts},
-    {"frames", PlanType::array, true, PlanPlace::frames},
+    {"frames", PlanType::array, false, PlanPlace::frames}, // or static
+    {"static", PlanType::object, false, PlanPlace::static_object},
     {"region", PlanType::array, false, PlanPlace::region},
 };
 constexpr PlanField k_part[] = {
@@ -50,6 +51,11 @@ constexpr PlanField k_frame[] = {
     {"ordinal", PlanType::whole, false}, {"of", PlanType::whole, false},
     {"variable", PlanType::text, false}, {"file", PlanType::text, false},
     {"line", PlanType::whole, false},
+};
+
+constexpr PlanField k_static[] = {
+    {"module", PlanType::whole, true},
+    {"symbol", PlanType::text, true},
 };
 
 } // namespace
@@ -69,6 +75,8 @@ std::span<const PlanField> fields_of(PlanPlace place) {
   case PlanPlace::frame:
   case PlanPlace::region_frame:
     return k_frame;
+  case PlanPlace::static_object:
+    return k_static;
   default:
     return {};
   }
@@ -95,6 +103,8 @@ const char* title_of(PlanPlace place) {
   case PlanPlace::frame:
   case PlanPlace::region_frame:
     return "a frame";
+  case PlanPlace::static_object:
+    return "a static";
   case PlanPlace::region:
     return "\"region\"";
   case PlanPlace::instances:

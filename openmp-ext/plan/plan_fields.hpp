@@ -29,6 +29,7 @@ enum class PlanPlace : std::uint8_t { // where in the document a value stands
   rest,      // array of text
   parts,     // array of part
   part,
+  static_object, // what a static is known by
 };
 
 enum class PlanType : std::uint8_t { text, whole, real, size, address, array, object };

@@ -141,6 +141,7 @@ private:
   bool open(PlanType type);
   bool begin(PlanPlace where);
   bool close_object();
+  bool is_entry_whole(std::size_t line);
   bool close_array();
   bool finish_part();
   bool add_kind(std::vector<MemoryKind>& kinds, const std::string& text);
@@ -275,6 +276,7 @@ bool PlanBuilder::close_object() {
       return refuse_at(ended.line, std::string(title_of(ended.place)) + " beginning here has no " +
                                        in_quotes(fields[i].name));
   if (ended.place == PlanPlace::part && !finish_part()) return false;
+  if (ended.place == PlanPlace::entry && !is_entry_whole(ended.line)) return false;
   levels_.pop_back();
   return true;
 }
@@ -296,6 +298,18 @@ bool PlanBuilder::finish_part() {
                                          std::to_string(part.end) + ") overlaps part [" +
                                          std::to_string(other.begin) + ", " +
                                          std::to_string(other.end) + ")");
+  return true;
+}
+
+bool PlanBuilder::is_entry_whole(std::size_t line) {
+  const bool site = !entry().frames.empty();
+  const bool named = !entry().symbol.empty();
+  if (site == named)
+    return refuse_at(line, site ? "an entry has either \"frames\" or \"static\""
+                                : "an entry beginning here has neither \"frames\" nor \"static\"");
+  if (named && (!entry().instances.empty() || !entry().region.empty()))
+    return refuse_at(line, "a static has no \"instances\" and is placed for the whole program, not "
+                           "for a \"region\"");
   return true;
 }
 
@@ -365,6 +379,10 @@ bool PlanBuilder::set_text(const PlanField& field, std::string& text) {
     plan_.modules.back().identity = std::move(text);
   }
   if (name == "name") plan_.modules.back().name = std::move(text);
+  if (name == "symbol") {
+    if (text.empty()) return refuse("\"symbol\" is empty; it is the static's name for the linker");
+    entry().symbol = std::move(text);
+  }
   if (name == "label") entry().label = std::move(text);
   if (name == "reason") entry().reason = std::move(text);
   if (name == "function") frame().portable.function = std::move(text);
@@ -420,7 +438,7 @@ bool PlanBuilder::set_whole(const PlanField& field, std::uint64_t value) {
   } else if (name == "bytes") {
     entry().bytes = value;
   } else if (name == "module") {
-    frame().module = narrow;
+    (place() == PlanPlace::static_object ? entry().symbol_module : frame().module) = narrow;
     if (static_cast<std::int64_t>(value) > highest_module_) {
       highest_module_ = static_cast<std::int64_t>(value);
       highest_module_line_ = line();

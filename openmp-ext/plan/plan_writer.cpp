@@ -120,7 +120,10 @@ void write_entry(Writer& out, const PlanEntry& entry) {
       out.element({{"begin", part.begin}, {"end", part.end}, {"kind", name_of(part.kind)}});
     out.end(']');
   }
-  write_frames(out, "frames", entry.frames);
+  if (entry.symbol.empty())
+    write_frames(out, "frames", entry.frames);
+  else
+    out.field("static", {{"module", entry.symbol_module}, {"symbol", entry.symbol}});
   if (!entry.region.empty()) write_frames(out, "region", entry.region);
   out.end('}');
 }

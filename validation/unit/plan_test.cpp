@@ -46,6 +46,20 @@ std::string with_entry(const std::string& fields) {
 }
 const std::string k_good_frames = R"("frames": [{"module": 0, "offset": 16}])";
 
+TEST(Plan, StaticIsReadAndWritten) {
+  const auto plan =
+      parse_plan(with_entry(R"("kinds": ["nvm"], "static": {"module": 0, "symbol": "blk_"})"), "p");
+  ASSERT_TRUE(plan) << plan.error();
+  EXPECT_EQ(plan->entries[0].symbol, "blk_");
+  EXPECT_EQ(plan->entries[0].symbol_module, 0u);
+  EXPECT_TRUE(plan->entries[0].frames.empty());
+  const std::string text = write_plan(*plan);
+  EXPECT_NE(text.find(R"("static": {"module": 0, "symbol": "blk_"})"), std::string::npos) << text;
+  const auto again = parse_plan(text, "p");
+  ASSERT_TRUE(again) << again.error();
+  EXPECT_EQ(write_plan(*again), text);
+}
+
 TEST(Plan, RoundTripKeepsEverything) {
   const std::string text = write_plan(example());
   const auto read = parse_plan(text, "p.json");
@@ -208,7 +222,19 @@ INSTANTIATE_TEST_SUITE_P(
     Entry, PlanEntryRefusal,
     testing::Values(
         EntryRefusal{k_good_frames, "4: an entry beginning here has no \"kinds\""},
-        EntryRefusal{R"("kinds": ["hbm"])", "4: an entry beginning here has no \"frames\""},
+        EntryRefusal{R"("kinds": ["hbm"])", "4: an entry beginning here has neither \"frames\" nor "
+                                             "\"static\""},
+        EntryRefusal{R"("kinds": ["hbm"], "static": {"module": 0, "symbol": "x"}, )" +
+                         k_good_frames,
+                     "4: an entry has either \"frames\" or \"static\""},
+        EntryRefusal{R"("kinds": ["hbm"], "static": {"module": 0, "symbol": ""})",
+                     "4: \"symbol\" is empty; it is the static's name for the linker"},
+        EntryRefusal{R"("kinds": ["hbm"], "static": {"symbol": "x"})",
+                     "4: a static beginning here has no \"module\""},
+        EntryRefusal{R"("kinds": ["hbm"], "instances": [[0, 1]], "static": {"module": 0, )"
+                     R"("symbol": "x"})",
+                     "4: a static has no \"instances\" and is placed for the whole program, not for "
+                     "a \"region\""},
         EntryRefusal{R"("kinds": [], )" + k_good_frames,
                      "4: \"kinds\" is empty; name the wanted memory kind, then what to take when "
                      "it is full"},

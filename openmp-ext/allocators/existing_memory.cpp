@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A range goes to the first tier of the wanted kind that has room. Blocks of ours keep their
+// range's policy and are moved as a whole, as a plan's regions move them.
+#include "allocators/existing_memory.hpp"
+
+#include "allocators/allocation.hpp"
+#include "base/log.hpp"
+#include "base/options.hpp"
+#include "objects/statics.hpp"
+
+#include <cerrno>
+
+namespace omptier {
+namespace {
+
+int errno_of(RangeResult result) {
+  switch (result) {
+  case RangeResult::placed:
+    return 0;
+  case RangeResult::no_pages:
+    return EINVAL;
+  case RangeResult::no_room:
+    return ENOSPC;
+  case RangeResult::not_mapped:
+    return ENOMEM;
+  case RangeResult::refused:
+    return EPERM;
+  case RangeResult::partly:
+    return EAGAIN;
+  }
+  return EINVAL;
+}
+
+int move_own_block(Placer& placer, const void* begin, std::size_t bytes, MemoryKind kind) {
+  BlockInfo block;
+  if (!placer.find(begin, true, block) || bytes < block.bytes || !block.large) return EINVAL;
+  std::uint64_t moved = 0;
+  if (!placer.move_block(begin, kind, moved)) return ENOSPC;
+  PageCensus census;
+  if (!count_pages(block.begin, block.bytes, census)) return EPERM;
+  std::uint64_t there = 0;
+  for (unsigned node = 0; node < k_max_nodes; ++node)
+    if (placer.kind_of_node(node) == kind) there += census.node[node];
+  return there == census.present() ? 0 : EAGAIN;
+}
+
+// The module of this process that the plan means: the same build, else the one of the same name, since
+// a static keeps its name from build to build.
+const LoadedModule* module_for(const PlanModule& wanted) {
+  const LoadedModule* by_name = nullptr;
+  for (unsigned number = 0; number < module_count(); ++number) {
+    const LoadedModule& module = module_at(number);
+    if (!module.loaded.load(std::memory_order_relaxed)) continue;
+    if (wanted.identity == identity_of(module)) return &module;
+    if (by_name == nullptr && !wanted.name.empty() && wanted.name == module.name) by_name = &module;
+  }
+  return by_name;
+}
+
+const char* describe(StaticSearch result) {
+  switch (result) {
+  case StaticSearch::found:
+    return "found";
+  case StaticSearch::unknown:
+    return "the module has no static of that name";
+  case StaticSearch::several:
+    return "the module has several statics of that name";
+  case StaticSearch::no_symbols:
+    return "the module's file has no symbol table (stripped; install its debug information)";
+  }
+  return "";
+}
+
+const char* describe(RangeResult result) {
+  switch (result) {
+  case RangeResult::placed:
+    return "placed";
+  case RangeResult::no_pages:
+    return "no page is wholly its own";
+  case RangeResult::no_room:
+    return "there is no room";
+  case RangeResult::not_mapped:
+    return "it is not in memory";
+  case RangeResult::refused:
+    return "the kernel refuses to move pages";
+  case RangeResult::partly:
+    return "some pages did not arrive";
+  }
+  return "";
+}
+
+// First kind with room, in the plan's order.
+RangeResult place_on_kinds(Placer& placer, const StaticObject& object, const PlanEntry& entry,
+                           std::uint32_t number) {
+  RangeResult result = RangeResult::no_room;
+  for (const MemoryKind kind : entry.kinds)
+    for (std::size_t tier = 0; tier < placer.tier_count(); ++tier) {
+      if (placer.kind_of_tier(tier) != kind) continue;
+      result = runtime().placed_ranges.place(placer, object.begin, object.bytes, tier,
+                                             object.in_file, number);
+      if (result == RangeResult::placed)
+        inform(Notice::plan_mismatch, "Static %s: %zu bytes, its whole pages in %s.",
+               entry.symbol.c_str(), object.bytes, title_of(kind).data());
+      if (result != RangeResult::no_room) return result;
+    }
+  return result;
+}
+
+void place_static(Placer& placer, const LoadedModule& module, const PlanEntry& entry,
+                  std::uint32_t number) {
+  StaticObject object;
+  const StaticSearch search = find_static(module, entry.symbol.c_str(), object);
+  const char* problem = nullptr;
+  if (search != StaticSearch::found)
+    problem = describe(search);
+  else if (const RangeResult result = place_on_kinds(placer, object, entry, number);
+           result != RangeResult::placed)
+    problem = describe(result);
+  if (problem != nullptr)
+    warn(Notice::plan_mismatch, "Static %s in %s: %s: it stays where the program has it.",
+         entry.symbol.c_str(), module.name, problem);
+}
+
+} // namespace
+
+void place_statics_of_plan() {
+  if (!option_is_set(Option::plan)) return;
+  const Parsed<Plan> plan = read_plan(option_text(Option::plan));
+  if (!plan) return; // said when the first allocation wants it
+  refresh_modules();
+  const bool strict = option_flag(Option::strict);
+  for (std::uint32_t i = 0; i < plan->entries.size(); ++i) {
+    const PlanEntry& entry = plan->entries[i];
+    if (entry.symbol.empty()) continue;
+    const PlanModule& wanted = plan->modules[entry.symbol_module];
+    const LoadedModule* module = module_for(wanted);
+    if (module == nullptr || (strict && wanted.identity != identity_of(*module))) continue;
+    if (Placer* placer = runtime().placer()) place_static(*placer, *module, entry, i + 1);
+  }
+}
+
+int place_range(void* begin, std::size_t bytes, OmpValue handle) {
+  Runtime& state = runtime();
+  Allocator* allocator = state.allocators.find(handle);
+  const auto at = reinterpret_cast<std::uintptr_t>(begin);
+  if (begin == nullptr || allocator == nullptr || at + bytes < at ||
+      allocator->space == Space::automatic || allocator->space == Space::standard_default)
+    return EINVAL;
+  Placer* placer = state.placer();
+  if (placer == nullptr) return ENOENT;
+  std::array<std::size_t, k_most_tiers> tiers;
+  const std::size_t count = tiers_of(*placer, *allocator, tiers);
+  const MemoryKind wanted = wanted_kind(*allocator);
+  if (count == 0) return ENOENT;
+  const MemoryKind kind = placer->kind_of_tier(tiers[0]);
+  if (wanted != MemoryKind::unknown && kind != wanted) return ENOENT;
+  if (placer->holds(begin)) return move_own_block(*placer, begin, bytes, kind);
+  RangeResult result = RangeResult::no_room;
+  for (std::size_t i = 0; i < count && result == RangeResult::no_room; ++i)
+    if (placer->kind_of_tier(tiers[i]) == kind)
+      result = state.placed_ranges.place(*placer, at, bytes, tiers[i], false, 0);
+  return errno_of(result);
+}
+
+} // namespace omptier

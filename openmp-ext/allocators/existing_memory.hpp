@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Placing memory that exists already: ranges named by the program, and the plan's statics.
+#pragma once
+
+#include "allocators/runtime.hpp"
+#include "traits/trait_set.hpp"
+
+namespace omptier {
+
+// As ompx_place_range; returns 0 or the errno.
+int place_range(void* begin, std::size_t bytes, OmpValue allocator);
+
+// Moves the statics that the plan names, where their modules are loaded. Asks for nothing (no
+// platform discovery) when the plan names none.
+void place_statics_of_plan();
+
+} // namespace omptier

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// OMPTIER_SITES: the call stacks of the program's large malloc blocks, how many each made and how
+// many bytes were alive at one time, written at the end as a plan that a person can edit. Names are
+// added afterwards by `omptier sites`; nothing is looked up in the program.
+#pragma once
+
+#include "allocators/stock_blocks.hpp"
+#include "objects/stack_table.hpp"
+
+namespace omptier {
+
+class SiteList {
+public:
+  void add(const void* block, std::size_t bytes, const void* caller);
+  void remove(const void* block);
+  // Writes <path>.<process id>; nothing when there was no block. Failure is said once.
+  void write(const char* path);
+
+  void lock() { lock_.lock(); }
+  void unlock() { lock_.unlock(); }
+
+private:
+  struct SeenFrame {
+    const LoadedModule* module;
+    std::uint64_t offset;
+  };
+  struct SeenSite {
+    SeenFrame* frames = nullptr;
+    unsigned frame_count = 0;
+    std::uint64_t blocks = 0, live = 0, peak = 0, largest = 0;
+  };
+  static constexpr std::uint32_t k_most_sites = 1 << 16;
+
+  SeenSite* site_of(const void* caller);
+
+  std::mutex lock_;
+  StackTable stacks_;
+  StockBlocks live_; // StockBlock::allocator is the site's number here
+  SeenSite* sites_ = nullptr;
+  PageArena arena_;
+};
+
+SiteList& site_list();
+
+} // namespace omptier

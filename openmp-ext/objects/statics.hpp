@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Where a static lies: a global or file-local array, a Fortran COMMON block or module variable, by
+// the name that the linker knows it by ("grid", "work.0", "blk_", "__fields_MOD_rho"). Read from
+// the symbol table of the module's file, or of the file of debug information that Debian keeps for
+// it.
+#pragma once
+
+#include "objects/modules.hpp"
+
+namespace omptier {
+
+struct StaticObject {
+  std::uintptr_t begin = 0;
+  std::size_t bytes = 0;
+  bool in_file = false; // .data: its pages are the file's until they are written; else .bss
+};
+
+enum class StaticSearch : std::uint8_t {
+  found,
+  unknown,    // no static of that name
+  several,    // several of that name, at different places
+  no_symbols, // the file cannot be read, or holds no symbol table
+};
+
+// Maps the file for the time of the search; no malloc. Thread-safe.
+StaticSearch find_static(const LoadedModule& module, const char* symbol, StaticObject& found);
+
+} // namespace omptier

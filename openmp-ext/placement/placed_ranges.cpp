@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Order: ledger, node, policy, then the pages. The policy is a preference, as everywhere: a full
+// node spills, it does not kill.
+#include "placement/placed_ranges.hpp"
+
+#include "base/log.hpp"
+#include "base/os.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace omptier {
+
+// Room for two more entries: a range placed in the middle of another one cuts it in two.
+bool PlacedRanges::make_room() {
+  if (count_ + 2 <= capacity_) return true;
+  const std::size_t wanted = capacity_ == 0 ? 128 : 2 * capacity_;
+  auto* fresh = static_cast<PlacedRange*>(map_pages(wanted * sizeof(PlacedRange)));
+  if (fresh == nullptr) return false;
+  if (ranges_ != nullptr) {
+    std::memcpy(fresh, ranges_, count_ * sizeof(PlacedRange));
+    os().unmap(ranges_, capacity_ * sizeof(PlacedRange));
+  }
+  ranges_ = fresh;
+  capacity_ = wanted;
+  return true;
+}
+
+std::uint64_t PlacedRanges::counted(std::uintptr_t begin, std::uintptr_t end,
+                                    MemoryKind kind) const {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < count_; ++i) {
+    const std::uintptr_t low = std::max(begin, ranges_[i].begin);
+    const std::uintptr_t high = std::min(end, ranges_[i].end);
+    if (ranges_[i].kind == kind && low < high) sum += high - low;
+  }
+  return sum;
+}
+
+// The new range takes the place of what older ones said about its pages.
+void PlacedRanges::record(Placer& placer, const PlacedRange& range) {
+  for (std::size_t i = 0; i < count_;) {
+    PlacedRange& old = ranges_[i];
+    const std::uintptr_t low = std::max(range.begin, old.begin);
+    const std::uintptr_t high = std::min(range.end, old.end);
+    if (low >= high) {
+      ++i;
+      continue;
+    }
+    if (old.kind != range.kind) placer.ledger().give_back(old.kind, high - low);
+    PlacedRange behind = old;
+    behind.begin = high;
+    old.end = low;
+    if (old.begin == old.end) {
+      old = ranges_[--count_];
+    } else {
+      ++i;
+    }
+    if (behind.begin < behind.end) ranges_[count_++] = behind;
+  }
+  ranges_[count_++] = range;
+}
+
+RangeResult PlacedRanges::place(Placer& placer, std::uintptr_t begin, std::size_t bytes,
+                                std::size_t tier, bool make_own, std::uint32_t plan_entry) {
+  const std::uintptr_t page = page_size();
+  const std::uintptr_t first = (begin + page - 1) / page * page;
+  const std::uintptr_t last = (begin + bytes) / page * page;
+  if (first >= last || first < begin) return RangeResult::no_pages;
+  const std::lock_guard guard(lock_);
+  // Nothing could be remembered, so nothing is begun.
+  if (!make_room()) return RangeResult::no_room;
+  const MemoryKind kind = placer.kind_of_tier(tier);
+  const NodeSet nodes = placer.nodes_of_tier(tier);
+  const std::uint64_t charge = last - first - counted(first, last, kind);
+  if (!placer.ledger().reserve(kind, charge)) return RangeResult::no_room;
+  const auto give_up = [&](RangeResult result) {
+    placer.ledger().give_back(kind, charge);
+    return result;
+  };
+
+  PageCensus before;
+  if (!count_pages(first, last - first, before)) return give_up(RangeResult::refused);
+  if (!placer.has_room_on(tier, last - first - before.on(nodes)))
+    return give_up(RangeResult::no_room);
+  if (prefer_nodes(first, last - first, nodes, false) == BindResult::refused)
+    return give_up(errno == EFAULT || errno == ENOMEM ? RangeResult::not_mapped
+                                                      : RangeResult::refused);
+  if (make_own)
+    populate(first, last - first); // refused for read-only pages, which move as they are
+  std::uint64_t missing = 0;
+  for (unsigned node = 0; node < k_max_nodes; ++node) {
+    if (!nodes.has(node)) continue;
+    if (move_to_node(first, last - first, node).refused) return give_up(RangeResult::refused);
+    PageCensus after;
+    count_pages(first, last - first, after);
+    missing = after.present() - after.on(nodes);
+    if (missing == 0) break;
+  }
+  record(placer, {first, last, kind, plan_entry});
+  return missing == 0 ? RangeResult::placed : RangeResult::partly;
+}
+
+bool PlacedRanges::find(const void* address, PlacedRange& found) {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  const std::lock_guard guard(lock_);
+  for (std::size_t i = 0; i < count_; ++i)
+    if (at >= ranges_[i].begin && at < ranges_[i].end) {
+      found = ranges_[i];
+      return true;
+    }
+  return false;
+}
+
+} // namespace omptier

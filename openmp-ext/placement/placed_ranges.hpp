@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Memory that somebody else made (statics, COMMON blocks, mappings) and that is to lie in a kind of
+// memory: its present pages are moved there, the others get the policy that first touch follows.
+// The ledger is charged for whole pages; a list remembers which, so that a range placed again is
+// counted once. Pages shared with what lies before or after the range are left alone.
+#pragma once
+
+#include "placement/placer.hpp"
+
+namespace omptier {
+
+enum class RangeResult : std::uint8_t {
+  placed,     // every present page is there
+  no_pages,   // no page lies wholly in the range
+  no_room,    // ledger or node; nothing was changed
+  not_mapped, // some of it is no memory
+  refused,    // the kernel refuses policies or moves
+  partly,     // some present pages are elsewhere
+};
+
+struct PlacedRange {
+  std::uintptr_t begin = 0, end = 0; // whole pages
+  MemoryKind kind = MemoryKind::unknown;
+  std::uint32_t plan_entry = 0; // 1 + index of the plan's entry; 0 = ompx_place_range
+};
+
+class PlacedRanges {
+public:
+  // make_own: pages that are still those of a file become the process's own first (.data).
+  RangeResult place(Placer& placer, std::uintptr_t begin, std::size_t bytes, std::size_t tier,
+                    bool make_own, std::uint32_t plan_entry);
+  bool find(const void* address, PlacedRange& found);
+
+  template <typename F> void for_each(F&& visit) {
+    const std::lock_guard guard(lock_);
+    for (std::size_t i = 0; i < count_; ++i)
+      visit(ranges_[i]);
+  }
+  void lock() { lock_.lock(); }
+  void unlock() { lock_.unlock(); }
+
+private:
+  bool make_room();
+  void record(Placer& placer, const PlacedRange& range);
+  std::uint64_t counted(std::uintptr_t begin, std::uintptr_t end, MemoryKind kind) const;
+
+  std::mutex lock_;
+  PlacedRange* ranges_ = nullptr; // disjoint, in no order
+  std::size_t count_ = 0, capacity_ = 0;
+};
+
+} // namespace omptier

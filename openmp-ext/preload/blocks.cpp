@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See blocks.hpp. A call into the library is always made with Busy set: whatever it allocates there
+// (hwloc while the platform is discovered, the reader of plans) comes back to malloc and is passed
+// on.
+#include "preload/blocks.hpp"
+
+#include "preload/next_malloc.hpp"
+
+#include <cerrno>
+#include <cstring>
+
+namespace omptier::preload {
+
+constinit Bounds g_bounds;
+__attribute__((tls_model("initial-exec"))) thread_local unsigned Busy::depth_ = 0;
+
+namespace {
+
+constinit std::atomic<const omptier_malloc*> g_table{nullptr};
+
+// Blocks freed by a thread that was busy, linked through their first word.
+constinit std::atomic<void*> g_freed_later{nullptr};
+
+// The table when it concerns this call.
+const omptier_malloc* table_for(std::uint32_t want) {
+  const omptier_malloc* table = g_table.load(std::memory_order_acquire);
+  return table != nullptr && (table->wants & want) != 0 && !Busy::now() ? table : nullptr;
+}
+
+// errno is the caller's: a block that is served changes nothing in it.
+class KeepErrno {
+public:
+  ~KeepErrno() { errno = before_; }
+
+private:
+  int before_ = errno;
+};
+
+void free_what_was_freed(const omptier_malloc* table) {
+  if (g_freed_later.load(std::memory_order_relaxed) == nullptr) return;
+  void* block = g_freed_later.exchange(nullptr, std::memory_order_acquire);
+  while (block != nullptr) {
+    void* next = *static_cast<void**>(block);
+    table->release(block);
+    block = next;
+  }
+}
+
+void free_later(void* block) {
+  void* head = g_freed_later.load(std::memory_order_relaxed);
+  do
+    *static_cast<void**>(block) = head;
+  while (!g_freed_later.compare_exchange_weak(head, block, std::memory_order_release,
+                                              std::memory_order_relaxed));
+}
+
+// 0 when the block is not ours.
+std::size_t our_size(const void* block) {
+  const omptier_malloc* table = g_table.load(std::memory_order_acquire);
+  return table != nullptr && may_be_ours(block) ? table->size_of(block) : 0;
+}
+
+void tell_freed(const void* block) {
+  if (const omptier_malloc* table = table_for(OMPTIER_MALLOC_LISTS)) {
+    const KeepErrno keep;
+    const Busy busy;
+    table->released(block);
+  }
+}
+
+// A block of ours, moved to the program's malloc.
+void* move_out(void* block, std::size_t old_bytes, std::size_t bytes) {
+  void* fresh = g_next.malloc(bytes);
+  if (fresh == nullptr) return nullptr;
+  std::memcpy(fresh, block, old_bytes < bytes ? old_bytes : bytes);
+  give_back(block);
+  return fresh;
+}
+
+void* resize_ours(void* block, std::size_t old_bytes, std::size_t bytes, const void* caller) {
+  if (bytes == 0) return give_back(block), nullptr;
+  const omptier_malloc* table = table_for(OMPTIER_MALLOC_PLACES);
+  if (bytes < k_least_bytes || table == nullptr) return move_out(block, old_bytes, bytes);
+  void* result = nullptr;
+  {
+    const KeepErrno keep;
+    const Busy busy;
+    if (!table->reallocate(block, bytes, caller, &result)) result = nullptr;
+  }
+  if (result == nullptr) return move_out(block, old_bytes, bytes);
+  cover(result, bytes);
+  return result;
+}
+
+} // namespace
+
+void cover(const void* block, std::size_t bytes) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(block);
+  std::uintptr_t low = g_bounds.low.load(std::memory_order_relaxed);
+  while (begin < low &&
+         !g_bounds.low.compare_exchange_weak(low, begin, std::memory_order_relaxed)) {
+  }
+  std::uintptr_t high = g_bounds.high.load(std::memory_order_relaxed);
+  while (begin + bytes > high &&
+         !g_bounds.high.compare_exchange_weak(high, begin + bytes, std::memory_order_relaxed)) {
+  }
+}
+
+void start_placing(const omptier_malloc* table) {
+  g_table.store(table, std::memory_order_release);
+  // Every free is looked at when blocks are listed.
+  if ((table->wants & OMPTIER_MALLOC_LISTS) != 0) cover(nullptr, ~std::size_t{0});
+}
+
+void* place(std::size_t bytes, std::size_t alignment, bool zeroed, const void* caller) {
+  const omptier_malloc* table = table_for(OMPTIER_MALLOC_PLACES);
+  if (table == nullptr) return nullptr;
+  const KeepErrno keep;
+  const Busy busy;
+  free_what_was_freed(table);
+  void* block = nullptr;
+  if (!table->allocate(bytes, alignment, zeroed ? 1 : 0, caller, &block)) return nullptr;
+  cover(block, bytes);
+  return block;
+}
+
+void* served(void* block, std::size_t bytes, const void* caller) {
+  if (block == nullptr || bytes < k_least_bytes) return block;
+  if (const omptier_malloc* table = table_for(OMPTIER_MALLOC_LISTS)) {
+    const KeepErrno keep;
+    const Busy busy;
+    table->allocated(block, bytes, caller);
+  }
+  return block;
+}
+
+void* resize(void* block, std::size_t bytes, const void* caller) {
+  if (block == nullptr) {
+    void* fresh = place(bytes, 0, false, caller);
+    return fresh != nullptr ? fresh : served(g_next.malloc(bytes), bytes, caller);
+  }
+  if (const std::size_t old_bytes = our_size(block))
+    return resize_ours(block, old_bytes, bytes, caller);
+  if (is_early_block(block)) {
+    void* fresh = g_next.malloc(bytes);
+    const auto left =
+        static_cast<std::size_t>(g_bounds.high.load() - reinterpret_cast<std::uintptr_t>(block));
+    if (fresh != nullptr) std::memcpy(fresh, block, left < bytes ? left : bytes);
+    return fresh;
+  }
+  const std::size_t old_bytes = g_next.malloc_usable_size(block);
+  if (bytes >= k_least_bytes)
+    if (void* fresh = place(bytes, 0, false, caller)) {
+      std::memcpy(fresh, block, old_bytes < bytes ? old_bytes : bytes);
+      tell_freed(block);
+      g_next.free(block);
+      return fresh;
+    }
+  tell_freed(block);
+  void* result = g_next.realloc(block, bytes);
+  if (result == nullptr && bytes != 0) served(block, old_bytes, caller); // it is still there
+  return served(result, bytes, caller);
+}
+
+void give_back(void* block) {
+  if (is_early_block(block)) return;
+  const std::size_t bytes = our_size(block);
+  const omptier_malloc* table = g_table.load(std::memory_order_acquire);
+  if (bytes == 0 || table == nullptr) {
+    tell_freed(block);
+    return g_next.free(block);
+  }
+  if (Busy::now()) return free_later(block);
+  const KeepErrno keep;
+  const Busy busy;
+  free_what_was_freed(table);
+  table->release(block);
+}
+
+std::size_t usable_size(void* block) {
+  const std::size_t bytes = our_size(block);
+  return bytes != 0 ? bytes : g_next.malloc_usable_size(block);
+}
+
+} // namespace omptier::preload

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Without a plan nothing happens at start: two look-ups in the environment. The library stays
+// loaded and its table in use to the very end, since blocks are freed after everybody's
+// destructors.
+#include "preload/library.hpp"
+
+#include "preload/blocks.hpp"
+
+#include <atomic>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+namespace omptier::preload {
+namespace {
+
+constinit std::atomic<const omptier_malloc*> g_library{nullptr};
+constinit std::atomic<void*> g_handle{nullptr};
+pthread_once_t g_loading = PTHREAD_ONCE_INIT;
+pid_t g_started_in = 0;
+
+// Another library of the same version of OMPTier may be loaded already, by the OpenMP runtime or
+// the program: it is the same file, so the loader gives the same one.
+void* open_library() {
+  Dl_info self;
+  char path[PATH_MAX + sizeof "libomptier.so"];
+  if (::dladdr(reinterpret_cast<const void*>(&open_library), &self) == 0 ||
+      self.dli_fname == nullptr || ::realpath(self.dli_fname, path) == nullptr)
+    return nullptr;
+  char* folder_end = std::strrchr(path, '/');
+  if (folder_end == nullptr) return nullptr;
+  std::strcpy(folder_end + 1, "libomptier.so");
+  return ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
+void say(const char* text) {
+  const char* warnings = std::getenv("KMP_WARNINGS");
+  if (warnings != nullptr && (*warnings == '0' || *warnings == 'f' || *warnings == 'n')) return;
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text, std::strlen(text));
+}
+
+// Whoever forks holds the library's locks until both processes go on.
+void before_fork() {
+  Busy::enter();
+}
+void after_fork() {
+  Busy::leave();
+}
+
+void load() {
+  if (::getauxval(AT_SECURE) != 0) return;
+  const Busy busy;
+  void* handle = open_library();
+  using Attach = const omptier_malloc* (*)(std::uint32_t);
+  const auto attach = handle != nullptr
+                          ? reinterpret_cast<Attach>(::dlsym(handle, "omptier_malloc_attach"))
+                          : nullptr;
+  const omptier_malloc* table = attach != nullptr ? attach(OMPTIER_MALLOC_VERSION) : nullptr;
+  if (table == nullptr) {
+    say("OMP: Warning #5100: libomptier.so is not beside libomptier_preload.so, or is of another "
+        "version: memory is not placed.\n");
+    return;
+  }
+  // After the library's own handlers: these run before them at a fork, and behind them after it.
+  ::pthread_atfork(before_fork, after_fork, after_fork);
+  g_handle.store(handle, std::memory_order_relaxed);
+  g_library.store(table, std::memory_order_release);
+}
+
+bool is_set(const char* name) {
+  const char* text = std::getenv(name);
+  return text != nullptr && *text != '\0';
+}
+
+// After the libraries that this process was started with, before main.
+__attribute__((constructor)) void start() {
+  if (!is_set("OMPTIER_PLAN") && !is_set("OMPTIER_SITES")) return;
+  const omptier_malloc* table = library();
+  if (table == nullptr) return;
+  g_started_in = ::getpid();
+  {
+    const Busy busy;
+    table->start();
+  }
+  if (table->wants != 0) start_placing(table);
+}
+
+__attribute__((destructor)) void end() {
+  const omptier_malloc* table = g_library.load(std::memory_order_acquire);
+  if (table == nullptr || g_started_in != ::getpid()) return;
+  const Busy busy;
+  table->end();
+}
+
+} // namespace
+
+const omptier_malloc* library() {
+  const omptier_malloc* table = g_library.load(std::memory_order_acquire);
+  if (table != nullptr) return table;
+  ::pthread_once(&g_loading, load);
+  return g_library.load(std::memory_order_acquire);
+}
+
+void* library_function(const char* name) {
+  return library() != nullptr ? ::dlsym(g_handle.load(std::memory_order_relaxed), name) : nullptr;
+}
+
+} // namespace omptier::preload

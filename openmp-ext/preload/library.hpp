@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Finding libomptier.so, which lies beside this library, and the life of a process: start, fork,
+// end.
+#pragma once
+
+#include "allocators/malloc_border.h"
+
+namespace omptier::preload {
+
+// The table of libomptier.so, which is loaded now if it was not; null when it is not there or the
+// process is privileged (setuid). Loads a library: not for use inside malloc.
+const omptier_malloc* library();
+
+// A function of libomptier.so, or null.
+void* library_function(const char* name);
+
+} // namespace omptier::preload

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The functions that stand in front of the program's malloc. What does not concern us costs a
+// compare and a jump: small blocks by their size, frees by the bounds of what we ever handed out.
+// The rest is in blocks.cpp.
+//
+// C++'s new and delete, Fortran's ALLOCATE and the C library's own calls (strdup, getline) come
+// through here by calling malloc and free. A program that brings its own new and delete keeps them.
+#include "preload/blocks.hpp"
+#include "preload/next_malloc.hpp"
+
+#include <cerrno>
+#include <unistd.h>
+
+#define OMPTIER_EXPORT extern "C" __attribute__((visibility("default")))
+
+using namespace omptier::preload;
+
+namespace {
+
+// Out of line, so that the short way needs no stack frame.
+__attribute__((noinline)) void* large_malloc(std::size_t bytes, const void* caller) {
+  void* block = place(bytes, 0, false, caller);
+  return block != nullptr ? block : served(g_next.malloc(bytes), bytes, caller);
+}
+
+__attribute__((noinline)) void* large_calloc(std::size_t count, std::size_t size,
+                                             const void* caller) {
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(count, size, &bytes)) return g_next.calloc(count, size);
+  void* block = place(bytes, 0, true, caller);
+  return block != nullptr ? block : served(g_next.calloc(count, size), bytes, caller);
+}
+
+// An alignment that is none is for the program's malloc to refuse.
+bool is_alignment(std::size_t alignment) {
+  return alignment != 0 && (alignment & (alignment - 1)) == 0;
+}
+
+__attribute__((noinline)) void* large_aligned(void* (*next)(std::size_t, std::size_t),
+                                              std::size_t alignment, std::size_t bytes,
+                                              const void* caller) {
+  void* block = is_alignment(alignment) ? place(bytes, alignment, false, caller) : nullptr;
+  return block != nullptr ? block : served(next(alignment, bytes), bytes, caller);
+}
+
+std::size_t page() {
+  return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+} // namespace
+
+OMPTIER_EXPORT void* malloc(std::size_t bytes) {
+  if (bytes < k_least_bytes) [[likely]]
+    return g_next.malloc(bytes);
+  return large_malloc(bytes, __builtin_return_address(0));
+}
+
+OMPTIER_EXPORT void free(void* block) {
+  if (may_be_ours(block)) [[unlikely]]
+    return give_back(block);
+  return g_next.free(block);
+}
+
+OMPTIER_EXPORT void* calloc(std::size_t count, std::size_t size) {
+  // Neither factor is large: their product is small enough without asking for an overflow.
+  if (count < 256 && size < 256) [[likely]]
+    return g_next.calloc(count, size);
+  std::size_t bytes = 0;
+  if (!__builtin_mul_overflow(count, size, &bytes) && bytes < k_least_bytes)
+    return g_next.calloc(count, size);
+  return large_calloc(count, size, __builtin_return_address(0));
+}
+
+OMPTIER_EXPORT void* realloc(void* block, std::size_t bytes) {
+  if (bytes < k_least_bytes && !may_be_ours(block)) [[likely]]
+    return g_next.realloc(block, bytes);
+  return resize(block, bytes, __builtin_return_address(0));
+}
+
+OMPTIER_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t size) {
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(count, size, &bytes)) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  if (bytes < k_least_bytes && !may_be_ours(block)) return g_next.reallocarray(block, count, size);
+  return resize(block, bytes, __builtin_return_address(0));
+}
+
+OMPTIER_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
+  if (bytes < k_least_bytes) return g_next.aligned_alloc(alignment, bytes);
+  return large_aligned(g_next.aligned_alloc, alignment, bytes, __builtin_return_address(0));
+}
+
+OMPTIER_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) {
+  if (bytes < k_least_bytes) return g_next.memalign(alignment, bytes);
+  return large_aligned(g_next.memalign, alignment, bytes, __builtin_return_address(0));
+}
+
+OMPTIER_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size_t bytes) {
+  if (bytes >= k_least_bytes && is_alignment(alignment) && alignment % sizeof(void*) == 0)
+    if (void* block = place(bytes, alignment, false, __builtin_return_address(0))) {
+      *result = block;
+      return 0;
+    }
+  const int error = g_next.posix_memalign(result, alignment, bytes);
+  if (error == 0) served(*result, bytes, __builtin_return_address(0));
+  return error;
+}
+
+OMPTIER_EXPORT void* valloc(std::size_t bytes) {
+  if (bytes < k_least_bytes) return g_next.valloc(bytes);
+  void* block = place(bytes, page(), false, __builtin_return_address(0));
+  return block != nullptr ? block
+                          : served(g_next.valloc(bytes), bytes, __builtin_return_address(0));
+}
+
+OMPTIER_EXPORT void* pvalloc(std::size_t bytes) {
+  if (bytes < k_least_bytes || bytes > ~std::size_t{0} - page()) return g_next.pvalloc(bytes);
+  const std::size_t whole = (bytes + page() - 1) / page() * page();
+  void* block = place(whole, page(), false, __builtin_return_address(0));
+  return block != nullptr ? block
+                          : served(g_next.pvalloc(bytes), whole, __builtin_return_address(0));
+}
+
+OMPTIER_EXPORT std::size_t malloc_usable_size(void* block) {
+  return may_be_ours(block) ? usable_size(block) : g_next.malloc_usable_size(block);
+}

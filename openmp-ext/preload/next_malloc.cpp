@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See next_malloc.hpp. The loader relocates this library before any code of the process runs, so
+// the initial pointers are good from the first call on; the first call comes from the loader or the
+// C library and is alone. (Two threads that both look up store the same values.)
+#include "preload/next_malloc.hpp"
+
+#include "preload/blocks.hpp"
+
+#include <cstring>
+#include <dlfcn.h>
+
+namespace omptier::preload {
+namespace {
+
+__attribute__((tls_model("initial-exec"))) thread_local bool looking_up = false;
+
+alignas(16) char early_buffer[16384];
+std::size_t early_used = 0;
+
+void* take_early(std::size_t bytes) {
+  bytes = (bytes + 15) & ~std::size_t{15};
+  if (bytes > sizeof early_buffer - early_used) return nullptr;
+  void* block = early_buffer + early_used;
+  early_used += bytes;
+  cover(block, bytes); // so that free has a second look at it
+  return block;
+}
+
+template <typename F> void look_up(F& function, const char* name) {
+  if (void* found = ::dlsym(RTLD_NEXT, name)) std::memcpy(&function, &found, sizeof found);
+}
+
+void look_up_all() {
+  looking_up = true;
+  NextMalloc next = g_next;
+  look_up(next.malloc, "malloc");
+  look_up(next.calloc, "calloc");
+  look_up(next.realloc, "realloc");
+  look_up(next.reallocarray, "reallocarray");
+  look_up(next.free, "free");
+  look_up(next.aligned_alloc, "aligned_alloc");
+  look_up(next.posix_memalign, "posix_memalign");
+  look_up(next.memalign, "memalign");
+  look_up(next.valloc, "valloc");
+  look_up(next.pvalloc, "pvalloc");
+  look_up(next.malloc_usable_size, "malloc_usable_size");
+  g_next = next;
+  looking_up = false;
+}
+
+// Looks up and calls what was found; a function that no library has stays here and fails.
+template <auto Member, auto First, typename R, typename... A> R look_up_and_call(A... arguments) {
+  look_up_all();
+  if (g_next.*Member == First) return R();
+  return (g_next.*Member)(arguments...);
+}
+
+void* first_malloc(std::size_t bytes) {
+  if (looking_up) return take_early(bytes);
+  return look_up_and_call<&NextMalloc::malloc, first_malloc, void*>(bytes);
+}
+void* first_calloc(std::size_t count, std::size_t size) {
+  if (looking_up) return take_early(count * size); // the loader's own sizes; zero from the start
+  return look_up_and_call<&NextMalloc::calloc, first_calloc, void*>(count, size);
+}
+void* first_realloc(void* block, std::size_t bytes) {
+  if (looking_up) return block == nullptr ? take_early(bytes) : nullptr;
+  return look_up_and_call<&NextMalloc::realloc, first_realloc, void*>(block, bytes);
+}
+void* first_reallocarray(void* block, std::size_t count, std::size_t size) {
+  if (looking_up) return nullptr;
+  return look_up_and_call<&NextMalloc::reallocarray, first_reallocarray, void*>(block, count, size);
+}
+void first_free(void* block) {
+  if (looking_up || block == nullptr) return;
+  look_up_and_call<&NextMalloc::free, first_free, void>(block);
+}
+void* first_aligned_alloc(std::size_t alignment, std::size_t bytes) {
+  if (looking_up) return nullptr;
+  return look_up_and_call<&NextMalloc::aligned_alloc, first_aligned_alloc, void*>(alignment, bytes);
+}
+int first_posix_memalign(void** block, std::size_t alignment, std::size_t bytes) {
+  if (looking_up) return 12; // ENOMEM
+  look_up_all();
+  if (g_next.posix_memalign == first_posix_memalign) return 12;
+  return g_next.posix_memalign(block, alignment, bytes);
+}
+void* first_memalign(std::size_t alignment, std::size_t bytes) {
+  if (looking_up) return nullptr;
+  return look_up_and_call<&NextMalloc::memalign, first_memalign, void*>(alignment, bytes);
+}
+void* first_valloc(std::size_t bytes) {
+  if (looking_up) return nullptr;
+  return look_up_and_call<&NextMalloc::valloc, first_valloc, void*>(bytes);
+}
+void* first_pvalloc(std::size_t bytes) {
+  if (looking_up) return nullptr;
+  return look_up_and_call<&NextMalloc::pvalloc, first_pvalloc, void*>(bytes);
+}
+std::size_t first_malloc_usable_size(void* block) {
+  if (looking_up) return 0;
+  return look_up_and_call<&NextMalloc::malloc_usable_size, first_malloc_usable_size, std::size_t>(
+      block);
+}
+
+} // namespace
+
+constinit NextMalloc g_next = {
+    first_malloc,
+    first_calloc,
+    first_realloc,
+    first_reallocarray,
+    first_free,
+    first_aligned_alloc,
+    first_posix_memalign,
+    first_memalign,
+    first_valloc,
+    first_pvalloc,
+    first_malloc_usable_size,
+};
+
+bool is_early_block(const void* block) {
+  const char* at = static_cast<const char*>(block);
+  return at >= early_buffer && at < early_buffer + sizeof early_buffer;
+}
+
+} // namespace omptier::preload

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The malloc that the program would have without us: glibc's, or whatever allocator it links or
+// preloads behind us. One pointer a function; until the first call each points to a function that
+// looks all of them up. That look-up may itself allocate (dlsym's messages): such blocks come from
+// a small buffer and are never freed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace omptier::preload {
+
+struct NextMalloc {
+  void* (*malloc)(std::size_t);
+  void* (*calloc)(std::size_t, std::size_t);
+  void* (*realloc)(void*, std::size_t);
+  void* (*reallocarray)(void*, std::size_t, std::size_t);
+  void (*free)(void*);
+  void* (*aligned_alloc)(std::size_t, std::size_t);
+  int (*posix_memalign)(void**, std::size_t, std::size_t);
+  void* (*memalign)(std::size_t, std::size_t);
+  void* (*valloc)(std::size_t);
+  void* (*pvalloc)(std::size_t);
+  std::size_t (*malloc_usable_size)(void*);
+};
+extern __attribute__((visibility("hidden"))) NextMalloc g_next;
+
+// A block of the buffer: freeing it does nothing, its size is not known.
+bool is_early_block(const void* block);
+
+} // namespace omptier::preload

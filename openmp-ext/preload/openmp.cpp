@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The OpenMP allocator routines, for runtimes that do not know OMPTier: Debian's libomp, GCC's
+// libgomp. On our patched runtime each is a jump to the runtime's own. On another one,
+// libomptier.so is asked first, with the same table that the patched runtime uses, and what it
+// declines goes to that runtime. Which it is is found out at the first call: only the patched
+// libomp has both clang's entries and the version nodes of gcc's programs.
+//
+// An allocator of ours must not reach a runtime that would take it for a pointer of its own: so
+// everything a compiler can make of an allocator is here (omp_*, __kmpc_*, GOMP_*).
+#include "preload/library.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <dlfcn.h>
+
+#define OMPTIER_EXPORT extern "C" __attribute__((visibility("default")))
+#define CALLER __builtin_return_address(0)
+
+namespace omptier::preload {
+namespace {
+
+using Handle = std::uintptr_t;
+constexpr Handle k_default_mem_alloc = 1;
+
+// A routine that the runtime behind us does not have: nothing can be had.
+template <typename R, typename... A> R nothing(A...) {
+  return R();
+}
+template <typename F> struct Routine;
+template <typename R, typename... A> struct Routine<R(A...)> {
+  R (*function)(A...) = nothing<R, A...>;
+  R operator()(A... arguments) const { return function(arguments...); }
+  explicit operator bool() const { return function != nothing<R, A...>; }
+};
+
+// What the runtime behind us has.
+struct NextOpenMp {
+  Routine<void*(std::size_t, Handle)> alloc;
+  Routine<void*(std::size_t, std::size_t, Handle)> aligned_alloc;
+  Routine<void*(std::size_t, std::size_t, Handle)> calloc;
+  Routine<void*(std::size_t, std::size_t, std::size_t, Handle)> aligned_calloc;
+  Routine<void*(void*, std::size_t, Handle, Handle)> realloc;
+  Routine<void(void*, Handle)> free;
+  Routine<Handle(Handle, int, const omptier_trait*)> init_allocator;
+  Routine<void(Handle)> destroy_allocator;
+  Routine<Handle()> get_default_allocator;
+  Routine<void*(int, std::size_t, Handle)> kmpc_alloc;
+  Routine<void*(int, std::size_t, std::size_t, Handle)> kmpc_aligned_alloc;
+  Routine<void(int, void*, Handle)> kmpc_free;
+  Routine<Handle(int, Handle, int, const omptier_trait*)> kmpc_init_allocator;
+  Routine<void(int, Handle)> kmpc_destroy_allocator;
+  Routine<void*(std::size_t, std::size_t, Handle)> gomp_alloc;
+  Routine<void(void*, Handle)> gomp_free;
+};
+constinit NextOpenMp g_runtime;
+// Whom to ask first: null until it is known, or when nobody is (the patched runtime asks by
+// itself).
+std::atomic<const omptier_hooks*> g_hooks{nullptr};
+pthread_once_t g_found = PTHREAD_ONCE_INIT;
+std::atomic<bool> g_known{false};
+
+// The runtime may have been loaded by a module of the program's, out of RTLD_NEXT's sight.
+void* find_runtime() {
+  if (::dlsym(RTLD_NEXT, "omp_get_max_threads") != nullptr) return RTLD_NEXT;
+  for (const char* name : {"libomp.so.5", "libomp.so", "libgomp.so.1", "libiomp5.so"})
+    if (void* handle = ::dlopen(name, RTLD_LAZY | RTLD_NOLOAD)) return handle;
+  return nullptr;
+}
+
+template <typename F> void look_up(void* handle, Routine<F>& routine, const char* name) {
+  if (void* found = ::dlsym(handle, name)) std::memcpy(&routine.function, &found, sizeof found);
+}
+
+bool is_patched(void* handle) {
+  return ::dlsym(handle, "__kmpc_fork_call") != nullptr &&
+         ::dlvsym(handle, "omp_alloc", "OMP_5.0.1") != nullptr;
+}
+
+// What libomptier.so gets from a stock runtime in libomp's stead.
+void* stock_allocate(std::size_t bytes, std::size_t alignment, Handle handle) {
+  if (handle == 0) handle = k_default_mem_alloc;
+  if (alignment != 0 && g_runtime.aligned_alloc)
+    return g_runtime.aligned_alloc(alignment, (bytes + alignment - 1) & ~(alignment - 1), handle);
+  return g_runtime.alloc(bytes, handle);
+}
+void stock_free(void* block) {
+  g_runtime.free(block, 0);
+}
+// Such a runtime does not tell. Only asked for by a realloc of its blocks, which is done here.
+std::size_t stock_size(const void*) {
+  return 0;
+}
+Handle default_allocator() {
+  return g_runtime.get_default_allocator ? g_runtime.get_default_allocator() : k_default_mem_alloc;
+}
+constexpr omptier_runtime k_stock = {
+    OMPTIER_HOOKS_VERSION, sizeof(omptier_runtime), stock_allocate, stock_free, stock_size,
+    default_allocator};
+
+void find_out() {
+  if (void* handle = find_runtime()) {
+    look_up(handle, g_runtime.alloc, "omp_alloc");
+    look_up(handle, g_runtime.aligned_alloc, "omp_aligned_alloc");
+    look_up(handle, g_runtime.calloc, "omp_calloc");
+    look_up(handle, g_runtime.aligned_calloc, "omp_aligned_calloc");
+    look_up(handle, g_runtime.realloc, "omp_realloc");
+    look_up(handle, g_runtime.free, "omp_free");
+    look_up(handle, g_runtime.init_allocator, "omp_init_allocator");
+    look_up(handle, g_runtime.destroy_allocator, "omp_destroy_allocator");
+    look_up(handle, g_runtime.get_default_allocator, "omp_get_default_allocator");
+    look_up(handle, g_runtime.kmpc_alloc, "__kmpc_alloc");
+    look_up(handle, g_runtime.kmpc_aligned_alloc, "__kmpc_aligned_alloc");
+    look_up(handle, g_runtime.kmpc_free, "__kmpc_free");
+    look_up(handle, g_runtime.kmpc_init_allocator, "__kmpc_init_allocator");
+    look_up(handle, g_runtime.kmpc_destroy_allocator, "__kmpc_destroy_allocator");
+    look_up(handle, g_runtime.gomp_alloc, "GOMP_alloc");
+    look_up(handle, g_runtime.gomp_free, "GOMP_free");
+    if (!is_patched(handle))
+      if (const omptier_malloc* table = library()) {
+        table->attach(&k_stock);
+        g_hooks.store(table->openmp, std::memory_order_relaxed);
+      }
+  }
+  g_known.store(true, std::memory_order_release);
+}
+
+const omptier_hooks* hooks() {
+  if (!g_known.load(std::memory_order_acquire)) [[unlikely]]
+    ::pthread_once(&g_found, find_out);
+  return g_hooks.load(std::memory_order_relaxed);
+}
+
+// The runtime's own block, which the observer hears of.
+void* told(const omptier_hooks* ask, void* block, std::size_t bytes, Handle handle,
+           const void* caller) {
+  if (block != nullptr) ask->stock_allocated(block, bytes, handle, caller);
+  return block;
+}
+
+// True: it was ours.
+bool release(const omptier_hooks* ask, void* block, Handle handle) {
+  if (ask->release(block, handle) != 0) return true;
+  if (block != nullptr) ask->stock_released(block);
+  return false;
+}
+
+// The routines on a runtime that is not ours; caller = return address of the exported one.
+__attribute__((noinline)) void* stock_alloc(const omptier_hooks* ask, std::size_t bytes,
+                                            std::size_t alignment, Handle handle,
+                                            const void* caller) {
+  void* block = nullptr;
+  if (ask->allocate(bytes, alignment, handle, caller, &block) != 0) return block;
+  block = alignment != 0 ? g_runtime.aligned_alloc(alignment, bytes, handle)
+                         : g_runtime.alloc(bytes, handle);
+  return told(ask, block, bytes, handle, caller);
+}
+
+__attribute__((noinline)) void* stock_calloc(const omptier_hooks* ask, std::size_t count,
+                                             std::size_t size, std::size_t alignment, Handle handle,
+                                             const void* caller) {
+  void* block = nullptr;
+  if (ask->allocate_zeroed(count, size, alignment, handle, caller, &block) != 0) return block;
+  block = alignment != 0 ? g_runtime.aligned_calloc(alignment, count, size, handle)
+                         : g_runtime.calloc(count, size, handle);
+  return told(ask, block, count * size, handle, caller);
+}
+
+// A block of the runtime's own that the program resizes, perhaps into memory of ours: the runtime
+// brings it to its new size first, since only it knows the old one.
+void* resize_stock(const omptier_hooks* ask, void* block, std::size_t bytes, Handle handle,
+                   Handle free_handle, const void* caller) {
+  void* ours = nullptr;
+  if (ask->allocate(bytes, 0, handle != 0 ? handle : free_handle, caller, &ours) == 0) {
+    ask->stock_released(block);
+    return told(ask, g_runtime.realloc(block, bytes, handle, free_handle), bytes, handle, caller);
+  }
+  if (ours == nullptr) return nullptr; // null_fb: the old block stays
+  ask->stock_released(block);
+  void* grown = g_runtime.realloc(block, bytes, k_default_mem_alloc, 0);
+  if (grown == nullptr) {
+    ask->release(ours, 0);
+    return nullptr;
+  }
+  std::memcpy(ours, grown, bytes);
+  g_runtime.free(grown, 0);
+  return ours;
+}
+
+__attribute__((noinline)) void* stock_realloc(const omptier_hooks* ask, void* block,
+                                              std::size_t bytes, Handle handle, Handle free_handle,
+                                              const void* caller) {
+  if (block == nullptr || library()->size_of(block) != 0) {
+    void* result = nullptr;
+    if (ask->reallocate(block, bytes, handle, free_handle, caller, &result) != 0) return result;
+    return told(ask, g_runtime.realloc(block, bytes, handle, free_handle), bytes, handle, caller);
+  }
+  if (bytes != 0) return resize_stock(ask, block, bytes, handle, free_handle, caller);
+  ask->stock_released(block);
+  return g_runtime.realloc(block, bytes, handle, free_handle);
+}
+
+} // namespace
+} // namespace omptier::preload
+
+using namespace omptier::preload;
+
+// Each ends in a jump on our own runtime, which then sees the program's call as its own.
+
+OMPTIER_EXPORT void* omp_alloc(std::size_t bytes, Handle handle) {
+  if (const omptier_hooks* ask = hooks()) return stock_alloc(ask, bytes, 0, handle, CALLER);
+  return g_runtime.alloc(bytes, handle);
+}
+
+OMPTIER_EXPORT void* omp_aligned_alloc(std::size_t alignment, std::size_t bytes, Handle handle) {
+  if (const omptier_hooks* ask = hooks()) return stock_alloc(ask, bytes, alignment, handle, CALLER);
+  return g_runtime.aligned_alloc(alignment, bytes, handle);
+}
+
+OMPTIER_EXPORT void* omp_calloc(std::size_t count, std::size_t size, Handle handle) {
+  if (const omptier_hooks* ask = hooks()) return stock_calloc(ask, count, size, 0, handle, CALLER);
+  return g_runtime.calloc(count, size, handle);
+}
+
+OMPTIER_EXPORT void* omp_aligned_calloc(std::size_t alignment, std::size_t count, std::size_t size,
+                                        Handle handle) {
+  if (const omptier_hooks* ask = hooks())
+    return stock_calloc(ask, count, size, alignment, handle, CALLER);
+  return g_runtime.aligned_calloc(alignment, count, size, handle);
+}
+
+OMPTIER_EXPORT void* omp_realloc(void* block, std::size_t bytes, Handle handle,
+                                 Handle free_handle) {
+  if (const omptier_hooks* ask = hooks())
+    return stock_realloc(ask, block, bytes, handle, free_handle, CALLER);
+  return g_runtime.realloc(block, bytes, handle, free_handle);
+}
+
+OMPTIER_EXPORT void omp_free(void* block, Handle handle) {
+  const omptier_hooks* ask = hooks();
+  if (ask == nullptr || !release(ask, block, handle)) g_runtime.free(block, handle);
+}
+
+OMPTIER_EXPORT Handle omp_init_allocator(Handle space, int count, const omptier_trait* traits) {
+  Handle handle = 0;
+  const omptier_hooks* ask = hooks();
+  if (ask != nullptr && ask->init_allocator(space, count, traits, &handle) != 0) return handle;
+  return g_runtime.init_allocator(space, count, traits);
+}
+
+OMPTIER_EXPORT void omp_destroy_allocator(Handle handle) {
+  const omptier_hooks* ask = hooks();
+  if (ask == nullptr || ask->destroy_allocator(handle) == 0) g_runtime.destroy_allocator(handle);
+}
+
+// What clang makes of `#pragma omp allocate` and allocate clauses.
+
+OMPTIER_EXPORT void* __kmpc_alloc(int thread, std::size_t bytes, Handle handle) {
+  if (const omptier_hooks* ask = hooks()) return stock_alloc(ask, bytes, 0, handle, CALLER);
+  return g_runtime.kmpc_alloc(thread, bytes, handle);
+}
+
+OMPTIER_EXPORT void* __kmpc_aligned_alloc(int thread, std::size_t alignment, std::size_t bytes,
+                                          Handle handle) {
+  if (const omptier_hooks* ask = hooks()) return stock_alloc(ask, bytes, alignment, handle, CALLER);
+  return g_runtime.kmpc_aligned_alloc(thread, alignment, bytes, handle);
+}
+
+OMPTIER_EXPORT void __kmpc_free(int thread, void* block, Handle handle) {
+  const omptier_hooks* ask = hooks();
+  if (ask == nullptr || !release(ask, block, handle)) g_runtime.kmpc_free(thread, block, handle);
+}
+
+OMPTIER_EXPORT Handle __kmpc_init_allocator(int thread, Handle space, int count,
+                                            const omptier_trait* traits) {
+  Handle handle = 0;
+  const omptier_hooks* ask = hooks();
+  if (ask != nullptr && ask->init_allocator(space, count, traits, &handle) != 0) return handle;
+  return g_runtime.kmpc_init_allocator(thread, space, count, traits);
+}
+
+OMPTIER_EXPORT void __kmpc_destroy_allocator(int thread, Handle handle) {
+  const omptier_hooks* ask = hooks();
+  if (ask == nullptr || ask->destroy_allocator(handle) == 0)
+    g_runtime.kmpc_destroy_allocator(thread, handle);
+}
+
+// What gcc makes of allocate clauses.
+
+OMPTIER_EXPORT void* GOMP_alloc(std::size_t alignment, std::size_t bytes, Handle handle) {
+  if (const omptier_hooks* ask = hooks()) return stock_alloc(ask, bytes, alignment, handle, CALLER);
+  return g_runtime.gomp_alloc(alignment, bytes, handle);
+}
+
+OMPTIER_EXPORT void GOMP_free(void* block, Handle handle) {
+  const omptier_hooks* ask = hooks();
+  if (ask == nullptr || !release(ask, block, handle)) g_runtime.gomp_free(block, handle);
+}

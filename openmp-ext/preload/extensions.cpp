@@ -14,6 +14,7 @@ namespace {
 
 template <typename R, typename... A> R pass_on(const char* name, R otherwise, A... arguments) {
   using Function = R (*)(A...);
+  omptier::preload::find_openmp_runtime();
   const auto function = reinterpret_cast<Function>(omptier::preload::library_function(name));
   if (function != nullptr) return function(arguments...);
   errno = ENOSYS;
@@ -36,4 +37,28 @@ OMPTIER_EXPORT int ompx_dump(int fd) {
 }
 OMPTIER_EXPORT int ompx_phase(const char* name) {
   return pass_on<int>("ompx_phase", -1, name);
+}
+
+// Results are those of ompx_result_t.
+namespace {
+constexpr int k_no_runtime = 6;
+}
+OMPTIER_EXPORT int ompx_declare(void* pointer, std::size_t bytes, std::uintptr_t space, int count,
+                                const void* traits) {
+  return pass_on<int>("ompx_declare", k_no_runtime, pointer, bytes, space, count, traits);
+}
+OMPTIER_EXPORT int ompx_withdraw(void* pointer) {
+  return pass_on<int>("ompx_withdraw", k_no_runtime, pointer);
+}
+OMPTIER_EXPORT int ompx_commit(int order, void* outcome) {
+  return pass_on<int>("ompx_commit", k_no_runtime, order, outcome);
+}
+OMPTIER_EXPORT int ompx_update_traits(void* block, int count, const void* traits) {
+  return pass_on<int>("ompx_update_traits", k_no_runtime, block, count, traits);
+}
+OMPTIER_EXPORT int ompx_update_allocator(std::uintptr_t allocator, int count, const void* traits) {
+  return pass_on<int>("ompx_update_allocator", k_no_runtime, allocator, count, traits);
+}
+OMPTIER_EXPORT int ompx_apply(int order, void* outcome) {
+  return pass_on<int>("ompx_apply", k_no_runtime, order, outcome);
 }

@@ -15,4 +15,8 @@ const omptier_malloc* library();
 // A function of libomptier.so, or null.
 void* library_function(const char* name);
 
+// Which OpenMP runtime is behind us; another one than ours is offered to libomptier.so
+// (openmp.cpp).
+void find_openmp_runtime();
+
 } // namespace omptier::preload

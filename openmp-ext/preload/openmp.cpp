@@ -202,6 +202,11 @@ __attribute__((noinline)) void* stock_realloc(const omptier_hooks* ask, void* bl
 }
 
 } // namespace
+
+void find_openmp_runtime() {
+  hooks();
+}
+
 } // namespace omptier::preload
 
 using namespace omptier::preload;

@@ -162,6 +162,21 @@ void write_object(Writer& out, std::uintptr_t begin, std::size_t bytes, const ch
   out.line(" reason \"%s\"\n", reason);
 }
 
+// What all processes of the job hold, node by node.
+void write_job(Writer& out, JobLedger& job) {
+  if (!job.active()) {
+    out.line("job alone%s%s\n", *job.why_alone() != '\0' ? ": " : "", job.why_alone());
+    return;
+  }
+  out.line("job \"%s\" processes %u\n", job.path(), job.processes());
+  for (unsigned node = 0; node < k_max_nodes; ++node)
+    if (job.capacity(node) != JobLedger::k_no_limit)
+      out.line("job node %u granted %llu own %llu capacity %llu\n", node,
+               static_cast<unsigned long long>(job.granted(node)),
+               static_cast<unsigned long long>(job.own(node)),
+               static_cast<unsigned long long>(job.capacity(node)));
+}
+
 void write_ledger(Writer& out, Placer& placer) {
   Ledger& ledger = placer.ledger();
   for (const MemoryKind kind : k_all_memory_kinds) {
@@ -169,12 +184,22 @@ void write_ledger(Writer& out, Placer& placer) {
     if (ledger.limit(kind) != Ledger::k_no_limit)
       std::snprintf(limit, sizeof limit, "%llu",
                     static_cast<unsigned long long>(ledger.limit(kind)));
-    out.line("ledger %s granted %llu peak %llu cached %llu limit %s refusals %llu\n",
-             name_of(kind).data(), static_cast<unsigned long long>(ledger.used(kind)),
-             static_cast<unsigned long long>(ledger.peak(kind)),
-             static_cast<unsigned long long>(placer.cached_bytes(kind)), limit,
-             static_cast<unsigned long long>(ledger.refusals(kind)));
+    out.line(
+        "ledger %s granted %llu peak %llu cached %llu limit %s%s refusals %llu by the job %llu\n",
+        name_of(kind).data(), static_cast<unsigned long long>(ledger.used(kind)),
+        static_cast<unsigned long long>(ledger.peak(kind)),
+        static_cast<unsigned long long>(placer.cached_bytes(kind)), limit,
+        placer.is_shared(kind) ? " (share)" : "",
+        static_cast<unsigned long long>(ledger.refusals(kind)),
+        static_cast<unsigned long long>(ledger.refusals_of_job(kind)));
   }
+  if (placer.share().ranks > 1)
+    out.line("share 1/%u of scarce kinds by %s\n", placer.share().ranks, placer.share().source);
+  if (placer.cgroup().limited())
+    out.line("cgroup limit %llu room %llu\n",
+             static_cast<unsigned long long>(placer.cgroup().least_limit()),
+             static_cast<unsigned long long>(placer.cgroup().room()));
+  write_job(out, placer.job());
 }
 
 // One line a plan entry whose objects were moved: how often, how much, when, how long.

@@ -34,8 +34,18 @@ void after_fork_in_parent() {
   runtime().unlock_all();
 }
 void after_fork_in_child() {
-  if (Placer* placer = runtime().placer_if_ready()) placer->forget_other_threads();
+  if (Placer* placer = runtime().placer_if_ready()) {
+    placer->forget_other_threads();
+    placer->forget_parent();
+  }
   runtime().unlock_all();
+}
+
+// The job's ledger is left at the very end, when nothing else of the process may run any more.
+__attribute__((destructor)) void leave_job() {
+  Runtime* ready = g_runtime.load(std::memory_order_acquire);
+  if (ready == nullptr) return;
+  if (Placer* placer = ready->placer_if_ready()) placer->job().leave();
 }
 
 void make_runtime() {
@@ -43,9 +53,35 @@ void make_runtime() {
   pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
-CapacityByKind capacity_option() {
+const char* variable(const char* name) {
+  return ::getenv(name);
+}
+
+CapacityRules capacity_rules() {
   const auto capacity = parse_capacity(option_text(Option::capacity));
-  return capacity ? *capacity : CapacityByKind{};
+  CapacityRules rules(capacity ? *capacity : CapacityByKind{});
+  if (option_is_set(Option::reserve)) rules.reserve = option_number(Option::reserve);
+  const auto share = parse_share(option_text(Option::share), variable);
+  if (share)
+    rules.share = *share;
+  else
+    warn_once(Notice::bad_option_value, "OMPTIER_SHARE: %s: no share is taken.",
+              share.error().c_str());
+  const std::string_view job = option_text(Option::job);
+  if (job != "off") rules.job_ledger = job_ledger_path(job == "auto" ? job_name(variable) : job);
+  return rules;
+}
+
+// With OMPTIER_VERBOSE=1.
+void tell_share(Placer& placer) {
+  for (const MemoryKind kind : k_all_memory_kinds)
+    if (placer.is_shared(kind))
+      inform(
+          Notice::capacity_exhausted,
+          "%s: this process may take %llu MiB, 1/%u of it, since %s says so (OMPTIER_SHARE=off or "
+          "OMPTIER_CAPACITY changes that).",
+          title_of(kind).data(), static_cast<unsigned long long>(placer.ledger().limit(kind) >> 20),
+          placer.share().ranks, placer.share().source);
 }
 
 // The variable counts milliseconds.
@@ -95,7 +131,8 @@ Placer* Runtime::make_placer_locked() {
     } else {
       load_strategy();
       Placer& made_placer =
-          placer_storage.make(std::move(*platform), capacity_option(), decay_option());
+          placer_storage.make(std::move(*platform), capacity_rules(), decay_option());
+      tell_share(made_placer);
       load_plan();
       placer_.store(&made_placer, std::memory_order_release);
     }

@@ -1,14 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Which kinds of memory are here, and whether the firmware says how fast they are.
+#include "base/options.hpp"
 #include "cli/check.hpp"
+#include "placement/cgroup.hpp"
+#include "placement/job.hpp"
 #include "platform/describe.hpp"
 #include "platform/ranking.hpp"
 #include "platform/tiers.hpp"
 
+#include <cstdlib>
+
 namespace omptier {
 
+namespace {
+
+const char* variable(const char* name) {
+  return std::getenv(name);
+}
+
+// What a program started here could take: the launcher's share, the job it would count with, the
+// cpuset and the control group.
+void check_share(const Platform& platform, Findings& findings) {
+  const std::string_view wanted = option_text(Option::share);
+  const auto share = parse_share(wanted, variable);
+  const auto capacity = parse_capacity(option_text(Option::capacity));
+  if (!share || !capacity) return; // said with the variables
+  const std::uint64_t reserve =
+      option_is_set(Option::reserve) ? option_number(Option::reserve) : k_usual_reserve;
+  const KindLimits limits = limits_of(platform, *capacity, *share, reserve);
+  std::string parts;
+  for (const MemoryKind kind : k_all_memory_kinds)
+    if (const auto bytes = limits.limit[static_cast<std::size_t>(kind)])
+      parts += (parts.empty() ? "" : ", ") + std::string(title_of(kind)) + " " +
+               format_size(*bytes) +
+               (limits.shared[static_cast<std::size_t>(kind)] ? "" : " (OMPTIER_CAPACITY)");
+  if (share->ranks > 1)
+    findings.works("rank's share", "1/" + std::to_string(share->ranks) +
+                                       " of the scarce kinds, by " + share->source +
+                                       (parts.empty() ? "" : ": " + parts));
+  else
+    findings.works("rank's share", "everything: " +
+                                       std::string(wanted == "off" ? "OMPTIER_SHARE is off"
+                                                                   : "no launcher says that there "
+                                                                     "are several ranks") +
+                                       (parts.empty() ? "" : "; limits: " + parts));
+  const std::string_view job = option_text(Option::job);
+  if (job == "off")
+    findings.works("job", "counted alone (OMPTIER_JOB is off)");
+  else
+    findings.works("job", "counted together in " +
+                              job_ledger_path(job == "auto" ? job_name(variable) : job));
+  const NodeSet allowed = allowed_nodes();
+  std::vector<unsigned> forbidden;
+  for (const Node& node : platform.nodes)
+    if (node.number < k_max_nodes && !allowed.has(node.number)) forbidden.push_back(node.number);
+  if (!forbidden.empty())
+    findings.limited("cpuset", "node " + format_numbers(forbidden) + " may not be used",
+                     "the batch system or cpuset.mems gives this shell fewer nodes");
+  CgroupLimits cgroup;
+  cgroup.find();
+  if (cgroup.limited())
+    findings.works("control group", "limit " + format_size(cgroup.least_limit()) + ", room " +
+                                        format_size(cgroup.room()));
+}
+
+} // namespace
+
 void check_memory(const Platform& platform, Findings& findings) {
+
   std::string kinds;
   std::vector<unsigned> unknown;
   std::vector<unsigned> without_figures;
@@ -40,6 +100,7 @@ void check_memory(const Platform& platform, Findings& findings) {
                      "the firmware gives no bandwidth or latency for node " +
                          format_numbers(without_figures) + " (no HMAT)",
                      "where a kind is not recognised, name it in OMPTIER_NODES");
+  check_share(platform, findings);
 }
 
 } // namespace omptier

@@ -4,6 +4,7 @@
 // text and as the page docs/environment.md.
 #include "base/options.hpp"
 #include "cli/check.hpp"
+#include "placement/job.hpp"
 #include "placement/strategy.hpp"
 #include "plan/plan.hpp"
 
@@ -47,6 +48,10 @@ std::string problem_of_use(Option option, const char* text) {
   case Option::strategy: {
     const auto strategy = parse_strategy(text);
     return strategy ? std::string() : strategy.error();
+  }
+  case Option::share: {
+    const auto share = parse_share(text, [](const char*) -> const char* { return nullptr; });
+    return share ? std::string() : share.error();
   }
   case Option::nodes: {
     const auto platform = discover_platform({"", *parse_nodes(text)});

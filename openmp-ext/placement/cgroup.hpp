@@ -1,33 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Memory limits of the control groups (version 2) this process is in: passing one gets the process
-// killed, so room is asked for before memory is taken. Groups are looked up once; without a limit
+// What the kernel lets this process have: memory limits of the control groups it is in (versions 1
+// and 2, those above included), passing one of which gets it killed, so room is asked for before
+// memory is taken; and the nodes that its cpuset allows. Groups are looked up once; without a limit
 // nothing is read later.
 #pragma once
+
+#include "placement/pages.hpp"
 
 #include <array>
 #include <cstdint>
 
 namespace omptier {
 
+struct CgroupFiles; // what a version calls them
+
 class CgroupLimits {
 public:
   static constexpr std::uint64_t k_no_limit = ~std::uint64_t{0};
 
   // Finds the limited groups from the process's own upwards. root: where control groups are
-  // mounted.
+  // mounted (version 2 there or in unified/, version 1 in memory/).
   void find(const char* root = "/sys/fs/cgroup");
-  // Bytes until the nearest limit, page cache counted as free; k_no_limit when there is none.
+  // Bytes until the nearest limit, page cache counted as free, less what page tables and others
+  // will need; k_no_limit when there is none.
   std::uint64_t room() const;
+  bool limited() const { return count_ != 0; }
+  std::uint64_t least_limit() const; // k_no_limit when there is none
 
 private:
+  void find_upwards(const char* mount, const char* path, std::size_t length,
+                    const CgroupFiles& files);
   static constexpr unsigned k_most_levels = 8;
   struct Level {
     std::uint64_t limit;
+    bool version_1;
     char folder[240];
   };
   std::array<Level, k_most_levels> levels_;
   unsigned count_ = 0;
 };
+
+// The nodes that the process's cpuset allows (Mems_allowed); all of them when that cannot be read.
+NodeSet allowed_nodes();
 
 } // namespace omptier

@@ -21,6 +21,12 @@ bool Ledger::reserve(MemoryKind kind, std::uint64_t bytes) {
       return false;
     }
   } while (!account.used.compare_exchange_weak(used, wanted, std::memory_order_relaxed));
+  if (job_ != nullptr && !job_->reserve(nodes_[static_cast<std::size_t>(kind)], bytes)) {
+    account.used.fetch_sub(bytes, std::memory_order_relaxed);
+    account.refusals.fetch_add(1, std::memory_order_relaxed);
+    account.refusals_of_job.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
   std::uint64_t peak = account.peak.load(std::memory_order_relaxed);
   while (peak < wanted &&
          !account.peak.compare_exchange_weak(peak, wanted, std::memory_order_relaxed)) {
@@ -30,6 +36,7 @@ bool Ledger::reserve(MemoryKind kind, std::uint64_t bytes) {
 
 void Ledger::give_back(MemoryKind kind, std::uint64_t bytes) {
   at(kind).used.fetch_sub(bytes, std::memory_order_relaxed);
+  if (job_ != nullptr) job_->give_back(nodes_[static_cast<std::size_t>(kind)], bytes);
 }
 
 bool Ledger::is_sound(std::string& why_not) const {

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The capacity ledger of this process: bytes of each memory kind that are granted, against what
-// OMPTIER_CAPACITY allows. It is asked before the kernel is. What it counts is memory made
-// accessible in the ranges of a kind (blocks in whole pages, chunks of the small-block heaps,
-// cached extents): what those pages can at most hold, whether touched yet or not.
+// OMPTIER_CAPACITY or the rank's share allows, and then against what the job's other processes hold
+// on the kind's nodes (placement/job_ledger.hpp). It is asked before the kernel is. What it counts
+// is memory made accessible in the ranges of a kind (blocks in whole pages, chunks of the
+// small-block heaps, cached extents): what those pages can at most hold, whether touched yet or
+// not.
 #pragma once
 
 #include "base/kind.hpp"
 #include "base/text.hpp"
+#include "placement/job_ledger.hpp"
 
 #include <array>
 #include <atomic>
@@ -22,7 +25,13 @@ public:
 
   explicit Ledger(const CapacityByKind& capacity);
 
-  // Grants bytes of a kind, or refuses. Lock-free.
+  // From now on the job is asked too: bytes of a kind are counted on these nodes. Before any use.
+  void join(JobLedger& job, const std::array<NodeSet, k_memory_kinds + 1>& nodes) {
+    job_ = &job;
+    nodes_ = nodes;
+  }
+
+  // Grants bytes of a kind, or refuses. Thread-safe, without malloc.
   bool reserve(MemoryKind kind, std::uint64_t bytes);
   void give_back(MemoryKind kind, std::uint64_t bytes);
 
@@ -36,6 +45,11 @@ public:
   std::uint64_t refusals(MemoryKind kind) const {
     return at(kind).refusals.load(std::memory_order_relaxed);
   }
+  // Of these, those that only the job refused.
+  std::uint64_t refusals_of_job(MemoryKind kind) const {
+    return at(kind).refusals_of_job.load(std::memory_order_relaxed);
+  }
+  // As the process's own limit has it.
   std::uint64_t room(MemoryKind kind) const {
     const std::uint64_t now = used(kind);
     return now < limit(kind) ? limit(kind) - now : 0;
@@ -46,11 +60,13 @@ public:
 private:
   struct Account {
     std::uint64_t limit = k_no_limit;
-    std::atomic<std::uint64_t> used{0}, peak{0}, refusals{0};
+    std::atomic<std::uint64_t> used{0}, peak{0}, refusals{0}, refusals_of_job{0};
   };
   const Account& at(MemoryKind kind) const { return accounts_[static_cast<std::size_t>(kind)]; }
   Account& at(MemoryKind kind) { return accounts_[static_cast<std::size_t>(kind)]; }
   std::array<Account, k_memory_kinds + 1> accounts_;
+  JobLedger* job_ = nullptr;
+  std::array<NodeSet, k_memory_kinds + 1> nodes_{};
 };
 
 } // namespace omptier

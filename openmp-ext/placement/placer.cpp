@@ -41,15 +41,37 @@ bool is_due(std::atomic<std::uint64_t>& next, std::uint64_t now, std::uint64_t i
   return now >= due && next.compare_exchange_strong(due, now + interval, std::memory_order_relaxed);
 }
 
+NodeBytes capacity_of_nodes(const Platform& platform, std::uint64_t reserve) {
+  NodeBytes capacity;
+  capacity.fill(JobLedger::k_no_limit);
+  for (const Node& node : platform.nodes) {
+    const std::uint64_t kept = reserve_of(node.capacity, reserve);
+    if (node.number < k_max_nodes)
+      capacity[node.number] = node.capacity > kept ? node.capacity - kept : 0;
+  }
+  return capacity;
+}
+
 } // namespace
 
-Placer::Placer(Platform platform, const CapacityByKind& capacity, std::uint64_t decay)
-    : platform_(std::move(platform)), choices_(platform_), ledger_(capacity), decay_(decay) {
+Placer::Placer(Platform platform, const CapacityRules& rules, std::uint64_t decay)
+    : platform_(std::move(platform)), choices_(platform_), share_(rules.share),
+      reserve_(rules.reserve),
+      limits_(limits_of(platform_, rules.capacity, rules.share, rules.reserve)),
+      job_(rules.job_ledger.c_str(), capacity_of_nodes(platform_, rules.reserve)),
+      ledger_(limits_.limit), decay_(decay) {
   node_kinds_.fill(MemoryKind::unknown);
   low_watermarks_ = read_low_watermarks();
   cgroup_.find();
-  for (const Node& node : platform_.nodes)
-    if (node.number < k_max_nodes) node_kinds_[node.number] = node.kind;
+  const NodeSet allowed = allowed_nodes();
+  std::array<NodeSet, k_memory_kinds + 1> nodes_of_kind{};
+  for (const Node& node : platform_.nodes) {
+    if (node.number >= k_max_nodes) continue;
+    node_kinds_[node.number] = node.kind;
+    if (allowed.has(node.number))
+      nodes_of_kind[static_cast<std::size_t>(node.kind)].add(node.number);
+  }
+  if (!rules.job_ledger.empty()) ledger_.join(job_, nodes_of_kind);
   for (const Tier& tier : platform_.tiers) {
     if (tier_count_ == k_most_tiers) break;
     TierPlace& place = places_[tier_count_++];
@@ -80,9 +102,7 @@ std::uint64_t Placer::free_on(NodeSet nodes, bool with_file_cache) const {
     if (!read_node_memory(node, memory)) return Ledger::k_no_limit; // cannot be known: let it try
     const std::uint64_t free = memory.free + (with_file_cache ? memory.file_cache : 0);
     // What the kernel keeps before it spills, and a little for everybody else.
-    const std::uint64_t margin =
-        low_watermarks_[node] +
-        std::min<std::uint64_t>(memory.total / 128, std::uint64_t{64} << 20);
+    const std::uint64_t margin = low_watermarks_[node] + reserve_of(memory.total, reserve_);
     sum += free > margin ? free - margin : 0;
   }
   return sum;

@@ -13,6 +13,7 @@
 #include "placement/cgroup.hpp"
 #include "placement/extents.hpp"
 #include "placement/heap.hpp"
+#include "placement/job.hpp"
 #include "placement/ledger.hpp"
 #include "platform/choice.hpp"
 #include "platform/platform.hpp"
@@ -74,17 +75,33 @@ struct BlockInfo {
   bool large = false;
 };
 
+// What limits a process's memory besides the machine.
+struct CapacityRules {
+  CapacityByKind capacity;                 // OMPTIER_CAPACITY
+  RankShare share;                         // of what it does not name
+  std::uint64_t reserve = k_usual_reserve; // bytes of each node left to others
+  std::string job_ledger;                  // file that the job's processes share; "" = none
+  CapacityRules(const CapacityByKind& by_kind = {}) : capacity(by_kind) {}
+};
+
 class Placer {
 public:
   // decay: nanoseconds that freed memory is kept for reuse before it goes back to the system. Time
   // is looked at when blocks come and go by a slow path; there is no helper thread.
-  Placer(Platform platform, const CapacityByKind& capacity, std::uint64_t decay = k_usual_decay);
+  Placer(Platform platform, const CapacityRules& rules, std::uint64_t decay = k_usual_decay);
   // Only tests end a placer.
   ~Placer();
 
   const Platform& platform() const { return platform_; }
   const ChoiceTable& choices() const { return choices_; }
   Ledger& ledger() { return ledger_; }
+  JobLedger& job() { return job_; }
+  const RankShare& share() const { return share_; }
+  // The limit of a kind is the rank's share, not OMPTIER_CAPACITY.
+  bool is_shared(MemoryKind kind) const {
+    return kind != MemoryKind::unknown && limits_.shared[static_cast<std::size_t>(kind)];
+  }
+  const CgroupLimits& cgroup() const { return cgroup_; }
   ReservedRanges& ranges() { return ranges_; }
   std::size_t tier_count() const { return tier_count_; }
   MemoryKind kind_of_tier(std::size_t tier) const { return platform_.tiers[tier].kind; }
@@ -139,6 +156,8 @@ public:
   // In the child, before unlock_all: threads that kept blocks or were moving one are not here.
   // (What was reserved for the move stays counted.)
   void forget_other_threads();
+  // In the child: it counts for itself in the job's ledger from now on.
+  void forget_parent() { job_.forget_parent(); }
 
 private:
   struct Spread { // one binding: extents and small blocks
@@ -171,6 +190,10 @@ private:
 
   Platform platform_;
   ChoiceTable choices_;
+  const RankShare share_;
+  const std::uint64_t reserve_;
+  const KindLimits limits_;
+  JobLedger job_;
   Ledger ledger_;
   ReservedRanges ranges_;
   std::array<TierPlace, k_most_tiers> places_;

@@ -90,7 +90,7 @@ int run_script(Placer& placer) {
   return wrong;
 }
 
-// Control groups as files that do not exist: /job has 1000 bytes left, /job/step 3000.
+// Control groups as files that do not exist: /job has 1000 bytes left less 1/32 of its limit, /job/step 3000.
 struct FakeFile {
   const char* path;
   const char* text;
@@ -123,7 +123,7 @@ TEST(Cgroup, TheTightestGroupCounts) {
   CgroupLimits limits;
   EXPECT_EQ(limits.room(), CgroupLimits::k_no_limit);
   limits.find("/fake");
-  EXPECT_EQ(limits.room(), 1000u);
+  EXPECT_EQ(limits.room(), 750u);
   limits.find("/elsewhere");
   EXPECT_EQ(limits.room(), CgroupLimits::k_no_limit);
   replace_os_calls(nullptr);

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <pthread.h>
 #include <sched.h>
 
 namespace omptier {
@@ -20,7 +21,6 @@ namespace {
 
 constexpr OmpValue k_default_mem_alloc = 1;
 constexpr std::size_t k_least_alignment = 16; // of every block of ours, as malloc's
-constexpr int k_longest_fallback_chain = 16;
 
 // No block is larger: sizes near the end of the address space would overflow libomp's arithmetic.
 constexpr std::size_t k_largest_block = PTRDIFF_MAX;
@@ -67,31 +67,63 @@ void count_in(Allocator& allocator, std::size_t bytes) {
                        static_cast<std::int64_t>(bytes));
 }
 
+// Whose bytes the allocator's pool_size counts together with the calling thread's; 0: everybody's.
+std::uintptr_t pool_scope(const Allocator& allocator) {
+  const OmpValue access = allocator.traits.access;
+  if (access == 0 || access == value::all) return 0;
+  const omptier_runtime* libomp = runtime().libomp.load(std::memory_order_acquire);
+  if (libomp != nullptr) return libomp->scope(access);
+  return access == value::thread ? ::pthread_self() : 0;
+}
+
+} // namespace
+
+void uncharge_pool(Allocator& allocator, std::size_t bytes) {
+  if (allocator.traits.pool_size != k_default_value)
+    allocator.pool.give_back(pool_scope(allocator), allocator.pool_charge(bytes));
+}
+
+namespace {
+
 void count_out(Allocator& allocator, std::size_t bytes, bool charged) {
-  if (charged && allocator.traits.pool_size != k_default_value)
-    allocator.pool_used.fetch_sub(allocator.pool_charge(bytes), std::memory_order_relaxed);
+  if (charged) uncharge_pool(allocator, bytes);
   thread_caches::count(allocator.number, allocator.counts_exactly(), -1,
                        -static_cast<std::int64_t>(bytes));
   if (allocator.of_one_block && allocator.live_blocks().blocks == 0)
     runtime().allocators.destroy(allocator.handle);
 }
 
-bool charge_pool(Allocator& allocator, std::size_t bytes) {
+// A live block becomes another size, in its place or in another: only the difference counts.
+bool recharge_pool(Allocator& allocator, std::size_t from, std::size_t to) {
   if (allocator.traits.pool_size == k_default_value) return true;
-  if (bytes > k_largest_block) return false;
-  const std::uint64_t charge = allocator.pool_charge(bytes);
-  std::uint64_t used = allocator.pool_used.load(std::memory_order_relaxed);
-  do {
-    if (charge > allocator.traits.pool_size || used > allocator.traits.pool_size - charge)
-      return false;
-  } while (
-      !allocator.pool_used.compare_exchange_weak(used, used + charge, std::memory_order_relaxed));
+  if (to > k_largest_block) return false;
+  if (to > from)
+    return allocator.pool.charge(pool_scope(allocator), to - from, allocator.traits.pool_size);
+  allocator.pool.give_back(pool_scope(allocator), from - to);
   return true;
 }
 
-void uncharge_pool(Allocator& allocator, std::size_t bytes) {
-  if (allocator.traits.pool_size != k_default_value)
-    allocator.pool_used.fetch_sub(allocator.pool_charge(bytes), std::memory_order_relaxed);
+bool charge_pool(Allocator& allocator, const AllocationRequest& request) {
+  const std::size_t bytes = request.bytes;
+  if (allocator.traits.pool_size == k_default_value) return true;
+  if (bytes > k_largest_block) return false;
+  if (request.replaced != nullptr && request.replaced->charged == &allocator)
+    return request.replaced->taken_over =
+               recharge_pool(allocator, request.replaced->bytes, request.bytes);
+  return allocator.pool.charge(pool_scope(allocator), allocator.pool_charge(bytes),
+                               allocator.traits.pool_size);
+}
+
+// The allocation was not made after all.
+void uncharge_pool(Allocator& allocator, const AllocationRequest& request) {
+  if (request.replaced == nullptr || !request.replaced->taken_over)
+    return uncharge_pool(allocator, request.bytes);
+  request.replaced->taken_over = false;
+  const std::size_t old = request.replaced->bytes;
+  if (request.bytes > old)
+    allocator.pool.give_back(pool_scope(allocator), request.bytes - old);
+  else // whatever others took meanwhile: the old block is there
+    allocator.pool.charge(pool_scope(allocator), old - request.bytes, k_default_value);
 }
 
 // libomp's own memory; on a runtime that never attached, the C library's. Not zeroed.
@@ -107,9 +139,7 @@ void* stock_allocate(std::size_t bytes, std::size_t alignment, OmpValue handle) 
 // A block of libomp's memory on behalf of an allocator of ours.
 void* stock_block(Allocator& allocator, const AllocationRequest& request, StockReason reason,
                   Refusal refusal, OmpValue stock_handle) {
-  const bool named = std::max(request.alignment, allocator.traits.alignment) > 1;
-  void* block =
-      stock_allocate(request.bytes, named ? alignment_for(&allocator, request) : 0, stock_handle);
+  void* block = stock_allocate(request.bytes, alignment_for(&allocator, request), stock_handle);
   if (block == nullptr) return nullptr;
   if (request.zeroed) std::memset(block, 0, request.bytes);
   count_in(allocator, request.bytes);
@@ -163,11 +193,15 @@ void* fall_back(Allocator& allocator, const AllocationRequest& request, Refusal 
   if (fallback == value::null_fb) return nullptr;
   if (fallback == value::abort_fb) abort_as_asked(allocator, request.bytes, refusal);
   OmpValue stock_handle = k_default_mem_alloc;
-  if (fallback == value::allocator_fb && allocator.traits.fallback_allocator != k_null_allocator) {
-    Allocator* next = runtime().allocators.find(allocator.traits.fallback_allocator);
+  const OmpValue fallback_allocator = allocator.traits.fallback_allocator;
+  if (fallback == value::allocator_fb && fallback_allocator != k_null_allocator) {
+    AllocatorTable& allocators = runtime().allocators;
+    Allocator* next = allocators.find(fallback_allocator);
     if (next != nullptr && chain < k_longest_fallback_chain)
       return allocate_from(*next, request, chain + 1);
-    if (next == nullptr) stock_handle = allocator.traits.fallback_allocator;
+    // Not ours; one of ours that was destroyed is taken for the default one.
+    if (next == nullptr && !allocators.made_here(fallback_allocator))
+      stock_handle = fallback_allocator;
   }
   const std::string_view space = space_name(allocator.space);
   if (refusal != Refusal::none)
@@ -179,13 +213,13 @@ void* fall_back(Allocator& allocator, const AllocationRequest& request, Refusal 
 }
 
 void* allocate_from(Allocator& allocator, const AllocationRequest& request, int chain) {
-  if (!charge_pool(allocator, request.bytes))
-    return fall_back(allocator, request, Refusal::none, chain);
-  if (allocator.space == Space::standard_default) {
+  if (!charge_pool(allocator, request)) return fall_back(allocator, request, Refusal::none, chain);
+  if (allocator.space == Space::standard_default && !allocator.places_default_space()) {
     void* block = stock_block(allocator, request, StockReason::default_space, Refusal::none,
                               k_default_mem_alloc);
-    if (block == nullptr) uncharge_pool(allocator, request.bytes);
-    return block;
+    if (block != nullptr) return block;
+    uncharge_pool(allocator, request);
+    return fall_back(allocator, request, Refusal::node_full, chain);
   }
   Refusal why = Refusal::no_such_kind;
   void* block = nullptr;
@@ -214,7 +248,7 @@ void* allocate_from(Allocator& allocator, const AllocationRequest& request, int 
       learn_route(request.handle, allocator, *placer, block, locality);
   }
   if (block != nullptr) return block;
-  uncharge_pool(allocator, request.bytes);
+  uncharge_pool(allocator, request);
   return fall_back(allocator, request, why, chain);
 }
 
@@ -286,7 +320,7 @@ void* place_everything(Placer& placer, Allocator* allocator, const AllocationReq
   wanted.caller = request.caller;
 
   if (allocator != nullptr) {
-    if (!charge_pool(*allocator, request.bytes)) return nullptr;
+    if (!charge_pool(*allocator, request)) return nullptr;
     count_in(*allocator, request.bytes);
   }
   Refusal why = Refusal::none;
@@ -296,7 +330,10 @@ void* place_everything(Placer& placer, Allocator* allocator, const AllocationReq
       runtime().plan() == nullptr)
     begin_in_faster_tier(placer, block);
   if (block != nullptr) return block;
-  if (allocator != nullptr) count_out(*allocator, request.bytes, true);
+  if (allocator != nullptr) {
+    uncharge_pool(*allocator, request);
+    count_out(*allocator, request.bytes, false);
+  }
   warn_once(
       Notice::capacity_exhausted,
       "%zu bytes fit into no memory that %s allows (%s): the runtime's default memory is used.",
@@ -327,7 +364,8 @@ std::size_t tiers_of(Placer& placer, const Allocator& allocator,
   const bool latency =
       traits.sensitivity == 5220 || traits.access_pattern == 5103 || traits.access_pattern == 5104;
   const Preference usual = latency ? Preference::latency : Preference::bandwidth;
-  if (const auto kind = kind_of(allocator.space)) {
+  if (const auto kind =
+          allocator.places_default_space() ? MemoryKind::dram : kind_of(allocator.space)) {
     for (std::size_t t = 0; t < placer.tier_count(); ++t)
       if (placer.kind_of_tier(t) == *kind) add(t);
   } else if (allocator.space != Space::automatic) {
@@ -352,22 +390,76 @@ std::size_t tiers_of(Placer& placer, const Allocator& allocator,
   return count;
 }
 
+namespace {
+
+// An allocator that was destroyed before: what happens then is left open by the specification. To
+// libomp the handle would be a pointer of its own.
+void* memory_of_destroyed(const AllocationRequest& request) {
+  void* block = stock_allocate(request.bytes, alignment_for(nullptr, request), k_default_mem_alloc);
+  if (block != nullptr && request.zeroed) std::memset(block, 0, request.bytes);
+  return block;
+}
+
+} // namespace
+
 bool allocate(const AllocationRequest& request, void** block) {
   Runtime& state = runtime();
   Allocator* allocator = state.allocators.find(request.handle);
   const bool everything = state.places_everything.load(std::memory_order_relaxed);
-  if (allocator == nullptr && !everything) return false;
+  const bool destroyed = allocator == nullptr && state.allocators.made_here(request.handle);
+  if (allocator == nullptr && !everything && !destroyed) return false;
   *block = nullptr;
   if (request.bytes == 0) return true;
   if (everything)
     if (Placer* placer = state.placer()) *block = place_everything(*placer, allocator, request);
-  if (*block == nullptr) {
-    if (allocator == nullptr) return false;
+  if (*block == nullptr && allocator != nullptr) {
     *block = allocate_from(*allocator, request, 0);
+  } else if (*block == nullptr) {
+    if (!destroyed) return false;
+    *block = memory_of_destroyed(request);
   }
   if (*block != nullptr) report_allocated(*block, request.bytes, request.handle, request.caller);
   return true;
 }
+
+namespace {
+
+// Where the block has room for the new size, and its pool too.
+bool resize_in_place(Placer& placer, Allocator* owner, void* block, const BlockInfo& info,
+                     std::size_t bytes) {
+  if (owner != nullptr && !recharge_pool(*owner, info.bytes, bytes)) return false;
+  if (placer.resize_in_place(block, bytes)) {
+    if (owner != nullptr)
+      thread_caches::count(owner->number, owner->counts_exactly(), 0,
+                           static_cast<std::int64_t>(bytes) -
+                               static_cast<std::int64_t>(info.bytes));
+    return true;
+  }
+  Replaced replaced{owner, info.bytes, true};
+  if (owner != nullptr) uncharge_pool(*owner, {.bytes = bytes, .replaced = &replaced});
+  return false;
+}
+
+// Takes a block of libomp's off the books. charged: as above.
+void release_stock(void* block, bool charged) {
+  if (block == nullptr) return;
+  report_released(block);
+  Runtime& state = runtime();
+  if (state.stock_blocks.empty()) return;
+  StockBlock removed;
+  if (!state.stock_blocks.remove(block, removed)) return;
+  if (Allocator* allocator = state.allocators.by_number(removed.allocator))
+    count_out(*allocator, removed.bytes, charged && removed.reason == StockReason::default_space);
+}
+
+// Frees a block of ours. charged: its bytes are still charged to its allocator's pool.
+void release_block(Placer& placer, void* block, const BlockInfo& info, bool charged) {
+  report_released(block);
+  Allocator* allocator = runtime().allocators.by_number(info.allocator);
+  if (placer.release(block) && allocator != nullptr) count_out(*allocator, info.bytes, charged);
+}
+
+} // namespace
 
 bool release(void* block) {
   Runtime& state = runtime();
@@ -375,10 +467,26 @@ bool release(void* block) {
   if (block == nullptr || placer == nullptr || !placer->holds(block)) return false;
   BlockInfo info;
   if (!placer->find(block, true, info)) return true; // freed before: nothing is known to do
-  report_released(block);
-  Allocator* allocator = state.allocators.by_number(info.allocator);
-  if (placer->release(block) && allocator != nullptr) count_out(*allocator, info.bytes, true);
+  release_block(*placer, block, info, true);
   return true;
+}
+
+OmpValue owner_of(const void* block) {
+  Runtime& state = runtime();
+  Placer* placer = state.placer_if_ready();
+  const Allocator* owner = nullptr;
+  BlockInfo info;
+  StockBlock stock;
+  if (placer != nullptr && placer->holds(block)) {
+    if (placer->find(block, true, info)) owner = state.allocators.by_number(info.allocator);
+    // Placed by plan or strategy for an allocator of libomp's: which one is not known any more.
+    return owner != nullptr ? owner->handle : k_default_mem_alloc;
+  }
+  if (!state.stock_blocks.empty() && state.stock_blocks.find_exact(block, stock))
+    owner = state.allocators.by_number(stock.allocator);
+  if (owner != nullptr) return owner->handle;
+  const omptier_runtime* libomp = state.libomp.load(std::memory_order_acquire);
+  return libomp != nullptr ? libomp->stock_owner(block) : k_null_allocator;
 }
 
 bool reallocate(void* block, std::size_t bytes, OmpValue handle, const void* caller,
@@ -398,35 +506,39 @@ bool reallocate(void* block, std::size_t bytes, OmpValue handle, const void* cal
   const bool handle_ours = state.allocators.find(handle) != nullptr;
   const omptier_runtime* libomp = state.libomp.load(std::memory_order_acquire);
   if (!ours) {
-    if (!handle_ours && !state.places_everything.load(std::memory_order_relaxed)) return false;
-    if (libomp == nullptr || !allocate({bytes, 0, handle, false, caller}, result)) return false;
+    if (!handle_ours && !state.places_everything.load(std::memory_order_relaxed) &&
+        !state.allocators.made_here(handle))
+      return false;
+    StockBlock stock;
+    Replaced replaced;
+    if (!state.stock_blocks.empty() && state.stock_blocks.find_exact(block, stock) &&
+        stock.reason == StockReason::default_space)
+      replaced = {state.allocators.by_number(stock.allocator), stock.bytes};
+    if (libomp == nullptr || !allocate({bytes, 0, handle, false, caller, &replaced}, result))
+      return false;
     if (*result == nullptr) return true;
     std::memcpy(*result, block, std::min(bytes, libomp->stock_size(block)));
-    stock_released(block);
+    release_stock(block, !replaced.taken_over);
     libomp->stock_free(block);
     return true;
   }
 
   Allocator* owner = state.allocators.by_number(info.allocator);
   const bool same = owner != nullptr ? owner->handle == handle : !handle_ours;
-  const bool pooled = owner != nullptr && owner->traits.pool_size != k_default_value;
-  if (same && !pooled && placer->resize_in_place(block, bytes)) {
-    if (owner != nullptr)
-      thread_caches::count(owner->number, owner->counts_exactly(), 0,
-                           static_cast<std::int64_t>(bytes) -
-                               static_cast<std::int64_t>(info.bytes));
+  if (same && resize_in_place(*placer, owner, block, info, bytes)) {
     report_released(block);
     report_allocated(block, bytes, handle, caller);
     *result = block;
     return true;
   }
-  if (!allocate({bytes, 0, handle, false, caller}, result)) {
-    *result = stock_allocate(bytes, 0, handle != 0 ? handle : k_default_mem_alloc);
+  Replaced replaced{owner, info.bytes};
+  if (!allocate({bytes, 0, handle, false, caller, &replaced}, result)) {
+    *result = stock_allocate(bytes, k_least_alignment, handle != 0 ? handle : k_default_mem_alloc);
     if (*result != nullptr) report_allocated(*result, bytes, handle, caller);
   }
   if (*result == nullptr) return true; // the old block stays
   std::memcpy(*result, block, std::min(bytes, info.bytes));
-  release(block);
+  release_block(*placer, block, info, !replaced.taken_over);
   return true;
 }
 
@@ -440,14 +552,7 @@ void report_resized(void* block, std::size_t bytes, const void* caller) {
 }
 
 void stock_released(void* block) {
-  if (block == nullptr) return;
-  report_released(block);
-  Runtime& state = runtime();
-  if (state.stock_blocks.empty()) return;
-  StockBlock removed;
-  if (!state.stock_blocks.remove(block, removed)) return;
-  if (Allocator* allocator = state.allocators.by_number(removed.allocator))
-    count_out(*allocator, removed.bytes, removed.reason == StockReason::default_space);
+  release_stock(block, true);
 }
 
 } // namespace omptier

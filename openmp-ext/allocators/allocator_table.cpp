@@ -13,7 +13,16 @@ namespace omptier {
 namespace {
 
 // Predefined handles in the order of their numbers in the table, from 1.
-constexpr OmpValue k_predefined[] = {2, 3, 4, 5, 500, 501, 502, 503, 504};
+constexpr OmpValue k_predefined[] = {2, 3, 4, 5, 6, 7, 8, 500, 501, 502, 503, 504};
+
+// omp_cgroup_mem_alloc, omp_pteam_mem_alloc and omp_thread_mem_alloc: the specification leaves
+// their memory space open; the default one it is. 0 for all others.
+OmpValue access_of(OmpValue predefined) {
+  return predefined == 6   ? value::cgroup
+         : predefined == 7 ? value::pteam
+         : predefined == 8 ? value::thread
+                           : 0;
+}
 
 } // namespace
 
@@ -31,7 +40,8 @@ Allocator* AllocatorTable::table() {
     Allocator* entry = new (&entries[++number]) Allocator();
     entry->number = number;
     entry->handle = handle;
-    entry->space = *space_of_predefined(handle);
+    entry->space = space_of_predefined(handle).value_or(Space::standard_default);
+    entry->traits.access = access_of(handle);
     entry->predefined = true;
     entry->standard_only = handle < 500;
     entry->life.store(++lives_, std::memory_order_relaxed);
@@ -54,7 +64,7 @@ Allocator* AllocatorTable::predefined(OmpValue handle) {
 
 Allocator* AllocatorTable::find(OmpValue handle) {
   if (handle <= 504) {
-    if (handle < 2 || (handle > 5 && handle < 500)) return nullptr;
+    if (handle < 2 || (handle > 8 && handle < 500)) return nullptr;
     return predefined(handle);
   }
   Allocator* entries = table_.load(std::memory_order_acquire);
@@ -100,7 +110,9 @@ Allocator* AllocatorTable::make(Space space, const TraitSet& traits, bool standa
     entry = &entries[used_++];
   }
   const auto number = static_cast<std::uint32_t>(entry - entries);
+  void* counters = entry->pool.take_page();
   new (entry) Allocator();
+  entry->pool.reuse_page(counters);
   entry->number = number;
   entry->handle = reinterpret_cast<OmpValue>(entry);
   entry->space = space;
@@ -118,7 +130,7 @@ void AllocatorTable::forget_routes(Allocator& allocator) {
 
 bool AllocatorTable::destroy(OmpValue handle) {
   Allocator* allocator = find(handle);
-  if (allocator == nullptr) return false;
+  if (allocator == nullptr) return made_here(handle);
   if (allocator->predefined) return true;
   if (!allocator->live.exchange(false)) return true;
   const std::lock_guard guard(lock_);

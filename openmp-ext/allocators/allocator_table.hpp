@@ -8,6 +8,7 @@
 // blocks are counted by thread and summed when asked (placement/thread_cache.hpp).
 #pragma once
 
+#include "allocators/pool.hpp"
 #include "placement/thread_cache.hpp"
 #include "traits/trait_set.hpp"
 
@@ -30,7 +31,7 @@ struct alignas(64) Allocator {
   OmpValue handle = 0;
   Space space = Space::standard_default;
   TraitSet traits;
-  std::atomic<std::uint64_t> pool_used{0}; // bytes charged to pool_size
+  Pool pool;                               // bytes charged to pool_size
   std::atomic<std::uint64_t> fallbacks{0}; // allocations that took the fallback
   // Another number in each life of the entry, 0 between them: what was learnt of it is still true.
   std::atomic<std::uint32_t> life{0};
@@ -42,6 +43,12 @@ struct alignas(64) Allocator {
   // Every block that comes or goes matters at once: no short way.
   bool counts_exactly() const { return pooled() || of_one_block; }
 
+  // Over the default space, which is the runtime's own memory, but with traits that only placed
+  // memory can have: served from DRAM, as the default memory usually is.
+  bool places_default_space() const {
+    return space == Space::standard_default &&
+           (traits.pinned || traits.partition != value::environment);
+  }
   bool required() const {
     if (traits.placement != 0) return traits.placement == value::required;
     return space != Space::automatic && space != Space::standard_default;
@@ -55,11 +62,17 @@ class AllocatorTable {
 public:
   // The allocator of a handle that is ours and live, or null. Lock-free.
   Allocator* find(OmpValue handle);
+  // Whether a value is, or was before it was destroyed, an allocator made here.
+  bool made_here(OmpValue handle) const {
+    const Allocator* entries = table_.load(std::memory_order_acquire);
+    return entries != nullptr &&
+           handle - reinterpret_cast<OmpValue>(entries) < k_entries * sizeof(Allocator);
+  }
   // By number; valid while one of its blocks is live.
   Allocator* by_number(std::uint32_t number);
   // A new allocator, or null when address space or entries are exhausted.
   Allocator* make(Space space, const TraitSet& traits, bool standard_only);
-  // False when the handle is not ours. Predefined handles stay.
+  // False when the handle is not ours. Predefined handles stay; a second time does nothing.
   bool destroy(OmpValue handle);
   // Its traits changed: threads choose tiers anew.
   void forget_routes(Allocator& allocator);

@@ -45,8 +45,8 @@ int move_own_block(Placer& placer, const void* begin, std::size_t bytes, MemoryK
   return there == census.present() ? 0 : EAGAIN;
 }
 
-// The module of this process that the plan means: the same build, else the one of the same name, since
-// a static keeps its name from build to build.
+// The module of this process that the plan means: the same build, else the one of the same name,
+// since a static keeps its name from build to build.
 const LoadedModule* module_for(const PlanModule& wanted) {
   const LoadedModule* by_name = nullptr;
   for (unsigned number = 0; number < module_count(); ++number) {

@@ -3,6 +3,7 @@
 // The table that the patched libomp calls: a thin shell of C functions around allocation.hpp and
 // phases/. No exception leaves it; none of the allocation paths below throws or allocates.
 #include "allocators/allocation.hpp"
+#include "allocators/choices_text.hpp"
 #include "allocators/fast_path.hpp"
 #include "allocators/placement_text.hpp"
 #include "base/log.hpp"
@@ -22,11 +23,20 @@ namespace {
 static_assert(sizeof(TraitPair) == sizeof(omptier_trait) &&
               offsetof(TraitPair, value) == offsetof(omptier_trait, value));
 
+// libomp takes a handle above this number for a pointer of its own.
+constexpr OmpValue k_first_pointer = 1024;
+
 // The default allocator of the calling thread where the program named none.
 OmpValue resolved(OmpValue handle) {
   if (handle != k_null_allocator) return handle;
   const omptier_runtime* libomp = runtime().libomp.load(std::memory_order_acquire);
   return libomp != nullptr ? libomp->default_allocator() : k_null_allocator;
+}
+
+// More than libomp's arithmetic stands, of a predefined allocator of its own: these give null then.
+bool is_impossible(std::size_t bytes, OmpValue handle) {
+  return bytes > PTRDIFF_MAX && handle <= k_first_pointer &&
+         runtime().allocators.find(handle) == nullptr;
 }
 
 int hook_init_allocator(uintptr_t space, int count, const omptier_trait* traits,
@@ -46,31 +56,27 @@ int hook_allocate(size_t size, size_t alignment, uintptr_t handle, const void* c
     *block = quick;
     return 1;
   }
-  return allocate({size, alignment, resolved(handle), false, caller}, block) ? 1 : 0;
+  handle = resolved(handle);
+  if (is_impossible(size, handle)) return *block = nullptr, 1;
+  return allocate({size, alignment, handle, false, caller}, block) ? 1 : 0;
 }
 
 int hook_allocate_zeroed(size_t count, size_t size, size_t alignment, uintptr_t handle,
                          const void* caller, void** block) {
   std::size_t bytes = 0;
   handle = resolved(handle);
-  if (__builtin_mul_overflow(count, size, &bytes)) {
-    *block = nullptr;
-    return runtime().allocators.find(handle) != nullptr ? 1 : 0;
-  }
+  // Too much to be had anywhere, so what the fallback says happens.
+  if (__builtin_mul_overflow(count, size, &bytes)) bytes = SIZE_MAX;
+  if (is_impossible(bytes, handle)) return *block = nullptr, 1;
   return allocate({bytes, alignment, handle, true, caller}, block) ? 1 : 0;
 }
 
 int hook_reallocate(void* block, size_t size, uintptr_t handle, uintptr_t free_handle,
                     const void* caller, void** result) {
-  // Without an allocator the block's own is meant, else the one it is freed with, else the default.
-  if (handle == k_null_allocator) {
-    BlockInfo info;
-    Placer* placer = runtime().placer_if_ready();
-    const Allocator* owner = nullptr;
-    if (placer != nullptr && placer->holds(block) && placer->find(block, true, info))
-      owner = runtime().allocators.by_number(info.allocator);
-    handle = owner != nullptr ? owner->handle : resolved(free_handle);
-  }
+  // Without an allocator the block's own is meant, however the block was found.
+  if (handle == k_null_allocator && block != nullptr) handle = owner_of(block);
+  if (handle == k_null_allocator) handle = resolved(free_handle);
+  if (size != 0 && is_impossible(size, handle)) return *result = nullptr, 1;
   return reallocate(block, size, handle, caller, result) ? 1 : 0;
 }
 
@@ -86,6 +92,10 @@ void hook_stock_released(void* block) {
   stock_released(block);
 }
 
+size_t hook_display(char* text, size_t size) {
+  return text != nullptr && size != 0 ? describe_choices(text, size) : 0;
+}
+
 size_t hook_parse_allocator(const char* text, uintptr_t* handle) {
   if (text == nullptr) return 0;
   AllocatorText parsed;
@@ -93,13 +103,22 @@ size_t hook_parse_allocator(const char* text, uintptr_t* handle) {
   const bool good = read_allocator_text(text, parsed, problem);
   *handle = k_null_allocator;
   if (parsed.length == 0) return 0;
-  if (!good)
+  if (!good) {
     warn(problem.notice, "%s", problem.text);
-  else if (parsed.predefined != k_null_allocator)
+    return std::strlen(text); // said once: libomp would complain about the rest too
+  }
+  const std::span<const TraitPair> traits(parsed.traits.data(),
+                                          static_cast<std::size_t>(parsed.trait_count));
+  const auto space = static_cast<OmpValue>(parsed.space);
+  if (parsed.predefined != k_null_allocator)
     *handle = parsed.predefined;
+  else if (!parsed.for_us && !concerns_us(space, traits))
+    return 0;
   else
-    init_allocator(static_cast<OmpValue>(parsed.space),
-                   {parsed.traits.data(), static_cast<std::size_t>(parsed.trait_count)}, handle);
+    make_allocator(space, traits, handle);
+  const char* rest = text + parsed.length;
+  if (rest[std::strspn(rest, " \t")] == '\0') // else libomp refuses the whole text
+    runtime().environment_allocator.store(*handle, std::memory_order_relaxed);
   return parsed.length;
 }
 
@@ -125,10 +144,10 @@ void hook_runtime_end(void) {
 }
 
 constexpr omptier_hooks k_hooks = {
-    OMPTIER_HOOKS_VERSION, sizeof(omptier_hooks), hook_init_allocator,  hook_destroy_allocator,
-    hook_allocate,         hook_allocate_zeroed,  hook_reallocate,      hook_release,
-    hook_stock_allocated,  hook_stock_released,   hook_parse_allocator, hook_region_begin,
-    hook_region_end,       hook_barrier,          hook_runtime_end,
+    OMPTIER_HOOKS_VERSION, sizeof(omptier_hooks), hook_init_allocator, hook_destroy_allocator,
+    hook_allocate,         hook_allocate_zeroed,  hook_reallocate,     hook_release,
+    hook_stock_allocated,  hook_stock_released,   hook_display,        hook_parse_allocator,
+    hook_region_begin,     hook_region_end,       hook_barrier,        hook_runtime_end,
 };
 
 } // namespace

@@ -18,18 +18,58 @@ bool is_device_number(OmpValue number) {
 // Anything that may be an allocator: ours, predefined, or (from 1024 on) a pointer of libomp's,
 // which only libomp can judge.
 bool may_be_allocator(OmpValue value) {
-  return runtime().allocators.find(value) != nullptr || (value >= 1 && value <= 8) ||
-         is_device_number(value) || value > 1024;
+  AllocatorTable& allocators = runtime().allocators;
+  if (allocators.made_here(value)) return allocators.find(value) != nullptr;
+  return allocators.find(value) != nullptr || value == 1 || is_device_number(value) || value > 1024;
 }
 
-bool is_ours(OmpValue number, std::span<const TraitPair> traits) {
-  if (number != static_cast<OmpValue>(Space::standard_default) && !is_device_number(number))
-    return true;
-  return std::any_of(traits.begin(), traits.end(), [](const TraitPair& trait) {
-    const KeyInfo* key = find_key(trait.key);
-    if (key == nullptr || is_extended(key->key)) return true;
-    return key->key == TraitKey::fb_data && runtime().allocators.find(trait.value) != nullptr;
-  });
+// What libomp makes of the default space and these traits is what the specification says, so the
+// memory stays wholly libomp's. It aborts at bad values and at omp_atv_default, knows neither
+// pinned nor partition nor the scopes of a pool, and looks at no allocator of ours.
+bool libomp_serves(std::span<const TraitPair> traits) {
+  bool pool = false, narrow = false, to_allocator = false, allocator = false;
+  for (const TraitPair& trait : traits) {
+    if (trait.value == k_default_value || !is_valid_trait(trait, may_be_allocator)) return false;
+    switch (static_cast<TraitKey>(trait.key)) {
+    case TraitKey::sync_hint:
+    case TraitKey::alignment:
+      break;
+    case TraitKey::access:
+      narrow = trait.value != value::all;
+      break;
+    case TraitKey::pool_size:
+      pool = true;
+      break;
+    case TraitKey::fallback:
+      to_allocator = trait.value == value::allocator_fb;
+      break;
+    case TraitKey::fb_data:
+      if (runtime().allocators.find(trait.value) != nullptr) return false;
+      allocator = true;
+      break;
+    case TraitKey::pinned:
+      if (trait.value == value::yes) return false;
+      break;
+    case TraitKey::partition:
+      if (trait.value != value::environment) return false;
+      break;
+    default:
+      return false;
+    }
+  }
+  return !(pool && narrow) && !(to_allocator && !allocator);
+}
+
+// Whether the allocator falls back on itself, at once or over others. Handles are used again after
+// they were destroyed, so a fallback may have become another allocator meanwhile.
+bool falls_back_on_itself(const Allocator& allocator) {
+  const Allocator* at = &allocator;
+  for (;;) { // a chain that this allocator does not close ends: no older one was let close one
+    if (at->traits.fallback != value::allocator_fb) return false;
+    at = runtime().allocators.find(at->traits.fallback_allocator);
+    if (at == nullptr) return false;
+    if (at == &allocator) return true;
+  }
 }
 
 } // namespace
@@ -48,19 +88,41 @@ bool read_allocator(OmpValue number, std::span<const TraitPair> traits, Space& s
   return read_traits(space, traits, may_be_allocator, set, problem);
 }
 
-bool init_allocator(OmpValue number, std::span<const TraitPair> traits, OmpValue* handle) {
-  if (!is_ours(number, traits)) return false;
+bool concerns_us(OmpValue number, std::span<const TraitPair> traits) {
+  if (number == static_cast<OmpValue>(Space::standard_default)) return !libomp_serves(traits);
+  if (!is_device_number(number)) return true;
+  return std::any_of(traits.begin(), traits.end(), [](const TraitPair& trait) {
+    const KeyInfo* key = find_key(trait.key);
+    return key == nullptr || is_extended(key->key);
+  });
+}
+
+void make_allocator(OmpValue number, std::span<const TraitPair> traits, OmpValue* handle) {
   *handle = k_null_allocator;
   Space space = Space::standard_default;
   TraitSet set;
   TraitProblem problem;
   if (!read_allocator(number, traits, space, set, problem)) {
     warn(problem.notice, "%s", problem.text);
-    return true;
+    return;
   }
   const Allocator* allocator =
       runtime().allocators.make(space, set, !is_extended(space) && !set.extended);
-  if (allocator != nullptr) *handle = allocator->handle;
+  if (allocator == nullptr) return;
+  if (falls_back_on_itself(*allocator)) {
+    warn(
+        Notice::contradicting_traits,
+        "Trait fb_data names an allocator that falls back on this one, at once or over others: the "
+        "null allocator is returned.");
+    runtime().allocators.destroy(allocator->handle);
+    return;
+  }
+  *handle = allocator->handle;
+}
+
+bool init_allocator(OmpValue number, std::span<const TraitPair> traits, OmpValue* handle) {
+  if (!concerns_us(number, traits)) return false;
+  make_allocator(number, traits, handle);
   return true;
 }
 

@@ -4,6 +4,7 @@
 // large blocks whose allocator has traits of ours, not required in one kind, not pinned, not
 // migratable=false, not placed by a plan. Moves out of a tier come before moves into it; where two
 // tiers without a byte to spare should exchange blocks, those stay.
+#include "allocators/allocation.hpp"
 #include "allocators/declarations.hpp"
 
 #include "allocators/page_array.hpp"
@@ -201,8 +202,7 @@ Result update_block(void* block, std::span<const TraitPair> traits) {
   thread_caches::count(own->number, true, 1, bytes);
   placer->reassign(block, own->number);
   if (owner != nullptr) {
-    if (owner->traits.pool_size != k_default_value)
-      owner->pool_used.fetch_sub(owner->pool_charge(info.bytes), std::memory_order_relaxed);
+    uncharge_pool(*owner, info.bytes);
     thread_caches::count(owner->number, owner->counts_exactly(), -1, -bytes);
   }
   return Result::success;

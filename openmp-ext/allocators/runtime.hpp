@@ -31,6 +31,7 @@ public:
   std::atomic<const omptier_observer*> observer{nullptr};
   // A plan or a strategy was asked for, so every allocation concerns us.
   std::atomic<bool> places_everything{false};
+  std::atomic<OmpValue> environment_allocator{k_null_allocator}; // what OMP_ALLOCATOR gave, if ours
   std::atomic<std::uint64_t> source_wins{0}; // plan entries overruled by a required trait
 
   // The placer, made at the first call; null while it is being made by this very thread, and when

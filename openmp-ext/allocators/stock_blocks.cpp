@@ -53,6 +53,15 @@ bool StockBlocks::remove(const void* block, StockBlock& removed) {
   return false;
 }
 
+bool StockBlocks::find_exact(const void* block, StockBlock& found) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(block);
+  const std::lock_guard guard(lock_);
+  if (capacity_ == 0) return false;
+  for (std::size_t at = place_of(begin); slots_[at].begin != 0; at = (at + 1) & (capacity_ - 1))
+    if (slots_[at].begin == begin) return found = slots_[at], true;
+  return false;
+}
+
 bool StockBlocks::find(const void* address, StockBlock& found) {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   const std::lock_guard guard(lock_);

@@ -30,6 +30,7 @@ public:
   bool empty() const { return count_.load(std::memory_order_relaxed) == 0; }
   void add(const StockBlock& block); // forgotten when memory for the table is refused
   bool remove(const void* block, StockBlock& removed);
+  bool find_exact(const void* block, StockBlock& found);
   bool find(const void* address, StockBlock& found); // the block that contains address
 
   template <typename F> void for_each(F&& visit) {

@@ -67,11 +67,17 @@ int sys_lock_file(int fd, int command, struct flock* range) {
 int sys_unlink(const char* path) {
   return ::unlink(path);
 }
+int sys_lock(void* address, std::size_t bytes) {
+  return ::mlock(address, bytes);
+}
+int sys_unlock(void* address, std::size_t bytes) {
+  return ::munlock(address, bytes);
+}
 
-constexpr OsCalls k_linux = {sys_map,         sys_unmap,     sys_protect, sys_advise,
-                             sys_bind,        sys_move,      sys_perf,    sys_open,
-                             sys_write,       sys_read,      sys_close,   sys_allocate_file,
-                             sys_file_status, sys_lock_file, sys_unlink};
+constexpr OsCalls k_linux = {
+    sys_map,         sys_unmap,     sys_protect, sys_advise, sys_bind,  sys_move,
+    sys_perf,        sys_open,      sys_write,   sys_read,   sys_close, sys_allocate_file,
+    sys_file_status, sys_lock_file, sys_unlink,  sys_lock,   sys_unlock};
 std::atomic<const OsCalls*> calls{&k_linux};
 
 // Up to size - 1 bytes of a small file, as text; "" when it cannot be read.

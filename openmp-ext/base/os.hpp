@@ -34,6 +34,8 @@ struct OsCalls {
   int (*file_status)(int fd, struct stat* status);
   int (*lock_file)(int fd, int command, struct flock* range); // fcntl: F_OFD_SETLK, F_OFD_GETLK
   int (*unlink)(const char* path);
+  int (*lock)(void* address, std::size_t bytes);   // mlock
+  int (*unlock)(void* address, std::size_t bytes); // munlock
 };
 
 // The table in use; never null. replace_os_calls returns the previous one (tests only, one thread).

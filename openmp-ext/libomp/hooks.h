@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-#define OMPTIER_HOOKS_VERSION 1u
+#define OMPTIER_HOOKS_VERSION 2u
 
 /* One allocator trait as OpenMP lays it out (omp_alloctrait_t): key, then value. */
 typedef struct omptier_trait {
@@ -70,6 +70,12 @@ typedef struct omptier_hooks {
   /* Before libomp itself frees such a block. */
   void (*stock_released)(void* block);
 
+  /* OMP_DISPLAY_ENV=verbose: writes lines for the table, each ended by a newline and without a
+   * prefix, "name='value'", as many as fit into size bytes with a zero at the end. Returns the
+   * bytes written without that zero; 0 when nothing of ours is in use. Called as init_allocator is
+   * while libomp initialises, or by omp_display_env. */
+  size_t (*display)(char* text, size_t size);
+
   /* OMP_ALLOCATOR: text is one allocator or memory-space text as the variable holds it. Returns the
    * number of characters understood and sets *handle (0: refused, libomp's default memory is used),
    * or 0 when the text is not ours. Called as init_allocator is while OMP_ALLOCATOR is read. */
@@ -104,6 +110,12 @@ typedef struct omptier_runtime {
   size_t (*stock_size)(const void* block);
   /* Default allocator of the calling thread (def-allocator-var). */
   uintptr_t (*default_allocator)(void);
+  /* Allocator that a block of libomp's own was taken from. */
+  uintptr_t (*stock_owner)(const void* block);
+  /* Whom pool_size counts together with the calling thread, for an access trait other than all:
+   * identity of its thread, team or contention group. access = omp_atv_thread, _pteam or _cgroup.
+   * Never 0. */
+  uintptr_t (*scope)(uintptr_t access);
 } omptier_runtime;
 
 /* The one symbol that libomp looks up. runtime stays valid for the life of the process. Returns

@@ -38,6 +38,8 @@ extern void __kmp_omptier_attach();
 extern bool __kmp_omptier_parse_allocator(const char* name, const char* value);
 // OMP_DISPLAY_ENV: the text from which the table made the default allocator, or null.
 extern const char* __kmp_omptier_allocator_name();
+// OMP_DISPLAY_ENV=verbose: adds what the table has to say; nothing of it in use, nothing said.
+extern void __kmp_omptier_display(kmp_str_buf_t* buffer);
 // libomp is shut down (it may start again).
 extern void __kmp_omptier_end();
 

@@ -209,10 +209,10 @@ Extent* Placer::take_extent(TierPlace& place, ExtentSpace& extents, const BlockR
   }
   if (why == Refusal::none && request.pinned) {
     void* begin = reinterpret_cast<void*>(extent->begin);
-    if (::mlock(begin, extent->committed) == 0) {
+    if (os().lock(begin, extent->committed) == 0) {
       extent->locked = true;
     } else {
-      ::munlock(begin, extent->committed); // a part may be locked, and could not be dropped then
+      os().unlock(begin, extent->committed); // a part may be locked, and could not be dropped then
       why = Refusal::lock_limit;
     }
   }
@@ -314,7 +314,7 @@ bool Placer::release(void* block) {
   const auto at = reinterpret_cast<std::uintptr_t>(block);
   if (extent == nullptr || at - extent->begin >= extent->bytes) return false;
   if (extent->use != ExtentUse::block || extent->begin != at) return false;
-  if (extent->locked) ::munlock(block, extent->committed);
+  if (extent->locked) os().unlock(block, extent->committed);
   if (!extent->verified)
     for (std::size_t tier = 0; tier < tier_count_; ++tier) {
       TierPlace& place = places_[tier];

@@ -78,6 +78,8 @@ bool is_patched(void* handle) {
          ::dlvsym(handle, "omp_alloc", "OMP_5.0.1") != nullptr;
 }
 
+constexpr std::uintptr_t k_access_thread = 8; // omp_atv_thread
+
 // What libomptier.so gets from a stock runtime in libomp's stead.
 void* stock_allocate(std::size_t bytes, std::size_t alignment, Handle handle) {
   if (handle == 0) handle = k_default_mem_alloc;
@@ -95,9 +97,22 @@ std::size_t stock_size(const void*) {
 Handle default_allocator() {
   return g_runtime.get_default_allocator ? g_runtime.get_default_allocator() : k_default_mem_alloc;
 }
-constexpr omptier_runtime k_stock = {
-    OMPTIER_HOOKS_VERSION, sizeof(omptier_runtime), stock_allocate, stock_free, stock_size,
-    default_allocator};
+// Nor this: the block's allocator is then taken for the one it is freed with, or the default.
+Handle stock_owner(const void*) {
+  return 0;
+}
+// Teams and contention groups cannot be told apart from outside: a pool is then everybody's.
+std::uintptr_t scope(std::uintptr_t access) {
+  return access == k_access_thread ? ::pthread_self() : 1;
+}
+constexpr omptier_runtime k_stock = {OMPTIER_HOOKS_VERSION,
+                                     sizeof(omptier_runtime),
+                                     stock_allocate,
+                                     stock_free,
+                                     stock_size,
+                                     default_allocator,
+                                     stock_owner,
+                                     scope};
 
 void find_out() {
   if (void* handle = find_runtime()) {

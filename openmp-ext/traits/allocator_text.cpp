@@ -60,7 +60,7 @@ bool read_size(std::string_view word, OmpValue& result) {
 }
 
 bool read_allocator_name(std::string_view word, OmpValue& handle) {
-  for (OmpValue number = 1; number <= 504; number = number == 5 ? 500 : number + 1)
+  for (OmpValue number = 1; number <= 504; number = number == 8 ? 500 : number + 1)
     if (same_text(predefined_name(number), word)) return handle = number, true;
   return read_size(word, handle);
 }
@@ -109,11 +109,17 @@ bool refuse(TraitProblem& problem, Notice notice, const char* what, std::string_
   return false;
 }
 
+std::size_t after_blanks(std::string_view text, std::size_t at) {
+  while (at < text.size() && std::isspace(static_cast<unsigned char>(text[at])) != 0)
+    ++at;
+  return at;
+}
+
 // ":key=value,…" from position at; false when a trait is not understood.
 bool read_trait_list(std::string_view text, std::size_t at, AllocatorText& result,
-                     bool& any_extended, TraitProblem& problem) {
+                     TraitProblem& problem) {
   do {
-    ++at; // ':' or ','
+    at = after_blanks(text, at + 1); // ':' or ','
     const std::string_view key_word = word_at(text, at);
     const KeyInfo* key =
         find_key(without_prefix(without_prefix(key_word, "omp_atk_"), "ompx_atk_"));
@@ -121,11 +127,12 @@ bool read_trait_list(std::string_view text, std::size_t at, AllocatorText& resul
     result.length = at;
     if (key == nullptr)
       return refuse(problem, Notice::unknown_trait_key, "unknown trait", key_word);
-    any_extended = any_extended || is_extended(key->key);
+    at = after_blanks(text, at);
     if (at >= text.size() || text[at] != '=')
       return refuse(problem, Notice::bad_trait_value, "no value for trait", key_word);
-    const std::string_view value_word = word_at(text, at + 1);
-    at += 1 + value_word.size();
+    at = after_blanks(text, at + 1);
+    const std::string_view value_word = word_at(text, at);
+    at += value_word.size();
     result.length = at;
     OmpValue value = 0;
     if (!read_value(*key, value_word, value)) {
@@ -138,9 +145,14 @@ bool read_trait_list(std::string_view text, std::size_t at, AllocatorText& resul
           value_word.data(), static_cast<int>(key->expected.size()), key->expected.data());
       return false;
     }
+    // libomp reads plain numbers only.
+    const bool suffix = key->form == ValueForm::size &&
+                        std::isalpha(static_cast<unsigned char>(value_word.back())) != 0;
+    result.for_us = result.for_us || is_extended(key->key) || suffix;
     if (result.trait_count < static_cast<int>(result.traits.size()))
       result.traits[static_cast<std::size_t>(result.trait_count++)] = {
           static_cast<std::int32_t>(key->key), value};
+    at = after_blanks(text, at);
   } while (at < text.size() && text[at] == ',');
   return true;
 }
@@ -149,13 +161,12 @@ bool read_trait_list(std::string_view text, std::size_t at, AllocatorText& resul
 
 bool read_allocator_text(std::string_view text, AllocatorText& result, TraitProblem& problem) {
   result = {};
-  std::size_t at = 0;
-  while (at < text.size() && std::isspace(static_cast<unsigned char>(text[at])) != 0)
-    ++at;
+  std::size_t at = after_blanks(text, 0);
   const std::string_view first = word_at(text, at);
   const bool ours = first.size() > 5 && same_text(first.substr(0, 5), "ompx_");
 
-  for (OmpValue number = 500; ours && number <= 504; ++number)
+  // libomp's own default allocator is 1.
+  for (OmpValue number = 2; number <= 504; number = number == 8 ? 500 : number + 1)
     if (same_text(predefined_name(number), first)) {
       result.predefined = number;
       result.length = at + first.size();
@@ -170,17 +181,13 @@ bool read_allocator_text(std::string_view text, AllocatorText& result, TraitProb
                   first);
   }
   at += first.size();
-  bool any_extended = ours;
-  bool good = true;
+  const std::size_t next = after_blanks(text, at);
+  const bool traits = next < text.size() && text[next] == ':';
+  if (*space == Space::standard_default && !traits) return true; // libomp's
   result.space = *space;
   result.length = at;
-  if (at < text.size() && text[at] == ':')
-    good = read_trait_list(text, at, result, any_extended, problem);
-  if (!any_extended) {
-    result = {};
-    return true; // libomp's
-  }
-  return good;
+  result.for_us = ours;
+  return !traits || read_trait_list(text, next, result, problem);
 }
 
 } // namespace omptier

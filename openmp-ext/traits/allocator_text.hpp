@@ -18,10 +18,12 @@ struct AllocatorText {
   Space space = Space::standard_default;  // else space and traits
   std::array<TraitPair, 32> traits{};
   int trait_count = 0;
+  // Only we understand it. False: libomp may read it too, and does where its own memory is meant.
+  bool for_us = false;
 };
 
-// Understands a text that concerns us: it begins with an ompx_ name, or with a standard memory
-// space and has at least one extended trait. Anything else has length 0 and is left to libomp.
+// Understands ompx_ names, the predefined allocators but omp_default_mem_alloc, and memory spaces
+// with traits; the default space without traits, and anything else, has length 0 and is libomp's.
 // False and problem filled when the text is ours but wrong; length is then what was read.
 bool read_allocator_text(std::string_view text, AllocatorText& result, TraitProblem& problem);
 

@@ -13,7 +13,10 @@ namespace {
 
 constexpr ValueName k_sync_hints[] = {
     {3, "contended"}, {4, "uncontended"}, {5, "serialized"}, {5, "sequential"}, {6, "private"}};
-constexpr ValueName k_accesses[] = {{7, "all"}, {8, "thread"}, {9, "pteam"}, {10, "cgroup"}};
+constexpr ValueName k_accesses[] = {{value::all, "all"},
+                                    {value::thread, "thread"},
+                                    {value::pteam, "pteam"},
+                                    {value::cgroup, "cgroup"}};
 constexpr ValueName k_fallbacks[] = {{value::default_mem_fb, "default_mem_fb"},
                                      {value::null_fb, "null_fb"},
                                      {value::abort_fb, "abort_fb"},
@@ -105,6 +108,9 @@ constexpr SpaceNames k_spaces[] = {
     {Space::constant, 3, "omp_const_mem_space", "omp_const_mem_alloc"},
     {Space::high_bw, 4, "omp_high_bw_mem_space", "omp_high_bw_mem_alloc"},
     {Space::low_lat, 5, "omp_low_lat_mem_space", "omp_low_lat_mem_alloc"},
+    {Space::standard_default, 6, "omp_default_mem_space", "omp_cgroup_mem_alloc"},
+    {Space::standard_default, 7, "omp_default_mem_space", "omp_pteam_mem_alloc"},
+    {Space::standard_default, 8, "omp_default_mem_space", "omp_thread_mem_alloc"},
     {Space::automatic, 500, "ompx_auto_mem_space", "ompx_auto_mem_alloc"},
     {Space::dram, 501, "ompx_dram_mem_space", "ompx_dram_mem_alloc"},
     {Space::hbm, 502, "ompx_hbm_mem_space", "ompx_hbm_mem_alloc"},

@@ -104,6 +104,7 @@ inline bool is_extended(TraitKey key) {
 // Values by name, for code that compares them.
 namespace value {
 inline constexpr OmpValue no = 0, yes = 1; // omp_atv_false, omp_atv_true
+inline constexpr OmpValue all = 7, thread = 8, pteam = 9, cgroup = 10;
 inline constexpr OmpValue default_mem_fb = 11, null_fb = 12, abort_fb = 13, allocator_fb = 14;
 inline constexpr OmpValue environment = 15, nearest = 16, blocked = 17, interleaved = 18;
 inline constexpr OmpValue strided = 5101;

@@ -153,6 +153,12 @@ bool agrees_with_itself(Space space, const TraitSet& set, TraitProblem& problem)
 
 } // namespace
 
+bool is_valid_trait(const TraitPair& trait, bool (*is_allocator)(OmpValue)) {
+  const KeyInfo* key = find_key(trait.key);
+  return key != nullptr &&
+         (trait.value == k_default_value || value_fits(*key, trait.value, is_allocator));
+}
+
 void describe_value(const KeyInfo& key, OmpValue value, char* text, std::size_t size) {
   if (value == k_default_value) {
     std::snprintf(text, size, "default");

@@ -74,6 +74,9 @@ struct TraitProblem {
 bool read_traits(Space space, std::span<const TraitPair> traits, bool (*is_allocator)(OmpValue),
                  TraitSet& set, TraitProblem& problem);
 
+// Whether the value is one that the key takes (omp_atv_default included); false for unknown keys.
+bool is_valid_trait(const TraitPair& trait, bool (*is_allocator)(OmpValue));
+
 // Value of a trait for people: "random", "65536", the text of a name. Writes to text, ended by
 // zero.
 void describe_value(const KeyInfo& key, OmpValue value, char* text, std::size_t size);

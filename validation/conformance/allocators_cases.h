@@ -32,7 +32,7 @@ static void check(int good, const char* format, ...) {
 }
 
 // "hbm=1" or, with several nodes, "dram=0+1".
-static void read_nodes(int count, char** texts) {
+static inline void read_nodes(int count, char** texts) {
   static const char* names[] = {"dram", "hbm", "nvm", "cxl"};
   for (int i = 0; i < count; ++i)
     for (int kind = 0; kind < 4; ++kind) {
@@ -46,12 +46,12 @@ static void read_nodes(int count, char** texts) {
     }
 }
 
-static void need(int kind) {
+static inline void need(int kind) {
   check(node_of[kind] >= 0, "needs memory of kind %d", kind);
 }
 
 // Bytes of the range whose page lies on a node of the kind now.
-static size_t bytes_on_kind(const void* begin, size_t bytes, int kind) {
+static inline size_t bytes_on_kind(const void* begin, size_t bytes, int kind) {
   const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
   const uintptr_t from = (uintptr_t)begin, to = from + bytes;
   size_t found = 0;
@@ -71,7 +71,7 @@ static size_t bytes_on_kind(const void* begin, size_t bytes, int kind) {
 }
 
 // Memory of this process on a node, present; null when there is none.
-static char* map_on_node(size_t bytes, int node) {
+static inline char* map_on_node(size_t bytes, int node) {
   char* at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED) return NULL;
   const unsigned long mask = 1ul << node;

@@ -142,6 +142,10 @@ void stock_released(void* block) {
   note("stock_released size=%zu\n", runtime->stock_size(block));
 }
 
+size_t display(char*, size_t) {
+  return 0;
+}
+
 size_t parse_allocator(const char* text, uintptr_t* handle) {
   note("parse_allocator %s\n", text);
   constexpr char known[] = "ompx_hbm_mem_alloc";
@@ -176,6 +180,7 @@ constexpr omptier_hooks table = {
     release,
     stock_allocated,
     stock_released,
+    display,
     parse_allocator,
     region_begin,
     region_end,

@@ -3,6 +3,7 @@
 // The hooks as libomp calls them, with a stand-in for libomp that counts: what is taken, what is
 // left alone, fallbacks, pools, ownership, the observer. The order of the tests matters only for
 // the first.
+#include "allocators/pool.hpp"
 #include "allocators/runtime.hpp"
 #include "libomp/hooks.h"
 #include "objects/observer.h"
@@ -10,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -41,12 +43,19 @@ std::size_t stock_size(const void* block) {
   const std::lock_guard guard(stock_lock);
   return stock.at(block);
 }
+// As libomp: never 0.
+std::uintptr_t scope_of(std::uintptr_t access) {
+  static thread_local char thread;
+  return access == value::thread ? reinterpret_cast<std::uintptr_t>(&thread) : 4096 + access;
+}
 const omptier_runtime k_libomp = {OMPTIER_HOOKS_VERSION,
                                   sizeof(omptier_runtime),
                                   stock_allocate,
                                   stock_free,
                                   stock_size,
-                                  [] { return default_allocator; }};
+                                  [] { return default_allocator; },
+                                  [](const void*) { return std::uintptr_t{1}; },
+                                  [](std::uintptr_t access) { return scope_of(access); }};
 
 const omptier_hooks& hooks() {
   static const omptier_hooks* table = omptier_runtime_attach(OMPTIER_HOOKS_VERSION, &k_libomp);
@@ -91,7 +100,7 @@ TEST(A_Start, NothingHappensBeforeTheFirstExtendedCall) {
   EXPECT_EQ(hooks().release(&local, 0), 0);
   EXPECT_EQ(hooks().release(nullptr, 0), 0);
   for (const std::uintptr_t foreign :
-       {std::uintptr_t{6}, std::uintptr_t{8}, std::uintptr_t{102}, std::uintptr_t{1024},
+       {std::uintptr_t{1}, std::uintptr_t{9}, std::uintptr_t{102}, std::uintptr_t{1024},
         std::uintptr_t{505}, ~std::uintptr_t{0}})
     EXPECT_EQ(hooks().destroy_allocator(foreign), 0) << foreign;
   EXPECT_EQ(runtime().placer_if_ready(), nullptr);
@@ -173,10 +182,13 @@ TEST(Handles, DestroyedOnesAreForgottenAndBlocksLiveOn) {
   const std::uintptr_t handle = make(501, {});
   auto* block = static_cast<char*>(get(100, handle));
   EXPECT_EQ(hooks().destroy_allocator(handle), 1);
-  EXPECT_EQ(hooks().destroy_allocator(handle), 0);
-  bool taken = true;
-  get(100, handle, &taken);
-  EXPECT_FALSE(taken);
+  // To libomp the handle would be a pointer of its own: it must never see it.
+  EXPECT_EQ(hooks().destroy_allocator(handle), 1) << "a second time";
+  bool taken = false;
+  void* late = get(100, handle, &taken);
+  EXPECT_TRUE(taken);
+  EXPECT_TRUE(is_stock(late));
+  give(late);
   block[99] = 1;
   EXPECT_NE(make(501, {}), handle) << "used again while a block is live";
   give(block);
@@ -200,7 +212,9 @@ TEST(Zeroed, OverflowAndReuse) {
   void* block = &default_allocator;
   EXPECT_EQ(hooks().allocate_zeroed(~std::size_t{0} / 2, 3, 0, 501, nullptr, &block), 1);
   EXPECT_EQ(block, nullptr);
-  EXPECT_EQ(hooks().allocate_zeroed(~std::size_t{0} / 2, 3, 0, 1, nullptr, &block), 0);
+  block = &default_allocator; // libomp would read the number of the allocator as a pointer
+  EXPECT_EQ(hooks().allocate_zeroed(~std::size_t{0} / 2, 3, 0, 1, nullptr, &block), 1);
+  EXPECT_EQ(block, nullptr);
 }
 
 TEST(Sizes, BeyondTheAddressSpaceAreRefusedAndNotWrapped) {
@@ -309,6 +323,53 @@ TEST(Observer, HearsOfEveryBlockThatIsLiveAndToCome) {
   omptier_observer other = k_observer;
   other.version = 9;
   EXPECT_EQ(omptier_observe(&other), -1);
+}
+
+TEST(Pool, CountsEachScopeByItself) {
+  Pool pool;
+  EXPECT_FALSE(pool.charge(0, 11, 10));
+  EXPECT_TRUE(pool.charge(0, 10, 10));
+  EXPECT_TRUE(pool.charge(64, 10, 10));
+  EXPECT_FALSE(pool.charge(64, 1, 10));
+  EXPECT_TRUE(pool.charge(128, 4, 10));
+  EXPECT_EQ(pool.used(0), 10u);
+  EXPECT_EQ(pool.used(64), 10u);
+  pool.give_back(128, 4);
+  pool.give_back(128, 3); // freed by another than allocated it
+  EXPECT_EQ(pool.used(0) + pool.used(64), 17u);
+  for (std::uintptr_t scope = 1; scope <= 1000; ++scope) // more than there are counters
+    pool.charge(scope * 64, 1, 1000);
+  pool.reuse_page(pool.take_page());
+  EXPECT_EQ(pool.used(64), 0u);
+}
+
+// Locking refused: the fallback, and nothing stays locked or charged.
+TEST(Pinned, RefusedLocksFollowTheFallback) {
+  const std::uintptr_t pinned = make(501, {{7, 1}, {5, 12}});
+  const auto dram = MemoryKind::dram;
+  void* block = get(500000, pinned);
+  ASSERT_NE(block, nullptr);
+  give(block);
+  const OsCalls* real = &os();
+  static int locks = 0, unlocks = 0;
+  OsCalls faulty = *real;
+  faulty.lock = [](void*, std::size_t) { return ++locks, errno = ENOMEM, -1; };
+  faulty.unlock = [](void*, std::size_t) { return ++unlocks, 0; };
+  const std::uint64_t used = runtime().placer()->ledger().used(dram);
+  const std::uint64_t cached = runtime().placer()->cached_bytes(dram);
+  replace_os_calls(&faulty);
+  EXPECT_EQ(get(500000, pinned), nullptr);
+  EXPECT_EQ(get(100, pinned), nullptr);
+  void* fallback = get(100, make(501, {{7, 1}}));
+  replace_os_calls(real);
+  EXPECT_GT(locks, 2);
+  EXPECT_EQ(locks, unlocks) << "a part may have been locked";
+  EXPECT_TRUE(is_stock(fallback));
+  EXPECT_LE(runtime().placer()->ledger().used(dram), used);
+  EXPECT_LE(runtime().placer()->cached_bytes(dram), cached);
+  give(fallback);
+  ASSERT_NE(block = get(500000, pinned), nullptr) << "and again when it is allowed";
+  give(block);
 }
 
 TEST(Z_End, FreesAfterTheRuntimesEnd) {

@@ -175,8 +175,21 @@ Text read(const char* text) {
 }
 
 TEST(AllocatorText, WhatConcernsUs) {
-  EXPECT_EQ(read("omp_high_bw_mem_alloc").result.length, 0u);
-  EXPECT_EQ(read("omp_high_bw_mem_space:alignment=64").result.length, 0u);
+  EXPECT_EQ(read("omp_default_mem_alloc").result.length, 0u);
+  EXPECT_EQ(read("omp_default_mem_space").result.length, 0u);
+  EXPECT_EQ(read("omp_default_mem_alloc_xyz").result.length, 0u);
+  EXPECT_EQ(read("omp_high_bw_mem_alloc").result.predefined, 4u);
+  EXPECT_EQ(read("omp_thread_mem_alloc").result.predefined, 8u);
+  // What libomp reads as well is left to whoever serves the allocator.
+  EXPECT_FALSE(read("omp_default_mem_space:alignment=64").result.for_us);
+  EXPECT_TRUE(read("omp_default_mem_space:alignment=64K").result.for_us);
+  EXPECT_TRUE(read("omp_default_mem_space:lifetime=phase").result.for_us);
+  const Text spaced = read("omp_low_lat_mem_space : pool_size = 1G , alignment=2M");
+  EXPECT_EQ(spaced.problem, "");
+  ASSERT_EQ(spaced.result.trait_count, 2);
+  EXPECT_EQ(spaced.result.traits[0].value, std::size_t{1} << 30);
+  EXPECT_EQ(spaced.result.traits[1].value, std::size_t{2} << 20);
+  EXPECT_EQ(spaced.result.length, 53u);
   EXPECT_EQ(read("1").result.length, 0u);
   EXPECT_EQ(read("").result.length, 0u);
   EXPECT_EQ(read("OMPX_HBM_MEM_ALLOC").result.predefined, 502u);

@@ -44,7 +44,9 @@ const omptier_runtime k_runtime = {OMPTIER_HOOKS_VERSION,
                                    stock_allocate,
                                    std::free,
                                    [](const void*) -> std::size_t { return 0; },
-                                   []() -> std::uintptr_t { return 1; }};
+                                   []() -> std::uintptr_t { return 1; },
+                                   [](const void*) -> std::uintptr_t { return 1; },
+                                   [](std::uintptr_t) -> std::uintptr_t { return 1; }};
 
 std::uint64_t on_node(const void* block, std::size_t bytes, unsigned node) {
   PageCensus census;

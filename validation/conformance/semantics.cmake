@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# What OpenMP says of memory allocators, as named cases: one program a theme, compiled by clang-19 and,
+# where gcc 12 has the construct, by gcc; one test a program, which names each case that fails.
+# validation/virtual/semantics.cmake runs them where there are several kinds of memory.
+if(NOT TARGET libomp OR NOT TARGET libomptier)
+  return()
+endif()
+find_program(OMPTIER_TEST_CLANG NAMES clang-19 REQUIRED DOC "Compiler of the OpenMP test programs")
+find_program(OMPTIER_TEST_GCC NAMES gcc-12 gcc REQUIRED DOC "gcc for the OpenMP test programs")
+set(semantics_dir ${CMAKE_CURRENT_LIST_DIR})
+
+# semantics_program(<source> <clang|gcc>): a program, a target and a test; its file in the variable
+# semantics_<theme>_<compiler>.
+function(semantics_program source compiler)
+  get_filename_component(theme ${source} NAME_WE)
+  get_filename_component(extension ${source} EXT)
+  string(REPLACE semantics_ "" theme ${theme})
+  if(compiler STREQUAL clang)
+    set(command ${OMPTIER_TEST_CLANG})
+  else()
+    set(command ${OMPTIER_TEST_GCC})
+  endif()
+  if(extension STREQUAL .cpp)
+    set(options -std=c++17 -xc++)
+    set(libraries -lstdc++)
+  else()
+    set(options -std=gnu11)
+  endif()
+  set(file ${CMAKE_BINARY_DIR}/tests/semantics_${theme}_${compiler})
+  add_custom_command(
+    OUTPUT ${file}
+    COMMAND ${command} ${options} -O2 -g -Wall -Wextra -Werror -fopenmp
+            -I${CMAKE_BINARY_DIR}/include-omp -I${OMPTIER_SOURCE_DIR}/include
+            ${semantics_dir}/${source} -o ${file} -L${CMAKE_BINARY_DIR}/lib -lomptier ${libraries}
+            -Wl,-rpath,${CMAKE_BINARY_DIR}/lib
+    DEPENDS ${semantics_dir}/${source} ${semantics_dir}/semantics.h
+            ${semantics_dir}/allocators_cases.h ${OMPTIER_SOURCE_DIR}/include/ompx_memory.h
+            libomp libomptier
+    COMMENT "semantics_${theme}_${compiler}" VERBATIM)
+  add_custom_target(semantics_${theme}_${compiler} ALL DEPENDS ${file})
+  set(semantics_${theme}_${compiler} ${file} PARENT_SCOPE)
+  add_test(NAME conformance.semantics.${theme}.${compiler} COMMAND ${file} dram=0)
+  set_tests_properties(conformance.semantics.${theme}.${compiler} PROPERTIES
+    TIMEOUT 120 LABELS conformance ENVIRONMENT OMP_WAIT_POLICY=passive)
+endfunction()
+
+foreach(source IN ITEMS semantics_traits.c semantics_blocks.c semantics_threads.c
+                      semantics_clauses.c)
+  semantics_program(${source} clang)
+  semantics_program(${source} gcc)
+endforeach()

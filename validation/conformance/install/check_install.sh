@@ -15,7 +15,8 @@ prefix=$work/moved
 unset LD_LIBRARY_PATH || true
 
 for file in bin/omptier "$libdir/libomptier.so" "$libdir/libomp.so" "$libdir/libomp.so.5" \
-            "$libdir/libiomp5.so" "$libdir/libgomp.so.1" include/ompx_memory.h include/omptier/omp.h \
+            "$libdir/libiomp5.so" "$libdir/libgomp.so.1" include/ompx_memory.h include/ompx_memory.hpp \
+            include/ompx_memory.f90 include/omptier/omp.h \
             "$libdir/cmake/OMPTier/OMPTierConfig.cmake" "$libdir/pkgconfig/omptier.pc"; do
   [ -e "$prefix/$file" ] || { echo "not installed: $file" >&2; exit 1; }
 done
@@ -30,11 +31,15 @@ while read -r file; do
 done < "$work/files"
 "$prefix/bin/omptier" --version | grep -q '^omptier '
 
-for compiler in clang-19 gcc; do
-  cmake -S "$project" -B "$work/$compiler" -DCMAKE_C_COMPILER=$compiler \
+for compilers in clang-19:clang++-19 gcc:g++; do
+  compiler=${compilers%:*}
+  cmake -S "$project" -B "$work/$compiler" -DCMAKE_C_COMPILER="$compiler" \
+    -DCMAKE_CXX_COMPILER="${compilers#*:}" -DCMAKE_Fortran_COMPILER=gfortran \
     -DCMAKE_PREFIX_PATH="$prefix" > "$work/$compiler.log"
   cmake --build "$work/$compiler" >> "$work/$compiler.log"
   "$work/$compiler/downstream"
+  "$work/$compiler/downstream_cxx"
+  "$work/$compiler/downstream_fortran"
 done
 
 export PKG_CONFIG_PATH=$prefix/$libdir/pkgconfig

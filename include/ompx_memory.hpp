@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// OMPTier for C++17 and later: containers and polymorphic memory resources on OpenMP allocators, and
+// traits that the compiler checks. Header only, over ompx_memory.h; link OpenMP and libomptier.
+//
+//     ompx::allocator_handle fast(ompx_auto_mem_space,
+//                                 ompx::traits{}.pattern(ompx::access_pattern::random)
+//                                               .importance(300));
+//     std::vector<double, ompx::allocator<double>> table(n, fast);
+//
+// Thread safety: objects of these classes are values; different objects may be used from different
+// threads, one object only as a standard container may. Allocating and freeing through copies of
+// one allocator is thread-safe, and a block may be freed by another thread than took it.
+// Sources: [allocator.requirements] and [mem.res] of the C++17 standard, OpenMP 5.2 chapter 6.
+#ifndef OMPX_MEMORY_HPP
+#define OMPX_MEMORY_HPP
+
+#if __cplusplus < 201703L
+#error "ompx_memory.hpp needs C++17; ompx_memory.h serves C11 and C++11"
+#endif
+
+#include <ompx_memory.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory_resource>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+namespace ompx {
+
+// ---- Trait values, one type a key -------------------------------------------------------------------
+
+// How data is walked; for strides see traits::strided, which wants the stride. Thread-safe, as all
+// enumerations here: plain values.
+enum class access_pattern : std::uint16_t {
+  sequential = ompx_atv_access_pattern_sequential,
+  tiled = ompx_atv_access_pattern_tiled,
+  random = ompx_atv_access_pattern_random,
+  pointer_chase = ompx_atv_access_pattern_pointer_chase
+};
+// How reads and writes are mixed. Thread-safe.
+enum class access_mode : std::uint16_t {
+  read_only = ompx_atv_access_mode_read_only,
+  read_mostly = ompx_atv_access_mode_read_mostly,
+  read_write = ompx_atv_access_mode_read_write,
+  write_mostly = ompx_atv_access_mode_write_mostly,
+  write_only = ompx_atv_access_mode_write_only
+};
+// Which threads touch the data. Thread-safe.
+enum class access_origin : std::uint16_t {
+  single_thread = ompx_atv_access_origin_single_thread,
+  multiple_threads = ompx_atv_access_origin_multiple_threads
+};
+// What slow memory would cost. Thread-safe.
+enum class sensitivity : std::uint16_t {
+  latency = ompx_atv_sensitivity_latency,
+  bandwidth = ompx_atv_sensitivity_bandwidth,
+  both = ompx_atv_sensitivity_both,
+  none = ompx_atv_sensitivity_none
+};
+// That memory or the fallback, or the next best memory. Thread-safe.
+enum class placement : std::uint16_t {
+  required = ompx_atv_placement_required,
+  preferred = ompx_atv_placement_preferred
+};
+// How long blocks live. Thread-safe.
+enum class lifetime : std::uint16_t {
+  program = ompx_atv_lifetime_program,
+  phase = ompx_atv_lifetime_phase,
+  temporary = ompx_atv_lifetime_temporary
+};
+// What happens when the memory wanted has no room (omp_atk_fallback). Thread-safe.
+enum class fallback : std::uint16_t {
+  default_memory = omp_atv_default_mem_fb,
+  null = omp_atv_null_fb, // containers then throw std::bad_alloc
+  abort = omp_atv_abort_fb
+}; // another allocator: traits::fallback_to
+// How a block is spread over the nodes of its memory (omp_atk_partition). Thread-safe.
+enum class partition : std::uint16_t {
+  environment = omp_atv_environment,
+  nearest = omp_atv_nearest,
+  blocked = omp_atv_blocked,
+  interleaved = omp_atv_interleaved
+};
+
+// Name of a group or a label, interned by ompx_name.
+//   text    1 to 255 characters of [A-Za-z0-9_.-]
+//   throws  std::invalid_argument for any other text, std::bad_alloc when memory is exhausted
+// Thread-safe.
+class name {
+public:
+  explicit name(const char *text) : value_(ompx_name(text)) {
+    if (value_ != 0) return;
+    bool valid = text != nullptr && *text != '\0' && std::char_traits<char>::length(text) <= 255;
+    for (const char *c = text; valid && *c != '\0'; ++c)
+      valid = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
+              *c == '_' || *c == '.' || *c == '-';
+    if (valid) throw std::bad_alloc();
+    throw std::invalid_argument("ompx::name: 1 to 255 characters of [A-Za-z0-9_.-] expected");
+  }
+  explicit name(const std::string &text) : name(text.c_str()) {}
+  omp_uintptr_t value() const noexcept { return value_; }
+
+private:
+  omp_uintptr_t value_;
+};
+
+// ---- Traits -----------------------------------------------------------------------------------------
+
+// A list of allocator traits in which every key takes values of its own type, so that a wrong value
+// does not compile. Each function returns a list with that trait added; of two with one key the last
+// counts. Numbers that no type can bound (importance, alignment) are checked when they are given:
+// std::out_of_range. Nothing is allocated. Thread-safe: a value.
+class traits {
+public:
+  // At most so many different keys.
+  static constexpr std::size_t capacity = 20;
+
+  // OMPTier's own traits (ompx_memory.h says what each means).
+  [[nodiscard]] traits pattern(ompx::access_pattern value) const {
+    return with(ompx_atk_access_pattern, value);
+  }
+  // Pattern strided; stride in bytes, 1 or more.
+  template <typename N> [[nodiscard]] traits strided(N bytes) const {
+    return with(ompx_atk_access_pattern, std::uintptr_t{ompx_atv_access_pattern_strided})
+        .with(ompx_atk_access_stride, number(bytes, 1, most));
+  }
+  [[nodiscard]] traits mode(ompx::access_mode value) const {
+    return with(ompx_atk_access_mode, value);
+  }
+  // Accesses per second, all threads, all blocks of the allocator; 0 = never.
+  template <typename N> [[nodiscard]] traits frequency(N per_second) const {
+    return with(ompx_atk_access_frequency, number(per_second, 0, most));
+  }
+  [[nodiscard]] traits origin(ompx::access_origin value) const {
+    return with(ompx_atk_access_origin, value);
+  }
+  // Share of the program's memory time, 0 to 1000 per mille.
+  template <typename N> [[nodiscard]] traits importance(N per_mille) const {
+    return with(ompx_atk_importance, number(per_mille, 0, 1000));
+  }
+  [[nodiscard]] traits sensitivity(ompx::sensitivity value) const {
+    return with(ompx_atk_sensitivity, value);
+  }
+  [[nodiscard]] traits placement(ompx::placement value) const {
+    return with(ompx_atk_placement, value);
+  }
+  [[nodiscard]] traits lifetime(ompx::lifetime value) const {
+    return with(ompx_atk_lifetime, value);
+  }
+  [[nodiscard]] traits group(const ompx::name &value) const {
+    return with(ompx_atk_group, value.value());
+  }
+  [[nodiscard]] traits label(const ompx::name &value) const {
+    return with(ompx_atk_label, value.value());
+  }
+  [[nodiscard]] traits migratable(bool value) const { return with(ompx_atk_migratable, truth(value)); }
+  template <typename T> traits migratable(T) const = delete; // true or false, nothing converted
+
+  // OpenMP's.
+  // Bytes; a power of two.
+  template <typename N> [[nodiscard]] traits alignment(N bytes) const {
+    const std::uintptr_t value = number(bytes, 1, most);
+    if ((value & (value - 1)) != 0) throw std::out_of_range("ompx::traits: alignment no power of two");
+    return with(omp_atk_alignment, value);
+  }
+  // Bytes that all blocks of the allocator may have together.
+  template <typename N> [[nodiscard]] traits pool_size(N bytes) const {
+    return with(omp_atk_pool_size, number(bytes, 1, most));
+  }
+  [[nodiscard]] traits fallback(ompx::fallback value) const { return with(omp_atk_fallback, value); }
+  [[nodiscard]] traits fallback_to(omp_allocator_handle_t allocator) const {
+    return with(omp_atk_fallback, std::uintptr_t{omp_atv_allocator_fb})
+        .with(omp_atk_fb_data, static_cast<std::uintptr_t>(allocator));
+  }
+  [[nodiscard]] traits pinned(bool value) const { return with(omp_atk_pinned, truth(value)); }
+  template <typename T> traits pinned(T) const = delete;
+  [[nodiscard]] traits partition(ompx::partition value) const {
+    return with(omp_atk_partition, value);
+  }
+
+  // For the C functions: omp_init_allocator(space, t.size(), t.data()).
+  const omp_alloctrait_t *data() const noexcept { return list_.data(); }
+  int size() const noexcept { return static_cast<int>(count_); }
+
+private:
+  static constexpr std::uintptr_t most = std::numeric_limits<std::uintptr_t>::max() - 1;
+
+  static std::uintptr_t truth(bool value) { return value ? omp_atv_true : omp_atv_false; }
+
+  template <typename N>
+  static std::uintptr_t number(N value, std::uintptr_t least, std::uintptr_t greatest) {
+    static_assert(std::is_integral_v<N> && !std::is_same_v<N, bool>,
+                  "this trait takes a whole number");
+    bool negative = false;
+    if constexpr (std::is_signed_v<N>) negative = value < 0;
+    if (negative || static_cast<std::uintptr_t>(value) < least ||
+        static_cast<std::uintptr_t>(value) > greatest)
+      throw std::out_of_range("ompx::traits: a number outside what the trait takes");
+    return static_cast<std::uintptr_t>(value);
+  }
+
+  template <typename V> traits with(omp_alloctrait_key_t key, V value) const {
+    traits more = *this;
+    std::size_t at = 0;
+    while (at < more.count_ && more.list_[at].key != key)
+      ++at;
+    if (at == capacity) throw std::length_error("ompx::traits: too many keys");
+    more.list_[at].key = key;
+    more.list_[at].value = static_cast<omp_uintptr_t>(value);
+    if (at == more.count_) ++more.count_;
+    return more;
+  }
+
+  std::array<omp_alloctrait_t, capacity> list_{};
+  std::size_t count_ = 0;
+};
+
+// ---- Allocators -------------------------------------------------------------------------------------
+
+// Owns an OpenMP allocator: made by omp_init_allocator, destroyed by omp_destroy_allocator. Blocks may
+// outlive it. Moves, does not copy. Thread-safe as a std::unique_ptr is.
+class allocator_handle {
+public:
+  // No allocator: get() is omp_null_allocator.
+  allocator_handle() noexcept = default;
+  //   space   one of omp_*_mem_space, ompx_*_mem_space
+  //   throws  std::invalid_argument when the runtime refuses space or traits (its warning says why)
+  explicit allocator_handle(omp_memspace_handle_t space, const traits &list = {})
+      : handle_(omp_init_allocator(space, list.size(), const_cast<omp_alloctrait_t *>(list.data()))) {
+    if (handle_ == omp_null_allocator)
+      throw std::invalid_argument("ompx::allocator_handle: the OpenMP runtime refuses space or traits");
+  }
+  allocator_handle(allocator_handle &&other) noexcept : handle_(other.release()) {}
+  allocator_handle &operator=(allocator_handle &&other) noexcept {
+    if (this != &other) reset(other.release());
+    return *this;
+  }
+  ~allocator_handle() { reset(); }
+
+  omp_allocator_handle_t get() const noexcept { return handle_; }
+  explicit operator bool() const noexcept { return handle_ != omp_null_allocator; }
+  // Gives the allocator away without destroying it.
+  omp_allocator_handle_t release() noexcept {
+    const omp_allocator_handle_t given = handle_;
+    handle_ = omp_null_allocator;
+    return given;
+  }
+  // Destroys the allocator and owns another (or none).
+  void reset(omp_allocator_handle_t other = omp_null_allocator) noexcept {
+    if (handle_ != omp_null_allocator) omp_destroy_allocator(handle_);
+    handle_ = other;
+  }
+  // ompx_update_allocator with these traits: its result codes, nothing thrown.
+  ompx_result_t update(const traits &list) const noexcept {
+    return ompx_update_allocator(handle_, list.size(), list.data());
+  }
+
+private:
+  omp_allocator_handle_t handle_ = omp_null_allocator;
+};
+
+namespace detail {
+
+// Alignment that every allocator of every runtime gives.
+inline constexpr std::size_t k_usual_alignment = 8;
+
+inline void *allocate(std::size_t bytes, std::size_t alignment, omp_allocator_handle_t handle) {
+  if (bytes == 0) bytes = 1; // omp_alloc(0) is NULL, which would read as exhaustion
+  void *block = alignment <= k_usual_alignment ? omp_alloc(bytes, handle)
+                                               : omp_aligned_alloc(alignment, bytes, handle);
+  if (block == nullptr) throw std::bad_alloc();
+  return block;
+}
+
+} // namespace detail
+
+// Allocator for standard containers on an OpenMP allocator. Holds the handle and does not own it: the
+// allocator_handle must live as long as containers allocate. Two are equal when their handles are.
+//
+// A container keeps its memory when it is copied to (no propagation on copy assignment) and takes the
+// memory along when it is moved or swapped, so moving never copies elements; a copy-constructed
+// container lies in the same memory as the original. T may be over-aligned.
+//   allocate   throws std::bad_array_new_length when n objects are no size at all, std::bad_alloc when
+//              the OpenMP allocator returns NULL (its fallback trait says when)
+// Thread-safe: allocate and deallocate, from any thread.
+template <typename T> class allocator {
+public:
+  using value_type = T;
+  using propagate_on_container_copy_assignment = std::false_type;
+  using propagate_on_container_move_assignment = std::true_type;
+  using propagate_on_container_swap = std::true_type;
+  using is_always_equal = std::false_type;
+
+  // The calling thread's default allocator of this moment (OMP_ALLOCATOR, omp_set_default_allocator).
+  allocator() noexcept : handle_(omp_get_default_allocator()) {}
+  // Implicit, so that a container is made with an allocator_handle in the allocator's place. Not so of
+  // OpenMP's own type, which is an enumeration: a vector would take it for a number of elements.
+  allocator(const allocator_handle &handle) noexcept : handle_(handle.get()) {}
+  explicit allocator(omp_allocator_handle_t handle) noexcept : handle_(handle) {}
+  template <typename U> allocator(const allocator<U> &other) noexcept : handle_(other.handle()) {}
+
+  [[nodiscard]] T *allocate(std::size_t n) {
+    if (n > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) / sizeof(T))
+      throw std::bad_array_new_length();
+    return static_cast<T *>(detail::allocate(n * sizeof(T), alignof(T), handle_));
+  }
+  void deallocate(T *block, std::size_t) noexcept {
+    omp_free(const_cast<std::remove_cv_t<T> *>(block), omp_null_allocator);
+  }
+
+  omp_allocator_handle_t handle() const noexcept { return handle_; }
+
+private:
+  omp_allocator_handle_t handle_;
+};
+
+// Equal handles: either frees what the other allocated. Thread-safe.
+template <typename T, typename U>
+bool operator==(const allocator<T> &a, const allocator<U> &b) noexcept {
+  return a.handle() == b.handle();
+}
+// The opposite. Thread-safe.
+template <typename T, typename U>
+bool operator!=(const allocator<T> &a, const allocator<U> &b) noexcept {
+  return !(a == b);
+}
+
+// Memory resource for std::pmr containers on an OpenMP allocator, which it does not own. Throws
+// std::bad_alloc as ompx::allocator does. Equal to resources of the same handle. Thread-safe.
+class memory_resource final : public std::pmr::memory_resource {
+public:
+  explicit memory_resource(omp_allocator_handle_t handle) noexcept : handle_(handle) {}
+  explicit memory_resource(const allocator_handle &handle) noexcept : handle_(handle.get()) {}
+  omp_allocator_handle_t handle() const noexcept { return handle_; }
+
+private:
+  void *do_allocate(std::size_t bytes, std::size_t alignment) override {
+    return detail::allocate(bytes, alignment, handle_);
+  }
+  void do_deallocate(void *block, std::size_t, std::size_t) override {
+    omp_free(block, omp_null_allocator);
+  }
+  bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override {
+    const auto *same = dynamic_cast<const ompx::memory_resource *>(&other);
+    return same != nullptr && same->handle_ == handle_;
+  }
+
+  omp_allocator_handle_t handle_;
+};
+
+// ---- Declare and commit -----------------------------------------------------------------------------
+
+// ompx_declare for count objects of type T, which are not constructed. Over-aligned T get their
+// alignment.
+//   pointer  set by the commit; nullptr until then
+//   returns  as ompx_declare; ompx_error_invalid_argument also when count objects are no size
+// Thread-safe.
+template <typename T>
+ompx_result_t declare(T *&pointer, std::size_t count, traits list = {},
+                      omp_memspace_handle_t space = ompx_auto_mem_space) {
+  static_assert(std::is_trivially_default_constructible_v<T> && std::is_trivially_destructible_v<T>,
+                "declared memory holds no objects yet");
+  if (count > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) / sizeof(T))
+    return ompx_error_invalid_argument;
+  if (alignof(T) > detail::k_usual_alignment) list = list.alignment(alignof(T));
+  return ompx_declare(&pointer, count * sizeof(T), space, list.size(), list.data());
+}
+
+// What a commit or an apply returned and came to. Thread-safe: a value.
+struct outcome : ompx_outcome_t {
+  ompx_result_t result = ompx_success;
+};
+
+// ompx_commit. Thread-safe.
+inline outcome commit(ompx_order_t order = ompx_order_density) noexcept {
+  outcome out{};
+  out.struct_size = sizeof(ompx_outcome_t);
+  out.result = ompx_commit(order, &out);
+  return out;
+}
+
+// ompx_update_traits of the block that begins at block. Thread-safe.
+inline ompx_result_t update_traits(void *block, const traits &list) noexcept {
+  return ompx_update_traits(block, list.size(), list.data());
+}
+
+// ompx_apply. Thread-safe.
+inline outcome apply(ompx_order_t order = ompx_order_density) noexcept {
+  outcome out{};
+  out.struct_size = sizeof(ompx_outcome_t);
+  out.result = ompx_apply(order, &out);
+  return out;
+}
+
+} // namespace ompx
+#endif // OMPX_MEMORY_HPP

@@ -244,7 +244,8 @@ void* allocate_from(Allocator& allocator, const AllocationRequest& request, int 
     if (block == nullptr)
       count_out(allocator, request.bytes, false);
     else if (served == 0 && !allocator.counts_exactly() && !wanted.pinned &&
-             wanted.alignment <= 16 && locality == locality_of(placer->choices()))
+             wanted.partition != Partition::blocked && wanted.alignment <= 16 &&
+             locality == locality_of(placer->choices()))
       learn_route(request.handle, allocator, *placer, block, locality);
   }
   if (block != nullptr) return block;

@@ -41,7 +41,39 @@ const char* label_of(const Allocator* allocator) {
   return label != nullptr ? label : "";
 }
 
-void explain_block(const BlockInfo& block, char* text, std::size_t size) {
+// Which nodes of a tier of several, and why; "" for a tier of one.
+void explain_nodes(const BlockInfo& block, char* text, std::size_t size) {
+  const Binding& binding = block.extent->space->binding();
+  text[0] = '\0';
+  if (binding.nodes.count() < 2 || block.extent->moved) return;
+  switch (binding.spreading) {
+  case Spreading::first_touch:
+    std::snprintf(text, size, "; of its %u nodes the one next to the first touch",
+                  binding.nodes.count());
+    return;
+  case Spreading::interleaved:
+    std::snprintf(text, size, "; interleaved over its %u nodes", binding.nodes.count());
+    return;
+  case Spreading::blocked:
+    std::snprintf(text, size, "; blocked over its %u nodes", binding.nodes.count());
+    return;
+  case Spreading::home:
+    break;
+  }
+  PageCensus census;
+  NodeSet home;
+  home.add(binding.home);
+  count_pages(block.begin, block.bytes, census);
+  const std::uint64_t spilled = census.present() - census.on(home);
+  if (spilled == 0)
+    std::snprintf(text, size, "; node %u, next to the caller", binding.home);
+  else
+    std::snprintf(text, size,
+                  "; %llu bytes on other nodes, as node %u, next to the caller, was full",
+                  static_cast<unsigned long long>(spilled), binding.home);
+}
+
+void explain_decision(const BlockInfo& block, char* text, std::size_t size) {
   const Extent& extent = *block.extent;
   const Allocator* allocator = runtime().allocators.by_number(block.allocator);
   const MemoryKind kind = extent.space->kind();
@@ -71,6 +103,12 @@ void explain_block(const BlockInfo& block, char* text, std::size_t size) {
                   allocator != nullptr ? static_cast<int>(space_name(allocator->space).size()) : 0,
                   allocator != nullptr ? space_name(allocator->space).data() : "",
                   extent.space->bound() ? "" : " (the kernel refused the memory policy)");
+}
+
+void explain_block(const BlockInfo& block, char* text, std::size_t size) {
+  explain_decision(block, text, size);
+  const std::size_t used = std::strlen(text);
+  explain_nodes(block, text + used, size - used);
 }
 
 void explain_stock(const StockBlock& block, char* text, std::size_t size) {

@@ -29,6 +29,7 @@ enum class Notice : std::uint16_t {
   interrupted_move,
   plan_unused,             // entries of the plan that no allocation was made for
   job_ledger,              // memory of the other processes of the job cannot be counted
+  unusable_node,           // a NUMA node whose number the tables do not hold
   library_unusable = 5100, // libomptier.so itself; said by libomp's side (libomp/kmp_omptier.inc)
 };
 

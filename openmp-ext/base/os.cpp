@@ -74,10 +74,24 @@ int sys_unlock(void* address, std::size_t bytes) {
   return ::munlock(address, bytes);
 }
 
-constexpr OsCalls k_linux = {
-    sys_map,         sys_unmap,     sys_protect, sys_advise, sys_bind,  sys_move,
-    sys_perf,        sys_open,      sys_write,   sys_read,   sys_close, sys_allocate_file,
-    sys_file_status, sys_lock_file, sys_unlink,  sys_lock,   sys_unlock};
+#ifndef SYS_set_mempolicy_home_node
+#define SYS_set_mempolicy_home_node 450 // on every architecture
+#endif
+long sys_set_home(void* address, std::size_t bytes, unsigned node) {
+  return ::syscall(SYS_set_mempolicy_home_node, address, bytes, node, 0);
+}
+long sys_get_policy(int* mode, unsigned long* nodes, unsigned long node_limit) {
+  return ::syscall(SYS_get_mempolicy, mode, nodes, node_limit, nullptr, 0);
+}
+long sys_set_policy(int mode, const unsigned long* nodes, unsigned long node_limit) {
+  return ::syscall(SYS_set_mempolicy, mode, nodes, node_limit);
+}
+
+constexpr OsCalls k_linux = {sys_map,         sys_unmap,     sys_protect,    sys_advise,
+                             sys_bind,        sys_move,      sys_perf,       sys_open,
+                             sys_write,       sys_read,      sys_close,      sys_allocate_file,
+                             sys_file_status, sys_lock_file, sys_unlink,     sys_lock,
+                             sys_unlock,      sys_set_home,  sys_get_policy, sys_set_policy};
 std::atomic<const OsCalls*> calls{&k_linux};
 
 // Up to size - 1 bytes of a small file, as text; "" when it cannot be read.

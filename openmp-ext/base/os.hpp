@@ -36,6 +36,10 @@ struct OsCalls {
   int (*unlink)(const char* path);
   int (*lock)(void* address, std::size_t bytes);   // mlock
   int (*unlock)(void* address, std::size_t bytes); // munlock
+  long (*set_home_node)(void* address, std::size_t bytes, unsigned node); // Linux 5.17
+  // The calling thread's memory policy.
+  long (*get_policy)(int* mode, unsigned long* nodes, unsigned long node_limit);
+  long (*set_policy)(int mode, const unsigned long* nodes, unsigned long node_limit);
 };
 
 // The table in use; never null. replace_os_calls returns the previous one (tests only, one thread).

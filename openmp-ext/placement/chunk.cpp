@@ -25,7 +25,8 @@ bool Chunks::commit(HeapChunk& chunk, std::size_t bytes) {
     if (!space_.grow(extent, step)) continue;
     const std::size_t more = extent.committed - before;
     if (populate(extent.begin + before, more) &&
-        (!space_.bound() || settle(extent.begin + before, more, space_.nodes())))
+        (!space_.bound() ||
+         settle(extent.begin + before, more, space_.nodes(), space_.binding().home)))
       return true;
     space_.shrink(extent, before);
   }

@@ -50,10 +50,9 @@ bool discard(std::uintptr_t begin, std::size_t bytes) {
 
 } // namespace
 
-ExtentSpace::ExtentSpace(ReservedRanges& ranges, Ledger& ledger, MemoryKind kind, NodeSet nodes,
-                         bool interleaved, std::uint64_t decay)
-    : ranges_(ranges), ledger_(ledger), kind_(kind), nodes_(nodes), interleaved_(interleaved),
-      decay_(decay) {}
+ExtentSpace::ExtentSpace(ReservedRanges& ranges, Ledger& ledger, MemoryKind kind,
+                         const Binding& binding, std::uint64_t decay)
+    : ranges_(ranges), ledger_(ledger), kind_(kind), binding_(binding), decay_(decay) {}
 
 void ExtentSpace::push(Extent*& head, Extent* extent) {
   extent->previous = nullptr;
@@ -105,14 +104,15 @@ bool ExtentSpace::add_slice(std::size_t bytes) {
     pool_.drop(run);
     return false;
   }
-  if (!nodes_.empty() &&
-      prefer_nodes(slice.begin, slice.bytes, nodes_, interleaved_) == BindResult::refused) {
+  if (bind_range(slice.begin, slice.bytes, binding_) == BindResult::refused) {
     bound_ = false;
     warn_once(Notice::placement_refused,
               "The kernel refuses memory policies here (mbind; a container or sandbox may forbid "
               "them): memory is not placed.");
   }
-  if (huge_page_size() != 0) os().advise(pointer(slice.begin), slice.bytes, MADV_HUGEPAGE);
+  if (huge_page_size() != 0)
+    os().advise(pointer(slice.begin), slice.bytes,
+                binding_.small_pages ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
   run->begin = slice.begin;
   run->bytes = slice.bytes;
   run->space = this;
@@ -294,7 +294,8 @@ bool ExtentSpace::drop(Extent* extent) {
     return false;
   }
   os().protect(pointer(extent->begin), extent->committed, PROT_NONE);
-  if (extent->front != 0 && huge_page_size() != 0) // its border was kept in small pages
+  // Its border was kept in small pages.
+  if (extent->front != 0 && huge_page_size() != 0 && !binding_.small_pages)
     os().advise(pointer(extent->begin), extent->bytes, MADV_HUGEPAGE);
   uncharge_end(*extent, extent->committed);
   if (extent->gap) gaps.fetch_sub(1, std::memory_order_relaxed);

@@ -61,10 +61,10 @@ struct Extent {
 
 class ExtentSpace {
 public:
-  // kind: what the ledger is charged for. nodes: where pages are preferred.
+  // kind: what the ledger is charged for. binding: where pages are preferred.
   // decay: nanoseconds that freed memory is kept for reuse.
-  ExtentSpace(ReservedRanges& ranges, Ledger& ledger, MemoryKind kind, NodeSet nodes,
-              bool interleaved, std::uint64_t decay = k_usual_decay);
+  ExtentSpace(ReservedRanges& ranges, Ledger& ledger, MemoryKind kind, const Binding& binding,
+              std::uint64_t decay = k_usual_decay);
 
   // An extent with committed >= bytes, begin aligned to alignment (power of two), charged to the
   // ledger; null when the ledger, the address space or the kernel refuses. use: block or heap.
@@ -95,7 +95,8 @@ public:
   ReservedRanges& ranges() { return ranges_; }
   std::uint64_t decay() const { return decay_; }
   MemoryKind kind() const { return kind_; }
-  NodeSet nodes() const { return nodes_; }
+  const Binding& binding() const { return binding_; }
+  NodeSet nodes() const { return binding_.nodes; }
   bool bound() const { return bound_; } // false: the kernel refused the memory policy
   std::size_t cached_bytes() const { return cached_bytes_; }
 
@@ -131,8 +132,7 @@ private:
   ReservedRanges& ranges_;
   Ledger& ledger_;
   const MemoryKind kind_;
-  const NodeSet nodes_;
-  const bool interleaved_;
+  const Binding binding_;
   const std::uint64_t decay_;
   bool bound_ = true;
   std::mutex lock_;

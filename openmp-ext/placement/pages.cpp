@@ -114,17 +114,63 @@ bool populate(std::uintptr_t begin, std::size_t bytes) {
   return true;
 }
 
-BindResult prefer_nodes(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, bool interleaved) {
+BindResult bind_range(std::uintptr_t begin, std::size_t bytes, const Binding& binding) {
+  if (binding.nodes.empty() || binding.spreading == Spreading::blocked) return BindResult::bound;
   void* at = reinterpret_cast<void*>(begin);
-  const unsigned long mask = nodes.bits;
+  const unsigned long mask = binding.nodes.bits;
+  const bool interleaved = binding.spreading == Spreading::interleaved;
   const int mode = interleaved ? MPOL_INTERLEAVE : k_preferred_many;
-  if (os().bind_memory(at, bytes, mode, &mask, k_max_nodes + 1, 0) == 0) return BindResult::bound;
+  if (os().bind_memory(at, bytes, mode, &mask, k_max_nodes + 1, 0) == 0) {
+    if (binding.home != k_no_node) os().set_home_node(at, bytes, binding.home);
+    return BindResult::bound;
+  }
   if (errno == EINVAL && !interleaved) {
-    const unsigned long first = 1ul << nodes.first();
+    const unsigned one = binding.home != k_no_node ? binding.home : binding.nodes.first();
+    const unsigned long first = 1ul << one;
     if (os().bind_memory(at, bytes, MPOL_PREFERRED, &first, k_max_nodes + 1, 0) == 0)
       return BindResult::bound;
   }
   return BindResult::refused;
+}
+
+Part part_of(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, unsigned i, std::size_t step) {
+  const unsigned parts = nodes.count();
+  const std::size_t steps = (bytes + step - 1) / step;
+  const std::size_t first = steps * i / parts * step;
+  const std::size_t end = std::min(steps * (i + 1) / parts * step, bytes);
+  for (unsigned skipped = 0; skipped < i; ++skipped)
+    nodes.bits &= nodes.bits - 1;
+  return {begin + first, end > first ? end - first : 0, nodes.first()};
+}
+
+bool populate_parts(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, std::size_t step) {
+  constexpr unsigned k_limit = 1024; // nodes of the largest kernels
+  int mode = MPOL_DEFAULT;
+  unsigned long own[k_limit / (8 * sizeof(unsigned long))] = {};
+  const bool switched = os().get_policy(&mode, own, k_limit) == 0;
+  bool present = true;
+  for (unsigned i = 0; i < nodes.count() && present; ++i) {
+    const Part part = part_of(begin, bytes, nodes, i, step);
+    if (part.bytes == 0) continue;
+    const unsigned long here = 1ul << part.node;
+    if (switched) os().set_policy(MPOL_PREFERRED, &here, k_max_nodes + 1);
+    present = populate(part.begin, part.bytes);
+  }
+  const int error = errno;
+  if (switched) os().set_policy(mode, own, k_limit);
+  errno = error;
+  // Where the thread's policy may not be changed, or its node was short of free pages.
+  for (unsigned i = 0; i < nodes.count() && present; ++i) {
+    const Part part = part_of(begin, bytes, nodes, i, step);
+    NodeSet here;
+    here.add(part.node);
+    PageCensus census;
+    if (part.bytes != 0 && count_pages(part.begin, part.bytes, census) &&
+        census.on(here) != census.present() &&
+        move_to_node(part.begin, part.bytes, part.node).refused)
+      break;
+  }
+  return present;
 }
 
 MoveOutcome move_to_node(std::uintptr_t begin, std::size_t bytes, unsigned node) {
@@ -174,7 +220,7 @@ MoveOutcome move_to_node(std::uintptr_t begin, std::size_t bytes, unsigned node)
   return outcome;
 }
 
-bool settle(std::uintptr_t begin, std::size_t bytes, NodeSet nodes) {
+bool settle(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, unsigned home) {
   PageCensus census;
   if (!count_pages(begin, bytes, census)) {
     warn_once(Notice::placement_refused,
@@ -183,12 +229,14 @@ bool settle(std::uintptr_t begin, std::size_t bytes, NodeSet nodes) {
     return true;
   }
   if (census.on(nodes) == census.present()) return true;
-  for (unsigned node = 0; node < k_max_nodes; ++node)
-    if (nodes.has(node)) {
-      const MoveOutcome outcome = move_to_node(begin, bytes, node);
-      if (outcome.refused) return false;
-      if (outcome.missing == 0) return true;
-    }
+  // The home first, then the others.
+  for (unsigned i = 0; i <= k_max_nodes; ++i) {
+    const unsigned node = i == 0 ? home : i - 1;
+    if (!nodes.has(node) || (i != 0 && node == home)) continue;
+    const MoveOutcome outcome = move_to_node(begin, bytes, node);
+    if (outcome.refused) return false;
+    if (outcome.missing == 0) return true;
+  }
   PageCensus after;
   count_pages(begin, bytes, after);
   return after.on(nodes) == after.present();

@@ -22,7 +22,10 @@ struct NodeSet {
     if (node < k_max_nodes) bits |= std::uint64_t{1} << node;
   }
   bool empty() const { return bits == 0; }
-  unsigned first() const { return static_cast<unsigned>(__builtin_ctzll(bits)); }
+  unsigned first() const {
+    return static_cast<unsigned>(__builtin_ctzll(bits));
+  } // of a set not empty
+  unsigned count() const { return static_cast<unsigned>(__builtin_popcountll(bits)); }
   friend bool operator==(NodeSet, NodeSet) = default;
 };
 
@@ -42,11 +45,42 @@ bool count_pages(std::uintptr_t begin, std::size_t bytes, PageCensus& census);
 // Makes pages present for writing. False and errno when memory ran out.
 bool populate(std::uintptr_t begin, std::size_t bytes);
 
+// How the pages of a range spread over the nodes of its tier.
+enum class Spreading : std::uint8_t {
+  first_touch, // the node of the tier next to the processor that touches a page first
+  home,        // one node; when it is full, the tier's nodes nearest to it
+  interleaved, // round and round, page by page
+  blocked,     // each block in as many parts as there are nodes, one a node
+};
+inline constexpr unsigned k_no_node = ~0u;
+
+struct Binding {
+  NodeSet nodes; // of the tier; empty = anywhere
+  Spreading spreading = Spreading::first_touch;
+  unsigned home = k_no_node;
+  bool small_pages = false; // no huge pages: blocks too small to spread over the nodes in these
+};
+
 enum class BindResult : std::uint8_t { bound, refused };
 // Memory policy of a range: the nodes preferred, spilling to others when they are full, never the
-// kernel's strict binding (a full node would kill the process). interleaved: page by page over
-// them.
-BindResult prefer_nodes(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, bool interleaved);
+// kernel's strict binding (a full node would kill the process). A kernel that knows no home nodes
+// (before 5.17) takes the node next to the processor that touches, which for a populated range is
+// the one that asked. Blocked ranges get no policy: populate_parts places them.
+BindResult bind_range(std::uintptr_t begin, std::size_t bytes, const Binding& binding);
+
+// One part of a blocked range.
+struct Part {
+  std::uintptr_t begin = 0;
+  std::size_t bytes = 0;
+  unsigned node = 0;
+};
+// The i-th of the parts that [begin, begin + bytes) falls into: as equal as steps (the size of the
+// pages) allow, ascending nodes; bytes is 0 when the steps do not suffice for so many parts.
+Part part_of(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, unsigned i, std::size_t step);
+// Makes the pages of a blocked range present, each part on its node as far as that has room (then
+// where the kernel spills to). False and errno when memory ran out. The calling thread's own memory
+// policy is changed meanwhile: for each page to be made where it belongs, without a mapping a part.
+bool populate_parts(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, std::size_t step);
 
 struct MoveOutcome {
   std::uint64_t moved = 0;   // bytes on the wanted nodes afterwards that were elsewhere before
@@ -64,7 +98,8 @@ std::size_t leading_bytes_on(std::uintptr_t begin, std::size_t bytes, NodeSet no
 // True when every present page of the range is on the nodes, if need be after moving the others
 // there (the kernel may have preferred to spill rather than to reclaim page cache). Also true when
 // the kernel refuses to say where pages are: then nothing is known, and it has been said once.
-bool settle(std::uintptr_t begin, std::size_t bytes, NodeSet nodes);
+// home: the node of them that is tried first.
+bool settle(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, unsigned home = k_no_node);
 
 // Bytes of a node that an allocation may hope for: free, and held by the page cache.
 struct NodeMemory {

@@ -9,6 +9,7 @@
 #include "base/os.hpp"
 
 #include <algorithm>
+#include <sched.h>
 #include <sys/mman.h>
 #include <time.h>
 
@@ -76,22 +77,16 @@ Placer::Placer(Platform platform, const CapacityRules& rules, std::uint64_t deca
     if (tier_count_ == k_most_tiers) break;
     TierPlace& place = places_[tier_count_++];
     place.capacity = tier.capacity;
-    for (const unsigned node : tier.nodes)
+    for (const unsigned node : tier.nodes) {
       place.nodes.add(node);
-    void* storage = arena_.take(sizeof(Spread));
-    if (storage != nullptr)
-      place.preferred =
-          new (storage) Spread(ranges_, ledger_, tier.kind, place.nodes, false, decay);
-    if (tier.nodes.size() > 1 && (storage = arena_.take(sizeof(Spread))) != nullptr)
-      place.interleaved =
-          new (storage) Spread(ranges_, ledger_, tier.kind, place.nodes, true, decay);
+      if (node >= k_max_nodes)
+        warn_once(Notice::unusable_node,
+                  "Memory node %u: nodes numbered %u and higher are not used for placement; its "
+                  "memory serves the runtime's default space only.",
+                  node, k_max_nodes);
+    }
+    place.begin(ranges_, ledger_, tier.kind, decay);
   }
-}
-
-Placer::~Placer() {
-  for (std::size_t tier = 0; tier < tier_count_; ++tier)
-    for (Spread* spread : {places_[tier].preferred, places_[tier].interleaved})
-      if (spread != nullptr) spread->~Spread();
 }
 
 std::uint64_t Placer::free_on(NodeSet nodes, bool with_file_cache) const {
@@ -112,9 +107,8 @@ std::uint64_t Placer::free_on(NodeSet nodes, bool with_file_cache) const {
 // that they are not asked again.
 std::uint64_t Placer::count_promised(TierPlace& place) {
   std::uint64_t untouched = 0;
-  for (Spread* spread : {place.preferred, place.interleaved}) {
-    if (spread == nullptr) continue;
-    spread->extents.for_each([&](Extent& extent) {
+  place.for_each_spread([&](Spread& spread) {
+    spread.extents.for_each([&](Extent& extent) {
       // Behind a front in other memory, the rest is still promised here.
       const bool elsewhere = extent.moved && extent.front == 0;
       if (extent.use != ExtentUse::block || extent.verified || elsewhere) return;
@@ -124,7 +118,7 @@ std::uint64_t Placer::count_promised(TierPlace& place) {
       untouched += census.untouched;
       if (census.on(place.nodes) == bytes) extent.verified = true;
     });
-  }
+  });
   place.promised.store(untouched, std::memory_order_relaxed);
   return untouched;
 }
@@ -141,8 +135,7 @@ bool Placer::has_room(TierPlace& place, std::uint64_t bytes) {
 std::uint64_t Placer::room_on(std::size_t tier) {
   TierPlace& place = places_[tier];
   std::uint64_t cached = 0;
-  for (Spread* spread : {place.preferred, place.interleaved})
-    if (spread != nullptr) cached += spread->extents.cached_bytes();
+  place.for_each_spread([&](const Spread& spread) { cached += spread.extents.cached_bytes(); });
   const std::uint64_t free = free_on(place.nodes, true);
   const std::uint64_t promised = count_promised(place);
   std::uint64_t room = free == Ledger::k_no_limit ? free : free + cached;
@@ -166,9 +159,9 @@ std::uint64_t Placer::coarse_time() const {
 std::size_t Placer::drop_caches(MemoryKind kind, std::size_t bytes) {
   std::size_t dropped = 0;
   const auto each = [&](auto&& drop) {
-    for (std::size_t tier = 0; tier < tier_count_; ++tier)
-      for (Spread* spread : {places_[tier].preferred, places_[tier].interleaved})
-        if (spread != nullptr && spread->extents.kind() == kind) dropped += drop(*spread);
+    for_each_spread([&](Spread& spread) {
+      if (spread.extents.kind() == kind) dropped += drop(spread);
+    });
   };
   each([&](Spread& spread) { return spread.extents.drop_cache(bytes); });
   if (dropped >= bytes || !is_due(next_pressure_, coarse_time(), k_least_interval)) return dropped;
@@ -183,12 +176,33 @@ void Placer::let_decay() {
   if (!is_due(next_decay_, coarse_time(), std::max(decay_ / 4, k_least_interval))) return;
   const std::uint64_t now = monotonic_nanoseconds();
   const std::uint64_t since = now > decay_ ? now - decay_ : 0;
-  for (std::size_t tier = 0; tier < tier_count_; ++tier)
-    for (Spread* spread : {places_[tier].preferred, places_[tier].interleaved})
-      if (spread != nullptr) {
-        spread->extents.drop_older(since);
-        spread->heap.drop_empty(since);
-      }
+  for_each_spread([&](Spread& spread) {
+    spread.extents.drop_older(since);
+    spread.heap.drop_empty(since);
+  });
+}
+
+// The node of a tier next to the calling thread.
+unsigned Placer::home_in(std::size_t tier) const {
+  if (places_[tier].nodes.count() <= 1) return k_no_node;
+  const int cpu = ::sched_getcpu();
+  for (const unsigned node : choices_.nodes_of_tier(tier, cpu > 0 ? static_cast<unsigned>(cpu) : 0))
+    if (places_[tier].nodes.has(node)) return node;
+  return k_no_node;
+}
+
+// Makes the pages of an extent for a block of so many bytes present; true when they are all on the
+// tier.
+bool Placer::make_present(TierPlace& place, Extent& extent, std::size_t bytes) {
+  const ExtentSpace& extents = *extent.space;
+  const Binding& binding = extents.binding();
+  const bool present = binding.spreading == Spreading::blocked
+                           ? populate_parts(extent.begin, bytes, place.nodes,
+                                            binding.small_pages ? page_size() : ranges_.unit()) &&
+                                 populate(extent.begin, extent.committed)
+                           : populate(extent.begin, extent.committed);
+  return present &&
+         (!extents.bound() || settle(extent.begin, extent.committed, place.nodes, binding.home));
 }
 
 // An extent for the block, proven to be where it belongs when that is required; null and why.
@@ -200,12 +214,10 @@ Extent* Placer::take_extent(TierPlace& place, ExtentSpace& extents, const BlockR
   why = Refusal::none;
   if (fresh && !has_room(place, extent->committed)) {
     why = Refusal::node_full;
-  } else if ((request.required || request.pinned) && !extent->verified) {
-    if (populate(extent->begin, extent->committed) &&
-        (!extents.bound() || settle(extent->begin, extent->committed, place.nodes)))
-      extent->verified = true;
-    else
-      why = Refusal::elsewhere;
+  } else if (const bool must = request.required || request.pinned;
+             !extent->verified && (must || extents.binding().spreading == Spreading::blocked)) {
+    extent->verified = make_present(place, *extent, request.bytes);
+    if (must && !extent->verified) why = Refusal::elsewhere;
   }
   if (why == Refusal::none && request.pinned) {
     void* begin = reinterpret_cast<void*>(extent->begin);
@@ -250,14 +262,17 @@ void* Placer::place(std::size_t tier, const BlockRequest& request, bool& fresh, 
   fresh = false;
   let_decay();
   TierPlace& place = places_[tier];
-  Spread* spread = request.partition == Partition::interleaved && place.interleaved != nullptr
-                       ? place.interleaved
-                       : place.preferred;
+  // What does not come from a heap, and need not be present, may spread as threads touch it.
+  const bool large = request.bytes >= k_large_block || request.pinned ||
+                     (request.plan_entry != 0 && request.bytes >= k_granule) ||
+                     (request.partition == Partition::blocked && request.bytes >= k_granule) ||
+                     class_of(request.bytes, request.alignment) == k_no_class;
+  Spread* spread = place.spread_for({.partition = request.partition,
+                                     .present = request.required || request.pinned || !large,
+                                     .bytes = request.bytes,
+                                     .home = home_in(tier)});
   if (spread == nullptr) return why = Refusal::no_such_kind, nullptr;
-  if (request.bytes >= k_large_block || request.pinned ||
-      (request.plan_entry != 0 && request.bytes >= k_granule) ||
-      class_of(request.bytes, request.alignment) == k_no_class)
-    return place_large(place, *spread, request, fresh, why);
+  if (large) return place_large(place, *spread, request, fresh, why);
   void* block =
       spread->heap.allocate(request.bytes, request.alignment, request.allocator, request.caller);
   if (block == nullptr) {
@@ -318,16 +333,18 @@ bool Placer::release(void* block) {
   if (!extent->verified)
     for (std::size_t tier = 0; tier < tier_count_; ++tier) {
       TierPlace& place = places_[tier];
-      for (Spread* spread : {place.preferred, place.interleaved})
-        if (spread != nullptr && &spread->extents == extent->space) {
-          std::uint64_t promised = place.promised.load(std::memory_order_relaxed);
-          while (!place.promised.compare_exchange_weak(
-              promised, promised > extent->committed ? promised - extent->committed : 0,
-              std::memory_order_relaxed)) {
-          }
-        }
+      if (place.nodes != extent->space->nodes()) continue;
+      std::uint64_t promised = place.promised.load(std::memory_order_relaxed);
+      while (!place.promised.compare_exchange_weak(
+          promised, promised > extent->committed ? promised - extent->committed : 0,
+          std::memory_order_relaxed)) {
+      }
     }
-  extent->space->give_back(*extent, true);
+  // Pages where the last block's threads or size had them would be wrong for the next one's.
+  const Binding& binding = extent->space->binding();
+  const bool reusable = binding.nodes.count() <= 1 || binding.spreading == Spreading::home ||
+                        binding.spreading == Spreading::interleaved;
+  extent->space->give_back(*extent, reusable);
   return true;
 }
 
@@ -359,27 +376,26 @@ bool Placer::reassign(void* block, std::uint32_t allocator) {
 
 std::uint64_t Placer::cached_bytes(MemoryKind kind) const {
   std::uint64_t sum = 0;
-  for (std::size_t tier = 0; tier < tier_count_; ++tier)
-    for (Spread* spread : {places_[tier].preferred, places_[tier].interleaved})
-      if (spread != nullptr && spread->extents.kind() == kind)
-        sum += spread->extents.cached_bytes();
+  for_each_spread([&](const Spread& spread) {
+    if (spread.extents.kind() == kind) sum += spread.extents.cached_bytes();
+  });
   return sum;
 }
 
 bool Placer::is_sound(std::string& why_not) {
   if (!ledger_.is_sound(why_not) || !ranges_.is_sound(why_not)) return false;
   std::array<std::uint64_t, k_memory_kinds + 1> charged{};
-  for (std::size_t tier = 0; tier < tier_count_; ++tier)
-    for (Spread* spread : {places_[tier].preferred, places_[tier].interleaved}) {
-      if (spread == nullptr) continue;
-      if (!spread->extents.is_sound(why_not)) return false;
-      spread->extents.for_each([&](const Extent& extent) {
-        charged[static_cast<std::size_t>(extent.charged)] += extent.committed - extent.front;
-        if (extent.front != 0) charged[static_cast<std::size_t>(extent.front_kind)] += extent.front;
-      });
-      if (!spread->heap.is_sound(why_not)) return false;
-      charged[static_cast<std::size_t>(spread->extents.kind())] += spread->extents.cached_bytes();
-    }
+  bool sound = true;
+  for_each_spread([&](Spread& spread) {
+    if (!sound || !(sound = spread.extents.is_sound(why_not))) return;
+    spread.extents.for_each([&](const Extent& extent) {
+      charged[static_cast<std::size_t>(extent.charged)] += extent.committed - extent.front;
+      if (extent.front != 0) charged[static_cast<std::size_t>(extent.front_kind)] += extent.front;
+    });
+    sound = spread.heap.is_sound(why_not);
+    charged[static_cast<std::size_t>(spread.extents.kind())] += spread.extents.cached_bytes();
+  });
+  if (!sound) return false;
   for (const MemoryKind kind : k_all_memory_kinds)
     if (charged[static_cast<std::size_t>(kind)] != ledger_.used(kind)) {
       why_not = "the ledger of " + std::string(name_of(kind)) + " says " +
@@ -493,32 +509,26 @@ bool Placer::move_extent(Extent& extent, std::size_t tier, std::uint64_t& moved)
 }
 
 void Placer::lock_all() {
+  for (std::size_t tier = 0; tier < tier_count_; ++tier)
+    places_[tier].lock(); // held while a heap is registered with the caches
   thread_caches::lock();
-  for (std::size_t tier = 0; tier < tier_count_; ++tier)
-    for (Spread* spread : {places_[tier].preferred, places_[tier].interleaved})
-      if (spread != nullptr) spread->heap.lock();
-  for (std::size_t tier = 0; tier < tier_count_; ++tier)
-    for (Spread* spread : {places_[tier].preferred, places_[tier].interleaved})
-      if (spread != nullptr) spread->extents.lock();
+  for_each_spread([](Spread& spread) { spread.heap.lock(); });
+  for_each_spread([](Spread& spread) { spread.extents.lock(); });
   ranges_.lock();
 }
 
 void Placer::forget_other_threads() {
   thread_caches::forget_others();
-  for (std::size_t tier = 0; tier < tier_count_; ++tier)
-    for (Spread* spread : {places_[tier].preferred, places_[tier].interleaved})
-      if (spread != nullptr) spread->extents.forget_moves();
+  for_each_spread([](Spread& spread) { spread.extents.forget_moves(); });
 }
 
 void Placer::unlock_all() {
   ranges_.unlock();
-  for (std::size_t tier = 0; tier < tier_count_; ++tier)
-    for (Spread* spread : {places_[tier].preferred, places_[tier].interleaved})
-      if (spread != nullptr) spread->extents.unlock();
-  for (std::size_t tier = 0; tier < tier_count_; ++tier)
-    for (Spread* spread : {places_[tier].preferred, places_[tier].interleaved})
-      if (spread != nullptr) spread->heap.unlock();
+  for_each_spread([](Spread& spread) { spread.extents.unlock(); });
+  for_each_spread([](Spread& spread) { spread.heap.unlock(); });
   thread_caches::unlock();
+  for (std::size_t tier = 0; tier < tier_count_; ++tier)
+    places_[tier].unlock();
 }
 
 } // namespace omptier

@@ -11,10 +11,9 @@
 #pragma once
 
 #include "placement/cgroup.hpp"
-#include "placement/extents.hpp"
-#include "placement/heap.hpp"
 #include "placement/job.hpp"
 #include "placement/ledger.hpp"
+#include "placement/tier_place.hpp"
 #include "platform/choice.hpp"
 #include "platform/platform.hpp"
 
@@ -46,10 +45,6 @@ enum class PlacementReason : std::uint8_t {
   strategy,
   declared // decided together with others
 };
-
-// How a block's pages spread over the nodes of a tier that has several. What a tier of one node
-// makes of it is the same for all.
-enum class Partition : std::uint8_t { environment, nearest, blocked, interleaved };
 
 struct BlockRequest {
   std::size_t bytes = 0;
@@ -89,8 +84,6 @@ public:
   // decay: nanoseconds that freed memory is kept for reuse before it goes back to the system. Time
   // is looked at when blocks come and go by a slow path; there is no helper thread.
   Placer(Platform platform, const CapacityRules& rules, std::uint64_t decay = k_usual_decay);
-  // Only tests end a placer.
-  ~Placer();
 
   const Platform& platform() const { return platform_; }
   const ChoiceTable& choices() const { return choices_; }
@@ -160,21 +153,6 @@ public:
   void forget_parent() { job_.forget_parent(); }
 
 private:
-  struct Spread { // one binding: extents and small blocks
-    ExtentSpace extents;
-    Heap heap;
-    Spread(ReservedRanges& ranges, Ledger& ledger, MemoryKind kind, NodeSet nodes, bool interleaved,
-           std::uint64_t decay)
-        : extents(ranges, ledger, kind, nodes, interleaved, decay), heap(extents) {}
-  };
-  struct TierPlace {
-    NodeSet nodes;
-    std::uint64_t capacity = 0; // bytes of its nodes
-    Spread* preferred = nullptr;
-    Spread* interleaved = nullptr;          // only where the tier has several nodes
-    std::atomic<std::uint64_t> promised{0}; // bytes handed out, perhaps not touched yet
-  };
-
   void* place_large(TierPlace& place, Spread& spread, const BlockRequest& request, bool& fresh,
                     Refusal& why);
   Extent* take_extent(TierPlace& place, ExtentSpace& extents, const BlockRequest& request,
@@ -187,6 +165,12 @@ private:
   void let_decay();
   std::uint64_t coarse_time() const;
   std::uint64_t free_on(NodeSet nodes, bool with_file_cache) const;
+  unsigned home_in(std::size_t tier) const;
+  bool make_present(TierPlace& place, Extent& extent, std::size_t bytes);
+  template <typename F> void for_each_spread(F&& visit) const {
+    for (std::size_t tier = 0; tier < tier_count_; ++tier)
+      places_[tier].for_each_spread(visit);
+  }
 
   Platform platform_;
   ChoiceTable choices_;
@@ -201,41 +185,38 @@ private:
   std::array<MemoryKind, k_max_nodes> node_kinds_{};
   std::array<std::uint64_t, k_max_nodes> low_watermarks_{};
   CgroupLimits cgroup_;
-  PageArena arena_;
   const std::uint64_t decay_;
   std::atomic<std::uint64_t> next_decay_{0};    // when to look for what decayed, ns
   std::atomic<std::uint64_t> next_pressure_{0}; // when threads may be asked for their blocks again
 };
 
 template <typename F> void Placer::for_each_block(F&& visit) {
-  for (std::size_t tier = 0; tier < tier_count_; ++tier)
-    for (Spread* spread : {places_[tier].preferred, places_[tier].interleaved}) {
-      if (spread == nullptr) continue;
-      // Extents first, small blocks after: the heap's locks come before the extents'.
-      constexpr std::size_t k_batch = 64;
-      std::array<const Extent*, k_batch> chunks;
-      for (std::size_t skip = 0;; skip += k_batch) {
-        std::size_t seen = 0, taken = 0;
-        spread->extents.for_each([&](const Extent& extent) {
-          if (extent.use == ExtentUse::block) {
-            if (skip == 0) visit(info_of(extent));
-          } else if (seen++ >= skip && taken < k_batch) {
-            chunks[taken++] = &extent;
-          }
+  for_each_spread([&](Spread& spread) {
+    // Extents first, small blocks after: the heap's locks come before the extents'.
+    constexpr std::size_t k_batch = 64;
+    std::array<const Extent*, k_batch> chunks;
+    for (std::size_t skip = 0;; skip += k_batch) {
+      std::size_t seen = 0, taken = 0;
+      spread.extents.for_each([&](const Extent& extent) {
+        if (extent.use == ExtentUse::block) {
+          if (skip == 0) visit(info_of(extent));
+        } else if (seen++ >= skip && taken < k_batch) {
+          chunks[taken++] = &extent;
+        }
+      });
+      for (std::size_t i = 0; i < taken; ++i)
+        spread.heap.for_each(*chunks[i], [&](std::uintptr_t begin, const BlockRecord& record) {
+          BlockInfo info;
+          info.begin = begin;
+          info.bytes = info.room = record.bytes();
+          info.allocator = record.allocator();
+          info.caller = record.caller();
+          info.extent = chunks[i];
+          visit(info);
         });
-        for (std::size_t i = 0; i < taken; ++i)
-          spread->heap.for_each(*chunks[i], [&](std::uintptr_t begin, const BlockRecord& record) {
-            BlockInfo info;
-            info.begin = begin;
-            info.bytes = info.room = record.bytes();
-            info.allocator = record.allocator();
-            info.caller = record.caller();
-            info.extent = chunks[i];
-            visit(info);
-          });
-        if (taken < k_batch) break;
-      }
+      if (taken < k_batch) break;
     }
+  });
 }
 
 } // namespace omptier

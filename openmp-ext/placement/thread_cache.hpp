@@ -72,7 +72,7 @@ struct alignas(64) ThreadCache {
 
   std::array<Route, k_routes> routes;
   std::array<LiveCount, k_counts> counts;
-  std::array<HeapCache*, k_most_heaps> heaps{};
+  std::array<HeapCache*, k_most_heaps + 1> heaps{}; // the last: of heaps without a number, null
   ThreadCache *previous = nullptr, *next = nullptr; // of all threads
   std::uint64_t next_look = 0;                      // when unused magazines are looked for, ns
   std::uint32_t flush_seen = 0;                     // value of flush_all_later's counter

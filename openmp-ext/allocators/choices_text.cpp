@@ -95,7 +95,7 @@ const char* fallback_in_words(OmpValue fallback) {
   return fallback == value::null_fb        ? "null"
          : fallback == value::abort_fb     ? "the program is aborted"
          : fallback == value::allocator_fb ? "another allocator"
-                                           : "the runtime's default memory";
+                                           : "default memory";
 }
 
 // The allocator that OMP_ALLOCATOR named.

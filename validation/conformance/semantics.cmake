@@ -46,7 +46,7 @@ function(semantics_program source compiler)
 endfunction()
 
 foreach(source IN ITEMS semantics_traits.c semantics_blocks.c semantics_threads.c
-                      semantics_clauses.c)
+                      semantics_clauses.c semantics_environment.c semantics_pages.c)
   semantics_program(${source} clang)
   semantics_program(${source} gcc)
 endforeach()

@@ -28,10 +28,11 @@
 typedef struct semantics_case {
   const char* name;
   void (*run)(void);
-  int kinds; // kinds of memory that must have been named: one bit each, by ompx_kind_*
+  int kinds; // what the machine must have, of the bits below
 } semantics_case;
 
 enum { k_dram = 1, k_hbm = 2, k_nvm = 4, k_cxl = 8 };
+enum { k_several = 16, k_missing = 32 }; // some kind with several nodes; some kind not there
 
 // ---- what a case checks with
 
@@ -154,7 +155,9 @@ static inline int run_cases(const semantics_case* cases, size_t count, int argc,
   read_nodes(argc - 1, argv + 1);
   int have = 0, named = 0, run = 0, failed = 0, without = 0;
   for (int kind = 0; kind < 4; ++kind)
-    have |= (node_of[kind] >= 0) << kind;
+    have |= node_of[kind] < 0                              ? k_missing
+            : (nodes_of[kind] & (nodes_of[kind] - 1)) != 0 ? 1 << kind | k_several
+                                                           : 1 << kind;
   for (int i = 1; i < argc; ++i)
     named += strchr(argv[i], '=') == NULL;
   for (size_t at = 0; at < count; ++at) {

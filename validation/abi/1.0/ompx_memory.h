@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * OMPTier's additions to OpenMP's memory management, for C11 and C++11 and later.
+ *
+ * Works over any omp.h: the one OMPTier installs, clang's, gcc's. Needs libomptier at link time only
+ * for the four functions at the end; the spaces, allocators and traits are numbers that OMPTier's
+ * OpenMP runtime understands.
+ *
+ *     omp_alloctrait_t traits[] = {{ompx_atk_access_pattern, ompx_atv_access_pattern_random},
+ *                                  {omp_atk_fallback, omp_atv_default_mem_fb}};
+ *     omp_allocator_handle_t fast = omp_init_allocator(ompx_hbm_mem_space, 2, traits);
+ *     double *x = (double *)omp_alloc(n * sizeof *x, fast);
+ *
+ * An unknown key, value or space, and the contradictions named below, give the null allocator and
+ * one warning that names key and value. Everything else always gives an allocator.
+ */
+#ifndef OMPX_MEMORY_H
+#define OMPX_MEMORY_H
+
+#include <omp.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Memory spaces and predefined allocators (500-504) --------------------------------------------
+ *
+ * ompx_auto   every kind, in order of cost: takes what is fastest and free. Placement "preferred".
+ * ompx_dram   ordinary memory of the processors.        )
+ * ompx_hbm    high-bandwidth memory beside processors.  ) placement "required": that kind of memory,
+ * ompx_nvm    non-volatile memory used as memory.       ) else the fallback trait
+ * ompx_cxl    memory behind a CXL link.                 ) (default omp_atv_default_mem_fb)
+ *
+ * A kind that this machine lacks behaves as one that is full: the fallback is taken.
+ *
+ * The standard spaces get a meaning: omp_high_bw_mem_space is the memory of highest bandwidth from
+ * the processor the allocating thread runs on (mean of read and write; within 10 % the lower latency
+ * wins), omp_low_lat_mem_space that of lowest read latency, omp_large_cap_mem_space the largest,
+ * omp_const_mem_space the best for reading. omp_default_mem_space stays the runtime's own.
+ */
+#define ompx_auto_mem_space ((omp_memspace_handle_t)500)
+#define ompx_dram_mem_space ((omp_memspace_handle_t)501)
+#define ompx_hbm_mem_space ((omp_memspace_handle_t)502)
+#define ompx_nvm_mem_space ((omp_memspace_handle_t)503)
+#define ompx_cxl_mem_space ((omp_memspace_handle_t)504)
+
+#define ompx_auto_mem_alloc ((omp_allocator_handle_t)500)
+#define ompx_dram_mem_alloc ((omp_allocator_handle_t)501)
+#define ompx_hbm_mem_alloc ((omp_allocator_handle_t)502)
+#define ompx_nvm_mem_alloc ((omp_allocator_handle_t)503)
+#define ompx_cxl_mem_alloc ((omp_allocator_handle_t)504)
+
+/* ---- Trait keys (from 5000) -----------------------------------------------------------------------
+ *
+ * Usable with every memory space, beside the standard traits. Values of the k-th key are numbered
+ * from 5100 + 20 k. omp_atv_default is accepted for every key and means "not said".
+ *
+ * The omp.h that OMPTier installs has the keys as enumerators of omp_alloctrait_key_t (and then
+ * defines OMPX_KEYS_IN_OMP_H); over another omp.h they are macros with the same meaning.
+ */
+#ifndef OMPX_KEYS_IN_OMP_H
+#ifdef __cplusplus
+} /* extern "C" */
+namespace ompx {
+namespace detail {
+/* A key outside the enumerators of a foreign omp.h, without a cast that C++ leaves undefined. */
+inline omp_alloctrait_key_t key(unsigned number) {
+  union {
+    unsigned from;
+    omp_alloctrait_key_t to;
+  } bits;
+  static_assert(sizeof(omp_alloctrait_key_t) == sizeof(unsigned), "trait keys are 32 bits wide");
+  bits.to = omp_alloctrait_key_t();
+  bits.from = number;
+  return bits.to;
+}
+} // namespace detail
+} // namespace ompx
+extern "C" {
+#define OMPX_TRAIT_KEY(number) (::ompx::detail::key(number))
+#else
+#define OMPX_TRAIT_KEY(number) ((omp_alloctrait_key_t)(number))
+#endif
+/* How the data is walked: an ompx_atv_access_pattern_* value. */
+#define ompx_atk_access_pattern OMPX_TRAIT_KEY(5000)
+/* Bytes from one access to the next; needs access_pattern strided. 1 or more. */
+#define ompx_atk_access_stride OMPX_TRAIT_KEY(5001)
+/* How reads and writes are mixed: an ompx_atv_access_mode_* value. */
+#define ompx_atk_access_mode OMPX_TRAIT_KEY(5002)
+/* Accesses per second by all threads together, all live blocks of the allocator. 0 = never. */
+#define ompx_atk_access_frequency OMPX_TRAIT_KEY(5003)
+/* Which threads touch it: an ompx_atv_access_origin_* value. */
+#define ompx_atk_access_origin OMPX_TRAIT_KEY(5004)
+/* Share of the program's memory time, in per mille (0-1000), all live blocks of the allocator. */
+#define ompx_atk_importance OMPX_TRAIT_KEY(5005)
+/* What slow memory would cost: an ompx_atv_sensitivity_* value. */
+#define ompx_atk_sensitivity OMPX_TRAIT_KEY(5006)
+/* ompx_atv_placement_required: that memory or the fallback; ompx_atv_placement_preferred: that
+ * memory while it has room, else the next best. Refused: required with ompx_auto_mem_space. */
+#define ompx_atk_placement OMPX_TRAIT_KEY(5007)
+/* How long blocks live: an ompx_atv_lifetime_* value. */
+#define ompx_atk_lifetime OMPX_TRAIT_KEY(5008)
+/* Name (from ompx_name) of data that should be placed together or not at all. */
+#define ompx_atk_group OMPX_TRAIT_KEY(5009)
+/* Name (from ompx_name) under which reports show the blocks. */
+#define ompx_atk_label OMPX_TRAIT_KEY(5010)
+/* omp_atv_true: pages may be moved while the program runs. Refused together with pinned. */
+#define ompx_atk_migratable OMPX_TRAIT_KEY(5011)
+#endif /* OMPX_KEYS_IN_OMP_H */
+
+/* ---- Trait values --------------------------------------------------------------------------------- */
+#ifndef OMPX_VALUES_IN_OMP_H
+enum {
+  ompx_atv_access_pattern_sequential = 5100,
+  ompx_atv_access_pattern_strided = 5101,
+  ompx_atv_access_pattern_tiled = 5102,
+  ompx_atv_access_pattern_random = 5103,
+  ompx_atv_access_pattern_pointer_chase = 5104,
+
+  ompx_atv_access_mode_read_only = 5140,
+  ompx_atv_access_mode_read_mostly = 5141,
+  ompx_atv_access_mode_read_write = 5142,
+  ompx_atv_access_mode_write_mostly = 5143,
+  ompx_atv_access_mode_write_only = 5144,
+
+  ompx_atv_access_origin_single_thread = 5180,
+  ompx_atv_access_origin_multiple_threads = 5181,
+
+  ompx_atv_sensitivity_latency = 5220,
+  ompx_atv_sensitivity_bandwidth = 5221,
+  ompx_atv_sensitivity_both = 5222,
+  ompx_atv_sensitivity_none = 5223,
+
+  ompx_atv_placement_required = 5240,
+  ompx_atv_placement_preferred = 5241,
+
+  ompx_atv_lifetime_program = 5260,
+  ompx_atv_lifetime_phase = 5261,
+  ompx_atv_lifetime_temporary = 5262
+};
+#endif /* OMPX_VALUES_IN_OMP_H */
+
+/* ---- Functions (libomptier) ----------------------------------------------------------------------- */
+
+/* Makes a trait value of a name, for ompx_atk_group and ompx_atk_label. The text is copied; the same
+ * text always gives the same value, for the life of the process.
+ *   name     1 to 255 characters of [A-Za-z0-9_.-], ended by a zero.
+ *   returns  the value, or 0 when the text is NULL, malformed, or memory for it is exhausted; a
+ *            trait with a value that did not come from here is refused.
+ * Thread-safe. Not async-signal-safe. */
+omp_uintptr_t ompx_name(const char *name);
+
+/* Kinds of memory, as indices of ompx_placement_t.bytes. */
+enum {
+  ompx_kind_dram = 0,
+  ompx_kind_hbm = 1,
+  ompx_kind_nvm = 2,
+  ompx_kind_cxl = 3,
+  ompx_kind_unknown = 4 /* a node whose kind could not be told */
+};
+
+#define OMPX_MAX_NODES 64
+
+/* Where a range of memory is. All sizes in bytes. */
+typedef struct ompx_placement {
+  size_t struct_size; /* in: sizeof(ompx_placement_t); set it before the call */
+  size_t bytes[5];    /* in memory now, by kind (ompx_kind_*), as the kernel reports the pages */
+  size_t untouched;   /* not in memory: never touched, or swapped out */
+  size_t unqueried;   /* pages the kernel refused to report on (containers may) */
+  size_t node_bytes[OMPX_MAX_NODES]; /* the same by NUMA node number; higher nodes: only in bytes */
+  size_t block_bytes; /* size the program asked for, when the address lies in a block of ours, else 0 */
+  int wanted_kind;    /* ompx_kind_* that was wanted first, or -1: none, memory of the runtime */
+  int required;       /* 1 when the wanted kind was required */
+  char reason[192];   /* one line for people: what was decided and why; "" for unknown memory */
+} ompx_placement_t;
+
+/* Asks the kernel where the pages of [address, address + bytes) are.
+ *   address  any address of the process; need not be ours. Pages are counted whole, but only the
+ *            part of the first and last page that lies in the range.
+ *   bytes    length; 0 = the whole block of ours that contains address.
+ *   returns  0; -1 and errno EINVAL: result is NULL, struct_size is wrong, or bytes is 0 and address
+ *            lies in no block of ours.
+ * About 0.1 microseconds a page. Thread-safe. */
+int ompx_get_placement(const void *address, size_t bytes, ompx_placement_t *result);
+
+/* Writes all live objects and the capacity ledger as text to a file descriptor.
+ *   fd       open for writing; left open.
+ *   returns  0; -1 and errno of write(2).
+ * Thread-safe; blocks that other threads allocate meanwhile may be missing. */
+int ompx_dump(int fd);
+
+/* Names the phase of the program that begins here; ends at the next call. Only a hint and a mark in
+ * profiles: phases are found without it.
+ *   name     as for ompx_name; NULL ends the phase.
+ *   returns  0; -1 and errno EINVAL when the name is malformed.
+ * Thread-safe; call it from one thread, outside parallel regions. */
+int ompx_phase(const char *name);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* OMPX_MEMORY_H */

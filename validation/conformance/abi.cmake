@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# Exported symbols, numbers, and a program of the first release: see validation/abi/README.md.
+if(NOT TARGET libomp OR NOT TARGET libomptier)
+  return()
+endif()
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+add_test(NAME conformance.abi COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/abi.py
+                                      --build ${CMAKE_BINARY_DIR})
+set_tests_properties(conformance.abi PROPERTIES TIMEOUT 120 LABELS conformance)

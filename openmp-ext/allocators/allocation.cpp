@@ -279,6 +279,19 @@ void begin_in_faster_tier(Placer& placer, void* block) {
   }
 }
 
+// Hottest first: each range goes to its kind as far as there is room left.
+void place_parts(Placer& placer, void* block, std::span<const PlanPart> parts) {
+  BlockInfo info;
+  if (parts.empty() || !placer.find(block, true, info) || !info.large) return;
+  for (const PlanPart& part : parts) {
+    std::uint64_t begin = part.begin;
+    for (std::size_t tier = 0; tier < placer.tier_count() && begin < part.end; ++tier)
+      if (placer.kind_of_tier(tier) == part.kind)
+        if (const std::size_t arrived = placer.place_part(block, begin, part.end, tier))
+          begin += arrived;
+  }
+}
+
 // A block placed by plan or strategy; null when these do not concern it or nothing has room.
 void* place_everything(Placer& placer, Allocator* allocator, const AllocationRequest& request) {
   std::array<std::size_t, k_most_tiers> tiers;
@@ -327,6 +340,8 @@ void* place_everything(Placer& placer, Allocator* allocator, const AllocationReq
   Refusal why = Refusal::none;
   std::size_t served = 0;
   void* block = place_on(placer, {tiers.data(), count}, wanted, request.zeroed, why, served);
+  if (block != nullptr && wanted.plan_entry != 0)
+    place_parts(placer, block, runtime().plan()->plan().entries[wanted.plan_entry - 1].parts);
   if (block != nullptr && strategy.mode == Strategy::Mode::first_come &&
       runtime().plan() == nullptr)
     begin_in_faster_tier(placer, block);

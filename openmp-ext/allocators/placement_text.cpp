@@ -41,6 +41,26 @@ const char* label_of(const Allocator* allocator) {
   return label != nullptr ? label : "";
 }
 
+// "NVM: by the plan; 4194304 bytes from 8388608 in HBM, 2097152 bytes from 0 in DRAM": the latest
+// part first, as many as fit.
+void explain_parts(const Extent& extent, const char* reason, char* text, std::size_t size) {
+  int length = std::snprintf(text, size, "%s: %s", title_of(extent.charged).data(), reason);
+  const char* before = "; ";
+  for (const ExtentPart* part = extent.parts; part != nullptr; part = part->next) {
+    char piece[96];
+    const int more =
+        std::snprintf(piece, sizeof piece, "%s%zu bytes from %zu in %s", before,
+                      part->end - part->begin, part->begin, title_of(part->kind).data());
+    if (length + more + 6 > static_cast<int>(size)) {
+      std::snprintf(text + length, size - static_cast<std::size_t>(length), ", …");
+      return;
+    }
+    std::memcpy(text + length, piece, static_cast<std::size_t>(more) + 1);
+    length += more;
+    before = ", ";
+  }
+}
+
 // Which nodes of a tier of several, and why; "" for a tier of one.
 void explain_nodes(const BlockInfo& block, char* text, std::size_t size) {
   const Binding& binding = block.extent->space->binding();
@@ -86,9 +106,8 @@ void explain_decision(const BlockInfo& block, char* text, std::size_t size) {
   }
   const PlanPlacement* plan = runtime().plan();
   const auto reason = static_cast<PlacementReason>(extent.reason);
-  if (extent.front != 0) {
-    std::snprintf(text, size, "%s: %s; the first %zu bytes in %s", title_of(extent.charged).data(),
-                  word_for(reason), extent.front, title_of(extent.front_kind).data());
+  if (extent.parts != nullptr) {
+    explain_parts(extent, word_for(reason), text, size);
     return;
   }
   if (extent.moved)

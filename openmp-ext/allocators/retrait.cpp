@@ -54,7 +54,7 @@ bool list_movable(Placer& placer, PageArray<Movable>& list) {
     const Extent& extent = *info.extent;
     Allocator* allocator = runtime().allocators.by_number(info.allocator);
     if (allocator == nullptr || !allocator->traits.extended || allocator->traits.stationary) return;
-    if (extent.required || extent.locked || extent.front != 0 || extent.plan_entry != 0) return;
+    if (extent.required || extent.locked || extent.parts != nullptr || extent.plan_entry != 0) return;
     void* block = reinterpret_cast<void*>(info.begin);
     complete = list.add({block, info.bytes, allocator, &extent}) && complete;
   });

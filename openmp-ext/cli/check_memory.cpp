@@ -25,10 +25,11 @@ void check_share(const Platform& platform, Findings& findings) {
   const std::string_view wanted = option_text(Option::share);
   const auto share = parse_share(wanted, variable);
   const auto capacity = parse_capacity(option_text(Option::capacity));
-  if (!share || !capacity) return; // said with the variables
+  if (!share) return; // said with the variables
   const std::uint64_t reserve =
       option_is_set(Option::reserve) ? option_number(Option::reserve) : k_usual_reserve;
-  const KindLimits limits = limits_of(platform, *capacity, *share, reserve);
+  const KindLimits limits =
+      limits_of(platform, capacity ? *capacity : CapacityByKind{}, *share, reserve);
   std::string parts;
   for (const MemoryKind kind : k_all_memory_kinds)
     if (const auto bytes = limits.limit[static_cast<std::size_t>(kind)])
@@ -68,7 +69,6 @@ void check_share(const Platform& platform, Findings& findings) {
 } // namespace
 
 void check_memory(const Platform& platform, Findings& findings) {
-
   std::string kinds;
   std::vector<unsigned> unknown;
   std::vector<unsigned> without_figures;

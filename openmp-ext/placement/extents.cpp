@@ -236,7 +236,6 @@ Extent* ExtentSpace::take(std::size_t bytes, std::size_t commit, std::size_t ali
   }
   extent->use = use;
   extent->charged = kind_;
-  extent->front = 0;
   extent->chunk = nullptr;
   extent->moved = extent->required = extent->locked = false;
   extent->plan_entry = extent->plan_instance = 0;
@@ -263,12 +262,35 @@ bool ExtentSpace::grow(Extent& extent, std::size_t committed) {
   return true;
 }
 
+bool ExtentSpace::add_part(Extent& extent, std::size_t begin, std::size_t end, MemoryKind kind) {
+  const std::lock_guard guard(lock_);
+  ExtentPart* part = part_pool_.make();
+  if (part == nullptr) return false;
+  *part = {begin, end, kind, extent.parts};
+  extent.parts = part;
+  extent.apart += end - begin;
+  extent.moved = true;
+  ledger_.give_back(extent.charged, end - begin);
+  return true;
+}
+
 void ExtentSpace::uncharge_end(Extent& extent, std::size_t bytes) {
-  const std::size_t behind_front = std::min(bytes, extent.committed - extent.front);
-  ledger_.give_back(extent.charged, behind_front);
-  if (bytes == behind_front) return;
-  ledger_.give_back(extent.front_kind, bytes - behind_front);
-  extent.front -= bytes - behind_front;
+  const std::size_t kept = extent.committed - bytes;
+  for (ExtentPart** at = &extent.parts; *at != nullptr;) {
+    ExtentPart& part = **at;
+    const std::size_t cut = part.end - std::min(part.end, std::max(part.begin, kept));
+    ledger_.give_back(part.kind, cut);
+    bytes -= cut;
+    extent.apart -= cut;
+    part.end -= cut;
+    if (part.begin < part.end) {
+      at = &part.next;
+    } else {
+      *at = part.next;
+      part_pool_.drop(&part);
+    }
+  }
+  ledger_.give_back(extent.charged, bytes);
 }
 
 void ExtentSpace::shrink(Extent& extent, std::size_t committed) {
@@ -294,8 +316,8 @@ bool ExtentSpace::drop(Extent* extent) {
     return false;
   }
   os().protect(pointer(extent->begin), extent->committed, PROT_NONE);
-  // Its border was kept in small pages.
-  if (extent->front != 0 && huge_page_size() != 0 && !binding_.small_pages)
+  // Borders were kept in small pages.
+  if (extent->parts != nullptr && huge_page_size() != 0 && !binding_.small_pages)
     os().advise(pointer(extent->begin), extent->bytes, MADV_HUGEPAGE);
   uncharge_end(*extent, extent->committed);
   if (extent->gap) gaps.fetch_sub(1, std::memory_order_relaxed);
@@ -399,7 +421,13 @@ bool ExtentSpace::is_sound(std::string& why_not) {
     if (extent->use != ExtentUse::block && extent->use != ExtentUse::heap)
       return why_not = "a free extent is among the used", false;
     if (extent->committed > extent->bytes) return why_not = "committed beyond the extent", false;
-    if (extent->front > extent->committed) return why_not = "a front beyond its extent", false;
+    std::size_t apart = 0;
+    for (const ExtentPart* part = extent->parts; part != nullptr; part = part->next) {
+      if (part->begin >= part->end || part->end > extent->committed)
+        return why_not = "a part beyond its extent", false;
+      apart += part->end - part->begin;
+    }
+    if (apart != extent->apart) return why_not = "an extent's parts do not add up", false;
     for (std::size_t at = 0; at < extent->bytes; at += ranges_.unit())
       if (ranges_.owner(pointer(extent->begin + at)) != extent)
         return why_not = "a unit does not name its extent", false;

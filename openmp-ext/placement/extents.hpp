@@ -31,6 +31,13 @@ inline constexpr std::uint64_t k_usual_decay = 10'000'000'000; // ns
 
 enum class ExtentUse : std::uint8_t { free, cached, block, heap };
 
+// Bytes [begin, end) of an extent that lie in another kind than the rest and are charged to it.
+struct ExtentPart {
+  std::size_t begin = 0, end = 0;
+  MemoryKind kind = MemoryKind::unknown;
+  ExtentPart* next = nullptr;
+};
+
 struct Extent {
   std::uintptr_t begin = 0;
   std::size_t bytes = 0;     // virtual, whole units
@@ -54,9 +61,9 @@ struct Extent {
   std::uint32_t plan_entry = 0;    // 1 + index of the plan's entry that placed it; 0 = none
   std::uint32_t plan_instance = 0; // which allocation of its site it was, from 0
   std::uint8_t reason = 0;         // PlacementReason
-  MemoryKind charged = MemoryKind::unknown;    // kind the ledger counts the extent under …
-  std::size_t front = 0;                       // … but for so many bytes from its begin, in
-  MemoryKind front_kind = MemoryKind::unknown; // this kind: a block split over two kinds
+  MemoryKind charged = MemoryKind::unknown; // kind the ledger counts the extent under …
+  ExtentPart* parts = nullptr;              // … but for these bytes: a block split over kinds
+  std::size_t apart = 0;                    // sum of the parts
 };
 
 class ExtentSpace {
@@ -107,6 +114,9 @@ public:
       visit(*extent);
   }
   bool is_sound(std::string& why_not);
+  // From now on bytes of a block, which lie in no other part, are counted under a kind that has
+  // granted them. False when there is no memory for the note, then nothing changed.
+  bool add_part(Extent& extent, std::size_t begin, std::size_t end, MemoryKind kind);
   // Gives bytes at the extent's end back to the accounts they are counted under.
   void uncharge_end(Extent& extent, std::size_t bytes);
 
@@ -137,6 +147,7 @@ private:
   bool bound_ = true;
   std::mutex lock_;
   ObjectPool<Extent> pool_;
+  ObjectPool<ExtentPart> part_pool_;
   Extent* free_[k_bins] = {};
   Extent* used_ = nullptr;
   Extent* cached_ = nullptr; // latest first

@@ -109,14 +109,14 @@ std::uint64_t Placer::count_promised(TierPlace& place) {
   std::uint64_t untouched = 0;
   place.for_each_spread([&](Spread& spread) {
     spread.extents.for_each([&](Extent& extent) {
-      // Behind a front in other memory, the rest is still promised here.
-      const bool elsewhere = extent.moved && extent.front == 0;
+      // What lies in no part of another kind is still promised here.
+      const bool elsewhere = extent.moved && extent.parts == nullptr;
       if (extent.use != ExtentUse::block || extent.verified || elsewhere) return;
-      const std::size_t bytes = extent.committed - extent.front;
       PageCensus census;
-      if (!count_pages(extent.begin + extent.front, bytes, census)) return;
+      if (!count_pages(extent.begin, extent.committed, census)) return;
       untouched += census.untouched;
-      if (census.on(place.nodes) == bytes) extent.verified = true;
+      if (census.on(place.nodes) == extent.committed - extent.apart && census.untouched == 0)
+        extent.verified = true;
     });
   });
   place.promised.store(untouched, std::memory_order_relaxed);
@@ -389,8 +389,9 @@ bool Placer::is_sound(std::string& why_not) {
   for_each_spread([&](Spread& spread) {
     if (!sound || !(sound = spread.extents.is_sound(why_not))) return;
     spread.extents.for_each([&](const Extent& extent) {
-      charged[static_cast<std::size_t>(extent.charged)] += extent.committed - extent.front;
-      if (extent.front != 0) charged[static_cast<std::size_t>(extent.front_kind)] += extent.front;
+      charged[static_cast<std::size_t>(extent.charged)] += extent.committed - extent.apart;
+      for (const ExtentPart* part = extent.parts; part != nullptr; part = part->next)
+        charged[static_cast<std::size_t>(part->kind)] += part->end - part->begin;
     });
     sound = spread.heap.is_sound(why_not);
     charged[static_cast<std::size_t>(spread.extents.kind())] += spread.extents.cached_bytes();
@@ -420,57 +421,9 @@ bool Placer::move_block(const void* block, MemoryKind kind, std::uint64_t& moved
   return arrived;
 }
 
-std::size_t Placer::fill_front(void* block, std::size_t tier) {
-  Extent* extent = ranges_.owner(block);
-  const MemoryKind kind = kind_of_tier(tier);
-  if (extent == nullptr || extent->use != ExtentUse::block || extent->front != 0) return 0;
-  TierPlace& place = places_[tier];
-  const std::uint64_t room = std::min(ledger_.room(kind), free_on(place.nodes, false));
-  const std::size_t bytes =
-      std::min<std::uint64_t>(room, extent->committed) / page_size() * page_size();
-  if (bytes < k_large_block || !has_room(place, bytes) || !ledger_.reserve(kind, bytes)) return 0;
-
-  // A huge page across the border would go to one side as a whole.
-  const std::uintptr_t border = extent->begin + bytes;
-  void* const unit = reinterpret_cast<void*>(border / ranges_.unit() * ranges_.unit());
-  const bool split = border % ranges_.unit() != 0 && huge_page_size() != 0;
-  if (split) os().advise(unit, ranges_.unit(), MADV_NOHUGEPAGE);
-  std::size_t arrived = 0;
-  if (populate(extent->begin, bytes) && extent->space->begin_move(*extent)) {
-    arrived = move_front(*extent, bytes, place.nodes);
-    extent->space->end_move(*extent);
-  }
-  ledger_.give_back(kind, bytes - arrived);
-  if (arrived == 0) {
-    if (split) os().advise(unit, ranges_.unit(), MADV_HUGEPAGE);
-    return 0;
-  }
-  const std::lock_guard guard(*extent->space);
-  extent->front = arrived;
-  extent->front_kind = kind;
-  extent->moved = true;
-  ledger_.give_back(extent->charged, arrived);
-  return arrived;
-}
-
-// Moves so many bytes of the extent's begin to the nodes. Returns the bytes that lie there at the
-// end: all, or a run from the begin that is worth a block, or none.
-std::size_t Placer::move_front(Extent& extent, std::size_t bytes, NodeSet nodes) {
-  for (unsigned node = 0; node < k_max_nodes; ++node) {
-    if (!nodes.has(node)) continue;
-    const MoveOutcome last = move_to_node(extent.begin, bytes, node);
-    if (last.refused || last.missing == 0) break;
-  }
-  std::size_t arrived = leading_bytes_on(extent.begin, bytes, nodes);
-  if (arrived == bytes) return bytes;
-  if (arrived < k_large_block) arrived = 0;
-  settle(extent.begin + arrived, bytes - arrived, extent.space->nodes());
-  return arrived;
-}
-
 // Ledger and node first, then the pages, then the old kind's account.
 bool Placer::move_extent(Extent& extent, std::size_t tier, std::uint64_t& moved) {
-  if (extent.front != 0) return false; // split over two kinds by first-come, which moves nothing
+  if (extent.parts != nullptr) return false; // split over kinds: each part is where it belongs
   const MemoryKind kind = kind_of_tier(tier);
   const MemoryKind from = extent.charged;
   const NodeSet nodes = places_[tier].nodes;

@@ -126,7 +126,13 @@ public:
   // Puts as much of a fresh large block's begin on the tier as ledger and node allow, as first
   // touch would until that tier is full; returns the bytes that arrived. Makes those pages present.
   // Only a run from the begin is kept there: what arrived behind a page that did not is moved back.
+  // What the pages held may be lost.
   std::size_t fill_front(void* block, std::size_t tier);
+  // Puts bytes [begin, end) of a fresh large block on a tier, from its begin on as far as ledger
+  // and nodes have room; whole huge pages where it has some. Returns the bytes that arrived
+  // (counted from the rounded begin); 0 too where an earlier part overlaps. What the pages held is
+  // lost.
+  std::size_t place_part(void* block, std::size_t begin, std::size_t end, std::size_t tier);
   // Bytes that blocks could still be granted of a kind, cached ones included, as the ledger sees
   // it.
   std::uint64_t room(MemoryKind kind) const { return ledger_.room(kind) + cached_bytes(kind); }
@@ -160,7 +166,11 @@ private:
   bool has_room(TierPlace& place, std::uint64_t bytes);
   std::uint64_t count_promised(TierPlace& place);
   bool move_extent(Extent& extent, std::size_t tier, std::uint64_t& moved);
-  std::size_t move_front(Extent& extent, std::size_t bytes, NodeSet nodes);
+  std::size_t fill_part(Extent& extent, std::size_t begin, std::size_t end, std::size_t tier,
+                        std::size_t least);
+  std::size_t move_part(Extent& extent, std::size_t begin, std::size_t bytes, NodeSet nodes,
+                        std::size_t least);
+  bool part_border(Extent& extent, std::size_t at);
   std::size_t drop_caches(MemoryKind kind, std::size_t bytes);
   void let_decay();
   std::uint64_t coarse_time() const;

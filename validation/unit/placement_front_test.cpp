@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <cstring>
 #include <set>
 #include <sys/mman.h>
 
@@ -146,7 +147,7 @@ TEST_F(FrontTest, ShrinkingTakesFromTheEndThenFromTheFront) {
   extent.space->shrink(extent, 1 * k_mib);
   EXPECT_EQ(used(MemoryKind::hbm), 1 * k_mib);
   EXPECT_EQ(used(MemoryKind::dram), 0u);
-  EXPECT_EQ(extent.front, 1 * k_mib);
+  EXPECT_EQ(extent.apart, 1 * k_mib);
   expect_true_books();
   EXPECT_TRUE(placer_->release(block));
   EXPECT_EQ(used(MemoryKind::hbm), 0u);
@@ -205,6 +206,59 @@ TEST_F(FrontTest, LockedMemoryIsGivenBackToo) {
   EXPECT_EQ(used(MemoryKind::hbm), 0u);
   EXPECT_EQ(used(MemoryKind::dram), 0u);
   expect_true_books();
+}
+
+// Parts of a plan: the hottest first, whole huge pages, as far as there is room.
+TEST_F(FrontTest, PartsTakeWhatIsLeftInTheirOrder) {
+  const std::size_t unit = huge_page_size() != 0 ? huge_page_size() : 2 * k_mib;
+  use(5 * unit / 2);
+  void* block = in_dram(10 * unit);
+  const auto begin = reinterpret_cast<std::uintptr_t>(block);
+  EXPECT_EQ(placer_->place_part(block, 8 * unit + 100, 9 * unit - 100, 0), unit) << "rounded";
+  const std::size_t left = huge_page_size() != 0 ? unit : 3 * unit / 2;
+  EXPECT_EQ(placer_->place_part(block, 2 * unit, 6 * unit, 0), left);
+  EXPECT_EQ(on_hbm.size() * page_size(), unit + left);
+  EXPECT_EQ(*on_hbm.begin(), begin + 2 * unit);
+  EXPECT_EQ(*on_hbm.rbegin(), begin + 9 * unit - page_size());
+  EXPECT_EQ(extent_of(block).apart, unit + left);
+  EXPECT_EQ(used(MemoryKind::dram), 10 * unit - unit - left);
+  expect_true_books();
+  EXPECT_EQ(placer_->place_part(block, 8 * unit, 10 * unit, 0), 0u) << "overlaps the first";
+  EXPECT_EQ(placer_->place_part(block, 0, unit, 1), 0u) << "its own kind";
+  EXPECT_EQ(placer_->place_part(block, 20 * unit, 30 * unit, 0), 0u) << "beyond the object";
+  Extent& extent = extent_of(block);
+  extent.space->shrink(extent, 3 * unit); // a part ends earlier, the other one is gone
+  expect_true_books();
+  EXPECT_EQ(extent.apart, unit);
+  EXPECT_TRUE(placer_->release(block));
+  EXPECT_EQ(used(MemoryKind::hbm), 0u);
+  EXPECT_EQ(used(MemoryKind::dram), 0u);
+  EXPECT_EQ(small_page_advice, 0);
+}
+
+TEST_F(FrontTest, SmallPartsAreExactToThePage) {
+  use(64 * k_mib);
+  void* block = in_dram(10 * k_mib);
+  const std::size_t page = page_size();
+  EXPECT_EQ(placer_->place_part(block, 3 * page + 1, 5 * page - 1, 0), 2 * page);
+  EXPECT_EQ(placer_->place_part(block, 9 * page, 10 * page, 0), page);
+  EXPECT_EQ(*on_hbm.begin(), reinterpret_cast<std::uintptr_t>(block) + 3 * page);
+  EXPECT_EQ(on_hbm.size(), 3u) << "the second did not undo the first in the same huge page";
+  expect_true_books();
+  EXPECT_TRUE(placer_->release(block));
+}
+
+// A cached block's huge pages are there already: they are divided, not moved whole.
+TEST_F(FrontTest, PartsOfAReusedBlock) {
+  use(64 * k_mib);
+  void* block = in_dram(10 * k_mib);
+  std::memset(block, 1, 10 * k_mib);
+  ASSERT_TRUE(placer_->release(block));
+  void* again = in_dram(10 * k_mib);
+  ASSERT_EQ(again, block);
+  EXPECT_EQ(placer_->place_part(again, 2 * k_mib, 10 * k_mib, 0), 8 * k_mib);
+  expect_true_books();
+  EXPECT_TRUE(placer_->release(again));
 }
 
 } // namespace

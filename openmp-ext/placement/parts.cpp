@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Blocks split over several kinds of memory: a run of pages is moved to another tier and counted
+// there. It happens before the program sees the block, so pages may be given up and taken anew: a
+// huge page that a part would divide is made of small pages first.
+#include "placement/placer.hpp"
+
+#include "base/os.hpp"
+
+#include <algorithm>
+#include <sys/mman.h>
+
+namespace omptier {
+
+std::size_t Placer::fill_front(void* block, std::size_t tier) {
+  Extent* extent = ranges_.owner(block);
+  if (extent == nullptr || extent->use != ExtentUse::block || extent->parts != nullptr) return 0;
+  return fill_part(*extent, 0, extent->committed, tier, k_large_block);
+}
+
+std::size_t Placer::place_part(void* block, std::size_t begin, std::size_t end, std::size_t tier) {
+  Extent* extent = ranges_.owner(block);
+  if (extent == nullptr || extent->use != ExtentUse::block || extent->charged == kind_of_tier(tier))
+    return 0;
+  // To the nearest border of a huge page, so that neighbouring parts agree; to whole pages where
+  // nothing would be left.
+  const auto nearest = [](std::size_t at, std::size_t step) {
+    return (at / step + (at % step >= (step + 1) / 2 ? 1 : 0)) * step;
+  };
+  std::size_t step = huge_page_size() != 0 ? ranges_.unit() : page_size();
+  begin = std::min(begin, extent->committed), end = std::min(end, extent->committed);
+  if (nearest(begin, step) >= std::min(nearest(end, step), extent->committed)) step = page_size();
+  begin = nearest(begin, step);
+  // The object's end is one, whatever the step.
+  if (end < extent->block_bytes)
+    end = std::min(nearest(end, step), extent->committed);
+  else
+    end = extent->committed;
+  if (begin >= end) return 0;
+  for (const ExtentPart* part = extent->parts; part != nullptr; part = part->next)
+    if (part->begin < end && begin < part->end) return 0;
+  return fill_part(*extent, begin, end, tier, step);
+}
+
+// A huge page across the border would go to one side as a whole: its unit is made of small pages.
+// False when the border divides none.
+bool Placer::part_border(Extent& extent, std::size_t at) {
+  if (huge_page_size() == 0 || at % ranges_.unit() == 0 || at >= extent.committed) return false;
+  const std::size_t begin = at / ranges_.unit() * ranges_.unit();
+  const std::size_t end = begin + ranges_.unit();
+  void* const unit = reinterpret_cast<void*>(extent.begin + begin);
+  os().advise(unit, ranges_.unit(), MADV_NOHUGEPAGE);
+  for (const ExtentPart* part = extent.parts; part != nullptr; part = part->next)
+    if (part->begin < end && begin < part->end) return true; // done by that part
+  PageCensus census;
+  const std::size_t committed = std::min(end, extent.committed) - begin;
+  if (count_pages(extent.begin + begin, committed, census) && census.present() != 0) {
+    os().advise(unit, committed, MADV_DONTNEED);
+    extent.verified = false;
+  }
+  return true;
+}
+
+std::size_t Placer::fill_part(Extent& extent, std::size_t begin, std::size_t end, std::size_t tier,
+                              std::size_t least) {
+  const MemoryKind kind = kind_of_tier(tier);
+  TierPlace& place = places_[tier];
+  const std::uint64_t room = std::min(ledger_.room(kind), free_on(place.nodes, false));
+  std::size_t bytes = end - begin;
+  if (room < bytes) bytes = room / page_size() * page_size();
+  // Whole huge pages, unless the part is to be exact.
+  if (begin + bytes != end && least > page_size() && least == ranges_.unit())
+    bytes = bytes / least * least;
+  if (bytes < std::min(least, end - begin) || bytes == 0 || !has_room(place, bytes) ||
+      !ledger_.reserve(kind, bytes))
+    return 0;
+
+  const bool divided_begin = part_border(extent, begin);
+  const bool divided_end = part_border(extent, begin + bytes);
+  std::size_t arrived = 0;
+  if (populate(extent.begin + begin, bytes) && extent.space->begin_move(extent)) {
+    arrived = move_part(extent, begin, bytes, place.nodes, std::min(least, end - begin));
+    extent.space->end_move(extent);
+  }
+  if (arrived != 0 && !extent.space->add_part(extent, begin, begin + arrived, kind)) {
+    settle(extent.begin + begin, arrived, extent.space->nodes());
+    arrived = 0;
+  }
+  ledger_.give_back(kind, bytes - arrived);
+  if (arrived == 0 && extent.parts == nullptr && (divided_begin || divided_end))
+    os().advise(reinterpret_cast<void*>(extent.begin), extent.bytes, MADV_HUGEPAGE);
+  return arrived;
+}
+
+// Moves bytes of the extent to the nodes. Returns those that lie there at the end: all, or a run
+// from the first that is worth it, or none.
+std::size_t Placer::move_part(Extent& extent, std::size_t begin, std::size_t bytes, NodeSet nodes,
+                              std::size_t least) {
+  const std::uintptr_t first = extent.begin + begin;
+  for (unsigned node = 0; node < k_max_nodes; ++node) {
+    if (!nodes.has(node)) continue;
+    const MoveOutcome last = move_to_node(first, bytes, node);
+    if (last.refused || last.missing == 0) break;
+  }
+  std::size_t arrived = leading_bytes_on(first, bytes, nodes);
+  if (arrived == bytes) return bytes;
+  if (arrived < least) arrived = 0;
+  settle(first + arrived, bytes - arrived, extent.space->nodes());
+  return arrived;
+}
+
+} // namespace omptier

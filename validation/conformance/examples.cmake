@@ -9,7 +9,11 @@ if(OMPTIER_BUILD_EXAMPLES)
   if(TARGET libomp)
     set(example_runtime_kind extended)
   endif()
-  foreach(test IN ITEMS checksum options sizes json alone)
+  set(example_interfaces)
+  if(TARGET example_declare)
+    set(example_interfaces interfaces)
+  endif()
+  foreach(test IN ITEMS checksum options sizes json alone ${example_interfaces})
     add_test(NAME conformance.examples.${test}
              COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/examples.py ${test}
                      --bin ${CMAKE_BINARY_DIR}/bin --source ${OMPTIER_SOURCE_DIR}

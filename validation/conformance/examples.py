@@ -153,21 +153,46 @@ def test_json(options):
 def test_alone(options):
     """The compile lines of examples/README.md work in a folder of their own, and the programs run."""
     readme = (options.source / "examples" / "README.md").read_text()
-    lines = re.findall(r"^    ((?:clang|gcc|g\+\+)\S* .*)$", readme, re.MULTILINE)
+    lines = re.findall(r"^    ((?:clang|gcc|g\+\+|gfortran)\S* .*)$", readme, re.MULTILINE)
     if len(lines) < 4:
         fail(f"README.md has only {len(lines)} compile lines")
+    libraries = {**os.environ, "LIBRARY_PATH": str(options.bin.resolve().parent / "lib")}
+    if options.runtime != "extended":
+        lines = [line for line in lines if "-lomptier" not in line]
     with tempfile.TemporaryDirectory() as folder:
         for line in lines:
             program = re.search(r"-o (\S+)", line).group(1)
             target = pathlib.Path(folder) / program
             command = line.replace(f"-o {program}", f"-o {target}")
+            if line.startswith("gfortran"):
+                command += f" -J {folder}"
             result = subprocess.run(command, shell=True, cwd=options.source / "examples",
+                                    env=libraries if "-lomptier" in line else None,
                                     capture_output=True, text=True, timeout=240)
             if result.returncode != 0:
                 fail(f"{line}\n{result.stderr}")
             print(f"built: {line}")
             if program == "neutron_lookup":
                 run(target, "--size", "tiny", "--verify", environment={"LD_LIBRARY_PATH": ""})
+
+
+def test_interfaces(options):
+    """The examples of the C, C++ and Fortran interfaces run, and say what their README promises."""
+    if options.runtime != "extended":
+        fail("these examples need OMPTier's runtime")
+    for program in ("declare", "declare-gcc"):
+        out, _ = run(options.bin / program, "8")
+        if "3 of 3 as wished" not in out or "decided at ompx_commit" not in out:
+            fail(f"{program}:\n{out}")
+        run(options.bin / program, "1", status=2)
+    for program in ("containers", "containers-gcc"):
+        out, _ = run(options.bin / program)
+        if "50021 keys" not in out or "DRAM: preferred, ompx_auto_mem_space" not in out:
+            fail(f"{program}:\n{out}")
+    out, _ = run(options.bin / "stencil")
+    if "heat left: 62001" not in out:
+        fail(f"stencil:\n{out}")
+    print("declare, containers, stencil: as promised")
 
 
 def main():

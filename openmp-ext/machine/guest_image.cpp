@@ -62,7 +62,7 @@ std::string value_of(const std::filesystem::path& about, std::string_view key) {
 }
 
 // Empty identity: not there, or not whole.
-GuestImage look_for_image(const std::filesystem::path& cache) {
+GuestImage look_for_image(const std::filesystem::path& cache, bool nvdimm) {
   GuestImage image;
   std::error_code error;
   std::filesystem::path folder = std::filesystem::canonical(cache / "guest" / "current", error);
@@ -74,9 +74,15 @@ GuestImage look_for_image(const std::filesystem::path& cache) {
   if (::stat(image.kernel.c_str(), &kernel) != 0 || ::stat(image.modules.c_str(), &modules) != 0 ||
       image.release.empty())
     return image;
-  for (const struct stat& file : {kernel, modules})
-    image.identity += std::to_string(file.st_size) + "." + std::to_string(file.st_mtim.tv_sec) +
-                      "." + std::to_string(file.st_mtim.tv_nsec) + " ";
+  struct stat more = {};
+  if (nvdimm) {
+    image.nvdimm = folder / "nvdimm.cpio";
+    if (::stat(image.nvdimm.c_str(), &more) != 0) return image;
+  }
+  for (const struct stat& file : {kernel, modules, more})
+    if (file.st_size != 0)
+      image.identity += std::to_string(file.st_size) + "." + std::to_string(file.st_mtim.tv_sec) +
+                        "." + std::to_string(file.st_mtim.tv_nsec) + " ";
   return image;
 }
 
@@ -113,14 +119,14 @@ std::filesystem::path cache_folder() {
 }
 
 GuestImage find_or_make_guest_image(const std::filesystem::path& cache,
-                                    const std::filesystem::path& make_guest) {
-  GuestImage image = look_for_image(cache);
+                                    const std::filesystem::path& make_guest, bool nvdimm) {
+  GuestImage image = look_for_image(cache, nvdimm);
   if (!image.identity.empty()) return image;
   if (!std::filesystem::exists(make_guest))
     throw Failure(k_status_our_failure, "no guest kernel in " + cache.string() +
                                             "; make it with make-guest of the OMPTier sources");
   run_make_guest(make_guest, cache);
-  image = look_for_image(cache);
+  image = look_for_image(cache, nvdimm);
   if (image.identity.empty())
     throw Failure(k_status_our_failure, "make-guest left no whole image in " + cache.string() +
                                             "; remove its folder guest and try again");
@@ -133,15 +139,18 @@ int open_initial_files(const GuestImage& image) {
   write_whole(file, archive_entry("dev", 0040755, ""));
   write_whole(file, archive_entry("init", 0100755, agent()));
   write_whole(file, archive_entry("TRAILER!!!", 0, ""));
-  int modules = ::open(image.modules.c_str(), O_RDONLY | O_CLOEXEC);
-  if (modules < 0) {
-    int error = errno;
-    ::close(file);
-    throw system_failure("cannot read " + image.modules.string(), error);
+  for (const std::filesystem::path& archive : {image.modules, image.nvdimm}) {
+    if (archive.empty()) continue;
+    int modules = ::open(archive.c_str(), O_RDONLY | O_CLOEXEC);
+    if (modules < 0) {
+      int error = errno;
+      ::close(file);
+      throw system_failure("cannot read " + archive.string(), error);
+    }
+    while (::sendfile(file, modules, nullptr, 1 << 20) > 0) {
+    }
+    ::close(modules);
   }
-  while (::sendfile(file, modules, nullptr, 1 << 20) > 0) {
-  }
-  ::close(modules);
   return file;
 }
 

@@ -17,6 +17,7 @@ std::filesystem::path cache_folder();
 struct GuestImage {
   std::filesystem::path kernel;  // ELF, started directly by QEMU
   std::filesystem::path modules; // cpio archive
+  std::filesystem::path nvdimm;  // cpio archive of what NVDIMMs need; "" for machines without
   std::string identity;          // changes whenever one of the files does
   std::string release;           // of the kernel, such as "6.1.0-56-amd64"
 };
@@ -24,7 +25,7 @@ struct GuestImage {
 // The image in the cache; when there is none, runs make-guest (a program beside the library), whose
 // progress lines go to stderr. Throws Failure (125) when that does not succeed.
 GuestImage find_or_make_guest_image(const std::filesystem::path& cache,
-                                    const std::filesystem::path& make_guest);
+                                    const std::filesystem::path& make_guest, bool nvdimm);
 
 // An anonymous file with the first RAM file system: the guest's first program, then the modules.
 // The caller closes it. Throws Failure.

@@ -163,7 +163,8 @@ std::vector<Machine> make_machines() {
                    .sockets = 1,
                    .cores = 4,
                    .nodes = {},
-                   .distances = {}});
+                   .distances = {},
+                   .dax_folder = 0});
   add_clusters(table.back(), {.sockets = 1,
                               .per_socket = 4,
                               .cpus = 1,
@@ -181,7 +182,8 @@ std::vector<Machine> make_machines() {
                    .sockets = 2,
                    .cores = 4,
                    .nodes = {},
-                   .distances = {}});
+                   .distances = {},
+                   .dax_folder = 0});
   add_clusters(
       table.back(),
       {.sockets = 2,
@@ -195,6 +197,31 @@ std::vector<Machine> make_machines() {
                     {215, 215, 45000, 40000}},
        .dram_distance = {10, 12, 21},
        .hbm_distance = {13, 14, 23}});
+
+  // One socket with DRAM and two NVDIMMs: one is brought online as memory, through device DAX and
+  // kmem, one holds a file system (App Direct).
+  table.push_back({
+      .name = "nvdimm",
+      .description = "one socket with DRAM, an NVDIMM as memory and one as a folder with DAX",
+      .cpu_model = "vendor=GenuineIntel,family=6,model=106,stepping=6",
+      .sockets = 1,
+      .cores = 2,
+      .nodes =
+          {
+              {.kind = MemoryKind::dram,
+               .size = 1 * k_gib,
+               .cpus = 2,
+               .seen_from = {{80, 80, 180000, 140000}}},
+              {.kind = MemoryKind::nvm,
+               .size = 2 * k_gib,
+               .initiator = 0,
+               .media_block = 256,
+               .nvdimm = true,
+               .seen_from = {{300, 300, 40000, 12000}}},
+          },
+      .distances = {{10, 17}, {17, 10}},
+      .dax_folder = 256 * k_mib,
+  });
 
   return table;
 }
@@ -231,6 +258,10 @@ std::vector<int> initiators(const Machine& machine) {
   return nodes;
 }
 
+bool has_nvdimm(const Machine& machine) {
+  return !machine.nodes.empty() && machine.nodes.back().nvdimm;
+}
+
 std::string cpu_list(const Machine& machine, std::size_t node) {
   int first = 0;
   for (std::size_t before = 0; before < node; ++before)
@@ -252,6 +283,8 @@ std::string check_machine(const Machine& machine) {
     const std::string where = "node " + std::to_string(i) + ": ";
     cpus += node.cpus;
     if (node.size == 0 || node.size % (2 * k_mib) != 0) return where + "size not in huge pages";
+    if (node.nvdimm && (i + 1 != count || node.cpus > 0))
+      return where + "an NVDIMM is the last node and has no CPUs";
     if (node.seen_from.size() != sources) return where + "one performance for each initiator";
     for (const NodePerformance& seen : node.seen_from)
       if (seen.read_latency <= 0 || seen.write_latency <= 0 || seen.read_bandwidth <= 0 ||
@@ -265,6 +298,7 @@ std::string check_machine(const Machine& machine) {
       if ((machine.distances[i][j] == 10) != (i == j) || machine.distances[i][j] < 10)
         return where + "distance 10 is to itself and to nothing else";
   }
+  if (machine.dax_folder != 0 && !has_nvdimm(machine)) return "the folder is the second NVDIMM";
   if (cpus != machine.sockets * machine.cores) return "CPUs of the nodes must be all there are";
   return "";
 }
@@ -276,6 +310,7 @@ std::string describe(const Machine& machine) {
     const MachineNode& node = machine.nodes[i];
     text += (i > 0 ? ", " : "") + std::string(title_of(node.kind)) + " " + size_text(node.size);
   }
+  if (machine.dax_folder != 0) text += ", folder " + size_text(machine.dax_folder);
   return text + "; " + std::string(machine.description);
 }
 

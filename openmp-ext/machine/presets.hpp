@@ -30,6 +30,8 @@ struct MachineNode {
   int cpus = 0;         // CPUs of this node; they are numbered through in the order of the nodes
   int initiator = -1;   // for a node without CPUs: the node whose CPUs are next to it
   int media_block = 64; // bytes the medium reads or writes at least (256: Optane)
+  // An NVDIMM, which the guest brings online as memory through device DAX; at most one, the last.
+  bool nvdimm = false;
   // One entry for each node that has CPUs, in the order of the nodes.
   std::vector<NodePerformance> seen_from;
 };
@@ -42,6 +44,8 @@ struct Machine {
   int cores; // per socket
   std::vector<MachineNode> nodes;
   std::vector<std::vector<int>> distances; // ACPI SLIT: 10 on the diagonal
+  // Bytes of a second NVDIMM, with a file system mounted with DAX at /run/pmem0; 0: none.
+  std::uint64_t dax_folder = 0;
 };
 
 // The table. Built at the first call, never destroyed; thread-safe.
@@ -55,6 +59,8 @@ std::string machine_names();
 
 // Node numbers that have CPUs.
 std::vector<int> initiators(const Machine& machine);
+
+bool has_nvdimm(const Machine& machine);
 
 // CPU numbers of a node, "0-3", or "" without CPUs.
 std::string cpu_list(const Machine& machine, std::size_t node);

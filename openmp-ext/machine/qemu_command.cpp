@@ -47,7 +47,8 @@ void add_nodes(Arguments& arguments, const Machine& machine) {
     const std::string number = std::to_string(i);
     arguments.insert(arguments.end(), {"-object", "memory-backend-ram,id=node" + number +
                                                       ",size=" + std::to_string(node.size)});
-    std::string text = "node,nodeid=" + number + ",memdev=node" + number;
+    std::string text = "node,nodeid=" + number;
+    if (!node.nvdimm) text += ",memdev=node" + number;
     if (node.cpus > 0) text += ",cpus=" + cpu_list(machine, i);
     if (node.initiator >= 0) text += ",initiator=" + std::to_string(node.initiator);
     arguments.insert(arguments.end(), {"-numa", text});
@@ -78,6 +79,18 @@ void add_hmat(Arguments& arguments, const Machine& machine) {
     }
 }
 
+// The node's own memory, and the folder's; the guest's nvdimm.c counts on the order.
+void add_nvdimms(Arguments& arguments, const Machine& machine) {
+  const std::string node = std::to_string(machine.nodes.size() - 1);
+  arguments.insert(arguments.end(),
+                   {"-device", "nvdimm,id=nvdimm0,memdev=node" + node + ",node=" + node});
+  if (machine.dax_folder == 0) return;
+  arguments.insert(arguments.end(),
+                   {"-object",
+                    "memory-backend-ram,id=folder,size=" + std::to_string(machine.dax_folder),
+                    "-device", "nvdimm,id=nvdimm1,memdev=folder,node=" + node});
+}
+
 } // namespace
 
 std::string escape_commas(const std::string& value) {
@@ -103,11 +116,13 @@ std::filesystem::path find_qemu() {
 std::vector<std::string> machine_arguments(const Machine& machine) {
   std::uint64_t memory = 0;
   for (const MachineNode& node : machine.nodes)
-    memory += node.size;
+    if (!node.nvdimm) memory += node.size;
+  const bool nvdimm = has_nvdimm(machine);
   std::string cpu = k_cpu;
   if (!machine.cpu_model.empty()) cpu += "," + std::string(machine.cpu_model);
   Arguments arguments = {"-machine",
-                         "q35,hmat=on,usb=off,smbus=off,sata=off,vmport=off,graphics=off",
+                         std::string("q35,hmat=on,usb=off,smbus=off,sata=off,vmport=off,") +
+                             "graphics=off" + (nvdimm ? ",nvdimm=on" : ""),
                          "-cpu",
                          cpu,
                          "-smp",
@@ -115,7 +130,7 @@ std::vector<std::string> machine_arguments(const Machine& machine) {
                              ",sockets=" + std::to_string(machine.sockets) +
                              ",cores=" + std::to_string(machine.cores) + ",threads=1",
                          "-m",
-                         std::to_string(memory >> 20) + "M",
+                         std::to_string(memory >> 20) + "M" + (nvdimm ? ",slots=2,maxmem=16G" : ""),
                          "-nodefaults",
                          "-no-user-config",
                          "-display",
@@ -123,6 +138,7 @@ std::vector<std::string> machine_arguments(const Machine& machine) {
                          "-no-reboot"};
   add_nodes(arguments, machine);
   add_hmat(arguments, machine);
+  if (nvdimm) add_nvdimms(arguments, machine);
   return arguments;
 }
 

@@ -70,7 +70,7 @@ class Run {
 public:
   Run(const Machine& machine, const SandboxOptions& options)
       : machine_(machine), options_(options), qemu_(find_qemu()), cache_(cache_folder()),
-        image_(find_or_make_guest_image(cache_, options.make_guest)),
+        image_(find_or_make_guest_image(cache_, options.make_guest, has_nvdimm(machine))),
         folder_(std::filesystem::current_path()),
         kernel_line_(kernel_command_line(options.kernel_options)),
         store_(cache_, std::string(machine.name), snapshot_key()) {
@@ -243,6 +243,10 @@ std::string Run::symbols() {
 }
 
 void Run::prepare_model() {
+  if (has_nvdimm(machine_))
+    throw Failure(k_status_our_failure, "the time model does not know the NVDIMMs of " +
+                                            std::string(machine_.name) +
+                                            "; icelake-optane has such memory");
   if (!std::filesystem::exists(options_.plugin))
     throw Failure(k_status_our_failure, "the time model " + options_.plugin.string() +
                                             " is missing; build the target omptier_timing");

@@ -57,7 +57,7 @@ INSTANTIATE_TEST_SUITE_P(Captured, Machine, testing::ValuesIn(machines()), [](co
 
 TEST(Machines, PresetsOfTheVirtualMachineAreCaptured) {
   for (const char* name : {"dram-hbm-nvm", "icelake-optane", "xeon-max-flat", "dram-cxl",
-                           "knl-snc4-flat", "xeon-max-snc4-2s", "one-node"})
+                           "knl-snc4-flat", "xeon-max-snc4-2s", "nvdimm", "one-node"})
     EXPECT_TRUE(replay(name)) << name;
 }
 

@@ -21,3 +21,7 @@ foreach(name IN ITEMS next_to_thread first_touch blocked interleaved nearest spi
   omptier_machine_test(locality.${name}.xeon-max-snc4-2s MACHINE xeon-max-snc4-2s
                        COMMAND ${locality_cases} ${name} 8)
 endforeach()
+
+# Memory of an NVDIMM, and the kinds beside it.
+omptier_machine_test(locality.required.nvdimm MACHINE nvdimm
+                     COMMAND ${allocators_cases} required dram=0 nvm=1)

@@ -11,7 +11,7 @@ function(omptier_machine_case name)
 endfunction()
 
 foreach(machine IN ITEMS dram-hbm-nvm icelake-optane xeon-max-flat dram-cxl knl-snc4-flat
-        xeon-max-snc4-2s)
+        xeon-max-snc4-2s nvdimm)
   omptier_machine_case(topology.${machine})
 endforeach()
 foreach(name IN ITEMS

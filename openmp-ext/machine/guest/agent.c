@@ -217,6 +217,10 @@ int main(void) {
     for (int standard = 0; standard < 3; ++standard)
       dup2(console, standard);
   load_modules("/modules/load-order");
+  if (access("/modules/nvdimm-load-order", R_OK) == 0) {
+    load_modules("/modules/nvdimm-load-order");
+    set_up_nvdimms();
+  }
   port = open_port();
   send_frame(OMPTIER_FRAME_READY, NULL, 0);
 

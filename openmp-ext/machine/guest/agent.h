@@ -37,5 +37,11 @@ void lay_out_files(const struct request* request);
 /* Unmounts the shared folder, so that everything written to it is on the host. */
 void let_go_of_files(const struct request* request);
 
+/* Makes memory of the first NVDIMM and a block device of the second. */
+void set_up_nvdimms(void);
+/* Mounts the second, if there is one, once the host's programs are there. */
+#define OMPTIER_DAX_FOLDER "/run/pmem0"
+void mount_nvdimm(void);
+
 /* Runs the program to its end and sends DONE. */
 void run_program(const struct request* request);

@@ -74,6 +74,7 @@ void lay_out_files(const struct request* request) {
   (void)!symlink("fd/1", "/dev/stdout");
   (void)!symlink("fd/2", "/dev/stderr");
   mount("cgroup2", "/sys/fs/cgroup", "cgroup2", 0, NULL);
+  mount_nvdimm();
   if (request->host) (void)!sethostname(request->host, strlen(request->host));
   raise_loopback();
   if (request->shared) {

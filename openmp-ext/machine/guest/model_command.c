@@ -19,7 +19,8 @@ static bool give_mark(const char* number) {
     return true;                                                                                   \
   }
   CASE(0)
-  CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12)
+  CASE(1)
+  CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12)
       CASE(13) CASE(14) CASE(15)
 #undef CASE
           return false;

@@ -9,8 +9,10 @@
 #include "allocators/allocation.hpp"
 #include "allocators/existing_memory.hpp"
 #include "allocators/site_list.hpp"
+#include "base/log.hpp"
 #include "base/options.hpp"
 
+#include <cstdio>
 #include <cstring>
 #include <unistd.h>
 
@@ -18,6 +20,64 @@
 
 namespace omptier {
 namespace {
+
+// With OMPTIER_VERBOSE=1: what became of each entry's blocks, pages counted by the kernel when a
+// block is freed, or at the end of the process.
+struct EntryPages {
+  std::atomic<std::uint64_t> blocks, bytes, untouched, on_kind[k_memory_kinds + 1];
+};
+std::atomic<EntryPages*> entry_pages{nullptr};
+
+EntryPages* pages_of_entry(std::uint32_t entry) {
+  const PlanPlacement* plan = runtime().plan();
+  if (entry == 0 || plan == nullptr || !option_flag(Option::verbose)) return nullptr;
+  EntryPages* all = entry_pages.load(std::memory_order_acquire);
+  if (all == nullptr) {
+    all = static_cast<EntryPages*>(map_pages(plan->plan().entries.size() * sizeof(EntryPages)));
+    EntryPages* none = nullptr;
+    // The loser's pages stay unused: two threads' first frees, once.
+    if (!entry_pages.compare_exchange_strong(none, all, std::memory_order_acq_rel)) all = none;
+  }
+  return all != nullptr ? all + (entry - 1) : nullptr;
+}
+
+void count_block(Placer& placer, const BlockInfo& block) {
+  if (!block.large) return;
+  EntryPages* pages = pages_of_entry(block.extent->plan_entry);
+  if (pages == nullptr) return;
+  PageCensus census;
+  count_pages(block.begin, block.bytes, census);
+  pages->blocks += 1;
+  pages->bytes += block.bytes;
+  pages->untouched += census.untouched + census.unqueried;
+  for (unsigned node = 0; node < k_max_nodes; ++node)
+    if (census.node[node] != 0)
+      pages->on_kind[static_cast<std::size_t>(placer.kind_of_node(node))] += census.node[node];
+}
+
+void tell_pages() {
+  const PlanPlacement* plan = runtime().plan();
+  Placer* placer = runtime().placer_if_ready();
+  if (plan == nullptr || placer == nullptr || !option_flag(Option::verbose)) return;
+  placer->for_each_block([&](const BlockInfo& block) { count_block(*placer, block); });
+  for (std::uint32_t entry = 1; entry <= plan->plan().entries.size(); ++entry) {
+    const EntryPages* pages = pages_of_entry(entry);
+    if (pages == nullptr || pages->blocks == 0) continue;
+    char kinds[160] = "";
+    int used = 0;
+    for (std::size_t kind = 0; kind <= k_memory_kinds; ++kind)
+      if (const std::uint64_t bytes = pages->on_kind[kind])
+        used += std::snprintf(kinds + used, sizeof kinds - static_cast<std::size_t>(used),
+                              ", %llu in %s", static_cast<unsigned long long>(bytes),
+                              title_of(static_cast<MemoryKind>(kind)).data());
+    inform(Notice::plan_mismatch,
+           "\"%.200s\": %llu blocks of malloc, %llu bytes: %llu untouched%s.",
+           plan->plan().entries[entry - 1].label.c_str(),
+           static_cast<unsigned long long>(pages->blocks),
+           static_cast<unsigned long long>(pages->bytes),
+           static_cast<unsigned long long>(pages->untouched), kinds);
+  }
+}
 
 int place(AllocationRequest request, void** block) {
   request.named_only = true;
@@ -53,11 +113,17 @@ int malloc_reallocate(void* block, size_t bytes, const void* caller, void** resu
   }
   if (!place(request, result)) return 0;
   std::memcpy(*result, block, info.bytes < bytes ? info.bytes : bytes);
+  count_block(*placer, info);
   release(block);
   return 1;
 }
 
 int malloc_release(void* block) {
+  if (option_flag(Option::verbose)) {
+    Placer* placer = runtime().placer_if_ready();
+    BlockInfo info;
+    if (placer != nullptr && placer->find(block, true, info)) count_block(*placer, info);
+  }
   return release(block) ? 1 : 0;
 }
 
@@ -76,6 +142,7 @@ void malloc_start() {
 }
 
 void malloc_end() {
+  tell_pages();
   runtime().tell_unused_entries();
   if (option_is_set(Option::sites)) site_list().write(option_text(Option::sites));
 }

@@ -122,7 +122,15 @@ void SiteList::write(const char* path) {
     std::ranges::stable_sort(plan.entries, std::greater{}, &PlanEntry::bytes);
     if (plan.entries.empty()) return;
     const std::string file = std::string(path) + "." + std::to_string(::getpid());
-    if (!write_file(file, write_plan(plan)))
+    // Where the modules were loaded from, which no plan tells: for the one who adds the names.
+    std::string paths;
+    for (const PlanModule& module : plan.modules)
+      for (unsigned number = 0; number < module_count(); ++number)
+        if (module.identity == identity_of(module_at(number))) {
+          paths += std::string(module_at(number).path) + "\n";
+          break;
+        }
+    if (!write_file(file, write_plan(plan)) || !write_file(file + ".modules", paths))
       warn_once(Notice::profile_unwritable, "OMPTIER_SITES: %s: cannot be written.", file.c_str());
   } catch (const std::exception& error) {
     warn_once(Notice::profile_unwritable, "OMPTIER_SITES: %s.", error.what());

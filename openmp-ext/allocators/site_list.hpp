@@ -14,7 +14,8 @@ class SiteList {
 public:
   void add(const void* block, std::size_t bytes, const void* caller);
   void remove(const void* block);
-  // Writes <path>.<process id>; nothing when there was no block. Failure is said once.
+  // Writes <path>.<process id>, and beside it, in .modules, a line a module: the path of its file.
+  // Nothing when there was no block. Failure is said once.
   void write(const char* path);
 
   void lock() { lock_.lock(); }

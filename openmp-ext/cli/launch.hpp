@@ -29,6 +29,9 @@ struct Launch {
 // installation (or its multi-arch form) or of a build tree; "" when there is none.
 std::string find_libraries(const CommandContext& context);
 
+// The path of the program as exec will find it; "" when it will not.
+std::string path_of_program(const std::string& name);
+
 // libomptier_preload.so in such a folder; "" when it is not there.
 std::string find_preload(const std::string& libraries);
 

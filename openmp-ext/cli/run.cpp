@@ -81,21 +81,6 @@ std::string problem_with(const RunArguments& arguments) {
   return {};
 }
 
-// The path of the program as exec will find it; "" when it will not.
-std::string path_of_program(const std::string& name) {
-  if (name.find('/') != std::string::npos) return name;
-  const char* folders = std::getenv("PATH");
-  std::string_view rest = folders != nullptr ? folders : "";
-  while (!rest.empty()) {
-    const auto colon = rest.find(':');
-    const std::string folder(rest.substr(0, colon)); // empty: the current one
-    const std::string path = folder.empty() ? name : folder + "/" + name;
-    if (::access(path.c_str(), X_OK) == 0) return path;
-    rest.remove_prefix(colon == std::string_view::npos ? rest.size() : colon + 1);
-  }
-  return {};
-}
-
 // A file of the process alone, which the program inherits: gone when both are.
 Parsed<std::string> keep_in_memory(const std::string& text) {
   const int file = ::memfd_create("omptier-plan", 0);

@@ -96,6 +96,11 @@ public:
     return symbol.st_shndx < section_count_ && sections_[symbol.st_shndx].sh_type != SHT_NOBITS;
   }
 
+  bool is_writable(const Symbol& symbol) const {
+    return symbol.st_shndx < section_count_ &&
+           (sections_[symbol.st_shndx].sh_flags & SHF_WRITE) != 0;
+  }
+
 private:
   MappedFile file_;
   const Section* sections_ = nullptr;
@@ -141,6 +146,20 @@ StaticSearch search_file(const char* path, const LoadedModule& module, const cha
 }
 
 } // namespace
+
+bool list_statics(const char* path, std::uint64_t least_bytes,
+                  void (*visit)(void* argument, const NamedStatic& named), void* argument) {
+  const SymbolFile file(path);
+  Table table = file.table(SHT_SYMTAB);
+  if (table.count == 0) table = file.table(SHT_DYNSYM);
+  for (std::size_t i = 0; i < table.count; ++i) {
+    const Symbol& symbol = table.symbols[i];
+    if (is_static(symbol) && symbol.st_size >= least_bytes && symbol.st_name < table.name_bytes &&
+        file.is_writable(symbol))
+      visit(argument, {table.names + symbol.st_name, symbol.st_size});
+  }
+  return table.count != 0;
+}
 
 StaticSearch find_static(const LoadedModule& module, const char* symbol, StaticObject& found) {
   const StaticSearch own = search_file(module.path, module, symbol, found);

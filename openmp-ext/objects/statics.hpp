@@ -26,4 +26,13 @@ enum class StaticSearch : std::uint8_t {
 // Maps the file for the time of the search; no malloc. Thread-safe.
 StaticSearch find_static(const LoadedModule& module, const char* symbol, StaticObject& found);
 
+struct NamedStatic {
+  const char* symbol;
+  std::uint64_t bytes;
+};
+// Calls visit(argument, static) for each static of at least so many bytes in a program file or
+// library, in the file's order; false when it has no symbol table.
+bool list_statics(const char* path, std::uint64_t least_bytes,
+                  void (*visit)(void* argument, const NamedStatic& named), void* argument);
+
 } // namespace omptier

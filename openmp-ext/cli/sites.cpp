@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// omptier sites: runs a program once and writes a plan for its large malloc blocks that a person
+// can edit: one entry a call stack, with names, the bytes alive at one time and how many blocks
+// there were; and one entry for each large static. Every entry says DRAM: to be changed, or
+// deleted.
+#include "base/os.hpp"
+#include "base/text.hpp"
+#include "cli/launch.hpp"
+#include "objects/statics.hpp"
+#include "plan/plan.hpp"
+#include "profile/symbols.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <memory>
+
+namespace omptier {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::uint64_t k_least_static = 64 * 1024;
+
+struct SitesArguments {
+  std::string output, runtime = "omptier";
+  unsigned depth = 8;
+  bool no_statics = false;
+  std::vector<std::string> command;
+};
+
+// A folder of our own, gone with this object.
+class PrivateFolder {
+public:
+  PrivateFolder() {
+    std::string name = (fs::temp_directory_path() / "omptier-sites-XXXXXX").string();
+    if (::mkdtemp(name.data()) != nullptr) path_ = name;
+  }
+  ~PrivateFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  PrivateFolder(const PrivateFolder&) = delete;
+  PrivateFolder& operator=(const PrivateFolder&) = delete;
+  const std::string& path() const { return path_; }
+
+private:
+  std::string path_;
+};
+
+struct Found {
+  Plan plan;
+  std::vector<ModuleInfo> modules;
+};
+
+std::uint64_t bytes_of(const Plan& plan) {
+  std::uint64_t sum = 0;
+  for (const PlanEntry& entry : plan.entries)
+    sum += entry.bytes;
+  return sum;
+}
+
+// Of the processes that wrote a list, the one with most memory: the others are its launcher and
+// what it called.
+Found largest_list(const std::string& folder) {
+  Found largest;
+  for (const auto& file : fs::directory_iterator(folder)) {
+    if (file.path().extension() == ".modules") continue;
+    auto plan = read_plan(file.path().string());
+    if (!plan || bytes_of(*plan) <= bytes_of(largest.plan)) continue;
+    largest.plan = std::move(*plan);
+    largest.modules.clear();
+    std::ifstream paths(file.path().string() + ".modules");
+    std::string path;
+    for (const PlanModule& module : largest.plan.modules) {
+      std::getline(paths, path);
+      largest.modules.push_back({module.identity, module.name, path, 0, false});
+    }
+  }
+  return largest;
+}
+
+void add_names(Found& found) {
+  Symbols symbols;
+  for (PlanEntry& entry : found.plan.entries) {
+    std::vector<Frame> frames;
+    for (PlanFrame& frame : entry.frames) {
+      frame.portable = symbols.resolve(found.modules[frame.module], frame.offset).portable;
+      frames.push_back({frame.module, frame.offset});
+    }
+    entry.label = label_of_site(symbols, found.modules, frames);
+  }
+  for (const std::string& problem : symbols.problems())
+    std::fprintf(stderr, "omptier sites: %s\n", problem.c_str());
+}
+
+void add_statics(Found& found) {
+  const std::size_t first = found.plan.entries.size();
+  for (std::uint32_t number = 0; number < found.modules.size(); ++number) {
+    std::pair<Found*, std::uint32_t> argument{&found, number};
+    list_statics(
+        found.modules[number].path.c_str(), k_least_static,
+        [](void* where, const NamedStatic& named) {
+          auto& [list, module] = *static_cast<std::pair<Found*, std::uint32_t>*>(where);
+          PlanEntry entry;
+          entry.symbol = named.symbol;
+          entry.symbol_module = module;
+          entry.label = "static " + entry.symbol;
+          entry.kinds = {MemoryKind::dram};
+          entry.bytes = named.bytes;
+          list->plan.entries.push_back(std::move(entry));
+        },
+        &argument);
+  }
+  std::stable_sort(found.plan.entries.begin() + static_cast<std::ptrdiff_t>(first),
+                   found.plan.entries.end(),
+                   [](const PlanEntry& a, const PlanEntry& b) { return a.bytes > b.bytes; });
+}
+
+// The program may allocate nothing: its statics are listed all the same.
+void add_program(Found& found, const std::string& path) {
+  const std::string identity = identity_of_file(path);
+  if (identity.empty() ||
+      std::ranges::find(found.modules, identity, &ModuleInfo::identity) != found.modules.end())
+    return;
+  const std::string name = fs::path(path).filename().string();
+  if (found.plan.program.empty()) found.plan.program = name;
+  found.plan.modules.push_back({identity, name});
+  found.modules.push_back({identity, name, fs::absolute(path).string(), 0, false});
+}
+
+int write_list(const SitesArguments& arguments, const Found& found) {
+  const std::string text = write_plan(found.plan);
+  if (arguments.output.empty()) {
+    std::fputs(text.c_str(), stderr);
+    return 0;
+  }
+  std::ofstream file(arguments.output);
+  file << text;
+  file.close();
+  if (!file) return fail("sites", 125, arguments.output + ": cannot be written");
+  std::fprintf(stderr,
+               "omptier sites: %zu entries in %s: change their \"kinds\", delete the others, then: "
+               "omptier run --plan %s -- …\n",
+               found.plan.entries.size(), arguments.output.c_str(), arguments.output.c_str());
+  return 0;
+}
+
+int sites(const CommandContext& context, const SitesArguments& arguments) {
+  if (arguments.runtime != "own" && arguments.runtime != "omptier")
+    return fail("sites", 2, "--runtime is own or omptier, not " + arguments.runtime);
+  Launch what;
+  what.command = arguments.command;
+  what.libraries = find_libraries(context);
+  what.preload = what.libraries.empty() ? "" : find_preload(what.libraries);
+  if (what.preload.empty())
+    return fail("sites", 125,
+                "libomptier_preload.so is not beside this program; reinstall OMPTier");
+  if (arguments.runtime == "own") what.libraries.clear();
+  const PrivateFolder folder;
+  if (folder.path().empty())
+    return fail("sites", 125, std::string("no temporary folder: ") + std::strerror(errno));
+  what.environment.emplace_back("OMPTIER_SITES", folder.path() + "/list");
+  what.environment.emplace_back("OMPTIER_DEPTH", std::to_string(arguments.depth));
+  const int status = launch("sites", what);
+  Found found = largest_list(folder.path());
+  add_names(found);
+  if (!arguments.no_statics) {
+    add_program(found, path_of_program(arguments.command[0]));
+    add_statics(found);
+  }
+  const int failed = write_list(arguments, found);
+  return status != 0 ? status : failed;
+}
+
+} // namespace
+
+void add_sites(CLI::App& app, CommandContext& context) {
+  auto* command = app.add_subcommand(
+      "sites", "Run a program and list where its large blocks are allocated, as a plan to edit");
+  auto arguments = std::make_shared<SitesArguments>();
+  command->add_option("-o,--output", arguments->output, "File for the plan (default: stderr)");
+  command->add_option("--depth", arguments->depth, "Frames kept of each call stack (default 8)")
+      ->check(CLI::Range(1u, 32u));
+  command->add_option("--runtime", arguments->runtime, "As of omptier run");
+  command->add_flag("--no-statics", arguments->no_statics, "List malloc's blocks only");
+  command->add_option("command", arguments->command, "Program and its arguments, after --")
+      ->required();
+  command->positionals_at_end();
+  command->callback([&context, arguments] { context.status = sites(context, *arguments); });
+}
+
+} // namespace omptier

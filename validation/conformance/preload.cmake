@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# Programs that know nothing of OMPTier, placed by a plan through libomptier_preload.so: on our OpenMP
+# runtime, on Debian's libomp and on GCC's libgomp, with glibc's malloc and with others. See preload.py.
+# validation/virtual/preload.cmake runs the same where there are several kinds of memory.
+if(NOT TARGET libomp OR NOT TARGET libomptier_preload)
+  return()
+endif()
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+find_program(OMPTIER_TEST_CLANG NAMES clang-19 REQUIRED DOC "Compiler of the OpenMP test programs")
+find_program(OMPTIER_TEST_GCC NAMES gcc-12 gcc REQUIRED DOC "GCC for the OpenMP test programs")
+find_program(OMPTIER_TEST_CLANGXX NAMES clang++-19 REQUIRED)
+find_program(OMPTIER_TEST_GXX NAMES g++-12 g++ REQUIRED)
+find_program(OMPTIER_TEST_GFORTRAN NAMES gfortran-12 gfortran REQUIRED)
+set(preload_folder ${CMAKE_BINARY_DIR}/tests/preload)
+set(preload_programs "")
+
+# preload_program(<name> <compiler> <source suffix> [flags and libraries…])
+function(preload_program name compiler suffix)
+  add_custom_command(OUTPUT ${preload_folder}/${name}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${preload_folder}
+    COMMAND ${compiler} -O2 -g -Wall -Wextra -fopenmp -J ${preload_folder}
+            ${CMAKE_CURRENT_LIST_DIR}/preload_cases.${suffix} -o ${preload_folder}/${name} ${ARGN}
+    DEPENDS ${CMAKE_CURRENT_LIST_DIR}/preload_cases.${suffix}
+    COMMENT "preload_cases ${name}" VERBATIM)
+  set(preload_programs ${preload_programs} ${preload_folder}/${name} PARENT_SCOPE)
+endfunction()
+# A module folder means something to Fortran only.
+function(preload_c_program name compiler suffix)
+  add_custom_command(OUTPUT ${preload_folder}/${name}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${preload_folder}
+    COMMAND ${compiler} -O2 -g -Wall -Wextra -fopenmp
+            ${CMAKE_CURRENT_LIST_DIR}/preload_cases.${suffix} -o ${preload_folder}/${name} ${ARGN}
+    DEPENDS ${CMAKE_CURRENT_LIST_DIR}/preload_cases.${suffix}
+    COMMENT "preload_cases ${name}" VERBATIM)
+  set(preload_programs ${preload_programs} ${preload_folder}/${name} PARENT_SCOPE)
+endfunction()
+preload_c_program(c-gcc ${OMPTIER_TEST_GCC} c)
+preload_c_program(cpp-gcc ${OMPTIER_TEST_GXX} cpp)
+preload_c_program(cpp-clang ${OMPTIER_TEST_CLANGXX} cpp)
+preload_c_program(cpp-static-libstdc++ ${OMPTIER_TEST_GXX} cpp -static-libstdc++)
+preload_c_program(c-jemalloc ${OMPTIER_TEST_GCC} c -DOTHER_MALLOC -Wl,--no-as-needed -ljemalloc)
+preload_c_program(c-mimalloc ${OMPTIER_TEST_GCC} c -DOTHER_MALLOC -Wl,--no-as-needed -lmimalloc)
+preload_c_program(cpp-jemalloc ${OMPTIER_TEST_GXX} cpp -Wl,--no-as-needed -ljemalloc)
+preload_program(fortran ${OMPTIER_TEST_GFORTRAN} f90)
+add_custom_target(preload_cases ALL DEPENDS ${preload_programs})
+
+set(preload_test ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/preload.py
+    --omptier ${CMAKE_BINARY_DIR}/bin/omptier)
+# preload_case(<name> <program> [options of preload.py…])
+function(preload_case name program)
+  add_test(NAME conformance.preload.${name}
+           COMMAND ${preload_test} --program ${preload_folder}/${program}
+                   --folder ${preload_folder}/run-${name} ${ARGN})
+  set_tests_properties(conformance.preload.${name} PROPERTIES TIMEOUT 120 LABELS conformance)
+endfunction()
+preload_case(c c-gcc --least 20 --nodes)
+preload_case(c-own-runtime c-gcc --least 20 --nodes --runtime own)
+preload_case(cpp cpp-gcc --nodes)
+preload_case(cpp-libgomp cpp-gcc --nodes --runtime own)
+preload_case(cpp-debian-libomp cpp-clang --nodes --runtime own --stock /usr/lib/llvm-19/lib)
+preload_case(cpp-static-libstdc++ cpp-static-libstdc++ --nodes)
+preload_case(fortran fortran --least 4)
+preload_case(fortran-libgomp fortran --least 4 --runtime own)
+preload_case(c-jemalloc c-jemalloc --least 20 --nodes)
+preload_case(c-mimalloc c-mimalloc --least 20 --nodes)
+# jemalloc brings its own new and delete, which never come to malloc: nothing is found, nothing breaks.
+preload_case(cpp-jemalloc cpp-jemalloc --least 0)
+
+# A program of Debian's that nobody built for this: Clustal Omega, OpenMP by gcc, C and C++, stripped. Its
+# sites have no names; all of them are placed.
+find_program(OMPTIER_CLUSTALO NAMES clustalo REQUIRED DOC "A third-party OpenMP program (package clustalo)")
+set(third_party ${OMPTIER_CLUSTALO})
+set(third_party_options --all-cold --least 3 --output alignment.fa)
+set(third_party_arguments -- -i ${CMAKE_CURRENT_LIST_DIR}/preload_proteins.fa --threads 2 --force -o alignment.fa)
+foreach(runtime IN ITEMS own omptier)
+  add_test(NAME conformance.preload.third-party-${runtime}
+           COMMAND ${preload_test} --program ${third_party} --folder ${preload_folder}/run-third-${runtime}
+                   --runtime ${runtime} ${third_party_options} ${third_party_arguments})
+  set_tests_properties(conformance.preload.third-party-${runtime} PROPERTIES TIMEOUT 120 LABELS conformance)
+endforeach()

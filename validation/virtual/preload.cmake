@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# validation/conformance/preload.cmake where hot and cold differ: HBM is node 1, NVM node 2.
+if(NOT TARGET preload_cases)
+  return()
+endif()
+# virtual_preload(<name> <program> [options of preload.py…])
+function(virtual_preload name program)
+  add_test(NAME virtual.preload.${name}
+           COMMAND ${preload_test} --program ${program} --folder ${preload_folder}/virtual-${name}
+                   --machine dram-hbm-nvm --hot hbm=1 --cold nvm=2 ${ARGN})
+  set_tests_properties(virtual.preload.${name} PROPERTIES TIMEOUT 240 LABELS virtual)
+endfunction()
+virtual_preload(c ${preload_folder}/c-gcc --least 20 --nodes)
+virtual_preload(cpp-libgomp ${preload_folder}/cpp-gcc --nodes --runtime own)
+virtual_preload(cpp-debian-libomp ${preload_folder}/cpp-clang --nodes --runtime own
+                --stock /usr/lib/llvm-19/lib)
+virtual_preload(fortran ${preload_folder}/fortran --least 4)
+virtual_preload(c-jemalloc ${preload_folder}/c-jemalloc --least 20 --nodes)
+virtual_preload(third-party ${third_party} --runtime own ${third_party_options} ${third_party_arguments})

@@ -204,7 +204,7 @@ void* fall_back(Allocator& allocator, const AllocationRequest& request, Refusal 
       stock_handle = fallback_allocator;
   }
   const std::string_view space = space_name(allocator.space);
-  if (refusal != Refusal::none)
+  if (refusal != Refusal::none && refusal != Refusal::nothing_known)
     warn_once(Notice::capacity_exhausted,
               "%.*s: %zu bytes cannot be had, %s; the fallback is taken (ompx_dump shows which "
               "blocks are concerned).",
@@ -221,7 +221,7 @@ void* allocate_from(Allocator& allocator, const AllocationRequest& request, int 
     uncharge_pool(allocator, request);
     return fall_back(allocator, request, Refusal::node_full, chain);
   }
-  Refusal why = Refusal::no_such_kind;
+  Refusal why = Refusal::nothing_known;
   void* block = nullptr;
   if (Placer* placer = runtime().placer()) {
     std::array<std::size_t, k_most_tiers> tiers;

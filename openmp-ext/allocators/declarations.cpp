@@ -5,7 +5,7 @@
 // it; the allocator ends with the block.
 #include "allocators/declarations.hpp"
 
-#include "allocators/page_array.hpp"
+#include "objects/page_array.hpp"
 #include "base/log.hpp"
 #include "placement/metadata.hpp"
 

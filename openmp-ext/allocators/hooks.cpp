@@ -9,6 +9,7 @@
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "phases/phases.hpp"
+#include "placement/block_list.hpp"
 #include "traits/allocator_text.hpp"
 
 #include <cstddef>
@@ -189,14 +190,16 @@ OMPTIER_EXPORT int omptier_observe(const omptier_observer* observer) {
     const Allocator* allocator = state.allocators.by_number(number);
     return allocator != nullptr ? allocator->handle : OmpValue{1};
   };
-  if (Placer* placer = state.placer_if_ready())
-    placer->for_each_block([&](const BlockInfo& block) {
-      observer->allocated(reinterpret_cast<const void*>(block.begin), block.bytes,
-                          handle_of(block.allocator), block.caller);
-    });
-  state.stock_blocks.for_each([&](const StockBlock& block) {
+  // What is live, told with nothing locked: the observer has locks of its own.
+  BlockList blocks;
+  PageArray<StockBlock> stock;
+  if (Placer* placer = state.placer_if_ready()) blocks.fill(*placer);
+  state.stock_blocks.for_each([&](const StockBlock& block) { stock.add(block); });
+  for (const BlockInfo& block : blocks.all())
     observer->allocated(reinterpret_cast<const void*>(block.begin), block.bytes,
                         handle_of(block.allocator), block.caller);
-  });
+  for (const StockBlock& block : stock)
+    observer->allocated(reinterpret_cast<const void*>(block.begin), block.bytes,
+                        handle_of(block.allocator), block.caller);
   return 0;
 }

@@ -8,6 +8,7 @@
 #include "allocators/allocation.hpp"
 #include "base/log.hpp"
 #include "phases/phases.hpp"
+#include "placement/block_list.hpp"
 #include "traits/interned.hpp"
 
 #include <cerrno>
@@ -333,28 +334,36 @@ bool describe_placement(const void* address, std::size_t bytes, PlacementReport&
   return true;
 }
 
+// Nothing is locked while the text is written: whoever reads it may allocate.
 bool write_dump(int fd) {
   Writer out(fd);
   Runtime& state = runtime();
   Placer* placer = state.placer_if_ready();
   out.line("# omptier objects\n");
   char reason[192];
-  if (placer != nullptr) {
-    placer->for_each_block([&](const BlockInfo& block) {
-      explain_block(block, reason, sizeof reason);
-      write_object(out, block.begin, block.bytes, reason,
-                   label_of(state.allocators.by_number(block.allocator)), block.caller);
-    });
+  BlockList blocks;
+  PageArray<StockBlock> stock;
+  PageArray<PlacedRange> ranges;
+  bool complete = placer == nullptr || blocks.fill(*placer);
+  state.stock_blocks.for_each(
+      [&](const StockBlock& block) { complete = stock.add(block) && complete; });
+  state.placed_ranges.for_each(
+      [&](const PlacedRange& range) { complete = ranges.add(range) && complete; });
+  for (const BlockInfo& block : blocks.all()) {
+    explain_block(block, reason, sizeof reason);
+    write_object(out, block.begin, block.bytes, reason,
+                 label_of(state.allocators.by_number(block.allocator)), block.caller);
   }
-  state.stock_blocks.for_each([&](const StockBlock& block) {
+  for (const StockBlock& block : stock) {
     explain_stock(block, reason, sizeof reason);
     write_object(out, block.begin, block.bytes, reason,
                  label_of(state.allocators.by_number(block.allocator)), block.caller);
-  });
-  state.placed_ranges.for_each([&](const PlacedRange& range) {
+  }
+  if (!complete) out.line("# memory for a list of all objects cannot be had: some are missing\n");
+  for (const PlacedRange& range : ranges) {
     explain_range(range, reason, sizeof reason);
     write_object(out, range.begin, range.end - range.begin, reason, "", nullptr);
-  });
+  }
   if (placer != nullptr) write_ledger(out, *placer);
   if (const PlanPlacement* plan = state.plan()) write_moves(out, *plan);
   if (const std::uint64_t wins = state.source_wins.load())

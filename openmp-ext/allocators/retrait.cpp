@@ -7,7 +7,7 @@
 #include "allocators/allocation.hpp"
 #include "allocators/declarations.hpp"
 
-#include "allocators/page_array.hpp"
+#include "objects/page_array.hpp"
 #include "base/log.hpp"
 
 #include <algorithm>

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <strings.h>
+#include <sys/auxv.h>
 
 extern char** environ;
 
@@ -39,6 +40,10 @@ struct Values {
   std::array<bool, k_count> set{};
 };
 
+bool has_more_rights() {
+  return ::getauxval(AT_SECURE) != 0;
+}
+
 Values read_environment() {
   static char copies[16384];
   std::size_t used = 0;
@@ -47,6 +52,13 @@ Values read_environment() {
     values.text[i] = k_table[i].fallback;
     const char* text = std::getenv(k_table[i].name);
     if (text == nullptr || *text == '\0') continue;
+    if (has_more_rights()) { // its user must not say what files it reads and writes
+      warn_once(Notice::bad_option_value,
+                "%s: this program has more rights than its user (set-uid, set-gid or "
+                "capabilities): OMPTIER_* variables are ignored.",
+                k_table[i].name);
+      continue;
+    }
     if (const std::string problem = problem_with(k_table[i].type, text); !problem.empty()) {
       warn(Notice::bad_option_value, "%s: %s; the default is used.", k_table[i].name,
            problem.c_str());

@@ -20,6 +20,8 @@ const char* describe(Refusal refusal) {
     return "granted";
   case Refusal::no_such_kind:
     return "this machine has none";
+  case Refusal::nothing_known:
+    return "this machine's memory is not known";
   case Refusal::capacity:
     return "its capacity is used up";
   case Refusal::node_full:

@@ -29,6 +29,7 @@ inline constexpr std::size_t k_most_tiers = 16;
 enum class Refusal : std::uint8_t {
   none,
   no_such_kind,
+  nothing_known, // of this machine's memory: said when it was looked at
   capacity,
   node_full,
   elsewhere,

@@ -60,6 +60,7 @@ const char* variable(const char* name) {
 CapacityRules capacity_rules() {
   const auto capacity = parse_capacity(option_text(Option::capacity));
   CapacityRules rules(capacity ? *capacity : CapacityByKind{});
+  rules.allowed = allowed_nodes();
   if (option_is_set(Option::reserve)) rules.reserve = option_number(Option::reserve);
   const auto share = parse_share(option_text(Option::share), variable);
   if (share)

@@ -15,6 +15,10 @@ bool Ledger::reserve(MemoryKind kind, std::uint64_t bytes) {
   Account& account = at(kind);
   std::uint64_t used = account.used.load(std::memory_order_relaxed);
   std::uint64_t wanted = 0;
+  if (also_.grants != nullptr && !also_.grants(also_.context, bytes)) {
+    account.refusals.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
   do {
     if (__builtin_add_overflow(used, bytes, &wanted) || wanted > account.limit) {
       account.refusals.fetch_add(1, std::memory_order_relaxed);

@@ -31,6 +31,13 @@ public:
     nodes_ = nodes;
   }
 
+  // From now on nothing is granted that this refuses. Before any use.
+  struct Question {
+    bool (*grants)(void* context, std::uint64_t bytes) = nullptr; // without locks
+    void* context = nullptr;
+  };
+  void ask_also(const Question& question) { also_ = question; }
+
   // Grants bytes of a kind, or refuses. Thread-safe, without malloc.
   bool reserve(MemoryKind kind, std::uint64_t bytes);
   void give_back(MemoryKind kind, std::uint64_t bytes);
@@ -66,6 +73,7 @@ private:
   Account& at(MemoryKind kind) { return accounts_[static_cast<std::size_t>(kind)]; }
   std::array<Account, k_memory_kinds + 1> accounts_;
   JobLedger* job_ = nullptr;
+  Question also_;
   std::array<NodeSet, k_memory_kinds + 1> nodes_{};
 };
 

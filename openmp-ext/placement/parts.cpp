@@ -22,24 +22,14 @@ std::size_t Placer::place_part(void* block, std::size_t begin, std::size_t end, 
   Extent* extent = ranges_.owner(block);
   if (extent == nullptr || extent->use != ExtentUse::block || extent->charged == kind_of_tier(tier))
     return 0;
-  // To the nearest border of a huge page, so that neighbouring parts agree; to whole pages where
-  // nothing would be left.
-  const auto nearest = [](std::size_t at, std::size_t step) {
-    return (at / step + (at % step >= (step + 1) / 2 ? 1 : 0)) * step;
-  };
-  std::size_t step = huge_page_size() != 0 ? ranges_.unit() : page_size();
-  begin = std::min(begin, extent->committed), end = std::min(end, extent->committed);
-  if (nearest(begin, step) >= std::min(nearest(end, step), extent->committed)) step = page_size();
-  begin = nearest(begin, step);
-  // The object's end is one, whatever the step.
-  if (end < extent->block_bytes)
-    end = std::min(nearest(end, step), extent->committed);
-  else
-    end = extent->committed;
+  begin = (std::min(begin, extent->committed) + page_size() / 2) / page_size() * page_size();
+  // The object's last page is whole.
+  end = end < extent->block_bytes ? (end + page_size() / 2) / page_size() * page_size()
+                                  : extent->committed;
   if (begin >= end) return 0;
   for (const ExtentPart* part = extent->parts; part != nullptr; part = part->next)
     if (part->begin < end && begin < part->end) return 0;
-  return fill_part(*extent, begin, end, tier, step);
+  return fill_part(*extent, begin, end, tier, page_size());
 }
 
 // A huge page across the border would go to one side as a whole: its unit is made of small pages.
@@ -68,9 +58,10 @@ std::size_t Placer::fill_part(Extent& extent, std::size_t begin, std::size_t end
   const std::uint64_t room = std::min(ledger_.room(kind), free_on(place.nodes, false));
   std::size_t bytes = end - begin;
   if (room < bytes) bytes = room / page_size() * page_size();
-  // Whole huge pages, unless the part is to be exact.
-  if (begin + bytes != end && least > page_size() && least == ranges_.unit())
-    bytes = bytes / least * least;
+  // Where it must end early, at a huge page's border, if it has one.
+  if (const std::size_t border = (begin + bytes) / ranges_.unit() * ranges_.unit();
+      least < k_large_block && begin + bytes != end && border > begin && huge_page_size() != 0)
+    bytes = border - begin;
   if (bytes < std::min(least, end - begin) || bytes == 0 || !has_room(place, bytes) ||
       !ledger_.reserve(kind, bytes))
     return 0;

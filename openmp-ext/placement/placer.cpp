@@ -30,6 +30,10 @@ const char* describe(Refusal refusal) {
     return "the kernel put pages elsewhere";
   case Refusal::lock_limit:
     return "the limit of locked memory is reached";
+  case Refusal::group_limit:
+    return "the control group's memory limit leaves no room";
+  case Refusal::not_allowed:
+    return "this process may not use its nodes (cpuset)";
   }
   return "";
 }
@@ -66,7 +70,12 @@ Placer::Placer(Platform platform, const CapacityRules& rules, std::uint64_t deca
   node_kinds_.fill(MemoryKind::unknown);
   low_watermarks_ = read_low_watermarks();
   cgroup_.find();
-  const NodeSet allowed = allowed_nodes();
+  if (cgroup_.limited())
+    ledger_.ask_also({[](void* placer, std::uint64_t bytes) {
+                        return static_cast<Placer*>(placer)->group_leaves(bytes);
+                      },
+                      this});
+  const NodeSet allowed = rules.allowed;
   std::array<NodeSet, k_memory_kinds + 1> nodes_of_kind{};
   for (const Node& node : platform_.nodes) {
     if (node.number >= k_max_nodes) continue;
@@ -78,9 +87,10 @@ Placer::Placer(Platform platform, const CapacityRules& rules, std::uint64_t deca
   for (const Tier& tier : platform_.tiers) {
     if (tier_count_ == k_most_tiers) break;
     TierPlace& place = places_[tier_count_++];
-    place.capacity = tier.capacity;
     for (const unsigned node : tier.nodes) {
-      place.nodes.add(node);
+      if (const Node* known = platform_.node(node); known != nullptr && allowed.has(node))
+        place.capacity += known->capacity;
+      if (allowed.has(node)) place.nodes.add(node);
       if (node >= k_max_nodes)
         warn_once(Notice::unusable_node,
                   "Memory node %u: nodes numbered %u and higher are not used for placement; its "
@@ -126,7 +136,7 @@ std::uint64_t Placer::count_promised(TierPlace& place) {
 }
 
 bool Placer::has_room(TierPlace& place, std::uint64_t bytes) {
-  if (cgroup_.room() < bytes) return false;
+  if (!group_leaves(0)) return false;
   // Page cache can be given up for us; whether the kernel does so shows when pages are verified.
   const std::uint64_t free = free_on(place.nodes, true);
   if (free >= bytes && free - bytes >= place.promised.load(std::memory_order_relaxed)) return true;
@@ -212,9 +222,13 @@ Extent* Placer::take_extent(TierPlace& place, ExtentSpace& extents, const BlockR
                             bool& fresh, Refusal& why) {
   Extent* extent =
       extents.take(request.bytes, request.bytes, request.alignment, ExtentUse::block, fresh);
-  if (extent == nullptr) return why = Refusal::capacity, nullptr;
+  if (extent == nullptr)
+    return why = group_leaves(request.bytes) ? Refusal::capacity : Refusal::group_limit, nullptr;
   why = Refusal::none;
-  if (fresh && !has_room(place, extent->committed)) {
+  const Announcement announcement(*this, fresh ? extent->committed : 0);
+  if (fresh && !group_leaves(0)) {
+    why = Refusal::group_limit;
+  } else if (fresh && !has_room(place, extent->committed)) {
     why = Refusal::node_full;
   } else if (const bool must = request.required || request.pinned;
              !extent->verified && (must || extents.binding().spreading == Spreading::blocked)) {
@@ -230,7 +244,10 @@ Extent* Placer::take_extent(TierPlace& place, ExtentSpace& extents, const BlockR
       why = Refusal::lock_limit;
     }
   }
-  if (why == Refusal::none) return extent;
+  if (why == Refusal::none) {
+    if (!extent->verified) place.promised.fetch_add(extent->committed, std::memory_order_relaxed);
+    return extent;
+  }
   extents.give_back(*extent, false);
   return nullptr;
 }
@@ -244,12 +261,15 @@ void* Placer::place_large(TierPlace& place, Spread& spread, const BlockRequest& 
   for (int attempt = 0; extent == nullptr; ++attempt) {
     extent = take_extent(place, extents, request, fresh, why);
     if (extent != nullptr) break;
+    if (why == Refusal::group_limit && attempt == 0) {
+      make_group_room();
+      continue;
+    }
     // Cached extents are in the way: as much as is asked for is dropped first, then all.
     if (attempt == 2 || why == Refusal::lock_limit ||
         drop_caches(extents.kind(), attempt == 0 ? request.bytes : ~std::size_t{0}) == 0)
       return nullptr;
   }
-  if (!extent->verified) place.promised.fetch_add(extent->committed, std::memory_order_relaxed);
   extent->block_bytes = request.bytes;
   extent->caller = request.caller;
   extent->allocator = request.allocator;
@@ -264,6 +284,7 @@ void* Placer::place(std::size_t tier, const BlockRequest& request, bool& fresh, 
   fresh = false;
   let_decay();
   TierPlace& place = places_[tier];
+  if (place.nodes.empty()) return why = Refusal::not_allowed, nullptr;
   // What does not come from a heap, and need not be present, may spread as threads touch it.
   const bool large = request.bytes >= k_large_block || request.pinned ||
                      (request.plan_entry != 0 && request.bytes >= k_granule) ||
@@ -278,6 +299,7 @@ void* Placer::place(std::size_t tier, const BlockRequest& request, bool& fresh, 
   void* block =
       spread->heap.allocate(request.bytes, request.alignment, request.allocator, request.caller);
   if (block == nullptr) {
+    if (!group_leaves(k_granule)) make_group_room();
     drop_caches(spread->extents.kind(), k_chunk_bytes);
     block =
         spread->heap.allocate(request.bytes, request.alignment, request.allocator, request.caller);

@@ -33,7 +33,9 @@ enum class Refusal : std::uint8_t {
   capacity,
   node_full,
   elsewhere,
-  lock_limit
+  lock_limit,
+  group_limit,
+  not_allowed
 };
 const char* describe(Refusal refusal);
 
@@ -76,6 +78,7 @@ struct CapacityRules {
   CapacityByKind capacity;                 // OMPTIER_CAPACITY
   RankShare share;                         // of what it does not name
   std::uint64_t reserve = k_usual_reserve; // bytes of each node left to others
+  NodeSet allowed{~std::uint64_t{0}};      // nodes that may be used
   std::string job_ledger;                  // file that the job's processes share; "" = none
   CapacityRules(const CapacityByKind& by_kind = {}) : capacity(by_kind) {}
 };
@@ -130,7 +133,7 @@ public:
   // What the pages held may be lost.
   std::size_t fill_front(void* block, std::size_t tier);
   // Puts bytes [begin, end) of a fresh large block on a tier, from its begin on as far as ledger
-  // and nodes have room; whole huge pages where it has some. Returns the bytes that arrived
+  // and nodes have room; borders are rounded to pages. Returns the bytes that arrived
   // (counted from the rounded begin); 0 too where an earlier part overlaps. What the pages held is
   // lost.
   std::size_t place_part(void* block, std::size_t begin, std::size_t end, std::size_t tier);
@@ -164,6 +167,17 @@ private:
                     Refusal& why);
   Extent* take_extent(TierPlace& place, ExtentSpace& extents, const BlockRequest& request,
                       bool& fresh, Refusal& why);
+  // Bytes that are about to be touched, while it lives.
+  struct Announcement {
+    Placer& placer;
+    const std::uint64_t bytes;
+    Announcement(Placer& p, std::uint64_t b) : placer(p), bytes(b) { placer.announced_ += bytes; }
+    ~Announcement() { placer.announced_ -= bytes; }
+  };
+  // Bytes more, with what was announced and what the job's processes were handed out and have not
+  // touched yet, fit below the control group's limit. Beyond it the kernel kills.
+  bool group_leaves(std::uint64_t bytes);
+  void make_group_room();
   bool has_room(TierPlace& place, std::uint64_t bytes);
   std::uint64_t count_promised(TierPlace& place);
   bool move_extent(Extent& extent, std::size_t tier, std::uint64_t& moved);
@@ -196,6 +210,7 @@ private:
   std::array<MemoryKind, k_max_nodes> node_kinds_{};
   std::array<std::uint64_t, k_max_nodes> low_watermarks_{};
   CgroupLimits cgroup_;
+  std::atomic<std::uint64_t> announced_{0};
   const std::uint64_t decay_;
   std::atomic<std::uint64_t> next_decay_{0};    // when to look for what decayed, ns
   std::atomic<std::uint64_t> next_pressure_{0}; // when threads may be asked for their blocks again

@@ -13,6 +13,7 @@
  */
 #include "options.h"
 
+#include "../array_memory.h"
 #include "../extended_runtime.h"
 #include "../virtual_machine.h"
 
@@ -185,8 +186,8 @@ int main(int argc, char** argv) {
   const size_t step = (size_t)k_walks * k_words_per_line;
   hot_array *a = &all.a, *b = &all.b;
   a->count = b->count = all.options.bytes / sizeof(uint64_t) / step * step;
-  a->words = omp_alloc(a->count * sizeof *a->words, omp_default_mem_alloc);
-  b->words = omp_alloc(b->count * sizeof *b->words, omp_default_mem_alloc);
+  a->words = ARRAY_ALLOC(a->count * sizeof *a->words, omp_default_mem_alloc);
+  b->words = ARRAY_ALLOC(b->count * sizeof *b->words, omp_default_mem_alloc);
   int status = 0;
   if (a->words == NULL || b->words == NULL) {
     fprintf(stderr, "alternating: cannot allocate twice %zu bytes; ask for fewer --bytes\n",
@@ -201,7 +202,7 @@ int main(int argc, char** argv) {
            omp_get_max_threads());
     run(&all);
   }
-  omp_free(b->words, omp_default_mem_alloc);
-  omp_free(a->words, omp_default_mem_alloc);
+  ARRAY_FREE(b->words, omp_default_mem_alloc);
+  ARRAY_FREE(a->words, omp_default_mem_alloc);
   return status;
 }

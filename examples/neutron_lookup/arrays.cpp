@@ -10,6 +10,7 @@
 #define NEUTRON_EXTENDED 1
 #endif
 
+#include "../array_memory.h"
 #include "../extended_runtime.h"
 
 #include <unistd.h>
@@ -24,7 +25,8 @@ std::string cannot_allocate(Array which, std::size_t bytes) {
          k_array_names[which] + " grid; ask for a smaller --bytes";
 }
 
-// Asked before allocating: most kernels promise more than they have, and kill whoever believes them.
+// Asked before allocating: most kernels promise more than they have, and kill whoever believes
+// them.
 std::string too_big_for_machine(std::size_t bytes) {
   const std::size_t memory = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
                              static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -33,25 +35,25 @@ std::string too_big_for_machine(std::size_t bytes) {
          std::to_string(memory) + "; ask for a smaller --bytes";
 }
 
-// One function, and so one call of omp_alloc, for each array: its call stack names the array in a
+// One function, and so one allocating call, for each array: its call stack names the array in a
 // profile and in a plan. The loop in Arrays::allocate keeps the outer frames the same in both
 // orders.
 using AllocateFunction = std::string (*)(Grids&, omp_allocator_handle_t);
 
 [[gnu::noinline]] std::string allocate_index_grid(Grids& grids, omp_allocator_handle_t allocator) {
-  grids.index = static_cast<std::uint32_t*>(omp_alloc(grids.shape.index_bytes(), allocator));
+  grids.index = static_cast<std::uint32_t*>(ARRAY_ALLOC(grids.shape.index_bytes(), allocator));
   return grids.index ? "" : cannot_allocate(index_grid, grids.shape.index_bytes());
 }
 
 [[gnu::noinline]] std::string allocate_unionized_grid(Grids& grids,
                                                       omp_allocator_handle_t allocator) {
-  grids.unionized = static_cast<double*>(omp_alloc(grids.shape.unionized_bytes(), allocator));
+  grids.unionized = static_cast<double*>(ARRAY_ALLOC(grids.shape.unionized_bytes(), allocator));
   return grids.unionized ? "" : cannot_allocate(unionized_grid, grids.shape.unionized_bytes());
 }
 
 [[gnu::noinline]] std::string allocate_nuclide_grid(Grids& grids,
                                                     omp_allocator_handle_t allocator) {
-  grids.nuclide = static_cast<GridPoint*>(omp_alloc(grids.shape.nuclide_bytes(), allocator));
+  grids.nuclide = static_cast<GridPoint*>(ARRAY_ALLOC(grids.shape.nuclide_bytes(), allocator));
   return grids.nuclide ? "" : cannot_allocate(nuclide_grid, grids.shape.nuclide_bytes());
 }
 
@@ -123,9 +125,9 @@ Arrays::Arrays(const Shape& shape, const Placement& placement, bool reverse_orde
 }
 
 Arrays::~Arrays() {
-  omp_free(grids_.nuclide, allocators_[nuclide_grid]);
-  omp_free(grids_.unionized, allocators_[unionized_grid]);
-  omp_free(grids_.index, allocators_[index_grid]);
+  ARRAY_FREE(grids_.nuclide, allocators_[nuclide_grid]);
+  ARRAY_FREE(grids_.unionized, allocators_[unionized_grid]);
+  ARRAY_FREE(grids_.index, allocators_[index_grid]);
   if (!own_allocators_) return;
   for (omp_allocator_handle_t allocator : allocators_)
     if (allocator != omp_null_allocator) omp_destroy_allocator(allocator);
@@ -148,6 +150,10 @@ std::optional<std::array<std::size_t, 4>> bytes_by_kind(const void* first, std::
 
 bool Arrays::choose_allocators(const Placement& placement) {
   if (placement.choice == AllocatorChoice::plain) return true;
+#ifdef PLAIN_MALLOC
+  error_ = "built with -DPLAIN_MALLOC, only --allocator plain is possible";
+  return false;
+#endif
   if (!k_built_extended) {
     error_ = "built without ompx_memory.h, only --allocator plain is possible; compile with "
              "-I and OMPTier's include folder";

@@ -67,6 +67,27 @@ preload_case(c-mimalloc c-mimalloc --least 20 --nodes)
 # jemalloc brings its own new and delete, which never come to malloc: nothing is found, nothing breaks.
 preload_case(cpp-jemalloc cpp-jemalloc --least 0)
 
+# The examples, compiled with plain malloc (clang, gcc).
+set(neutron_options --least 3 --hot-names "nuclide|unionized" --cold-names index --ignore second
+    -- --size tiny --lookups 2000 --threads 2)
+set(alternating_options --least 2 --hot-names "malloc#0" --cold-names "malloc#1" --ignore second
+    -- --bytes 2M --rounds 1 --sweeps 1)
+if(TARGET example_neutron_lookup-malloc)
+  set(bin ${CMAKE_BINARY_DIR}/bin)
+  foreach(example IN ITEMS neutron_lookup alternating)
+    string(REGEX REPLACE "_.*" "" short ${example})
+    add_test(NAME conformance.preload.${short}
+             COMMAND ${preload_test} --program ${bin}/${example}-malloc
+                     --folder ${preload_folder}/run-${short} ${${short}_options})
+    add_test(NAME conformance.preload.${short}-libgomp
+             COMMAND ${preload_test} --program ${bin}/${example}-malloc-gcc --runtime own
+                     --stock /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}
+                     --folder ${preload_folder}/run-${short}-gcc ${${short}_options})
+    set_tests_properties(conformance.preload.${short} conformance.preload.${short}-libgomp
+                         PROPERTIES TIMEOUT 120 LABELS conformance)
+  endforeach()
+endif()
+
 # A program of Debian's that nobody built for this: Clustal Omega, OpenMP by gcc, C and C++, stripped. Its
 # sites have no names; all of them are placed.
 find_program(OMPTIER_CLUSTALO NAMES clustalo REQUIRED DOC "A third-party OpenMP program (package clustalo)")

@@ -24,6 +24,9 @@ parser.add_argument("--machine", help="preset of the virtual machine; default: h
 parser.add_argument("--hot", default="dram=0", help="kind and its node")
 parser.add_argument("--cold", default="dram=0")
 parser.add_argument("--nodes", action="store_true", help="tell the program the nodes: it checks by itself")
+parser.add_argument("--hot-names", default=r"\bhot_|_hot_", help="what names of hot blocks match")
+parser.add_argument("--cold-names", default=r"\bcold_|_M_start", help="_M_start: in a vector")
+parser.add_argument("--ignore", default="$^", help="lines of output that are never the same")
 parser.add_argument("--all-cold", action="store_true", help="every site is cold, whatever its name")
 parser.add_argument("--least", type=int, default=3, help="entries that must have been placed")
 parser.add_argument("--stock", help="folder of the program's own OpenMP runtime")
@@ -43,7 +46,8 @@ def run(command, **more):
     written = open(options.output).read() if options.output and os.path.exists(options.output) else ""
     if done.returncode != 0:
         sys.exit(f"FAILED: status {done.returncode}: {' '.join(command)}\n{done.stdout}{done.stderr}")
-    return done.stdout, done.stderr, written
+    same = "".join(line for line in done.stdout.splitlines(True) if not re.search(options.ignore, line))
+    return same, done.stderr, written
 
 
 kind = {"hot": options.hot.split("=")[0], "cold": options.cold.split("=")[0]}
@@ -59,15 +63,19 @@ plan = json.load(open("sites.json"))
 chosen = []
 for entry in plan["entries"]:
     names = " ".join([entry["label"]] + [frame.get("variable", "") for frame in entry.get("frames", [])])
+    for frame in entry.get("frames", [])[:1]:
+        names += f" {frame.get('callee')}#{frame.get('ordinal')}"
     for frame in entry.get("frames", []):  # ALLOCATE and a constructor give their result to no variable
         if "variable" in frame:
             continue
         source = os.path.join(os.path.dirname(os.path.abspath(__file__)), frame.get("file", ""))
         if os.path.isfile(source):
             names += " " + open(source).readlines()[frame["line"] - 1]
-    found = re.search(r"\b_*(?:fields_MOD_)?(hot|cold)_", names)
-    inside_vector = "_M_start" in names  # of the only vector, cold_vector
-    manner = "cold" if options.all_cold or inside_vector else found and found.group(1)
+    manner = None
+    if options.all_cold or re.search(options.cold_names, names):
+        manner = "cold"
+    elif re.search(options.hot_names, names):
+        manner = "hot"
     if not manner or (options.all_cold and "static" in entry):
         continue
     entry["kinds"] = [kind[manner]]

@@ -72,7 +72,7 @@ static inline size_t bytes_on_kind(const void* begin, size_t bytes, int kind) {
 
 // Memory of this process on a node, present; null when there is none.
 static inline char* map_on_node(size_t bytes, int node) {
-  char* at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  char* at = (char*)mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED) return NULL;
   const unsigned long mask = 1ul << node;
   if (syscall(SYS_mbind, at, bytes, MPOL_PREFERRED, &mask, 65ul, 0) != 0) return NULL;

@@ -50,3 +50,22 @@ foreach(source IN ITEMS semantics_traits.c semantics_blocks.c semantics_threads.
   semantics_program(${source} clang)
   semantics_program(${source} gcc)
 endforeach()
+semantics_program(semantics_cpp.cpp clang)
+semantics_program(semantics_cpp.cpp gcc)
+
+find_program(OMPTIER_TEST_GFORTRAN NAMES gfortran REQUIRED DOC "Fortran compiler of the OpenMP test programs")
+find_program(OMPTIER_TEST_FLANG NAMES flang-new-19 flang-19 REQUIRED DOC "The other one")
+foreach(compiler IN ITEMS gfortran flang)
+  string(TOUPPER ${compiler} upper)
+  set(file ${CMAKE_BINARY_DIR}/tests/semantics_${compiler})
+  add_custom_command(
+    OUTPUT ${file}
+    COMMAND ${OMPTIER_TEST_${upper}} -O1 -g -fopenmp ${semantics_dir}/semantics_fortran.F90 -o ${file}
+            -L${CMAKE_BINARY_DIR}/lib -Wl,-rpath,${CMAKE_BINARY_DIR}/lib
+    DEPENDS ${semantics_dir}/semantics_fortran.F90 libomp libomptier
+    COMMENT "semantics_${compiler}" VERBATIM)
+  add_custom_target(semantics_${compiler} ALL DEPENDS ${file})
+  add_test(NAME conformance.semantics.fortran.${compiler} COMMAND ${file})
+  set_tests_properties(conformance.semantics.fortran.${compiler} PROPERTIES
+    TIMEOUT 60 LABELS conformance ENVIRONMENT OMP_WAIT_POLICY=passive)
+endforeach()

@@ -66,13 +66,13 @@ static inline int aligned_to(const void* block, size_t alignment) {
 static inline void fill(void* block, size_t bytes, unsigned seed) {
   unsigned char* at = (unsigned char*)block;
   for (size_t i = 0; i < bytes; ++i)
-    at[i] = (unsigned char)(i * 31 + i / 253 + seed);
+    at[i] = (unsigned char)(i * 31 + (i >> 8) + seed);
 }
 
 static inline int holds(const void* block, size_t bytes, unsigned seed) {
   const unsigned char* at = (const unsigned char*)block;
   for (size_t i = 0; i < bytes; ++i)
-    if (at[i] != (unsigned char)(i * 31 + i / 253 + seed)) return 0;
+    if (at[i] != (unsigned char)(i * 31 + (i >> 8) + seed)) return 0;
   return 1;
 }
 

@@ -77,6 +77,57 @@ static void every_value(void) {
     }
 }
 
+// Every value again, in every space, beside every fallback: inside its pool the allocator serves,
+// beyond it the fallback is taken. (abort_fb: one process an allocator, of two spaces.)
+static omp_allocator_handle_t crossed;
+static int abort_of_crossed(void) {
+  return omp_alloc(300000, crossed) == NULL ? 1 : 2;
+}
+static void every_value_and_fallback(void) {
+  const omp_alloctrait_t exact[] = {{omp_atk_alignment, 1 << 13}};
+  const omp_allocator_handle_t other = make(ompx_dram_mem_space, 1, exact);
+  for (size_t s = 0; s < LENGTH(spaces); ++s)
+    for (size_t t = 0; t < LENGTH(standard); ++t)
+      for (omp_uintptr_t fallback = omp_atv_default_mem_fb; fallback <= omp_atv_allocator_fb;
+           ++fallback) {
+        const int key = (int)standard[t].key;
+        if (key == omp_atk_fallback || key == omp_atk_fb_data || key == omp_atk_pool_size) continue;
+        const omp_alloctrait_t traits[] = {standard[t],
+                                           {omp_atk_pool_size, 200000 + standard[t].value % 99},
+                                           {omp_atk_fallback, fallback},
+                                           {omp_atk_fb_data, (omp_uintptr_t)other}};
+        const int large = key == omp_atk_alignment && standard[t].value > 4096;
+        if (large) continue; // libomp counts the gaps of alignment in its own pools
+        const omp_allocator_handle_t a = make(spaces[s], 4, traits);
+        check(a != omp_null_allocator, "space %zu, trait %zu, fallback %d", s, t, (int)fallback);
+        if (fallback == omp_atv_abort_fb) {
+          crossed = a;
+          if (spaces[s] == ompx_dram_mem_space || spaces[s] == omp_low_lat_mem_space) {
+            catch_stderr();
+            const int status = status_of_child(abort_of_crossed);
+            caught_stderr();
+            check(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT, "trait %zu: %x", t, status);
+          }
+        } else {
+          char* inside = (char*)omp_alloc(1000, a);
+          char* beyond = (char*)omp_alloc(300000, a);
+          if (fallback == omp_atv_null_fb)
+            check(beyond == NULL, "space %zu, trait %zu: null_fb", s, t);
+          else
+            check(beyond != NULL && inside != NULL &&
+                      is_placed(beyond) == (fallback == omp_atv_allocator_fb),
+                  "space %zu, trait %zu: fallback %d", s, t, (int)fallback);
+          if (fallback == omp_atv_allocator_fb)
+            check(aligned_to(beyond, 1 << 13), "of the other allocator");
+          if (inside != NULL) fill(inside, 1000, 1), check(holds(inside, 1000, 1), "contents");
+          if (beyond != NULL) fill(beyond, 300000, 2), check(holds(beyond, 300000, 2), "contents");
+          omp_free(inside, a);
+          omp_free(beyond, a);
+        }
+        omp_destroy_allocator(a);
+      }
+}
+
 // omp_atv_default for a key is as if the key were not there.
 static void default_values(void) {
   for (size_t s = 0; s < LENGTH(spaces); ++s)
@@ -451,6 +502,7 @@ static void access_pool_freed_elsewhere(void) {
 
 static const semantics_case cases[] = {
     {"every-value", every_value, 0},
+    {"every-value-and-fallback", every_value_and_fallback, k_dram},
     {"default-values", default_values, 0},
     {"every-extended-value", every_extended_value, 0},
     {"bad-values", bad_values, 0},

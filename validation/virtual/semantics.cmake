@@ -18,4 +18,5 @@ virtual_semantics(environment MACHINE dram-hbm-nvm NODES dram=0 hbm=1 nvm=2
 virtual_semantics(traits MACHINE dram-hbm-nvm NODES dram=0 hbm=1 nvm=2
                   CASES every-value fallback-default fallback-chain fallback-predefined access-pool)
 virtual_semantics(pages MACHINE icelake-optane NODES dram=0+1 nvm=2+3
-                  CASES partition-values partition-default-space partition-interleaved missing)
+                  CASES partition-values partition-default-space partition-interleaved
+                        partition-blocked missing)

@@ -12,7 +12,8 @@
  *     double *x = (double *)omp_alloc(n * sizeof *x, fast);
  *
  * An unknown key, value or space, and the contradictions named below, give the null allocator and
- * one warning that names key and value. Everything else always gives an allocator.
+ * one warning that names key and value; so does a fallback that leads back to its own allocator.
+ * Everything else always gives an allocator.
  */
 #ifndef OMPX_MEMORY_H
 #define OMPX_MEMORY_H

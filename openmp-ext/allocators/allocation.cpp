@@ -408,8 +408,8 @@ std::size_t tiers_of(Placer& placer, const Allocator& allocator,
 
 namespace {
 
-// An allocator that was destroyed before: what happens then is left open by the specification. To
-// libomp the handle would be a pointer of its own.
+// An allocator that was destroyed before, or a number that is none: what happens then is left open
+// by the specification. To libomp the handle would be a pointer of its own.
 void* memory_of_destroyed(const AllocationRequest& request) {
   void* block = stock_allocate(request.bytes, alignment_for(nullptr, request), k_default_mem_alloc);
   if (block != nullptr && request.zeroed) std::memset(block, 0, request.bytes);
@@ -422,7 +422,8 @@ bool allocate(const AllocationRequest& request, void** block) {
   Runtime& state = runtime();
   Allocator* allocator = state.allocators.find(request.handle);
   const bool everything = state.places_everything.load(std::memory_order_relaxed);
-  const bool destroyed = allocator == nullptr && state.allocators.made_here(request.handle);
+  const bool destroyed = allocator == nullptr && (state.allocators.made_here(request.handle) ||
+                                                  AllocatorTable::is_no_handle(request.handle));
   if (allocator == nullptr && !everything && !destroyed) return false;
   *block = nullptr;
   if (request.bytes == 0) return true;
@@ -523,7 +524,7 @@ bool reallocate(void* block, std::size_t bytes, OmpValue handle, const void* cal
   const omptier_runtime* libomp = state.libomp.load(std::memory_order_acquire);
   if (!ours) {
     if (!handle_ours && !state.places_everything.load(std::memory_order_relaxed) &&
-        !state.allocators.made_here(handle))
+        !state.allocators.made_here(handle) && !AllocatorTable::is_no_handle(handle))
       return false;
     StockBlock stock;
     Replaced replaced;

@@ -62,6 +62,9 @@ class AllocatorTable {
 public:
   // The allocator of a handle that is ours and live, or null. Lock-free.
   Allocator* find(OmpValue handle);
+  // Whether a value is no allocator that libomp may be shown: numbers behind the predefined ones,
+  // of which it takes the last for a pointer.
+  static bool is_no_handle(OmpValue handle) { return handle > 504 && handle <= 1024; }
   // Whether a value is, or was before it was destroyed, an allocator made here.
   bool made_here(OmpValue handle) const {
     const Allocator* entries = table_.load(std::memory_order_acquire);

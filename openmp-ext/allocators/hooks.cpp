@@ -42,13 +42,13 @@ bool is_impossible(std::size_t bytes, OmpValue handle) {
 
 int hook_init_allocator(uintptr_t space, int count, const omptier_trait* traits,
                         uintptr_t* handle) {
-  if (count < 0 || (count > 0 && traits == nullptr)) return 0;
+  if (count < 0 || (count > 0 && traits == nullptr)) return *handle = k_null_allocator, 1;
   const auto* pairs = reinterpret_cast<const TraitPair*>(traits);
   return init_allocator(space, {pairs, static_cast<std::size_t>(count)}, handle) ? 1 : 0;
 }
 
 int hook_destroy_allocator(uintptr_t handle) {
-  return runtime().allocators.destroy(handle) ? 1 : 0;
+  return AllocatorTable::is_no_handle(handle) || runtime().allocators.destroy(handle) ? 1 : 0;
 }
 
 int hook_allocate(size_t size, size_t alignment, uintptr_t handle, const void* caller,

@@ -496,6 +496,48 @@ static void destroy_null_and_predefined(void) {
   }
 }
 
+// Numbers that are no allocators: memory all the same, and nothing is taken for a pointer.
+static void no_handles(void) {
+  static const omp_uintptr_t numbers[] = {9, 99, 499, 505, 777, 1023, 1024};
+  for (size_t i = 0; i < LENGTH(numbers); ++i) {
+    const omp_allocator_handle_t a = (omp_allocator_handle_t)numbers[i];
+    char* block = (char*)omp_alloc(1000, a);
+    check(aligned_to(block, 16), "number %zu", (size_t)numbers[i]);
+    fill(block, 1000, 1);
+    block = (char*)omp_realloc(block, 3000, a, a);
+    check(block != NULL && holds(block, 1000, 1), "number %zu", (size_t)numbers[i]);
+    omp_free(block, a);
+    omp_destroy_allocator(a);
+  }
+  check(omp_init_allocator(ompx_dram_mem_space, 3, NULL) == omp_null_allocator, "no traits");
+  check(omp_init_allocator(omp_default_mem_space, -1, NULL) == omp_null_allocator,
+        "less than none");
+  omp_set_default_allocator(ompx_dram_mem_alloc);
+  omp_set_default_allocator(omp_null_allocator);
+  char* block = (char*)omp_alloc(1000, omp_null_allocator);
+  check(aligned_to(block, 16), "the null allocator as the default");
+  omp_free(block, omp_null_allocator);
+}
+
+// An alignment argument that is no power of two is not allowed: the next one is taken.
+static void alignment_odd(void) {
+  static const omp_uintptr_t handles[] = {1, 5, 6, 501};
+  static const size_t odd[][2] = {{3, 16}, {24, 32}, {48, 64}, {1000, 1024}, {5000, 8192}};
+  for (size_t h = 0; h < LENGTH(handles); ++h) {
+    const omp_allocator_handle_t a = (omp_allocator_handle_t)handles[h];
+    for (size_t i = 0; i < LENGTH(odd); ++i) {
+      char* block = (char*)omp_aligned_alloc(odd[i][0], 1000, a);
+      check(aligned_to(block, odd[i][1]), "%zu of %zu: %p", odd[i][0], (size_t)handles[h],
+            (void*)block);
+      fill(block, 1000, 1);
+      check(holds(block, 1000, 1), "contents");
+      omp_free(block, a);
+    }
+    check(omp_aligned_alloc(SIZE_MAX, 1000, a) == NULL, "an impossible one");
+    check(omp_aligned_alloc((size_t)1 << 63, 1000, a) == NULL, "another");
+  }
+}
+
 static void many_allocators(void) {
   enum { k_many = 3000 };
   static omp_allocator_handle_t handles[k_many];
@@ -541,6 +583,8 @@ static const semantics_case cases[] = {
     {"destroy-with-blocks", destroy_with_blocks, k_dram},
     {"destroyed-used", destroyed_used, k_dram},
     {"destroy-null-and-predefined", destroy_null_and_predefined, k_dram},
+    {"no-handles", no_handles, k_dram},
+    {"alignment-odd", alignment_odd, k_dram},
     {"many-allocators", many_allocators, k_dram}};
 
 int main(int argc, char** argv) {

@@ -184,6 +184,7 @@ void Runtime::tell_unused_entries() const {
   if (libomp.load(std::memory_order_relaxed) == nullptr &&
       placement->matcher().sites_without_module() == placement->matcher().site_count())
     return; // another program's plan: this is its launcher, or a command it calls
+  if (!placement->was_asked()) return; // nothing was allocated, or not through us
   const unsigned unused = placement->entries_without_allocation();
   if (unused == 0) return;
   warn_once(Notice::plan_unused,

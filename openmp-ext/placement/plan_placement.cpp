@@ -3,6 +3,7 @@
 // Matching of allocations with a plan's entries.
 #include "placement/plan_placement.hpp"
 
+#include "objects/modules.hpp"
 #include "objects/stack.hpp"
 #include "placement/strategy.hpp"
 
@@ -42,8 +43,15 @@ unsigned PlanPlacement::entries_without_allocation() const {
   return count;
 }
 
+// Libraries of the system and OpenMP runtimes allocate for themselves, too.
+static bool is_of_program(const void* caller) {
+  const LoadedModule* module = module_of(reinterpret_cast<std::uintptr_t>(caller));
+  return module == nullptr || !(module->system || module->runtime);
+}
+
 PlanDecision PlanPlacement::decide(const void* caller, std::size_t bytes) const {
   PlanDecision decision;
+  if (!was_asked() && is_of_program(caller)) asked_.store(true, std::memory_order_relaxed);
   const unsigned depth = std::min(std::max(matcher_.depth(), 1u), k_max_frames);
   ReturnAddress stack[k_max_frames];
   const unsigned count = capture_stack(caller, stack, depth);

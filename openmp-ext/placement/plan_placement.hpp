@@ -38,6 +38,8 @@ public:
   // The site of an entry and its site's entries, for objects that several entries concern.
   std::uint32_t site_of_entry(std::uint32_t entry) const { return site_of_entry_[entry]; }
   bool covers(std::uint32_t entry, std::uint32_t instance) const;
+  // Whether the program itself, not a library of the system, ever allocated by the plan.
+  bool was_asked() const { return asked_.load(std::memory_order_relaxed); }
   std::uint64_t matched() const { return matched_.load(std::memory_order_relaxed); }
   // Entries of which no allocation was made so far: another build, another input, or stacks that
   // differ. An entry for a region counts by its site, whether or not the region ran.
@@ -48,6 +50,7 @@ private:
   SiteMatcher matcher_;
   std::vector<std::uint32_t> site_of_entry_;
   mutable std::vector<std::atomic<std::uint32_t>> instances_; // by site: how many were allocated
+  mutable std::atomic<bool> asked_{false};
   mutable std::atomic<std::uint64_t> matched_{0};
   bool has_regions_ = false;
 };

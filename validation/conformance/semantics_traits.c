@@ -44,7 +44,7 @@ static const omp_alloctrait_key_t standard_keys[] = {
 
 // One allocator of the trait: blocks of several sizes, aligned, apart, holding what is written.
 static void use_allocator(omp_allocator_handle_t a, const omp_alloctrait_t* trait, int space) {
-  static const size_t sizes[] = {1, 100, 5000, 300000, 3 << 20};
+  static const size_t sizes[] = {1, 100, 5000, 600000};
   char* blocks[LENGTH(sizes)];
   for (size_t i = 0; i < LENGTH(sizes); ++i) {
     blocks[i] = (char*)omp_alloc(sizes[i], a);
@@ -485,6 +485,34 @@ static void access_pool(void) {
   }
 }
 
+// The teams of a league are contention groups of their own.
+static int served_in_league(omp_allocator_handle_t a) {
+  int served = 0, teams = 0;
+#pragma omp teams num_teams(2) thread_limit(2) reduction(+ : served, teams)
+  {
+    int mine = 0;
+#pragma omp parallel num_threads(2) reduction(+ : mine)
+    {
+      char* block = (char*)omp_alloc(6000, a);
+      mine += block != NULL;
+#pragma omp barrier
+      omp_free(block, a);
+    }
+    served += mine;
+    teams += omp_get_num_teams() == 2;
+  }
+  check(teams == 2, "%d teams", teams);
+  return served;
+}
+static void access_pool_league(void) {
+  for (int round = 0; round < 3; ++round) {
+    const omp_allocator_handle_t group = pool_of_access(ompx_dram_mem_space, omp_atv_cgroup);
+    const int served = served_in_league(group);
+    check(served == 2, "cgroup: %d of four threads in two teams got a block", served);
+    omp_destroy_allocator(group);
+  }
+}
+
 // Freed by another thread than the one that allocated (which access=thread leaves open): the sum
 // stays right.
 static void access_pool_freed_elsewhere(void) {
@@ -521,6 +549,7 @@ static const semantics_case cases[] = {
     {"fallback-cycle", fallback_cycle, k_dram},
     {"fallback-long-chain", fallback_long_chain, k_dram},
     {"access-pool", access_pool, k_dram},
+    {"access-pool-league", access_pool_league, k_dram},
     {"access-pool-freed-elsewhere", access_pool_freed_elsewhere, k_dram}};
 
 int main(int argc, char** argv) {

@@ -198,7 +198,7 @@ int ompx_get_placement(const void *address, size_t bytes, ompx_placement_t *resu
  *   returns    0: every page that is in memory lies there now, as the kernel says. -1 and errno:
  *              EINVAL  begin is NULL, the range holds no whole page or wraps around, the allocator is
  *                      unknown or names no kind, or the range is part of a block of omp_alloc's (a
- *                      whole block may be moved);
+ *                      whole block may be moved, unless its allocator requires another kind);
  *              ENOENT  this machine has no such memory;
  *              ENOSPC  it has no room (capacity ledger or node): nothing was moved;
  *              ENOMEM  some of the range is not mapped;

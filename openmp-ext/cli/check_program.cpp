@@ -70,6 +70,22 @@ std::string check_linking(const ElfFacts& program, Findings& findings) {
   return *runtime;
 }
 
+// What a plan can place of the program's malloc: not one that the program has inside.
+void check_malloc(const ElfFacts& program, Findings& findings) {
+  if (program.own_symbols.contains("malloc") || program.defined_symbols.contains("malloc"))
+    return findings.limited("malloc", "the program has its own inside, which a plan cannot reach",
+                            "link the allocator as a shared library, or use omp_alloc");
+  for (const char* allocator : {"libjemalloc.so", "libmimalloc.so", "libtcmalloc"})
+    if (std::ranges::any_of(program.needed,
+                            [&](const std::string& name) { return name.starts_with(allocator); }))
+      return findings.limited("malloc",
+                              std::string(allocator) +
+                                  " brings its own new and delete, which a plan "
+                                  "does not reach; malloc's blocks it does",
+                              "link with glibc's malloc to have new placed");
+  findings.works("malloc", "a plan reaches malloc, new and ALLOCATE from 64 KiB");
+}
+
 void check_search_path(const ElfFacts& program, const std::string& path, const std::string& runtime,
                        Findings& findings) {
   std::string rest = program.rpath;
@@ -132,8 +148,8 @@ void check_privileges(const std::string& path, Findings& findings) {
 
 void check_names(const ElfFacts& program, Findings& findings) {
   const std::string& id = program.build_id;
-  const bool beside = id.size() > 2 && there_is("/usr/lib/debug/.build-id/" + id.substr(0, 2) + "/" +
-                                              id.substr(2) + ".debug");
+  const bool beside = id.size() > 2 && there_is("/usr/lib/debug/.build-id/" + id.substr(0, 2) +
+                                                "/" + id.substr(2) + ".debug");
   if (program.debug_lines)
     findings.works("debug information", "sites will be named by file and line");
   else if (beside)
@@ -159,6 +175,9 @@ void check_runtime(const CommandContext& context, Findings& findings) {
   std::vector<std::string> missing;
   for (const char* name : k_runtimes)
     if (!there_is(fs::path(folder) / name)) missing.emplace_back(name);
+  if (find_preload(folder).empty())
+    findings.limited("OMPTier preload", "libomptier_preload.so is not in " + folder,
+                     "without it plans place omp_alloc's blocks only; build and install all of it");
   if (missing.empty())
     findings.works("OMPTier runtime", "in " + folder);
   else
@@ -175,6 +194,7 @@ void check_program(const std::string& path, const std::string& runtime_folder, F
                           "build it for this machine");
   const std::string runtime = check_linking(*program, findings);
   if (program->interpreter) check_search_path(*program, path, runtime, findings);
+  if (program->interpreter) check_malloc(*program, findings);
   check_versions(*program, runtime, runtime_folder, findings);
   check_privileges(path, findings);
   check_names(*program, findings);

@@ -100,3 +100,46 @@ foreach(runtime IN ITEMS own omptier)
                    --runtime ${runtime} ${third_party_options} ${third_party_arguments})
   set_tests_properties(conformance.preload.third-party-${runtime} PROPERTIES TIMEOUT 120 LABELS conformance)
 endforeach()
+
+# The OpenMP allocators and ompx_ functions on other runtimes: the cases of allocators.cmake.
+if(TARGET allocators_cases)
+  set(gcc_cases ${preload_folder}/allocators_cases-gcc)
+  add_custom_command(OUTPUT ${gcc_cases}
+    COMMAND ${OMPTIER_TEST_GCC} -std=gnu11 -O2 -g -fopenmp -I${OMPTIER_SOURCE_DIR}/include
+            ${CMAKE_CURRENT_LIST_DIR}/allocators_cases.c -o ${gcc_cases} -Wno-alloc-size-larger-than
+            $<TARGET_FILE:libomptier> -Wl,--enable-new-dtags -Wl,-rpath,${CMAKE_BINARY_DIR}/lib
+    DEPENDS ${CMAKE_CURRENT_LIST_DIR}/allocators_cases.c ${CMAKE_CURRENT_LIST_DIR}/allocators_cases.h
+            ${OMPTIER_SOURCE_DIR}/include/ompx_memory.h libomptier preload_cases
+    COMMENT "allocators_cases, for libgomp" VERBATIM)
+  add_custom_target(preload_stock ALL DEPENDS ${gcc_cases})
+  foreach(case IN ITEMS required lacking semantics threads)
+    add_test(NAME conformance.preload.debian-libomp.${case} COMMAND ${allocators_cases} ${case} dram=0)
+    set_tests_properties(conformance.preload.debian-libomp.${case} PROPERTIES ENVIRONMENT
+      "LD_LIBRARY_PATH=/usr/lib/llvm-19/lib;LD_PRELOAD=$<TARGET_FILE:libomptier_preload>")
+    add_test(NAME conformance.preload.libgomp.${case} COMMAND ${gcc_cases} ${case} dram=0)
+    set_tests_properties(conformance.preload.libgomp.${case} PROPERTIES ENVIRONMENT
+      "LD_LIBRARY_PATH=/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE};LD_PRELOAD=$<TARGET_FILE:libomptier_preload>")
+    set_tests_properties(conformance.preload.debian-libomp.${case} conformance.preload.libgomp.${case}
+                         PROPERTIES TIMEOUT 60 LABELS conformance)
+  endforeach()
+endif()
+
+set(place_range ${preload_folder}/place_range)
+add_custom_command(OUTPUT ${place_range}
+  COMMAND ${OMPTIER_TEST_CLANG} -std=gnu11 -O2 -g -Wall -Wextra -fopenmp -Wno-unused-function
+          -I${CMAKE_BINARY_DIR}/include-omp -I${OMPTIER_SOURCE_DIR}/include
+          ${CMAKE_CURRENT_LIST_DIR}/place_range.c -o ${place_range}
+          $<TARGET_FILE:libomptier> -L${CMAKE_BINARY_DIR}/lib -Wl,-rpath,${CMAKE_BINARY_DIR}/lib
+  DEPENDS ${CMAKE_CURRENT_LIST_DIR}/place_range.c ${CMAKE_CURRENT_LIST_DIR}/allocators_cases.h
+          ${OMPTIER_SOURCE_DIR}/include/ompx_memory.h libomp libomptier preload_cases
+  COMMENT "place_range" VERBATIM)
+add_custom_target(place_range_cases ALL DEPENDS ${place_range})
+add_test(NAME conformance.preload.place-range COMMAND ${place_range} dram=0)
+set_tests_properties(conformance.preload.place-range PROPERTIES TIMEOUT 60 LABELS conformance)
+
+# What the library stands in front of is its version script, no more; what it costs, in instructions.
+add_test(NAME conformance.preload.cost
+         COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/preload_cost.py
+                 --preload $<TARGET_FILE:libomptier_preload> --compiler ${OMPTIER_TEST_GCC}
+                 --map ${OMPTIER_EXT_DIR}/preload/libomptier_preload.map --folder ${preload_folder})
+set_tests_properties(conformance.preload.cost PROPERTIES TIMEOUT 120 LABELS conformance)

@@ -23,3 +23,5 @@ if(TARGET example_neutron_lookup-malloc)
   virtual_preload(alternating ${bin}/alternating-malloc-gcc --runtime own
                   --stock /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE} ${alternating_options})
 endif()
+omptier_machine_test(preload.place-range MACHINE dram-hbm-nvm
+                     COMMAND env OMP_WAIT_POLICY=passive ${place_range} dram=0 hbm=1)

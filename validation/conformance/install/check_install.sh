@@ -14,7 +14,7 @@ mv "$work/first" "$work/moved"
 prefix=$work/moved
 unset LD_LIBRARY_PATH || true
 
-for file in bin/omptier "$libdir/libomptier.so" "$libdir/libomp.so" "$libdir/libomp.so.5" \
+for file in bin/omptier "$libdir/libomptier.so" "$libdir/libomptier_preload.so" "$libdir/libomp.so" "$libdir/libomp.so.5" \
             "$libdir/libiomp5.so" "$libdir/libgomp.so.1" include/ompx_memory.h include/ompx_memory.hpp \
             include/ompx_memory.f90 include/omptier/omp.h \
             "$libdir/cmake/OMPTier/OMPTierConfig.cmake" "$libdir/pkgconfig/omptier.pc"; do
@@ -47,4 +47,12 @@ export PKG_CONFIG_PATH=$prefix/$libdir/pkgconfig
 clang-19 -fopenmp $(pkg-config --cflags omptier) "$project/downstream.c" \
   $(pkg-config --libs omptier) -o "$work/by_pkg_config"
 "$work/by_pkg_config"
+
+# With a plan (of nothing), the preload library of the moved tree is used, and says nothing.
+echo '{"version": 1, "modules": [], "entries": []}' > "$work/plan"
+for runtime in omptier own; do
+  "$prefix/bin/omptier" run --plan "$work/plan" --runtime $runtime -- \
+    sh -c 'grep -q libomptier_preload.so /proc/self/maps' 2> "$work/said"
+  [ ! -s "$work/said" ] || { cat "$work/said" >&2; exit 1; }
+done
 echo "installation holds"

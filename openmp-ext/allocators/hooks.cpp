@@ -131,6 +131,7 @@ void report_moved(const RegionMove& move) {
 }
 
 void hook_region_begin(const void* codeptr, uint32_t) {
+  if (Placer* placer = runtime().placer_if_ready()) placer->answer_recount();
   const PlanPlacement* plan = runtime().plan();
   if (plan == nullptr || !plan->has_regions()) return;
   if (Placer* placer = runtime().placer_if_ready())

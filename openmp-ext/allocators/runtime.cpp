@@ -70,6 +70,7 @@ CapacityRules capacity_rules() {
               share.error().c_str());
   const std::string_view job = option_text(Option::job);
   if (job != "off") rules.job_ledger = job_ledger_path(job == "auto" ? job_name(variable) : job);
+  if (!rules.job_ledger.empty()) remove_stale_job_ledgers(rules.job_ledger.c_str());
   return rules;
 }
 

@@ -26,6 +26,14 @@ void Placer::make_group_room() {
   for (const MemoryKind kind : k_all_memory_kinds)
     drop_caches(kind, ~std::size_t{0});
   job_.reclaim_slots();
+  job_.ask_for_recount();
+}
+
+void Placer::answer_recount() {
+  if (!cgroup_.limited() || !job_.recount_wanted()) return;
+  for (std::size_t tier = 0; tier < tier_count_; ++tier)
+    count_promised(places_[tier]);
+  group_leaves(0); // publishes
 }
 
 } // namespace omptier

@@ -156,6 +156,18 @@ std::uint64_t JobLedger::coming_of_others() {
   return all;
 }
 
+void JobLedger::ask_for_recount() {
+  const Guard guard(*this);
+  for (unsigned i = 0; file_ != nullptr && i < slots_seen(); ++i)
+    if (i != slot_ && file_->slots[i].coming.load() != 0) file_->slots[i].recount.store(1);
+}
+
+bool JobLedger::recount_wanted() {
+  const Guard guard(*this);
+  return file_ != nullptr && file_->slots[slot_].recount.load() != 0 &&
+         file_->slots[slot_].recount.exchange(0) != 0;
+}
+
 unsigned JobLedger::slots_seen() const {
   return static_cast<unsigned>(
       std::min<std::uint64_t>(file_->header.slots_seen.load(), k_job_slots));

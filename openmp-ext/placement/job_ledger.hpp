@@ -45,7 +45,8 @@ struct JobSlot { // written by its process; cleared by whoever proves that proce
   std::atomic<std::uint64_t> pid, start_time, pid_namespace;
   std::atomic<std::uint64_t> asking_nodes, asking_bytes; // a request being decided; 0 bytes = none
   std::atomic<std::uint64_t> coming;                     // bytes granted that are not in memory yet
-  std::uint64_t unused[2];
+  std::atomic<std::uint64_t> recount;                    // others ask whether that is still so
+  std::uint64_t unused;
   std::atomic<std::uint64_t> granted[k_max_nodes];
 };
 
@@ -78,6 +79,9 @@ public:
   // the job shares (a control group's) is compared with what all of them still will take.
   void publish_coming(std::uint64_t bytes);
   std::uint64_t coming_of_others();
+  // What is coming may have come long ago: only its process can tell. Asks all others to look.
+  void ask_for_recount();
+  bool recount_wanted(); // by somebody since the last call
 
   // The process leaves the job; with the last one the file goes. Later requests count alone.
   void leave();
@@ -142,5 +146,10 @@ private:
 };
 
 std::uint64_t checksum_of(const JobFileHeader& header);
+
+// Removes ledgers beside this one, of the same user, whose processes were all killed: nobody else
+// would come to remove them. For the start, before placing: it lists the folder. How many were
+// removed.
+unsigned remove_stale_job_ledgers(const char* path);
 
 } // namespace omptier

@@ -8,9 +8,11 @@
 #include "placement/job_ledger.hpp"
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -96,6 +98,7 @@ void fill(JobFileHeader& header) {
 void clear(JobSlot& slot) {
   slot.asking_bytes.store(0);
   slot.coming.store(0);
+  slot.recount.store(0);
   for (auto& bytes : slot.granted)
     bytes.store(0);
   slot.start_time.store(0);
@@ -259,6 +262,38 @@ void JobLedger::forget_parent() {
       account.inherited += bytes;
       bytes = 0;
     }
+}
+
+unsigned remove_stale_job_ledgers(const char* path) {
+  const char* const name = std::strrchr(path, '/');
+  // "…/omptier-<user>-" is what they have in common.
+  const char* const first = name != nullptr ? std::strchr(name, '-') : nullptr;
+  const char* const second = first != nullptr ? std::strchr(first + 1, '-') : nullptr;
+  if (second == nullptr) return 0;
+  char folder[200];
+  std::snprintf(folder, sizeof folder, "%.*s", static_cast<int>(name - path), path);
+  DIR* const list = ::opendir(folder);
+  if (list == nullptr) return 0;
+  unsigned count = 0;
+  while (const dirent* entry = ::readdir(list)) {
+    if (std::strncmp(entry->d_name, name + 1, static_cast<std::size_t>(second - name)) != 0 ||
+        std::strcmp(entry->d_name, name + 1) == 0)
+      continue;
+    char other[512];
+    std::snprintf(other, sizeof other, "%s/%s", folder, entry->d_name);
+    const int fd = os().open(other, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0);
+    if (fd < 0) continue;
+    struct stat status{};
+    std::uint64_t magic = 0;
+    if (os().file_status(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+        status.st_uid == ::geteuid() && status.st_size == static_cast<off_t>(sizeof(JobFile)) &&
+        os().read(fd, &magic, sizeof magic) == sizeof magic && magic == k_job_magic &&
+        set_lock(fd, 0, F_WRLCK) && !anybody_alive(fd) && os().unlink(other) == 0)
+      ++count;
+    os().close(fd);
+  }
+  ::closedir(list);
+  return count;
 }
 
 } // namespace omptier

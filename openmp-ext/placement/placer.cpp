@@ -223,7 +223,10 @@ Extent* Placer::take_extent(TierPlace& place, ExtentSpace& extents, const BlockR
   Extent* extent =
       extents.take(request.bytes, request.bytes, request.alignment, ExtentUse::block, fresh);
   if (extent == nullptr)
-    return why = group_leaves(request.bytes) ? Refusal::capacity : Refusal::group_limit, nullptr;
+    return why = cgroup_.limited() && ledger_.room(extents.kind()) >= request.bytes
+                     ? Refusal::group_limit
+                     : Refusal::capacity,
+           nullptr;
   why = Refusal::none;
   const Announcement announcement(*this, fresh ? extent->committed : 0);
   if (fresh && !group_leaves(0)) {
@@ -283,6 +286,7 @@ void* Placer::place_large(TierPlace& place, Spread& spread, const BlockRequest& 
 void* Placer::place(std::size_t tier, const BlockRequest& request, bool& fresh, Refusal& why) {
   fresh = false;
   let_decay();
+  answer_recount();
   TierPlace& place = places_[tier];
   if (place.nodes.empty()) return why = Refusal::not_allowed, nullptr;
   // What does not come from a heap, and need not be present, may spread as threads touch it.

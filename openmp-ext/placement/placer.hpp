@@ -153,6 +153,10 @@ public:
   std::uint64_t cached_bytes(MemoryKind kind) const;
   bool is_sound(std::string& why_not);
 
+  // Another process of the job wants to know what this one still will touch. Where this is asked,
+  // at allocations and when parallel regions begin, costs nothing without a control group's limit.
+  void answer_recount();
+
   // fork: everything is locked while the process is copied.
   void lock_all();
   void unlock_all();

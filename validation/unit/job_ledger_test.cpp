@@ -144,6 +144,22 @@ TEST_F(JobLedgerTest, TheNextProcessOfTheJobTakesOverAStaleFile) {
   EXPECT_FALSE(exists());
 }
 
+TEST_F(JobLedgerTest, WhatOtherJobsLeftBehindIsRemoved) {
+  const std::string own = path_;
+  path_ = own + "-killed";
+  end(holder(1));
+  EXPECT_TRUE(exists());
+  path_ = own + "-alive";
+  const pid_t child = holder(1);
+  EXPECT_GE(remove_stale_job_ledgers(own.c_str()), 1u);
+  EXPECT_TRUE(exists()) << "somebody lives there";
+  end(child);
+  EXPECT_GE(remove_stale_job_ledgers(own.c_str()), 1u);
+  EXPECT_FALSE(exists());
+  EXPECT_NE(::access((own + "-killed").c_str(), F_OK), 0);
+  path_ = own;
+}
+
 TEST_F(JobLedgerTest, ClosingAllDescriptorsKeepsTheSlot) {
   const pid_t child = ::fork();
   if (child == 0) {

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <vector>
 
 using namespace omptier;
@@ -90,7 +91,8 @@ int run_script(Placer& placer) {
   return wrong;
 }
 
-// Control groups as files that do not exist: /job has 1000 bytes left less 1/32 of its limit, /job/step 3000.
+// Control groups as files that do not exist: /job has 1000 bytes left less 1/32 of its limit,
+// /job/step 3000.
 struct FakeFile {
   const char* path;
   const char* text;
@@ -144,8 +146,10 @@ TEST(PlacementFaults, EveryCallFailsInTurn) {
   replace_os_calls(&faulty);
   calls = 0;
   countdown = -1;
+  CapacityRules rules;
+  rules.job_ledger = "/dev/shm/omptier-faults-" + std::to_string(::getpid());
   {
-    Placer placer(*platform, {});
+    Placer placer(*platform, rules);
     EXPECT_EQ(run_script(placer), 0);
   }
   const long all = calls;
@@ -155,7 +159,7 @@ TEST(PlacementFaults, EveryCallFailsInTurn) {
       calls = 0;
       countdown = point;
       lasting = rest_too;
-      Placer placer(*platform, {}); // its ranges stay reserved: address space only
+      Placer placer(*platform, rules); // its ranges stay reserved: address space only
       ASSERT_EQ(run_script(placer), 0) << "call " << point << (rest_too ? " and all after" : "");
       countdown = -1;
       std::string why_not;

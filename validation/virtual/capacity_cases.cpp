@@ -5,6 +5,7 @@
 // a cpuset without the HBM node, and a plan that splits an object. Pages are counted by the kernel.
 //     capacity_cases CASE
 #include "allocators/placement_text.hpp"
+#include "allocators/runtime.hpp"
 #include "libomp/hooks.h"
 #include "objects/modules.hpp"
 #include "placement/placer.hpp"
@@ -115,6 +116,7 @@ void race() {
   for (unsigned i = 0; i < k_processes; ++i) {
     children.push_back(::fork());
     if (children.back() != 0) continue;
+    ::alarm(30); // one that fails must not leave the others waiting
     Placer& placer = new_placer(job);
     ++shared.ready;
     wait_for(shared.ready, k_processes);
@@ -165,6 +167,7 @@ void make_group(const char* controllers) {
 template <typename F> pid_t in_group(F&& run) {
   const pid_t child = ::fork();
   if (child != 0) return child;
+  ::alarm(30);
   write_file(k_group + "/cgroup.procs", std::to_string(::getpid()));
   run();
   _exit(0);
@@ -278,6 +281,39 @@ const omptier_runtime k_runtime = {OMPTIER_HOOKS_VERSION,
                                    [](const void*) -> std::uintptr_t { return 1; },
                                    [](std::uintptr_t) -> std::uintptr_t { return 1; }};
 
+// A quarter of HBM and of DRAM, as Open MPI's variables say; ompx_dump tells it.
+void share() {
+  ::setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "4", 1);
+  ::setenv("OMPI_COMM_WORLD_LOCAL_RANK", "2", 1);
+  ::setenv("SLURM_JOB_ID", "4711", 1);
+  hooks = omptier_runtime_attach(OMPTIER_HOOKS_VERSION, &k_runtime);
+  CHECK(hooks != nullptr, "attach");
+  constexpr std::uintptr_t k_hbm_alloc = 502;
+  std::size_t in_hbm = 0;
+  for (unsigned i = 0; i < 100; ++i) {
+    void* block = nullptr;
+    CHECK(hooks->allocate(4 * k_mib, 0, k_hbm_alloc, nullptr, &block) && block != nullptr, "none");
+    in_hbm += on_node(block, 4 * k_mib, 1);
+  }
+  Placer& placer = *runtime().placer();
+  const std::uint64_t total = placer.platform().tiers[tier_of(placer, MemoryKind::hbm)].capacity;
+  std::printf("%zu of %llu MiB of HBM taken by a rank of four\n", in_hbm >> 20,
+              static_cast<unsigned long long>(total >> 20));
+  CHECK(in_hbm <= total / 4 && in_hbm >= total / 5, "not a quarter");
+  CHECK(placer.job().own(1) == placer.ledger().used(MemoryKind::hbm), "counted otherwise");
+  CHECK(placer.ledger().limit(MemoryKind::nvm) == Ledger::k_no_limit,
+        "the largest kind is limited");
+  int ends[2];
+  CHECK(::pipe(ends) == 0 && write_dump(ends[1]), "dump");
+  std::string text(60'000, '\0');
+  const ssize_t got = ::read(ends[0], text.data(), text.size());
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  for (const char* line :
+       {"share 1/4 of scarce kinds by OMPI_COMM_WORLD_LOCAL_SIZE", "(share) refusals",
+        "job \"/dev/shm/omptier-0-slurm-4711\" processes 1", "job node 1 granted "})
+    CHECK(text.find(line) != std::string::npos, "no \"%s\" in the dump", line);
+}
+
 const void* last_caller = nullptr;
 __attribute__((noinline)) char* omp_alloc_like(std::size_t bytes) {
   last_caller = __builtin_return_address(0);
@@ -344,7 +380,9 @@ void parts() {
 
 int main(int count, char** arguments) {
   const std::string name = count > 1 ? arguments[1] : "";
-  if (name == "race")
+  if (name == "share")
+    share();
+  else if (name == "race")
     race();
   else if (name == "group")
     group();

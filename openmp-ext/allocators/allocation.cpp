@@ -62,9 +62,8 @@ void report_released(const void* block) {
   if (observer != nullptr && observer->released != nullptr) observer->released(block);
 }
 
-void count_in(Allocator& allocator, std::size_t bytes) {
-  thread_caches::count(allocator.number, allocator.counts_exactly(), 1,
-                       static_cast<std::int64_t>(bytes));
+void count_in(Allocator& allocator) {
+  if (allocator.of_one_block) allocator.blocks.fetch_add(1, std::memory_order_relaxed);
 }
 
 // Whose bytes the allocator's pool_size counts together with the calling thread's; 0: everybody's.
@@ -87,9 +86,7 @@ namespace {
 
 void count_out(Allocator& allocator, std::size_t bytes, bool charged) {
   if (charged) uncharge_pool(allocator, bytes);
-  thread_caches::count(allocator.number, allocator.counts_exactly(), -1,
-                       -static_cast<std::int64_t>(bytes));
-  if (allocator.of_one_block && allocator.live_blocks().blocks == 0)
+  if (allocator.of_one_block && allocator.blocks.fetch_sub(1, std::memory_order_relaxed) == 1)
     runtime().allocators.destroy(allocator.handle);
 }
 
@@ -142,7 +139,7 @@ void* stock_block(Allocator& allocator, const AllocationRequest& request, StockR
   void* block = stock_allocate(request.bytes, alignment_for(&allocator, request), stock_handle);
   if (block == nullptr) return nullptr;
   if (request.zeroed) std::memset(block, 0, request.bytes);
-  count_in(allocator, request.bytes);
+  count_in(allocator);
   StockBlock entry;
   entry.begin = reinterpret_cast<std::uintptr_t>(block);
   entry.bytes = request.bytes;
@@ -238,12 +235,13 @@ void* allocate_from(Allocator& allocator, const AllocationRequest& request, int 
                     : allocator.decided_tier != k_undecided ? PlacementReason::declared
                                                             : PlacementReason::preferred;
     wanted.allocator = allocator.number;
+    wanted.watched = allocator.wants_to_know();
     wanted.caller = request.caller;
-    count_in(allocator, request.bytes);
+    count_in(allocator);
     block = place_on(*placer, {tiers.data(), count}, wanted, request.zeroed, why, served);
     if (block == nullptr)
       count_out(allocator, request.bytes, false);
-    else if (served == 0 && !allocator.counts_exactly() && !wanted.pinned &&
+    else if (served == 0 && !allocator.wants_to_know() && !wanted.pinned &&
              wanted.partition != Partition::blocked && wanted.alignment <= 16 &&
              locality == locality_of(placer->choices()))
       learn_route(request.handle, allocator, *placer, block, locality);
@@ -331,11 +329,12 @@ void* place_everything(Placer& placer, Allocator* allocator, const AllocationReq
   wanted.pinned = allocator != nullptr && allocator->traits.pinned;
   wanted.partition = allocator != nullptr ? partition_of(*allocator) : Partition::environment;
   wanted.allocator = allocator != nullptr ? allocator->number : k_no_allocator;
+  wanted.watched = allocator != nullptr && allocator->wants_to_know();
   wanted.caller = request.caller;
 
   if (allocator != nullptr) {
     if (!charge_pool(*allocator, request)) return nullptr;
-    count_in(*allocator, request.bytes);
+    count_in(*allocator);
   }
   Refusal why = Refusal::none;
   std::size_t served = 0;
@@ -445,13 +444,7 @@ namespace {
 bool resize_in_place(Placer& placer, Allocator* owner, void* block, const BlockInfo& info,
                      std::size_t bytes) {
   if (owner != nullptr && !recharge_pool(*owner, info.bytes, bytes)) return false;
-  if (placer.resize_in_place(block, bytes)) {
-    if (owner != nullptr)
-      thread_caches::count(owner->number, owner->counts_exactly(), 0,
-                           static_cast<std::int64_t>(bytes) -
-                               static_cast<std::int64_t>(info.bytes));
-    return true;
-  }
+  if (placer.resize_in_place(block, bytes)) return true;
   Replaced replaced{owner, info.bytes, true};
   if (owner != nullptr) uncharge_pool(*owner, {.bytes = bytes, .replaced = &replaced});
   return false;
@@ -473,7 +466,9 @@ void release_stock(void* block, bool charged) {
 void release_block(Placer& placer, void* block, const BlockInfo& info, bool charged) {
   report_released(block);
   Allocator* allocator = runtime().allocators.by_number(info.allocator);
-  if (placer.release(block) && allocator != nullptr) count_out(*allocator, info.bytes, charged);
+  // First, for the allocator's entry may be another's once its last block is gone.
+  if (allocator != nullptr) count_out(*allocator, info.bytes, charged);
+  placer.release(block);
 }
 
 } // namespace

@@ -81,34 +81,32 @@ Allocator* AllocatorTable::by_number(std::uint32_t number) {
   return number != k_no_allocator && entries != nullptr ? &entries[number] : nullptr;
 }
 
-// An entry whose last block is gone, of those destroyed longest ago; a few are looked at. The lock
-// is held.
-Allocator* AllocatorTable::take_free() {
-  for (int i = 0; i < 4 && free_ != nullptr; ++i) {
-    Allocator* entry = free_;
-    free_ = entry->next_free;
-    if (free_ == nullptr) last_ = nullptr;
-    if (entry->live_blocks().blocks == 0) return entry;
-    add_free(*entry);
+// Finds destroyed entries without live blocks. The lock is held.
+void AllocatorTable::collect() {
+  if (mark_used_ == nullptr) return;
+  Marks used;
+  mark_used_(used);
+  Allocator* entries = table_.load(std::memory_order_relaxed);
+  for (std::uint32_t number = k_first_dynamic; number < used_; ++number) {
+    Allocator& entry = entries[number];
+    if (entry.live.load() || used.has(number)) continue;
+    entry.next_free = free_;
+    free_ = &entry;
   }
-  return nullptr;
-}
-
-void AllocatorTable::add_free(Allocator& entry) {
-  entry.next_free = nullptr;
-  (last_ != nullptr ? last_->next_free : free_) = &entry;
-  last_ = &entry;
 }
 
 Allocator* AllocatorTable::make(Space space, const TraitSet& traits, bool standard_only) {
   Allocator* entries = table();
   if (entries == nullptr) return nullptr;
   const std::lock_guard guard(lock_);
-  Allocator* entry = take_free();
-  if (entry == nullptr) {
-    if (used_ == k_entries) return nullptr;
+  if (free_ == nullptr && used_ == k_entries) collect();
+  Allocator* entry = free_;
+  if (entry != nullptr)
+    free_ = entry->next_free;
+  else if (used_ < k_entries)
     entry = &entries[used_++];
-  }
+  else
+    return nullptr;
   const auto number = static_cast<std::uint32_t>(entry - entries);
   void* counters = entry->pool.take_page();
   new (entry) Allocator();
@@ -132,10 +130,8 @@ bool AllocatorTable::destroy(OmpValue handle) {
   Allocator* allocator = find(handle);
   if (allocator == nullptr) return made_here(handle);
   if (allocator->predefined) return true;
-  if (!allocator->live.exchange(false)) return true;
-  const std::lock_guard guard(lock_);
   allocator->life.store(0, std::memory_order_relaxed);
-  add_free(*allocator);
+  allocator->live.store(false, std::memory_order_release);
   return true;
 }
 

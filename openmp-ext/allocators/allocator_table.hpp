@@ -4,14 +4,15 @@
 // table in address space of our own, and a handle is the address of its entry, so that "is this
 // handle ours?" is a compare and nothing is read that somebody may have made up. (libomp takes
 // handles above 1024 for pointers of its own: ours are asked first.) Blocks name their allocator by
-// its number; an entry is used again only after it was destroyed and its last block freed. Live
-// blocks are counted by thread and summed when asked (placement/thread_cache.hpp).
+// its number; an entry is used again only after it was destroyed and its last block freed. Nobody
+// counts blocks for that: when all entries were used once, live blocks are looked through.
 #pragma once
 
 #include "allocators/pool.hpp"
-#include "placement/thread_cache.hpp"
+#include "placement/span.hpp"
 #include "traits/trait_set.hpp"
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <mutex>
@@ -35,13 +36,13 @@ struct alignas(64) Allocator {
   std::atomic<std::uint64_t> fallbacks{0}; // allocations that took the fallback
   // Another number in each life of the entry, 0 between them: what was learnt of it is still true.
   std::atomic<std::uint32_t> life{0};
-  Allocator* next_free = nullptr; // destroyed ones; some of their blocks may be live
+  Allocator* next_free = nullptr;
 
-  // Live blocks and their user bytes, those of all threads together.
-  thread_caches::Live live_blocks() const { return thread_caches::live(number); }
+  std::atomic<std::uint32_t> blocks{0}; // live ones, where of_one_block
+
   bool pooled() const { return traits.pool_size != k_default_value; }
   // Every block that comes or goes matters at once: no short way.
-  bool counts_exactly() const { return pooled() || of_one_block; }
+  bool wants_to_know() const { return pooled() || of_one_block; }
 
   // Over the default space, which is the runtime's own memory, but with traits that only placed
   // memory can have: served from DRAM, as the default memory usually is.
@@ -60,6 +61,17 @@ struct alignas(64) Allocator {
 
 class AllocatorTable {
 public:
+  static constexpr std::uint32_t k_entries = 1 << 15; // numbers fit the records of small blocks
+
+  // Numbers of allocators that have live blocks.
+  struct Marks {
+    std::array<std::uint64_t, k_entries / 64> bits{};
+    void add(std::uint32_t number) { bits[number / 64] |= std::uint64_t{1} << number % 64; }
+    bool has(std::uint32_t number) const { return (bits[number / 64] >> number % 64 & 1) != 0; }
+  };
+  // Who tells the numbers of all live blocks' allocators; the table is locked meanwhile.
+  void set_mark_used(void (*mark_used)(Marks&)) { mark_used_ = mark_used; }
+
   // The allocator of a handle that is ours and live, or null. Lock-free.
   Allocator* find(OmpValue handle);
   // Whether a value is no allocator that libomp may be shown: numbers behind the predefined ones,
@@ -83,19 +95,18 @@ public:
   void unlock() { lock_.unlock(); }
 
 private:
-  static constexpr std::uint32_t k_entries = 1 << 16;
   static constexpr std::uint32_t k_first_dynamic = 16;
+  static_assert(k_entries == BlockRecord::k_watched);
   Allocator* table();
   Allocator* predefined(OmpValue handle);
-  Allocator* take_free();
-  void add_free(Allocator& entry);
+  void collect();
 
   std::atomic<Allocator*> table_{nullptr};
   std::mutex lock_;
   std::uint32_t used_ = k_first_dynamic;
   std::uint32_t lives_ = 0;
-  Allocator* free_ = nullptr; // destroyed longest ago …
-  Allocator* last_ = nullptr; // … and last
+  Allocator* free_ = nullptr;
+  void (*mark_used_)(Marks&) = nullptr;
 };
 
 } // namespace omptier

@@ -231,10 +231,14 @@ Result commit(DecisionOrder order, Outcome& outcome) {
   attempt.count(outcome);
   for (const Declaration& declaration : set) {
     *declaration.pointer = declaration.block;
-    if (declaration.block != nullptr)
+    if (declaration.block != nullptr) {
+      declaration.allocator->blocks.store(1, std::memory_order_relaxed);
       declaration.allocator->of_one_block = true;
-    else
+      if (placer != nullptr)
+        placer->reassign(declaration.block, declaration.allocator->number, true);
+    } else {
       runtime().allocators.destroy(declaration.allocator->handle);
+    }
   }
   set.release();
   return outcome.as_wished == outcome.considered ? Result::success : Result::incomplete;

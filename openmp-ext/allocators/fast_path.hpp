@@ -24,52 +24,52 @@ inline std::uint32_t locality_of(const ChoiceTable& choices) {
   return choices.place_of(cpu >= 0 ? static_cast<unsigned>(cpu) : 0);
 }
 
-// A block, or null: go the long way.
-inline void* allocate_quickly(std::size_t bytes, std::size_t alignment, OmpValue handle,
-                              const void* caller) {
+// Whether the processor matters for a route.
+enum class Where : std::uint8_t { anywhere, compared };
+
+using LongWay = void* (*)(std::size_t, std::size_t, OmpValue, const void*);
+
+// A block, or what the long way says. (All ends are tail calls, so that the short way saves no
+// registers.)
+template <Where where = Where::anywhere>
+[[gnu::noinline]] void* allocate_quickly(std::size_t bytes, std::size_t alignment, OmpValue handle,
+                                         const void* caller, LongWay otherwise) {
   ThreadCache* cache = ThreadCache::mine();
-  Runtime* state = runtime_if_made();
-  if (cache == nullptr || state == nullptr || bytes - 1 >= k_large_block - 1 || alignment > 16)
-    return nullptr;
+  if (cache == nullptr || bytes - 1 >= k_large_block - 1 || alignment > 16)
+    return otherwise(bytes, alignment, handle, caller);
   const Route& route = cache->routes[ThreadCache::route_of(handle)];
-  if (route.handle != handle ||
-      route.life->load(std::memory_order_relaxed) != route.expected_life ||
-      state->observer.load(std::memory_order_relaxed) != nullptr)
-    return nullptr;
-  if (route.locality != k_any_locality &&
-      route.locality != locality_of(state->placer_if_ready()->choices()))
-    return nullptr;
+  if (route.handle != handle || route.life->load(std::memory_order_relaxed) != route.expected_life)
+    return otherwise(bytes, alignment, handle, caller);
+  if (g_quick_ranges.load(std::memory_order_relaxed) == nullptr)
+    return otherwise(bytes, alignment, handle, caller);
+  if constexpr (where == Where::compared) {
+    if (route.locality != locality_of(runtime_if_made()->placer_if_ready()->choices()))
+      return otherwise(bytes, alignment, handle, caller);
+  } else if (route.locality != k_any_locality) {
+    return allocate_quickly<Where::compared>(bytes, alignment, handle, caller, otherwise);
+  }
   Magazine& magazine = route.cache->magazines[class_of_bytes(bytes)];
-  if (magazine.count == 0) return nullptr;
-  const FreeBlock block = magazine.slots[--magazine.count];
-  block.record->hand_out(static_cast<std::uint32_t>(bytes), route.allocator, caller);
-  route.count->add(1, static_cast<std::int64_t>(bytes));
-  return reinterpret_cast<void*>(block.begin);
+  if (magazine.is_empty()) return otherwise(bytes, alignment, handle, caller);
+  const FreeBlock taken = *--magazine.top;
+  taken.record->hand_out(static_cast<std::uint32_t>(bytes), route.owner, caller);
+  return reinterpret_cast<void*>(taken.begin);
 }
 
 // False: go the long way.
-inline bool release_quickly(void* block) {
+[[gnu::always_inline]] inline bool release_quickly(void* block) {
   ThreadCache* cache = ThreadCache::mine();
-  Runtime* state = runtime_if_made();
-  if (cache == nullptr || state == nullptr) return false;
-  const Placer* placer = state->placer_if_ready();
-  if (placer == nullptr || state->observer.load(std::memory_order_relaxed) != nullptr) return false;
-  const Span* span = placer->ranges().span_of(block);
+  const ReservedRanges* ranges = g_quick_ranges.load(std::memory_order_acquire);
+  if (cache == nullptr || ranges == nullptr) return false;
+  const Span* span = ranges->span_in_first(block);
   if (span == nullptr) return false;
   const auto begin = reinterpret_cast<std::uintptr_t>(block);
   BlockRecord* record = span->record_at(begin);
   HeapCache* of_heap = cache->heaps[span->heap];
   if (record == nullptr || of_heap == nullptr) return false;
-  const std::uint32_t bytes = record->bytes();
-  const std::uint32_t allocator = record->allocator();
-  LiveCount& count = cache->counts[allocator % ThreadCache::k_counts];
   Magazine& magazine = of_heap->magazines[span->size_class];
-  if (bytes == 0 || magazine.count == magazine.capacity || count.exact ||
-      count.allocator.load(std::memory_order_relaxed) != allocator)
-    return false;
+  if (record->bytes() == 0 || record->watched() || magazine.is_full()) return false;
   record->clear();
-  magazine.slots[magazine.count++] = {begin, record};
-  count.add(-1, -static_cast<std::int64_t>(bytes));
+  *magazine.top++ = {begin, record};
   return true;
 }
 
@@ -81,14 +81,9 @@ inline void learn_route(OmpValue handle, const Allocator& allocator, const Place
   if (cache == nullptr || span == nullptr) return;
   const unsigned heap = Heap::of(*span).number();
   if (heap >= k_most_heaps || cache->heaps[heap] == nullptr) return;
-  LiveCount& count = cache->count_of(allocator.number, false);
-  cache->routes[ThreadCache::route_of(handle)] = {handle,
-                                                  &allocator.life,
-                                                  allocator.life.load(std::memory_order_relaxed),
-                                                  allocator.number,
-                                                  locality,
-                                                  &count,
-                                                  cache->heaps[heap]};
+  cache->routes[ThreadCache::route_of(handle)] = {
+      handle,           &allocator.life, allocator.life.load(std::memory_order_relaxed),
+      allocator.number, locality,        cache->heaps[heap]};
 }
 
 } // namespace omptier

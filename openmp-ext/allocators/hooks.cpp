@@ -53,10 +53,6 @@ int hook_destroy_allocator(uintptr_t handle) {
 
 int hook_allocate(size_t size, size_t alignment, uintptr_t handle, const void* caller,
                   void** block) {
-  if (void* quick = allocate_quickly(size, alignment, handle, caller)) {
-    *block = quick;
-    return 1;
-  }
   handle = resolved(handle);
   if (is_impossible(size, handle)) return *block = nullptr, 1;
   return allocate({size, alignment, handle, false, caller}, block) ? 1 : 0;
@@ -82,7 +78,11 @@ int hook_reallocate(void* block, size_t size, uintptr_t handle, uintptr_t free_h
 }
 
 int hook_release(void* block, uintptr_t) {
-  return release_quickly(block) || release(block) ? 1 : 0;
+  return release(block) ? 1 : 0;
+}
+
+void hook_release_quickly(void* block, uintptr_t handle, void (*otherwise)(void*, uintptr_t)) {
+  if (!release_quickly(block)) otherwise(block, handle);
 }
 
 void hook_stock_allocated(void* block, size_t size, uintptr_t handle, const void* caller) {
@@ -150,6 +150,7 @@ constexpr omptier_hooks k_hooks = {
     hook_allocate,         hook_allocate_zeroed,  hook_reallocate,     hook_release,
     hook_stock_allocated,  hook_stock_released,   hook_display,        hook_parse_allocator,
     hook_region_begin,     hook_region_end,       hook_barrier,        hook_runtime_end,
+    allocate_quickly<>,    hook_release_quickly,
 };
 
 } // namespace
@@ -180,12 +181,14 @@ OMPTIER_EXPORT int omptier_observe(const omptier_observer* observer) {
   Runtime& state = runtime();
   if (observer == nullptr) {
     state.observer.store(nullptr, std::memory_order_release);
+    open_or_close_short_ways();
     return 0;
   }
   if (observer->version != OMPTIER_OBSERVER_VERSION || observer->size < sizeof(omptier_observer))
     return -1;
   const omptier_observer* none = nullptr;
   if (!state.observer.compare_exchange_strong(none, observer, std::memory_order_acq_rel)) return -1;
+  open_or_close_short_ways();
   if (observer->allocated == nullptr) return 0;
   const auto handle_of = [&](std::uint32_t number) -> OmpValue {
     const Allocator* allocator = state.allocators.by_number(number);

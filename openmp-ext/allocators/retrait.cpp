@@ -10,7 +10,6 @@
 #include "objects/page_array.hpp"
 #include "base/log.hpp"
 
-#include <algorithm>
 #include <cstring>
 
 namespace omptier {
@@ -54,7 +53,8 @@ bool list_movable(Placer& placer, PageArray<Movable>& list) {
     const Extent& extent = *info.extent;
     Allocator* allocator = runtime().allocators.by_number(info.allocator);
     if (allocator == nullptr || !allocator->traits.extended || allocator->traits.stationary) return;
-    if (extent.required || extent.locked || extent.parts != nullptr || extent.plan_entry != 0) return;
+    if (extent.required || extent.locked || extent.parts != nullptr || extent.plan_entry != 0)
+      return;
     void* block = reinterpret_cast<void*>(info.begin);
     complete = list.add({block, info.bytes, allocator, &extent}) && complete;
   });
@@ -68,14 +68,15 @@ public:
 
   bool decide() {
     if (!list_movable(placer_, list_) || !wishes_.resize(list_.size(), Wish{})) return false;
+    if (!live_.resize(AllocatorTable::k_entries, std::uint64_t{0})) return false;
+    placer_.for_each_block([&](const BlockInfo& info) { live_[info.allocator] += info.bytes; });
     std::array<std::uint64_t, k_most_tiers> room{};
     for (std::size_t tier = 0; tier < placer_.tier_count(); ++tier)
       room[tier] = placer_.room_on(tier);
     for (std::size_t i = 0; i < list_.size(); ++i) {
       const Movable& movable = list_[i];
       Allocator& allocator = *movable.allocator;
-      const auto live =
-          static_cast<std::uint64_t>(std::max<std::int64_t>(allocator.live_blocks().bytes, 0));
+      const std::uint64_t live = live_[allocator.number];
       Wish& wish = wishes_[i];
       wish.bytes = movable.bytes;
       wish.traits = &allocator.traits;
@@ -155,6 +156,7 @@ private:
   DecisionOrder order_;
   PageArray<Movable> list_;
   PageArray<Wish> wishes_;
+  PageArray<std::uint64_t> live_; // user bytes by number of allocator
   std::size_t moved_ = 0;
   bool refused_ = false;
 };
@@ -198,13 +200,9 @@ Result update_block(void* block, std::span<const TraitPair> traits) {
   own->traits = merged;
   own->traits.extended = true;
   own->of_one_block = true;
-  const auto bytes = static_cast<std::int64_t>(info.bytes);
-  thread_caches::count(own->number, true, 1, bytes);
-  placer->reassign(block, own->number);
-  if (owner != nullptr) {
-    uncharge_pool(*owner, info.bytes);
-    thread_caches::count(owner->number, owner->counts_exactly(), -1, -bytes);
-  }
+  own->blocks.store(1, std::memory_order_relaxed);
+  placer->reassign(block, own->number, true);
+  if (owner != nullptr) uncharge_pool(*owner, info.bytes);
   return Result::success;
 }
 

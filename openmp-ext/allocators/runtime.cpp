@@ -15,6 +15,7 @@
 namespace omptier {
 
 constinit std::atomic<Runtime*> g_runtime{nullptr};
+constinit std::atomic<const ReservedRanges*> g_quick_ranges{nullptr};
 
 namespace {
 
@@ -48,8 +49,17 @@ __attribute__((destructor)) void leave_job() {
   if (Placer* placer = ready->placer_if_ready()) placer->job().leave();
 }
 
+void mark_allocators(AllocatorTable::Marks& used) {
+  Runtime& state = runtime();
+  if (Placer* placer = state.placer_if_ready())
+    placer->for_each_block([&](const BlockInfo& block) { used.add(block.allocator); });
+  state.stock_blocks.for_each([&](const StockBlock& block) { used.add(block.allocator); });
+}
+
 void make_runtime() {
-  g_runtime.store(&storage.make(), std::memory_order_release);
+  Runtime& made_runtime = storage.make();
+  made_runtime.allocators.set_mark_used(mark_allocators);
+  g_runtime.store(&made_runtime, std::memory_order_release);
   pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
@@ -107,6 +117,13 @@ Runtime& runtime() {
   return *g_runtime.load(std::memory_order_acquire);
 }
 
+void open_or_close_short_ways() {
+  const Runtime& state = runtime();
+  const Placer* placer = state.placer_if_ready();
+  const bool open = placer != nullptr && state.observer.load(std::memory_order_acquire) == nullptr;
+  g_quick_ranges.store(open ? &placer->ranges() : nullptr, std::memory_order_release);
+}
+
 Placer* Runtime::make_placer() {
   if (discovering || failed_.load(std::memory_order_acquire)) return nullptr;
   const std::lock_guard guard(making_);
@@ -137,6 +154,7 @@ Placer* Runtime::make_placer_locked() {
       tell_share(made_placer);
       load_plan();
       placer_.store(&made_placer, std::memory_order_release);
+      open_or_close_short_ways();
     }
   } catch (const std::exception& error) {
     warn_once(Notice::placement_refused, "%s: memory is not placed.", error.what());
@@ -219,9 +237,11 @@ void Runtime::unlock_all() {
 void restart_runtime_for_tests(Platform platform, const CapacityByKind& capacity, Strategy strategy,
                                const PlanPlacement* plan) {
   auto* fresh = new Runtime();
+  fresh->allocators.set_mark_used(mark_allocators);
   fresh->libomp.store(runtime().libomp.load());
   fresh->start_for_tests(new Placer(std::move(platform), capacity), strategy, plan);
   g_runtime.store(fresh);
+  open_or_close_short_ways();
 }
 
 void Runtime::start_for_tests(Placer* placer, Strategy strategy, const PlanPlacement* plan) {

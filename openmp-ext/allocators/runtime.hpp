@@ -43,7 +43,7 @@ public:
   // The same, but null also while another thread makes it.
   Placer* placer_without_waiting();
   // The placer if it was made already.
-  Placer* placer_if_ready() { return placer_.load(std::memory_order_acquire); }
+  Placer* placer_if_ready() const { return placer_.load(std::memory_order_acquire); }
   // Valid once placer() has answered.
   const Strategy& strategy() const { return strategy_; }
   const PlanPlacement* plan() const { return plan_.load(std::memory_order_acquire); }
@@ -71,6 +71,11 @@ private:
 
 // The one of this process.
 Runtime& runtime();
+// Where blocks of ours lie, while the short ways may be taken: there is a placer, nobody observes.
+extern constinit std::atomic<const ReservedRanges*> g_quick_ranges;
+// To be called when placer or observer changed.
+void open_or_close_short_ways();
+
 // Null before the first call of runtime().
 extern constinit std::atomic<Runtime*> g_runtime;
 inline Runtime* runtime_if_made() {

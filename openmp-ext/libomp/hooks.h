@@ -11,9 +11,9 @@
  * Everything is plain C with fixed-width or pointer-sized types, so that both sides may be built by
  * different compilers. Handles and memory spaces are passed as the integers that omp.h gives them.
  * All functions are thread-safe and never throw, abort or write to stdout. No member of the table
- * is NULL (libomp refuses the table otherwise). The table stays in use for the life of the process:
- * through a shut-down and new start of the runtime, in children made by fork, and after the
- * library's own static destructors.
+ * is NULL but the last two (libomp refuses the table otherwise). The table stays in use for the
+ * life of the process: through a shut-down and new start of the runtime, in children made by fork,
+ * and after the library's own static destructors.
  */
 #ifndef OMPTIER_LIBOMP_HOOKS_H
 #define OMPTIER_LIBOMP_HOOKS_H
@@ -96,6 +96,14 @@ typedef struct omptier_hooks {
   /* The runtime has shut down; no omp_* routine may be called from here. At the end of a process
    * this comes after the library's own static destructors; it may come more than once. */
   void (*runtime_end)(void);
+
+  /* The same as allocate and release for the calls that come most often, arranged so that each
+   * function on the way ends in a jump. What they do not want to serve at once they leave to
+   * otherwise, with the same arguments, and return what that returns; otherwise offers the call to
+   * allocate or release. NULL in a library that has none. */
+  void* (*allocate_quickly)(size_t size, size_t alignment, uintptr_t handle, const void* caller,
+                            void* (*otherwise)(size_t, size_t, uintptr_t, const void*));
+  void (*release_quickly)(void* block, uintptr_t handle, void (*otherwise)(void*, uintptr_t));
 } omptier_hooks;
 
 /* What libomp offers the library, so that the library need not call omp_* routines back. */

@@ -21,7 +21,7 @@ extern "C" {
 
 extern const omptier_hooks* __kmp_omptier_table;
 
-// The table as it stands; the marker counts as a table here.
+// The table as it stands, a copy of the library's; the marker counts as a table here.
 static inline const omptier_hooks* __kmp_omptier() {
   return __atomic_load_n(&__kmp_omptier_table, __ATOMIC_ACQUIRE);
 }
@@ -48,13 +48,22 @@ extern void __kmp_omptier_end();
 extern omp_allocator_handle_t __kmp_omptier_init_allocator(omp_memspace_handle_t space, int count,
                                                            omp_alloctrait_t traits[]);
 extern void __kmp_omptier_destroy_allocator(omp_allocator_handle_t allocator);
-extern void* __kmp_omptier_alloc(size_t size, size_t alignment, omp_allocator_handle_t allocator,
-                                 const void* caller);
 extern void* __kmp_omptier_calloc(size_t count, size_t size, size_t alignment,
                                   omp_allocator_handle_t allocator, const void* caller);
 extern void* __kmp_omptier_realloc(void* block, size_t size, omp_allocator_handle_t allocator,
                                    omp_allocator_handle_t free_allocator, const void* caller);
-extern void __kmp_omptier_free(void* block, omp_allocator_handle_t allocator);
+// The two that come most often, in full; below is their short way, once there is a table.
+extern void* __kmp_omptier_alloc_fully(size_t size, size_t alignment, uintptr_t allocator,
+                                       const void* caller);
+extern void __kmp_omptier_free_fully(void* block, uintptr_t allocator);
+static inline void* __kmp_omptier_alloc(size_t size, size_t alignment,
+                                        omp_allocator_handle_t allocator, const void* caller) {
+  return __kmp_omptier()->allocate_quickly(size, alignment, (uintptr_t)allocator, caller,
+                                           __kmp_omptier_alloc_fully);
+}
+static inline void __kmp_omptier_free(void* block, omp_allocator_handle_t allocator) {
+  __kmp_omptier()->release_quickly(block, (uintptr_t)allocator, __kmp_omptier_free_fully);
+}
 
 extern kmp_uint32 __kmp_omptier_team_size(int gtid, unsigned requested);
 

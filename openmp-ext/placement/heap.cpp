@@ -6,7 +6,6 @@
 #include "base/os.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 namespace omptier {
 
@@ -88,14 +87,13 @@ void Heap::put_locked(unsigned size_class, const FreeBlock* blocks, unsigned cou
 
 // Half of a full magazine's blocks, those that came first, go back.
 void Heap::empty_magazine(unsigned size_class, Magazine& magazine) {
-  const unsigned half = (magazine.count + 1u) / 2;
-  put(size_class, magazine.slots, half);
-  magazine.count = static_cast<std::uint16_t>(magazine.count - half);
-  std::memmove(magazine.slots, magazine.slots + half, magazine.count * sizeof(FreeBlock));
+  const unsigned half = (magazine.count() + 1) / 2;
+  put(size_class, magazine.begin, half);
+  magazine.top = std::copy(magazine.begin + half, magazine.top, magazine.begin);
   magazine.used = true;
 }
 
-void* Heap::allocate(std::size_t bytes, std::size_t alignment, std::uint32_t allocator,
+void* Heap::allocate(std::size_t bytes, std::size_t alignment, std::uint32_t owner,
                      const void* caller) {
   const unsigned size_class = class_of(bytes, alignment);
   if (size_class == k_no_class) return nullptr;
@@ -105,19 +103,19 @@ void* Heap::allocate(std::size_t bytes, std::size_t alignment, std::uint32_t all
   if (magazine == nullptr) {
     if (take(size_class, &block, 1) == 0) return nullptr;
   } else {
-    if (magazine->count == 0) {
+    if (magazine->is_empty()) {
       cache->look_after(space_.decay());
-      const unsigned got = take(size_class, magazine->slots, magazine->batch);
+      const unsigned got = take(size_class, magazine->begin, magazine->batch);
       if (got == 0) return nullptr;
-      std::reverse(magazine->slots, magazine->slots + got); // lowest address on top
-      magazine->count = static_cast<std::uint16_t>(got);
+      std::reverse(magazine->begin, magazine->begin + got); // lowest address on top
+      magazine->top = magazine->begin + got;
       magazine->batch =
-          static_cast<std::uint16_t>(std::min(magazine->batch * 2, magazine->capacity / 2));
+          static_cast<std::uint16_t>(std::min(magazine->batch * 2u, magazine->capacity() / 2));
       magazine->used = true;
     }
-    block = magazine->slots[--magazine->count];
+    block = *--magazine->top;
   }
-  block.record->hand_out(static_cast<std::uint32_t>(bytes), allocator, caller);
+  block.record->hand_out(static_cast<std::uint32_t>(bytes), owner, caller);
   return reinterpret_cast<void*>(block.begin);
 }
 
@@ -146,11 +144,11 @@ bool Heap::release(Span& span, void* block) {
     put(size_class, &freed, 1);
     return true;
   }
-  if (magazine->count == magazine->capacity) {
+  if (magazine->is_full()) {
     empty_magazine(size_class, *magazine);
     cache->look_after(space_.decay());
   }
-  magazine->slots[magazine->count++] = freed;
+  *magazine->top++ = freed;
   return true;
 }
 

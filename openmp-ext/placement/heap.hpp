@@ -38,8 +38,7 @@ public:
 
   // A block of bytes (1 to k_large_block - 1) at an address aligned to alignment (power of two, at
   // most 64 KiB), or null when the binding's memory is full or elsewhere.
-  void* allocate(std::size_t bytes, std::size_t alignment, std::uint32_t allocator,
-                 const void* caller);
+  void* allocate(std::size_t bytes, std::size_t alignment, std::uint32_t owner, const void* caller);
   // The record of the live block that begins at (or, exact false, contains) an address inside a
   // span; null when there is none. begin: of the block.
   static BlockRecord* find(const Span& span, const void* address, bool exact,

@@ -301,12 +301,12 @@ void* Placer::place(std::size_t tier, const BlockRequest& request, bool& fresh, 
   if (spread == nullptr) return why = Refusal::no_such_kind, nullptr;
   if (large) return place_large(place, *spread, request, fresh, why);
   void* block =
-      spread->heap.allocate(request.bytes, request.alignment, request.allocator, request.caller);
+      spread->heap.allocate(request.bytes, request.alignment, request.owner(), request.caller);
   if (block == nullptr) {
     if (!group_leaves(k_granule)) make_group_room();
     drop_caches(spread->extents.kind(), k_chunk_bytes);
     block =
-        spread->heap.allocate(request.bytes, request.alignment, request.allocator, request.caller);
+        spread->heap.allocate(request.bytes, request.alignment, request.owner(), request.caller);
   }
   why = block != nullptr                                   ? Refusal::none
         : ledger_.room(spread->extents.kind()) < k_granule ? Refusal::capacity
@@ -392,13 +392,14 @@ bool Placer::resize_in_place(void* block, std::size_t bytes) {
   return true;
 }
 
-bool Placer::reassign(void* block, std::uint32_t allocator) {
+bool Placer::reassign(void* block, std::uint32_t allocator, bool watched) {
   BlockInfo info;
   if (!find(block, true, info)) return false;
   if (info.large)
     ranges_.owner(block)->allocator = allocator;
   else
-    Heap::find(*ranges_.span_of(block), block, true)->reassign(allocator);
+    Heap::find(*ranges_.span_of(block), block, true)
+        ->reassign(allocator | (watched ? BlockRecord::k_watched : 0));
   return true;
 }
 

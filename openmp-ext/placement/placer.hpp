@@ -57,9 +57,12 @@ struct BlockRequest {
   Partition partition = Partition::environment;
   PlacementReason reason = PlacementReason::required;
   std::uint32_t allocator = 0;
+  bool watched = false; // the allocator wants to know of the block's end
   std::uint32_t plan_entry = 0;
   std::uint32_t plan_instance = 0;
   const void* caller = nullptr;
+
+  std::uint32_t owner() const { return allocator | (watched ? BlockRecord::k_watched : 0); }
 };
 
 // A block of ours that an address lies in.
@@ -117,7 +120,7 @@ public:
   bool resize_in_place(void* block, std::size_t bytes);
 
   // The live block that begins there belongs to another allocator from now on. False: none begins.
-  bool reassign(void* block, std::uint32_t allocator);
+  bool reassign(void* block, std::uint32_t allocator, bool watched);
 
   bool holds(const void* address) const { return ranges_.holds(address); }
   const ReservedRanges& ranges() const { return ranges_; }

@@ -60,11 +60,15 @@ public:
 
   // The span of small blocks that an address of ours lies in, or null.
   Span* span_of(const void* address) const {
-    const auto at = reinterpret_cast<std::uintptr_t>(address);
-    const std::uintptr_t offset = at - ranges_[0].begin.load(std::memory_order_relaxed);
-    if (offset < ranges_[0].accessible.load(std::memory_order_relaxed)) [[likely]]
-      return ranges_[0].spans[offset >> k_granule_shift].load(std::memory_order_acquire);
-    return span_beyond_first(at);
+    Span* span = span_in_first(address);
+    return span != nullptr ? span : span_beyond_first(reinterpret_cast<std::uintptr_t>(address));
+  }
+  // … if it lies in the range that was reserved first, as nearly all do.
+  Span* span_in_first(const void* address) const {
+    const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(address) -
+                                  ranges_[0].begin.load(std::memory_order_relaxed);
+    if (offset >= ranges_[0].accessible.load(std::memory_order_relaxed)) return nullptr;
+    return ranges_[0].spans[offset >> k_granule_shift].load(std::memory_order_acquire);
   }
   void set_span(std::uintptr_t begin, unsigned granules, Span* span);
 

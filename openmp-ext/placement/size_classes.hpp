@@ -37,8 +37,9 @@ static_assert(k_class_bytes[7] == 128 && k_class_bytes[k_size_classes - 1] == k_
 constexpr unsigned class_of_bytes(std::size_t bytes) {
   const std::size_t last = bytes - 1;
   if (last < 128) return static_cast<unsigned>(last >> 4);
-  const auto width = static_cast<unsigned>(std::bit_width(last));
-  return (width - 8) * 4 + 8 + static_cast<unsigned>(last >> (width - 3) & 3);
+  // The highest bit and the two below it.
+  const auto top = static_cast<unsigned>(std::bit_width(last)) - 1;
+  return top * 4 + static_cast<unsigned>(last >> (top - 2)) - 24;
 }
 
 // … and whose blocks are aligned (power of two); k_no_class when no class does.

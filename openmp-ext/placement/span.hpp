@@ -22,27 +22,32 @@ class Heap;
 struct HeapChunk;
 
 // What is known of a live block, in 12 bytes: size as asked, number of the allocator, caller (48
-// bits, as user addresses have; anything longer is kept as unknown).
+// bits, as code addresses of programs have; signatures above them are dropped).
 class BlockRecord {
 public:
+  // An owner is the number of an allocator (below k_watched), with this bit where the allocator
+  // wants to know of the block's end: no short way then.
+  static constexpr std::uint32_t k_watched = 1 << 15;
+
   std::uint32_t bytes() const { return bytes_.load(std::memory_order_acquire); } // 0 = not live
-  std::uint32_t allocator() const { return who_.load(std::memory_order_relaxed) >> 16; }
+  std::uint32_t allocator() const {
+    return who_.load(std::memory_order_relaxed) >> 16 & (k_watched - 1);
+  }
+  bool watched() const { return (who_.load(std::memory_order_relaxed) >> 31) != 0; }
   const void* caller() const {
     const std::uint64_t high = who_.load(std::memory_order_relaxed) & 0xffff;
     return reinterpret_cast<const void*>(high << 32 | caller_low_.load(std::memory_order_relaxed));
   }
 
-  void hand_out(std::uint32_t bytes, std::uint32_t allocator, const void* caller) {
-    auto address = reinterpret_cast<std::uint64_t>(caller);
-    if (address >> 48 != 0) [[unlikely]]
-      address = 0;
+  [[gnu::always_inline]] void hand_out(std::uint32_t bytes, std::uint32_t owner,
+                                       const void* caller) {
+    const auto address = reinterpret_cast<std::uint64_t>(caller);
     caller_low_.store(static_cast<std::uint32_t>(address), std::memory_order_relaxed);
-    who_.store(static_cast<std::uint32_t>(address >> 32) | allocator << 16,
-               std::memory_order_relaxed);
+    who_.store(static_cast<std::uint16_t>(address >> 32) | owner << 16, std::memory_order_relaxed);
     bytes_.store(bytes, std::memory_order_release);
   }
-  void reassign(std::uint32_t allocator) {
-    who_.store((who_.load(std::memory_order_relaxed) & 0xffff) | allocator << 16,
+  void reassign(std::uint32_t owner) {
+    who_.store((who_.load(std::memory_order_relaxed) & 0xffff) | owner << 16,
                std::memory_order_relaxed);
   }
   void resize(std::uint32_t bytes) { bytes_.store(bytes, std::memory_order_release); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Making, handing back and summing up of thread caches. One lock guards the list of all caches and
-// the tables below; it comes before the heaps' locks. Fast paths never take it.
+// Making and handing back of thread caches. One lock guards the list of all caches and the tables
+// below; it comes before the heaps' locks. Fast paths never take it.
 #include "placement/thread_cache.hpp"
 
 #include "base/os.hpp"
@@ -20,20 +20,12 @@ constinit thread_local ThreadCache* t_thread_cache __attribute__((tls_model("ini
 
 namespace {
 
-constexpr std::uint32_t k_allocators = 1 << 16;
-
-// Counts of threads that ended, and of those that keep no entry.
-struct CommonCount {
-  std::atomic<std::int64_t> blocks, bytes;
-};
-
 constinit std::mutex g_lock;
 constinit PageArena g_arena;
 constinit ThreadCache* g_caches = nullptr; // of living threads
 constinit ThreadCache* g_spare = nullptr;  // of ended ones
 constinit HeapCache* g_spare_heaps = nullptr;
 constinit std::array<Heap*, k_most_heaps> g_heaps{};
-constinit std::atomic<CommonCount*> g_common{nullptr};
 constinit std::atomic<std::uint32_t> g_flushes{0};
 pthread_key_t g_key;
 constinit bool g_key_made = false;
@@ -47,40 +39,8 @@ std::uint64_t coarse_now() {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-CommonCount* common_counts() {
-  CommonCount* counts = g_common.load(std::memory_order_acquire);
-  if (counts != nullptr) return counts;
-  void* at = os().map(nullptr, k_allocators * sizeof(CommonCount), PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (at == MAP_FAILED) return nullptr;
-  auto* fresh = static_cast<CommonCount*>(at);
-  if (g_common.compare_exchange_strong(counts, fresh)) return fresh;
-  os().unmap(at, k_allocators * sizeof(CommonCount));
-  return counts;
-}
-
-void add_to_common(std::uint32_t allocator, std::int64_t blocks, std::int64_t bytes) {
-  CommonCount* counts = common_counts();
-  if (counts == nullptr || allocator >= k_allocators) return;
-  counts[allocator].blocks.fetch_add(blocks, std::memory_order_relaxed);
-  counts[allocator].bytes.fetch_add(bytes, std::memory_order_relaxed);
-}
-
-// The lock is held.
-void fold(LiveCount& entry) {
-  const std::uint32_t allocator = entry.allocator.load(std::memory_order_relaxed);
-  if (allocator != 0)
-    add_to_common(allocator, entry.blocks.load(std::memory_order_relaxed),
-                  entry.bytes.load(std::memory_order_relaxed));
-  entry.allocator.store(0, std::memory_order_relaxed);
-  entry.blocks.store(0, std::memory_order_relaxed);
-  entry.bytes.store(0, std::memory_order_relaxed);
-}
-
 // Out of the list of living threads, into the spare ones; magazines are empty. The lock is held.
 void retire(ThreadCache& cache) {
-  for (LiveCount& entry : cache.counts)
-    fold(entry);
   cache.routes.fill({});
   if (cache.previous != nullptr)
     cache.previous->next = cache.next;
@@ -142,7 +102,7 @@ Magazine* ThreadCache::magazine(Heap& heap, unsigned size_class) {
   const unsigned number = heap.number();
   if (number >= k_most_heaps) return nullptr;
   HeapCache* of_heap = heaps[number];
-  if (of_heap != nullptr && of_heap->magazines[size_class].capacity != 0) [[likely]]
+  if (of_heap != nullptr && of_heap->magazines[size_class].capacity() != 0) [[likely]]
     return &of_heap->magazines[size_class];
 
   const std::lock_guard guard(g_lock);
@@ -160,23 +120,13 @@ Magazine* ThreadCache::magazine(Heap& heap, unsigned size_class) {
   }
   Magazine& magazine = of_heap->magazines[size_class];
   const unsigned capacity = magazine_capacity(size_class);
-  if (magazine.slots == nullptr) magazine.slots = g_arena.take_array<FreeBlock>(capacity);
-  if (magazine.slots == nullptr) return nullptr;
-  magazine.capacity = static_cast<std::uint16_t>(capacity);
+  if (magazine.begin == nullptr) {
+    auto* slots = g_arena.take_array<FreeBlock>(capacity);
+    if (slots == nullptr) return nullptr;
+    magazine.begin = magazine.top = slots;
+    magazine.end = slots + capacity;
+  }
   return &magazine;
-}
-
-LiveCount& ThreadCache::count_of(std::uint32_t allocator, bool exact) {
-  LiveCount& entry = counts[allocator % k_counts];
-  if (entry.allocator.load(std::memory_order_relaxed) == allocator && entry.exact == exact)
-    return entry;
-  for (Route& route : routes)
-    if (route.count == &entry) route = {};
-  const std::lock_guard guard(g_lock);
-  fold(entry);
-  entry.exact = exact;
-  entry.allocator.store(allocator, std::memory_order_relaxed);
-  return entry;
 }
 
 void ThreadCache::flush() {
@@ -184,9 +134,8 @@ void ThreadCache::flush() {
     if (of_heap == nullptr) continue;
     for (unsigned c = 0; c < k_size_classes; ++c) {
       Magazine& magazine = of_heap->magazines[c];
-      if (magazine.count != 0) of_heap->heap->put(c, magazine.slots, magazine.count);
-      magazine.count = 0;
-      magazine.batch = 1;
+      if (!magazine.is_empty()) of_heap->heap->put(c, magazine.begin, magazine.count());
+      magazine.clear();
     }
   }
 }
@@ -205,10 +154,9 @@ void ThreadCache::look_after(std::uint64_t decay) {
     if (of_heap == nullptr) continue;
     for (unsigned c = 0; c < k_size_classes; ++c) {
       Magazine& magazine = of_heap->magazines[c];
-      if (!magazine.used && magazine.count != 0) {
-        of_heap->heap->put(c, magazine.slots, magazine.count);
-        magazine.count = 0;
-        magazine.batch = 1;
+      if (!magazine.used && !magazine.is_empty()) {
+        of_heap->heap->put(c, magazine.begin, magazine.count());
+        magazine.clear();
       }
       magazine.used = false;
     }
@@ -216,31 +164,6 @@ void ThreadCache::look_after(std::uint64_t decay) {
 }
 
 namespace thread_caches {
-
-void count(std::uint32_t allocator, bool exact, std::int64_t blocks, std::int64_t bytes) {
-  if (allocator == 0) return;
-  if (ThreadCache* cache = ThreadCache::make_mine())
-    cache->count_of(allocator, exact).add(blocks, bytes);
-  else
-    add_to_common(allocator, blocks, bytes);
-}
-
-Live live(std::uint32_t allocator) {
-  Live sum;
-  const std::lock_guard guard(g_lock);
-  if (const CommonCount* counts = g_common.load(std::memory_order_acquire);
-      counts != nullptr && allocator < k_allocators) {
-    sum.blocks = counts[allocator].blocks.load(std::memory_order_relaxed);
-    sum.bytes = counts[allocator].bytes.load(std::memory_order_relaxed);
-  }
-  for (const ThreadCache* cache = g_caches; cache != nullptr; cache = cache->next) {
-    const LiveCount& entry = cache->counts[allocator % ThreadCache::k_counts];
-    if (entry.allocator.load(std::memory_order_relaxed) != allocator) continue;
-    sum.blocks += entry.blocks.load(std::memory_order_relaxed);
-    sum.bytes += entry.bytes.load(std::memory_order_relaxed);
-  }
-  return sum;
-}
 
 void flush_all_later() {
   g_flushes.fetch_add(1, std::memory_order_relaxed);
@@ -251,7 +174,7 @@ std::uint32_t kept(const Heap& heap, unsigned size_class) {
   const std::lock_guard guard(g_lock);
   for (const ThreadCache* cache = g_caches; cache != nullptr; cache = cache->next)
     if (const HeapCache* of_heap = cache->heaps[heap.number()])
-      sum += of_heap->magazines[size_class].count;
+      sum += of_heap->magazines[size_class].count();
   return sum;
 }
 
@@ -278,7 +201,7 @@ void forget_heap(Heap& heap) {
       for (Route& route : cache->routes)
         if (route.cache == of_heap) route = {};
       for (Magazine& magazine : of_heap->magazines)
-        magazine.count = 0;
+        magazine.clear();
       of_heap->next_spare = g_spare_heaps;
       g_spare_heaps = of_heap;
     }
@@ -302,8 +225,8 @@ void forget_others() {
         if (of_heap == nullptr) continue;
         for (unsigned c = 0; c < k_size_classes; ++c) {
           Magazine& magazine = of_heap->magazines[c];
-          if (magazine.count != 0) of_heap->heap->put_locked(c, magazine.slots, magazine.count);
-          magazine.count = 0;
+          if (!magazine.is_empty()) of_heap->heap->put_locked(c, magazine.begin, magazine.count());
+          magazine.clear();
         }
       }
       retire(*cache);

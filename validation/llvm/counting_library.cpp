@@ -186,6 +186,8 @@ constexpr omptier_hooks table = {
     region_end,
     barrier,
     runtime_end,
+    nullptr,
+    nullptr,
 };
 
 } // namespace

@@ -63,6 +63,8 @@ void report_released(const void* block) {
 }
 
 void count_in(Allocator& allocator) {
+  if (!allocator.has_allocated.load(std::memory_order_relaxed))
+    allocator.has_allocated.store(true, std::memory_order_relaxed);
   if (allocator.of_one_block) allocator.blocks.fetch_add(1, std::memory_order_relaxed);
 }
 

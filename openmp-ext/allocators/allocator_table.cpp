@@ -89,7 +89,8 @@ void AllocatorTable::collect() {
   Allocator* entries = table_.load(std::memory_order_relaxed);
   for (std::uint32_t number = k_first_dynamic; number < used_; ++number) {
     Allocator& entry = entries[number];
-    if (entry.live.load() || used.has(number)) continue;
+    if (entry.live.load() || entry.listed || used.has(number)) continue;
+    entry.listed = true;
     entry.next_free = free_;
     free_ = &entry;
   }
@@ -130,8 +131,13 @@ bool AllocatorTable::destroy(OmpValue handle) {
   Allocator* allocator = find(handle);
   if (allocator == nullptr) return made_here(handle);
   if (allocator->predefined) return true;
+  if (!allocator->live.exchange(false)) return true;
   allocator->life.store(0, std::memory_order_relaxed);
-  allocator->live.store(false, std::memory_order_release);
+  if (allocator->has_allocated.load(std::memory_order_relaxed)) return true;
+  const std::lock_guard guard(lock_);
+  allocator->listed = true;
+  allocator->next_free = free_;
+  free_ = allocator;
   return true;
 }
 

@@ -5,7 +5,8 @@
 // handle ours?" is a compare and nothing is read that somebody may have made up. (libomp takes
 // handles above 1024 for pointers of its own: ours are asked first.) Blocks name their allocator by
 // its number; an entry is used again only after it was destroyed and its last block freed. Nobody
-// counts blocks for that: when all entries were used once, live blocks are looked through.
+// counts blocks for that: an entry that never had one is free at once; for the others live blocks
+// are looked through when all entries were used.
 #pragma once
 
 #include "allocators/pool.hpp"
@@ -37,8 +38,10 @@ struct alignas(64) Allocator {
   // Another number in each life of the entry, 0 between them: what was learnt of it is still true.
   std::atomic<std::uint32_t> life{0};
   Allocator* next_free = nullptr;
+  bool listed = false; // among the free
 
-  std::atomic<std::uint32_t> blocks{0}; // live ones, where of_one_block
+  std::atomic<bool> has_allocated{false}; // a block was taken in this life
+  std::atomic<std::uint32_t> blocks{0};   // live ones, where of_one_block
 
   bool pooled() const { return traits.pool_size != k_default_value; }
   // Every block that comes or goes matters at once: no short way.

@@ -193,17 +193,21 @@ TEST(Handles, DestroyedOnesAreForgottenAndBlocksLiveOn) {
   block[99] = 1;
   EXPECT_NE(make(501, {}), handle) << "used again while a block is live";
   give(block);
-  // An entry without live blocks is used again once all were used, as in a loop with
-  // uses_allocators; one with a live block never is.
+  // An entry that never had a block is used again at once, as in a loop with uses_allocators; one
+  // that had, when all were used; one with a live block never.
   const std::uintptr_t lasting = make(501, {});
   void* kept = get(100, lasting);
   EXPECT_EQ(hooks().destroy_allocator(lasting), 1);
+  const std::uintptr_t without = make(502, {});
+  hooks().destroy_allocator(without);
+  EXPECT_EQ(make(502, {}), without);
   bool again = false;
-  for (int i = 0; i < 200000; ++i) {
-    const std::uintptr_t other = make(502, {});
+  for (int i = 0; i < 70000; ++i) {
+    const std::uintptr_t other = make(501, {});
     ASSERT_NE(other, 0u);
     ASSERT_NE(other, lasting);
     again = again || other == handle;
+    give(get(100, other));
     hooks().destroy_allocator(other);
   }
   EXPECT_TRUE(again);

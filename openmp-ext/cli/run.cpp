@@ -10,6 +10,7 @@
 #include "plan/plan.hpp"
 #include "platform/platform.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -97,6 +98,14 @@ Parsed<std::string> path_of_plan(const RunArguments& arguments) {
   const std::string path = std::filesystem::absolute(arguments.plan).string();
   const auto plan = read_plan(path);
   if (!plan) return path;
+  const auto for_regions = std::ranges::count_if(
+      plan->entries, [](const PlanEntry& entry) { return !entry.region.empty(); });
+  if (arguments.runtime == "own" && for_regions != 0)
+    std::fprintf(
+        stderr,
+        "omptier run: %td entries of the plan are for parallel regions, which only OMPTier's "
+        "runtime tells of: nothing is moved for them\n",
+        for_regions);
   const PlanForBuild now = plan_for_build(*plan, path_of_program(arguments.command[0]));
   if (now.same_build) return path;
   if (arguments.strict)

@@ -62,6 +62,14 @@ OMPTIER_EXPORT void free(void* block) {
   return g_next.free(block);
 }
 
+// C23's, for C libraries that have them: the sizes are a hint that nobody here needs.
+OMPTIER_EXPORT void free_sized(void* block, std::size_t) {
+  free(block);
+}
+OMPTIER_EXPORT void free_aligned_sized(void* block, std::size_t, std::size_t) {
+  free(block);
+}
+
 OMPTIER_EXPORT void* calloc(std::size_t count, std::size_t size) {
   // Neither factor is large: their product is small enough without asking for an overflow.
   if (count < 256 && size < 256) [[likely]]

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * ompx_place_range: statics, a mapping, a block of ours; what is refused and why; bytes kept while other
- * threads write. The kernel is asked where the pages are.
- *     place_range dram=NODE [hbm=NODE]
+ * ompx_place_range: statics, a mapping, a block of ours; what is refused and why; bytes kept while
+ * other threads write. The kernel is asked where the pages are. place_range dram=NODE [hbm=NODE]
  */
 #include "allocators_cases.h"
 
@@ -19,8 +18,8 @@ static void refused(void* begin, size_t bytes, omp_allocator_handle_t allocator,
                     const char* what) {
   errno = 0;
   const int result = ompx_place_range(begin, bytes, allocator);
-  check(result == -1 && errno == expected, "%s: result %d, errno %d instead of %d", what, result, errno,
-        expected);
+  check(result == -1 && errno == expected, "%s: result %d, errno %d instead of %d", what, result,
+        errno, expected);
 }
 
 /* All whole pages of a range that is touched everywhere. */
@@ -86,7 +85,8 @@ int main(int argc, char** argv) {
   memset(ours, 5, 3 * MIB);
   check(ompx_place_range(ours, 3 * MIB, to) == 0, "a whole block of ours: %s", strerror(errno));
   refused(ours, 4096, to, EINVAL, "part of a block of ours");
-  if (there) refused(ours, 3 * MIB, ompx_dram_mem_alloc, EINVAL, "a block that is required elsewhere");
+  if (there)
+    refused(ours, 3 * MIB, ompx_dram_mem_alloc, EINVAL, "a block that is required elsewhere");
   omp_free(ours, to);
 
   refused(NULL, MIB, to, EINVAL, "nothing");

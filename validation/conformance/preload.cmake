@@ -143,3 +143,16 @@ add_test(NAME conformance.preload.cost
                  --preload $<TARGET_FILE:libomptier_preload> --compiler ${OMPTIER_TEST_GCC}
                  --map ${OMPTIER_EXT_DIR}/preload/libomptier_preload.map --folder ${preload_folder})
 set_tests_properties(conformance.preload.cost PROPERTIES TIMEOUT 120 LABELS conformance)
+
+# Frees and allocations while OMPTier's locks are held for a fork.
+set(fork_program ${preload_folder}/fork)
+add_custom_command(OUTPUT ${fork_program}
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${preload_folder}
+  COMMAND ${OMPTIER_TEST_GCC} -O2 -g -Wall -Wextra -shared -fPIC -DLIBRARY
+          ${CMAKE_CURRENT_LIST_DIR}/preload_fork.c -o ${preload_folder}/libpreload_fork.so
+  COMMAND ${OMPTIER_TEST_GCC} -O2 -g -Wall -Wextra ${CMAKE_CURRENT_LIST_DIR}/preload_fork.c -o ${fork_program}
+          ${preload_folder}/libpreload_fork.so
+  DEPENDS ${CMAKE_CURRENT_LIST_DIR}/preload_fork.c
+  COMMENT "preload_fork" VERBATIM)
+add_custom_target(preload_fork ALL DEPENDS ${fork_program})
+preload_case(fork fork --least 1)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * A program that knows nothing of OMPTier: malloc and its siblings in every form, statics, threads, a
- * fork. What is called hot_* and cold_* is placed by the plan that preload.py makes; the program asks the
- * kernel where the pages are and checks that no byte is lost.
- *     preload_cases HOT COLD    NUMA nodes on which hot_* and cold_* must be; -1: not asked
+ * A program that knows nothing of OMPTier: malloc and its siblings in every form, statics, threads,
+ * a fork. What is called hot_* and cold_* is placed by the plan that preload.py makes; the program
+ * asks the kernel where the pages are and checks that no byte is lost. preload_cases HOT COLD NUMA
+ * nodes on which hot_* and cold_* must be; -1: not asked
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -120,7 +120,8 @@ static void resized(void) {
   fill(cold_array, 3 * MIB, 9);
   on_node(cold_array, 3 * MIB, cold_node, "reallocarray");
   void* (*volatile overflowing)(void*, size_t, size_t) = reallocarray;
-  check(overflowing(cold_array, SIZE_MAX / 2, 3) == NULL && holds(cold_array, 3 * MIB, 9), "overflow");
+  check(overflowing(cold_array, SIZE_MAX / 2, 3) == NULL && holds(cold_array, 3 * MIB, 9),
+        "overflow");
   free(cold_array);
   char* cold_new = realloc(NULL, 2 * MIB);
   fill(cold_new, 2 * MIB, 10);

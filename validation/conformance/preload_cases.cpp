@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// C++ as it is written: new, vector, make_unique; filled by OpenMP threads. See preload_cases.c for the
-// arguments.
+// C++ as it is written: new, vector, make_unique; filled by OpenMP threads. See preload_cases.c for
+// the arguments.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -25,3 +25,6 @@ if(TARGET example_neutron_lookup-malloc)
 endif()
 omptier_machine_test(preload.place-range MACHINE dram-hbm-nvm
                      COMMAND env OMP_WAIT_POLICY=passive ${place_range} dram=0 hbm=1)
+# What these show beyond the others, the host shows too.
+set_tests_properties(virtual.preload.c-jemalloc virtual.preload.cpp-libgomp PROPERTIES
+                     LABELS "virtual;soak")

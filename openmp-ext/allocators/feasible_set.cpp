@@ -21,8 +21,10 @@ unsigned options_of(const Candidate& candidate, std::array<std::uint8_t, k_most_
   unsigned count = 0;
   for (unsigned tier = k_most_choices; tier-- > 0;)
     if (candidate.allowed >> tier & 1) out[count++] = static_cast<std::uint8_t>(tier);
-  std::stable_sort(out.begin(), out.begin() + count, [&](std::uint8_t a, std::uint8_t b) {
-    return candidate.gain[a] > candidate.gain[b];
+  // Not stable_sort, which takes memory from malloc.
+  std::sort(out.begin(), out.begin() + count, [&](std::uint8_t a, std::uint8_t b) {
+    const double first = candidate.gain[a], second = candidate.gain[b];
+    return first != second ? first > second : a > b;
   });
   out[count++] = k_nowhere;
   return count;

@@ -60,8 +60,9 @@ double share_of_reads(const TraitSet& traits) {
     return 0.1;
   case 5144:
     return 0;
+  default:
+    return 0.5;
   }
-  return 0.5;
 }
 
 // Nanoseconds of one access.
@@ -82,6 +83,8 @@ Manner manner_of(const TraitSet& traits) {
     return Manner::streamed;
   case 5222:
     return Manner::both;
+  default:
+    break;
   }
   switch (static_cast<OmpValue>(traits.access_pattern)) {
   case 5103:
@@ -92,8 +95,9 @@ Manner manner_of(const TraitSet& traits) {
   case 5100:
   case 5102:
     return Manner::streamed;
+  default:
+    return Manner::both;
   }
-  return Manner::both;
 }
 
 } // namespace

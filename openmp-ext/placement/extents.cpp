@@ -75,13 +75,13 @@ void ExtentSpace::add_cached(Extent* extent) {
   extent->freed_at = monotonic_nanoseconds();
   push(cached_, extent);
   if (oldest_ == nullptr) oldest_ = extent;
-  cached_bytes_ += extent->committed;
+  cached_bytes_ = cached_bytes_ + extent->committed;
 }
 
 void ExtentSpace::remove_cached(Extent* extent) {
   if (oldest_ == extent) oldest_ = extent->previous;
   remove(cached_, extent);
-  cached_bytes_ -= extent->committed;
+  cached_bytes_ = cached_bytes_ - extent->committed;
 }
 
 void ExtentSpace::add_free(Extent* run) {
@@ -180,7 +180,7 @@ Extent* ExtentSpace::from_cache(std::size_t bytes, std::size_t commit, std::size
       ledger_.give_back(kind_, more);
       return nullptr;
     }
-    cached_bytes_ += more;
+    cached_bytes_ = cached_bytes_ + more;
     best->committed = wanted;
     best->verified = false;
     const bool gap = best->committed % ranges_.unit() != 0;
@@ -237,8 +237,11 @@ Extent* ExtentSpace::take(std::size_t bytes, std::size_t commit, std::size_t ali
   extent->use = use;
   extent->charged = kind_;
   extent->chunk = nullptr;
-  extent->moved = extent->required = extent->locked = false;
+  extent->moved = extent->required = false;
+  extent->locked = false;
   extent->plan_entry = extent->plan_instance = 0;
+  extent->allocator = 0;
+  extent->block_bytes = 0;
   ranges_.set_owner(extent->begin, extent->bytes, extent);
   push(used_, extent);
   return extent;

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "base/kind.hpp"
+#include "base/relaxed.hpp"
 #include "placement/ledger.hpp"
 #include "placement/metadata.hpp"
 #include "placement/pages.hpp"
@@ -44,11 +45,11 @@ struct Extent {
   std::size_t committed = 0; // accessible from begin, whole pages
   ExtentUse use = ExtentUse::free;
   bool verified = false; // every committed page was seen on the binding's nodes
-  bool gap = false;      // committed ends inside a unit
-  bool moved = false;    // pages were moved away by a phase
-  bool required = false; // block: wanted there or not at all
+  bool gap = false;               // committed ends inside a unit
+  bool moved = false;             // pages were moved away by a phase
+  bool required = false;          // block: wanted there or not at all
   bool locked = false;   // block: pinned in memory
-  bool moving = false;   // block: pages are being moved; it cannot be given back meanwhile
+  bool moving = false;            // block: pages are being moved; it cannot be given back meanwhile
   ExtentSpace* space = nullptr;
   Extent *previous = nullptr, *next = nullptr; // in the list of its use
   HeapChunk* chunk = nullptr;                  // heap
@@ -152,7 +153,7 @@ private:
   Extent* used_ = nullptr;
   Extent* cached_ = nullptr; // latest first
   Extent* oldest_ = nullptr; // end of the cached
-  std::size_t cached_bytes_ = 0;
+  Relaxed<std::size_t> cached_bytes_ = 0; // written under the lock
 };
 
 } // namespace omptier

@@ -217,6 +217,14 @@ bool Placer::make_present(TierPlace& place, Extent& extent, std::size_t bytes) {
          (!extents.bound() || settle(extent.begin, extent.committed, place.nodes, binding.home));
 }
 
+namespace {
+// Whoever counts what is promised may be finding out just now.
+bool is_verified(Extent& extent) {
+  const std::lock_guard guard(*extent.space);
+  return extent.verified;
+}
+} // namespace
+
 // An extent for the block, proven to be where it belongs when that is required; null and why.
 Extent* Placer::take_extent(TierPlace& place, ExtentSpace& extents, const BlockRequest& request,
                             bool& fresh, Refusal& why) {
@@ -234,13 +242,16 @@ Extent* Placer::take_extent(TierPlace& place, ExtentSpace& extents, const BlockR
   } else if (fresh && !has_room(place, extent->committed)) {
     why = Refusal::node_full;
   } else if (const bool must = request.required || request.pinned;
-             !extent->verified && (must || extents.binding().spreading == Spreading::blocked)) {
-    extent->verified = make_present(place, *extent, request.bytes);
-    if (must && !extent->verified) why = Refusal::elsewhere;
+             !is_verified(*extent) && (must || extents.binding().spreading == Spreading::blocked)) {
+    const bool present = make_present(place, *extent, request.bytes);
+    if (must && !present) why = Refusal::elsewhere;
+    const std::lock_guard guard(extents);
+    extent->verified = present;
   }
   if (why == Refusal::none && request.pinned) {
     void* begin = reinterpret_cast<void*>(extent->begin);
     if (os().lock(begin, extent->committed) == 0) {
+      const std::lock_guard guard(extents);
       extent->locked = true;
     } else {
       os().unlock(begin, extent->committed); // a part may be locked, and could not be dropped then
@@ -248,7 +259,8 @@ Extent* Placer::take_extent(TierPlace& place, ExtentSpace& extents, const BlockR
     }
   }
   if (why == Refusal::none) {
-    if (!extent->verified) place.promised.fetch_add(extent->committed, std::memory_order_relaxed);
+    if (!is_verified(*extent))
+      place.promised.fetch_add(extent->committed, std::memory_order_relaxed);
     return extent;
   }
   extents.give_back(*extent, false);
@@ -273,6 +285,7 @@ void* Placer::place_large(TierPlace& place, Spread& spread, const BlockRequest& 
         drop_caches(extents.kind(), attempt == 0 ? request.bytes : ~std::size_t{0}) == 0)
       return nullptr;
   }
+  const std::lock_guard guard(extents); // whoever visits the blocks sees all of it or none
   extent->block_bytes = request.bytes;
   extent->caller = request.caller;
   extent->allocator = request.allocator;
@@ -358,7 +371,7 @@ bool Placer::release(void* block) {
   if (extent == nullptr || at - extent->begin >= extent->bytes) return false;
   if (extent->use != ExtentUse::block || extent->begin != at) return false;
   if (extent->locked) os().unlock(block, extent->committed);
-  if (!extent->verified)
+  if (!is_verified(*extent))
     for (std::size_t tier = 0; tier < tier_count_; ++tier) {
       TierPlace& place = places_[tier];
       if (place.nodes != extent->space->nodes()) continue;
@@ -381,7 +394,9 @@ bool Placer::resize_in_place(void* block, std::size_t bytes) {
   if (!find(block, true, info) || bytes == 0) return false;
   if (bytes > info.room || bytes < info.room / 2) return false;
   if (info.large) {
-    ranges_.owner(block)->block_bytes = bytes;
+    Extent* extent = ranges_.owner(block);
+    const std::lock_guard guard(*extent->space);
+    extent->block_bytes = bytes;
     return true;
   }
   if (bytes >= k_large_block) return false;
@@ -395,11 +410,14 @@ bool Placer::resize_in_place(void* block, std::size_t bytes) {
 bool Placer::reassign(void* block, std::uint32_t allocator, bool watched) {
   BlockInfo info;
   if (!find(block, true, info)) return false;
-  if (info.large)
-    ranges_.owner(block)->allocator = allocator;
-  else
-    Heap::find(*ranges_.span_of(block), block, true)
-        ->reassign(allocator | (watched ? BlockRecord::k_watched : 0));
+  if (info.large) {
+    Extent* extent = ranges_.owner(block);
+    const std::lock_guard guard(*extent->space);
+    extent->allocator = allocator;
+    return true;
+  }
+  Heap::find(*ranges_.span_of(block), block, true)
+      ->reassign(allocator | (watched ? BlockRecord::k_watched : 0));
   return true;
 }
 

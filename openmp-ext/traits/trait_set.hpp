@@ -6,9 +6,9 @@
 #pragma once
 
 #include "base/log.hpp"
+#include "base/relaxed.hpp"
 #include "traits/names.hpp"
 
-#include <atomic>
 #include <span>
 #include <string_view>
 
@@ -18,23 +18,6 @@ namespace omptier {
 struct TraitPair {
   std::int32_t key;
   OmpValue value;
-};
-
-// A trait that ompx_update_traits may change while other threads allocate: each value is read
-// whole.
-template <typename T> class Changeable {
-public:
-  constexpr Changeable(T value) : value_(value) {}
-  Changeable(const Changeable& other) : value_(static_cast<T>(other)) {}
-  Changeable& operator=(const Changeable& other) { return *this = static_cast<T>(other); }
-  Changeable& operator=(T value) {
-    value_.store(value, std::memory_order_relaxed);
-    return *this;
-  }
-  operator T() const { return value_.load(std::memory_order_relaxed); }
-
-private:
-  std::atomic<T> value_;
 };
 
 struct TraitSet {
@@ -47,16 +30,17 @@ struct TraitSet {
   bool pinned = false;
   bool extended = false; // at least one extended key was given
 
-  // Extended traits; 0 = not said.
+  // Extended traits; 0 = not said. ompx_update_traits may change those that are Relaxed while other
+  // threads allocate.
   OmpValue placement = 0; // value::required, value::preferred
-  Changeable<OmpValue> access_pattern = 0, access_mode = 0, access_origin = 0, sensitivity = 0,
-                       lifetime = 0;
-  Changeable<OmpValue> group = 0, label = 0;
-  Changeable<std::size_t> access_stride = 0; // bytes
+  Relaxed<OmpValue> access_pattern = 0, access_mode = 0, access_origin = 0, sensitivity = 0,
+                    lifetime = 0;
+  Relaxed<OmpValue> group = 0, label = 0;
+  Relaxed<std::size_t> access_stride = 0; // bytes
   // Accesses per second, and per mille of memory time; k_default_value = not said.
-  Changeable<OmpValue> access_frequency = k_default_value, importance = k_default_value;
-  Changeable<bool> migratable = false; // migratable=true was said
-  Changeable<bool> stationary = false; // migratable=false was said
+  Relaxed<OmpValue> access_frequency = k_default_value, importance = k_default_value;
+  Relaxed<bool> migratable = false; // migratable=true was said
+  Relaxed<bool> stationary = false; // migratable=false was said
 
   // Takes over the traits that may change during an allocator's life: all of ours but placement.
   void change_to(const TraitSet& other);

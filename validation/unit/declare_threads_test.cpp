@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Declarations, commits, updates and moves from many threads at once, driven from std::thread so
+// that ThreadSanitizer sees everything (preset tsan; libomp itself is not instrumented). A stand-in
+// plays libomp.
+#include "allocators/declarations.hpp"
+#include "libomp/hooks.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+using namespace omptier;
+
+namespace {
+
+void* stock_allocate(std::size_t size, std::size_t alignment, std::uintptr_t) {
+  void* block = nullptr;
+  return posix_memalign(&block, alignment < 16 ? 16 : alignment, size) == 0 ? block : nullptr;
+}
+const omptier_runtime k_libomp = {OMPTIER_HOOKS_VERSION,
+                                  sizeof(omptier_runtime),
+                                  stock_allocate,
+                                  std::free,
+                                  [](const void*) -> std::size_t { return 0; },
+                                  []() -> std::uintptr_t { return 1; },
+                                  [](const void*) -> std::uintptr_t { return 1; },
+                                  [](std::uintptr_t) -> std::uintptr_t { return 1; }};
+
+void give(const omptier_hooks& hooks, void* block) {
+  if (block == nullptr || hooks.release(block, 0) != 0) return;
+  hooks.stock_released(block);
+  std::free(block);
+}
+
+TEST(DeclareThreads, WhoeverCommitsFindsHisOwnDone) {
+  const omptier_hooks* hooks = omptier_runtime_attach(OMPTIER_HOOKS_VERSION, &k_libomp);
+  ASSERT_NE(hooks, nullptr);
+  std::uintptr_t shared = 0;
+  const omptier_trait importance[] = {{5005, 10}};
+  ASSERT_EQ(hooks->init_allocator(500, 1, importance, &shared), 1);
+  std::vector<std::thread> team;
+  for (int t = 0; t < 4; ++t)
+    team.emplace_back([=] {
+      for (unsigned round = 0; round < 40; ++round) {
+        void *small = nullptr, *large = nullptr, *dropped = nullptr, *common = nullptr;
+        const TraitPair traits[] = {{5005, round}, {5000, 5103}};
+        EXPECT_EQ(declare(&small, 200, 500, traits, nullptr), Result::success);
+        EXPECT_EQ(declare(&large, 400000, 500, traits, nullptr), Result::success);
+        EXPECT_EQ(declare(&dropped, 400000, 500, traits, nullptr), Result::success);
+        const Result withdrawn = withdraw(&dropped); // another's commit may have come first
+        Outcome outcome{};
+        EXPECT_LE(commit(DecisionOrder::density, outcome), Result::incomplete);
+        ASSERT_TRUE(small != nullptr && large != nullptr);
+        EXPECT_EQ(dropped == nullptr, withdrawn == Result::success);
+        ASSERT_EQ(hooks->allocate(300000, 0, shared, nullptr, &common), 1);
+        std::memset(large, t, 400000);
+        std::memset(common, t, 300000);
+        const TraitPair hotter[] = {{5005, 500 + round}, {5006, 5221}};
+        EXPECT_EQ(update_block(large, hotter), Result::success);
+        EXPECT_EQ(update_allocator(shared, hotter), Result::success);
+        Outcome applied{};
+        if (round % 8 == 0) {
+          EXPECT_LE(apply(DecisionOrder::density, applied), Result::incomplete);
+        }
+        EXPECT_EQ(static_cast<char*>(large)[399999], static_cast<char>(t));
+        EXPECT_EQ(static_cast<char*>(common)[299999], static_cast<char>(t));
+        for (void* block : {small, large, dropped, common})
+          give(*hooks, block);
+      }
+    });
+  for (std::thread& thread : team)
+    thread.join();
+  EXPECT_EQ(hooks->destroy_allocator(shared), 1);
+  std::string why_not;
+  Placer* placer = runtime().placer_if_ready();
+  ASSERT_NE(placer, nullptr);
+  EXPECT_TRUE(placer->is_sound(why_not)) << why_not;
+  std::size_t left = 0;
+  placer->for_each_block([&](const BlockInfo&) { ++left; });
+  EXPECT_EQ(left, 0u);
+}
+
+} // namespace

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Allocators side by side: every peer in a process of its own, rounds interleaved, medians as ratios.
+
+compare.py --peer-program FILE --runtime FOLDER [--rounds N] [--cell SECONDS] [--out FOLDER] [--short]
+
+Writes results.jsonl, table.md and picture.svg into --out, the table to stdout too, and says for each
+expectation whether it is met. Status 1 when one is not; with --short, only when a peer did not run.
+"""
+import argparse
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+PEERS = ["omptier", "omptier-fresh", "libomp", "libomp-memkind", "glibc", "jemalloc", "mimalloc", "memkind",
+         "memkind-fixed", "hwloc", "mmap-4k"]
+PRELOADS = {"jemalloc": "libjemalloc.so.2", "mimalloc": "libmimalloc.so.2"}
+STOCK = "/usr/lib/llvm-19/lib"
+
+
+def environment(peer, runtime, hidden):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("OMP", "KMP", "LD_"))}
+    if peer in PRELOADS:
+        env["LD_PRELOAD"] = PRELOADS[peer]
+    if peer.startswith("omptier"):
+        env["LD_LIBRARY_PATH"] = str(runtime)
+    elif peer == "libomp":  # a libmemkind.so that cannot be loaded stands in front of the real one
+        env["LD_LIBRARY_PATH"] = f"{hidden}:{STOCK}"
+    elif peer == "libomp-memkind":
+        env["LD_LIBRARY_PATH"] = STOCK
+    if peer == "omptier-fresh":
+        env["OMPTIER_DECAY"] = "0"
+    return env
+
+
+def measure(args):
+    results, failed = {}, []
+    with tempfile.TemporaryDirectory() as hidden:
+        (Path(hidden) / "libmemkind.so").write_text("")
+        for _ in range(args.rounds):
+            for peer in PEERS:
+                if peer in failed:
+                    continue
+                done = subprocess.run([args.peer_program, peer, str(args.cell)], text=True, capture_output=True,
+                                      env=environment(peer, args.runtime, hidden), timeout=300, check=False)
+                if done.returncode != 0:
+                    failed.append(peer)
+                    print(f"{peer}: status {done.returncode}: {done.stderr.strip()[-300:]}", file=sys.stderr)
+                    continue
+                for line in done.stdout.splitlines():
+                    cell = json.loads(line)
+                    key = (cell["pattern"], cell["bytes"], cell["threads"])
+                    results.setdefault(key, {}).setdefault(peer, []).append(cell["ns"])
+    medians = {key: {peer: statistics.median(ns) for peer, ns in peers.items()} for key, peers in results.items()}
+    return medians, failed
+
+
+def size_text(count):
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count} {unit}"
+        count //= 1024
+    return f"{count} GiB"
+
+
+def table(medians):
+    lines = ["| pattern | size | threads | " + " | ".join(PEERS) + " |", "|---" * (3 + len(PEERS)) + "|"]
+    for (pattern, size, threads), peers in sorted(medians.items()):
+        ours = peers.get("omptier")
+        cells = []
+        for peer in PEERS:
+            ns = peers.get(peer)
+            ratio = f" ({ns / ours:.2f})" if ns and ours and peer != "omptier" else ""
+            cells.append(f"{ns:.4g}{ratio}" if ns is not None else "")
+        lines.append(f"| {pattern} | {size_text(size)} | {threads} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def picture(medians):
+    """Bars of ns an operation on a logarithmic scale, one group a cell with one thread."""
+    groups = [(k, v) for k, v in sorted(medians.items()) if k[2] == 1 and k[0] != "touched"]
+    peers = [p for p in PEERS if any(p in v for _, v in groups)]
+    colours = ["#1b6ca8", "#7fb3d5", "#555555", "#999999", "#c0392b", "#e67e22", "#27ae60", "#8e44ad", "#c39bd3",
+               "#f1c40f", "#16a085"]
+    bar, height, left, top = 11, 260, 60, 40
+    width = left + sum(len(peers) * bar + 24 for _ in groups) + 20
+    largest = max(ns for _, v in groups for ns in v.values())
+    decades = max(1, math.ceil(math.log10(largest)))
+    y = lambda ns: top + height - height * max(0.0, math.log10(max(ns, 1.0))) / decades
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{top + height + 90}" '
+           'font-family="sans-serif" font-size="11">',
+           f'<text x="{left}" y="18" font-size="14">ns an operation, one thread (logarithmic)</text>']
+    for d in range(decades + 1):
+        out.append(f'<line x1="{left}" x2="{width - 10}" y1="{y(10 ** d)}" y2="{y(10 ** d)}" stroke="#ddd"/>'
+                   f'<text x="{left - 6}" y="{y(10 ** d) + 4}" text-anchor="end">{10 ** d}</text>')
+    x = left + 10
+    for (pattern, size, _), values in groups:
+        for peer in peers:
+            if peer in values:
+                at = y(values[peer])
+                out.append(f'<rect x="{x}" y="{at:.1f}" width="{bar - 1}" height="{top + height - at:.1f}" '
+                           f'fill="{colours[PEERS.index(peer)]}"><title>{peer}: {values[peer]:.4g} ns</title></rect>')
+            x += bar
+        out.append(f'<text x="{x - len(peers) * bar / 2}" y="{top + height + 16}" text-anchor="middle">'
+                   f'{pattern} {size_text(size)}</text>')
+        x += 24
+    for i, peer in enumerate(peers):
+        lx, ly = left + (i % 6) * 130, top + height + 40 + (i // 6) * 18
+        out.append(f'<rect x="{lx}" y="{ly - 9}" width="10" height="10" fill="{colours[PEERS.index(peer)]}"/>'
+                   f'<text x="{lx + 15}" y="{ly}">{peer}</text>')
+    return "\n".join(out) + "\n</svg>\n"
+
+
+def expectations(medians):
+    """(text, ratio, limit): met when ratio <= limit."""
+    mib = 1 << 20
+    wanted = [("64 B pair against jemalloc", ("pair", 64, 1), "omptier", "jemalloc", 2.0),
+              ("64 B pair against stock libomp", ("pair", 64, 1), "omptier", "libomp", 0.5),
+              ("churn against jemalloc", ("churn", 80, 1), "omptier", "jemalloc", 1.5),
+              ("64 KiB pair against glibc", ("pair", 65536, 1), "omptier", "glibc", 1.5)]
+    wanted += [(f"{m} MiB reused against hwloc_alloc_membind, both touched", ("touched", m * mib, 1), "omptier",
+                "hwloc", 1 / 20) for m in (2, 16, 64)]
+    wanted += [(f"{m} MiB fresh against mmap + mbind at 4 KiB", ("touched", m * mib, 1), "omptier-fresh", "mmap-4k",
+                1 / 1.5) for m in (16, 64)]
+    for text, key, ours, other, limit in wanted:
+        cell = medians.get(key, {})
+        if ours in cell and other in cell:
+            yield text, cell[ours] / cell[other], limit
+        else:
+            yield text, None, limit
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--peer-program", required=True)
+    parser.add_argument("--runtime", required=True, type=Path)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--cell", type=float, default=0.05)
+    parser.add_argument("--out", type=Path, default=Path("allocators"))
+    parser.add_argument("--short", action="store_true")
+    args = parser.parse_args()
+    if args.short:
+        args.rounds, args.cell = 1, 0.004
+    medians, failed = measure(args)
+    args.out.mkdir(parents=True, exist_ok=True)
+    with open(args.out / "results.jsonl", "w", encoding="utf-8") as file:
+        for (pattern, size, threads), peers in sorted(medians.items()):
+            for peer, ns in peers.items():
+                file.write(json.dumps({"peer": peer, "pattern": pattern, "bytes": size, "threads": threads,
+                                       "ns": ns}) + "\n")
+    text = table(medians)
+    (args.out / "table.md").write_text(text, encoding="utf-8")
+    (args.out / "picture.svg").write_text(picture(medians), encoding="utf-8")
+    print("ns an operation, medians; in brackets as multiples of omptier's\n" + text)
+    unmet = 0
+    for what, ratio, limit in expectations(medians):
+        met = ratio is not None and ratio <= limit
+        unmet += not met
+        print(f"{'met    ' if met else 'NOT MET'} {what}: "
+              f"{'not measured' if ratio is None else f'{ratio:.3f}'} (at most {limit:.3f})")
+    if failed or not medians:
+        return 1
+    return 0 if args.short else int(unmet != 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Times one allocator in this process: peer PEER SECONDS, one JSON line a cell on stdout. Which
+// library serves malloc or omp_alloc is decided by who starts it (LD_PRELOAD, LD_LIBRARY_PATH; see
+// compare.py). Everybody is called through a pointer found with dlsym, which costs what a call into
+// a shared library costs anyway. Times are CPU time of the threads, so that a busy machine disturbs
+// less; those of producer and consumer, who wait for each other, are time on the clock.
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <linux/mempolicy.h>
+#include <string>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <thread>
+#include <time.h>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+using Handle = std::uintptr_t;
+void* (*omp_alloc_)(std::size_t, Handle);
+void (*omp_free_)(void*, Handle);
+void* (*omp_realloc_)(void*, std::size_t, Handle, Handle);
+void* (*memkind_malloc_)(void*, std::size_t);
+void (*memkind_free_)(void*, void*);
+void* (*memkind_realloc_)(void*, void*, std::size_t);
+void* kind;
+void* (*hwloc_alloc_)(void*, std::size_t, const void*, int, int);
+int (*hwloc_free_)(void*, void*, std::size_t);
+void *topology, *nodes;
+Handle handle = 1;
+
+struct Malloc {
+  static void* take(std::size_t n) { return std::malloc(n); }
+  static void give(void* p, std::size_t) { std::free(p); }
+  static void* grow(void* p, std::size_t n) { return std::realloc(p, n); }
+};
+struct Omp {
+  static void* take(std::size_t n) { return omp_alloc_(n, handle); }
+  static void give(void* p, std::size_t) { omp_free_(p, handle); }
+  static void* grow(void* p, std::size_t n) { return omp_realloc_(p, n, handle, handle); }
+};
+struct Memkind {
+  static void* take(std::size_t n) { return memkind_malloc_(kind, n); }
+  static void give(void* p, std::size_t) { memkind_free_(kind, p); }
+  static void* grow(void* p, std::size_t n) { return memkind_realloc_(kind, p, n); }
+};
+struct Hwloc {
+  static void* take(std::size_t n) { return hwloc_alloc_(topology, n, nodes, 2, 1 << 5); }
+  static void give(void* p, std::size_t n) { hwloc_free_(topology, p, n); }
+  static void* grow(void*, std::size_t) { return nullptr; }
+};
+// mmap and mbind with small pages: what first touch is compared with.
+struct Mmap {
+  static void* take(std::size_t n) {
+    void* p = ::mmap(nullptr, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ::madvise(p, n, MADV_NOHUGEPAGE);
+    const unsigned long mask = 1;
+    ::syscall(SYS_mbind, p, n, MPOL_PREFERRED, &mask, 65ul, 0u);
+    return p;
+  }
+  static void give(void* p, std::size_t n) { ::munmap(p, n); }
+  static void* grow(void*, std::size_t) { return nullptr; }
+};
+
+double seconds_of(clockid_t clock) {
+  timespec now{};
+  ::clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+std::string peer;
+double budget = 0.02; // seconds a cell
+
+void tell(const char* pattern, std::size_t bytes, int threads, double ns) {
+  std::printf("{\"peer\": \"%s\", \"pattern\": \"%s\", \"bytes\": %zu, \"threads\": %d, "
+              "\"ns\": %.2f}\n",
+              peer.c_str(), pattern, bytes, threads, ns);
+  std::fflush(stdout);
+}
+
+// Nanoseconds of CPU time an operation, mean over threads. work(n) does n operations.
+template <typename Work> double time_of(int threads, Work&& work) {
+  std::atomic<int> ready{0};
+  std::vector<double> ns(static_cast<std::size_t>(threads));
+  std::vector<std::thread> team;
+  for (int t = 0; t < threads; ++t)
+    team.emplace_back([&, t] {
+      work(1); // first use
+      ++ready;
+      while (ready < threads)
+        std::this_thread::yield();
+      double best = 1e30, spent = 0;
+      for (long n = 1; spent < budget;
+           n = best * 1e-9 * static_cast<double>(n) * 8 < budget ? n * 2 : n) {
+        const double begin = seconds_of(CLOCK_THREAD_CPUTIME_ID);
+        work(n);
+        const double took = seconds_of(CLOCK_THREAD_CPUTIME_ID) - begin;
+        spent += took;
+        best = std::min(best, took * 1e9 / static_cast<double>(n));
+      }
+      ns[static_cast<std::size_t>(t)] = best;
+    });
+  for (auto& thread : team)
+    thread.join();
+  double sum = 0;
+  for (const double one : ns)
+    sum += one;
+  return sum / threads;
+}
+
+template <typename P> void pair(std::size_t bytes, int threads, bool touched) {
+  const double ns = time_of(threads, [&](long n) {
+    for (long i = 0; i < n; ++i) {
+      auto* p = static_cast<volatile char*>(P::take(bytes));
+      if (p == nullptr) std::exit(3);
+      if (touched)
+        for (std::size_t at = 0; at < bytes; at += 4096)
+          p[at] = 1;
+      P::give(const_cast<char*>(p), bytes);
+    }
+  });
+  tell(touched ? "touched" : "pair", bytes, threads, ns);
+}
+
+template <typename P> void churn(int threads) {
+  const double ns = time_of(threads, [](long n) {
+    struct Slot {
+      void* p = nullptr;
+      std::size_t bytes = 0;
+    };
+    static thread_local std::vector<Slot> slots(1000);
+    std::uint32_t state = 1;
+    for (long i = 0; i < n; ++i) {
+      state = state * 1664525u + 1013904223u;
+      Slot& slot = slots[(state >> 8) % slots.size()];
+      if (slot.p != nullptr) P::give(slot.p, slot.bytes);
+      slot.bytes = 16 + (state >> 20 & 127);
+      slot.p = P::take(slot.bytes);
+      if (slot.p == nullptr) std::exit(3);
+    }
+  });
+  tell("churn", 80, threads, ns);
+}
+
+template <typename P> void producer_consumer(int threads) {
+  constexpr std::size_t k_ring = 1024, k_bytes = 64;
+  struct Ring {
+    std::atomic<void*> slot[k_ring] = {};
+  };
+  const int pairs = std::max(1, threads / 2);
+  const long blocks = static_cast<long>(budget * 4e6) + 1000;
+  std::vector<Ring> rings(static_cast<std::size_t>(pairs));
+  const double begin = seconds_of(CLOCK_MONOTONIC);
+  std::vector<std::thread> team;
+  for (Ring& ring : rings) {
+    team.emplace_back([&] {
+      for (long i = 0; i < blocks; ++i) {
+        auto& slot = ring.slot[static_cast<std::size_t>(i) % k_ring];
+        while (slot.load(std::memory_order_acquire) != nullptr)
+          std::this_thread::yield();
+        slot.store(P::take(k_bytes), std::memory_order_release);
+      }
+    });
+    team.emplace_back([&] {
+      for (long i = 0; i < blocks; ++i) {
+        auto& slot = ring.slot[static_cast<std::size_t>(i) % k_ring];
+        void* p = nullptr;
+        while ((p = slot.load(std::memory_order_acquire)) == nullptr)
+          std::this_thread::yield();
+        slot.store(nullptr, std::memory_order_release);
+        P::give(p, k_bytes);
+      }
+    });
+  }
+  for (auto& thread : team)
+    thread.join();
+  const double took = seconds_of(CLOCK_MONOTONIC) - begin;
+  tell("handover", k_bytes, pairs * 2, took * 1e9 / static_cast<double>(blocks * pairs));
+}
+
+// One block grown by half from 16 B to 1 MiB.
+template <typename P> void growth(int threads) {
+  const double ns = time_of(threads, [](long n) {
+    for (long i = 0; i < n; ++i) {
+      std::size_t bytes = 16;
+      void* p = P::take(bytes);
+      while (bytes < std::size_t{1} << 20) {
+        bytes += bytes / 2;
+        p = P::grow(p, bytes);
+        static_cast<volatile char*>(p)[bytes - 1] = 1;
+      }
+      P::give(p, bytes);
+    }
+  });
+  tell("growth", 1 << 20, threads, ns);
+}
+
+template <typename P> void run(bool whole_pages_only, bool fast) {
+  for (const int threads : {1, 2, 8}) {
+    if (!whole_pages_only) {
+      for (const std::size_t bytes : {16, 64, 1024, 16384, 65536})
+        pair<P>(bytes, threads, false);
+      churn<P>(threads);
+      if (threads > 1) producer_consumer<P>(threads);
+      growth<P>(threads);
+    }
+  }
+  for (const std::size_t mib : {2, 16, 64, 1024})
+    if (!fast || mib <= 64) pair<P>(mib << 20, 1, true);
+}
+
+template <typename F> void find(void* library, const char* name, F& function) {
+  function = reinterpret_cast<F>(::dlsym(library, name));
+  if (function == nullptr) {
+    std::fprintf(stderr, "%s: no %s\n", peer.c_str(), name);
+    std::exit(2);
+  }
+}
+
+void* open_library(const char* name) {
+  void* library = ::dlopen(name, RTLD_NOW | RTLD_GLOBAL);
+  if (library == nullptr) {
+    std::fprintf(stderr, "%s: %s\n", peer.c_str(), ::dlerror());
+    std::exit(2);
+  }
+  return library;
+}
+
+} // namespace
+
+int main(int count, char** arguments) {
+  if (count != 3) {
+    std::fprintf(stderr, "Usage: allocators_peer PEER SECONDS-A-CELL\n");
+    return 2;
+  }
+  peer = arguments[1];
+  budget = std::atof(arguments[2]);
+  const bool fast = budget < 0.01;
+  if (peer.rfind("omptier", 0) == 0 || peer.rfind("libomp", 0) == 0) {
+    void* library = open_library("libomp.so.5");
+    find(library, "omp_alloc", omp_alloc_);
+    find(library, "omp_free", omp_free_);
+    find(library, "omp_realloc", omp_realloc_);
+    if (peer.rfind("omptier", 0) == 0) handle = 501; // ompx_dram_mem_alloc
+    run<Omp>(peer == "omptier-fresh", fast);
+  } else if (peer.rfind("memkind", 0) == 0) {
+    void* library = open_library("libmemkind.so.0");
+    find(library, "memkind_malloc", memkind_malloc_);
+    find(library, "memkind_free", memkind_free_);
+    find(library, "memkind_realloc", memkind_realloc_);
+    if (peer == "memkind-fixed") {
+      int (*create)(void*, std::size_t, void**) = nullptr;
+      find(library, "memkind_create_fixed", create);
+      const std::size_t bytes = std::size_t{4} << 30;
+      void* area = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      if (create(area, bytes, &kind) != 0) return 2;
+    } else {
+      kind = *static_cast<void**>(::dlsym(library, "MEMKIND_DEFAULT"));
+    }
+    run<Memkind>(false, fast);
+  } else if (peer == "hwloc") {
+    void* library = open_library("libhwloc.so.15");
+    int (*init)(void**) = nullptr;
+    int (*load)(void*) = nullptr;
+    const void* (*all)(void*) = nullptr;
+    find(library, "hwloc_topology_init", init);
+    find(library, "hwloc_topology_load", load);
+    find(library, "hwloc_topology_get_topology_nodeset", all);
+    find(library, "hwloc_alloc_membind", hwloc_alloc_);
+    find(library, "hwloc_free", hwloc_free_);
+    if (init(&topology) != 0 || load(topology) != 0) return 2;
+    nodes = const_cast<void*>(all(topology));
+    run<Hwloc>(true, fast);
+    pair<Hwloc>(64, 1, false);
+  } else if (peer == "mmap-4k") {
+    run<Mmap>(true, fast);
+  } else {
+    run<Malloc>(false, fast);
+  }
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Small blocks among threads: caches that come and go, frees by others, decay, exhaustion, fork,
+// and the invariants after all of it. Contents are checked by a pattern of the block's address.
+#include "placement/placer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <pthread.h>
+#include <random>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+using namespace omptier;
+
+namespace {
+
+struct Block {
+  unsigned char* at = nullptr;
+  std::size_t bytes = 0;
+};
+
+unsigned char pattern_of(const Block& block) {
+  return static_cast<unsigned char>(reinterpret_cast<std::uintptr_t>(block.at) >> 4 ^ block.bytes);
+}
+
+bool intact(const Block& block) {
+  for (const std::size_t i : {std::size_t{0}, block.bytes / 2, block.bytes - 1})
+    if (block.at[i] != pattern_of(block)) return false;
+  return true;
+}
+
+class HeapTest : public ::testing::Test {
+public:
+  void use(const CapacityByKind& capacity = {}, std::uint64_t decay = k_usual_decay) {
+    auto platform = discover_platform({});
+    ASSERT_TRUE(platform) << platform.error();
+    placer = std::make_unique<Placer>(*platform, capacity, decay);
+  }
+  Block get(std::size_t bytes) {
+    BlockRequest request;
+    request.bytes = bytes;
+    request.alignment = 16;
+    request.required = true;
+    bool fresh = false;
+    Refusal why = Refusal::none;
+    Block block{static_cast<unsigned char*>(placer->place(0, request, fresh, why)), bytes};
+    if (block.at != nullptr) std::memset(block.at, pattern_of(block), bytes);
+    return block;
+  }
+  std::uint64_t used() const { return placer->ledger().used(placer->kind_of_tier(0)); }
+  void expect_sound() {
+    std::string why_not;
+    EXPECT_TRUE(placer->is_sound(why_not)) << why_not;
+  }
+  std::unique_ptr<Placer> placer;
+};
+
+TEST_F(HeapTest, ThreadsComeAndGoAndOthersFree) {
+  use();
+  std::mutex lock;
+  std::vector<Block> handed_over;
+  std::atomic<int> spoilt{0};
+  for (int round = 0; round < 6; ++round) {
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < 4; ++t)
+      threads.emplace_back([&, seed = round * 4u + t] {
+        std::mt19937 random(seed);
+        std::vector<Block> mine;
+        for (int i = 0; i < 2000; ++i) {
+          mine.push_back(get(1 + random() % (i % 50 == 0 ? 100000 : 600)));
+          if (mine.back().at == nullptr) ++spoilt;
+          if (i % 3 == 0) {
+            const std::lock_guard guard(lock);
+            handed_over.push_back(mine.back());
+            mine.pop_back();
+          } else if (i % 3 == 1) {
+            const std::size_t which = random() % mine.size();
+            if (!intact(mine[which]) || !placer->release(mine[which].at)) ++spoilt;
+            mine[which] = mine.back();
+            mine.pop_back();
+          }
+        }
+        for (const Block& block : mine)
+          if (!intact(block) || !placer->release(block.at)) ++spoilt;
+      });
+    for (auto& thread : threads)
+      thread.join();
+    for (const Block& block : handed_over)
+      if (!intact(block) || !placer->release(block.at)) ++spoilt;
+    handed_over.clear();
+    expect_sound(); // every block is live, free or in a magazine of a living thread
+  }
+  EXPECT_EQ(spoilt, 0);
+  std::size_t live = 0;
+  placer->for_each_block([&](const BlockInfo&) { ++live; });
+  EXPECT_EQ(live, 0u);
+}
+
+TEST_F(HeapTest, SecondAndForeignFreesDoNothing) {
+  use();
+  const Block a = get(100), b = get(100);
+  int local = 0;
+  EXPECT_FALSE(placer->release(&local));
+  EXPECT_FALSE(placer->release(a.at + 16));
+  EXPECT_FALSE(placer->release(a.at + 1));
+  EXPECT_TRUE(placer->release(a.at));
+  EXPECT_FALSE(placer->release(a.at));
+  std::thread([&] { EXPECT_FALSE(placer->release(a.at)); }).join();
+  EXPECT_TRUE(intact(b));
+  EXPECT_TRUE(placer->release(b.at));
+  expect_sound();
+}
+
+TEST_F(HeapTest, UnusedMemoryGoesBackAfterTheDecay) {
+  use({}, 20'000'000);
+  std::vector<Block> blocks;
+  for (int i = 0; i < 30000; ++i)
+    blocks.push_back(get(1000));
+  blocks.push_back(get(8 << 20));
+  const std::uint64_t full = used();
+  for (const Block& block : blocks)
+    ASSERT_TRUE(placer->release(block.at));
+  EXPECT_GE(used(), full / 2) << "kept for reuse at first";
+  for (int i = 0; i < 5; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(25));
+    ASSERT_TRUE(placer->release(get(300000).at)); // somebody comes by
+  }
+  EXPECT_LE(used(), 2 * k_chunk_bytes);
+  expect_sound();
+}
+
+TEST_F(HeapTest, ExhaustedHeapsServeAgainWhatWasFreedByOthers) {
+  CapacityByKind capacity;
+  for (auto& entry : capacity)
+    entry = std::uint64_t{8} << 20;
+  use(capacity);
+  for (const std::size_t bytes : {64u, 5000u, 60000u}) {
+    std::vector<Block> blocks;
+    for (Block block = get(bytes); block.at != nullptr; block = get(bytes))
+      blocks.push_back(block);
+    EXPECT_GE(blocks.size() * bytes, std::size_t{5} << 20);
+    EXPECT_LE(used(), std::uint64_t{8} << 20);
+    std::thread([&] {
+      for (const Block& block : blocks)
+        EXPECT_TRUE(intact(block) && placer->release(block.at));
+    }).join();
+    const Block again = get(bytes);
+    EXPECT_NE(again.at, nullptr);
+    placer->release(again.at);
+    expect_sound();
+  }
+}
+
+TEST_F(HeapTest, AThreadsLastWordsAreHeard) {
+  use();
+  static HeapTest* test;
+  static pthread_key_t later;
+  static std::atomic<int> served;
+  test = this;
+  served = 0;
+  placer->release(get(64).at); // the cache's own key is made first, so its destructor runs first
+  ASSERT_EQ(pthread_key_create(&later,
+                               [](void* block) {
+                                 test->placer->release(block);
+                                 const Block last = test->get(64);
+                                 if (last.at != nullptr && test->placer->release(last.at)) ++served;
+                               }),
+            0);
+  for (int i = 0; i < 20; ++i)
+    std::thread([&] { pthread_setspecific(later, get(64).at); }).join();
+  EXPECT_EQ(served, 20);
+  pthread_key_delete(later);
+  expect_sound();
+}
+
+TEST_F(HeapTest, AChildTakesOverWhatItsParentsThreadsKept) {
+  use();
+  std::mutex lock;
+  std::condition_variable changed;
+  int ready = 0;
+  bool done = false;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t)
+    threads.emplace_back([&] {
+      std::vector<Block> blocks;
+      for (int i = 0; i < 200; ++i)
+        blocks.push_back(get(100));
+      for (const Block& block : blocks)
+        placer->release(block.at); // its magazine is full
+      std::unique_lock guard(lock);
+      ++ready;
+      changed.notify_all();
+      changed.wait(guard, [&] { return done; });
+    });
+  {
+    std::unique_lock guard(lock);
+    changed.wait(guard, [&] { return ready == 3; });
+  }
+  const Block before = get(100);
+  placer->lock_all();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    placer->forget_other_threads();
+    placer->unlock_all();
+    std::string why_not;
+    bool good = placer->is_sound(why_not) && intact(before) && placer->release(before.at);
+    for (int i = 0; i < 2000 && good; ++i)
+      good = get(100).at != nullptr;
+    ::_exit(good && placer->is_sound(why_not) ? 0 : 1);
+  }
+  placer->unlock_all();
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  {
+    const std::lock_guard guard(lock);
+    done = true;
+  }
+  changed.notify_all();
+  for (auto& thread : threads)
+    thread.join();
+  placer->release(before.at);
+  expect_sound();
+}
+
+TEST_F(HeapTest, RandomOperationsKeepContentsAndInvariants) {
+  use();
+  std::mt19937 random(7);
+  std::vector<Block> blocks(500);
+  for (int i = 0; i < 60000; ++i) {
+    Block& block = blocks[random() % blocks.size()];
+    if (block.at != nullptr) {
+      ASSERT_TRUE(intact(block)) << i;
+      ASSERT_TRUE(placer->release(block.at)) << i;
+    }
+    block = get(1 + random() % (1u << (4 + random() % 14)));
+    ASSERT_NE(block.at, nullptr);
+    if (i % 10000 == 0) expect_sound();
+  }
+  for (const Block& block : blocks)
+    if (block.at != nullptr) placer->release(block.at);
+  expect_sound();
+}
+
+TEST(Metadata, IsAtMostSixteenBytesOrOnePercentOfABlock) {
+  for (unsigned c = 0; c < k_size_classes; ++c) {
+    const double blocks = static_cast<double>(granules_of_span(c) * k_granule / k_class_bytes[c]);
+    const double bytes = sizeof(BlockRecord) +
+                         (sizeof(Span) + std::ceil(blocks / 64) * 8) / blocks +
+                         static_cast<double>(k_class_bytes[c]) * sizeof(Span*) / k_granule +
+                         static_cast<double>(k_class_bytes[c]) * sizeof(HeapChunk) / k_chunk_bytes;
+    EXPECT_LE(bytes, std::max(16.0, 0.01 * k_class_bytes[c])) << k_class_bytes[c];
+  }
+}
+
+} // namespace

@@ -47,8 +47,9 @@ struct Words {
 Words tier_in_words(const Placer& placer, std::size_t tier) {
   Words words;
   const std::vector<unsigned>& nodes = placer.platform().tiers[tier].nodes;
-  int at = std::snprintf(words.text, sizeof words.text, "%s, node%s",
-                         title_of(placer.kind_of_tier(tier)).data(), nodes.size() > 1 ? "s" : "");
+  int at = std::snprintf(words.text, sizeof words.text, "%s, %s%s",
+                         title_of(placer.kind_of_tier(tier)).data(),
+                         nodes.empty() ? "a folder" : "node", nodes.size() > 1 ? "s" : "");
   const char* between = " ";
   for (const unsigned node : nodes) {
     if (at > static_cast<int>(sizeof words.text) - 16) break;
@@ -78,7 +79,9 @@ const char* meaning_of(Space space) {
 
 // Why the nodes of a tier are of its kind.
 const char* rule_of(const Placer& placer, std::size_t tier) {
-  const Node* node = placer.platform().node(placer.platform().tiers[tier].nodes.front());
+  const std::vector<unsigned>& nodes = placer.platform().tiers[tier].nodes;
+  if (nodes.empty()) return "the folder of OMPTIER_PMEM";
+  const Node* node = placer.platform().node(nodes.front());
   return node != nullptr ? node->rule.c_str() : "";
 }
 

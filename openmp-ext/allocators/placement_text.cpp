@@ -66,6 +66,10 @@ void explain_parts(const Extent& extent, const char* reason, char* text, std::si
 void explain_nodes(const BlockInfo& block, char* text, std::size_t size) {
   const Binding& binding = block.extent->space->binding();
   text[0] = '\0';
+  if (const Folder* folder = block.extent->space->folder()) {
+    std::snprintf(text, size, "; from the folder %s", folder->path());
+    return;
+  }
   if (binding.nodes.count() < 2 || block.extent->moved) return;
   switch (binding.spreading) {
   case Spreading::first_touch:
@@ -158,6 +162,11 @@ MemoryKind kind_of_node(unsigned node) {
   return placer != nullptr ? placer->kind_of_node(node) : MemoryKind::unknown;
 }
 
+// Memory of a folder is in no node's pages; all of it is allocated in the file.
+bool in_folder(const BlockInfo& block) {
+  return block.extent->space->folder() != nullptr;
+}
+
 void fill_pages(std::uintptr_t begin, std::size_t bytes, PlacementReport& report) {
   PageCensus census;
   count_pages(begin, bytes, census);
@@ -206,11 +215,12 @@ private:
 };
 
 void write_object(Writer& out, std::uintptr_t begin, std::size_t bytes, const char* reason,
-                  const char* label, const void* caller) {
+                  const char* label, const void* caller, MemoryKind folder = MemoryKind::unknown) {
   PageCensus census;
-  count_pages(begin, bytes, census);
+  if (folder == MemoryKind::unknown) count_pages(begin, bytes, census);
   out.line("object 0x%llx bytes %zu caller %p label \"%s\" pages",
            static_cast<unsigned long long>(begin), bytes, caller, label);
+  if (folder != MemoryKind::unknown) out.line(" %s(folder):%zu", name_of(folder).data(), bytes);
   for (unsigned node = 0; node < k_max_nodes; ++node)
     if (census.node[node] != 0)
       out.line(" %s(node %u):%llu", name_of(kind_of_node(node)).data(), node,
@@ -330,7 +340,10 @@ bool describe_placement(const void* address, std::size_t bytes, PlacementReport&
   } else if (bytes == 0) {
     return false;
   }
-  fill_pages(begin, bytes, report);
+  if (block.extent != nullptr && in_folder(block))
+    report.bytes[static_cast<std::size_t>(block.extent->space->kind())] = bytes;
+  else
+    fill_pages(begin, bytes, report);
   return true;
 }
 
@@ -352,7 +365,8 @@ bool write_dump(int fd) {
   for (const BlockInfo& block : blocks.all()) {
     explain_block(block, reason, sizeof reason);
     write_object(out, block.begin, block.bytes, reason,
-                 label_of(state.allocators.by_number(block.allocator)), block.caller);
+                 label_of(state.allocators.by_number(block.allocator)), block.caller,
+                 in_folder(block) ? block.extent->space->kind() : MemoryKind::unknown);
   }
   for (const StockBlock& block : stock) {
     explain_stock(block, reason, sizeof reason);

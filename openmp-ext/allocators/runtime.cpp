@@ -78,6 +78,7 @@ CapacityRules capacity_rules() {
   else
     warn_once(Notice::bad_option_value, "OMPTIER_SHARE: %s: no share is taken.",
               share.error().c_str());
+  rules.folder = option_text(Option::pmem);
   const std::string_view job = option_text(Option::job);
   if (job != "off") rules.job_ledger = job_ledger_path(job == "auto" ? job_name(variable) : job);
   if (!rules.job_ledger.empty()) remove_stale_job_ledgers(rules.job_ledger.c_str());

@@ -74,6 +74,12 @@ int sys_unlock(void* address, std::size_t bytes) {
   return ::munlock(address, bytes);
 }
 
+int sys_set_file_size(int fd, off_t bytes) {
+  return ::ftruncate(fd, bytes);
+}
+int sys_allocate_range(int fd, int mode, off_t offset, off_t bytes) {
+  return ::fallocate(fd, mode, offset, bytes);
+}
 #ifndef SYS_set_mempolicy_home_node
 #define SYS_set_mempolicy_home_node 450 // on every architecture
 #endif
@@ -87,11 +93,12 @@ long sys_set_policy(int mode, const unsigned long* nodes, unsigned long node_lim
   return ::syscall(SYS_set_mempolicy, mode, nodes, node_limit);
 }
 
-constexpr OsCalls k_linux = {sys_map,         sys_unmap,     sys_protect,    sys_advise,
-                             sys_bind,        sys_move,      sys_perf,       sys_open,
-                             sys_write,       sys_read,      sys_close,      sys_allocate_file,
-                             sys_file_status, sys_lock_file, sys_unlink,     sys_lock,
-                             sys_unlock,      sys_set_home,  sys_get_policy, sys_set_policy};
+constexpr OsCalls k_linux = {
+    sys_map,           sys_unmap,         sys_protect,     sys_advise,     sys_bind,
+    sys_move,          sys_perf,          sys_open,        sys_write,      sys_read,
+    sys_close,         sys_allocate_file, sys_file_status, sys_lock_file,  sys_unlink,
+    sys_lock,          sys_unlock,        sys_set_home,    sys_get_policy, sys_set_policy,
+    sys_set_file_size, sys_allocate_range};
 std::atomic<const OsCalls*> calls{&k_linux};
 
 // Up to size - 1 bytes of a small file, as text; "" when it cannot be read.

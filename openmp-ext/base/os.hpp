@@ -34,12 +34,14 @@ struct OsCalls {
   int (*file_status)(int fd, struct stat* status);
   int (*lock_file)(int fd, int command, struct flock* range); // fcntl: F_OFD_SETLK, F_OFD_GETLK
   int (*unlink)(const char* path);
-  int (*lock)(void* address, std::size_t bytes);   // mlock
-  int (*unlock)(void* address, std::size_t bytes); // munlock
+  int (*lock)(void* address, std::size_t bytes);                          // mlock
+  int (*unlock)(void* address, std::size_t bytes);                        // munlock
   long (*set_home_node)(void* address, std::size_t bytes, unsigned node); // Linux 5.17
   // The calling thread's memory policy.
   long (*get_policy)(int* mode, unsigned long* nodes, unsigned long node_limit);
   long (*set_policy)(int mode, const unsigned long* nodes, unsigned long node_limit);
+  int (*set_file_size)(int fd, off_t bytes);                          // ftruncate
+  int (*allocate_range)(int fd, int mode, off_t offset, off_t bytes); // fallocate
 };
 
 // The table in use; never null. replace_os_calls returns the previous one (tests only, one thread).

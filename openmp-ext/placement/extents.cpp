@@ -41,18 +41,42 @@ void* pointer(std::uintptr_t at) {
   return reinterpret_cast<void*>(at);
 }
 
+} // namespace
+
+ExtentSpace::ExtentSpace(ReservedRanges& ranges, Ledger& ledger, MemoryKind kind,
+                         const Binding& binding, std::uint64_t decay, Folder* folder)
+    : ranges_(ranges), ledger_(ledger), kind_(kind), binding_(binding), decay_(decay),
+      folder_(folder) {}
+
 // Gives pages back to the system; they read as zero then. The second form (Linux 5.18) is for
 // programs that lock all their memory (mlockall).
-bool discard(std::uintptr_t begin, std::size_t bytes) {
+bool ExtentSpace::discard(std::uintptr_t begin, std::size_t bytes) {
+  if (folder_ != nullptr) return folder_->discard(begin, bytes);
   if (os().advise(pointer(begin), bytes, MADV_DONTNEED) == 0) return true;
   return errno == EINVAL && os().advise(pointer(begin), bytes, MADV_DONTNEED_LOCKED) == 0;
 }
 
-} // namespace
+bool ExtentSpace::make_accessible(std::uintptr_t begin, std::size_t bytes) {
+  if (folder_ != nullptr && !folder_->allocate(begin, bytes)) return false;
+  if (os().protect(pointer(begin), bytes, PROT_READ | PROT_WRITE) == 0) return true;
+  if (folder_ != nullptr) folder_->discard(begin, bytes);
+  return false;
+}
 
-ExtentSpace::ExtentSpace(ReservedRanges& ranges, Ledger& ledger, MemoryKind kind,
-                         const Binding& binding, std::uint64_t decay)
-    : ranges_(ranges), ledger_(ledger), kind_(kind), binding_(binding), decay_(decay) {}
+// Policy and size of pages of a fresh slice, or the file behind it; false: it cannot be used.
+bool ExtentSpace::back_slice(const Slice& slice) {
+  if (folder_ != nullptr) return folder_->map(slice.begin, slice.bytes);
+  if (bind_range(slice.begin, slice.bytes, binding_) == BindResult::refused) {
+    bound_ = false;
+    warn_once(Notice::placement_refused,
+              "The kernel refuses memory policies here (mbind; a container or sandbox may forbid "
+              "them): memory is not placed.");
+  }
+  if (huge_page_size() != 0)
+    os().advise(pointer(slice.begin), slice.bytes,
+                binding_.small_pages ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
+  return true;
+}
 
 void ExtentSpace::push(Extent*& head, Extent* extent) {
   extent->previous = nullptr;
@@ -100,19 +124,10 @@ bool ExtentSpace::add_slice(std::size_t bytes) {
   Extent* run = pool_.make();
   if (run == nullptr) return false;
   const Slice slice = ranges_.take(bytes);
-  if (slice.bytes == 0) {
+  if (slice.bytes == 0 || !back_slice(slice)) {
     pool_.drop(run);
     return false;
   }
-  if (bind_range(slice.begin, slice.bytes, binding_) == BindResult::refused) {
-    bound_ = false;
-    warn_once(Notice::placement_refused,
-              "The kernel refuses memory policies here (mbind; a container or sandbox may forbid "
-              "them): memory is not placed.");
-  }
-  if (huge_page_size() != 0)
-    os().advise(pointer(slice.begin), slice.bytes,
-                binding_.small_pages ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
   run->begin = slice.begin;
   run->bytes = slice.bytes;
   run->space = this;
@@ -176,7 +191,7 @@ Extent* ExtentSpace::from_cache(std::size_t bytes, std::size_t commit, std::size
     const std::size_t wanted = committed_for(commit, best->bytes);
     const std::size_t more = wanted - best->committed;
     if (!ledger_.reserve(kind_, more)) return nullptr;
-    if (os().protect(pointer(best->begin + best->committed), more, PROT_READ | PROT_WRITE) != 0) {
+    if (!make_accessible(best->begin + best->committed, more)) {
       ledger_.give_back(kind_, more);
       return nullptr;
     }
@@ -222,8 +237,7 @@ Extent* ExtentSpace::take(std::size_t bytes, std::size_t commit, std::size_t ali
       ledger_.give_back(kind_, committed);
       return nullptr;
     }
-    if (committed != 0 &&
-        os().protect(pointer(extent->begin), committed, PROT_READ | PROT_WRITE) != 0) {
+    if (committed != 0 && !make_accessible(extent->begin, committed)) {
       ledger_.give_back(kind_, committed);
       extent->committed = 0;
       add_free(extent);
@@ -253,7 +267,7 @@ bool ExtentSpace::grow(Extent& extent, std::size_t committed) {
   if (wanted <= extent.committed) return true;
   const std::size_t more = wanted - extent.committed;
   if (!ledger_.reserve(kind_, more)) return false;
-  if (os().protect(pointer(extent.begin + extent.committed), more, PROT_READ | PROT_WRITE) != 0) {
+  if (!make_accessible(extent.begin + extent.committed, more)) {
     ledger_.give_back(kind_, more);
     return false;
   }
@@ -349,7 +363,8 @@ bool ExtentSpace::drop(Extent* extent) {
 
 bool ExtentSpace::begin_move(Extent& extent) {
   const std::lock_guard guard(lock_);
-  if (extent.use != ExtentUse::block || extent.moving || extent.locked) return false;
+  if (extent.use != ExtentUse::block || extent.moving || extent.locked || folder_ != nullptr)
+    return false; // pages of a file stay where they are
   return extent.moving = true;
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/kind.hpp"
 #include "base/relaxed.hpp"
+#include "placement/folder.hpp"
 #include "placement/ledger.hpp"
 #include "placement/metadata.hpp"
 #include "placement/pages.hpp"
@@ -70,9 +71,10 @@ struct Extent {
 class ExtentSpace {
 public:
   // kind: what the ledger is charged for. binding: where pages are preferred.
-  // decay: nanoseconds that freed memory is kept for reuse.
+  // decay: nanoseconds that freed memory is kept for reuse. folder: where the memory comes from
+  // instead of the system.
   ExtentSpace(ReservedRanges& ranges, Ledger& ledger, MemoryKind kind, const Binding& binding,
-              std::uint64_t decay = k_usual_decay);
+              std::uint64_t decay = k_usual_decay, Folder* folder = nullptr);
 
   // An extent with committed >= bytes, begin aligned to alignment (power of two), charged to the
   // ledger; null when the ledger, the address space or the kernel refuses. use: block or heap.
@@ -105,7 +107,8 @@ public:
   MemoryKind kind() const { return kind_; }
   const Binding& binding() const { return binding_; }
   NodeSet nodes() const { return binding_.nodes; }
-  bool bound() const { return bound_; } // false: the kernel refused the memory policy
+  const Folder* folder() const { return folder_; } // or null
+  bool bound() const { return bound_; }            // false: the kernel refused the memory policy
   std::size_t cached_bytes() const { return cached_bytes_; }
 
   // Calls visit(extent) for every block and heap extent; the lock is held.
@@ -132,6 +135,9 @@ private:
   bool add_slice(std::size_t bytes);
   Extent* split(Extent* run, std::uintptr_t begin, std::size_t bytes);
   bool drop(Extent* extent);
+  bool back_slice(const Slice& slice);
+  bool make_accessible(std::uintptr_t begin, std::size_t bytes);
+  bool discard(std::uintptr_t begin, std::size_t bytes);
   void add_free(Extent* run);
   void remove_free(Extent* run);
   std::size_t committed_for(std::size_t bytes, std::size_t virtual_bytes) const;
@@ -145,6 +151,7 @@ private:
   const MemoryKind kind_;
   const Binding binding_;
   const std::uint64_t decay_;
+  Folder* const folder_;
   bool bound_ = true;
   std::mutex lock_;
   ObjectPool<Extent> pool_;

@@ -221,6 +221,7 @@ MoveOutcome move_to_node(std::uintptr_t begin, std::size_t bytes, unsigned node)
 }
 
 bool settle(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, unsigned home) {
+  if (nodes.empty()) return true; // memory of no node
   PageCensus census;
   if (!count_pages(begin, bytes, census)) {
     warn_once(Notice::placement_refused,

@@ -74,6 +74,7 @@ RangeResult PlacedRanges::place(Placer& placer, std::uintptr_t begin, std::size_
   if (!make_room()) return RangeResult::no_room;
   const MemoryKind kind = placer.kind_of_tier(tier);
   const NodeSet nodes = placer.nodes_of_tier(tier);
+  if (nodes.empty()) return RangeResult::no_room; // a tier of a folder
   const std::uint64_t charge = last - first - counted(first, last, kind);
   if (!placer.ledger().reserve(kind, charge)) return RangeResult::no_room;
   const auto give_up = [&](RangeResult result) {

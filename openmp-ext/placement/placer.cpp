@@ -61,9 +61,26 @@ NodeBytes capacity_of_nodes(const Platform& platform, std::uint64_t reserve) {
 
 } // namespace
 
+// With a tier of the folder where that is wanted and there is no other NVM.
+Platform Placer::with_folder(Platform platform, Folder& folder, const CapacityRules& rules) {
+  if (rules.folder.empty()) return platform;
+  if (platform.tier(MemoryKind::nvm) != nullptr) {
+    inform(Notice::bad_option_value, "OMPTIER_PMEM=%s is not used: this machine has NVM nodes.",
+           rules.folder.c_str());
+  } else if (const std::string why_not = folder.open(rules.folder.c_str()); !why_not.empty()) {
+    warn_once(Notice::bad_option_value, "OMPTIER_PMEM=%s; there is no NVM.", why_not.c_str());
+  } else {
+    Tier tier;
+    tier.kind = MemoryKind::nvm;
+    tier.capacity = folder.capacity();
+    platform.tiers.push_back(std::move(tier));
+  }
+  return platform;
+}
+
 Placer::Placer(Platform platform, const CapacityRules& rules, std::uint64_t decay)
-    : platform_(std::move(platform)), choices_(platform_), share_(rules.share),
-      reserve_(rules.reserve),
+    : platform_(with_folder(std::move(platform), folder_, rules)), choices_(platform_),
+      share_(rules.share), reserve_(rules.reserve),
       limits_(limits_of(platform_, rules.capacity, rules.share, rules.reserve)),
       job_(rules.job_ledger.c_str(), capacity_of_nodes(platform_, rules.reserve)),
       ledger_(limits_.limit), decay_(decay) {
@@ -96,6 +113,10 @@ Placer::Placer(Platform platform, const CapacityRules& rules, std::uint64_t deca
                   "Memory node %u: nodes numbered %u and higher are not used for placement; its "
                   "memory serves the runtime's default space only.",
                   node, k_max_nodes);
+    }
+    if (tier.nodes.empty() && folder_.is_open()) {
+      place.folder = &folder_;
+      place.capacity = tier.capacity;
     }
     place.begin(ranges_, ledger_, tier.kind, decay);
   }
@@ -136,6 +157,7 @@ std::uint64_t Placer::count_promised(TierPlace& place) {
 }
 
 bool Placer::has_room(TierPlace& place, std::uint64_t bytes) {
+  if (place.folder != nullptr) return true; // what is granted is allocated in its file
   if (!group_leaves(0)) return false;
   // Page cache can be given up for us; whether the kernel does so shows when pages are verified.
   const std::uint64_t free = free_on(place.nodes, true);
@@ -146,6 +168,8 @@ bool Placer::has_room(TierPlace& place, std::uint64_t bytes) {
 
 std::uint64_t Placer::room_on(std::size_t tier) {
   TierPlace& place = places_[tier];
+  if (place.folder != nullptr)
+    return std::min(place.folder->free_bytes(), ledger_.room(kind_of_tier(tier)));
   std::uint64_t cached = 0;
   place.for_each_spread([&](const Spread& spread) { cached += spread.extents.cached_bytes(); });
   const std::uint64_t free = free_on(place.nodes, true);
@@ -301,7 +325,7 @@ void* Placer::place(std::size_t tier, const BlockRequest& request, bool& fresh, 
   let_decay();
   answer_recount();
   TierPlace& place = places_[tier];
-  if (place.nodes.empty()) return why = Refusal::not_allowed, nullptr;
+  if (place.nodes.empty() && place.folder == nullptr) return why = Refusal::not_allowed, nullptr;
   // What does not come from a heap, and need not be present, may spread as threads touch it.
   const bool large = request.bytes >= k_large_block || request.pinned ||
                      (request.plan_entry != 0 && request.bytes >= k_granule) ||
@@ -474,6 +498,7 @@ bool Placer::move_extent(Extent& extent, std::size_t tier, std::uint64_t& moved)
   const MemoryKind kind = kind_of_tier(tier);
   const MemoryKind from = extent.charged;
   const NodeSet nodes = places_[tier].nodes;
+  if (nodes.empty()) return false; // pages do not become a file's
   if (!ledger_.reserve(kind, extent.committed)) {
     drop_caches(kind, extent.committed);
     if (!ledger_.reserve(kind, extent.committed)) return false;
@@ -518,6 +543,7 @@ void Placer::lock_all() {
 }
 
 void Placer::forget_other_threads() {
+  if (folder_.is_open()) folder_.leave_to_parent();
   thread_caches::forget_others();
   for_each_spread([](Spread& spread) { spread.extents.forget_moves(); });
 }

@@ -82,6 +82,7 @@ struct CapacityRules {
   RankShare share;                         // of what it does not name
   std::uint64_t reserve = k_usual_reserve; // bytes of each node left to others
   NodeSet allowed{~std::uint64_t{0}};      // nodes that may be used
+  std::string folder;                      // OMPTIER_PMEM: memory where no node is NVM; "" = none
   std::string job_ledger;                  // file that the job's processes share; "" = none
   CapacityRules(const CapacityByKind& by_kind = {}) : capacity(by_kind) {}
 };
@@ -204,6 +205,9 @@ private:
       places_[tier].for_each_spread(visit);
   }
 
+  static Platform with_folder(Platform platform, Folder& folder, const CapacityRules& rules);
+
+  Folder folder_; // open: the last tier
   Platform platform_;
   ChoiceTable choices_;
   const RankShare share_;

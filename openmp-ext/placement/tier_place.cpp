@@ -25,7 +25,7 @@ TierPlace::~TierPlace() {
 }
 
 unsigned TierPlace::slot_for(const SpreadChoice& choice) const {
-  if (nodes.count() == 1) return k_first_touch;
+  if (nodes.count() <= 1) return k_first_touch;
   const unsigned home = nodes.has(choice.home) ? choice.home : nodes.first();
   const unsigned small = choice.bytes < k_units_a_node * nodes.count() * ranges_->unit() ? 1 : 0;
   switch (choice.partition) {
@@ -51,14 +51,14 @@ Binding TierPlace::binding_of(unsigned slot) const {
 }
 
 Spread* TierPlace::spread_for(const SpreadChoice& choice) {
-  if (nodes.empty()) return nullptr;
+  if (nodes.empty() && folder == nullptr) return nullptr;
   const unsigned slot = slot_for(choice);
   if (Spread* ready = spreads_[slot].load(std::memory_order_acquire)) return ready;
   const std::lock_guard guard(making_);
   if (Spread* ready = spreads_[slot].load(std::memory_order_acquire)) return ready;
   void* storage = arena_.take(sizeof(Spread));
   if (storage == nullptr) return nullptr;
-  Spread* made = new (storage) Spread(*ranges_, *ledger_, kind_, binding_of(slot), decay_);
+  Spread* made = new (storage) Spread(*ranges_, *ledger_, kind_, binding_of(slot), decay_, folder);
   spreads_[slot].store(made, std::memory_order_release);
   return made;
 }

@@ -25,8 +25,8 @@ struct Spread { // one binding: extents and small blocks
   ExtentSpace extents;
   Heap heap;
   Spread(ReservedRanges& ranges, Ledger& ledger, MemoryKind kind, const Binding& binding,
-         std::uint64_t decay)
-      : extents(ranges, ledger, kind, binding, decay), heap(extents) {}
+         std::uint64_t decay, Folder* folder)
+      : extents(ranges, ledger, kind, binding, decay, folder), heap(extents) {}
 };
 
 // What a block wants of the nodes of its tier.
@@ -42,6 +42,8 @@ public:
   NodeSet nodes;
   std::uint64_t capacity = 0;             // bytes of its nodes
   std::atomic<std::uint64_t> promised{0}; // bytes handed out, perhaps not touched yet
+
+  Folder* folder = nullptr; // where the memory comes from, for a tier without nodes
 
   // Before the first block, once. The objects named outlive this one. decay as for ExtentSpace.
   void begin(ReservedRanges& ranges, Ledger& ledger, MemoryKind kind, std::uint64_t decay);

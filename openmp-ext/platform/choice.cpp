@@ -66,8 +66,10 @@ std::vector<unsigned> nodes_of(const Platform& platform, const Tier& tier, unsig
 std::vector<std::size_t> tiers_by(const Platform& platform, Preference preference, unsigned cpu) {
   std::vector<Ranked> memories;
   for (const Tier& tier : platform.tiers) {
-    const unsigned nearest = nodes_of(platform, tier, cpu).front();
-    Ranked memory = ranked(platform, *platform.node(nearest), cpu);
+    const std::vector<unsigned> nodes = nodes_of(platform, tier, cpu);
+    // Memory of no node (a folder) has no figures, and comes after what has.
+    Ranked memory = nodes.empty() ? Ranked{tier.kind, {}, tier.capacity, 0}
+                                  : ranked(platform, *platform.node(nodes.front()), cpu);
     memory.capacity = tier.capacity;
     memories.push_back(memory);
   }

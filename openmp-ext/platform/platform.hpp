@@ -42,7 +42,7 @@ struct Node {
 // Nodes of one kind and performance class.
 struct Tier {
   MemoryKind kind = MemoryKind::unknown;
-  std::vector<unsigned> nodes; // node numbers, ascending
+  std::vector<unsigned> nodes; // node numbers, ascending; none: memory from a folder
   std::uint64_t capacity = 0;
   Figures figures; // best view of its nodes
 };

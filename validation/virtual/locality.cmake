@@ -25,3 +25,19 @@ endforeach()
 # Memory of an NVDIMM, and the kinds beside it.
 omptier_machine_test(locality.required.nvdimm MACHINE nvdimm
                      COMMAND ${allocators_cases} required dram=0 nvm=1)
+
+# An NVDIMM's folder as NVM, where no node is (the machine's NVM node is taken for something else).
+set(folder_cases ${CMAKE_BINARY_DIR}/tests/folder_cases)
+add_custom_command(
+  OUTPUT ${folder_cases}
+  COMMAND ${OMPTIER_TEST_CLANG} -std=gnu11 -O2 -g -Wall -Wextra -fopenmp
+          -I${CMAKE_BINARY_DIR}/include-omp -I${OMPTIER_SOURCE_DIR}/include
+          ${CMAKE_CURRENT_LIST_DIR}/folder_cases.c -o ${folder_cases}
+          -L${CMAKE_BINARY_DIR}/lib -lomptier -Wl,-rpath,${CMAKE_BINARY_DIR}/lib
+  DEPENDS ${CMAKE_CURRENT_LIST_DIR}/folder_cases.c ${OMPTIER_SOURCE_DIR}/include/ompx_memory.h
+          libomp libomptier
+  COMMENT "folder_cases" VERBATIM)
+add_custom_target(folder_cases ALL DEPENDS ${folder_cases})
+omptier_machine_test(locality.folder.nvdimm MACHINE nvdimm
+                     COMMAND env OMPTIER_PMEM=/run/pmem0 OMPTIER_NODES=cxl:1 OMPTIER_DECAY=0
+                             ${folder_cases} /run/pmem0)

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See folder.hpp. The file has no name, so nothing is left when the process ends, however it does.
+#include "placement/folder.hpp"
+
+#include "base/os.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#ifndef STATX_ATTR_DAX
+#define STATX_ATTR_DAX 0x00200000
+#endif
+
+namespace omptier {
+namespace {
+
+void* pointer(std::uintptr_t at) {
+  return reinterpret_cast<void*>(at);
+}
+
+} // namespace
+
+std::string Folder::open(const char* path, bool any_file_system) {
+  const int file = os().open(path, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (file < 0) return std::string(path) + ": no file can be made there: " + std::strerror(errno);
+  struct statx facts = {};
+  const bool dax = ::statx(file, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &facts) == 0 &&
+                   (facts.stx_attributes & STATX_ATTR_DAX) != 0;
+  if (!dax && !any_file_system) {
+    os().close(file);
+    return std::string(path) + ": not mounted with the option dax, so its data would be in "
+                               "ordinary memory (the page cache)";
+  }
+  path_ = path;
+  file_ = file;
+  return {};
+}
+
+Folder::~Folder() {
+  if (file_ >= 0) os().close(file_);
+}
+
+std::uint64_t Folder::free_bytes() const {
+  struct statvfs space = {};
+  return !of_parent_ && ::fstatvfs(file_, &space) == 0 ? space.f_bavail * space.f_frsize : 0;
+}
+
+std::uint64_t Folder::capacity() const {
+  struct statvfs space = {};
+  return ::fstatvfs(file_, &space) == 0 ? space.f_blocks * space.f_frsize : 0;
+}
+
+const Folder::Slice* Folder::slice_of(std::uintptr_t begin) const {
+  const unsigned count = count_.load(std::memory_order_acquire);
+  for (unsigned i = 0; i < count; ++i)
+    if (begin - slices_[i].begin < slices_[i].bytes) return &slices_[i];
+  return nullptr;
+}
+
+bool Folder::map(std::uintptr_t begin, std::size_t bytes) {
+  const unsigned count = count_.load(std::memory_order_relaxed);
+  if (of_parent_ || count == k_most_slices) return false;
+  const std::uint64_t offset =
+      count == 0 ? 0 : slices_[count - 1].offset + slices_[count - 1].bytes;
+  if (os().set_file_size(file_, static_cast<off_t>(offset + bytes)) != 0) return false;
+  // Over the reservation of the same addresses, at once.
+  if (os().map(pointer(begin), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, file_,
+               static_cast<off_t>(offset)) == MAP_FAILED)
+    return false;
+  slices_[count] = {begin, bytes, offset};
+  count_.store(count + 1, std::memory_order_release);
+  return true;
+}
+
+bool Folder::allocate(std::uintptr_t begin, std::size_t bytes) {
+  const Slice* slice = slice_of(begin);
+  if (slice == nullptr || of_parent_) return false;
+  return os().allocate_range(file_, 0, static_cast<off_t>(slice->offset + (begin - slice->begin)),
+                             static_cast<off_t>(bytes)) == 0;
+}
+
+bool Folder::discard(std::uintptr_t begin, std::size_t bytes) {
+  if (of_parent_) return true; // nothing is handed out any more
+  const Slice* slice = slice_of(begin);
+  return slice != nullptr &&
+         (bytes == 0 ||
+          os().allocate_range(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                              static_cast<off_t>(slice->offset + (begin - slice->begin)),
+                              static_cast<off_t>(bytes)) == 0);
+}
+
+void Folder::leave_to_parent() {
+  of_parent_ = true;
+  for (unsigned i = 0; i < count_.load(std::memory_order_acquire); ++i)
+    os().map(pointer(slices_[i].begin), slices_[i].bytes, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, file_, static_cast<off_t>(slices_[i].offset));
+}
+
+} // namespace omptier

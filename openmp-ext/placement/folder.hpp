@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Memory from a folder of a file system with DAX (an NVDIMM as App Direct): an unnamed file of the
+// folder is mapped over slices of our own reserved ranges, so its blocks are found, listed and
+// freed like all others. Bytes are allocated in the file before they become accessible, so a full
+// file system refuses instead of killing the process at a touch, and returned as holes.
+//
+// The mapping is shared, as DAX wants it. After fork the child sees private copies (what it writes
+// is in ordinary memory) and gets nothing new from the folder: it must not touch its parent's data.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace omptier {
+
+class Folder {
+public:
+  // Makes the file. "" when that worked and the folder has DAX (or any_file_system is set, for
+  // tests), else one line that says why not.
+  std::string open(const char* path, bool any_file_system = false);
+  bool is_open() const { return file_ >= 0; }
+  const char* path() const { return path_.c_str(); }
+  std::uint64_t free_bytes() const; // of the file system
+  std::uint64_t capacity() const;
+
+  // Maps a slice of reserved address space, inaccessible yet. The caller's lock covers it.
+  bool map(std::uintptr_t begin, std::size_t bytes);
+  // Allocates what lies behind a part of a slice; false: the file system is full.
+  bool allocate(std::uintptr_t begin, std::size_t bytes);
+  // Gives it back; it reads as zero then.
+  bool discard(std::uintptr_t begin, std::size_t bytes);
+  // In a child made by fork.
+  void leave_to_parent();
+
+  Folder() = default;
+  // Only tests end it.
+  ~Folder();
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+private:
+  struct Slice {
+    std::uintptr_t begin = 0;
+    std::size_t bytes = 0;
+    std::uint64_t offset = 0; // in the file
+  };
+  static constexpr unsigned k_most_slices = 64;
+  const Slice* slice_of(std::uintptr_t begin) const;
+
+  std::string path_;
+  int file_ = -1;
+  bool of_parent_ = false;
+  std::array<Slice, k_most_slices> slices_;
+  std::atomic<unsigned> count_{0};
+};
+
+} // namespace omptier

@@ -93,22 +93,26 @@ long sys_set_policy(int mode, const unsigned long* nodes, unsigned long node_lim
   return ::syscall(SYS_set_mempolicy, mode, nodes, node_limit);
 }
 
+int sys_start_thread(pthread_t* thread, void* (*run)(void*), void* argument) {
+  return ::pthread_create(thread, nullptr, run, argument);
+}
+
 constexpr OsCalls k_linux = {
-    sys_map,           sys_unmap,         sys_protect,     sys_advise,     sys_bind,
-    sys_move,          sys_perf,          sys_open,        sys_write,      sys_read,
-    sys_close,         sys_allocate_file, sys_file_status, sys_lock_file,  sys_unlink,
-    sys_lock,          sys_unlock,        sys_set_home,    sys_get_policy, sys_set_policy,
-    sys_set_file_size, sys_allocate_range};
+    sys_map,           sys_unmap,          sys_protect,     sys_advise,     sys_bind,
+    sys_move,          sys_perf,           sys_open,        sys_write,      sys_read,
+    sys_close,         sys_allocate_file,  sys_file_status, sys_lock_file,  sys_unlink,
+    sys_lock,          sys_unlock,         sys_set_home,    sys_get_policy, sys_set_policy,
+    sys_set_file_size, sys_allocate_range, sys_start_thread};
 std::atomic<const OsCalls*> calls{&k_linux};
 
 // Up to size - 1 bytes of a small file, as text; "" when it cannot be read.
 void read_small_file(const char* path, char* text, std::size_t size) {
   text[0] = '\0';
-  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  const int fd = os().open(path, O_RDONLY | O_CLOEXEC, 0);
   if (fd < 0) return;
-  const ssize_t got = ::read(fd, text, size - 1);
+  const ssize_t got = os().read(fd, text, size - 1);
   text[got > 0 ? got : 0] = '\0';
-  ::close(fd);
+  os().close(fd);
 }
 
 std::size_t read_huge_page_size() {

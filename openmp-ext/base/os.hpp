@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <pthread.h>
 #include <sys/types.h>
 
 struct flock;
@@ -40,8 +41,9 @@ struct OsCalls {
   // The calling thread's memory policy.
   long (*get_policy)(int* mode, unsigned long* nodes, unsigned long node_limit);
   long (*set_policy)(int mode, const unsigned long* nodes, unsigned long node_limit);
-  int (*set_file_size)(int fd, off_t bytes);                          // ftruncate
-  int (*allocate_range)(int fd, int mode, off_t offset, off_t bytes); // fallocate
+  int (*set_file_size)(int fd, off_t bytes);                                   // ftruncate
+  int (*allocate_range)(int fd, int mode, off_t offset, off_t bytes);          // fallocate
+  int (*start_thread)(pthread_t* thread, void* (*run)(void*), void* argument); // errno's number
 };
 
 // The table in use; never null. replace_os_calls returns the previous one (tests only, one thread).

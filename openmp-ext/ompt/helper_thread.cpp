@@ -4,6 +4,8 @@
 // to be made anew after fork.
 #include "ompt/helper_thread.hpp"
 
+#include "base/os.hpp"
+
 #include <cerrno>
 #include <csignal>
 #include <ctime>
@@ -25,7 +27,7 @@ bool HelperThread::start(Work work, void* argument, unsigned period_milliseconds
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  const int error = pthread_create(&thread_, nullptr, &HelperThread::main, this);
+  const int error = os().start_thread(&thread_, &HelperThread::main, this);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   errno = error;
   return running_ = error == 0;

@@ -257,6 +257,7 @@ Extent* ExtentSpace::take(std::size_t bytes, std::size_t commit, std::size_t ali
   extent->allocator = 0;
   extent->block_bytes = 0;
   ranges_.set_owner(extent->begin, extent->bytes, extent);
+  extent->ready = false;
   push(used_, extent);
   return extent;
 }
@@ -363,7 +364,8 @@ bool ExtentSpace::drop(Extent* extent) {
 
 bool ExtentSpace::begin_move(Extent& extent) {
   const std::lock_guard guard(lock_);
-  if (extent.use != ExtentUse::block || extent.moving || extent.locked || folder_ != nullptr)
+  if (extent.use != ExtentUse::block || !extent.ready || extent.moving || extent.locked ||
+      folder_ != nullptr)
     return false; // pages of a file stay where they are
   return extent.moving = true;
 }

@@ -20,6 +20,7 @@
 #include "placement/pages.hpp"
 #include "placement/ranges.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -46,11 +47,12 @@ struct Extent {
   std::size_t committed = 0; // accessible from begin, whole pages
   ExtentUse use = ExtentUse::free;
   bool verified = false; // every committed page was seen on the binding's nodes
-  bool gap = false;               // committed ends inside a unit
-  bool moved = false;             // pages were moved away by a phase
-  bool required = false;          // block: wanted there or not at all
+  bool gap = false;      // committed ends inside a unit
+  bool moved = false;    // pages were moved away by a phase
+  bool required = false; // block: wanted there or not at all
   bool locked = false;   // block: pinned in memory
-  bool moving = false;            // block: pages are being moved; it cannot be given back meanwhile
+  bool ready = false;    // block: handed out; before, only the thread that places it may look
+  bool moving = false;   // block: pages are being moved; it cannot be given back meanwhile
   ExtentSpace* space = nullptr;
   Extent *previous = nullptr, *next = nullptr; // in the list of its use
   HeapChunk* chunk = nullptr;                  // heap
@@ -158,8 +160,8 @@ private:
   ObjectPool<ExtentPart> part_pool_;
   Extent* free_[k_bins] = {};
   Extent* used_ = nullptr;
-  Extent* cached_ = nullptr; // latest first
-  Extent* oldest_ = nullptr; // end of the cached
+  Extent* cached_ = nullptr;              // latest first
+  Extent* oldest_ = nullptr;              // end of the cached
   Relaxed<std::size_t> cached_bytes_ = 0; // written under the lock
 };
 

@@ -144,7 +144,12 @@ std::uint64_t Placer::count_promised(TierPlace& place) {
     spread.extents.for_each([&](Extent& extent) {
       // What lies in no part of another kind is still promised here.
       const bool elsewhere = extent.moved && extent.parts == nullptr;
-      if (extent.use != ExtentUse::block || extent.verified || elsewhere) return;
+      if (extent.use != ExtentUse::block) return;
+      if (!extent.ready) { // its thread is at it
+        untouched += extent.committed;
+        return;
+      }
+      if (extent.verified || elsewhere) return;
       PageCensus census;
       if (!count_pages(extent.begin, extent.committed, census)) return;
       untouched += census.untouched;
@@ -205,6 +210,15 @@ std::size_t Placer::drop_caches(MemoryKind kind, std::size_t bytes) {
   if (ThreadCache* mine = ThreadCache::make_mine()) mine->flush();
   each([](Spread& spread) { return spread.heap.drop_empty(~std::uint64_t{0}); });
   return dropped;
+}
+
+void Placer::give_back_unused() {
+  thread_caches::flush_all_later();
+  if (ThreadCache* mine = ThreadCache::mine()) mine->flush();
+  for_each_spread([](Spread& spread) {
+    spread.heap.drop_empty(~std::uint64_t{0});
+    spread.extents.drop_cache(~std::size_t{0});
+  });
 }
 
 // Gives back to the system what nobody used for a while. No lock is held.
@@ -317,6 +331,7 @@ void* Placer::place_large(TierPlace& place, Spread& spread, const BlockRequest& 
   extent->plan_instance = request.plan_instance;
   extent->reason = static_cast<std::uint8_t>(request.reason);
   extent->required = request.required;
+  extent->ready = true;
   return reinterpret_cast<void*>(extent->begin);
 }
 

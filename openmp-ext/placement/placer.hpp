@@ -155,6 +155,8 @@ public:
   static BlockInfo info_of(const Extent& extent);
 
   std::uint64_t cached_bytes(MemoryKind kind) const;
+  // Everything that nobody uses goes back to the system, what the calling thread keeps included.
+  void give_back_unused();
   bool is_sound(std::string& why_not);
 
   // Another process of the job wants to know what this one still will touch. Where this is asked,
@@ -236,7 +238,7 @@ template <typename F> void Placer::for_each_block(F&& visit) {
       std::size_t seen = 0, taken = 0;
       spread.extents.for_each([&](const Extent& extent) {
         if (extent.use == ExtentUse::block) {
-          if (skip == 0) visit(info_of(extent));
+          if (skip == 0 && extent.ready) visit(info_of(extent));
         } else if (seen++ >= skip && taken < k_batch) {
           chunks[taken++] = &extent;
         }

@@ -13,6 +13,8 @@
 // knows better and overrides it.
 #include "platform/hwloc_reader.hpp"
 
+#include "base/os.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
@@ -162,9 +164,9 @@ std::string load(Topology& topology, const std::string& xml) {
     hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
   } else {
     // hwloc reports an unreadable file with a bare errno: ask the system first.
-    const int fd = ::open(xml.c_str(), O_RDONLY | O_CLOEXEC);
+    const int fd = os().open(xml.c_str(), O_RDONLY | O_CLOEXEC, 0);
     if (fd < 0) return xml + ": " + std::strerror(errno);
-    ::close(fd);
+    os().close(fd);
     if (hwloc_topology_set_xml(raw, xml.c_str()) != 0)
       return xml + ": not an hwloc XML file (make one with lstopo --of xml " + xml + ")";
   }

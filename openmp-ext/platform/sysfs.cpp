@@ -7,6 +7,8 @@
 // block to its node.
 #include "platform/sysfs.hpp"
 
+#include "base/os.hpp"
+
 #include <algorithm>
 #include <array>
 #include <climits>
@@ -23,10 +25,10 @@ namespace {
 
 // Bytes of a small file; 0 when it cannot be read.
 std::size_t read_bytes(const char* path, char* bytes, std::size_t size) {
-  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  const int fd = os().open(path, O_RDONLY | O_CLOEXEC, 0);
   if (fd < 0) return 0;
-  const ssize_t got = ::read(fd, bytes, size);
-  ::close(fd);
+  const ssize_t got = os().read(fd, bytes, size);
+  os().close(fd);
   return got > 0 ? static_cast<std::size_t>(got) : 0;
 }
 

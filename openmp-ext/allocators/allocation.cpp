@@ -225,6 +225,7 @@ void* allocate_from(Allocator& allocator, const AllocationRequest& request, int 
   if (Placer* placer = runtime().placer()) {
     std::array<std::size_t, k_most_tiers> tiers;
     const std::uint32_t locality = locality_of(placer->choices());
+    const std::uint32_t life = allocator.life.load(std::memory_order_acquire);
     const std::size_t count = tiers_of(*placer, allocator, tiers);
     std::size_t served = 0;
     BlockRequest wanted;
@@ -243,10 +244,11 @@ void* allocate_from(Allocator& allocator, const AllocationRequest& request, int 
     block = place_on(*placer, {tiers.data(), count}, wanted, request.zeroed, why, served);
     if (block == nullptr)
       count_out(allocator, request.bytes, false);
-    else if (served == 0 && !allocator.wants_to_know() && !wanted.pinned &&
+    else if (served == 0 && chain == 0 && life != 0 && !allocator.wants_to_know() &&
+             !wanted.pinned && !runtime().places_everything.load(std::memory_order_relaxed) &&
              wanted.partition != Partition::blocked && wanted.alignment <= 16 &&
              locality == locality_of(placer->choices()))
-      learn_route(request.handle, allocator, *placer, block, locality);
+      learn_route(allocator, life, *placer, block, locality);
   }
   if (block != nullptr) return block;
   uncharge_pool(allocator, request);

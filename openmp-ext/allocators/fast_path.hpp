@@ -69,21 +69,21 @@ template <Where where = Where::anywhere>
   Magazine& magazine = of_heap->magazines[span->size_class];
   if (record->bytes() == 0 || record->watched() || magazine.is_full()) return false;
   record->clear();
-  *magazine.top++ = {begin, record};
+  magazine.push({begin, record});
   return true;
 }
 
-// Remembers that a small block of the handle came from the first of its tiers.
-inline void learn_route(OmpValue handle, const Allocator& allocator, const Placer& placer,
+// Remembers that a small block of the allocator came from the first of its tiers. life: of the
+// allocator when these were chosen.
+inline void learn_route(const Allocator& allocator, std::uint32_t life, const Placer& placer,
                         const void* block, std::uint32_t locality) {
   ThreadCache* cache = ThreadCache::mine();
   const Span* span = placer.ranges().span_of(block);
   if (cache == nullptr || span == nullptr) return;
   const unsigned heap = Heap::of(*span).number();
   if (heap >= k_most_heaps || cache->heaps[heap] == nullptr) return;
-  cache->routes[ThreadCache::route_of(handle)] = {
-      handle,           &allocator.life, allocator.life.load(std::memory_order_relaxed),
-      allocator.number, locality,        cache->heaps[heap]};
+  cache->routes[ThreadCache::route_of(allocator.handle)] = {
+      allocator.handle, &allocator.life, life, allocator.number, locality, cache->heaps[heap]};
 }
 
 } // namespace omptier

@@ -7,8 +7,8 @@
 #include "allocators/allocation.hpp"
 #include "allocators/declarations.hpp"
 
-#include "objects/page_array.hpp"
 #include "base/log.hpp"
+#include "objects/page_array.hpp"
 
 #include <cstring>
 
@@ -200,6 +200,7 @@ Result update_block(void* block, std::span<const TraitPair> traits) {
   own->traits = merged;
   own->traits.extended = true;
   own->of_one_block = true;
+  own->has_allocated.store(true, std::memory_order_relaxed);
   own->blocks.store(1, std::memory_order_relaxed);
   placer->reassign(block, own->number, true);
   if (owner != nullptr) uncharge_pool(*owner, info.bytes);

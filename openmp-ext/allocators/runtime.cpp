@@ -4,6 +4,7 @@
 #include "allocators/runtime.hpp"
 
 #include "allocators/declarations.hpp"
+#include "allocators/site_list.hpp"
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "traits/interned.hpp"
@@ -216,6 +217,7 @@ void Runtime::tell_unused_entries() const {
 
 // Discovery is waited for (it takes none of the other locks), unless this very thread is at it.
 void Runtime::lock_all() {
+  site_list().lock();
   lock_declarations();
   allocators.lock();
   lock_names();
@@ -233,6 +235,7 @@ void Runtime::unlock_all() {
   unlock_names();
   allocators.unlock();
   unlock_declarations();
+  site_list().unlock();
 }
 
 void restart_runtime_for_tests(Platform platform, const CapacityByKind& capacity, Strategy strategy,

@@ -85,11 +85,13 @@ void Heap::put_locked(unsigned size_class, const FreeBlock* blocks, unsigned cou
   }
 }
 
-// Half of a full magazine's blocks, those that came first, go back.
+// Half of a full magazine's blocks, those that came first, go back. They leave the magazine before
+// others can have them: a child made by fork in between must not find them in both places.
 void Heap::empty_magazine(unsigned size_class, Magazine& magazine) {
   const unsigned half = (magazine.count() + 1) / 2;
-  put(size_class, magazine.begin, half);
-  magazine.top = std::copy(magazine.begin + half, magazine.top, magazine.begin);
+  std::rotate(magazine.begin, magazine.begin + half, magazine.top);
+  magazine.top -= half;
+  put(size_class, magazine.top, half);
   magazine.used = true;
 }
 
@@ -148,7 +150,7 @@ bool Heap::release(Span& span, void* block) {
     empty_magazine(size_class, *magazine);
     cache->look_after(space_.decay());
   }
-  *magazine->top++ = freed;
+  magazine->push(freed);
   return true;
 }
 

@@ -119,6 +119,8 @@ private:
   static constexpr unsigned k_most_accounts = 32;
 
   bool attach();
+  int open_file(int flags);
+  void close_file(int fd);
   unsigned reclaim();
   unsigned slots_seen() const;
   bool attach_to(int fd);
@@ -137,6 +139,7 @@ private:
   std::uint64_t coming_ = 0;
   JobFile* file_ = nullptr;
   unsigned slot_ = 0;
+  std::atomic<int> open_fd_{-1}; // while one is open: a child forked meanwhile has it too
   std::uint64_t inode_ = 0;
   std::uint64_t reclaimed_at_ = 0; // ns
   std::atomic<bool> alone_{false};

@@ -186,11 +186,25 @@ bool JobLedger::attach_to(int fd) {
   return false;
 }
 
+int JobLedger::open_file(int flags) {
+  const int fd = os().open(path_, flags | O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+  open_fd_.store(fd);
+  return fd;
+}
+
+// The lock of byte 0 goes here and now: a child forked meanwhile would keep it with its copy of the
+// descriptor.
+void JobLedger::close_file(int fd) {
+  set_lock(fd, 0, F_UNLCK);
+  open_fd_.store(-1);
+  os().close(fd);
+}
+
 // The mapping keeps the lock of our slot; the descriptor, and with it the lock of byte 0, goes.
 bool JobLedger::attach() {
   fail("it is removed again and again");
   for (int attempt = 0; attempt < k_most_reopens; ++attempt) {
-    const int fd = os().open(path_, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+    const int fd = open_file(O_CREAT);
     if (fd < 0) {
       fail(std::strerror(errno));
       break;
@@ -199,13 +213,12 @@ bool JobLedger::attach() {
     if (!lock_begin(fd)) {
       fail("it cannot be locked");
     } else if (os().file_status(fd, &status) == 0 && status.st_nlink == 0) {
-      os().close(fd); // removed before we had the lock
+      close_file(fd); // removed before we had the lock
       continue;
     } else {
       attach_to(fd);
     }
-    set_lock(fd, 0, F_UNLCK); // the mapping keeps the file open
-    os().close(fd);
+    close_file(fd); // the mapping keeps the file open
     break;
   }
   if (file_ != nullptr) return why_ = "", true;
@@ -219,7 +232,7 @@ bool JobLedger::attach() {
 
 // Under the lock of byte 0 a slot whose byte can be locked is nobody's.
 unsigned JobLedger::reclaim() {
-  const int fd = os().open(path_, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0);
+  const int fd = open_file(0);
   if (fd < 0) return 0;
   unsigned count = 0;
   struct stat status{};
@@ -232,14 +245,14 @@ unsigned JobLedger::reclaim() {
       ++count;
     }
   }
-  os().close(fd);
+  close_file(fd);
   return count;
 }
 
 void JobLedger::leave() {
   const Guard guard(*this);
   if (file_ != nullptr) {
-    const int fd = os().open(path_, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0);
+    const int fd = open_file(0);
     struct stat status{};
     const bool ours =
         fd >= 0 && os().file_status(fd, &status) == 0 && status.st_ino == inode_ && lock_begin(fd);
@@ -247,13 +260,14 @@ void JobLedger::leave() {
     os().unmap(file_, sizeof(JobFile)); // and the lock of our slot
     file_ = nullptr;
     if (ours && !anybody_alive(fd)) os().unlink(path_);
-    if (fd >= 0) os().close(fd);
+    if (fd >= 0) close_file(fd);
   }
   alone_ = true;
 }
 
 void JobLedger::forget_parent() {
   busy_.clear();
+  if (const int fd = open_fd_.exchange(-1); fd >= 0) os().close(fd); // of another thread, then
   if (file_ != nullptr) os().unmap(file_, sizeof(JobFile)); // the parent's own mapping stays
   file_ = nullptr;
   coming_ = 0;

@@ -134,8 +134,7 @@ void ThreadCache::flush() {
     if (of_heap == nullptr) continue;
     for (unsigned c = 0; c < k_size_classes; ++c) {
       Magazine& magazine = of_heap->magazines[c];
-      if (!magazine.is_empty()) of_heap->heap->put(c, magazine.begin, magazine.count());
-      magazine.clear();
+      if (const unsigned count = magazine.take_all()) of_heap->heap->put(c, magazine.begin, count);
     }
   }
 }
@@ -155,8 +154,8 @@ void ThreadCache::look_after(std::uint64_t decay) {
     for (unsigned c = 0; c < k_size_classes; ++c) {
       Magazine& magazine = of_heap->magazines[c];
       if (!magazine.used && !magazine.is_empty()) {
-        of_heap->heap->put(c, magazine.begin, magazine.count());
-        magazine.clear();
+        const unsigned count = magazine.take_all();
+        of_heap->heap->put(c, magazine.begin, count);
       }
       magazine.used = false;
     }
@@ -201,7 +200,7 @@ void forget_heap(Heap& heap) {
       for (Route& route : cache->routes)
         if (route.cache == of_heap) route = {};
       for (Magazine& magazine : of_heap->magazines)
-        magazine.clear();
+        magazine.take_all();
       of_heap->next_spare = g_spare_heaps;
       g_spare_heaps = of_heap;
     }
@@ -225,8 +224,8 @@ void forget_others() {
         if (of_heap == nullptr) continue;
         for (unsigned c = 0; c < k_size_classes; ++c) {
           Magazine& magazine = of_heap->magazines[c];
-          if (!magazine.is_empty()) of_heap->heap->put_locked(c, magazine.begin, magazine.count());
-          magazine.clear();
+          if (const unsigned count = magazine.take_all())
+            of_heap->heap->put_locked(c, magazine.begin, count);
         }
       }
       retire(*cache);

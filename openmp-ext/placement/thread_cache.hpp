@@ -36,9 +36,19 @@ struct Magazine {
   unsigned capacity() const { return static_cast<unsigned>(end - begin); }
   bool is_empty() const { return top == begin; }
   bool is_full() const { return top == end; }
-  void clear() {
+  // The block is in its place before it counts: in a process copied by fork what lies below the top
+  // is this thread's.
+  [[gnu::always_inline]] void push(const FreeBlock& block) {
+    *top = block;
+    std::atomic_signal_fence(std::memory_order_release);
+    ++top;
+  }
+  // For those who give all blocks back: they are out of the magazine before others can have them.
+  unsigned take_all() {
+    const unsigned all = count();
     top = begin;
     batch = 1;
+    return all;
   }
 };
 

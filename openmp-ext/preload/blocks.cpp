@@ -144,8 +144,7 @@ void* resize(void* block, std::size_t bytes, const void* caller) {
     return resize_ours(block, old_bytes, bytes, caller);
   if (is_early_block(block)) {
     void* fresh = g_next.malloc(bytes);
-    const auto left =
-        static_cast<std::size_t>(g_bounds.high.load() - reinterpret_cast<std::uintptr_t>(block));
+    const std::size_t left = early_bytes_from(block);
     if (fresh != nullptr) std::memcpy(fresh, block, left < bytes ? left : bytes);
     return fresh;
   }

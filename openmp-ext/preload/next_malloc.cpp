@@ -125,4 +125,8 @@ bool is_early_block(const void* block) {
   return at >= early_buffer && at < early_buffer + sizeof early_buffer;
 }
 
+std::size_t early_bytes_from(const void* block) {
+  return static_cast<std::size_t>(early_buffer + early_used - static_cast<const char*>(block));
+}
+
 } // namespace omptier::preload

@@ -28,5 +28,7 @@ extern __attribute__((visibility("hidden"))) NextMalloc g_next;
 
 // A block of the buffer: freeing it does nothing, its size is not known.
 bool is_early_block(const void* block);
+// Bytes of the buffer in use from there on: no block is larger.
+std::size_t early_bytes_from(const void* block);
 
 } // namespace omptier::preload

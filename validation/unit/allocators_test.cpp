@@ -150,6 +150,56 @@ TEST(Fallback, EachKind) {
   EXPECT_DEATH(get(1000, make(504, {{5, 13}})), "abort_fb");
 }
 
+// Small blocks take a short way that is learnt: what a fallback gave must not be learnt for the
+// allocator that fell back.
+TEST(Fallback, TheShortWayIsTheAllocatorsOwn) {
+  const auto quickly = [](std::uintptr_t handle) {
+    return hooks().allocate_quickly(100, 0, handle, nullptr,
+                                    [](std::size_t bytes, std::size_t, std::uintptr_t h,
+                                       const void*) { return get(bytes, h); });
+  };
+  const std::uintptr_t second = make(501, {});
+  const std::uintptr_t first = make(501, {{4, 256}, {5, 14}, {6, second}});
+  void* own = quickly(first);
+  BlockInfo info;
+  ASSERT_TRUE(runtime().placer()->find(own, true, info));
+  const std::uint32_t number = info.allocator;
+  void* blocks[8];
+  for (void*& block : blocks)
+    block = quickly(first); // the pool is soon used up
+  ASSERT_TRUE(runtime().placer()->find(blocks[7], true, info));
+  EXPECT_NE(info.allocator, number);
+  give(own);
+  for (void* block : blocks)
+    give(block);
+  own = quickly(first);
+  ASSERT_TRUE(runtime().placer()->find(own, true, info));
+  EXPECT_EQ(info.allocator, number) << "the pool has room again";
+  give(own);
+  hooks().destroy_allocator(first);
+  hooks().destroy_allocator(second);
+}
+
+// A plan or a strategy decides call by call: what was learnt from one says nothing of the next.
+TEST(ShortWay, IsNotTakenWherePlanOrStrategyDecide) {
+  static int asked = 0;
+  const std::uintptr_t handle = make(501, {});
+  const auto quickly = [handle] {
+    give(hooks().allocate_quickly(100, 0, handle, nullptr,
+                                  [](std::size_t bytes, std::size_t, std::uintptr_t h,
+                                     const void*) { return ++asked, get(bytes, h); }));
+  };
+  runtime().places_everything.store(true);
+  for (int i = 0; i < 5; ++i)
+    quickly();
+  EXPECT_EQ(asked, 5);
+  runtime().places_everything.store(false);
+  for (int i = 0; i < 5; ++i)
+    quickly();
+  EXPECT_EQ(asked, 6) << "learnt";
+  hooks().destroy_allocator(handle);
+}
+
 TEST(Pool, CountsTheProgramsBytesAndIsRefilled) {
   const std::uintptr_t pool = make(501, {{4, 1000}, {5, 12}});
   void* a = get(600, pool);

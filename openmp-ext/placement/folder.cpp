@@ -25,6 +25,14 @@ void* pointer(std::uintptr_t at) {
   return reinterpret_cast<void*>(at);
 }
 
+// The program may have closed all descriptors and opened a file of its own under the number: that
+// one must not be cut, filled or given holes. Ours has no name, and at least the bytes mapped.
+bool is_unnamed(int file, std::uint64_t bytes) {
+  struct stat status = {};
+  return os().file_status(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 0 &&
+         static_cast<std::uint64_t>(status.st_size) >= bytes;
+}
+
 } // namespace
 
 std::string Folder::open(const char* path, bool any_file_system) {
@@ -69,6 +77,7 @@ bool Folder::map(std::uintptr_t begin, std::size_t bytes) {
   if (of_parent_ || count == k_most_slices) return false;
   const std::uint64_t offset =
       count == 0 ? 0 : slices_[count - 1].offset + slices_[count - 1].bytes;
+  if (!is_unnamed(file_, offset)) return false;
   if (os().set_file_size(file_, static_cast<off_t>(offset + bytes)) != 0) return false;
   // Over the reservation of the same addresses, at once.
   if (os().map(pointer(begin), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, file_,
@@ -81,7 +90,8 @@ bool Folder::map(std::uintptr_t begin, std::size_t bytes) {
 
 bool Folder::allocate(std::uintptr_t begin, std::size_t bytes) {
   const Slice* slice = slice_of(begin);
-  if (slice == nullptr || of_parent_) return false;
+  if (slice == nullptr || of_parent_ || !is_unnamed(file_, slice->offset + slice->bytes))
+    return false;
   return os().allocate_range(file_, 0, static_cast<off_t>(slice->offset + (begin - slice->begin)),
                              static_cast<off_t>(bytes)) == 0;
 }
@@ -91,16 +101,19 @@ bool Folder::discard(std::uintptr_t begin, std::size_t bytes) {
   const Slice* slice = slice_of(begin);
   return slice != nullptr &&
          (bytes == 0 ||
-          os().allocate_range(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                              static_cast<off_t>(slice->offset + (begin - slice->begin)),
-                              static_cast<off_t>(bytes)) == 0);
+          (is_unnamed(file_, slice->offset + slice->bytes) &&
+           os().allocate_range(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                               static_cast<off_t>(slice->offset + (begin - slice->begin)),
+                               static_cast<off_t>(bytes)) == 0));
 }
 
 void Folder::leave_to_parent() {
   of_parent_ = true;
   for (unsigned i = 0; i < count_.load(std::memory_order_acquire); ++i)
-    os().map(pointer(slices_[i].begin), slices_[i].bytes, PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, file_, static_cast<off_t>(slices_[i].offset));
+    if (is_unnamed(file_, slices_[i].offset + slices_[i].bytes)) // else it stays as it is
+      os().map(pointer(slices_[i].begin), slices_[i].bytes, PROT_READ | PROT_WRITE,
+               MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, file_,
+               static_cast<off_t>(slices_[i].offset));
 }
 
 } // namespace omptier

@@ -6,6 +6,7 @@
 #include "allocators/allocation.hpp"
 
 #include "allocators/fast_path.hpp"
+#include "allocators/tier_gain.hpp"
 #include "base/log.hpp"
 
 #include <algorithm>
@@ -380,8 +381,9 @@ std::size_t tiers_of(Placer& placer, const Allocator& allocator,
 
   if (allocator.decided_tier != k_undecided) add(allocator.decided_tier);
   const TraitSet& traits = allocator.traits;
-  const bool latency =
-      traits.sensitivity == 5220 || traits.access_pattern == 5103 || traits.access_pattern == 5104;
+  const bool latency = traits.sensitivity == value::latency ||
+                       traits.access_pattern == value::random ||
+                       traits.access_pattern == value::pointer_chase;
   const Preference usual = latency ? Preference::latency : Preference::bandwidth;
   if (const auto kind =
           allocator.places_default_space() ? MemoryKind::dram : kind_of(allocator.space)) {
@@ -398,9 +400,7 @@ std::size_t tiers_of(Placer& placer, const Allocator& allocator,
   if (allocator.required()) return count;
 
   const auto order = choices.tiers(usual, cpu);
-  const bool cold =
-      traits.sensitivity == 5223 || traits.importance == 0 || traits.access_frequency == 0;
-  if (cold)
+  if (is_cold(traits))
     for (auto tier = order.rbegin(); tier != order.rend(); ++tier)
       add(*tier);
   else

@@ -52,13 +52,13 @@ Figures figures_of(std::span<const Tier> tiers, std::size_t tier) {
 
 double share_of_reads(const TraitSet& traits) {
   switch (static_cast<OmpValue>(traits.access_mode)) {
-  case 5140:
+  case value::read_only:
     return 1;
-  case 5141:
+  case value::read_mostly:
     return 0.9;
-  case 5143:
+  case value::write_mostly:
     return 0.1;
-  case 5144:
+  case value::write_only:
     return 0;
   default:
     return 0.5;
@@ -77,23 +77,23 @@ enum class Manner : std::uint8_t { scattered, streamed, both };
 
 Manner manner_of(const TraitSet& traits) {
   switch (static_cast<OmpValue>(traits.sensitivity)) {
-  case 5220:
+  case value::latency:
     return Manner::scattered;
-  case 5221:
+  case value::bandwidth:
     return Manner::streamed;
-  case 5222:
+  case value::both:
     return Manner::both;
   default:
     break;
   }
   switch (static_cast<OmpValue>(traits.access_pattern)) {
-  case 5103:
-  case 5104:
+  case value::random:
+  case value::pointer_chase:
     return Manner::scattered;
-  case 5101:
+  case value::strided:
     return traits.access_stride >= page_size() ? Manner::scattered : Manner::streamed;
-  case 5100:
-  case 5102:
+  case value::sequential:
+  case value::tiled:
     return Manner::streamed;
   default:
     return Manner::both;
@@ -103,7 +103,8 @@ Manner manner_of(const TraitSet& traits) {
 } // namespace
 
 bool is_cold(const TraitSet& traits) {
-  return traits.sensitivity == 5223 || traits.importance == 0 || traits.access_frequency == 0;
+  return traits.sensitivity == value::none || traits.importance == 0 ||
+         traits.access_frequency == 0;
 }
 
 double weight_of(const TraitSet& traits, std::span<const Tier> tiers) {

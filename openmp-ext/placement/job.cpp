@@ -50,15 +50,6 @@ bool number_of(Environment environment, const char* name, unsigned& value) {
   return text != nullptr && number_in(text, value);
 }
 
-std::uint64_t pid_namespace() {
-  const int fd = os().open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC, 0);
-  if (fd < 0) return 0;
-  struct stat status{};
-  const bool known = os().file_status(fd, &status) == 0;
-  os().close(fd);
-  return known ? status.st_ino : 0;
-}
-
 bool valid(const RankShare& share) {
   return share.ranks >= 1 && share.ranks <= k_most_ranks && share.rank < share.ranks;
 }
@@ -81,6 +72,15 @@ bool slurm_share(Environment environment, RankShare& share) {
 }
 
 } // namespace
+
+std::uint64_t pid_namespace() {
+  const int fd = os().open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC, 0);
+  if (fd < 0) return 0;
+  struct stat status{};
+  const bool known = os().file_status(fd, &status) == 0;
+  os().close(fd);
+  return known ? status.st_ino : 0;
+}
 
 std::string job_name(Environment environment) {
   std::string name;

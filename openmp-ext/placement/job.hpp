@@ -18,6 +18,9 @@ namespace omptier {
 // Looks a variable up; null when it is not set. Tests pass their own.
 using Environment = const char* (*)(const char* name);
 
+// Number of the process's pid namespace; 0 when the kernel does not tell.
+std::uint64_t pid_namespace();
+
 // "slurm-4711", "pbs-12.server", …, else "session-77-4026531836" (session and pid namespace);
 // characters that do not belong in a file name are replaced.
 std::string job_name(Environment environment);

@@ -5,6 +5,7 @@
 // by the process of slot i as long as it lives.
 #include "base/log.hpp"
 #include "base/os.hpp"
+#include "placement/job.hpp"
 #include "placement/job_ledger.hpp"
 
 #include <cerrno>
@@ -72,15 +73,6 @@ std::uint64_t start_time_of_self() {
   for (int field = 2; at != nullptr && field < 22; ++field)
     at = std::strchr(at + 1, ' ');
   return at != nullptr ? std::strtoull(at, nullptr, 10) : 0;
-}
-
-std::uint64_t pid_namespace_of_self() {
-  const int fd = os().open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC, 0);
-  if (fd < 0) return 0;
-  struct stat status{};
-  const bool known = os().file_status(fd, &status) == 0;
-  os().close(fd);
-  return known ? status.st_ino : 0;
 }
 
 // The magic number last: a header without it was never finished.
@@ -157,7 +149,7 @@ bool JobLedger::take_slot(int fd) {
     JobSlot& slot = file_->slots[i];
     clear(slot);
     slot.start_time.store(start_time_of_self());
-    slot.pid_namespace.store(pid_namespace_of_self());
+    slot.pid_namespace.store(pid_namespace());
     slot.pid.store(static_cast<std::uint64_t>(::getpid()));
     if (i >= slots_seen()) file_->header.slots_seen.store(i + 1);
     if (file_->header.slots_seen.load() > k_job_slots) file_->header.slots_seen.store(k_job_slots);

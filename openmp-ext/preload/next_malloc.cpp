@@ -7,6 +7,7 @@
 
 #include "preload/blocks.hpp"
 
+#include <cerrno>
 #include <cstring>
 #include <dlfcn.h>
 
@@ -81,9 +82,9 @@ void* first_aligned_alloc(std::size_t alignment, std::size_t bytes) {
   return look_up_and_call<&NextMalloc::aligned_alloc, first_aligned_alloc, void*>(alignment, bytes);
 }
 int first_posix_memalign(void** block, std::size_t alignment, std::size_t bytes) {
-  if (looking_up) return 12; // ENOMEM
+  if (looking_up) return ENOMEM;
   look_up_all();
-  if (g_next.posix_memalign == first_posix_memalign) return 12;
+  if (g_next.posix_memalign == first_posix_memalign) return ENOMEM;
   return g_next.posix_memalign(block, alignment, bytes);
 }
 void* first_memalign(std::size_t alignment, std::size_t bytes) {

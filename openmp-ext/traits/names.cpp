@@ -48,7 +48,14 @@ constexpr auto k_sensitivities =
 constexpr auto k_placements = numbered(TraitKey::placement, {"required", "preferred"});
 constexpr auto k_lifetimes = numbered(TraitKey::lifetime, {"program", "phase", "temporary"});
 
-static_assert(k_patterns[1].number == value::strided);
+static_assert(k_patterns[0].number == value::sequential && k_patterns[1].number == value::strided);
+static_assert(k_patterns[2].number == value::tiled && k_patterns[3].number == value::random);
+static_assert(k_patterns[4].number == value::pointer_chase);
+static_assert(k_modes[0].number == value::read_only && k_modes[1].number == value::read_mostly);
+static_assert(k_modes[3].number == value::write_mostly && k_modes[4].number == value::write_only);
+static_assert(k_sensitivities[0].number == value::latency);
+static_assert(k_sensitivities[1].number == value::bandwidth);
+static_assert(k_sensitivities[2].number == value::both && k_sensitivities[3].number == value::none);
 static_assert(k_placements[0].number == value::required);
 static_assert(k_placements[1].number == value::preferred);
 

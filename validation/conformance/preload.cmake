@@ -19,30 +19,20 @@ set(preload_programs "")
 function(preload_program name compiler suffix)
   add_custom_command(OUTPUT ${preload_folder}/${name}
     COMMAND ${CMAKE_COMMAND} -E make_directory ${preload_folder}
-    COMMAND ${compiler} -O2 -g -Wall -Wextra -fopenmp -J ${preload_folder}
-            ${CMAKE_CURRENT_LIST_DIR}/preload_cases.${suffix} -o ${preload_folder}/${name} ${ARGN}
-    DEPENDS ${CMAKE_CURRENT_LIST_DIR}/preload_cases.${suffix}
-    COMMENT "preload_cases ${name}" VERBATIM)
-  set(preload_programs ${preload_programs} ${preload_folder}/${name} PARENT_SCOPE)
-endfunction()
-# A module folder means something to Fortran only.
-function(preload_c_program name compiler suffix)
-  add_custom_command(OUTPUT ${preload_folder}/${name}
-    COMMAND ${CMAKE_COMMAND} -E make_directory ${preload_folder}
     COMMAND ${compiler} -O2 -g -Wall -Wextra -fopenmp
             ${CMAKE_CURRENT_LIST_DIR}/preload_cases.${suffix} -o ${preload_folder}/${name} ${ARGN}
     DEPENDS ${CMAKE_CURRENT_LIST_DIR}/preload_cases.${suffix}
     COMMENT "preload_cases ${name}" VERBATIM)
   set(preload_programs ${preload_programs} ${preload_folder}/${name} PARENT_SCOPE)
 endfunction()
-preload_c_program(c-gcc ${OMPTIER_TEST_GCC} c)
-preload_c_program(cpp-gcc ${OMPTIER_TEST_GXX} cpp)
-preload_c_program(cpp-clang ${OMPTIER_TEST_CLANGXX} cpp)
-preload_c_program(cpp-static-libstdc++ ${OMPTIER_TEST_GXX} cpp -static-libstdc++)
-preload_c_program(c-jemalloc ${OMPTIER_TEST_GCC} c -DOTHER_MALLOC -Wl,--no-as-needed -ljemalloc)
-preload_c_program(c-mimalloc ${OMPTIER_TEST_GCC} c -DOTHER_MALLOC -Wl,--no-as-needed -lmimalloc)
-preload_c_program(cpp-jemalloc ${OMPTIER_TEST_GXX} cpp -Wl,--no-as-needed -ljemalloc)
-preload_program(fortran ${OMPTIER_TEST_GFORTRAN} f90)
+preload_program(c-gcc ${OMPTIER_TEST_GCC} c)
+preload_program(cpp-gcc ${OMPTIER_TEST_GXX} cpp)
+preload_program(cpp-clang ${OMPTIER_TEST_CLANGXX} cpp)
+preload_program(cpp-static-libstdc++ ${OMPTIER_TEST_GXX} cpp -static-libstdc++)
+preload_program(c-jemalloc ${OMPTIER_TEST_GCC} c -DOTHER_MALLOC -Wl,--no-as-needed -ljemalloc)
+preload_program(c-mimalloc ${OMPTIER_TEST_GCC} c -DOTHER_MALLOC -Wl,--no-as-needed -lmimalloc)
+preload_program(cpp-jemalloc ${OMPTIER_TEST_GXX} cpp -Wl,--no-as-needed -ljemalloc)
+preload_program(fortran ${OMPTIER_TEST_GFORTRAN} f90 -J ${preload_folder})
 add_custom_target(preload_cases ALL DEPENDS ${preload_programs})
 
 set(preload_test ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/preload.py

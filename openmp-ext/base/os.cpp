@@ -143,11 +143,21 @@ std::size_t huge_page_size() {
   return size;
 }
 
-std::uint64_t monotonic_nanoseconds() {
+namespace {
+std::uint64_t nanoseconds_of(clockid_t clock) {
   timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  ::clock_gettime(clock, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
          static_cast<std::uint64_t>(now.tv_nsec);
+}
+} // namespace
+
+std::uint64_t monotonic_nanoseconds() {
+  return nanoseconds_of(CLOCK_MONOTONIC);
+}
+
+std::uint64_t coarse_nanoseconds() {
+  return nanoseconds_of(CLOCK_MONOTONIC_COARSE);
 }
 
 bool node_free_bytes(unsigned node, std::uint64_t& free_bytes) {

@@ -56,6 +56,8 @@ std::size_t huge_page_size(); // 0 when transparent huge pages are off
 
 // Monotonic time in nanoseconds (CLOCK_MONOTONIC): the time base of profiles and reports.
 std::uint64_t monotonic_nanoseconds();
+// The same clock a few milliseconds late, read more cheaply: to see that an interval is over.
+std::uint64_t coarse_nanoseconds();
 
 // Free bytes of a NUMA node as the kernel reports them now; nothing written, no malloc.
 bool node_free_bytes(unsigned node, std::uint64_t& free_bytes);

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <sched.h>
 #include <sys/mman.h>
-#include <time.h>
 
 namespace omptier {
 const char* describe(Refusal refusal) {
@@ -188,13 +187,6 @@ std::uint64_t Placer::room_on(std::size_t tier) {
   return room;
 }
 
-std::uint64_t Placer::coarse_time() const {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(now.tv_nsec);
-}
-
 // Memory of a kind is short: what nobody uses goes back, cached extents first, then what heaps and
 // threads keep (other threads give theirs back when they next come by). The bytes that came free.
 std::size_t Placer::drop_caches(MemoryKind kind, std::size_t bytes) {
@@ -205,7 +197,8 @@ std::size_t Placer::drop_caches(MemoryKind kind, std::size_t bytes) {
     });
   };
   each([&](Spread& spread) { return spread.extents.drop_cache(bytes); });
-  if (dropped >= bytes || !is_due(next_pressure_, coarse_time(), k_least_interval)) return dropped;
+  if (dropped >= bytes || !is_due(next_pressure_, coarse_nanoseconds(), k_least_interval))
+    return dropped;
   thread_caches::flush_all_later();
   if (ThreadCache* mine = ThreadCache::make_mine()) mine->flush();
   each([](Spread& spread) { return spread.heap.drop_empty(~std::uint64_t{0}); });
@@ -223,7 +216,7 @@ void Placer::give_back_unused() {
 
 // Gives back to the system what nobody used for a while. No lock is held.
 void Placer::let_decay() {
-  if (!is_due(next_decay_, coarse_time(), std::max(decay_ / 4, k_least_interval))) return;
+  if (!is_due(next_decay_, coarse_nanoseconds(), std::max(decay_ / 4, k_least_interval))) return;
   const std::uint64_t now = monotonic_nanoseconds();
   const std::uint64_t since = now > decay_ ? now - decay_ : 0;
   for_each_spread([&](Spread& spread) {

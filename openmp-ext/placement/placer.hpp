@@ -198,7 +198,6 @@ private:
   bool part_border(Extent& extent, std::size_t at);
   std::size_t drop_caches(MemoryKind kind, std::size_t bytes);
   void let_decay();
-  std::uint64_t coarse_time() const;
   std::uint64_t free_on(NodeSet nodes, bool with_file_cache) const;
   unsigned home_in(std::size_t tier) const;
   bool make_present(TierPlace& place, Extent& extent, std::size_t bytes);

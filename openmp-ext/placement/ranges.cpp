@@ -159,13 +159,6 @@ void ReservedRanges::set_span(std::uintptr_t begin, unsigned granules, Span* spa
     range->spans[first + i].store(span, std::memory_order_release);
 }
 
-std::size_t ReservedRanges::reserved_bytes() const {
-  std::size_t sum = 0;
-  for (unsigned i = 0; i < count_.load(std::memory_order_acquire); ++i)
-    sum += ranges_[i].bytes;
-  return sum;
-}
-
 bool ReservedRanges::is_sound(std::string& why_not) const {
   const unsigned count = count_.load(std::memory_order_acquire);
   for (unsigned i = 0; i < count; ++i) {

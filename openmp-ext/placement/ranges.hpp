@@ -72,7 +72,6 @@ public:
   }
   void set_span(std::uintptr_t begin, unsigned granules, Span* span);
 
-  std::size_t reserved_bytes() const;
   bool is_sound(std::string& why_not) const;
 
   ReservedRanges();

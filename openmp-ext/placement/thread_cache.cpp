@@ -11,7 +11,6 @@
 #include <mutex>
 #include <pthread.h>
 #include <sys/mman.h>
-#include <time.h>
 
 namespace omptier {
 
@@ -31,13 +30,6 @@ pthread_key_t g_key;
 constinit bool g_key_made = false;
 // A thread that ended has this one: no route, no heap.
 constinit ThreadCache g_ended{};
-
-std::uint64_t coarse_now() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1000000000u +
-         static_cast<std::uint64_t>(now.tv_nsec);
-}
 
 // Out of the list of living threads, into the spare ones; magazines are empty. The lock is held.
 void retire(ThreadCache& cache) {
@@ -146,7 +138,7 @@ void ThreadCache::look_after(std::uint64_t decay) {
     flush();
     return;
   }
-  const std::uint64_t now = coarse_now();
+  const std::uint64_t now = coarse_nanoseconds();
   if (now < next_look) return;
   next_look = now + std::max<std::uint64_t>(decay / 2, 10'000'000);
   for (HeapCache* of_heap : heaps) {

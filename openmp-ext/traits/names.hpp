@@ -40,9 +40,6 @@ bool is_extended(Space space);                        // 500 and above
 std::optional<MemoryKind> kind_of(Space space);       // of the four kind spaces
 std::string_view space_name(Space space);             // "ompx_hbm_mem_space"
 std::string_view predefined_name(OmpValue allocator); // "ompx_hbm_mem_alloc", "" when unknown
-constexpr OmpValue space_number(MemoryKind kind) {    // 501 + kind
-  return 501 + static_cast<OmpValue>(kind);
-}
 
 enum class TraitKey : std::uint16_t {
   sync_hint = 1,

@@ -23,7 +23,7 @@
 ! are thread-safe but for arguments that two threads pass at once.
 module ompx_memory
   use, intrinsic :: iso_c_binding, only: c_char, c_f_pointer, c_int, c_int32_t, c_intptr_t, c_loc, &
-    c_null_char, c_ptr, c_size_t, c_associated
+    c_null_char, c_null_ptr, c_ptr, c_size_t, c_associated
   use, intrinsic :: iso_fortran_env, only: int32, int64, real32, real64
   implicit none
   private
@@ -309,7 +309,10 @@ contains
     integer(ompx_handle_kind), intent(in) :: allocator
     type(c_ptr), intent(out) :: block
     logical, intent(out) :: failed
-    block = ompx_alloc(int(elements, c_size_t) * int(bytes_each, c_size_t), allocator)
+    block = c_null_ptr
+    ! A product that is no size must not become a small one.
+    if (elements > 0 .and. elements <= huge(elements) / bytes_each) &
+      block = ompx_alloc(int(elements, c_size_t) * int(bytes_each, c_size_t), allocator)
     failed = .not. c_associated(block)
   end subroutine
 

@@ -146,3 +146,15 @@ add_custom_command(OUTPUT ${fork_program}
   COMMENT "preload_fork" VERBATIM)
 add_custom_target(preload_fork ALL DEPENDS ${fork_program})
 preload_case(fork fork --least 1)
+
+# Forks while other threads' blocks are listed.
+add_custom_command(OUTPUT ${preload_folder}/sites_fork
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${preload_folder}
+  COMMAND ${OMPTIER_TEST_GCC} -O2 -g -Wall -Wextra ${CMAKE_CURRENT_LIST_DIR}/preload_sites_fork.c
+          -o ${preload_folder}/sites_fork -lpthread
+  DEPENDS ${CMAKE_CURRENT_LIST_DIR}/preload_sites_fork.c
+  COMMENT "preload_sites_fork" VERBATIM)
+add_custom_target(preload_sites_fork ALL DEPENDS ${preload_folder}/sites_fork)
+add_test(NAME conformance.preload.sites-fork COMMAND ${preload_folder}/sites_fork)
+set_tests_properties(conformance.preload.sites-fork PROPERTIES TIMEOUT 60 LABELS conformance ENVIRONMENT
+  "LD_PRELOAD=$<TARGET_FILE:libomptier_preload>;OMPTIER_SITES=${preload_folder}/sites-fork.plan")

@@ -197,9 +197,10 @@ std::size_t Placer::drop_caches(MemoryKind kind, std::size_t bytes) {
     });
   };
   each([&](Spread& spread) { return spread.extents.drop_cache(bytes); });
-  if (dropped >= bytes || !is_due(next_pressure_, coarse_nanoseconds(), k_least_interval))
-    return dropped;
-  thread_caches::flush_all_later();
+  if (dropped >= bytes) return dropped;
+  // Other threads are asked now and then only: each would empty its magazines at every request.
+  if (is_due(next_pressure_, coarse_nanoseconds(), k_least_interval))
+    thread_caches::flush_all_later();
   if (ThreadCache* mine = ThreadCache::make_mine()) mine->flush();
   each([](Spread& spread) { return spread.heap.drop_empty(~std::uint64_t{0}); });
   return dropped;

@@ -30,7 +30,8 @@ Allocator* AllocatorTable::table() {
   Allocator* entries = table_.load(std::memory_order_acquire);
   if (entries != nullptr) return entries;
   const std::lock_guard guard(lock_);
-  if ((entries = table_.load(std::memory_order_relaxed)) != nullptr) return entries;
+  entries = table_.load(std::memory_order_relaxed);
+  if (entries != nullptr) return entries;
   void* at = os().map(nullptr, k_entries * sizeof(Allocator), PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) return nullptr;

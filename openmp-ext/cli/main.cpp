@@ -17,6 +17,8 @@ int fail(const char* command, int status, const std::string& line) {
 
 } // namespace omptier
 
+// What leaves it is memory running out before there is a command.
+// NOLINTNEXTLINE(bugprone-exception-escape)
 int main(int argc, char** argv) {
   CLI::App app{"Places the data of OpenMP programs in DRAM, HBM, NVM and CXL memory."};
   app.name("omptier");

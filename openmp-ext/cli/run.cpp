@@ -125,7 +125,7 @@ Parsed<std::string> path_of_plan(const RunArguments& arguments) {
 // A plan concerns malloc too. What will not be placed is said, the program runs all the same.
 std::string preload_for(const RunArguments& arguments, const std::string& libraries) {
   if (arguments.plan.empty() || arguments.no_preload) return {};
-  const std::string preload = find_preload(libraries);
+  std::string preload = find_preload(libraries);
   if (preload.empty())
     std::fprintf(stderr, "omptier run: libomptier_preload.so is not beside libomptier.so: malloc "
                          "and statics are not placed\n");

@@ -25,7 +25,7 @@ namespace omptier {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::uint64_t k_least_static = 64 * 1024;
+constexpr std::uint64_t k_least_static = std::uint64_t{64} << 10;
 
 struct SitesArguments {
   std::string output, runtime = "omptier";

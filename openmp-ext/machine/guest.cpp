@@ -31,7 +31,7 @@ std::string panic_reason(const std::string& console) {
 std::string last_line(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r'))
     text.pop_back();
-  std::size_t at = text.find_last_of("\n");
+  std::size_t at = text.rfind('\n');
   return at == std::string::npos ? text : text.substr(at + 1);
 }
 

@@ -164,7 +164,7 @@ std::vector<std::string> connection_arguments(const Connections& connections) {
       "-chardev", socket("monitor", connections.monitor), "-mon", "chardev=monitor,mode=control",
       "-chardev", socket("console", connections.console), "-serial", "chardev:console", "-device",
       "virtio-serial-pci,max_ports=2", "-chardev", socket("control", connections.control),
-      "-device", "virtserialport,chardev=control,name=" OMPTIER_PORT_NAME,
+      "-device", std::string("virtserialport,chardev=control,name=") + OMPTIER_PORT_NAME,
       // The host's files.
       "-fsdev", "local,id=host,path=/,security_model=none,readonly=on,multidevs=remap", "-device",
       "virtio-9p-pci,fsdev=host,mount_tag=hostroot", "-fsdev",

@@ -52,7 +52,7 @@ public:
   }
 
 private:
-  static constexpr std::size_t k_chunk = 64 * 1024;
+  static constexpr std::size_t k_chunk = std::size_t{64} << 10;
   char* next_ = nullptr;
   std::size_t left_ = 0;
 };

@@ -119,7 +119,7 @@ std::uintptr_t find_description(std::uintptr_t header, ByteSpan module, std::uin
   const std::uint64_t count = cursor.read_pointer(count_encoding, header);
   const std::uintptr_t table = cursor.at();
   if (cursor.failed() || count == 0 || count > (module.end - table) / 8) return 0;
-  const auto entry = [&](std::uint64_t i, unsigned field) {
+  const auto entry = [&](std::uint64_t i, std::uint64_t field) {
     std::int32_t value;
     std::memcpy(&value, reinterpret_cast<const void*>(table + 8 * i + 4 * field), sizeof value);
     return header + static_cast<std::uintptr_t>(std::intptr_t{value});

@@ -273,7 +273,8 @@ void Recorder::after_fork_in_child() {
 bool Recorder::restart_in_child(std::unique_ptr<SampleSource> source) {
   State expected = State::forked;
   if (!state_.compare_exchange_strong(expected, State::over)) return false;
-  source_.release(); // the parent's: what it holds is not to be touched, not even to be freed
+  static_cast<void>(
+      source_.release()); // the parent's: what it holds is not to be touched, not even to be freed
   source_ = std::move(source);
   process_ = getpid();
   if (!open_log()) return false;

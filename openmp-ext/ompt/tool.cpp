@@ -65,9 +65,7 @@ Observe find_observe() {
     if (library == nullptr) continue;
     void* symbol = dlsym(library, "omptier_observe");
     if (symbol == nullptr) continue;
-    Observe observe;
-    std::memcpy(&observe, &symbol, sizeof observe);
-    return observe;
+    return reinterpret_cast<Observe>(symbol);
   }
   return nullptr;
 }
@@ -181,6 +179,8 @@ void on_finalize(ompt_data_t*) {
   try {
     finish();
   } catch (...) {
+    warn_once(Notice::sampling_unavailable,
+              "the profile could not be ended; its last part is missing");
   }
 }
 

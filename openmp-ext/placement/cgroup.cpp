@@ -96,8 +96,9 @@ void CgroupLimits::find_upwards(const char* mount, const char* path, std::size_t
         ++count_;
       }
     if (end == mount_length) break;
-    while (end > mount_length && folder[--end] != '/') {
-    }
+    do
+      --end;
+    while (end > mount_length && folder[end] != '/');
   }
 }
 

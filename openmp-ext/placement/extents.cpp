@@ -140,8 +140,11 @@ bool ExtentSpace::add_slice(std::size_t bytes) {
 Extent* ExtentSpace::split(Extent* run, std::uintptr_t begin, std::size_t bytes) {
   Extent* before = nullptr;
   Extent* after = nullptr;
-  if (begin > run->begin && (before = pool_.make()) == nullptr) return nullptr;
-  if (begin + bytes < run->begin + run->bytes && (after = pool_.make()) == nullptr) {
+  const bool has_before = begin > run->begin, has_after = begin + bytes < run->begin + run->bytes;
+  if (has_before) before = pool_.make();
+  if (has_before && before == nullptr) return nullptr;
+  if (has_after) after = pool_.make();
+  if (has_after && after == nullptr) {
     if (before != nullptr) pool_.drop(before);
     return nullptr;
   }

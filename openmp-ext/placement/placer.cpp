@@ -467,7 +467,8 @@ bool Placer::is_sound(std::string& why_not) {
   std::array<std::uint64_t, k_memory_kinds + 1> charged{};
   bool sound = true;
   for_each_spread([&](Spread& spread) {
-    if (!sound || !(sound = spread.extents.is_sound(why_not))) return;
+    sound = sound && spread.extents.is_sound(why_not);
+    if (!sound) return;
     spread.extents.for_each([&](const Extent& extent) {
       charged[static_cast<std::size_t>(extent.charged)] += extent.committed - extent.apart;
       for (const ExtentPart* part = extent.parts; part != nullptr; part = part->next)

@@ -13,7 +13,8 @@
 
 namespace omptier {
 
-inline constexpr std::size_t k_large_block = 256 * 1024; // from here on blocks are extents
+// From here on blocks are extents.
+inline constexpr std::size_t k_large_block = std::size_t{256} << 10;
 inline constexpr std::size_t k_chunk_bytes = 4 << 20;
 inline constexpr unsigned k_granule_shift = 16;
 inline constexpr std::size_t k_granule = std::size_t{1} << k_granule_shift;

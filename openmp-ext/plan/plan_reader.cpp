@@ -371,24 +371,24 @@ bool PlanBuilder::set_text(const PlanField& field, std::string& text) {
       return refuse(in_quotes(text) + " is no memory kind; the kinds are dram, hbm, nvm, cxl");
     entry().parts.back().kind = *kind;
   }
-  if (name == "made_by") plan_.made_by = std::move(text);
-  if (name == "program") plan_.program = std::move(text);
-  if (name == "platform") plan_.platform_fingerprint = std::move(text);
+  if (name == "made_by") plan_.made_by = text;
+  if (name == "program") plan_.program = text;
+  if (name == "platform") plan_.platform_fingerprint = text;
   if (name == "identity") {
     if (text.empty()) return refuse("\"identity\" is empty; it is what a module is recognised by");
-    plan_.modules.back().identity = std::move(text);
+    plan_.modules.back().identity = text;
   }
-  if (name == "name") plan_.modules.back().name = std::move(text);
+  if (name == "name") plan_.modules.back().name = text;
   if (name == "symbol") {
     if (text.empty()) return refuse("\"symbol\" is empty; it is the static's name for the linker");
-    entry().symbol = std::move(text);
+    entry().symbol = text;
   }
-  if (name == "label") entry().label = std::move(text);
-  if (name == "reason") entry().reason = std::move(text);
-  if (name == "function") frame().portable.function = std::move(text);
-  if (name == "callee") frame().portable.callee = std::move(text);
-  if (name == "variable") frame().portable.variable = std::move(text);
-  if (name == "file") frame().portable.file = std::move(text);
+  if (name == "label") entry().label = text;
+  if (name == "reason") entry().reason = text;
+  if (name == "function") frame().portable.function = text;
+  if (name == "callee") frame().portable.callee = text;
+  if (name == "variable") frame().portable.variable = text;
+  if (name == "file") frame().portable.file = text;
   return true;
 }
 
@@ -422,7 +422,8 @@ bool PlanBuilder::set_whole(const PlanField& field, std::uint64_t value) {
   level().field = nullptr;
   const auto narrow = static_cast<std::uint32_t>(value);
   if (place() == PlanPlace::capacity) {
-    plan_.capacity[static_cast<std::size_t>(*parse_memory_kind(name))] = value;
+    if (const auto kind = parse_memory_kind(name)) // its fields are the kinds
+      plan_.capacity[static_cast<std::size_t>(*kind)] = value;
   } else if (name == "version") {
     if (value != Plan::k_version)
       return refuse("version " + std::to_string(value) +

@@ -12,7 +12,7 @@
 
 namespace omptier::preload {
 
-inline constexpr std::size_t k_least_bytes = 64 * 1024;
+inline constexpr std::size_t k_least_bytes = std::size_t{64} << 10;
 
 // Every block of ours lies in [low, high); both only ever move outwards, so whoever knows a block
 // sees bounds that hold it. Empty at first.

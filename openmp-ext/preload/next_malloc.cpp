@@ -8,7 +8,6 @@
 #include "preload/blocks.hpp"
 
 #include <cerrno>
-#include <cstring>
 #include <dlfcn.h>
 
 namespace omptier::preload {
@@ -29,7 +28,7 @@ void* take_early(std::size_t bytes) {
 }
 
 template <typename F> void look_up(F& function, const char* name) {
-  if (void* found = ::dlsym(RTLD_NEXT, name)) std::memcpy(&function, &found, sizeof found);
+  if (void* found = ::dlsym(RTLD_NEXT, name)) function = reinterpret_cast<F>(found);
 }
 
 void look_up_all() {

@@ -70,7 +70,7 @@ void* find_runtime() {
 }
 
 template <typename F> void look_up(void* handle, Routine<F>& routine, const char* name) {
-  if (void* found = ::dlsym(handle, name)) std::memcpy(&routine.function, &found, sizeof found);
+  if (void* found = ::dlsym(handle, name)) routine.function = reinterpret_cast<F*>(found);
 }
 
 bool is_patched(void* handle) {

@@ -48,7 +48,8 @@ Block make_block(std::span<const WeightedSample> samples, std::vector<double>& s
 }
 
 double percentile(std::vector<double>& values, double fraction) {
-  const auto at = static_cast<std::size_t>(fraction * static_cast<double>(values.size() - 1) + 0.5);
+  const auto at =
+      static_cast<std::size_t>(std::lround(fraction * static_cast<double>(values.size() - 1)));
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(at), values.end());
   return values[at];
 }

@@ -10,6 +10,7 @@
 #include "objects/modules.hpp"
 
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -345,7 +346,7 @@ void LogWriter::sample(const AccessSample& sample) {
   if (weight) body.raw(state_.sample_weight = sample.weight);
   if (extras) {
     body.raw(sample.node);
-    body.number(static_cast<std::uint64_t>(sample.latency * 10 + 0.5f));
+    body.number(static_cast<std::uint64_t>(std::lround(sample.latency * 10)));
   }
   append_bytes(&head, 1);
   append_bytes(body.bytes(), body.size());

@@ -274,9 +274,10 @@ Parsed<NamedFunction> find_function(Functions& functions, const PortableFrame& w
   // Of several with one name (static ones in several files) the caller's call says which.
   if (const auto meant = std::ranges::find(found, called, &NamedFunction::begin);
       meant != found.end()) {
-    const NamedFunction its = *meant;
-    std::erase_if(
-        found, [&](const NamedFunction& f) { return f.part == its.part && f.begin != its.begin; });
+    const auto part = meant->part;
+    const auto begin = meant->begin;
+    std::erase_if(found,
+                  [&](const NamedFunction& f) { return f.part == part && f.begin != begin; });
   }
   std::erase_if(found, [&](const NamedFunction& f) {
     return calls_of_callee(functions, f, wanted.callee).empty();

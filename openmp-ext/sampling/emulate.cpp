@@ -49,13 +49,13 @@ std::optional<std::uint64_t> address_in(const Instruction& instruction, const Ma
   }
   if (memory.is_vector_indexed()) {
     if (memory.index < 0 || !(state.vectors_known >> memory.index & 1)) return {};
-    const auto* lanes = state.vectors[static_cast<std::size_t>(memory.index)].data();
+    const auto* lanes = state.vectors[static_cast<std::uint8_t>(memory.index)].data();
     std::int64_t index = 0;
     if (memory.index_bytes == 8) {
-      std::memcpy(&index, lanes + 8 * (lane % memory.lanes), 8);
+      std::memcpy(&index, lanes + std::size_t{8} * (lane % memory.lanes), 8);
     } else {
       std::int32_t narrow = 0;
-      std::memcpy(&narrow, lanes + 4 * (lane % memory.lanes), 4);
+      std::memcpy(&narrow, lanes + std::size_t{4} * (lane % memory.lanes), 4);
       index = narrow;
     }
     return address + static_cast<std::uint64_t>(index) * memory.scale;
@@ -285,7 +285,7 @@ void Execution::move_vector(unsigned widened_from, bool with_sign) {
   if (!known) return;
   auto& target = state_.vectors[static_cast<std::size_t>(to)];
   target.fill(0);
-  for (unsigned lane = 0; widened_from && lane < bytes / 8; ++lane) {
+  for (std::size_t lane = 0; widened_from && lane < bytes / 8; ++lane) {
     std::uint64_t value = 0;
     std::memcpy(&value, source.data() + lane * widened_from, widened_from);
     if (with_sign) value = sign_extend(value, widened_from * 8);
@@ -412,7 +412,8 @@ void rewind(const Function& function, const Instruction& instruction, MachineSta
   Decoded decoded;
   if (!decode_again(function, instruction, decoded)) return state.forget(~0u, ~0u);
   if (auto constant = added_constant(decoded)) {
-    auto number = static_cast<std::size_t>(general_number(decoded.operands[0].reg.value));
+    const std::int8_t number = general_number(decoded.operands[0].reg.value);
+    if (number < 0) return state.forget(~0u, ~0u);
     state.general[number] -= *constant;
     return;
   }

@@ -22,15 +22,16 @@ std::unique_ptr<SampleSource> open_sample_source(const SourceRequest& request, s
   double rate = request.rate >= 1 && request.rate <= 100'000 ? request.rate : 100;
   std::unique_ptr<SampleSource> source;
   std::string refusals;
-  auto note = [&](const std::string& reason) {
-    refusals += (refusals.empty() ? "" : "; ") + reason;
+  auto take = [&](std::unique_ptr<SampleSource> opened, const std::string& reason) {
+    source = std::move(opened);
+    if (!source) refusals += (refusals.empty() ? "" : "; ") + reason;
   };
   if (std::string reason; !source && (any || request.which == "machine"))
-    if (!(source = open_machine_source(reason))) note(reason);
+    take(open_machine_source(reason), reason);
   if (std::string reason; !source && (any || request.which == "perf"))
-    if (!(source = open_perf_source(rate, reason))) note(reason);
+    take(open_perf_source(rate, reason), reason);
   if (std::string reason; !source && (any || request.which == "timer"))
-    if (!(source = open_timer_source(rate, reason))) note(reason);
+    take(open_timer_source(rate, reason), reason);
   if (!source)
     why = "no access samples: " + refusals;
   else

@@ -19,7 +19,7 @@ constexpr OmpValue k_mark = OmpValue{0x6f6d7078} << 32; // "ompx" in the upper h
 constexpr std::size_t k_page_names = 1024;
 constexpr std::size_t k_pages = 1024;
 constexpr std::size_t k_buckets = 1024;
-constexpr std::size_t k_chunk = 64 * 1024;
+constexpr std::size_t k_chunk = std::size_t{64} << 10;
 
 struct Name {
   Name* next; // in its bucket

@@ -20,7 +20,7 @@
 namespace calls {
 namespace {
 
-volatile unsigned g_effect;
+thread_local volatile unsigned g_effect; // some tests call from several threads
 
 _Unwind_Reason_Code count_frame(_Unwind_Context* context, void* count) {
   g_effect = g_effect + static_cast<unsigned>(_Unwind_GetIP(context));

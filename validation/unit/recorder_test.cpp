@@ -37,14 +37,13 @@ public:
     for (const AccessSample& sample : waiting)
       sink.sample(sample);
     waiting.clear();
-    if (lose > 0) sink.lost(lose);
-    lose = 0;
+    if (const std::uint64_t lost = lose.exchange(0); lost > 0) sink.lost(lost);
   }
   void forked_child() override { forked = true; }
 
   std::mutex mutex;
   std::vector<AccessSample> waiting;
-  std::uint64_t lose = 0;
+  std::atomic<std::uint64_t> lose{0};
   std::atomic<pid_t> last_begun{0}, last_ended{0};
   std::atomic<bool> short_of_memory{false};
   bool forked = false;
@@ -141,7 +140,10 @@ TEST(Recorder, WritesWhatItIsTold) {
   recording.miss(second + 1500, 10);
   recording.source->lose = 7;
   std::this_thread::sleep_for(std::chrono::milliseconds(30)); // the helper thread drains
-  EXPECT_TRUE(recording.source->waiting.empty());
+  {
+    const std::lock_guard guard(recording.source->mutex);
+    EXPECT_TRUE(recording.source->waiting.empty());
+  }
   recorder.region_end(region);
   recorder.moved(first, sizeof first, 2, 0, 0.001);
   recorder.released(first);

@@ -21,6 +21,9 @@
 !
 ! ompx_memory.h says in detail what each routine does; sizes are in bytes unless said. All routines
 ! are thread-safe but for arguments that two threads pass at once.
+!
+! One file, because users compile it with theirs. The bodies behind ompx_allocate repeat by type and
+! rank: Fortran 2018 has no procedure over both; all that is not typed is in `take` and `tell`.
 module ompx_memory
   use, intrinsic :: iso_c_binding, only: c_char, c_f_pointer, c_int, c_int32_t, c_intptr_t, c_loc, &
     c_null_char, c_null_ptr, c_ptr, c_size_t, c_associated

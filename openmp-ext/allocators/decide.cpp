@@ -4,8 +4,8 @@
 // others do not claim goes to the rest by bytes, which gives them one density.
 #include "allocators/decide.hpp"
 
-#include "objects/page_array.hpp"
 #include "allocators/tier_gain.hpp"
+#include "objects/page_array.hpp"
 
 #include <algorithm>
 
@@ -106,12 +106,11 @@ std::uint32_t allowed_tiers(Placer& placer, const Allocator& allocator) {
 }
 
 std::uint8_t tier_of(const Placer& placer, const BlockInfo& info) {
-  const Extent& extent = *info.extent;
-  const MemoryKind kind = info.large ? extent.charged : extent.space->kind();
+  const MemoryKind kind = info.large ? info.extent->charged : info.space->kind();
   std::uint8_t found = k_nowhere;
   for (std::size_t tier = placer.tier_count(); tier-- > 0;) {
     if (placer.kind_of_tier(tier) != kind) continue;
-    const bool home = (placer.nodes_of_tier(tier).bits & extent.space->nodes().bits) != 0;
+    const bool home = (placer.nodes_of_tier(tier).bits & info.space->nodes().bits) != 0;
     if (home) return static_cast<std::uint8_t>(tier);
     found = static_cast<std::uint8_t>(tier);
   }

@@ -64,13 +64,13 @@ void explain_parts(const Extent& extent, const char* reason, char* text, std::si
 
 // Which nodes of a tier of several, and why; "" for a tier of one.
 void explain_nodes(const BlockInfo& block, char* text, std::size_t size) {
-  const Binding& binding = block.extent->space->binding();
+  const Binding& binding = block.space->binding();
   text[0] = '\0';
-  if (const Folder* folder = block.extent->space->folder()) {
+  if (const Folder* folder = block.space->folder()) {
     std::snprintf(text, size, "; from the folder %s", folder->path());
     return;
   }
-  if (binding.nodes.count() < 2 || block.extent->moved) return;
+  if (binding.nodes.count() < 2 || (block.large && block.extent->moved)) return;
   switch (binding.spreading) {
   case Spreading::first_touch:
     std::snprintf(text, size, "; of its %u nodes the one next to the first touch",
@@ -99,9 +99,8 @@ void explain_nodes(const BlockInfo& block, char* text, std::size_t size) {
 }
 
 void explain_decision(const BlockInfo& block, char* text, std::size_t size) {
-  const Extent& extent = *block.extent;
   const Allocator* allocator = runtime().allocators.by_number(block.allocator);
-  const MemoryKind kind = extent.space->kind();
+  const MemoryKind kind = block.space->kind();
   if (!block.large) {
     std::snprintf(text, size, "%s: small block of %.*s, its pages were verified when taken",
                   title_of(kind).data(),
@@ -109,6 +108,7 @@ void explain_decision(const BlockInfo& block, char* text, std::size_t size) {
                   allocator != nullptr ? space_name(allocator->space).data() : "plan");
     return;
   }
+  const Extent& extent = *block.extent;
   const PlanPlacement* plan = runtime().plan();
   const auto reason = static_cast<PlacementReason>(extent.reason);
   if (extent.parts != nullptr) {
@@ -164,7 +164,7 @@ MemoryKind kind_of_node(unsigned node) {
 
 // Memory of a folder is in no node's pages; all of it is allocated in the file.
 bool in_folder(const BlockInfo& block) {
-  return block.extent->space->folder() != nullptr;
+  return block.space->folder() != nullptr;
 }
 
 void fill_pages(std::uintptr_t begin, std::size_t bytes, PlacementReport& report) {
@@ -321,7 +321,7 @@ bool describe_placement(const void* address, std::size_t bytes, PlacementReport&
       const auto& kinds = plan->plan().entries[block.extent->plan_entry - 1].kinds;
       wanted = kinds.empty() ? MemoryKind::unknown : kinds.front();
     } else if (wanted == MemoryKind::unknown) {
-      wanted = block.extent->space->kind();
+      wanted = block.space->kind();
     }
     report.wanted_kind = wanted == MemoryKind::unknown ? -1 : static_cast<int>(wanted);
     report.required = allocator != nullptr && allocator->required() ? 1 : 0;
@@ -340,8 +340,8 @@ bool describe_placement(const void* address, std::size_t bytes, PlacementReport&
   } else if (bytes == 0) {
     return false;
   }
-  if (block.extent != nullptr && in_folder(block))
-    report.bytes[static_cast<std::size_t>(block.extent->space->kind())] = bytes;
+  if (block.space != nullptr && in_folder(block))
+    report.bytes[static_cast<std::size_t>(block.space->kind())] = bytes;
   else
     fill_pages(begin, bytes, report);
   return true;
@@ -366,7 +366,7 @@ bool write_dump(int fd) {
     explain_block(block, reason, sizeof reason);
     write_object(out, block.begin, block.bytes, reason,
                  label_of(state.allocators.by_number(block.allocator)), block.caller,
-                 in_folder(block) ? block.extent->space->kind() : MemoryKind::unknown);
+                 in_folder(block) ? block.space->kind() : MemoryKind::unknown);
   }
   for (const StockBlock& block : stock) {
     explain_stock(block, reason, sizeof reason);

@@ -19,7 +19,7 @@ struct Movable {
   void* block;
   std::size_t bytes;
   Allocator* allocator;
-  const Extent* extent;
+  std::size_t committed; // with the rest of its last page
 };
 
 void refuse(const TraitProblem& problem) {
@@ -56,7 +56,7 @@ bool list_movable(Placer& placer, PageArray<Movable>& list) {
     if (extent.required || extent.locked || extent.parts != nullptr || extent.plan_entry != 0)
       return;
     void* block = reinterpret_cast<void*>(info.begin);
-    complete = list.add({block, info.bytes, allocator, &extent}) && complete;
+    complete = list.add({block, info.bytes, allocator, extent.committed}) && complete;
   });
   return complete;
 }
@@ -90,7 +90,7 @@ public:
       if (placer_.find(movable.block, true, info)) wish.now = tier_of(placer_, info);
       if (wish.now == k_nowhere) continue;
       wish.allowed |= std::uint32_t{1} << wish.now;
-      room[wish.now] += movable.extent->committed; // its own room is there for it or another
+      room[wish.now] += movable.committed; // its own room is there for it or another
     }
     return decide_together(placer_, wishes_.all(), room, order_);
   }

@@ -15,23 +15,38 @@ public:
   // False when the kernel had no memory for all of them.
   bool fill(Placer& placer) {
     bool complete = true;
-    placer.for_each_block([&](const BlockInfo& block) {
-      if (block.large && !extents_.add(*block.extent)) return void(complete = false);
-      if (!blocks_.add(block)) {
-        if (block.large) extents_.remove(extents_.size() - 1);
-        complete = false;
-      }
-    });
-    std::size_t next = 0; // a large block's extent may be another's soon: the copy is meant
-    for (BlockInfo& block : blocks_)
-      if (block.large) block.extent = &extents_[next++];
+    placer.for_each_block([&](const BlockInfo& block) { complete = add(block) && complete; });
+    std::size_t next = 0, next_part = 0; // the arrays stay where they are from now on
+    for (BlockInfo& block : blocks_) {
+      if (!block.large) continue;
+      Extent& extent = extents_[next++];
+      for (ExtentPart** link = &extent.parts; *link != nullptr; link = &(*link)->next)
+        *link = &parts_[next_part++];
+      block.extent = &extent;
+    }
     return complete;
   }
   std::span<const BlockInfo> all() const { return blocks_.all(); }
 
 private:
+  bool add(const BlockInfo& block) {
+    if (!block.large) return blocks_.add(block);
+    const std::size_t parts = parts_.size(), extents = extents_.size();
+    bool complete = extents_.add(*block.extent);
+    for (const ExtentPart* part = block.extent->parts; complete && part != nullptr;
+         part = part->next)
+      complete = parts_.add(*part);
+    if (complete && blocks_.add(block)) return true;
+    while (parts_.size() > parts)
+      parts_.remove(parts_.size() - 1);
+    while (extents_.size() > extents)
+      extents_.remove(extents_.size() - 1);
+    return false;
+  }
+
   PageArray<BlockInfo> blocks_;
-  PageArray<Extent> extents_; // of the large ones, in their order
+  PageArray<Extent> extents_;   // of the large ones, in their order
+  PageArray<ExtentPart> parts_; // of these, in their order
 };
 
 } // namespace omptier

@@ -34,14 +34,15 @@ public:
   void retire(Span& span);
   // Gives chunks back that are empty since before a time (ns); returns their bytes.
   std::size_t drop_empty(std::uint64_t since);
-  // The span that begins at a granule, or null.
-  Span* span_beginning_at(std::uintptr_t granule);
+  // Calls visit(span) for each; the lock is held.
+  template <typename F> void for_each_span(F&& visit);
   bool is_sound(std::string& why_not);
 
   void lock() { lock_.lock(); }
   void unlock() { lock_.unlock(); }
 
 private:
+  Span* span_beginning_at(std::uintptr_t granule);
   Span* cut_from(HeapChunk& chunk, unsigned granules);
   HeapChunk* new_chunk();
   bool commit(HeapChunk& chunk, std::size_t bytes);
@@ -60,5 +61,16 @@ private:
   };
   std::array<Spare*, k_size_classes> spare_records_{};
 };
+
+template <typename F> void Chunks::for_each_span(F&& visit) {
+  for (const HeapChunk* chunk = chunks_; chunk != nullptr; chunk = chunk->next)
+    for (unsigned i = 0; i < k_chunk_granules;) {
+      const Span* span = (chunk->taken >> i & 1) != 0
+                             ? span_beginning_at(chunk->extent->begin + i * k_granule)
+                             : nullptr;
+      if (span != nullptr) visit(*span);
+      i += span != nullptr ? span->granules : 1;
+    }
+}
 
 } // namespace omptier

@@ -170,17 +170,14 @@ bool Heap::is_sound(std::string& why_not, bool quiet) {
   if (!chunks_.is_sound(why_not)) return false;
   std::array<std::uint32_t, k_size_classes> kept{};
   bool sound = true;
-  space_.for_each([&](const Extent& extent) {
-    if (extent.use != ExtentUse::heap || extent.chunk == nullptr || extent.chunk->heap != this)
-      return;
-    for (unsigned i = 0; i < k_chunk_granules && sound; ++i) {
-      const Span* span = chunks_.span_beginning_at(extent.begin + i * k_granule);
-      if (span == nullptr) continue;
+  {
+    const std::lock_guard guard(chunks_);
+    chunks_.for_each_span([&](const Span& span) {
       std::uint32_t of_span = 0;
-      sound = span->is_sound(of_span, why_not);
-      kept[span->size_class] += of_span;
-    }
-  });
+      sound = sound && span.is_sound(of_span, why_not);
+      kept[span.size_class] += of_span;
+    });
+  }
   if (!sound) return false;
   for (unsigned c = 0; c < k_size_classes; ++c) {
     if (quiet && number_ < k_most_heaps && kept[c] != thread_caches::kept(*this, c))

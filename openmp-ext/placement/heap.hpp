@@ -54,8 +54,8 @@ public:
   // Gives back to the system what is empty since before a time (ns); returns the bytes.
   std::size_t drop_empty(std::uint64_t since);
 
-  // Calls visit(address, record) for every live block of a heap extent; locks are held.
-  template <typename F> void for_each(const Extent& extent, F&& visit);
+  // Calls visit(address, record) for every live block; its class's lock and the chunks' are held.
+  template <typename F> void for_each(F&& visit);
   // While no thread uses it, magazines are counted too.
   bool is_sound(std::string& why_not, bool quiet = true);
 
@@ -79,26 +79,17 @@ private:
   unsigned number_;
 };
 
-template <typename F> void Heap::for_each(const Extent& extent, F&& visit) {
-  for (unsigned i = 0; i < k_chunk_granules; ++i) {
-    const std::uintptr_t granule = extent.begin + i * k_granule;
-    // The class's lock comes first; which class it is has to be found out without it.
-    unsigned size_class = 0;
-    {
-      const std::lock_guard guard(chunks_);
-      const Span* span = chunks_.span_beginning_at(granule);
-      if (span == nullptr) continue;
-      size_class = span->size_class;
-    }
+// Class by class: while a class is locked none of its spans goes away, and while the chunks are,
+// no span of another class does.
+template <typename F> void Heap::for_each(F&& visit) {
+  for (unsigned size_class = 0; size_class < k_size_classes; ++size_class) {
     const std::lock_guard guard(classes_[size_class].lock);
-    const Span* span = nullptr;
-    {
-      const std::lock_guard chunk_guard(chunks_);
-      span = chunks_.span_beginning_at(granule);
-      if (span == nullptr || span->size_class != size_class) continue; // retired meanwhile
-    }
-    for (std::uint32_t b = 0; b < span->blocks; ++b)
-      if (span->records[b].bytes() != 0) visit(span->address_of(b), span->records[b]);
+    const std::lock_guard chunk_guard(chunks_);
+    chunks_.for_each_span([&](const Span& span) {
+      if (span.size_class != size_class) return;
+      for (std::uint32_t b = 0; b < span.blocks; ++b)
+        if (span.records[b].bytes() != 0) visit(span.address_of(b), span.records[b]);
+    });
   }
 }
 

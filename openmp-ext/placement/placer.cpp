@@ -368,6 +368,7 @@ BlockInfo Placer::info_of(const Extent& extent) {
   info.allocator = extent.allocator;
   info.caller = extent.caller;
   info.extent = &extent;
+  info.space = extent.space;
   info.large = true;
   return info;
 }
@@ -392,7 +393,7 @@ bool Placer::find(const void* address, bool exact, BlockInfo& info) const {
   info.room = span->block_bytes;
   info.allocator = record->allocator();
   info.caller = record->caller();
-  info.extent = extent;
+  info.space = extent->space;
   return true;
 }
 

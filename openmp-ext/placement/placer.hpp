@@ -72,7 +72,8 @@ struct BlockInfo {
   std::size_t room = 0;  // usable without moving
   std::uint32_t allocator = 0;
   const void* caller = nullptr;
-  const Extent* extent = nullptr; // large block: its extent; small: its chunk's
+  const Extent* extent = nullptr;     // of a large block; null for a small one
+  const ExtentSpace* space = nullptr; // where it was placed: binding, kind, folder
   bool large = false;
 };
 
@@ -230,30 +231,19 @@ private:
 
 template <typename F> void Placer::for_each_block(F&& visit) {
   for_each_spread([&](Spread& spread) {
-    // Extents first, small blocks after: the heap's locks come before the extents'.
-    constexpr std::size_t k_batch = 64;
-    std::array<const Extent*, k_batch> chunks;
-    for (std::size_t skip = 0;; skip += k_batch) {
-      std::size_t seen = 0, taken = 0;
-      spread.extents.for_each([&](const Extent& extent) {
-        if (extent.use == ExtentUse::block) {
-          if (skip == 0 && extent.ready) visit(info_of(extent));
-        } else if (seen++ >= skip && taken < k_batch) {
-          chunks[taken++] = &extent;
-        }
-      });
-      for (std::size_t i = 0; i < taken; ++i)
-        spread.heap.for_each(*chunks[i], [&](std::uintptr_t begin, const BlockRecord& record) {
-          BlockInfo info;
-          info.begin = begin;
-          info.bytes = info.room = record.bytes();
-          info.allocator = record.allocator();
-          info.caller = record.caller();
-          info.extent = chunks[i];
-          visit(info);
-        });
-      if (taken < k_batch) break;
-    }
+    spread.extents.for_each([&](const Extent& extent) {
+      if (extent.use == ExtentUse::block && extent.ready) visit(info_of(extent));
+    });
+    // Not meanwhile: the heap's locks come before the extents'.
+    spread.heap.for_each([&](std::uintptr_t begin, const BlockRecord& record) {
+      BlockInfo info;
+      info.begin = begin;
+      info.bytes = info.room = record.bytes();
+      info.allocator = record.allocator();
+      info.caller = record.caller();
+      info.space = &spread.extents;
+      visit(info);
+    });
   });
 }
 

@@ -145,7 +145,7 @@ TEST_F(NodesTest, BlocksGoToTheBindingOfTheirPartition) {
     void* block = placer.place(0, request, fresh, why);
     BlockInfo info;
     EXPECT_TRUE(block != nullptr && placer.find(block, true, info)) << describe(why);
-    const Binding binding = info.extent->space->binding();
+    const Binding binding = info.space->binding();
     EXPECT_TRUE(placer.release(block));
     return binding;
   };

@@ -227,7 +227,7 @@ void keep_listing(Placer& placer, const std::atomic<bool>& stop) {
         fail("a block of %zu bytes in a place of %zu", block.bytes, block.room);
     for (std::size_t tier = 0; tier < placer.tier_count(); ++tier)
       placer.room_on(tier);
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
 }
 

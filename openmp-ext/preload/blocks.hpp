@@ -40,6 +40,8 @@ void give_back(void* block);
 // malloc_usable_size of a block within the bounds.
 std::size_t usable_size(void* block);
 
+// Nobody will ever answer: malloc is the program's own again (malloc.cpp).
+void leave_malloc_alone();
 // libomptier.so answers from now on.
 void start_placing(const omptier_malloc* table);
 // While one exists, what this thread allocates is the program's malloc's, and what it frees of ours

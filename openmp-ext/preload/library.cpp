@@ -79,15 +79,15 @@ bool is_set(const char* name) {
 
 // After the libraries that this process was started with, before main.
 __attribute__((constructor)) void start() {
-  if (!is_set("OMPTIER_PLAN") && !is_set("OMPTIER_SITES")) return;
+  if (!is_set("OMPTIER_PLAN") && !is_set("OMPTIER_SITES")) return leave_malloc_alone();
   const omptier_malloc* table = library();
-  if (table == nullptr) return;
+  if (table == nullptr) return leave_malloc_alone();
   g_started_in = ::getpid();
   {
     const Busy busy;
     table->start();
   }
-  if (table->wants != 0) start_placing(table);
+  table->wants != 0 ? start_placing(table) : leave_malloc_alone();
 }
 
 __attribute__((destructor)) void end() {

@@ -8,6 +8,7 @@
 // through here by calling malloc and free. A program that brings its own new and delete keeps them.
 #include "preload/blocks.hpp"
 #include "preload/next_malloc.hpp"
+#include "preload/step_aside.hpp"
 
 #include <cerrno>
 #include <unistd.h>
@@ -135,3 +136,24 @@ OMPTIER_EXPORT void* pvalloc(std::size_t bytes) {
 OMPTIER_EXPORT std::size_t malloc_usable_size(void* block) {
   return may_be_ours(block) ? usable_size(block) : g_next.malloc_usable_size(block);
 }
+
+namespace omptier::preload {
+
+void leave_malloc_alone() {
+  if (!find_next_malloc()) return;
+  const auto to = [](auto* function) { return reinterpret_cast<std::uintptr_t>(function); };
+  Interposed functions[] = {{"malloc", to(g_next.malloc)},
+                            {"calloc", to(g_next.calloc)},
+                            {"realloc", to(g_next.realloc)},
+                            {"reallocarray", to(g_next.reallocarray)},
+                            {"free", to(g_next.free)},
+                            {"aligned_alloc", to(g_next.aligned_alloc)},
+                            {"posix_memalign", to(g_next.posix_memalign)},
+                            {"memalign", to(g_next.memalign)},
+                            {"valloc", to(g_next.valloc)},
+                            {"pvalloc", to(g_next.pvalloc)},
+                            {"malloc_usable_size", to(g_next.malloc_usable_size)}};
+  step_aside(functions, sizeof functions / sizeof *functions);
+}
+
+} // namespace omptier::preload

@@ -8,6 +8,7 @@
 #include "preload/blocks.hpp"
 
 #include <cerrno>
+#include <cstring>
 #include <dlfcn.h>
 
 namespace omptier::preload {
@@ -104,9 +105,7 @@ std::size_t first_malloc_usable_size(void* block) {
       block);
 }
 
-} // namespace
-
-constinit NextMalloc g_next = {
+constexpr NextMalloc k_first = {
     first_malloc,
     first_calloc,
     first_realloc,
@@ -119,6 +118,20 @@ constinit NextMalloc g_next = {
     first_pvalloc,
     first_malloc_usable_size,
 };
+
+} // namespace
+
+constinit NextMalloc g_next = k_first;
+
+bool find_next_malloc() {
+  look_up_all();
+  const NextMalloc first = k_first;
+  const auto* next = reinterpret_cast<const char*>(&g_next);
+  const auto* unknown = reinterpret_cast<const char*>(&first);
+  for (std::size_t at = 0; at < sizeof first; at += sizeof(void*))
+    if (std::memcmp(next + at, unknown + at, sizeof(void*)) == 0) return false;
+  return early_used == 0;
+}
 
 bool is_early_block(const void* block) {
   const char* at = static_cast<const char*>(block);

@@ -26,6 +26,10 @@ struct NextMalloc {
 };
 extern __attribute__((visibility("hidden"))) NextMalloc g_next;
 
+// All of them are looked up. False when not all are there, or blocks of the buffer are about, which
+// no malloc but ours may free.
+bool find_next_malloc();
+
 // A block of the buffer: freeing it does nothing, its size is not known.
 bool is_early_block(const void* block);
 // Bytes of the buffer in use from there on: no block is larger.

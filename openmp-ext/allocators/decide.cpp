@@ -5,7 +5,7 @@
 #include "allocators/decide.hpp"
 
 #include "allocators/tier_gain.hpp"
-#include "objects/page_array.hpp"
+#include "base/page_array.hpp"
 
 #include <algorithm>
 

@@ -5,9 +5,9 @@
 // it; the allocator ends with the block.
 #include "allocators/declarations.hpp"
 
-#include "objects/page_array.hpp"
+#include "base/leaky.hpp"
 #include "base/log.hpp"
-#include "placement/metadata.hpp"
+#include "base/page_array.hpp"
 
 #include <cstring>
 #include <dlfcn.h>

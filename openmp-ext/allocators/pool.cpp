@@ -4,7 +4,7 @@
 // destroyed.
 #include "allocators/pool.hpp"
 
-#include "objects/page_arena.hpp"
+#include "base/page_arena.hpp"
 
 #include <new>
 

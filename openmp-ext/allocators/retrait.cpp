@@ -8,7 +8,7 @@
 #include "allocators/declarations.hpp"
 
 #include "base/log.hpp"
-#include "objects/page_array.hpp"
+#include "base/page_array.hpp"
 
 #include <cstring>
 

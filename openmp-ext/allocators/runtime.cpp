@@ -5,6 +5,7 @@
 
 #include "allocators/declarations.hpp"
 #include "allocators/site_list.hpp"
+#include "base/leaky.hpp"
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "traits/interned.hpp"

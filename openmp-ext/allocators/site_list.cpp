@@ -4,10 +4,10 @@
 // at the end. Only the end calls malloc.
 #include "allocators/site_list.hpp"
 
+#include "base/leaky.hpp"
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "objects/stack.hpp"
-#include "placement/metadata.hpp"
 #include "plan/plan.hpp"
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 // there.
 #pragma once
 
-#include "objects/page_arena.hpp"
+#include "base/page_arena.hpp"
 
 #include <atomic>
 #include <cstdint>

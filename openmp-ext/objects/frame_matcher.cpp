@@ -5,8 +5,8 @@
 // hit is compared address by address.
 #include "objects/frame_matcher.hpp"
 
+#include "base/page_arena.hpp"
 #include "objects/modules.hpp"
-#include "objects/page_arena.hpp"
 
 #include <algorithm>
 #include <map>

@@ -5,7 +5,7 @@
 // see an entry once the count that covers it has been stored.
 #include "objects/modules.hpp"
 
-#include "objects/page_arena.hpp"
+#include "base/page_arena.hpp"
 
 #include <climits>
 #include <cstdio>

@@ -6,8 +6,8 @@
 // starts its look-ups anew (numbers go on) when the modules have changed.
 #pragma once
 
+#include "base/page_arena.hpp"
 #include "objects/modules.hpp"
-#include "objects/page_arena.hpp"
 #include "objects/site.hpp"
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 // before ours). In pages of our own, 48 bytes a small block.
 #pragma once
 
-#include "objects/page_array.hpp"
+#include "base/page_array.hpp"
 #include "placement/placer.hpp"
 
 namespace omptier {

@@ -6,6 +6,7 @@
 // while (decay) before it goes back to the system.
 #pragma once
 
+#include "base/object_pool.hpp"
 #include "placement/extents.hpp"
 #include "placement/span.hpp"
 

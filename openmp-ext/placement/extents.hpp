@@ -13,10 +13,10 @@
 #pragma once
 
 #include "base/kind.hpp"
+#include "base/object_pool.hpp"
 #include "base/relaxed.hpp"
 #include "placement/folder.hpp"
 #include "placement/ledger.hpp"
-#include "placement/metadata.hpp"
 #include "placement/pages.hpp"
 #include "placement/ranges.hpp"
 

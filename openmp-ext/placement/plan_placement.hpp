@@ -6,7 +6,6 @@
 #pragma once
 
 #include "base/kind.hpp"
-#include "placement/metadata.hpp"
 #include "plan/plan.hpp"
 #include "plan/site_matcher.hpp"
 

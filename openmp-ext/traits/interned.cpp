@@ -4,13 +4,12 @@
 // number through two levels of pointers that are only ever added to: readers need no lock.
 #include "traits/interned.hpp"
 
-#include "base/os.hpp"
+#include "base/page_arena.hpp"
 
 #include <array>
 #include <atomic>
 #include <cstring>
 #include <mutex>
-#include <sys/mman.h>
 
 namespace omptier {
 namespace {
@@ -19,7 +18,6 @@ constexpr OmpValue k_mark = OmpValue{0x6f6d7078} << 32; // "ompx" in the upper h
 constexpr std::size_t k_page_names = 1024;
 constexpr std::size_t k_pages = 1024;
 constexpr std::size_t k_buckets = 1024;
-constexpr std::size_t k_chunk = std::size_t{64} << 10;
 
 struct Name {
   Name* next; // in its bucket
@@ -33,23 +31,7 @@ std::mutex lock;
 std::atomic<Page*> pages[k_pages];
 Name* buckets[k_buckets];
 std::uint32_t count = 0;
-char* chunk = nullptr;
-std::size_t chunk_left = 0;
-
-void* take(std::size_t bytes) {
-  bytes = (bytes + 15) & ~std::size_t{15};
-  if (bytes > chunk_left) {
-    void* fresh =
-        os().map(nullptr, k_chunk, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (fresh == MAP_FAILED) return nullptr;
-    chunk = static_cast<char*>(fresh);
-    chunk_left = k_chunk;
-  }
-  void* block = chunk;
-  chunk += bytes;
-  chunk_left -= bytes;
-  return block;
-}
+PageArena arena;
 
 std::size_t bucket_of(std::string_view text) {
   std::uint32_t hash = 2166136261u; // FNV-1a
@@ -80,11 +62,11 @@ OmpValue intern_name(std::string_view text) {
   if (count == k_pages * k_page_names) return 0;
   std::atomic<Page*>& slot = pages[count / k_page_names];
   if (slot.load(std::memory_order_relaxed) == nullptr) {
-    void* page = take(sizeof(Page));
+    void* page = arena.take(sizeof(Page));
     if (page == nullptr) return 0;
     slot.store(new (page) Page(), std::memory_order_release);
   }
-  auto* name = static_cast<Name*>(take(sizeof(Name) + text.size() + 1));
+  auto* name = static_cast<Name*>(arena.take(sizeof(Name) + text.size() + 1));
   if (name == nullptr) return 0;
   name->index = count++;
   name->length = static_cast<std::uint32_t>(text.size());

@@ -5,7 +5,7 @@
 // thread-safe: the owner's lock covers it.
 #pragma once
 
-#include "objects/page_arena.hpp"
+#include "base/page_arena.hpp"
 
 #include <new>
 #include <type_traits>
@@ -38,20 +38,6 @@ public:
 private:
   PageArena arena_;
   Slot* free_ = nullptr;
-};
-
-// Storage for the one object of a process that is never destroyed: other libraries' static
-// destructors run while somebody still frees through us.
-template <typename T> class Leaky {
-public:
-  template <typename... A> T& make(A&&... arguments) {
-    return *new (storage_) T(static_cast<A&&>(arguments)...);
-  }
-  T& operator*() { return *std::launder(reinterpret_cast<T*>(storage_)); }
-  T* operator->() { return &**this; }
-
-private:
-  alignas(T) unsigned char storage_[sizeof(T)];
 };
 
 } // namespace omptier

@@ -5,7 +5,7 @@
 // when the array grows.
 #pragma once
 
-#include "objects/page_arena.hpp"
+#include "base/page_arena.hpp"
 
 #include <algorithm>
 #include <span>

@@ -105,16 +105,6 @@ constexpr OsCalls k_linux = {
     sys_set_file_size, sys_allocate_range, sys_start_thread};
 std::atomic<const OsCalls*> calls{&k_linux};
 
-// Up to size - 1 bytes of a small file, as text; "" when it cannot be read.
-void read_small_file(const char* path, char* text, std::size_t size) {
-  text[0] = '\0';
-  const int fd = os().open(path, O_RDONLY | O_CLOEXEC, 0);
-  if (fd < 0) return;
-  const ssize_t got = os().read(fd, text, size - 1);
-  text[got > 0 ? got : 0] = '\0';
-  os().close(fd);
-}
-
 std::size_t read_huge_page_size() {
   char text[64];
   read_small_file("/sys/kernel/mm/transparent_hugepage/enabled", text, sizeof text);
@@ -124,6 +114,17 @@ std::size_t read_huge_page_size() {
 }
 
 } // namespace
+
+std::size_t read_small_file(const char* path, char* text, std::size_t size) {
+  text[0] = '\0';
+  const int fd = os().open(path, O_RDONLY | O_CLOEXEC, 0);
+  if (fd < 0) return 0;
+  const ssize_t got = os().read(fd, text, size - 1);
+  os().close(fd);
+  const std::size_t used = got > 0 ? static_cast<std::size_t>(got) : 0;
+  text[used] = '\0';
+  return used;
+}
 
 const OsCalls& os() {
   return *calls.load(std::memory_order_relaxed);

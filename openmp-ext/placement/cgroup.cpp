@@ -9,24 +9,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fcntl.h>
 
 namespace omptier {
 namespace {
 
-bool read_text(const char* path, char* text, std::size_t size) {
-  const int fd = os().open(path, O_RDONLY | O_CLOEXEC, 0);
-  if (fd < 0) return false;
-  const ssize_t got = os().read(fd, text, size - 1);
-  os().close(fd);
-  text[got > 0 ? got : 0] = '\0';
-  return got > 0;
-}
-
 bool read_file_of(const char* folder, const char* name, char* text, std::size_t size) {
   char path[300];
   std::snprintf(path, sizeof path, "%s/%s", folder, name);
-  return read_text(path, text, size);
+  return read_small_file(path, text, size) > 0;
 }
 
 } // namespace
@@ -58,7 +48,7 @@ const char* path_in(const char* line, bool version_1) {
 void CgroupLimits::find(const char* root) {
   count_ = 0;
   char text[4096];
-  if (!read_text("/proc/self/cgroup", text, sizeof text)) return;
+  if (read_small_file("/proc/self/cgroup", text, sizeof text) == 0) return;
   for (const char* line = text; *line != '\0';) {
     char mount[sizeof Level::folder];
     const std::size_t end = std::strcspn(line, "\n");
@@ -133,7 +123,7 @@ std::uint64_t CgroupLimits::room() const {
 NodeSet allowed_nodes() {
   NodeSet all{~std::uint64_t{0}};
   char text[8192];
-  if (!read_text("/proc/self/status", text, sizeof text)) return all;
+  if (read_small_file("/proc/self/status", text, sizeof text) == 0) return all;
   const char* at = std::strstr(text, "\nMems_allowed:");
   if (at == nullptr) return all;
   at += std::strlen("\nMems_allowed:");

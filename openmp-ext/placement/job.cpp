@@ -8,9 +8,12 @@
 #include "base/os.hpp"
 
 #include <charconv>
+#include <cstdio>
+#include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <vector>
 
 namespace omptier {
 namespace {
@@ -71,6 +74,52 @@ bool slurm_share(Environment environment, RankShare& share) {
   return false;
 }
 
+// Was the leader of this session started by a launcher, as one of its ranks?
+bool launched_rank(pid_t session) {
+  char path[40];
+  std::snprintf(path, sizeof path, "/proc/%d/environ", static_cast<int>(session));
+  std::vector<char> text(128 * 1024);
+  const std::size_t used = read_small_file(path, text.data(), text.size());
+  for (std::size_t at = 0; at < used; at += std::strlen(text.data() + at) + 1)
+    for (const LauncherVariables& launcher : k_launchers) {
+      const std::size_t length = std::strlen(launcher.rank);
+      if (std::strncmp(text.data() + at, launcher.rank, length) == 0 && text[at + length] == '=')
+        return true;
+    }
+  return false;
+}
+
+// "123 (a name) S 100 123 77 …": parent, process group, session.
+bool parent_and_session(pid_t process, pid_t& parent, pid_t& session) {
+  char path[40], text[512];
+  std::snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(process));
+  if (read_small_file(path, text, sizeof text) == 0) return false;
+  const char* after_name = std::strrchr(text, ')');
+  return after_name != nullptr &&
+         std::sscanf(after_name + 1, " %*c %d %*d %d", &parent, &session) == 2;
+}
+
+// The session that the ranks have in common. Hydra (MPICH, Intel MPI) makes one for each rank: then
+// it is the launcher's, found among the ancestors.
+pid_t session_of_job(Environment environment) {
+  constexpr unsigned k_most_ancestors = 100;
+  pid_t session = ::getsid(0);
+  bool launched = false;
+  for (const LauncherVariables& launcher : k_launchers)
+    launched |= environment(launcher.rank) != nullptr;
+  pid_t process = ::getpid(), parent = 0, its_session = 0;
+  if (!launched || !launched_rank(session)) return session;
+  for (unsigned i = 0; i < k_most_ancestors; ++i) {
+    if (!parent_and_session(process, parent, its_session) || process == 1) break;
+    if (its_session != session) {
+      session = its_session;
+      if (!launched_rank(session)) break;
+    }
+    process = parent;
+  }
+  return session;
+}
+
 } // namespace
 
 std::uint64_t pid_namespace() {
@@ -90,7 +139,8 @@ std::string job_name(Environment environment) {
       break;
     }
   if (name.empty())
-    name = "session-" + std::to_string(::getsid(0)) + "-" + std::to_string(pid_namespace());
+    name = "session-" + std::to_string(session_of_job(environment)) + "-" +
+           std::to_string(pid_namespace());
   return name;
 }
 

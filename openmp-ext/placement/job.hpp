@@ -21,8 +21,9 @@ using Environment = const char* (*)(const char* name);
 // Number of the process's pid namespace; 0 when the kernel does not tell.
 std::uint64_t pid_namespace();
 
-// "slurm-4711", "pbs-12.server", …, else "session-77-4026531836" (session and pid namespace);
-// characters that do not belong in a file name are replaced.
+// "slurm-4711", "pbs-12.server", …, else "session-77-4026531836" (session and pid namespace; of
+// ranks that got sessions of their own, the launcher's); characters that do not belong in a file
+// name are replaced.
 std::string job_name(Environment environment);
 // The ledger of that job: /dev/shm/omptier-<user>-<job>.
 std::string job_ledger_path(std::string_view job);

@@ -147,6 +147,43 @@ protected:
   OsCalls fake_{};
 };
 
+// Hydra's rank 700 is alone in its session; its parent, the proxy 600, is in the shell's session
+// 500. The profiler's command may stand between, and have begun another session.
+TEST_F(KernelLimits, RanksWithSessionsOfTheirOwnShareTheLaunchers) {
+  const std::string self = std::to_string(::getpid()), own = std::to_string(::getsid(0));
+  const auto process = [](const std::string& number, const std::string& parent,
+                          const std::string& session, const std::string& environment) {
+    files["/proc/" + number + "/stat"] =
+        number + " (a) name) S " + parent + " 1 " + session + " 34816 1 4194304\n";
+    files["/proc/" + number + "/environ"] = environment;
+  };
+  const std::string rank("HOME=/\0MPI_LOCALRANKID=1\0A=b\0", 27), shell("MPI_LOCALRANKIDS=1\0", 19);
+  const auto session = [] {
+    return job_name(variable).substr(8, job_name(variable).rfind('-') - 8);
+  };
+  files.clear();
+  process(own, "600", own, rank);
+  if (self != own) process(self, own, own, rank);
+  process("600", "550", "500", shell);
+  process("550", "500", "500", shell);
+  process("500", "1", "500", shell);
+  variables = {{"MPI_LOCALRANKID", "1"}};
+  EXPECT_EQ(session(), "500");
+  variables = {};
+  EXPECT_EQ(session(), own) << "no launcher";
+  variables = {{"OMPI_COMM_WORLD_LOCAL_RANK", "1"}};
+  files["/proc/" + own + "/environ"] = shell;
+  EXPECT_EQ(session(), own) << "the shell's session, as Open MPI leaves it";
+  files["/proc/" + own + "/environ"] = rank;
+  files["/proc/500/environ"] = rank;
+  EXPECT_EQ(session(), "500") << "nothing above it is known";
+  process("500", "400", "500", rank);
+  process("400", "1", "390", shell);
+  EXPECT_EQ(session(), "390") << "a launcher inside of a rank";
+  files.erase("/proc/600/stat");
+  EXPECT_EQ(session(), own) << "a parent that cannot be read";
+}
+
 TEST_F(KernelLimits, VersionOneGroupsAndThoseAboveThem) {
   files = {
       {"/proc/self/cgroup", "11:cpu,cpuacct:/a\n4:hugetlb,memory:/job/step\n1:name=x:/y\n0::/z\n"},

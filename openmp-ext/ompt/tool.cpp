@@ -3,11 +3,12 @@
 // libomptier_ompt.so: the OMPT tool that records. libomp finds it through OMP_TOOL_LIBRARIES, calls
 // ompt_start_tool, and from then on the callbacks below. Objects come from libomptier.so, the very
 // copy that the patched libomp has loaded; over an unpatched libomp there is none, and regions and
-// samples are recorded alone.
+// samples are recorded alone. Another tool named behind ours goes on working (other_tool.hpp).
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "objects/modules.hpp"
 #include "objects/observer.h"
+#include "ompt/other_tool.hpp"
 #include "ompt/recorder.hpp"
 
 #include <algorithm>
@@ -29,6 +30,9 @@ Recorder& recorder() {
   static Recorder* made = new (storage) Recorder;
   return *made;
 }
+
+OtherTool g_other;
+RegionNotes g_notes; // when there is another tool: the runtime's data are then its own
 
 using Observe = int (*)(const omptier_observer*);
 std::atomic<Observe> g_observe{nullptr};
@@ -127,21 +131,37 @@ template <typename Work> void guarded(Work&& work) {
   }
 }
 
-void on_thread_begin(ompt_thread_t, ompt_data_t*) {
-  guarded([] { recorder().thread_begin(); });
+// The other tool's callback of an event, when it has one.
+template <typename Callback, typename... A>
+void call_other(ompt_callbacks_t event, A... arguments) {
+  if (!g_other.active()) return;
+  if (const auto callback = g_other.callback<Callback>(event)) callback(arguments...);
 }
-void on_thread_end(ompt_data_t*) {
+
+void on_thread_begin(ompt_thread_t type, ompt_data_t* thread) {
+  guarded([] { recorder().thread_begin(); });
+  call_other<ompt_callback_thread_begin_t>(ompt_callback_thread_begin, type, thread);
+}
+void on_thread_end(ompt_data_t* thread) {
+  call_other<ompt_callback_thread_end_t>(ompt_callback_thread_end, thread);
   guarded([] { recorder().thread_end(); });
 }
 
-void on_parallel_begin(ompt_data_t*, const ompt_frame_t*, ompt_data_t* parallel,
-                       unsigned int requested, int, const void* codeptr) {
+void on_parallel_begin(ompt_data_t* task, const ompt_frame_t* frame, ompt_data_t* parallel,
+                       unsigned int requested, int flags, const void* codeptr) {
   guarded(wake_forked_child);
-  parallel->value = recorder().region_begin(codeptr, requested);
+  const std::uint64_t region = recorder().region_begin(codeptr, requested);
+  if (!g_other.active()) return void(parallel->value = region);
+  g_notes.note(parallel, region);
+  call_other<ompt_callback_parallel_begin_t>(ompt_callback_parallel_begin, task, frame, parallel,
+                                             requested, flags, codeptr);
 }
 
-void on_parallel_end(ompt_data_t* parallel, ompt_data_t*, int, const void*) {
-  recorder().region_end(parallel->value);
+void on_parallel_end(ompt_data_t* parallel, ompt_data_t* task, int flags, const void* codeptr) {
+  const std::uint64_t region = g_other.active() ? g_notes.take(parallel) : parallel->value;
+  call_other<ompt_callback_parallel_end_t>(ompt_callback_parallel_end, parallel, task, flags,
+                                           codeptr);
+  recorder().region_end(region);
 }
 
 template <typename Callback>
@@ -154,28 +174,39 @@ void finish() {
   recorder().finish();
 }
 
-int on_initialize(ompt_function_lookup_t look_up, int, ompt_data_t*) {
+bool start_recorder() {
   try {
-    const auto set = reinterpret_cast<ompt_set_callback_t>(look_up("ompt_set_callback"));
-    if (set == nullptr) return 0;
     RecorderOptions options = options_from_environment();
     std::unique_ptr<SampleSource> source = open_source(options);
-    if (!recorder().start(options, std::move(source))) return 0;
+    if (!recorder().start(options, std::move(source))) return false;
     pthread_atfork([] { recorder().before_fork(); }, [] { recorder().after_fork_in_parent(); },
-                   [] { recorder().after_fork_in_child(); });
-    set_callback(set, ompt_callback_thread_begin, &on_thread_begin);
-    set_callback(set, ompt_callback_thread_end, &on_thread_end);
-    set_callback(set, ompt_callback_parallel_begin, &on_parallel_begin);
-    set_callback(set, ompt_callback_parallel_end, &on_parallel_end);
-    attach_observer();
-    return 1;
+                   [] {
+                     recorder().after_fork_in_child();
+                     g_notes.clear();
+                   });
+    return true;
   } catch (...) {
     warn_once(Notice::sampling_unavailable, "the profiler could not start; nothing is recorded");
-    return 0;
+    return false;
   }
 }
 
+int on_initialize(ompt_function_lookup_t look_up, int device, ompt_data_t*) {
+  const auto set = reinterpret_cast<ompt_set_callback_t>(look_up("ompt_set_callback"));
+  if (set == nullptr) return 0;
+  const bool recording = start_recorder();
+  const bool other = g_other.initialize(look_up, device);
+  if (!recording && !other) return 0;
+  set_callback(set, ompt_callback_thread_begin, &on_thread_begin);
+  set_callback(set, ompt_callback_thread_end, &on_thread_end);
+  set_callback(set, ompt_callback_parallel_begin, &on_parallel_begin);
+  set_callback(set, ompt_callback_parallel_end, &on_parallel_end);
+  if (recording) guarded(attach_observer);
+  return 1;
+}
+
 void on_finalize(ompt_data_t*) {
+  g_other.finalize();
   try {
     finish();
   } catch (...) {
@@ -188,9 +219,13 @@ void on_finalize(ompt_data_t*) {
 } // namespace omptier
 
 extern "C" __attribute__((visibility("default"))) ompt_start_tool_result_t*
-ompt_start_tool(unsigned int, const char*) {
+ompt_start_tool(unsigned int omp_version, const char* runtime_version) {
   // Not in programs with more rights than their user: they would write files on his word.
   if (getauxval(AT_SECURE) != 0) return nullptr;
+  try {
+    omptier::g_other.find(omp_version, runtime_version);
+  } catch (...) { // no memory for a file's name: then without it
+  }
   static ompt_start_tool_result_t result = {&omptier::on_initialize, &omptier::on_finalize, {0}};
   return &result;
 }

@@ -30,7 +30,7 @@ class Bench:
             name: value for name, value in os.environ.items()
             if not name.startswith(("OMPTIER_", "OMP_", "LD_LIBRARY_PATH"))
         }
-        self.environment.update(OMP_NUM_THREADS="2", LC_ALL="C.UTF-8")
+        self.environment.update(OMP_NUM_THREADS="2", OMP_WAIT_POLICY="passive", LC_ALL="C.UTF-8")
 
     def run(self, *command, **more):
         environment = dict(self.environment, **more)

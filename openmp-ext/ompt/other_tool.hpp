@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Another OMPT tool beside ours. libomp starts one tool and asks no further, so ours starts the
+// next one in its place: the first behind it in OMP_TOOL_LIBRARIES that accepts, else Archer where
+// ThreadSanitizer is in the program, as libomp does. The other tool gets the runtime's own entry
+// points; only the callbacks that we need ourselves are kept here and called from ours. All the
+// ompt_data_t of the runtime are the other tool's: what we note about a region lies in RegionNotes.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <omp-tools.h>
+
+namespace omptier {
+
+class OtherTool { // one a process
+public:
+  // Looks for it; called while libomp looks for tools.
+  void find(unsigned omp_version, const char* runtime_version);
+  // Starts it. False: there is none, or it declined.
+  bool initialize(ompt_function_lookup_t runtime, int device);
+  void finalize();
+  bool active() const { return active_; }
+
+  // Its callback of an event that is ours too, or null.
+  template <typename Callback> Callback callback(ompt_callbacks_t event) const {
+    const auto index = static_cast<unsigned>(event);
+    return reinterpret_cast<Callback>(shared_[index].load(std::memory_order_acquire));
+  }
+
+private:
+  static ompt_interface_fn_t look_up(const char* name);
+  static ompt_set_result_t set_callback(ompt_callbacks_t event, ompt_callback_t callback);
+  static int get_callback(ompt_callbacks_t event, ompt_callback_t* callback);
+
+  ompt_start_tool_result_t* tool_ = nullptr;
+  ompt_function_lookup_t runtime_ = nullptr;
+  bool active_ = false;
+  // By number of event; ours are the first four: threads and parallel regions, begin and end.
+  std::array<std::atomic<ompt_callback_t>, ompt_callback_parallel_end + 1> shared_{};
+};
+
+// Numbers noted for regions that are running, by the address of the runtime's datum for them.
+class RegionNotes {
+public:
+  // Full: the number is dropped, and taken as 0.
+  void note(const ompt_data_t* region, std::uint64_t number);
+  std::uint64_t take(const ompt_data_t* region);
+  // In a forked child: the regions of other threads never end.
+  void clear();
+
+private:
+  struct Note {
+    std::atomic<const ompt_data_t*> region{nullptr};
+    std::uint64_t number = 0;
+  };
+  std::array<Note, 256> notes_;
+};
+
+} // namespace omptier

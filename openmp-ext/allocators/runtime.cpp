@@ -8,6 +8,7 @@
 #include "base/leaky.hpp"
 #include "base/log.hpp"
 #include "base/options.hpp"
+#include "objects/modules.hpp"
 #include "traits/interned.hpp"
 
 #include <algorithm>
@@ -32,11 +33,14 @@ Leaky<PlanPlacement> plan_storage;
 
 void before_fork() {
   runtime().lock_all();
+  close_modules_for_fork();
 }
 void after_fork_in_parent() {
+  open_modules_after_fork(false);
   runtime().unlock_all();
 }
 void after_fork_in_child() {
+  open_modules_after_fork(true);
   if (Placer* placer = runtime().placer_if_ready()) {
     placer->forget_other_threads();
     placer->forget_parent();

@@ -60,7 +60,7 @@ FrameMatcher::FrameMatcher(std::span<const std::string> identities,
 FrameMatcher::~FrameMatcher() = default; // its pages stay: a thread may be matching still
 
 // Maps the lists to the modules as they are loaded now.
-FrameMatcher::Table* FrameMatcher::build() const {
+FrameMatcher::Table* FrameMatcher::build(const ModuleListUse& use) const {
   const std::uint32_t generation = module_generation();
   std::size_t frames = 0;
   for (const auto& list : distinct_)
@@ -84,7 +84,7 @@ FrameMatcher::Table* FrameMatcher::build() const {
   for (std::size_t i = 0; i < identities_.size(); ++i)
     for (unsigned number = 0; number < module_count(); ++number)
       if (module_at(number).loaded.load(std::memory_order_relaxed) &&
-          identities_[i] == identity_of(module_at(number)))
+          identities_[i] == identity_of(module_at(number), use))
         modules[i] = &module_at(number);
 
   std::uint32_t next = 0;
@@ -116,13 +116,14 @@ FrameMatcher::Table* FrameMatcher::build() const {
 }
 
 // The table, made anew when the loader's list has changed. Whoever comes while another thread makes
-// it uses the old one: only modules that have just been loaded are missing there.
+// it, or forks, uses the old one: only modules that have just been loaded are missing there.
 const FrameMatcher::Table* FrameMatcher::current() const {
   Table* table = table_.load(std::memory_order_acquire);
   if (table != nullptr && table->generation.load(std::memory_order_relaxed) == module_generation())
     return table;
-  if (building_.test_and_set(std::memory_order_acquire)) return table;
-  if (Table* fresh = build(); fresh != nullptr) {
+  const ModuleListUse use; // so no child is forked with the flag set
+  if (!use || building_.test_and_set(std::memory_order_acquire)) return table;
+  if (Table* fresh = build(use); fresh != nullptr) {
     table_.store(fresh, std::memory_order_release);
     table = fresh;
   }

@@ -14,6 +14,7 @@
 // program, and the runtime only counts the lists whose modules are not here.
 #pragma once
 
+#include "objects/modules.hpp"
 #include "objects/site.hpp"
 
 #include <atomic>
@@ -47,7 +48,7 @@ public:
 
 private:
   struct Table;
-  Table* build() const;
+  Table* build(const ModuleListUse& use) const;
   const Table* current() const;
 
   std::vector<std::string> identities_;

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <elf.h>
 #include <link.h>
+#include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -30,6 +31,14 @@ struct ModuleList {
 };
 // Constant-initialised, no destructor: usable before constructors and after destructors have run.
 constinit ModuleList g_modules;
+
+// Who is inside the loader's list, and the thread that forks (0: none does).
+struct Gate {
+  std::atomic<std::uint32_t> inside{0};
+  std::atomic<pthread_t> forking{0};
+};
+constinit Gate g_gate;
+constexpr std::uint64_t k_longest_wait = 1'000'000'000; // nanoseconds
 
 struct Pass {
   bool first = true;
@@ -203,7 +212,45 @@ bool starts_with(const char* text, const char* prefix) {
 
 } // namespace
 
+// Counted first, then looked: the forking thread looks the other way round.
+ModuleListUse::ModuleListUse() {
+  g_gate.inside.fetch_add(1);
+  entered_ = g_gate.forking.load() == 0;
+  if (!entered_) g_gate.inside.fetch_sub(1);
+}
+
+ModuleListUse::~ModuleListUse() {
+  if (entered_) g_gate.inside.fetch_sub(1);
+}
+
+void close_modules_for_fork() {
+  const std::uint64_t end = monotonic_nanoseconds() + k_longest_wait;
+  pthread_t nobody = 0;
+  while (!g_gate.forking.compare_exchange_weak(nobody, pthread_self()) &&
+         monotonic_nanoseconds() < end) {
+    nobody = 0;
+    sched_yield();
+  }
+  while (g_gate.inside.load() != 0 && monotonic_nanoseconds() < end)
+    sched_yield();
+}
+
+void open_modules_after_fork(bool in_child) {
+  if (in_child) { // whoever was still inside is not here
+    g_gate.inside.store(0);
+    for (unsigned i = 0; i < module_count(); ++i) {
+      std::uint32_t being_made = 1;
+      module_at(i).identified.compare_exchange_strong(being_made, 0);
+    }
+  } else if (g_gate.forking.load() != pthread_self()) {
+    return;
+  }
+  g_gate.forking.store(0);
+}
+
 void refresh_modules() {
+  const ModuleListUse use;
+  if (!use) return;
   Pass pass;
   dl_iterate_phdr(visit_module, &pass);
   if (!pass.changed) return;
@@ -228,7 +275,7 @@ std::uint32_t module_generation() {
   return g_modules.generation.load(std::memory_order_acquire);
 }
 
-const char* identity_of(const LoadedModule& module) {
+const char* identity_of(const LoadedModule& module, const ModuleListUse&) {
   std::uint32_t state = 0;
   if (module.identified.compare_exchange_strong(state, 1)) {
     HashRequest request{&module};
@@ -241,6 +288,16 @@ const char* identity_of(const LoadedModule& module) {
   }
   while (module.identified.load(std::memory_order_acquire) != 2)
     sched_yield();
+  return module.identity;
+}
+
+// While another thread forks its end is waited for; the forking thread itself is alone here.
+const char* identity_of(const LoadedModule& module) {
+  while (module.identified.load(std::memory_order_acquire) != 2) {
+    const ModuleListUse use;
+    if (use || g_gate.forking.load() == pthread_self()) return identity_of(module, use);
+    sched_yield();
+  }
   return module.identity;
 }
 

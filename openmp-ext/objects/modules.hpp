@@ -7,6 +7,9 @@
 // and unloaded, so the list is read again only when that count has changed. Entries are never
 // removed or reused (an unloaded module is only marked), so a pointer to one stays good for the
 // life of the process and look-ups need no lock. Nothing here calls malloc.
+//
+// The loader's lock is nobody's to release in a forked child: so whoever may hold it for us is let
+// out before a fork, and nobody in until it is over. Meanwhile the list is used as it is.
 #pragma once
 
 #include "objects/site.hpp"
@@ -46,6 +49,26 @@ std::uint32_t module_generation();
 // The module's identity; the hash of the executable segments is made at the first call for a module
 // without build-id (1 ms per few MB). Thread-safe, valid for the life of the process.
 const char* identity_of(const LoadedModule& module);
+
+// Held by a thread that may be inside the loader's list; false while a fork is under way.
+class ModuleListUse {
+public:
+  ModuleListUse();
+  ~ModuleListUse();
+  ModuleListUse(const ModuleListUse&) = delete;
+  ModuleListUse& operator=(const ModuleListUse&) = delete;
+  explicit operator bool() const { return entered_; }
+
+private:
+  bool entered_;
+};
+// identity_of for a thread that holds one.
+const char* identity_of(const LoadedModule& module, const ModuleListUse& use);
+
+// In the forking thread: before, and after in either process. Waits for whoever is inside, a second
+// at most: a thread may be stuck in a lock that the program holds.
+void close_modules_for_fork();
+void open_modules_after_fork(bool in_child);
 
 // A return address as (module identity, offset); false when no module holds it.
 bool identify(ReturnAddress address, const LoadedModule*& module, std::uint64_t& offset);

@@ -249,14 +249,17 @@ void Recorder::lost(std::uint64_t count) {
 void Recorder::before_fork() {
   mutex_.lock();
   log_.lock();
+  close_modules_for_fork();
 }
 
 void Recorder::after_fork_in_parent() {
+  open_modules_after_fork(false);
   log_.unlock();
   mutex_.unlock();
 }
 
 void Recorder::after_fork_in_child() {
+  open_modules_after_fork(true);
   log_.forget();
   log_.unlock();
   sites_.restart();

@@ -5,3 +5,10 @@ target_link_options(unit_objects PRIVATE -rdynamic)
 # Code without frame pointers, as programs are built; nothing inlined or merged across the file.
 set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/objects_calls.cpp PROPERTIES
   COMPILE_OPTIONS "-O2;-fomit-frame-pointer;-fno-optimize-sibling-calls")
+# A library without build-id, so that its identity is made by hashing; some MB, so that it takes a while.
+add_library(modules_fork_library SHARED ${CMAKE_CURRENT_LIST_DIR}/modules_fork_library.c)
+set_target_properties(modules_fork_library PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+target_link_options(modules_fork_library PRIVATE -Wl,--build-id=none)
+omptier_unit_test(modules_fork SOURCES modules_fork_test.cpp LINK omptier_objects)
+target_compile_definitions(unit_modules_fork PRIVATE MODULES_FORK_LIBRARY="$<TARGET_FILE:modules_fork_library>")
+add_dependencies(unit_modules_fork modules_fork_library)

@@ -20,7 +20,8 @@
 namespace omptier {
 namespace {
 
-constexpr std::uint32_t k_largest_number = 1u << 20; // of modules, sites and regions in one log
+constexpr std::uint32_t k_largest_number = 1u << 20; // of sites and regions in one log
+constexpr std::uint32_t k_largest_module = 1u << 14;
 
 // Reads numbers from a record's bytes; past the end it gives zeros and is no longer good.
 class Body {
@@ -29,6 +30,7 @@ public:
   bool good() const { return good_; }
   bool empty() const { return next_ == end_; }
   const char* at() const { return next_; }
+  void fail() { good_ = false; }
   std::uint64_t number() {
     std::uint64_t value = 0;
     for (unsigned shift = 0; shift < 64 && next_ < end_; shift += 7) {
@@ -68,7 +70,7 @@ public:
   std::vector<Frame> frames() {
     std::vector<Frame> frames(small(k_max_frames + 1));
     for (Frame& frame : frames) {
-      frame.module = small(k_largest_number);
+      frame.module = small(k_largest_module);
       frame.offset = number();
     }
     return frames;
@@ -88,6 +90,13 @@ private:
   const char* end_;
   bool good_ = true;
 };
+
+// Numbers of sites and regions are given in order: a large gap would be paid for in memory.
+template <typename T> std::uint32_t next_number(Body& body, const std::vector<T>& list) {
+  constexpr std::size_t k_largest_gap = 1024;
+  return body.small(static_cast<std::uint32_t>(
+      std::min<std::size_t>(k_largest_number, list.size() + k_largest_gap)));
+}
 
 template <typename T> T& slot(std::vector<T>& list, std::uint32_t number) {
   if (list.size() <= number) list.resize(number + 1);
@@ -194,7 +203,7 @@ private:
       read_module(part);
       break;
     case RecordType::site: {
-      const std::uint32_t number = part.small(k_largest_number);
+      const std::uint32_t number = next_number(part, profile_.sites);
       slot(profile_.sites, number) = {number, part.frames()};
       break;
     }
@@ -205,7 +214,7 @@ private:
       read_release(part);
       break;
     case RecordType::region_definition: {
-      const std::uint32_t number = part.small(k_largest_number);
+      const std::uint32_t number = next_number(part, profile_.region_definitions);
       slot(profile_.region_definitions, number) = {number, part.frames()};
       break;
     }
@@ -216,14 +225,14 @@ private:
       read_move(part);
       break;
     case RecordType::phase:
-      profile_.phases.push_back({time(part), part.text()});
+      profile_.phases.push_back({time_in_order(part), part.text()});
       break;
     case RecordType::lost:
       profile_.samples_lost += part.number();
       break;
     case RecordType::end: {
       EndRecord end;
-      end.time = time(part);
+      end.time = time_in_order(part);
       end.samples = part.number();
       end.samples_lost = part.number();
       profile_.end = end;
@@ -239,6 +248,13 @@ private:
     const std::uint64_t now = body.difference(state_.time);
     profile_.last_time = std::max(profile_.last_time, now);
     return now;
+  }
+
+  // Of records that the writer times itself, under its lock: they are in order.
+  std::uint64_t time_in_order(Body& body) {
+    const std::uint64_t now = time(body);
+    if (now < last_event_) body.fail();
+    return last_event_ = now;
   }
 
   void read_run(Body& body) {
@@ -258,7 +274,7 @@ private:
   }
 
   void read_module(Body& body) {
-    const std::uint32_t number = body.small(k_largest_number);
+    const std::uint32_t number = body.small(k_largest_module);
     ModuleInfo module;
     module.bias = body.number();
     module.system = body.number() != 0;
@@ -270,7 +286,7 @@ private:
 
   void read_object(Body& body) {
     ObjectRecord object;
-    object.time = time(body);
+    object.time = time_in_order(body);
     object.address = body.difference(state_.object_address);
     object.bytes = body.number();
     object.site = body.small(k_largest_number);
@@ -278,7 +294,7 @@ private:
     object.allocator = body.number();
     object.object = profile_.objects.size();
     if (!body.good() || object.site >= profile_.sites.size()) {
-      body.part(~std::uint64_t{0}); // an object of a site that was never named: not good
+      body.fail(); // an object of a site that was never named
       return;
     }
     object.instance = slot(instances_, object.site)++;
@@ -289,21 +305,21 @@ private:
   }
 
   void read_release(Body& body) {
-    const std::uint64_t now = time(body);
+    const std::uint64_t now = time_in_order(body);
     const std::uint64_t address = body.difference(state_.object_address);
     if (const auto object = live_.erase(address)) profile_.objects[*object].released = now;
   }
 
   void read_region(Body& body) {
     RegionRecord region;
-    region.time = time(body);
+    region.time = time_in_order(body);
     const std::uint32_t number = body.small(2 * k_largest_number);
     region.region = number >> 1;
     region.begin = (number & 1) != 0;
     region.threads = static_cast<std::uint32_t>(body.number());
     region.thread = static_cast<std::uint32_t>(body.number());
     if (region.region >= profile_.region_definitions.size())
-      body.part(~std::uint64_t{0});
+      body.fail();
     else
       profile_.regions.push_back(region);
   }
@@ -336,7 +352,7 @@ private:
       sample.node = body.raw<std::uint8_t>();
       sample.latency = static_cast<float>(body.number()) / 10;
     }
-    if (!(sample.weight >= 0) || sample.weight > 1e30f) return false;
+    if (!(sample.weight > 0) || sample.weight > 1e30f) return false;
     profile_.last_time = std::max(profile_.last_time, sample.time);
     profile_.samples.push_back(sample);
     return body.good();
@@ -360,6 +376,7 @@ private:
   Profile profile_;
   bool has_run_ = false;
   DifferenceState state_;
+  std::uint64_t last_event_ = 0;
   LiveMap live_;
   std::vector<std::uint32_t> instances_;
 };

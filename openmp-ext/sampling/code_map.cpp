@@ -129,7 +129,11 @@ bool CodeMap::is_code(std::uint64_t address) const {
 std::optional<CodeRange> CodeMap::function_around(std::uint64_t address) const {
   const Segment* segment = segment_of(address);
   if (!segment || !segment->unwind_header) return {};
-  std::uint64_t header_address = segment->unwind_header;
+  return function_in_unwind_table(segment->unwind_header, address);
+}
+
+std::optional<CodeRange> function_in_unwind_table(std::uint64_t header_address,
+                                                  std::uint64_t address) {
   UnwindHeader header;
   std::uint32_t count = 0;
   if (!read_own(header_address, header) || header.version != 1) return {};
@@ -153,7 +157,7 @@ std::optional<CodeRange> CodeMap::function_around(std::uint64_t address) const {
   if (low == 0 || !read_own(table + (low - 1) * sizeof entry, entry)) return {};
   std::uint64_t begin = relative(header_address, entry.function);
   std::uint64_t length = described_length(relative(header_address, entry.description));
-  if (address - begin >= length) return {};
+  if (begin > address || address - begin >= length || begin + length < begin) return {};
   return CodeRange{begin, begin + length};
 }
 

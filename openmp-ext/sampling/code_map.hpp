@@ -37,4 +37,9 @@ private:
   unsigned long long added_ = 0, removed_ = 0;
 };
 
+// The function around an address, by the .eh_frame_hdr at header_address. Never faults, whatever
+// the tables say.
+std::optional<CodeRange> function_in_unwind_table(std::uint64_t header_address,
+                                                  std::uint64_t address);
+
 } // namespace omptier

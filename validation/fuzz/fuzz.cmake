@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# The readers of what others wrote (profiles, unwind tables, program files, machine code, perf's
+# rings) under libFuzzer with AddressSanitizer and UndefinedBehaviorSanitizer. They are compiled
+# again, by clang, whatever compiles the rest. All fuzzers run side by side: 60 s by default, 10
+# minutes each with label soak. corpus/<fuzzer>/ holds where they start from: seeds that reach every
+# part of the reader, and inputs that once failed.
+find_program(OMPTIER_FUZZ_COMPILER NAMES clang++-19 clang++)
+if(OMPTIER_SANITIZE OR NOT OMPTIER_FUZZ_COMPILER)
+  return() # instrumented as a whole; or no clang, which bootstrap installs
+endif()
+
+set(fuzz_flags -std=c++20 -O1 -g -UNDEBUG -Wall -Wextra -Wno-deprecated-declarations ${OMPTIER_PATH_FLAGS}
+  -I${OMPTIER_EXT_DIR} -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined)
+separate_arguments(launcher UNIX_COMMAND "${CMAKE_CXX_COMPILER_LAUNCHER}")
+set(fuzz_objects "")
+# omptier_fuzz_object(<source>): its object is appended to fuzz_object
+function(omptier_fuzz_object source)
+  string(MAKE_C_IDENTIFIER ${source} object)
+  file(RELATIVE_PATH name ${OMPTIER_SOURCE_DIR} ${source})
+  string(MAKE_C_IDENTIFIER ${name} object)
+  set(object ${CMAKE_BINARY_DIR}/fuzz/${object}.o)
+  add_custom_command(OUTPUT ${object}
+    COMMAND ${launcher} ${OMPTIER_FUZZ_COMPILER} ${fuzz_flags} -MD -MF ${object}.d -c ${source} -o ${object}
+    DEPENDS ${source} DEPFILE ${object}.d COMMENT "For fuzzing: ${name}" VERBATIM)
+  set(fuzz_object ${object} PARENT_SCOPE)
+endfunction()
+
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
+foreach(source IN ITEMS base/log base/options base/os base/text
+        objects/modules objects/statics objects/unwind_rule
+        profile/aggregate profile/bootstrap profile/elf_calls profile/functions profile/labels
+        profile/log_reader profile/symbols cli/check_elf
+        sampling/blame sampling/code_map sampling/decode sampling/emulate sampling/perf_ring
+        sampling/process_memory)
+  omptier_fuzz_object(${OMPTIER_EXT_DIR}/${source}.cpp)
+  list(APPEND fuzz_objects ${fuzz_object})
+endforeach()
+
+set(fuzzers log unwind elf decode)
+set(fuzz_programs "")
+foreach(name IN LISTS fuzzers)
+  omptier_fuzz_object(${CMAKE_CURRENT_LIST_DIR}/fuzz_${name}.cpp)
+  set(program ${CMAKE_BINARY_DIR}/tests/fuzz_${name})
+  add_custom_command(OUTPUT ${program}
+    COMMAND ${OMPTIER_FUZZ_COMPILER} -fsanitize=fuzzer,address,undefined -o ${program}
+            ${fuzz_object} ${fuzz_objects} -ldw -lelf -lZydis
+    DEPENDS ${fuzz_object} ${fuzz_objects} VERBATIM)
+  list(APPEND fuzz_programs ${program})
+endforeach()
+add_custom_target(fuzz ALL DEPENDS ${fuzz_programs})
+
+foreach(run IN ITEMS "unit 60" "soak 600")
+  separate_arguments(run)
+  list(POP_FRONT run form seconds)
+  add_test(NAME ${form}.fuzz
+    COMMAND sh ${CMAKE_CURRENT_LIST_DIR}/run ${CMAKE_BINARY_DIR}/tests ${seconds} ${fuzzers})
+  math(EXPR limit "${seconds} + 120")
+  set_tests_properties(${form}.fuzz PROPERTIES TIMEOUT ${limit} LABELS ${form})
+endforeach()

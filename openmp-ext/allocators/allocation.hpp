@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What an OpenMP allocation means: pool, alignment, which tiers in which order, fallback; and the
-// same for freeing and resizing. The hooks (for libomp) and tests call this.
+// What an OpenMP allocation means: pool, alignment, tiers asked, fallback (allocation.cpp,
+// planned.cpp); and the same for freeing and resizing (release.cpp). The hooks (for libomp) and
+// tests call this.
 #pragma once
 
+#include "allocators/charges.hpp"
 #include "allocators/runtime.hpp"
+#include "allocators/tier_order.hpp"
 
 namespace omptier {
 
 inline constexpr int k_longest_fallback_chain = 16;
-
-// The live block that an allocation is to replace (omp_realloc): of its own pool, only the
-// difference is counted.
-struct Replaced {
-  const Allocator* charged = nullptr; // allocator whose pool its bytes are charged to
-  std::size_t bytes = 0;
-  bool taken_over = false; // its charge belongs to the new block now
-};
 
 struct AllocationRequest {
   std::size_t bytes = 0;
@@ -34,8 +29,6 @@ struct AllocationRequest {
 
 // False: not ours, the runtime serves it. True: *block is the result (null by null_fb).
 bool allocate(const AllocationRequest& request, void** block);
-// Gives the bytes of a block back to its allocator's pool_size.
-void uncharge_pool(Allocator& allocator, std::size_t bytes);
 // False: not a block of ours.
 bool release(void* block);
 // Allocator of a live block, whoever allocated it: for omp_realloc without one.
@@ -52,20 +45,24 @@ void report_resized(void* block, std::size_t bytes, const void* caller);
 // The table that libomp gets (hooks.cpp).
 const omptier_hooks* openmp_hooks();
 
-// omp_init_allocator: false = nothing of ours is named. *handle 0 = refused (said on stderr).
-bool init_allocator(OmpValue space, std::span<const TraitPair> traits, OmpValue* handle);
-// The two halves of it.
-bool concerns_us(OmpValue space, std::span<const TraitPair> traits);
-void make_allocator(OmpValue space, std::span<const TraitPair> traits, OmpValue* handle);
-// What it reads: space number and traits, put over what set holds. False and problem when refused.
-bool read_allocator(OmpValue number, std::span<const TraitPair> traits, Space& space, TraitSet& set,
-                    TraitProblem& problem);
+// Shared by the ways that an allocation can take.
 
-// Which tiers an allocator asks, first to last; returns how many. Only the first kind's where
-// placement is required.
-std::size_t tiers_of(Placer& placer, const Allocator& allocator,
-                     std::array<std::size_t, k_most_tiers>& tiers);
-// Kind that comes first for the allocator; unknown when this machine lacks it or any will do.
-MemoryKind wanted_kind(const Allocator& allocator);
+inline constexpr OmpValue k_default_mem_alloc = 1;
+inline constexpr std::size_t k_least_alignment = 16; // of every block of ours, as malloc's
+
+// What the placer is asked for on behalf of an allocator (null: none of ours), but for the reason.
+BlockRequest block_request(const Allocator* allocator, const AllocationRequest& request);
+// Asks tiers in order.
+struct Placed {
+  void* block = nullptr;               // null when all refused
+  std::size_t tier = 0;                // that gave it
+  Refusal why = Refusal::no_such_kind; // of the last tier that refused
+};
+Placed place_on(Placer& placer, const TierOrder& tiers, BlockRequest block, bool zeroed);
+// libomp's own memory; on a runtime that never attached, the C library's. Not zeroed.
+void* stock_allocate(std::size_t bytes, std::size_t alignment, OmpValue handle);
+// For the observer.
+void report_allocated(const void* block, std::size_t bytes, OmpValue handle, const void* caller);
+void report_released(const void* block);
 
 } // namespace omptier

@@ -86,12 +86,11 @@ const char* rule_of(const Placer& placer, std::size_t tier) {
 }
 
 void describe_space(Lines& out, Placer& placer, const Allocator& allocator, const char* name) {
-  std::array<std::size_t, k_most_tiers> tiers;
-  const std::size_t count = tiers_of(placer, allocator, tiers);
-  if (count == 0) return out.add("%s='none on this machine: the fallback is taken'\n", name);
+  const TierOrder tiers = tiers_of(placer, allocator);
+  if (tiers.empty()) return out.add("%s='none on this machine: the fallback is taken'\n", name);
   const bool by_kind = kind_of(allocator.space).has_value();
-  out.add("%s='%s: %s'\n", name, tier_in_words(placer, tiers[0]).text,
-          by_kind ? rule_of(placer, tiers[0]) : meaning_of(allocator.space));
+  out.add("%s='%s: %s'\n", name, tier_in_words(placer, tiers.front()).text,
+          by_kind ? rule_of(placer, tiers.front()) : meaning_of(allocator.space));
 }
 
 const char* fallback_in_words(OmpValue fallback) {
@@ -107,11 +106,10 @@ void describe_default(Lines& out, Placer& placer, const Allocator& allocator) {
   if (allocator.space == Space::standard_default && !allocator.places_default_space())
     return out.add("def-allocator-var='%.*s: memory of the runtime itself'\n",
                    static_cast<int>(space.size()), space.data());
-  std::array<std::size_t, k_most_tiers> tiers;
-  const std::size_t count = tiers_of(placer, allocator, tiers);
+  const TierOrder tiers = tiers_of(placer, allocator);
   out.add("def-allocator-var='%.*s, %s: %s, else %s'\n", static_cast<int>(space.size()),
           space.data(), allocator.required() ? "required" : "preferred",
-          count != 0 ? tier_in_words(placer, tiers[0]).text : "none on this machine",
+          !tiers.empty() ? tier_in_words(placer, tiers.front()).text : "none on this machine",
           fallback_in_words(allocator.traits.fallback));
 }
 

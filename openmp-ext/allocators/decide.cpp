@@ -97,11 +97,9 @@ bool decide_together(const Placer& placer, std::span<Wish> wishes,
 }
 
 std::uint32_t allowed_tiers(Placer& placer, const Allocator& allocator) {
-  std::array<std::size_t, k_most_tiers> tiers;
-  const std::size_t count = tiers_of(placer, allocator, tiers);
   std::uint32_t allowed = 0;
-  for (std::size_t i = 0; i < count; ++i)
-    allowed |= std::uint32_t{1} << tiers[i];
+  for (const std::size_t tier : tiers_of(placer, allocator))
+    allowed |= std::uint32_t{1} << tier;
   return allowed;
 }
 

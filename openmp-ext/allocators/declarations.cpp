@@ -5,6 +5,7 @@
 // it; the allocator ends with the block.
 #include "allocators/declarations.hpp"
 
+#include "allocators/init_allocator.hpp"
 #include "base/leaky.hpp"
 #include "base/log.hpp"
 #include "base/page_array.hpp"

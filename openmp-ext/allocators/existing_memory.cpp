@@ -152,17 +152,16 @@ int place_range(void* begin, std::size_t bytes, OmpValue handle) {
     return EINVAL;
   Placer* placer = state.placer();
   if (placer == nullptr) return ENOENT;
-  std::array<std::size_t, k_most_tiers> tiers;
-  const std::size_t count = tiers_of(*placer, *allocator, tiers);
+  const TierOrder tiers = tiers_of(*placer, *allocator);
   const MemoryKind wanted = wanted_kind(*allocator);
-  if (count == 0) return ENOENT;
-  const MemoryKind kind = placer->kind_of_tier(tiers[0]);
+  if (tiers.empty()) return ENOENT;
+  const MemoryKind kind = placer->kind_of_tier(tiers.front());
   if (wanted != MemoryKind::unknown && kind != wanted) return ENOENT;
   if (placer->holds(begin)) return move_own_block(*placer, begin, bytes, kind);
   RangeResult result = RangeResult::no_room;
-  for (std::size_t i = 0; i < count && result == RangeResult::no_room; ++i)
-    if (placer->kind_of_tier(tiers[i]) == kind)
-      result = state.placed_ranges.place(*placer, at, bytes, tiers[i], false, 0);
+  for (const std::size_t tier : tiers)
+    if (result == RangeResult::no_room && placer->kind_of_tier(tier) == kind)
+      result = state.placed_ranges.place(*placer, at, bytes, tier, false, 0);
   return errno_of(result);
 }
 

@@ -5,6 +5,7 @@
 #include "allocators/allocation.hpp"
 #include "allocators/choices_text.hpp"
 #include "allocators/fast_path.hpp"
+#include "allocators/init_allocator.hpp"
 #include "allocators/placement_text.hpp"
 #include "base/log.hpp"
 #include "base/options.hpp"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // omp_init_allocator: which calls concern us, and what is refused.
-#include "allocators/allocation.hpp"
+#include "allocators/init_allocator.hpp"
+
 #include "base/log.hpp"
 
 #include <algorithm>

@@ -6,6 +6,7 @@
 // tiers without a byte to spare should exchange blocks, those stay.
 #include "allocators/allocation.hpp"
 #include "allocators/declarations.hpp"
+#include "allocators/init_allocator.hpp"
 
 #include "base/log.hpp"
 #include "base/page_array.hpp"

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The plan names kinds by allocation site; what it does not name, a strategy may place. Pools,
+// pinning and partition of the allocator hold as they do without a plan.
+#include "allocators/planned.hpp"
+
+#include "allocators/charges.hpp"
+#include "allocators/tier_order.hpp"
+#include "base/log.hpp"
+
+#include <optional>
+
+namespace omptier {
+namespace {
+
+// First come, first served to the page: what is left of faster tiers takes the block's begin.
+void begin_in_faster_tier(Placer& placer, void* block) {
+  BlockInfo info;
+  if (!placer.find(block, true, info) || !info.large) return;
+  for (std::size_t tier = 0; tier < placer.tier_count(); ++tier) {
+    if (placer.kind_of_tier(tier) == info.extent->charged) return;
+    if (placer.fill_front(block, tier) != 0) return;
+  }
+}
+
+// Hottest first: each range goes to its kind as far as there is room left.
+void place_parts(Placer& placer, void* block, std::span<const PlanPart> parts) {
+  BlockInfo info;
+  if (parts.empty() || !placer.find(block, true, info) || !info.large) return;
+  for (const PlanPart& part : parts) {
+    std::uint64_t begin = part.begin;
+    for (std::size_t tier = 0; tier < placer.tier_count() && begin < part.end; ++tier)
+      if (placer.kind_of_tier(tier) == part.kind)
+        if (const std::size_t arrived = placer.place_part(block, begin, part.end, tier))
+          begin += arrived;
+  }
+}
+
+bool source_overrules(const Allocator* allocator, const Plan& plan, std::uint32_t entry) {
+  if (allocator == nullptr || allocator->traits.placement != value::required) return false;
+  if (runtime().source_wins.fetch_add(1, std::memory_order_relaxed) == 0)
+    inform(Notice::plan_mismatch, "placement=required in the source overrules the plan's \"%s\".",
+           entry != 0 ? plan.entries[entry - 1].label.c_str() : "rest");
+  return true;
+}
+
+// Tiers that the plan names for the allocation, nothing where it does not; completes wanted.
+std::optional<TierOrder> order_of_plan(const PlanPlacement& plan, const Placer& placer,
+                                       const Allocator* allocator, const AllocationRequest& request,
+                                       BlockRequest& wanted) {
+  PlanDecision decision = plan.decide(request.caller, request.bytes);
+  if (request.named_only && decision.entry == 0) {
+    if (request.plan_entry == 0) return std::nullopt;
+    decision = {plan.plan().entries[request.plan_entry - 1].kinds, request.plan_entry,
+                request.plan_instance};
+  }
+  if (decision.kinds.empty() || source_overrules(allocator, plan.plan(), decision.entry))
+    return std::nullopt;
+  wanted.plan_entry = decision.entry;
+  wanted.plan_instance = decision.instance;
+  wanted.reason = PlacementReason::plan;
+  return tiers_of_kinds(placer, decision.kinds);
+}
+
+std::optional<TierOrder> order_of_strategy(const Strategy& strategy, const Placer& placer,
+                                           const AllocationRequest& request, BlockRequest& wanted) {
+  if (request.named_only || strategy.mode == Strategy::Mode::none ||
+      request.bytes < k_least_strategy_block)
+    return std::nullopt;
+  wanted.reason = PlacementReason::strategy;
+  TierOrder order;
+  for (std::size_t tier = 0; tier < placer.tier_count(); ++tier)
+    if (strategy.mode == Strategy::Mode::first_come || placer.kind_of_tier(tier) == strategy.kind)
+      order.add(tier);
+  return order;
+}
+
+} // namespace
+
+void* place_by_plan_or_strategy(Placer& placer, Allocator* allocator,
+                                const AllocationRequest& request) {
+  const PlanPlacement* plan = runtime().plan();
+  const Strategy& strategy = runtime().strategy();
+  BlockRequest wanted = block_request(allocator, request);
+  const auto order = plan != nullptr ? order_of_plan(*plan, placer, allocator, request, wanted)
+                                     : order_of_strategy(strategy, placer, request, wanted);
+  if (!order) return nullptr;
+  if (allocator != nullptr) {
+    if (!charge_pool(*allocator, request.bytes, request.replaced)) return nullptr;
+    count_in(*allocator);
+  }
+  const Placed placed = place_on(placer, *order, wanted, request.zeroed);
+  if (placed.block != nullptr) {
+    if (wanted.plan_entry != 0)
+      place_parts(placer, placed.block, plan->plan().entries[wanted.plan_entry - 1].parts);
+    if (plan == nullptr && strategy.mode == Strategy::Mode::first_come)
+      begin_in_faster_tier(placer, placed.block);
+    return placed.block;
+  }
+  if (allocator != nullptr) {
+    uncharge_pool(*allocator, request.bytes, request.replaced);
+    count_out(*allocator, request.bytes, false);
+  }
+  warn_once(
+      Notice::capacity_exhausted,
+      "%zu bytes fit into no memory that %s allows (%s): the runtime's default memory is used.",
+      request.bytes, wanted.reason == PlacementReason::plan ? "the plan" : "the strategy",
+      describe(placed.why));
+  return nullptr;
+}
+
+} // namespace omptier

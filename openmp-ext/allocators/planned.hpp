@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Blocks that a plan or a strategy places, whatever their allocator.
+#pragma once
+
+#include "allocators/allocation.hpp"
+
+namespace omptier {
+
+// Null when plan and strategy do not concern the allocation, the source overrules them, or nothing
+// that they allow has room (said once). allocator: null for the runtime's own.
+void* place_by_plan_or_strategy(Placer& placer, Allocator* allocator,
+                                const AllocationRequest& request);
+
+} // namespace omptier

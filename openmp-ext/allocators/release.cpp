@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Freeing and resizing, of blocks of ours and of the runtime's blocks that stand for them. A resize
+// ends in its place, or in a new block that takes over the old one's charge.
+#include "allocators/allocation.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace omptier {
+namespace {
+
+// Where the block has room for the new size, and its pool too.
+bool resize_in_place(Placer& placer, Allocator* owner, void* block, const BlockInfo& info,
+                     std::size_t bytes) {
+  if (owner != nullptr && !recharge_pool(*owner, info.bytes, bytes)) return false;
+  if (placer.resize_in_place(block, bytes)) return true;
+  Replaced replaced{owner, info.bytes, true};
+  if (owner != nullptr) uncharge_pool(*owner, bytes, &replaced);
+  return false;
+}
+
+// Takes a block of libomp's off the books. charged: as above.
+void release_stock(void* block, bool charged) {
+  if (block == nullptr) return;
+  report_released(block);
+  Runtime& state = runtime();
+  if (state.stock_blocks.empty()) return;
+  StockBlock removed;
+  if (!state.stock_blocks.remove(block, removed)) return;
+  if (Allocator* allocator = state.allocators.by_number(removed.allocator))
+    count_out(*allocator, removed.bytes, charged && removed.reason == StockReason::default_space);
+}
+
+// Frees a block of ours. charged: its bytes are still charged to its allocator's pool.
+void release_block(Placer& placer, void* block, const BlockInfo& info, bool charged) {
+  report_released(block);
+  Allocator* allocator = runtime().allocators.by_number(info.allocator);
+  // First, for the allocator's entry may be another's once its last block is gone.
+  if (allocator != nullptr) count_out(*allocator, info.bytes, charged);
+  placer.release(block);
+}
+
+} // namespace
+
+bool release(void* block) {
+  Runtime& state = runtime();
+  Placer* placer = state.placer_if_ready();
+  if (block == nullptr || placer == nullptr || !placer->holds(block)) return false;
+  BlockInfo info;
+  if (!placer->find(block, true, info)) return true; // freed before: nothing is known to do
+  release_block(*placer, block, info, true);
+  return true;
+}
+
+OmpValue owner_of(const void* block) {
+  Runtime& state = runtime();
+  Placer* placer = state.placer_if_ready();
+  const Allocator* owner = nullptr;
+  BlockInfo info;
+  StockBlock stock;
+  if (placer != nullptr && placer->holds(block)) {
+    if (placer->find(block, true, info)) owner = state.allocators.by_number(info.allocator);
+    // Placed by plan or strategy for an allocator of libomp's: which one is not known any more.
+    return owner != nullptr ? owner->handle : k_default_mem_alloc;
+  }
+  if (!state.stock_blocks.empty() && state.stock_blocks.find_exact(block, stock))
+    owner = state.allocators.by_number(stock.allocator);
+  if (owner != nullptr) return owner->handle;
+  const omptier_runtime* libomp = state.libomp.load(std::memory_order_acquire);
+  return libomp != nullptr ? libomp->stock_owner(block) : k_null_allocator;
+}
+
+bool reallocate(void* block, std::size_t bytes, OmpValue handle, const void* caller,
+                void** result) {
+  Runtime& state = runtime();
+  *result = nullptr;
+  if (block == nullptr) return allocate({bytes, 0, handle, false, caller}, result);
+  Placer* placer = state.placer_if_ready();
+  BlockInfo info;
+  const bool ours = placer != nullptr && placer->holds(block);
+  if (ours && !placer->find(block, true, info)) return true;
+  if (bytes == 0) {
+    if (ours) release(block);
+    return ours;
+  }
+
+  const bool handle_ours = state.allocators.find(handle) != nullptr;
+  const omptier_runtime* libomp = state.libomp.load(std::memory_order_acquire);
+  if (!ours) {
+    if (!handle_ours && !state.places_everything.load(std::memory_order_relaxed) &&
+        !state.allocators.made_here(handle) && !AllocatorTable::is_no_handle(handle))
+      return false;
+    StockBlock stock;
+    Replaced replaced;
+    if (!state.stock_blocks.empty() && state.stock_blocks.find_exact(block, stock) &&
+        stock.reason == StockReason::default_space)
+      replaced = {state.allocators.by_number(stock.allocator), stock.bytes};
+    if (libomp == nullptr || !allocate({bytes, 0, handle, false, caller, &replaced}, result))
+      return false;
+    if (*result == nullptr) return true;
+    std::memcpy(*result, block, std::min(bytes, libomp->stock_size(block)));
+    release_stock(block, !replaced.taken_over);
+    libomp->stock_free(block);
+    return true;
+  }
+
+  Allocator* owner = state.allocators.by_number(info.allocator);
+  const bool same = owner != nullptr ? owner->handle == handle : !handle_ours;
+  if (same && resize_in_place(*placer, owner, block, info, bytes)) {
+    report_released(block);
+    report_allocated(block, bytes, handle, caller);
+    *result = block;
+    return true;
+  }
+  Replaced replaced{owner, info.bytes};
+  if (!allocate({bytes, 0, handle, false, caller, &replaced}, result)) {
+    *result = stock_allocate(bytes, k_least_alignment, handle != 0 ? handle : k_default_mem_alloc);
+    if (*result != nullptr) report_allocated(*result, bytes, handle, caller);
+  }
+  if (*result == nullptr) return true; // the old block stays
+  std::memcpy(*result, block, std::min(bytes, info.bytes));
+  release_block(*placer, block, info, !replaced.taken_over);
+  return true;
+}
+
+void report_resized(void* block, std::size_t bytes, const void* caller) {
+  report_released(block);
+  report_allocated(block, bytes, k_null_allocator, caller);
+}
+
+void stock_released(void* block) {
+  release_stock(block, true);
+}
+
+} // namespace omptier

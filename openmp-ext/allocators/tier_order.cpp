@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A kind's own space asks the tiers of that kind; a standard space the one that is best by its
+// meaning; then, unless placement is required, all others by what the traits say matters.
+#include "allocators/tier_order.hpp"
+
+#include "allocators/tier_gain.hpp"
+#include "base/log.hpp"
+
+#include <algorithm>
+#include <sched.h>
+
+namespace omptier {
+namespace {
+
+unsigned current_cpu() {
+  const int cpu = ::sched_getcpu();
+  return cpu >= 0 ? static_cast<unsigned>(cpu) : 0;
+}
+
+} // namespace
+
+void TierOrder::add(std::size_t tier) {
+  if (count_ < k_most_tiers && std::find(begin(), end(), tier) == end()) tiers_[count_++] = tier;
+}
+
+MemoryKind wanted_kind(const Allocator& allocator) {
+  return kind_of(allocator.space).value_or(MemoryKind::unknown);
+}
+
+TierOrder tiers_of(Placer& placer, const Allocator& allocator) {
+  const unsigned cpu = current_cpu();
+  const ChoiceTable& choices = placer.choices();
+  TierOrder order;
+  const auto add = [&](std::size_t tier) {
+    if (tier < placer.tier_count()) order.add(tier);
+  };
+
+  if (allocator.decided_tier != k_undecided) add(allocator.decided_tier);
+  const TraitSet& traits = allocator.traits;
+  const bool latency = traits.sensitivity == value::latency ||
+                       traits.access_pattern == value::random ||
+                       traits.access_pattern == value::pointer_chase;
+  const Preference usual = latency ? Preference::latency : Preference::bandwidth;
+  if (const auto kind =
+          allocator.places_default_space() ? MemoryKind::dram : kind_of(allocator.space)) {
+    for (std::size_t t = 0; t < placer.tier_count(); ++t)
+      if (placer.kind_of_tier(t) == *kind) add(t);
+  } else if (allocator.space != Space::automatic) {
+    const Preference preference = allocator.space == Space::high_bw     ? Preference::bandwidth
+                                  : allocator.space == Space::low_lat   ? Preference::latency
+                                  : allocator.space == Space::large_cap ? Preference::capacity
+                                                                        : Preference::read_only;
+    const auto best = choices.tiers(preference, cpu);
+    if (!best.empty()) add(best.front());
+  }
+  if (allocator.required()) return order;
+
+  const auto all = choices.tiers(usual, cpu);
+  if (is_cold(traits))
+    for (auto tier = all.rbegin(); tier != all.rend(); ++tier)
+      add(*tier);
+  else
+    for (const std::size_t tier : all)
+      add(tier);
+  return order;
+}
+
+TierOrder tiers_of_kinds(const Placer& placer, std::span<const MemoryKind> kinds) {
+  TierOrder order;
+  for (const MemoryKind kind : kinds) {
+    bool lacking = true;
+    for (std::size_t tier = 0; tier < placer.tier_count(); ++tier) {
+      if (placer.kind_of_tier(tier) != kind) continue;
+      order.add(tier);
+      lacking = false;
+    }
+    if (lacking)
+      warn_once(Notice::missing_tier,
+                "The plan wants %s, which this machine lacks: the plan's next choice is taken.",
+                title_of(kind).data());
+  }
+  return order;
+}
+
+} // namespace omptier

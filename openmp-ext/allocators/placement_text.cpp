@@ -236,6 +236,7 @@ void write_job(Writer& out, JobLedger& job) {
     out.line("job alone%s%s\n", *job.why_alone() != '\0' ? ": " : "", job.why_alone());
     return;
   }
+  job.reclaim_slots();
   out.line("job \"%s\" processes %u\n", job.path(), job.processes());
   for (unsigned node = 0; node < k_max_nodes; ++node)
     if (job.capacity(node) != JobLedger::k_no_limit)

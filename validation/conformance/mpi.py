@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# Real launchers, Open MPI's and MPICH's: mpi_cases.c started by mpirun -n 4, here or in the virtual
+# machine. Ranks of a job know their share and count in one ledger, jobs that run at once count apart,
+# and what a killed rank held can be had again.
+#
+# usage: mpi.py CASE openmpi|mpich PROGRAM KIND PIECE_MIB [CAPACITY_MIB]
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+case, mpi, program, kind, piece = sys.argv[1:6]
+capacity = int(sys.argv[6]) << 20 if len(sys.argv) > 6 else 0
+RANKS = 4
+MIB = 1 << 20
+environment = {name: value for name, value in os.environ.items()
+               if not re.match("OMPTIER_|SLURM_|OMPI_|PMIX?_|MPI_", name)}
+environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMP_WAIT_POLICY="passive")
+if capacity:
+    environment["OMPTIER_CAPACITY"] = f"{kind}:{capacity >> 20}M"
+launcher = {"openmpi": ["mpirun.openmpi", "--oversubscribe"], "mpich": ["mpirun.mpich"]}[mpi]
+
+
+def fail(what):
+    sys.exit(f"FAILED: {what}")
+
+
+class Job:
+    """One mpirun in a session of its own, as a batch system or a terminal would start it."""
+
+    def __init__(self, folder, *more, options=(), new_session=True, **variables):
+        self.folder = pathlib.Path(tempfile.mkdtemp(dir=folder))
+        self.process = subprocess.Popen(
+            [*launcher, *options, "-n", str(RANKS), program, kind, piece, self.folder, *more],
+            env=dict(environment, **variables), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, start_new_session=new_session)
+
+    def wait_until_ready(self):
+        end = time.monotonic() + 60
+        while not list(self.folder.glob("ready-*")):
+            if self.process.poll() is not None or time.monotonic() > end:
+                self.process.kill()
+                fail(f"job is not ready: {self.process.communicate()}")
+            time.sleep(0.01)
+        return self
+
+    def go(self, may_fail=False):
+        (self.folder / "go").touch()
+        self.output, errors = self.process.communicate(timeout=100)
+        if (self.process.returncode != 0 and not may_fail) or "FAILED" in errors:
+            fail(f"status {self.process.returncode}\n{self.output}{errors}")
+        pattern = r"rank (\d+) taken (\d+) limit (\d+) own (\d+) granted (\d+) processes (\d+) share (\d+) (\S+) job (\S+)"
+        self.ranks = [dict(taken=int(taken), limit=int(limit), own=int(own), granted=int(granted), processes=int(processes),
+                           share=int(share), by=by, job=job)
+                      for _, taken, limit, own, granted, processes, share, by, job in re.findall(pattern, self.output)]
+        if len(self.ranks) != RANKS:
+            fail(f"{len(self.ranks)} ranks\n{self.output}{errors}")
+        return self
+
+    def all(self, name):
+        return [rank[name] for rank in self.ranks]
+
+    def ledger(self):
+        if len(set(self.all("job"))) != 1:
+            fail(f"several ledgers in one job: {self.all('job')}")
+        return self.ranks[0]["job"]
+
+
+def expect_alone(job):
+    """The ledger holds this job's ranks, and nothing else."""
+    own = sum(job.all("own"))
+    if set(job.all("processes")) != {RANKS} or set(job.all("granted")) != {own}:
+        fail(f"{job.ledger()}: {job.all('processes')} processes, {job.all('granted')} bytes; the ranks hold {own}")
+    for rank in job.ranks:
+        if not rank["taken"] <= rank["own"] <= rank["taken"] + 16 * MIB or rank["taken"] == 0:
+            fail(f"{rank['own']} bytes in the ledger for {rank['taken']}")
+
+
+def case_share(folder):
+    """Each rank is told a quarter, by the launcher's variables."""
+    job = Job(folder).wait_until_ready().go()
+    expect_alone(job)
+    variable = {"openmpi": "OMPI_COMM_WORLD_LOCAL_SIZE", "mpich": "MPI_LOCALNRANKS"}[mpi]
+    if set(job.all("share")) != {RANKS} or set(job.all("by")) != {variable}:
+        fail(f"shares 1/{job.all('share')} by {job.all('by')}")
+    taken = job.all("taken")
+    # OMPTIER_CAPACITY, else the share. Where the shares together are more than the kernel has left, some
+    # rank gets less.
+    limit = job.ranks[0]["limit"]
+    if set(job.all("limit")) != {limit} or min(taken) < 0.75 * limit or max(taken) > limit or \
+            (capacity and limit != capacity):
+        fail(f"taken {taken} of {job.all('limit')}")
+    print(f"{[bytes // MIB for bytes in taken]} MiB of {kind} in {job.ledger()}")
+
+
+def case_jobs(folder):
+    """Two jobs at once: apart by session or by the scheduler's number."""
+    for variables in ({}, {}), ({"SLURM_JOB_ID": "4711"}, {"SLURM_JOB_ID": "4712"}):
+        jobs = [Job(folder, **more) for more in variables]
+        for job in jobs:
+            job.wait_until_ready()
+        for job in jobs:
+            expect_alone(job.go())
+        if jobs[0].ledger() == jobs[1].ledger():
+            fail(f"two jobs count in {jobs[0].ledger()}")
+        if variables[0] and not jobs[0].ledger().endswith("-slurm-4711"):
+            fail(f"{jobs[0].ledger()} for {variables[0]}")
+        print(f"apart: {jobs[0].ledger()} and {jobs[1].ledger()}")
+
+
+def case_killed_job(folder):
+    """A killed rank leaves its slot of the ledger to the next who looks, of another job with the same one."""
+    name = f"test-{os.getpid()}"
+    dying, other = (Job(folder, *more, OMPTIER_JOB=name) for more in (("2",), ()))
+    for job in dying, other:
+        job.wait_until_ready()
+    dying.go(may_fail=True)
+    if set(dying.all("processes")) != {2 * RANKS} or set(dying.all("granted")) <= {sum(dying.all("own"))}:
+        fail(f"not together: {dying.ranks}")
+    if dying.process.returncode == 0:
+        fail("a job with a killed rank ended well")
+    expect_alone(other.go())
+    print(f"together: {other.ledger()}, and left by {dying.all('own')} bytes when a rank was killed")
+
+
+def case_killed_rank(folder):
+    """Open MPI lets the others go on: the first of them takes what the killed one had.
+
+    With a limit for each process it can only have back the piece that it gave up itself."""
+    job = Job(folder, "2", piece if capacity else "all", options=["--enable-recovery"], OMPTIER_SHARE="off",
+              OMPTIER_DECAY="0").wait_until_ready().go(may_fail=True)
+    expect_alone(job)
+    then = re.search(r"then taken (\d+) limit (\d+) own (\d+) granted (\d+) processes (\d+)", job.output)
+    if not then:
+        fail(f"the first rank said nothing more\n{job.output}")
+    taken, own, granted, processes = map(int, then.groups())
+    left = sum(job.all("own")) - job.ranks[2]["own"] - job.ranks[0]["own"] + own
+    if processes != RANKS - 1 or granted != left:
+        fail(f"{processes} processes hold {granted} bytes, not {left}")
+    if taken < (int(piece) * MIB if capacity else job.ranks[2]["taken"]):
+        fail(f"{taken} bytes taken again of {job.all('taken')}")
+    print(f"{job.all('taken')} bytes of {kind}, then the first rank {taken} more")
+
+
+with tempfile.TemporaryDirectory() as folder:
+    globals()[f"case_{case}"](folder)

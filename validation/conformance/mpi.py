@@ -136,7 +136,7 @@ def case_killed_rank(folder):
     job = Job(folder, "2", piece if capacity else "all", options=["--enable-recovery"], OMPTIER_SHARE="off",
               OMPTIER_DECAY="0").wait_until_ready().go(may_fail=True)
     expect_alone(job)
-    then = re.search(r"then taken (\d+) limit (\d+) own (\d+) granted (\d+) processes (\d+)", job.output)
+    then = re.search(r"then taken (\d+) own (\d+) granted (\d+) processes (\d+)", job.output)
     if not then:
         fail(f"the first rank said nothing more\n{job.output}")
     taken, own, granted, processes = map(int, then.groups())

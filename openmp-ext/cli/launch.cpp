@@ -4,6 +4,8 @@
 // so that "no such program" is ours to say and never mistaken for the program's own status 127.
 #include "cli/launch.hpp"
 
+#include "cli/check_elf.hpp"
+
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -135,6 +137,24 @@ std::string path_of_program(const std::string& name) {
 std::string find_preload(const std::string& libraries) {
   const std::filesystem::path path = std::filesystem::absolute(libraries) / "libomptier_preload.so";
   return std::filesystem::exists(path) ? path.string() : std::string();
+}
+
+Preload preload_for(const std::string& program, const std::string& libraries) {
+  const std::string preload = find_preload(libraries);
+  if (preload.empty()) return {"", "libomptier_preload.so is not beside libomptier.so"};
+  // A path with a blank or colon is two for ld.so.
+  if (preload.find_first_of(" :") != std::string::npos)
+    return {"", "the folder " + libraries +
+                    " has a blank or colon in its name, which ld.so cannot preload from"};
+  const auto elf = read_elf(path_of_program(program));
+  if (elf && elf->executable && !elf->interpreter)
+    return {"", program + " is statically linked, nothing can be loaded into it"};
+  return {preload, ""};
+}
+
+std::string problem_with_runtime(const std::string& runtime) {
+  if (runtime == "own" || runtime == "omptier") return {};
+  return "--runtime is own (the program's OpenMP runtime) or omptier, not " + runtime;
 }
 
 int launch(const char* name, const Launch& what) {

@@ -35,6 +35,16 @@ std::string path_of_program(const std::string& name);
 // libomptier_preload.so in such a folder; "" when it is not there.
 std::string find_preload(const std::string& libraries);
 
+// The same for a certain program: why its malloc cannot be reached is one line in problem, and the
+// library then "".
+struct Preload {
+  std::string library, problem;
+};
+Preload preload_for(const std::string& program, const std::string& libraries);
+
+// One line when the text is no OpenMP runtime to choose ("own", "omptier"), or "".
+std::string problem_with_runtime(const std::string& runtime);
+
 // Runs the program to its end. Returns its exit status, 128 + signal when a signal ended it, 126
 // when it could not be executed, 127 when there is no such program, 125 when we failed (all but the
 // first two with one line on stderr, beginning "omptier <name>:").

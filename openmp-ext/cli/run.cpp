@@ -3,7 +3,6 @@
 // omptier run: starts a program on the patched runtime with a plan or a strategy, and can say
 // afterwards how many bytes the kernel had in which memory kind at the program's fullest moment.
 #include "base/text.hpp"
-#include "cli/check_elf.hpp"
 #include "cli/kernel_pages.hpp"
 #include "cli/launch.hpp"
 #include "cli/plan_for_build.hpp"
@@ -73,8 +72,8 @@ std::string problem_with(const RunArguments& arguments) {
       return "--capacity: " + capacity.error();
   if (!arguments.plan.empty() && !arguments.strategy.empty())
     return "--plan and --strategy exclude each other";
-  if (arguments.runtime != "own" && arguments.runtime != "omptier")
-    return "--runtime is own (the program's OpenMP runtime) or omptier, not " + arguments.runtime;
+  if (std::string problem = problem_with_runtime(arguments.runtime); !problem.empty())
+    return problem;
   if (arguments.runtime == "own" && !arguments.strategy.empty())
     return "--strategy needs OMPTier's runtime";
   if (arguments.runtime == "own" && arguments.no_preload)
@@ -123,25 +122,13 @@ Parsed<std::string> path_of_plan(const RunArguments& arguments) {
 }
 
 // A plan concerns malloc too. What will not be placed is said, the program runs all the same.
-std::string preload_for(const RunArguments& arguments, const std::string& libraries) {
+std::string preload_of_plan(const RunArguments& arguments, const std::string& libraries) {
   if (arguments.plan.empty() || arguments.no_preload) return {};
-  std::string preload = find_preload(libraries);
-  if (preload.empty())
-    std::fprintf(stderr, "omptier run: libomptier_preload.so is not beside libomptier.so: malloc "
-                         "and statics are not placed\n");
-  // A path with a blank or colon is two for ld.so.
-  if (preload.find_first_of(" :") != std::string::npos) {
-    std::fprintf(stderr,
-                 "omptier run: the folder %s has a blank or colon in its name, which ld.so "
-                 "cannot preload from: malloc and statics are not placed\n",
-                 libraries.c_str());
-    return {};
-  }
-  const auto program = read_elf(path_of_program(arguments.command[0]));
-  if (program && program->executable && !program->interpreter)
-    std::fprintf(stderr, "omptier run: %s is statically linked: nothing of it can be placed\n",
-                 arguments.command[0].c_str());
-  return preload;
+  const Preload preload = preload_for(arguments.command[0], libraries);
+  if (!preload.problem.empty())
+    std::fprintf(stderr, "omptier run: %s: malloc and statics are not placed\n",
+                 preload.problem.c_str());
+  return preload.library;
 }
 
 int run(const CommandContext& context, const RunArguments& arguments) {
@@ -152,7 +139,7 @@ int run(const CommandContext& context, const RunArguments& arguments) {
   what.libraries = find_libraries(context);
   if (what.libraries.empty())
     return fail("run", 125, "libomptier.so is not beside this program; reinstall OMPTier");
-  what.preload = preload_for(arguments, what.libraries);
+  what.preload = preload_of_plan(arguments, what.libraries);
   if (arguments.runtime == "own") what.libraries.clear();
   const auto set = [&](const char* name, const std::string& value) {
     if (!value.empty()) what.environment.emplace_back(name, value);

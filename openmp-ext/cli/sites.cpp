@@ -136,10 +136,6 @@ void add_program(Found& found, const std::string& path) {
 
 int write_list(const SitesArguments& arguments, const Found& found) {
   const std::string text = write_plan(found.plan);
-  if (arguments.output.empty()) {
-    std::fputs(text.c_str(), stderr);
-    return 0;
-  }
   std::ofstream file(arguments.output);
   file << text;
   file.close();
@@ -152,15 +148,14 @@ int write_list(const SitesArguments& arguments, const Found& found) {
 }
 
 int sites(const CommandContext& context, const SitesArguments& arguments) {
-  if (arguments.runtime != "own" && arguments.runtime != "omptier")
-    return fail("sites", 2, "--runtime is own or omptier, not " + arguments.runtime);
+  if (const std::string problem = problem_with_runtime(arguments.runtime); !problem.empty())
+    return fail("sites", 2, problem);
   Launch what;
   what.command = arguments.command;
   what.libraries = find_libraries(context);
-  what.preload = what.libraries.empty() ? "" : find_preload(what.libraries);
-  if (what.preload.empty())
-    return fail("sites", 125,
-                "libomptier_preload.so is not beside this program; reinstall OMPTier");
+  const Preload preload = preload_for(arguments.command[0], what.libraries);
+  if (!preload.problem.empty()) return fail("sites", 125, preload.problem);
+  what.preload = preload.library;
   if (arguments.runtime == "own") what.libraries.clear();
   const PrivateFolder folder;
   if (folder.path().empty())
@@ -184,7 +179,7 @@ void add_sites(CLI::App& app, CommandContext& context) {
   auto* command = app.add_subcommand(
       "sites", "Run a program and list where its large blocks are allocated, as a plan to edit");
   auto arguments = std::make_shared<SitesArguments>();
-  command->add_option("-o,--output", arguments->output, "File for the plan (default: stderr)");
+  command->add_option("-o,--output", arguments->output, "File for the plan")->required();
   command->add_option("--depth", arguments->depth, "Frames kept of each call stack (default 8)")
       ->check(CLI::Range(1u, 32u));
   command->add_option("--runtime", arguments->runtime, "As of omptier run");

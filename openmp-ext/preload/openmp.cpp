@@ -3,8 +3,8 @@
 // The OpenMP allocator routines, for runtimes that do not know OMPTier: Debian's libomp, GCC's
 // libgomp. On our patched runtime each is a jump to the runtime's own. On another one,
 // libomptier.so is asked first, with the same table that the patched runtime uses, and what it
-// declines goes to that runtime. Which it is is found out at the first call: only the patched
-// libomp has both clang's entries and the version nodes of gcc's programs.
+// declines goes to that runtime. Which it is is found out at the first call that finds one: only
+// the patched libomp has both clang's entries and the version nodes of gcc's programs.
 //
 // An allocator of ours must not reach a runtime that would take it for a pointer of its own: so
 // everything a compiler can make of an allocator is here (omp_*, __kmpc_*, GOMP_*).
@@ -14,6 +14,8 @@
 #include <cerrno>
 #include <cstring>
 #include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
 
 #define OMPTIER_EXPORT extern "C" __attribute__((visibility("default")))
 #define CALLER __builtin_return_address(0)
@@ -58,8 +60,19 @@ constinit NextOpenMp g_runtime;
 // Whom to ask first: null until it is known, or when nobody is (the patched runtime asks by
 // itself).
 std::atomic<const omptier_hooks*> g_hooks{nullptr};
-pthread_once_t g_found = PTHREAD_ONCE_INIT;
 std::atomic<bool> g_known{false};
+// The loader's count of modules when there was no runtime among them: it may come by dlopen.
+std::atomic<unsigned long long> g_none_among{0};
+
+unsigned long long modules_so_far() {
+  unsigned long long count = 0;
+  const auto first = [](dl_phdr_info* info, std::size_t, void* argument) {
+    *static_cast<unsigned long long*>(argument) = info->dlpi_adds;
+    return 1;
+  };
+  ::dl_iterate_phdr(first, &count);
+  return count;
+}
 
 // The runtime may have been loaded by a module of the program's, out of RTLD_NEXT's sight.
 void* find_runtime() {
@@ -114,36 +127,47 @@ constexpr omptier_runtime k_stock = {OMPTIER_HOOKS_VERSION,
                                      stock_owner,
                                      scope};
 
-void find_out() {
-  if (void* handle = find_runtime()) {
-    look_up(handle, g_runtime.alloc, "omp_alloc");
-    look_up(handle, g_runtime.aligned_alloc, "omp_aligned_alloc");
-    look_up(handle, g_runtime.calloc, "omp_calloc");
-    look_up(handle, g_runtime.aligned_calloc, "omp_aligned_calloc");
-    look_up(handle, g_runtime.realloc, "omp_realloc");
-    look_up(handle, g_runtime.free, "omp_free");
-    look_up(handle, g_runtime.init_allocator, "omp_init_allocator");
-    look_up(handle, g_runtime.destroy_allocator, "omp_destroy_allocator");
-    look_up(handle, g_runtime.get_default_allocator, "omp_get_default_allocator");
-    look_up(handle, g_runtime.kmpc_alloc, "__kmpc_alloc");
-    look_up(handle, g_runtime.kmpc_aligned_alloc, "__kmpc_aligned_alloc");
-    look_up(handle, g_runtime.kmpc_free, "__kmpc_free");
-    look_up(handle, g_runtime.kmpc_init_allocator, "__kmpc_init_allocator");
-    look_up(handle, g_runtime.kmpc_destroy_allocator, "__kmpc_destroy_allocator");
-    look_up(handle, g_runtime.gomp_alloc, "GOMP_alloc");
-    look_up(handle, g_runtime.gomp_free, "GOMP_free");
-    if (!is_patched(handle))
-      if (const omptier_malloc* table = library()) {
-        table->attach(&k_stock);
-        g_hooks.store(table->openmp, std::memory_order_relaxed);
-      }
-  }
-  g_known.store(true, std::memory_order_release);
+void look_up_routines(NextOpenMp& found, void* handle) {
+  look_up(handle, found.alloc, "omp_alloc");
+  look_up(handle, found.aligned_alloc, "omp_aligned_alloc");
+  look_up(handle, found.calloc, "omp_calloc");
+  look_up(handle, found.aligned_calloc, "omp_aligned_calloc");
+  look_up(handle, found.realloc, "omp_realloc");
+  look_up(handle, found.free, "omp_free");
+  look_up(handle, found.init_allocator, "omp_init_allocator");
+  look_up(handle, found.destroy_allocator, "omp_destroy_allocator");
+  look_up(handle, found.get_default_allocator, "omp_get_default_allocator");
+  look_up(handle, found.kmpc_alloc, "__kmpc_alloc");
+  look_up(handle, found.kmpc_aligned_alloc, "__kmpc_aligned_alloc");
+  look_up(handle, found.kmpc_free, "__kmpc_free");
+  look_up(handle, found.kmpc_init_allocator, "__kmpc_init_allocator");
+  look_up(handle, found.kmpc_destroy_allocator, "__kmpc_destroy_allocator");
+  look_up(handle, found.gomp_alloc, "GOMP_alloc");
+  look_up(handle, found.gomp_free, "GOMP_free");
 }
 
+// No lock, which a fork would leave shut: two threads find and store the same.
+void find_out() {
+  const unsigned long long modules = modules_so_far();
+  if (modules == g_none_among.load(std::memory_order_relaxed)) return;
+  void* handle = find_runtime();
+  if (handle == nullptr) {
+    g_none_among.store(modules, std::memory_order_relaxed);
+    return;
+  }
+  NextOpenMp found;
+  look_up_routines(found, handle);
+  g_runtime = found;
+  if (!is_patched(handle))
+    if (const omptier_malloc* table = library()) {
+      table->attach(&k_stock);
+      g_hooks.store(table->openmp, std::memory_order_relaxed);
+    }
+  g_known.store(true, std::memory_order_release);
+}
 const omptier_hooks* hooks() {
   if (!g_known.load(std::memory_order_acquire)) [[unlikely]]
-    ::pthread_once(&g_found, find_out);
+    find_out();
   return g_hooks.load(std::memory_order_relaxed);
 }
 

@@ -158,3 +158,23 @@ add_custom_target(preload_sites_fork ALL DEPENDS ${preload_folder}/sites_fork)
 add_test(NAME conformance.preload.sites-fork COMMAND ${preload_folder}/sites_fork)
 set_tests_properties(conformance.preload.sites-fork PROPERTIES TIMEOUT 60 LABELS conformance ENVIRONMENT
   "LD_PRELOAD=$<TARGET_FILE:libomptier_preload>;OMPTIER_SITES=${preload_folder}/sites-fork.plan")
+
+# The OpenMP runtime comes with a plugin, after OMPTier was called.
+add_custom_command(OUTPUT ${preload_folder}/plugin
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${preload_folder}
+  COMMAND ${OMPTIER_TEST_GCC} -O2 -g -Wall -Wextra -I${OMPTIER_SOURCE_DIR}/include -DPLUGIN -fopenmp -shared -fPIC
+          ${CMAKE_CURRENT_LIST_DIR}/preload_plugin.c -o ${preload_folder}/plugin.so
+  COMMAND ${OMPTIER_TEST_GCC} -O2 -g -Wall -Wextra -I${OMPTIER_SOURCE_DIR}/include
+          ${CMAKE_CURRENT_LIST_DIR}/preload_plugin.c -o ${preload_folder}/plugin
+  DEPENDS ${CMAKE_CURRENT_LIST_DIR}/preload_plugin.c ${OMPTIER_SOURCE_DIR}/include/ompx_memory.h
+  COMMENT "preload_plugin" VERBATIM)
+add_custom_target(preload_plugin ALL DEPENDS ${preload_folder}/plugin)
+add_test(NAME conformance.preload.plugin COMMAND ${preload_folder}/plugin ${preload_folder}/plugin.so)
+set_tests_properties(conformance.preload.plugin PROPERTIES TIMEOUT 60 LABELS conformance ENVIRONMENT
+  "LD_PRELOAD=$<TARGET_FILE:libomptier_preload>")
+
+add_test(NAME conformance.preload.refusals
+         COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/preload_refusals.py
+                 --omptier ${CMAKE_BINARY_DIR}/bin/omptier --compiler ${OMPTIER_TEST_GCC}
+                 --folder ${preload_folder}/refusals)
+set_tests_properties(conformance.preload.refusals PROPERTIES TIMEOUT 60 LABELS conformance)

@@ -87,7 +87,7 @@ std::string head(const ProfileSummary& summary) {
           ", " + with_separators(summary.samples_lost) + " lost; source " + run.source;
   if (!run.source_description.empty()) text += ": " + run.source_description;
   text += "\n";
-  if (summary.samples > 0)
+  if (summary.samples > 0 && summary.worst_error > 0)
     text += "  intervals are 95 % of the sampling error; the source itself may be off by up to " +
             percent(summary.worst_error) + "\n";
   return text;

@@ -49,6 +49,7 @@ std::string command_line() {
 bool Recorder::start(const RecorderOptions& options, std::unique_ptr<SampleSource> source) {
   options_ = options;
   source_ = std::move(source);
+  source_wants_objects_ = source_ != nullptr && source_->wants_objects();
   process_ = getpid();
   helper_.remember_processors();
   refresh_modules();
@@ -189,18 +190,30 @@ std::uint32_t Recorder::define(StackTable& table, const ReturnAddress* frames, u
   return number;
 }
 
+// Sources that count every access keep objects and regions apart themselves.
+template <typename Tell> void Recorder::tell_source(Tell&& tell) {
+  if (!source_wants_objects_.load(std::memory_order_relaxed)) return;
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (source_ != nullptr) tell(*source_);
+}
+
 void Recorder::allocated(const void* block, std::size_t bytes, std::uintptr_t allocator,
                          const void* caller) {
   if (!active() || block == nullptr) return;
   ReturnAddress frames[k_max_frames];
   const unsigned count = capture_stack(caller, frames, options_.site_depth);
   const std::uint32_t site = define(sites_, frames, count, true);
-  if (site != StackTable::k_full)
-    log_.object(site, reinterpret_cast<std::uintptr_t>(block), bytes, this_thread(), allocator);
+  if (site == StackTable::k_full) return;
+  const auto address = reinterpret_cast<std::uintptr_t>(block);
+  log_.object(site, address, bytes, this_thread(), allocator);
+  tell_source([&](SampleSource& source) { source.object_begin(address, bytes); });
 }
 
 void Recorder::released(const void* block) {
-  if (active() && block != nullptr) log_.release(reinterpret_cast<std::uintptr_t>(block));
+  if (!active() || block == nullptr) return;
+  const auto address = reinterpret_cast<std::uintptr_t>(block);
+  tell_source([&](SampleSource& source) { source.object_end(address); });
+  log_.release(address);
 }
 
 std::uint64_t Recorder::region_begin(const void* codeptr, unsigned threads) {
@@ -210,12 +223,14 @@ std::uint64_t Recorder::region_begin(const void* codeptr, unsigned threads) {
   const std::uint32_t region = define(regions_, frames, count, false);
   if (region == StackTable::k_full) return 0;
   log_.region(region, threads, this_thread(), true);
+  tell_source([&](SampleSource& source) { source.region_changed(std::uint64_t{region} + 1); });
   return std::uint64_t{region} + 1;
 }
 
 void Recorder::region_end(std::uint64_t region) {
-  if (active() && region != 0)
-    log_.region(static_cast<std::uint32_t>(region - 1), 0, this_thread(), false);
+  if (!active() || region == 0) return;
+  log_.region(static_cast<std::uint32_t>(region - 1), 0, this_thread(), false);
+  tell_source([](SampleSource& source) { source.region_changed(0); });
 }
 
 void Recorder::phase(const char* name) {
@@ -279,6 +294,7 @@ bool Recorder::restart_in_child(std::unique_ptr<SampleSource> source) {
   static_cast<void>(
       source_.release()); // the parent's: what it holds is not to be touched, not even to be freed
   source_ = std::move(source);
+  source_wants_objects_ = source_ != nullptr && source_->wants_objects();
   process_ = getpid();
   if (!open_log()) return false;
   state_.store(State::active, std::memory_order_release);

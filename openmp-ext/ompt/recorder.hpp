@@ -73,6 +73,7 @@ private:
   void drain();
   std::uint32_t define(StackTable& table, const ReturnAddress* frames, unsigned count, bool site);
   std::uint32_t module_number(const LoadedModule* module);
+  template <typename Tell> void tell_source(Tell&& tell);
   void sample(const AccessSample& sample) override;
   void lost(std::uint64_t count) override;
 
@@ -80,6 +81,7 @@ private:
   std::atomic<pid_t> process_{0}; // that is recorded
   RecorderOptions options_;
   std::unique_ptr<SampleSource> source_;
+  std::atomic<bool> source_wants_objects_{false};
   HelperThread helper_;
   std::mutex mutex_; // tables; the source's life
   StackTable sites_, regions_;

@@ -372,6 +372,19 @@ Share make_share(double value, Interval interval) {
   return {value, std::min(value, interval.low), std::max(value, interval.high)};
 }
 
+// Where every access was counted there is no sampling error: an interval is its share.
+void close_intervals(ProfileSummary& summary) {
+  const auto close = [](Share& share) { share.low = share.high = share.value; };
+  close(summary.other_share);
+  for (SiteSummary& site : summary.sites) {
+    close(site.share);
+    for (SiteInRegion& part : site.by_region)
+      close(part.share);
+  }
+  for (RegionSummary& region : summary.regions)
+    close(region.share);
+}
+
 // Shares of all samples, by site and by region, and of each region's samples by site.
 void add_intervals(ProfileSummary& summary, const std::vector<std::vector<Attribution>>& runs) {
   const std::size_t sites = summary.sites.size();
@@ -497,6 +510,8 @@ Parsed<ProfileSummary> summarize(std::span<const Profile> profiles) {
   }
   average_over_profiles(summary, profiles.size());
   add_intervals(summary, attributions);
+  if (std::ranges::all_of(summary.runs, [](const RunRecord& run) { return run.source == "exact"; }))
+    close_intervals(summary);
   sort_sites(summary);
   return summary;
 }

@@ -14,9 +14,9 @@ std::unique_ptr<SampleSource> open_sample_source(const SourceRequest& request, s
     return nullptr;
   }
   bool any = request.which == "auto" || request.which.empty();
-  if (!any && request.which != "machine" && request.which != "perf" && request.which != "timer") {
+  if (!any && request.which != "exact" && request.which != "machine" && request.which != "perf" && request.which != "timer") {
     why = "no source of samples is called '" + request.which +
-          "'; write auto, machine, perf, timer or none";
+          "'; write auto, exact, machine, perf, timer or none";
     return nullptr;
   }
   double rate = request.rate >= 1 && request.rate <= 100'000 ? request.rate : 100;
@@ -26,6 +26,9 @@ std::unique_ptr<SampleSource> open_sample_source(const SourceRequest& request, s
     source = std::move(opened);
     if (!source) refusals += (refusals.empty() ? "" : "; ") + reason;
   };
+  // Of a program that is not instrumented there is nothing to say, unless it was asked for.
+  if (std::string reason; any || request.which == "exact")
+    if (!(source = open_exact_source(reason)) && !any) refusals = reason;
   if (std::string reason; !source && (any || request.which == "machine"))
     take(open_machine_source(reason), reason);
   if (std::string reason; !source && (any || request.which == "perf"))

@@ -27,7 +27,7 @@ protected:
 class SampleSource {
 public:
   virtual ~SampleSource() = default;
-  virtual const char* name() const = 0; // "machine", "perf", "timer"
+  virtual const char* name() const = 0; // "exact", "machine", "perf", "timer"
   virtual Measure measure() const = 0;
   virtual double worst_error() const = 0;      // measured worst error of a share, as a fraction
   virtual std::string description() const = 0; // one line for the report: what, rate, limits
@@ -37,16 +37,23 @@ public:
   virtual void thread_end(pid_t thread) = 0;
   // Hands everything collected so far to the sink. Helper thread only.
   virtual void drain(SampleSink& sink) = 0;
+  // A source that counts every access keeps apart what belongs to other objects and regions: it is
+  // told when a block has been recorded as live, is about to be recorded as freed, and when a
+  // region's begin or end has been recorded (0: outside). One call at a time.
+  virtual bool wants_objects() const { return false; }
+  virtual void object_begin(std::uint64_t, std::uint64_t) {}
+  virtual void object_end(std::uint64_t) {}
+  virtual void region_changed(std::uint64_t) {}
   // After fork, in the child: forget everything of the parent without touching it.
   virtual void forked_child() = 0;
 };
 
 struct SourceRequest {
-  std::string which; // "auto", "machine", "perf", "timer", "none" (OMPTIER_EVENTS)
+  std::string which; // "auto", "exact", "machine", "perf", "timer", "none" (OMPTIER_EVENTS)
   double rate = 100; // timer samples per second of CPU time of a thread
 };
 
-// The best source that works here, in the order machine, perf, timer; null only for "none" or when
+// The best source that works here, in the order exact, machine, perf, timer; null only for "none" or when
 // nothing works. why: one line on what was chosen and why better ones were not.
 std::unique_ptr<SampleSource> open_sample_source(const SourceRequest& request, std::string& why);
 

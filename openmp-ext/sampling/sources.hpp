@@ -8,6 +8,7 @@
 namespace omptier {
 
 // Each returns null where its source does not work here, with the reason in `why` (a few words).
+std::unique_ptr<SampleSource> open_exact_source(std::string& why);
 std::unique_ptr<SampleSource> open_machine_source(std::string& why);
 std::unique_ptr<SampleSource> open_perf_source(double rate, std::string& why);
 std::unique_ptr<SampleSource> open_timer_source(double rate, std::string& why);

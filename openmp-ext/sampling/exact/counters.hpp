@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Counters of one thread: one cell for each (instruction, object, region), written by that thread
+// alone and read by whoever drains. In front of the cells stands one entry per instruction with the
+// range of the object it met last: the usual access is a compare and a few additions. Nothing is
+// locked or allocated while counting; a table that is full counts what it could not hold.
+#pragma once
+
+#include "sampling/exact/border.h"
+#include "sampling/exact/object_map.hpp"
+
+#include <atomic>
+#include <cstdint>
+
+namespace omptier::exact {
+
+struct Access {
+  std::uint64_t pc, address, bytes;
+  bool store;
+};
+
+// Written by one thread, read by another.
+class Counter {
+public:
+  void add(std::uint64_t amount) { set(get() + amount); }
+  void set(std::uint64_t value) { value_.store(value, std::memory_order_relaxed); }
+  std::uint64_t get() const { return value_.load(std::memory_order_relaxed); }
+
+private:
+  std::atomic<std::uint64_t> value_{0};
+};
+
+struct Cell {
+  Counter pc; // 0 = unused; set last
+  std::uint64_t object, region;
+  Counter time, address, accesses, bytes, chases, other_strides;
+  struct Stride {
+    std::atomic<std::int64_t> bytes{0};
+    Counter count;
+  } strides[OMPTIER_EXACT_STRIDES];
+  std::uint64_t pointed_to; // what the load before read, if it was a pointer's size
+  std::uint64_t accesses_taken, bytes_taken, chases_taken; // the drain's
+  bool store;
+};
+
+class ThreadCounters {
+public:
+  static constexpr std::uint32_t k_cells = 1u << 13, k_fronts = 1u << 11;
+
+  void count(const Access& access, const ObjectMap& map) {
+    Front& front = fronts_[mixed(access.pc) & (k_fronts - 1)];
+    if (front.pc != access.pc || access.address - front.begin >= front.bytes ||
+        front.generation != map.generation())
+      if (!find_cell(access, map, front)) return lost_.add(1);
+    Cell& cell = *front.cell;
+    const std::uint64_t before = cell.address.get();
+    if (cell.accesses.get() != 0)
+      note_stride(cell, static_cast<std::int64_t>(access.address - before));
+    cell.accesses.add(1);
+    cell.bytes.add(access.bytes);
+    cell.address.set(access.address);
+    if (access.store || access.bytes != sizeof(void*)) return;
+    if (access.address - cell.pointed_to <= k_node) cell.chases.add(1);
+    cell.pointed_to = *reinterpret_cast<const std::uint64_t*>(access.address);
+  }
+
+  std::uint64_t drain(void (*take)(void*, const omptier_exact_counts*), void* taker);
+  void clear();
+
+  std::atomic<std::uint32_t> thread{0}; // kernel id; 0 = nobody's
+  ThreadCounters* next = nullptr;       // in the list of all
+
+  // Part of the stream that waits for the consumer.
+  static constexpr std::uint32_t k_waiting = 4096;
+  std::uint32_t waiting_count = 0;
+  omptier_exact_access waiting[k_waiting];
+
+private:
+  struct Front {
+    std::uint64_t pc, begin, bytes;
+    Cell* cell;
+    std::uint32_t generation;
+  };
+  static constexpr std::uint64_t k_node = 256; // largest distance of a field from its node
+
+  static std::uint64_t mixed(std::uint64_t value) {
+    value *= 0x9e3779b97f4a7c15;
+    return value ^ value >> 29;
+  }
+  static void note_stride(Cell& cell, std::int64_t stride) {
+    for (Cell::Stride& known : cell.strides) {
+      const std::uint64_t count = known.count.get();
+      if (count == 0) known.bytes.store(stride, std::memory_order_relaxed);
+      if (count == 0 || known.bytes.load(std::memory_order_relaxed) == stride)
+        return known.count.set(count + 1);
+    }
+    cell.other_strides.add(1);
+  }
+  bool find_cell(const Access& access, const ObjectMap& map, Front& front);
+
+  Front fronts_[k_fronts];
+  Cell cells_[k_cells];
+  std::uint32_t cells_used_ = 0;
+  Counter lost_;
+  std::uint64_t lost_taken_ = 0;
+};
+
+// Region that is running, and when it or an object last changed.
+struct Moment {
+  std::atomic<std::uint64_t> region{0}, time{0};
+};
+Moment& moment();
+
+} // namespace omptier::exact

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Address -> live object in two or three loads, for callbacks that run at every access. A page
+// table of two levels: 1 GiB a leaf, one word a page, which names the object that has the whole
+// page, or a table of 16-byte granules where several share it. Changed under a lock, read without
+// one; a generation number says that something changed.
+//
+// Assumes user addresses below 2^47. Of objects that share a granule the last one named has it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+
+namespace omptier::exact {
+
+struct ObjectRange {
+  std::uint64_t begin = 0, end = 0;
+  std::uint64_t object = 0; // the profiler's number
+};
+
+class ObjectMap {
+public:
+  // False when memory for the tables cannot be had.
+  bool open();
+  void begin(std::uint64_t address, std::uint64_t bytes, std::uint64_t object);
+  void end(std::uint64_t address);
+  // An empty range when no object is there.
+  ObjectRange find(std::uint64_t address) const;
+  std::uint32_t generation() const { return generation_.load(std::memory_order_relaxed); }
+  void changed() { generation_.fetch_add(1, std::memory_order_release); }
+  void forked_child(); // the lock may have been held
+  // Every page's word names a live object that covers the page, or a table in use.
+  bool is_consistent() const;
+
+private:
+  using Word = std::uint32_t; // 0 none; else slot + 1, with k_shared: granule table + 1
+  static constexpr unsigned k_page_bits = 12, k_leaf_bits = 30, k_address_bits = 47;
+  static constexpr unsigned k_granule_bits = 4;
+  static constexpr Word k_shared = 1u << 31;
+  static constexpr std::uint64_t k_page = 1u << k_page_bits;
+  static constexpr std::uint64_t k_leaves = 1u << (k_address_bits - k_leaf_bits);
+  static constexpr std::uint64_t k_leaf_pages = 1u << (k_leaf_bits - k_page_bits);
+  static constexpr unsigned k_granules = 1u << (k_page_bits - k_granule_bits);
+  static constexpr std::uint64_t k_most_objects = 1u << 24, k_most_tables = 1u << 20;
+
+  Word* page_word(std::uint64_t address, bool make);
+  void set(std::uint64_t begin, std::uint64_t end, Word word);
+  void set_granules(Word& page, std::uint64_t begin, std::uint64_t end, Word word);
+
+  std::mutex lock_;
+  std::atomic<std::uint32_t> generation_{1};
+  Word** leaves_ = nullptr;
+  ObjectRange* slots_ = nullptr; // reserved, touched as used
+  Word (*granules_)[k_granules] = nullptr;
+  std::uint32_t slots_used_ = 0, tables_used_ = 0;
+  std::uint32_t free_slot_ = 0, free_table_ = 0; // lists through the entries; 0 = empty
+};
+
+} // namespace omptier::exact

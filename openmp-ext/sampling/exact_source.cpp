@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The exact stream of a program that omptier-cc built: every access is counted by the library such
+// a program is linked with (exact/border.h); this source tells it of objects and regions and hands
+// on its counts. A sample here is all that one instruction did to one object since the last drain,
+// with its bytes as weight.
+#include "sampling/exact/border.h"
+#include "sampling/sources.hpp"
+
+#include <dlfcn.h>
+
+namespace omptier {
+namespace {
+
+class ExactSource final : public SampleSource {
+public:
+  explicit ExactSource(const omptier_exact& table) : table_(table) {}
+  ~ExactSource() override { table_.end(); }
+
+  const char* name() const override { return "exact"; }
+  Measure measure() const override { return Measure::accesses; }
+  double worst_error() const override { return 0; }
+  std::string description() const override {
+    return "every access of the program's own code, counted in bytes (built by omptier-cc; times "
+           "mean nothing)";
+  }
+  bool thread_begin(pid_t) override { return true; }
+  void thread_end(pid_t) override {}
+  bool wants_objects() const override { return true; }
+  void object_begin(std::uint64_t address, std::uint64_t bytes) override {
+    table_.object_begin(address, bytes, ++objects_);
+  }
+  void object_end(std::uint64_t address) override { table_.object_end(address); }
+  void region_changed(std::uint64_t region) override { table_.region(region); }
+
+  void drain(SampleSink& sink) override {
+    const std::uint64_t lost = table_.drain(
+        [](void* taker, const omptier_exact_counts* counts) {
+          AccessSample sample;
+          sample.time = counts->time;
+          sample.pc = counts->pc;
+          sample.address = counts->address;
+          sample.thread = counts->thread;
+          sample.kind = counts->store != 0 ? AccessKind::store : AccessKind::load;
+          sample.streamed = is_streamed(*counts);
+          sample.weight = static_cast<float>(counts->bytes);
+          static_cast<SampleSink*>(taker)->sample(sample);
+        },
+        &sink);
+    if (lost > 0) sink.lost(lost);
+  }
+  void forked_child() override { table_.forked_child(); }
+
+private:
+  // Most steps of the instruction are of one size and short, so that the next lines are foreseen.
+  static bool is_streamed(const omptier_exact_counts& counts) {
+    std::uint64_t all = counts.other_strides, largest = 0;
+    std::int64_t stride = 0;
+    for (const omptier_exact_stride& known : counts.strides) {
+      all += known.count;
+      if (known.count <= largest) continue;
+      largest = known.count;
+      stride = known.bytes;
+    }
+    return stride != 0 && stride >= -2048 && stride <= 2048 && 2 * largest > all;
+  }
+
+  const omptier_exact& table_;
+  std::uint64_t objects_ = 0;
+};
+
+} // namespace
+
+std::unique_ptr<SampleSource> open_exact_source(std::string& why) {
+  const auto look_up = reinterpret_cast<const omptier_exact* (*)(std::uint32_t)>(
+      dlsym(RTLD_DEFAULT, "omptier_exact_table"));
+  if (look_up == nullptr) {
+    why = "exact: the program was not built by omptier-cc";
+    return nullptr;
+  }
+  const omptier_exact* table = look_up(OMPTIER_EXACT_VERSION);
+  if (table == nullptr) {
+    why = "exact: libomptier_exact.so is of another version; build the program again";
+    return nullptr;
+  }
+  if (const char* refusal = table->begin()) {
+    why = std::string("exact: ") + refusal;
+    return nullptr;
+  }
+  return std::make_unique<ExactSource>(*table);
+}
+
+} // namespace omptier

@@ -77,7 +77,7 @@ def wrapper(folder, omptier, compiler, program):
     check(run(folder, compiler, "-c", "missing.c").returncode != 0, "a missing source compiles")
     # Asked for by name where nothing is instrumented: one line, and the program runs.
     refused = run(folder, omptier, "record", "-o", "q.profile", "--events", "exact", "--",
-                  program.replace("exact_cases-x86-64-v3", "record_cases"))
+                  program.replace("exact_cases-x86-64-v3", "record_cases"), "exit", "1000")
     check("not built by omptier-cc" in refused.stderr, f"{refused.stderr}")
 
 

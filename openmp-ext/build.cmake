@@ -62,9 +62,9 @@ function(omptier_guest_library target)
   target_link_libraries(${target} PRIVATE omptier_flags ${ARG_LINK})
   target_link_options(${target} PRIVATE
     LINKER:--version-script=${CMAKE_CURRENT_SOURCE_DIR}/${ARG_VERSION_SCRIPT}
-    LINKER:-z,defs LINKER:-z,nodelete LINKER:--exclude-libs,ALL)
-  if(NOT OMPTIER_SANITIZE)
-    target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
+    LINKER:-z,nodelete LINKER:--exclude-libs,ALL)
+  if(NOT OMPTIER_SANITIZE) # else the program has the sanitizer, which also replaces operator new
+    target_link_options(${target} PRIVATE LINKER:-z,defs -static-libstdc++ -static-libgcc)
   endif()
   set_target_properties(${target} PROPERTIES
     INSTALL_RPATH "$ORIGIN" BUILD_RPATH "$ORIGIN" BUILD_WITH_INSTALL_RPATH ON

@@ -104,7 +104,7 @@ std::uint32_t allowed_tiers(Placer& placer, const Allocator& allocator) {
 }
 
 std::uint8_t tier_of(const Placer& placer, const BlockInfo& info) {
-  const MemoryKind kind = info.large ? info.extent->charged : info.space->kind();
+  const MemoryKind kind = info.large ? info.charged : info.space->kind();
   std::uint8_t found = k_nowhere;
   for (std::size_t tier = placer.tier_count(); tier-- > 0;) {
     if (placer.kind_of_tier(tier) != kind) continue;

@@ -144,8 +144,7 @@ private:
     BlockInfo info;
     if (placer_ == nullptr || !placer_->find(set_[i].block, true, info) || !info.large)
       return false;
-    const auto reason = static_cast<PlacementReason>(info.extent->reason);
-    return reason == PlacementReason::plan || reason == PlacementReason::strategy;
+    return info.reason == PlacementReason::plan || info.reason == PlacementReason::strategy;
   }
 
   // True when some group has to try again.

@@ -36,8 +36,8 @@ int move_own_block(Placer& placer, const void* begin, std::size_t bytes, MemoryK
   BlockInfo block;
   if (!placer.find(begin, true, block) || bytes < block.bytes || !block.large) return EINVAL;
   std::uint64_t moved = 0;
-  if (block.extent->charged != kind) {
-    if (block.extent->required) return EINVAL;
+  if (block.charged != kind) {
+    if (block.required) return EINVAL;
     if (!placer.move_block(begin, kind, moved)) return ENOSPC;
   }
   PageCensus census;

@@ -43,7 +43,7 @@ EntryPages* pages_of_entry(std::uint32_t entry) {
 
 void count_block(Placer& placer, const BlockInfo& block) {
   if (!block.large) return;
-  EntryPages* pages = pages_of_entry(block.extent->plan_entry);
+  EntryPages* pages = pages_of_entry(block.plan_entry);
   if (pages == nullptr) return;
   PageCensus census;
   count_pages(block.begin, block.bytes, census);
@@ -108,8 +108,8 @@ int malloc_reallocate(void* block, size_t bytes, const void* caller, void** resu
   }
   AllocationRequest request{bytes, 0, k_null_allocator, false, caller};
   if (info.large) {
-    request.plan_entry = info.extent->plan_entry;
-    request.plan_instance = info.extent->plan_instance;
+    request.plan_entry = info.plan_entry;
+    request.plan_instance = info.plan_instance;
   }
   if (!place(request, result)) return 0;
   std::memcpy(*result, block, info.bytes < bytes ? info.bytes : bytes);

@@ -44,10 +44,10 @@ const char* label_of(const Allocator* allocator) {
 
 // "NVM: by the plan; 4194304 bytes from 8388608 in HBM, 2097152 bytes from 0 in DRAM": the latest
 // part first, as many as fit.
-void explain_parts(const Extent& extent, const char* reason, char* text, std::size_t size) {
-  int length = std::snprintf(text, size, "%s: %s", title_of(extent.charged).data(), reason);
+void explain_parts(const BlockInfo& block, const char* reason, char* text, std::size_t size) {
+  int length = std::snprintf(text, size, "%s: %s", title_of(block.charged).data(), reason);
   const char* before = "; ";
-  for (const ExtentPart* part = extent.parts; part != nullptr; part = part->next) {
+  for (const ExtentPart* part = block.parts; part != nullptr; part = part->next) {
     char piece[96];
     const int more =
         std::snprintf(piece, sizeof piece, "%s%zu bytes from %zu in %s", before,
@@ -70,7 +70,7 @@ void explain_nodes(const BlockInfo& block, char* text, std::size_t size) {
     std::snprintf(text, size, "; from the folder %s", folder->path());
     return;
   }
-  if (binding.nodes.count() < 2 || (block.large && block.extent->moved)) return;
+  if (binding.nodes.count() < 2 || block.moved) return;
   switch (binding.spreading) {
   case Spreading::first_touch:
     std::snprintf(text, size, "; of its %u nodes the one next to the first touch",
@@ -108,25 +108,23 @@ void explain_decision(const BlockInfo& block, char* text, std::size_t size) {
                   allocator != nullptr ? space_name(allocator->space).data() : "plan");
     return;
   }
-  const Extent& extent = *block.extent;
   const PlanPlacement* plan = runtime().plan();
-  const auto reason = static_cast<PlacementReason>(extent.reason);
-  if (extent.parts != nullptr) {
-    explain_parts(extent, word_for(reason), text, size);
+  if (block.split) {
+    explain_parts(block, word_for(block.reason), text, size);
     return;
   }
-  if (extent.moved)
-    std::snprintf(text, size, "%s: moved there by %s", title_of(extent.charged).data(),
-                  extent.plan_entry != 0 ? "the plan for a region" : "ompx_apply");
-  else if (extent.plan_entry != 0 && plan != nullptr)
+  if (block.moved)
+    std::snprintf(text, size, "%s: moved there by %s", title_of(block.charged).data(),
+                  block.plan_entry != 0 ? "the plan for a region" : "ompx_apply");
+  else if (block.plan_entry != 0 && plan != nullptr)
     std::snprintf(text, size, "%s: by the plan, \"%s\"", title_of(kind).data(),
-                  plan->plan().entries[extent.plan_entry - 1].label.c_str());
+                  plan->plan().entries[block.plan_entry - 1].label.c_str());
   else
-    std::snprintf(text, size, "%s: %s%s%.*s%s", title_of(kind).data(), word_for(reason),
+    std::snprintf(text, size, "%s: %s%s%.*s%s", title_of(kind).data(), word_for(block.reason),
                   allocator != nullptr ? ", " : "",
                   allocator != nullptr ? static_cast<int>(space_name(allocator->space).size()) : 0,
                   allocator != nullptr ? space_name(allocator->space).data() : "",
-                  extent.space->bound() ? "" : " (the kernel refused the memory policy)");
+                  block.space->bound() ? "" : " (the kernel refused the memory policy)");
 }
 
 void explain_block(const BlockInfo& block, char* text, std::size_t size) {
@@ -310,16 +308,17 @@ bool describe_placement(const void* address, std::size_t bytes, PlacementReport&
   Runtime& state = runtime();
   Placer* placer = state.placer_if_ready();
   BlockInfo block;
+  ExtentPart parts[8]; // more than a text has room for
   StockBlock stock;
-  if (placer != nullptr && placer->holds(address) && placer->find(address, false, block)) {
+  if (placer != nullptr && placer->holds(address) && placer->find(address, false, block, parts)) {
     if (bytes == 0) begin = block.begin, bytes = block.bytes;
     report.block_bytes = block.bytes;
     explain_block(block, report.reason, sizeof report.reason);
     const Allocator* allocator = state.allocators.by_number(block.allocator);
     const PlanPlacement* plan = state.plan();
     MemoryKind wanted = allocator != nullptr ? wanted_kind(*allocator) : MemoryKind::unknown;
-    if (block.large && block.extent->plan_entry != 0 && plan != nullptr) {
-      const auto& kinds = plan->plan().entries[block.extent->plan_entry - 1].kinds;
+    if (block.plan_entry != 0 && plan != nullptr) {
+      const auto& kinds = plan->plan().entries[block.plan_entry - 1].kinds;
       wanted = kinds.empty() ? MemoryKind::unknown : kinds.front();
     } else if (wanted == MemoryKind::unknown) {
       wanted = block.space->kind();

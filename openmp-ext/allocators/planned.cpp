@@ -18,7 +18,7 @@ void begin_in_faster_tier(Placer& placer, void* block) {
   BlockInfo info;
   if (!placer.find(block, true, info) || !info.large) return;
   for (std::size_t tier = 0; tier < placer.tier_count(); ++tier) {
-    if (placer.kind_of_tier(tier) == info.extent->charged) return;
+    if (placer.kind_of_tier(tier) == info.charged) return;
     if (placer.fill_front(block, tier) != 0) return;
   }
 }

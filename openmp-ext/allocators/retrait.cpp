@@ -51,13 +51,11 @@ bool list_movable(Placer& placer, PageArray<Movable>& list) {
   bool complete = true;
   placer.for_each_block([&](const BlockInfo& info) {
     if (!info.large) return;
-    const Extent& extent = *info.extent;
     Allocator* allocator = runtime().allocators.by_number(info.allocator);
     if (allocator == nullptr || !allocator->traits.extended || allocator->traits.stationary) return;
-    if (extent.required || extent.locked || extent.parts != nullptr || extent.plan_entry != 0)
-      return;
+    if (info.required || info.locked || info.split || info.plan_entry != 0) return;
     void* block = reinterpret_cast<void*>(info.begin);
-    complete = list.add({block, info.bytes, allocator, extent.committed}) && complete;
+    complete = list.add({block, info.bytes, allocator, info.room}) && complete;
   });
   return complete;
 }
@@ -131,7 +129,7 @@ private:
       wishes_[i].now = k_nowhere;
       return false;
     }
-    const bool has_room = placer_.room_on(tier) >= info.extent->committed;
+    const bool has_room = placer_.room_on(tier) >= info.room;
     std::uint64_t moved = 0;
     const bool arrived = placer_.move_block(list_[i].block, placer_.kind_of_tier(tier), moved);
     moved_ += moved;

@@ -77,18 +77,17 @@ MemoryKind other_kind(const Placer& placer, const std::vector<MemoryKind>& kinds
 void collect(const PlanPlacement& plan, Placer& placer, std::uint32_t region) {
   objects.count = 0;
   placer.for_each_block([&](const BlockInfo& info) {
-    if (!info.large || info.extent->plan_entry == 0 || objects.count == k_most_objects) return;
-    const std::uint32_t placed_by = info.extent->plan_entry - 1;
+    if (!info.large || info.plan_entry == 0 || objects.count == k_most_objects) return;
+    const std::uint32_t placed_by = info.plan_entry - 1;
     PlannedObject object;
     object.block = reinterpret_cast<const void*>(info.begin);
-    object.committed = info.extent->committed;
-    object.now = info.extent->charged;
+    object.committed = info.room;
+    object.now = info.charged;
     object.entry = placed_by; // a move home is that entry's
     const PlanEntry* home =
-        entry_for(plan, placed_by, info.extent->plan_instance, FrameMatcher::k_none, object.entry);
+        entry_for(plan, placed_by, info.plan_instance, FrameMatcher::k_none, object.entry);
     if (home != nullptr) object.home = first_present(placer, home->kinds);
-    const PlanEntry* here =
-        entry_for(plan, placed_by, info.extent->plan_instance, region, object.entry);
+    const PlanEntry* here = entry_for(plan, placed_by, info.plan_instance, region, object.entry);
     if (here != nullptr) {
       object.wanted = first_present(placer, here->kinds);
       object.benefit = here->benefit;

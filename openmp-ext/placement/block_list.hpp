@@ -2,7 +2,7 @@
 //
 // The live blocks as they were at one moment, copied out from under the locks: what is done with
 // them may write to pipes, call out, or take locks of its own (the profiler's, which a fork takes
-// before ours). In pages of our own, 48 bytes a small block.
+// before ours). In pages of our own, 80 bytes a block.
 #pragma once
 
 #include "base/page_array.hpp"
@@ -16,13 +16,15 @@ public:
   bool fill(Placer& placer) {
     bool complete = true;
     placer.for_each_block([&](const BlockInfo& block) { complete = add(block) && complete; });
-    std::size_t next = 0, next_part = 0; // the arrays stay where they are from now on
+    std::size_t next = 0; // the array stays where it is from now on
     for (BlockInfo& block : blocks_) {
-      if (!block.large) continue;
-      Extent& extent = extents_[next++];
-      for (ExtentPart** link = &extent.parts; *link != nullptr; link = &(*link)->next)
-        *link = &parts_[next_part++];
-      block.extent = &extent;
+      if (!block.split) continue;
+      block.parts = &parts_[next];
+      while (parts_[next].next != nullptr) {
+        parts_[next].next = &parts_[next + 1];
+        ++next;
+      }
+      ++next;
     }
     return complete;
   }
@@ -30,23 +32,18 @@ public:
 
 private:
   bool add(const BlockInfo& block) {
-    if (!block.large) return blocks_.add(block);
-    const std::size_t parts = parts_.size(), extents = extents_.size();
-    bool complete = extents_.add(*block.extent);
-    for (const ExtentPart* part = block.extent->parts; complete && part != nullptr;
-         part = part->next)
+    const std::size_t parts = parts_.size();
+    bool complete = true;
+    for (const ExtentPart* part = block.parts; complete && part != nullptr; part = part->next)
       complete = parts_.add(*part);
     if (complete && blocks_.add(block)) return true;
     while (parts_.size() > parts)
       parts_.remove(parts_.size() - 1);
-    while (extents_.size() > extents)
-      extents_.remove(extents_.size() - 1);
     return false;
   }
 
   PageArray<BlockInfo> blocks_;
-  PageArray<Extent> extents_;   // of the large ones, in their order
-  PageArray<ExtentPart> parts_; // of these, in their order
+  PageArray<ExtentPart> parts_; // of the split ones, in their order
 };
 
 } // namespace omptier

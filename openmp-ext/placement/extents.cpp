@@ -123,7 +123,7 @@ void ExtentSpace::remove_free(Extent* run) {
 bool ExtentSpace::add_slice(std::size_t bytes) {
   Extent* run = pool_.make();
   if (run == nullptr) return false;
-  const Slice slice = ranges_.take(bytes);
+  const Slice slice = ranges_.take(bytes, this);
   if (slice.bytes == 0 || !back_slice(slice)) {
     pool_.drop(run);
     return false;
@@ -255,7 +255,7 @@ Extent* ExtentSpace::take(std::size_t bytes, std::size_t commit, std::size_t ali
   extent->charged = kind_;
   extent->chunk = nullptr;
   extent->moved = extent->required = false;
-  extent->locked = false;
+  extent->locked = extent->leaving = false;
   extent->plan_entry = extent->plan_instance = 0;
   extent->allocator = 0;
   extent->block_bytes = 0;
@@ -346,16 +346,20 @@ bool ExtentSpace::drop(Extent* extent) {
   extent->gap = extent->verified = false;
   ranges_.set_owner(extent->begin, extent->bytes, nullptr);
 
-  Extent* before = ranges_.owner(pointer(extent->begin - 1));
-  if (before != nullptr && before->space == this && before->use == ExtentUse::free) {
+  // The next slice's extents are another lock's.
+  const auto mine = [this](std::uintptr_t at) {
+    return ranges_.space_of(pointer(at)) == this ? ranges_.owner(pointer(at)) : nullptr;
+  };
+  Extent* before = mine(extent->begin - 1);
+  if (before != nullptr && before->use == ExtentUse::free) {
     remove_free(before);
     ranges_.set_owner(before->begin + before->bytes - ranges_.unit(), ranges_.unit(), nullptr);
     extent->bytes += extent->begin - before->begin;
     extent->begin = before->begin;
     pool_.drop(before);
   }
-  Extent* after = ranges_.owner(pointer(extent->begin + extent->bytes));
-  if (after != nullptr && after->space == this && after->use == ExtentUse::free) {
+  Extent* after = mine(extent->begin + extent->bytes);
+  if (after != nullptr && after->use == ExtentUse::free) {
     remove_free(after);
     ranges_.set_owner(after->begin, ranges_.unit(), nullptr);
     extent->bytes += after->bytes;
@@ -365,12 +369,34 @@ bool ExtentSpace::drop(Extent* extent) {
   return true;
 }
 
-bool ExtentSpace::begin_move(Extent& extent) {
+// Owners of units change under the lock only.
+Extent* ExtentSpace::used_at(const void* address) {
+  Extent* extent = ranges_.owner(address);
+  if (extent == nullptr) return nullptr;
+  const bool used =
+      extent->use == ExtentUse::heap || (extent->use == ExtentUse::block && extent->ready);
+  return used ? extent : nullptr;
+}
+
+Extent* ExtentSpace::begin_leaving(const void* block) {
   const std::lock_guard guard(lock_);
-  if (extent.use != ExtentUse::block || !extent.ready || extent.moving || extent.locked ||
-      folder_ != nullptr)
-    return false; // pages of a file stay where they are
-  return extent.moving = true;
+  Extent* extent = used_at(block);
+  if (extent == nullptr || extent->use != ExtentUse::block || extent->leaving ||
+      extent->begin != reinterpret_cast<std::uintptr_t>(block))
+    return nullptr;
+  extent->leaving = true;
+  return extent;
+}
+
+Extent* ExtentSpace::begin_move(const void* block) {
+  const std::lock_guard guard(lock_);
+  Extent* extent = used_at(block);
+  if (extent == nullptr || extent->use != ExtentUse::block || extent->moving || extent->leaving ||
+      extent->begin != reinterpret_cast<std::uintptr_t>(block))
+    return nullptr;
+  if (extent->locked || folder_ != nullptr) return nullptr; // pages of a file stay where they are
+  extent->moving = true;
+  return extent;
 }
 
 void ExtentSpace::end_move(Extent& extent) {

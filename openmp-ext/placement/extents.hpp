@@ -28,6 +28,7 @@
 namespace omptier {
 
 class ExtentSpace;
+class Heap;
 struct HeapChunk;
 
 inline constexpr std::uint64_t k_usual_decay = 10'000'000'000; // ns
@@ -53,6 +54,7 @@ struct Extent {
   bool locked = false;   // block: pinned in memory
   bool ready = false;    // block: handed out; before, only the thread that places it may look
   bool moving = false;   // block: pages are being moved; it cannot be given back meanwhile
+  bool leaving = false;  // block: its owner is giving it back
   ExtentSpace* space = nullptr;
   Extent *previous = nullptr, *next = nullptr; // in the list of its use
   HeapChunk* chunk = nullptr;                  // heap
@@ -90,9 +92,13 @@ public:
   void shrink(Extent& extent, std::size_t committed);
   // Into the cache, or back to the system when it is larger than the cache takes or keep is false.
   void give_back(Extent& extent, bool keep);
-  // Holds a block extent in place while its pages are moved; false when it is no longer a block or
-  // somebody else moves it.
-  bool begin_move(Extent& extent);
+  // The extent of the block that begins there, whose giving back begins; null when none does, also
+  // for whoever comes second.
+  Extent* begin_leaving(const void* block);
+  // The extent of the block that begins there, held in place while its pages are moved: only who
+  // holds it changes where it lies and under what it is counted. Null when there is none, it is
+  // pinned or a file's, or somebody else moves it.
+  Extent* begin_move(const void* block);
   void end_move(Extent& extent);
   // Ends every move; the caller holds the lock.
   void forget_moves() {
@@ -111,6 +117,8 @@ public:
   NodeSet nodes() const { return binding_.nodes; }
   const Folder* folder() const { return folder_; } // or null
   bool bound() const { return bound_; }            // false: the kernel refused the memory policy
+  Heap* heap() const { return heap_; }             // that takes chunks here, or null
+  void set_heap(Heap* heap) { heap_ = heap; }
   std::size_t cached_bytes() const { return cached_bytes_; }
 
   // Calls visit(extent) for every block and heap extent; the lock is held.
@@ -118,6 +126,12 @@ public:
     const std::lock_guard guard(lock_);
     for (Extent* extent = used_; extent != nullptr; extent = extent->next)
       visit(*extent);
+  }
+  // Calls visit(extent) for the live block's or heap's extent that an address of this space lies
+  // in, if any; the lock is held. Any address of the space may be asked for, at any time.
+  template <typename F> void visit_at(const void* address, F&& visit) {
+    const std::lock_guard guard(lock_);
+    if (Extent* extent = used_at(address)) visit(*extent);
   }
   bool is_sound(std::string& why_not);
   // From now on bytes of a block, which lie in no other part, are counted under a kind that has
@@ -132,6 +146,7 @@ public:
 private:
   static constexpr unsigned k_bins = 24; // free runs by log2 of their units
 
+  Extent* used_at(const void* address);
   Extent* from_cache(std::size_t bytes, std::size_t commit, std::size_t alignment);
   Extent* from_free(std::size_t bytes, std::size_t alignment);
   bool add_slice(std::size_t bytes);
@@ -154,7 +169,8 @@ private:
   const Binding binding_;
   const std::uint64_t decay_;
   Folder* const folder_;
-  bool bound_ = true;
+  Heap* heap_ = nullptr;
+  Relaxed<bool> bound_ = true; // written under the lock
   std::mutex lock_;
   ObjectPool<Extent> pool_;
   ObjectPool<ExtentPart> part_pool_;

@@ -10,9 +10,12 @@
 namespace omptier {
 
 Heap::Heap(ExtentSpace& space)
-    : space_(space), chunks_(*this, space), number_(thread_caches::register_heap(*this)) {}
+    : space_(space), chunks_(*this, space), number_(thread_caches::register_heap(*this)) {
+  space.set_heap(this);
+}
 
 Heap::~Heap() {
+  space_.set_heap(nullptr);
   thread_caches::forget_heap(*this);
 }
 

@@ -40,9 +40,13 @@ public:
   // most 64 KiB), or null when the binding's memory is full or elsewhere.
   void* allocate(std::size_t bytes, std::size_t alignment, std::uint32_t owner, const void* caller);
   // The record of the live block that begins at (or, exact false, contains) an address inside a
-  // span; null when there is none. begin: of the block.
+  // span; null when there is none. begin: of the block. The span must stay: the caller holds the
+  // block, or a lock.
   static BlockRecord* find(const Span& span, const void* address, bool exact,
                            std::uintptr_t* begin = nullptr);
+  // Calls visit(begin, room, record) for the live block that an address lies in, if any; the
+  // chunks' lock is held. Any address of this heap's space may be asked for, at any time.
+  template <typename F> void visit_at(const void* address, F&& visit);
   // False when no live block begins there (freed twice, or never ours).
   bool release(Span& span, void* block);
 
@@ -78,6 +82,14 @@ private:
   std::array<ClassList, k_size_classes> classes_;
   unsigned number_;
 };
+
+template <typename F> void Heap::visit_at(const void* address, F&& visit) {
+  const std::lock_guard guard(chunks_); // its span stays
+  const Span* span = space_.ranges().span_of(address);
+  std::uintptr_t begin = 0;
+  const BlockRecord* record = span != nullptr ? find(*span, address, false, &begin) : nullptr;
+  if (record != nullptr) visit(begin, std::size_t{span->block_bytes}, *record);
+}
 
 // Class by class: while a class is locked none of its spans goes away, and while the chunks are,
 // no span of another class does.

@@ -2,7 +2,8 @@
 //
 // Blocks split over several kinds of memory: a run of pages is moved to another tier and counted
 // there. It happens before the program sees the block, so pages may be given up and taken anew: a
-// huge page that a part would divide is made of small pages first.
+// huge page that a part would divide is made of small pages first. Others see the block already,
+// so it is held as for a move.
 #include "placement/placer.hpp"
 
 #include "base/os.hpp"
@@ -12,16 +13,39 @@
 
 namespace omptier {
 
+namespace {
+
+// A block held in place while its parts are made; nothing when it cannot be.
+class Held {
+public:
+  Held(const ReservedRanges& ranges, const void* block) : space_(ranges.space_of(block)) {
+    if (space_ != nullptr) extent_ = space_->begin_move(block);
+  }
+  ~Held() {
+    if (extent_ != nullptr) space_->end_move(*extent_);
+  }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  Extent* extent() const { return extent_; }
+
+private:
+  ExtentSpace* space_;
+  Extent* extent_ = nullptr;
+};
+
+} // namespace
+
 std::size_t Placer::fill_front(void* block, std::size_t tier) {
-  Extent* extent = ranges_.owner(block);
-  if (extent == nullptr || extent->use != ExtentUse::block || extent->parts != nullptr) return 0;
+  const Held held(ranges_, block);
+  Extent* extent = held.extent();
+  if (extent == nullptr || extent->parts != nullptr) return 0;
   return fill_part(*extent, 0, extent->committed, tier, k_large_block);
 }
 
 std::size_t Placer::place_part(void* block, std::size_t begin, std::size_t end, std::size_t tier) {
-  Extent* extent = ranges_.owner(block);
-  if (extent == nullptr || extent->use != ExtentUse::block || extent->charged == kind_of_tier(tier))
-    return 0;
+  const Held held(ranges_, block);
+  Extent* extent = held.extent();
+  if (extent == nullptr || extent->charged == kind_of_tier(tier)) return 0;
   begin = (std::min(begin, extent->committed) + page_size() / 2) / page_size() * page_size();
   // The object's last page is whole.
   end = end < extent->block_bytes ? (end + page_size() / 2) / page_size() * page_size()
@@ -46,11 +70,13 @@ bool Placer::part_border(Extent& extent, std::size_t at) {
   const std::size_t committed = std::min(end, extent.committed) - begin;
   if (count_pages(extent.begin + begin, committed, census) && census.present() != 0) {
     os().advise(unit, committed, MADV_DONTNEED);
+    const std::lock_guard guard(*extent.space);
     extent.verified = false;
   }
   return true;
 }
 
+// The block is held.
 std::size_t Placer::fill_part(Extent& extent, std::size_t begin, std::size_t end, std::size_t tier,
                               std::size_t least) {
   const MemoryKind kind = kind_of_tier(tier);
@@ -69,10 +95,8 @@ std::size_t Placer::fill_part(Extent& extent, std::size_t begin, std::size_t end
   const bool divided_begin = part_border(extent, begin);
   const bool divided_end = part_border(extent, begin + bytes);
   std::size_t arrived = 0;
-  if (populate(extent.begin + begin, bytes) && extent.space->begin_move(extent)) {
+  if (populate(extent.begin + begin, bytes))
     arrived = move_part(extent, begin, bytes, place.nodes, std::min(least, end - begin));
-    extent.space->end_move(extent);
-  }
   if (arrived != 0 && !extent.space->add_part(extent, begin, begin + arrived, kind)) {
     settle(extent.begin + begin, arrived, extent.space->nodes());
     arrived = 0;

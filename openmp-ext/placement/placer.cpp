@@ -365,50 +365,89 @@ BlockInfo Placer::info_of(const Extent& extent) {
   info.begin = extent.begin;
   info.bytes = extent.block_bytes;
   info.room = extent.committed;
-  info.allocator = extent.allocator;
   info.caller = extent.caller;
-  info.extent = &extent;
   info.space = extent.space;
+  info.allocator = extent.allocator;
   info.large = true;
+  info.required = extent.required;
+  info.locked = extent.locked;
+  info.moved = extent.moved;
+  info.split = extent.parts != nullptr;
+  info.reason = static_cast<PlacementReason>(extent.reason);
+  info.charged = extent.charged;
+  info.plan_entry = extent.plan_entry;
+  info.plan_instance = extent.plan_instance;
+  info.parts = extent.parts;
   return info;
 }
 
-bool Placer::find(const void* address, bool exact, BlockInfo& info) const {
-  const Extent* extent = ranges_.owner(address);
-  const auto at = reinterpret_cast<std::uintptr_t>(address);
-  if (extent == nullptr || at - extent->begin >= extent->bytes) return false;
-  if (extent->use == ExtentUse::block) {
-    if (exact && extent->begin != at) return false;
-    info = info_of(*extent);
-    return true;
-  }
-  if (extent->use != ExtentUse::heap) return false;
-  const Span* span = ranges_.span_of(address);
-  std::uintptr_t begin = 0;
-  const BlockRecord* record = span != nullptr ? Heap::find(*span, address, exact, &begin) : nullptr;
-  if (record == nullptr) return false;
-  info = {};
+BlockInfo Placer::info_of(std::uintptr_t begin, std::size_t room, const BlockRecord& record,
+                          const ExtentSpace& space) {
+  BlockInfo info;
   info.begin = begin;
-  info.bytes = record->bytes();
-  info.room = span->block_bytes;
-  info.allocator = record->allocator();
-  info.caller = record->caller();
-  info.space = extent->space;
-  return true;
+  info.bytes = record.bytes();
+  info.room = room;
+  info.caller = record.caller();
+  info.space = &space;
+  info.allocator = record.allocator();
+  return info;
+}
+
+namespace {
+
+// In the list's order, linked.
+const ExtentPart* copy_parts(const ExtentPart* from, std::span<ExtentPart> to) {
+  std::size_t count = 0;
+  for (; from != nullptr && count < to.size(); from = from->next) {
+    to[count] = *from;
+    to[count].next = nullptr;
+    if (count != 0) to[count - 1].next = &to[count];
+    ++count;
+  }
+  return count != 0 ? to.data() : nullptr;
+}
+
+} // namespace
+
+bool Placer::find(const void* address, bool exact, BlockInfo& info,
+                  std::span<ExtentPart> parts) const {
+  ExtentSpace* space = ranges_.space_of(address);
+  if (space == nullptr) return false;
+  if (const Span* span = exact ? ranges_.span_of(address) : nullptr) {
+    std::uintptr_t begin = 0;
+    const BlockRecord* record = Heap::find(*span, address, true, &begin);
+    if (record != nullptr) info = info_of(begin, span->block_bytes, *record, *space);
+    return record != nullptr;
+  }
+  bool found = false, in_heap = false;
+  space->visit_at(address, [&](const Extent& extent) {
+    in_heap = extent.use == ExtentUse::heap;
+    if (in_heap || (exact && extent.begin != reinterpret_cast<std::uintptr_t>(address))) return;
+    info = info_of(extent);
+    info.parts = copy_parts(extent.parts, parts);
+    found = true;
+  });
+  if (in_heap && !exact && space->heap() != nullptr) // the heap's locks come before the extents'
+    space->heap()->visit_at(address,
+                            [&](std::uintptr_t begin, std::size_t room, const BlockRecord& record) {
+                              info = info_of(begin, room, record, *space);
+                              found = info.bytes != 0; // its owner may be freeing it
+                            });
+  return found;
 }
 
 bool Placer::release(void* block) {
   let_decay();
   if (Span* span = ranges_.span_of(block)) return Heap::of(*span).release(*span, block);
-  Extent* extent = ranges_.owner(block);
-  const auto at = reinterpret_cast<std::uintptr_t>(block);
-  if (extent == nullptr || at - extent->begin >= extent->bytes) return false;
-  if (extent->use != ExtentUse::block || extent->begin != at) return false;
+  ExtentSpace* space = ranges_.space_of(block);
+  // From here on no other thread changes it, but for pages that arrive and are noticed.
+  Extent* extent = space != nullptr ? space->begin_leaving(block) : nullptr;
+  if (extent == nullptr) return false;
   if (extent->locked) os().unlock(block, extent->committed);
   if (!is_verified(*extent))
     for (std::size_t tier = 0; tier < tier_count_; ++tier) {
       TierPlace& place = places_[tier];
-      if (place.nodes != extent->space->nodes()) continue;
+      if (place.nodes != space->nodes()) continue;
       std::uint64_t promised = place.promised.load(std::memory_order_relaxed);
       while (!place.promised.compare_exchange_weak(
           promised, promised > extent->committed ? promised - extent->committed : 0,
@@ -416,10 +455,10 @@ bool Placer::release(void* block) {
       }
     }
   // Pages where the last block's threads or size had them would be wrong for the next one's.
-  const Binding& binding = extent->space->binding();
+  const Binding& binding = space->binding();
   const bool reusable = binding.nodes.count() <= 1 || binding.spreading == Spreading::home ||
                         binding.spreading == Spreading::interleaved;
-  extent->space->give_back(*extent, reusable);
+  space->give_back(*extent, reusable);
   return true;
 }
 
@@ -428,9 +467,7 @@ bool Placer::resize_in_place(void* block, std::size_t bytes) {
   if (!find(block, true, info) || bytes == 0) return false;
   if (bytes > info.room || bytes < info.room / 2) return false;
   if (info.large) {
-    Extent* extent = ranges_.owner(block);
-    const std::lock_guard guard(*extent->space);
-    extent->block_bytes = bytes;
+    ranges_.space_of(block)->visit_at(block, [&](Extent& extent) { extent.block_bytes = bytes; });
     return true;
   }
   if (bytes >= k_large_block) return false;
@@ -445,9 +482,7 @@ bool Placer::reassign(void* block, std::uint32_t allocator, bool watched) {
   BlockInfo info;
   if (!find(block, true, info)) return false;
   if (info.large) {
-    Extent* extent = ranges_.owner(block);
-    const std::lock_guard guard(*extent->space);
-    extent->allocator = allocator;
+    ranges_.space_of(block)->visit_at(block, [&](Extent& extent) { extent.allocator = allocator; });
     return true;
   }
   Heap::find(*ranges_.span_of(block), block, true)
@@ -491,15 +526,17 @@ bool Placer::is_sound(std::string& why_not) {
 
 bool Placer::move_block(const void* block, MemoryKind kind, std::uint64_t& moved) {
   moved = 0;
-  Extent* extent = ranges_.owner(block);
   std::size_t tier = 0;
   while (tier < tier_count_ && kind_of_tier(tier) != kind)
     ++tier;
-  if (extent == nullptr || tier == tier_count_ || !extent->space->begin_move(*extent)) return false;
+  if (tier == tier_count_) return false;
   // The block may have been freed meanwhile, and its memory be another's.
-  const bool same = extent->begin == reinterpret_cast<std::uintptr_t>(block) && !extent->required;
-  const bool arrived = same && (extent->charged == kind || move_extent(*extent, tier, moved));
-  extent->space->end_move(*extent);
+  ExtentSpace* space = ranges_.space_of(block);
+  Extent* extent = space != nullptr ? space->begin_move(block) : nullptr;
+  if (extent == nullptr) return false;
+  const bool arrived =
+      !extent->required && (extent->charged == kind || move_extent(*extent, tier, moved));
+  space->end_move(*extent);
   return arrived;
 }
 

@@ -65,16 +65,21 @@ struct BlockRequest {
   std::uint32_t owner() const { return allocator | (watched ? BlockRecord::k_watched : 0); }
 };
 
-// A block of ours that an address lies in.
+// A block of ours as it was at one moment.
 struct BlockInfo {
   std::uintptr_t begin = 0;
   std::size_t bytes = 0; // as asked
-  std::size_t room = 0;  // usable without moving
-  std::uint32_t allocator = 0;
+  std::size_t room = 0;  // usable without moving: what is counted, for a large one
   const void* caller = nullptr;
-  const Extent* extent = nullptr;     // of a large block; null for a small one
   const ExtentSpace* space = nullptr; // where it was placed: binding, kind, folder
+  std::uint32_t allocator = 0;
   bool large = false;
+  // Of a large block only.
+  bool required = false, locked = false, moved = false, split = false;
+  PlacementReason reason = PlacementReason::required;
+  MemoryKind charged = MemoryKind::unknown;
+  std::uint32_t plan_entry = 0, plan_instance = 0; // as Extent's
+  const ExtentPart* parts = nullptr;               // latest first; who fills this says how long
 };
 
 // What limits a process's memory besides the machine.
@@ -116,8 +121,11 @@ public:
   void* place(std::size_t tier, const BlockRequest& request, bool& fresh, Refusal& why);
   // False when no live block of ours begins there.
   bool release(void* block);
-  // The live block that begins at (exact) or contains an address.
-  bool find(const void* address, bool exact, BlockInfo& info) const;
+  // The live block that begins at (exact) or contains an address. Any address may be asked for that
+  // way, whatever other threads free meanwhile; exact is for a block that the caller holds, or that
+  // was large. parts: where the parts of a split block are copied to, as many as fit.
+  bool find(const void* address, bool exact, BlockInfo& info,
+            std::span<ExtentPart> parts = {}) const;
   // New size of a live block that keeps its place; false when it does not fit there.
   bool resize_in_place(void* block, std::size_t bytes);
 
@@ -151,9 +159,8 @@ public:
   std::uint64_t room_on(std::size_t tier);
 
   // Calls visit(const BlockInfo&) for every live block; blocks that come or go meanwhile may be
-  // missed. visit must not allocate from or free to us.
+  // missed. visit must not allocate from, free to or find with us; parts last until it returns.
   template <typename F> void for_each_block(F&& visit);
-  static BlockInfo info_of(const Extent& extent);
 
   std::uint64_t cached_bytes(MemoryKind kind) const;
   // Everything that nobody uses goes back to the system, what the calling thread keeps included.
@@ -174,6 +181,10 @@ public:
   void forget_parent() { job_.forget_parent(); }
 
 private:
+  // The space is locked.
+  static BlockInfo info_of(const Extent& extent);
+  static BlockInfo info_of(std::uintptr_t begin, std::size_t room, const BlockRecord& record,
+                           const ExtentSpace& space);
   void* place_large(TierPlace& place, Spread& spread, const BlockRequest& request, bool& fresh,
                     Refusal& why);
   Extent* take_extent(TierPlace& place, ExtentSpace& extents, const BlockRequest& request,
@@ -236,13 +247,7 @@ template <typename F> void Placer::for_each_block(F&& visit) {
     });
     // Not meanwhile: the heap's locks come before the extents'.
     spread.heap.for_each([&](std::uintptr_t begin, const BlockRecord& record) {
-      BlockInfo info;
-      info.begin = begin;
-      info.bytes = info.room = record.bytes();
-      info.allocator = record.allocator();
-      info.caller = record.caller();
-      info.space = &spread.extents;
-      visit(info);
+      visit(info_of(begin, record.bytes(), record, spread.extents));
     });
   });
 }

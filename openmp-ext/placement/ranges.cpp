@@ -96,7 +96,7 @@ bool ReservedRanges::reserve_range(std::size_t least) {
   return true;
 }
 
-Slice ReservedRanges::take_from(Range& range, std::size_t bytes) {
+Slice ReservedRanges::take_from(Range& range, std::size_t bytes, ExtentSpace* space) {
   const std::size_t slice = range.bytes / k_slices;
   const std::size_t wanted = (bytes + slice - 1) / slice;
   if (wanted > k_slices) return {};
@@ -112,18 +112,29 @@ Slice ReservedRanges::take_from(Range& range, std::size_t bytes) {
       range.accessible.store(end, std::memory_order_release);
     }
     range.taken |= static_cast<std::uint32_t>(mask);
+    for (std::size_t i = 0; i < wanted; ++i)
+      range.spaces[first + i].store(space, std::memory_order_release);
     return {range.begin.load(std::memory_order_relaxed) + first * slice, wanted * slice};
   }
   return {};
 }
 
-Slice ReservedRanges::take(std::size_t bytes) {
+Slice ReservedRanges::take(std::size_t bytes, ExtentSpace* space) {
   const std::lock_guard guard(lock_);
   const unsigned count = count_.load(std::memory_order_relaxed);
   for (unsigned i = 0; i < count; ++i)
-    if (const Slice slice = take_from(ranges_[i], bytes); slice.bytes != 0) return slice;
+    if (const Slice slice = take_from(ranges_[i], bytes, space); slice.bytes != 0) return slice;
   if (!reserve_range(bytes)) return {};
-  return take_from(ranges_[count], bytes);
+  return take_from(ranges_[count], bytes, space);
+}
+
+ExtentSpace* ReservedRanges::space_of(const void* address) const {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  const Range* range = find(at);
+  if (range == nullptr) return nullptr;
+  const std::size_t slice =
+      (at - range->begin.load(std::memory_order_relaxed)) / (range->bytes / k_slices);
+  return range->spaces[slice].load(std::memory_order_acquire);
 }
 
 Extent* ReservedRanges::owner(const void* address) const {

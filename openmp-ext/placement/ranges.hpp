@@ -25,6 +25,7 @@
 
 namespace omptier {
 
+class ExtentSpace;
 struct Extent;
 struct Span;
 
@@ -50,11 +51,15 @@ public:
     return find(at) != nullptr;
   }
 
-  // Consecutive free slices of at least so many bytes, still inaccessible and without policy; bytes
-  // is 0 when no address space is left. Reserves another range when needed.
-  Slice take(std::size_t bytes);
+  // Consecutive free slices of at least so many bytes, still inaccessible and without policy, which
+  // are the space's from now on; bytes is 0 when no address space is left. Reserves another range
+  // when needed.
+  Slice take(std::size_t bytes, ExtentSpace* space);
+  // Whose slice an address of ours lies in, or null. That never changes.
+  ExtentSpace* space_of(const void* address) const;
 
-  // The extent that owns the unit of an address of ours, or null.
+  // The extent that owns the unit of an address of ours, or null. It may be another's at any moment
+  // unless its space is locked, or the caller holds the block.
   Extent* owner(const void* address) const;
   void set_owner(std::uintptr_t begin, std::size_t bytes, Extent* extent);
 
@@ -67,7 +72,7 @@ public:
   Span* span_in_first(const void* address) const {
     const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(address) -
                                   ranges_[0].begin.load(std::memory_order_relaxed);
-    if (offset >= ranges_[0].accessible.load(std::memory_order_relaxed)) return nullptr;
+    if (offset >= ranges_[0].accessible.load(std::memory_order_acquire)) return nullptr;
     return ranges_[0].spans[offset >> k_granule_shift].load(std::memory_order_acquire);
   }
   void set_span(std::uintptr_t begin, unsigned granules, Span* span);
@@ -89,11 +94,12 @@ private:
     std::atomic<Span*>* spans = nullptr;    // one a granule
     // Bytes from begin whose part of spans is accessible: slices are taken in order.
     std::atomic<std::size_t> accessible{0};
+    std::array<std::atomic<ExtentSpace*>, k_slices> spaces{};
   };
   const Range* find(std::uintptr_t address) const;
   Span* span_beyond_first(std::uintptr_t address) const;
   bool reserve_range(std::size_t least);
-  Slice take_from(Range& range, std::size_t bytes);
+  Slice take_from(Range& range, std::size_t bytes, ExtentSpace* space);
 
   std::size_t unit_;
   std::atomic<std::uintptr_t> low_{~std::uintptr_t{0}}, high_{0};

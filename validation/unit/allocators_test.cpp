@@ -313,8 +313,9 @@ TEST(Sizes, AlignmentsThatAreNoPowersOfTwoAreRoundedUp) {
 TEST(Fork, TheChildCanFreeWhatAnotherThreadWasMoving) {
   void* block = get(1 << 20, 501);
   ASSERT_NE(block, nullptr);
-  Extent& extent = *runtime().placer()->ranges().owner(block);
-  ASSERT_TRUE(extent.space->begin_move(extent));
+  ExtentSpace& space = *runtime().placer()->ranges().space_of(block);
+  Extent* extent = space.begin_move(block);
+  ASSERT_NE(extent, nullptr);
   const pid_t child = fork();
   if (child == 0) {
     alarm(20);
@@ -323,8 +324,8 @@ TEST(Fork, TheChildCanFreeWhatAnotherThreadWasMoving) {
   int status = 0;
   EXPECT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
-  EXPECT_FALSE(extent.space->begin_move(extent)) << "the parent's move goes on";
-  extent.space->end_move(extent);
+  EXPECT_EQ(space.begin_move(block), nullptr) << "the parent's move goes on";
+  space.end_move(*extent);
   give(block);
 }
 

@@ -7,8 +7,8 @@
 
 #include <alloca.h>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
+#include <search.h>
 #include <unwind.h>
 
 #ifdef __clang__ // does not clone
@@ -80,9 +80,11 @@ APART int compare_and_capture(const void*, const void*) {
 APART Stack through_system_library() {
   Stack stack;
   g_from_callback = &stack;
-  int two[2] = {2, 1};
-  std::qsort(two, 2, sizeof *two, compare_and_capture);
-  g_effect = g_effect + static_cast<unsigned>(two[0]);
+  // Not qsort: a sanitizer's own lies in the program.
+  const int two[2] = {2, 1};
+  std::size_t count = 2;
+  const void* found = ::lfind(two, two, &count, sizeof *two, compare_and_capture);
+  g_effect = g_effect + (found == two ? 1u : 2u);
   return stack;
 }
 

@@ -24,7 +24,7 @@ Stack recursive(unsigned depth);
 Stack with_dynamic_frame(unsigned bytes);
 // A frame that is realigned to 64 bytes.
 Stack with_aligned_frame();
-// Calls back through qsort: a frame of a system library lies between.
+// Calls back through lfind: a frame of a system library lies between.
 Stack through_system_library();
 // Distinct frames a function of its own each.
 Stack nested_four();

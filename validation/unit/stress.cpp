@@ -91,7 +91,8 @@ void verify(const Block& block) {
 }
 
 struct Counts {
-  std::atomic<std::uint64_t> placed{0}, refused{0}, handed{0}, moved{0}, resized{0}, threads{0};
+  std::atomic<std::uint64_t> placed{0}, refused{0}, handed{0}, moved{0}, resized{0}, threads{0},
+      looked_up{0};
 };
 
 // Where threads leave blocks for others to free.
@@ -217,14 +218,33 @@ private:
   std::vector<Block> blocks_;
 };
 
-// All blocks and both tiers' room, again and again, as dumps and commits ask for them.
-void keep_listing(Placer& placer, const std::atomic<bool>& stop) {
+// Asks for an address that its owner may be freeing: what is found is a block around it.
+void look_up(const Placer& placer, std::uintptr_t at, Counts& counts) {
+  BlockInfo info;
+  if (!placer.find(reinterpret_cast<const void*>(at), false, info)) return;
+  if (at - info.begin >= info.room || info.bytes == 0 || info.bytes > info.room ||
+      info.space == nullptr || (info.large && info.charged == MemoryKind::unknown))
+    fail("what was found at an address is no block around it");
+  counts.looked_up.fetch_add(1);
+}
+
+// All blocks and both tiers' room, again and again, as dumps and commits ask for them; some of the
+// blocks are looked up and moved, whoever holds them and whether they still live.
+void keep_listing(Placer& placer, const std::atomic<bool>& stop, Counts& counts) {
+  std::minstd_rand random;
   while (!stop.load()) {
     BlockList list;
     list.fill(placer);
-    for (const BlockInfo& block : list.all())
+    for (const BlockInfo& block : list.all()) {
       if (block.bytes > block.room)
         fail("a block of %zu bytes in a place of %zu", block.bytes, block.room);
+      look_up(placer, block.begin + block.room / 2, counts);
+      std::uint64_t moved = 0;
+      const MemoryKind kind = block.charged == MemoryKind::hbm ? MemoryKind::dram : MemoryKind::hbm;
+      if (block.large && random() % 32 == 0 &&
+          placer.move_block(reinterpret_cast<const void*>(block.begin), kind, moved))
+        counts.moved.fetch_add(1);
+    }
     for (std::size_t tier = 0; tier < placer.tier_count(); ++tier)
       placer.room_on(tier);
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -235,7 +255,7 @@ void load(Placer& placer, unsigned slots, Clock::time_point end, std::uint64_t s
           Counts& counts) {
   Mailbox mailbox;
   std::atomic<bool> stop{false};
-  std::thread lister([&] { keep_listing(placer, stop); });
+  std::thread lister([&] { keep_listing(placer, stop, counts); });
   std::vector<std::thread> threads(slots);
   for (std::uint64_t round = 0; Clock::now() < end; ++round) {
     std::thread& thread = threads[round % slots];
@@ -271,13 +291,14 @@ void run_threads(double seconds, std::uint64_t seed) {
   load(placer, 6, std::chrono::time_point_cast<Clock::duration>(end), seed, counts);
   check_end(placer);
   std::printf("%llu threads: %llu blocks placed, %llu refused, %llu handed over, %llu moved, %llu "
-              "resized\n",
+              "resized, %llu found by others\n",
               static_cast<unsigned long long>(counts.threads),
               static_cast<unsigned long long>(counts.placed),
               static_cast<unsigned long long>(counts.refused),
               static_cast<unsigned long long>(counts.handed),
               static_cast<unsigned long long>(counts.moved),
-              static_cast<unsigned long long>(counts.resized));
+              static_cast<unsigned long long>(counts.resized),
+              static_cast<unsigned long long>(counts.looked_up));
 }
 
 // ---- Processes of one job, killed at any moment.

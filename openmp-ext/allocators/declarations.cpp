@@ -10,6 +10,7 @@
 #include "base/log.hpp"
 #include "base/page_array.hpp"
 
+#include <atomic>
 #include <cstring>
 #include <dlfcn.h>
 
@@ -230,7 +231,6 @@ Result commit(DecisionOrder order, Outcome& outcome) {
   if (!attempt.run()) return Result::out_of_memory;
   attempt.count(outcome);
   for (const Declaration& declaration : set) {
-    *declaration.pointer = declaration.block;
     if (declaration.block != nullptr) {
       declaration.allocator->blocks.store(1, std::memory_order_relaxed);
       declaration.allocator->of_one_block = true;
@@ -239,6 +239,8 @@ Result commit(DecisionOrder order, Outcome& outcome) {
     } else {
       runtime().allocators.destroy(declaration.allocator->handle);
     }
+    // Last: another thread may be waiting for it, and free the block at once.
+    std::atomic_ref(*declaration.pointer).store(declaration.block, std::memory_order_release);
   }
   set.release();
   return outcome.as_wished == outcome.considered ? Result::success : Result::incomplete;

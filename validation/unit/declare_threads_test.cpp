@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <thread>
@@ -82,6 +83,45 @@ TEST(DeclareThreads, WhoeverCommitsFindsHisOwnDone) {
   std::size_t left = 0;
   placer->for_each_block([&](const BlockInfo&) { ++left; });
   EXPECT_EQ(left, 0u);
+}
+
+// A block may be freed as soon as its pointer is seen: its allocator ends with it then.
+TEST(DeclareThreads, WhoeverSeesThePointerMayFreeTheBlock) {
+  constexpr unsigned k_rounds = 200, k_each = 12;
+  const omptier_hooks* hooks = omptier_runtime_attach(OMPTIER_HOOKS_VERSION, &k_libomp);
+  ASSERT_NE(hooks, nullptr);
+  void* pointers[k_each] = {};
+  std::atomic<unsigned> declared{0}, freed{0};
+  unsigned left = 0;
+  std::thread other([&] {
+    for (unsigned round = 1; round <= k_rounds; ++round) {
+      while (declared.load() != round)
+        std::this_thread::yield();
+      for (void*& pointer : pointers) {
+        void* block = nullptr;
+        while ((block = std::atomic_ref(pointer).load(std::memory_order_acquire)) == nullptr) {
+        }
+        BlockInfo info;
+        EXPECT_TRUE(runtime().placer()->find(block, true, info));
+        const Allocator* allocator = runtime().allocators.by_number(info.allocator);
+        ASSERT_NE(allocator, nullptr);
+        give(*hooks, block);
+        left += allocator->live.load() ? 1 : 0;
+      }
+      freed.store(round);
+    }
+  });
+  for (unsigned round = 1; round <= k_rounds; ++round) {
+    for (void*& pointer : pointers)
+      ASSERT_EQ(declare(&pointer, 200, 500, {}, nullptr), Result::success);
+    declared.store(round);
+    Outcome outcome{};
+    EXPECT_LE(commit(DecisionOrder::density, outcome), Result::incomplete);
+    while (freed.load() != round)
+      std::this_thread::yield();
+  }
+  other.join();
+  EXPECT_EQ(left, 0u) << "allocators of blocks that are gone";
 }
 
 } // namespace

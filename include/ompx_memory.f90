@@ -305,6 +305,22 @@ contains
     end do
   end function
 
+  ! Elements of an array with these extents; the largest integer where no integer has that many.
+  pure integer(int64) function count_of(extents)
+    integer, intent(in) :: extents(:)
+    integer :: rank
+    integer(int64) :: extent
+    count_of = merge(0, 1, any(extents <= 0))
+    do rank = 1, size(extents)
+      extent = max(1, extents(rank))
+      if (count_of > huge(count_of) / extent) then
+        count_of = huge(count_of)
+        return
+      end if
+      count_of = count_of * extent
+    end do
+  end function
+
   ! A block for elements of so many bytes; failed when there is none.
   subroutine take(elements, bytes_each, allocator, block, failed)
     integer(int64), intent(in) :: elements
@@ -339,7 +355,7 @@ contains
     integer(int64) :: elements
     nullify (array)
     failed = .false.
-    elements = product(int(max(0, extents), int64))
+    elements = count_of(extents)
     if (elements == 0) then
       allocate (array(max(0, extents(1))))
     else
@@ -370,7 +386,7 @@ contains
     integer(int64) :: elements
     nullify (array)
     failed = .false.
-    elements = product(int(max(0, extents), int64))
+    elements = count_of(extents)
     if (elements == 0) then
       allocate (array(max(0, extents(1)), max(0, extents(2))))
     else
@@ -401,7 +417,7 @@ contains
     integer(int64) :: elements
     nullify (array)
     failed = .false.
-    elements = product(int(max(0, extents), int64))
+    elements = count_of(extents)
     if (elements == 0) then
       allocate (array(max(0, extents(1)), max(0, extents(2)), max(0, extents(3))))
     else
@@ -450,7 +466,7 @@ contains
     integer(int64) :: elements
     nullify (array)
     failed = .false.
-    elements = product(int(max(0, extents), int64))
+    elements = count_of(extents)
     if (elements == 0) then
       allocate (array(max(0, extents(1))))
     else
@@ -481,7 +497,7 @@ contains
     integer(int64) :: elements
     nullify (array)
     failed = .false.
-    elements = product(int(max(0, extents), int64))
+    elements = count_of(extents)
     if (elements == 0) then
       allocate (array(max(0, extents(1)), max(0, extents(2))))
     else
@@ -512,7 +528,7 @@ contains
     integer(int64) :: elements
     nullify (array)
     failed = .false.
-    elements = product(int(max(0, extents), int64))
+    elements = count_of(extents)
     if (elements == 0) then
       allocate (array(max(0, extents(1)), max(0, extents(2)), max(0, extents(3))))
     else
@@ -561,7 +577,7 @@ contains
     integer(int64) :: elements
     nullify (array)
     failed = .false.
-    elements = product(int(max(0, extents), int64))
+    elements = count_of(extents)
     if (elements == 0) then
       allocate (array(max(0, extents(1))))
     else
@@ -592,7 +608,7 @@ contains
     integer(int64) :: elements
     nullify (array)
     failed = .false.
-    elements = product(int(max(0, extents), int64))
+    elements = count_of(extents)
     if (elements == 0) then
       allocate (array(max(0, extents(1)), max(0, extents(2))))
     else
@@ -623,7 +639,7 @@ contains
     integer(int64) :: elements
     nullify (array)
     failed = .false.
-    elements = product(int(max(0, extents), int64))
+    elements = count_of(extents)
     if (elements == 0) then
       allocate (array(max(0, extents(1)), max(0, extents(2)), max(0, extents(3))))
     else
@@ -672,7 +688,7 @@ contains
     integer(int64) :: elements
     nullify (array)
     failed = .false.
-    elements = product(int(max(0, extents), int64))
+    elements = count_of(extents)
     if (elements == 0) then
       allocate (array(max(0, extents(1))))
     else
@@ -703,7 +719,7 @@ contains
     integer(int64) :: elements
     nullify (array)
     failed = .false.
-    elements = product(int(max(0, extents), int64))
+    elements = count_of(extents)
     if (elements == 0) then
       allocate (array(max(0, extents(1)), max(0, extents(2))))
     else
@@ -734,7 +750,7 @@ contains
     integer(int64) :: elements
     nullify (array)
     failed = .false.
-    elements = product(int(max(0, extents), int64))
+    elements = count_of(extents)
     if (elements == 0) then
       allocate (array(max(0, extents(1)), max(0, extents(2)), max(0, extents(3))))
     else

@@ -99,12 +99,17 @@ contains
 
   subroutine errors()
     real(real64), pointer :: a(:)
+    integer(int32), pointer :: huge_one(:,:,:)
     integer :: stat
     none = ompx_init_allocator(ompx_cxl_mem_space, [ompx_trait(atk_fallback, atv_null_fb)])
     call ompx_allocate(a, [10], none, stat)
     call check(stat == 1 .and. .not. associated(a), 'no memory')
     call ompx_allocate(a, [10], dram, stat)
     call check(stat == 0 .and. associated(a), 'memory')
+    call ompx_allocate(huge_one, [4195517, 2097728, 2095970], dram, stat) ! 2**64 + 33983104
+    call check(stat == 1 .and. .not. associated(huge_one), 'more elements than can be counted')
+    call ompx_allocate(huge_one, [4194304, 2097152, 2097152], dram, stat) ! 2**64
+    call check(stat == 1 .and. .not. associated(huge_one), 'as many as wrap to none')
     call ompx_deallocate(a)
     call ompx_destroy_allocator(none)
     none = ompx_init_allocator(ompx_dram_mem_space, [ompx_trait(4999_c_int, 1_ompx_value_kind)])

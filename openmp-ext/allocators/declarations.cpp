@@ -46,15 +46,6 @@ bool runtime_is_ours() {
   return state.libomp.load(std::memory_order_acquire) != nullptr;
 }
 
-void refuse(const TraitProblem& problem) {
-  // The table's text ends with what omp_init_allocator does then.
-  char text[sizeof problem.text];
-  std::strcpy(text, problem.text);
-  for (const char* end : {": no such allocator", ": the null allocator"})
-    if (char* at = std::strstr(text, end)) *at = '\0';
-  warn(problem.notice, "%s: the declaration is refused.", text);
-}
-
 // One attempt: those not done yet are decided with the room there is, then allocated in the order
 // of their declaration. Members of a group that did not get the group's tier, because kernel or
 // ledger gave less than expected, are given back and may try again without that tier.
@@ -193,7 +184,7 @@ Result declare(void** pointer, std::size_t bytes, OmpValue number,
   TraitSet set;
   TraitProblem problem;
   if (!read_allocator(number, traits, space, set, problem)) {
-    refuse(problem);
+    problem.warn_that("the declaration is refused");
     return Result::bad_traits;
   }
   const std::lock_guard guard(lock);

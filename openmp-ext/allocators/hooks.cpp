@@ -106,7 +106,7 @@ size_t hook_parse_allocator(const char* text, uintptr_t* handle) {
   *handle = k_null_allocator;
   if (parsed.length == 0) return 0;
   if (!good) {
-    warn(problem.notice, "%s", problem.text);
+    problem.warn_that("the default allocator stays");
     return std::strlen(text); // said once: libomp would complain about the rest too
   }
   const std::span<const TraitPair> traits(parsed.traits.data(),

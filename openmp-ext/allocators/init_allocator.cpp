@@ -6,7 +6,6 @@
 #include "base/log.hpp"
 
 #include <algorithm>
-#include <cstdio>
 
 namespace omptier {
 namespace {
@@ -78,13 +77,9 @@ bool falls_back_on_itself(const Allocator& allocator) {
 bool read_allocator(OmpValue number, std::span<const TraitPair> traits, Space& space, TraitSet& set,
                     TraitProblem& problem) {
   const auto known = space_of_number(number);
-  if (!known) {
-    problem.notice = Notice::unknown_memory_space;
-    std::snprintf(problem.text, sizeof problem.text,
-                  "Unknown memory space %llu: the null allocator is returned.",
-                  static_cast<unsigned long long>(number));
-    return false;
-  }
+  if (!known)
+    return problem.set(Notice::unknown_memory_space, "Unknown memory space %llu",
+                       static_cast<unsigned long long>(number));
   space = *known;
   return read_traits(space, traits, may_be_allocator, set, problem);
 }
@@ -103,10 +98,8 @@ void make_allocator(OmpValue number, std::span<const TraitPair> traits, OmpValue
   Space space = Space::standard_default;
   TraitSet set;
   TraitProblem problem;
-  if (!read_allocator(number, traits, space, set, problem)) {
-    warn(problem.notice, "%s", problem.text);
-    return;
-  }
+  if (!read_allocator(number, traits, space, set, problem))
+    return problem.warn_that("the null allocator is returned");
   const Allocator* allocator =
       runtime().allocators.make(space, set, !is_extended(space) && !set.extended);
   if (allocator == nullptr) return;

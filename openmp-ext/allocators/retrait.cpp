@@ -23,14 +23,6 @@ struct Movable {
   std::size_t committed; // with the rest of its last page
 };
 
-void refuse(const TraitProblem& problem) {
-  char text[sizeof problem.text];
-  std::strcpy(text, problem.text);
-  for (const char* end : {": no such allocator", ": the null allocator"})
-    if (char* at = std::strstr(text, end)) *at = '\0';
-  warn(problem.notice, "%s: the traits are left as they are.", text);
-}
-
 // The allocator's traits with the new ones over them.
 Result merge(const Allocator& allocator, std::span<const TraitPair> traits, TraitSet& merged) {
   merged = allocator.traits;
@@ -43,7 +35,7 @@ Result merge(const Allocator& allocator, std::span<const TraitPair> traits, Trai
   TraitProblem problem;
   if (read_allocator(static_cast<OmpValue>(allocator.space), traits, space, merged, problem))
     return Result::success;
-  refuse(problem);
+  problem.warn_that("the traits are left as they are");
   return Result::bad_traits;
 }
 

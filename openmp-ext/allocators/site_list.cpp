@@ -6,7 +6,6 @@
 
 #include "base/leaky.hpp"
 #include "base/log.hpp"
-#include "base/options.hpp"
 #include "objects/stack.hpp"
 #include "plan/plan.hpp"
 
@@ -48,13 +47,17 @@ SiteList& site_list() {
 
 SiteList::SeenSite* SiteList::site_of(const void* caller) {
   ReturnAddress stack[k_max_frames];
-  const auto depth = static_cast<unsigned>(
-      std::clamp<std::uint64_t>(option_number(Option::depth), 1, k_max_frames));
-  const unsigned count = capture_stack(caller, stack, depth);
+  const unsigned count = capture_stack(caller, stack, frames_to_keep());
   if (sites_ == nullptr) sites_ = arena_.take_array<SeenSite>(k_most_sites);
   bool fresh = false;
   const std::uint32_t number = stacks_.number_of(stack, count, fresh);
-  if (sites_ == nullptr || number >= k_most_sites) return nullptr;
+  if (sites_ == nullptr || number >= k_most_sites) {
+    warn_once(Notice::sites_left_out,
+              "OMPTIER_SITES: only the first %u call stacks are listed; a smaller OMPTIER_DEPTH "
+              "makes fewer of them.",
+              sites_ != nullptr ? std::min(stacks_.count(), k_most_sites) : 0);
+    return nullptr;
+  }
   SeenSite& site = sites_[number];
   if (!fresh) return &site;
   site.frames = arena_.take_array<SeenFrame>(count);

@@ -2,7 +2,8 @@
 //
 // OMPTIER_SITES: the call stacks of the program's large malloc blocks, how many each made and how
 // many bytes were alive at one time, written at the end as a plan that a person can edit. Names are
-// added afterwards by `omptier sites`; nothing is looked up in the program.
+// added afterwards by `omptier sites`; nothing is looked up in the program. What is met when the
+// list is full is left out, which is said once.
 #pragma once
 
 #include "allocators/stock_blocks.hpp"
@@ -21,6 +22,8 @@ public:
   void lock() { lock_.lock(); }
   void unlock() { lock_.unlock(); }
 
+  static constexpr std::uint32_t k_most_sites = 1 << 16;
+
 private:
   struct SeenFrame {
     const LoadedModule* module;
@@ -31,7 +34,6 @@ private:
     unsigned frame_count = 0;
     std::uint64_t blocks = 0, live = 0, peak = 0, largest = 0;
   };
-  static constexpr std::uint32_t k_most_sites = 1 << 16;
 
   SeenSite* site_of(const void* caller);
 

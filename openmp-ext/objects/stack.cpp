@@ -8,9 +8,11 @@
 // complex sends the whole walk to the C++ runtime's unwinder, slower and as exact.
 #include "objects/stack.hpp"
 
+#include "base/options.hpp"
 #include "objects/modules.hpp"
 #include "objects/unwind_rule.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <unwind.h>
@@ -177,6 +179,11 @@ __attribute__((noinline)) unsigned capture_stack(const void* caller, ReturnAddre
 #endif
   _Unwind_Backtrace(visit_frame, &chooser);
   return chooser.finish();
+}
+
+unsigned frames_to_keep() {
+  return static_cast<unsigned>(
+      std::clamp<std::uint64_t>(option_number(Option::depth), 1, k_max_frames));
 }
 
 } // namespace omptier

@@ -19,4 +19,7 @@ namespace omptier {
 // is not found on the stack, or cannot be unwound, the result is caller alone. Thread-safe.
 unsigned capture_stack(const void* caller, ReturnAddress* out, unsigned max);
 
+// OMPTIER_DEPTH: frames to keep, 1 to k_max_frames.
+unsigned frames_to_keep();
+
 } // namespace omptier

@@ -8,10 +8,10 @@
 #include "base/options.hpp"
 #include "objects/modules.hpp"
 #include "objects/observer.h"
+#include "objects/stack.hpp"
 #include "ompt/other_tool.hpp"
 #include "ompt/recorder.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <dlfcn.h>
@@ -93,8 +93,7 @@ RecorderOptions options_from_environment() {
   options.pattern = option_text(Option::profile);
   options.source.which = option_text(Option::events);
   options.source.rate = static_cast<double>(option_number(Option::rate));
-  options.site_depth = static_cast<unsigned>(
-      std::clamp<std::uint64_t>(option_number(Option::depth), 1, k_max_frames));
+  options.site_depth = frames_to_keep();
   return options;
 }
 

@@ -12,10 +12,11 @@
 //
 // Who is alive, the kernel says: a slot belongs to the process that holds a lock (F_OFD_SETLK) on
 // the slot's byte of the file. The mapping keeps that lock, not a descriptor, so a program that
-// closes all descriptors does not lose it; it goes with the process, however that ends, and a
-// process number used again or of another pid namespace confuses nobody. (Process number, start
-// time and namespace stand in the slot for people.) Slots are taken, cleared and counted under the
-// lock of byte 0.
+// closes all descriptors does not lose it; it goes with the process, however that ends. A child
+// that was forked past our handlers keeps it too, with its copy of the mapping; then process
+// number, start time and pid namespace in the slot tell that its process is gone: of our namespace,
+// and no process has that number, or one that started at another time. Slots are taken, cleared and
+// counted under the lock of byte 0.
 //
 // Where the file cannot be used, one warning says why and the process counts alone.
 #pragma once
@@ -30,19 +31,18 @@
 namespace omptier {
 
 inline constexpr std::uint64_t k_job_magic = 0x7265697470'6d6f; // "omptier"
-inline constexpr std::uint32_t k_job_version = 1;
+inline constexpr std::uint32_t k_job_version = 2;
 inline constexpr unsigned k_job_slots = 512;
 
 struct JobFileHeader {
   std::uint64_t magic;
   std::uint32_t version, header_bytes, slot_bytes, slots, nodes, uid;
-  std::uint64_t checksum;                // of all of the above
   std::atomic<std::uint64_t> slots_seen; // no slot from here on was ever taken
-  std::uint64_t unused[2];
+  std::uint64_t unused[3];
 };
 
 struct JobSlot { // written by its process; cleared by whoever proves that process gone
-  std::atomic<std::uint64_t> pid, start_time, pid_namespace;
+  std::atomic<std::uint64_t> pid, start_time, pid_namespace; // 0 = unknown; no pid: a free slot
   std::atomic<std::uint64_t> asking_nodes, asking_bytes; // a request being decided; 0 bytes = none
   std::atomic<std::uint64_t> coming;                     // bytes granted that are not in memory yet
   std::atomic<std::uint64_t> recount;                    // others ask whether that is still so
@@ -147,8 +147,6 @@ private:
   std::array<Account, k_most_accounts> accounts_;
   std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
 };
-
-std::uint64_t checksum_of(const JobFileHeader& header);
 
 // Removes ledgers beside this one, of the same user, whose processes were all killed: nobody else
 // would come to remove them. For the start, before placing: it lists the folder. How many were

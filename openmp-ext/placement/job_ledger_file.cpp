@@ -9,6 +9,7 @@
 #include "placement/job_ledger.hpp"
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -61,11 +62,13 @@ bool anybody_alive(int fd) {
   return os().lock_file(fd, F_OFD_GETLK, &range) != 0 || range.l_type != F_UNLCK;
 }
 
-// Field 22 of /proc/self/stat, in clock ticks since boot; the name (field 2) may hold anything.
-std::uint64_t start_time_of_self() {
-  const int fd = os().open("/proc/self/stat", O_RDONLY | O_CLOEXEC, 0);
+// Field 22 of /proc/<process>/stat, in clock ticks since boot; the name (field 2) may hold
+// anything. 0 when unknown.
+std::uint64_t start_time_of(std::uint64_t pid) {
+  char path[48], text[1024];
+  std::snprintf(path, sizeof path, "/proc/%llu/stat", static_cast<unsigned long long>(pid));
+  const int fd = os().open(path, O_RDONLY | O_CLOEXEC, 0);
   if (fd < 0) return 0;
-  char text[1024];
   const ssize_t got = os().read(fd, text, sizeof text - 1);
   os().close(fd);
   text[got > 0 ? got : 0] = '\0';
@@ -73,6 +76,17 @@ std::uint64_t start_time_of_self() {
   for (int field = 2; at != nullptr && field < 22; ++field)
     at = std::strchr(at + 1, ' ');
   return at != nullptr ? std::strtoull(at, nullptr, 10) : 0;
+}
+
+// Whether the process of a slot has ended, as far as numbers can tell: they count in our pid
+// namespace only, and a number that is in use again has another start time.
+bool is_gone(const JobSlot& slot, std::uint64_t our_namespace) {
+  const std::uint64_t pid = slot.pid.load();
+  if (our_namespace == 0 || slot.pid_namespace.load() != our_namespace) return false;
+  if (::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH) return true;
+  const std::uint64_t started = slot.start_time.load();
+  const std::uint64_t now = started != 0 ? start_time_of(pid) : 0;
+  return now != 0 && now != started;
 }
 
 // The magic number last: a header without it was never finished.
@@ -83,7 +97,6 @@ void fill(JobFileHeader& header) {
   header.slots = k_job_slots;
   header.nodes = k_max_nodes;
   header.uid = static_cast<std::uint32_t>(::geteuid());
-  header.checksum = checksum_of(header);
   std::atomic_ref(header.magic).store(k_job_magic);
 }
 
@@ -99,15 +112,6 @@ void clear(JobSlot& slot) {
 }
 
 } // namespace
-
-std::uint64_t checksum_of(const JobFileHeader& header) {
-  std::uint64_t hash = 14695981039346656037u; // FNV-1a
-  const auto* bytes = reinterpret_cast<const unsigned char*>(&header);
-  // Without the magic number.
-  for (std::size_t i = sizeof header.magic; i < offsetof(JobFileHeader, checksum); ++i)
-    hash = (hash ^ bytes[i]) * 1099511628211u;
-  return hash;
-}
 
 bool JobLedger::fail(const char* why) {
   why_ = why;
@@ -148,9 +152,10 @@ bool JobLedger::take_slot(int fd) {
     }
     JobSlot& slot = file_->slots[i];
     clear(slot);
-    slot.start_time.store(start_time_of_self());
+    const auto pid = static_cast<std::uint64_t>(::getpid());
+    slot.start_time.store(start_time_of(pid));
     slot.pid_namespace.store(pid_namespace());
-    slot.pid.store(static_cast<std::uint64_t>(::getpid()));
+    slot.pid.store(pid);
     if (i >= slots_seen()) file_->header.slots_seen.store(i + 1);
     if (file_->header.slots_seen.load() > k_job_slots) file_->header.slots_seen.store(k_job_slots);
     slot.coming.store(coming_);
@@ -226,14 +231,17 @@ bool JobLedger::attach() {
 unsigned JobLedger::reclaim() {
   const int fd = open_file(0);
   if (fd < 0) return 0;
+  const std::uint64_t ours = pid_namespace();
   unsigned count = 0;
   struct stat status{};
   if (os().file_status(fd, &status) == 0 && status.st_ino == inode_ && lock_begin(fd)) {
     for (unsigned i = 0; i < slots_seen(); ++i) {
       if (i == slot_ || file_->slots[i].pid.load() == 0) continue;
-      if (!set_lock(fd, 1 + static_cast<off_t>(i), F_WRLCK)) continue;
+      const off_t byte = 1 + static_cast<off_t>(i);
+      const bool unlocked = set_lock(fd, byte, F_WRLCK);
+      if (!unlocked && !is_gone(file_->slots[i], ours)) continue;
       clear(file_->slots[i]);
-      set_lock(fd, 1 + static_cast<off_t>(i), F_UNLCK);
+      if (unlocked) set_lock(fd, byte, F_UNLCK);
       ++count;
     }
   }

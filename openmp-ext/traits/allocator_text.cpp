@@ -102,11 +102,8 @@ std::optional<Space> space_named(std::string_view word) {
 }
 
 bool refuse(TraitProblem& problem, Notice notice, const char* what, std::string_view word) {
-  problem.notice = notice;
-  std::snprintf(problem.text, sizeof problem.text,
-                "OMP_ALLOCATOR: %s \"%.*s\": the default allocator stays.", what,
-                static_cast<int>(word.size()), word.data());
-  return false;
+  return problem.set(notice, "OMP_ALLOCATOR: %s \"%.*s\"", what, static_cast<int>(word.size()),
+                     word.data());
 }
 
 std::size_t after_blanks(std::string_view text, std::size_t at) {
@@ -135,16 +132,12 @@ bool read_trait_list(std::string_view text, std::size_t at, AllocatorText& resul
     at += value_word.size();
     result.length = at;
     OmpValue value = 0;
-    if (!read_value(*key, value_word, value)) {
-      problem.notice = Notice::bad_trait_value;
-      std::snprintf(
-          problem.text, sizeof problem.text,
-          "OMP_ALLOCATOR: trait %.*s does not take the value \"%.*s\" (expected %.*s): the "
-          "default allocator stays.",
+    if (!read_value(*key, value_word, value))
+      return problem.set(
+          Notice::bad_trait_value,
+          "OMP_ALLOCATOR: trait %.*s does not take the value \"%.*s\" (expected %.*s)",
           static_cast<int>(key->name.size()), key->name.data(), static_cast<int>(value_word.size()),
           value_word.data(), static_cast<int>(key->expected.size()), key->expected.data());
-      return false;
-    }
     // libomp reads plain numbers only.
     const bool suffix = key->form == ValueForm::size &&
                         std::isalpha(static_cast<unsigned char>(value_word.back())) != 0;

@@ -7,6 +7,7 @@
 #include "traits/interned.hpp"
 
 #include <bit>
+#include <cstdarg>
 #include <cstdio>
 
 namespace omptier {
@@ -32,126 +33,81 @@ bool value_fits(const KeyInfo& key, OmpValue value, bool (*is_allocator)(OmpValu
   return false;
 }
 
+// Where the value of a key is kept; one of the two is null. pinned and migratable are flags.
+struct Field {
+  TraitKey key;
+  OmpValue TraitSet::* fixed;
+  Relaxed<OmpValue> TraitSet::* changeable;
+};
+constexpr Field k_fields[] = {
+    {TraitKey::sync_hint, &TraitSet::sync_hint, nullptr},
+    {TraitKey::alignment, &TraitSet::alignment, nullptr},
+    {TraitKey::access, &TraitSet::access, nullptr},
+    {TraitKey::pool_size, &TraitSet::pool_size, nullptr},
+    {TraitKey::fallback, &TraitSet::fallback, nullptr},
+    {TraitKey::fb_data, &TraitSet::fallback_allocator, nullptr},
+    {TraitKey::partition, &TraitSet::partition, nullptr},
+    {TraitKey::placement, &TraitSet::placement, nullptr},
+    {TraitKey::access_pattern, nullptr, &TraitSet::access_pattern},
+    {TraitKey::access_stride, nullptr, &TraitSet::access_stride},
+    {TraitKey::access_mode, nullptr, &TraitSet::access_mode},
+    {TraitKey::access_frequency, nullptr, &TraitSet::access_frequency},
+    {TraitKey::access_origin, nullptr, &TraitSet::access_origin},
+    {TraitKey::importance, nullptr, &TraitSet::importance},
+    {TraitKey::sensitivity, nullptr, &TraitSet::sensitivity},
+    {TraitKey::lifetime, nullptr, &TraitSet::lifetime},
+    {TraitKey::group, nullptr, &TraitSet::group},
+    {TraitKey::label, nullptr, &TraitSet::label},
+};
+
+// k_default_value stands for what the key means when nothing is said.
 void store(TraitSet& set, TraitKey key, OmpValue value) {
-  switch (key) {
-  case TraitKey::sync_hint:
-    set.sync_hint = value;
+  const TraitSet defaults;
+  const bool unsaid = value == k_default_value;
+  for (const Field& field : k_fields) {
+    if (field.key != key) continue;
+    if (field.fixed != nullptr)
+      set.*field.fixed = unsaid ? defaults.*field.fixed : value;
+    else if (unsaid)
+      set.*field.changeable = defaults.*field.changeable;
+    else
+      set.*field.changeable = value;
     return;
-  case TraitKey::alignment:
-    set.alignment = value;
-    return;
-  case TraitKey::access:
-    set.access = value;
-    return;
-  case TraitKey::pool_size:
-    set.pool_size = value;
-    return;
-  case TraitKey::fallback:
-    set.fallback = value;
-    return;
-  case TraitKey::fb_data:
-    set.fallback_allocator = value;
-    return;
-  case TraitKey::pinned:
-    set.pinned = value == value::yes;
-    return;
-  case TraitKey::partition:
-    set.partition = value;
-    return;
-  case TraitKey::access_pattern:
-    set.access_pattern = value;
-    return;
-  case TraitKey::access_stride:
-    set.access_stride = value;
-    return;
-  case TraitKey::access_mode:
-    set.access_mode = value;
-    return;
-  case TraitKey::access_frequency:
-    set.access_frequency = value;
-    return;
-  case TraitKey::access_origin:
-    set.access_origin = value;
-    return;
-  case TraitKey::importance:
-    set.importance = value;
-    return;
-  case TraitKey::sensitivity:
-    set.sensitivity = value;
-    return;
-  case TraitKey::placement:
-    set.placement = value;
-    return;
-  case TraitKey::lifetime:
-    set.lifetime = value;
-    return;
-  case TraitKey::group:
-    set.group = value;
-    return;
-  case TraitKey::label:
-    set.label = value;
-    return;
-  case TraitKey::migratable:
+  }
+  if (key == TraitKey::pinned) set.pinned = value == value::yes;
+  if (key == TraitKey::migratable) {
     set.migratable = value == value::yes;
     set.stationary = value == value::no;
-    return;
   }
-}
-
-// What the key means when omp_atv_default is given for it.
-void store_default(TraitSet& set, TraitKey key) {
-  const TraitSet defaults;
-  switch (key) {
-  case TraitKey::alignment:
-    set.alignment = defaults.alignment;
-    return;
-  case TraitKey::pool_size:
-    set.pool_size = defaults.pool_size;
-    return;
-  case TraitKey::fallback:
-    set.fallback = defaults.fallback;
-    return;
-  case TraitKey::partition:
-    set.partition = defaults.partition;
-    return;
-  case TraitKey::access_frequency:
-    set.access_frequency = defaults.access_frequency;
-    return;
-  case TraitKey::importance:
-    set.importance = defaults.importance;
-    return;
-  case TraitKey::migratable:
-    set.migratable = set.stationary = false;
-    return;
-  default:
-    store(set, key, 0);
-    return;
-  }
-}
-
-bool refuse(TraitProblem& problem, const char* text) {
-  problem.notice = Notice::contradicting_traits;
-  std::snprintf(problem.text, sizeof problem.text,
-                "%s: no such allocator is made, the null allocator is returned.", text);
-  return false;
 }
 
 bool agrees_with_itself(Space space, const TraitSet& set, TraitProblem& problem) {
+  constexpr Notice k_notice = Notice::contradicting_traits;
   if (space == Space::automatic && set.placement == value::required)
-    return refuse(problem, "Trait placement=required contradicts ompx_auto_mem_space, which takes "
-                           "any kind of memory");
+    return problem.set(k_notice, "Trait placement=required contradicts ompx_auto_mem_space, which "
+                                 "takes any kind of memory");
   if (set.pinned && set.migratable)
-    return refuse(problem, "Trait pinned=true contradicts migratable=true");
-  if (set.access_stride != 0 && set.access_pattern != value::strided) {
-    char text[160];
-    std::snprintf(text, sizeof text, "Trait access_stride=%zu needs access_pattern=strided",
-                  static_cast<std::size_t>(set.access_stride));
-    return refuse(problem, text);
-  }
+    return problem.set(k_notice, "Trait pinned=true contradicts migratable=true");
+  if (set.access_stride != 0 && set.access_pattern != value::strided)
+    return problem.set(k_notice, "Trait access_stride=%zu needs access_pattern=strided",
+                       static_cast<std::size_t>(set.access_stride));
   return true;
 }
 
 } // namespace
+
+bool TraitProblem::set(Notice number, const char* format, ...) {
+  notice = number;
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  return false;
+}
+
+void TraitProblem::warn_that(const char* consequence) const {
+  warn(notice, "%s: %s.", text, consequence);
+}
 
 bool is_valid_trait(const TraitPair& trait, bool (*is_allocator)(OmpValue)) {
   const KeyInfo* key = find_key(trait.key);
@@ -179,16 +135,8 @@ void describe_value(const KeyInfo& key, OmpValue value, char* text, std::size_t 
 }
 
 void TraitSet::change_to(const TraitSet& other) {
-  access_pattern = other.access_pattern;
-  access_mode = other.access_mode;
-  access_origin = other.access_origin;
-  sensitivity = other.sensitivity;
-  lifetime = other.lifetime;
-  group = other.group;
-  label = other.label;
-  access_stride = other.access_stride;
-  access_frequency = other.access_frequency;
-  importance = other.importance;
+  for (const Field& field : k_fields)
+    if (field.changeable != nullptr) this->*field.changeable = other.*field.changeable;
   migratable = other.migratable;
   stationary = other.stationary;
 }
@@ -197,29 +145,17 @@ bool read_traits(Space space, std::span<const TraitPair> traits, bool (*is_alloc
                  TraitSet& set, TraitProblem& problem) {
   for (const TraitPair& trait : traits) {
     const KeyInfo* key = find_key(trait.key);
-    if (key == nullptr) {
-      problem.notice = Notice::unknown_trait_key;
-      std::snprintf(problem.text, sizeof problem.text,
-                    "Unknown trait key %d with value %llu: the null allocator is returned.",
-                    trait.key, static_cast<unsigned long long>(trait.value));
-      return false;
-    }
+    if (key == nullptr)
+      return problem.set(Notice::unknown_trait_key, "Unknown trait key %d with value %llu",
+                         trait.key, static_cast<unsigned long long>(trait.value));
     set.extended = set.extended || is_extended(key->key);
-    if (trait.value == k_default_value) {
-      store_default(set, key->key);
-      continue;
-    }
-    if (!value_fits(*key, trait.value, is_allocator)) {
+    if (trait.value != k_default_value && !value_fits(*key, trait.value, is_allocator)) {
       char shown[280];
       describe_value(*key, trait.value, shown, sizeof shown);
-      problem.notice = Notice::bad_trait_value;
-      std::snprintf(
-          problem.text, sizeof problem.text,
-          "Trait %.*s does not take the value %.40s (expected %.*s): the null allocator is "
-          "returned.",
-          static_cast<int>(key->name.size()), key->name.data(), shown,
-          static_cast<int>(key->expected.size()), key->expected.data());
-      return false;
+      return problem.set(Notice::bad_trait_value,
+                         "Trait %.*s does not take the value %.40s (expected %.*s)",
+                         static_cast<int>(key->name.size()), key->name.data(), shown,
+                         static_cast<int>(key->expected.size()), key->expected.data());
     }
     store(set, key->key, trait.value);
   }

@@ -46,10 +46,14 @@ struct TraitSet {
   void change_to(const TraitSet& other);
 };
 
-// Why traits were refused: the number of the warning and its text.
+// Why traits were refused: the number of the warning, and its text without what follows from it.
 struct TraitProblem {
   Notice notice = Notice::bad_trait_value;
   char text[320] = "";
+
+  bool set(Notice number, const char* format, ...) __attribute__((format(printf, 3, 4))); // false
+  // The warning: consequence says what happens now ("the null allocator is returned").
+  void warn_that(const char* consequence) const;
 };
 
 // Reads the traits of a new allocator of the space. The last of several traits with one key counts.

@@ -4,10 +4,13 @@
 // of the application disturbed.
 #include "base/log.hpp"
 
+#include "said.hpp"
+
+#include <gtest/gtest.h>
+
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <gtest/gtest.h>
 #include <string>
 #include <thread>
 #include <unistd.h>
@@ -15,24 +18,6 @@
 
 namespace omptier {
 namespace {
-
-// What `say` writes to stderr.
-template <typename Say> std::string said_by(Say say) {
-  int ends[2];
-  EXPECT_EQ(::pipe(ends), 0);
-  const int before = ::dup(STDERR_FILENO);
-  ::dup2(ends[1], STDERR_FILENO);
-  say();
-  ::dup2(before, STDERR_FILENO);
-  ::close(before);
-  ::close(ends[1]);
-  std::string text;
-  char piece[4096];
-  for (ssize_t got; (got = ::read(ends[0], piece, sizeof piece)) > 0;)
-    text.append(piece, static_cast<std::size_t>(got));
-  ::close(ends[0]);
-  return text;
-}
 
 TEST(Log, FormIsLibomps) {
   EXPECT_EQ(said_by([] { warn(Notice::bad_trait_value, "value %d of %s", 7, "x"); }),

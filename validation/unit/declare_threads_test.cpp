@@ -4,7 +4,8 @@
 // that ThreadSanitizer sees everything (preset tsan; libomp itself is not instrumented). A stand-in
 // plays libomp.
 #include "allocators/declarations.hpp"
-#include "libomp/hooks.h"
+
+#include "../stand_in_runtime.hpp"
 
 #include <gtest/gtest.h>
 
@@ -18,19 +19,6 @@ using namespace omptier;
 
 namespace {
 
-void* stock_allocate(std::size_t size, std::size_t alignment, std::uintptr_t) {
-  void* block = nullptr;
-  return posix_memalign(&block, alignment < 16 ? 16 : alignment, size) == 0 ? block : nullptr;
-}
-const omptier_runtime k_libomp = {OMPTIER_HOOKS_VERSION,
-                                  sizeof(omptier_runtime),
-                                  stock_allocate,
-                                  std::free,
-                                  [](const void*) -> std::size_t { return 0; },
-                                  []() -> std::uintptr_t { return 1; },
-                                  [](const void*) -> std::uintptr_t { return 1; },
-                                  [](std::uintptr_t) -> std::uintptr_t { return 1; }};
-
 void give(const omptier_hooks& hooks, void* block) {
   if (block == nullptr || hooks.release(block, 0) != 0) return;
   hooks.stock_released(block);
@@ -38,7 +26,7 @@ void give(const omptier_hooks& hooks, void* block) {
 }
 
 TEST(DeclareThreads, WhoeverCommitsFindsHisOwnDone) {
-  const omptier_hooks* hooks = omptier_runtime_attach(OMPTIER_HOOKS_VERSION, &k_libomp);
+  const omptier_hooks* hooks = attach_stand_in_runtime();
   ASSERT_NE(hooks, nullptr);
   std::uintptr_t shared = 0;
   const omptier_trait importance[] = {{5005, 10}};

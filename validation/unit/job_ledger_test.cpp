@@ -179,31 +179,79 @@ TEST_F(JobLedgerTest, ClosingAllDescriptorsKeepsTheSlot) {
   EXPECT_TRUE(ledger->reserve(nodes({0}), k_cap));
 }
 
-// What stands in a slot judges nobody: neither a process number in use (by another process by now,
-// or in another pid namespace) nor one that is not.
-TEST_F(JobLedgerTest, OnlyTheKernelSaysWhoIsAlive) {
+// The file as somebody may change it.
+class MappedFile {
+public:
+  explicit MappedFile(const std::string& path) {
+    const int fd = ::open(path.c_str(), O_RDWR);
+    file_ = static_cast<JobFile*>(
+        ::mmap(nullptr, sizeof(JobFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+    ::close(fd);
+    EXPECT_NE(file_, MAP_FAILED);
+  }
+  ~MappedFile() { ::munmap(file_, sizeof(JobFile)); }
+  JobFile* operator->() { return file_; }
+
+private:
+  JobFile* file_;
+};
+
+// Numbers of another pid namespace judge nobody.
+TEST_F(JobLedgerTest, AProcessOfAnotherNamespaceIsGoneWithItsLock) {
   auto ledger = join();
   ASSERT_TRUE(ledger->reserve(nodes({0}), 1));
   const pid_t child = holder(1);
-  const int fd = ::open(path_.c_str(), O_RDWR);
-  auto* file = static_cast<JobFile*>(
-      ::mmap(nullptr, sizeof(JobFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
-  ASSERT_NE(file, MAP_FAILED);
-  EXPECT_EQ(file->slots[1].pid.load(), static_cast<std::uint64_t>(child));
-  EXPECT_NE(file->slots[1].start_time.load(), 0u);
-  EXPECT_EQ(file->slots[1].pid_namespace.load(), file->slots[0].pid_namespace.load());
-  file->slots[1].pid = 999'999'999; // as a process of another pid namespace may look
-  file->slots[1].pid_namespace = 1;
+  MappedFile file(path_);
+  JobSlot& slot = file->slots[1];
+  EXPECT_EQ(slot.pid.load(), static_cast<std::uint64_t>(child));
+  EXPECT_NE(slot.start_time.load(), 0u);
+  EXPECT_EQ(slot.pid_namespace.load(), file->slots[0].pid_namespace.load());
+  EXPECT_EQ(ledger->reclaim_slots(), 0u);
+  slot.pid_namespace = 1;
+  slot.pid = 999'999'999; // nobody here
   EXPECT_EQ(ledger->reclaim_slots(), 0u) << "its process lives";
-  file->slots[2].pid = static_cast<std::uint64_t>(::getpid()); // a number used again
-  file->slots[2].start_time = 1;
-  file->slots[2].granted[0] = k_cap;
-  file->header.slots_seen = 3;
-  EXPECT_EQ(ledger->reclaim_slots(), 1u);
-  EXPECT_EQ(ledger->granted(0), 2u);
-  ::munmap(file, sizeof(JobFile));
-  ::close(fd);
+  slot.pid = static_cast<std::uint64_t>(::getpid()); // somebody here, who started earlier
+  EXPECT_EQ(ledger->reclaim_slots(), 0u) << "its process lives";
   end(child);
+  EXPECT_EQ(ledger->reclaim_slots(), 1u);
+  EXPECT_EQ(ledger->granted(0), 1u);
+}
+
+// A child forked past the handlers keeps the lock of its parent's slot when the parent is gone.
+TEST_F(JobLedgerTest, ALockThatOutlivesItsProcessHoldsNothing) {
+  auto ledger = join();
+  ASSERT_TRUE(ledger->reserve(nodes({0}), 1));
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const pid_t parent = ::fork();
+  if (parent == 0) {
+    auto* own = new JobLedger(path_.c_str(), capacity_);
+    const pid_t child = own->reserve(nodes({0}), k_cap - 1) ? ::fork() : -1;
+    if (child > 0 && ::write(ends[1], &child, sizeof child) != sizeof child) ::_exit(1);
+    while (true)
+      ::pause();
+  }
+  pid_t child = 0;
+  ASSERT_EQ(::read(ends[0], &child, sizeof child), static_cast<ssize_t>(sizeof child));
+  EXPECT_EQ(ledger->reclaim_slots(), 0u);
+  end(parent);
+  EXPECT_EQ(ledger->reclaim_slots(), 1u) << "no process has its number";
+  EXPECT_TRUE(ledger->reserve(nodes({0}), k_cap - 1));
+  ledger->give_back(nodes({0}), k_cap - 1);
+
+  MappedFile file(path_);
+  JobSlot& slot = file->slots[1];
+  slot.granted[0] = k_cap - 1;
+  slot.pid_namespace = file->slots[0].pid_namespace.load();
+  slot.start_time = file->slots[0].start_time.load();
+  slot.pid = static_cast<std::uint64_t>(::getpid());
+  EXPECT_EQ(ledger->reclaim_slots(), 0u) << "a process of that number and start";
+  slot.start_time = slot.start_time - 1; // the number was used again
+  EXPECT_EQ(ledger->reclaim_slots(), 1u);
+  EXPECT_EQ(ledger->granted(0), 1u);
+  ::kill(child, SIGKILL); // init's by now
+  ::close(ends[0]);
+  ::close(ends[1]);
 }
 
 TEST_F(JobLedgerTest, AForkedChildHasASlotOfItsOwn) {
@@ -341,10 +389,9 @@ TEST_F(JobLedgerTest, DamagedFilesAreMadeAnewOnceNobodyUsesThem) {
     ::close(fd);
   };
   const pid_t child = holder(k_cap);
-  damage([](JobFile& file, int) { file.header.version = 2; });
+  damage([](JobFile& file, int) { file.header.version = k_job_version + 1; });
   expect_alone("it is of another version, or damaged");
-  damage(
-      [](JobFile& file, int) { file.header.version = k_job_version, file.header.checksum ^= 1; });
+  damage([](JobFile& file, int) { file.header.version = k_job_version, file.header.nodes ^= 1; });
   expect_alone("it is of another version, or damaged");
   end(child);
   for (int way = 0; way < 4; ++way) {

@@ -5,11 +5,12 @@
 // moved when a region begins and moved out for the next one, the observer told. Pages are counted
 // by the kernel.
 //     allocators_plan FOLDER    (for the plan file)
-#include "libomp/hooks.h"
 #include "objects/modules.hpp"
 #include "objects/observer.h"
 #include "placement/pages.hpp"
 #include "plan/plan.hpp"
+
+#include "../stand_in_runtime.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -34,19 +35,6 @@ void check(bool good, const char* what) {
   std::fprintf(stderr, "check %d: %s\n", checks, what);
   _exit(1);
 }
-
-void* stock_allocate(std::size_t size, std::size_t alignment, std::uintptr_t) {
-  void* block = nullptr;
-  return posix_memalign(&block, alignment < 16 ? 16 : alignment, size) == 0 ? block : nullptr;
-}
-const omptier_runtime k_runtime = {OMPTIER_HOOKS_VERSION,
-                                   sizeof(omptier_runtime),
-                                   stock_allocate,
-                                   std::free,
-                                   [](const void*) -> std::size_t { return 0; },
-                                   []() -> std::uintptr_t { return 1; },
-                                   [](const void*) -> std::uintptr_t { return 1; },
-                                   [](std::uintptr_t) -> std::uintptr_t { return 1; }};
 
 std::uint64_t on_node(const void* block, std::size_t bytes, unsigned node) {
   PageCensus census;
@@ -215,7 +203,7 @@ int main(int argc, char** argv) {
   if (argc < 2) return 2;
   const std::string path = std::string(argv[1]) + "/allocators_plan.json";
   const bool second_run = std::getenv("OMPTIER_PLAN") != nullptr;
-  hooks = omptier_runtime_attach(OMPTIER_HOOKS_VERSION, &k_runtime);
+  hooks = attach_stand_in_runtime();
   check(hooks != nullptr, "attach");
   if (second_run) {
     use_plan();

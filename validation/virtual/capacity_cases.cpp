@@ -6,10 +6,11 @@
 //     capacity_cases CASE
 #include "allocators/placement_text.hpp"
 #include "allocators/runtime.hpp"
-#include "libomp/hooks.h"
 #include "objects/modules.hpp"
 #include "placement/placer.hpp"
 #include "plan/plan.hpp"
+
+#include "../stand_in_runtime.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -268,25 +269,13 @@ void cpuset() {
 }
 
 const omptier_hooks* hooks = nullptr;
-void* stock_allocate(std::size_t size, std::size_t alignment, std::uintptr_t) {
-  void* block = nullptr;
-  return posix_memalign(&block, alignment < 16 ? 16 : alignment, size) == 0 ? block : nullptr;
-}
-const omptier_runtime k_runtime = {OMPTIER_HOOKS_VERSION,
-                                   sizeof(omptier_runtime),
-                                   stock_allocate,
-                                   std::free,
-                                   [](const void*) -> std::size_t { return 0; },
-                                   []() -> std::uintptr_t { return 1; },
-                                   [](const void*) -> std::uintptr_t { return 1; },
-                                   [](std::uintptr_t) -> std::uintptr_t { return 1; }};
 
 // A quarter of HBM and of DRAM, as Open MPI's variables say; ompx_dump tells it.
 void share() {
   ::setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "4", 1);
   ::setenv("OMPI_COMM_WORLD_LOCAL_RANK", "2", 1);
   ::setenv("SLURM_JOB_ID", "4711", 1);
-  hooks = omptier_runtime_attach(OMPTIER_HOOKS_VERSION, &k_runtime);
+  hooks = attach_stand_in_runtime();
   CHECK(hooks != nullptr, "attach");
   constexpr std::uintptr_t k_hbm_alloc = 502;
   std::size_t in_hbm = 0;
@@ -331,7 +320,7 @@ __attribute__((noinline)) char* make_table() {
 // allowed; [38, 39) MiB belongs in DRAM.
 void parts() {
   const std::string path = "/tmp/parts.json";
-  hooks = omptier_runtime_attach(OMPTIER_HOOKS_VERSION, &k_runtime);
+  hooks = attach_stand_in_runtime();
   CHECK(hooks != nullptr, "attach");
   if (::getenv("OMPTIER_PLAN") == nullptr) {
     make_table();

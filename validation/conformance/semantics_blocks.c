@@ -12,13 +12,13 @@ static omp_allocator_handle_t with(omp_memspace_handle_t space, omp_alloctrait_k
   return a;
 }
 static omp_allocator_handle_t pool(size_t bytes) {
-  return with(ompx_dram_mem_space, omp_atk_pool_size, bytes);
+  return with(here_space, omp_atk_pool_size, bytes);
 }
 
 // ---- alignment
 
 static void alignment_trait(void) {
-  static const omp_memspace_handle_t spaces[] = {ompx_dram_mem_space, omp_default_mem_space};
+  const omp_memspace_handle_t spaces[] = {here_space, omp_default_mem_space};
   for (size_t s = 0; s < 2; ++s)
     for (size_t alignment = 1; alignment <= (size_t)1 << (s == 0 ? 30 : 24); alignment *= 2) {
       const omp_allocator_handle_t a = with(spaces[s], omp_atk_alignment, alignment);
@@ -39,9 +39,9 @@ static void alignment_trait(void) {
 }
 
 static void alignment_argument(void) {
-  static const omp_uintptr_t handles[] = {1, 2, 5, 500, 501};
+  const omp_uintptr_t handles[] = {1, 2, 5, 500, here_number};
   for (size_t h = 0; h < LENGTH(handles); ++h)
-    for (size_t alignment = 1; alignment <= (size_t)1 << (handles[h] == 501 ? 30 : 22);
+    for (size_t alignment = 1; alignment <= (size_t)1 << (handles[h] == here_number ? 30 : 22);
          alignment *= 2) {
       const omp_allocator_handle_t a = (omp_allocator_handle_t)handles[h];
       char* block = (char*)omp_aligned_alloc(alignment, 5000, a);
@@ -60,7 +60,7 @@ static void alignment_argument(void) {
 static void alignment_both(void) {
   for (size_t trait = 16; trait <= MIB; trait *= 16)
     for (size_t argument = 16; argument <= MIB; argument *= 16) {
-      const omp_allocator_handle_t a = with(ompx_dram_mem_space, omp_atk_alignment, trait);
+      const omp_allocator_handle_t a = with(here_space, omp_atk_alignment, trait);
       const size_t both = trait > argument ? trait : argument;
       for (size_t bytes = 1; bytes <= MIB; bytes = bytes * 64 + 1) {
         char* block = (char*)omp_aligned_alloc(argument, bytes, a);
@@ -75,7 +75,7 @@ static void alignment_both(void) {
 
 // Without any, as malloc aligns.
 static void alignment_none(void) {
-  static const omp_uintptr_t handles[] = {1, 2, 3, 4, 5, 6, 7, 8, 500, 501};
+  const omp_uintptr_t handles[] = {1, 2, 3, 4, 5, 6, 7, 8, 500, here_number};
   for (size_t h = 0; h < LENGTH(handles); ++h)
     for (size_t bytes = 1; bytes < 200; ++bytes) {
       char* block = (char*)omp_alloc(bytes, (omp_allocator_handle_t)handles[h]);
@@ -89,7 +89,7 @@ static void alignment_none(void) {
 
 // A resized block keeps the trait of its allocator.
 static void alignment_realloc(void) {
-  const omp_allocator_handle_t a = with(ompx_dram_mem_space, omp_atk_alignment, 8192);
+  const omp_allocator_handle_t a = with(here_space, omp_atk_alignment, 8192);
   char* block = (char*)omp_alloc(10, a);
   for (size_t bytes = 10; bytes < 4 * MIB; bytes *= 3) {
     block = (char*)omp_realloc(block, bytes, a, a);
@@ -183,7 +183,7 @@ static void pool_again(void) {
 // A block of the fallback is not of the pool.
 static void pool_fallback(void) {
   const omp_alloctrait_t traits[] = {{omp_atk_pool_size, 1000}};
-  const omp_allocator_handle_t a = make(ompx_dram_mem_space, 1, traits);
+  const omp_allocator_handle_t a = make(here_space, 1, traits);
   char* inside = (char*)omp_alloc(600, a);
   char* outside = (char*)omp_alloc(600, a);
   check(is_placed(inside) && outside != NULL && !is_placed(outside), "one inside, one outside");
@@ -223,7 +223,7 @@ static void pool_standard(void) {
 // ---- calloc
 
 static void calloc_zeroed(void) {
-  static const omp_uintptr_t handles[] = {1, 2, 3, 4, 5, 6, 500, 501};
+  const omp_uintptr_t handles[] = {1, 2, 3, 4, 5, 6, 500, here_number};
   for (size_t h = 0; h < LENGTH(handles); ++h)
     for (size_t bytes = 8; bytes <= 8 * MIB; bytes *= 8)
       for (int round = 0; round < 3; ++round) { // used blocks come again
@@ -245,15 +245,15 @@ static int overflow_aborts(void) {
   return omp_calloc((size_t)1 << 40, (size_t)1 << 40, aborting) == NULL ? 1 : 2;
 }
 static void calloc_overflow(void) {
-  static const omp_uintptr_t handles[] = {1, 2, 3, 4, 5, 6, 7, 8, 500, 501, 502, 503, 504};
+  const omp_uintptr_t handles[] = {1, 2, 3, 4, 5, 6, 7, 8, 500, here_number, 502, 503, 504};
   for (size_t h = 0; h < LENGTH(handles); ++h) {
     const omp_allocator_handle_t a = (omp_allocator_handle_t)handles[h];
     check(omp_calloc((size_t)1 << 40, (size_t)1 << 40, a) == NULL, "%zu", (size_t)handles[h]);
     check(omp_calloc(SIZE_MAX, 2, a) == NULL, "%zu", (size_t)handles[h]);
     check(omp_aligned_calloc(64, 2, SIZE_MAX / 2 + 2, a) == NULL, "%zu", (size_t)handles[h]);
   }
-  static const omp_memspace_handle_t spaces[] = {omp_default_mem_space, omp_low_lat_mem_space,
-                                                 ompx_dram_mem_space, ompx_auto_mem_space};
+  const omp_memspace_handle_t spaces[] = {omp_default_mem_space, omp_low_lat_mem_space, here_space,
+                                          ompx_auto_mem_space};
   for (size_t s = 0; s < LENGTH(spaces); ++s) {
     const omp_allocator_handle_t a = with(spaces[s], omp_atk_alignment, 64);
     check(omp_calloc(SIZE_MAX / 2, 3, a) == NULL, "space %zu", s);
@@ -269,7 +269,7 @@ static void calloc_overflow(void) {
 // ---- sizes
 
 static void size_zero(void) {
-  static const omp_uintptr_t handles[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 500, 501, 502, 503, 504};
+  const omp_uintptr_t handles[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 500, here_number, 502, 503, 504};
   for (size_t h = 0; h < LENGTH(handles); ++h) {
     const omp_allocator_handle_t a = (omp_allocator_handle_t)handles[h];
     check(omp_alloc(0, a) == NULL && omp_aligned_alloc(64, 0, a) == NULL, "%zu",
@@ -279,11 +279,11 @@ static void size_zero(void) {
           "aligned calloc");
   }
   const omp_alloctrait_t abort_fb[] = {{omp_atk_fallback, omp_atv_abort_fb}};
-  check(omp_alloc(0, make(ompx_dram_mem_space, 1, abort_fb)) == NULL, "no failure, no abort");
+  check(omp_alloc(0, make(here_space, 1, abort_fb)) == NULL, "no failure, no abort");
 }
 
 static void size_impossible(void) {
-  static const omp_uintptr_t handles[] = {1, 2, 3, 4, 5, 6, 7, 8, 500, 501, 502, 503, 504};
+  const omp_uintptr_t handles[] = {1, 2, 3, 4, 5, 6, 7, 8, 500, here_number, 502, 503, 504};
   static const size_t sizes[] = {SIZE_MAX, SIZE_MAX - 47, SIZE_MAX / 2 + 1, (size_t)1 << 60};
   for (size_t h = 0; h < LENGTH(handles); ++h)
     for (size_t s = 0; s < LENGTH(sizes); ++s) {
@@ -301,21 +301,21 @@ static void size_impossible(void) {
 
 // Where there is room the address stays.
 static void realloc_in_place(void) {
-  char* block = (char*)omp_alloc(300001, ompx_dram_mem_alloc);
+  char* block = (char*)omp_alloc(300001, here_alloc);
   fill(block, 300001, 1);
-  char* same = (char*)omp_realloc(block, 300100, ompx_dram_mem_alloc, ompx_dram_mem_alloc);
+  char* same = (char*)omp_realloc(block, 300100, here_alloc, here_alloc);
   check(same == block && holds(same, 300001, 1), "grown within its page");
   same = (char*)omp_realloc(block, 299000, omp_null_allocator, omp_null_allocator);
   check(same == block && holds(same, 299000, 1), "shrunk a little");
   check(placement_of(same).block_bytes == 299000, "its size now: %zu",
         placement_of(same).block_bytes);
-  omp_free(same, ompx_dram_mem_alloc);
-  block = (char*)omp_alloc(97, ompx_dram_mem_alloc);
+  omp_free(same, here_alloc);
+  block = (char*)omp_alloc(97, here_alloc);
   fill(block, 97, 2);
-  same = (char*)omp_realloc(block, 99, ompx_dram_mem_alloc, ompx_dram_mem_alloc);
+  same = (char*)omp_realloc(block, 99, here_alloc, here_alloc);
   check(same == block && holds(same, 97, 2), "small, grown within its class");
   check(placement_of(same).block_bytes == 99, "its size now");
-  omp_free(same, ompx_dram_mem_alloc);
+  omp_free(same, here_alloc);
 }
 
 // Through all sizes and across all pairs of allocators, ours, the runtime's own and one of each
@@ -324,11 +324,11 @@ static void realloc_across(void) {
   const omp_alloctrait_t align[] = {{omp_atk_alignment, 64}};
   const omp_alloctrait_t label[] = {{ompx_atk_migratable, omp_atv_true}};
   const omp_allocator_handle_t handles[] = {omp_default_mem_alloc,
-                                            ompx_dram_mem_alloc,
+                                            here_alloc,
                                             omp_low_lat_mem_alloc,
                                             ompx_auto_mem_alloc,
                                             make(omp_default_mem_space, 1, align),
-                                            make(ompx_dram_mem_space, 1, align),
+                                            make(here_space, 1, align),
                                             make(omp_default_mem_space, 1, label)};
   static const size_t sizes[] = {1, 4000, 70000, 2500000};
   for (size_t from = 0; from < LENGTH(handles); ++from)
@@ -367,7 +367,7 @@ static void realloc_across_pools(void) {
 // No allocator named: the block's own is meant.
 static void realloc_null_allocators(void) {
   const omp_allocator_handle_t a = pool(1000);
-  omp_set_default_allocator(ompx_dram_mem_alloc);
+  omp_set_default_allocator(here_alloc);
   char* block = (char*)omp_alloc(400, a);
   fill(block, 400, 1);
   block = (char*)omp_realloc(block, 1000, omp_null_allocator, omp_null_allocator);
@@ -393,7 +393,7 @@ static void realloc_null_allocators(void) {
 }
 
 static void realloc_null_pointer(void) {
-  static const omp_uintptr_t handles[] = {0, 1, 2, 5, 6, 500, 501};
+  const omp_uintptr_t handles[] = {0, 1, 2, 5, 6, 500, here_number};
   for (size_t h = 0; h < LENGTH(handles); ++h)
     for (size_t bytes = 1; bytes < 4 * MIB; bytes *= 100) {
       const omp_allocator_handle_t a = (omp_allocator_handle_t)handles[h];
@@ -418,8 +418,7 @@ static void realloc_size_zero(void) {
   check(omp_realloc(omp_alloc(100, omp_default_mem_alloc), 0, omp_default_mem_alloc,
                     omp_default_mem_alloc) == NULL,
         "size 0 of the runtime's");
-  check(omp_realloc(omp_alloc(100, ompx_dram_mem_alloc), 0, omp_null_allocator,
-                    omp_null_allocator) == NULL,
+  check(omp_realloc(omp_alloc(100, here_alloc), 0, omp_null_allocator, omp_null_allocator) == NULL,
         "size 0 without allocators");
 }
 
@@ -455,7 +454,7 @@ static void destroy_with_blocks(void) {
     fill(others[i], 100000, (unsigned)i);
   }
   check(holds(small, 100, 1) && holds(large, 2 * MIB, 2), "contents");
-  large = (char*)omp_realloc(large, 3 * MIB, ompx_dram_mem_alloc, omp_null_allocator);
+  large = (char*)omp_realloc(large, 3 * MIB, here_alloc, omp_null_allocator);
   check(large != NULL && holds(large, 2 * MIB, 2), "moved to another allocator");
   omp_free(small, omp_null_allocator);
   omp_free(large, omp_null_allocator);
@@ -489,7 +488,7 @@ static void destroy_null_and_predefined(void) {
   omp_destroy_allocator(omp_null_allocator);
   for (omp_uintptr_t number = 1; number <= 504; number = number == 8 ? 500 : number + 1)
     omp_destroy_allocator((omp_allocator_handle_t)number);
-  for (omp_uintptr_t number = 1; number <= 501; number = number == 8 ? 500 : number + 1) {
+  for (omp_uintptr_t number = 1; number <= here_number; number = number == 8 ? 500 : number + 1) {
     char* block = (char*)omp_alloc(1000, (omp_allocator_handle_t)number);
     check(block != NULL, "predefined allocator %zu is gone", (size_t)number);
     omp_free(block, omp_null_allocator);
@@ -509,10 +508,10 @@ static void no_handles(void) {
     omp_free(block, a);
     omp_destroy_allocator(a);
   }
-  check(omp_init_allocator(ompx_dram_mem_space, 3, NULL) == omp_null_allocator, "no traits");
+  check(omp_init_allocator(here_space, 3, NULL) == omp_null_allocator, "no traits");
   check(omp_init_allocator(omp_default_mem_space, -1, NULL) == omp_null_allocator,
         "less than none");
-  omp_set_default_allocator(ompx_dram_mem_alloc);
+  omp_set_default_allocator(here_alloc);
   omp_set_default_allocator(omp_null_allocator);
   char* block = (char*)omp_alloc(1000, omp_null_allocator);
   check(aligned_to(block, 16), "the null allocator as the default");
@@ -521,7 +520,7 @@ static void no_handles(void) {
 
 // An alignment argument that is no power of two is not allowed: the next one is taken.
 static void alignment_odd(void) {
-  static const omp_uintptr_t handles[] = {1, 5, 6, 501};
+  const omp_uintptr_t handles[] = {1, 5, 6, here_number};
   static const size_t odd[][2] = {{3, 16}, {24, 32}, {48, 64}, {1000, 1024}, {5000, 8192}};
   for (size_t h = 0; h < LENGTH(handles); ++h) {
     const omp_allocator_handle_t a = (omp_allocator_handle_t)handles[h];

@@ -4,6 +4,7 @@
 // tasking constructs, the allocate directive for locals and statics, uses_allocators on a target
 // region that runs on the host. Values are checked everywhere; where the compiler asks the runtime
 // for the memory (clang-19 ignores the clause on tasks, gcc 12 has no directive), the address too.
+// (On scope neither compiler takes the clause.)
 #include "semantics.h"
 
 enum { k_threads = 4 };
@@ -12,7 +13,7 @@ static omp_allocator_handle_t allocator; // not a constant: gcc takes the clause
 
 static omp_allocator_handle_t with_alignment(size_t alignment) {
   const omp_alloctrait_t traits[] = {{omp_atk_alignment, alignment}};
-  const omp_allocator_handle_t a = make(ompx_dram_mem_space, 1, traits);
+  const omp_allocator_handle_t a = make(here_space, 1, traits);
   check(a != omp_null_allocator, "allocator");
   return a;
 }
@@ -135,6 +136,39 @@ static void clause_single(void) {
   check(seen == 106 && number == 5, "%d", seen);
 }
 
+// The initial thread of each team has its copy.
+static void clause_teams(void) {
+  allocator = with_alignment(256);
+  int wrong = 0, teams = 0, number = 6;
+  double values[100];
+#pragma omp teams num_teams(2) private(values) firstprivate(number)                                \
+    allocate(allocator : values, number) reduction(+ : wrong, teams)
+  {
+    teams += 1;
+    wrong += number++ != 6 || !is_placed(values) || !aligned_to(values, 256);
+    for (int i = 0; i < 100; ++i)
+      values[i] = omp_get_team_num() * 1000 + i;
+    for (int i = 0; i < 100; ++i)
+      wrong += values[i] != omp_get_team_num() * 1000 + i;
+  }
+  check(wrong == 0 && teams >= 1 && number == 6, "%d wrong in %d teams", wrong, teams);
+  check(live_blocks() == 0, "%d blocks left", live_blocks());
+}
+
+static void clause_distribute(void) {
+  allocator = with_alignment(128);
+  int wrong = 0, sum = 0, scratch = 9;
+#pragma omp teams num_teams(2) reduction(+ : wrong, sum)
+#pragma omp distribute firstprivate(scratch) allocate(allocator : scratch)
+  for (int i = 0; i < 100; ++i) {
+    if (i % 10 == 0) wrong += !is_placed(&scratch) || !aligned_to(&scratch, 128);
+    scratch = i;
+    sum += scratch;
+  }
+  check(wrong == 0 && sum == 4950 && scratch == 9, "%d wrong, %d", wrong, sum);
+  check(live_blocks() == 0, "blocks left");
+}
+
 static void clause_task(void) {
   allocator = with_alignment(8);
   int sum = 0;
@@ -182,7 +216,7 @@ static void clause_taskgroup(void) {
 // Without an allocator named, the default one.
 static void clause_default_allocator(void) {
   int wrong = 0, number = 3;
-  omp_set_default_allocator(ompx_dram_mem_alloc);
+  omp_set_default_allocator(here_alloc);
 #pragma omp parallel num_threads(k_threads) firstprivate(number) allocate(number)                  \
     reduction(+ : wrong)
   wrong += number != 3;
@@ -323,6 +357,8 @@ static const semantics_case cases[] = {
     {"clause-for", clause_for, k_dram},
     {"clause-sections", clause_sections, k_dram},
     {"clause-single", clause_single, k_dram},
+    {"clause-teams", clause_teams, k_dram},
+    {"clause-distribute", clause_distribute, k_dram},
     {"clause-task", clause_task, k_dram},
     {"clause-taskloop", clause_taskloop, k_dram},
     {"clause-taskgroup", clause_taskgroup, k_dram},

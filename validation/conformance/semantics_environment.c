@@ -22,6 +22,7 @@ static void in_processes(const char* const* texts, size_t count, text_check run)
     int status = -1;
     check(waitpid(child, &status, 0) == child && status == 0, "OMP_ALLOCATOR=%s: %x", texts[i],
           status);
+    forget_process(child);
   }
 }
 

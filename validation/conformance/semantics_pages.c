@@ -6,6 +6,7 @@
 #include "semantics.h"
 
 #include <linux/capability.h>
+#include <sched.h>
 
 static const omp_memspace_handle_t kind_spaces[] = {ompx_dram_mem_space, ompx_hbm_mem_space,
                                                     ompx_nvm_mem_space, ompx_cxl_mem_space};
@@ -330,6 +331,100 @@ static void every_kind(void) {
   }
 }
 
+// The standard spaces and predefined allocators are the kinds that the machine's table makes them,
+// from every CPU; from the first of them with every partition and fallback too.
+static void standard_spaces(void) {
+  static const omp_memspace_handle_t spaces[] = {omp_large_cap_mem_space, omp_const_mem_space,
+                                                 omp_high_bw_mem_space, omp_low_lat_mem_space};
+  static const omp_allocator_handle_t predefined[] = {omp_large_cap_mem_alloc, omp_const_mem_alloc,
+                                                      omp_high_bw_mem_alloc, omp_low_lat_mem_alloc};
+  for (int cpu = 0; cpu < (int)sysconf(_SC_NPROCESSORS_ONLN); ++cpu) {
+    cpu_set_t here;
+    CPU_ZERO(&here);
+    CPU_SET((size_t)cpu, &here);
+    check(sched_setaffinity(0, sizeof here, &here) == 0, "CPU %d", cpu);
+    for (int space = 0; space < 4; ++space) {
+      const int kind = standard_kinds[space];
+      if (kind < 0) continue;
+      for (omp_uintptr_t fallback = omp_atv_default_mem_fb; fallback <= omp_atv_allocator_fb;
+           ++fallback)
+        for (size_t p = cpu == 0 ? 0 : LENGTH(partitions); p <= LENGTH(partitions); ++p) {
+          if (p == LENGTH(partitions) && fallback != omp_atv_default_mem_fb) continue;
+          const omp_alloctrait_t traits[] = {
+              {omp_atk_partition, p < LENGTH(partitions) ? partitions[p] : omp_atv_default},
+              {omp_atk_fallback, fallback},
+              {omp_atk_fb_data, (omp_uintptr_t)ompx_dram_mem_alloc}};
+          const omp_allocator_handle_t a =
+              p < LENGTH(partitions) ? make(spaces[space], 3, traits) : predefined[space];
+          for (size_t bytes = 100; bytes < 4 * MIB; bytes *= 170) {
+            char* block = (char*)omp_alloc(bytes, a);
+            memset(block, 1, bytes);
+            check(bytes_on_kind(block, bytes, kind) == bytes,
+                  "CPU %d: %s, partition %zu: %zu bytes are not in %s", cpu, standard_names[space],
+                  p, bytes, kind_names[kind]);
+            omp_free(block, a);
+          }
+          if (p < LENGTH(partitions)) omp_destroy_allocator(a);
+        }
+    }
+  }
+}
+
+// Each kind until it is full: what was given is there, every fallback is followed, the process
+// lives, and all of it can be had again.
+static omp_memspace_handle_t full_space;
+static int full_aborts(void) {
+  const omp_alloctrait_t traits[] = {{omp_atk_fallback, omp_atv_abort_fb}};
+  return omp_alloc(16 * MIB, make(full_space, 1, traits)) == NULL;
+}
+static void exhaustion(void) {
+  const omp_alloctrait_t null_fb[] = {{omp_atk_fallback, omp_atv_null_fb}};
+  for (int kind = 0; kind < 4; ++kind) {
+    if (node_of[kind] < 0) continue;
+    const int other = kind == ompx_kind_dram ? here_kind : ompx_kind_dram;
+    const omp_allocator_handle_t a = make(kind_spaces[kind], 1, null_fb);
+    char* blocks[256];
+    int count = 0;
+    while (count < 256 && (blocks[count] = (char*)omp_alloc(16 * MIB, a)) != NULL) {
+      check(bytes_on_kind(blocks[count], 16 * MIB, kind) == 16 * MIB, "%s: block %d spilled",
+            kind_names[kind], count);
+      ++count;
+    }
+    check(count >= 8 && count < 256, "%d blocks of 16 MiB in %s", count, kind_names[kind]);
+    if (other != kind) {
+      const omp_alloctrait_t chain[] = {
+          {omp_atk_fallback, omp_atv_allocator_fb},
+          {omp_atk_fb_data, (omp_uintptr_t)ompx_dram_mem_alloc + (omp_uintptr_t)other}};
+      char* chained = (char*)omp_alloc(16 * MIB, make(kind_spaces[kind], 2, chain));
+      check(bytes_on_kind(chained, 16 * MIB, other) == 16 * MIB, "%s is full: allocator_fb",
+            kind_names[kind]);
+      omp_free(chained, omp_null_allocator);
+    }
+    char* block = (char*)omp_alloc(16 * MIB, (omp_allocator_handle_t)(501 + kind));
+    check(block != NULL, "%s is full: default_mem_fb", kind_names[kind]);
+    if (kind != ompx_kind_dram) {
+      fill(block, 16 * MIB, 1);
+      check(bytes_on_kind(block, 16 * MIB, ompx_kind_dram) == 16 * MIB, "%s is full: elsewhere",
+            kind_names[kind]);
+    }
+    omp_free(block, omp_null_allocator);
+    full_space = kind_spaces[kind];
+    catch_stderr();
+    const int status = status_of_child(full_aborts);
+    const char* said = caught_stderr();
+    check(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT, "%s is full: abort_fb: %x: %s",
+          kind_names[kind], status, said);
+    const int full = count;
+    while (count > 0)
+      omp_free(blocks[--count], a);
+    while (count < full && (blocks[count] = (char*)omp_alloc(16 * MIB, a)) != NULL)
+      ++count;
+    check(count == full, "%s: %d of %d blocks again", kind_names[kind], count, full);
+    while (count > 0)
+      omp_free(blocks[--count], a);
+  }
+}
+
 // Resized from each kind to each other and to the runtime's memory and back.
 static void realloc_between_kinds(void) {
   for (int from = 0; from < 4; ++from)
@@ -366,7 +461,9 @@ static const semantics_case cases[] = {
     {"partition-blocked", partition_blocked, k_several},
     {"missing", missing, k_dram | k_missing},
     {"every-kind", every_kind, k_dram},
-    {"realloc-between-kinds", realloc_between_kinds, k_dram | k_nvm}};
+    {"standard-spaces", standard_spaces, k_dram},
+    {"exhaustion", exhaustion, k_other},
+    {"realloc-between-kinds", realloc_between_kinds, k_dram | k_other}};
 
 int main(int argc, char** argv) {
   return run_cases(cases, LENGTH(cases), argc, argv);

@@ -33,7 +33,7 @@ static int churn(omp_allocator_handle_t a, unsigned seed) {
 
 static omp_allocator_handle_t plain(void) {
   const omp_alloctrait_t traits[] = {{omp_atk_alignment, 32}};
-  const omp_allocator_handle_t a = make(ompx_dram_mem_space, 1, traits);
+  const omp_allocator_handle_t a = make(here_space, 1, traits);
   check(a != omp_null_allocator, "allocator");
   return a;
 }
@@ -139,7 +139,7 @@ static void* foreign(void* argument) {
   return wrong == 0 ? argument : NULL;
 }
 static void foreign_threads(void) {
-  omp_allocator_handle_t a = ompx_dram_mem_alloc; // nothing of OpenMP has run in this process
+  omp_allocator_handle_t a = here_alloc; // nothing of OpenMP has run in this process
   pthread_t threads[k_threads];
   for (int round = 0; round < 3; ++round) {
     for (int i = 0; i < k_threads; ++i)
@@ -188,7 +188,7 @@ static void default_round_trip(void) {
                                             omp_const_mem_alloc,   omp_high_bw_mem_alloc,
                                             omp_low_lat_mem_alloc, omp_cgroup_mem_alloc,
                                             omp_pteam_mem_alloc,   omp_thread_mem_alloc,
-                                            ompx_auto_mem_alloc,   ompx_dram_mem_alloc,
+                                            ompx_auto_mem_alloc,   here_alloc,
                                             ompx_hbm_mem_alloc,    ompx_nvm_mem_alloc,
                                             ompx_cxl_mem_alloc,    mine};
   check(omp_get_default_allocator() == omp_default_mem_alloc, "at first");
@@ -197,7 +197,7 @@ static void default_round_trip(void) {
     check(omp_get_default_allocator() == handles[i], "allocator %zu", i);
     char* block = (char*)omp_alloc(2000, omp_null_allocator);
     check(aligned_to(block, handles[i] == mine ? 32 : 16), "a block of allocator %zu", i);
-    if (handles[i] == mine || handles[i] == ompx_dram_mem_alloc)
+    if (handles[i] == mine || handles[i] == here_alloc)
       check(is_placed(block), "the block is not of allocator %zu", i);
     char* zeroed = (char*)omp_calloc(20, 100, omp_null_allocator);
     check(zeroed != NULL && all_zero(zeroed, 2000), "calloc");
@@ -219,7 +219,7 @@ static void default_per_thread(void) {
     omp_free(block, omp_null_allocator);
 #pragma omp barrier
     const omp_allocator_handle_t other =
-        omp_get_thread_num() % 2 ? ompx_dram_mem_alloc : omp_default_mem_alloc;
+        omp_get_thread_num() % 2 ? here_alloc : omp_default_mem_alloc;
     omp_set_default_allocator(other);
 #pragma omp barrier
     wrong += omp_get_default_allocator() != other;
@@ -228,10 +228,10 @@ static void default_per_thread(void) {
     omp_free(block, omp_null_allocator);
   }
   check(wrong == 0, "%d wrong", wrong);
-  omp_set_default_allocator(ompx_dram_mem_alloc);
+  omp_set_default_allocator(here_alloc);
   wrong = 0;
 #pragma omp parallel num_threads(k_threads) reduction(+ : wrong)
-  wrong += omp_get_default_allocator() != ompx_dram_mem_alloc;
+  wrong += omp_get_default_allocator() != here_alloc;
   check(wrong == 0, "%d threads have the default of the region before", wrong);
 }
 
@@ -241,12 +241,32 @@ static void default_nested(void) {
 #pragma omp parallel num_threads(2) reduction(+ : wrong)
   {
     const omp_allocator_handle_t mine =
-        omp_get_thread_num() == 0 ? ompx_dram_mem_alloc : omp_low_lat_mem_alloc;
+        omp_get_thread_num() == 0 ? here_alloc : omp_low_lat_mem_alloc;
     omp_set_default_allocator(mine);
 #pragma omp parallel num_threads(2) reduction(+ : wrong)
     wrong += omp_get_default_allocator() != mine;
   }
   check(wrong == 0, "%d wrong", wrong);
+}
+
+// Explicit tasks have that of the implicit task they are bound to.
+static void default_in_tasks(void) {
+  const omp_allocator_handle_t mine = plain();
+  int wrong = 0;
+  omp_set_default_allocator(mine);
+#pragma omp parallel num_threads(k_threads)
+#pragma omp single
+  for (int i = 0; i < 40; ++i) {
+#pragma omp task
+    {
+      char* block = (char*)omp_alloc(1000, omp_null_allocator);
+      const int bad = omp_get_default_allocator() != mine || !is_placed(block);
+      omp_free(block, omp_null_allocator);
+#pragma omp atomic
+      wrong += bad;
+    }
+  }
+  check(wrong == 0, "%d of 40 tasks have another", wrong);
 }
 
 // ---- before anything else
@@ -256,7 +276,7 @@ static __attribute__((constructor)) void before_main(void) {
   const char* wanted = getenv("SEMANTICS_CONSTRUCTOR");
   if (wanted == NULL) return;
   const omp_alloctrait_t traits[] = {{omp_atk_alignment, 4096}};
-  const omp_allocator_handle_t a = make(ompx_dram_mem_space, 1, traits);
+  const omp_allocator_handle_t a = make(here_space, 1, traits);
   of_constructor = (char*)omp_alloc(100000, a);
   if (of_constructor != NULL) fill(of_constructor, 100000, 4);
 }
@@ -279,21 +299,21 @@ static void constructor(void) {
 }
 
 static void before_the_first_region(void) {
-  char* early = (char*)omp_alloc(100000, ompx_dram_mem_alloc);
+  char* early = (char*)omp_alloc(100000, here_alloc);
   check(is_placed(early) && aligned_to(early, 16), "the first call of all");
   fill(early, 100000, 1);
   int wrong = 0;
 #pragma omp parallel num_threads(k_threads) reduction(+ : wrong)
   wrong += !holds(early, 100000, 1);
   check(wrong == 0, "seen by the team");
-  omp_free(early, ompx_dram_mem_alloc);
+  omp_free(early, here_alloc);
 }
 
 // Also where the runtime starts in one thread while others are at it already.
 static pthread_barrier_t together;
 static void* first_call(void* argument) {
   pthread_barrier_wait(&together);
-  char* block = (char*)omp_alloc(1000, ompx_dram_mem_alloc);
+  char* block = (char*)omp_alloc(1000, here_alloc);
   *(char**)argument = block;
   if (block != NULL) fill(block, 1000, 1);
   return NULL;
@@ -323,6 +343,7 @@ static const semantics_case cases[] = {{"every-thread", every_thread, k_dram},
                                        {"default-round-trip", default_round_trip, k_dram},
                                        {"default-per-thread", default_per_thread, k_dram},
                                        {"default-nested", default_nested, k_dram},
+                                       {"default-in-tasks", default_in_tasks, k_dram},
                                        {"constructor", constructor, k_dram},
                                        {"before-the-first-region", before_the_first_region, k_dram},
                                        {"first-calls-together", first_calls_together, k_dram}};

@@ -42,6 +42,12 @@ static const omp_alloctrait_key_t standard_keys[] = {
     omp_atk_sync_hint, omp_atk_alignment, omp_atk_access, omp_atk_pool_size,
     omp_atk_fallback,  omp_atk_fb_data,   omp_atk_pinned, omp_atk_partition};
 
+// The kind that a space names; of the others −1.
+static int kind_of_space(omp_memspace_handle_t space) {
+  const int kind = (int)space - (int)ompx_dram_mem_space;
+  return kind >= 0 && kind < 4 ? kind : -1;
+}
+
 // One allocator of the trait: blocks of several sizes, aligned, apart, holding what is written.
 static void use_allocator(omp_allocator_handle_t a, const omp_alloctrait_t* trait, int space) {
   static const size_t sizes[] = {1, 100, 5000, 600000};
@@ -57,6 +63,11 @@ static void use_allocator(omp_allocator_handle_t a, const omp_alloctrait_t* trai
     check(aligned_to(blocks[i], alignment < 16 ? 16 : alignment), "space %d: aligned to %zu: %p",
           space, alignment, (void*)blocks[i]);
     fill(blocks[i], sizes[i], (unsigned)i);
+    const int kind = kind_of_space(spaces[space]);
+    if (kind < 0 || node_of[kind] < 0 || trait->key == omp_atk_pool_size) continue;
+    check(bytes_on_kind(blocks[i], sizes[i], kind) == sizes[i],
+          "space %d, trait %d = %zu: %zu bytes elsewhere", space, (int)trait->key,
+          (size_t)trait->value, sizes[i]);
   }
   for (size_t i = 0; i < LENGTH(sizes); ++i) {
     if (blocks[i] == NULL) continue;
@@ -85,7 +96,7 @@ static int abort_of_crossed(void) {
 }
 static void every_value_and_fallback(void) {
   const omp_alloctrait_t exact[] = {{omp_atk_alignment, 1 << 13}};
-  const omp_allocator_handle_t other = make(ompx_dram_mem_space, 1, exact);
+  const omp_allocator_handle_t other = make(here_space, 1, exact);
   for (size_t s = 0; s < LENGTH(spaces); ++s)
     for (size_t t = 0; t < LENGTH(standard); ++t)
       for (omp_uintptr_t fallback = omp_atv_default_mem_fb; fallback <= omp_atv_allocator_fb;
@@ -102,7 +113,7 @@ static void every_value_and_fallback(void) {
         check(a != omp_null_allocator, "space %zu, trait %zu, fallback %d", s, t, (int)fallback);
         if (fallback == omp_atv_abort_fb) {
           crossed = a;
-          if (spaces[s] == ompx_dram_mem_space || spaces[s] == omp_low_lat_mem_space) {
+          if (spaces[s] == here_space || spaces[s] == omp_low_lat_mem_space) {
             catch_stderr();
             const int status = status_of_child(abort_of_crossed);
             caught_stderr();
@@ -121,6 +132,14 @@ static void every_value_and_fallback(void) {
             check(aligned_to(beyond, 1 << 13), "of the other allocator");
           if (inside != NULL) fill(inside, 1000, 1), check(holds(inside, 1000, 1), "contents");
           if (beyond != NULL) fill(beyond, 300000, 2), check(holds(beyond, 300000, 2), "contents");
+          // The kernel's word for both: of the space's kind, of the other allocator's.
+          const int kind = kind_of_space(spaces[s]);
+          if (kind >= 0 && node_of[kind] >= 0)
+            check(bytes_on_kind(inside, 1000, kind) == 1000, "space %zu, trait %zu: elsewhere", s,
+                  t);
+          if (fallback == omp_atv_allocator_fb)
+            check(bytes_on_kind(beyond, 300000, here_kind) == 300000,
+                  "space %zu, trait %zu: the other allocator's is elsewhere", s, t);
           omp_free(inside, a);
           omp_free(beyond, a);
         }
@@ -237,8 +256,7 @@ static void last_counts(void) {
                                      {omp_atk_pool_size, 1},
                                      {omp_atk_pool_size, 1 << 20}};
   for (size_t s = 0; s < 2; ++s) {
-    const omp_allocator_handle_t a =
-        make(s == 0 ? ompx_dram_mem_space : omp_default_mem_space, 6, traits);
+    const omp_allocator_handle_t a = make(s == 0 ? here_space : omp_default_mem_space, 6, traits);
     char* block = (char*)omp_alloc(1000, a);
     check(aligned_to(block, 1 << 16), "the last alignment: %p", (void*)block);
     check(omp_alloc(2 << 20, a) == NULL, "the last fallback");
@@ -261,7 +279,7 @@ static void plain_default(void) {
 
 // Each serves, without a word on stderr, and what it gives can be freed with and without it.
 static void predefined(void) {
-  static const omp_uintptr_t handles[] = {1, 2, 3, 4, 5, 6, 7, 8, 500, 501};
+  const omp_uintptr_t handles[] = {1, 2, 3, 4, 5, 6, 7, 8, 500, here_number};
   catch_stderr();
   for (size_t i = 0; i < LENGTH(handles); ++i)
     for (size_t bytes = 1; bytes < 4 * MIB; bytes *= 7) {
@@ -340,8 +358,7 @@ static void fallback_abort(void) {
 // a asks b asks c; each pool takes what it can.
 static void fallback_chain(void) {
   for (size_t s = 0; s < LENGTH(spaces); ++s) {
-    const omp_allocator_handle_t c =
-        pooled(ompx_dram_mem_space, 30000, omp_atv_null_fb, omp_null_allocator);
+    const omp_allocator_handle_t c = pooled(here_space, 30000, omp_atv_null_fb, omp_null_allocator);
     const omp_allocator_handle_t b = pooled(omp_default_mem_space, 20000, omp_atv_allocator_fb, c);
     const omp_allocator_handle_t a = pooled(spaces[s], 100, omp_atv_allocator_fb, b);
     check(a != omp_null_allocator && b != omp_null_allocator, "space %zu", s);
@@ -390,20 +407,18 @@ static void fallback_without_data(void) {
 
 // A handle used again closes a ring: the one that closes it is refused.
 static void fallback_cycle(void) {
-  const omp_allocator_handle_t b =
-      pooled(ompx_dram_mem_space, 4096, omp_atv_null_fb, omp_null_allocator);
-  const omp_allocator_handle_t a = pooled(ompx_dram_mem_space, 4096, omp_atv_allocator_fb, b);
+  const omp_allocator_handle_t b = pooled(here_space, 4096, omp_atv_null_fb, omp_null_allocator);
+  const omp_allocator_handle_t a = pooled(here_space, 4096, omp_atv_allocator_fb, b);
   omp_destroy_allocator(b);
   catch_stderr();
-  const omp_allocator_handle_t again = pooled(ompx_dram_mem_space, 4096, omp_atv_allocator_fb, a);
+  const omp_allocator_handle_t again = pooled(here_space, 4096, omp_atv_allocator_fb, a);
   const char* said = caught_stderr();
   check(again == omp_null_allocator, "a ring of two");
   check(count_of(said, "Warning") == 1 && strstr(said, "fb_data") != NULL, "said: %s", said);
   // Of itself, by the handle it is about to get.
-  const omp_allocator_handle_t next =
-      pooled(ompx_dram_mem_space, 4096, omp_atv_null_fb, omp_null_allocator);
+  const omp_allocator_handle_t next = pooled(here_space, 4096, omp_atv_null_fb, omp_null_allocator);
   omp_destroy_allocator(next);
-  check(pooled(ompx_dram_mem_space, 64, omp_atv_allocator_fb, next) == omp_null_allocator,
+  check(pooled(here_space, 64, omp_atv_allocator_fb, next) == omp_null_allocator,
         "falls back on an allocator that is not there");
   // What falls back on a destroyed allocator gets default memory.
   char* block = (char*)omp_alloc(8192, a);
@@ -413,13 +428,13 @@ static void fallback_cycle(void) {
 
 // A long chain that is no ring ends in the default memory or where there is room.
 static void fallback_long_chain(void) {
-  omp_allocator_handle_t a = pooled(ompx_dram_mem_space, MIB, omp_atv_null_fb, omp_null_allocator);
+  omp_allocator_handle_t a = pooled(here_space, MIB, omp_atv_null_fb, omp_null_allocator);
   for (int i = 0; i < 12; ++i)
-    a = pooled(ompx_dram_mem_space, 64, omp_atv_allocator_fb, a);
+    a = pooled(here_space, 64, omp_atv_allocator_fb, a);
   char* block = (char*)omp_alloc(5000, a);
   check(block != NULL && is_placed(block), "the twelfth has room");
   for (int i = 0; i < 100; ++i)
-    a = pooled(ompx_dram_mem_space, 64, omp_atv_allocator_fb, a);
+    a = pooled(here_space, 64, omp_atv_allocator_fb, a);
   char* other = (char*)omp_alloc(5000, a);
   check(other != NULL, "a chain of a hundred");
   fill(other, 5000, 1);
@@ -454,7 +469,7 @@ static int served_together(omp_allocator_handle_t a) {
 }
 
 static void access_pool(void) {
-  static const omp_memspace_handle_t two[] = {ompx_dram_mem_space, omp_default_mem_space};
+  const omp_memspace_handle_t two[] = {here_space, omp_default_mem_space};
   for (size_t s = 0; s < 2; ++s) {
     const omp_allocator_handle_t all = pool_of_access(two[s], omp_atv_all);
     const omp_allocator_handle_t group = pool_of_access(two[s], omp_atv_cgroup);
@@ -506,7 +521,7 @@ static int served_in_league(omp_allocator_handle_t a) {
 }
 static void access_pool_league(void) {
   for (int round = 0; round < 3; ++round) {
-    const omp_allocator_handle_t group = pool_of_access(ompx_dram_mem_space, omp_atv_cgroup);
+    const omp_allocator_handle_t group = pool_of_access(here_space, omp_atv_cgroup);
     const int served = served_in_league(group);
     check(served == 2, "cgroup: %d of four threads in two teams got a block", served);
     omp_destroy_allocator(group);
@@ -516,7 +531,7 @@ static void access_pool_league(void) {
 // Freed by another thread than the one that allocated (which access=thread leaves open): the sum
 // stays right.
 static void access_pool_freed_elsewhere(void) {
-  const omp_allocator_handle_t a = pool_of_access(ompx_dram_mem_space, omp_atv_thread);
+  const omp_allocator_handle_t a = pool_of_access(here_space, omp_atv_thread);
   for (int round = 0; round < 50; ++round) {
     char* blocks[k_threads] = {NULL};
 #pragma omp parallel num_threads(k_threads)

@@ -51,6 +51,13 @@ std::string streamed(const AccessWeights& accesses) {
   return total > 0 ? std::to_string(std::lround(100 * accesses.streamed() / total)) + " %" : "-";
 }
 
+// Of the object's bytes, those that 9 of 10 accesses go to.
+std::string hot_part(const OffsetHistogram& offsets) {
+  return offsets.empty()
+             ? "-"
+             : std::to_string(std::lround(100 * fraction_of(offsets.hot_ranges()))) + " %";
+}
+
 std::string when(std::uint64_t seconds) {
   const auto time = static_cast<std::time_t>(seconds);
   std::tm parts{};
@@ -103,10 +110,12 @@ std::string site_table(const ProfileSummary& summary, const ProfileNames& names,
                           {"objects", -9},
                           {"load/store", -10},
                           {"streamed", -8},
+                          {"hot part", -8},
                           {"latency", -8},
                           {"object", 0}});
   const auto line = [&](const Share& share, const std::string& bytes, const std::string& objects,
-                        const AccessWeights& accesses, double latency, const std::string& name) {
+                        const AccessWeights& accesses, const OffsetHistogram& offsets,
+                        double latency, const std::string& name) {
     text += row({{bar(share.value, k_bar, utf8), k_bar},
                  {percent(share.value), -7},
                  {summary.samples > 0 ? interval(share, utf8) : "-", -11},
@@ -114,6 +123,7 @@ std::string site_table(const ProfileSummary& summary, const ProfileNames& names,
                  {objects, -9},
                  {load_store(accesses), -10},
                  {streamed(accesses), -8},
+                 {hot_part(offsets), -8},
                  {latency > 0 ? format_duration(latency) : "-", -8},
                  {name, 0}});
   };
@@ -121,7 +131,7 @@ std::string site_table(const ProfileSummary& summary, const ProfileNames& names,
   for (std::size_t i = 0; i < shown; ++i) {
     const SiteSummary& site = summary.sites[i];
     line(site.share, format_size(site.bytes_peak), with_separators(site.objects), site.accesses,
-         site.mean_latency, names.sites[i]);
+         site.offsets, site.mean_latency, names.sites[i]);
   }
   if (shown < summary.sites.size()) {
     Share share;
@@ -137,11 +147,11 @@ std::string site_table(const ProfileSummary& summary, const ProfileNames& names,
       objects += site.objects;
     }
     share.high = std::min(share.high, 1.0);
-    line(share, format_size(bytes), with_separators(objects), accesses, 0,
+    line(share, format_size(bytes), with_separators(objects), accesses, {}, 0,
          std::to_string(summary.sites.size() - shown) + " other sites");
   }
   if (summary.samples > 0)
-    line(summary.other_share, "-", "-", summary.other, 0,
+    line(summary.other_share, "-", "-", summary.other, {}, 0,
          "everything else (" + with_separators(summary.outside_objects) +
              " samples in no recorded object, " + with_separators(summary.unknown_address) +
              " without address)");
@@ -198,6 +208,14 @@ nlohmann::json json_of(const AccessWeights& accesses) {
           {"scattered_store", accesses.scattered_store},
           {"streamed_store", accesses.streamed_store},
           {"unknown", accesses.unknown}};
+}
+
+// The ranges that 9 of 10 accesses go to, hottest first, as fractions of the object.
+nlohmann::json json_of(const OffsetHistogram& offsets) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const HotRange& range : offsets.hot_ranges())
+    list.push_back({{"begin", range.begin}, {"end", range.end}, {"share", range.share}});
+  return list;
 }
 
 nlohmann::json json_of(const std::vector<Frame>& frames, const ProfileSummary& summary,
@@ -302,10 +320,12 @@ nlohmann::json profile_json(const ProfileSummary& summary, const ProfileNames& n
     one["accesses"] = json_of(site.accesses);
     one["mean_latency"] = site.mean_latency;
     one["cache_share"] = site.cache_share;
+    one["hot_ranges"] = json_of(site.offsets);
     for (const SiteInRegion& part : site.by_region) {
       nlohmann::json region = json_of(part.share);
       region["region"] = part.region;
       region["samples"] = part.samples;
+      region["hot_ranges"] = json_of(part.offsets);
       one["regions"].push_back(std::move(region));
     }
     json["sites"].push_back(std::move(one));

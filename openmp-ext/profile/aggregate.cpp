@@ -274,7 +274,10 @@ private:
       SiteSummary& site = summary_.sites[at.site];
       ++site.samples;
       site.accesses.add(sample, weight);
-      note_region(site, at.region, sample, weight);
+      const ObjectRecord& record = profile_.objects[*object];
+      site.offsets.add(sample.address - record.address, record.bytes, weight);
+      note_region(site, at.region, sample, weight)
+          .offsets.add(sample.address - record.address, record.bytes, weight);
       note_service(sites[at.site], sample, weight);
     } else {
       ++(sample.address == 0 ? summary_.unknown_address : summary_.outside_objects);
@@ -283,8 +286,8 @@ private:
     attributions.push_back(at);
   }
 
-  static void note_region(SiteSummary& site, std::uint32_t region, const AccessSample& sample,
-                          double weight) {
+  static SiteInRegion& note_region(SiteSummary& site, std::uint32_t region,
+                                   const AccessSample& sample, double weight) {
     auto at = std::find_if(site.by_region.begin(), site.by_region.end(),
                            [&](const SiteInRegion& r) { return r.region == region; });
     if (at == site.by_region.end()) {
@@ -294,6 +297,7 @@ private:
     }
     at->accesses.add(sample, weight);
     ++at->samples;
+    return *at;
   }
 
   static void note_service(SiteInProfile& site, const AccessSample& sample, double weight) {

@@ -11,6 +11,7 @@
 
 #include "profile/log_reader.hpp"
 #include "profile/record.hpp"
+#include "profile/working_set.hpp"
 
 #include <array>
 #include <cstdint>
@@ -51,6 +52,7 @@ struct SiteInRegion {
   AccessWeights accesses;
   std::uint64_t samples = 0;
   Share share; // of the region's samples
+  OffsetHistogram offsets;
 };
 
 // One object of a site; the largest k_instances_kept of them, in order of time.
@@ -72,6 +74,7 @@ struct SiteSummary {
   Share share;               // of all samples
   double mean_latency = 0;   // nanoseconds, weighted; 0 = the source does not say
   double cache_share = 0;    // of samples whose level is known: served by a cache
+  OffsetHistogram offsets;
   std::vector<SiteInRegion> by_region;
 };
 

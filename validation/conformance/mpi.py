@@ -42,7 +42,7 @@ class Job:
             stderr=subprocess.PIPE, text=True, start_new_session=new_session)
 
     def wait_until_ready(self):
-        end = time.monotonic() + 60
+        end = time.monotonic() + 150
         while not list(self.folder.glob("ready-*")):
             if self.process.poll() is not None or time.monotonic() > end:
                 self.process.kill()
@@ -52,7 +52,7 @@ class Job:
 
     def go(self, may_fail=False):
         (self.folder / "go").touch()
-        self.output, errors = self.process.communicate(timeout=100)
+        self.output, errors = self.process.communicate(timeout=150)
         if (self.process.returncode != 0 and not may_fail) or "FAILED" in errors:
             fail(f"status {self.process.returncode}\n{self.output}{errors}")
         pattern = r"rank (\d+) taken (\d+) limit (\d+) own (\d+) granted (\d+) processes (\d+) share (\d+) (\S+) job (\S+)"
@@ -78,7 +78,7 @@ def expect_alone(job):
     if set(job.all("processes")) != {RANKS} or set(job.all("granted")) != {own}:
         fail(f"{job.ledger()}: {job.all('processes')} processes, {job.all('granted')} bytes; the ranks hold {own}")
     for rank in job.ranks:
-        if not rank["taken"] <= rank["own"] <= rank["taken"] + 16 * MIB or rank["taken"] == 0:
+        if not rank["taken"] <= rank["own"] <= rank["taken"] + 16 * MIB:
             fail(f"{rank['own']} bytes in the ledger for {rank['taken']}")
 
 
@@ -117,7 +117,7 @@ def case_jobs(folder):
 def case_killed_job(folder):
     """A killed rank leaves its slot of the ledger to the next who looks, of another job with the same one."""
     name = f"test-{os.getpid()}"
-    dying, other = (Job(folder, *more, OMPTIER_JOB=name) for more in (("2",), ()))
+    dying, other = (Job(folder, *more, OMPTIER_JOB=name) for more in (("dies",), ()))
     for job in dying, other:
         job.wait_until_ready()
     dying.go(may_fail=True)
@@ -133,17 +133,17 @@ def case_killed_rank(folder):
     """Open MPI lets the others go on: the first of them takes what the killed one had.
 
     With a limit for each process it can only have back the piece that it gave up itself."""
-    job = Job(folder, "2", piece if capacity else "all", options=["--enable-recovery"], OMPTIER_SHARE="off",
+    job = Job(folder, piece if capacity else "all", options=["--enable-recovery"], OMPTIER_SHARE="off",
               OMPTIER_DECAY="0").wait_until_ready().go(may_fail=True)
     expect_alone(job)
-    then = re.search(r"then taken (\d+) own (\d+) granted (\d+) processes (\d+)", job.output)
+    then = re.search(r"killed (\d+) then taken (\d+) own (\d+) granted (\d+) processes (\d+)", job.output)
     if not then:
         fail(f"the first rank said nothing more\n{job.output}")
-    taken, own, granted, processes = map(int, then.groups())
-    left = sum(job.all("own")) - job.ranks[2]["own"] - job.ranks[0]["own"] + own
+    victim, taken, own, granted, processes = map(int, then.groups())
+    left = sum(job.all("own")) - job.ranks[victim]["own"] - job.ranks[0]["own"] + own
     if processes != RANKS - 1 or granted != left:
         fail(f"{processes} processes hold {granted} bytes, not {left}")
-    if taken < (int(piece) * MIB if capacity else job.ranks[2]["taken"]):
+    if taken < (int(piece) * MIB if capacity else job.ranks[victim]["taken"]):
         fail(f"{taken} bytes taken again of {job.all('taken')}")
     print(f"{job.all('taken')} bytes of {kind}, then the first rank {taken} more")
 

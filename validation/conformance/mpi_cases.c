@@ -3,10 +3,10 @@
 // Ranks of an MPI job that take all the memory of one kind they are given, hold it together, and
 // say what their ledger says of them and of the job; mpi.py starts them by real launchers and
 // judges. With a folder, the first rank writes a file "ready-<process>" there and all wait for a
-// file "go". A rank that is told to dies by SIGKILL; the first rank gives one piece back and takes
-// what it can get, until the dead one is out of the ledger and that many MiB came (all: as many as
-// it had).
-//     mpi_cases KIND PIECE_MIB [FOLDER [RANK_THAT_DIES [MIB|all]]]
+// file "go". At the end the rank that has most of them (not the first) dies by SIGKILL, if that is
+// asked for: "dies", or how much of the memory the first rank shall wait for then (all: as much as
+// the dead one had), which gives one piece back and takes what it can get.
+//     mpi_cases KIND PIECE_MIB [FOLDER [dies|MIB|all]]
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <omp.h>
@@ -75,6 +75,7 @@ static void take_all(const char* kind, size_t piece, struct facts* facts) {
   omp_alloctrait_t traits[] = {{omp_atk_fallback, omp_atv_null_fb}};
   allocator = omp_init_allocator(space, 1, traits);
   CHECK(allocator != omp_null_allocator, "no allocator");
+  MPI_Barrier(MPI_COMM_WORLD);
   for (char* block; (block = omp_alloc(piece, allocator)) != NULL; facts->taken += piece) {
     last_piece = block;
     *block = 1; // required blocks are in memory wholly
@@ -98,7 +99,7 @@ static void make_file(const char* folder, const char* name) {
 }
 static void wait_for(const char* folder, const char* name) {
   for (int i = 0; !file(folder, name); ++i) {
-    CHECK(i < 6000, "no file %s in %s after a minute", name, folder);
+    CHECK(i < 15000, "no file %s in %s after minutes", name, folder);
     usleep(10000);
   }
 }
@@ -117,8 +118,8 @@ static void die(const char* folder, int victim, size_t piece, size_t wanted) {
     read_dump("", &now);
     if (now.processes == (unsigned)ranks - 1 && taken >= wanted) break;
   }
-  printf("then taken %zu own %llu granted %llu processes %u\n", taken, now.own, now.granted,
-         now.processes);
+  printf("killed %d then taken %zu own %llu granted %llu processes %u\n", victim, taken, now.own,
+         now.granted, now.processes);
   fflush(stdout);
   make_file(folder, "looked");
   _exit(0);
@@ -130,7 +131,7 @@ int main(int count, char** arguments) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   const char* folder = count > 3 ? arguments[3] : NULL;
   struct facts mine = {0}, all[64] = {{0}};
-  CHECK(count >= 3 && ranks <= 64, "usage: mpi_cases KIND PIECE_MIB [FOLDER [RANK [MIB|all]]]");
+  CHECK(count >= 3 && ranks <= 64, "usage: mpi_cases KIND PIECE_MIB [FOLDER [dies|MIB|all]]");
   size_t piece = (size_t)atoi(arguments[2]) << 20;
   take_all(arguments[1], piece, &mine);
   MPI_Barrier(MPI_COMM_WORLD);
@@ -147,11 +148,15 @@ int main(int count, char** arguments) {
            i, all[i].taken, all[i].limit, all[i].own, all[i].granted, all[i].processes,
            all[i].share, all[i].by[0] ? all[i].by : "-", all[i].job);
   fflush(stdout);
+  int victim = 1;
+  for (int i = 1; i < ranks; ++i)
+    if (all[i].taken > all[victim].taken) victim = i;
+  MPI_Bcast(&victim, 1, MPI_INT, 0, MPI_COMM_WORLD);
   MPI_Finalize();
   if (count <= 4) return 0;
-  int victim = atoi(arguments[4]);
-  if (count == 5 && rank == victim) raise(SIGKILL);
-  if (count == 5) return 0;
-  die(folder, victim, piece,
-      strcmp(arguments[5], "all") == 0 ? all[victim].taken : (size_t)atoi(arguments[5]) << 20);
+  const char* then = arguments[4];
+  if (strcmp(then, "dies") != 0)
+    die(folder, victim, piece,
+        strcmp(then, "all") == 0 ? all[victim].taken : (size_t)atoi(then) << 20);
+  if (rank == victim) raise(SIGKILL);
 }

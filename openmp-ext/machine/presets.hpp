@@ -2,7 +2,7 @@
 //
 // The machines that can be emulated, as data. One description serves everything: QEMU's NUMA nodes,
 // distances and HMAT (qemu_command.cpp), the time model's configuration (timing_setup.cpp), and
-// what `omptier sandbox --list` prints. To add a machine, add an entry to the table in presets.cpp;
+// what `omptier sandbox --list` prints. To add a machine, add a function to machine_table.cpp;
 // check_machine says what is wrong with it, in the unit test.
 #pragma once
 

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The table of machines. Latencies are idle, bandwidths those of the whole machine, from published
+// measurements of the real ones, rounded; capacities are scaled down (a gigabyte where the machine
+// has a hundred) in about the real proportion. In each row: read and write latency in ns, read and
+// write bandwidth in MB/s.
+#include "machine/presets.hpp"
+
+namespace omptier {
+namespace {
+
+constexpr std::uint64_t k_mib = 1ull << 20;
+constexpr std::uint64_t k_gib = 1ull << 30;
+
+// A machine of clusters: first the node of each cluster's CPUs, then, in the same order, its HBM.
+struct Clusters {
+  int sockets, per_socket;
+  int cpus; // of a cluster
+  std::uint64_t dram, hbm;
+  // What a cluster's CPUs see of their own memory, of another cluster's, of another socket's; the
+  // distance of each (to DRAM it is 10 at home).
+  NodePerformance dram_seen[3], hbm_seen[3];
+  int dram_distance[3], hbm_distance[3];
+};
+
+void add_clusters(Machine& machine, const Clusters& clusters) {
+  const int count = clusters.sockets * clusters.per_socket;
+  // 0 the same cluster, 1 the same socket, 2 farther.
+  const auto apart = [&](int a, int b) {
+    return a == b ? 0 : a / clusters.per_socket == b / clusters.per_socket ? 1 : 2;
+  };
+  for (int node = 0; node < 2 * count; ++node) {
+    const bool dram = node < count;
+    MachineNode& added = machine.nodes.emplace_back();
+    added.kind = dram ? MemoryKind::dram : MemoryKind::hbm;
+    added.size = dram ? clusters.dram : clusters.hbm;
+    added.cpus = dram ? clusters.cpus : 0;
+    added.initiator = dram ? -1 : node - count;
+    // Arrays are named before they are indexed: gcc 12 takes a wrong index for one chosen by ?:
+    // where -fsanitize=undefined is on.
+    const auto& seen = dram ? clusters.dram_seen : clusters.hbm_seen;
+    for (int from = 0; from < count; ++from)
+      added.seen_from.push_back(seen[apart(from, node % count)]);
+    std::vector<int>& row = machine.distances.emplace_back();
+    for (int to = 0; to < 2 * count; ++to) {
+      const auto& distance = dram && to < count ? clusters.dram_distance : clusters.hbm_distance;
+      row.push_back(to == node ? 10 : distance[apart(node % count, to % count)]);
+    }
+  }
+}
+
+// No real machine has all three; this one is for trying everything at once. Its NVM writes three
+// times slower than it reads, so that the difference shows.
+Machine dram_hbm_nvm() {
+  return {
+      .name = "dram-hbm-nvm",
+      .description = "one socket with DRAM, HBM and NVM",
+      .cpu_model = "",
+      .sockets = 1,
+      .cores = 4,
+      .nodes =
+          {
+              {.kind = MemoryKind::dram,
+               .size = 1 * k_gib,
+               .cpus = 4,
+               .seen_from = {{80, 80, 100000, 100000}}},
+              {.kind = MemoryKind::hbm,
+               .size = 512 * k_mib,
+               .initiator = 0,
+               .seen_from = {{130, 130, 400000, 400000}}},
+              {.kind = MemoryKind::nvm,
+               .size = 1536 * k_mib,
+               .initiator = 0,
+               .media_block = 256,
+               .seen_from = {{300, 900, 30000, 10000}}},
+          },
+      .distances = {{10, 15, 30}, {15, 10, 30}, {30, 30, 10}},
+  };
+}
+
+// Two sockets of Ice Lake with Optane DIMMs as system RAM: Linux shows the Optane of each socket
+// as a node without CPUs.
+Machine icelake_optane() {
+  return {
+      .name = "icelake-optane",
+      .description = "two Ice Lake sockets, each with DRAM and Optane as system RAM",
+      .cpu_model = "vendor=GenuineIntel,family=6,model=106,stepping=6",
+      .sockets = 2,
+      .cores = 2,
+      .nodes =
+          {
+              {.kind = MemoryKind::dram,
+               .size = 1 * k_gib,
+               .cpus = 2,
+               .seen_from = {{80, 80, 180000, 140000}, {140, 140, 60000, 60000}}},
+              {.kind = MemoryKind::dram,
+               .size = 1 * k_gib,
+               .cpus = 2,
+               .seen_from = {{140, 140, 60000, 60000}, {80, 80, 180000, 140000}}},
+              {.kind = MemoryKind::nvm,
+               .size = 1 * k_gib,
+               .initiator = 0,
+               .media_block = 256,
+               .seen_from = {{300, 300, 40000, 12000}, {380, 380, 20000, 6000}}},
+              {.kind = MemoryKind::nvm,
+               .size = 1 * k_gib,
+               .initiator = 1,
+               .media_block = 256,
+               .seen_from = {{380, 380, 20000, 6000}, {300, 300, 40000, 12000}}},
+          },
+      .distances = {{10, 20, 17, 28}, {20, 10, 28, 17}, {17, 28, 10, 28}, {28, 17, 28, 10}},
+  };
+}
+
+// Xeon CPU Max in flat mode, one socket as one cluster.
+Machine xeon_max_flat() {
+  return {
+      .name = "xeon-max-flat",
+      .description = "one Xeon Max socket in flat mode, DRAM and HBM",
+      .cpu_model = "vendor=GenuineIntel,family=6,model=143,stepping=8",
+      .sockets = 1,
+      .cores = 4,
+      .nodes =
+          {
+              {.kind = MemoryKind::dram,
+               .size = 1 * k_gib,
+               .cpus = 4,
+               .seen_from = {{110, 110, 250000, 220000}}},
+              {.kind = MemoryKind::hbm,
+               .size = 512 * k_mib,
+               .initiator = 0,
+               .seen_from = {{140, 140, 700000, 500000}}},
+          },
+      .distances = {{10, 13}, {13, 10}},
+  };
+}
+
+// A CXL memory expander that the firmware gives out as a node without CPUs.
+Machine dram_cxl() {
+  return {
+      .name = "dram-cxl",
+      .description = "one socket with DRAM and a CXL memory expander",
+      .cpu_model = "vendor=GenuineIntel,family=6,model=143,stepping=8",
+      .sockets = 1,
+      .cores = 4,
+      .nodes =
+          {
+              {.kind = MemoryKind::dram,
+               .size = 1 * k_gib,
+               .cpus = 4,
+               .seen_from = {{110, 110, 250000, 220000}}},
+              {.kind = MemoryKind::cxl,
+               .size = 2 * k_gib,
+               .initiator = 0,
+               .seen_from = {{250, 260, 55000, 45000}}},
+          },
+      .distances = {{10, 20}, {20, 10}},
+  };
+}
+
+// Knights Landing (Xeon Phi 7250) with MCDRAM in flat mode and sub-NUMA clusters of a quadrant.
+// The distances are the firmware's: the other quadrants' DRAM counts as nearer than one's own
+// MCDRAM. No real CPU name: of a Knights Landing hwloc believes its own figures, not the HMAT's.
+Machine knl_snc4_flat() {
+  Machine machine = {.name = "knl-snc4-flat",
+                     .description = "Knights Landing, four quadrants, each with DRAM and MCDRAM",
+                     .cpu_model = "",
+                     .sockets = 1,
+                     .cores = 4,
+                     .nodes = {},
+                     .distances = {},
+                     .dax_folder = 0};
+  add_clusters(machine, {.sockets = 1,
+                         .per_socket = 4,
+                         .cpus = 1,
+                         .dram = 512 * k_mib,
+                         .hbm = 256 * k_mib,
+                         .dram_seen = {{130, 130, 21000, 17000}, {145, 145, 20000, 16000}, {}},
+                         .hbm_seen = {{155, 155, 105000, 75000}, {170, 170, 95000, 70000}, {}},
+                         .dram_distance = {10, 21, 0},
+                         .hbm_distance = {31, 41, 0}});
+  return machine;
+}
+
+// Two sockets of Xeon CPU Max 9480 in flat mode, four clusters (SNC4) each.
+Machine xeon_max_snc4_2s() {
+  Machine machine = {.name = "xeon-max-snc4-2s",
+                     .description = "two Xeon Max sockets of four clusters, each with DRAM and HBM",
+                     .cpu_model = "vendor=GenuineIntel,family=6,model=143,stepping=8",
+                     .sockets = 2,
+                     .cores = 4,
+                     .nodes = {},
+                     .distances = {},
+                     .dax_folder = 0};
+  add_clusters(
+      machine,
+      {.sockets = 2,
+       .per_socket = 4,
+       .cpus = 1,
+       .dram = 384 * k_mib,
+       .hbm = 256 * k_mib,
+       .dram_seen = {{105, 105, 62000, 55000}, {120, 120, 58000, 50000}, {190, 190, 30000, 28000}},
+       .hbm_seen = {{130, 130, 175000, 125000},
+                    {145, 145, 150000, 110000},
+                    {215, 215, 45000, 40000}},
+       .dram_distance = {10, 12, 21},
+       .hbm_distance = {13, 14, 23}});
+  return machine;
+}
+
+// One socket with DRAM and two NVDIMMs: one is brought online as memory, through device DAX and
+// kmem, one holds a file system (App Direct).
+Machine nvdimm() {
+  return {
+      .name = "nvdimm",
+      .description = "one socket with DRAM, an NVDIMM as memory and one as a folder with DAX",
+      .cpu_model = "vendor=GenuineIntel,family=6,model=106,stepping=6",
+      .sockets = 1,
+      .cores = 2,
+      .nodes =
+          {
+              {.kind = MemoryKind::dram,
+               .size = 1 * k_gib,
+               .cpus = 2,
+               .seen_from = {{80, 80, 180000, 140000}}},
+              {.kind = MemoryKind::nvm,
+               .size = 2 * k_gib,
+               .initiator = 0,
+               .media_block = 256,
+               .nvdimm = true,
+               .seen_from = {{300, 300, 40000, 12000}}},
+          },
+      .distances = {{10, 17}, {17, 10}},
+      .dax_folder = 256 * k_mib,
+  };
+}
+
+} // namespace
+
+const std::vector<Machine>& machines() {
+  static const auto* table =
+      new std::vector<Machine>{dram_hbm_nvm(),  icelake_optane(),   xeon_max_flat(), dram_cxl(),
+                               knl_snc4_flat(), xeon_max_snc4_2s(), nvdimm()};
+  return *table;
+}
+
+} // namespace omptier

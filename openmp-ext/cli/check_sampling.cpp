@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How memory accesses can be sampled here: the perf event is opened as the profiler opens it, the
-// devices that sample accesses in hardware are looked for, and the profiler's own choice is asked.
+// How memory accesses can be sampled here: perf's events are opened as the profiler opens them, and
+// the profiler's own choice is asked.
 #include "base/os.hpp"
 #include "cli/check.hpp"
+#include "sampling/hardware_events.hpp"
 #include "sampling/source.hpp"
 
 #include <cerrno>
@@ -44,26 +45,18 @@ void check_perf(Findings& findings) {
 }
 
 void check_hardware(Findings& findings) {
-  struct Unit {
-    const char* path;
-    const char* name;
-  };
-  constexpr Unit units[] = {
-      {"/sys/bus/event_source/devices/cpu/events/mem-loads", "PEBS load events (cpu/mem-loads)"},
-      {"/sys/bus/event_source/devices/cpu_core/events/mem-loads", "PEBS load events"},
-      {"/sys/bus/event_source/devices/ibs_op/type", "instruction-based sampling (ibs_op)"},
-      {"/sys/bus/event_source/devices/arm_spe_0/type", "statistical profiling (arm_spe_0)"},
-  };
-  std::string found;
-  for (const Unit& unit : units)
-    if (::access(unit.path, R_OK) == 0)
-      found += (found.empty() ? "" : ", ") + std::string(unit.name);
-  if (found.empty())
-    findings.limited("hardware events", "no unit that samples memory accesses is visible",
-                     "none needed: accesses are found from time samples; hit or miss is not known");
-  else
-    findings.limited("hardware events", found + "; not used by this version",
-                     "none needed: accesses are found from time samples; hit or miss is not known");
+  std::string why;
+  const HardwareUnit unit = find_hardware_unit(why);
+  if (!unit.events.empty())
+    return findings.works("hardware events", std::string(unit.name) + " samples memory accesses");
+  const bool none = why == "no such event";
+  findings.limited("hardware events",
+                   none ? "no such event: the kernel shows neither PEBS (cpu/mem-loads) nor IBS "
+                          "(ibs_op) nor SPE (arm_spe_0), as in most virtual machines"
+                        : why,
+                   none ? "none needed: accesses are found from time samples; hit or miss is not "
+                          "known"
+                        : "see perf events above; until then accesses are found from time samples");
 }
 
 void check_source(Findings& findings) {

@@ -58,7 +58,7 @@ std::string problem_of_use(Option option, const char* text) {
     return platform ? std::string() : platform.error();
   }
   case Option::events:
-    for (const char* known : {"auto", "machine", "perf", "timer", "none"})
+    for (const char* known : {"auto", "exact", "machine", "hardware", "perf", "timer", "none"})
       if (std::strcmp(text, known) == 0) return {};
     return "\"" + std::string(text) + "\" is no source of samples";
   default:

@@ -78,8 +78,10 @@ void add_record(CLI::App& app, CommandContext& context) {
       ->add_option("--rate", arguments->rate,
                    "Timer samples per second of CPU time of each thread (default 100)")
       ->check(CLI::Range(1.0, 20000.0));
-  command->add_option("--events", arguments->events, "auto, exact, machine, perf, timer or none")
-      ->check(CLI::IsMember({"auto", "exact", "machine", "perf", "timer", "none"}));
+  command
+      ->add_option("--events", arguments->events,
+                   "auto, exact, machine, hardware, perf, timer or none")
+      ->check(CLI::IsMember({"auto", "exact", "machine", "hardware", "perf", "timer", "none"}));
   command->add_option("--depth", arguments->depth, "Frames kept of a call stack (default 8)")
       ->check(CLI::Range(1, 32));
   command->add_option("--capacity", arguments->capacity,

@@ -18,6 +18,7 @@
 #include "base/os.hpp"
 #include "machine/guest/event_unit.h"
 #include "sampling/code_map.hpp"
+#include "sampling/counter_clock.hpp"
 #include "sampling/sources.hpp"
 
 #include <algorithm>
@@ -44,57 +45,6 @@ namespace {
 // Largest difference between a sampled share and the exported count of all misses that a run on the
 // timed machine showed.
 constexpr double k_unit_error = 0.02;
-
-#if defined(__x86_64__)
-std::uint64_t counter_now() {
-  return __builtin_ia32_rdtsc();
-}
-#else
-std::uint64_t counter_now() {
-  return 0;
-}
-#endif
-
-// The guest's counter in CLOCK_MONOTONIC nanoseconds: a pair taken at the start and one at each
-// drain; the longer the run, the better the rate.
-class CounterClock {
-public:
-  void start(double ticks_per_second) {
-    first_ = last_ = read_pair();
-    nanoseconds_per_tick_ = 1e9 / ticks_per_second;
-  }
-  void advance() {
-    last_ = read_pair();
-    if (last_.time - first_.time > 100'000'000)
-      nanoseconds_per_tick_ = static_cast<double>(last_.time - first_.time) /
-                              static_cast<double>(last_.counter - first_.counter);
-  }
-  std::uint64_t time_of(std::uint64_t counter) const {
-    auto ticks = static_cast<double>(static_cast<std::int64_t>(counter - last_.counter));
-    return last_.time +
-           static_cast<std::uint64_t>(static_cast<std::int64_t>(ticks * nanoseconds_per_tick_));
-  }
-  std::uint64_t start_counter() const { return first_.counter; }
-
-private:
-  struct Pair {
-    std::uint64_t counter = 0, time = 0;
-  };
-  // Tightest of a few tries: a descheduled vCPU between the two readings would show.
-  static Pair read_pair() {
-    Pair best;
-    std::uint64_t width = ~std::uint64_t{0};
-    for (int i = 0; i < 8; ++i) {
-      std::uint64_t before = counter_now(), time = monotonic_nanoseconds(), after = counter_now();
-      if (after - before >= width) continue;
-      width = after - before;
-      best = {before + width / 2, time};
-    }
-    return best;
-  }
-  Pair first_, last_;
-  double nanoseconds_per_tick_ = 1;
-};
 
 // Code of the library this file is linked into; empty when that is the program itself.
 CodeRange own_library() {

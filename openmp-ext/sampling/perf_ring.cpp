@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The layout of records follows from the attributes below (perf_event_open(2)): IP, TID, TIME,
-// REGS_USER, each in 8-byte words. User code only, so perf_event_paranoid up to 2 allows it to
-// everybody; time is CLOCK_MONOTONIC, the time base of profiles.
+// The layout of CPU_CLOCK's records follows from its attributes below (perf_event_open(2)): IP,
+// TID, TIME, REGS_USER, each in 8-byte words. User code only, so perf_event_paranoid up to 2 allows
+// it to everybody; time is CLOCK_MONOTONIC, the time base of profiles.
 
 #include "sampling/perf_ring.hpp"
 
@@ -48,12 +48,12 @@ constexpr std::size_t place_of(unsigned perf_number) {
 // ip, pid and tid, time, abi, registers
 constexpr std::size_t k_sample_words = 4 + std::popcount(k_registers);
 
-bool parse_sample(const std::uint64_t* words, std::size_t count, RegisterSample& sample) {
-  if (count < k_sample_words || words[3] != PERF_SAMPLE_REGS_ABI_64) return false;
+bool parse_sample(std::span<const std::uint64_t> words, RegisterSample& sample) {
+  if (words.size() < k_sample_words || words[3] != PERF_SAMPLE_REGS_ABI_64) return false;
   sample.pc = words[0];
   sample.thread = static_cast<std::uint32_t>(words[1] >> 32);
   sample.time = words[2];
-  const std::uint64_t* registers = words + 4;
+  const std::uint64_t* registers = words.data() + 4;
   for (unsigned i = 0; i < k_general_registers; ++i)
     sample.general[i] = registers[place_of(k_perf_number[i])];
   sample.flags = registers[place_of(PERF_REG_X86_FLAGS)];
@@ -63,7 +63,7 @@ bool parse_sample(const std::uint64_t* words, std::size_t count, RegisterSample&
 #else
 
 constexpr std::uint64_t k_registers = 0;
-bool parse_sample(const std::uint64_t*, std::size_t, RegisterSample&) {
+bool parse_sample(std::span<const std::uint64_t>, RegisterSample&) {
   return false;
 }
 
@@ -73,8 +73,8 @@ constexpr std::size_t k_largest_record = 1024; // ours have 192 bytes
 
 } // namespace
 
-std::uint64_t parse_perf_records(const std::uint8_t* ring, std::uint64_t size, std::uint64_t tail,
-                                 std::uint64_t head, PerfRecords& records) {
+std::uint64_t walk_perf_records(const std::uint8_t* ring, std::uint64_t size, std::uint64_t tail,
+                                std::uint64_t head, const PerfRecordVisitor& visit) {
   alignas(8) std::uint8_t record[k_largest_record];
   auto copy = [&](std::uint64_t from, std::size_t bytes) { // across the end of the ring
     std::uint64_t at = from & (size - 1);
@@ -89,20 +89,58 @@ std::uint64_t parse_perf_records(const std::uint8_t* ring, std::uint64_t size, s
     if (header.size < sizeof header || header.size > head - tail) return head;
     std::size_t bytes = std::min<std::size_t>(header.size, sizeof record);
     copy(tail, bytes);
-    const auto* words = reinterpret_cast<const std::uint64_t*>(record + sizeof header);
-    std::size_t count = (bytes - sizeof header) / 8;
-    RegisterSample sample;
-    if (header.type == PERF_RECORD_SAMPLE && parse_sample(words, count, sample))
-      records.samples.push_back(sample);
-    else if (header.type == PERF_RECORD_LOST && count >= 2)
-      records.lost += words[1];
-    else if (header.type == PERF_RECORD_LOST_SAMPLES && count >= 1)
-      records.lost += words[0];
-    else if (header.type == PERF_RECORD_THROTTLE)
-      ++records.throttled;
+    visit(header.type, {reinterpret_cast<const std::uint64_t*>(record + sizeof header),
+                        (bytes - sizeof header) / 8});
     tail += header.size;
   }
   return head;
+}
+
+std::uint64_t lost_samples(std::uint32_t type, std::span<const std::uint64_t> words) {
+  if (type == PERF_RECORD_LOST && words.size() >= 2) return words[1];
+  if (type == PERF_RECORD_LOST_SAMPLES && !words.empty()) return words[0];
+  return 0;
+}
+
+namespace {
+
+void note_record(std::uint32_t type, std::span<const std::uint64_t> words, PerfRecords& records) {
+  RegisterSample sample;
+  if (type == PERF_RECORD_SAMPLE && parse_sample(words, sample)) records.samples.push_back(sample);
+  if (type == PERF_RECORD_THROTTLE) ++records.throttled;
+  records.lost += lost_samples(type, words);
+}
+
+} // namespace
+
+std::uint64_t parse_perf_records(const std::uint8_t* ring, std::uint64_t size, std::uint64_t tail,
+                                 std::uint64_t head, PerfRecords& records) {
+  return walk_perf_records(ring, size, tail, head, [&](std::uint32_t type, auto words) {
+    note_record(type, words, records);
+  });
+}
+
+perf_event_attr perf_attributes(std::uint32_t type, std::uint64_t config) {
+  perf_event_attr attributes = {};
+  attributes.size = sizeof attributes;
+  attributes.type = type;
+  attributes.config = config;
+  attributes.exclude_kernel = 1;
+  attributes.exclude_hv = 1;
+  attributes.use_clockid = 1;
+  attributes.clockid = CLOCK_MONOTONIC;
+  attributes.watermark = 1; // nobody waits for this ring
+  attributes.wakeup_watermark = ~0u;
+  return attributes;
+}
+
+perf_event_attr cpu_clock_attributes(std::uint64_t period) {
+  perf_event_attr attributes = perf_attributes(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
+  attributes.sample_period = period;
+  attributes.sample_type =
+      PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_REGS_USER;
+  attributes.sample_regs_user = k_registers;
+  return attributes;
 }
 
 PerfRing& PerfRing::operator=(PerfRing&& other) noexcept {
@@ -110,28 +148,17 @@ PerfRing& PerfRing::operator=(PerfRing&& other) noexcept {
   close();
   fd_ = other.fd_;
   control_ = other.control_;
+  packets_ = other.packets_;
   bytes_ = other.bytes_;
   other.fd_ = -1;
   other.control_ = nullptr;
+  other.packets_ = nullptr;
   return *this;
 }
 
-int PerfRing::open(pid_t thread, std::uint64_t period, std::size_t bytes) {
-  perf_event_attr attributes = {};
-  attributes.size = sizeof attributes;
-  attributes.type = PERF_TYPE_SOFTWARE;
-  attributes.config = PERF_COUNT_SW_CPU_CLOCK;
-  attributes.sample_period = period;
-  attributes.sample_type =
-      PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_REGS_USER;
-  attributes.sample_regs_user = k_registers;
-  attributes.exclude_kernel = 1;
-  attributes.exclude_hv = 1;
-  attributes.use_clockid = 1;
-  attributes.clockid = CLOCK_MONOTONIC;
-  attributes.watermark = 1; // nobody waits for this ring
-  attributes.wakeup_watermark = ~0u;
-  fd_ = os().perf_event_open(&attributes, thread, -1, -1, PERF_FLAG_FD_CLOEXEC);
+int PerfRing::open(pid_t thread, const perf_event_attr& attributes, std::size_t bytes, int leader) {
+  perf_event_attr copy = attributes; // the kernel writes what it knows of the structure's size
+  fd_ = os().perf_event_open(&copy, thread, -1, leader, PERF_FLAG_FD_CLOEXEC);
   if (fd_ < 0) return errno;
   int refused = 0;
   for (bytes_ = std::bit_ceil(std::max(bytes, page_size())); bytes_ >= page_size(); bytes_ /= 2) {
@@ -148,22 +175,57 @@ int PerfRing::open(pid_t thread, std::uint64_t period, std::size_t bytes) {
   return refused;
 }
 
-void PerfRing::drain(PerfRecords& records) {
+int PerfRing::open_packets(std::size_t bytes) {
+  control_->aux_offset = page_size() + bytes_;
+  control_->aux_size = bytes;
+  void* mapped = os().map(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_,
+                          static_cast<off_t>(control_->aux_offset));
+  if (mapped == MAP_FAILED) return errno;
+  packets_ = static_cast<std::uint8_t*>(mapped);
+  return 0;
+}
+
+void PerfRing::drain(const PerfRecordVisitor& visit) {
   if (!control_) return;
   std::uint64_t head = __atomic_load_n(&control_->data_head, __ATOMIC_ACQUIRE);
   const auto* ring = reinterpret_cast<const std::uint8_t*>(control_) + page_size();
-  std::uint64_t tail = parse_perf_records(ring, bytes_, control_->data_tail, head, records);
+  std::uint64_t tail = walk_perf_records(ring, bytes_, control_->data_tail, head, visit);
   __atomic_store_n(&control_->data_tail, tail, __ATOMIC_RELEASE);
 }
 
+void PerfRing::drain(PerfRecords& records) {
+  drain([&](std::uint32_t type, auto words) { note_record(type, words, records); });
+}
+
+std::vector<std::uint8_t> PerfRing::drain_packets() {
+  std::vector<std::uint8_t> bytes;
+  if (!packets_) return bytes;
+  const std::uint64_t head = __atomic_load_n(&control_->aux_head, __ATOMIC_ACQUIRE);
+  const std::uint64_t size = control_->aux_size;
+  for (std::uint64_t at = control_->aux_tail; at != head;) {
+    const std::uint64_t place = at & (size - 1), count = std::min(head - at, size - place);
+    bytes.insert(bytes.end(), packets_ + place, packets_ + place + count);
+    at += count;
+  }
+  __atomic_store_n(&control_->aux_tail, head, __ATOMIC_RELEASE);
+  return bytes;
+}
+
+double PerfRing::nanoseconds_per_tick() const {
+  if (!control_ || !control_->cap_user_time) return 0;
+  return static_cast<double>(control_->time_mult) /
+         static_cast<double>(std::uint64_t{1} << control_->time_shift);
+}
+
 void PerfRing::close() {
+  if (packets_) os().unmap(packets_, control_->aux_size);
   if (control_) os().unmap(control_, page_size() + bytes_);
-  control_ = nullptr;
   abandon();
 }
 
 void PerfRing::abandon() {
   control_ = nullptr;
+  packets_ = nullptr;
   if (fd_ >= 0) os().close(fd_);
   fd_ = -1;
 }

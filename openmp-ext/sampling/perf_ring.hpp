@@ -1,30 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One thread's perf event of type CPU_CLOCK with its ring buffer: the kernel writes the registers
-// each time the thread has run for one period, without a signal; the helper thread reads. Opened by
-// thread id, so the watched thread does nothing at all.
+// One thread's perf event with its ring buffer: the kernel writes a record each time the thread has
+// run for one period, without a signal; the helper thread reads. Opened by thread id, so the
+// watched thread does nothing at all. What the event is, and how its records read, is its user's
+// business; the one of type CPU_CLOCK, whose records are the registers, is here.
 #pragma once
 
 #include "sampling/registers.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <linux/perf_event.h>
+#include <span>
 #include <sys/types.h>
 #include <vector>
 
-struct perf_event_mmap_page;
-
 namespace omptier {
 
-// What was read out of rings.
+// A record without its header, in words as it lies in the ring.
+using PerfRecordVisitor = std::function<void(std::uint32_t type, std::span<const std::uint64_t>)>;
+
+// Visits the records between tail and head of a ring of `size` bytes (a power of two); both count
+// bytes and never wrap. Returns the new tail: head, also where damaged bytes had to be skipped.
+std::uint64_t walk_perf_records(const std::uint8_t* ring, std::uint64_t size, std::uint64_t tail,
+                                std::uint64_t head, const PerfRecordVisitor& visit);
+
+// Samples that the kernel says it dropped, if the record is of that kind; else 0.
+std::uint64_t lost_samples(std::uint32_t type, std::span<const std::uint64_t> words);
+
+// What all our events share: user code only, CLOCK_MONOTONIC, one thread, nobody is woken.
+perf_event_attr perf_attributes(std::uint32_t type, std::uint64_t config);
+
+// The CPU_CLOCK event: registers every `period` nanoseconds of the thread's CPU time.
+perf_event_attr cpu_clock_attributes(std::uint64_t period);
+
+// What was read out of CPU_CLOCK rings.
 struct PerfRecords {
   std::vector<RegisterSample> samples;
   std::uint64_t lost = 0;      // dropped by the kernel because a ring was full
   std::uint64_t throttled = 0; // times the kernel slowed the event down
 };
 
-// Reads the records between tail and head of a ring of `size` bytes (a power of two); both count
-// bytes and never wrap. Returns the new tail: head, also where damaged bytes had to be skipped.
 std::uint64_t parse_perf_records(const std::uint8_t* ring, std::uint64_t size, std::uint64_t tail,
                                  std::uint64_t head, PerfRecords& records);
 
@@ -36,18 +53,28 @@ public:
   ~PerfRing() { close(); }
 
   // 0, or the errno of what was refused. The ring gets `bytes`, halved while the limit on locked
-  // memory refuses it, down to one page.
-  int open(pid_t thread, std::uint64_t period, std::size_t bytes);
+  // memory refuses it, down to one page. leader: event of whose group this one is to be, -1 = none.
+  int open(pid_t thread, const perf_event_attr& attributes, std::size_t bytes, int leader = -1);
+  // Another buffer of so many bytes (a power of two, in pages), for events that write packets
+  // (SPE).
+  int open_packets(std::size_t bytes);
+  void drain(const PerfRecordVisitor& visit);
   void drain(PerfRecords& records);
+  std::vector<std::uint8_t> drain_packets();
   void close();
   // After fork, in the child: the mapping was not inherited, only the descriptor is closed.
   void abandon();
+
   std::size_t ring_bytes() const { return bytes_; }
+  int descriptor() const { return fd_; }
+  // Of one tick of the processor's time-stamp counter, as the kernel has it; 0 = it does not say.
+  double nanoseconds_per_tick() const;
 
 private:
   int fd_ = -1;
   perf_event_mmap_page* control_ = nullptr; // followed by the ring
-  std::size_t bytes_ = 0;                   // of the ring alone
+  std::uint8_t* packets_ = nullptr;
+  std::size_t bytes_ = 0; // of the ring alone
 };
 
 } // namespace omptier

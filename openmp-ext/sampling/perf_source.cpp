@@ -11,6 +11,7 @@
 #include "sampling/calibrate.hpp"
 #include "sampling/perf_ring.hpp"
 #include "sampling/sources.hpp"
+#include "sampling/thread_rings.hpp"
 
 #include "base/log.hpp"
 #include "base/os.hpp"
@@ -19,7 +20,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <mutex>
 #include <unistd.h>
 
 namespace omptier {
@@ -55,27 +55,15 @@ public:
   void forked_child() override;
 
 private:
-  struct Change {
-    pid_t thread;
-    bool begins;
-  };
-  struct Watched {
-    pid_t thread;
-    PerfRing ring;
-  };
   struct State { // replaced as a whole in a forked child
     State(bool sharp, double period) : blamer(sharp, period) {}
-    std::mutex lock;
-    std::vector<Change> changes; // under lock
-    std::mutex draining;         // what follows is the draining thread's
-    std::vector<Watched> watched;
+    ThreadRings<PerfRing> threads;
     PerfRecords records;
     Blamer blamer;
   };
   State* fresh_state() const { return new State(skid_.sharp(), 1e9 / rate_); }
 
-  void watch(pid_t thread);
-  void unwatch(pid_t thread);
+  bool watch(pid_t thread, PerfRing& ring) const;
 
   double rate_;
   Skid skid_;
@@ -99,60 +87,30 @@ std::string PerfSource::description() const {
 }
 
 bool PerfSource::thread_begin(pid_t thread) {
-  std::lock_guard guard(state_->lock);
-  state_->changes.push_back({thread, true});
+  state_->threads.note(thread, true);
   return true;
 }
 
 void PerfSource::thread_end(pid_t thread) {
-  std::lock_guard guard(state_->lock);
-  state_->changes.push_back({thread, false});
+  state_->threads.note(thread, false);
 }
 
-void PerfSource::watch(pid_t thread) {
-  unwatch(thread); // its number may have been another thread's
-  PerfRing ring;
-  int error = ring.open(thread, period_of(rate_), ring_bytes_for(rate_));
-  if (error == 0)
-    state_->watched.push_back({thread, std::move(ring)});
-  else if (error != ESRCH) // the thread has already ended
+bool PerfSource::watch(pid_t thread, PerfRing& ring) const {
+  const int error =
+      ring.open(thread, cpu_clock_attributes(period_of(rate_)), ring_bytes_for(rate_));
+  if (error != 0 && error != ESRCH) // the thread has already ended
     warn_once(
         Notice::sampling_reduced,
         "no access samples of thread %d and perhaps others: perf_event_open or its buffer: %s; "
         "raise the limit on locked memory or open files, or set OMPTIER_EVENTS=timer",
         static_cast<int>(thread), strerrordesc_np(error));
-}
-
-void PerfSource::unwatch(pid_t thread) {
-  auto& watched = state_->watched;
-  auto found = std::find_if(watched.begin(), watched.end(),
-                            [&](const Watched& w) { return w.thread == thread; });
-  if (found == watched.end()) return;
-  found->ring.drain(state_->records);
-  if (found != watched.end() - 1) *found = std::move(watched.back());
-  watched.pop_back();
+  return error == 0;
 }
 
 void PerfSource::drain(SampleSink& sink) {
-  std::lock_guard draining(state_->draining);
-  std::vector<Change> changes;
-  {
-    std::lock_guard guard(state_->lock);
-    changes.swap(state_->changes);
-  }
   PerfRecords& records = state_->records;
-  for (std::size_t i = 0; i < changes.size(); ++i) {
-    bool ended_already =
-        changes[i].begins &&
-        std::any_of(changes.begin() + static_cast<std::ptrdiff_t>(i) + 1, changes.end(),
-                    [&](const Change& c) { return c.thread == changes[i].thread && !c.begins; });
-    if (!changes[i].begins)
-      unwatch(changes[i].thread);
-    else if (!ended_already)
-      watch(changes[i].thread);
-  }
-  for (Watched& watched : state_->watched)
-    watched.ring.drain(records);
+  state_->threads.drain([this](pid_t thread, PerfRing& ring) { return watch(thread, ring); },
+                        [&](PerfRing& ring) { ring.drain(records); });
   state_->blamer.refresh();
   for (const RegisterSample& sample : records.samples)
     sink.sample(state_->blamer.blame(sample));
@@ -162,11 +120,8 @@ void PerfSource::drain(SampleSink& sink) {
 }
 
 void PerfSource::forked_child() {
-  // The parent's helper thread does not exist here: what it was changing when the process forked is
-  // left alone (its descriptors close at exec), and so are locks it may hold.
-  if (state_->draining.try_lock())
-    for (Watched& watched : state_->watched)
-      watched.ring.abandon();
+  // Locks that the parent's helper thread may hold are left alone with the rest.
+  state_->threads.forked_child([](PerfRing& ring) { ring.abandon(); });
   state_ = fresh_state();
 }
 
@@ -179,7 +134,8 @@ std::unique_ptr<SampleSource> open_perf_source(double rate, std::string& why) {
   return nullptr;
 #else
   PerfRing ring;
-  if (int error = ring.open(gettid(), period_of(k_calibration_rate), k_largest_ring)) {
+  if (int error = ring.open(gettid(), cpu_clock_attributes(period_of(k_calibration_rate)),
+                            k_largest_ring)) {
     why = std::string("perf refused (") + strerrordesc_np(error) +
           "; see /proc/sys/kernel/perf_event_paranoid)";
     return nullptr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Chooses a source: what the hardware (of the virtual machine) says is best, then perf, then
-// timers. One that is asked for by name is not replaced by another.
+// Chooses a source: what the hardware (the virtual machine's, then the processor's) says is best,
+// then perf, then timers. One that is asked for by name is not replaced by another.
 
 #include "sampling/sources.hpp"
 
@@ -14,9 +14,10 @@ std::unique_ptr<SampleSource> open_sample_source(const SourceRequest& request, s
     return nullptr;
   }
   bool any = request.which == "auto" || request.which.empty();
-  if (!any && request.which != "exact" && request.which != "machine" && request.which != "perf" && request.which != "timer") {
+  if (!any && request.which != "exact" && request.which != "machine" &&
+      request.which != "hardware" && request.which != "perf" && request.which != "timer") {
     why = "no source of samples is called '" + request.which +
-          "'; write auto, exact, machine, perf, timer or none";
+          "'; write auto, exact, machine, hardware, perf, timer or none";
     return nullptr;
   }
   double rate = request.rate >= 1 && request.rate <= 100'000 ? request.rate : 100;
@@ -31,6 +32,8 @@ std::unique_ptr<SampleSource> open_sample_source(const SourceRequest& request, s
     if (!(source = open_exact_source(reason)) && !any) refusals = reason;
   if (std::string reason; !source && (any || request.which == "machine"))
     take(open_machine_source(reason), reason);
+  if (std::string reason; !source && (any || request.which == "hardware"))
+    take(open_hardware_source(rate, reason), reason);
   if (std::string reason; !source && (any || request.which == "perf"))
     take(open_perf_source(rate, reason), reason);
   if (std::string reason; !source && (any || request.which == "timer"))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One interface for all sources of memory-access samples: the virtual machine's memory-event unit
-// (and later PEBS, IBS, SPE), perf CPU_CLOCK rings with operand decoding, and thread-CPU timers. A
-// source is told which threads run, and is drained by one helper thread, never by the threads it
-// watches.
+// One interface for all sources of memory-access samples: the virtual machine's memory-event unit,
+// the processor's own (PEBS, IBS, SPE), perf CPU_CLOCK rings with operand decoding, and thread-CPU
+// timers. A source is told which threads run, and is drained by one helper thread, never by the
+// threads it watches.
 #pragma once
 
 #include "objects/access.hpp"
@@ -27,7 +27,7 @@ protected:
 class SampleSource {
 public:
   virtual ~SampleSource() = default;
-  virtual const char* name() const = 0; // "exact", "machine", "perf", "timer"
+  virtual const char* name() const = 0; // "exact", "machine", "hardware", "perf", "timer"
   virtual Measure measure() const = 0;
   virtual double worst_error() const = 0;      // measured worst error of a share, as a fraction
   virtual std::string description() const = 0; // one line for the report: what, rate, limits
@@ -49,12 +49,12 @@ public:
 };
 
 struct SourceRequest {
-  std::string which; // "auto", "exact", "machine", "perf", "timer", "none" (OMPTIER_EVENTS)
+  std::string which; // name of a source, "auto" or "none" (OMPTIER_EVENTS)
   double rate = 100; // timer samples per second of CPU time of a thread
 };
 
-// The best source that works here, in the order exact, machine, perf, timer; null only for "none" or when
-// nothing works. why: one line on what was chosen and why better ones were not.
+// The best source that works here, in the order exact, machine, hardware, perf, timer; null only
+// for "none" or when nothing works. why: one line on what was chosen and why better ones were not.
 std::unique_ptr<SampleSource> open_sample_source(const SourceRequest& request, std::string& why);
 
 } // namespace omptier

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The decoder, blame and the emulator on any bytes as code, and the reader of perf's rings on any
-// bytes as a ring. The input is the ring; its first bytes are the registers and the place of the
+// The decoder, blame and the emulator on any bytes as code, the reader of perf's rings on any bytes
+// as a ring, and that of ARM SPE on any bytes as packets. The input is the ring; its first bytes are the registers and the place of the
 // interrupt, too, and the rest is the code.
 
 #include "sampling/blame.hpp"
 #include "sampling/emulate.hpp"
+#include "sampling/memory_event.hpp"
 #include "sampling/perf_ring.hpp"
 
 #include <cstdlib>
@@ -51,6 +52,10 @@ void read_ring(const std::uint8_t* data, std::size_t size) {
   PerfRecords records;
   const std::uint64_t tail = data[0] % ring, head = tail + ring;
   if (parse_perf_records(data, ring, tail, head, records) != head) std::abort();
+  walk_perf_records(data, ring, tail, head, [](std::uint32_t, auto words) {
+    MemoryEvent event;
+    parse_memory_sample(words, event);
+  });
 }
 
 } // namespace
@@ -58,5 +63,7 @@ void read_ring(const std::uint8_t* data, std::size_t size) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   read_code(data, size);
   read_ring(data, size);
+  std::vector<MemoryEvent> events;
+  parse_packets({data, size}, events);
   return 0;
 }

@@ -1,7 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 omptier_unit_test(sampling SOURCES sampling_decode_test.cpp sampling_source_test.cpp
+  sampling_hardware_test.cpp
   LINK omptier_sampling)
+
+add_executable(sampling_hardware ${CMAKE_CURRENT_LIST_DIR}/sampling_hardware.cpp)
+target_link_libraries(sampling_hardware PRIVATE omptier_sampling)
+set_target_properties(sampling_hardware PROPERTIES
+  RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+add_test(NAME unit.sampling-hardware COMMAND sampling_hardware)
+set_tests_properties(unit.sampling-hardware PROPERTIES
+  TIMEOUT 60 RUN_SERIAL ON LABELS unit SKIP_RETURN_CODE 77)
 
 # The example's sources, without OpenMP: one thread.
 set(neutron ${OMPTIER_SOURCE_DIR}/examples/neutron_lookup)

@@ -123,7 +123,7 @@ TEST_F(WithFaults, ShortLockedMemoryShrinksTheRing) {
   limit_rings(2 * page_size());
   {
     PerfRing ring;
-    ASSERT_EQ(ring.open(gettid(), 1'000'000, 64 << 10), 0);
+    ASSERT_EQ(ring.open(gettid(), cpu_clock_attributes(1'000'000), 64 << 10), 0);
     EXPECT_EQ(ring.ring_bytes(), 2 * page_size());
     burn(0.05);
     PerfRecords records;
@@ -132,7 +132,7 @@ TEST_F(WithFaults, ShortLockedMemoryShrinksTheRing) {
   }
   limit_rings(0);
   PerfRing none;
-  EXPECT_EQ(none.open(gettid(), 1'000'000, 64 << 10), EPERM);
+  EXPECT_EQ(none.open(gettid(), cpu_clock_attributes(1'000'000), 64 << 10), EPERM);
   EXPECT_EQ(open_files(), before);
 }
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The order of questions is: ledger (inside the extents), node, kernel. Each refusal leaves nothing
-// behind. When ledger or node run short, the tier's cached extents are dropped once and the
-// question is asked again.
+// Placing and releasing. The order of questions is: ledger (inside the extents), node, kernel. Each
+// refusal leaves nothing behind. When ledger or node run short, the tier's cached extents are
+// dropped once and the question is asked again. (room.cpp, moves.cpp, live_blocks.cpp, parts.cpp
+// and group_room.cpp have the rest of the class.)
 #include "placement/placer.hpp"
 
 #include "base/log.hpp"
 #include "base/os.hpp"
 
-#include <algorithm>
 #include <sched.h>
-#include <sys/mman.h>
 
 namespace omptier {
+
 const char* describe(Refusal refusal) {
   switch (refusal) {
   case Refusal::none:
@@ -38,14 +38,6 @@ const char* describe(Refusal refusal) {
 }
 
 namespace {
-
-constexpr std::uint64_t k_least_interval = 10'000'000; // ns between two looks at the time
-
-// True once an interval, for one thread.
-bool is_due(std::atomic<std::uint64_t>& next, std::uint64_t now, std::uint64_t interval) {
-  std::uint64_t due = next.load(std::memory_order_relaxed);
-  return now >= due && next.compare_exchange_strong(due, now + interval, std::memory_order_relaxed);
-}
 
 NodeBytes capacity_of_nodes(const Platform& platform, std::uint64_t reserve) {
   NodeBytes capacity;
@@ -119,111 +111,6 @@ Placer::Placer(Platform platform, const CapacityRules& rules, std::uint64_t deca
     }
     place.begin(ranges_, ledger_, tier.kind, decay);
   }
-}
-
-std::uint64_t Placer::free_on(NodeSet nodes, bool with_file_cache) const {
-  std::uint64_t sum = 0;
-  for (unsigned node = 0; node < k_max_nodes; ++node) {
-    NodeMemory memory;
-    if (!nodes.has(node)) continue;
-    if (!read_node_memory(node, memory)) return Ledger::k_no_limit; // cannot be known: let it try
-    const std::uint64_t free = memory.free + (with_file_cache ? memory.file_cache : 0);
-    // What the kernel keeps before it spills, and a little for everybody else.
-    const std::uint64_t margin = low_watermarks_[node] + reserve_of(memory.total, reserve_);
-    sum += free > margin ? free - margin : 0;
-  }
-  return sum;
-}
-
-// Bytes handed out for first touch and not touched yet; blocks found wholly present are marked so
-// that they are not asked again.
-std::uint64_t Placer::count_promised(TierPlace& place) {
-  std::uint64_t untouched = 0;
-  place.for_each_spread([&](Spread& spread) {
-    spread.extents.for_each([&](Extent& extent) {
-      // What lies in no part of another kind is still promised here.
-      const bool elsewhere = extent.moved && extent.parts == nullptr;
-      if (extent.use != ExtentUse::block) return;
-      if (!extent.ready) { // its thread is at it
-        untouched += extent.committed;
-        return;
-      }
-      if (extent.verified || elsewhere) return;
-      PageCensus census;
-      if (!count_pages(extent.begin, extent.committed, census)) return;
-      untouched += census.untouched;
-      if (census.on(place.nodes) == extent.committed - extent.apart && census.untouched == 0)
-        extent.verified = true;
-    });
-  });
-  place.promised.store(untouched, std::memory_order_relaxed);
-  return untouched;
-}
-
-bool Placer::has_room(TierPlace& place, std::uint64_t bytes) {
-  if (place.folder != nullptr) return true; // what is granted is allocated in its file
-  if (!group_leaves(0)) return false;
-  // Page cache can be given up for us; whether the kernel does so shows when pages are verified.
-  const std::uint64_t free = free_on(place.nodes, true);
-  if (free >= bytes && free - bytes >= place.promised.load(std::memory_order_relaxed)) return true;
-  if (free < bytes) return false;
-  return free - bytes >= count_promised(place);
-}
-
-std::uint64_t Placer::room_on(std::size_t tier) {
-  TierPlace& place = places_[tier];
-  if (place.folder != nullptr)
-    return std::min(place.folder->free_bytes(), ledger_.room(kind_of_tier(tier)));
-  std::uint64_t cached = 0;
-  place.for_each_spread([&](const Spread& spread) { cached += spread.extents.cached_bytes(); });
-  const std::uint64_t free = free_on(place.nodes, true);
-  const std::uint64_t promised = count_promised(place);
-  std::uint64_t room = free == Ledger::k_no_limit ? free : free + cached;
-  if (room != Ledger::k_no_limit) room = room > promised ? room - promised : 0;
-  const std::uint64_t of_ledger = ledger_.room(kind_of_tier(tier));
-  const std::uint64_t of_group = cgroup_.room();
-  if (of_ledger != Ledger::k_no_limit) room = std::min(room, of_ledger + cached);
-  if (of_group != CgroupLimits::k_no_limit) room = std::min(room, of_group + cached);
-  return room;
-}
-
-// Memory of a kind is short: what nobody uses goes back, cached extents first, then what heaps and
-// threads keep (other threads give theirs back when they next come by). The bytes that came free.
-std::size_t Placer::drop_caches(MemoryKind kind, std::size_t bytes) {
-  std::size_t dropped = 0;
-  const auto each = [&](auto&& drop) {
-    for_each_spread([&](Spread& spread) {
-      if (spread.extents.kind() == kind) dropped += drop(spread);
-    });
-  };
-  each([&](Spread& spread) { return spread.extents.drop_cache(bytes); });
-  if (dropped >= bytes) return dropped;
-  // Other threads are asked now and then only: each would empty its magazines at every request.
-  if (is_due(next_pressure_, coarse_nanoseconds(), k_least_interval))
-    thread_caches::flush_all_later();
-  if (ThreadCache* mine = ThreadCache::make_mine()) mine->flush();
-  each([](Spread& spread) { return spread.heap.drop_empty(~std::uint64_t{0}); });
-  return dropped;
-}
-
-void Placer::give_back_unused() {
-  thread_caches::flush_all_later();
-  if (ThreadCache* mine = ThreadCache::mine()) mine->flush();
-  for_each_spread([](Spread& spread) {
-    spread.heap.drop_empty(~std::uint64_t{0});
-    spread.extents.drop_cache(~std::size_t{0});
-  });
-}
-
-// Gives back to the system what nobody used for a while. No lock is held.
-void Placer::let_decay() {
-  if (!is_due(next_decay_, coarse_nanoseconds(), std::max(decay_ / 4, k_least_interval))) return;
-  const std::uint64_t now = monotonic_nanoseconds();
-  const std::uint64_t since = now > decay_ ? now - decay_ : 0;
-  for_each_spread([&](Spread& spread) {
-    spread.extents.drop_older(since);
-    spread.heap.drop_empty(since);
-  });
 }
 
 // The node of a tier next to the calling thread.
@@ -360,82 +247,6 @@ void* Placer::place(std::size_t tier, const BlockRequest& request, bool& fresh, 
   return block;
 }
 
-BlockInfo Placer::info_of(const Extent& extent) {
-  BlockInfo info;
-  info.begin = extent.begin;
-  info.bytes = extent.block_bytes;
-  info.room = extent.committed;
-  info.caller = extent.caller;
-  info.space = extent.space;
-  info.allocator = extent.allocator;
-  info.large = true;
-  info.required = extent.required;
-  info.locked = extent.locked;
-  info.moved = extent.moved;
-  info.split = extent.parts != nullptr;
-  info.reason = static_cast<PlacementReason>(extent.reason);
-  info.charged = extent.charged;
-  info.plan_entry = extent.plan_entry;
-  info.plan_instance = extent.plan_instance;
-  info.parts = extent.parts;
-  return info;
-}
-
-BlockInfo Placer::info_of(std::uintptr_t begin, std::size_t room, const BlockRecord& record,
-                          const ExtentSpace& space) {
-  BlockInfo info;
-  info.begin = begin;
-  info.bytes = record.bytes();
-  info.room = room;
-  info.caller = record.caller();
-  info.space = &space;
-  info.allocator = record.allocator();
-  return info;
-}
-
-namespace {
-
-// In the list's order, linked.
-const ExtentPart* copy_parts(const ExtentPart* from, std::span<ExtentPart> to) {
-  std::size_t count = 0;
-  for (; from != nullptr && count < to.size(); from = from->next) {
-    to[count] = *from;
-    to[count].next = nullptr;
-    if (count != 0) to[count - 1].next = &to[count];
-    ++count;
-  }
-  return count != 0 ? to.data() : nullptr;
-}
-
-} // namespace
-
-bool Placer::find(const void* address, bool exact, BlockInfo& info,
-                  std::span<ExtentPart> parts) const {
-  ExtentSpace* space = ranges_.space_of(address);
-  if (space == nullptr) return false;
-  if (const Span* span = exact ? ranges_.span_of(address) : nullptr) {
-    std::uintptr_t begin = 0;
-    const BlockRecord* record = Heap::find(*span, address, true, &begin);
-    if (record != nullptr) info = info_of(begin, span->block_bytes, *record, *space);
-    return record != nullptr;
-  }
-  bool found = false, in_heap = false;
-  space->visit_at(address, [&](const Extent& extent) {
-    in_heap = extent.use == ExtentUse::heap;
-    if (in_heap || (exact && extent.begin != reinterpret_cast<std::uintptr_t>(address))) return;
-    info = info_of(extent);
-    info.parts = copy_parts(extent.parts, parts);
-    found = true;
-  });
-  if (in_heap && !exact && space->heap() != nullptr) // the heap's locks come before the extents'
-    space->heap()->visit_at(address,
-                            [&](std::uintptr_t begin, std::size_t room, const BlockRecord& record) {
-                              info = info_of(begin, room, record, *space);
-                              found = info.bytes != 0; // its owner may be freeing it
-                            });
-  return found;
-}
-
 bool Placer::release(void* block) {
   let_decay();
   if (Span* span = ranges_.span_of(block)) return Heap::of(*span).release(*span, block);
@@ -460,149 +271,6 @@ bool Placer::release(void* block) {
                         binding.spreading == Spreading::interleaved;
   space->give_back(*extent, reusable);
   return true;
-}
-
-bool Placer::resize_in_place(void* block, std::size_t bytes) {
-  BlockInfo info;
-  if (!find(block, true, info) || bytes == 0) return false;
-  if (bytes > info.room || bytes < info.room / 2) return false;
-  if (info.large) {
-    ranges_.space_of(block)->visit_at(block, [&](Extent& extent) { extent.block_bytes = bytes; });
-    return true;
-  }
-  if (bytes >= k_large_block) return false;
-  const Span* span = ranges_.span_of(block);
-  BlockRecord* record = span != nullptr ? Heap::find(*span, block, true) : nullptr;
-  if (record == nullptr) return false;
-  record->resize(static_cast<std::uint32_t>(bytes));
-  return true;
-}
-
-bool Placer::reassign(void* block, std::uint32_t allocator, bool watched) {
-  BlockInfo info;
-  if (!find(block, true, info)) return false;
-  if (info.large) {
-    ranges_.space_of(block)->visit_at(block, [&](Extent& extent) { extent.allocator = allocator; });
-    return true;
-  }
-  Heap::find(*ranges_.span_of(block), block, true)
-      ->reassign(allocator | (watched ? BlockRecord::k_watched : 0));
-  return true;
-}
-
-std::uint64_t Placer::cached_bytes(MemoryKind kind) const {
-  std::uint64_t sum = 0;
-  for_each_spread([&](const Spread& spread) {
-    if (spread.extents.kind() == kind) sum += spread.extents.cached_bytes();
-  });
-  return sum;
-}
-
-bool Placer::is_sound(std::string& why_not) {
-  if (!ledger_.is_sound(why_not) || !ranges_.is_sound(why_not)) return false;
-  std::array<std::uint64_t, k_memory_kinds + 1> charged{};
-  bool sound = true;
-  for_each_spread([&](Spread& spread) {
-    sound = sound && spread.extents.is_sound(why_not);
-    if (!sound) return;
-    spread.extents.for_each([&](const Extent& extent) {
-      charged[static_cast<std::size_t>(extent.charged)] += extent.committed - extent.apart;
-      for (const ExtentPart* part = extent.parts; part != nullptr; part = part->next)
-        charged[static_cast<std::size_t>(part->kind)] += part->end - part->begin;
-    });
-    sound = spread.heap.is_sound(why_not);
-    charged[static_cast<std::size_t>(spread.extents.kind())] += spread.extents.cached_bytes();
-  });
-  if (!sound) return false;
-  for (const MemoryKind kind : k_all_memory_kinds)
-    if (charged[static_cast<std::size_t>(kind)] != ledger_.used(kind)) {
-      why_not = "the ledger of " + std::string(name_of(kind)) + " says " +
-                std::to_string(ledger_.used(kind)) + ", the extents " +
-                std::to_string(charged[static_cast<std::size_t>(kind)]);
-      return false;
-    }
-  return true;
-}
-
-bool Placer::move_block(const void* block, MemoryKind kind, std::uint64_t& moved) {
-  moved = 0;
-  std::size_t tier = 0;
-  while (tier < tier_count_ && kind_of_tier(tier) != kind)
-    ++tier;
-  if (tier == tier_count_) return false;
-  // The block may have been freed meanwhile, and its memory be another's.
-  ExtentSpace* space = ranges_.space_of(block);
-  Extent* extent = space != nullptr ? space->begin_move(block) : nullptr;
-  if (extent == nullptr) return false;
-  const bool arrived =
-      !extent->required && (extent->charged == kind || move_extent(*extent, tier, moved));
-  space->end_move(*extent);
-  return arrived;
-}
-
-// Ledger and node first, then the pages, then the old kind's account.
-bool Placer::move_extent(Extent& extent, std::size_t tier, std::uint64_t& moved) {
-  if (extent.parts != nullptr) return false; // split over kinds: each part is where it belongs
-  const MemoryKind kind = kind_of_tier(tier);
-  const MemoryKind from = extent.charged;
-  const NodeSet nodes = places_[tier].nodes;
-  if (nodes.empty()) return false; // pages do not become a file's
-  if (!ledger_.reserve(kind, extent.committed)) {
-    drop_caches(kind, extent.committed);
-    if (!ledger_.reserve(kind, extent.committed)) return false;
-  }
-  if (!has_room(places_[tier], extent.committed)) {
-    drop_caches(kind, extent.committed);
-    if (!has_room(places_[tier], extent.committed)) {
-      ledger_.give_back(kind, extent.committed);
-      return false;
-    }
-  }
-  MoveOutcome last;
-  for (unsigned node = 0; node < k_max_nodes; ++node) {
-    if (!nodes.has(node)) continue;
-    last = move_to_node(extent.begin, extent.committed, node);
-    moved += last.moved;
-    if (last.refused || last.missing == 0) break;
-  }
-  if (last.refused)
-    warn_once(
-        Notice::placement_refused,
-        "The kernel refuses to move pages (move_pages; a container or sandbox may forbid it): "
-        "memory stays where it is.");
-  if (last.refused || last.missing > extent.committed / 2) { // most of it did not arrive
-    ledger_.give_back(kind, extent.committed);
-    return false;
-  }
-  const std::lock_guard guard(*extent.space);
-  extent.charged = kind;
-  extent.moved = true;
-  ledger_.give_back(from, extent.committed);
-  return true;
-}
-
-void Placer::lock_all() {
-  for (std::size_t tier = 0; tier < tier_count_; ++tier)
-    places_[tier].lock(); // held while a heap is registered with the caches
-  thread_caches::lock();
-  for_each_spread([](Spread& spread) { spread.heap.lock(); });
-  for_each_spread([](Spread& spread) { spread.extents.lock(); });
-  ranges_.lock();
-}
-
-void Placer::forget_other_threads() {
-  if (folder_.is_open()) folder_.leave_to_parent();
-  thread_caches::forget_others();
-  for_each_spread([](Spread& spread) { spread.extents.forget_moves(); });
-}
-
-void Placer::unlock_all() {
-  ranges_.unlock();
-  for_each_spread([](Spread& spread) { spread.extents.unlock(); });
-  for_each_spread([](Spread& spread) { spread.heap.unlock(); });
-  thread_caches::unlock();
-  for (std::size_t tier = 0; tier < tier_count_; ++tier)
-    places_[tier].unlock();
 }
 
 } // namespace omptier

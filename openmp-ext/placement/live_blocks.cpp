@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Questions about live blocks, large and small, and what changes of them in their place; whether
+// all that is known agrees; and holding everything still for a fork.
+#include "placement/placer.hpp"
+
+#include <string>
+
+namespace omptier {
+
+BlockInfo Placer::info_of(const Extent& extent) {
+  BlockInfo info;
+  info.begin = extent.begin;
+  info.bytes = extent.block_bytes;
+  info.room = extent.committed;
+  info.caller = extent.caller;
+  info.space = extent.space;
+  info.allocator = extent.allocator;
+  info.large = true;
+  info.required = extent.required;
+  info.locked = extent.locked;
+  info.moved = extent.moved;
+  info.split = extent.parts != nullptr;
+  info.reason = static_cast<PlacementReason>(extent.reason);
+  info.charged = extent.charged;
+  info.plan_entry = extent.plan_entry;
+  info.plan_instance = extent.plan_instance;
+  info.parts = extent.parts;
+  return info;
+}
+
+BlockInfo Placer::info_of(std::uintptr_t begin, std::size_t room, const BlockRecord& record,
+                          const ExtentSpace& space) {
+  BlockInfo info;
+  info.begin = begin;
+  info.bytes = record.bytes();
+  info.room = room;
+  info.caller = record.caller();
+  info.space = &space;
+  info.allocator = record.allocator();
+  return info;
+}
+
+namespace {
+
+// In the list's order, linked.
+const ExtentPart* copy_parts(const ExtentPart* from, std::span<ExtentPart> to) {
+  std::size_t count = 0;
+  for (; from != nullptr && count < to.size(); from = from->next) {
+    to[count] = *from;
+    to[count].next = nullptr;
+    if (count != 0) to[count - 1].next = &to[count];
+    ++count;
+  }
+  return count != 0 ? to.data() : nullptr;
+}
+
+} // namespace
+
+bool Placer::find(const void* address, bool exact, BlockInfo& info,
+                  std::span<ExtentPart> parts) const {
+  ExtentSpace* space = ranges_.space_of(address);
+  if (space == nullptr) return false;
+  if (const Span* span = exact ? ranges_.span_of(address) : nullptr) {
+    std::uintptr_t begin = 0;
+    const BlockRecord* record = Heap::find(*span, address, true, &begin);
+    if (record != nullptr) info = info_of(begin, span->block_bytes, *record, *space);
+    return record != nullptr;
+  }
+  bool found = false, in_heap = false;
+  space->visit_at(address, [&](const Extent& extent) {
+    in_heap = extent.use == ExtentUse::heap;
+    if (in_heap || (exact && extent.begin != reinterpret_cast<std::uintptr_t>(address))) return;
+    info = info_of(extent);
+    info.parts = copy_parts(extent.parts, parts);
+    found = true;
+  });
+  if (in_heap && !exact && space->heap() != nullptr) // the heap's locks come before the extents'
+    space->heap()->visit_at(address,
+                            [&](std::uintptr_t begin, std::size_t room, const BlockRecord& record) {
+                              info = info_of(begin, room, record, *space);
+                              found = info.bytes != 0; // its owner may be freeing it
+                            });
+  return found;
+}
+
+bool Placer::resize_in_place(void* block, std::size_t bytes) {
+  BlockInfo info;
+  if (!find(block, true, info) || bytes == 0) return false;
+  if (bytes > info.room || bytes < info.room / 2) return false;
+  if (info.large) {
+    ranges_.space_of(block)->visit_at(block, [&](Extent& extent) { extent.block_bytes = bytes; });
+    return true;
+  }
+  if (bytes >= k_large_block) return false;
+  const Span* span = ranges_.span_of(block);
+  BlockRecord* record = span != nullptr ? Heap::find(*span, block, true) : nullptr;
+  if (record == nullptr) return false;
+  record->resize(static_cast<std::uint32_t>(bytes));
+  return true;
+}
+
+bool Placer::reassign(void* block, std::uint32_t allocator, bool watched) {
+  BlockInfo info;
+  if (!find(block, true, info)) return false;
+  if (info.large) {
+    ranges_.space_of(block)->visit_at(block, [&](Extent& extent) { extent.allocator = allocator; });
+    return true;
+  }
+  Heap::find(*ranges_.span_of(block), block, true)
+      ->reassign(allocator | (watched ? BlockRecord::k_watched : 0));
+  return true;
+}
+
+bool Placer::is_sound(std::string& why_not) {
+  if (!ledger_.is_sound(why_not) || !ranges_.is_sound(why_not)) return false;
+  std::array<std::uint64_t, k_memory_kinds + 1> charged{};
+  bool sound = true;
+  for_each_spread([&](Spread& spread) {
+    sound = sound && spread.extents.is_sound(why_not);
+    if (!sound) return;
+    spread.extents.for_each([&](const Extent& extent) {
+      charged[static_cast<std::size_t>(extent.charged)] += extent.committed - extent.apart;
+      for (const ExtentPart* part = extent.parts; part != nullptr; part = part->next)
+        charged[static_cast<std::size_t>(part->kind)] += part->end - part->begin;
+    });
+    sound = spread.heap.is_sound(why_not);
+    charged[static_cast<std::size_t>(spread.extents.kind())] += spread.extents.cached_bytes();
+  });
+  if (!sound) return false;
+  for (const MemoryKind kind : k_all_memory_kinds)
+    if (charged[static_cast<std::size_t>(kind)] != ledger_.used(kind)) {
+      why_not = "the ledger of " + std::string(name_of(kind)) + " says " +
+                std::to_string(ledger_.used(kind)) + ", the extents " +
+                std::to_string(charged[static_cast<std::size_t>(kind)]);
+      return false;
+    }
+  return true;
+}
+
+void Placer::lock_all() {
+  for (std::size_t tier = 0; tier < tier_count_; ++tier)
+    places_[tier].lock(); // held while a heap is registered with the caches
+  thread_caches::lock();
+  for_each_spread([](Spread& spread) { spread.heap.lock(); });
+  for_each_spread([](Spread& spread) { spread.extents.lock(); });
+  ranges_.lock();
+}
+
+void Placer::forget_other_threads() {
+  if (folder_.is_open()) folder_.leave_to_parent();
+  thread_caches::forget_others();
+  for_each_spread([](Spread& spread) { spread.extents.forget_moves(); });
+}
+
+void Placer::unlock_all() {
+  ranges_.unlock();
+  for_each_spread([](Spread& spread) { spread.extents.unlock(); });
+  for_each_spread([](Spread& spread) { spread.heap.unlock(); });
+  thread_caches::unlock();
+  for (std::size_t tier = 0; tier < tier_count_; ++tier)
+    places_[tier].unlock();
+}
+
+} // namespace omptier

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Whether there is room, and how room is made: what the nodes have free, less what the kernel
+// keeps, less what was handed out for first touch and is not touched yet; caches go back when
+// memory is short, and when nobody used them for a while.
+#include "placement/placer.hpp"
+
+#include "base/os.hpp"
+
+#include <algorithm>
+
+namespace omptier {
+namespace {
+
+constexpr std::uint64_t k_least_interval = 10'000'000; // ns between two looks at the time
+
+// True once an interval, for one thread.
+bool is_due(std::atomic<std::uint64_t>& next, std::uint64_t now, std::uint64_t interval) {
+  std::uint64_t due = next.load(std::memory_order_relaxed);
+  return now >= due && next.compare_exchange_strong(due, now + interval, std::memory_order_relaxed);
+}
+
+} // namespace
+
+std::uint64_t Placer::free_on(NodeSet nodes, bool with_file_cache) const {
+  std::uint64_t sum = 0;
+  for (unsigned node = 0; node < k_max_nodes; ++node) {
+    NodeMemory memory;
+    if (!nodes.has(node)) continue;
+    if (!read_node_memory(node, memory)) return Ledger::k_no_limit; // cannot be known: let it try
+    const std::uint64_t free = memory.free + (with_file_cache ? memory.file_cache : 0);
+    // What the kernel keeps before it spills, and a little for everybody else.
+    const std::uint64_t margin = low_watermarks_[node] + reserve_of(memory.total, reserve_);
+    sum += free > margin ? free - margin : 0;
+  }
+  return sum;
+}
+
+// Bytes handed out for first touch and not touched yet; blocks found wholly present are marked so
+// that they are not asked again.
+std::uint64_t Placer::count_promised(TierPlace& place) {
+  std::uint64_t untouched = 0;
+  place.for_each_spread([&](Spread& spread) {
+    spread.extents.for_each([&](Extent& extent) {
+      // What lies in no part of another kind is still promised here.
+      const bool elsewhere = extent.moved && extent.parts == nullptr;
+      if (extent.use != ExtentUse::block) return;
+      if (!extent.ready) { // its thread is at it
+        untouched += extent.committed;
+        return;
+      }
+      if (extent.verified || elsewhere) return;
+      PageCensus census;
+      if (!count_pages(extent.begin, extent.committed, census)) return;
+      untouched += census.untouched;
+      if (census.on(place.nodes) == extent.committed - extent.apart && census.untouched == 0)
+        extent.verified = true;
+    });
+  });
+  place.promised.store(untouched, std::memory_order_relaxed);
+  return untouched;
+}
+
+bool Placer::has_room(TierPlace& place, std::uint64_t bytes) {
+  if (place.folder != nullptr) return true; // what is granted is allocated in its file
+  if (!group_leaves(0)) return false;
+  // Page cache can be given up for us; whether the kernel does so shows when pages are verified.
+  const std::uint64_t free = free_on(place.nodes, true);
+  if (free >= bytes && free - bytes >= place.promised.load(std::memory_order_relaxed)) return true;
+  if (free < bytes) return false;
+  return free - bytes >= count_promised(place);
+}
+
+std::uint64_t Placer::room_on(std::size_t tier) {
+  TierPlace& place = places_[tier];
+  if (place.folder != nullptr)
+    return std::min(place.folder->free_bytes(), ledger_.room(kind_of_tier(tier)));
+  std::uint64_t cached = 0;
+  place.for_each_spread([&](const Spread& spread) { cached += spread.extents.cached_bytes(); });
+  const std::uint64_t free = free_on(place.nodes, true);
+  const std::uint64_t promised = count_promised(place);
+  std::uint64_t room = free == Ledger::k_no_limit ? free : free + cached;
+  if (room != Ledger::k_no_limit) room = room > promised ? room - promised : 0;
+  const std::uint64_t of_ledger = ledger_.room(kind_of_tier(tier));
+  const std::uint64_t of_group = cgroup_.room();
+  if (of_ledger != Ledger::k_no_limit) room = std::min(room, of_ledger + cached);
+  if (of_group != CgroupLimits::k_no_limit) room = std::min(room, of_group + cached);
+  return room;
+}
+
+// Memory of a kind is short: what nobody uses goes back, cached extents first, then what heaps and
+// threads keep (other threads give theirs back when they next come by). The bytes that came free.
+std::size_t Placer::drop_caches(MemoryKind kind, std::size_t bytes) {
+  std::size_t dropped = 0;
+  const auto each = [&](auto&& drop) {
+    for_each_spread([&](Spread& spread) {
+      if (spread.extents.kind() == kind) dropped += drop(spread);
+    });
+  };
+  each([&](Spread& spread) { return spread.extents.drop_cache(bytes); });
+  if (dropped >= bytes) return dropped;
+  // Other threads are asked now and then only: each would empty its magazines at every request.
+  if (is_due(next_pressure_, coarse_nanoseconds(), k_least_interval))
+    thread_caches::flush_all_later();
+  if (ThreadCache* mine = ThreadCache::make_mine()) mine->flush();
+  each([](Spread& spread) { return spread.heap.drop_empty(~std::uint64_t{0}); });
+  return dropped;
+}
+
+void Placer::give_back_unused() {
+  thread_caches::flush_all_later();
+  if (ThreadCache* mine = ThreadCache::mine()) mine->flush();
+  for_each_spread([](Spread& spread) {
+    spread.heap.drop_empty(~std::uint64_t{0});
+    spread.extents.drop_cache(~std::size_t{0});
+  });
+}
+
+// Gives back to the system what nobody used for a while. No lock is held.
+void Placer::let_decay() {
+  if (!is_due(next_decay_, coarse_nanoseconds(), std::max(decay_ / 4, k_least_interval))) return;
+  const std::uint64_t now = monotonic_nanoseconds();
+  const std::uint64_t since = now > decay_ ? now - decay_ : 0;
+  for_each_spread([&](Spread& spread) {
+    spread.extents.drop_older(since);
+    spread.heap.drop_empty(since);
+  });
+}
+
+std::uint64_t Placer::cached_bytes(MemoryKind kind) const {
+  std::uint64_t sum = 0;
+  for_each_spread([&](const Spread& spread) {
+    if (spread.extents.kind() == kind) sum += spread.extents.cached_bytes();
+  });
+  return sum;
+}
+
+} // namespace omptier

@@ -70,7 +70,8 @@ bool Placer::find(const void* address, bool exact, BlockInfo& info,
   bool found = false, in_heap = false;
   space->visit_at(address, [&](const Extent& extent) {
     in_heap = extent.use == ExtentUse::heap;
-    if (in_heap || (exact && extent.begin != reinterpret_cast<std::uintptr_t>(address))) return;
+    const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(address) - extent.begin;
+    if (in_heap || (exact && offset != 0) || offset >= extent.committed) return;
     info = info_of(extent);
     info.parts = copy_parts(extent.parts, parts);
     found = true;

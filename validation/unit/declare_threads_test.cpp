@@ -10,8 +10,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <sys/mman.h>
 #include <thread>
 #include <vector>
 
@@ -73,10 +75,43 @@ TEST(DeclareThreads, WhoeverCommitsFindsHisOwnDone) {
   EXPECT_EQ(left, 0u);
 }
 
+// What the block is counted for when its pointer is set: the page that holds the pointer cannot be
+// written, and the handler looks before it lets the commit go on.
+void* page = nullptr;
+int final_blocks = 0, other_blocks = 0;
+void look_at_blocks(int) {
+  runtime().placer()->for_each_block([](const BlockInfo& info) {
+    const Allocator* allocator = runtime().allocators.by_number(info.allocator);
+    const bool final = allocator != nullptr && allocator->of_one_block && allocator->blocks == 1;
+    ++(final ? final_blocks : other_blocks);
+  });
+  ::mprotect(page, 4096, PROT_READ | PROT_WRITE);
+}
+
+TEST(DeclareThreads, PointerIsSetWhenTheBlockIsFinal) {
+  const omptier_hooks* hooks = attach_stand_in_runtime();
+  ASSERT_NE(hooks, nullptr);
+  page = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(page, MAP_FAILED);
+  auto** pointer = static_cast<void**>(page);
+  ASSERT_EQ(declare(pointer, 200, 500, {}, nullptr), Result::success);
+  ASSERT_EQ(::mprotect(page, 4096, PROT_READ), 0);
+  struct sigaction look = {}, before = {};
+  look.sa_handler = look_at_blocks;
+  ASSERT_EQ(::sigaction(SIGSEGV, &look, &before), 0);
+  Outcome outcome{};
+  EXPECT_LE(commit(DecisionOrder::density, outcome), Result::incomplete);
+  ASSERT_EQ(::sigaction(SIGSEGV, &before, nullptr), 0);
+  EXPECT_EQ(final_blocks, 1);
+  EXPECT_EQ(other_blocks, 0);
+  give(*hooks, *pointer);
+  ::munmap(page, 4096);
+}
+
 // A block may be freed as soon as its pointer is seen: its allocator ends with it then.
 TEST(DeclareThreads, WhoeverSeesThePointerMayFreeTheBlock) {
   constexpr unsigned k_rounds = 200, k_each = 12;
-  const omptier_hooks* hooks = omptier_runtime_attach(OMPTIER_HOOKS_VERSION, &k_libomp);
+  const omptier_hooks* hooks = attach_stand_in_runtime();
   ASSERT_NE(hooks, nullptr);
   void* pointers[k_each] = {};
   std::atomic<unsigned> declared{0}, freed{0};

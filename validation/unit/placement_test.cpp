@@ -212,6 +212,7 @@ TEST_F(PlacerTest, FindTellsInnerAddresses) {
   EXPECT_EQ(info.begin, reinterpret_cast<std::uintptr_t>(large));
   EXPECT_EQ(info.bytes, 3000000u);
   EXPECT_FALSE(placer->find(large + 1, true, info));
+  EXPECT_FALSE(placer->find(large + 3500000, false, info)) << "behind the block, in its last unit";
   ASSERT_TRUE(placer->find(small + 99, false, info));
   EXPECT_EQ(info.begin, reinterpret_cast<std::uintptr_t>(small));
   EXPECT_EQ(info.bytes, 100u);

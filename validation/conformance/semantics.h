@@ -40,6 +40,9 @@ enum { k_dram = 1, k_hbm = 2, k_nvm = 4, k_cxl = 8 };
 enum { k_several = 16, k_missing = 32 }; // some kind with several nodes; some kind not there
 enum { k_other = 64 };                   // some kind beside DRAM
 
+static int case_arguments; // those of main
+static char** case_argument;
+
 // ---- which memory
 
 static int here_kind = ompx_kind_dram;
@@ -177,7 +180,7 @@ static inline int status_of_child(int (*run)(void)) {
 static inline int run_case(const semantics_case* chosen) {
   const pid_t child = fork();
   if (child == 0) {
-    alarm(40);
+    alarm(120); // in the machine, on a busy host, some take a minute
     checks = 0;
     chosen->run();
     if (checks == 0) _exit(3); // a case that checks nothing is none
@@ -196,6 +199,7 @@ static inline int run_case(const semantics_case* chosen) {
 
 static inline int run_cases(const semantics_case* cases, size_t count, int argc, char** argv) {
   unsetenv("KMP_WARNINGS"); // set to 1, libomp complains of its message catalogue
+  case_arguments = argc, case_argument = argv;
   read_nodes(argc - 1, argv + 1);
   int have = 0, named = 0, run = 0, failed = 0, without = 0, times = 0;
   for (int kind = 0; kind < 4; ++kind)

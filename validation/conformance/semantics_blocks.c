@@ -330,7 +330,7 @@ static void realloc_across(void) {
                                             make(omp_default_mem_space, 1, align),
                                             make(here_space, 1, align),
                                             make(omp_default_mem_space, 1, label)};
-  static const size_t sizes[] = {1, 4000, 70000, 2500000};
+  static const size_t sizes[] = {1, 4000, 70000, 600000};
   for (size_t from = 0; from < LENGTH(handles); ++from)
     for (size_t to = 0; to < LENGTH(handles); ++to)
       for (size_t i = 0; i < LENGTH(sizes); ++i)

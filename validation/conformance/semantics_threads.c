@@ -286,7 +286,10 @@ static void constructor(void) {
     setenv("SEMANTICS_CONSTRUCTOR", "1", 1);
     const pid_t child = fork();
     if (child == 0) {
-      execl("/proc/self/exe", "semantics_threads", "dram=0", "constructor", (char*)NULL);
+      char* arguments[8] = {(char*)"semantics_threads", (char*)"constructor"};
+      for (int i = 1, count = 2; i < case_arguments && count < 7; ++i)
+        if (strchr(case_argument[i], '=') != NULL) arguments[count++] = case_argument[i];
+      execv("/proc/self/exe", arguments);
       _exit(9);
     }
     int status = -1;

@@ -5,8 +5,10 @@
 // freed like all others. Bytes are allocated in the file before they become accessible, so a full
 // file system refuses instead of killing the process at a touch, and returned as holes.
 //
-// The mapping is shared, as DAX wants it. After fork the child sees private copies (what it writes
-// is in ordinary memory) and gets nothing new from the folder: it must not touch its parent's data.
+// The mapping is shared, as DAX wants it. After fork the child's is private: what it writes is in
+// ordinary memory, it gets nothing new from the folder, and must not touch its parent's data. What
+// it has not written it reads from the file, the parent's later writes included: the kernel makes
+// no snapshot of a file, and a copy at each fork would need as much ordinary memory.
 #pragma once
 
 #include <array>

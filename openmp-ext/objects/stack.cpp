@@ -171,7 +171,10 @@ __attribute__((noinline)) unsigned capture_stack(const void* caller, ReturnAddre
                                                  unsigned max) {
   if (max == 0) return 0;
   FrameChooser chooser(caller, out, max);
-  if (max == 1) return chooser.finish();
+  // One frame is the caller, unless the caller lies in a library whose frames are dropped.
+  if (const CachedRule at = rule_at(reinterpret_cast<ReturnAddress>(caller));
+      max == 1 && !at.system && !at.runtime)
+    return chooser.finish();
 #if defined(__x86_64__)
   const auto frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   if (walk_by_rules(frame, chooser) == WalkEnd::done) return chooser.finish();

@@ -78,19 +78,6 @@ if(TARGET example_neutron_lookup-malloc)
   endforeach()
 endif()
 
-# A program of Debian's that nobody built for this: Clustal Omega, OpenMP by gcc, C and C++, stripped. Its
-# sites have no names; all of them are placed.
-find_program(OMPTIER_CLUSTALO NAMES clustalo REQUIRED DOC "A third-party OpenMP program (package clustalo)")
-set(third_party ${OMPTIER_CLUSTALO})
-set(third_party_options --all-cold --least 3 --output alignment.fa)
-set(third_party_arguments -- -i ${CMAKE_CURRENT_LIST_DIR}/preload_proteins.fa --threads 2 --force -o alignment.fa)
-foreach(runtime IN ITEMS own omptier)
-  add_test(NAME conformance.preload.third-party-${runtime}
-           COMMAND ${preload_test} --program ${third_party} --folder ${preload_folder}/run-third-${runtime}
-                   --runtime ${runtime} ${third_party_options} ${third_party_arguments})
-  set_tests_properties(conformance.preload.third-party-${runtime} PROPERTIES TIMEOUT 120 LABELS conformance)
-endforeach()
-
 # The OpenMP allocators and ompx_ functions on other runtimes: the cases of allocators.cmake.
 if(TARGET allocators_cases)
   set(gcc_cases ${preload_folder}/allocators_cases-gcc)

@@ -29,6 +29,7 @@ parser.add_argument("--cold-names", default=r"\bcold_|_M_start", help="_M_start:
 parser.add_argument("--ignore", default="$^", help="lines of output that are never the same")
 parser.add_argument("--all-cold", action="store_true", help="every site is cold, whatever its name")
 parser.add_argument("--least", type=int, default=3, help="entries that must have been placed")
+parser.add_argument("--touched", type=int, default=0, help="MiB that must have been touched")
 parser.add_argument("--stock", help="folder of the program's own OpenMP runtime")
 parser.add_argument("--output", help="file that the program writes; compared too")
 parser.add_argument("arguments", nargs="*")
@@ -41,9 +42,11 @@ if options.stock:
 
 
 def run(command, **more):
+    if options.output and os.path.exists(options.output):
+        os.remove(options.output)
     done = subprocess.run(command, env=dict(environment, **more), stdin=subprocess.DEVNULL, capture_output=True,
                           text=True, timeout=200)
-    written = open(options.output).read() if options.output and os.path.exists(options.output) else ""
+    written = open(options.output, "rb").read() if options.output else b""
     if done.returncode != 0:
         sys.exit(f"FAILED: status {done.returncode}: {' '.join(command)}\n{done.stdout}{done.stderr}")
     same = "".join(line for line in done.stdout.splitlines(True) if not re.search(options.ignore, line))
@@ -112,4 +115,6 @@ for entry in chosen:
     if set(on_kinds) != {wanted} or on_kinds[wanted] + int(line.group(3)) != int(line.group(2)):
         sys.exit(f"FAILED: {entry['label']}, wanted in {wanted}: {line.group(0)}")
     touched += on_kinds[wanted]
+if touched < options.touched << 20:
+    sys.exit(f"FAILED: {touched} bytes of malloc's touched, expected {options.touched} MiB")
 print(f"{len(chosen)} entries placed, {touched} bytes of malloc's touched and verified, output unchanged")

@@ -88,6 +88,23 @@ APART Stack through_system_library() {
   return stack;
 }
 
+APART int compare_and_capture_one(const void*, const void*) {
+  omptier::ReturnAddress frame = 0; // asked by lfind itself, as a library's own allocation is
+  const unsigned count = omptier::capture_stack(__builtin_return_address(0), &frame, 1);
+  g_from_callback->assign(count, frame);
+  return 0;
+}
+
+APART Stack one_frame_from_system_library() {
+  Stack stack;
+  g_from_callback = &stack;
+  const int two[2] = {2, 1};
+  std::size_t count = 2;
+  const void* found = ::lfind(two, two, &count, sizeof *two, compare_and_capture_one);
+  g_effect = g_effect + (found == two ? 1u : 2u);
+  return stack;
+}
+
 APART Stack fourth() {
   Stack stack = routine();
   g_effect = g_effect + 4;

@@ -26,6 +26,8 @@ Stack with_dynamic_frame(unsigned bytes);
 Stack with_aligned_frame();
 // Calls back through lfind: a frame of a system library lies between.
 Stack through_system_library();
+// The library is the caller itself, and one frame is asked for.
+Stack one_frame_from_system_library();
 // Distinct frames a function of its own each.
 Stack nested_four();
 

@@ -107,6 +107,12 @@ TEST(Stack, SystemFramesAreDropped) {
     EXPECT_FALSE(module_at(frame.module).system);
 }
 
+TEST(Stack, OneFrameOfACallFromASystemLibraryIsTheProgramsOwn) {
+  const Stack stack = calls::one_frame_from_system_library();
+  ASSERT_EQ(stack.size(), 1u);
+  EXPECT_EQ(frames_in(stack, "one_frame_from_system_library"), 1u) << function_at(stack[0]);
+}
+
 TEST(Stack, AgreesWithTheRuntimesUnwinder) {
   struct Walk {
     Stack frames;

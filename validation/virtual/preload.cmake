@@ -17,7 +17,6 @@ virtual_preload(cpp-debian-libomp ${preload_folder}/cpp-clang --nodes --runtime 
                 --stock /usr/lib/llvm-19/lib)
 virtual_preload(fortran ${preload_folder}/fortran --least 4)
 virtual_preload(c-jemalloc ${preload_folder}/c-jemalloc --least 20 --nodes)
-virtual_preload(third-party ${third_party} --runtime own ${third_party_options} ${third_party_arguments})
 if(TARGET example_neutron_lookup-malloc)
   virtual_preload(neutron ${bin}/neutron_lookup-malloc ${neutron_options})
   virtual_preload(alternating ${bin}/alternating-malloc-gcc --runtime own

@@ -303,8 +303,7 @@ int main(int argc, char** argv) {
   return 2;
 }
 
-// What needs no second kind of memory: values, sizes, pools, realloc, zeroing, ownership.
-static void case_semantics(void) {
+static void refused_and_kept_traits(void) {
   omp_alloctrait_t bad_key[] = {{(omp_alloctrait_key_t)77, 1}};
   check(omp_init_allocator(ompx_dram_mem_space, 1, bad_key) == omp_null_allocator, "unknown key");
   omp_alloctrait_t bad_value[] = {{ompx_atk_lifetime, ompx_atv_access_pattern_random}};
@@ -325,10 +324,12 @@ static void case_semantics(void) {
   omp_free(stock, a);
   check(ompx_get_placement(stock, 0, &placement) == -1 && errno == EINVAL, "still known");
   omp_destroy_allocator(a);
+}
 
-  // pool_size counts the program's bytes.
+// pool_size counts the program's bytes.
+static void pool_of_bytes(void) {
   omp_alloctrait_t pool[] = {{omp_atk_pool_size, 1 << 20}, {omp_atk_fallback, omp_atv_null_fb}};
-  a = omp_init_allocator(ompx_dram_mem_space, 2, pool);
+  const omp_allocator_handle_t a = omp_init_allocator(ompx_dram_mem_space, 2, pool);
   char* half = omp_alloc(1 << 19, a);
   char* rest = omp_alloc(1 << 19, a);
   check(half != NULL && rest != NULL, "the pool holds its bytes");
@@ -339,7 +340,9 @@ static void case_semantics(void) {
   memset(half, 1, 1 << 19);
   omp_free(half, omp_null_allocator);
   omp_free(rest, omp_null_allocator);
+}
 
+static void sizes_and_zeroing(void) {
   check(omp_alloc(0, ompx_dram_mem_alloc) == NULL, "size 0");
   omp_free(NULL, ompx_dram_mem_alloc);
   check(omp_calloc((size_t)1 << 40, (size_t)1 << 40, ompx_dram_mem_alloc) == NULL, "overflow");
@@ -351,7 +354,10 @@ static void case_semantics(void) {
     memset(zeroed, 255, 777000);
     omp_free(zeroed, omp_null_allocator);
   }
-  // realloc: grows across all sizes, between our memory and the runtime's, keeps the bytes.
+}
+
+// Grows across all sizes, between our memory and the runtime's, keeps the bytes.
+static void reallocation(void) {
   unsigned char* p = NULL;
   size_t old = 0;
   const omp_allocator_handle_t owners[] = {ompx_dram_mem_alloc, omp_default_mem_alloc};
@@ -367,14 +373,25 @@ static void case_semantics(void) {
     old = bytes;
   }
   omp_free(p, omp_null_allocator);
-  // The default allocator of the thread.
+}
+
+static void default_of_the_thread(void) {
   omp_set_default_allocator(ompx_dram_mem_alloc);
-  p = omp_alloc(500000, omp_null_allocator);
-  placement.struct_size = sizeof placement;
+  char* p = omp_alloc(500000, omp_null_allocator);
+  ompx_placement_t placement = {.struct_size = sizeof placement};
   check(ompx_get_placement(p, 0, &placement) == 0 && placement.bytes[0] == 500000, "default: %s",
         placement.reason);
   omp_set_default_allocator(omp_default_mem_alloc);
   omp_free(p, omp_null_allocator);
+}
+
+// What needs no second kind of memory.
+static void case_semantics(void) {
+  refused_and_kept_traits();
+  pool_of_bytes();
+  sizes_and_zeroing();
+  reallocation();
+  default_of_the_thread();
   check(ompx_phase("a phase") == -1 && ompx_phase("phase-1") == 0 && ompx_phase(NULL) == 0,
         "phase");
   check(ompx_dump(-1) == -1, "dump to nowhere");

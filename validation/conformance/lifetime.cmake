@@ -5,7 +5,6 @@
 if(NOT TARGET libomp OR NOT TARGET libomptier)
   return()
 endif()
-find_program(OMPTIER_TEST_CLANG NAMES clang-19 REQUIRED DOC "Compiler of the OpenMP test programs")
 set(lifetime_cases ${CMAKE_BINARY_DIR}/tests/lifetime_cases)
 set(lifetime_includes -I${CMAKE_BINARY_DIR}/include-omp -I${OMPTIER_SOURCE_DIR}/include)
 set(lifetime_parts lifetime_cases lifetime_fork lifetime_end lifetime_limits lifetime_refusals)

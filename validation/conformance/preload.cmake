@@ -7,8 +7,6 @@ if(NOT TARGET libomp OR NOT TARGET libomptier_preload)
   return()
 endif()
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
-find_program(OMPTIER_TEST_CLANG NAMES clang-19 REQUIRED DOC "Compiler of the OpenMP test programs")
-find_program(OMPTIER_TEST_GCC NAMES gcc-12 gcc REQUIRED DOC "GCC for the OpenMP test programs")
 find_program(OMPTIER_TEST_CLANGXX NAMES clang++-19 REQUIRED)
 find_program(OMPTIER_TEST_GXX NAMES g++-12 g++ REQUIRED)
 find_program(OMPTIER_TEST_GFORTRAN NAMES gfortran-12 gfortran REQUIRED)
@@ -101,16 +99,8 @@ if(TARGET allocators_cases)
   endforeach()
 endif()
 
-set(place_range ${preload_folder}/place_range)
-add_custom_command(OUTPUT ${place_range}
-  COMMAND ${OMPTIER_TEST_CLANG} -std=gnu11 -O2 -g -Wall -Wextra -fopenmp -Wno-unused-function
-          -I${CMAKE_BINARY_DIR}/include-omp -I${OMPTIER_SOURCE_DIR}/include
-          ${CMAKE_CURRENT_LIST_DIR}/place_range.c -o ${place_range}
-          $<TARGET_FILE:libomptier> -L${CMAKE_BINARY_DIR}/lib -Wl,-rpath,${CMAKE_BINARY_DIR}/lib
-  DEPENDS ${CMAKE_CURRENT_LIST_DIR}/place_range.c ${CMAKE_CURRENT_LIST_DIR}/allocators_cases.h
-          ${OMPTIER_SOURCE_DIR}/include/ompx_memory.h libomp libomptier preload_cases
-  COMMENT "place_range" VERBATIM)
-add_custom_target(place_range_cases ALL DEPENDS ${place_range})
+omptier_openmp_program(place_range SOURCE place_range.c FLAGS -Wno-unused-function
+                       DEPENDS allocators_cases.h)
 add_test(NAME conformance.preload.place-range COMMAND ${place_range} dram=0)
 set_tests_properties(conformance.preload.place-range PROPERTIES TIMEOUT 60 LABELS conformance)
 

@@ -5,8 +5,6 @@
 if(NOT TARGET libomp OR NOT TARGET libomptier OR NOT TARGET libomptier_ompt)
   return()
 endif()
-find_program(OMPTIER_TEST_CLANG NAMES clang-19 REQUIRED DOC "Compiler of the OpenMP test programs")
-find_program(OMPTIER_TEST_GCC NAMES gcc-12 gcc REQUIRED DOC "GCC for the OpenMP test programs")
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(rebuild_folder ${CMAKE_BINARY_DIR}/tests/rebuild)
 set(rebuild_programs "")

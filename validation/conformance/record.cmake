@@ -4,7 +4,6 @@
 if(NOT TARGET libomp OR NOT TARGET libomptier OR NOT TARGET libomptier_ompt)
   return()
 endif()
-find_program(OMPTIER_TEST_CLANG NAMES clang-19 REQUIRED DOC "Compiler of the OpenMP test programs")
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(record_cases ${CMAKE_BINARY_DIR}/tests/record_cases)
 add_custom_command(

@@ -6,8 +6,6 @@
 if(NOT TARGET libomp OR NOT TARGET libomptier)
   return()
 endif()
-find_program(OMPTIER_TEST_CLANG NAMES clang-19 REQUIRED DOC "Compiler of the OpenMP test programs")
-find_program(OMPTIER_TEST_GCC NAMES gcc-12 gcc REQUIRED DOC "gcc for the OpenMP test programs")
 set(semantics_dir ${CMAKE_CURRENT_LIST_DIR})
 
 # semantics_program(<source> <clang|gcc>): a program, a target and a test; its file in the variable
@@ -21,26 +19,17 @@ function(semantics_program source compiler)
   else()
     set(command ${OMPTIER_TEST_GCC})
   endif()
+  set(flags -Werror)
+  set(libraries)
   if(extension STREQUAL .cpp)
-    set(options -std=c++17 -xc++)
+    list(APPEND flags -std=c++17 -xc++)
     set(libraries -lstdc++)
-  else()
-    set(options -std=gnu11)
   endif()
-  set(file ${CMAKE_BINARY_DIR}/tests/semantics_${theme}_${compiler})
-  add_custom_command(
-    OUTPUT ${file}
-    COMMAND ${command} ${options} -O2 -g -Wall -Wextra -Werror -fopenmp
-            -I${CMAKE_BINARY_DIR}/include-omp -I${OMPTIER_SOURCE_DIR}/include
-            ${semantics_dir}/${source} -o ${file} -L${CMAKE_BINARY_DIR}/lib -lomptier ${libraries}
-            -Wl,-rpath,${CMAKE_BINARY_DIR}/lib
-    DEPENDS ${semantics_dir}/${source} ${semantics_dir}/semantics.h
-            ${semantics_dir}/allocators_cases.h ${OMPTIER_SOURCE_DIR}/include/ompx_memory.h
-            libomp libomptier
-    COMMENT "semantics_${theme}_${compiler}" VERBATIM)
-  add_custom_target(semantics_${theme}_${compiler} ALL DEPENDS ${file})
-  set(semantics_${theme}_${compiler} ${file} PARENT_SCOPE)
-  add_test(NAME conformance.semantics.${theme}.${compiler} COMMAND ${file} dram=0)
+  set(name semantics_${theme}_${compiler})
+  omptier_openmp_program(${name} SOURCE ${source} COMPILER ${command} FLAGS ${flags}
+                         LIBRARIES ${libraries} DEPENDS semantics.h allocators_cases.h)
+  set(${name} ${${name}} PARENT_SCOPE)
+  add_test(NAME conformance.semantics.${theme}.${compiler} COMMAND ${${name}} dram=0)
   set_tests_properties(conformance.semantics.${theme}.${compiler} PROPERTIES
     TIMEOUT 120 LABELS conformance ENVIRONMENT OMP_WAIT_POLICY=passive)
 endfunction()

@@ -207,18 +207,26 @@ static void partition_default_space(void) {
   }
 }
 
+// A filled block of 16 MiB for each node of the kind; NULL where it has not several.
+static char* block_over_nodes(int kind, omp_uintptr_t partition, size_t* bytes) {
+  const int count = __builtin_popcountl(nodes_of[kind]);
+  if (node_of[kind] < 0 || count < 2) return NULL;
+  const omp_alloctrait_t traits[] = {{omp_atk_partition, partition}};
+  *bytes = (size_t)count * 16 * MIB;
+  char* block = (char*)omp_alloc(*bytes, make(kind_spaces[kind], 1, traits));
+  check(block != NULL, "kind %d", kind);
+  fill(block, *bytes, 1);
+  return block;
+}
+
 // Page by page over the nodes of the tier: each has its share, everywhere in the block.
 static void partition_interleaved(void) {
-  const omp_alloctrait_t traits[] = {{omp_atk_partition, omp_atv_interleaved}};
   int tried = 0;
   for (int kind = 0; kind < 4; ++kind) {
-    const int count = __builtin_popcountl(nodes_of[kind]);
-    if (node_of[kind] < 0 || count < 2) continue;
+    size_t bytes = 0;
+    char* block = block_over_nodes(kind, omp_atv_interleaved, &bytes);
+    if (block == NULL) continue;
     ++tried;
-    const size_t bytes = (size_t)count * 16 * MIB;
-    char* block = (char*)omp_alloc(bytes, make(kind_spaces[kind], 1, traits));
-    check(block != NULL, "kind %d", kind);
-    fill(block, bytes, 1);
     const ompx_placement_t placement = placement_of(block);
     for (int node = 0; node < OMPX_MAX_NODES; ++node)
       if (nodes_of[kind] >> node & 1)
@@ -233,16 +241,12 @@ static void partition_interleaved(void) {
 
 // Contiguous parts, one a node, in the order of the addresses.
 static void partition_blocked(void) {
-  const omp_alloctrait_t traits[] = {{omp_atk_partition, omp_atv_blocked}};
   int tried = 0;
   for (int kind = 0; kind < 4; ++kind) {
-    const int count = __builtin_popcountl(nodes_of[kind]);
-    if (node_of[kind] < 0 || count < 2) continue;
+    size_t bytes = 0;
+    char* block = block_over_nodes(kind, omp_atv_blocked, &bytes);
+    if (block == NULL) continue;
     ++tried;
-    const size_t bytes = (size_t)count * 16 * MIB;
-    char* block = (char*)omp_alloc(bytes, make(kind_spaces[kind], 1, traits));
-    check(block != NULL, "kind %d", kind);
-    fill(block, bytes, 1);
     int changes = 0, last = -1;
     unsigned long seen = 0;
     for (size_t at = 0; at < bytes; at += 2 * MIB) {
@@ -252,8 +256,8 @@ static void partition_blocked(void) {
         if (part.node_bytes[node] == 4096)
           changes += node != last, last = node, seen |= 1ul << node;
     }
-    check(changes == count && seen == nodes_of[kind], "kind %d: %d parts on nodes %lx", kind,
-          changes, seen);
+    check(changes == __builtin_popcountl(nodes_of[kind]) && seen == nodes_of[kind],
+          "kind %d: %d parts on nodes %lx", kind, changes, seen);
     omp_free(block, omp_null_allocator);
   }
   check(tried > 0, "no kind with several nodes");

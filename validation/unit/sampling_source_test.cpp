@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <dirent.h>
@@ -464,21 +465,24 @@ TEST(SamplingPerfRing, DamagedBytesAreSkipped) {
 
 // ---- the machine's event unit ----
 
-TEST(SamplingMachine, KeepsRecordsOfThisProcess) {
-  void* memory =
-      mmap(nullptr, EVENT_UNIT_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  ASSERT_NE(memory, MAP_FAILED);
-  auto* unit = static_cast<event_unit*>(memory);
-  unit->magic = EVENT_UNIT_MAGIC;
-  unit->version = EVENT_UNIT_VERSION;
-  unit->header_size = sizeof *unit;
-  unit->record_size = sizeof(event_record);
-  unit->vcpus = 2;
-  unit->capacity = 8;
-  unit->region_size = EVENT_UNIT_SIZE;
-  unit->period = 100;
-  unit->tsc_frequency = 2e9;
-  auto put = [&](std::uint32_t vcpu, std::uint64_t pc, std::uint8_t flags) {
+// A region as the virtual machine's plugin fills it, of two vCPUs with rings of eight records.
+struct FakeEventUnit {
+  FakeEventUnit() {
+    void* memory =
+        mmap(nullptr, EVENT_UNIT_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) std::abort();
+    unit = static_cast<event_unit*>(memory);
+    unit->magic = EVENT_UNIT_MAGIC;
+    unit->version = EVENT_UNIT_VERSION;
+    unit->header_size = sizeof *unit;
+    unit->record_size = sizeof(event_record);
+    unit->vcpus = 2;
+    unit->capacity = 8;
+    unit->region_size = EVENT_UNIT_SIZE;
+    unit->period = 100;
+    unit->tsc_frequency = 2e9;
+  }
+  void put(std::uint32_t vcpu, std::uint64_t pc, std::uint8_t flags) {
     event_ring& ring = unit->rings[vcpu];
     event_record record = {};
     record.tsc = __builtin_ia32_rdtsc() - 1000; // the host is 1000 ticks behind
@@ -490,6 +494,15 @@ TEST(SamplingMachine, KeepsRecordsOfThisProcess) {
     record.flags = flags;
     record.level = EVENT_LEVEL_MEMORY;
     event_unit_records(unit, vcpu)[ring.head++ % unit->capacity] = record;
+  }
+  event_unit* unit;
+};
+
+TEST(SamplingMachine, KeepsRecordsOfThisProcess) {
+  FakeEventUnit fake;
+  event_unit* unit = fake.unit;
+  const auto put = [&](std::uint32_t vcpu, std::uint64_t pc, std::uint8_t flags) {
+    fake.put(vcpu, pc, flags);
   };
   auto here = reinterpret_cast<std::uint64_t>(&std::strtod);
   put(0, here, 0); // from before

@@ -18,35 +18,16 @@ import statistics
 import subprocess
 import sys
 
-KINDS = ("dram", "hbm", "nvm", "cxl")
-MIB = 1 << 20
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from guest_job import KINDS, MIB, Failure, GuestJob, check, file_name, guarded, same_results  # noqa: E402
 
 
-class Failure(Exception):
-    pass
-
-
-class Job:
+class Job(GuestJob):
     def __init__(self, arguments):
-        self.bin = pathlib.Path(arguments.build).resolve() / "bin"
-        self.folder = pathlib.Path(arguments.folder).resolve()
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self.machine, self.dilation = arguments.machine, arguments.dilation
+        super().__init__(arguments, f"--timed={arguments.dilation}")
+        self.dilation = arguments.dilation
         self.program = [str(self.bin / "alternating"), "--bytes", arguments.bytes, "--rounds", str(arguments.rounds),
                         "--sweeps", str(arguments.sweeps), "--threads", "4", "--mark", "--where"]
-
-    def sandbox(self, what, *command, timed=True, extra=()):
-        line = [str(self.bin / "omptier"), "sandbox", "--machine", self.machine, "--timeout", "300"]
-        if timed:
-            line += [f"--timed={self.dilation}"]
-        line += [*extra, "--env", "OMP_PROC_BIND=true", "--env", "OMP_WAIT_POLICY=passive", "--",
-                 str(self.bin / "omptier"), *command]
-        print(f"  {what} …", file=sys.stderr, flush=True)
-        done = subprocess.run(line, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        (self.folder / f"{what.replace(' ', '-')}.stderr").write_text(done.stderr)
-        if done.returncode != 0:
-            raise Failure(f"{what}: status {done.returncode}; {' '.join(line)}\n{done.stdout}{done.stderr}")
-        return done.stdout
 
     def record(self, what, profile, *options):
         return self.sandbox(what, "record", *options, "-o", profile, "--", *self.program, extra=["--memory-events"])
@@ -103,11 +84,6 @@ def print_where(run):
     print("Where the kernel had the arrays during each visit, with the plan")
     for visit in run["where"]:
         print(f"  round {visit['round']}, in {visit['region']}: a {bytes_in_words(visit['a'])}, b {bytes_in_words(visit['b'])}")
-
-
-def check(condition, text):
-    print(("ok      " if condition else "NOT MET ") + text)
-    return bool(condition)
 
 
 def moves_met(job, report, recorded_bytes, predicted):
@@ -180,21 +156,19 @@ def main():
     plans = {"a in DRAM": ("dram", "nvm"), "b in DRAM": ("nvm", "dram"), "both in NVM": ("nvm", "nvm")}
     for name, kinds in plans.items():
         lists = [["dram", "nvm"] if kind == "dram" else ["nvm"] for kind in kinds]
-        (job.folder / f"{name.replace(' ', '-')}.json").write_text(json.dumps(fixed_plan(advised, *lists)))
+        (job.folder / f"{file_name(name)}.json").write_text(json.dumps(fixed_plan(advised, *lists)))
 
     cases = ["plan, moved per region", *plans]
     results = {name: [] for name in cases}
     for _ in range(arguments.repeats):
         for name in cases:
             if name in plans:
-                out = job.sandbox(name, "run", "--capacity", capacity, "--plan", f"{name.replace(' ', '-')}.json", "--",
+                out = job.sandbox(name, "run", "--capacity", capacity, "--plan", f"{file_name(name)}.json", "--",
                                   *job.program)
             else:
                 out = job.record(name, "moved.profile", "--capacity", capacity, "--plan", "plan.json")
             results[name].append(read_result(out))
-    checksums = {run["checksum"] for runs in results.values() for run in runs} | {recorded["checksum"]}
-    if len(checksums) != 1:
-        raise Failure(f"the program's results differ between placements: {sorted(checksums)}")
+    same_results({**results, "recorded": [recorded]})
     command = [str(job.bin / "omptier"), "report", "moved.profile"]
     report = subprocess.run(command, cwd=job.folder, capture_output=True, text=True, check=True).stdout
     details = json.loads(subprocess.run([*command, "--json"], cwd=job.folder, capture_output=True, text=True,
@@ -222,8 +196,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except Failure as failure:
-        print(f"alternating: {failure}", file=sys.stderr)
-        sys.exit(125)
+    guarded("alternating", main)

@@ -16,63 +16,34 @@ import statistics
 import subprocess
 import sys
 
-KINDS = ("dram", "hbm", "nvm", "cxl")
-MIB = 1 << 20
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from guest_job import KINDS, MIB, GuestJob, check, file_name, guarded, same_results  # noqa: E402
 
 
-class Failure(Exception):
-    pass
-
-
-class Job:
+class Job(GuestJob):
     def __init__(self, arguments):
-        self.bin = pathlib.Path(arguments.build).resolve() / "bin"
-        self.folder = pathlib.Path(arguments.folder).resolve()
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self.machine = arguments.machine
+        super().__init__(arguments)
         self.program = [str(self.bin / "neutron_lookup"), "--size", arguments.size, "--threads", "4",
                         "--mark", "--json"]
         if arguments.lookups:
             self.program += ["--lookups", str(arguments.lookups)]
 
-    def sandbox(self, what, command, timed=True, extra=()):
-        line = [str(self.bin / "omptier"), "sandbox", "--machine", self.machine, "--timeout", "300"]
-        if timed:
-            line += ["--timed"]
-        line += [*extra, "--env", "OMP_PROC_BIND=true", "--env", "OMP_WAIT_POLICY=passive", "--", *command]
-        done = subprocess.run(line, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        (self.folder / f"{what}.stderr").write_text(done.stderr)
-        if done.returncode != 0:
-            raise Failure(f"{what}: status {done.returncode}; {' '.join(line)}\n{done.stdout}{done.stderr}")
-        return done.stdout
-
     def run(self, what, options, arguments=()):
         """The program under `omptier run`: its own JSON, and bytes per kind from the kernel."""
-        where = f"{what}.where.json"
-        out = self.sandbox(what, [str(self.bin / "omptier"), "run", *options, "--where", where, "--",
-                                  *self.program, *arguments])
+        where = f"{file_name(what)}.where.json"
+        out = self.sandbox(what, "run", *options, "--where", where, "--", *self.program, *arguments)
         result = json.loads(out)
         result["where"] = json.loads((self.folder / where).read_text())["bytes_by_kind"]
         return result
-
-    def omptier(self, what, *arguments):
-        return self.sandbox(what, [str(self.bin / "omptier"), *arguments], timed=False)
-
-
-def progress(text):
-    print(f"  {text} …", file=sys.stderr, flush=True)
 
 
 def measure(job, cases, repeats):
     """Runs the cases in turn, `repeats` rounds; results by case."""
     results = {name: [] for name in cases}
-    for round_number in range(repeats):
+    for _ in range(repeats):
         for name, (options, arguments) in cases.items():
-            progress(f"{name}" + (f" ({round_number + 1} of {repeats})" if repeats > 1 else ""))
-            results[name].append(job.run(name.replace(" ", "-"), options, arguments))
-    checksums = {result["checksum"] for runs in results.values() for result in runs}
-    if len(checksums) != 1:
-        raise Failure(f"the program's results differ between placements: {sorted(checksums)}")
+            results[name].append(job.run(name, options, arguments))
+    same_results(results)
     return results
 
 
@@ -91,11 +62,6 @@ def table(results, labels, base):
     print("the virtual machine: only their ratios mean something.")
 
 
-def check(condition, text):
-    print(("ok      " if condition else "NOT MET ") + text)
-    return bool(condition)
-
-
 def shares_met(job, arrays):
     """Recorded shares against the machine's exact count: is each array's in its interval?
 
@@ -104,7 +70,7 @@ def shares_met(job, arrays):
     Shares of the three arrays' misses: the count also holds what other processes missed, which a
     profile of this process rightly leaves out.
     """
-    report = json.loads(job.omptier("report-json", "report", "neutron.profile", "--json"))
+    report = json.loads(job.sandbox("report in JSON", "report", "neutron.profile", "--json", timed=False))
     sites, error = report["sites"], report["worst_error"]
     counted, recorded = {}, {}
     for array in ("index", "unionized", "nuclide"):
@@ -150,17 +116,15 @@ def main():
     arguments = parser.parse_args()
     job = Job(arguments)
 
-    progress("recording, everything in DRAM")
-    recorded = job.sandbox("record", [str(job.bin / "omptier"), "record", "-o", "neutron.profile", "--",
-                                      *job.program, "--where"],
-                           extra=["--memory-events", "--misses", "misses.bin"])
-    report = job.omptier("report", "report", "neutron.profile")
+    recorded = job.sandbox("recording, everything in DRAM", "record", "-o", "neutron.profile", "--", *job.program,
+                           "--where", extra=["--memory-events", "--misses", "misses.bin"])
+    report = job.sandbox("reporting", "report", "neutron.profile", timed=False)
     sizes = json.loads(subprocess.run([*job.program[:5], "--lookups", "1", "--json"], capture_output=True, text=True,
                                       check=True).stdout)
     fast = sizes["bytes_total"] // 10
     capacity = f"dram:{fast},hbm:0"
-    progress("advising")
-    advice = job.omptier("advise", "advise", "neutron.profile", "--capacity", capacity, "-o", "plan.json", "--no-traits")
+    advice = job.sandbox("advising", "advise", "neutron.profile", "--capacity", capacity, "-o", "plan.json",
+                         "--no-traits", timed=False)
 
     limit = ["--capacity", capacity]
     cases = {
@@ -190,8 +154,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except Failure as failure:
-        print(f"main_job: {failure}", file=sys.stderr)
-        sys.exit(125)
+    guarded("main_job", main)

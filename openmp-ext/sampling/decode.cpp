@@ -77,6 +77,7 @@ std::uint8_t index_bytes_of(ZydisMnemonic mnemonic) {
 // movs, stos, lods, scas, cmps address through rsi and rdi, which Zydis shows as hidden operands.
 void note_string_operation(Instruction& to, const ZydisDecodedInstruction& instruction) {
   to.has_memory = false;
+  to.memory.bytes = instruction.operand_width / 8;
   switch (instruction.mnemonic) {
   case ZYDIS_MNEMONIC_MOVSB:
   case ZYDIS_MNEMONIC_MOVSW:

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A small emulator of the integer instructions that compute addresses. It starts from the registers
-// of a sample and knows of each register whether its value is certain; what it cannot compute
-// becomes unknown, never wrong by guess. Memory it reads is the memory of now, not of the sample's
-// moment: fine for pointers and index arrays, which seldom change within a loop.
+// of a sample and knows of each register and flag whether its value is certain; what it cannot
+// compute becomes unknown, never wrong by guess. What it writes to memory only the emulation sees
+// (spilled registers, saved ones of called functions); all other memory it reads is the memory of
+// now, not of the sample's moment: fine for pointers and index arrays, which seldom change within a
+// loop. A store whose address is unknown is taken to change nothing that is read again.
+//
+// execution.hpp has the instructions.
 #pragma once
 
 #include "sampling/decode.hpp"
@@ -12,20 +16,38 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 namespace omptier {
+
+// Bits of the flags register that branches ask for.
+inline constexpr std::uint64_t k_carry = 1, k_zero = 1 << 6, k_sign = 1 << 7, k_overflow = 1 << 11;
+inline constexpr std::uint64_t k_all_flags = k_carry | k_zero | k_sign | k_overflow;
 
 struct MachineState {
   std::uint64_t general[k_general_registers] = {};
   std::uint64_t flags = 0;
-  std::uint16_t known = 0; // bit per general register
-  bool flags_known = false;
+  std::uint64_t flags_known = 0;   // bits of flags
+  std::uint16_t known = 0;         // bit per general register
   std::uint32_t vectors_known = 0; // bit per vector register
   std::array<std::array<std::uint8_t, 64>, 32> vectors;
 
   static MachineState of(const RegisterSample& sample);
   bool knows(std::int8_t general_register) const { return known >> general_register & 1; }
   void forget(std::uint32_t general_mask, std::uint32_t vector_mask);
+  void set(unsigned general_register, std::optional<std::uint64_t> value);
+
+  // Memory as the emulation has left it. read: all bytes or nothing. write: null = bytes that are
+  // not known.
+  bool read(std::uint64_t address, void* to, std::size_t bytes) const;
+  void write(std::uint64_t address, const void* from, std::size_t bytes);
+
+private:
+  struct Word { // 8 bytes that were written, at least in part
+    std::uint64_t place = 0;
+    std::uint8_t bytes[8] = {}, written = 0, known = 0; // masks: bit per byte
+  };
+  std::vector<Word> written_; // newest last
 };
 
 // Address that the instruction's memory operand has when executed in this state (of a gather or
@@ -33,7 +55,8 @@ struct MachineState {
 std::optional<std::uint64_t> address_in(const Instruction& instruction, const MachineState& state,
                                         unsigned lane = 0);
 
-// Takes the state over one instruction. Branches are the caller's business (branch_taken).
+// Takes the state over one instruction. Branches are the caller's business (branch_taken), and so
+// is going into calls: a call is stepped over, with what a called function may change unknown.
 void step(const Function& function, const Instruction& instruction, MachineState& state);
 
 // Takes the state back from after the instruction to before it: sums of a register and a constant

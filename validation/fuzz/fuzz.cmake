@@ -31,7 +31,7 @@ foreach(source IN ITEMS base/log base/options base/os base/text
         objects/modules objects/statics objects/unwind_rule
         profile/aggregate profile/bootstrap profile/elf_calls profile/functions profile/labels
         profile/log_reader profile/symbols cli/check_elf
-        sampling/blame sampling/code_map sampling/decode sampling/emulate sampling/memory_event sampling/perf_ring
+        sampling/blame sampling/code_map sampling/decode sampling/emulate sampling/execution sampling/execution_vector sampling/memory_event sampling/perf_ring
         sampling/process_memory)
   omptier_fuzz_object(${OMPTIER_EXT_DIR}/${source}.cpp)
   list(APPEND fuzz_objects ${fuzz_object})

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 omptier_unit_test(sampling SOURCES sampling_decode_test.cpp sampling_source_test.cpp
-  sampling_hardware_test.cpp
+  sampling_hardware_test.cpp sampling_emulate_test.cpp sampling_emulate_cases.cpp
   LINK omptier_sampling)
+
+set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/sampling_emulate_cases.cpp
+  PROPERTIES COMPILE_OPTIONS -O2)
 
 add_executable(sampling_hardware ${CMAKE_CURRENT_LIST_DIR}/sampling_hardware.cpp)
 target_link_libraries(sampling_hardware PRIVATE omptier_sampling)

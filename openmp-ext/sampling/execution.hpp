@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What single instructions do to an emulated state (x86-64 only; emulate.cpp calls it). Integer
+// instructions are in execution.cpp; those of vectors that carry indices in execution_vector.cpp.
+#pragma once
+
+#include "sampling/emulate.hpp"
+
+#include <Zydis/Zydis.h>
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+namespace omptier {
+
+struct Decoded {
+  ZydisDecodedInstruction instruction;
+  ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+};
+
+bool decode_again(const Function& function, const Instruction& instruction, Decoded& to);
+
+// Numbers of the registers that hold these parts; k_no_register and -1 for others.
+std::int8_t general_number(ZydisRegister reg);
+int vector_number(ZydisRegister reg);
+
+void execute(const Instruction& instruction, const Decoded& decoded, MachineState& state);
+
+// Of a conditional branch, cmov or set: does its condition hold? Nothing when a flag it asks for is
+// not known, or for other instructions.
+std::optional<bool> condition_holds(ZydisMnemonic mnemonic, const MachineState& state);
+
+// One instruction's execution on a state. Operands are numbered as Zydis does, targets first.
+class Execution {
+public:
+  using Value = std::optional<std::uint64_t>;
+
+  Execution(const Instruction& compact, const Decoded& decoded, MachineState& state)
+      : compact_(compact), decoded_(decoded), state_(state) {}
+  // False for an instruction that is not among those known here.
+  bool run_moves();
+  bool run_arithmetic();
+  bool run_bits();
+  bool run_stack();
+  bool run_vectors();
+  void forget_written();
+
+private:
+  ZydisMnemonic mnemonic() const { return decoded_.instruction.mnemonic; }
+  const ZydisDecodedOperand& operand(unsigned i) const { return decoded_.operands[i]; }
+  unsigned visible() const { return decoded_.instruction.operand_count_visible; }
+  unsigned bits() const { return operand(0).size; } // of the target
+
+  Value get(unsigned i) const;
+  Value effective_address(unsigned i) const;
+  void put(unsigned i, Value value);
+  void set_flags(std::uint64_t which, Value result, bool carry = false, bool overflow = false);
+
+  void add(Value left, Value right, bool carry_in, bool keep);
+  void subtract(Value left, Value right, bool borrow, bool keep);
+  void logical(std::uint64_t (*operation)(std::uint64_t, std::uint64_t), bool keep);
+  void shift();
+  void rotate();
+  void multiply();
+  void multiply_wide();
+  void divide();
+  void extend_accumulator();
+  void count_bits();
+  void conditional_move();
+  void exchange();
+  void string();
+
+  using Lane = std::function<std::uint64_t(std::uint64_t, std::uint64_t)>;
+  bool vector_get(unsigned i, std::uint8_t* to, std::size_t bytes) const;
+  void vector_put(unsigned i, const std::uint8_t* from, std::size_t bytes);
+  bool is_masked() const;
+  void move_vector();
+  void move_lowest();
+  void widen(unsigned from, unsigned to, bool with_sign);
+  void lanes(unsigned width, const Lane& operation);
+  void lanes_by_constant(unsigned width, const Lane& operation);
+  void broadcast(unsigned width);
+  void extract();
+
+  const Instruction& compact_;
+  const Decoded& decoded_;
+  MachineState& state_;
+};
+
+} // namespace omptier

@@ -27,15 +27,21 @@ function(omptier_fuzz_object source)
 endfunction()
 
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
-foreach(source IN ITEMS base/log base/options base/os base/text
-        objects/modules objects/statics objects/unwind_rule
-        profile/aggregate profile/bootstrap profile/elf_calls profile/functions profile/labels
-        profile/log_reader profile/symbols cli/check_elf
-        sampling/blame sampling/code_map sampling/decode sampling/emulate sampling/execution sampling/execution_vector sampling/memory_event sampling/perf_ring
-        sampling/process_memory)
-  omptier_fuzz_object(${OMPTIER_EXT_DIR}/${source}.cpp)
-  list(APPEND fuzz_objects ${fuzz_object})
+foreach(layer IN ITEMS base objects profile symbols sampling)
+  get_target_property(sources omptier_${layer} SOURCES)
+  get_target_property(folder omptier_${layer} SOURCE_DIR)
+  foreach(source IN LISTS sources)
+    omptier_fuzz_object(${folder}/${source})
+    list(APPEND fuzz_objects ${fuzz_object})
+  endforeach()
 endforeach()
+omptier_fuzz_object(${OMPTIER_EXT_DIR}/cli/check_elf.cpp)
+list(APPEND fuzz_objects ${fuzz_object})
+set(fuzz_archive ${CMAKE_BINARY_DIR}/fuzz/libfuzzed.a)
+add_custom_command(OUTPUT ${fuzz_archive}
+  COMMAND ${CMAKE_COMMAND} -E rm -f ${fuzz_archive}
+  COMMAND ${CMAKE_AR} qc ${fuzz_archive} ${fuzz_objects}
+  DEPENDS ${fuzz_objects} VERBATIM)
 
 set(fuzzers log unwind elf decode)
 set(fuzz_programs "")
@@ -44,8 +50,8 @@ foreach(name IN LISTS fuzzers)
   set(program ${CMAKE_BINARY_DIR}/tests/fuzz_${name})
   add_custom_command(OUTPUT ${program}
     COMMAND ${OMPTIER_FUZZ_COMPILER} -fsanitize=fuzzer,address,undefined -o ${program}
-            ${fuzz_object} ${fuzz_objects} -ldw -lelf -lZydis
-    DEPENDS ${fuzz_object} ${fuzz_objects} VERBATIM)
+            ${fuzz_object} ${fuzz_archive} -ldw -lelf -lZydis
+    DEPENDS ${fuzz_object} ${fuzz_archive} VERBATIM)
   list(APPEND fuzz_programs ${program})
 endforeach()
 add_custom_target(fuzz ALL DEPENDS ${fuzz_programs})

@@ -14,7 +14,8 @@ constexpr std::uint64_t k_samples_a_part = 8;
 
 void OffsetHistogram::add(std::uint64_t offset, std::uint64_t bytes, double weight) {
   if (weights_.empty()) weights_.resize(k_parts);
-  const double part = static_cast<double>(offset) / static_cast<double>(bytes) * k_parts;
+  const auto whole = static_cast<double>(std::max<std::uint64_t>(bytes, 1)); // malloc(0) has a place
+  const double part = static_cast<double>(offset) / whole * k_parts;
   weights_[std::min(static_cast<unsigned>(part), k_parts - 1)] += static_cast<float>(weight);
   ++samples_;
 }

@@ -295,7 +295,8 @@ nlohmann::json profile_json(const ProfileSummary& summary, const ProfileNames& n
                          {"nanoseconds", summary.nanoseconds},
                          {"threads", summary.threads},
                          {"notes", summary.notes},
-                         {"other", json_of(summary.other_share)}};
+                         {"other", json_of(summary.other_share)},
+                         {"other_accesses", json_of(summary.other_access_share)}};
   for (const RunRecord& run : summary.runs)
     json["runs"].push_back({{"host", run.host},
                             {"program", run.program},
@@ -318,6 +319,14 @@ nlohmann::json profile_json(const ProfileSummary& summary, const ProfileNames& n
     one["bytes_largest"] = site.bytes_largest;
     one["samples"] = site.samples;
     one["accesses"] = json_of(site.accesses);
+    if (summary.patterns > 0) {
+      one["access_share"] = json_of(site.access_share);
+      one["write_share"] = site.write_share;
+      one["pattern"] = name_of(site.pattern.kind);
+      one["stride"] = site.pattern.stride;
+      one["indirect"] = site.pattern.indirect;
+      if (site.through != SiteSummary::k_nothing) one["through"] = names.sites[site.through];
+    }
     one["mean_latency"] = site.mean_latency;
     one["cache_share"] = site.cache_share;
     one["hot_ranges"] = json_of(site.offsets);

@@ -257,6 +257,10 @@ void Recorder::sample(const AccessSample& sample) {
   log_.sample(sample);
 }
 
+void Recorder::pattern(const AccessPattern& pattern) {
+  log_.pattern(pattern);
+}
+
 void Recorder::lost(std::uint64_t count) {
   if (count > 0) log_.lost(count);
 }

@@ -76,6 +76,7 @@ private:
   template <typename Tell> void tell_source(Tell&& tell);
   void sample(const AccessSample& sample) override;
   void lost(std::uint64_t count) override;
+  void pattern(const AccessPattern& pattern) override;
 
   std::atomic<State> state_{State::idle};
   std::atomic<pid_t> process_{0}; // that is recorded

@@ -101,6 +101,12 @@ struct Attribution {
   float weight = 1;
 };
 
+// What instructions did to the objects of one site, all profiles together.
+struct SiteEvidence {
+  PatternEvidence pattern;
+  std::map<std::uint32_t, double> through; // bytes by the site of their indices
+};
+
 // What only one profile knows of a site, before the profiles are joined.
 struct SiteInProfile {
   std::uint64_t objects = 0, bytes_total = 0, bytes_largest = 0, bytes_peak = 0;
@@ -112,13 +118,15 @@ struct SiteInProfile {
 
 class Sweep {
 public:
-  Sweep(ProfileSummary& summary, Names& names, const Profile& profile)
-      : summary_(summary), profile_(profile) {
+  Sweep(ProfileSummary& summary, Names& names, const Profile& profile,
+        std::vector<SiteEvidence>& evidence)
+      : summary_(summary), profile_(profile), evidence_(evidence) {
     for (const SiteRecord& site : profile.sites)
       site_numbers_.push_back(names.site(names.translate(profile, site.frames)));
     for (const RegionDefinition& region : profile.region_definitions)
       region_numbers_.push_back(names.region(names.translate(profile, region.frames)));
     sites.resize(summary.sites.size());
+    evidence.resize(summary.sites.size());
   }
 
   void run() {
@@ -130,9 +138,11 @@ public:
     });
     attributions.reserve(profile_.samples.size());
     for (const AccessSample& sample : profile_.samples) {
+      attribute_patterns(sample.time);
       advance(sample.time);
       attribute(sample);
     }
+    attribute_patterns(ObjectRecord::k_never - 1);
     advance(ObjectRecord::k_never - 1);
     close_region(profile_.last_time);
     for (SiteInProfile& site : sites) {
@@ -170,6 +180,7 @@ public:
 
   std::vector<SiteInProfile> sites; // by summary number
   std::vector<Attribution> attributions;
+  std::vector<WeightedSample> accesses; // bytes by site, k_no_site for no object
 
 private:
   std::uint64_t relative(std::uint64_t time) const {
@@ -286,6 +297,26 @@ private:
     attributions.push_back(at);
   }
 
+  std::uint32_t site_at(std::uint64_t address) const {
+    const auto object = address != 0 ? live_.find(address) : std::nullopt;
+    return object ? site_numbers_[profile_.objects[*object].site] : k_no_site;
+  }
+
+  void attribute_patterns(std::uint64_t now) {
+    for (; next_pattern_ < profile_.patterns.size(); ++next_pattern_) {
+      const AccessPattern& pattern = profile_.patterns[next_pattern_];
+      if (pattern.time > now) return;
+      advance(pattern.time);
+      ++summary_.patterns;
+      const std::uint32_t site = site_at(pattern.address);
+      accesses.push_back({site, pattern.bytes});
+      if (site == k_no_site) continue;
+      evidence_[site].pattern.add(pattern);
+      if (const std::uint32_t through = site_at(pattern.through); through != k_no_site)
+        evidence_[site].through[through] += double{pattern.bytes};
+    }
+  }
+
   static SiteInRegion& note_region(SiteSummary& site, std::uint32_t region,
                                    const AccessSample& sample, double weight) {
     auto at = std::find_if(site.by_region.begin(), site.by_region.end(),
@@ -337,6 +368,8 @@ private:
   };
   ProfileSummary& summary_;
   const Profile& profile_;
+  std::vector<SiteEvidence>& evidence_;
+  std::size_t next_pattern_ = 0;
   std::vector<std::uint32_t> site_numbers_, region_numbers_;
   std::vector<std::uint64_t> by_release_; // objects
   std::size_t next_object_ = 0, next_release_ = 0, next_region_ = 0;
@@ -380,8 +413,10 @@ Share make_share(double value, Interval interval) {
 void close_intervals(ProfileSummary& summary) {
   const auto close = [](Share& share) { share.low = share.high = share.value; };
   close(summary.other_share);
+  close(summary.other_access_share);
   for (SiteSummary& site : summary.sites) {
     close(site.share);
+    close(site.access_share);
     for (SiteInRegion& part : site.by_region)
       close(part.share);
   }
@@ -430,6 +465,34 @@ void add_intervals(ProfileSummary& summary, const std::vector<std::vector<Attrib
   }
 }
 
+// Shares of the bytes accessed, and in which pattern.
+void add_patterns(ProfileSummary& summary, const std::vector<SiteEvidence>& evidence,
+                  std::vector<std::vector<WeightedSample>>& runs) {
+  const auto sites = static_cast<std::uint32_t>(summary.sites.size());
+  double total = 0, other = 0;
+  for (auto& run : runs)
+    for (WeightedSample& access : run) {
+      if (access.group == k_no_site) access.group = sites;
+      total += double{access.weight};
+      if (access.group == sites) other += double{access.weight};
+    }
+  const std::vector<Interval> intervals = share_intervals(runs, sites + 1);
+  summary.other_access_share = make_share(share_of(other, total), intervals[sites]);
+  for (std::uint32_t i = 0; i < sites && i < evidence.size(); ++i) {
+    SiteSummary& site = summary.sites[i];
+    const PatternEvidence& pattern = evidence[i].pattern;
+    site.access_share = make_share(share_of(pattern.bytes(), total), intervals[i]);
+    site.write_share = share_of(pattern.stored(), pattern.bytes());
+    site.pattern = pattern.decide();
+    double most = 0;
+    for (const auto& [through, bytes] : evidence[i].through)
+      if (bytes > most) {
+        most = bytes;
+        site.through = through;
+      }
+  }
+}
+
 void average_over_profiles(ProfileSummary& summary, std::size_t profiles) {
   const double factor = 1 / static_cast<double>(profiles);
   for (SiteSummary& site : summary.sites) {
@@ -464,6 +527,8 @@ void sort_sites(ProfileSummary& summary) {
   for (MoveSummary& move : summary.moves)
     if (move.site != k_no_site) move.site = place[move.site];
   for (SiteSummary& site : summary.sites)
+    if (site.through != SiteSummary::k_nothing) site.through = place[site.through];
+  for (SiteSummary& site : summary.sites)
     std::sort(site.by_region.begin(), site.by_region.end(),
               [](const SiteInRegion& a, const SiteInRegion& b) {
                 return a.accesses.total() > b.accesses.total();
@@ -480,6 +545,8 @@ Parsed<ProfileSummary> summarize(std::span<const Profile> profiles) {
   summary.measure = profiles[0].run.measure;
   std::vector<std::vector<Attribution>> attributions;
   std::vector<JoinedSite> joined;
+  std::vector<SiteEvidence> evidence;
+  std::vector<std::vector<WeightedSample>> accesses;
   std::uint64_t weighted_samples = 0;
   for (const Profile& profile : profiles) {
     if (profile.run.measure != summary.measure && !profile.samples.empty() && weighted_samples > 0)
@@ -490,12 +557,13 @@ Parsed<ProfileSummary> summarize(std::span<const Profile> profiles) {
     weighted_samples += profile.samples.size();
     summary.runs.push_back(profile.run);
     if (!profile.cut.empty()) summary.notes.push_back(profile.cut);
-    Sweep sweep(summary, names, profile);
+    Sweep sweep(summary, names, profile, evidence);
     sweep.run();
     joined.resize(summary.sites.size());
     for (std::size_t i = 0; i < sweep.sites.size(); ++i)
       join(summary.sites[i], joined[i], sweep.sites[i]);
     attributions.push_back(std::move(sweep.attributions));
+    accesses.push_back(std::move(sweep.accesses));
     if (&profile == &profiles[0]) summary.moves = sweep.moves();
     summary.samples_lost += profile.samples_lost;
     summary.worst_error = std::max(summary.worst_error, profile.run.worst_error);
@@ -514,6 +582,7 @@ Parsed<ProfileSummary> summarize(std::span<const Profile> profiles) {
   }
   average_over_profiles(summary, profiles.size());
   add_intervals(summary, attributions);
+  add_patterns(summary, evidence, accesses);
   if (std::ranges::all_of(summary.runs, [](const RunRecord& run) { return run.source == "exact"; }))
     close_intervals(summary);
   sort_sites(summary);

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "profile/log_reader.hpp"
+#include "profile/pattern.hpp"
 #include "profile/record.hpp"
 #include "profile/working_set.hpp"
 
@@ -72,6 +73,13 @@ struct SiteSummary {
   std::uint64_t samples = 0; // all profiles together
   AccessWeights accesses;    // of one process
   Share share;               // of all samples
+  // Of the accesses themselves, counted in bytes, where the source knows them (ProfileSummary::
+  // patterns is not 0): another share than that of samples.
+  Share access_share;
+  double write_share = 0; // of the object's bytes
+  ObjectPattern pattern;
+  std::uint32_t through = k_nothing; // site whose values were the indices, if its pattern is indirect
+  static constexpr std::uint32_t k_nothing = ~std::uint32_t{0};
   double mean_latency = 0;   // nanoseconds, weighted; 0 = the source does not say
   double cache_share = 0;    // of samples whose level is known: served by a cache
   OffsetHistogram offsets;
@@ -112,6 +120,8 @@ struct ProfileSummary {
   std::uint64_t outside_objects = 0; // samples whose address lies in no recorded object
   AccessWeights other;               // both of these
   Share other_share;
+  std::uint64_t patterns = 0; // records of what instructions accessed
+  Share other_access_share;
   std::uint64_t nanoseconds = 0; // length of the longest run
   std::uint32_t threads = 0;     // most that ran a region, at least 1
   std::uint64_t log_bytes = 0;

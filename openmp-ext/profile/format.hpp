@@ -51,6 +51,7 @@ enum class RecordType : std::uint8_t {
   phase,
   lost,
   end,
+  pattern,
 };
 
 inline constexpr std::uint8_t k_sample_bit = 0x80;
@@ -72,6 +73,7 @@ struct DifferenceState {
   std::uint64_t object_address = 0;
   std::uint64_t sample_time = 0, sample_pc = 0, sample_address = 0;
   float sample_weight = 1;
+  std::uint64_t pattern_time = 0, pattern_pc = 0, pattern_address = 0;
 };
 
 } // namespace omptier

@@ -167,7 +167,7 @@ private:
       return 0;
     }
     state_ = {};
-    state_.time = state_.sample_time = header.base_time;
+    state_.time = state_.sample_time = state_.pattern_time = header.base_time;
     Body body(records, records + header.bytes);
     std::uint32_t count = 0;
     while (!body.empty()) {
@@ -229,6 +229,9 @@ private:
       break;
     case RecordType::lost:
       profile_.samples_lost += part.number();
+      break;
+    case RecordType::pattern:
+      read_pattern(part);
       break;
     case RecordType::end: {
       EndRecord end;
@@ -335,6 +338,31 @@ private:
     profile_.moves.push_back(move);
   }
 
+  void read_pattern(Body& body) {
+    AccessPattern pattern;
+    pattern.time = body.difference(state_.pattern_time);
+    pattern.thread = static_cast<std::uint32_t>(body.number());
+    pattern.pc = body.difference(state_.pattern_pc);
+    pattern.address = body.difference(state_.pattern_address);
+    pattern.through = body.number();
+    pattern.kind = static_cast<AccessKind>(body.small(3));
+    pattern.accesses = body.raw<float>();
+    pattern.bytes = body.raw<float>();
+    pattern.chased = body.raw<float>();
+    const auto is_sane = [](float value, float most) { return value >= 0 && value <= most; };
+    bool sane = is_sane(pattern.accesses, 1e30f) && is_sane(pattern.bytes, 1e30f) &&
+                is_sane(pattern.chased, 1);
+    for (AccessPattern::Stride& stride : pattern.strides) {
+      if (body.empty()) break;
+      stride.bytes = unfold_sign(body.number());
+      stride.share = body.raw<float>();
+      sane = sane && is_sane(stride.share, 1.001f);
+    }
+    if (!sane) body.fail();
+    profile_.last_time = std::max(profile_.last_time, pattern.time);
+    if (body.good()) profile_.patterns.push_back(pattern);
+  }
+
   bool read_sample(std::uint8_t head, Body& body) {
     AccessSample sample;
     const unsigned kind = head >> 5 & 3, level = head >> 3 & 3;
@@ -361,6 +389,7 @@ private:
   void finish() {
     std::stable_sort(profile_.samples.begin(), profile_.samples.end(),
                      [](const AccessSample& a, const AccessSample& b) { return a.time < b.time; });
+    std::ranges::stable_sort(profile_.patterns, {}, &AccessPattern::time);
     std::uint32_t most = 0; // a frame may name any module: make them all exist
     const auto note = [&](const std::vector<Frame>& frames) {
       for (const Frame& frame : frames)

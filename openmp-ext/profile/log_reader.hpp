@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/text.hpp"
+#include "objects/pattern.hpp"
 #include "profile/record.hpp"
 
 #include <optional>
@@ -27,6 +28,7 @@ struct Profile {
   std::vector<PhaseRecord> phases;
   std::vector<MoveRecord> moves;
   std::vector<AccessSample> samples; // in order of time
+  std::vector<AccessPattern> patterns; // in order of time
   std::uint64_t samples_lost = 0;
   std::optional<EndRecord> end;
   std::uint64_t last_time = 0; // of any record

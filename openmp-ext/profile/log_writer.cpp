@@ -145,7 +145,7 @@ void LogWriter::start_block() {
   records_ = 0;
   base_time_ = monotonic_nanoseconds();
   state_ = {};
-  state_.time = state_.sample_time = base_time_;
+  state_.time = state_.sample_time = state_.pattern_time = base_time_;
 }
 
 void LogWriter::give_up(const char* why) {
@@ -326,6 +326,25 @@ void LogWriter::move(const MoveRecord& record) {
   body.number(static_cast<std::uint64_t>(record.from));
   body.number(static_cast<std::uint64_t>(record.to));
   body.raw(record.seconds);
+  append(body);
+}
+
+void LogWriter::pattern(const AccessPattern& pattern) {
+  OMPTIER_BEGIN_RECORD(pattern);
+  body.difference(pattern.time, state_.pattern_time);
+  body.number(pattern.thread);
+  body.difference(pattern.pc, state_.pattern_pc);
+  body.difference(pattern.address, state_.pattern_address);
+  body.number(pattern.through);
+  body.number(static_cast<std::uint64_t>(pattern.kind));
+  body.raw(pattern.accesses);
+  body.raw(pattern.bytes);
+  body.raw(pattern.chased);
+  for (const AccessPattern::Stride& stride : pattern.strides) {
+    if (!(stride.share > 0)) break;
+    body.number(fold_sign(stride.bytes));
+    body.raw(stride.share);
+  }
   append(body);
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "objects/access.hpp"
+#include "objects/pattern.hpp"
 #include "profile/format.hpp"
 #include "profile/record.hpp"
 
@@ -54,6 +55,7 @@ public:
   void phase(const char* name);
   void move(const MoveRecord& record); // its time is when the move ended
   void sample(const AccessSample& sample);
+  void pattern(const AccessPattern& pattern);
   void lost(std::uint64_t samples);
   void end(); // with the counts of samples written and lost
 

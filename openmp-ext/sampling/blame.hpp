@@ -45,6 +45,7 @@ public:
   AccessSample blame(const RegisterSample& sample);
   const BlameCounts& counts() const { return counts_; }
   const CodeMap& code() const { return functions_.map(); }
+  FunctionCache& functions() { return functions_; }
 
 private:
   // Range of addresses that an instruction was seen to access.

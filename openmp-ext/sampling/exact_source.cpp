@@ -7,7 +7,9 @@
 #include "sampling/exact/border.h"
 #include "sampling/sources.hpp"
 
+#include <algorithm>
 #include <dlfcn.h>
+#include <functional>
 
 namespace omptier {
 namespace {
@@ -45,6 +47,7 @@ public:
           sample.streamed = is_streamed(*counts);
           sample.weight = static_cast<float>(counts->bytes);
           static_cast<SampleSink*>(taker)->sample(sample);
+          static_cast<SampleSink*>(taker)->pattern(pattern_of(*counts));
         },
         &sink);
     if (lost > 0) sink.lost(lost);
@@ -63,6 +66,28 @@ private:
       stride = known.bytes;
     }
     return stride != 0 && stride >= -2048 && stride <= 2048 && 2 * largest > all;
+  }
+
+  static AccessPattern pattern_of(const omptier_exact_counts& counts) {
+    AccessPattern pattern;
+    pattern.time = counts.time;
+    pattern.pc = counts.pc;
+    pattern.address = counts.address;
+    pattern.thread = counts.thread;
+    pattern.kind = counts.store != 0 ? AccessKind::store : AccessKind::load;
+    pattern.accesses = static_cast<float>(counts.accesses);
+    pattern.bytes = static_cast<float>(counts.bytes);
+    pattern.chased = static_cast<float>(counts.chases) / static_cast<float>(counts.accesses);
+    std::array<omptier_exact_stride, OMPTIER_EXACT_STRIDES> strides;
+    std::copy(std::begin(counts.strides), std::end(counts.strides), strides.begin());
+    std::ranges::sort(strides, std::greater{}, &omptier_exact_stride::count);
+    std::uint64_t steps = counts.other_strides;
+    for (const omptier_exact_stride& stride : strides)
+      steps += stride.count;
+    for (unsigned i = 0; i < AccessPattern::k_strides && strides[i].count > 0; ++i)
+      pattern.strides[i] = {strides[i].bytes,
+                            static_cast<float>(double(strides[i].count) / double(steps))};
+    return pattern;
   }
 
   const omptier_exact& table_;

@@ -7,7 +7,7 @@
 // RLIMIT_MEMLOCK, often 64 KiB), so a ring is as small as the rate allows for half a second without
 // a drain: 32 KiB at 100 Hz, 64 KiB at most.
 
-#include "sampling/blame.hpp"
+#include "sampling/register_decoder.hpp"
 #include "sampling/calibrate.hpp"
 #include "sampling/perf_ring.hpp"
 #include "sampling/sources.hpp"
@@ -56,10 +56,10 @@ public:
 
 private:
   struct State { // replaced as a whole in a forked child
-    State(bool sharp, double period) : blamer(sharp, period) {}
+    State(bool sharp, double period) : decoder(sharp, period) {}
     ThreadRings<PerfRing> threads;
     PerfRecords records;
-    Blamer blamer;
+    RegisterDecoder decoder;
   };
   State* fresh_state() const { return new State(skid_.sharp(), 1e9 / rate_); }
 
@@ -111,9 +111,9 @@ void PerfSource::drain(SampleSink& sink) {
   PerfRecords& records = state_->records;
   state_->threads.drain([this](pid_t thread, PerfRing& ring) { return watch(thread, ring); },
                         [&](PerfRing& ring) { ring.drain(records); });
-  state_->blamer.refresh();
+  state_->decoder.refresh();
   for (const RegisterSample& sample : records.samples)
-    sink.sample(state_->blamer.blame(sample));
+    state_->decoder.decode(sample, sink);
   if (records.lost) sink.lost(records.lost);
   records.samples.clear();
   records.lost = 0;

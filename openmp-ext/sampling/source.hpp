@@ -7,6 +7,7 @@
 #pragma once
 
 #include "objects/access.hpp"
+#include "objects/pattern.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -19,6 +20,8 @@ class SampleSink {
 public:
   virtual void sample(const AccessSample& sample) = 0;
   virtual void lost(std::uint64_t count) = 0;
+  // How much was accessed and in which steps, from sources that know it.
+  virtual void pattern(const AccessPattern&) {}
 
 protected:
   ~SampleSink() = default;

@@ -14,7 +14,7 @@
 // Rings live in one reservation that is never given back: a signal may still be on its way when its
 // timer is long deleted.
 
-#include "sampling/blame.hpp"
+#include "sampling/register_decoder.hpp"
 #include "sampling/calibrate.hpp"
 #include "sampling/sources.hpp"
 
@@ -188,12 +188,12 @@ public:
 
 private:
   struct State { // replaced as a whole in a forked child
-    State(bool sharp, double period) : blamer(sharp, period) {}
+    State(bool sharp, double period) : decoder(sharp, period) {}
     std::mutex lock;            // who owns which ring
     std::size_t rings_used = 0; // highest number of a ring ever taken, plus one
     bool stepped_back = false;
-    std::vector<RegisterSample> samples; // helper thread only, as blamer
-    Blamer blamer;
+    std::vector<RegisterSample> samples; // helper thread only, as decoder
+    RegisterDecoder decoder;
   };
   State* fresh_state() const { return new State(skid_.sharp(), 1e9 / rate_); }
   void step_back();
@@ -284,9 +284,9 @@ void TimerSource::drain(SampleSink& sink) {
       if (use == Use::ended) rings[i].use = Use::free;
     }
   }
-  state_->blamer.refresh();
+  state_->decoder.refresh();
   for (const RegisterSample& sample : state_->samples)
-    sink.sample(state_->blamer.blame(sample));
+    state_->decoder.decode(sample, sink);
   state_->samples.clear();
   if (dropped) sink.lost(dropped);
 }

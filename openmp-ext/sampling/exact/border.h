@@ -32,7 +32,7 @@ typedef struct omptier_exact_counts {
   uint64_t object;  /* as given to object_begin; 0 = none */
   uint64_t accesses;
   uint64_t bytes;
-  uint64_t chases;        /* accesses at most 256 bytes from where the load before pointed to */
+  uint64_t chases;        /* accesses to where a pointer points that was found by a pointer */
   uint64_t other_strides; /* accesses whose stride is none of these */
   omptier_exact_stride strides[OMPTIER_EXACT_STRIDES]; /* count 0 = unused */
   uint32_t thread;                                     /* kernel id */

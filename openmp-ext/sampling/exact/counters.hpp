@@ -38,7 +38,6 @@ struct Cell {
     std::atomic<std::int64_t> bytes{0};
     Counter count;
   } strides[OMPTIER_EXACT_STRIDES];
-  std::uint64_t pointed_to; // what the load before read, if it was a pointer's size
   std::uint64_t accesses_taken, bytes_taken, chases_taken; // the drain's
   bool store;
 };
@@ -59,9 +58,13 @@ public:
     cell.accesses.add(1);
     cell.bytes.add(access.bytes);
     cell.address.set(access.address);
+    std::uint32_t links = 0;
+    for (const Pointer& pointer : pointers_)
+      if (access.address - pointer.to <= k_node) links = pointer.links + 1;
+    if (links > 1) cell.chases.add(1); // one pointer is an array of pointers
     if (access.store || access.bytes != sizeof(void*)) return;
-    if (access.address - cell.pointed_to <= k_node) cell.chases.add(1);
-    cell.pointed_to = *reinterpret_cast<const std::uint64_t*>(access.address);
+    pointers_[next_pointer_++ % k_pointers] = {
+        *reinterpret_cast<const std::uint64_t*>(access.address), links};
   }
 
   std::uint64_t drain(void (*take)(void*, const omptier_exact_counts*), void* taker);
@@ -101,6 +104,14 @@ private:
   Front fronts_[k_fronts];
   Cell cells_[k_cells];
   std::uint32_t cells_used_ = 0;
+  // What the last loads of a pointer's size read, and how many pointers led there.
+  struct Pointer {
+    std::uint64_t to;
+    std::uint32_t links;
+  };
+  static constexpr std::uint32_t k_pointers = 4;
+  Pointer pointers_[k_pointers];
+  std::uint32_t next_pointer_ = 0;
   Counter lost_;
   std::uint64_t lost_taken_ = 0;
 };

@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# Holds sampled shares of accesses, write ratios and patterns of kernels.c against exact counts.
+#
+# accuracy.py BUILD-FOLDER [--kernels a,b] [--compilers clang,gcc] [--threads 2,4] [--march native]
+#             [--seconds 2] [--all] [--table FILE] [--picture FILE.svg]
+#
+# For every kernel, compiler and number of threads: the share of bytes each array accesses, as
+# `omptier report` gives it for a sampled run, beside the share by exact counts of the same source
+# built by omptier-cc with the same flags (gcc cannot count every store, so gcc builds are held
+# against clang's bytes, which do not depend on how a loop was vectorised). The short form runs three
+# kernels. Status 1 when a kernel misses what is expected of it.
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+SOURCES = pathlib.Path(__file__).resolve().parent
+# kernel: object -> pattern as the source has it; rounds that suffice for exact counts.
+KERNELS = {
+    "triad": {"a": "sequential", "b": "sequential", "c": "sequential"},
+    "dot": {"x": "sequential", "y": "sequential"},
+    "gather": {"data": "random", "index": "sequential"},
+    "scatter": {"out": "random", "index": "sequential"},
+    "histogram": {"bins": "random", "index": "sequential"},
+    "strided": {"in": "strided", "out": "sequential"},
+    "tiled": {"from": "tiled", "to": "tiled"},
+    "stencil2d": {"in": "sequential", "out": "sequential"},
+    "stencil3d": {"in": "sequential", "out": "sequential"},
+    "dgemm": {"a": "sequential", "b": "strided", "c": "sequential"},
+    "chase": {"nodes": "pointer chase"},
+    "spmv": {"values": "sequential", "columns": "sequential", "rows": "sequential", "x": "random",
+             "y": "sequential"},
+    "hash": {"keys": "sequential", "table": "random"},
+    "graph": {"offsets": "sequential", "edges": "sequential", "rank": "random",
+              "next": "sequential"},
+    "copy": {"from": "sequential", "to": "sequential"},
+}
+SHORT = ("triad", "gather", "chase")
+MINOR = 0.01  # objects below this share have no pattern to be right about: too few accesses
+
+
+class Bench:
+    def __init__(self, options, folder):
+        self.build, self.folder, self.march = pathlib.Path(options.build).resolve(), folder, options.march
+        self.omptier = str(self.build / "bin" / "omptier")
+
+    def run(self, command, threads=1):
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith(("OMPTIER_", "OMP_"))}
+        environment.update(OMP_NUM_THREADS=str(threads), OMP_WAIT_POLICY="passive")
+        result = subprocess.run(command, cwd=self.folder, env=environment, text=True,
+                                capture_output=True, timeout=500)
+        if result.returncode != 0:
+            sys.exit(f"accuracy.py: {' '.join(command)}: status {result.returncode}\n{result.stderr}")
+        return result.stdout
+
+    def compile(self, compiler):
+        """The kernels by clang -O3, gcc -O2 or, counting, omptier-cc -O3."""
+        program = str(pathlib.Path(self.folder, compiler))
+        if os.path.exists(program):
+            return program
+        command, level = {"clang": ("clang-19", "-O3"), "gcc": ("gcc", "-O2"),
+                          "exact": (str(self.build / "bin" / "omptier-cc"), "-O3")}[compiler]
+        flags = ["-std=gnu11", level, f"-march={self.march}", "-ffast-math", "-g", "-fopenmp",
+                 f"-I{self.build}/include-omp"]
+        filled = program + "-fill.o"
+        self.run(["clang-19", "-O2", "-c", str(SOURCES / "fill.c"), "-o", filled])
+        self.run([command, *flags, str(SOURCES / "kernels.c"), filled, f"-L{self.build}/lib", "-o",
+                  program])
+        return program
+
+    def profile(self, program, kernel, amount, threads, *options):
+        log = str(pathlib.Path(self.folder, "p.profile"))
+        self.run([self.omptier, "record", "-o", log, *options, "--", program, kernel, amount],
+                 threads)
+        report = json.loads(self.run([self.omptier, "report", "--json", log]))
+        objects = {site["label"].split()[0]: site for site in report["sites"]}
+        missing = set(KERNELS[kernel]) - set(objects)
+        if missing:
+            sys.exit(f"accuracy.py: {kernel}: no object {missing} in {sorted(objects)}")
+        # Stacks and what the runtime accesses count as one more object.
+        objects = {name: objects[name] for name in KERNELS[kernel]}
+        objects["other"] = {"access_share": report["other_accesses"]}
+        return report, objects
+
+
+def judge(bench, kernel, compiler, threads, seconds, exact):
+    report, objects = bench.profile(bench.compile(compiler), kernel, f"{seconds}s", threads,
+                                    "--rate", "1000")
+    if "access_share" not in next(iter(objects.values())):
+        sys.exit(f"accuracy.py: {kernel}: no accesses: {report['runs'][0]['source_description']}")
+    row = {"kernel": kernel, "compiler": compiler, "threads": threads, "objects": {},
+           "attributed": 1 - report["samples_without_address"] / max(1, report["samples"]), "samples": report["samples"]}
+    for name, site in objects.items():
+        truth, share = exact[name]["access_share"]["share"], site["access_share"]
+        row["objects"][name] = {
+            "true": truth, "sampled": share["share"],
+            "covered": share["low"] - 0.005 <= truth <= share["high"] + 0.005}
+        if name == "other":
+            continue
+        row["objects"][name].update(
+            write_error=abs(site["write_share"] - exact[name]["write_share"]),
+            pattern=site["pattern"], expected=KERNELS[kernel][name],
+            exact_pattern=exact[name]["pattern"])
+    row["worst"] = max(abs(o["true"] - o["sampled"]) for o in row["objects"].values())
+    major = [o for o in row["objects"].values() if o["true"] >= MINOR and "pattern" in o]
+    row["exact_patterns"] = all(o["exact_pattern"] == o["expected"] for o in major)
+    row["patterns"] = all(o["pattern"] == o["expected"] for o in major)
+    row["write"] = max(o["write_error"] for o in major)
+    row["good"] = (row["worst"] <= 0.10 and row["patterns"] and row["write"] <= 0.05 and
+                   row["attributed"] >= 0.97)
+    return row
+
+
+def line_of(row):
+    cells = []
+    for name, o in row["objects"].items():
+        pattern = "" if o.get("pattern") == o.get("expected") else f" ({o['pattern']}!)"
+        if o.get("exact_pattern") != o.get("expected"):
+            pattern += f" (exact: {o['exact_pattern']}!)"
+        if name == "other" and o["true"] < 0.005 and o["sampled"] < 0.005:
+            continue
+        cells.append(f"{name} {100 * o['true']:.0f} → {100 * o['sampled']:.0f}{pattern}")
+    return (f"| {row['kernel']} | {row['compiler']} | {row['threads']} | {', '.join(cells)} | "
+            f"{100 * row['worst']:.1f} | {row['write']:.2f} | {100 * row['attributed']:.1f} | "
+            f"{'yes' if row['patterns'] else 'NO'} |")
+
+
+def picture(rows):
+    """True share across, sampled share up; the band is ten points wide on each side."""
+    side, at = 400, lambda share: 40 + 400 * share
+    text = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {side + 60} {side + 70}" '
+            'font-family="sans-serif" font-size="11">',
+            f'<rect width="{side + 60}" height="{side + 70}" fill="white"/>',
+            f'<polygon fill="#e8eef4" points="40,{at(.9)} 40,{at(1)} {at(.1)},{at(1)} {at(1)},{at(.1)} '
+            f'{at(1)},{at(0)} {at(.9)},{at(0)}"/>',
+            f'<line x1="40" y1="{at(1)}" x2="{at(1)}" y2="40" stroke="#888"/>']
+    for mark in (0, .25, .5, .75, 1):
+        text.append(f'<text x="{at(mark)}" y="{at(1) + 14}" text-anchor="middle">{100 * mark:.0f}</text>'
+                    f'<text x="34" y="{at(1 - mark) + 4}" text-anchor="end">{100 * mark:.0f}</text>')
+    text.append(f'<text x="{at(.5)}" y="{at(1) + 28}" text-anchor="middle">true share of accesses, %'
+                '</text>'
+                f'<text x="12" y="{at(.5)}" text-anchor="middle" transform="rotate(-90 12 {at(.5)})">'
+                'sampled share, %</text>')
+    for row in rows:
+        for name, o in row["objects"].items():
+            colour = "#1b6ca8" if row["compiler"] == "clang" else "#c05a1c"
+            text.append(f'<circle cx="{at(o["true"]):.1f}" cy="{at(1 - o["sampled"]):.1f}" r="4" '
+                        f'fill="{colour}" fill-opacity=".6"><title>{row["kernel"]} {name}, '
+                        f'{row["compiler"]}, {row["threads"]} threads</title></circle>')
+    return "\n".join(text + ["</svg>"]) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build")
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--kernels", default="")
+    parser.add_argument("--compilers", default="")
+    parser.add_argument("--threads", default="")
+    parser.add_argument("--march", default="native")
+    parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--table")
+    parser.add_argument("--picture")
+    options = parser.parse_args()
+    kernels = options.kernels.split(",") if options.kernels else KERNELS if options.all else SHORT
+    compilers = (options.compilers or ("clang,gcc" if options.all else "clang")).split(",")
+    threads = [int(n) for n in (options.threads or ("2,4" if options.all else "2")).split(",")]
+    rows = []
+    head = ("| kernel | built by | threads | object: true → sampled, % of bytes | worst, points | write "
+            "ratio off by | attributed, % | patterns right |\n|---|---|---|---|---|---|---|---|")
+    print(head)
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(options, folder)
+        for kernel in kernels:
+            _, exact = bench.profile(bench.compile("exact"), kernel, "3", 2)
+            for compiler in compilers:
+                for count in threads:
+                    rows.append(judge(bench, kernel, compiler, count, options.seconds, exact))
+                    print(line_of(rows[-1]), flush=True)
+    objects = [o for row in rows for o in row["objects"].values()]
+    covered = sum(o["covered"] for o in objects) / len(objects)
+    mean = sum(row["worst"] for row in rows) / len(rows)
+    summary = (f"{len(rows)} runs: worst object off by {100 * mean:.1f} points on average (expected: "
+               f"at most 5), intervals hold the truth for {100 * covered:.0f} % of "
+               f"{len(objects)} objects (expected: 90)")
+    print(summary)
+    if options.table:
+        pathlib.Path(options.table).write_text(
+            "\n".join([head, *map(line_of, rows)]) + f"\n\n{summary}\n")
+    if options.picture:
+        pathlib.Path(options.picture).write_text(picture(rows))
+    bad = [f"{row['kernel']} ({row['compiler']}, {row['threads']})" for row in rows
+           if not row["good"]]
+    if bad:
+        print("not good enough: " + ", ".join(bad))
+    return 1 if bad or mean > 0.05 else 0
+
+
+sys.exit(main())

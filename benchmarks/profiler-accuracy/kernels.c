@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * Kernels whose use of memory is known, each array an allocation of its own: kernels NAME ROUNDS,
+ * or NAME with seconds of CPU time as "2s". Arrays are filled by fill.c, which is never
+ * instrumented, so that exact counts hold the kernel alone.
+ */
+#include "fill.h"
+
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define KERNEL __attribute__((noinline)) static
+
+enum { N = 1 << 20, SMALL = 256, EDGES = 8, TILE = 32, PIECE = 1 << 16 };
+static volatile double g_sink;
+static double g_seconds;
+static long g_rounds;
+
+static double cpu_seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* One more round? */
+static int go_on(void) {
+  static double begin = -1;
+  if (g_seconds <= 0) return g_rounds-- > 0;
+  if (begin < 0) begin = cpu_seconds();
+  return cpu_seconds() - begin < g_seconds;
+}
+
+KERNEL void triad(double* restrict a, const double* restrict b, const double* restrict c) {
+#pragma omp parallel for
+  for (long i = 0; i < N; ++i)
+    a[i] = b[i] + 3 * c[i];
+}
+static void run_triad(void) {
+  double* a = omp_alloc(sizeof(double) * (N), omp_default_mem_alloc);
+  double* b = omp_alloc(sizeof(double) * (N), omp_default_mem_alloc);
+  double* c = omp_alloc(sizeof(double) * (N), omp_default_mem_alloc);
+  fill_numbers(a, N), fill_numbers(b, N), fill_numbers(c, N);
+  while (go_on())
+    triad(a, b, c);
+}
+
+KERNEL double dot(const double* restrict x, const double* restrict y) {
+  double sum = 0;
+#pragma omp parallel for reduction(+ : sum)
+  for (long i = 0; i < N; ++i)
+    sum += x[i] * y[i];
+  return sum;
+}
+static void run_dot(void) {
+  double* x = omp_alloc(sizeof(double) * (N), omp_default_mem_alloc);
+  double* y = omp_alloc(sizeof(double) * (N), omp_default_mem_alloc);
+  fill_numbers(x, N), fill_numbers(y, N);
+  while (go_on())
+    g_sink = dot(x, y);
+}
+
+KERNEL double gather(const double* restrict data, const int* restrict index) {
+  double sum = 0;
+#pragma omp parallel for reduction(+ : sum)
+  for (long i = 0; i < N; ++i)
+    sum += data[index[i]];
+  return sum;
+}
+static void run_gather(void) {
+  double* data = omp_alloc(sizeof(double) * (N), omp_default_mem_alloc);
+  int* index = omp_alloc(sizeof(int) * (N), omp_default_mem_alloc);
+  fill_numbers(data, N), fill_indices(index, N, N);
+  while (go_on())
+    g_sink = gather(data, index);
+}
+
+KERNEL void scatter(double* restrict out, const int* restrict index) {
+#pragma omp parallel for
+  for (long i = 0; i < N; ++i)
+    out[index[i]] = (double)i;
+}
+static void run_scatter(void) {
+  double* out = omp_alloc(sizeof(double) * (N), omp_default_mem_alloc);
+  int* index = omp_alloc(sizeof(int) * (N), omp_default_mem_alloc);
+  fill_numbers(out, N), fill_indices(index, N, N);
+  while (go_on())
+    scatter(out, index);
+}
+
+KERNEL void histogram(int* restrict bins, const int* restrict index) {
+#pragma omp parallel for
+  for (long i = 0; i < N; ++i)
+    bins[index[i]] += 1;
+}
+static void run_histogram(void) {
+  int* bins = omp_alloc(sizeof(int) * (N), omp_default_mem_alloc);
+  int* index = omp_alloc(sizeof(int) * (N), omp_default_mem_alloc);
+  fill_indices(bins, N, 1), fill_indices(index, N, N);
+  while (go_on())
+    histogram(bins, index);
+}
+
+/* Every 32nd element: 256 bytes. */
+KERNEL void strided(double* restrict out, const double* restrict in) {
+#pragma omp parallel for
+  for (long i = 0; i < N / 32; ++i)
+    out[i] = in[i * 32] + 1;
+}
+static void run_strided(void) {
+  double* in = omp_alloc(sizeof(double) * (N), omp_default_mem_alloc);
+  double* out = omp_alloc(sizeof(double) * (N), omp_default_mem_alloc);
+  fill_numbers(in, N), fill_numbers(out, N);
+  while (go_on())
+    strided(out, in);
+}
+
+/* A matrix of 1024 columns, transposed tile by tile. */
+KERNEL void tiled(double* restrict to, const double* restrict from) {
+#pragma omp parallel for collapse(2)
+  for (long row = 0; row < N / 1024; row += TILE)
+    for (long column = 0; column < 1024; column += TILE)
+      for (long i = row; i < row + TILE; ++i)
+        for (long k = column; k < column + TILE; ++k)
+          to[i * 1024 + k] = from[i * 1024 + k] * 0.5;
+}
+static void run_tiled(void) {
+  double* from = omp_alloc(sizeof(double) * (N), omp_default_mem_alloc);
+  double* to = omp_alloc(sizeof(double) * (N), omp_default_mem_alloc);
+  fill_numbers(from, N), fill_numbers(to, N);
+  while (go_on())
+    tiled(to, from);
+}
+
+KERNEL void stencil2d(double* restrict out, const double* restrict in) {
+  const long width = 1024;
+#pragma omp parallel for
+  for (long row = 1; row < N / width - 1; ++row)
+    for (long i = row * width + 1; i < (row + 1) * width - 1; ++i)
+      out[i] = 0.25 * (in[i - 1] + in[i + 1] + in[i - width] + in[i + width]);
+}
+static void run_stencil2d(void) {
+  double* in = omp_alloc(sizeof(double) * (N), omp_default_mem_alloc);
+  double* out = omp_alloc(sizeof(double) * (N), omp_default_mem_alloc);
+  fill_numbers(in, N), fill_numbers(out, N);
+  while (go_on())
+    stencil2d(out, in);
+}
+
+KERNEL void stencil3d(double* restrict out, const double* restrict in) {
+  const long line = 128, plane = 128 * 64;
+#pragma omp parallel for
+  for (long z = 1; z < N / plane - 1; ++z)
+    for (long y = 1; y < 63; ++y)
+      for (long i = z * plane + y * line + 1; i < z * plane + (y + 1) * line - 1; ++i)
+        out[i] = in[i] + 0.1 * (in[i - 1] + in[i + 1] + in[i - line] + in[i + line] +
+                                in[i - plane] + in[i + plane]);
+}
+static void run_stencil3d(void) {
+  double* in = omp_alloc(sizeof(double) * (N), omp_default_mem_alloc);
+  double* out = omp_alloc(sizeof(double) * (N), omp_default_mem_alloc);
+  fill_numbers(in, N), fill_numbers(out, N);
+  while (go_on())
+    stencil3d(out, in);
+}
+
+/* Rows of a are linear, columns of b are 2 KiB apart. */
+KERNEL void dgemm(double* restrict c, const double* restrict a, const double* restrict b) {
+#pragma omp parallel for
+  for (long i = 0; i < SMALL; ++i)
+    for (long j = 0; j < SMALL; ++j) {
+      double sum = 0;
+      for (long k = 0; k < SMALL; ++k)
+        sum += a[i * SMALL + k] * b[k * SMALL + j];
+      c[i * SMALL + j] = sum;
+    }
+}
+static void run_dgemm(void) {
+  double* a = omp_alloc(sizeof(double) * (SMALL * SMALL), omp_default_mem_alloc);
+  double* b = omp_alloc(sizeof(double) * (SMALL * SMALL), omp_default_mem_alloc);
+  double* c = omp_alloc(sizeof(double) * (SMALL * SMALL), omp_default_mem_alloc);
+  fill_numbers(a, SMALL * SMALL), fill_numbers(b, SMALL * SMALL), fill_numbers(c, SMALL * SMALL);
+  while (go_on())
+    dgemm(c, a, b);
+}
+
+KERNEL void chase(struct node* nodes) {
+#pragma omp parallel
+  {
+    const struct node* at = nodes + 997 * omp_get_thread_num();
+    for (long i = 0; i < N / 16; ++i)
+      at = at->next;
+    g_sink = (double)(at - nodes);
+  }
+}
+static void run_chase(void) {
+  struct node* nodes = omp_alloc(sizeof(struct node) * (N / 8), omp_default_mem_alloc);
+  fill_ring(nodes, N / 8);
+  while (go_on())
+    chase(nodes);
+}
+
+KERNEL void spmv(double* restrict y, const int* restrict rows, const int* restrict columns,
+                 const double* restrict values, const double* restrict x) {
+#pragma omp parallel for
+  for (long row = 0; row < N / 16; ++row) {
+    double sum = 0;
+    for (int k = rows[row]; k < rows[row + 1]; ++k)
+      sum += values[k] * x[columns[k]];
+    y[row] = sum;
+  }
+}
+static void run_spmv(void) {
+  double* values = omp_alloc(sizeof(double) * (N), omp_default_mem_alloc);
+  int* columns = omp_alloc(sizeof(int) * (N), omp_default_mem_alloc);
+  int* rows = omp_alloc(sizeof(int) * (N / 16 + 1), omp_default_mem_alloc);
+  double* x = omp_alloc(sizeof(double) * (N), omp_default_mem_alloc);
+  double* y = omp_alloc(sizeof(double) * (N / 16), omp_default_mem_alloc);
+  fill_numbers(values, N), fill_numbers(x, N), fill_numbers(y, N / 16);
+  fill_indices(columns, N, N), fill_rows(rows, N / 16, 16);
+  while (go_on())
+    spmv(y, rows, columns, values, x);
+}
+
+KERNEL long hash(const unsigned* restrict keys, const unsigned* restrict table) {
+  long found = 0;
+#pragma omp parallel for reduction(+ : found)
+  for (long i = 0; i < N / 4; ++i) {
+    unsigned place = keys[i] * 2654435761u >> 12;
+    for (int tries = 0; tries < 4; ++tries, place = (place + 1) & (N - 1)) {
+      if (table[place] == keys[i]) ++found;
+      if (table[place] == 0) break;
+    }
+  }
+  return found;
+}
+static void run_hash(void) {
+  unsigned* keys = omp_alloc(sizeof(unsigned) * (N / 4), omp_default_mem_alloc);
+  unsigned* table = omp_alloc(sizeof(unsigned) * (N), omp_default_mem_alloc);
+  fill_table(table, N, keys, N / 4);
+  while (go_on())
+    g_sink = (double)hash(keys, table);
+}
+
+KERNEL double visit(const int* offsets, const int* edges, const float* rank, long vertex) {
+  double sum = 0;
+  for (int e = offsets[vertex]; e < offsets[vertex + 1]; ++e)
+    sum += (double)rank[edges[e]];
+  return sum;
+}
+KERNEL void graph(const int* offsets, const int* edges, const float* rank, float* next) {
+#pragma omp parallel for
+  for (long vertex = 0; vertex < N / EDGES; ++vertex)
+    next[vertex] = (float)(0.15 + 0.85 * visit(offsets, edges, rank, vertex));
+}
+static void run_graph(void) {
+  int* offsets = omp_alloc(sizeof(int) * (N / EDGES + 1), omp_default_mem_alloc);
+  int* edges = omp_alloc(sizeof(int) * (N), omp_default_mem_alloc);
+  float* rank = omp_alloc(sizeof(float) * (N / EDGES), omp_default_mem_alloc);
+  float* next = omp_alloc(sizeof(float) * (N / EDGES), omp_default_mem_alloc);
+  fill_rows(offsets, N / EDGES, EDGES), fill_indices(edges, N, N / EDGES);
+  fill_singles(rank, N / EDGES), fill_singles(next, N / EDGES);
+  while (go_on())
+    graph(offsets, edges, rank, next);
+}
+
+KERNEL void copy(char* restrict to, const char* restrict from) {
+#pragma omp parallel for
+  for (long at = 0; at < 8L * N; at += PIECE)
+    memcpy(to + at, from + at, PIECE);
+}
+static void run_copy(void) {
+  char* from = omp_alloc(sizeof(char) * (8L * N), omp_default_mem_alloc);
+  char* to = omp_alloc(sizeof(char) * (8L * N), omp_default_mem_alloc);
+  fill_numbers((double*)from, N), fill_numbers((double*)to, N);
+  while (go_on())
+    copy(to, from);
+}
+
+int main(int count, char** arguments) {
+  static const struct {
+    const char* name;
+    void (*run)(void);
+  } kernels[] = {{"triad", run_triad},
+                 {"dot", run_dot},
+                 {"gather", run_gather},
+                 {"scatter", run_scatter},
+                 {"histogram", run_histogram},
+                 {"strided", run_strided},
+                 {"tiled", run_tiled},
+                 {"stencil2d", run_stencil2d},
+                 {"stencil3d", run_stencil3d},
+                 {"dgemm", run_dgemm},
+                 {"chase", run_chase},
+                 {"spmv", run_spmv},
+                 {"hash", run_hash},
+                 {"graph", run_graph},
+                 {"copy", run_copy}};
+  if (count == 3) {
+    char* rest = NULL;
+    g_seconds = strtod(arguments[2], &rest);
+    if (*rest != 's') g_rounds = (long)g_seconds, g_seconds = 0;
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; ++i)
+      if (strcmp(arguments[1], kernels[i].name) == 0) return kernels[i].run(), 0;
+  }
+  fprintf(stderr, "usage: kernels NAME ROUNDS|SECONDSs\n");
+  return 2;
+}

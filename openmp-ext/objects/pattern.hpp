@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What one instruction did to one object for a while: how much it accessed and in which steps.
+// Exact counts bring these, and so does the emulation of a sampled loop; a profile keeps them
+// beside its samples, because an access share is another thing than a time share.
+#pragma once
+
+#include "objects/access.hpp"
+
+#include <array>
+#include <cstdint>
+
+namespace omptier {
+
+struct AccessPattern {
+  static constexpr unsigned k_strides = 4;
+  struct Stride {
+    std::int64_t bytes = 0; // from one access of the instruction to its next
+    float share = 0;        // of its steps; 0 = unused
+  };
+
+  std::uint64_t time = 0;    // CLOCK_MONOTONIC nanoseconds
+  std::uint64_t pc = 0;      // of the instruction, or behind it
+  std::uint64_t address = 0; // one that it accessed
+  std::uint64_t through = 0; // an address whose content was the index of this access; 0 = none
+  std::uint32_t thread = 0;
+  AccessKind kind = AccessKind::unknown;
+  float accesses = 0; // how many, or in which proportion
+  float bytes = 0;    // in the same proportion; per access: bytes / accesses
+  float chased = 0;   // share of accesses that followed a pointer found by a pointer
+  std::array<Stride, k_strides> strides{}; // the most frequent first
+};
+
+} // namespace omptier

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// From what single instructions do to what a program does to an object: its pattern, in the words
+// of the access_pattern trait. Unrolled and vector loops are several instructions with one long
+// step between them; together they cover what lies inside that step.
+#pragma once
+
+#include "objects/pattern.hpp"
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace omptier {
+
+enum class PatternKind : std::uint8_t {
+  unknown,
+  sequential,
+  strided,
+  tiled,
+  random,
+  pointer_chase
+};
+const char* name_of(PatternKind kind);
+
+struct ObjectPattern {
+  PatternKind kind = PatternKind::unknown;
+  std::int64_t stride = 0; // bytes, of strided
+  double indirect = 0;     // share of the bytes whose address came out of another load
+};
+
+// Everything known of one object; add() all, then decide().
+class PatternEvidence {
+public:
+  void add(const AccessPattern& pattern);
+  ObjectPattern decide() const;
+  double bytes() const { return loaded_ + stored_; }
+  double loaded() const { return loaded_; }
+  double stored() const { return stored_; }
+
+private:
+  struct Of { // one instruction
+    double bytes = 0, accesses = 0, chased = 0, indirect = 0, known = 0;
+    std::map<std::int64_t, double> strides; // by accesses
+  };
+  std::map<std::pair<std::uint64_t, AccessKind>, Of> instructions_;
+  double loaded_ = 0, stored_ = 0;
+};
+
+} // namespace omptier

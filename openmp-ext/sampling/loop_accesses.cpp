@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "sampling/loop_accesses.hpp"
+
+#include "sampling/process_memory.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace omptier {
+namespace {
+
+constexpr std::uint64_t k_node = 256;     // largest distance of a field from its node's begin
+constexpr std::size_t k_links_apart = 32; // accesses between a pointer's load and its use
+
+// Where a jump through memory (a procedure linkage table) leads; 0 = unknown.
+std::uint64_t target_in_memory(const Instruction& instruction, const MachineState& state) {
+  std::uint64_t target = 0;
+  if (!instruction.has_memory) return 0;
+  const auto address = address_in(instruction, state);
+  if (!address || !read_own(*address, target)) return 0;
+  return target;
+}
+
+} // namespace
+
+void LoopAccesses::note_one(const Instruction& instruction, std::uint64_t address,
+                            std::uint32_t bytes, bool store, std::uint32_t step) {
+  if (accesses_.size() >= k_most_accesses) return;
+  Access access{instruction.address, address, step, bytes, store, 0, {}};
+  const std::size_t nearby = std::min<std::size_t>(accesses_.size(), k_links_apart);
+  for (std::size_t back = 1; back <= nearby && access.links == 0; ++back) {
+    const Access& before = accesses_[accesses_.size() - back];
+    if (before.value && before.bytes == 8 && address - *before.value <= k_node)
+      access.links = before.links + 1;
+  }
+  std::uint64_t value = 0;
+  if (!store && (bytes == 8 || bytes == 4) && read_own_memory(address, &value, bytes))
+    access.value = value;
+  accesses_.push_back(access);
+}
+
+void LoopAccesses::note(const Instruction& instruction, const MachineState& state,
+                        std::uint32_t step) {
+  const bool jumps = instruction.flow == Flow::jump || instruction.flow == Flow::call;
+  if (instruction.string_source || instruction.string_target) {
+    const std::uint32_t width = std::max<std::uint32_t>(instruction.memory.bytes, 1);
+    std::uint64_t count = 1;
+    if (instruction.repeated) count = state.knows(k_rcx) ? state.general[k_rcx] : 0;
+    const auto bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(count * width, 1u << 30));
+    if (bytes == 0) return;
+    if (instruction.string_source && state.knows(k_rsi))
+      note_one(instruction, state.general[k_rsi], bytes, false, step);
+    if (instruction.string_target && state.knows(k_rdi))
+      note_one(instruction, state.general[k_rdi], bytes, true, step);
+    return;
+  }
+  if (!instruction.has_memory || jumps || instruction.memory.thread_local_base) return;
+  const MemoryOperand& memory = instruction.memory;
+  for (unsigned lane = 0; lane < memory.lanes; ++lane) {
+    const auto address = address_in(instruction, state, lane);
+    ++(address ? known_ : unknown_);
+    if (!address) continue;
+    if (memory.reads) note_one(instruction, *address, memory.bytes, false, step);
+    if (memory.writes) note_one(instruction, *address, memory.bytes, true, step);
+  }
+}
+
+void LoopAccesses::walk(const RegisterSample& sample) {
+  accesses_.clear();
+  visits_.clear();
+  MachineState state = MachineState::of(sample);
+  const Function* function = functions_.around(sample.pc);
+  int at = function != nullptr ? function->at(sample.pc) : -1;
+  std::vector<std::uint64_t> returns;
+  int depth = 0;
+  unsigned again = 0;
+  const auto go = [&](std::uint64_t target) {
+    function = target != 0 ? functions_.around(target) : nullptr;
+    at = function != nullptr ? function->at(target) : -1;
+  };
+  for (std::uint32_t step_number = 0; at >= 0 && step_number < k_steps; ++step_number) {
+    // A copy: the cache may drop the function when it decodes another.
+    const Instruction here = function->instructions[static_cast<std::size_t>(at)];
+    visits_.push_back({here.address, depth, static_cast<std::uint32_t>(accesses_.size())});
+    if (here.address == sample.pc && depth == 0 && ++again > k_enough_visits) break;
+    note(here, state, step_number);
+    switch (here.flow) {
+    case Flow::call: {
+      const std::uint64_t target = here.target != 0 ? here.target : target_in_memory(here, state);
+      const bool known = target != 0 && returns.size() < k_most_depth && functions_.around(target);
+      if (!known) {
+        function = functions_.around(here.address);
+        if (function == nullptr) return;
+        step(*function, here, state);
+        go(here.end());
+        continue;
+      }
+      returns.push_back(here.end());
+      if (state.knows(k_rsp)) state.general[k_rsp] -= 8;
+      ++depth;
+      go(target);
+      continue;
+    }
+    case Flow::end: {
+      std::uint64_t back = 0;
+      if (!returns.empty()) {
+        back = returns.back();
+        returns.pop_back();
+      } else if (!state.knows(k_rsp) || !read_own(state.general[k_rsp], back)) {
+        return;
+      }
+      if (state.knows(k_rsp)) state.general[k_rsp] += 8;
+      --depth;
+      go(back);
+      continue;
+    }
+    case Flow::jump:
+      go(here.target != 0 ? here.target : target_in_memory(here, state));
+      continue;
+    case Flow::conditional: {
+      const auto taken = branch_taken(*function, here, state);
+      const bool leads_back = here.target != 0 && here.target <= here.address;
+      go(taken.value_or(leads_back) ? here.target : here.end());
+      continue;
+    }
+    case Flow::kernel:
+    case Flow::next:
+      step(*function, here, state);
+      if (static_cast<std::size_t>(++at) >= function->instructions.size()) at = -1;
+      continue;
+    }
+  }
+}
+
+// The accesses between the first and the last visit of one instruction: the one the sample stands
+// on if the walk came there again, else the outermost one it came to at least twice.
+bool LoopAccesses::whole_iterations(std::size_t& first, std::size_t& last) const {
+  struct Seen {
+    std::size_t first, last, count;
+    int depth;
+  };
+  std::map<std::pair<std::uint64_t, int>, Seen> seen;
+  for (std::size_t i = 0; i < visits_.size(); ++i) {
+    const auto [at, fresh] =
+        seen.try_emplace({visits_[i].pc, visits_[i].depth}, Seen{i, i, 0, visits_[i].depth});
+    at->second.last = i;
+    ++at->second.count;
+  }
+  const Seen* best = nullptr;
+  for (const auto& [key, one] : seen) {
+    if (one.count < 2) continue;
+    const auto length = [](const Seen& s) { return s.last - s.first; };
+    if (best == nullptr || length(one) > length(*best)) best = &one;
+  }
+  if (best == nullptr) return false;
+  first = visits_[best->first].first_access;
+  last = visits_[best->last].first_access;
+  return first < last;
+}
+
+// A load whose values, times a constant, are the steps of these accesses.
+std::uint64_t LoopAccesses::index_of(std::span<const Access> accesses,
+                                     std::span<const Access> all) const {
+  if (accesses.size() < 3) return 0;
+  std::map<std::uint64_t, std::vector<const Access*>> candidates; // loads by instruction
+  for (const Access& other : all)
+    if (!other.store && other.pc != accesses[0].pc) candidates[other.pc].push_back(&other);
+  for (const auto& [pc, loads] : candidates) {
+    for (const std::int64_t scale : {8, 4, 1, 2, 16, 32, 64, 24, 12, 48, 40, 56}) {
+      std::size_t fits = 0, steps = 0;
+      const Access* used = nullptr;
+      for (std::size_t i = 1; i < accesses.size(); ++i) {
+        const auto before = [&](const Access& access) -> const Access* {
+          const Access* found = nullptr; // the last load of that instruction before it
+          for (const Access* load : loads)
+            if (load->step <= access.step && load->value) found = load;
+          return found;
+        };
+        const Access *from = before(accesses[i - 1]), *to = before(accesses[i]);
+        if (from == nullptr || to == nullptr || from == to) continue;
+        const auto moved = static_cast<std::int64_t>(accesses[i].address - accesses[i - 1].address);
+        const auto wide = [](const Access* access) {
+          return access->bytes == 4 ? std::int64_t{static_cast<std::int32_t>(*access->value)}
+                                    : static_cast<std::int64_t>(*access->value);
+        };
+        ++steps;
+        if (moved != 0 && moved == scale * (wide(to) - wide(from))) ++fits;
+        used = to;
+      }
+      if (steps >= 2 && fits * 4 >= steps * 3) return used->address;
+    }
+  }
+  return 0;
+}
+
+AccessPattern LoopAccesses::summary_of(std::span<const Access> accesses) const {
+  AccessPattern pattern;
+  std::map<std::int64_t, unsigned> strides;
+  unsigned chases = 0;
+  for (std::size_t i = 0; i < accesses.size(); ++i) {
+    pattern.bytes += static_cast<float>(accesses[i].bytes);
+    if (i == 0) continue;
+    ++strides[static_cast<std::int64_t>(accesses[i].address - accesses[i - 1].address)];
+    if (accesses[i].links > 1) ++chases; // one pointer is an array of pointers
+  }
+  pattern.accesses = static_cast<float>(accesses.size());
+  if (accesses.size() < 2) return pattern;
+  const auto steps = static_cast<float>(accesses.size() - 1);
+  pattern.chased = static_cast<float>(chases) / steps;
+  std::vector<std::pair<unsigned, std::int64_t>> order;
+  for (const auto& [stride, count] : strides)
+    order.emplace_back(count, stride);
+  std::sort(order.rbegin(), order.rend());
+  for (std::size_t i = 0; i < std::min<std::size_t>(order.size(), AccessPattern::k_strides); ++i)
+    pattern.strides[i] = {order[i].second, static_cast<float>(order[i].first) / steps};
+  return pattern;
+}
+
+void LoopAccesses::summarize(std::size_t first, std::size_t last, const RegisterSample& sample,
+                             double weight) {
+  const std::span<const Access> all(accesses_.data() + first, last - first);
+  std::map<std::pair<std::uint64_t, bool>, std::vector<Access>> by_instruction;
+  double bytes = 0;
+  for (const Access& access : all) {
+    by_instruction[{access.pc, access.store}].push_back(access);
+    bytes += access.bytes;
+  }
+  for (const auto& [key, accesses] : by_instruction) {
+    AccessPattern pattern = summary_of(accesses);
+    const bool steady = pattern.strides[0].share >= 0.5f || pattern.chased >= 0.5f;
+    if (!steady) pattern.through = index_of(accesses, all);
+    const Access& drawn = accesses[++draws_ * 0x9e3779b97f4a7c15 % accesses.size()];
+    pattern.time = sample.time;
+    pattern.thread = sample.thread;
+    pattern.pc = key.first;
+    pattern.address = drawn.address;
+    pattern.kind = key.second ? AccessKind::store : AccessKind::load;
+    const auto factor = static_cast<float>(weight / bytes);
+    pattern.accesses *= factor;
+    pattern.bytes *= factor;
+    patterns_.push_back(pattern);
+  }
+}
+
+std::span<const AccessPattern> LoopAccesses::of(const RegisterSample& sample, double weight) {
+  patterns_.clear();
+  walk(sample);
+  std::size_t first = 0, last = 0;
+  if (whole_iterations(first, last)) summarize(first, last, sample, weight);
+  return patterns_;
+}
+
+} // namespace omptier

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// All accesses of the loop in which a thread was interrupted: from the saved registers the program
+// is emulated forward for a few hundred instructions, through calls and returns, and everything it
+// would access is noted. Whole iterations are kept. Where time blame sees only what a thread waits
+// for, this gives loads and stores in their true proportion, strides, indices and pointers.
+//
+// Helper thread only. It assumes that code runs on as its branches say; one whose flags are not
+// known (a comparison of data) is taken when it leads back, and otherwise passes.
+#pragma once
+
+#include "objects/pattern.hpp"
+#include "sampling/decode.hpp"
+#include "sampling/emulate.hpp"
+#include "sampling/registers.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace omptier {
+
+class LoopAccesses {
+public:
+  explicit LoopAccesses(FunctionCache& functions) : functions_(functions) {}
+
+  // Emulates from the sample on. The accesses of whole iterations, one entry an instruction (for
+  // instructions of several objects: an access drawn at random), bytes adding up to `weight`.
+  // Empty when nothing was found.
+  std::span<const AccessPattern> of(const RegisterSample& sample, double weight);
+
+  // Emulated accesses whose address stayed unknown, of all.
+  std::uint64_t unknown() const { return unknown_; }
+  std::uint64_t known() const { return known_; }
+
+private:
+  struct Access {
+    std::uint64_t pc = 0, address = 0;
+    std::uint32_t step = 0, bytes = 0;
+    bool store = false;
+    std::uint32_t links = 0;            // pointers followed one after the other to come here
+    std::optional<std::uint64_t> value; // that a load reads, up to 8 bytes
+  };
+  struct Visit {
+    std::uint64_t pc;
+    int depth; // of calls, 0 where the sample was
+    std::uint32_t first_access;
+  };
+  static constexpr unsigned k_steps = 400, k_most_accesses = 1024, k_most_depth = 16;
+  static constexpr unsigned k_enough_visits = 24; // of the instruction the sample stands on
+
+  void walk(const RegisterSample& sample);
+  void note(const Instruction& instruction, const MachineState& state, std::uint32_t step);
+  void note_one(const Instruction& instruction, std::uint64_t address, std::uint32_t bytes,
+                bool store, std::uint32_t step);
+  bool whole_iterations(std::size_t& first, std::size_t& last) const;
+  void summarize(std::size_t first, std::size_t last, const RegisterSample& sample, double weight);
+  AccessPattern summary_of(std::span<const Access> accesses) const;
+  std::uint64_t index_of(std::span<const Access> accesses, std::span<const Access> all) const;
+
+  FunctionCache& functions_;
+  std::vector<Access> accesses_;
+  std::vector<Visit> visits_;
+  std::vector<AccessPattern> patterns_;
+  std::uint64_t unknown_ = 0, known_ = 0, draws_ = 0;
+};
+
+} // namespace omptier

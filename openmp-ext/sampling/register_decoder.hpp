@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// From the registers of an interrupted thread to what a profile keeps: the access the thread waited
+// for (its share of time) and the accesses of the loop it was in (their shares). Emulation costs
+// some hundred instructions' decoding, so of a place seen often only every eighth sample is
+// emulated, and counts for eight. Helper thread only.
+#pragma once
+
+#include "sampling/blame.hpp"
+#include "sampling/loop_accesses.hpp"
+#include "sampling/source.hpp"
+
+namespace omptier {
+
+class RegisterDecoder {
+public:
+  RegisterDecoder(bool sharp, double period)
+      : blamer_(sharp, period), loops_(blamer_.functions()) {}
+  RegisterDecoder(const RegisterDecoder&) = delete;
+  RegisterDecoder& operator=(const RegisterDecoder&) = delete;
+
+  void refresh() { blamer_.refresh(); }
+  void decode(const RegisterSample& sample, SampleSink& sink) {
+    const AccessSample access = blamer_.blame(sample);
+    sink.sample(access);
+    if (seen_.size() >= k_places_kept) seen_.clear();
+    const std::uint32_t before = seen_[sample.pc]++;
+    const bool often = before >= k_each_up_to;
+    if (often && before % k_of_often != 0) return;
+    const double weight = double{access.weight} * (often ? k_of_often : 1);
+    for (const AccessPattern& pattern : loops_.of(sample, weight))
+      sink.pattern(pattern);
+  }
+  const Blamer& blamer() const { return blamer_; }
+
+private:
+  static constexpr std::uint32_t k_each_up_to = 64, k_of_often = 8;
+  static constexpr std::size_t k_places_kept = 1 << 14;
+  Blamer blamer_;
+  LoopAccesses loops_;
+  std::unordered_map<std::uint64_t, std::uint32_t> seen_; // by pc
+};
+
+} // namespace omptier

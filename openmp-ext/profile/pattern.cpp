@@ -16,7 +16,20 @@ namespace {
 
 constexpr double k_most = 0.85;        // of an instruction's steps, for a stride
 constexpr double k_regular = 0.6;      // of its steps, for tiles
+constexpr double k_jumps = 0.02;       // of its steps, from one run to the next of a tile
+constexpr std::int64_t k_run = 128;    // bytes side by side, from which a piece is a tile's row
 constexpr std::int64_t k_copied = 512; // bytes an access, from which it is a copy of a piece
+
+// Bytes side by side.
+std::int64_t longest_run(const std::map<std::uint64_t, std::int64_t>& pieces) {
+  std::uint64_t longest = 0, begin = 0, end = 0;
+  for (const auto& [place, size] : pieces) {
+    if (place > end) begin = place;
+    end = std::max(end, place + static_cast<std::uint64_t>(size));
+    longest = std::max(longest, end - begin);
+  }
+  return static_cast<std::int64_t>(longest);
+}
 
 } // namespace
 
@@ -29,6 +42,7 @@ const char* name_of(PatternKind kind) {
 void PatternEvidence::add(const AccessPattern& pattern) {
   (pattern.kind == AccessKind::store ? stored_ : loaded_) += double{pattern.bytes};
   Of& of = instructions_[{pattern.pc, pattern.kind}];
+  of.address = pattern.address;
   of.bytes += double{pattern.bytes};
   of.accesses += double{pattern.accesses};
   of.chased += double{pattern.chased} * double{pattern.bytes};
@@ -47,6 +61,7 @@ ObjectPattern PatternEvidence::decide() const {
   struct Walk {
     double covered = 0, bytes = 0;
     std::int64_t size = 0;
+    std::map<std::uint64_t, std::int64_t> pieces; // size by place within the stride
   };
   std::map<std::int64_t, Walk> walks; // by stride
   std::array<double, 6> votes{};
@@ -87,11 +102,14 @@ ObjectPattern PatternEvidence::decide() const {
       few += order[i].first / moving;
     if (first >= k_most || (few >= k_most && first >= k_regular && order.size() > 1)) {
       Walk& walk = walks[std::abs(order[0].second)];
+      walk.pieces[of.address % static_cast<std::uint64_t>(std::abs(order[0].second))] = size;
       walk.covered += double(size);
       walk.bytes += of.bytes;
       walk.size = std::max(walk.size, size);
-      // A run that is broken off by the same jump every few steps.
-      if (first < k_most) walk.covered = -1e9;
+      // A run that is broken off by the same far jump every few steps.
+      const bool jumps = order.size() > 1 && order[1].first / moving >= k_jumps &&
+                         std::abs(order[1].second) >= 16 * std::abs(order[0].second);
+      if (first < k_most || jumps) walk.covered = -1e9;
     } else {
       vote(few >= k_most ? PatternKind::tiled : PatternKind::random, of.bytes);
     }
@@ -102,6 +120,8 @@ ObjectPattern PatternEvidence::decide() const {
       vote(PatternKind::tiled, walk.bytes);
     } else if (2 * walk.covered >= double(stride)) {
       vote(PatternKind::sequential, walk.bytes);
+    } else if (longest_run(walk.pieces) >= k_run) {
+      vote(PatternKind::tiled, walk.bytes); // a loop over a tile's row was unrolled
     } else {
       vote(PatternKind::strided, walk.bytes);
       if (walk.bytes <= widest) continue;

@@ -39,7 +39,8 @@ public:
   double stored() const { return stored_; }
 
 private:
-  struct Of { // one instruction
+  struct Of {                  // one instruction
+    std::uint64_t address = 0; // one that it accessed
     double bytes = 0, accesses = 0, chased = 0, indirect = 0, known = 0;
     std::map<std::int64_t, double> strides; // by accesses
   };

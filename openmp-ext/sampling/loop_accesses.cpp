@@ -2,8 +2,6 @@
 
 #include "sampling/loop_accesses.hpp"
 
-#include "sampling/process_memory.hpp"
-
 #include <algorithm>
 #include <map>
 
@@ -18,14 +16,34 @@ std::uint64_t target_in_memory(const Instruction& instruction, const MachineStat
   std::uint64_t target = 0;
   if (!instruction.has_memory) return 0;
   const auto address = address_in(instruction, state);
-  if (!address || !read_own(*address, target)) return 0;
+  if (!address || !state.read(*address, &target, sizeof target)) return 0;
   return target;
+}
+
+// Vector registers that only one instruction of the function writes, from constants: the indices of
+// a gather with a fixed stride are loaded in front of the loop, and a sample has no vectors.
+void set_constants(const Function& function, MachineState& state) {
+  std::uint32_t once = 0, more = 0;
+  for (const Instruction& instruction : function.instructions) {
+    more |= once & instruction.vectors_written;
+    once |= instruction.vectors_written;
+  }
+  const std::uint32_t constant = once & ~more & ~state.vectors_known;
+  if (constant == 0) return;
+  MachineState alone;
+  for (const Instruction& instruction : function.instructions)
+    if (instruction.flow == Flow::next && (instruction.vectors_written & constant) != 0)
+      step(function, instruction, alone);
+  for (unsigned i = 0; i < alone.vectors.size(); ++i)
+    if ((alone.vectors_known & constant & 1u << i) != 0) state.vectors[i] = alone.vectors[i];
+  state.vectors_known |= alone.vectors_known & constant;
 }
 
 } // namespace
 
 void LoopAccesses::note_one(const Instruction& instruction, std::uint64_t address,
-                            std::uint32_t bytes, bool store, std::uint32_t step) {
+                            std::uint32_t bytes, bool store, std::uint32_t step,
+                            const MachineState& state) {
   if (accesses_.size() >= k_most_accesses) return;
   Access access{instruction.address, address, step, bytes, store, 0, {}};
   const std::size_t nearby = std::min<std::size_t>(accesses_.size(), k_links_apart);
@@ -35,7 +53,7 @@ void LoopAccesses::note_one(const Instruction& instruction, std::uint64_t addres
       access.links = before.links + 1;
   }
   std::uint64_t value = 0;
-  if (!store && (bytes == 8 || bytes == 4) && read_own_memory(address, &value, bytes))
+  if (!store && (bytes == 8 || bytes == 4) && state.read(address, &value, bytes))
     access.value = value;
   accesses_.push_back(access);
 }
@@ -50,9 +68,9 @@ void LoopAccesses::note(const Instruction& instruction, const MachineState& stat
     const auto bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(count * width, 1u << 30));
     if (bytes == 0) return;
     if (instruction.string_source && state.knows(k_rsi))
-      note_one(instruction, state.general[k_rsi], bytes, false, step);
+      note_one(instruction, state.general[k_rsi], bytes, false, step, state);
     if (instruction.string_target && state.knows(k_rdi))
-      note_one(instruction, state.general[k_rdi], bytes, true, step);
+      note_one(instruction, state.general[k_rdi], bytes, true, step, state);
     return;
   }
   if (!instruction.has_memory || jumps || instruction.memory.thread_local_base) return;
@@ -61,8 +79,8 @@ void LoopAccesses::note(const Instruction& instruction, const MachineState& stat
     const auto address = address_in(instruction, state, lane);
     ++(address ? known_ : unknown_);
     if (!address) continue;
-    if (memory.reads) note_one(instruction, *address, memory.bytes, false, step);
-    if (memory.writes) note_one(instruction, *address, memory.bytes, true, step);
+    if (memory.reads) note_one(instruction, *address, memory.bytes, false, step, state);
+    if (memory.writes) note_one(instruction, *address, memory.bytes, true, step, state);
   }
 }
 
@@ -71,6 +89,7 @@ void LoopAccesses::walk(const RegisterSample& sample) {
   visits_.clear();
   MachineState state = MachineState::of(sample);
   const Function* function = functions_.around(sample.pc);
+  if (function != nullptr) set_constants(*function, state);
   int at = function != nullptr ? function->at(sample.pc) : -1;
   std::vector<std::uint64_t> returns;
   int depth = 0;
@@ -97,7 +116,10 @@ void LoopAccesses::walk(const RegisterSample& sample) {
         continue;
       }
       returns.push_back(here.end());
-      if (state.knows(k_rsp)) state.general[k_rsp] -= 8;
+      if (state.knows(k_rsp)) {
+        state.general[k_rsp] -= 8;
+        state.write(state.general[k_rsp], &returns.back(), sizeof(std::uint64_t));
+      }
       ++depth;
       go(target);
       continue;
@@ -107,7 +129,7 @@ void LoopAccesses::walk(const RegisterSample& sample) {
       if (!returns.empty()) {
         back = returns.back();
         returns.pop_back();
-      } else if (!state.knows(k_rsp) || !read_own(state.general[k_rsp], back)) {
+      } else if (!state.knows(k_rsp) || !state.read(state.general[k_rsp], &back, sizeof back)) {
         return;
       }
       if (state.knows(k_rsp)) state.general[k_rsp] += 8;

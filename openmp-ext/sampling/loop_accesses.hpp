@@ -53,7 +53,7 @@ private:
   void walk(const RegisterSample& sample);
   void note(const Instruction& instruction, const MachineState& state, std::uint32_t step);
   void note_one(const Instruction& instruction, std::uint64_t address, std::uint32_t bytes,
-                bool store, std::uint32_t step);
+                bool store, std::uint32_t step, const MachineState& state);
   bool whole_iterations(std::size_t& first, std::size_t& last) const;
   void summarize(std::size_t first, std::size_t last, const RegisterSample& sample, double weight);
   AccessPattern summary_of(std::span<const Access> accesses) const;

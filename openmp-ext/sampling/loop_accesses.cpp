@@ -20,6 +20,13 @@ std::uint64_t target_in_memory(const Instruction& instruction, const MachineStat
   return target;
 }
 
+bool is_return(const Function& function, const Instruction& instruction) {
+  const auto bytes = function.bytes_of(instruction);
+  const bool prefixed = bytes.size() > 1 && (bytes[0] == 0xf2 || bytes[0] == 0xf3);
+  const std::uint8_t operation = bytes[prefixed ? 1 : 0];
+  return operation == 0xc3 || operation == 0xc2;
+}
+
 // Vector registers that only one instruction of the function writes, from constants: the indices of
 // a gather with a fixed stride are loaded in front of the loop, and a sample has no vectors.
 void set_constants(const Function& function, MachineState& state) {
@@ -45,7 +52,7 @@ void LoopAccesses::note_one(const Instruction& instruction, std::uint64_t addres
                             std::uint32_t bytes, bool store, std::uint32_t step,
                             const MachineState& state) {
   if (accesses_.size() >= k_most_accesses) return;
-  Access access{instruction.address, address, step, bytes, store, 0, {}};
+  Access access{instruction.address, address, step, bytes, store, false, 0, {}};
   const std::size_t nearby = std::min<std::size_t>(accesses_.size(), k_links_apart);
   for (std::size_t back = 1; back <= nearby && access.links == 0; ++back) {
     const Access& before = accesses_[accesses_.size() - back];
@@ -60,7 +67,7 @@ void LoopAccesses::note_one(const Instruction& instruction, std::uint64_t addres
 
 void LoopAccesses::note(const Instruction& instruction, const MachineState& state,
                         std::uint32_t step) {
-  const bool jumps = instruction.flow == Flow::jump || instruction.flow == Flow::call;
+  const bool jumps = instruction.flow != Flow::next;
   if (instruction.string_source || instruction.string_target) {
     const std::uint32_t width = std::max<std::uint32_t>(instruction.memory.bytes, 1);
     std::uint64_t count = 1;
@@ -75,6 +82,17 @@ void LoopAccesses::note(const Instruction& instruction, const MachineState& stat
   }
   if (!instruction.has_memory || jumps || instruction.memory.thread_local_base) return;
   const MemoryOperand& memory = instruction.memory;
+  if (memory.is_vector_indexed() && !address_in(instruction, state) && memory.base >= 0 &&
+      memory.base < k_instruction_pointer && state.knows(memory.base)) {
+    // Indices that only vector registers had: the object is known, the place in it is not.
+    const std::uint64_t base =
+        state.general[memory.base] + static_cast<std::uint64_t>(memory.displacement);
+    const std::size_t before = accesses_.size();
+    note_one(instruction, base, std::uint32_t{memory.bytes} * memory.lanes, memory.writes, step,
+             state);
+    if (accesses_.size() > before) accesses_.back().vague = true;
+    return;
+  }
   for (unsigned lane = 0; lane < memory.lanes; ++lane) {
     const auto address = address_in(instruction, state, lane);
     ++(address ? known_ : unknown_);
@@ -125,6 +143,10 @@ void LoopAccesses::walk(const RegisterSample& sample) {
       continue;
     }
     case Flow::end: {
+      if (!is_return(*function, here)) { // a jump through memory, or nowhere we could know
+        go(target_in_memory(here, state));
+        continue;
+      }
       std::uint64_t back = 0;
       if (!returns.empty()) {
         back = returns.back();
@@ -219,23 +241,24 @@ std::uint64_t LoopAccesses::index_of(std::span<const Access> accesses,
 AccessPattern LoopAccesses::summary_of(std::span<const Access> accesses) const {
   AccessPattern pattern;
   std::map<std::int64_t, unsigned> strides;
-  unsigned chases = 0;
+  unsigned chases = 0, steps = 0;
   for (std::size_t i = 0; i < accesses.size(); ++i) {
     pattern.bytes += static_cast<float>(accesses[i].bytes);
-    if (i == 0) continue;
+    if (i == 0 || accesses[i].vague || accesses[i - 1].vague) continue;
+    ++steps;
     ++strides[static_cast<std::int64_t>(accesses[i].address - accesses[i - 1].address)];
     if (accesses[i].links > 1) ++chases; // one pointer is an array of pointers
   }
   pattern.accesses = static_cast<float>(accesses.size());
-  if (accesses.size() < 2) return pattern;
-  const auto steps = static_cast<float>(accesses.size() - 1);
-  pattern.chased = static_cast<float>(chases) / steps;
+  if (steps == 0) return pattern;
+  const auto all = static_cast<float>(steps);
+  pattern.chased = static_cast<float>(chases) / all;
   std::vector<std::pair<unsigned, std::int64_t>> order;
   for (const auto& [stride, count] : strides)
     order.emplace_back(count, stride);
   std::sort(order.rbegin(), order.rend());
   for (std::size_t i = 0; i < std::min<std::size_t>(order.size(), AccessPattern::k_strides); ++i)
-    pattern.strides[i] = {order[i].second, static_cast<float>(order[i].first) / steps};
+    pattern.strides[i] = {order[i].second, static_cast<float>(order[i].first) / all};
   return pattern;
 }
 

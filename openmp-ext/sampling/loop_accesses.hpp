@@ -39,6 +39,7 @@ private:
     std::uint64_t pc = 0, address = 0;
     std::uint32_t step = 0, bytes = 0;
     bool store = false;
+    bool vague = false;                 // the object's begin stands for a place in it
     std::uint32_t links = 0;            // pointers followed one after the other to come here
     std::optional<std::uint64_t> value; // that a load reads, up to 8 bytes
   };

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Times one allocator in this process: peer PEER SECONDS, one JSON line a cell on stdout. Which
-// library serves malloc or omp_alloc is decided by who starts it (LD_PRELOAD, LD_LIBRARY_PATH; see
-// compare.py). Everybody is called through a pointer found with dlsym, which costs what a call into
-// a shared library costs anyway. Times are CPU time of the threads, so that a busy machine disturbs
-// less; those of producer and consumer, who wait for each other, are time on the clock.
+// Times one allocator in this process: peer PEER SECONDS [PATTERN], one JSON line a cell on stdout.
+// Which library serves malloc or omp_alloc is decided by who starts it (LD_PRELOAD,
+// LD_LIBRARY_PATH; see compare.py). Everybody is called through a pointer found with dlsym, which
+// costs what a call into a shared library costs anyway. Times are CPU time of the threads, so that
+// a busy machine disturbs less; those of producer and consumer, who wait for each other, are time
+// on the clock.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -77,6 +78,11 @@ double seconds_of(clockid_t clock) {
 
 std::string peer;
 double budget = 0.02; // seconds a cell
+std::string only;     // pattern, empty = all
+
+bool wanted(const char* pattern) {
+  return only.empty() || only == pattern;
+}
 
 void tell(const char* pattern, std::size_t bytes, int threads, double ns) {
   std::printf("{\"peer\": \"%s\", \"pattern\": \"%s\", \"bytes\": %zu, \"threads\": %d, "
@@ -204,14 +210,14 @@ template <typename P> void growth(int threads) {
 
 template <typename P> void run(bool whole_pages_only, bool fast) {
   for (const int threads : {1, 2, 8}) {
-    if (!whole_pages_only) {
-      for (const std::size_t bytes : {16, 64, 1024, 16384, 65536})
-        pair<P>(bytes, threads, false);
-      churn<P>(threads);
-      if (threads > 1) producer_consumer<P>(threads);
-      growth<P>(threads);
-    }
+    if (whole_pages_only) break;
+    for (const std::size_t bytes : {16, 64, 1024, 16384, 65536})
+      if (wanted("pair")) pair<P>(bytes, threads, false);
+    if (wanted("churn")) churn<P>(threads);
+    if (threads > 1 && wanted("handover")) producer_consumer<P>(threads);
+    if (wanted("growth")) growth<P>(threads);
   }
+  if (!wanted("touched")) return;
   for (const std::size_t mib : {2, 16, 64, 1024})
     if (!fast || mib <= 64) pair<P>(mib << 20, 1, true);
 }
@@ -236,12 +242,13 @@ void* open_library(const char* name) {
 } // namespace
 
 int main(int count, char** arguments) {
-  if (count != 3) {
-    std::fprintf(stderr, "Usage: allocators_peer PEER SECONDS-A-CELL\n");
+  if (count != 3 && count != 4) {
+    std::fprintf(stderr, "Usage: allocators_peer PEER SECONDS-A-CELL [PATTERN]\n");
     return 2;
   }
   peer = arguments[1];
   budget = std::atof(arguments[2]);
+  if (count == 4) only = arguments[3];
   const bool fast = budget < 0.01;
   if (peer.rfind("omptier", 0) == 0 || peer.rfind("libomp", 0) == 0) {
     void* library = open_library("libomp.so.5");
@@ -279,7 +286,7 @@ int main(int count, char** arguments) {
     if (init(&topology) != 0 || load(topology) != 0) return 2;
     nodes = const_cast<void*>(all(topology));
     run<Hwloc>(true, fast);
-    pair<Hwloc>(64, 1, false);
+    if (wanted("pair")) pair<Hwloc>(64, 1, false);
   } else if (peer == "mmap-4k") {
     run<Mmap>(true, fast);
   } else {

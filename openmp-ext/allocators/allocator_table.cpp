@@ -125,7 +125,16 @@ Allocator* AllocatorTable::make(Space space, const TraitSet& traits, bool standa
 
 void AllocatorTable::forget_routes(Allocator& allocator) {
   const std::lock_guard guard(lock_);
-  if (allocator.live.load()) allocator.life.store(++lives_, std::memory_order_relaxed);
+  if (allocator.live.load()) allocator.life.store(++lives_, std::memory_order_release);
+}
+
+void AllocatorTable::forget_all_routes() {
+  Allocator* entries = table();
+  if (entries == nullptr) return;
+  const std::lock_guard guard(lock_);
+  for (std::uint32_t number = 1; number < used_; ++number)
+    if (entries[number].live.load())
+      entries[number].life.store(++lives_, std::memory_order_release);
 }
 
 bool AllocatorTable::destroy(OmpValue handle) {

@@ -94,6 +94,7 @@ public:
   bool destroy(OmpValue handle);
   // Its traits changed: threads choose tiers anew.
   void forget_routes(Allocator& allocator);
+  void forget_all_routes();
   void lock() { lock_.lock(); }
   void unlock() { lock_.unlock(); }
 

@@ -3,9 +3,10 @@
 // The short way of a small block. An allocation that went the long way (pool, alignment, which
 // tiers, fallback) and was served by the first tier of its allocator leaves a route in its thread's
 // cache: handle -> magazines. The next one of that handle takes a block from these magazines, if
-// the allocator still lives, nobody observes, and the processor is one from which everything looks
-// as it did. A free goes into the magazine of the span's class. Anything unusual (empty or full
-// magazine, pool, plan, observer, foreign address) returns to the long way, which is always right.
+// the allocator's life is still the same (it changes too when somebody begins to observe), and the
+// processor is one from which everything looks as it did. A free goes into the magazine of the
+// span's class. Anything unusual (empty or full magazine, pool, plan, observer, foreign address)
+// returns to the long way, which is always right.
 #pragma once
 
 #include "allocators/runtime.hpp"
@@ -24,50 +25,65 @@ inline std::uint32_t locality_of(const ChoiceTable& choices) {
   return choices.place_of(cpu >= 0 ? static_cast<unsigned>(cpu) : 0);
 }
 
-// Whether the processor matters for a route.
-enum class Where : std::uint8_t { anywhere, compared };
+// In a route's expected_life where the processor matters: such a route is never found valid at the
+// first look.
+inline constexpr std::uint32_t k_by_place = 1u << 31;
 
 using LongWay = void* (*)(std::size_t, std::size_t, OmpValue, const void*);
 
-// A block, or what the long way says. (All ends are tail calls, so that the short way saves no
-// registers.)
-template <Where where = Where::anywhere>
-[[gnu::noinline]] void* allocate_quickly(std::size_t bytes, std::size_t alignment, OmpValue handle,
-                                         const void* caller, LongWay otherwise) {
-  ThreadCache* cache = ThreadCache::mine();
-  if (cache == nullptr || bytes - 1 >= k_large_block - 1 || alignment > 16)
-    return otherwise(bytes, alignment, handle, caller);
-  const Route& route = cache->routes[ThreadCache::route_of(handle)];
-  if (route.handle != handle || route.life->load(std::memory_order_relaxed) != route.expected_life)
-    return otherwise(bytes, alignment, handle, caller);
-  if (g_quick_ranges.load(std::memory_order_relaxed) == nullptr)
-    return otherwise(bytes, alignment, handle, caller);
-  if constexpr (where == Where::compared) {
-    if (route.locality != locality_of(runtime_if_made()->placer_if_ready()->choices()))
-      return otherwise(bytes, alignment, handle, caller);
-  } else if (route.locality != k_any_locality) {
-    return allocate_quickly<Where::compared>(bytes, alignment, handle, caller, otherwise);
-  }
-  Magazine& magazine = route.cache->magazines[class_of_bytes(bytes)];
+// A block from a magazine of a route that is valid. (All ends of what follows are tail calls, so
+// that the short way saves no registers.)
+[[gnu::always_inline]] inline void* take_from(const Route& route, Magazine& magazine,
+                                              std::size_t bytes, std::size_t alignment,
+                                              OmpValue handle, const void* caller,
+                                              LongWay otherwise) {
   if (magazine.is_empty()) return otherwise(bytes, alignment, handle, caller);
   const FreeBlock taken = *--magazine.top;
-  taken.record->hand_out(static_cast<std::uint32_t>(bytes), route.owner, caller);
+  if (taken.record->is_live()) [[unlikely]] // was freed by two threads at one instant
+    return otherwise(bytes, alignment, handle, caller);
+  taken.record->hand_out_unwatched(static_cast<std::uint32_t>(bytes), route.owner_bits, caller);
   return reinterpret_cast<void*>(taken.begin);
+}
+
+// For routes that depend on the processor, and for larger sizes.
+[[gnu::noinline]] inline void* allocate_less_quickly(std::size_t bytes, std::size_t alignment,
+                                                     OmpValue handle, const void* caller,
+                                                     LongWay otherwise) {
+  const Route& route = ThreadCache::mine().routes[ThreadCache::route_of(handle)];
+  const std::uint32_t life = route.life->load(std::memory_order_relaxed);
+  if (bytes - 1 >= k_large_block - 1 || (route.expected_life | k_by_place) != (life | k_by_place))
+    return otherwise(bytes, alignment, handle, caller);
+  if ((route.expected_life & k_by_place) != 0 &&
+      route.locality != locality_of(runtime_if_made()->placer_if_ready()->choices()))
+    return otherwise(bytes, alignment, handle, caller);
+  return take_from(route, route.cache->magazines[class_of_bytes(bytes)], bytes, alignment, handle,
+                   caller, otherwise);
+}
+
+// A block, or what the long way says.
+[[gnu::noinline]] inline void* allocate_quickly(std::size_t bytes, std::size_t alignment,
+                                                OmpValue handle, const void* caller,
+                                                LongWay otherwise) {
+  const Route& route = ThreadCache::mine().routes[ThreadCache::route_of(handle)];
+  if (route.handle != handle || alignment > 16) return otherwise(bytes, alignment, handle, caller);
+  if (route.life->load(std::memory_order_relaxed) != route.expected_life ||
+      bytes > k_largest_looked_up)
+    return allocate_less_quickly(bytes, alignment, handle, caller, otherwise);
+  const std::size_t size_class = k_class_of_sixteenths[(bytes + 15) / 16];
+  return take_from(route, route.cache->magazines[size_class], bytes, alignment, handle, caller,
+                   otherwise);
 }
 
 // False: go the long way.
 [[gnu::always_inline]] inline bool release_quickly(void* block) {
-  ThreadCache* cache = ThreadCache::mine();
-  const ReservedRanges* ranges = g_quick_ranges.load(std::memory_order_acquire);
-  if (cache == nullptr || ranges == nullptr) return false;
-  const Span* span = ranges->span_in_first(block);
+  const Span* span = g_quick_spans.load(std::memory_order_acquire)->find(block);
   if (span == nullptr) return false;
   const auto begin = reinterpret_cast<std::uintptr_t>(block);
-  BlockRecord* record = span->record_at(begin);
-  HeapCache* of_heap = cache->heaps[span->heap];
-  if (record == nullptr || of_heap == nullptr) return false;
-  Magazine& magazine = of_heap->magazines[span->size_class];
-  if (record->bytes() == 0 || record->watched() || magazine.is_full()) return false;
+  if (!span->is_begin(begin)) return false;
+  BlockRecord* record = span->record_from(begin);
+  if (!record->is_live_and_unwatched()) return false;
+  Magazine& magazine = ThreadCache::mine().heaps[span->heap]->magazines[span->size_class];
+  if (magazine.is_full()) return false;
   record->clear();
   magazine.push({begin, record});
   return true;
@@ -77,13 +93,18 @@ template <Where where = Where::anywhere>
 // allocator when these were chosen.
 inline void learn_route(const Allocator& allocator, std::uint32_t life, const Placer& placer,
                         const void* block, std::uint32_t locality) {
-  ThreadCache* cache = ThreadCache::mine();
+  // Who closes the short ways changes the lives afterwards, so a route that is learnt meanwhile is
+  // out of date.
+  if (g_quick_spans.load(std::memory_order_acquire) == &g_no_spans) return;
+  ThreadCache& cache = ThreadCache::mine();
   const Span* span = placer.ranges().span_of(block);
-  if (cache == nullptr || span == nullptr) return;
+  if (span == nullptr) return;
   const unsigned heap = Heap::of(*span).number();
-  if (heap >= k_most_heaps || cache->heaps[heap] == nullptr) return;
-  cache->routes[ThreadCache::route_of(allocator.handle)] = {
-      allocator.handle, &allocator.life, life, allocator.number, locality, cache->heaps[heap]};
+  if (cache.heaps[heap] == &g_no_heap_cache) return;
+  if (locality != k_any_locality) life |= k_by_place;
+  cache.routes[ThreadCache::route_of(allocator.handle)] = {
+      allocator.handle, &allocator.life,  life, BlockRecord::owner_bits(allocator.number),
+      locality,         cache.heaps[heap]};
 }
 
 } // namespace omptier

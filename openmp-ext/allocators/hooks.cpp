@@ -151,7 +151,7 @@ constexpr omptier_hooks k_hooks = {
     hook_allocate,         hook_allocate_zeroed,  hook_reallocate,     hook_release,
     hook_stock_allocated,  hook_stock_released,   hook_display,        hook_parse_allocator,
     hook_region_begin,     hook_region_end,       hook_barrier,        hook_runtime_end,
-    allocate_quickly<>,    hook_release_quickly,
+    allocate_quickly,      hook_release_quickly,
 };
 
 } // namespace

@@ -18,7 +18,8 @@
 namespace omptier {
 
 constinit std::atomic<Runtime*> g_runtime{nullptr};
-constinit std::atomic<const ReservedRanges*> g_quick_ranges{nullptr};
+constinit const SpanTable g_no_spans{};
+constinit std::atomic<const SpanTable*> g_quick_spans{&g_no_spans};
 
 namespace {
 
@@ -125,10 +126,12 @@ Runtime& runtime() {
 }
 
 void open_or_close_short_ways() {
-  const Runtime& state = runtime();
+  Runtime& state = runtime();
   const Placer* placer = state.placer_if_ready();
   const bool open = placer != nullptr && state.observer.load(std::memory_order_acquire) == nullptr;
-  g_quick_ranges.store(open ? &placer->ranges() : nullptr, std::memory_order_release);
+  const SpanTable* before = g_quick_spans.exchange(open ? &placer->ranges().first() : &g_no_spans);
+  // Routes that were learnt serve no longer; new ones are not learnt while the ways are closed.
+  if (!open && before != &g_no_spans) state.allocators.forget_all_routes();
 }
 
 Placer* Runtime::make_placer() {

@@ -72,7 +72,9 @@ private:
 // The one of this process.
 Runtime& runtime();
 // Where blocks of ours lie, while the short ways may be taken: there is a placer, nobody observes.
-extern constinit std::atomic<const ReservedRanges*> g_quick_ranges;
+// Else it points to g_no_spans.
+extern constinit std::atomic<const SpanTable*> g_quick_spans;
+extern constinit const SpanTable g_no_spans;
 // To be called when placer or observer changed.
 void open_or_close_short_ways();
 

@@ -37,7 +37,7 @@ bool Chunks::commit(HeapChunk& chunk, std::size_t bytes) {
 bool Chunks::take_records(Span& span) {
   const unsigned size_class = span.size_class;
   const std::size_t blocks = granules_of_span(size_class) * k_granule / k_class_bytes[size_class];
-  const std::size_t record_bytes = (blocks * sizeof(BlockRecord) + 7) / 8 * 8;
+  const std::size_t record_bytes = ((blocks + 1) * sizeof(BlockRecord) + 7) / 8 * 8;
   void* piece = spare_records_[size_class];
   if (piece != nullptr)
     spare_records_[size_class] = spare_records_[size_class]->next;

@@ -98,6 +98,16 @@ void Heap::empty_magazine(unsigned size_class, Magazine& magazine) {
   magazine.used = true;
 }
 
+bool Heap::refill(unsigned size_class, Magazine& magazine) {
+  magazine.batch = static_cast<std::uint16_t>(
+      std::clamp(magazine.batch * 2u, first_batch(size_class), magazine.capacity() / 2));
+  const unsigned got = take(size_class, magazine.begin, magazine.batch);
+  std::reverse(magazine.begin, magazine.begin + got); // lowest address on top
+  magazine.top = magazine.begin + got;
+  magazine.used = true;
+  return got != 0;
+}
+
 void* Heap::allocate(std::size_t bytes, std::size_t alignment, std::uint32_t owner,
                      const void* caller) {
   const unsigned size_class = class_of(bytes, alignment);
@@ -105,21 +115,17 @@ void* Heap::allocate(std::size_t bytes, std::size_t alignment, std::uint32_t own
   ThreadCache* cache = ThreadCache::make_mine();
   Magazine* magazine = cache != nullptr ? cache->magazine(*this, size_class) : nullptr;
   FreeBlock block;
-  if (magazine == nullptr) {
-    if (take(size_class, &block, 1) == 0) return nullptr;
-  } else {
-    if (magazine->is_empty()) {
-      cache->look_after(space_.decay());
-      const unsigned got = take(size_class, magazine->begin, magazine->batch);
-      if (got == 0) return nullptr;
-      std::reverse(magazine->begin, magazine->begin + got); // lowest address on top
-      magazine->top = magazine->begin + got;
-      magazine->batch =
-          static_cast<std::uint16_t>(std::min(magazine->batch * 2u, magazine->capacity() / 2));
-      magazine->used = true;
+  do {
+    if (magazine == nullptr) {
+      if (take(size_class, &block, 1) == 0) return nullptr;
+    } else {
+      if (magazine->is_empty()) {
+        cache->look_after(space_.decay());
+        if (!refill(size_class, *magazine)) return nullptr;
+      }
+      block = *--magazine->top;
     }
-    block = *--magazine->top;
-  }
+  } while (block.record->is_live()); // was freed by two threads at one instant
   block.record->hand_out(static_cast<std::uint32_t>(bytes), owner, caller);
   return reinterpret_cast<void*>(block.begin);
 }
@@ -138,8 +144,9 @@ BlockRecord* Heap::find(const Span& span, const void* address, bool exact, std::
 
 bool Heap::release(Span& span, void* block) {
   const auto begin = reinterpret_cast<std::uintptr_t>(block);
-  BlockRecord* record = span.record_at(begin);
-  if (record == nullptr || record->bytes() == 0) return false;
+  if (!span.is_begin(begin)) return false;
+  BlockRecord* record = span.record_from(begin);
+  if (!record->is_live()) return false;
   const unsigned size_class = span.size_class;
   record->clear();
   const FreeBlock freed{begin, record};

@@ -6,8 +6,9 @@
 // batches, and serve themselves from magazines otherwise (thread_cache.hpp).
 //
 // Blocks carry no header: 12 bytes beside the span say whose a block is, so live blocks can be
-// listed, and a second free or a free of a foreign address finds no live block and does nothing
-// (as long as two threads do not free the same block at the same instant).
+// listed, and a second free or a free of a foreign address finds no live block and does nothing.
+// Two threads that free one block at the same instant may both put it into their magazines; a block
+// whose record is live is not handed out, so it has one owner still while its span stands.
 //
 // Locks: all caches, a class, the chunks, the extents, in this order.
 #pragma once
@@ -75,6 +76,7 @@ private:
   };
   void push(ClassList& list, Span& span);
   void remove(ClassList& list, Span& span);
+  bool refill(unsigned size_class, Magazine& magazine); // an empty one; false: memory is full
   void empty_magazine(unsigned size_class, Magazine& magazine);
 
   ExtentSpace& space_;

@@ -39,6 +39,21 @@ struct Slice {
   std::size_t bytes = 0;
 };
 
+// The spans of a range by granule.
+struct SpanTable {
+  std::atomic<std::uintptr_t> begin{0};
+  std::atomic<Span*>* spans = nullptr; // one a granule
+  // Bytes from begin whose part of spans is accessible: slices are taken in order.
+  std::atomic<std::size_t> accessible{0};
+
+  Span* find(const void* address) const {
+    const std::uintptr_t offset =
+        reinterpret_cast<std::uintptr_t>(address) - begin.load(std::memory_order_relaxed);
+    if (offset >= accessible.load(std::memory_order_acquire)) return nullptr;
+    return spans[offset >> k_granule_shift].load(std::memory_order_acquire);
+  }
+};
+
 class ReservedRanges {
 public:
   // Bytes of one unit: the huge page where there are huge pages of a sensible size, else 2 MiB.
@@ -65,16 +80,11 @@ public:
 
   // The span of small blocks that an address of ours lies in, or null.
   Span* span_of(const void* address) const {
-    Span* span = span_in_first(address);
+    Span* span = ranges_[0].find(address);
     return span != nullptr ? span : span_beyond_first(reinterpret_cast<std::uintptr_t>(address));
   }
-  // … if it lies in the range that was reserved first, as nearly all do.
-  Span* span_in_first(const void* address) const {
-    const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(address) -
-                                  ranges_[0].begin.load(std::memory_order_relaxed);
-    if (offset >= ranges_[0].accessible.load(std::memory_order_acquire)) return nullptr;
-    return ranges_[0].spans[offset >> k_granule_shift].load(std::memory_order_acquire);
-  }
+  // Of the range that was reserved first, which nearly all blocks lie in.
+  const SpanTable& first() const { return ranges_[0]; }
   void set_span(std::uintptr_t begin, unsigned granules, Span* span);
 
   bool is_sound(std::string& why_not) const;
@@ -86,14 +96,10 @@ public:
   ReservedRanges& operator=(const ReservedRanges&) = delete;
 
 private:
-  struct Range {
-    std::atomic<std::uintptr_t> begin{0};
+  struct Range : SpanTable {
     std::size_t bytes = 0;
     std::atomic<Extent*>* owners = nullptr; // one a unit
     std::uint32_t taken = 0;                // one bit a slice
-    std::atomic<Span*>* spans = nullptr;    // one a granule
-    // Bytes from begin whose part of spans is accessible: slices are taken in order.
-    std::atomic<std::size_t> accessible{0};
     std::array<std::atomic<ExtentSpace*>, k_slices> spaces{};
   };
   const Range* find(std::uintptr_t address) const;

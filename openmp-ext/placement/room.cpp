@@ -109,7 +109,7 @@ std::size_t Placer::drop_caches(MemoryKind kind, std::size_t bytes) {
 
 void Placer::give_back_unused() {
   thread_caches::flush_all_later();
-  if (ThreadCache* mine = ThreadCache::mine()) mine->flush();
+  ThreadCache::mine().flush();
   for_each_spread([](Spread& spread) {
     spread.heap.drop_empty(~std::uint64_t{0});
     spread.extents.drop_cache(~std::size_t{0});

@@ -43,6 +43,22 @@ constexpr unsigned class_of_bytes(std::size_t bytes) {
   return top * 4 + static_cast<unsigned>(last >> (top - 2)) - 24;
 }
 
+// The same by looking it up: of (bytes + 15) / 16, for up to k_largest_looked_up bytes. Of 0 bytes
+// it is k_size_classes. Mixed sizes would mislead the processor about the branch above.
+inline constexpr std::size_t k_largest_looked_up = 1024;
+inline constexpr auto k_class_of_sixteenths = [] {
+  std::array<std::uint8_t, k_largest_looked_up / 16 + 1> classes{};
+  classes[0] = k_size_classes;
+  for (std::size_t i = 1; i < classes.size(); ++i)
+    classes[i] = static_cast<std::uint8_t>(class_of_bytes(i * 16));
+  return classes;
+}();
+static_assert([] {
+  for (std::size_t bytes = 1; bytes <= k_largest_looked_up; ++bytes)
+    if (k_class_of_sixteenths[(bytes + 15) / 16] != class_of_bytes(bytes)) return false;
+  return true;
+}());
+
 // … and whose blocks are aligned (power of two); k_no_class when no class does.
 constexpr unsigned class_of(std::size_t bytes, std::size_t alignment) {
   if (alignment > k_granule || bytes > k_large_block) return k_no_class;

@@ -8,9 +8,9 @@ namespace omptier {
 void Span::open(unsigned size_class_wanted) {
   size_class = static_cast<std::uint16_t>(size_class_wanted);
   block_bytes = k_class_bytes[size_class_wanted];
-  reciprocal = ((std::uint64_t{1} << k_shift) + block_bytes - 1) / block_bytes;
+  reciprocal = ~std::uint64_t{0} / block_bytes + 1;
   blocks = static_cast<std::uint32_t>(granules * k_granule / block_bytes);
-  for (std::uint32_t b = 0; b < blocks; ++b)
+  for (std::uint32_t b = 0; b <= blocks; ++b)
     records[b].clear();
   for (std::uint32_t w = 0; w < words(); ++w) {
     const std::uint32_t rest = blocks - w * 64;
@@ -56,6 +56,7 @@ bool Span::is_sound(std::uint32_t& kept, std::string& why_not) const {
     if (bytes > block_bytes) return why_not = "a block is larger than its class", false;
     if (is_free && b / 64 < hint) return why_not = "a free block lies before the hint", false;
   }
+  if (records[blocks].is_live()) return why_not = "the block behind the last is live", false;
   if (set != free) return why_not = "free blocks do not add up", false;
   if (blocks % 64 != 0 && free_bits[blocks / 64] >> blocks % 64 != 0)
     return why_not = "a bit behind the last block is set", false;

@@ -22,18 +22,24 @@ class Heap;
 struct HeapChunk;
 
 // What is known of a live block, in 12 bytes: size as asked, number of the allocator, caller (48
-// bits, as code addresses of programs have; signatures above them are dropped).
+// bits, as code addresses of programs have; signatures above them are dropped). Whether the block
+// is watched is a bit beside the size, so that a free reads one word.
 class BlockRecord {
 public:
   // An owner is the number of an allocator (below k_watched), with this bit where the allocator
   // wants to know of the block's end: no short way then.
   static constexpr std::uint32_t k_watched = 1 << 15;
 
-  std::uint32_t bytes() const { return bytes_.load(std::memory_order_acquire); } // 0 = not live
+  std::uint32_t bytes() const { // 0 = not live
+    return size_.load(std::memory_order_acquire) & ~k_size_watched;
+  }
+  bool is_live() const { return size_.load(std::memory_order_relaxed) != 0; }
+  bool is_live_and_unwatched() const {
+    return static_cast<std::int32_t>(size_.load(std::memory_order_relaxed)) > 0;
+  }
   std::uint32_t allocator() const {
     return who_.load(std::memory_order_relaxed) >> 16 & (k_watched - 1);
   }
-  bool watched() const { return (who_.load(std::memory_order_relaxed) >> 31) != 0; }
   const void* caller() const {
     const std::uint64_t high = who_.load(std::memory_order_relaxed) & 0xffff;
     return reinterpret_cast<const void*>(high << 32 | caller_low_.load(std::memory_order_relaxed));
@@ -44,17 +50,32 @@ public:
     const auto address = reinterpret_cast<std::uint64_t>(caller);
     caller_low_.store(static_cast<std::uint32_t>(address), std::memory_order_relaxed);
     who_.store(static_cast<std::uint16_t>(address >> 32) | owner << 16, std::memory_order_relaxed);
-    bytes_.store(bytes, std::memory_order_release);
+    size_.store(bytes | (owner & k_watched) << 16, std::memory_order_release);
+  }
+  // The same for an unwatched owner, given as owner_bits() of it.
+  static constexpr std::uint32_t owner_bits(std::uint32_t owner) { return owner << 16; }
+  [[gnu::always_inline]] void hand_out_unwatched(std::uint32_t bytes, std::uint32_t bits,
+                                                 const void* caller) {
+    const auto address = reinterpret_cast<std::uint64_t>(caller);
+    caller_low_.store(static_cast<std::uint32_t>(address), std::memory_order_relaxed);
+    who_.store(static_cast<std::uint16_t>(address >> 32) | bits, std::memory_order_relaxed);
+    size_.store(bytes, std::memory_order_release);
   }
   void reassign(std::uint32_t owner) {
     who_.store((who_.load(std::memory_order_relaxed) & 0xffff) | owner << 16,
                std::memory_order_relaxed);
+    size_.store(bytes() | (owner & k_watched) << 16, std::memory_order_release);
   }
-  void resize(std::uint32_t bytes) { bytes_.store(bytes, std::memory_order_release); }
-  void clear() { bytes_.store(0, std::memory_order_relaxed); }
+  void resize(std::uint32_t bytes) {
+    size_.store(bytes | (size_.load(std::memory_order_relaxed) & k_size_watched),
+                std::memory_order_release);
+  }
+  void clear() { size_.store(0, std::memory_order_relaxed); }
 
 private:
-  std::atomic<std::uint32_t> bytes_{0}, caller_low_{0}, who_{0};
+  static constexpr std::uint32_t k_size_watched = k_watched << 16;
+
+  std::atomic<std::uint32_t> size_{0}, caller_low_{0}, who_{0};
 };
 static_assert(sizeof(BlockRecord) == 12);
 
@@ -65,11 +86,9 @@ struct FreeBlock {
 };
 
 struct Span {
-  static constexpr unsigned k_shift = 40; // exact for offsets below 2 MiB and blocks up to 256 KiB
-
   std::uintptr_t begin = 0;
-  std::uint64_t reciprocal = 0;   // ceil(2^40 / block_bytes)
-  BlockRecord* records = nullptr; // one a block
+  std::uint64_t reciprocal = 0;   // ceil(2^64 / block_bytes)
+  BlockRecord* records = nullptr; // one a block, and one that is never live
   std::uint32_t block_bytes = 0;
   std::uint32_t blocks = 0;
   std::uint16_t size_class = 0;
@@ -83,17 +102,24 @@ struct Span {
   Span *previous = nullptr, *next = nullptr; // listed
 
   std::uint32_t words() const { return (blocks + 63) / 64; }
-  // The block that an address inside the span lies in; blocks or more: behind the last.
+  // The block that an address inside the span lies in; blocks: behind the last. Exact for offsets
+  // below 2^32.
   std::uint32_t index_of(std::uintptr_t address) const {
-    return static_cast<std::uint32_t>((address - begin) * reciprocal >> k_shift);
+    return static_cast<std::uint32_t>(times_reciprocal(address) >> 64);
   }
   std::uintptr_t address_of(std::uint32_t block) const {
     return begin + std::size_t{block} * block_bytes;
   }
-  // The record of the block that begins at an address; null when none does.
-  BlockRecord* record_at(std::uintptr_t address) const {
-    const std::uint32_t block = index_of(address);
-    return block < blocks && address_of(block) == address ? &records[block] : nullptr;
+  // Whether a block, or what is left behind the last, begins at an address inside the span. What a
+  // division by the block size would leave over is 0 just when the product's lower half is below
+  // the reciprocal: each unit of it adds one reciprocal, and the rounding of all blocks together
+  // stays below one.
+  bool is_begin(std::uintptr_t address) const {
+    return static_cast<std::uint64_t>(times_reciprocal(address)) < reciprocal;
+  }
+  // The record of what begins there; behind the last block it is never live.
+  BlockRecord* record_from(std::uintptr_t begin_of_block) const {
+    return &records[times_reciprocal(begin_of_block) >> 64];
   }
 
   // All blocks free. records and free_bits are in place.
@@ -104,6 +130,12 @@ struct Span {
   bool put(std::uintptr_t block);
   // kept: how many blocks are neither live nor free.
   bool is_sound(std::uint32_t& kept, std::string& why_not) const;
+
+private:
+  __extension__ using Product = unsigned __int128;
+  Product times_reciprocal(std::uintptr_t address) const {
+    return static_cast<Product>(address - begin) * reciprocal;
+  }
 };
 
 } // namespace omptier

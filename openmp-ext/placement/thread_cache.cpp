@@ -14,8 +14,17 @@
 
 namespace omptier {
 
+constinit HeapCache g_no_heap_cache{};
+
+namespace {
+
+// What a thread has before its first use and after its end: no route, no heap.
+constinit ThreadCache g_not_begun{}, g_ended{};
+
+} // namespace
+
 constinit thread_local ThreadCache* t_thread_cache __attribute__((tls_model("initial-exec"))) =
-    nullptr;
+    &g_not_begun;
 
 namespace {
 
@@ -28,8 +37,15 @@ constinit std::array<Heap*, k_most_heaps> g_heaps{};
 constinit std::atomic<std::uint32_t> g_flushes{0};
 pthread_key_t g_key;
 constinit bool g_key_made = false;
-// A thread that ended has this one: no route, no heap.
-constinit ThreadCache g_ended{};
+
+// Whole cache lines: what different threads write never shares one. The lock is held.
+void* take_lines(std::size_t bytes) {
+  constexpr std::size_t k_line = 64;
+  void* storage = g_arena.take((bytes + k_line - 1) / k_line * k_line + k_line);
+  if (storage == nullptr) return nullptr;
+  const auto at = reinterpret_cast<std::uintptr_t>(storage);
+  return reinterpret_cast<void*>((at + k_line - 1) / k_line * k_line);
+}
 
 // Out of the list of living threads, into the spare ones; magazines are empty. The lock is held.
 void retire(ThreadCache& cache) {
@@ -55,7 +71,7 @@ void thread_ends(void* argument) {
 } // namespace
 
 ThreadCache* ThreadCache::make_mine() {
-  if (t_thread_cache != nullptr) return t_thread_cache == &g_ended ? nullptr : t_thread_cache;
+  if (t_thread_cache != &g_not_begun) return t_thread_cache == &g_ended ? nullptr : t_thread_cache;
   ThreadCache* cache = nullptr;
   {
     const std::lock_guard guard(g_lock);
@@ -65,11 +81,9 @@ ThreadCache* ThreadCache::make_mine() {
     if (cache != nullptr) {
       g_spare = cache->next;
     } else {
-      void* storage = g_arena.take(sizeof(ThreadCache) + alignof(ThreadCache));
+      void* storage = take_lines(sizeof(ThreadCache));
       if (storage == nullptr) return nullptr;
-      const auto at = reinterpret_cast<std::uintptr_t>(storage);
-      cache = new (reinterpret_cast<void*>((at + alignof(ThreadCache) - 1) &
-                                           ~(alignof(ThreadCache) - 1))) ThreadCache();
+      cache = new (storage) ThreadCache();
     }
     cache->previous = nullptr;
     cache->next = g_caches;
@@ -94,16 +108,16 @@ Magazine* ThreadCache::magazine(Heap& heap, unsigned size_class) {
   const unsigned number = heap.number();
   if (number >= k_most_heaps) return nullptr;
   HeapCache* of_heap = heaps[number];
-  if (of_heap != nullptr && of_heap->magazines[size_class].capacity() != 0) [[likely]]
+  if (of_heap->magazines[size_class].capacity() != 0) [[likely]]
     return &of_heap->magazines[size_class];
 
   const std::lock_guard guard(g_lock);
-  if (of_heap == nullptr) {
+  if (of_heap == &g_no_heap_cache) {
     of_heap = g_spare_heaps;
     if (of_heap != nullptr) {
       g_spare_heaps = of_heap->next_spare;
     } else {
-      void* storage = g_arena.take(sizeof(HeapCache));
+      void* storage = take_lines(sizeof(HeapCache));
       if (storage == nullptr) return nullptr;
       of_heap = new (storage) HeapCache();
     }
@@ -113,8 +127,9 @@ Magazine* ThreadCache::magazine(Heap& heap, unsigned size_class) {
   Magazine& magazine = of_heap->magazines[size_class];
   const unsigned capacity = magazine_capacity(size_class);
   if (magazine.begin == nullptr) {
-    auto* slots = g_arena.take_array<FreeBlock>(capacity);
-    if (slots == nullptr) return nullptr;
+    void* storage = take_lines(capacity * sizeof(FreeBlock));
+    if (storage == nullptr) return nullptr;
+    FreeBlock* slots = new (storage) FreeBlock[capacity];
     magazine.begin = magazine.top = slots;
     magazine.end = slots + capacity;
   }
@@ -123,7 +138,7 @@ Magazine* ThreadCache::magazine(Heap& heap, unsigned size_class) {
 
 void ThreadCache::flush() {
   for (HeapCache* of_heap : heaps) {
-    if (of_heap == nullptr) continue;
+    if (of_heap == &g_no_heap_cache) continue;
     for (unsigned c = 0; c < k_size_classes; ++c) {
       Magazine& magazine = of_heap->magazines[c];
       if (const unsigned count = magazine.take_all()) of_heap->heap->put(c, magazine.begin, count);
@@ -142,7 +157,7 @@ void ThreadCache::look_after(std::uint64_t decay) {
   if (now < next_look) return;
   next_look = now + std::max<std::uint64_t>(decay / 2, 10'000'000);
   for (HeapCache* of_heap : heaps) {
-    if (of_heap == nullptr) continue;
+    if (of_heap == &g_no_heap_cache) continue;
     for (unsigned c = 0; c < k_size_classes; ++c) {
       Magazine& magazine = of_heap->magazines[c];
       if (!magazine.used && !magazine.is_empty()) {
@@ -164,8 +179,7 @@ std::uint32_t kept(const Heap& heap, unsigned size_class) {
   std::uint32_t sum = 0;
   const std::lock_guard guard(g_lock);
   for (const ThreadCache* cache = g_caches; cache != nullptr; cache = cache->next)
-    if (const HeapCache* of_heap = cache->heaps[heap.number()])
-      sum += of_heap->magazines[size_class].count();
+    sum += cache->heaps[heap.number()]->magazines[size_class].count();
   return sum;
 }
 
@@ -187,8 +201,8 @@ void forget_heap(Heap& heap) {
   for (ThreadCache* list : {g_caches, g_spare})
     for (ThreadCache* cache = list; cache != nullptr; cache = cache->next) {
       HeapCache* of_heap = cache->heaps[number];
-      if (of_heap == nullptr) continue;
-      cache->heaps[number] = nullptr;
+      if (of_heap == &g_no_heap_cache) continue;
+      cache->heaps[number] = &g_no_heap_cache;
       for (Route& route : cache->routes)
         if (route.cache == of_heap) route = {};
       for (Magazine& magazine : of_heap->magazines)
@@ -213,7 +227,7 @@ void forget_others() {
     ThreadCache* next = cache->next;
     if (cache != t_thread_cache) {
       for (HeapCache* of_heap : cache->heaps) {
-        if (of_heap == nullptr) continue;
+        if (of_heap == &g_no_heap_cache) continue;
         for (unsigned c = 0; c < k_size_classes; ++c) {
           Magazine& magazine = of_heap->magazines[c];
           if (const unsigned count = magazine.take_all())

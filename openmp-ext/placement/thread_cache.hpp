@@ -16,6 +16,7 @@
 
 #include "placement/span.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -24,12 +25,19 @@ namespace omptier {
 
 inline constexpr unsigned k_most_heaps = 256; // with magazines; others serve without
 
+// Blocks that a thread takes at first: as many as lie on cache lines of their own with their
+// records, so that two threads that use one block each do not write the same lines.
+inline constexpr unsigned k_first_batch = 8;
+constexpr unsigned first_batch(unsigned size_class) {
+  return std::min(k_first_batch, magazine_capacity(size_class) / 2);
+}
+
 // A stack of free blocks.
 struct Magazine {
   FreeBlock* top = nullptr; // behind the last
   FreeBlock* begin = nullptr;
   FreeBlock* end = nullptr; // begin and end are equal until it is first used
-  std::uint16_t batch = 1;  // blocks taken at the next refill; doubles up to half the capacity
+  std::uint16_t batch = 0;  // blocks of the last refill; doubles up to half the capacity
   bool used = false;        // refilled or emptied since the last look
 
   unsigned count() const { return static_cast<unsigned>(top - begin); }
@@ -47,17 +55,19 @@ struct Magazine {
   unsigned take_all() {
     const unsigned all = count();
     top = begin;
-    batch = 1;
+    batch = 0;
     return all;
   }
 };
 
 // Magazines of one thread for one heap. At a thread's end they pass to another thread, empty.
-struct HeapCache {
+struct alignas(64) HeapCache {
   Heap* heap = nullptr;
   HeapCache* next_spare = nullptr;
-  std::array<Magazine, k_size_classes> magazines;
+  std::array<Magazine, k_size_classes + 1> magazines; // the last, of 0 bytes, has no room
 };
+// Stands where there is none: every magazine both empty and full, never written.
+extern constinit HeapCache g_no_heap_cache;
 
 inline constinit std::atomic<std::uint32_t> g_no_life{0};
 
@@ -66,26 +76,29 @@ struct alignas(64) Route {
   std::uintptr_t handle = 0;
   const std::atomic<std::uint32_t>* life = &g_no_life; // of the allocator; changes when it ends
   std::uint32_t expected_life = 1;                     // so that an empty route never serves
-  std::uint32_t owner = 0;                             // of the records
+  std::uint32_t owner_bits = 0;                        // of the records; never watched
   std::uint32_t locality = 0;                          // of the processors it was learnt on
   HeapCache* cache = nullptr;
 };
 
 struct alignas(64) ThreadCache {
-  static constexpr unsigned k_routes = 32;
+  static constexpr unsigned k_route_bits = 5;
+  static constexpr unsigned k_routes = 1 << k_route_bits;
 
   std::array<Route, k_routes> routes;
-  std::array<HeapCache*, k_most_heaps + 1> heaps{}; // the last: of heaps without a number, null
+  // Each is g_no_heap_cache until it is needed; the last, of heaps without a number, always.
+  std::array<HeapCache*, k_most_heaps + 1> heaps = no_heaps();
   ThreadCache *previous = nullptr, *next = nullptr; // of all threads
   std::uint64_t next_look = 0;                      // when unused magazines are looked for, ns
   std::uint32_t flush_seen = 0;                     // value of flush_all_later's counter
 
   static unsigned route_of(std::uintptr_t handle) {
-    return static_cast<unsigned>((handle >> 8 ^ handle) % k_routes);
+    return static_cast<std::uint32_t>(handle) * 0x9e3779b1u >> (32 - k_route_bits);
   }
 
-  // The calling thread's; null before its first use.
-  static ThreadCache* mine();
+  // The calling thread's; before its first use and after its end one without routes and heaps,
+  // which must not be written.
+  static ThreadCache& mine();
   // The calling thread's, made when it has none; null when memory is refused or the thread ends.
   static ThreadCache* make_mine();
   // A magazine ready for use, or null.
@@ -94,6 +107,13 @@ struct alignas(64) ThreadCache {
   // nothing is due. Slow paths call it, without locks.
   void look_after(std::uint64_t decay);
   void flush();
+
+private:
+  static constexpr std::array<HeapCache*, k_most_heaps + 1> no_heaps() {
+    std::array<HeapCache*, k_most_heaps + 1> none{};
+    none.fill(&g_no_heap_cache);
+    return none;
+  }
 };
 
 namespace thread_caches {
@@ -115,12 +135,12 @@ void forget_others();
 
 } // namespace thread_caches
 
-// Null before the first use; an empty cache that matches nothing after the thread's end.
+// Never null.
 extern constinit thread_local ThreadCache* t_thread_cache
     __attribute__((tls_model("initial-exec")));
 
-inline ThreadCache* ThreadCache::mine() {
-  return t_thread_cache;
+inline ThreadCache& ThreadCache::mine() {
+  return *t_thread_cache;
 }
 
 } // namespace omptier

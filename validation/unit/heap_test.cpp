@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <condition_variable>
@@ -116,6 +117,60 @@ TEST_F(HeapTest, SecondAndForeignFreesDoNothing) {
   std::thread([&] { EXPECT_FALSE(placer->release(a.at)); }).join();
   EXPECT_TRUE(intact(b));
   EXPECT_TRUE(placer->release(b.at));
+  expect_sound();
+}
+
+// What two frees at one instant would leave behind: the block in two places of magazines.
+TEST_F(HeapTest, ABlockFreedTwiceAtOneInstantHasOneOwner) {
+  use();
+  for (const bool handed_back : {false, true}) {
+    const Block a = get(100);
+    const Span* span = placer->ranges().span_of(a.at);
+    ASSERT_NE(span, nullptr);
+    const auto begin = reinterpret_cast<std::uintptr_t>(a.at);
+    ASSERT_TRUE(span->is_begin(begin));
+    ThreadCache* cache = ThreadCache::make_mine();
+    ASSERT_NE(cache, nullptr);
+    Magazine* magazine = cache->magazine(Heap::of(*span), span->size_class);
+    ASSERT_NE(magazine, nullptr);
+    ASSERT_TRUE(placer->release(a.at));
+    ASSERT_FALSE(magazine->is_full());
+    magazine->push({begin, span->record_from(begin)});
+    if (handed_back) cache->flush(); // the span takes it once
+    std::vector<Block> blocks;
+    for (int i = 0; i < 200; ++i)
+      blocks.push_back(get(100));
+    for (const Block& block : blocks)
+      EXPECT_TRUE(block.at != nullptr && intact(block) && placer->release(block.at));
+    std::sort(blocks.begin(), blocks.end(),
+              [](const Block& x, const Block& y) { return x.at < y.at; });
+    for (std::size_t i = 1; i < blocks.size(); ++i)
+      EXPECT_NE(blocks[i].at, blocks[i - 1].at);
+    expect_sound();
+  }
+}
+
+// Wherever it points to in a span, for every class.
+TEST_F(HeapTest, OnlyBeginsOfBlocksAreFreed) {
+  use();
+  for (unsigned c = 0; c < k_size_classes; ++c) {
+    const Block block = get(std::min<std::size_t>(k_class_bytes[c], k_large_block - 1));
+    ASSERT_NE(block.at, nullptr);
+    const Span* span = placer->ranges().span_of(block.at);
+    ASSERT_NE(span, nullptr);
+    const std::size_t bytes = span->granules * k_granule;
+    const std::size_t step = c < 16 ? 1 : 16;
+    for (std::size_t offset = 0; offset < bytes; offset += step) {
+      const std::uintptr_t at = span->begin + offset;
+      ASSERT_EQ(span->is_begin(at), offset % span->block_bytes == 0) << c << " " << offset;
+      ASSERT_EQ(span->index_of(at), offset / span->block_bytes) << c << " " << offset;
+    }
+    // What is left behind the last block.
+    if (span->blocks * std::size_t{span->block_bytes} < bytes) {
+      EXPECT_FALSE(placer->release(reinterpret_cast<void*>(span->address_of(span->blocks))));
+    }
+    EXPECT_TRUE(placer->release(block.at));
+  }
   expect_sound();
 }
 
@@ -253,7 +308,7 @@ TEST_F(HeapTest, RandomOperationsKeepContentsAndInvariants) {
 TEST(Metadata, IsAtMostSixteenBytesOrOnePercentOfABlock) {
   for (unsigned c = 0; c < k_size_classes; ++c) {
     const double blocks = static_cast<double>(granules_of_span(c) * k_granule / k_class_bytes[c]);
-    const double bytes = sizeof(BlockRecord) +
+    const double bytes = sizeof(BlockRecord) * (blocks + 1) / blocks +
                          (sizeof(Span) + std::ceil(blocks / 64) * 8) / blocks +
                          static_cast<double>(k_class_bytes[c]) * sizeof(Span*) / k_granule +
                          static_cast<double>(k_class_bytes[c]) * sizeof(HeapChunk) / k_chunk_bytes;

@@ -17,6 +17,7 @@ void add_topology(CLI::App& app, CommandContext& context);
 void add_check(CLI::App& app, CommandContext& context);
 void add_sandbox(CLI::App& app, CommandContext& context);
 void add_record(CLI::App& app, CommandContext& context);
+void add_env(CLI::App& app, CommandContext& context);
 void add_run(CLI::App& app, CommandContext& context);
 void add_sites(CLI::App& app, CommandContext& context);
 void add_report(CLI::App& app, CommandContext& context);

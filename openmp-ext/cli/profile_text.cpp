@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "cli/moves_text.hpp"
+#include "cli/ranks_text.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -280,6 +281,7 @@ std::string profile_text(const ProfileSummary& summary, const ProfileNames& name
             "directive, or the program did not run on OMPTier's runtime\n";
   text += site_table(summary, names, options);
   text += region_table(summary, names, options);
+  text += ranks_text(summary, names, options.most_sites);
   return text + moves_text(summary, names);
 }
 
@@ -351,6 +353,7 @@ nlohmann::json profile_json(const ProfileSummary& summary, const ProfileNames& n
     one["samples"] = region.samples;
     json["regions"].push_back(std::move(one));
   }
+  json["ranks"] = ranks_json(summary);
   json["moves"] = moves_json(summary);
   return json;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // omptier record: starts a program on the patched runtime with the profiler as its OMPT tool. Works
-// from an installation and from a build tree; the program's own end is ours.
+// from an installation and from a build tree; the program's own end is ours. omptier env: prints
+// what record would set, for a job script that starts the program by itself.
 #include "base/text.hpp"
 #include "cli/launch.hpp"
 
@@ -27,14 +28,15 @@ std::string folder_with(const CommandContext& context, const char* library) {
   return {};
 }
 
-int record(const CommandContext& context, const RecordArguments& arguments) {
+// 0 and what to launch, or the exit status of the command, which has said why.
+int prepare(const char* command, const CommandContext& context, const RecordArguments& arguments,
+            Launch& what) {
   const std::string folder = folder_with(context, "libomptier_ompt.so");
   if (folder.empty())
-    return fail("record", 125, "libomptier_ompt.so is not beside this program; reinstall OMPTier");
+    return fail(command, 125, "libomptier_ompt.so is not beside this program; reinstall OMPTier");
   if (!arguments.capacity.empty())
     if (const auto capacity = parse_capacity(arguments.capacity); !capacity)
-      return fail("record", 2, "--capacity: " + capacity.error());
-  Launch what;
+      return fail(command, 2, "--capacity: " + capacity.error());
   what.command = arguments.command;
   what.libraries = folder;
   const auto set = [&](const char* name, const std::string& value) {
@@ -50,7 +52,7 @@ int record(const CommandContext& context, const RecordArguments& arguments) {
     std::error_code error;
     const auto path = std::filesystem::absolute(arguments.output, error);
     if (!std::filesystem::is_directory(path.parent_path(), error))
-      return fail("record", 2,
+      return fail(command, 2,
                   arguments.output + ": there is no folder " + path.parent_path().string() +
                       "; create it first");
     set("OMPTIER_PROFILE", path.string());
@@ -63,17 +65,44 @@ int record(const CommandContext& context, const RecordArguments& arguments) {
   if (!arguments.plan.empty())
     set("OMPTIER_PLAN", std::filesystem::absolute(arguments.plan).string());
   set("OMPTIER_STRATEGY", arguments.strategy);
+  return 0;
+}
+
+int record(const CommandContext& context, const RecordArguments& arguments) {
+  Launch what;
+  if (const int status = prepare("record", context, arguments, what); status != 0) return status;
   return launch("record", what);
 }
 
-} // namespace
+// For every shell of the Bourne family: nothing in single quotes means anything.
+std::string quoted(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text)
+    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
 
-void add_record(CLI::App& app, CommandContext& context) {
-  auto* command = app.add_subcommand("record", "Run a program and record how it uses its memory");
-  auto arguments = std::make_shared<RecordArguments>();
+int print_environment(const CommandContext& context, const RecordArguments& arguments) {
+  Launch what;
+  if (const int status = prepare("env", context, arguments, what); status != 0) return status;
+  std::string text;
+  for (const auto& [name, value] : what.environment)
+    text += "export " + name + "=" + quoted(value) + "\n";
+  const auto in_front = [&](const std::string& name, const std::string& value) {
+    if (!value.empty())
+      text += "export " + name + "=" + quoted(value) + "\"${" + name + ":+:$" + name + "}\"\n";
+  };
+  in_front("LD_LIBRARY_PATH", what.libraries);
+  in_front("LD_PRELOAD", what.preload);
+  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
+    return fail("env", 125, "standard output cannot be written");
+  return 0;
+}
+
+void add_options(CLI::App* command, const std::shared_ptr<RecordArguments>& arguments) {
   command->add_option("-o,--output", arguments->output,
-                      "Profile to write; %h host, %p process, %r rank "
-                      "(default omptier-%h-%p.profile)");
+                      "Profile to write; %h host, %p process, %r rank, which is added where "
+                      "several ranks would write one file (default omptier-%h-%p.profile)");
   command
       ->add_option("--rate", arguments->rate,
                    "Timer samples per second of CPU time of each thread (default 100)")
@@ -88,10 +117,27 @@ void add_record(CLI::App& app, CommandContext& context) {
                       "Bytes allowed of each kind, such as dram:64M,hbm:0");
   command->add_option("--plan", arguments->plan, "Record a run that follows a plan");
   command->add_option("--strategy", arguments->strategy, "Record a run with a strategy");
+}
+
+} // namespace
+
+void add_record(CLI::App& app, CommandContext& context) {
+  auto* command = app.add_subcommand("record", "Run a program and record how it uses its memory");
+  auto arguments = std::make_shared<RecordArguments>();
+  add_options(command, arguments);
   command->add_option("command", arguments->command, "Program and its arguments, after --")
       ->required();
   command->positionals_at_end();
   command->callback([&context, arguments] { context.status = record(context, *arguments); });
+}
+
+void add_env(CLI::App& app, CommandContext& context) {
+  auto* command = app.add_subcommand(
+      "env", "Print the variables that make programs be recorded: eval \"$(omptier env)\"");
+  auto arguments = std::make_shared<RecordArguments>();
+  add_options(command, arguments);
+  command->callback(
+      [&context, arguments] { context.status = print_environment(context, *arguments); });
 }
 
 } // namespace omptier

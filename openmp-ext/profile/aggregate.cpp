@@ -7,6 +7,7 @@
 
 #include "objects/live.hpp"
 #include "profile/bootstrap.hpp"
+#include "profile/ranks.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -547,6 +548,7 @@ Parsed<ProfileSummary> summarize(std::span<const Profile> profiles) {
   std::vector<JoinedSite> joined;
   std::vector<SiteEvidence> evidence;
   std::vector<std::vector<WeightedSample>> accesses;
+  RankTable ranks;
   std::uint64_t weighted_samples = 0;
   for (const Profile& profile : profiles) {
     if (profile.run.measure != summary.measure && !profile.samples.empty() && weighted_samples > 0)
@@ -560,8 +562,14 @@ Parsed<ProfileSummary> summarize(std::span<const Profile> profiles) {
     Sweep sweep(summary, names, profile, evidence);
     sweep.run();
     joined.resize(summary.sites.size());
-    for (std::size_t i = 0; i < sweep.sites.size(); ++i)
+    std::vector<RankPart> parts(sweep.sites.size() + 1); // the last: in no object
+    for (const Attribution& at : sweep.attributions)
+      parts[std::min<std::size_t>(at.site, sweep.sites.size())].weight += double{at.weight};
+    for (std::size_t i = 0; i < sweep.sites.size(); ++i) {
+      parts[i].bytes_peak = sweep.sites[i].bytes_peak;
       join(summary.sites[i], joined[i], sweep.sites[i]);
+    }
+    ranks.add(profile, parts);
     attributions.push_back(std::move(sweep.attributions));
     accesses.push_back(std::move(sweep.accesses));
     if (&profile == &profiles[0]) summary.moves = sweep.moves();
@@ -580,6 +588,7 @@ Parsed<ProfileSummary> summarize(std::span<const Profile> profiles) {
     summary.sites[i].mean_latency = share_of(joined[i].latency_sum, joined[i].latency_weight);
     summary.sites[i].cache_share = share_of(joined[i].cache_weight, joined[i].level_weight);
   }
+  ranks.finish(summary);
   average_over_profiles(summary, profiles.size());
   add_intervals(summary, attributions);
   add_patterns(summary, evidence, accesses);

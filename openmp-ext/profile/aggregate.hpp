@@ -4,9 +4,10 @@
 // on it with its 95 % interval, in which manner it was accessed, in which parallel regions. Report
 // and advisor both start here.
 //
-// Several profiles: those with the same job are its ranks, others are repeats. Sites are joined by
-// their exact frames (module identities and offsets). Weights are averaged over the profiles: they
-// are those of one process; bytes and lifetimes are those of the process where the site is largest.
+// Several profiles: those with different ranks are ranks, those of one rank are repeats. Sites are
+// joined by their exact frames (module identities and offsets). Weights are averaged over the
+// profiles: they are those of one process; bytes and lifetimes are those of the process where the
+// site is largest.
 #pragma once
 
 #include "profile/log_reader.hpp"
@@ -64,6 +65,19 @@ struct InstanceSummary {
   double weight = 0;
 };
 
+// What one rank of a job did with one site, or with all of them.
+struct RankPart {
+  double weight = 0;            // of the rank's samples there, one run's
+  std::uint64_t bytes_peak = 0; // of all sites together: the sum of their peaks
+};
+
+struct RankSummary {
+  std::uint64_t rank = 0;
+  std::string host;
+  std::uint64_t profiles = 0, samples = 0, nanoseconds = 0; // runs; all of theirs; the longest
+  RankPart all;                                             // samples in no object included
+};
+
 struct SiteSummary {
   std::vector<Frame> frames; // modules index ProfileSummary::modules
   std::uint64_t objects = 0; // of one process: the one with most
@@ -84,6 +98,7 @@ struct SiteSummary {
   double cache_share = 0;    // of samples whose level is known: served by a cache
   OffsetHistogram offsets;
   std::vector<SiteInRegion> by_region;
+  std::vector<RankPart> by_rank; // as ProfileSummary::ranks
 };
 
 struct RegionSummary {
@@ -109,6 +124,7 @@ struct MoveSummary {
 
 struct ProfileSummary {
   std::vector<RunRecord> runs;    // one a profile
+  std::vector<RankSummary> ranks; // in order of their numbers; empty when all profiles are of one
   std::vector<std::string> notes; // cut logs, joined jobs …: one line each, for people
   std::vector<ModuleInfo> modules;
   std::vector<SiteSummary> sites;     // largest share first, then most bytes

@@ -390,11 +390,50 @@ void LogWriter::end() {
 
 #undef OMPTIER_BEGIN_RECORD
 
+namespace {
+
+// A number of the environment; fallback where it says none.
+unsigned number_of(const char* name, unsigned fallback) {
+  const char* text = name != nullptr ? getenv(name) : nullptr;
+  return text != nullptr && *text != 0 ? static_cast<unsigned>(std::strtoul(text, nullptr, 10))
+                                       : fallback;
+}
+
+struct LauncherVariables {
+  const char *rank, *ranks;
+};
+constexpr LauncherVariables k_launchers[] = {
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+    {"PMIX_RANK", nullptr},
+    {"PMI_RANK", "PMI_SIZE"},
+    {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"},
+    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}, // the latter in a step only, not in a batch script
+};
+
+// Would the ranks of a job write into the same file?
+bool lacks_rank(const char* pattern) {
+  for (; *pattern != 0; ++pattern)
+    if (*pattern == '%' && (*++pattern == 'p' || *pattern == 'r')) return false;
+  for (const LauncherVariables& launcher : k_launchers)
+    if (number_of(launcher.ranks, 1) > 1) return true;
+  return false;
+}
+
+// "run.profile" becomes "run-%r.profile".
+bool add_rank(const char* pattern, char* out, std::size_t size) {
+  const char* name = std::strrchr(pattern, '/');
+  const char* ending = std::strrchr(name != nullptr ? name : pattern, '.');
+  if (ending == nullptr) ending = pattern + std::strlen(pattern);
+  const int length =
+      std::snprintf(out, size, "%.*s-%%r%s", static_cast<int>(ending - pattern), pattern, ending);
+  return length >= 0 && static_cast<std::size_t>(length) < size;
+}
+
+} // namespace
+
 unsigned rank_in_job() {
-  for (const char* name :
-       {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"})
-    if (const char* text = getenv(name); text != nullptr && *text != 0)
-      return static_cast<unsigned>(std::strtoul(text, nullptr, 10));
+  for (const LauncherVariables& launcher : k_launchers)
+    if (const unsigned rank = number_of(launcher.rank, ~0u); rank != ~0u) return rank;
   return 0;
 }
 
@@ -407,6 +446,11 @@ const char* job_name() {
 
 bool expand_pattern(const char* pattern, char* out, std::size_t size) {
   std::size_t used = 0;
+  char for_ranks[4096];
+  if (lacks_rank(pattern)) {
+    if (!add_rank(pattern, for_ranks, sizeof for_ranks)) return false;
+    pattern = for_ranks;
+  }
   const auto put = [&](const char* text) {
     for (; *text != 0; ++text)
       if (used + 1 < size)

@@ -88,7 +88,8 @@ private:
 };
 
 // Replaces %h (host), %p (process), %r (rank, 0 without a launcher), %% in an OMPTIER_PROFILE
-// pattern; cut to fit. False when the result does not fit.
+// pattern; under a launcher of several ranks, where neither %p nor %r is in it, "-%r" is put before
+// the ending. False when the result does not fit.
 bool expand_pattern(const char* pattern, char* out, std::size_t size);
 
 // Rank and job as the launchers say it in the environment (Open MPI, MPICH, Slurm); 0 and "".

@@ -16,7 +16,12 @@ foreach(mpi IN ITEMS openmpi mpich)
             -L${CMAKE_BINARY_DIR}/lib -lomptier -Wl,--enable-new-dtags -Wl,-rpath,${CMAKE_BINARY_DIR}/lib
     DEPENDS ${CMAKE_CURRENT_LIST_DIR}/mpi_cases.c ${OMPTIER_SOURCE_DIR}/include/ompx_memory.h libomp libomptier
     COMMENT "mpi_cases for ${mpi}" VERBATIM)
-  list(APPEND mpi_programs ${mpi_cases_${mpi}})
+  add_custom_command(OUTPUT ${mpi_cases_${mpi}}-record
+    COMMAND ${OMPTIER_MPICC_${mpi}} -std=gnu11 -O2 -g -Wall -Wextra -fopenmp ${CMAKE_CURRENT_LIST_DIR}/mpi_record.c
+            -o ${mpi_cases_${mpi}}-record
+    DEPENDS ${CMAKE_CURRENT_LIST_DIR}/mpi_record.c
+    COMMENT "mpi_record for ${mpi}" VERBATIM)
+  list(APPEND mpi_programs ${mpi_cases_${mpi}} ${mpi_cases_${mpi}}-record)
 endforeach()
 add_custom_target(mpi_cases ALL DEPENDS ${mpi_programs})
 set(mpi_test ${CMAKE_CURRENT_LIST_DIR}/mpi.py)
@@ -32,3 +37,11 @@ foreach(mpi IN ITEMS openmpi mpich)
   endforeach()
 endforeach()
 mpi_case(killed_rank openmpi)
+if(TARGET libomptier_ompt)
+  foreach(mpi IN ITEMS openmpi mpich)
+    add_test(NAME conformance.mpi.record-${mpi}
+             COMMAND ${Python3_EXECUTABLE} ${mpi_test} record ${mpi} ${mpi_cases_${mpi}}-record
+                     ${CMAKE_BINARY_DIR}/bin/omptier -)
+    set_tests_properties(conformance.mpi.record-${mpi} PROPERTIES TIMEOUT 120 LABELS conformance)
+  endforeach()
+endif()

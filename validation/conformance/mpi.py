@@ -6,10 +6,11 @@
 # and what a killed rank held can be had again.
 #
 # usage: mpi.py CASE openmpi|mpich PROGRAM KIND PIECE_MIB [CAPACITY_MIB]
+#        mpi.py record openmpi|mpich PROGRAM OMPTIER -
+import json
 import os
 import pathlib
 import re
-import signal
 import subprocess
 import sys
 import tempfile
@@ -146,6 +147,49 @@ def case_killed_rank(folder):
     if taken < (int(piece) * MIB if capacity else job.ranks[victim]["taken"]):
         fail(f"{taken} bytes taken again of {job.all('taken')}")
     print(f"{job.all('taken')} bytes of {kind}, then the first rank {taken} more")
+
+
+def expect_ranks(omptier, folder, logs):
+    """One log a rank, and a report that says which rank has most of what."""
+    if len(logs) != RANKS:
+        fail(f"{len(logs)} logs: {os.listdir(folder)}")
+    done = subprocess.run([omptier, "report", "--json", *logs], capture_output=True, text=True, timeout=100)
+    if done.returncode != 0:
+        fail(done.stderr)
+    report = json.loads(done.stdout)
+    if [rank["rank"] for rank in report["ranks"]] != list(range(RANKS)):
+        fail(f"ranks {report['ranks']}")
+    sites = {site["label"].split()[0]: number for number, site in enumerate(report["sites"])}
+    held = {name: [rank["sites"][number]["bytes_peak"] for rank in report["ranks"]]
+            for name, number in sites.items()}
+    if held.get("uneven") != [(rank + 1) * MIB for rank in range(RANKS)] or held.get("even") != [MIB] * RANKS:
+        fail(f"bytes by rank {held}")
+    total = report["other"]["share"] + sum(site["share"] for site in report["sites"])
+    if report["samples"] < 20 or abs(total - 1) > 1e-6:
+        fail(f"{report['samples']} samples, shares add up to {total}")
+    weights = [rank["weight"] for rank in report["ranks"]]
+    if weights[3] != max(weights) or weights[3] < 2 * weights[0]:
+        fail(f"rank 3 works most, not: {weights}")
+    text = subprocess.run([omptier, "report", *logs], capture_output=True, text=True, timeout=100).stdout
+    if not re.search(r"1\.60 rank 3 +uneven", text) or not re.search(r"^ +3 .* " + os.uname().nodename, text, re.M):
+        fail(f"no imbalance in\n{text}")
+
+
+def case_record(folder):
+    """mpirun omptier record works; so does the plain program after eval "$(omptier env)"."""
+    omptier, run = kind, " ".join([*launcher, "-n", str(RANKS)])
+    here = dict(environment, OMP_NUM_THREADS="1")
+    plain = subprocess.run(f"{run} {program}", shell=True, cwd=folder, env=here, capture_output=True, text=True)
+    for script, pattern in ((f"{run} {omptier} record --rate 250 -- {program}", "omptier-*.profile"),
+                            (f'eval "$({omptier} env --rate 250 -o "it\'s.profile")" && {run} {program}',
+                             "it's-?.profile")):
+        done = subprocess.run(script, shell=True, cwd=folder, env=here, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=100)
+        if done.returncode != 0 or sorted(done.stdout.splitlines()) != sorted(plain.stdout.splitlines()):
+            fail(f"{script}: status {done.returncode}\n{done.stdout}{done.stderr}")
+        logs = sorted(map(str, pathlib.Path(folder).glob(pattern)))
+        expect_ranks(omptier, folder, logs)
+        print(f"{script}: {len(logs)} logs")
 
 
 with tempfile.TemporaryDirectory() as folder:

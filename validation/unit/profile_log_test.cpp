@@ -320,10 +320,19 @@ TEST(Log, PatternIsExpanded) {
   gethostname(host, sizeof host - 1);
   setenv("PMI_RANK", "17", 1);
   ASSERT_TRUE(expand_pattern("a-%h-%p-%r-%%-%z.profile", out, sizeof out));
-  unsetenv("PMI_RANK");
   EXPECT_EQ(std::string(out),
             "a-" + std::string(host) + "-" + std::to_string(getpid()) + "-17-%-%z.profile");
   EXPECT_FALSE(expand_pattern("%p%p%p%p", out, 4));
+  const auto expanded = [&](const char* pattern) {
+    return std::string(expand_pattern(pattern, out, sizeof out) ? out : "none");
+  };
+  EXPECT_EQ(expanded("a.b/run.profile"), "a.b/run.profile") << "one rank";
+  setenv("PMI_SIZE", "18", 1);
+  EXPECT_EQ(expanded("a.b/run.profile"), "a.b/run-17.profile");
+  EXPECT_EQ(expanded("a.b/run"), "a.b/run-17");
+  EXPECT_EQ(expanded("%%run.%r"), "%run.17");
+  unsetenv("PMI_SIZE");
+  unsetenv("PMI_RANK");
 }
 
 TEST(Log, CostOfAnEvent) {

@@ -5,6 +5,7 @@
 #include "objects/live.hpp"
 #include "profile/aggregate.hpp"
 #include "profile/bootstrap.hpp"
+#include "profile/ranks.hpp"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -303,6 +304,46 @@ TEST(Metrics, DifferentMeasuresAreNotMixed) {
   }
   const std::vector<Profile> both = {first.profile, second.profile};
   EXPECT_FALSE(summarize(both));
+}
+
+TEST(Metrics, RanksAreComparedAndRepeatsOfARankAveraged) {
+  // Rank 5 twice, with one and three samples in the first object; rank 2 once, without that object.
+  std::vector<Profile> profiles;
+  for (const unsigned samples : {1u, 3u}) {
+    Made made(2);
+    made.profile.run.rank = 5;
+    made.object(0, k_second, 0x10000, 300);
+    made.object(1, k_second, 0x20000, 100);
+    for (unsigned i = 0; i < samples; ++i)
+      made.sample(2 * k_second + i, 0x10000 + i);
+    made.sample(2 * k_second + 9, 0x20000);
+    profiles.push_back(made.profile);
+  }
+  Made other(2);
+  other.profile.run.rank = 2;
+  other.object(1, k_second, 0x20000, 100);
+  other.sample(3 * k_second, 0x20000);
+  other.sample(4 * k_second, 0); // in no object
+  profiles.push_back(other.profile);
+  const ProfileSummary summary = summary_of(profiles);
+  ASSERT_EQ(summary.ranks.size(), 2u);
+  EXPECT_EQ(summary.ranks[0].rank, 2u);
+  EXPECT_EQ(summary.ranks[1].rank, 5u);
+  EXPECT_EQ(summary.ranks[1].profiles, 2u);
+  EXPECT_EQ(summary.ranks[1].samples, 6u);
+  EXPECT_DOUBLE_EQ(summary.ranks[0].all.weight, 2);
+  EXPECT_DOUBLE_EQ(summary.ranks[1].all.weight, 3);
+  EXPECT_EQ(summary.ranks[1].all.bytes_peak, 400u);
+  const SiteSummary &first = site_at(summary, 0), &second = site_at(summary, 16);
+  EXPECT_DOUBLE_EQ(first.by_rank[0].weight, 0);
+  EXPECT_DOUBLE_EQ(first.by_rank[1].weight, 2);
+  const Imbalance uneven = imbalance(summary, first.by_rank, false);
+  EXPECT_DOUBLE_EQ(uneven.factor, 2);
+  EXPECT_EQ(uneven.rank, 5u);
+  EXPECT_DOUBLE_EQ(imbalance(summary, first.by_rank, true).factor, 2);
+  EXPECT_DOUBLE_EQ(imbalance(summary, second.by_rank, false).factor, 1);
+  profiles.pop_back();
+  EXPECT_TRUE(summary_of(profiles).ranks.empty()) << "repeats only";
 }
 
 TEST(Metrics, NoSamplesIsSaidNotGuessed) {

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# Programs of the distribution's, recorded: recorded.py has the table, docs/recorded-programs.md what
+# came out.
+if(NOT TARGET libomp OR NOT TARGET libomptier_ompt)
+  return()
+endif()
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+function(recorded label)
+  foreach(name IN LISTS ARGN)
+    add_test(NAME conformance.recorded.${name}
+             COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/recorded.py
+                     ${CMAKE_BINARY_DIR}/bin/omptier ${CMAKE_BINARY_DIR}/tests/recorded ${name})
+    set_tests_properties(conformance.recorded.${name} PROPERTIES TIMEOUT 300 LABELS "${label}")
+  endforeach()
+endfunction()
+recorded(conformance xz zstd sort gcc python3 numpy gm clustalo-mpich hpcc fails)
+recorded("conformance;all" pigz 7z fftw clustalo stressapptest)

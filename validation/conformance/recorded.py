@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# Programs from the distribution's packages, recorded as they are: they must end and print as without
+# us, and what the report says of them must add up. One row of the table below a program.
+#
+# usage: recorded.py OMPTIER FOLDER [--markdown] NAME…      (all: every row)
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import sys
+
+TURN = "-size 800x600 gradient:red-blue -wave 20x100 -blur 0x1 -rotate 7 out.ppm"
+NUMPY = "import numpy as n; a = n.arange(360000.).reshape(600, 600) % 7; print((a @ a @ a).sum(), n.fft.fft2(a).real.sum())"
+WORDS = "import json, sys; d = {}\nfor w in open('data'): d.setdefault(w[:3], []).append(w)\nprint(len(json.dumps(d)))"
+MPI = {"hpcc": ["mpirun.openmpi", "--oversubscribe", "-n", "2"], "clustalo-mpich": ["mpirun.mpich", "-n", "2"]}
+WITH_OPENMP = ("numpy", "gm", "clustalo", "clustalo-mpich", "hpcc")
+PROTEINS = str(pathlib.Path(__file__).parent / "preload_proteins.fa")
+# name: package, command, file it writes, lines that are the same in every run (of it, or of its output)
+PROGRAMS = {
+    "xz": ("xz-utils", ["xz", "-T2", "-2", "-c", "data"], None, None),
+    "zstd": ("zstd", ["zstd", "-q", "-T2", "-8", "-c", "data"], None, None),
+    "pigz": ("pigz", ["pigz", "-p2", "-n", "-c", "data"], None, None),
+    "7z": ("p7zip-full", ["7z", "a", "-mmt=2", "-mx=3", "-bd", "out.7z", "data"], "out.7z", None),
+    "sort": ("coreutils", ["sort", "--parallel=2", "-S", "16M", "data"], None, None),
+    "gcc": ("gcc-12", ["gcc-12", "-O2", "-c", "program.c", "-o", "program.o"], "program.o", None),
+    "python3": ("python3", ["/usr/bin/python3", "-c", WORDS], None, None),
+    "numpy": ("python3-numpy, libopenblas0-openmp", ["/usr/bin/python3", "-c", NUMPY], None, None),
+    "fftw": ("libfftw3-bin", ["fftw-wisdom", "-e", "-n", "-T", "2", "-o", "wisdom", "rof512x512"], "wisdom", None),
+    "gm": ("graphicsmagick", ["gm", "convert", *TURN.split()], "out.ppm", None),
+    "clustalo": ("clustalo", ["clustalo", "-i", PROTEINS, "--threads", "2", "--force", "-o", "out.fa"], "out.fa", None),
+    "clustalo-mpich": ("clustalo, mpich", ["clustalo", "-i", PROTEINS, "--threads", "1", "--seqtype", "Protein"], None, None),
+    "stressapptest": ("stressapptest", ["stressapptest", "-s", "2", "-M", "32", "-m", "2", "-W"], None, r"Status: (PASS|FAIL)"),
+    "hpcc": ("hpcc, openmpi-bin", ["hpcc"], "hpccoutf.txt", r"Success=\d|(PASSED|FAILED)$|^\w+_Failures=|Errors?=0"),
+    "fails": ("coreutils", ["ls", "no-such-file"], None, None),
+}
+
+
+def make_inputs(folder):
+    numbers = random.Random(1)
+    words = ["%x" % numbers.getrandbits(numbers.choice((16, 24, 40))) for _ in range(20000)]
+    (folder / "data").write_text("\n".join(numbers.choice(words) for _ in range(250000)) + "\n")
+    os.utime(folder / "data", (1e9, 1e9))  # archives hold it
+    lines = ["int f%d(int *a, int n) { int s = 0; for (int i = 0; i < n; ++i) s += a[i] %% %d; return s; }" %
+             (i, i + 2) for i in range(150)]
+    (folder / "program.c").write_text("\n".join(lines) + "\n")
+    sample = pathlib.Path("/usr/share/doc/hpcc/examples/_hpccinf.txt")
+    if sample.exists():
+        small = {"Ns": "240 Ns", "NBs": "40 NBs", "Ps": "1 Ps", "Qs": "2 Qs"}
+        text = [small.get(" ".join(line.split()[1:]), line) for line in
+                sample.read_text(errors="replace").splitlines()]
+        (folder / "hpccinf.txt").write_text("\n".join(text) + "\n")
+
+
+def run(command, folder, written, stable):
+    """Exit status, what must not change, and the lines on stderr."""
+    if written and (folder / written).exists():
+        (folder / written).unlink()
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("OMPTIER_", "OMP_"))}
+    environment.update(OMP_NUM_THREADS="2", OMP_WAIT_POLICY="passive", OMPI_ALLOW_RUN_AS_ROOT="1",
+                       OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", LC_ALL="C.UTF-8")
+    done = subprocess.run(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True,
+                          timeout=200)
+    output = done.stdout if not written or not stable else b""
+    output += (folder / written).read_bytes() if written and (folder / written).exists() else b""
+    if stable:
+        text = output.decode(errors="replace")
+        output = "\n".join(line for line in text.splitlines() if re.search(stable, line)).encode()
+        if not output:
+            raise Failure(f"nothing matches {stable}\n{text}{done.stderr.decode(errors='replace')}")
+    ours, theirs = [], []
+    for line in done.stderr.decode(errors="replace").splitlines():
+        (ours if re.match(r"omptier: |OMP: Info.*OMPTier", line) else theirs).append(line)
+    return done.returncode, output, theirs, ours
+
+
+class Failure(Exception):
+    pass
+
+
+def check(omptier, folder, name):
+    package, command, written, stable = PROGRAMS[name]
+    if not shutil.which(command[0]):
+        raise Failure(f"{command[0]} is not here: apt-get install {package}")
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True)
+    make_inputs(folder)
+    launcher = MPI.get(name, [])
+    plain = run([*launcher, *command], folder, written, stable)
+    recorded = run([*launcher, omptier, "record", "--rate", "250", "--", *command], folder, written, stable)
+    for what, one, other in zip(("exit status", "output", "standard error"), plain, recorded):
+        if one != other:
+            raise Failure(f"another {what}: {str(other)[:2000]} instead of {str(one)[:2000]}\n{recorded[3]}")
+    for line in recorded[3]:
+        if not re.match(r"omptier: recorded ", line):
+            raise Failure(f"unexpected: {line}")
+    logs = sorted(str(log) for log in folder.glob("*.profile"))
+    if not logs and name in WITH_OPENMP:
+        raise Failure(f"no profile was written\n{recorded[3]}")
+    row = dict(status=plain[0], logs=len(logs), samples=0, objects=0, attributed=0.0)
+    if logs:
+        report = subprocess.run([omptier, "report", "--json", *logs], capture_output=True, text=True, timeout=100)
+        if report.returncode != 0:
+            raise Failure(f"report: {report.stderr}")
+        summary = json.loads(report.stdout)
+        total = summary["other"]["share"] + sum(site["share"] for site in summary["sites"])
+        if summary["samples"] and abs(total - 1) > 1e-6:
+            raise Failure(f"shares add up to {total}")
+        row.update(samples=summary["samples"], objects=sum(site["objects"] for site in summary["sites"]),
+                   attributed=sum(site["share"] for site in summary["sites"]))
+        if launcher and len(summary["ranks"]) != 2:
+            raise Failure(f"{len(summary['ranks'])} ranks in {logs}")
+    return row
+
+
+omptier, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+names = [name for name in sys.argv[3:] if not name.startswith("--")]
+markdown = "--markdown" in sys.argv
+failed = 0
+for name in PROGRAMS if names == ["all"] else names:
+    try:
+        row = check(omptier, folder / name, name)
+        shown = " ".join((MPI.get(name, []) + PROGRAMS[name][1]))[:60].split("\n")[0]
+        if markdown:
+            print(f"| {name} | {PROGRAMS[name][0]} | {row['status']} | {row['logs']} | {row['samples']} | "
+                  f"{row['objects']} | {100 * row['attributed']:.0f} % |")
+        else:
+            print(f"{name}: {shown}: {row}")
+    except Failure as failure:
+        failed += 1
+        print(f"FAILED: {name}: {failure}")
+sys.exit(1 if failed else 0)

@@ -155,7 +155,10 @@ AccessSample Blamer::blame(const RegisterSample& sample) {
   access.pc = sample.pc;
   access.weight = static_cast<float>(period_ * sample.periods);
   ++counts_.samples;
-  if (sharp_) find_access(sample, access);
+  if (sharp_) {
+    find_access(sample, access);
+    reuse_.visit(access);
+  }
   return access;
 }
 

@@ -14,11 +14,13 @@
 // The operand's address comes from the saved registers, taken back over the few instructions in
 // between; if one of its registers was overwritten (a pointer chase does that), the loop is
 // emulated forward to the next execution of the blamed instruction, whose address is as good.
+// Whether caches or memory served it, reuse.hpp may find out.
 #pragma once
 
 #include "objects/access.hpp"
 #include "sampling/decode.hpp"
 #include "sampling/registers.hpp"
+#include "sampling/reuse.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -41,7 +43,11 @@ public:
   // one timer period stands for.
   Blamer(bool sharp, double period) : sharp_(sharp), period_(period) {}
 
-  void refresh() { functions_.refresh(); }
+  // Once per drain.
+  void refresh() {
+    functions_.refresh();
+    reuse_.collect();
+  }
   AccessSample blame(const RegisterSample& sample);
   const BlameCounts& counts() const { return counts_; }
   const CodeMap& code() const { return functions_.map(); }
@@ -69,6 +75,7 @@ private:
 
   FunctionCache functions_;
   std::unordered_map<std::uint64_t, Spread> spreads_; // by address of the instruction
+  ReuseWatch reuse_;
   BlameCounts counts_;
   bool sharp_;
   double period_;

@@ -83,6 +83,8 @@ std::string PerfSource::description() const {
                   "CPU time of each thread by perf, %.0f Hz, without addresses: interrupts do not "
                   "land behind the stalled instruction here (%u of %u in a test)",
                   rate_, skid_.next, skid_.samples);
+  if (skid_.sharp() && !can_watch_addresses())
+    return std::string(text) + "; watchpoints are refused: cache or memory is not known";
   return text;
 }
 

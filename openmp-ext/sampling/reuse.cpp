@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "sampling/reuse.hpp"
+
+#include "base/os.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <linux/hw_breakpoint.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+namespace omptier {
+
+namespace {
+
+constexpr std::uint64_t k_between_watches = 50'000'000, k_window = 100'000'000; // ns
+constexpr double k_fastest_rate = 16; // bytes a ns that one core brings in
+constexpr unsigned k_refusals = 4;
+constexpr double k_clearly = 10; // times longer than what still fits the cache
+
+perf_event_attr watchpoint(std::uint64_t address) {
+  perf_event_attr attributes = perf_attributes(PERF_TYPE_BREAKPOINT, 0);
+  attributes.bp_type = HW_BREAKPOINT_RW;
+  attributes.bp_addr = address & ~std::uint64_t{7};
+  attributes.bp_len = HW_BREAKPOINT_LEN_8;
+  attributes.sample_period = 1;
+  attributes.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+  attributes.disabled = 1;
+  return attributes;
+}
+
+struct LastLevelCache {
+  double all = 32 << 20, share = 2 << 20; // bytes: of the cache, and a core's part of it
+
+  LastLevelCache() {
+    const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    const long processors = std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L);
+    if (bytes <= 0) return;
+    all = static_cast<double>(bytes);
+    share = all / static_cast<double>(processors); // at least: there may be several such caches
+  }
+};
+
+const LastLevelCache& last_level_cache() {
+  static const LastLevelCache cache;
+  return cache;
+}
+
+} // namespace
+
+bool can_watch_addresses() {
+  static std::uint64_t word = 0;
+  perf_event_attr attributes = watchpoint(reinterpret_cast<std::uint64_t>(&word));
+  const int fd =
+      os().perf_event_open(&attributes, static_cast<pid_t>(gettid()), -1, -1, PERF_FLAG_FD_CLOEXEC);
+  if (fd >= 0) os().close(fd);
+  return fd >= 0;
+}
+
+std::uint64_t reuse_time(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& hits) {
+  std::uint64_t shortest = 0;
+  for (std::size_t later = 1; later < hits.size(); ++later)
+    for (std::size_t earlier = later; earlier-- > 0;) {
+      if (hits[earlier].first != hits[later].first) continue;
+      const std::uint64_t time =
+          std::max<std::uint64_t>(hits[later].second - hits[earlier].second, 1);
+      if (shortest == 0 || time < shortest) shortest = time;
+      break;
+    }
+  return shortest;
+}
+
+void ReuseWatch::visit(AccessSample& sample) {
+  if (!sample.address || !sample.thread || sample.level != AccessLevel::unknown) return;
+  if (instructions_.size() >= k_kept) instructions_.clear();
+  Instruction& instruction = instructions_[sample.pc];
+  ++instruction.samples;
+  instruction.lowest = std::min(instruction.lowest, sample.address);
+  instruction.highest = std::max(instruction.highest, sample.address);
+  if (instruction.cache > instruction.memory) sample.level = AccessLevel::cache;
+  if (instruction.memory > instruction.cache) sample.level = AccessLevel::memory;
+  watch(sample, instruction);
+}
+
+void ReuseWatch::watch(const AccessSample& sample, Instruction& instruction) {
+  const std::uint64_t now = monotonic_nanoseconds();
+  if (refused_ >= k_refusals || watches_.size() >= k_watches || instruction.samples < 2 ||
+      instruction.watched >= k_watched_often || now - last_begin_ < k_between_watches)
+    return;
+  Watch made;
+  const int error =
+      made.ring.open(static_cast<pid_t>(sample.thread), watchpoint(sample.address), 1);
+  if (error == ESRCH) return;
+  // After k_hits the kernel switches the event off by itself, however late we look.
+  if (error || ioctl(made.ring.descriptor(), PERF_EVENT_IOC_REFRESH, k_hits) != 0) {
+    ++refused_;
+    return;
+  }
+  refused_ = 0;
+  last_begin_ = made.begin = now;
+  made.pc = sample.pc;
+  ++instruction.watched;
+  watches_.push_back(std::move(made));
+}
+
+void ReuseWatch::judge(const Watch& watch, Instruction& instruction) {
+  const LastLevelCache& cache = last_level_cache();
+  const auto soon = static_cast<double>(reuse_time(watch.hits));
+  const double fits = cache.share / k_fastest_rate; // ns
+  const bool ranges_wide =
+      static_cast<double>(instruction.highest - instruction.lowest) >= 2 * cache.all;
+  if (soon > 0 && soon <= fits)
+    ++instruction.cache;
+  else if (ranges_wide && (soon == 0 || soon >= k_clearly * fits))
+    ++instruction.memory;
+  else
+    return;
+  ++verdicts_;
+}
+
+void ReuseWatch::collect() {
+  const std::uint64_t now = monotonic_nanoseconds();
+  for (std::size_t i = 0; i < watches_.size();) {
+    Watch& watch = watches_[i];
+    watch.ring.drain([&](std::uint32_t type, std::span<const std::uint64_t> words) {
+      if (type == PERF_RECORD_SAMPLE && words.size() >= 3)
+        watch.hits.emplace_back(words[0], words[2]);
+    });
+    if (watch.hits.size() < k_hits && now - watch.begin < k_window) {
+      ++i;
+      continue;
+    }
+    if (const auto known = instructions_.find(watch.pc); known != instructions_.end())
+      judge(watch, known->second);
+    if (i + 1 != watches_.size()) watch = std::move(watches_.back());
+    watches_.pop_back();
+  }
+}
+
+} // namespace omptier

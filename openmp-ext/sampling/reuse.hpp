@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Cache or memory? A sample of time cannot tell. How soon an address is used again can: between two
+// uses a thread touches at most its rate times that time, and what is less than its share of the
+// last-level cache is still there. A few sampled addresses are watched by the processor's debug
+// registers (perf breakpoint events, for ordinary users too) for some hits each; the verdict is the
+// instruction's, and later samples of it carry it:
+//   cache   the same instruction used the address again so soon that even at the fastest rate of a
+//           core everything in between fits;
+//   memory  it did not for long, and it ranges over more than the cache holds.
+// Anything else stays unknown. A hit costs the watched thread about 10 µs; at most k_hits a watch,
+// one watch each 50 ms: below 0.2 % of one thread. Helper thread only.
+#pragma once
+
+#include "objects/access.hpp"
+#include "sampling/perf_ring.hpp"
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+namespace omptier {
+
+class ReuseWatch {
+public:
+  // Notes the sample, gives it the level its instruction is known for, and may watch its address.
+  void visit(AccessSample& sample);
+  // Reads the watches and ends those that are done. Once per drain.
+  void collect();
+  std::uint64_t verdicts() const { return verdicts_; }
+
+private:
+  struct Instruction {
+    std::uint64_t lowest = ~std::uint64_t{0}, highest = 0; // of the addresses seen
+    std::uint32_t samples = 0, watched = 0, cache = 0, memory = 0;
+  };
+  struct Watch {
+    PerfRing ring;
+    std::uint64_t pc = 0, begin = 0;
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> hits; // place behind the access, time
+  };
+  static constexpr unsigned k_hits = 8, k_watches = 2, k_watched_often = 12;
+  static constexpr std::size_t k_kept = 4096;
+
+  void watch(const AccessSample& sample, Instruction& instruction);
+  void judge(const Watch& watch, Instruction& instruction);
+
+  std::unordered_map<std::uint64_t, Instruction> instructions_; // by address
+  std::vector<Watch> watches_;
+  std::uint64_t last_begin_ = 0, verdicts_ = 0;
+  unsigned refused_ = 0; // times in a row
+};
+
+// Whether an address of the calling thread can be watched here.
+bool can_watch_addresses();
+
+// Shortest time from one use to the next by the same instruction; 0 = it was not used twice.
+std::uint64_t reuse_time(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& hits);
+
+} // namespace omptier

@@ -59,6 +59,12 @@ std::string hot_part(const OffsetHistogram& offsets) {
              : std::to_string(std::lround(100 * fraction_of(offsets.hot_ranges()))) + " %";
 }
 
+// Of the samples whose level is known, those that a cache served; "-" where too few are known.
+std::string from_cache(const SiteSummary& site) {
+  if (site.level_share < 0.1) return "-";
+  return std::to_string(std::lround(100 * site.cache_share)) + " %";
+}
+
 std::string when(std::uint64_t seconds) {
   const auto time = static_cast<std::time_t>(seconds);
   std::tm parts{};
@@ -112,11 +118,13 @@ std::string site_table(const ProfileSummary& summary, const ProfileNames& names,
                           {"load/store", -10},
                           {"streamed", -8},
                           {"hot part", -8},
+                          {"from cache", -10},
                           {"latency", -8},
                           {"object", 0}});
   const auto line = [&](const Share& share, const std::string& bytes, const std::string& objects,
                         const AccessWeights& accesses, const OffsetHistogram& offsets,
-                        double latency, const std::string& name) {
+                        const SiteSummary* site, const std::string& name) {
+    const double latency = site != nullptr ? site->mean_latency : 0;
     text += row({{bar(share.value, k_bar, utf8), k_bar},
                  {percent(share.value), -7},
                  {summary.samples > 0 ? interval(share, utf8) : "-", -11},
@@ -125,6 +133,7 @@ std::string site_table(const ProfileSummary& summary, const ProfileNames& names,
                  {load_store(accesses), -10},
                  {streamed(accesses), -8},
                  {hot_part(offsets), -8},
+                 {site != nullptr ? from_cache(*site) : "-", -10},
                  {latency > 0 ? format_duration(latency) : "-", -8},
                  {name, 0}});
   };
@@ -132,7 +141,7 @@ std::string site_table(const ProfileSummary& summary, const ProfileNames& names,
   for (std::size_t i = 0; i < shown; ++i) {
     const SiteSummary& site = summary.sites[i];
     line(site.share, format_size(site.bytes_peak), with_separators(site.objects), site.accesses,
-         site.offsets, site.mean_latency, names.sites[i]);
+         site.offsets, &site, names.sites[i]);
   }
   if (shown < summary.sites.size()) {
     Share share;
@@ -148,11 +157,11 @@ std::string site_table(const ProfileSummary& summary, const ProfileNames& names,
       objects += site.objects;
     }
     share.high = std::min(share.high, 1.0);
-    line(share, format_size(bytes), with_separators(objects), accesses, {}, 0,
+    line(share, format_size(bytes), with_separators(objects), accesses, {}, nullptr,
          std::to_string(summary.sites.size() - shown) + " other sites");
   }
   if (summary.samples > 0)
-    line(summary.other_share, "-", "-", summary.other, {}, 0,
+    line(summary.other_share, "-", "-", summary.other, {}, nullptr,
          "everything else (" + with_separators(summary.outside_objects) +
              " samples in no recorded object, " + with_separators(summary.unknown_address) +
              " without address)");
@@ -331,6 +340,7 @@ nlohmann::json profile_json(const ProfileSummary& summary, const ProfileNames& n
     }
     one["mean_latency"] = site.mean_latency;
     one["cache_share"] = site.cache_share;
+    one["level_share"] = site.level_share;
     one["hot_ranges"] = json_of(site.offsets);
     for (const SiteInRegion& part : site.by_region) {
       nlohmann::json region = json_of(part.share);

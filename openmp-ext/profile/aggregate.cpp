@@ -587,6 +587,8 @@ Parsed<ProfileSummary> summarize(std::span<const Profile> profiles) {
   for (std::size_t i = 0; i < joined.size(); ++i) {
     summary.sites[i].mean_latency = share_of(joined[i].latency_sum, joined[i].latency_weight);
     summary.sites[i].cache_share = share_of(joined[i].cache_weight, joined[i].level_weight);
+    summary.sites[i].level_share =
+        share_of(joined[i].level_weight, summary.sites[i].accesses.total());
   }
   ranks.finish(summary);
   average_over_profiles(summary, profiles.size());

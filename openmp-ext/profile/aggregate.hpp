@@ -96,6 +96,7 @@ struct SiteSummary {
   static constexpr std::uint32_t k_nothing = ~std::uint32_t{0};
   double mean_latency = 0;   // nanoseconds, weighted; 0 = the source does not say
   double cache_share = 0;    // of samples whose level is known: served by a cache
+  double level_share = 0;    // of samples: those whose level is known
   OffsetHistogram offsets;
   std::vector<SiteInRegion> by_region;
   std::vector<RankPart> by_rank; // as ProfileSummary::ranks

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
+#include <fcntl.h>
 #include <linux/hw_breakpoint.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -17,7 +19,6 @@ namespace {
 constexpr std::uint64_t k_between_watches = 50'000'000, k_window = 100'000'000; // ns
 constexpr double k_fastest_rate = 16; // bytes a ns that one core brings in
 constexpr unsigned k_refusals = 4;
-constexpr double k_clearly = 10; // times longer than what still fits the cache
 
 perf_event_attr watchpoint(std::uint64_t address) {
   perf_event_attr attributes = perf_attributes(PERF_TYPE_BREAKPOINT, 0);
@@ -30,24 +31,52 @@ perf_event_attr watchpoint(std::uint64_t address) {
   return attributes;
 }
 
-struct LastLevelCache {
-  double all = 32 << 20, share = 2 << 20; // bytes: of the cache, and a core's part of it
+std::string file_of_cache(unsigned index, const char* file) {
+  char text[256] = {};
+  const std::string path = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index);
+  const int fd = os().open((path + "/" + file).c_str(), O_RDONLY | O_CLOEXEC, 0);
+  if (fd < 0) return "";
+  const ssize_t got = os().read(fd, text, sizeof text - 1);
+  os().close(fd);
+  return got > 0 ? text : "";
+}
 
-  LastLevelCache() {
-    const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    const long processors = std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L);
-    if (bytes <= 0) return;
-    all = static_cast<double>(bytes);
-    share = all / static_cast<double>(processors); // at least: there may be several such caches
+// The largest cache of the first processor, by the kernel (sysconf is ten times off on some AMD
+// processors); 32 MiB, of which a processor has 2, where nothing is said.
+LastLevelCache read_last_level_cache() {
+  LastLevelCache cache;
+  double largest = 0;
+  for (unsigned index = 0; index < 8; ++index) {
+    const std::string size = file_of_cache(index, "size");
+    const auto sharing = processors_in(file_of_cache(index, "shared_cpu_list"));
+    const double bytes = std::strtod(size.c_str(), nullptr) * 1024; // "32768K"
+    if (bytes <= largest || sharing == 0) continue;
+    largest = cache.all = bytes;
+    cache.share = bytes / sharing;
   }
-};
-
-const LastLevelCache& last_level_cache() {
-  static const LastLevelCache cache;
   return cache;
 }
 
 } // namespace
+
+unsigned processors_in(const std::string& list) {
+  unsigned count = 0;
+  for (const char* at = list.c_str(); *at >= '0' && *at <= '9';) {
+    char* end = nullptr;
+    const unsigned long first = std::strtoul(at, &end, 10);
+    unsigned long last = first;
+    if (*end == '-') last = std::strtoul(end + 1, &end, 10);
+    if (last < first) break;
+    count += static_cast<unsigned>(last - first + 1);
+    at = *end == ',' ? end + 1 : "";
+  }
+  return count;
+}
+
+const LastLevelCache& last_level_cache() {
+  static const LastLevelCache cache = read_last_level_cache();
+  return cache;
+}
 
 bool can_watch_addresses() {
   static std::uint64_t word = 0;
@@ -107,12 +136,12 @@ void ReuseWatch::watch(const AccessSample& sample, Instruction& instruction) {
 void ReuseWatch::judge(const Watch& watch, Instruction& instruction) {
   const LastLevelCache& cache = last_level_cache();
   const auto soon = static_cast<double>(reuse_time(watch.hits));
-  const double fits = cache.share / k_fastest_rate; // ns
+  const double fits = cache.share / k_fastest_rate, exceeds = 2 * cache.all / k_fastest_rate; // ns
   const bool ranges_wide =
       static_cast<double>(instruction.highest - instruction.lowest) >= 2 * cache.all;
   if (soon > 0 && soon <= fits)
     ++instruction.cache;
-  else if (ranges_wide && (soon == 0 || soon >= k_clearly * fits))
+  else if (ranges_wide && (soon == 0 || soon >= exceeds))
     ++instruction.memory;
   else
     return;

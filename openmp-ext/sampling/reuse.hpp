@@ -7,7 +7,8 @@
 // instruction's, and later samples of it carry it:
 //   cache   the same instruction used the address again so soon that even at the fastest rate of a
 //           core everything in between fits;
-//   memory  it did not for long, and it ranges over more than the cache holds.
+//   memory  it did not for so long that twice the cache could have passed, and it ranges over that
+//           much.
 // Anything else stays unknown. A hit costs the watched thread about 10 µs; at most k_hits a watch,
 // one watch each 50 ms: below 0.2 % of one thread. Helper thread only.
 #pragma once
@@ -16,6 +17,7 @@
 #include "sampling/perf_ring.hpp"
 
 #include <cstdint>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -50,6 +52,15 @@ private:
   std::uint64_t last_begin_ = 0, verdicts_ = 0;
   unsigned refused_ = 0; // times in a row
 };
+
+// Bytes of the last-level cache, and a processor's part of it.
+struct LastLevelCache {
+  double all = 32 << 20, share = 2 << 20;
+};
+const LastLevelCache& last_level_cache();
+
+// "0-3,8": how many processors the kernel lists so.
+unsigned processors_in(const std::string& list);
 
 // Whether an address of the calling thread can be watched here.
 bool can_watch_addresses();

@@ -8,7 +8,6 @@
 
 #include "base/os.hpp"
 
-#include <algorithm>
 #include <gtest/gtest.h>
 #include <memory>
 #include <unistd.h>
@@ -22,6 +21,13 @@ TEST(SamplingReuse, ShortestTimeOfOneInstruction) {
   EXPECT_EQ(reuse_time({{0x10, 5}}), 0u);
   EXPECT_EQ(reuse_time({{0x10, 5}, {0x20, 6}}), 0u); // load and store of one visit
   EXPECT_EQ(reuse_time({{0x10, 5}, {0x20, 6}, {0x10, 105}, {0x20, 300}, {0x10, 190}}), 85u);
+}
+
+TEST(SamplingReuse, CountsProcessors) {
+  EXPECT_EQ(processors_in("0-3,8,10-11\n"), 7u);
+  EXPECT_EQ(processors_in("5"), 1u);
+  EXPECT_EQ(processors_in(""), 0u);
+  EXPECT_EQ(processors_in("3-1"), 0u);
 }
 
 struct Levels final : SampleSink {
@@ -77,8 +83,7 @@ TEST(SamplingReuse, SmallArrayIsServedByTheCache) {
 }
 
 TEST(SamplingReuse, LargeArrayIsServedByMemory) {
-  const auto cache = static_cast<std::size_t>(std::max(sysconf(_SC_LEVEL3_CACHE_SIZE), 32L << 20));
-  const Levels levels = sweep(3 * cache);
+  const Levels levels = sweep(3 * static_cast<std::size_t>(last_level_cache().all));
   EXPECT_GE(levels.memory, 100u) << levels.inside;
   EXPECT_LE(levels.cache * 10, levels.memory);
 }

@@ -107,6 +107,12 @@ std::string head(const ProfileSummary& summary) {
   return text;
 }
 
+std::string pattern_text(const ObjectPattern& pattern) {
+  if (pattern.kind == PatternKind::strided)
+    return "stride " + format_size(static_cast<std::uint64_t>(pattern.stride));
+  return name_of(pattern.kind);
+}
+
 std::string site_table(const ProfileSummary& summary, const ProfileNames& names,
                        const ProfileTextOptions& options) {
   const bool utf8 = options.utf8;
@@ -120,11 +126,14 @@ std::string site_table(const ProfileSummary& summary, const ProfileNames& names,
                           {"hot part", -8},
                           {"from cache", -10},
                           {"latency", -8},
+                          {"accessed", -8},
+                          {"pattern", 13},
                           {"object", 0}});
   const auto line = [&](const Share& share, const std::string& bytes, const std::string& objects,
                         const AccessWeights& accesses, const OffsetHistogram& offsets,
                         const SiteSummary* site, const std::string& name) {
     const double latency = site != nullptr ? site->mean_latency : 0;
+    const bool accessed = site != nullptr && summary.patterns > 0;
     text += row({{bar(share.value, k_bar, utf8), k_bar},
                  {percent(share.value), -7},
                  {summary.samples > 0 ? interval(share, utf8) : "-", -11},
@@ -135,6 +144,8 @@ std::string site_table(const ProfileSummary& summary, const ProfileNames& names,
                  {hot_part(offsets), -8},
                  {site != nullptr ? from_cache(*site) : "-", -10},
                  {latency > 0 ? format_duration(latency) : "-", -8},
+                 {accessed ? percent(site->access_share.value) : "-", -8},
+                 {accessed ? pattern_text(site->pattern) : "-", 13},
                  {name, 0}});
   };
   const std::size_t shown = std::min(options.most_sites, summary.sites.size());

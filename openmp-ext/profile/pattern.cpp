@@ -109,7 +109,7 @@ ObjectPattern PatternEvidence::decide() const {
       // A run that is broken off by the same far jump every few steps.
       const bool jumps = order.size() > 1 && order[1].first / moving >= k_jumps &&
                          std::abs(order[1].second) >= 16 * std::abs(order[0].second);
-      if (first < k_most || jumps) walk.covered = -1e9;
+      if (jumps) walk.covered = -1e9;
     } else {
       vote(few >= k_most ? PatternKind::tiled : PatternKind::random, of.bytes);
     }

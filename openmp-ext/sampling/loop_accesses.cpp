@@ -102,6 +102,37 @@ void LoopAccesses::note(const Instruction& instruction, const MachineState& stat
   }
 }
 
+// Does a jump through memory stand there?
+bool LoopAccesses::leads_on(std::uint64_t address) {
+  const Function* function = functions_.around(address);
+  const int at = function != nullptr ? function->at(address) : -1;
+  if (at < 0) return true; // unknown code
+  const Instruction& first = function->instructions[static_cast<std::size_t>(at)];
+  return first.flow == Flow::end && first.has_memory;
+}
+
+// Where the sampled function returns to. By now the thread may be elsewhere and its stack
+// another's: what is there must lie behind a call of this function, else the last such place is
+// taken.
+std::uint64_t LoopAccesses::caller_of(const Function& function, const MachineState& state) {
+  const std::uint64_t begin = function.range.begin;
+  std::uint64_t back = 0;
+  if (callers_.size() >= k_callers_kept) callers_.clear();
+  if (state.knows(k_rsp) && state.read(state.general[k_rsp], &back, sizeof back)) {
+    const Function* caller = functions_.around(back);
+    const int at = caller != nullptr ? caller->at(back) : -1;
+    if (at > 0) {
+      const Instruction call = caller->instructions[static_cast<std::size_t>(at) - 1]; // a copy
+      // Through a procedure linkage table the target is a stub of it.
+      const bool stub = call.flow == Flow::call && call.target != 0 && leads_on(call.target);
+      if (call.flow == Flow::call && (call.target == begin || call.target == 0 || stub))
+        return callers_[begin] = back;
+    }
+  }
+  const auto known = callers_.find(begin);
+  return known != callers_.end() ? known->second : 0;
+}
+
 void LoopAccesses::walk(const RegisterSample& sample) {
   accesses_.clear();
   visits_.clear();
@@ -151,8 +182,8 @@ void LoopAccesses::walk(const RegisterSample& sample) {
       if (!returns.empty()) {
         back = returns.back();
         returns.pop_back();
-      } else if (!state.knows(k_rsp) || !state.read(state.general[k_rsp], &back, sizeof back)) {
-        return;
+      } else {
+        back = caller_of(*function, state);
       }
       if (state.knows(k_rsp)) state.general[k_rsp] += 8;
       --depth;

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 namespace omptier {
@@ -49,18 +50,22 @@ private:
     std::uint32_t first_access;
   };
   static constexpr unsigned k_steps = 400, k_most_accesses = 1024, k_most_depth = 16;
+  static constexpr std::size_t k_callers_kept = 4096;
   static constexpr unsigned k_enough_visits = 24; // of the instruction the sample stands on
 
   void walk(const RegisterSample& sample);
   void note(const Instruction& instruction, const MachineState& state, std::uint32_t step);
   void note_one(const Instruction& instruction, std::uint64_t address, std::uint32_t bytes,
                 bool store, std::uint32_t step, const MachineState& state);
+  bool leads_on(std::uint64_t address);
+  std::uint64_t caller_of(const Function& function, const MachineState& state);
   bool whole_iterations(std::size_t& first, std::size_t& last) const;
   void summarize(std::size_t first, std::size_t last, const RegisterSample& sample, double weight);
   AccessPattern summary_of(std::span<const Access> accesses) const;
   std::uint64_t index_of(std::span<const Access> accesses, std::span<const Access> all) const;
 
   FunctionCache& functions_;
+  std::unordered_map<std::uint64_t, std::uint64_t> callers_; // return address by function
   std::vector<Access> accesses_;
   std::vector<Visit> visits_;
   std::vector<AccessPattern> patterns_;

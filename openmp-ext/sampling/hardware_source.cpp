@@ -29,6 +29,9 @@ namespace omptier {
 namespace {
 
 constexpr std::size_t k_ring_bytes = 64 << 10, k_packet_bytes = 128 << 10;
+constexpr double k_trial_rate = 10'000;
+constexpr std::size_t k_trial_words = 1 << 20;     // 8 MiB
+constexpr std::uint64_t k_trial_time = 20'000'000; // ns
 constexpr double k_operations_per_second = 1e9; // of a thread, to turn a rate into SPE's interval
 constexpr std::uint64_t k_user_addresses = std::uint64_t{1} << 63;
 
@@ -56,8 +59,10 @@ public:
   void thread_end(pid_t thread) override { threads_->note(thread, false); }
   void drain(SampleSink& sink) override;
   void forked_child() override;
+  bool delivers() const; // on the calling thread
 
 private:
+  int open(pid_t thread, Events& events) const; // errno
   bool watch(pid_t thread, Events& events) const;
   void read(Events& events, SampleSink& sink);
   void hand_on(const MemoryEvent& event, double nanoseconds_per_cycle, SampleSink& sink) const;
@@ -77,7 +82,7 @@ std::string HardwareSource::description() const {
   return text;
 }
 
-bool HardwareSource::watch(pid_t thread, Events& events) const {
+int HardwareSource::open(pid_t thread, Events& events) const {
   int error = 0;
   events.thread = thread;
   for (const perf_event_attr& wanted : unit_.events) {
@@ -95,12 +100,38 @@ bool HardwareSource::watch(pid_t thread, Events& events) const {
     if (!error && unit_.packets) error = ring.open_packets(k_packet_bytes);
     if (error) break;
   }
+  return error;
+}
+
+bool HardwareSource::watch(pid_t thread, Events& events) const {
+  const int error = open(thread, events);
   if (error && error != ESRCH)
     warn_once(Notice::sampling_reduced,
               "no access samples of thread %d and perhaps others: the processor's events: %s; "
               "raise the limit on locked memory or open files, or set OMPTIER_EVENTS=perf",
               static_cast<int>(thread), strerrordesc_np(error));
   return error == 0;
+}
+
+// An event that opens may still deliver nothing: loads beyond the first caches must leave
+// something.
+bool HardwareSource::delivers() const {
+  Events events;
+  if (open(static_cast<pid_t>(gettid()), events)) return false;
+  std::vector<std::uint64_t> memory(k_trial_words);
+  const volatile std::uint64_t* words = memory.data();
+  std::size_t at = 0;
+  const std::uint64_t begin = monotonic_nanoseconds();
+  while (monotonic_nanoseconds() - begin < k_trial_time)
+    for (unsigned i = 0; i < 1000; ++i)
+      at = (at + 4099 + words[at]) % k_trial_words;
+  std::size_t found = 0;
+  for (PerfRing& ring : events.rings) {
+    ioctl(ring.descriptor(), PERF_EVENT_IOC_DISABLE, 0); // hands over what is still held back
+    ring.drain([&](std::uint32_t type, auto) { found += type == PERF_RECORD_SAMPLE; });
+    found += ring.drain_packets().size();
+  }
+  return found > 0;
 }
 
 void HardwareSource::hand_on(const MemoryEvent& event, double nanoseconds_per_cycle,
@@ -166,6 +197,10 @@ std::unique_ptr<SampleSource> open_hardware_source(double rate, std::string& why
   HardwareUnit unit = find_hardware_unit(reason);
   if (unit.events.empty()) {
     why = "no hardware events (" + reason + ")";
+    return nullptr;
+  }
+  if (!HardwareSource(unit, k_trial_rate).delivers()) {
+    why = std::string("hardware events: ") + unit.name + " opens, but delivers nothing";
     return nullptr;
   }
   return std::make_unique<HardwareSource>(std::move(unit), rate);

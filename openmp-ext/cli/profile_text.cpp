@@ -101,6 +101,10 @@ std::string head(const ProfileSummary& summary) {
           ", " + with_separators(summary.samples_lost) + " lost; source " + run.source;
   if (!run.source_description.empty()) text += ": " + run.source_description;
   text += "\n";
+  if (summary.samples_waiting > 0)
+    text += "  " + with_separators(summary.samples_waiting) + " more (" +
+            percent(summary.waiting_share) +
+            " of all) fell on threads waiting in the OpenMP runtime and count for no object\n";
   if (summary.samples > 0 && summary.worst_error > 0)
     text += "  intervals are 95 % of the sampling error; the source itself may be off by up to " +
             percent(summary.worst_error) + "\n";
@@ -311,6 +315,8 @@ nlohmann::json profile_json(const ProfileSummary& summary, const ProfileNames& n
                          {"measure", title_of(summary.measure)},
                          {"samples", summary.samples},
                          {"samples_lost", summary.samples_lost},
+                         {"samples_waiting", summary.samples_waiting},
+                         {"waiting_share", summary.waiting_share},
                          {"samples_without_address", summary.unknown_address},
                          {"samples_outside_objects", summary.outside_objects},
                          {"worst_error", summary.worst_error},

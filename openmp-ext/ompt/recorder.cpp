@@ -121,6 +121,9 @@ void Recorder::drain() {
   } catch (const std::bad_alloc&) {
     warn_once(Notice::sampling_reduced, "memory is short: samples were lost");
   }
+  if (waiting_ > 0) log_.waiting(waiting_, waiting_weight_);
+  waiting_ = 0;
+  waiting_weight_ = 0;
 }
 
 void Recorder::finish() {
@@ -253,7 +256,19 @@ void Recorder::moved(const void* address, std::size_t bytes, unsigned from, unsi
   log_.move(move);
 }
 
+// Time that a thread spends in the OpenMP runtime, mostly at the end of a region, is no access's.
+bool Recorder::is_waiting(const AccessSample& sample) const {
+  if (source_->measure() != Measure::time) return false;
+  const LoadedModule* module = module_of(sample.pc);
+  return module != nullptr && module->runtime;
+}
+
 void Recorder::sample(const AccessSample& sample) {
+  if (is_waiting(sample)) {
+    ++waiting_;
+    waiting_weight_ += double{sample.weight};
+    return;
+  }
   log_.sample(sample);
 }
 

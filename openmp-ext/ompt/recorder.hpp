@@ -74,6 +74,7 @@ private:
   std::uint32_t define(StackTable& table, const ReturnAddress* frames, unsigned count, bool site);
   std::uint32_t module_number(const LoadedModule* module);
   template <typename Tell> void tell_source(Tell&& tell);
+  bool is_waiting(const AccessSample& sample) const;
   void sample(const AccessSample& sample) override;
   void lost(std::uint64_t count) override;
   void pattern(const AccessPattern& pattern) override;
@@ -82,6 +83,8 @@ private:
   std::atomic<pid_t> process_{0}; // that is recorded
   RecorderOptions options_;
   std::unique_ptr<SampleSource> source_;
+  std::uint64_t waiting_ = 0; // samples of this drain that fell on waiting threads, their weight
+  double waiting_weight_ = 0;
   std::atomic<bool> source_wants_objects_{false};
   HelperThread helper_;
   std::mutex mutex_; // tables; the source's life

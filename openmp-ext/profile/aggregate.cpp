@@ -550,6 +550,7 @@ Parsed<ProfileSummary> summarize(std::span<const Profile> profiles) {
   std::vector<std::vector<WeightedSample>> accesses;
   RankTable ranks;
   std::uint64_t weighted_samples = 0;
+  double waiting = 0;
   for (const Profile& profile : profiles) {
     if (profile.run.measure != summary.measure && !profile.samples.empty() && weighted_samples > 0)
       return Parsed<ProfileSummary>::failure(
@@ -574,6 +575,8 @@ Parsed<ProfileSummary> summarize(std::span<const Profile> profiles) {
     accesses.push_back(std::move(sweep.accesses));
     if (&profile == &profiles[0]) summary.moves = sweep.moves();
     summary.samples_lost += profile.samples_lost;
+    summary.samples_waiting += profile.samples_waiting;
+    waiting += profile.waiting;
     summary.worst_error = std::max(summary.worst_error, profile.run.worst_error);
     summary.log_bytes += profile.bytes;
     summary.nanoseconds =
@@ -591,6 +594,10 @@ Parsed<ProfileSummary> summarize(std::span<const Profile> profiles) {
         share_of(joined[i].level_weight, summary.sites[i].accesses.total());
   }
   ranks.finish(summary);
+  double busy = summary.other.total();
+  for (const SiteSummary& site : summary.sites)
+    busy += site.accesses.total();
+  summary.waiting_share = share_of(waiting, waiting + busy);
   average_over_profiles(summary, profiles.size());
   add_intervals(summary, attributions);
   add_patterns(summary, evidence, accesses);

@@ -133,6 +133,8 @@ struct ProfileSummary {
   Measure measure = Measure::time;
   double worst_error = 0; // of the source, as a fraction
   std::uint64_t samples = 0, samples_lost = 0;
+  std::uint64_t samples_waiting = 0; // more, on threads that waited in the OpenMP runtime
+  double waiting_share = 0;          // of the weight of these and all samples
   std::uint64_t unknown_address = 0; // samples without an address
   std::uint64_t outside_objects = 0; // samples whose address lies in no recorded object
   AccessWeights other;               // both of these

@@ -52,6 +52,7 @@ enum class RecordType : std::uint8_t {
   lost,
   end,
   pattern,
+  waiting,
 };
 
 inline constexpr std::uint8_t k_sample_bit = 0x80;

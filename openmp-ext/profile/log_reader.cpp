@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -233,6 +234,12 @@ private:
     case RecordType::pattern:
       read_pattern(part);
       break;
+    case RecordType::waiting: {
+      profile_.samples_waiting += part.number();
+      const double weight = part.raw<double>();
+      if (weight >= 0 && std::isfinite(weight)) profile_.waiting += weight;
+      break;
+    }
     case RecordType::end: {
       EndRecord end;
       end.time = time_in_order(part);

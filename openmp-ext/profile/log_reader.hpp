@@ -30,6 +30,8 @@ struct Profile {
   std::vector<AccessSample> samples; // in order of time
   std::vector<AccessPattern> patterns; // in order of time
   std::uint64_t samples_lost = 0;
+  std::uint64_t samples_waiting = 0; // in the OpenMP runtime; not among the samples
+  double waiting = 0;                // their weight
   std::optional<EndRecord> end;
   std::uint64_t last_time = 0; // of any record
   std::uint64_t bytes = 0;     // of the file that were read

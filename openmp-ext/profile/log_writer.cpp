@@ -380,6 +380,13 @@ void LogWriter::lost(std::uint64_t samples) {
   append(body);
 }
 
+void LogWriter::waiting(std::uint64_t samples, double weight) {
+  OMPTIER_BEGIN_RECORD(waiting);
+  body.number(samples);
+  body.raw(weight);
+  append(body);
+}
+
 void LogWriter::end() {
   OMPTIER_BEGIN_RECORD(end);
   body.difference(monotonic_nanoseconds(), state_.time);

@@ -57,6 +57,8 @@ public:
   void sample(const AccessSample& sample);
   void pattern(const AccessPattern& pattern);
   void lost(std::uint64_t samples);
+  // Samples that fell on threads waiting in the OpenMP runtime; they belong to no object.
+  void waiting(std::uint64_t samples, double weight);
   void end(); // with the counts of samples written and lost
 
   std::uint64_t bytes_written() const { return written_.load(std::memory_order_relaxed); }

@@ -14,7 +14,7 @@ add_custom_command(
   DEPENDS ${CMAKE_CURRENT_LIST_DIR}/record_cases.c libomp
   COMMENT "record_cases" VERBATIM)
 add_custom_target(record_cases ALL DEPENDS ${record_cases})
-foreach(case IN ITEMS objects regions ends faults alone)
+foreach(case IN ITEMS objects regions waiting ends faults alone)
   add_test(NAME conformance.record.${case}
            COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/record.py ${case}
                    --omptier ${CMAKE_BINARY_DIR}/bin/omptier --program ${record_cases})

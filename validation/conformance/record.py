@@ -94,6 +94,19 @@ def case_regions(bench):
     check("hot_table" in text and "█" in text and "gather (record_cases.c:" in text, text)
 
 
+def case_waiting(bench):
+    """Time that threads wait at the end of a region is nobody's access, and is said."""
+    result = bench.record("wait", "1000", options=("--rate", "500"), OMP_WAIT_POLICY="active")
+    check(result.returncode == 0, result.stderr)
+    report, _ = bench.report("p.profile")
+    check(report["samples"] > 50 and report["samples_waiting"] > 10, f"{report['samples_waiting']} waiting")
+    check(0.15 < report["waiting_share"] < 0.7, f"waiting {report['waiting_share']}")
+    list_ = bench.site(report, "cold_list")
+    check(list_["share"] > 0.8, f"cold_list has {list_['share']}: waiting counts as work")
+    text = bench.run(bench.omptier, "report", "p.profile").stdout
+    check("waiting in the OpenMP runtime" in text, text)
+
+
 def case_ends(bench):
     """Killed, aborted, forked, folder changed, options of depth."""
     result = bench.record("kill")

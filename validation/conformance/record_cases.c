@@ -40,6 +40,17 @@ __attribute__((noinline)) static uint64_t add_up(const uint64_t* list) {
   return sum;
 }
 
+// One thread of the region works, the others wait for its end.
+__attribute__((noinline)) static uint64_t work_alone(const uint64_t* list, unsigned rounds) {
+  uint64_t sum = 0;
+#pragma omp parallel reduction(+ : sum) // region "work_alone"
+  if (omp_get_thread_num() == 0)
+    for (unsigned k = 0; k < rounds; ++k)
+      for (unsigned i = 0; i < k_words; ++i)
+        sum += list[i] ^ k;
+  return sum;
+}
+
 __attribute__((noinline)) static void fork_and_allocate(void) {
   const pid_t child = fork();
   if (child == 0) {
@@ -60,12 +71,13 @@ int main(int count, char** arguments) {
   for (unsigned i = 0; i < k_words; ++i)
     hot_table[i] = cold_list[i] = i;
   uint64_t sum = 0;
-  const unsigned rounds = count > 2 ? (unsigned)atoi(arguments[2]) : 100000;
+  const unsigned rounds = count > 2 ? (unsigned)atoi(arguments[2]) : 30000;
   unsigned ten = 10, three = 3; // loops for the compiler too
   __asm__ volatile("" : "+r"(ten), "+r"(three));
   for (unsigned i = 0; i < ten; ++i)
     sum += gather(hot_table, rounds);
   sum += add_up(cold_list);
+  if (strcmp(end, "wait") == 0) sum += work_alone(cold_list, 1000);
   if (strcmp(end, "chdir") == 0 && chdir("/") != 0) return 97;
   if (strcmp(end, "fork") == 0) fork_and_allocate();
   if (strcmp(end, "kill") == 0) {

@@ -58,6 +58,15 @@ struct Recording {
     source = owned.get();
     started = recorder->start(options, std::move(owned));
   }
+  // Until the helper thread has taken all samples; ten seconds at most.
+  bool drained() const {
+    for (int i = 0; i < 2000; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      const std::lock_guard<std::mutex> guard(source->mutex);
+      if (source->waiting.empty()) return true;
+    }
+    return false;
+  }
   void miss(const void* address, unsigned times = 1) {
     const std::lock_guard<std::mutex> guard(source->mutex);
     AccessSample sample;
@@ -139,11 +148,7 @@ TEST(Recorder, WritesWhatItIsTold) {
   recording.miss(first + 10, 30);
   recording.miss(second + 1500, 10);
   recording.source->lose = 7;
-  std::this_thread::sleep_for(std::chrono::milliseconds(30)); // the helper thread drains
-  {
-    const std::lock_guard guard(recording.source->mutex);
-    EXPECT_TRUE(recording.source->waiting.empty());
-  }
+  EXPECT_TRUE(recording.drained());
   recorder.region_end(region);
   recorder.moved(first, sizeof first, 2, 0, 0.001);
   recorder.released(first);
@@ -242,7 +247,8 @@ TEST(Recorder, KilledProcessLeavesAReadableLog) {
     static char block[64];
     allocate(*recording.recorder, block, sizeof block);
     recording.miss(block, 100);
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    recording.drained();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100)); // and written them
     raise(SIGKILL);
   }
   int status = 0;

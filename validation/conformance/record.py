@@ -96,7 +96,7 @@ def case_regions(bench):
 
 def case_waiting(bench):
     """Time that threads wait at the end of a region is nobody's access, and is said."""
-    result = bench.record("wait", "1000", options=("--rate", "500"), OMP_WAIT_POLICY="active")
+    result = bench.record("wait", "4000", options=("--rate", "500"), OMP_WAIT_POLICY="active")
     check(result.returncode == 0, result.stderr)
     report, _ = bench.report("p.profile")
     check(report["samples"] > 50 and report["samples_waiting"] > 10, f"{report['samples_waiting']} waiting")

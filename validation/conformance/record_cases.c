@@ -77,7 +77,7 @@ int main(int count, char** arguments) {
   for (unsigned i = 0; i < ten; ++i)
     sum += gather(hot_table, rounds);
   sum += add_up(cold_list);
-  if (strcmp(end, "wait") == 0) sum += work_alone(cold_list, 1000);
+  if (strcmp(end, "wait") == 0) sum += work_alone(cold_list, rounds);
   if (strcmp(end, "chdir") == 0 && chdir("/") != 0) return 97;
   if (strcmp(end, "fork") == 0) fork_and_allocate();
   if (strcmp(end, "kill") == 0) {

@@ -175,7 +175,7 @@ TEST_F(HeapTest, OnlyBeginsOfBlocksAreFreed) {
 }
 
 TEST_F(HeapTest, UnusedMemoryGoesBackAfterTheDecay) {
-  for (const std::uint64_t decay : {3'600'000'000'000, 20'000'000}) {
+  for (const std::uint64_t decay : {3'600'000'000'000ul, 20'000'000ul}) {
     use({}, decay);
     std::vector<Block> blocks;
     for (int i = 0; i < 30000; ++i)

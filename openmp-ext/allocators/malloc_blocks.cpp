@@ -11,10 +11,12 @@
 #include "allocators/site_list.hpp"
 #include "base/log.hpp"
 #include "base/options.hpp"
+#include "objects/modules.hpp"
 
 #include <cstdio>
 #include <cstring>
 #include <unistd.h>
+#include <unwind.h>
 
 #define OMPTIER_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -79,8 +81,23 @@ void tell_pages() {
   }
 }
 
+// hwloc (libomp's own use of it) may be loading a plugin whose constructors allocate: it holds its
+// lock on this very thread, and discovery would wait for that for ever.
+bool inside_hwloc() {
+  const auto visit = [](_Unwind_Context* context, void* found) {
+    const LoadedModule* module = module_of(static_cast<std::uintptr_t>(_Unwind_GetIP(context)));
+    const bool hwloc = module != nullptr && std::strncmp(module->name, "libhwloc", 8) == 0;
+    if (hwloc) *static_cast<bool*>(found) = true;
+    return hwloc ? _URC_NORMAL_STOP : _URC_NO_REASON;
+  };
+  bool found = false;
+  _Unwind_Backtrace(visit, &found);
+  return found;
+}
+
 int place(AllocationRequest request, void** block) {
   request.named_only = true;
+  if (runtime().placer_if_ready() == nullptr && inside_hwloc()) return 0;
   if (runtime().placer_without_waiting() == nullptr) return 0;
   return allocate(request, block) && *block != nullptr ? 1 : 0;
 }

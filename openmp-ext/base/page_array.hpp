@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <span>
 #include <type_traits>
+#include <utility>
 
 namespace omptier {
 
@@ -40,6 +41,11 @@ public:
     --count_;
   }
   void clear() { count_ = 0; }
+  void swap(PageArray& other) {
+    std::swap(items_, other.items_);
+    std::swap(count_, other.count_);
+    std::swap(room_, other.room_);
+  }
   // Gives the pages back to the system.
   void release() {
     if (items_ != nullptr) os().unmap(items_, room_ * sizeof(T));

@@ -175,6 +175,11 @@ std::string site_table(const ProfileSummary& summary, const ProfileNames& names,
     line(share, format_size(bytes), with_separators(objects), accesses, {}, nullptr,
          std::to_string(summary.sites.size() - shown) + " other sites");
   }
+  if (summary.small_objects.objects > 0)
+    line(summary.small_share, "-", with_separators(summary.small_objects.objects), summary.small,
+         {}, 0,
+         "small objects (under 4 KiB, " + with_separators(summary.small_sites) +
+             " sites; one in 64 is looked at)");
   if (summary.samples > 0)
     line(summary.other_share, "-", "-", summary.other, {}, nullptr,
          "everything else (" + with_separators(summary.outside_objects) +
@@ -301,8 +306,7 @@ std::string profile_text(const ProfileSummary& summary, const ProfileNames& name
                          const ProfileTextOptions& options) {
   std::string text = head(summary) + "\n";
   if (summary.sites.empty())
-    text += "no objects were recorded: nothing was allocated with omp_alloc or the allocate "
-            "directive, or the program did not run on OMPTier's runtime\n";
+    text += "no objects were recorded: the program allocated nothing of 4 KiB or more\n";
   text += site_table(summary, names, options);
   text += region_table(summary, names, options);
   text += ranks_text(summary, names, options.most_sites);
@@ -323,8 +327,13 @@ nlohmann::json profile_json(const ProfileSummary& summary, const ProfileNames& n
                          {"nanoseconds", summary.nanoseconds},
                          {"threads", summary.threads},
                          {"notes", summary.notes},
+                         {"small_objects", json_of(summary.small_share)},
                          {"other", json_of(summary.other_share)},
                          {"other_accesses", json_of(summary.other_access_share)}};
+  json["small_objects"]["objects"] = summary.small_objects.objects;
+  json["small_objects"]["bytes_total"] = summary.small_objects.bytes;
+  json["small_objects"]["sites"] = summary.small_sites;
+  json["small_objects"]["samples"] = summary.small_samples;
   for (const RunRecord& run : summary.runs)
     json["runs"].push_back({{"host", run.host},
                             {"program", run.program},

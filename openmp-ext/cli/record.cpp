@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// omptier record: starts a program on the patched runtime with the profiler as its OMPT tool. Works
-// from an installation and from a build tree; the program's own end is ours. omptier env: prints
+// omptier record: starts a program with the profiler as its OMPT tool, and with the library that
+// stands in front of malloc and starts the profiler where there is no OMPT. Works from an
+// installation and from a build tree; the program's own end is ours. omptier env: prints
 // what record would set, for a job script that starts the program by itself.
 #include "base/text.hpp"
 #include "cli/launch.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -15,30 +17,52 @@ namespace omptier {
 namespace {
 
 struct RecordArguments {
-  std::string output, events = "auto", capacity, plan, strategy;
+  std::string output, events = "auto", capacity, plan, strategy, runtime = "omptier";
   double rate = 0;
   unsigned depth = 0;
   std::vector<std::string> command;
 };
 
-std::string folder_with(const CommandContext& context, const char* library) {
-  const std::filesystem::path prefix = std::filesystem::path(context.self).parent_path();
-  for (const char* folder : {"lib", OMPTIER_LIBDIR})
-    if (std::filesystem::exists(prefix / folder / library)) return (prefix / folder).string();
-  return {};
+// Started on the way to the program, not the program that is meant.
+bool is_launcher(const std::string& path) {
+  static constexpr const char* k_launchers[] = {
+      "sh",   "bash",          "dash",  "zsh",    "ksh",     "csh",    "tcsh",    "fish",
+      "env",  "nice",          "nohup", "setsid", "timeout", "time",   "taskset", "numactl",
+      "sudo", "stdbuf",        "chrt",  "ionice", "make",    "mpirun", "mpiexec", "orterun",
+      "srun", "mpiexec.hydra", "xargs", "strace", "gdb"};
+  const std::string name = std::filesystem::path(path).filename().string();
+  return std::ranges::find(k_launchers, name) != std::end(k_launchers);
+}
+
+// malloc's blocks are recorded too. What cannot be seen is said, the program runs all the same.
+// Without a command (omptier env) only the OpenMP tool is set.
+void add_preload(Launch& what, const std::string& folder) {
+  if (what.command.empty()) return;
+  const Preload preload = preload_for(what.command[0], folder);
+  if (!preload.problem.empty())
+    std::fprintf(stderr, "omptier record: %s: only OpenMP's allocations are recorded\n",
+                 preload.problem.c_str());
+  what.preload = preload.library;
+  std::error_code error;
+  const auto program = std::filesystem::canonical(path_of_program(what.command[0]), error);
+  if (!error && !is_launcher(program.string()))
+    what.environment.emplace_back("OMPTIER_RECORD", program.string());
 }
 
 // 0 and what to launch, or the exit status of the command, which has said why.
 int prepare(const char* command, const CommandContext& context, const RecordArguments& arguments,
             Launch& what) {
-  const std::string folder = folder_with(context, "libomptier_ompt.so");
-  if (folder.empty())
+  const std::string folder = find_libraries(context);
+  if (folder.empty() || !std::filesystem::exists(folder + "/libomptier_ompt.so"))
     return fail(command, 125, "libomptier_ompt.so is not beside this program; reinstall OMPTier");
   if (!arguments.capacity.empty())
     if (const auto capacity = parse_capacity(arguments.capacity); !capacity)
       return fail(command, 2, "--capacity: " + capacity.error());
+  if (const std::string problem = problem_with_runtime(arguments.runtime); !problem.empty())
+    return fail(command, 2, problem);
   what.command = arguments.command;
-  what.libraries = folder;
+  if (arguments.runtime != "own") what.libraries = folder;
+  add_preload(what, folder);
   const auto set = [&](const char* name, const std::string& value) {
     if (!value.empty()) what.environment.emplace_back(name, value);
   };
@@ -117,6 +141,7 @@ void add_options(CLI::App* command, const std::shared_ptr<RecordArguments>& argu
                       "Bytes allowed of each kind, such as dram:64M,hbm:0");
   command->add_option("--plan", arguments->plan, "Record a run that follows a plan");
   command->add_option("--strategy", arguments->strategy, "Record a run with a strategy");
+  command->add_option("--runtime", arguments->runtime, "As of omptier run");
 }
 
 } // namespace

@@ -263,6 +263,10 @@ const LoadedModule* module_of(std::uintptr_t address) {
   return find(address);
 }
 
+const LoadedModule* known_module_of(std::uintptr_t address) {
+  return find(address);
+}
+
 unsigned module_count() {
   return g_modules.count.load(std::memory_order_acquire);
 }

@@ -38,6 +38,9 @@ struct LoadedModule {
 // list again when the loader has changed it since. Thread-safe.
 const LoadedModule* module_of(std::uintptr_t address);
 
+// The same, from what is known: a library loaded since is not found. No lock, no system call.
+const LoadedModule* known_module_of(std::uintptr_t address);
+
 // All modules ever seen: numbers 0 … module_count() - 1. refresh_modules reads the loader's list.
 unsigned module_count();
 const LoadedModule& module_at(unsigned number);

@@ -21,8 +21,12 @@ namespace omptier {
 namespace {
 
 constexpr std::uint32_t k_no_module = 8192;
+constexpr unsigned k_ticks_between_counts = 20;
 
 thread_local std::uint32_t t_thread __attribute__((tls_model("initial-exec"))) = 0;
+
+// The process whose recorder watches this thread, or 0.
+thread_local pid_t t_watched __attribute__((tls_model("initial-exec"))) = 0;
 
 std::uint32_t this_thread() {
   if (t_thread == 0) t_thread = static_cast<std::uint32_t>(syscall(SYS_gettid));
@@ -110,6 +114,7 @@ void Recorder::write_run() {
 void Recorder::tick() {
   if (!active()) return;
   drain();
+  if (++ticks_ % k_ticks_between_counts == 0) write_small_objects();
   log_.flush();
 }
 
@@ -131,6 +136,7 @@ void Recorder::finish() {
   if (!state_.compare_exchange_strong(expected, State::over)) return;
   helper_.stop();
   drain();
+  write_small_objects();
   log_.end();
   const bool whole = log_.is_open();
   const unsigned long long samples = log_.samples();
@@ -147,14 +153,17 @@ void Recorder::finish() {
   if (length > 0) os().write(STDERR_FILENO, line, static_cast<std::size_t>(length));
 }
 
+// OpenMP tells of threads that pthread_create has told of already.
 void Recorder::thread_begin() {
-  if (!active() || in_fork()) return;
+  if (!active() || in_fork() || t_watched == process_.load(std::memory_order_relaxed)) return;
   const std::lock_guard<std::mutex> guard(mutex_);
+  t_watched = process_.load(std::memory_order_relaxed);
   if (source_ != nullptr) source_->thread_begin(static_cast<pid_t>(this_thread()));
 }
 
 void Recorder::thread_end() {
   if (!active() || in_fork()) return;
+  t_watched = 0;
   const std::lock_guard<std::mutex> guard(mutex_);
   if (source_ != nullptr) source_->thread_end(static_cast<pid_t>(this_thread()));
 }
@@ -217,6 +226,46 @@ void Recorder::released(const void* block) {
   const auto address = reinterpret_cast<std::uintptr_t>(block);
   tell_source([&](SampleSource& source) { source.object_end(address); });
   log_.release(address);
+}
+
+namespace {
+
+bool is_runtimes(const void* caller) {
+  const auto at = reinterpret_cast<std::uintptr_t>(caller);
+  const LoadedModule* module = known_module_of(at);
+  if (module == nullptr) module = module_of(at);
+  return module != nullptr && module->runtime;
+}
+
+} // namespace
+
+void Recorder::malloc_allocated(const void* block, std::size_t bytes, const void* caller) {
+  if (active() && !is_runtimes(caller)) allocated(block, bytes, 0, caller);
+}
+
+void Recorder::small_allocated(const void* block, std::size_t bytes, const void* caller,
+                               std::uint32_t stands_for) {
+  if (!active() || is_runtimes(caller)) return;
+  ReturnAddress frames[k_max_frames];
+  const unsigned count = capture_stack(caller, frames, options_.site_depth);
+  const std::uint32_t site = define(sites_, frames, count, true);
+  if (site == StackTable::k_full) return;
+  const auto area = reinterpret_cast<std::uintptr_t>(block) / k_small_area * k_small_area;
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (site >= small_counts_.size() && !small_counts_.resize(2 * std::size_t{site} + 64, {})) return;
+  small_counts_[site].objects += stands_for;
+  small_counts_[site].bytes += bytes * stands_for;
+  if (small_areas_.add(area)) log_.small_area(area);
+}
+
+void Recorder::write_small_objects() {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  for (std::uint32_t site = 0; site < small_counts_.size(); ++site) {
+    SmallCount& count = small_counts_[site];
+    if (count.objects == count.written) continue;
+    log_.small_objects(site, count.objects, count.bytes);
+    count.written = count.objects;
+  }
 }
 
 std::uint64_t Recorder::region_begin(const void* codeptr, unsigned threads) {
@@ -298,6 +347,8 @@ void Recorder::after_fork_in_child() {
   log_.unlock();
   sites_.restart();
   regions_.restart();
+  small_counts_.clear();
+  small_areas_.clear();
   std::memset(module_written_, 0, sizeof module_written_);
   mutex_.unlock();
   helper_.forget();

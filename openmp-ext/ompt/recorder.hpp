@@ -10,6 +10,7 @@
 // fails ends the recording with one warning.
 #pragma once
 
+#include "base/address_set.hpp"
 #include "objects/stack_table.hpp"
 #include "ompt/helper_thread.hpp"
 #include "profile/log_writer.hpp"
@@ -47,6 +48,11 @@ public:
   void allocated(const void* block, std::size_t bytes, std::uintptr_t allocator,
                  const void* caller);
   void released(const void* block);
+  // A block of the program's malloc, from 4 KiB: not one that an OpenMP runtime, or we, asked for.
+  void malloc_allocated(const void* block, std::size_t bytes, const void* caller);
+  // One under 4 KiB, standing for so many.
+  void small_allocated(const void* block, std::size_t bytes, const void* caller,
+                       std::uint32_t stands_for);
   // Returns a number to give back to region_end; 0 = nothing was recorded.
   std::uint64_t region_begin(const void* codeptr, unsigned threads);
   void region_end(std::uint64_t region);
@@ -71,6 +77,7 @@ private:
   bool in_fork() const { return process_.load(std::memory_order_relaxed) != getpid(); }
   void tick();
   void drain();
+  void write_small_objects();
   std::uint32_t define(StackTable& table, const ReturnAddress* frames, unsigned count, bool site);
   std::uint32_t module_number(const LoadedModule* module);
   template <typename Tell> void tell_source(Tell&& tell);
@@ -89,6 +96,12 @@ private:
   HelperThread helper_;
   std::mutex mutex_; // tables; the source's life
   StackTable sites_, regions_;
+  struct SmallCount {
+    std::uint64_t objects, bytes, written;
+  };
+  PageArray<SmallCount> small_counts_; // by site
+  AddressSet small_areas_;
+  unsigned ticks_ = 0;
   std::uint8_t module_written_[8192 / 8 + 1] = {};
   char path_[4096] = {};
   LogWriter log_;

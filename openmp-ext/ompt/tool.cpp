@@ -9,6 +9,7 @@
 #include "objects/modules.hpp"
 #include "objects/observer.h"
 #include "objects/stack.hpp"
+#include "ompt/malloc_record.h"
 #include "ompt/other_tool.hpp"
 #include "ompt/recorder.hpp"
 
@@ -36,6 +37,9 @@ RegionNotes g_notes; // when there is another tool: the runtime's data are then 
 
 using Observe = int (*)(const omptier_observer*);
 std::atomic<Observe> g_observe{nullptr};
+// With libomptier_preload.so in the process: recording begins before main, and goes on when OpenMP
+// has ended.
+std::atomic<bool> g_whole_process{false};
 
 void on_allocated(const void* block, std::size_t bytes, std::uintptr_t allocator,
                   const void* caller) {
@@ -75,8 +79,10 @@ Observe find_observe() {
 }
 
 void attach_observer() {
+  if (g_observe.load() != nullptr) return;
   const Observe observe = find_observe();
   if (observe == nullptr) {
+    if (g_whole_process.load()) return; // malloc's are
     inform(Notice::sampling_unavailable,
            "this runtime is not OMPTier's: regions and samples are recorded, objects are not");
     return;
@@ -193,7 +199,7 @@ bool start_recorder() {
 int on_initialize(ompt_function_lookup_t look_up, int device, ompt_data_t*) {
   const auto set = reinterpret_cast<ompt_set_callback_t>(look_up("ompt_set_callback"));
   if (set == nullptr) return 0;
-  const bool recording = start_recorder();
+  const bool recording = g_whole_process.load() || start_recorder();
   const bool other = g_other.initialize(look_up, device);
   if (!recording && !other) return 0;
   set_callback(set, ompt_callback_thread_begin, &on_thread_begin);
@@ -206,6 +212,7 @@ int on_initialize(ompt_function_lookup_t look_up, int device, ompt_data_t*) {
 
 void on_finalize(ompt_data_t*) {
   g_other.finalize();
+  if (g_whole_process.load()) return;
   try {
     finish();
   } catch (...) {
@@ -213,6 +220,37 @@ void on_finalize(ompt_data_t*) {
               "the profile could not be ended; its last part is missing");
   }
 }
+
+// What libomptier_preload.so calls.
+
+int start_whole_process() {
+  if (!start_recorder()) return 0;
+  g_whole_process.store(true);
+  guarded([] { recorder().thread_begin(); });
+  guarded(attach_observer);
+  return 1;
+}
+
+void end_whole_process() {
+  guarded(finish);
+}
+
+constexpr omptier_malloc_record k_malloc_record = {
+    OMPTIER_MALLOC_RECORD_VERSION,
+    sizeof(omptier_malloc_record),
+    start_whole_process,
+    end_whole_process,
+    [](const void* block, std::size_t bytes, const void* caller) {
+      recorder().malloc_allocated(block, bytes, caller);
+    },
+    [](const void* block) { recorder().released(block); },
+    [](const void* block, std::size_t bytes, const void* caller, std::uint32_t stands_for) {
+      recorder().small_allocated(block, bytes, caller, stands_for);
+    },
+    [] { guarded([] { recorder().thread_begin(); }); },
+    [] { guarded([] { recorder().thread_end(); }); },
+    [] { guarded(attach_observer); },
+};
 
 } // namespace
 } // namespace omptier
@@ -227,4 +265,10 @@ ompt_start_tool(unsigned int omp_version, const char* runtime_version) {
   }
   static ompt_start_tool_result_t result = {&omptier::on_initialize, &omptier::on_finalize, {0}};
   return &result;
+}
+
+extern "C" __attribute__((visibility("default"))) const omptier_malloc_record*
+omptier_malloc_record_attach(std::uint32_t version) {
+  const bool fit = version == OMPTIER_MALLOC_RECORD_VERSION && getauxval(AT_SECURE) == 0;
+  return fit ? &omptier::k_malloc_record : nullptr;
 }

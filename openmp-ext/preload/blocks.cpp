@@ -6,6 +6,7 @@
 #include "preload/blocks.hpp"
 
 #include "preload/next_malloc.hpp"
+#include "preload/record.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -13,6 +14,7 @@
 namespace omptier::preload {
 
 constinit Bounds g_bounds;
+constinit std::atomic<std::size_t> g_least_bytes{k_least_bytes};
 __attribute__((tls_model("initial-exec"))) thread_local unsigned Busy::depth_ = 0;
 
 namespace {
@@ -27,15 +29,6 @@ const omptier_malloc* table_for(std::uint32_t want) {
   const omptier_malloc* table = g_table.load(std::memory_order_acquire);
   return table != nullptr && (table->wants & want) != 0 && !Busy::now() ? table : nullptr;
 }
-
-// errno is the caller's: a block that is served changes nothing in it.
-class KeepErrno {
-public:
-  ~KeepErrno() { errno = before_; }
-
-private:
-  int before_ = errno;
-};
 
 void free_what_was_freed(const omptier_malloc* table) {
   if (g_freed_later.load(std::memory_order_relaxed) == nullptr) return;
@@ -61,7 +54,8 @@ std::size_t our_size(const void* block) {
   return table != nullptr && may_be_ours(block) ? table->size_of(block) : 0;
 }
 
-void tell_freed(const void* block) {
+void tell_freed(void* block) {
+  record_free(block);
   if (const omptier_malloc* table = table_for(OMPTIER_MALLOC_LISTS)) {
     const KeepErrno keep;
     const Busy busy;
@@ -107,6 +101,11 @@ void cover(const void* block, std::size_t bytes) {
   }
 }
 
+void watch_everything() {
+  g_least_bytes.store(0, std::memory_order_relaxed);
+  cover(nullptr, ~std::size_t{0});
+}
+
 void start_placing(const omptier_malloc* table) {
   g_table.store(table, std::memory_order_release);
   // Every free is looked at when blocks are listed.
@@ -115,7 +114,7 @@ void start_placing(const omptier_malloc* table) {
 
 void* place(std::size_t bytes, std::size_t alignment, bool zeroed, const void* caller) {
   const omptier_malloc* table = table_for(OMPTIER_MALLOC_PLACES);
-  if (table == nullptr) return nullptr;
+  if (table == nullptr || bytes < k_least_bytes) return nullptr;
   const KeepErrno keep;
   const Busy busy;
   free_what_was_freed(table);
@@ -126,7 +125,9 @@ void* place(std::size_t bytes, std::size_t alignment, bool zeroed, const void* c
 }
 
 void* served(void* block, std::size_t bytes, const void* caller) {
-  if (block == nullptr || bytes < k_least_bytes) return block;
+  if (block == nullptr) return block;
+  record_block(block, bytes, caller);
+  if (bytes < k_least_bytes) return block;
   if (const omptier_malloc* table = table_for(OMPTIER_MALLOC_LISTS)) {
     const KeepErrno keep;
     const Busy busy;
@@ -164,9 +165,13 @@ void* resize(void* block, std::size_t bytes, const void* caller) {
 
 void give_back(void* block) {
   if (is_early_block(block)) return;
-  const std::size_t bytes = our_size(block);
   const omptier_malloc* table = g_table.load(std::memory_order_acquire);
-  if (bytes == 0 || table == nullptr) {
+  if (table == nullptr) {
+    record_free(block);
+    return g_next.free(block);
+  }
+  const std::size_t bytes = our_size(block);
+  if (bytes == 0) {
     tell_freed(block);
     return g_next.free(block);
   }

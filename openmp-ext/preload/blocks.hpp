@@ -7,12 +7,19 @@
 #include "allocators/malloc_border.h"
 
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 
 namespace omptier::preload {
 
 inline constexpr std::size_t k_least_bytes = std::size_t{64} << 10;
+
+// Blocks from here on come here: 0 when all are recorded (preload/record.hpp).
+extern __attribute__((visibility("hidden"))) std::atomic<std::size_t> g_least_bytes;
+inline bool is_small(std::size_t bytes) {
+  return bytes < g_least_bytes.load(std::memory_order_relaxed);
+}
 
 // Every block of ours lies in [low, high); both only ever move outwards, so whoever knows a block
 // sees bounds that hold it. Empty at first.
@@ -31,7 +38,7 @@ void cover(const void* block, std::size_t bytes);
 
 // A block of ours, or null: the program's malloc serves it. alignment 0 = malloc's own.
 void* place(std::size_t bytes, std::size_t alignment, bool zeroed, const void* caller);
-// The program's malloc served it (only asked for when somebody lists blocks). Returns the block.
+// The program's malloc served it: whoever lists or records blocks hears of it. Returns the block.
 void* served(void* block, std::size_t bytes, const void* caller);
 // realloc of any block.
 void* resize(void* block, std::size_t bytes, const void* caller);
@@ -44,6 +51,8 @@ std::size_t usable_size(void* block);
 void leave_malloc_alone();
 // libomptier.so answers from now on.
 void start_placing(const omptier_malloc* table);
+// Every block is of interest from now on, every free looked at.
+void watch_everything();
 // While one exists, what this thread allocates is the program's malloc's, and what it frees of ours
 // is freed later: the library itself is at work, or its locks are held for a fork.
 class Busy {
@@ -58,6 +67,15 @@ public:
 
 private:
   __attribute__((tls_model("initial-exec"))) static thread_local unsigned depth_;
+};
+
+// errno is the caller's: a block that is served changes nothing in it.
+class KeepErrno {
+public:
+  ~KeepErrno() { errno = before_; }
+
+private:
+  int before_ = errno;
 };
 
 } // namespace omptier::preload

@@ -6,6 +6,7 @@
 #include "preload/library.hpp"
 
 #include "preload/blocks.hpp"
+#include "preload/record.hpp"
 
 #include <atomic>
 #include <climits>
@@ -24,20 +25,6 @@ constinit std::atomic<void*> g_handle{nullptr};
 pthread_once_t g_loading = PTHREAD_ONCE_INIT;
 pid_t g_started_in = 0;
 
-// Another library of the same version of OMPTier may be loaded already, by the OpenMP runtime or
-// the program: it is the same file, so the loader gives the same one.
-void* open_library() {
-  Dl_info self;
-  char path[PATH_MAX + sizeof "libomptier.so"];
-  if (::dladdr(reinterpret_cast<const void*>(&open_library), &self) == 0 ||
-      self.dli_fname == nullptr || ::realpath(self.dli_fname, path) == nullptr)
-    return nullptr;
-  char* folder_end = std::strrchr(path, '/');
-  if (folder_end == nullptr) return nullptr;
-  std::strcpy(folder_end + 1, "libomptier.so");
-  return ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
-}
-
 void say(const char* text) {
   const char* warnings = std::getenv("KMP_WARNINGS");
   if (warnings != nullptr && (*warnings == '0' || *warnings == 'f' || *warnings == 'n')) return;
@@ -55,7 +42,7 @@ void after_fork() {
 void load() {
   if (::getauxval(AT_SECURE) != 0) return;
   const Busy busy;
-  void* handle = open_library();
+  void* handle = open_beside("libomptier.so");
   using Attach = const omptier_malloc* (*)(std::uint32_t);
   const auto attach = handle != nullptr
                           ? reinterpret_cast<Attach>(::dlsym(handle, "omptier_malloc_attach"))
@@ -79,18 +66,24 @@ bool is_set(const char* name) {
 
 // After the libraries that this process was started with, before main.
 __attribute__((constructor)) void start() {
-  if (!is_set("OMPTIER_PLAN") && !is_set("OMPTIER_SITES")) return leave_malloc_alone();
-  const omptier_malloc* table = library();
-  if (table == nullptr) return leave_malloc_alone();
+  const bool recording = start_recording();
+  if (recording) watch_everything();
+  const bool placing = is_set("OMPTIER_PLAN") || is_set("OMPTIER_SITES");
+  const omptier_malloc* table = placing ? library() : nullptr;
+  if (table == nullptr) return recording ? void() : leave_malloc_alone();
   g_started_in = ::getpid();
   {
     const Busy busy;
     table->start();
   }
-  table->wants != 0 ? start_placing(table) : leave_malloc_alone();
+  if (table->wants != 0)
+    start_placing(table);
+  else if (!recording)
+    leave_malloc_alone();
 }
 
 __attribute__((destructor)) void end() {
+  end_recording();
   const omptier_malloc* table = g_library.load(std::memory_order_acquire);
   if (table == nullptr || g_started_in != ::getpid()) return;
   const Busy busy;
@@ -98,6 +91,20 @@ __attribute__((destructor)) void end() {
 }
 
 } // namespace
+
+// Another library of the same version of OMPTier may be loaded already, by the OpenMP runtime or
+// the program: it is the same file, so the loader gives the same one.
+void* open_beside(const char* name) {
+  Dl_info self;
+  char path[PATH_MAX + 64];
+  if (::dladdr(reinterpret_cast<const void*>(&open_beside), &self) == 0 ||
+      self.dli_fname == nullptr || ::realpath(self.dli_fname, path) == nullptr)
+    return nullptr;
+  char* folder_end = std::strrchr(path, '/');
+  if (folder_end == nullptr || std::strlen(name) >= 64) return nullptr;
+  std::strcpy(folder_end + 1, name);
+  return ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
 
 const omptier_malloc* library() {
   const omptier_malloc* table = g_library.load(std::memory_order_acquire);

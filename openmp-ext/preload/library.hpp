@@ -12,6 +12,9 @@ namespace omptier::preload {
 // process is privileged (setuid). Loads a library: not for use inside malloc.
 const omptier_malloc* library();
 
+// A library that lies beside this one, loaded; null when it is not there.
+void* open_beside(const char* name);
+
 // A function of libomptier.so, or null.
 void* library_function(const char* name);
 

@@ -8,6 +8,7 @@
 // through here by calling malloc and free. A program that brings its own new and delete keeps them.
 #include "preload/blocks.hpp"
 #include "preload/next_malloc.hpp"
+#include "preload/record.hpp"
 #include "preload/step_aside.hpp"
 
 #include <cerrno>
@@ -21,6 +22,11 @@ namespace {
 
 // Out of line, so that the short way needs no stack frame.
 __attribute__((noinline)) void* large_malloc(std::size_t bytes, const void* caller) {
+  if (bytes < k_least_recorded) {
+    void* small = g_next.malloc(bytes);
+    record_small_block(small, bytes, caller);
+    return small;
+  }
   void* block = place(bytes, 0, false, caller);
   return block != nullptr ? block : served(g_next.malloc(bytes), bytes, caller);
 }
@@ -52,7 +58,7 @@ std::size_t page() {
 } // namespace
 
 OMPTIER_EXPORT void* malloc(std::size_t bytes) {
-  if (bytes < k_least_bytes) [[likely]]
+  if (is_small(bytes)) [[likely]]
     return g_next.malloc(bytes);
   return large_malloc(bytes, __builtin_return_address(0));
 }
@@ -72,17 +78,14 @@ OMPTIER_EXPORT void free_aligned_sized(void* block, std::size_t, std::size_t) {
 }
 
 OMPTIER_EXPORT void* calloc(std::size_t count, std::size_t size) {
-  // Neither factor is large: their product is small enough without asking for an overflow.
-  if (count < 256 && size < 256) [[likely]]
-    return g_next.calloc(count, size);
   std::size_t bytes = 0;
-  if (!__builtin_mul_overflow(count, size, &bytes) && bytes < k_least_bytes)
+  if (!__builtin_mul_overflow(count, size, &bytes) && is_small(bytes)) [[likely]]
     return g_next.calloc(count, size);
   return large_calloc(count, size, __builtin_return_address(0));
 }
 
 OMPTIER_EXPORT void* realloc(void* block, std::size_t bytes) {
-  if (bytes < k_least_bytes && !may_be_ours(block)) [[likely]]
+  if (is_small(bytes) && !may_be_ours(block)) [[likely]]
     return g_next.realloc(block, bytes);
   return resize(block, bytes, __builtin_return_address(0));
 }
@@ -93,22 +96,22 @@ OMPTIER_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t si
     errno = ENOMEM;
     return nullptr;
   }
-  if (bytes < k_least_bytes && !may_be_ours(block)) return g_next.reallocarray(block, count, size);
+  if (is_small(bytes) && !may_be_ours(block)) return g_next.reallocarray(block, count, size);
   return resize(block, bytes, __builtin_return_address(0));
 }
 
 OMPTIER_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
-  if (bytes < k_least_bytes) return g_next.aligned_alloc(alignment, bytes);
+  if (is_small(bytes)) return g_next.aligned_alloc(alignment, bytes);
   return large_aligned(g_next.aligned_alloc, alignment, bytes, __builtin_return_address(0));
 }
 
 OMPTIER_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) {
-  if (bytes < k_least_bytes) return g_next.memalign(alignment, bytes);
+  if (is_small(bytes)) return g_next.memalign(alignment, bytes);
   return large_aligned(g_next.memalign, alignment, bytes, __builtin_return_address(0));
 }
 
 OMPTIER_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size_t bytes) {
-  if (bytes >= k_least_bytes && is_alignment(alignment) && alignment % sizeof(void*) == 0)
+  if (!is_small(bytes) && is_alignment(alignment) && alignment % sizeof(void*) == 0)
     if (void* block = place(bytes, alignment, false, __builtin_return_address(0))) {
       *result = block;
       return 0;
@@ -119,14 +122,14 @@ OMPTIER_EXPORT int posix_memalign(void** result, std::size_t alignment, std::siz
 }
 
 OMPTIER_EXPORT void* valloc(std::size_t bytes) {
-  if (bytes < k_least_bytes) return g_next.valloc(bytes);
+  if (is_small(bytes)) return g_next.valloc(bytes);
   void* block = place(bytes, page(), false, __builtin_return_address(0));
   return block != nullptr ? block
                           : served(g_next.valloc(bytes), bytes, __builtin_return_address(0));
 }
 
 OMPTIER_EXPORT void* pvalloc(std::size_t bytes) {
-  if (bytes < k_least_bytes || bytes > ~std::size_t{0} - page()) return g_next.pvalloc(bytes);
+  if (is_small(bytes) || bytes > ~std::size_t{0} - page()) return g_next.pvalloc(bytes);
   const std::size_t whole = (bytes + page() - 1) / page() * page();
   void* block = place(whole, page(), false, __builtin_return_address(0));
   return block != nullptr ? block
@@ -152,7 +155,8 @@ void leave_malloc_alone() {
                             {"memalign", to(g_next.memalign)},
                             {"valloc", to(g_next.valloc)},
                             {"pvalloc", to(g_next.pvalloc)},
-                            {"malloc_usable_size", to(g_next.malloc_usable_size)}};
+                            {"malloc_usable_size", to(g_next.malloc_usable_size)},
+                            {"pthread_create", to(next_thread_create())}};
   step_aside(functions, sizeof functions / sizeof *functions);
 }
 

@@ -9,6 +9,7 @@
 // An allocator of ours must not reach a runtime that would take it for a pointer of its own: so
 // everything a compiler can make of an allocator is here (omp_*, __kmpc_*, GOMP_*).
 #include "preload/library.hpp"
+#include "preload/record.hpp"
 
 #include <atomic>
 #include <cerrno>
@@ -162,6 +163,7 @@ void find_out() {
     if (const omptier_malloc* table = library()) {
       table->attach(&k_stock);
       g_hooks.store(table->openmp, std::memory_order_relaxed);
+      if (const auto* record = g_record.load(std::memory_order_acquire)) record->runtime_attached();
     }
   g_known.store(true, std::memory_order_release);
 }

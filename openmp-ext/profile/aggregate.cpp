@@ -7,6 +7,7 @@
 
 #include "objects/live.hpp"
 #include "profile/bootstrap.hpp"
+#include "profile/format.hpp"
 #include "profile/ranks.hpp"
 
 #include <algorithm>
@@ -94,6 +95,7 @@ private:
 };
 
 constexpr std::uint32_t k_no_site = MoveSummary::k_no_site;
+constexpr std::uint32_t k_small = k_no_site - 1;
 
 // Where one sample fell.
 struct Attribution {
@@ -291,6 +293,10 @@ private:
       note_region(site, at.region, sample, weight)
           .offsets.add(sample.address - record.address, record.bytes, weight);
       note_service(sites[at.site], sample, weight);
+    } else if (profile_.small_areas.contains(sample.address / k_small_area)) {
+      at.site = k_small;
+      ++summary_.small_samples;
+      summary_.small.add(sample, weight);
     } else {
       ++(sample.address == 0 ? summary_.unknown_address : summary_.outside_objects);
       summary_.other.add(sample, weight);
@@ -428,7 +434,7 @@ void close_intervals(ProfileSummary& summary) {
 // Shares of all samples, by site and by region, and of each region's samples by site.
 void add_intervals(ProfileSummary& summary, const std::vector<std::vector<Attribution>>& runs) {
   const std::size_t sites = summary.sites.size();
-  double total = summary.other.total();
+  double total = summary.other.total() + summary.small.total();
   for (const SiteSummary& site : summary.sites)
     total += site.accesses.total();
   std::vector<std::vector<WeightedSample>> by_site, by_region;
@@ -439,24 +445,27 @@ void add_intervals(ProfileSummary& summary, const std::vector<std::vector<Attrib
     for (auto& region : in_region)
       region.emplace_back();
     for (const Attribution& at : run) {
-      const auto group = at.site == k_no_site ? static_cast<std::uint32_t>(sites) : at.site;
+      const auto group = static_cast<std::uint32_t>(at.site == k_no_site ? sites
+                                                    : at.site == k_small ? sites + 1
+                                                                         : at.site);
       by_site.back().push_back({group, at.weight});
       by_region.back().push_back({at.region, at.weight});
       in_region[at.region].back().push_back({group, at.weight});
     }
   }
-  const std::vector<Interval> of_sites = share_intervals(by_site, sites + 1);
+  const std::vector<Interval> of_sites = share_intervals(by_site, sites + 2);
   for (std::size_t i = 0; i < sites; ++i)
     summary.sites[i].share =
         make_share(share_of(summary.sites[i].accesses.total(), total), of_sites[i]);
   summary.other_share = make_share(share_of(summary.other.total(), total), of_sites[sites]);
+  summary.small_share = make_share(share_of(summary.small.total(), total), of_sites[sites + 1]);
   const std::vector<Interval> of_regions = share_intervals(by_region, summary.regions.size());
   for (std::size_t i = 0; i < summary.regions.size(); ++i)
     summary.regions[i].share =
         make_share(share_of(summary.regions[i].accesses.total(), total), of_regions[i]);
   for (std::size_t region = 0; region < summary.regions.size(); ++region) {
     if (summary.regions[region].samples == 0) continue;
-    const std::vector<Interval> intervals = share_intervals(in_region[region], sites + 1);
+    const std::vector<Interval> intervals = share_intervals(in_region[region], sites + 2);
     for (std::size_t i = 0; i < sites; ++i)
       for (SiteInRegion& part : summary.sites[i].by_region)
         if (part.region == region)
@@ -494,6 +503,19 @@ void add_patterns(ProfileSummary& summary, const std::vector<SiteEvidence>& evid
   }
 }
 
+void count_small_objects(ProfileSummary& summary, const Profile& profile) {
+  SmallObjects all;
+  std::uint64_t sites = 0;
+  for (const SmallObjects& site : profile.small_objects) {
+    all.objects += site.objects;
+    all.bytes += site.bytes;
+    sites += site.objects != 0 ? 1 : 0;
+  }
+  if (all.objects <= summary.small_objects.objects) return;
+  summary.small_objects = all;
+  summary.small_sites = sites;
+}
+
 void average_over_profiles(ProfileSummary& summary, std::size_t profiles) {
   const double factor = 1 / static_cast<double>(profiles);
   for (SiteSummary& site : summary.sites) {
@@ -508,6 +530,7 @@ void average_over_profiles(ProfileSummary& summary, std::size_t profiles) {
     region.entered_anew = (region.entered_anew + profiles - 1) / profiles;
   }
   summary.other *= factor;
+  summary.small *= factor;
 }
 
 void sort_sites(ProfileSummary& summary) {
@@ -519,8 +542,10 @@ void sort_sites(ProfileSummary& summary) {
                                           : a.bytes_peak > b.bytes_peak;
   });
   std::vector<SiteSummary> sorted;
-  std::vector<std::uint32_t> place(order.size());
+  std::vector<std::uint32_t> place(order.size(), k_no_site);
   for (const std::uint32_t site : order) {
+    const SiteSummary& here = summary.sites[site];
+    if (here.objects == 0 && here.samples == 0) continue; // of small objects only
     place[site] = static_cast<std::uint32_t>(sorted.size());
     sorted.push_back(std::move(summary.sites[site]));
   }
@@ -574,6 +599,7 @@ Parsed<ProfileSummary> summarize(std::span<const Profile> profiles) {
     attributions.push_back(std::move(sweep.attributions));
     accesses.push_back(std::move(sweep.accesses));
     if (&profile == &profiles[0]) summary.moves = sweep.moves();
+    count_small_objects(summary, profile);
     summary.samples_lost += profile.samples_lost;
     summary.samples_waiting += profile.samples_waiting;
     waiting += profile.waiting;
@@ -618,7 +644,7 @@ Parsed<ProfileSummary> summarize_files(std::span<const std::string> paths) {
 }
 
 bool is_consistent(const ProfileSummary& summary, std::string& why_not) {
-  double sum = summary.other_share.value;
+  double sum = summary.other_share.value + summary.small_share.value;
   for (const SiteSummary& site : summary.sites) {
     sum += site.share.value;
     if (site.share.low > site.share.value || site.share.high < site.share.value) {

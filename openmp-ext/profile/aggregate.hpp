@@ -137,7 +137,12 @@ struct ProfileSummary {
   double waiting_share = 0;          // of the weight of these and all samples
   std::uint64_t unknown_address = 0; // samples without an address
   std::uint64_t outside_objects = 0; // samples whose address lies in no recorded object
-  AccessWeights other;               // both of these
+  SmallObjects small_objects;        // under 4 KiB, of one process: the one with most
+  std::uint64_t small_sites = 0;     // that allocated them
+  std::uint64_t small_samples = 0;   // that fell on their pages
+  AccessWeights small;
+  Share small_share;
+  AccessWeights other; // both of these
   Share other_share;
   std::uint64_t patterns = 0; // records of what instructions accessed
   Share other_access_share;

@@ -39,6 +39,8 @@ struct BlockHeader {
 };
 static_assert(sizeof(BlockHeader) == 32);
 
+inline constexpr std::uint64_t k_small_area = 64 * 1024;
+
 enum class RecordType : std::uint8_t {
   run = 1,
   module,
@@ -53,6 +55,8 @@ enum class RecordType : std::uint8_t {
   end,
   pattern,
   waiting,
+  small_objects, // of a site: how many under 4 KiB and their bytes, from the start on
+  small_area,    // k_small_area bytes in which such objects lie
 };
 
 inline constexpr std::uint8_t k_sample_bit = 0x80;

@@ -214,6 +214,15 @@ private:
     case RecordType::release:
       read_release(part);
       break;
+    case RecordType::small_objects: {
+      const std::uint32_t number = next_number(part, profile_.sites);
+      const std::uint64_t objects = part.number();
+      slot(profile_.small_objects, number) = {objects, part.number()};
+      break;
+    }
+    case RecordType::small_area:
+      profile_.small_areas.insert(part.number());
+      break;
     case RecordType::region_definition: {
       const std::uint32_t number = next_number(part, profile_.region_definitions);
       slot(profile_.region_definitions, number) = {number, part.frames()};

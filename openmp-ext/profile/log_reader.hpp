@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 namespace omptier {
@@ -20,9 +21,11 @@ namespace omptier {
 struct Profile {
   std::string file;
   RunRecord run;
-  std::vector<ModuleInfo> modules;   // by number; unknown ones are empty
-  std::vector<SiteRecord> sites;     // by number
-  std::vector<ObjectRecord> objects; // in order of time; released and instance filled in
+  std::vector<ModuleInfo> modules;         // by number; unknown ones are empty
+  std::vector<SiteRecord> sites;           // by number
+  std::vector<ObjectRecord> objects;       // in order of time; released and instance filled in
+  std::vector<SmallObjects> small_objects; // by number of the site
+  std::unordered_set<std::uint64_t> small_areas;    // address / k_small_area
   std::vector<RegionDefinition> region_definitions; // by number
   std::vector<RegionRecord> regions;
   std::vector<PhaseRecord> phases;

@@ -294,6 +294,20 @@ void LogWriter::release(std::uint64_t address) {
   append(body);
 }
 
+void LogWriter::small_objects(std::uint32_t site, std::uint64_t objects, std::uint64_t bytes) {
+  OMPTIER_BEGIN_RECORD(small_objects);
+  body.number(site);
+  body.number(objects);
+  body.number(bytes);
+  append(body);
+}
+
+void LogWriter::small_area(std::uint64_t address) {
+  OMPTIER_BEGIN_RECORD(small_area);
+  body.number(address / k_small_area);
+  append(body);
+}
+
 void LogWriter::region_definition(std::uint32_t region, const Frame* frames, unsigned count) {
   OMPTIER_BEGIN_RECORD(region_definition);
   body.number(region);

@@ -50,6 +50,10 @@ public:
   void object(std::uint32_t site, std::uint64_t address, std::uint64_t bytes, std::uint32_t thread,
               std::uint64_t allocator);
   void release(std::uint64_t address);
+  // Objects under 4 KiB: those of a site from the start on, and (a multiple of k_small_area) where
+  // some lie.
+  void small_objects(std::uint32_t site, std::uint64_t objects, std::uint64_t bytes);
+  void small_area(std::uint64_t address);
   void region_definition(std::uint32_t region, const Frame* frames, unsigned count);
   void region(std::uint32_t region, std::uint32_t threads, std::uint32_t thread, bool begin);
   void phase(const char* name);

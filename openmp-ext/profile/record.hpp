@@ -42,6 +42,10 @@ struct ObjectRecord {
   static constexpr std::uint64_t k_never = ~std::uint64_t{0};
 };
 
+struct SmallObjects { // of a site, objects under 4 KiB: counted, not told one by one
+  std::uint64_t objects = 0, bytes = 0;
+};
+
 struct RegionDefinition { // identity of a parallel construct: return addresses, codeptr first
   std::uint32_t region = 0;
   std::vector<Frame> frames;

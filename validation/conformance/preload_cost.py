@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # What libomptier_preload.so costs a program, counted by callgrind: the instructions of a malloc-free pair of
-# a small block and of the start of a process, with nothing for the library to do and with a plan. With
+# a small block and of the start of a process, with nothing for the library to do, with a plan, and recorded. With
 # nothing to do it steps aside: whose malloc the program, its pointers, a library loaded later and dlsym find
 # then. And that it exports exactly what its version script lists.
 import argparse
@@ -50,7 +50,7 @@ int main(int argc, char** argv) {
 #endif
 """
 # Instructions: the limit of a pair, and of the start (a twentieth of a millisecond; reading a plan).
-LIMITS = {"nothing to do": (0.1, 250_000), "a plan": (8, 3_000_000)}
+LIMITS = {"nothing to do": (0.1, 250_000), "a plan": (8, 3_000_000), "recorded": (150, 5_000_000)}
 EMPTY_PLAN = '{"version": 1, "made_by": "a person", "program": "pairs", "modules": [], "entries": []}'
 
 parser = argparse.ArgumentParser()
@@ -100,6 +100,9 @@ for flags in [[], ["-Wl,-z,now"], ["-Wl,-z,lazy", "-Wl,-z,norelro"], ["-fno-plt"
         sys.exit(f"FAILED: {flags}, with a plan: malloc is {found}")
 
 program = compile_text("pairs", PROGRAM)
+states["recorded"] = {"LD_PRELOAD": options.preload, "OMPTIER_RECORD": os.path.realpath(program),
+                      "OMP_TOOL_LIBRARIES": os.path.join(os.path.dirname(options.preload), "libomptier_ompt.so"),
+                      "OMPTIER_PROFILE": os.path.join(options.folder, "pairs.profile"), "OMPTIER_EVENTS": "none"}
 count = 20_000
 bare = instructions(0)
 pair = (instructions(count) - bare) / count

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See record.hpp. pthread_create is passed on with a function of ours in front of the program's, so
+// that a thread is known from its first instruction to its last (a key's destructor). Threads that
+// the recorder makes for itself are told by where their function lies.
+#include "preload/record.hpp"
+
+#include "preload/library.hpp"
+#include "preload/next_malloc.hpp"
+
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#define OMPTIER_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace omptier::preload {
+
+constinit std::atomic<const omptier_malloc_record*> g_record{nullptr};
+__attribute__((tls_model("initial-exec"))) thread_local constinit std::uint32_t t_until_small = 0;
+
+namespace {
+
+constexpr unsigned k_small_period = 64;
+constexpr std::uint32_t k_first_seed = 2463534242;
+
+__attribute__((tls_model("initial-exec"))) thread_local std::uint32_t t_random = 0;
+
+pthread_key_t g_at_thread_end;
+
+// Programs allocate in patterns: the distance varies from 1 to twice the period less one.
+std::uint32_t next_distance() {
+  if (t_random == 0)
+    t_random =
+        k_first_seed ^ static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(&t_random));
+  t_random ^= t_random << 13;
+  t_random ^= t_random >> 17;
+  t_random ^= t_random << 5;
+  return 1 + t_random % (2 * k_small_period - 1);
+}
+
+// The program that `omptier record` was told to run, or one with an OpenMP runtime: not the shells
+// and tools on the way to it.
+bool is_to_be_recorded() {
+  const char* tools = std::getenv("OMP_TOOL_LIBRARIES");
+  if (tools == nullptr || std::strstr(tools, "libomptier_ompt.so") == nullptr) return false;
+  if (::dlsym(RTLD_DEFAULT, "omp_get_max_threads") != nullptr) return true;
+  const char* program = std::getenv("OMPTIER_RECORD");
+  if (program == nullptr || *program == '\0') return false;
+  char self[PATH_MAX];
+  const ssize_t length = ::readlink("/proc/self/exe", self, sizeof self - 1);
+  if (length <= 0) return false;
+  self[length] = '\0';
+  return std::strcmp(self, program) == 0;
+}
+
+struct Start {
+  void* (*function)(void*);
+  void* argument;
+  bool ours; // the recorder's own thread
+};
+
+void* run_thread(void* argument) {
+  const Start start = *static_cast<Start*>(argument);
+  g_next.free(argument);
+  const omptier_malloc_record* record = g_record.load(std::memory_order_acquire);
+  if (start.ours || record == nullptr) {
+    if (start.ours) Busy::enter();
+    return start.function(start.argument);
+  }
+  ::pthread_setspecific(g_at_thread_end, record);
+  {
+    const Busy busy;
+    record->thread_begin();
+  }
+  return start.function(start.argument);
+}
+
+void at_thread_end(void*) {
+  if (const omptier_malloc_record* record = g_record.load(std::memory_order_acquire)) {
+    const Busy busy;
+    record->thread_end();
+  }
+}
+
+bool is_ours(void* (*function)(void*)) {
+  Dl_info info;
+  return ::dladdr(reinterpret_cast<const void*>(function), &info) != 0 &&
+         info.dli_fname != nullptr && std::strstr(info.dli_fname, "libomptier") != nullptr;
+}
+
+} // namespace
+
+ThreadCreate next_thread_create() {
+  static std::atomic<ThreadCreate> next{nullptr};
+  ThreadCreate create = next.load(std::memory_order_relaxed);
+  if (create == nullptr) {
+    create = reinterpret_cast<ThreadCreate>(::dlsym(RTLD_NEXT, "pthread_create"));
+    next.store(create, std::memory_order_relaxed);
+  }
+  return create;
+}
+
+bool start_recording() {
+  if (::getauxval(AT_SECURE) != 0 || !is_to_be_recorded()) return false;
+  const Busy busy;
+  void* handle = open_beside("libomptier_ompt.so");
+  using Attach = const omptier_malloc_record* (*)(std::uint32_t);
+  const auto attach =
+      handle != nullptr ? reinterpret_cast<Attach>(::dlsym(handle, "omptier_malloc_record_attach"))
+                        : nullptr;
+  const omptier_malloc_record* record =
+      attach != nullptr ? attach(OMPTIER_MALLOC_RECORD_VERSION) : nullptr;
+  if (record == nullptr || ::pthread_key_create(&g_at_thread_end, at_thread_end) != 0 ||
+      record->start() == 0)
+    return false;
+  // After the recorder's own handlers: these run before them at a fork, and behind them after it.
+  ::pthread_atfork(Busy::enter, Busy::leave, Busy::leave);
+  g_record.store(record, std::memory_order_release);
+  return true;
+}
+
+void end_recording() {
+  const omptier_malloc_record* record = g_record.load(std::memory_order_acquire);
+  if (record == nullptr) return;
+  const Busy busy;
+  record->end();
+}
+
+void record_block(const void* block, std::size_t bytes, const void* caller) {
+  const omptier_malloc_record* record = g_record.load(std::memory_order_acquire);
+  if (record == nullptr || Busy::now()) return;
+  if (bytes < k_least_recorded) {
+    if (t_until_small > 1) {
+      --t_until_small;
+      return;
+    }
+    t_until_small = next_distance();
+  }
+  const KeepErrno keep;
+  const Busy busy;
+  if (bytes >= k_least_recorded)
+    record->allocated(block, bytes, caller);
+  else
+    record->small(block, bytes, caller, k_small_period);
+}
+
+void record_free(void* block) {
+  const omptier_malloc_record* record = g_record.load(std::memory_order_acquire);
+  if (record == nullptr || block == nullptr || Busy::now() ||
+      g_next.malloc_usable_size(block) < k_least_recorded)
+    return;
+  const KeepErrno keep;
+  const Busy busy;
+  record->released(block);
+}
+
+} // namespace omptier::preload
+
+using namespace omptier::preload;
+
+OMPTIER_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                                  void* (*function)(void*), void* argument) {
+  const ThreadCreate create = next_thread_create();
+  const bool ours = Busy::now() || is_ours(function);
+  if (!ours && g_record.load(std::memory_order_acquire) == nullptr)
+    return create(thread, attributes, function, argument);
+  auto* start = static_cast<Start*>(g_next.malloc(sizeof(Start)));
+  if (start == nullptr) return EAGAIN;
+  *start = {function, argument, ours};
+  const int error = create(thread, attributes, run_thread, start);
+  if (error != 0) g_next.free(start);
+  return error;
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// `omptier record`: blocks and threads are told to the recorder, libomptier_ompt.so. Blocks under
+// 4 KiB are told by sample: of every thread's one in k_small_period, which stands for them all. A
+// free is told when the block's usable size is 4 KiB or more, so small ones cost that question.
+#pragma once
+
+#include "ompt/malloc_record.h"
+#include "preload/blocks.hpp"
+
+#include <pthread.h>
+
+namespace omptier::preload {
+
+inline constexpr std::size_t k_least_recorded = 4096;
+
+extern __attribute__((visibility("hidden"))) std::atomic<const omptier_malloc_record*> g_record;
+
+// The C library's pthread_create.
+using ThreadCreate = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+ThreadCreate next_thread_create();
+
+// Loads the recorder and starts it when this process is to be recorded. Before main.
+bool start_recording();
+void end_recording();
+
+// How many blocks under 4 KiB this thread allocates before one is told.
+extern
+    __attribute__((visibility("hidden"),
+                   tls_model("initial-exec"))) thread_local constinit std::uint32_t t_until_small;
+
+// The program has, or is about to give back, a block of its own malloc.
+void record_block(const void* block, std::size_t bytes, const void* caller);
+void record_free(void* block);
+inline void record_small_block(const void* block, std::size_t bytes, const void* caller) {
+  if (t_until_small > 1) [[likely]]
+    --t_until_small;
+  else
+    record_block(block, bytes, caller);
+}
+
+} // namespace omptier::preload

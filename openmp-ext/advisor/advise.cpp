@@ -12,6 +12,9 @@
 namespace omptier {
 namespace {
 
+// libomptier_preload.so leaves smaller blocks to the program's malloc.
+constexpr std::uint64_t k_least_of_malloc = 64 * 1024;
+
 std::vector<PlanFrame> plan_frames(const std::vector<Frame>& frames,
                                    const std::function<PortableFrame(const Frame&)>& portable) {
   std::vector<PlanFrame> made;
@@ -72,6 +75,8 @@ Plan plan_from(const Advice& advice, const ProfileSummary& summary,
     plan.modules.push_back({module.identity, module.name});
   for (std::size_t site = 0; site < advice.workload.sites.size(); ++site) {
     const std::size_t tier = advice.placement.tier_of_site[site];
+    const SiteSummary& from = summary.sites[site];
+    if (from.by_malloc && from.bytes_largest < k_least_of_malloc) continue; // no plan reaches it
     if (tier != Placement::k_nowhere)
       plan.entries.push_back(entry_for(advice, summary, site, tier, portable));
   }

@@ -214,6 +214,11 @@ void Recorder::allocated(const void* block, std::size_t bytes, std::uintptr_t al
   if (!active() || block == nullptr) return;
   ReturnAddress frames[k_max_frames];
   const unsigned count = capture_stack(caller, frames, options_.site_depth);
+  object(block, bytes, allocator, frames, count);
+}
+
+void Recorder::object(const void* block, std::size_t bytes, std::uintptr_t allocator,
+                      const ReturnAddress* frames, unsigned count) {
   const std::uint32_t site = define(sites_, frames, count, true);
   if (site == StackTable::k_full) return;
   const auto address = reinterpret_cast<std::uintptr_t>(block);
@@ -230,17 +235,31 @@ void Recorder::released(const void* block) {
 
 namespace {
 
-bool is_runtimes(const void* caller) {
+const LoadedModule* module_at_call(const void* caller) {
   const auto at = reinterpret_cast<std::uintptr_t>(caller);
   const LoadedModule* module = known_module_of(at);
-  if (module == nullptr) module = module_of(at);
+  return module != nullptr ? module : module_of(at);
+}
+
+bool is_runtimes(const void* caller) {
+  const LoadedModule* module = module_at_call(caller);
   return module != nullptr && module->runtime;
+}
+
+// No frame of the program's leads to it: a library of the system's starting up, or a thread of its.
+bool is_systems(const void* caller, const ReturnAddress* frames, unsigned count) {
+  if (count != 1 || frames[0] != reinterpret_cast<ReturnAddress>(caller)) return false;
+  const LoadedModule* module = module_at_call(caller);
+  return module != nullptr && module->system;
 }
 
 } // namespace
 
 void Recorder::malloc_allocated(const void* block, std::size_t bytes, const void* caller) {
-  if (active() && !is_runtimes(caller)) allocated(block, bytes, 0, caller);
+  if (!active() || block == nullptr || is_runtimes(caller)) return;
+  ReturnAddress frames[k_max_frames];
+  const unsigned count = capture_stack(caller, frames, options_.site_depth);
+  if (!is_systems(caller, frames, count)) object(block, bytes, 0, frames, count);
 }
 
 void Recorder::small_allocated(const void* block, std::size_t bytes, const void* caller,

@@ -79,6 +79,8 @@ private:
   void drain();
   void write_small_objects();
   std::uint32_t define(StackTable& table, const ReturnAddress* frames, unsigned count, bool site);
+  void object(const void* block, std::size_t bytes, std::uintptr_t allocator,
+              const ReturnAddress* frames, unsigned count);
   std::uint32_t module_number(const LoadedModule* module);
   template <typename Tell> void tell_source(Tell&& tell);
   bool is_waiting(const AccessSample& sample) const;

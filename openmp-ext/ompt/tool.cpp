@@ -9,7 +9,7 @@
 #include "objects/modules.hpp"
 #include "objects/observer.h"
 #include "objects/stack.hpp"
-#include "ompt/malloc_record.h"
+#include "objects/malloc_record.h"
 #include "ompt/other_tool.hpp"
 #include "ompt/recorder.hpp"
 

@@ -5,7 +5,7 @@
 // free is told when the block's usable size is 4 KiB or more, so small ones cost that question.
 #pragma once
 
-#include "ompt/malloc_record.h"
+#include "objects/malloc_record.h"
 #include "preload/blocks.hpp"
 
 #include <pthread.h>

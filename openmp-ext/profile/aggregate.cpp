@@ -219,6 +219,7 @@ private:
     const ObjectRecord& object = profile_.objects[next_object_++];
     live_.insert(object.address, object.bytes, object.object);
     SiteInProfile& site = sites[site_numbers_[object.site]];
+    if (object.allocator == 0) summary_.sites[site_numbers_[object.site]].by_malloc = true;
     ++site.objects;
     site.bytes_total += object.bytes;
     site.bytes_largest = std::max(site.bytes_largest, object.bytes);

@@ -82,6 +82,7 @@ struct SiteSummary {
   std::vector<Frame> frames; // modules index ProfileSummary::modules
   std::uint64_t objects = 0; // of one process: the one with most
   std::uint64_t bytes_total = 0, bytes_peak = 0, bytes_largest = 0;
+  bool by_malloc = false; // not by an allocator of OpenMP's
   std::vector<LiveStep> live;
   std::vector<InstanceSummary> instances;
   std::uint64_t samples = 0; // all profiles together

@@ -6,8 +6,8 @@
  * functions are thread-safe, never throw, and stay valid for the life of the process. While a thread is
  * inside one of them, or is the recorder's own, its allocations are told to nobody.
  */
-#ifndef OMPTIER_OMPT_MALLOC_RECORD_H
-#define OMPTIER_OMPT_MALLOC_RECORD_H
+#ifndef OMPTIER_OBJECTS_MALLOC_RECORD_H
+#define OMPTIER_OBJECTS_MALLOC_RECORD_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -49,4 +49,4 @@ const omptier_malloc_record* omptier_malloc_record_attach(uint32_t version);
 #ifdef __cplusplus
 }
 #endif
-#endif /* OMPTIER_OMPT_MALLOC_RECORD_H */
+#endif /* OMPTIER_OBJECTS_MALLOC_RECORD_H */

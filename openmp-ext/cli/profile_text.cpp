@@ -47,9 +47,10 @@ std::string load_store(const AccessWeights& accesses) {
   return std::to_string(loads) + "/" + std::to_string(100 - loads);
 }
 
+// "-" for none, too: not every source can say it.
 std::string streamed(const AccessWeights& accesses) {
-  const double total = accesses.total();
-  return total > 0 ? std::to_string(std::lround(100 * accesses.streamed() / total)) + " %" : "-";
+  if (accesses.streamed() <= 0) return "-";
+  return std::to_string(std::lround(100 * accesses.streamed() / accesses.total())) + " %";
 }
 
 // Of the object's bytes, those that 9 of 10 accesses go to.
@@ -74,8 +75,10 @@ std::string when(std::uint64_t seconds) {
   return text;
 }
 
+using Row = std::vector<std::pair<std::string, int>>;
+
 // One table row: cells with their widths; negative = aligned to the right.
-std::string row(const std::vector<std::pair<std::string, int>>& cells) {
+std::string row(const Row& cells) {
   std::string text;
   for (const auto& [cell, width] : cells) {
     if (!text.empty()) text += "  ";
@@ -84,6 +87,19 @@ std::string row(const std::vector<std::pair<std::string, int>>& cells) {
   while (!text.empty() && text.back() == ' ')
     text.pop_back();
   return text + "\n";
+}
+
+// The rows, headed by the first, without the columns that say nothing in any of them.
+std::string table(std::vector<Row> rows) {
+  for (std::size_t column = rows.front().size(); column-- > 0;)
+    if (std::all_of(rows.begin() + 1, rows.end(),
+                    [&](const Row& cells) { return cells[column].first == "-"; }))
+      for (Row& cells : rows)
+        cells.erase(cells.begin() + static_cast<std::ptrdiff_t>(column));
+  std::string text;
+  for (const Row& cells : rows)
+    text += row(cells);
+  return text;
 }
 
 constexpr unsigned k_bar = 20;
@@ -120,37 +136,39 @@ std::string pattern_text(const ObjectPattern& pattern) {
 std::string site_table(const ProfileSummary& summary, const ProfileNames& names,
                        const ProfileTextOptions& options) {
   const bool utf8 = options.utf8;
-  std::string text = row({{std::string("share of ") + title_of(summary.measure), k_bar},
-                          {"", -7},
-                          {"95 %", -11},
-                          {"most bytes", -10},
-                          {"objects", -9},
-                          {"load/store", -10},
-                          {"streamed", -8},
-                          {"hot part", -8},
-                          {"from cache", -10},
-                          {"latency", -8},
-                          {"accessed", -8},
-                          {"pattern", 13},
-                          {"object", 0}});
+  std::vector<Row> rows = {{{std::string("share of ") + title_of(summary.measure), k_bar},
+                            {"", -7},
+                            {"95 %", -11},
+                            {"most bytes", -10},
+                            {"objects", -9},
+                            {"load/store", -10},
+                            {"streamed", -8},
+                            {"hot part", -8},
+                            {"from cache", -10},
+                            {"latency", -8},
+                            {"accessed", -8},
+                            {"pattern", 13},
+                            {"object", 0}}};
   const auto line = [&](const Share& share, const std::string& bytes, const std::string& objects,
                         const AccessWeights& accesses, const OffsetHistogram& offsets,
-                        const SiteSummary* site, const std::string& name) {
+                        const SiteSummary* site, const std::string& name,
+                        const Share* accessed = nullptr) {
     const double latency = site != nullptr ? site->mean_latency : 0;
-    const bool accessed = site != nullptr && summary.patterns > 0;
-    text += row({{bar(share.value, k_bar, utf8), k_bar},
-                 {percent(share.value), -7},
-                 {summary.samples > 0 ? interval(share, utf8) : "-", -11},
-                 {bytes, -10},
-                 {objects, -9},
-                 {load_store(accesses), -10},
-                 {streamed(accesses), -8},
-                 {hot_part(offsets), -8},
-                 {site != nullptr ? from_cache(*site) : "-", -10},
-                 {latency > 0 ? format_duration(latency) : "-", -8},
-                 {accessed ? percent(site->access_share.value) : "-", -8},
-                 {accessed ? pattern_text(site->pattern) : "-", 13},
-                 {name, 0}});
+    const bool known = summary.patterns > 0;
+    if (site != nullptr) accessed = &site->access_share;
+    rows.push_back({{bar(share.value, k_bar, utf8), k_bar},
+                    {percent(share.value), -7},
+                    {summary.samples > 0 ? interval(share, utf8) : "-", -11},
+                    {bytes, -10},
+                    {objects, -9},
+                    {load_store(accesses), -10},
+                    {streamed(accesses), -8},
+                    {hot_part(offsets), -8},
+                    {site != nullptr ? from_cache(*site) : "-", -10},
+                    {latency > 0 ? format_duration(latency) : "-", -8},
+                    {known && accessed != nullptr ? percent(accessed->value) : "-", -8},
+                    {known && site != nullptr ? pattern_text(site->pattern) : "-", 13},
+                    {name, 0}});
   };
   const std::size_t shown = std::min(options.most_sites, summary.sites.size());
   for (std::size_t i = 0; i < shown; ++i) {
@@ -177,15 +195,16 @@ std::string site_table(const ProfileSummary& summary, const ProfileNames& names,
   }
   if (summary.small_objects.objects > 0)
     line(summary.small_share, "-", with_separators(summary.small_objects.objects), summary.small,
-         {}, 0,
+         {}, nullptr,
          "small objects (under 4 KiB, " + with_separators(summary.small_sites) +
              " sites; one in 64 is looked at)");
   if (summary.samples > 0)
     line(summary.other_share, "-", "-", summary.other, {}, nullptr,
          "everything else (" + with_separators(summary.outside_objects) +
              " samples in no recorded object, " + with_separators(summary.unknown_address) +
-             " without address)");
-  return text;
+             " without address)",
+         &summary.other_access_share);
+  return rows.size() > 1 ? table(std::move(rows)) : "";
 }
 
 std::string region_table(const ProfileSummary& summary, const ProfileNames& names,

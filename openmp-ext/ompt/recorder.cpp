@@ -325,14 +325,14 @@ void Recorder::moved(const void* address, std::size_t bytes, unsigned from, unsi
 }
 
 // Time that a thread spends in the OpenMP runtime, mostly at the end of a region, is no access's.
-bool Recorder::is_waiting(const AccessSample& sample) const {
+bool Recorder::is_waiting(std::uint64_t pc) const {
   if (source_->measure() != Measure::time) return false;
-  const LoadedModule* module = module_of(sample.pc);
+  const LoadedModule* module = module_of(pc);
   return module != nullptr && module->runtime;
 }
 
 void Recorder::sample(const AccessSample& sample) {
-  if (is_waiting(sample)) {
+  if (is_waiting(sample.pc)) {
     ++waiting_;
     waiting_weight_ += double{sample.weight};
     return;
@@ -341,7 +341,7 @@ void Recorder::sample(const AccessSample& sample) {
 }
 
 void Recorder::pattern(const AccessPattern& pattern) {
-  log_.pattern(pattern);
+  if (!is_waiting(pattern.pc)) log_.pattern(pattern);
 }
 
 void Recorder::lost(std::uint64_t count) {

@@ -83,7 +83,7 @@ private:
               const ReturnAddress* frames, unsigned count);
   std::uint32_t module_number(const LoadedModule* module);
   template <typename Tell> void tell_source(Tell&& tell);
-  bool is_waiting(const AccessSample& sample) const;
+  bool is_waiting(std::uint64_t pc) const;
   void sample(const AccessSample& sample) override;
   void lost(std::uint64_t count) override;
   void pattern(const AccessPattern& pattern) override;

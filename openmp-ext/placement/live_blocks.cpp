@@ -85,6 +85,18 @@ bool Placer::find(const void* address, bool exact, BlockInfo& info,
   return found;
 }
 
+// The holder's extent or record is nobody else's to change.
+std::size_t Placer::bytes_of(const void* block) const {
+  if (const Span* span = ranges_.span_of(block)) {
+    const BlockRecord* record = Heap::find(*span, block, true);
+    return record != nullptr ? record->bytes() : 0;
+  }
+  const Extent* extent = ranges_.owner(block);
+  const bool begins = extent != nullptr && extent->use == ExtentUse::block &&
+                      extent->begin == reinterpret_cast<std::uintptr_t>(block);
+  return begins ? extent->block_bytes : 0;
+}
+
 bool Placer::resize_in_place(void* block, std::size_t bytes) {
   BlockInfo info;
   if (!find(block, true, info) || bytes == 0) return false;

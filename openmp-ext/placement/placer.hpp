@@ -126,6 +126,9 @@ public:
   // was large. parts: where the parts of a split block are copied to, as many as fit.
   bool find(const void* address, bool exact, BlockInfo& info,
             std::span<ExtentPart> parts = {}) const;
+  // Bytes asked for of a live block that the caller holds; 0 when none of ours begins there. Takes
+  // no lock: it is asked while a fork holds them all.
+  std::size_t bytes_of(const void* block) const;
   // New size of a live block that keeps its place; false when it does not fit there.
   bool resize_in_place(void* block, std::size_t bytes);
 

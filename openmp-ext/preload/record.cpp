@@ -59,6 +59,14 @@ bool is_to_be_recorded() {
   return std::strcmp(self, program) == 0;
 }
 
+// Programs that bring an own start of threads and an own malloc (sanitizers), or whose checks come
+// after our constructor (omptier-cc): the OMPT tool records these by itself, from OpenMP's start.
+bool starts_by_itself() {
+  for (const char* sign : {"__tsan_init", "__asan_init", "__msan_init", "omptier_exact_table"})
+    if (::dlsym(RTLD_DEFAULT, sign) != nullptr) return true;
+  return false;
+}
+
 struct Start {
   void* (*function)(void*);
   void* argument;
@@ -107,7 +115,7 @@ ThreadCreate next_thread_create() {
 }
 
 bool start_recording() {
-  if (::getauxval(AT_SECURE) != 0 || !is_to_be_recorded()) return false;
+  if (::getauxval(AT_SECURE) != 0 || starts_by_itself() || !is_to_be_recorded()) return false;
   const Busy busy;
   void* handle = open_beside("libomptier_ompt.so");
   using Attach = const omptier_malloc_record* (*)(std::uint32_t);

@@ -164,7 +164,7 @@ def expect_ranks(omptier, folder, logs):
             for name, number in sites.items()}
     if held.get("uneven") != [(rank + 1) * MIB for rank in range(RANKS)] or held.get("even") != [MIB] * RANKS:
         fail(f"bytes by rank {held}")
-    total = report["other"]["share"] + sum(site["share"] for site in report["sites"])
+    total = report["other"]["share"] + report["small_objects"]["share"] + sum(site["share"] for site in report["sites"])
     if report["samples"] < 20 or abs(total - 1) > 1e-6:
         fail(f"{report['samples']} samples, shares add up to {total}")
     weights = [rank["weight"] for rank in report["ranks"]]

@@ -6,10 +6,10 @@
 // samples are recorded alone. Another tool named behind ours goes on working (other_tool.hpp).
 #include "base/log.hpp"
 #include "base/options.hpp"
+#include "objects/malloc_record.h"
 #include "objects/modules.hpp"
 #include "objects/observer.h"
 #include "objects/stack.hpp"
-#include "objects/malloc_record.h"
 #include "ompt/other_tool.hpp"
 #include "ompt/recorder.hpp"
 
@@ -179,7 +179,9 @@ void finish() {
   recorder().finish();
 }
 
+// Once: a library that uses OpenMP while it is loaded starts it before libomptier_preload.so does.
 bool start_recorder() {
+  if (recorder().active()) return true;
   try {
     RecorderOptions options = options_from_environment();
     std::unique_ptr<SampleSource> source = open_source(options);

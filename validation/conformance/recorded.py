@@ -99,6 +99,8 @@ def check(omptier, folder, name):
         if not re.match(r"omptier: recorded ", line):
             raise Failure(f"unexpected: {line}")
     logs = sorted(str(log) for log in folder.glob("*.profile"))
+    if list(folder.glob("*.profile.*")):
+        raise Failure("a process began two profiles")
     if not logs and name in WITH_OPENMP:
         raise Failure(f"no profile was written\n{recorded[3]}")
     row = dict(status=plain[0], logs=len(logs), samples=0, objects=0, attributed=0.0)

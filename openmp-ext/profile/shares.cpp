@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See shares.hpp.
+#include "profile/shares.hpp"
+
+#include <algorithm>
+
+namespace omptier {
+
+double share_of(double part, double whole) {
+  return whole > 0 ? part / whole : 0;
+}
+namespace {
+
+Share make_share(double value, Interval interval) {
+  return {value, std::min(value, interval.low), std::max(value, interval.high)};
+}
+} // namespace
+
+void close_intervals(ProfileSummary& summary) {
+  const auto close = [](Share& share) { share.low = share.high = share.value; };
+  close(summary.other_share);
+  close(summary.other_access_share);
+  for (SiteSummary& site : summary.sites) {
+    close(site.share);
+    close(site.access_share);
+    for (SiteInRegion& part : site.by_region)
+      close(part.share);
+  }
+  for (RegionSummary& region : summary.regions)
+    close(region.share);
+}
+void add_intervals(ProfileSummary& summary, const std::vector<std::vector<Attribution>>& runs) {
+  const std::size_t sites = summary.sites.size();
+  double total = summary.other.total() + summary.small.total();
+  for (const SiteSummary& site : summary.sites)
+    total += site.accesses.total();
+  std::vector<std::vector<WeightedSample>> by_site, by_region;
+  std::vector<std::vector<std::vector<WeightedSample>>> in_region(summary.regions.size());
+  for (const auto& run : runs) {
+    by_site.emplace_back();
+    by_region.emplace_back();
+    for (auto& region : in_region)
+      region.emplace_back();
+    for (const Attribution& at : run) {
+      const auto group = static_cast<std::uint32_t>(at.site == k_no_site         ? sites
+                                                    : at.site == k_small_objects ? sites + 1
+                                                                                 : at.site);
+      by_site.back().push_back({group, at.weight});
+      by_region.back().push_back({at.region, at.weight});
+      in_region[at.region].back().push_back({group, at.weight});
+    }
+  }
+  const std::vector<Interval> of_sites = share_intervals(by_site, sites + 2);
+  for (std::size_t i = 0; i < sites; ++i)
+    summary.sites[i].share =
+        make_share(share_of(summary.sites[i].accesses.total(), total), of_sites[i]);
+  summary.other_share = make_share(share_of(summary.other.total(), total), of_sites[sites]);
+  summary.small_share = make_share(share_of(summary.small.total(), total), of_sites[sites + 1]);
+  const std::vector<Interval> of_regions = share_intervals(by_region, summary.regions.size());
+  for (std::size_t i = 0; i < summary.regions.size(); ++i)
+    summary.regions[i].share =
+        make_share(share_of(summary.regions[i].accesses.total(), total), of_regions[i]);
+  for (std::size_t region = 0; region < summary.regions.size(); ++region) {
+    if (summary.regions[region].samples == 0) continue;
+    const std::vector<Interval> intervals = share_intervals(in_region[region], sites + 2);
+    for (std::size_t i = 0; i < sites; ++i)
+      for (SiteInRegion& part : summary.sites[i].by_region)
+        if (part.region == region)
+          part.share =
+              make_share(share_of(part.accesses.total(), summary.regions[region].accesses.total()),
+                         intervals[i]);
+  }
+}
+void add_patterns(ProfileSummary& summary, const std::vector<SiteEvidence>& evidence,
+                  std::vector<std::vector<WeightedSample>>& runs) {
+  const auto sites = static_cast<std::uint32_t>(summary.sites.size());
+  double total = 0, other = 0;
+  for (auto& run : runs)
+    for (WeightedSample& access : run) {
+      if (access.group == k_no_site) access.group = sites;
+      total += double{access.weight};
+      if (access.group == sites) other += double{access.weight};
+    }
+  const std::vector<Interval> intervals = share_intervals(runs, sites + 1);
+  summary.other_access_share = make_share(share_of(other, total), intervals[sites]);
+  for (std::uint32_t i = 0; i < sites && i < evidence.size(); ++i) {
+    SiteSummary& site = summary.sites[i];
+    const PatternEvidence& pattern = evidence[i].pattern;
+    site.access_share = make_share(share_of(pattern.bytes(), total), intervals[i]);
+    site.write_share = share_of(pattern.stored(), pattern.bytes());
+    site.pattern = pattern.decide();
+    double most = 0;
+    for (const auto& [through, bytes] : evidence[i].through)
+      if (bytes > most) {
+        most = bytes;
+        site.through = through;
+      }
+  }
+}
+
+} // namespace omptier

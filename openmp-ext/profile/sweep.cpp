@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See sweep.hpp.
+#include "profile/sweep.hpp"
+
+#include "profile/format.hpp"
+
+#include <algorithm>
+
+namespace omptier {
+
+Sweep::Sweep(ProfileSummary& summary, Names& names, const Profile& profile,
+             std::vector<SiteEvidence>& evidence)
+    : summary_(summary), profile_(profile), evidence_(evidence) {
+  for (const SiteRecord& site : profile.sites)
+    site_numbers_.push_back(names.site(names.translate(profile, site.frames)));
+  for (const RegionDefinition& region : profile.region_definitions)
+    region_numbers_.push_back(names.region(names.translate(profile, region.frames)));
+  sites.resize(summary.sites.size());
+  evidence.resize(summary.sites.size());
+}
+
+void Sweep::run() {
+  object_weights_.assign(profile_.objects.size(), 0);
+  for (const ObjectRecord& object : profile_.objects)
+    by_release_.push_back(object.object);
+  std::stable_sort(by_release_.begin(), by_release_.end(), [&](auto a, auto b) {
+    return profile_.objects[a].released < profile_.objects[b].released;
+  });
+  attributions.reserve(profile_.samples.size());
+  for (const AccessSample& sample : profile_.samples) {
+    attribute_patterns(sample.time);
+    advance(sample.time);
+    attribute(sample);
+  }
+  attribute_patterns(ObjectRecord::k_never - 1);
+  advance(ObjectRecord::k_never - 1);
+  close_region(profile_.last_time);
+  for (SiteInProfile& site : sites) {
+    for (const LiveStep& step : site.live)
+      site.bytes_peak = std::max(site.bytes_peak, step.bytes);
+  }
+  keep_instances();
+}
+
+std::vector<MoveSummary> Sweep::moves() const {
+  std::vector<MoveSummary> moves;
+  for (const MoveRecord& record : profile_.moves) {
+    MoveSummary& move = moves.emplace_back();
+    const double taken = record.seconds * 1e9; // whatever a damaged file says
+    const bool sane = taken >= 0 && taken <= static_cast<double>(record.time);
+    move.begin = relative(record.time - (sane ? static_cast<std::uint64_t>(taken) : 0));
+    move.bytes = record.bytes;
+    move.from = record.from;
+    move.to = record.to;
+    move.seconds = record.seconds;
+    for (const ObjectRecord& object : profile_.objects)
+      if (object.address == record.address && object.time <= record.time &&
+          record.time < object.released)
+        move.site = site_numbers_[object.site];
+    const auto next = std::ranges::find_if(profile_.regions, [&](const RegionRecord& region) {
+      return region.begin && region.time >= record.time;
+    });
+    if (next != profile_.regions.end()) move.region = region_numbers_[next->region];
+  }
+  std::ranges::stable_sort(moves, {}, &MoveSummary::begin);
+  return moves;
+}
+
+std::uint64_t Sweep::relative(std::uint64_t time) const {
+  return time > profile_.run.start_time ? time - profile_.run.start_time : 0;
+}
+
+void Sweep::advance(std::uint64_t now) {
+  for (;;) {
+    const std::uint64_t born = next_object_ < profile_.objects.size()
+                                   ? profile_.objects[next_object_].time
+                                   : ObjectRecord::k_never;
+    const std::uint64_t gone = next_release_ < by_release_.size()
+                                   ? profile_.objects[by_release_[next_release_]].released
+                                   : ObjectRecord::k_never;
+    const std::uint64_t region = next_region_ < profile_.regions.size()
+                                     ? profile_.regions[next_region_].time
+                                     : ObjectRecord::k_never;
+    const std::uint64_t first = std::min({born, gone, region});
+    if (first > now || first == ObjectRecord::k_never) return;
+    if (gone == first && by_release_[next_release_] < next_object_)
+      release_next();
+    else if (born == first)
+      begin_next();
+    else if (region == first)
+      step_region(profile_.regions[next_region_++]);
+    else
+      ++next_release_; // released before it was born: a damaged clock; never counted
+  }
+}
+
+void Sweep::begin_next() {
+  const ObjectRecord& object = profile_.objects[next_object_++];
+  live_.insert(object.address, object.bytes, object.object);
+  SiteInProfile& site = sites[site_numbers_[object.site]];
+  if (object.allocator == 0) summary_.sites[site_numbers_[object.site]].by_malloc = true;
+  ++site.objects;
+  site.bytes_total += object.bytes;
+  site.bytes_largest = std::max(site.bytes_largest, object.bytes);
+  step_live(site, object.time, static_cast<std::int64_t>(object.bytes));
+}
+
+void Sweep::release_next() {
+  const ObjectRecord& object = profile_.objects[by_release_[next_release_++]];
+  if (const auto there = live_.find(object.address); there && *there == object.object)
+    live_.erase(object.address);
+  step_live(sites[site_numbers_[object.site]], object.released,
+            -static_cast<std::int64_t>(object.bytes));
+}
+
+void Sweep::step_live(SiteInProfile& site, std::uint64_t time, std::int64_t change) {
+  const std::uint64_t before = site.live.empty() ? 0 : site.live.back().bytes;
+  const LiveStep step{relative(time), before + static_cast<std::uint64_t>(change)};
+  if (!site.live.empty() && site.live.back().time == step.time)
+    site.live.back() = step;
+  else
+    site.live.push_back(step);
+}
+
+void Sweep::step_region(const RegionRecord& record) {
+  RegionSummary& region = summary_.regions[region_numbers_[record.region]];
+  if (record.begin) {
+    ++region.entries;
+    region.threads = std::max(region.threads, record.threads);
+    if (running_.empty()) {
+      if (region_numbers_[record.region] != last_region_) ++region.entered_anew;
+      last_region_ = region_numbers_[record.region];
+      region_begin_ = record.time;
+    }
+    running_.push_back({region_numbers_[record.region], record.thread});
+    return;
+  }
+  // The innermost one of that thread ends.
+  for (std::size_t i = running_.size(); i-- > 0;) {
+    if (running_[i].thread != record.thread || running_[i].region != region_numbers_[record.region])
+      continue;
+    if (i == 0) close_region(record.time);
+    running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
+    if (i == 0) region_begin_ = record.time;
+    return;
+  }
+}
+
+void Sweep::close_region(std::uint64_t time) {
+  if (running_.empty() || time < region_begin_) return;
+  summary_.regions[running_.front().region].nanoseconds += time - region_begin_;
+}
+
+void Sweep::attribute(const AccessSample& sample) {
+  Attribution at;
+  at.weight = sample.weight;
+  at.region = running_.empty() ? 0 : running_.front().region;
+  const double weight = sample.weight;
+  RegionSummary& region = summary_.regions[at.region];
+  region.accesses.add(sample, weight);
+  ++region.samples;
+  ++summary_.samples;
+  const auto object = sample.address != 0 ? live_.find(sample.address) : std::nullopt;
+  if (object) {
+    at.site = site_numbers_[profile_.objects[*object].site];
+    object_weights_[*object] += weight;
+    SiteSummary& site = summary_.sites[at.site];
+    ++site.samples;
+    site.accesses.add(sample, weight);
+    const ObjectRecord& record = profile_.objects[*object];
+    site.offsets.add(sample.address - record.address, record.bytes, weight);
+    note_region(site, at.region, sample, weight)
+        .offsets.add(sample.address - record.address, record.bytes, weight);
+    note_service(sites[at.site], sample, weight);
+  } else if (profile_.small_areas.contains(sample.address / k_small_area)) {
+    at.site = k_small_objects;
+    ++summary_.small_samples;
+    summary_.small.add(sample, weight);
+  } else {
+    ++(sample.address == 0 ? summary_.unknown_address : summary_.outside_objects);
+    summary_.other.add(sample, weight);
+  }
+  attributions.push_back(at);
+}
+
+std::uint32_t Sweep::site_at(std::uint64_t address) const {
+  const auto object = address != 0 ? live_.find(address) : std::nullopt;
+  return object ? site_numbers_[profile_.objects[*object].site] : k_no_site;
+}
+
+void Sweep::attribute_patterns(std::uint64_t now) {
+  for (; next_pattern_ < profile_.patterns.size(); ++next_pattern_) {
+    const AccessPattern& pattern = profile_.patterns[next_pattern_];
+    if (pattern.time > now) return;
+    advance(pattern.time);
+    ++summary_.patterns;
+    const std::uint32_t site = site_at(pattern.address);
+    accesses.push_back({site, pattern.bytes});
+    if (site == k_no_site) continue;
+    evidence_[site].pattern.add(pattern);
+    if (const std::uint32_t through = site_at(pattern.through); through != k_no_site)
+      evidence_[site].through[through] += double{pattern.bytes};
+  }
+}
+
+SiteInRegion& Sweep::note_region(SiteSummary& site, std::uint32_t region,
+                                 const AccessSample& sample, double weight) {
+  auto at = std::find_if(site.by_region.begin(), site.by_region.end(),
+                         [&](const SiteInRegion& r) { return r.region == region; });
+  if (at == site.by_region.end()) {
+    site.by_region.emplace_back();
+    at = std::prev(site.by_region.end());
+    at->region = region;
+  }
+  at->accesses.add(sample, weight);
+  ++at->samples;
+  return *at;
+}
+
+void Sweep::note_service(SiteInProfile& site, const AccessSample& sample, double weight) {
+  if (sample.latency > 0) {
+    site.latency_sum += weight * double{sample.latency};
+    site.latency_weight += weight;
+  }
+  if (sample.level == AccessLevel::unknown) return;
+  site.level_weight += weight;
+  if (sample.level == AccessLevel::cache) site.cache_weight += weight;
+}
+
+void Sweep::keep_instances() {
+  for (const ObjectRecord& object : profile_.objects)
+    sites[site_numbers_[object.site]].instances.push_back(
+        {object.instance, relative(object.time),
+         relative(std::min(object.released, profile_.last_time)), object.bytes,
+         object_weights_[object.object]});
+  for (SiteInProfile& site : sites) {
+    if (site.instances.size() <= k_instances_kept) continue;
+    std::nth_element(site.instances.begin(), site.instances.begin() + k_instances_kept,
+                     site.instances.end(), [](const InstanceSummary& a, const InstanceSummary& b) {
+                       return a.bytes != b.bytes ? a.bytes > b.bytes : a.instance < b.instance;
+                     });
+    site.instances.resize(k_instances_kept);
+    std::sort(
+        site.instances.begin(), site.instances.end(),
+        [](const InstanceSummary& a, const InstanceSummary& b) { return a.instance < b.instance; });
+  }
+}
+
+} // namespace omptier

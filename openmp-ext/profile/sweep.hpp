@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One profile in the order of time: objects come and go, regions begin and end, and every sample is
+// given to the object its address lies in at that moment and to the outermost region that is
+// running. What several profiles have in common (sites, regions, modules) gets common numbers from
+// Names and goes into the summary at once; what only one profile knows stays in the sweep until the
+// profiles are joined.
+#pragma once
+
+#include "objects/live.hpp"
+#include "profile/aggregate.hpp"
+#include "profile/bootstrap.hpp"
+#include "profile/pattern.hpp"
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace omptier {
+
+// Gathers the modules and frame lists of several profiles under common numbers.
+class Names {
+public:
+  explicit Names(ProfileSummary& summary) : summary_(summary) {}
+
+  std::vector<Frame> translate(const Profile& profile, const std::vector<Frame>& frames) {
+    std::vector<Frame> out;
+    for (const Frame& frame : frames)
+      out.push_back({module(profile.modules[frame.module]), frame.offset});
+    return out;
+  }
+
+  std::uint32_t site(const std::vector<Frame>& frames) {
+    return number(frames, sites_, summary_.sites);
+  }
+  std::uint32_t region(const std::vector<Frame>& frames) {
+    return number(frames, regions_, summary_.regions);
+  }
+
+private:
+  using Key = std::vector<std::pair<std::uint32_t, std::uint64_t>>;
+
+  std::uint32_t module(const ModuleInfo& info) {
+    const auto [at, fresh] =
+        modules_.emplace(info.identity, static_cast<std::uint32_t>(summary_.modules.size()));
+    if (fresh) summary_.modules.push_back(info);
+    return at->second;
+  }
+
+  template <typename T>
+  static std::uint32_t number(const std::vector<Frame>& frames, std::map<Key, std::uint32_t>& known,
+                              std::vector<T>& list) {
+    Key key;
+    for (const Frame& frame : frames)
+      key.emplace_back(frame.module, frame.offset);
+    const auto [at, fresh] = known.emplace(key, static_cast<std::uint32_t>(list.size()));
+    if (fresh) {
+      list.emplace_back();
+      list.back().frames = frames;
+    }
+    return at->second;
+  }
+
+  ProfileSummary& summary_;
+  std::map<std::string, std::uint32_t> modules_;
+  std::map<Key, std::uint32_t> sites_, regions_;
+};
+
+// For Attribution::site beside a site's number.
+inline constexpr std::uint32_t k_no_site = MoveSummary::k_no_site;
+inline constexpr std::uint32_t k_small_objects = k_no_site - 1;
+
+// Where one sample fell.
+struct Attribution {
+  std::uint32_t site = k_no_site;
+  std::uint32_t region = 0;
+  float weight = 1;
+};
+
+// What instructions did to the objects of one site, all profiles together.
+struct SiteEvidence {
+  PatternEvidence pattern;
+  std::map<std::uint32_t, double> through; // bytes by the site of their indices
+};
+
+// What only one profile knows of a site, before the profiles are joined.
+struct SiteInProfile {
+  std::uint64_t objects = 0, bytes_total = 0, bytes_largest = 0, bytes_peak = 0;
+  std::vector<LiveStep> live;
+  std::vector<InstanceSummary> instances;
+  double latency_sum = 0, latency_weight = 0;
+  double cache_weight = 0, level_weight = 0;
+};
+
+class Sweep {
+public:
+  Sweep(ProfileSummary& summary, Names& names, const Profile& profile,
+        std::vector<SiteEvidence>& evidence);
+
+  void run();
+
+  // The moves of this profile with what was moved and for which region. Needs no sweep: an object
+  // cannot be released while it is moved, and the region's begin is the next to be recorded.
+  std::vector<MoveSummary> moves() const;
+
+  std::vector<SiteInProfile> sites; // by summary number
+  std::vector<Attribution> attributions;
+  std::vector<WeightedSample> accesses; // bytes by site, k_no_site for no object
+
+private:
+  std::uint64_t relative(std::uint64_t time) const;
+
+  // Everything that happened up to this moment, in order; a release before what takes its place.
+  void advance(std::uint64_t now);
+  void begin_next();
+  void release_next();
+  void step_live(SiteInProfile& site, std::uint64_t time, std::int64_t change);
+  void step_region(const RegionRecord& record);
+  void close_region(std::uint64_t time);
+  void attribute(const AccessSample& sample);
+  std::uint32_t site_at(std::uint64_t address) const;
+  void attribute_patterns(std::uint64_t now);
+  static SiteInRegion& note_region(SiteSummary& site, std::uint32_t region,
+                                   const AccessSample& sample, double weight);
+  static void note_service(SiteInProfile& site, const AccessSample& sample, double weight);
+  void keep_instances();
+
+  struct Running {
+    std::uint32_t region;
+    std::uint32_t thread;
+  };
+
+  ProfileSummary& summary_;
+  const Profile& profile_;
+  std::vector<SiteEvidence>& evidence_;
+  std::size_t next_pattern_ = 0;
+  std::vector<std::uint32_t> site_numbers_, region_numbers_;
+  std::vector<std::uint64_t> by_release_; // objects
+  std::size_t next_object_ = 0, next_release_ = 0, next_region_ = 0;
+  LiveMap live_;
+  std::vector<Running> running_;
+  std::uint32_t last_region_ = 0;
+  std::uint64_t region_begin_ = 0;
+  std::vector<double> object_weights_;
+};
+
+} // namespace omptier

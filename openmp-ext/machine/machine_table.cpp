@@ -6,6 +6,8 @@
 // write bandwidth in MB/s.
 #include "machine/presets.hpp"
 
+#include <utility>
+
 namespace omptier {
 namespace {
 
@@ -49,6 +51,26 @@ void add_clusters(Machine& machine, const Clusters& clusters) {
   }
 }
 
+// DRAM with CPUs.
+MachineNode with_cpus(int cpus, std::uint64_t size, std::vector<NodePerformance> seen_from) {
+  return {.kind = MemoryKind::dram, .size = size, .cpus = cpus, .seen_from = std::move(seen_from)};
+}
+
+// Memory without CPUs, next to those of a node.
+MachineNode beside(int node, MemoryKind kind, std::uint64_t size,
+                   std::vector<NodePerformance> seen_from) {
+  return {.kind = kind,
+          .size = size,
+          .initiator = node,
+          .media_block = kind == MemoryKind::nvm ? 256 : 64,
+          .seen_from = std::move(seen_from)};
+}
+
+MachineNode as_nvdimm(MachineNode node) {
+  node.nvdimm = true;
+  return node;
+}
+
 // No real machine has all three; this one is for trying everything at once. Its NVM writes three
 // times slower than it reads, so that the difference shows.
 Machine dram_hbm_nvm() {
@@ -60,19 +82,9 @@ Machine dram_hbm_nvm() {
       .cores = 4,
       .nodes =
           {
-              {.kind = MemoryKind::dram,
-               .size = 1 * k_gib,
-               .cpus = 4,
-               .seen_from = {{80, 80, 100000, 100000}}},
-              {.kind = MemoryKind::hbm,
-               .size = 512 * k_mib,
-               .initiator = 0,
-               .seen_from = {{130, 130, 400000, 400000}}},
-              {.kind = MemoryKind::nvm,
-               .size = 1536 * k_mib,
-               .initiator = 0,
-               .media_block = 256,
-               .seen_from = {{300, 900, 30000, 10000}}},
+              with_cpus(4, 1 * k_gib, {{80, 80, 100000, 100000}}),
+              beside(0, MemoryKind::hbm, 512 * k_mib, {{130, 130, 400000, 400000}}),
+              beside(0, MemoryKind::nvm, 1536 * k_mib, {{300, 900, 30000, 10000}}),
           },
       .distances = {{10, 15, 30}, {15, 10, 30}, {30, 30, 10}},
   };
@@ -89,24 +101,12 @@ Machine icelake_optane() {
       .cores = 2,
       .nodes =
           {
-              {.kind = MemoryKind::dram,
-               .size = 1 * k_gib,
-               .cpus = 2,
-               .seen_from = {{80, 80, 180000, 140000}, {140, 140, 60000, 60000}}},
-              {.kind = MemoryKind::dram,
-               .size = 1 * k_gib,
-               .cpus = 2,
-               .seen_from = {{140, 140, 60000, 60000}, {80, 80, 180000, 140000}}},
-              {.kind = MemoryKind::nvm,
-               .size = 1 * k_gib,
-               .initiator = 0,
-               .media_block = 256,
-               .seen_from = {{300, 300, 40000, 12000}, {380, 380, 20000, 6000}}},
-              {.kind = MemoryKind::nvm,
-               .size = 1 * k_gib,
-               .initiator = 1,
-               .media_block = 256,
-               .seen_from = {{380, 380, 20000, 6000}, {300, 300, 40000, 12000}}},
+              with_cpus(2, 1 * k_gib, {{80, 80, 180000, 140000}, {140, 140, 60000, 60000}}),
+              with_cpus(2, 1 * k_gib, {{140, 140, 60000, 60000}, {80, 80, 180000, 140000}}),
+              beside(0, MemoryKind::nvm, 1 * k_gib,
+                     {{300, 300, 40000, 12000}, {380, 380, 20000, 6000}}),
+              beside(1, MemoryKind::nvm, 1 * k_gib,
+                     {{380, 380, 20000, 6000}, {300, 300, 40000, 12000}}),
           },
       .distances = {{10, 20, 17, 28}, {20, 10, 28, 17}, {17, 28, 10, 28}, {28, 17, 28, 10}},
   };
@@ -122,14 +122,8 @@ Machine xeon_max_flat() {
       .cores = 4,
       .nodes =
           {
-              {.kind = MemoryKind::dram,
-               .size = 1 * k_gib,
-               .cpus = 4,
-               .seen_from = {{110, 110, 250000, 220000}}},
-              {.kind = MemoryKind::hbm,
-               .size = 512 * k_mib,
-               .initiator = 0,
-               .seen_from = {{140, 140, 700000, 500000}}},
+              with_cpus(4, 1 * k_gib, {{110, 110, 250000, 220000}}),
+              beside(0, MemoryKind::hbm, 512 * k_mib, {{140, 140, 700000, 500000}}),
           },
       .distances = {{10, 13}, {13, 10}},
   };
@@ -145,14 +139,8 @@ Machine dram_cxl() {
       .cores = 4,
       .nodes =
           {
-              {.kind = MemoryKind::dram,
-               .size = 1 * k_gib,
-               .cpus = 4,
-               .seen_from = {{110, 110, 250000, 220000}}},
-              {.kind = MemoryKind::cxl,
-               .size = 2 * k_gib,
-               .initiator = 0,
-               .seen_from = {{250, 260, 55000, 45000}}},
+              with_cpus(4, 1 * k_gib, {{110, 110, 250000, 220000}}),
+              beside(0, MemoryKind::cxl, 2 * k_gib, {{250, 260, 55000, 45000}}),
           },
       .distances = {{10, 20}, {20, 10}},
   };
@@ -219,16 +207,8 @@ Machine nvdimm() {
       .cores = 2,
       .nodes =
           {
-              {.kind = MemoryKind::dram,
-               .size = 1 * k_gib,
-               .cpus = 2,
-               .seen_from = {{80, 80, 180000, 140000}}},
-              {.kind = MemoryKind::nvm,
-               .size = 2 * k_gib,
-               .initiator = 0,
-               .media_block = 256,
-               .nvdimm = true,
-               .seen_from = {{300, 300, 40000, 12000}}},
+              with_cpus(2, 1 * k_gib, {{80, 80, 180000, 140000}}),
+              as_nvdimm(beside(0, MemoryKind::nvm, 2 * k_gib, {{300, 300, 40000, 12000}})),
           },
       .distances = {{10, 17}, {17, 10}},
       .dax_folder = 256 * k_mib,

@@ -15,6 +15,7 @@ namespace omptier::preload {
 
 constinit Bounds g_bounds;
 constinit std::atomic<std::size_t> g_least_bytes{k_least_bytes};
+constinit std::atomic<std::size_t> g_least_header{0};
 __attribute__((tls_model("initial-exec"))) thread_local unsigned Busy::depth_ = 0;
 
 namespace {
@@ -104,9 +105,12 @@ void cover(const void* block, std::size_t bytes) {
 void watch_everything() {
   g_least_bytes.store(0, std::memory_order_relaxed);
   cover(nullptr, ~std::size_t{0});
+  if (next_malloc_has_headers()) // flags make a size larger by 7 at most
+    g_least_header.store(k_least_recorded + 2 * sizeof(std::size_t), std::memory_order_relaxed);
 }
 
 void start_placing(const omptier_malloc* table) {
+  g_least_header.store(0, std::memory_order_relaxed); // ours have no such word
   g_table.store(table, std::memory_order_release);
   // Every free is looked at when blocks are listed.
   if ((table->wants & OMPTIER_MALLOC_LISTS) != 0) cover(nullptr, ~std::size_t{0});
@@ -140,6 +144,11 @@ void* resize(void* block, std::size_t bytes, const void* caller) {
   if (block == nullptr) {
     void* fresh = place(bytes, 0, false, caller);
     return fresh != nullptr ? fresh : served(g_next.malloc(bytes), bytes, caller);
+  }
+  if (bytes < k_least_recorded && is_short(block)) {
+    void* result = g_next.realloc(block, bytes);
+    if (result != nullptr && !is_untold()) record_block(result, bytes, caller);
+    return result;
   }
   if (const std::size_t old_bytes = our_size(block))
     return resize_ours(block, old_bytes, bytes, caller);

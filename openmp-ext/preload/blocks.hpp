@@ -36,6 +36,14 @@ inline bool may_be_ours(const void* block) {
 }
 void cover(const void* block, std::size_t bytes);
 
+// While glibc's malloc serves everything, its word before a block (the size, with three flags)
+// tells blocks too small to be recorded: they have less than this. 0 = not known, or not glibc's.
+extern __attribute__((visibility("hidden"))) std::atomic<std::size_t> g_least_header;
+inline bool is_short(const void* block) {
+  const std::size_t least = g_least_header.load(std::memory_order_relaxed);
+  return least != 0 && block != nullptr && static_cast<const std::size_t*>(block)[-1] < least;
+}
+
 // A block of ours, or null: the program's malloc serves it. alignment 0 = malloc's own.
 void* place(std::size_t bytes, std::size_t alignment, bool zeroed, const void* caller);
 // The program's malloc served it: whoever lists or records blocks hears of it. Returns the block.

@@ -24,7 +24,7 @@ namespace {
 __attribute__((noinline)) void* large_malloc(std::size_t bytes, const void* caller) {
   if (bytes < k_least_recorded) {
     void* small = g_next.malloc(bytes);
-    record_small_block(small, bytes, caller);
+    record_block(small, bytes, caller);
     return small;
   }
   void* block = place(bytes, 0, false, caller);
@@ -60,12 +60,13 @@ std::size_t page() {
 OMPTIER_EXPORT void* malloc(std::size_t bytes) {
   if (is_small(bytes)) [[likely]]
     return g_next.malloc(bytes);
+  if (bytes < k_least_recorded && is_untold()) return g_next.malloc(bytes);
   return large_malloc(bytes, __builtin_return_address(0));
 }
 
 OMPTIER_EXPORT void free(void* block) {
   if (may_be_ours(block)) [[unlikely]]
-    return give_back(block);
+    return is_short(block) ? g_next.free(block) : give_back(block);
   return g_next.free(block);
 }
 
@@ -80,6 +81,8 @@ OMPTIER_EXPORT void free_aligned_sized(void* block, std::size_t, std::size_t) {
 OMPTIER_EXPORT void* calloc(std::size_t count, std::size_t size) {
   std::size_t bytes = 0;
   if (!__builtin_mul_overflow(count, size, &bytes) && is_small(bytes)) [[likely]]
+    return g_next.calloc(count, size);
+  if (count < k_least_recorded && bytes < k_least_recorded && is_untold())
     return g_next.calloc(count, size);
   return large_calloc(count, size, __builtin_return_address(0));
 }

@@ -133,6 +133,29 @@ bool find_next_malloc() {
   return early_used == 0;
 }
 
+bool next_malloc_has_headers() {
+#if defined(__x86_64__)
+  void* c_library = find_next_malloc() ? ::dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD) : nullptr;
+  if (c_library == nullptr) return false;
+  const bool serves = ::dlsym(c_library, "malloc") == reinterpret_cast<void*>(g_next.malloc);
+  ::dlclose(c_library);
+  if (!serves) return false;
+  for (const std::size_t bytes : {std::size_t{24}, std::size_t{1000}, std::size_t{1} << 20}) {
+    void* block = g_next.malloc(bytes);
+    if (block == nullptr) return false;
+    // Valgrind and its like put allocators of their own behind the C library's names.
+    const std::size_t word = static_cast<const std::size_t*>(block)[-1];
+    const std::size_t usable = g_next.malloc_usable_size(block);
+    g_next.free(block);
+    const bool mapped = (word & 2) != 0;
+    if (word / 8 * 8 != usable + (mapped ? 2 : 1) * sizeof word) return false;
+  }
+  return true;
+#else
+  return false;
+#endif
+}
+
 bool is_early_block(const void* block) {
   const char* at = static_cast<const char*>(block);
   return at >= early_buffer && at < early_buffer + sizeof early_buffer;

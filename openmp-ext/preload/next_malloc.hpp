@@ -30,6 +30,10 @@ extern __attribute__((visibility("hidden"))) NextMalloc g_next;
 // no malloc but ours may free.
 bool find_next_malloc();
 
+// Tried: every block has glibc's word before it, its size and three flags, and none is of the
+// buffer.
+bool next_malloc_has_headers();
+
 // A block of the buffer: freeing it does nothing, its size is not known.
 bool is_early_block(const void* block);
 // Bytes of the buffer in use from there on: no block is larger.

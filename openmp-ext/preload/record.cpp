@@ -144,10 +144,7 @@ void record_block(const void* block, std::size_t bytes, const void* caller) {
   const omptier_malloc_record* record = g_record.load(std::memory_order_acquire);
   if (record == nullptr || Busy::now()) return;
   if (bytes < k_least_recorded) {
-    if (t_until_small > 1) {
-      --t_until_small;
-      return;
-    }
+    if (is_untold()) return;
     t_until_small = next_distance();
   }
   const KeepErrno keep;

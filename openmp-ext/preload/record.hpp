@@ -32,11 +32,12 @@ extern
 // The program has, or is about to give back, a block of its own malloc.
 void record_block(const void* block, std::size_t bytes, const void* caller);
 void record_free(void* block);
-inline void record_small_block(const void* block, std::size_t bytes, const void* caller) {
-  if (t_until_small > 1) [[likely]]
-    --t_until_small;
-  else
-    record_block(block, bytes, caller);
+// Counts one of them down. False: it is this one, whose record_block is to come.
+inline bool is_untold() {
+  if (t_until_small <= 1) [[unlikely]]
+    return false;
+  --t_until_small;
+  return true;
 }
 
 } // namespace omptier::preload

@@ -50,7 +50,7 @@ int main(int argc, char** argv) {
 #endif
 """
 # Instructions: the limit of a pair, and of the start (a twentieth of a millisecond; reading a plan).
-LIMITS = {"nothing to do": (0.1, 250_000), "a plan": (8, 3_000_000), "recorded": (150, 5_000_000)}
+LIMITS = {"nothing to do": (0.1, 250_000), "a plan": (8, 3_000_000), "recorded": (60, 5_000_000)}
 EMPTY_PLAN = '{"version": 1, "made_by": "a person", "program": "pairs", "modules": [], "entries": []}'
 
 parser = argparse.ArgumentParser()

@@ -10,15 +10,48 @@
 #include <cstdlib>
 #include <cxxabi.h>
 #include <gelf.h>
+#include <string_view>
 
 namespace omptier {
+
+namespace {
+
+// flang: _QMsolverPsetup, _QMsolverEgrid, _QMsolverFsetupPinner: each part's kind is a capital.
+std::string from_flang(std::string_view name) {
+  std::string text;
+  for (const char letter : name.substr(2)) {
+    if (std::isupper(static_cast<unsigned char>(letter)) == 0)
+      text += letter;
+    else if (!text.empty())
+      text += "::";
+  }
+  return text;
+}
+
+// "module::name" for what a Fortran compiler made of a module's procedure or variable, else "".
+std::string demangle_fortran(std::string_view name) {
+  if (name.starts_with("_QM")) return from_flang(name);
+  const auto joined = [&](std::string_view mark, std::size_t front, std::size_t back) {
+    const auto at = name.find(mark);
+    if (at == std::string_view::npos || at <= front || at + mark.size() + back >= name.size())
+      return std::string();
+    const std::size_t begin = at + mark.size();
+    return std::string(name.substr(front, at - front)) +
+           "::" + std::string(name.substr(begin, name.size() - begin - back));
+  };
+  if (name.starts_with("__")) return joined("_MOD_", 2, 0); // gfortran
+  if (name.ends_with("_")) return joined("_mp_", 0, 1);     // ifx
+  return "";
+}
+
+} // namespace
 
 std::string demangle(const std::string& name) {
   int status = 0;
   char* plain = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
-  std::string text = status == 0 && plain != nullptr ? plain : name;
+  std::string text = status == 0 && plain != nullptr ? plain : demangle_fortran(name);
   std::free(plain);
-  return text;
+  return text.empty() ? name : text;
 }
 
 std::string without_suffixes(std::string name) {

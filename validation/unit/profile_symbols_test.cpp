@@ -90,6 +90,16 @@ TEST(Symbols, CallOfAnotherBuildIsFoundByWhatIsSureAndElseToldWhyNot) {
             "the plan does not say which call it is");
 }
 
+TEST(Symbols, FortranNamesAreAsPeopleWriteThem) {
+  EXPECT_EQ(demangle("__solver_MOD_setup"), "solver::setup");
+  EXPECT_EQ(demangle("__solver_MOD_sweep._omp_fn.0"), "solver::sweep._omp_fn.0");
+  EXPECT_EQ(demangle("_QMsolverPsetup"), "solver::setup");
+  EXPECT_EQ(demangle("_QMsolverFsetupPinner"), "solver::setup::inner");
+  EXPECT_EQ(demangle("solver_mp_setup_"), "solver::setup");
+  for (const char* other : {"setup_", "__MOD_", "__solver_MOD_", "_mp_x_", "x_mp__", "_QM", "main"})
+    EXPECT_EQ(demangle(other), other);
+}
+
 TEST(Symbols, SuffixesOfPartsAndCopies) {
   EXPECT_EQ(without_suffixes("make"), "make");
   EXPECT_EQ(without_suffixes("make.cold"), "make");

@@ -31,7 +31,8 @@ bool is_ours(StartTool start) {
 }
 
 constexpr bool is_shared(ompt_callbacks_t event) {
-  return event >= ompt_callback_thread_begin && event <= ompt_callback_parallel_end;
+  return (event >= ompt_callback_thread_begin && event <= ompt_callback_parallel_end) ||
+         event == ompt_callback_sync_region;
 }
 
 } // namespace

@@ -37,8 +37,9 @@ private:
   ompt_start_tool_result_t* tool_ = nullptr;
   ompt_function_lookup_t runtime_ = nullptr;
   bool active_ = false;
-  // By number of event; ours are the first four: threads and parallel regions, begin and end.
-  std::array<std::atomic<ompt_callback_t>, ompt_callback_parallel_end + 1> shared_{};
+  // By number of event; ours are the first four (threads and parallel regions, begin and end) and
+  // barriers.
+  std::array<std::atomic<ompt_callback_t>, ompt_callback_sync_region + 1> shared_{};
 };
 
 // Numbers noted for regions that are running, by the address of the runtime's datum for them.

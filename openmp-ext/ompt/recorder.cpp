@@ -114,21 +114,25 @@ void Recorder::write_run() {
 void Recorder::tick() {
   if (!active()) return;
   drain();
-  if (++ticks_ % k_ticks_between_counts == 0) write_small_objects();
+  if (++ticks_ % k_ticks_between_counts == 0) {
+    write_small_objects();
+    write_barrier_counts();
+  }
   log_.flush();
 }
 
 // Decoding allocates: short of memory, samples are lost, not the program.
 void Recorder::drain() {
-  if (source_ == nullptr) return;
+  const std::uint64_t begin = monotonic_nanoseconds();
   try {
-    source_->drain(*this);
+    if (source_ != nullptr) source_->drain(*this);
   } catch (const std::bad_alloc&) {
     warn_once(Notice::sampling_reduced, "memory is short: samples were lost");
   }
   if (waiting_ > 0) log_.waiting(waiting_, waiting_weight_);
   waiting_ = 0;
   waiting_weight_ = 0;
+  write_barriers(begin);
 }
 
 void Recorder::finish() {
@@ -137,6 +141,7 @@ void Recorder::finish() {
   helper_.stop();
   drain();
   write_small_objects();
+  write_barrier_counts();
   log_.end();
   const bool whole = log_.is_open();
   const unsigned long long samples = log_.samples();
@@ -294,14 +299,26 @@ std::uint64_t Recorder::region_begin(const void* codeptr, unsigned threads) {
   const std::uint32_t region = define(regions_, frames, count, false);
   if (region == StackTable::k_full) return 0;
   log_.region(region, threads, this_thread(), true);
+  barriers_.region_began(region);
   tell_source([&](SampleSource& source) { source.region_changed(std::uint64_t{region} + 1); });
   return std::uint64_t{region} + 1;
 }
 
 void Recorder::region_end(std::uint64_t region) {
   if (!active() || region == 0) return;
+  barriers_.region_ended();
   log_.region(static_cast<std::uint32_t>(region - 1), 0, this_thread(), false);
   tell_source([](SampleSource& source) { source.region_changed(0); });
+}
+
+// Sources that count every access are told by a number that differs from stretch to stretch.
+void Recorder::barrier_passed(const void* codeptr) {
+  if (!active()) return;
+  const std::uint64_t region = barriers_.passed(codeptr, this_thread());
+  if (region != 0)
+    tell_source([&](SampleSource& source) {
+      source.region_changed(region | reinterpret_cast<std::uintptr_t>(codeptr) << 32);
+    });
 }
 
 void Recorder::phase(const char* name) {
@@ -338,6 +355,7 @@ void Recorder::sample(const AccessSample& sample) {
     return;
   }
   log_.sample(sample);
+  sample_times_.add(sample.time);
 }
 
 void Recorder::pattern(const AccessPattern& pattern) {
@@ -368,6 +386,10 @@ void Recorder::after_fork_in_child() {
   regions_.restart();
   small_counts_.clear();
   small_areas_.clear();
+  barriers_.forget();
+  sample_times_.clear();
+  barrier_places_.restart();
+  barrier_counts_.clear();
   std::memset(module_written_, 0, sizeof module_written_);
   mutex_.unlock();
   helper_.forget();

@@ -12,6 +12,7 @@
 
 #include "base/address_set.hpp"
 #include "objects/stack_table.hpp"
+#include "ompt/barriers.hpp"
 #include "ompt/helper_thread.hpp"
 #include "profile/log_writer.hpp"
 #include "sampling/source.hpp"
@@ -56,6 +57,8 @@ public:
   // Returns a number to give back to region_end; 0 = nothing was recorded.
   std::uint64_t region_begin(const void* codeptr, unsigned threads);
   void region_end(std::uint64_t region);
+  // A thread leaves a barrier of its team, of the construct that returns to codeptr.
+  void barrier_passed(const void* codeptr);
   void phase(const char* name);
   void moved(const void* address, std::size_t bytes, unsigned from, unsigned to, double seconds);
 
@@ -78,6 +81,9 @@ private:
   void tick();
   void drain();
   void write_small_objects();
+  void write_barriers(std::uint64_t until);
+  std::uint32_t barrier_number(const BarrierPassed& passed);
+  void write_barrier_counts();
   std::uint32_t define(StackTable& table, const ReturnAddress* frames, unsigned count, bool site);
   void object(const void* block, std::size_t bytes, std::uintptr_t allocator,
               const ReturnAddress* frames, unsigned count);
@@ -103,6 +109,13 @@ private:
   };
   PageArray<SmallCount> small_counts_; // by site
   AddressSet small_areas_;
+  BarrierQueue barriers_;
+  SampleTimes sample_times_;  // helper thread's
+  StackTable barrier_places_; // region's number, return address
+  struct BarrierCount {
+    std::uint64_t passed, nanoseconds, written;
+  };
+  PageArray<BarrierCount> barrier_counts_; // by number in barrier_places_; helper thread's
   unsigned ticks_ = 0;
   std::uint8_t module_written_[8192 / 8 + 1] = {};
   char path_[4096] = {};

@@ -11,6 +11,7 @@
 #include "objects/observer.h"
 #include "objects/stack.hpp"
 #include "ompt/other_tool.hpp"
+#include "ompt/phase_events.hpp"
 #include "ompt/recorder.hpp"
 
 #include <atomic>
@@ -208,6 +209,7 @@ int on_initialize(ompt_function_lookup_t look_up, int device, ompt_data_t*) {
   set_callback(set, ompt_callback_thread_end, &on_thread_end);
   set_callback(set, ompt_callback_parallel_begin, &on_parallel_begin);
   set_callback(set, ompt_callback_parallel_end, &on_parallel_end);
+  set_phase_callbacks(set, recorder(), g_other);
   if (recording) guarded(attach_observer);
   return 1;
 }

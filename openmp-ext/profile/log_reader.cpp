@@ -168,7 +168,7 @@ private:
       return 0;
     }
     state_ = {};
-    state_.time = state_.sample_time = state_.pattern_time = header.base_time;
+    state_.time = state_.sample_time = state_.pattern_time = state_.barrier_time = header.base_time;
     Body body(records, records + header.bytes);
     std::uint32_t count = 0;
     while (!body.empty()) {
@@ -230,6 +230,15 @@ private:
     }
     case RecordType::region:
       read_region(part);
+      break;
+    case RecordType::barrier_definition:
+      read_barrier_definition(part);
+      break;
+    case RecordType::barrier:
+      read_barrier(part);
+      break;
+    case RecordType::barrier_count:
+      read_barrier_count(part);
       break;
     case RecordType::move:
       read_move(part);
@@ -343,6 +352,35 @@ private:
       profile_.regions.push_back(region);
   }
 
+  void read_barrier_definition(Body& body) {
+    const std::uint32_t number = next_number(body, profile_.barrier_definitions);
+    BarrierDefinition barrier;
+    barrier.region = body.small(k_largest_number);
+    const std::vector<Frame> frames = body.frames();
+    if (!body.good() || frames.empty() || barrier.region >= profile_.region_definitions.size())
+      return body.fail();
+    barrier.frame = frames.front();
+    slot(profile_.barrier_definitions, number) = barrier;
+  }
+
+  void read_barrier(Body& body) {
+    BarrierRecord barrier;
+    barrier.time = body.difference(state_.barrier_time);
+    const std::uint32_t number = body.small(k_largest_number);
+    if (number > profile_.barrier_definitions.size()) return body.fail();
+    barrier.barrier = number - 1; // none is k_unknown
+    barrier.thread = static_cast<std::uint32_t>(body.number());
+    profile_.last_time = std::max(profile_.last_time, barrier.time);
+    profile_.barriers.push_back(barrier);
+  }
+
+  void read_barrier_count(Body& body) {
+    const std::uint32_t number = body.small(k_largest_number);
+    if (number >= profile_.barrier_definitions.size()) return body.fail();
+    profile_.barrier_definitions[number].passed = body.number();
+    profile_.barrier_definitions[number].nanoseconds = body.number();
+  }
+
   void read_move(Body& body) {
     MoveRecord move;
     move.time = time(body);
@@ -406,6 +444,7 @@ private:
     std::stable_sort(profile_.samples.begin(), profile_.samples.end(),
                      [](const AccessSample& a, const AccessSample& b) { return a.time < b.time; });
     std::ranges::stable_sort(profile_.patterns, {}, &AccessPattern::time);
+    std::ranges::stable_sort(profile_.barriers, {}, &BarrierRecord::time);
     std::uint32_t most = 0; // a frame may name any module: make them all exist
     const auto note = [&](const std::vector<Frame>& frames) {
       for (const Frame& frame : frames)
@@ -415,6 +454,8 @@ private:
       note(site.frames);
     for (const RegionDefinition& region : profile_.region_definitions)
       note(region.frames);
+    for (const BarrierDefinition& barrier : profile_.barrier_definitions)
+      note({barrier.frame});
     if (profile_.modules.size() < most) profile_.modules.resize(most);
   }
 

@@ -28,9 +28,11 @@ struct Profile {
   std::unordered_set<std::uint64_t> small_areas;    // address / k_small_area
   std::vector<RegionDefinition> region_definitions; // by number
   std::vector<RegionRecord> regions;
+  std::vector<BarrierDefinition> barrier_definitions; // by number
+  std::vector<BarrierRecord> barriers;                // in order of time
   std::vector<PhaseRecord> phases;
   std::vector<MoveRecord> moves;
-  std::vector<AccessSample> samples; // in order of time
+  std::vector<AccessSample> samples;   // in order of time
   std::vector<AccessPattern> patterns; // in order of time
   std::uint64_t samples_lost = 0;
   std::uint64_t samples_waiting = 0; // in the OpenMP runtime; not among the samples

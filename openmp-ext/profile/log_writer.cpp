@@ -145,7 +145,7 @@ void LogWriter::start_block() {
   records_ = 0;
   base_time_ = monotonic_nanoseconds();
   state_ = {};
-  state_.time = state_.sample_time = state_.pattern_time = base_time_;
+  state_.time = state_.sample_time = state_.pattern_time = state_.barrier_time = base_time_;
 }
 
 void LogWriter::give_up(const char* why) {
@@ -322,6 +322,32 @@ void LogWriter::region(std::uint32_t region, std::uint32_t threads, std::uint32_
   body.number(std::uint64_t{region} << 1 | (begin ? 1 : 0));
   body.number(threads);
   body.number(thread);
+  append(body);
+}
+
+void LogWriter::barrier_definition(std::uint32_t barrier, std::uint32_t region,
+                                   const Frame& frame) {
+  OMPTIER_BEGIN_RECORD(barrier_definition);
+  body.number(barrier);
+  body.number(region);
+  body.frames(&frame, 1);
+  append(body);
+}
+
+void LogWriter::barrier(std::uint64_t time, std::uint32_t barrier_from_1, std::uint32_t thread) {
+  OMPTIER_BEGIN_RECORD(barrier);
+  body.difference(time, state_.barrier_time);
+  body.number(barrier_from_1);
+  body.number(thread);
+  append(body);
+}
+
+void LogWriter::barrier_count(std::uint32_t barrier, std::uint64_t passed,
+                              std::uint64_t nanoseconds) {
+  OMPTIER_BEGIN_RECORD(barrier_count);
+  body.number(barrier);
+  body.number(passed);
+  body.number(nanoseconds);
   append(body);
 }
 

@@ -59,6 +59,22 @@ struct RegionRecord {
   bool begin = true;
 };
 
+struct BarrierDefinition { // a barrier in the code of one region
+  std::uint32_t region = 0;
+  Frame frame;
+  std::uint64_t passed = 0; // by the primary thread
+  std::uint64_t nanoseconds =
+      0; // of the stretches it ended: since the barrier before, or the region's begin
+};
+
+// Written only where a sample lies in the stretch that it ends.
+struct BarrierRecord {
+  static constexpr std::uint32_t k_unknown = ~std::uint32_t{0}; // too many at once: not known which
+  std::uint64_t time = 0;
+  std::uint32_t barrier = k_unknown;
+  std::uint32_t thread = 0; // kernel id of the primary thread
+};
+
 struct PhaseRecord { // ompx_phase: from here on the program is in this phase
   std::uint64_t time = 0;
   std::string name;

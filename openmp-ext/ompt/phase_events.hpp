@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The OMPT events that cut a parallel region into stretches: barriers, as the threads leave them.
+// Called twice by every thread at every barrier, so what is not ours is found out first.
+#pragma once
+
+#include "ompt/other_tool.hpp"
+#include "ompt/recorder.hpp"
+
+namespace omptier {
+
+// Both live as long as the process.
+void set_phase_callbacks(ompt_set_callback_t set, Recorder& recorder, OtherTool& other);
+
+} // namespace omptier

@@ -90,9 +90,4 @@ std::string label_of_region(Symbols& symbols, const std::vector<ModuleInfo>& mod
 std::string variable_of(const std::vector<SourcePlace>& places,
                         std::filesystem::file_time_type made);
 
-// The name that a source line assigns to: "  double *grid = omp_alloc(n," -> "grid"; "" if none.
-// column: where the call stands in the line, from 1, so that of several statements the right one is
-// taken; 0 = unknown.
-std::string assigned_name(const std::string& line, std::uint32_t column = 0);
-
 } // namespace omptier

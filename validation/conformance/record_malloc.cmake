@@ -42,5 +42,5 @@ record_malloc_case(debian-libomp clang --runtime own --stock /usr/lib/llvm-19/li
 record_malloc_case(jemalloc jemalloc --small 300000)
 record_malloc_case(mimalloc mimalloc --small 300000)
 record_malloc_case(own-malloc own-malloc --unseen --names hot_malloc,by_calloc,grown)
-record_malloc_case(cpp cpp --names by_new,_M_start --hot by_new)
-record_malloc_case(static-libstdc++ static-libstdc++ --names by_new,_M_start --hot by_new)
+record_malloc_case(cpp cpp --names by_new,in_vector --hot by_new)
+record_malloc_case(static-libstdc++ static-libstdc++ --names by_new,in_vector --hot by_new)

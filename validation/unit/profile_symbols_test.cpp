@@ -7,6 +7,7 @@
 #include "objects/modules.hpp"
 #include "profile/elf_calls.hpp"
 #include "profile/functions.hpp"
+#include "profile/source_line.hpp"
 #include "profile/symbols.hpp"
 
 #include <gtest/gtest.h>
@@ -152,18 +153,48 @@ TEST(Symbols, OtherBuildIsSaidNotGuessed) {
 }
 
 TEST(Symbols, AssignedNames) {
-  EXPECT_EQ(assigned_name("  double* grid = (double*)omp_alloc(n, h);"), "grid");
-  EXPECT_EQ(assigned_name("  grids->nuclide[i + 1] = omp_alloc(n,"), "nuclide");
-  EXPECT_EQ(assigned_name("  this->values_ = static_cast<T*>(omp_alloc(n, h));"), "values_");
-  EXPECT_EQ(assigned_name("#pragma omp allocate(table) allocator(h)"), "table");
-  EXPECT_EQ(assigned_name("  return omp_alloc(n, h);"), "");
-  EXPECT_EQ(assigned_name("  if ((p = omp_alloc(n, h)) == NULL)"), "");
-  EXPECT_EQ(assigned_name("  if (a == b)"), "");
-  EXPECT_EQ(assigned_name("  total += f(omp_alloc(n, h));"), "");
-  EXPECT_EQ(assigned_name("  // x = omp_alloc"), "");
+  EXPECT_EQ(variable_of_line("  double* grid = (double*)omp_alloc(n, h);"), "grid");
+  EXPECT_EQ(variable_of_line("  grids->nuclide[i + 1] = omp_alloc(n,"), "nuclide");
+  EXPECT_EQ(variable_of_line("  this->values_ = static_cast<T*>(omp_alloc(n, h));"), "values_");
+  EXPECT_EQ(variable_of_line("#pragma omp allocate(table) allocator(h)"), "table");
+  EXPECT_EQ(variable_of_line("  return omp_alloc(n, h);"), "");
+  EXPECT_EQ(variable_of_line("  if ((p = omp_alloc(n, h)) == NULL)"), "");
+  EXPECT_EQ(variable_of_line("  if (a == b)"), "");
+  EXPECT_EQ(variable_of_line("  total += f(omp_alloc(n, h));"), "");
+  EXPECT_EQ(variable_of_line("  // x = omp_alloc"), "");
   const std::string both = "a = make(n); b = make(n);";
-  EXPECT_EQ(assigned_name(both, 5), "a");
-  EXPECT_EQ(assigned_name(both, 18), "b");
-  EXPECT_EQ(assigned_name("", 7), "");
-  EXPECT_EQ(assigned_name("  long sum = 0, *table = omp_alloc(n, h);"), "table");
+  EXPECT_EQ(variable_of_line(both, 5), "a");
+  EXPECT_EQ(variable_of_line(both, 18), "b");
+  EXPECT_EQ(variable_of_line("", 7), "");
+  EXPECT_EQ(variable_of_line("  long sum = 0, *table = omp_alloc(n, h);"), "table");
+}
+
+// column: of the name or the parenthesis that a compiler points at.
+std::string variable_at(const std::string& line, const char* pointed_at) {
+  return variable_of_line(line, static_cast<std::uint32_t>(line.find(pointed_at) + 1));
+}
+
+TEST(Symbols, VariablesOfContainersAndOfArgumentsAreFound) {
+  EXPECT_EQ(variable_of_line("  std::vector<double> grid(n, 1.0);"), "grid");
+  EXPECT_EQ(variable_at("  std::vector<double> grid(n, 1.0);", "grid"), "grid");
+  EXPECT_EQ(variable_at("  std::vector<double> grid(n, 1.0);", ");"), "grid");
+  EXPECT_EQ(variable_at("  std::vector<double> a(n), b(n);", "b("), "b");
+  EXPECT_EQ(variable_at("  std::vector<std::vector<int>> rows{n};", "rows"), "rows");
+  EXPECT_EQ(variable_at("  Solver solver(n);", "solver("), "solver");
+  EXPECT_EQ(variable_at("  Solver(int n) : count(n), grid(n) {}", "grid("), "grid");
+  EXPECT_EQ(variable_at("  Solver(int n) : grid(n) {}", "grid("), "grid");
+  EXPECT_EQ(variable_at("  run(); field.density.resize(n);", "resize"), "density");
+  EXPECT_EQ(variable_at("  field->rows[i].assign(n, 0); a.resize(2);", "(n"), "rows");
+  EXPECT_EQ(variable_at("  owner.reset(new double[n]);", "new"), "owner");
+  EXPECT_EQ(variable_of_line("  int error = posix_memalign((void **)&grid, 64, n);"), "grid");
+  EXPECT_EQ(variable_of_line("  if (posix_memalign(&s->grid, 64, n) != 0) return 1;"), "grid");
+  EXPECT_EQ(variable_of_line("  cudaMallocManaged(&grid, n);"), "grid");
+  EXPECT_EQ(variable_of_line("  allocate(grid(n, m), stat=error)"), "grid");
+  EXPECT_EQ(variable_of_line("  ALLOCATE( self%field%grid(0:n) )"), "grid");
+  EXPECT_EQ(variable_of_line("  allocate(real(8) :: grid(n))"), "grid");
+  for (const char* says_nothing :
+       {"  allocate(a(n), b(n))", "  deallocate(grid)", "  return make(n);", "  call setup(n)",
+        "  run(grid, n);", "  std::sort(a.begin(), a.end());", "  throw Error(n);", "  }"})
+    EXPECT_EQ(variable_of_line(says_nothing), "") << says_nothing;
+  EXPECT_EQ(variable_of_line(std::string(100000, '(')), "");
 }

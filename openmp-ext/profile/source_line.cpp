@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See source_line.hpp. The forms are tried one after the other; the first that fits answers.
+#include "profile/source_line.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <regex>
+#include <string_view>
+#include <vector>
+
+namespace omptier {
+namespace {
+
+// A generated line may be as long as a file; std::regex would go deep in it.
+constexpr std::size_t k_longest_line = 1000;
+
+bool is_name_letter(char letter) {
+  return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
+}
+
+std::string trimmed(std::string text) {
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0)
+    text.pop_back();
+  std::size_t first = 0;
+  while (first < text.size() && std::isspace(static_cast<unsigned char>(text[first])) != 0)
+    ++first;
+  return text.substr(first);
+}
+
+// The last name of an expression that is assigned to: "grid->nuclide[i]" -> "nuclide".
+std::string last_name(std::string text) {
+  text = trimmed(text);
+  while (!text.empty() && text.back() == ']') { // drop subscripts
+    int depth = 0;
+    do {
+      depth += text.back() == ']' ? 1 : text.back() == '[' ? -1 : 0;
+      text.pop_back();
+    } while (!text.empty() && depth > 0);
+    text = trimmed(text);
+  }
+  std::size_t begin = text.size();
+  while (begin > 0 && is_name_letter(text[begin - 1]))
+    --begin;
+  std::string name = text.substr(begin);
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0) return "";
+  return name;
+}
+
+// "#pragma omp allocate(x) …" -> "x"
+std::string directive_name(const std::string& line) {
+  const auto pragma = line.find("omp allocate(");
+  if (pragma == std::string::npos) return "";
+  const auto begin = pragma + 13, end = line.find_first_of(",)", begin);
+  return end == std::string::npos ? "" : trimmed(line.substr(begin, end - begin));
+}
+
+// "long sum = 0, *table =" -> behind the comma: a call belongs to the last of several declarators.
+std::size_t begin_of_last_declarator(const std::string& statement) {
+  std::size_t begin = 0;
+  int depth = 0;
+  for (std::size_t i = 0; i < statement.size(); ++i) {
+    if (statement[i] == '(') ++depth;
+    if (statement[i] == ')' && depth > 0) --depth;
+    if (statement[i] == ',' && depth == 0 && statement.find('=', i) != std::string::npos)
+      begin = i + 1;
+  }
+  return begin;
+}
+
+// "long sum = 0, *table = make(n" -> "table"
+std::string assigned(std::string line) {
+  line.erase(0, begin_of_last_declarator(line));
+  int depth = 0;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char letter = line[i];
+    if (letter == '"' || letter == '\'' ||
+        (letter == '/' && i + 1 < line.size() && line[i + 1] == '/'))
+      return "";
+    if (letter == '(') ++depth;
+    if (letter == ')' && depth > 0) --depth; // a condition may have begun on the line before
+    if (letter != '=' || depth > 0) continue;
+    const char before = i > 0 ? line[i - 1] : ' ', after = i + 1 < line.size() ? line[i + 1] : ' ';
+    if (after == '=' || std::string("=!<>+-*/%&|^").find(before) != std::string::npos) return "";
+    return last_name(line.substr(0, i));
+  }
+  return "";
+}
+
+// The name of an object that allocates for itself: "grid.resize(n)", "pool->grids[i].assign(n, 0)".
+std::string container(const std::string& statement) {
+  static const std::regex method(
+      R"(([A-Za-z_]\w*(?:\[[^\]]*\])*)\s*(?:\.|->)\s*)"
+      R"((?:resize|reserve|assign|append|insert|push_back|emplace_back|emplace|push|reset|alloc\w*)\s*\()");
+  std::smatch found;
+  return std::regex_search(statement, found, method) ? last_name(found[1]) : "";
+}
+
+// "posix_memalign((void**)&grid, 64, n)", "cudaMallocManaged(&grid, n)"
+std::string address_argument(const std::string& statement) {
+  static const std::regex call(
+      R"(\w*(?:memalign|[aA]lloc)\w*\s*\(\s*(?:\(.*?\)\s*)?&\s*([A-Za-z_][\w.\[\]>-]*?)\s*[,)])");
+  std::smatch found;
+  return std::regex_search(statement, found, call) ? last_name(found[1]) : "";
+}
+
+// The expression's parts between the commas that are in no parentheses.
+std::vector<std::string> list_items(std::string_view list) {
+  std::vector<std::string> items(1);
+  int depth = 0;
+  for (const char letter : list) {
+    if (letter == '(' || letter == '[') ++depth;
+    if (letter == ')' || letter == ']') --depth;
+    if (depth < 0) break;
+    if (letter == ',' && depth == 0)
+      items.emplace_back();
+    else
+      items.back() += letter;
+  }
+  return items;
+}
+
+// Fortran's "allocate(grid(n), stat=error)", with or without a type in front.
+std::string fortran_allocation(const std::string& statement) {
+  static const std::regex allocate(R"((?:^|[\s)])allocate\s*\((?:[^()]*(?:\([^()]*\))?[^()]*::)?)",
+                                   std::regex::icase);
+  std::smatch found;
+  if (!std::regex_search(statement, found, allocate)) return "";
+  std::string name;
+  for (const std::string& item : list_items(std::string_view(statement).substr(
+           static_cast<std::size_t>(found.position() + found.length())))) {
+    const std::string array = trimmed(item.substr(0, item.rfind('(')));
+    if (item.find('=') != std::string::npos || array.empty()) continue;
+    if (!name.empty()) return ""; // which of several, the line does not say
+    name = array.substr(array.find_last_of('%') + 1);
+  }
+  return name;
+}
+
+bool is_type(const std::string& word) {
+  static const std::string_view k_no_types[] = {
+      "return",    "new",      "throw",  "else", "case",  "goto",    "call",
+      "co_return", "co_yield", "delete", "not",  "using", "typedef", "operator"};
+  return std::ranges::find(k_no_types, word) == std::end(k_no_types);
+}
+
+// "std::vector<double> grid(n)", "Solver solver{n}": the name behind a type.
+std::string declared(const std::string& statement) {
+  static const std::regex declaration(
+      R"(^\s*(?:(?:static|const|thread_local|inline)\s+)*([A-Za-z_][\w:]*)(\s*<.*>)?(?:::\w+)?)"
+      R"((?:\s+|\s*[&*]+\s*)([A-Za-z_]\w*)\s*[({])");
+  static const std::regex behind_template(
+      R"(^\s*(?:(?:static|const|thread_local|inline)\s+)*[A-Za-z_][\w:]*\s*<.*>\s*([A-Za-z_]\w*)\s*[({])");
+  std::smatch found;
+  if (std::regex_search(statement, found, behind_template)) return found[1];
+  return std::regex_search(statement, found, declaration) && is_type(found[1]) ? found[3].str()
+                                                                               : "";
+}
+
+// "Solver(int n) : count(n), grid(n)", "std::vector<double> a(n), b(n)": the name at the column, if
+// it is one of a list.
+std::string list_member(const std::string& line, std::uint32_t column) {
+  if (column == 0 || column > line.size()) return "";
+  std::size_t begin = column - 1, end = begin;
+  while (end < line.size() && is_name_letter(line[end]))
+    ++end;
+  if (end == begin || (begin > 0 && is_name_letter(line[begin - 1]))) return "";
+  const auto next = line.find_first_not_of(' ', end);
+  if (next == std::string::npos || (line[next] != '(' && line[next] != '{')) return "";
+  const std::string before = trimmed(line.substr(0, begin));
+  const bool member = before.ends_with(':') && !before.ends_with("::");
+  const bool item =
+      before.ends_with(',') && std::ranges::count(before, '(') == std::ranges::count(before, ')');
+  return member || item ? line.substr(begin, end - begin) : "";
+}
+
+} // namespace
+
+std::string variable_of_line(const std::string& line, std::uint32_t column) {
+  if (line.size() > k_longest_line) return "";
+  if (std::string name = directive_name(line); !name.empty()) return name;
+  if (std::string name = list_member(line, column); !name.empty()) return name;
+  // The last statement that begins before the call: up to the call, and whole.
+  std::size_t begin = 0, end = line.size(), call = line.size();
+  if (column > 0 && column <= line.size()) {
+    call = column - 1;
+    if (const auto last = line.find_last_of(";{}", call); last != std::string::npos && last < call)
+      begin = last + 1;
+    end = std::min(line.find(';', call), line.size());
+  }
+  const std::string statement = line.substr(begin, end - begin);
+  if (std::string name = address_argument(statement); !name.empty()) return name;
+  if (std::string name = assigned(line.substr(begin, call - begin)); !name.empty()) return name;
+  for (const auto form : {fortran_allocation, container, declared})
+    if (std::string name = form(statement); !name.empty()) return name;
+  return "";
+}
+
+bool is_library_file(const std::string& file) {
+  return file.starts_with("/usr/include/") || file.starts_with("/usr/lib/") ||
+         file.find("/include/c++/") != std::string::npos;
+}
+
+} // namespace omptier

@@ -61,6 +61,7 @@ bool Recorder::start(const RecorderOptions& options, std::unique_ptr<SampleSourc
     source_.reset(); // it may hold a signal
     return false;
   }
+  stretches_.begin();
   if (source_ == nullptr && !options_.why_no_source.empty())
     warn_once(Notice::sampling_unavailable,
               "no memory accesses are sampled: %s; objects and regions "
@@ -116,7 +117,7 @@ void Recorder::tick() {
   drain();
   if (++ticks_ % k_ticks_between_counts == 0) {
     write_small_objects();
-    write_barrier_counts();
+    write_stretch_counts();
   }
   log_.flush();
 }
@@ -132,16 +133,17 @@ void Recorder::drain() {
   if (waiting_ > 0) log_.waiting(waiting_, waiting_weight_);
   waiting_ = 0;
   waiting_weight_ = 0;
-  write_barriers(begin);
+  write_stretches(begin);
 }
 
 void Recorder::finish() {
   State expected = State::active;
   if (!state_.compare_exchange_strong(expected, State::over)) return;
   helper_.stop();
+  stretches_.end();
   drain();
   write_small_objects();
-  write_barrier_counts();
+  write_stretch_counts();
   log_.end();
   const bool whole = log_.is_open();
   const unsigned long long samples = log_.samples();
@@ -299,14 +301,14 @@ std::uint64_t Recorder::region_begin(const void* codeptr, unsigned threads) {
   const std::uint32_t region = define(regions_, frames, count, false);
   if (region == StackTable::k_full) return 0;
   log_.region(region, threads, this_thread(), true);
-  barriers_.region_began(region);
+  stretches_.region_began(region, this_thread());
   tell_source([&](SampleSource& source) { source.region_changed(std::uint64_t{region} + 1); });
   return std::uint64_t{region} + 1;
 }
 
 void Recorder::region_end(std::uint64_t region) {
   if (!active() || region == 0) return;
-  barriers_.region_ended();
+  stretches_.region_ended(this_thread());
   log_.region(static_cast<std::uint32_t>(region - 1), 0, this_thread(), false);
   tell_source([](SampleSource& source) { source.region_changed(0); });
 }
@@ -314,7 +316,7 @@ void Recorder::region_end(std::uint64_t region) {
 // Sources that count every access are told by a number that differs from stretch to stretch.
 void Recorder::barrier_passed(const void* codeptr) {
   if (!active()) return;
-  const std::uint64_t region = barriers_.passed(codeptr, this_thread());
+  const std::uint64_t region = stretches_.passed(codeptr, this_thread());
   if (region != 0)
     tell_source([&](SampleSource& source) {
       source.region_changed(region | reinterpret_cast<std::uintptr_t>(codeptr) << 32);
@@ -386,10 +388,10 @@ void Recorder::after_fork_in_child() {
   regions_.restart();
   small_counts_.clear();
   small_areas_.clear();
-  barriers_.forget();
+  stretches_.forget();
   sample_times_.clear();
-  barrier_places_.restart();
-  barrier_counts_.clear();
+  stretches_known_.restart();
+  stretch_counts_.clear();
   std::memset(module_written_, 0, sizeof module_written_);
   mutex_.unlock();
   helper_.forget();
@@ -408,6 +410,7 @@ bool Recorder::restart_in_child(std::unique_ptr<SampleSource> source) {
   source_wants_objects_ = source_ != nullptr && source_->wants_objects();
   process_ = getpid();
   if (!open_log()) return false;
+  stretches_.begin();
   state_.store(State::active, std::memory_order_release);
   const auto work = [](void* self) { static_cast<Recorder*>(self)->tick(); };
   helper_.start(work, this, options_.drain_milliseconds);

@@ -12,8 +12,8 @@
 
 #include "base/address_set.hpp"
 #include "objects/stack_table.hpp"
-#include "ompt/barriers.hpp"
 #include "ompt/helper_thread.hpp"
+#include "ompt/stretches.hpp"
 #include "profile/log_writer.hpp"
 #include "sampling/source.hpp"
 
@@ -81,9 +81,9 @@ private:
   void tick();
   void drain();
   void write_small_objects();
-  void write_barriers(std::uint64_t until);
-  std::uint32_t barrier_number(const BarrierPassed& passed);
-  void write_barrier_counts();
+  void write_stretches(std::uint64_t until);
+  std::uint32_t stretch_number(const EndedStretch& stretch);
+  void write_stretch_counts();
   std::uint32_t define(StackTable& table, const ReturnAddress* frames, unsigned count, bool site);
   void object(const void* block, std::size_t bytes, std::uintptr_t allocator,
               const ReturnAddress* frames, unsigned count);
@@ -109,13 +109,13 @@ private:
   };
   PageArray<SmallCount> small_counts_; // by site
   AddressSet small_areas_;
-  BarrierQueue barriers_;
-  SampleTimes sample_times_;  // helper thread's
-  StackTable barrier_places_; // region's number, return address
-  struct BarrierCount {
-    std::uint64_t passed, nanoseconds, written;
+  StretchQueue stretches_;
+  SampleTimes sample_times_;   // helper thread's
+  StackTable stretches_known_; // kind and region, place
+  struct StretchCount {
+    std::uint64_t entries, nanoseconds, written;
   };
-  PageArray<BarrierCount> barrier_counts_; // by number in barrier_places_; helper thread's
+  PageArray<StretchCount> stretch_counts_; // by number in stretches_known_; helper thread's
   unsigned ticks_ = 0;
   std::uint8_t module_written_[8192 / 8 + 1] = {};
   char path_[4096] = {};

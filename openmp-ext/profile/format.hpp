@@ -57,9 +57,9 @@ enum class RecordType : std::uint8_t {
   waiting,
   small_objects, // of a site: how many under 4 KiB and their bytes, from the start on
   small_area,    // k_small_area bytes in which such objects lie
-  barrier_definition,
-  barrier,       // the primary thread left it; not in order of time with other records
-  barrier_count, // how often from the start on, and the time of the stretches that it ended
+  stretch_definition,
+  stretch,       // that ended; not in order of time with other records
+  stretch_count, // how many there were from the start on, and their time
 };
 
 inline constexpr std::uint8_t k_sample_bit = 0x80;
@@ -81,7 +81,7 @@ struct DifferenceState {
   std::uint64_t object_address = 0;
   std::uint64_t sample_time = 0, sample_pc = 0, sample_address = 0;
   float sample_weight = 1;
-  std::uint64_t barrier_time = 0;
+  std::uint64_t stretch_time = 0;
   std::uint64_t pattern_time = 0, pattern_pc = 0, pattern_address = 0;
 };
 

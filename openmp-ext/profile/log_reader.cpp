@@ -104,6 +104,9 @@ template <typename T> T& slot(std::vector<T>& list, std::uint32_t number) {
   return list[number];
 }
 
+// In the gaps of a damaged file's numbers: outside of regions, from start to end.
+constexpr StretchDefinition k_unknown_stretch = {StretchDefinition::Kind::serial, 0, 0, {}, 0, 0};
+
 class Reader {
 public:
   explicit Reader(const std::string& name) { profile_.file = name; }
@@ -168,7 +171,7 @@ private:
       return 0;
     }
     state_ = {};
-    state_.time = state_.sample_time = state_.pattern_time = state_.barrier_time = header.base_time;
+    state_.time = state_.sample_time = state_.pattern_time = state_.stretch_time = header.base_time;
     Body body(records, records + header.bytes);
     std::uint32_t count = 0;
     while (!body.empty()) {
@@ -231,14 +234,14 @@ private:
     case RecordType::region:
       read_region(part);
       break;
-    case RecordType::barrier_definition:
-      read_barrier_definition(part);
+    case RecordType::stretch_definition:
+      read_stretch_definition(part);
       break;
-    case RecordType::barrier:
-      read_barrier(part);
+    case RecordType::stretch:
+      read_stretch(part);
       break;
-    case RecordType::barrier_count:
-      read_barrier_count(part);
+    case RecordType::stretch_count:
+      read_stretch_count(part);
       break;
     case RecordType::move:
       read_move(part);
@@ -352,33 +355,41 @@ private:
       profile_.regions.push_back(region);
   }
 
-  void read_barrier_definition(Body& body) {
-    const std::uint32_t number = next_number(body, profile_.barrier_definitions);
-    BarrierDefinition barrier;
-    barrier.region = body.small(k_largest_number);
-    const std::vector<Frame> frames = body.frames();
-    if (!body.good() || frames.empty() || barrier.region >= profile_.region_definitions.size())
-      return body.fail();
-    barrier.frame = frames.front();
-    slot(profile_.barrier_definitions, number) = barrier;
+  void read_stretch_definition(Body& body) {
+    const std::uint32_t number = next_number(body, profile_.stretch_definitions);
+    const auto regions = static_cast<std::uint32_t>(profile_.region_definitions.size());
+    StretchDefinition stretch;
+    stretch.kind = static_cast<StretchDefinition::Kind>(body.small(3));
+    const bool serial = stretch.kind == StretchDefinition::Kind::serial;
+    stretch.region = body.small(regions + (serial ? 1 : 0));
+    stretch.next_region = body.small(regions + 1);
+    if (stretch.kind == StretchDefinition::Kind::barrier) {
+      const std::vector<Frame> frames = body.frames();
+      if (frames.empty()) return body.fail();
+      stretch.frame = frames.front();
+    }
+    if (!body.good()) return;
+    if (number >= profile_.stretch_definitions.size())
+      profile_.stretch_definitions.resize(number + 1, k_unknown_stretch);
+    profile_.stretch_definitions[number] = stretch;
   }
 
-  void read_barrier(Body& body) {
-    BarrierRecord barrier;
-    barrier.time = body.difference(state_.barrier_time);
-    const std::uint32_t number = body.small(k_largest_number);
-    if (number > profile_.barrier_definitions.size()) return body.fail();
-    barrier.barrier = number - 1; // none is k_unknown
-    barrier.thread = static_cast<std::uint32_t>(body.number());
-    profile_.last_time = std::max(profile_.last_time, barrier.time);
-    profile_.barriers.push_back(barrier);
+  void read_stretch(Body& body) {
+    StretchRecord stretch;
+    stretch.end = body.difference(state_.stretch_time);
+    stretch.nanoseconds = std::min(body.number(), stretch.end);
+    stretch.stretch = body.small(static_cast<std::uint32_t>(profile_.stretch_definitions.size()));
+    stretch.thread = static_cast<std::uint32_t>(body.number());
+    profile_.last_time = std::max(profile_.last_time, stretch.end);
+    if (body.good()) profile_.stretches.push_back(stretch);
   }
 
-  void read_barrier_count(Body& body) {
-    const std::uint32_t number = body.small(k_largest_number);
-    if (number >= profile_.barrier_definitions.size()) return body.fail();
-    profile_.barrier_definitions[number].passed = body.number();
-    profile_.barrier_definitions[number].nanoseconds = body.number();
+  void read_stretch_count(Body& body) {
+    const std::uint32_t number =
+        body.small(static_cast<std::uint32_t>(profile_.stretch_definitions.size()));
+    if (!body.good()) return;
+    profile_.stretch_definitions[number].entries = body.number();
+    profile_.stretch_definitions[number].nanoseconds = body.number();
   }
 
   void read_move(Body& body) {
@@ -444,7 +455,7 @@ private:
     std::stable_sort(profile_.samples.begin(), profile_.samples.end(),
                      [](const AccessSample& a, const AccessSample& b) { return a.time < b.time; });
     std::ranges::stable_sort(profile_.patterns, {}, &AccessPattern::time);
-    std::ranges::stable_sort(profile_.barriers, {}, &BarrierRecord::time);
+    std::ranges::stable_sort(profile_.stretches, {}, &StretchRecord::end);
     std::uint32_t most = 0; // a frame may name any module: make them all exist
     const auto note = [&](const std::vector<Frame>& frames) {
       for (const Frame& frame : frames)
@@ -454,8 +465,8 @@ private:
       note(site.frames);
     for (const RegionDefinition& region : profile_.region_definitions)
       note(region.frames);
-    for (const BarrierDefinition& barrier : profile_.barrier_definitions)
-      note({barrier.frame});
+    for (const StretchDefinition& stretch : profile_.stretch_definitions)
+      note({stretch.frame});
     if (profile_.modules.size() < most) profile_.modules.resize(most);
   }
 

@@ -28,8 +28,8 @@ struct Profile {
   std::unordered_set<std::uint64_t> small_areas;    // address / k_small_area
   std::vector<RegionDefinition> region_definitions; // by number
   std::vector<RegionRecord> regions;
-  std::vector<BarrierDefinition> barrier_definitions; // by number
-  std::vector<BarrierRecord> barriers;                // in order of time
+  std::vector<StretchDefinition> stretch_definitions; // by number
+  std::vector<StretchRecord> stretches;               // in order of their ends
   std::vector<PhaseRecord> phases;
   std::vector<MoveRecord> moves;
   std::vector<AccessSample> samples;   // in order of time

@@ -145,7 +145,7 @@ void LogWriter::start_block() {
   records_ = 0;
   base_time_ = monotonic_nanoseconds();
   state_ = {};
-  state_.time = state_.sample_time = state_.pattern_time = state_.barrier_time = base_time_;
+  state_.time = state_.sample_time = state_.pattern_time = state_.stretch_time = base_time_;
 }
 
 void LogWriter::give_up(const char* why) {
@@ -325,28 +325,30 @@ void LogWriter::region(std::uint32_t region, std::uint32_t threads, std::uint32_
   append(body);
 }
 
-void LogWriter::barrier_definition(std::uint32_t barrier, std::uint32_t region,
-                                   const Frame& frame) {
-  OMPTIER_BEGIN_RECORD(barrier_definition);
-  body.number(barrier);
-  body.number(region);
-  body.frames(&frame, 1);
+void LogWriter::stretch_definition(std::uint32_t stretch, const StretchDefinition& definition) {
+  OMPTIER_BEGIN_RECORD(stretch_definition);
+  body.number(stretch);
+  body.number(static_cast<std::uint64_t>(definition.kind));
+  body.number(definition.region);
+  body.number(definition.next_region);
+  if (definition.kind == StretchDefinition::Kind::barrier) body.frames(&definition.frame, 1);
   append(body);
 }
 
-void LogWriter::barrier(std::uint64_t time, std::uint32_t barrier_from_1, std::uint32_t thread) {
-  OMPTIER_BEGIN_RECORD(barrier);
-  body.difference(time, state_.barrier_time);
-  body.number(barrier_from_1);
-  body.number(thread);
+void LogWriter::stretch(const StretchRecord& record) {
+  OMPTIER_BEGIN_RECORD(stretch);
+  body.difference(record.end, state_.stretch_time);
+  body.number(record.nanoseconds);
+  body.number(record.stretch);
+  body.number(record.thread);
   append(body);
 }
 
-void LogWriter::barrier_count(std::uint32_t barrier, std::uint64_t passed,
+void LogWriter::stretch_count(std::uint32_t stretch, std::uint64_t entries,
                               std::uint64_t nanoseconds) {
-  OMPTIER_BEGIN_RECORD(barrier_count);
-  body.number(barrier);
-  body.number(passed);
+  OMPTIER_BEGIN_RECORD(stretch_count);
+  body.number(stretch);
+  body.number(entries);
   body.number(nanoseconds);
   append(body);
 }

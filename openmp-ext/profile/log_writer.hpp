@@ -56,10 +56,9 @@ public:
   void small_area(std::uint64_t address);
   void region_definition(std::uint32_t region, const Frame* frames, unsigned count);
   void region(std::uint32_t region, std::uint32_t threads, std::uint32_t thread, bool begin);
-  void barrier_definition(std::uint32_t barrier, std::uint32_t region, const Frame& frame);
-  void barrier(std::uint64_t time, std::uint32_t barrier_from_1,
-               std::uint32_t thread); // 0: unknown
-  void barrier_count(std::uint32_t barrier, std::uint64_t passed, std::uint64_t nanoseconds);
+  void stretch_definition(std::uint32_t stretch, const StretchDefinition& definition);
+  void stretch(const StretchRecord& record);
+  void stretch_count(std::uint32_t stretch, std::uint64_t entries, std::uint64_t nanoseconds);
   void phase(const char* name);
   void move(const MoveRecord& record); // its time is when the move ended
   void sample(const AccessSample& sample);

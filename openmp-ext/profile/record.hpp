@@ -59,19 +59,24 @@ struct RegionRecord {
   bool begin = true;
 };
 
-struct BarrierDefinition { // a barrier in the code of one region
-  std::uint32_t region = 0;
-  Frame frame;
-  std::uint64_t passed = 0; // by the primary thread
-  std::uint64_t nanoseconds =
-      0; // of the stretches it ended: since the barrier before, or the region's begin
+// Between barriers of one region, or between regions: what ends it within a region, what is on both
+// sides of it outside.
+struct StretchDefinition {
+  enum class Kind : std::uint8_t {
+    barrier,
+    rest,
+    serial
+  }; // rest: from the last barrier to the end
+  Kind kind = Kind::barrier;
+  std::uint32_t region = 0;      // of a serial one: number + 1 of the region before it, 0 = start
+  std::uint32_t next_region = 0; // of a serial one: number + 1 of the one behind it, 0 = end
+  Frame frame;                   // of a barrier
+  std::uint64_t entries = 0, nanoseconds = 0; // all there were
 };
 
-// Written only where a sample lies in the stretch that it ends.
-struct BarrierRecord {
-  static constexpr std::uint32_t k_unknown = ~std::uint32_t{0}; // too many at once: not known which
-  std::uint64_t time = 0;
-  std::uint32_t barrier = k_unknown;
+struct StretchRecord { // one in which a sample lies
+  std::uint64_t end = 0, nanoseconds = 0;
+  std::uint32_t stretch = 0;
   std::uint32_t thread = 0; // kernel id of the primary thread
 };
 

@@ -94,8 +94,11 @@ def judge(bench, kernel, compiler, threads, seconds, exact):
                                     "--rate", "1000")
     if "access_share" not in next(iter(objects.values())):
         sys.exit(f"accuracy.py: {kernel}: no accesses: {report['runs'][0]['source_description']}")
+    # Of the samples that stand on or behind a memory operand: those whose address was found.
+    operands = report["samples"] - report["samples_without_operand"]
+    lost = report["samples_without_address"] - report["samples_without_operand"]
     row = {"kernel": kernel, "compiler": compiler, "threads": threads, "objects": {},
-           "attributed": 1 - report["samples_without_address"] / max(1, report["samples"]), "samples": report["samples"]}
+           "attributed": 1 - lost / max(1, operands), "samples": report["samples"]}
     # Of the arrays' own bytes: spilled registers are not in clang's counts, and what the runtime
     # accesses is not counted at all. The column "other" shows how much that is.
     own = 1 - exact["other"]["access_share"]["share"]

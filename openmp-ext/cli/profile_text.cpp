@@ -341,6 +341,7 @@ nlohmann::json profile_json(const ProfileSummary& summary, const ProfileNames& n
                          {"samples_waiting", summary.samples_waiting},
                          {"waiting_share", summary.waiting_share},
                          {"samples_without_address", summary.unknown_address},
+                         {"samples_without_operand", summary.no_operand},
                          {"samples_outside_objects", summary.outside_objects},
                          {"worst_error", summary.worst_error},
                          {"nanoseconds", summary.nanoseconds},

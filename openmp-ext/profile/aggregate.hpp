@@ -137,6 +137,7 @@ struct ProfileSummary {
   std::uint64_t samples_waiting = 0; // more, on threads that waited in the OpenMP runtime
   double waiting_share = 0;          // of the weight of these and all samples
   std::uint64_t unknown_address = 0; // samples without an address
+  std::uint64_t no_operand = 0;      // of these: where no memory operand was near
   std::uint64_t outside_objects = 0; // samples whose address lies in no recorded object
   SmallObjects small_objects;        // under 4 KiB, of one process: the one with most
   std::uint64_t small_sites = 0;     // that allocated them

@@ -3,7 +3,8 @@
 // Each instruction votes with its bytes. A chase is told by its pointers. One step that makes up
 // most of an instruction's steps is its stride; instructions with the same stride are one walk, and
 // cover size/stride of what they pass: half or more is sequential. Several steps that come back
-// again and again are tiles: short runs, then a jump. Anything else is random.
+// again and again are tiles: short runs, then a jump over what other tiles hold. Anything else is
+// random.
 #include "profile/pattern.hpp"
 
 #include <algorithm>
@@ -16,7 +17,9 @@ namespace {
 
 constexpr double k_most = 0.85;        // of an instruction's steps, for a stride
 constexpr double k_regular = 0.6;      // of its steps, for tiles
-constexpr double k_jumps = 0.02;       // of its steps, from one run to the next of a tile
+constexpr double k_jumps = 0.02;       // of its steps, from one run to the next
+constexpr std::int64_t k_far = 4;      // strides that make a step a jump
+constexpr double k_gap = 2;            // runs that fit between the begins of two, from which tiles
 constexpr std::int64_t k_run = 128;    // bytes side by side, from which a piece is a tile's row
 constexpr std::int64_t k_copied = 512; // bytes an access, from which it is a copy of a piece
 
@@ -29,6 +32,18 @@ std::int64_t longest_run(const std::map<std::uint64_t, std::int64_t>& pieces) {
     longest = std::max(longest, end - begin);
   }
   return static_cast<std::int64_t>(longest);
+}
+
+// Runs of one stride and jumps from each to the next: does most of what lies between the begins of
+// two runs stay untouched? The rows of a tile are that; the lines of a grid follow one another, and
+// a row that is read again and again comes back to its begin.
+bool leaves_gaps(const std::pair<double, std::int64_t>& steps,
+                 const std::pair<double, std::int64_t>& jumps, double all) {
+  const auto stride = double(steps.second), jump = double(jumps.second);
+  if (jumps.first < k_jumps * all || std::abs(jump) < k_far * std::abs(stride)) return false;
+  const double in_a_run = steps.first / jumps.first;
+  const double run = (in_a_run + 1) * std::abs(stride);
+  return std::abs(in_a_run * stride + jump) >= k_gap * run;
 }
 
 } // namespace
@@ -101,24 +116,22 @@ ObjectPattern PatternEvidence::decide() const {
     for (std::size_t i = 0; i < std::min<std::size_t>(order.size(), 3); ++i)
       few += order[i].first / moving;
     if (first >= k_most || (few >= k_most && first >= k_regular && order.size() > 1)) {
+      if (order.size() > 1 && leaves_gaps(order[0], order[1], moving)) {
+        vote(PatternKind::tiled, of.bytes);
+        continue;
+      }
       Walk& walk = walks[std::abs(order[0].second)];
       walk.pieces[of.address % static_cast<std::uint64_t>(std::abs(order[0].second))] = size;
       walk.covered += double(size);
       walk.bytes += of.bytes;
       walk.size = std::max(walk.size, size);
-      // A run that is broken off by the same far jump every few steps.
-      const bool jumps = order.size() > 1 && order[1].first / moving >= k_jumps &&
-                         std::abs(order[1].second) >= 16 * std::abs(order[0].second);
-      if (jumps) walk.covered = -1e9;
     } else {
       vote(few >= k_most ? PatternKind::tiled : PatternKind::random, of.bytes);
     }
   }
   double widest = 0;
   for (const auto& [stride, walk] : walks) {
-    if (walk.covered < 0) {
-      vote(PatternKind::tiled, walk.bytes);
-    } else if (2 * walk.covered >= double(stride)) {
+    if (2 * walk.covered >= double(stride)) {
       vote(PatternKind::sequential, walk.bytes);
     } else if (longest_run(walk.pieces) >= k_run) {
       vote(PatternKind::tiled, walk.bytes); // a loop over a tile's row was unrolled

@@ -179,6 +179,7 @@ void Sweep::attribute(const AccessSample& sample) {
     summary_.small.add(sample, weight);
   } else {
     ++(sample.address == 0 ? summary_.unknown_address : summary_.outside_objects);
+    if (sample.address == 0 && sample.kind == AccessKind::unknown) ++summary_.no_operand;
     summary_.other.add(sample, weight);
   }
   attributions.push_back(at);

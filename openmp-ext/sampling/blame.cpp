@@ -155,10 +155,7 @@ AccessSample Blamer::blame(const RegisterSample& sample) {
   access.pc = sample.pc;
   access.weight = static_cast<float>(period_ * sample.periods);
   ++counts_.samples;
-  if (sharp_) {
-    find_access(sample, access);
-    reuse_.visit(access);
-  }
+  if (sharp_) find_access(sample, access);
   return access;
 }
 

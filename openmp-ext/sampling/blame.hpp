@@ -49,6 +49,10 @@ public:
     reuse_.collect();
   }
   AccessSample blame(const RegisterSample& sample);
+  // Once its address is as well known as it will be: finds out what served it.
+  void watch(AccessSample& access) {
+    if (sharp_) reuse_.visit(access);
+  }
   const BlameCounts& counts() const { return counts_; }
   const CodeMap& code() const { return functions_.map(); }
   FunctionCache& functions() { return functions_; }

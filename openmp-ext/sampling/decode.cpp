@@ -44,6 +44,11 @@ std::int8_t vector_number(ZydisRegister reg) {
   return static_cast<std::int8_t>(reg - ZYDIS_REGISTER_ZMM0);
 }
 
+std::int8_t mask_number(ZydisRegister reg) {
+  if (reg < ZYDIS_REGISTER_K0 || reg > ZYDIS_REGISTER_K7) return k_no_register;
+  return static_cast<std::int8_t>(reg - ZYDIS_REGISTER_K0);
+}
+
 Flow flow_of(const ZydisDecodedInstruction& instruction, std::uint64_t target) {
   switch (instruction.meta.category) {
   case ZYDIS_CATEGORY_COND_BR:
@@ -124,6 +129,7 @@ void note_memory(Instruction& to, const ZydisDecodedInstruction& instruction,
     unsigned widest = std::max<unsigned>(memory.index_bytes, memory.bytes);
     memory.lanes = static_cast<std::uint8_t>(
         std::max(1u, static_cast<unsigned>(instruction.avx.vector_length) / 8 / widest));
+    memory.lane_bytes = static_cast<std::uint8_t>(memory.bytes);
   } else {
     memory.index = general_number(from.index);
     memory.bytes = operand.size / 8;
@@ -131,11 +137,34 @@ void note_memory(Instruction& to, const ZydisDecodedInstruction& instruction,
   to.has_memory = true;
 }
 
+// Lanes that are switched off access nothing. Embedded broadcasts are one element whatever the
+// mask.
+void note_mask(Instruction& to, const ZydisDecodedInstruction& instruction,
+               const ZydisDecodedOperand* operands) {
+  MemoryOperand& memory = to.memory;
+  if (!to.has_memory) return;
+  const std::int8_t mask = mask_number(instruction.avx.mask.reg);
+  const bool gathers = memory.is_vector_indexed();
+  if (gathers && instruction.encoding == ZYDIS_INSTRUCTION_ENCODING_VEX) {
+    memory.mask = static_cast<std::int8_t>(k_vector_masks + vector_number(operands[2].reg.value));
+  } else if (mask > 0) {
+    for (unsigned i = 0; i < instruction.operand_count; ++i) {
+      const ZydisDecodedOperand& operand = operands[i];
+      if (operand.type != ZYDIS_OPERAND_TYPE_MEMORY || gathers) continue;
+      const unsigned width = operand.element_size / 8u;
+      if (width == 0 || memory.bytes <= width || memory.bytes % width != 0) return;
+      memory.lane_bytes = static_cast<std::uint8_t>(width);
+      memory.lanes = static_cast<std::uint8_t>(memory.bytes / width);
+    }
+    memory.mask = mask;
+  }
+}
+
 void note_operands(Instruction& to, const ZydisDecodedInstruction& instruction,
                    const ZydisDecodedOperand* operands) {
-  bool touches_nothing = instruction.meta.category == ZYDIS_CATEGORY_PREFETCH ||
-                         instruction.meta.category == ZYDIS_CATEGORY_NOP ||
-                         instruction.meta.category == ZYDIS_CATEGORY_WIDENOP;
+  to.fills = instruction.meta.category == ZYDIS_CATEGORY_NOP ||
+             instruction.meta.category == ZYDIS_CATEGORY_WIDENOP;
+  const bool touches_nothing = to.fills || instruction.meta.category == ZYDIS_CATEGORY_PREFETCH;
   for (unsigned i = 0; i < instruction.operand_count; ++i) {
     const ZydisDecodedOperand& operand = operands[i];
     if (operand.type == ZYDIS_OPERAND_TYPE_REGISTER &&
@@ -143,7 +172,9 @@ void note_operands(Instruction& to, const ZydisDecodedInstruction& instruction,
       std::int8_t general = general_number(operand.reg.value);
       std::int8_t vector = vector_number(operand.reg.value);
       if (general >= 0) to.general_written |= static_cast<std::uint16_t>(1u << general);
+      std::int8_t mask = mask_number(operand.reg.value);
       if (vector >= 0) to.vectors_written |= 1u << vector;
+      if (mask >= 0) to.masks_written = static_cast<std::uint8_t>(to.masks_written | 1u << mask);
     }
     if (operand.type == ZYDIS_OPERAND_TYPE_IMMEDIATE && operand.imm.is_relative) {
       ZyanU64 target = 0;
@@ -156,6 +187,7 @@ void note_operands(Instruction& to, const ZydisDecodedInstruction& instruction,
         operand.visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT;
     if (accesses && !touches_nothing) note_memory(to, instruction, operand);
   }
+  note_mask(to, instruction, operands);
 }
 
 } // namespace
@@ -180,6 +212,7 @@ std::unique_ptr<Function> Function::decode(std::uint64_t begin,
     if (decoded.meta.category == ZYDIS_CATEGORY_STRINGOP)
       note_string_operation(instruction, decoded);
     at += decoded.length;
+    function->gathers |= instruction.has_memory && instruction.memory.is_vector_indexed();
     function->instructions.push_back(instruction);
   }
   function->range = {begin, begin};
@@ -211,6 +244,25 @@ int Function::at(std::uint64_t address) const {
   return static_cast<int>(found - instructions.begin());
 }
 
+std::vector<int> Function::all_before(int i) const {
+  std::vector<int> all;
+  const auto number = static_cast<std::size_t>(i);
+  // What fills up to a round address is no way: look above it.
+  std::size_t above = number;
+  while (above > 0 && instructions[above - 1].fills)
+    --above;
+  const bool reached = above > 0 && instructions[above - 1].flow != Flow::jump &&
+                       instructions[above - 1].flow != Flow::end;
+  if (i > 0 && (reached || above == 0)) all.push_back(i - 1);
+  for (std::size_t k = 0; k < instructions.size(); ++k) {
+    const Flow flow = instructions[k].flow;
+    if ((flow == Flow::jump || flow == Flow::conditional) &&
+        instructions[k].target == instructions[number].address)
+      all.push_back(static_cast<int>(k));
+  }
+  return all;
+}
+
 int Function::before(int i) const {
   auto number = static_cast<std::uint32_t>(i);
   int back = -1; // end of the innermost loop that begins here
@@ -218,18 +270,10 @@ int Function::before(int i) const {
     if (loop.first == number && (back < 0 || loop.last < static_cast<std::uint32_t>(back)))
       back = static_cast<int>(loop.last);
   if (back >= 0) return back;
-  if (i > 0) {
-    Flow above = instructions[number - 1].flow;
-    if (above == Flow::next || above == Flow::conditional) return i - 1;
-    if (above == Flow::call || above == Flow::kernel) return -1;
-  }
-  for (std::size_t k = 0; k < instructions.size(); ++k) {
-    Flow flow = instructions[k].flow;
-    if ((flow == Flow::jump || flow == Flow::conditional) &&
-        instructions[k].target == instructions[number].address)
-      return static_cast<int>(k);
-  }
-  return -1;
+  const std::vector<int> all = all_before(i);
+  if (all.empty()) return -1;
+  const Flow flow = instructions[static_cast<std::size_t>(all[0])].flow;
+  return flow == Flow::call || flow == Flow::kernel ? -1 : all[0];
 }
 
 std::span<const std::uint8_t> Function::bytes_of(const Instruction& instruction) const {

@@ -18,6 +18,7 @@ namespace omptier {
 
 inline constexpr std::int8_t k_no_register = -1;
 inline constexpr std::int8_t k_instruction_pointer = 16; // base of a RIP-relative operand
+inline constexpr std::int8_t k_vector_masks = 16;        // vector registers that serve as masks
 
 // One memory operand: base + index × scale + displacement.
 struct MemoryOperand {
@@ -25,10 +26,12 @@ struct MemoryOperand {
   std::int8_t base = k_no_register;  // general register, or k_instruction_pointer
   std::int8_t index = k_no_register; // general register; of a gather or scatter: vector register
   std::uint8_t scale = 1;
-  std::uint8_t index_bytes = 0;   // of a gather or scatter: 4 or 8 bytes of index a lane; else 0
-  std::uint8_t lanes = 1;         // accesses of a gather or scatter
-  std::uint16_t bytes = 0;        // size of the access (one lane of a gather)
-  bool thread_local_base = false; // through FS or GS: the address cannot be known from registers
+  std::uint8_t index_bytes = 0;     // of a gather or scatter: 4 or 8 bytes of index a lane; else 0
+  std::uint8_t lanes = 1;           // accesses of a gather or scatter, elements under a mask
+  std::uint8_t lane_bytes = 0;      // size of an element under a mask
+  std::int8_t mask = k_no_register; // mask register 1 … 7, or a vector as k_vector_masks + number
+  std::uint16_t bytes = 0;          // size of the access (one lane of a gather)
+  bool thread_local_base = false;   // through FS or GS: the address cannot be known from registers
   bool reads = false, writes = false;
 
   bool is_vector_indexed() const { return index_bytes != 0; }
@@ -48,9 +51,11 @@ struct Instruction {
   std::uint64_t target = 0; // of a branch; 0 = unknown
   MemoryOperand memory;
   std::uint32_t vectors_written = 0; // bit per vector register
+  std::uint8_t masks_written = 0;    // bit per mask register
   std::uint16_t general_written = 0; // bit per general register, also if written in part
   std::uint8_t length = 0;
   Flow flow = Flow::next;
+  bool fills = false;         // a nop
   bool has_memory = false;    // memory holds its explicit operand (not the stack of push and call)
   bool string_source = false; // reads [rsi]: movs, lods, cmps
   bool string_target = false; // accesses [rdi]: movs, stos, scas, cmps
@@ -72,12 +77,15 @@ public:
   std::vector<Instruction> instructions;
   std::vector<Loop> loops;
   std::vector<std::uint8_t> code;
+  bool gathers = false; // some instruction is indexed by a vector
 
   // Number of the instruction that begins at the address; -1 = none does.
   int at(std::uint64_t address) const;
   // Number of the instruction that probably ran before number i: around the innermost loop that
   // begins there, else the one above, else a jump that leads there. -1 = not known (start, call).
   int before(int i) const;
+  // All that may have run before number i: the one above, and jumps that lead there.
+  std::vector<int> all_before(int i) const;
   std::span<const std::uint8_t> bytes_of(const Instruction& instruction) const;
   // Ascending, no overlap, loops inside: what the rest relies on.
   bool is_consistent() const;

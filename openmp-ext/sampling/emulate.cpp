@@ -36,6 +36,13 @@ void MachineState::set(unsigned general_register, std::optional<std::uint64_t> v
   known = static_cast<std::uint16_t>(known | 1u << general_register);
 }
 
+void MachineState::set_mask(unsigned number, std::optional<std::uint64_t> value) {
+  masks_known = static_cast<std::uint8_t>(masks_known & ~(1u << number));
+  if (!value) return;
+  masks[number] = *value;
+  masks_known = static_cast<std::uint8_t>(masks_known | 1u << number);
+}
+
 bool MachineState::read(std::uint64_t address, void* to, std::size_t bytes) const {
   bool from_memory = read_own_memory(address, to, bytes);
   if (written_.empty()) return from_memory;
@@ -109,6 +116,27 @@ std::optional<std::uint64_t> address_in(const Instruction& instruction, const Ma
   return address;
 }
 
+std::optional<std::uint64_t> active_lanes(const Instruction& instruction,
+                                          const MachineState& state) {
+  const MemoryOperand& memory = instruction.memory;
+  const std::uint64_t all =
+      memory.lanes >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << memory.lanes) - 1;
+  if (memory.mask == k_no_register) return all;
+  if (memory.mask < k_vector_masks) {
+    const auto number = static_cast<unsigned>(memory.mask);
+    if (!state.knows_mask(number)) return {};
+    return state.masks[number] & all;
+  }
+  const auto number = static_cast<unsigned>(memory.mask - k_vector_masks);
+  if (!(state.vectors_known >> number & 1)) return {};
+  std::uint64_t lanes = 0; // the sign of each element
+  for (unsigned lane = 0; lane < memory.lanes; ++lane) {
+    const std::size_t last = std::size_t{lane + 1u} * memory.lane_bytes - 1;
+    if (last < 64 && state.vectors[number][last] >> 7) lanes |= std::uint64_t{1} << lane;
+  }
+  return lanes;
+}
+
 #if defined(__x86_64__)
 
 namespace {
@@ -149,7 +177,7 @@ std::optional<std::uint64_t> added_constant(const Decoded& decoded) {
 void step(const Function& function, const Instruction& instruction, MachineState& state) {
   if (instruction.flow == Flow::call || instruction.flow == Flow::kernel) {
     state.forget(k_caller_saved, ~0u);
-    state.flags_known = 0;
+    state.flags_known = state.masks_known = 0;
     return;
   }
   if (instruction.flow != Flow::next) return; // branches change nothing else
@@ -157,12 +185,14 @@ void step(const Function& function, const Instruction& instruction, MachineState
   if (decode_again(function, instruction, decoded))
     execute(instruction, decoded, state);
   else
-    state.forget(~0u, ~0u);
+    state.forget(~0u, ~0u), state.masks_known = 0;
 }
 
 void rewind(const Function& function, const Instruction& instruction, MachineState& state) {
-  if (!instruction.general_written && !instruction.vectors_written) return;
+  if (!instruction.general_written && !instruction.vectors_written && !instruction.masks_written)
+    return;
   state.flags_known = 0;
+  state.masks_known = static_cast<std::uint8_t>(state.masks_known & ~instruction.masks_written);
   Decoded decoded;
   if (!decode_again(function, instruction, decoded)) return state.forget(~0u, ~0u);
   if (auto constant = added_constant(decoded)) {

@@ -31,11 +31,15 @@ struct MachineState {
   std::uint16_t known = 0;         // bit per general register
   std::uint32_t vectors_known = 0; // bit per vector register
   std::array<std::array<std::uint8_t, 64>, 32> vectors;
+  std::array<std::uint64_t, 8> masks = {}; // k0 … k7
+  std::uint8_t masks_known = 0;            // bit per mask register
 
   static MachineState of(const RegisterSample& sample);
   bool knows(std::int8_t general_register) const { return known >> general_register & 1; }
   void forget(std::uint32_t general_mask, std::uint32_t vector_mask);
   void set(unsigned general_register, std::optional<std::uint64_t> value);
+  bool knows_mask(unsigned number) const { return masks_known >> number & 1; }
+  void set_mask(unsigned number, std::optional<std::uint64_t> value);
 
   // Memory as the emulation has left it. read: all bytes or nothing. write: null = bytes that are
   // not known.
@@ -54,6 +58,11 @@ private:
 // scatter: of lane `lane`). Nothing if a register it needs is unknown, or it is thread-local.
 std::optional<std::uint64_t> address_in(const Instruction& instruction, const MachineState& state,
                                         unsigned lane = 0);
+
+// Which lanes of a vector, gather or scatter the instruction's memory operand concerns: bit per
+// lane. All of them without a mask; nothing when the mask is not known.
+std::optional<std::uint64_t> active_lanes(const Instruction& instruction,
+                                          const MachineState& state);
 
 // Takes the state over one instruction. Branches are the caller's business (branch_taken), and so
 // is going into calls: a call is stepped over, with what a called function may change unknown.

@@ -355,6 +355,7 @@ void Execution::forget_written() {
   if (compact_.has_memory && compact_.memory.writes && !compact_.memory.is_vector_indexed())
     if (auto address = address_in(compact_, state_))
       state_.write(*address, nullptr, compact_.memory.bytes);
+  state_.masks_known = static_cast<std::uint8_t>(state_.masks_known & ~compact_.masks_written);
   if (decoded_.instruction.cpu_flags && decoded_.instruction.cpu_flags->modified)
     state_.flags_known = 0;
 }
@@ -554,7 +555,7 @@ bool Execution::run_stack() {
 void execute(const Instruction& instruction, const Decoded& decoded, MachineState& state) {
   Execution execution(instruction, decoded, state);
   if (execution.run_moves() || execution.run_arithmetic() || execution.run_bits() ||
-      execution.run_stack() || execution.run_vectors())
+      execution.run_stack() || execution.run_masks() || execution.run_vectors())
     return;
   execution.forget_written();
 }

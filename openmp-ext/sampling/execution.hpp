@@ -43,6 +43,7 @@ public:
   bool run_bits();
   bool run_stack();
   bool run_vectors();
+  bool run_masks();
   void forget_written();
 
 private:
@@ -73,7 +74,8 @@ private:
   using Lane = std::function<std::uint64_t(std::uint64_t, std::uint64_t)>;
   bool vector_get(unsigned i, std::uint8_t* to, std::size_t bytes) const;
   void vector_put(unsigned i, const std::uint8_t* from, std::size_t bytes);
-  bool is_masked() const;
+  bool has_mask() const;
+  bool keep_lanes(std::uint8_t* value, std::size_t bytes) const;
   void move_vector();
   void move_lowest();
   void widen(unsigned from, unsigned to, bool with_sign);
@@ -81,6 +83,19 @@ private:
   void lanes_by_constant(unsigned width, const Lane& operation);
   void broadcast(unsigned width);
   void extract();
+  void combine_by_table();
+
+  // Masks (execution_mask.cpp).
+  Value mask_get(unsigned i) const;
+  void mask_put(unsigned i, Value value);
+  void move_mask();
+  void combine_masks();
+  using Test = std::function<bool(std::uint64_t, std::uint64_t)>;
+  void compare(unsigned width, const Test& test, unsigned last_source);
+  void compare_by_number(unsigned width, bool with_sign);
+  void spread_mask(unsigned width);
+  void gather_signs(unsigned width);
+  void gather();
 
   const Instruction& compact_;
   const Decoded& decoded_;

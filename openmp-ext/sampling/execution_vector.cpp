@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Vectors as far as they carry indices of gathers and scatters: moves, widening, whole-number
-// arithmetic lane by lane, broadcasts. Anything masked, and all of floating point, becomes unknown.
+// arithmetic lane by lane, broadcasts, under masks too (execution_mask.cpp). All of floating point
+// becomes unknown.
 
 #include "sampling/execution.hpp"
 
@@ -20,17 +21,42 @@ std::uint64_t load_lane(const std::uint8_t* from, unsigned width) {
 
 } // namespace
 
-bool Execution::is_masked() const {
-  const auto& avx = decoded_.instruction.avx;
-  return (avx.mask.reg != ZYDIS_REGISTER_NONE && avx.mask.reg != ZYDIS_REGISTER_K0) ||
-         (avx.broadcast.mode != ZYDIS_BROADCAST_MODE_INVALID && !avx.broadcast.is_static);
+bool Execution::has_mask() const {
+  const ZydisRegister mask = decoded_.instruction.avx.mask.reg;
+  return mask > ZYDIS_REGISTER_K0 && mask <= ZYDIS_REGISTER_K7;
+}
+
+// Lanes that the mask switches off keep what the target held, or become zero. False: not known.
+bool Execution::keep_lanes(std::uint8_t* value, std::size_t bytes) const {
+  const unsigned width = operand(0).element_size / 8u;
+  const Value mask = mask_get(1);
+  const int number = vector_number(operand(0).reg.value);
+  const bool zeroes = decoded_.instruction.avx.mask.mode == ZYDIS_MASK_MODE_ZEROING;
+  if (!mask || width == 0 || number < 0) return false;
+  if (!zeroes && !(state_.vectors_known >> number & 1)) return false;
+  const std::uint8_t* before = state_.vectors[static_cast<std::size_t>(number)].data();
+  for (std::size_t lane = 0; lane < bytes / width; ++lane) {
+    if (*mask >> lane & 1) continue;
+    if (zeroes)
+      std::memset(value + lane * width, 0, width);
+    else
+      std::memcpy(value + lane * width, before + lane * width, width);
+  }
+  return true;
 }
 
 bool Execution::vector_get(unsigned i, std::uint8_t* to, std::size_t bytes) const {
   const ZydisDecodedOperand& from = operand(i);
   if (from.type == ZYDIS_OPERAND_TYPE_MEMORY) {
     const auto address = address_in(compact_, state_);
-    return address && state_.read(*address, to, bytes);
+    const auto& broadcast = decoded_.instruction.avx.broadcast;
+    if (broadcast.mode == ZYDIS_BROADCAST_MODE_INVALID || broadcast.is_static)
+      return address && state_.read(*address, to, bytes);
+    const std::size_t width = from.element_size / 8u; // one element for all lanes
+    if (!address || width == 0 || !state_.read(*address, to, width)) return false;
+    for (std::size_t at = width; at + width <= bytes; at += width)
+      std::memcpy(to + at, to, width);
+    return true;
   }
   if (from.type != ZYDIS_OPERAND_TYPE_REGISTER) return false;
   const int number = vector_number(from.reg.value);
@@ -49,7 +75,8 @@ bool Execution::vector_get(unsigned i, std::uint8_t* to, std::size_t bytes) cons
 void Execution::vector_put(unsigned i, const std::uint8_t* from, std::size_t bytes) {
   const ZydisDecodedOperand& to = operand(i);
   if (to.type == ZYDIS_OPERAND_TYPE_MEMORY) {
-    if (const auto address = address_in(compact_, state_)) state_.write(*address, from, bytes);
+    const std::uint8_t* value = has_mask() ? nullptr : from;
+    if (const auto address = address_in(compact_, state_)) state_.write(*address, value, bytes);
     return;
   }
   const int number = vector_number(to.reg.value);
@@ -58,12 +85,13 @@ void Execution::vector_put(unsigned i, const std::uint8_t* from, std::size_t byt
     if (from) std::memcpy(&value, from, std::min<std::size_t>(bytes, 8));
     return put(i, from ? Value(value) : Value());
   }
-  state_.forget(0, 1u << number);
-  if (!from) return;
+  if (!from) return state_.forget(0, 1u << number);
   // Old SSE forms leave the upper part of the register; nothing that follows reads it.
+  std::uint8_t value[64] = {};
+  std::memcpy(value, from, std::min(bytes, sizeof value));
+  if (has_mask() && !keep_lanes(value, bytes)) return state_.forget(0, 1u << number);
   auto& target = state_.vectors[static_cast<std::size_t>(number)];
-  target.fill(0);
-  std::memcpy(target.data(), from, std::min(bytes, target.size()));
+  std::memcpy(target.data(), value, target.size());
   state_.vectors_known |= 1u << number;
 }
 
@@ -71,7 +99,7 @@ void Execution::move_vector() {
   std::uint8_t value[64];
   const std::size_t bytes = operand(0).size / 8;
   const unsigned last = visible() - 1;
-  const bool known = bytes <= sizeof value && !is_masked() && vector_get(last, value, bytes);
+  const bool known = bytes <= sizeof value && vector_get(last, value, bytes);
   vector_put(0, known ? value : nullptr, bytes);
 }
 
@@ -86,7 +114,7 @@ void Execution::move_lowest() {
 void Execution::widen(unsigned from, unsigned to, bool with_sign) {
   std::uint8_t source[64], result[64];
   const std::size_t bytes = operand(0).size / 8, count = bytes / to;
-  if (bytes > sizeof result || is_masked() || !vector_get(visible() - 1, source, count * from))
+  if (bytes > sizeof result || !vector_get(visible() - 1, source, count * from))
     return vector_put(0, nullptr, bytes);
   for (std::size_t lane = 0; lane < count; ++lane) {
     std::uint64_t value = load_lane(source + lane * from, from);
@@ -104,13 +132,12 @@ void Execution::lanes(unsigned width, const Lane& operation) {
   const unsigned last = visible() - 1;
   const bool same = operand(last).type == ZYDIS_OPERAND_TYPE_REGISTER &&
                     operand(visible() == 2 ? 0 : last - 1).reg.value == operand(last).reg.value;
-  if (same && !is_masked() && operation(1, 1) == 0 &&
-      operation(2, 2) == 0) { // xor and sub of itself
+  if (same && operation(1, 1) == 0 && operation(2, 2) == 0) { // xor and sub of itself
     std::memset(left, 0, sizeof left);
     return vector_put(0, left, bytes);
   }
-  if (bytes > sizeof left || is_masked() ||
-      !vector_get(visible() == 2 ? 0 : last - 1, left, bytes) || !vector_get(last, right, bytes))
+  if (bytes > sizeof left || !vector_get(visible() == 2 ? 0 : last - 1, left, bytes) ||
+      !vector_get(last, right, bytes))
     return vector_put(0, nullptr, bytes);
   for (std::size_t at = 0; at < bytes; at += width) {
     const std::uint64_t value =
@@ -124,7 +151,7 @@ void Execution::lanes_by_constant(unsigned width, const Lane& operation) {
   std::uint8_t value[64];
   const std::size_t bytes = operand(0).size / 8;
   const unsigned last = visible() - 1;
-  if (operand(last).type != ZYDIS_OPERAND_TYPE_IMMEDIATE || bytes > sizeof value || is_masked() ||
+  if (operand(last).type != ZYDIS_OPERAND_TYPE_IMMEDIATE || bytes > sizeof value ||
       !vector_get(visible() == 2 ? 0 : last - 1, value, bytes))
     return vector_put(0, nullptr, bytes);
   for (std::size_t at = 0; at < bytes; at += width) {
@@ -138,7 +165,7 @@ void Execution::lanes_by_constant(unsigned width, const Lane& operation) {
 void Execution::broadcast(unsigned width) {
   std::uint8_t lane[8], result[64];
   const std::size_t bytes = operand(0).size / 8;
-  if (bytes > sizeof result || is_masked() || !vector_get(visible() - 1, lane, width))
+  if (bytes > sizeof result || !vector_get(visible() - 1, lane, width))
     return vector_put(0, nullptr, bytes);
   for (std::size_t at = 0; at < bytes; at += width)
     std::memcpy(result + at, lane, width);
@@ -150,13 +177,37 @@ void Execution::extract() {
   std::uint8_t source[64];
   const std::size_t bytes = operand(0).size / 8;
   const unsigned last = visible() - 1;
-  const bool plain = operand(last).type == ZYDIS_OPERAND_TYPE_IMMEDIATE && !is_masked() &&
+  const bool plain = operand(last).type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
                      operand(last - 1).size / 8 <= sizeof source;
   const std::size_t whole = plain ? operand(last - 1).size / 8 : 0;
   const std::size_t at =
       plain ? operand(last).imm.value.u % std::max<std::size_t>(whole / bytes, 1) * bytes : 0;
   const bool known = plain && at + bytes <= whole && vector_get(last - 1, source, whole);
   vector_put(0, known ? source + at : nullptr, bytes);
+}
+
+// vpternlog: of three bits the constant has the result; all ones are often made so.
+void Execution::combine_by_table() {
+  std::uint8_t a[64], b[64], c[64];
+  const std::size_t bytes = operand(0).size / 8;
+  const unsigned last = visible() - 1;
+  const auto table = static_cast<unsigned>(operand(last).imm.value.u & 0xff);
+  if (table == 0 || table == 0xff) {
+    std::memset(a, static_cast<int>(table), sizeof a);
+    return vector_put(0, a, bytes);
+  }
+  if (bytes > sizeof a || !vector_get(0, a, bytes) || !vector_get(last - 2, b, bytes) ||
+      !vector_get(last - 1, c, bytes))
+    return vector_put(0, nullptr, bytes);
+  for (std::size_t i = 0; i < bytes; ++i) {
+    unsigned result = 0;
+    for (unsigned bit = 0; bit < 8; ++bit) {
+      const unsigned row = (a[i] >> bit & 1u) << 2 | (b[i] >> bit & 1u) << 1 | (c[i] >> bit & 1u);
+      result |= (table >> row & 1u) << bit;
+    }
+    a[i] = static_cast<std::uint8_t>(result);
+  }
+  vector_put(0, a, bytes);
 }
 
 bool Execution::run_vectors() {
@@ -167,6 +218,7 @@ bool Execution::run_vectors() {
     return (a & 0xffffffff) * (b & 0xffffffff);
   };
   const auto both = [](std::uint64_t a, std::uint64_t b) { return a & b; };
+  const auto not_first = [](std::uint64_t a, std::uint64_t b) { return ~a & b; };
   const auto either = [](std::uint64_t a, std::uint64_t b) { return a | b; };
   const auto one = [](std::uint64_t a, std::uint64_t b) { return a ^ b; };
   const auto up = [](std::uint64_t a, std::uint64_t b) { return a << b; };
@@ -210,6 +262,10 @@ bool Execution::run_vectors() {
   case ZYDIS_MNEMONIC_VPMULLQ:
     return lanes(8, product), true;
     OMPTIER_BOTH(PMULUDQ) return lanes(8, low_product), true;
+    OMPTIER_BOTH(PANDN)
+  case ZYDIS_MNEMONIC_VPANDND:
+  case ZYDIS_MNEMONIC_VPANDNQ:
+    return lanes(8, not_first), true;
     OMPTIER_BOTH(PAND)
   case ZYDIS_MNEMONIC_VPANDD:
   case ZYDIS_MNEMONIC_VPANDQ:
@@ -227,6 +283,9 @@ bool Execution::run_vectors() {
     OMPTIER_BOTH(PSLLQ) return lanes_by_constant(8, up), true;
     OMPTIER_BOTH(PSRLD) return lanes_by_constant(4, down), true;
     OMPTIER_BOTH(PSRLQ) return lanes_by_constant(8, down), true;
+  case ZYDIS_MNEMONIC_VPTERNLOGD:
+  case ZYDIS_MNEMONIC_VPTERNLOGQ:
+    return combine_by_table(), true;
   case ZYDIS_MNEMONIC_VPBROADCASTD:
     return broadcast(4), true;
   case ZYDIS_MNEMONIC_VPBROADCASTQ:

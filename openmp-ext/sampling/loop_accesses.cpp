@@ -2,6 +2,8 @@
 
 #include "sampling/loop_accesses.hpp"
 
+#include "sampling/induction.hpp"
+
 #include <algorithm>
 #include <map>
 
@@ -52,7 +54,7 @@ void LoopAccesses::note_one(const Instruction& instruction, std::uint64_t addres
                             std::uint32_t bytes, bool store, std::uint32_t step,
                             const MachineState& state) {
   if (accesses_.size() >= k_most_accesses) return;
-  Access access{instruction.address, address, step, bytes, store, false, 0, {}};
+  Access access{instruction.address, address, step, bytes, store, false, 0, 0, {}};
   const std::size_t nearby = std::min<std::size_t>(accesses_.size(), k_links_apart);
   for (std::size_t back = 1; back <= nearby && access.links == 0; ++back) {
     const Access& before = accesses_[accesses_.size() - back];
@@ -82,6 +84,20 @@ void LoopAccesses::note(const Instruction& instruction, const MachineState& stat
   }
   if (!instruction.has_memory || jumps || instruction.memory.thread_local_base) return;
   const MemoryOperand& memory = instruction.memory;
+  const auto active_ones = active_lanes(instruction, state);
+  if (!active_ones) settled_ = visits_.size();
+  const std::uint64_t lanes = active_ones.value_or(~std::uint64_t{0});
+  if (!memory.is_vector_indexed() && memory.mask != k_no_register) {
+    unsigned first = 0, active = 0; // elements under a mask, side by side
+    for (unsigned lane = memory.lanes; lane-- > 0;)
+      if (lanes >> lane & 1) first = lane, ++active;
+    const auto begin = address_in(instruction, state);
+    ++(begin ? known_ : unknown_);
+    if (begin && active > 0)
+      note_one(instruction, *begin + std::uint64_t{first} * memory.lane_bytes,
+               active * memory.lane_bytes, memory.writes, step, state);
+    return;
+  }
   if (memory.is_vector_indexed() && !address_in(instruction, state) && memory.base >= 0 &&
       memory.base < k_instruction_pointer && state.knows(memory.base)) {
     // Indices that only vector registers had: the object is known, the place in it is not.
@@ -91,24 +107,34 @@ void LoopAccesses::note(const Instruction& instruction, const MachineState& stat
     note_one(instruction, base, std::uint32_t{memory.bytes} * memory.lanes, memory.writes, step,
              state);
     if (accesses_.size() > before) accesses_.back().vague = true;
+    settled_ = visits_.size();
     return;
   }
   for (unsigned lane = 0; lane < memory.lanes; ++lane) {
+    if (!(lanes >> lane & 1)) continue;
     const auto address = address_in(instruction, state, lane);
     ++(address ? known_ : unknown_);
     if (!address) continue;
+    const std::size_t before = accesses_.size();
     if (memory.reads) note_one(instruction, *address, memory.bytes, false, step, state);
     if (memory.writes) note_one(instruction, *address, memory.bytes, true, step, state);
+    if (memory.is_vector_indexed() && memory.base >= 0 && state.knows(memory.base))
+      for (std::size_t i = before; i < accesses_.size(); ++i)
+        accesses_[i].base = state.general[memory.base];
   }
 }
 
-// Does a jump through memory stand there?
-bool LoopAccesses::leads_on(std::uint64_t address) {
+// Where a stub of a procedure linkage table at this address leads; 0 = none stands there, or
+// unknown.
+std::uint64_t LoopAccesses::behind_stub(std::uint64_t address) {
   const Function* function = functions_.around(address);
   const int at = function != nullptr ? function->at(address) : -1;
-  if (at < 0) return true; // unknown code
-  const Instruction& first = function->instructions[static_cast<std::size_t>(at)];
-  return first.flow == Flow::end && first.has_memory;
+  for (int i = at; i >= 0 && i < at + 2; ++i) { // endbr64 may stand before the jump
+    if (static_cast<std::size_t>(i) >= function->instructions.size()) break;
+    const Instruction& here = function->instructions[static_cast<std::size_t>(i)];
+    if (here.flow == Flow::end && here.has_memory) return target_in_memory(here, MachineState());
+  }
+  return 0;
 }
 
 // Where the sampled function returns to. By now the thread may be elsewhere and its stack
@@ -123,9 +149,8 @@ std::uint64_t LoopAccesses::caller_of(const Function& function, const MachineSta
     const int at = caller != nullptr ? caller->at(back) : -1;
     if (at > 0) {
       const Instruction call = caller->instructions[static_cast<std::size_t>(at) - 1]; // a copy
-      // Through a procedure linkage table the target is a stub of it.
-      const bool stub = call.flow == Flow::call && call.target != 0 && leads_on(call.target);
-      if (call.flow == Flow::call && (call.target == begin || call.target == 0 || stub))
+      if (call.flow == Flow::call &&
+          (call.target == begin || call.target == 0 || behind_stub(call.target) == begin))
         return callers_[begin] = back;
     }
   }
@@ -133,14 +158,16 @@ std::uint64_t LoopAccesses::caller_of(const Function& function, const MachineSta
   return known != callers_.end() ? known->second : 0;
 }
 
-void LoopAccesses::walk(const RegisterSample& sample) {
+void LoopAccesses::walk(const RegisterSample& sample, std::uint64_t sought) {
   accesses_.clear();
   visits_.clear();
+  settled_ = 0;
   MachineState state = MachineState::of(sample);
   const Function* function = functions_.around(sample.pc);
   if (function != nullptr) set_constants(*function, state);
   int at = function != nullptr ? function->at(sample.pc) : -1;
   std::vector<std::uint64_t> returns;
+  std::vector<std::uint64_t> tried; // loop heads whose vectors were looked for
   int depth = 0;
   unsigned again = 0;
   const auto go = [&](std::uint64_t target) {
@@ -152,7 +179,16 @@ void LoopAccesses::walk(const RegisterSample& sample) {
     const Instruction here = function->instructions[static_cast<std::size_t>(at)];
     visits_.push_back({here.address, depth, static_cast<std::uint32_t>(accesses_.size())});
     if (here.address == sample.pc && depth == 0 && ++again > k_enough_visits) break;
+    if (function->gathers)
+      if (const Loop* loop = loop_beginning_at(*function, at);
+          loop != nullptr && std::ranges::find(tried, here.address) == tried.end()) {
+        tried.push_back(here.address);
+        recover_vectors(*function, *loop, state);
+      }
     note(here, state, step_number);
+    if (here.address == sought && !accesses_.empty() && accesses_.back().pc == sought &&
+        !accesses_.back().vague)
+      return;
     switch (here.flow) {
     case Flow::call: {
       const std::uint64_t target = here.target != 0 ? here.target : target_in_memory(here, state);
@@ -208,39 +244,44 @@ void LoopAccesses::walk(const RegisterSample& sample) {
   }
 }
 
-// The accesses between the first and the last visit of one instruction: the one the sample stands
-// on if the walk came there again, else the outermost one it came to at least twice.
+// The accesses between the first and the last visit of one instruction: of those the walk came to
+// at least twice, one that stands as far outside as possible (inner loops are visited more often),
+// so that the parts of nested loops keep their proportion.
 bool LoopAccesses::whole_iterations(std::size_t& first, std::size_t& last) const {
   struct Seen {
     std::size_t first, last, count;
-    int depth;
+    std::size_t length() const { return last - first; }
   };
-  std::map<std::pair<std::uint64_t, int>, Seen> seen;
-  for (std::size_t i = 0; i < visits_.size(); ++i) {
-    const auto [at, fresh] =
-        seen.try_emplace({visits_[i].pc, visits_[i].depth}, Seen{i, i, 0, visits_[i].depth});
-    at->second.last = i;
-    ++at->second.count;
-  }
-  const Seen* best = nullptr;
-  for (const auto& [key, one] : seen) {
-    if (one.count < 2) continue;
-    const auto length = [](const Seen& s) { return s.last - s.first; };
-    if (best == nullptr || length(one) > length(*best)) best = &one;
-  }
-  if (best == nullptr) return false;
-  first = visits_[best->first].first_access;
-  last = visits_[best->last].first_access;
-  return first < last;
+  const auto choose = [&](std::size_t from) {
+    std::map<std::pair<std::uint64_t, int>, Seen> seen;
+    std::size_t longest = 0;
+    for (std::size_t i = from; i < visits_.size(); ++i) {
+      const auto [at, fresh] = seen.try_emplace({visits_[i].pc, visits_[i].depth}, Seen{i, i, 0});
+      at->second.last = i;
+      ++at->second.count;
+      longest = std::max(longest, at->second.length());
+    }
+    const Seen* best = nullptr;
+    for (const auto& [key, one] : seen) {
+      if (one.count < 2 || one.length() * 3 < longest) continue;
+      if (best == nullptr || one.count < best->count ||
+          (one.count == best->count && one.length() > best->length()))
+        best = &one;
+    }
+    if (best == nullptr) return false;
+    first = visits_[best->first].first_access;
+    last = visits_[best->last].first_access;
+    return first < last;
+  };
+  return choose(settled_) || (settled_ > 0 && choose(0));
 }
 
 // A load whose values, times a constant, are the steps of these accesses.
-std::uint64_t LoopAccesses::index_of(std::span<const Access> accesses,
-                                     std::span<const Access> all) const {
+std::uint64_t LoopAccesses::index_of(std::span<const Access* const> accesses) const {
   if (accesses.size() < 3) return 0;
   std::map<std::uint64_t, std::vector<const Access*>> candidates; // loads by instruction
-  for (const Access& other : all)
-    if (!other.store && other.pc != accesses[0].pc) candidates[other.pc].push_back(&other);
+  for (const Access& other : accesses_)
+    if (!other.store && other.pc != accesses[0]->pc) candidates[other.pc].push_back(&other);
   for (const auto& [pc, loads] : candidates) {
     for (const std::int64_t scale : {8, 4, 1, 2, 16, 32, 64, 24, 12, 48, 40, 56}) {
       std::size_t fits = 0, steps = 0;
@@ -252,9 +293,10 @@ std::uint64_t LoopAccesses::index_of(std::span<const Access> accesses,
             if (load->step <= access.step && load->value) found = load;
           return found;
         };
-        const Access *from = before(accesses[i - 1]), *to = before(accesses[i]);
+        const Access *from = before(*accesses[i - 1]), *to = before(*accesses[i]);
         if (from == nullptr || to == nullptr || from == to) continue;
-        const auto moved = static_cast<std::int64_t>(accesses[i].address - accesses[i - 1].address);
+        const auto moved =
+            static_cast<std::int64_t>(accesses[i]->address - accesses[i - 1]->address);
         const auto wide = [](const Access* access) {
           return access->bytes == 4 ? std::int64_t{static_cast<std::int32_t>(*access->value)}
                                     : static_cast<std::int64_t>(*access->value);
@@ -269,18 +311,17 @@ std::uint64_t LoopAccesses::index_of(std::span<const Access> accesses,
   return 0;
 }
 
-AccessPattern LoopAccesses::summary_of(std::span<const Access> accesses) const {
+// Steps of one instruction in the whole walk.
+AccessPattern LoopAccesses::summary_of(std::span<const Access* const> accesses) const {
   AccessPattern pattern;
   std::map<std::int64_t, unsigned> strides;
   unsigned chases = 0, steps = 0;
-  for (std::size_t i = 0; i < accesses.size(); ++i) {
-    pattern.bytes += static_cast<float>(accesses[i].bytes);
-    if (i == 0 || accesses[i].vague || accesses[i - 1].vague) continue;
+  for (std::size_t i = 1; i < accesses.size(); ++i) {
+    if (accesses[i]->vague || accesses[i - 1]->vague) continue;
     ++steps;
-    ++strides[static_cast<std::int64_t>(accesses[i].address - accesses[i - 1].address)];
-    if (accesses[i].links > 1) ++chases; // one pointer is an array of pointers
+    ++strides[static_cast<std::int64_t>(accesses[i]->address - accesses[i - 1]->address)];
+    if (accesses[i]->links > 1) ++chases; // one pointer is an array of pointers
   }
-  pattern.accesses = static_cast<float>(accesses.size());
   if (steps == 0) return pattern;
   const auto all = static_cast<float>(steps);
   pattern.chased = static_cast<float>(chases) / all;
@@ -295,28 +336,55 @@ AccessPattern LoopAccesses::summary_of(std::span<const Access> accesses) const {
 
 void LoopAccesses::summarize(std::size_t first, std::size_t last, const RegisterSample& sample,
                              double weight) {
-  const std::span<const Access> all(accesses_.data() + first, last - first);
-  std::map<std::pair<std::uint64_t, bool>, std::vector<Access>> by_instruction;
+  // Gathers that count from one base are one: an unrolled loop spreads its lanes over them.
+  struct Of {
+    std::vector<const Access*> anywhere, inside;
+    double bytes = 0;
+  };
+  std::map<std::pair<std::uint64_t, bool>, Of> by_instruction;
+  std::map<std::pair<std::uint64_t, bool>, std::uint64_t> gathers; // instruction by base
   double bytes = 0;
-  for (const Access& access : all) {
-    by_instruction[{access.pc, access.store}].push_back(access);
+  for (std::size_t i = 0; i < accesses_.size(); ++i) {
+    const Access& access = accesses_[i];
+    std::uint64_t pc = access.pc;
+    if (access.base != 0) pc = gathers.try_emplace({access.base, access.store}, pc).first->second;
+    Of& of = by_instruction[{pc, access.store}];
+    of.anywhere.push_back(&access);
+    if (i < first || i >= last) continue;
+    of.inside.push_back(&access);
+    of.bytes += access.bytes;
     bytes += access.bytes;
   }
-  for (const auto& [key, accesses] : by_instruction) {
-    AccessPattern pattern = summary_of(accesses);
+  for (const auto& [key, of] : by_instruction) {
+    if (of.inside.empty()) continue;
+    AccessPattern pattern = summary_of(of.anywhere);
     const bool steady = pattern.strides[0].share >= 0.5f || pattern.chased >= 0.5f;
-    if (!steady) pattern.through = index_of(accesses, all);
-    const Access& drawn = accesses[++draws_ * 0x9e3779b97f4a7c15 % accesses.size()];
+    if (!steady) pattern.through = index_of(of.anywhere);
+    const Access* drawn = of.inside[++draws_ * 0x9e3779b97f4a7c15 % of.inside.size()];
+    if (drawn->vague) // of a gather before the loop's head was reached: another knows its place
+      for (const Access* access : of.inside)
+        if (!access->vague) drawn = access;
     pattern.time = sample.time;
     pattern.thread = sample.thread;
     pattern.pc = key.first;
-    pattern.address = drawn.address;
+    pattern.address = drawn->address;
     pattern.kind = key.second ? AccessKind::store : AccessKind::load;
-    const auto factor = static_cast<float>(weight / bytes);
-    pattern.accesses *= factor;
-    pattern.bytes *= factor;
+    pattern.accesses = static_cast<float>(weight / bytes * double(of.inside.size()));
+    pattern.bytes = static_cast<float>(weight / bytes * of.bytes);
     patterns_.push_back(pattern);
   }
+}
+
+std::uint64_t LoopAccesses::next_address(const RegisterSample& sample, std::uint64_t pc,
+                                         std::uint64_t lane) {
+  walk(sample, pc);
+  std::vector<const Access*> found;
+  for (const Access& access : accesses_)
+    if (access.pc == pc && (found.empty() || access.step == found[0]->step || found[0]->vague)) {
+      if (!found.empty() && found[0]->step != access.step) found.clear();
+      found.push_back(&access);
+    }
+  return found.empty() ? 0 : found[lane % found.size()]->address;
 }
 
 std::span<const AccessPattern> LoopAccesses::of(const RegisterSample& sample, double weight) {

@@ -31,6 +31,10 @@ public:
   // Empty when nothing was found.
   std::span<const AccessPattern> of(const RegisterSample& sample, double weight);
 
+  // The address of the next access of the instruction at `pc`, where blame's registers do not have
+  // it any more: calls, callers, vectors that count. Of a gather the lane; 0 = not found.
+  std::uint64_t next_address(const RegisterSample& sample, std::uint64_t pc, std::uint64_t lane);
+
   // Emulated accesses whose address stayed unknown, of all.
   std::uint64_t unknown() const { return unknown_; }
   std::uint64_t known() const { return known_; }
@@ -41,6 +45,7 @@ private:
     std::uint32_t step = 0, bytes = 0;
     bool store = false;
     bool vague = false;                 // the object's begin stands for a place in it
+    std::uint64_t base = 0;             // of a gather or scatter: where its indices count from
     std::uint32_t links = 0;            // pointers followed one after the other to come here
     std::optional<std::uint64_t> value; // that a load reads, up to 8 bytes
   };
@@ -49,25 +54,27 @@ private:
     int depth; // of calls, 0 where the sample was
     std::uint32_t first_access;
   };
-  static constexpr unsigned k_steps = 400, k_most_accesses = 1024, k_most_depth = 16;
+  static constexpr unsigned k_steps = 600, k_most_accesses = 1024, k_most_depth = 16;
   static constexpr std::size_t k_callers_kept = 4096;
   static constexpr unsigned k_enough_visits = 24; // of the instruction the sample stands on
 
-  void walk(const RegisterSample& sample);
+  // Until the sought instruction has made an access, or until enough was seen.
+  void walk(const RegisterSample& sample, std::uint64_t sought = 0);
   void note(const Instruction& instruction, const MachineState& state, std::uint32_t step);
   void note_one(const Instruction& instruction, std::uint64_t address, std::uint32_t bytes,
                 bool store, std::uint32_t step, const MachineState& state);
-  bool leads_on(std::uint64_t address);
+  std::uint64_t behind_stub(std::uint64_t address);
   std::uint64_t caller_of(const Function& function, const MachineState& state);
   bool whole_iterations(std::size_t& first, std::size_t& last) const;
   void summarize(std::size_t first, std::size_t last, const RegisterSample& sample, double weight);
-  AccessPattern summary_of(std::span<const Access> accesses) const;
-  std::uint64_t index_of(std::span<const Access> accesses, std::span<const Access> all) const;
+  AccessPattern summary_of(std::span<const Access* const> accesses) const;
+  std::uint64_t index_of(std::span<const Access* const> accesses) const;
 
   FunctionCache& functions_;
   std::unordered_map<std::uint64_t, std::uint64_t> callers_; // return address by function
   std::vector<Access> accesses_;
   std::vector<Visit> visits_;
+  std::size_t settled_ = 0; // visit from which on all masks and indices were known
   std::vector<AccessPattern> patterns_;
   std::uint64_t unknown_ = 0, known_ = 0, draws_ = 0;
 };

@@ -21,7 +21,10 @@ public:
 
   void refresh() { blamer_.refresh(); }
   void decode(const RegisterSample& sample, SampleSink& sink) {
-    const AccessSample access = blamer_.blame(sample);
+    AccessSample access = blamer_.blame(sample);
+    if (access.kind != AccessKind::unknown && access.address == 0)
+      access.address = loops_.next_address(sample, access.pc, sample.time);
+    blamer_.watch(access);
     sink.sample(access);
     if (seen_.size() >= k_places_kept) seen_.clear();
     const std::uint32_t before = seen_[sample.pc]++;

@@ -23,6 +23,7 @@ struct AccessSample {
   std::uint8_t node = 255; // NUMA node that served it, 255 = unknown
   float weight = 1;        // how many events (or nanoseconds, for Measure::time) it stands for
   float latency = 0;       // nanoseconds, 0 = unknown
+  std::uint32_t place = 0; // of a profile's sample: 1 + index of its place in an untold object
 };
 
 } // namespace omptier

@@ -28,7 +28,8 @@ struct AccessPattern {
   float accesses = 0; // how many, or in which proportion
   float bytes = 0;    // in the same proportion; per access: bytes / accesses
   float chased = 0;   // share of accesses that followed a pointer found by a pointer
-  std::array<Stride, k_strides> strides{}; // the most frequent first
+  std::uint32_t place = 0, through_place = 0; // as AccessSample::place
+  std::array<Stride, k_strides> strides{};    // the most frequent first
 };
 
 } // namespace omptier

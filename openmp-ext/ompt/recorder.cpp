@@ -300,7 +300,7 @@ std::uint64_t Recorder::region_begin(const void* codeptr, unsigned threads) {
   const unsigned count = capture_stack(codeptr, frames, options_.region_depth);
   const std::uint32_t region = define(regions_, frames, count, false);
   if (region == StackTable::k_full) return 0;
-  log_.region(region, threads, this_thread(), true);
+  log_.region({monotonic_nanoseconds(), region, threads, this_thread(), true});
   stretches_.region_began(region, this_thread());
   tell_source([&](SampleSource& source) { source.region_changed(std::uint64_t{region} + 1); });
   return std::uint64_t{region} + 1;
@@ -309,7 +309,8 @@ std::uint64_t Recorder::region_begin(const void* codeptr, unsigned threads) {
 void Recorder::region_end(std::uint64_t region) {
   if (!active() || region == 0) return;
   stretches_.region_ended(this_thread());
-  log_.region(static_cast<std::uint32_t>(region - 1), 0, this_thread(), false);
+  log_.region(
+      {monotonic_nanoseconds(), static_cast<std::uint32_t>(region - 1), 0, this_thread(), false});
   tell_source([](SampleSource& source) { source.region_changed(0); });
 }
 

@@ -18,8 +18,9 @@
 namespace omptier {
 
 inline constexpr char k_profile_magic[8] = {'O', 'M', 'P', 'T', 'I', 'E', 'R', 'p'};
-inline constexpr std::uint32_t k_profile_version = 1;
-inline constexpr std::uint32_t k_block_magic = 0x4b424f54; // "TOBK"
+inline constexpr std::uint32_t k_profile_version = 2;
+inline constexpr std::uint32_t k_oldest_profile_version = 1; // regions in order of time
+inline constexpr std::uint32_t k_block_magic = 0x4b424f54;   // "TOBK"
 inline constexpr std::uint32_t k_largest_block = 64 * 1024;
 
 struct ProfileHeader {
@@ -60,7 +61,15 @@ enum class RecordType : std::uint8_t {
   stretch_definition,
   stretch,       // that ended; not in order of time with other records
   stretch_count, // how many there were from the start on, and their time
+  site_totals,   // of a site: objects that are not told one by one
+  in_block,      // the next sample's or pattern's address lay in such an object
+  region_totals, // of a region: all its runs, told or not
+  thinned,       // from here on one sample in so many is kept
+  unwatched,     // objects that the recorder's memory had no room for, from the start on
 };
+
+// Set for the address through which a pattern's was found.
+inline constexpr std::uint64_t k_block_of_index = 1;
 
 inline constexpr std::uint8_t k_sample_bit = 0x80;
 inline constexpr std::uint8_t k_sample_streamed = 0x04;

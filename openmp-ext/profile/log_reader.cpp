@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 namespace omptier {
 namespace {
@@ -122,7 +123,7 @@ public:
     std::memcpy(&header, bytes.data(), sizeof header);
     if (std::memcmp(header.magic, k_profile_magic, sizeof header.magic) != 0)
       return fail(0, "this is not a profile");
-    if (header.version != k_profile_version)
+    if (header.version < k_oldest_profile_version || header.version > k_profile_version)
       return fail(8, "profile version " + std::to_string(header.version) + ", this omptier reads " +
                          std::to_string(k_profile_version) + "; record again");
     if (header.bytes < sizeof header || header.bytes > 4096)
@@ -171,6 +172,7 @@ private:
       return 0;
     }
     state_ = {};
+    place_ = through_place_ = 0;
     state_.time = state_.sample_time = state_.pattern_time = state_.stretch_time = header.base_time;
     Body body(records, records + header.bytes);
     std::uint32_t count = 0;
@@ -249,8 +251,26 @@ private:
     case RecordType::phase:
       profile_.phases.push_back({time_in_order(part), part.text()});
       break;
-    case RecordType::lost:
-      profile_.samples_lost += part.number();
+    case RecordType::lost: {
+      const std::uint64_t samples = part.number();
+      profile_.samples_lost += samples;
+      profile_.lost_by[part.empty() ? 0 : part.small(k_loss_reasons)] += samples;
+      break;
+    }
+    case RecordType::site_totals:
+      read_site_totals(part);
+      break;
+    case RecordType::in_block:
+      read_place(part);
+      break;
+    case RecordType::region_totals:
+      read_region_totals(part);
+      break;
+    case RecordType::thinned:
+      profile_.thinnings.push_back({time_in_order(part), part.number()});
+      break;
+    case RecordType::unwatched:
+      profile_.unwatched = part.number();
       break;
     case RecordType::pattern:
       read_pattern(part);
@@ -341,9 +361,58 @@ private:
     if (const auto object = live_.erase(address)) profile_.objects[*object].released = now;
   }
 
+  void read_site_totals(Body& body) {
+    SiteTotals totals;
+    totals.time = time_in_order(body);
+    const std::uint32_t number = body.small(2 * k_largest_number);
+    totals.site = number >> 1;
+    totals.by_malloc = (number & 1) != 0;
+    for (std::uint64_t* value :
+         {&totals.objects, &totals.bytes, &totals.largest, &totals.live, &totals.peak})
+      *value = body.number();
+    totals.peak_time = totals.time - std::min(totals.time, body.number());
+    if (totals.site >= profile_.sites.size()) body.fail();
+    if (!body.good()) return;
+    SiteTotals& before = slot(last_totals_, totals.site); // counts from the start on never fall
+    if (totals.live > totals.peak || totals.peak > totals.bytes || totals.bytes >> 56 != 0 ||
+        totals.bytes < before.bytes || totals.objects < before.objects) {
+      body.fail();
+      return;
+    }
+    before = totals;
+    profile_.site_totals.push_back(totals);
+  }
+
+  // Kept for the sample or pattern that follows.
+  void read_place(Body& body) {
+    BlockPlace place;
+    const std::uint32_t number = body.small(2 * k_largest_number);
+    place.site = number >> 1;
+    place.offset = body.number();
+    place.bytes = body.number();
+    if (!body.good() || place.site >= profile_.sites.size() || place.offset > place.bytes) {
+      body.fail();
+      return;
+    }
+    profile_.places.push_back(place);
+    ((number & k_block_of_index) != 0 ? through_place_ : place_) =
+        static_cast<std::uint32_t>(profile_.places.size());
+  }
+
+  void read_region_totals(Body& body) {
+    RegionTotals totals;
+    const std::uint32_t number = next_number(body, profile_.region_definitions);
+    totals.entries = body.number();
+    totals.entered_anew = body.number();
+    totals.nanoseconds = body.number();
+    totals.threads = static_cast<std::uint32_t>(body.number());
+    if (number >= profile_.region_definitions.size()) body.fail();
+    if (body.good()) slot(profile_.region_totals, number) = totals;
+  }
+
   void read_region(Body& body) {
     RegionRecord region;
-    region.time = time_in_order(body);
+    region.time = time(body);
     const std::uint32_t number = body.small(2 * k_largest_number);
     region.region = number >> 1;
     region.begin = (number & 1) != 0;
@@ -424,6 +493,8 @@ private:
       sane = sane && is_sane(stride.share, 1.001f);
     }
     if (!sane) body.fail();
+    pattern.place = std::exchange(place_, 0);
+    pattern.through_place = std::exchange(through_place_, 0);
     profile_.last_time = std::max(profile_.last_time, pattern.time);
     if (body.good()) profile_.patterns.push_back(pattern);
   }
@@ -446,6 +517,7 @@ private:
       sample.latency = static_cast<float>(body.number()) / 10;
     }
     if (!(sample.weight > 0) || sample.weight > 1e30f) return false;
+    sample.place = std::exchange(place_, 0);
     profile_.last_time = std::max(profile_.last_time, sample.time);
     profile_.samples.push_back(sample);
     return body.good();
@@ -456,6 +528,7 @@ private:
                      [](const AccessSample& a, const AccessSample& b) { return a.time < b.time; });
     std::ranges::stable_sort(profile_.patterns, {}, &AccessPattern::time);
     std::ranges::stable_sort(profile_.stretches, {}, &StretchRecord::end);
+    std::ranges::stable_sort(profile_.regions, {}, &RegionRecord::time);
     std::uint32_t most = 0; // a frame may name any module: make them all exist
     const auto note = [&](const std::vector<Frame>& frames) {
       for (const Frame& frame : frames)
@@ -474,6 +547,8 @@ private:
   bool has_run_ = false;
   DifferenceState state_;
   std::uint64_t last_event_ = 0;
+  std::vector<SiteTotals> last_totals_;         // by site
+  std::uint32_t place_ = 0, through_place_ = 0; // of the next sample or pattern
   LiveMap live_;
   std::vector<std::uint32_t> instances_;
 };

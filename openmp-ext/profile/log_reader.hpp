@@ -25,18 +25,24 @@ struct Profile {
   std::vector<SiteRecord> sites;           // by number
   std::vector<ObjectRecord> objects;       // in order of time; released and instance filled in
   std::vector<SmallObjects> small_objects; // by number of the site
-  std::unordered_set<std::uint64_t> small_areas;    // address / k_small_area
-  std::vector<RegionDefinition> region_definitions; // by number
-  std::vector<RegionRecord> regions;
+  std::unordered_set<std::uint64_t> small_areas;      // address / k_small_area
+  std::vector<RegionDefinition> region_definitions;   // by number
+  std::vector<RegionRecord> regions;                  // in order of time
   std::vector<StretchDefinition> stretch_definitions; // by number
   std::vector<StretchRecord> stretches;               // in order of their ends
   std::vector<PhaseRecord> phases;
   std::vector<MoveRecord> moves;
-  std::vector<AccessSample> samples;   // in order of time
-  std::vector<AccessPattern> patterns; // in order of time
+  std::vector<AccessSample> samples;       // in order of time
+  std::vector<AccessPattern> patterns;     // in order of time
+  std::vector<SiteTotals> site_totals;     // in order of time
+  std::vector<BlockPlace> places;          // that samples and patterns name, from 1
+  std::vector<RegionTotals> region_totals; // by number; the last of each
+  std::vector<Thinning> thinnings;         // in order of time
+  std::uint64_t unwatched = 0;             // objects
   std::uint64_t samples_lost = 0;
-  std::uint64_t samples_waiting = 0; // in the OpenMP runtime; not among the samples
-  double waiting = 0;                // their weight
+  std::uint64_t lost_by[k_loss_reasons] = {}; // the same by reason
+  std::uint64_t samples_waiting = 0;          // in the OpenMP runtime; not among the samples
+  double waiting = 0;                         // their weight
   std::optional<EndRecord> end;
   std::uint64_t last_time = 0; // of any record
   std::uint64_t bytes = 0;     // of the file that were read

@@ -74,7 +74,7 @@ private:
 
 namespace {
 
-constexpr std::size_t k_largest_record = 8192 + 4;
+constexpr std::size_t k_largest_record = 8192 + 4 + 64; // and the places before it
 
 std::uint64_t block_checksum(const std::uint8_t* block, std::size_t bytes) {
   const std::uint64_t head = hash_bytes(0, block, offsetof(BlockHeader, checksum));
@@ -308,6 +308,24 @@ void LogWriter::small_area(std::uint64_t address) {
   append(body);
 }
 
+void LogWriter::site_totals(const SiteTotals& totals) {
+  OMPTIER_BEGIN_RECORD(site_totals);
+  const std::uint64_t now = monotonic_nanoseconds();
+  body.difference(now, state_.time);
+  body.number(std::uint64_t{totals.site} << 1 | (totals.by_malloc ? 1 : 0));
+  for (const std::uint64_t number :
+       {totals.objects, totals.bytes, totals.largest, totals.live, totals.peak})
+    body.number(number);
+  body.number(now > totals.peak_time ? now - totals.peak_time : 0);
+  append(body);
+}
+
+void LogWriter::unwatched(std::uint64_t objects) {
+  OMPTIER_BEGIN_RECORD(unwatched);
+  body.number(objects);
+  append(body);
+}
+
 void LogWriter::region_definition(std::uint32_t region, const Frame* frames, unsigned count) {
   OMPTIER_BEGIN_RECORD(region_definition);
   body.number(region);
@@ -315,13 +333,22 @@ void LogWriter::region_definition(std::uint32_t region, const Frame* frames, uns
   append(body);
 }
 
-void LogWriter::region(std::uint32_t region, std::uint32_t threads, std::uint32_t thread,
-                       bool begin) {
+void LogWriter::region(const RegionRecord& record) {
   OMPTIER_BEGIN_RECORD(region);
-  body.difference(monotonic_nanoseconds(), state_.time);
-  body.number(std::uint64_t{region} << 1 | (begin ? 1 : 0));
-  body.number(threads);
-  body.number(thread);
+  body.difference(record.time, state_.time);
+  body.number(std::uint64_t{record.region} << 1 | (record.begin ? 1 : 0));
+  body.number(record.threads);
+  body.number(record.thread);
+  append(body);
+}
+
+void LogWriter::region_totals(std::uint32_t region, const RegionTotals& totals) {
+  OMPTIER_BEGIN_RECORD(region_totals);
+  body.number(region);
+  body.number(totals.entries);
+  body.number(totals.entered_anew);
+  body.number(totals.nanoseconds);
+  body.number(totals.threads);
   append(body);
 }
 
@@ -371,8 +398,21 @@ void LogWriter::move(const MoveRecord& record) {
   append(body);
 }
 
-void LogWriter::pattern(const AccessPattern& pattern) {
+// Before what it belongs to, in the same block.
+void LogWriter::append_place(const BlockPlace& place, std::uint64_t which) {
+  if (place.site == BlockPlace::k_none) return;
+  Body body(RecordType::in_block);
+  body.number(std::uint64_t{place.site} << 1 | which);
+  body.number(place.offset);
+  body.number(place.bytes);
+  append(body);
+}
+
+void LogWriter::pattern(const AccessPattern& pattern, const BlockPlace& place,
+                        const BlockPlace& through) {
   OMPTIER_BEGIN_RECORD(pattern);
+  append_place(place, 0);
+  append_place(through, k_block_of_index);
   body.difference(pattern.time, state_.pattern_time);
   body.number(pattern.thread);
   body.difference(pattern.pc, state_.pattern_pc);
@@ -390,8 +430,9 @@ void LogWriter::pattern(const AccessPattern& pattern) {
   append(body);
 }
 
-void LogWriter::sample(const AccessSample& sample) {
+void LogWriter::sample(const AccessSample& sample, const BlockPlace& place) {
   OMPTIER_BEGIN_RECORD(run); // the type byte of a sample is made below
+  append_place(place, 0);
   std::uint8_t head = k_sample_bit |
                       static_cast<std::uint8_t>(static_cast<unsigned>(sample.kind) << 5) |
                       static_cast<std::uint8_t>(static_cast<unsigned>(sample.level) << 3);
@@ -415,10 +456,18 @@ void LogWriter::sample(const AccessSample& sample) {
   ++samples_;
 }
 
-void LogWriter::lost(std::uint64_t samples) {
+void LogWriter::lost(std::uint64_t samples, LossReason reason) {
   OMPTIER_BEGIN_RECORD(lost);
   lost_ += samples;
   body.number(samples);
+  body.number(static_cast<std::uint64_t>(reason));
+  append(body);
+}
+
+void LogWriter::thinned(std::uint64_t kept_of) {
+  OMPTIER_BEGIN_RECORD(thinned);
+  body.difference(monotonic_nanoseconds(), state_.time);
+  body.number(kept_of);
   append(body);
 }
 

@@ -45,7 +45,7 @@ public:
   void run(const RunRecord& record);
   void module(std::uint32_t number, const ModuleText& module);
   void site(std::uint32_t site, const Frame* frames, unsigned count);
-  // Objects, releases, regions and phases are stamped with the time at which they enter the log, so
+  // Objects, releases, totals and phases are stamped with the time at which they enter the log, so
   // their order in the log is their order in time.
   void object(std::uint32_t site, std::uint64_t address, std::uint64_t bytes, std::uint32_t thread,
               std::uint64_t allocator);
@@ -54,16 +54,23 @@ public:
   // some lie.
   void small_objects(std::uint32_t site, std::uint64_t objects, std::uint64_t bytes);
   void small_area(std::uint64_t address);
+  void site_totals(const SiteTotals& totals); // its time is now
+  void unwatched(std::uint64_t objects);
   void region_definition(std::uint32_t region, const Frame* frames, unsigned count);
-  void region(std::uint32_t region, std::uint32_t threads, std::uint32_t thread, bool begin);
+  // Told when it is known that something fell into it: any time that has passed.
+  void region(const RegionRecord& record);
+  void region_totals(std::uint32_t region, const RegionTotals& totals);
   void stretch_definition(std::uint32_t stretch, const StretchDefinition& definition);
   void stretch(const StretchRecord& record);
   void stretch_count(std::uint32_t stretch, std::uint64_t entries, std::uint64_t nanoseconds);
   void phase(const char* name);
   void move(const MoveRecord& record); // its time is when the move ended
-  void sample(const AccessSample& sample);
-  void pattern(const AccessPattern& pattern);
-  void lost(std::uint64_t samples);
+  // place: in an object that is not told one by one; through: of a pattern's index.
+  void sample(const AccessSample& sample, const BlockPlace& place = {});
+  void pattern(const AccessPattern& pattern, const BlockPlace& place = {},
+               const BlockPlace& through = {});
+  void thinned(std::uint64_t kept_of); // from now on
+  void lost(std::uint64_t samples, LossReason reason = LossReason::source);
   // Samples that fell on threads waiting in the OpenMP runtime; they belong to no object.
   void waiting(std::uint64_t samples, double weight);
   void end(); // with the counts of samples written and lost
@@ -74,6 +81,7 @@ public:
 private:
   class Body;
   void append(const Body& body);
+  void append_place(const BlockPlace& place, std::uint64_t which);
   void append_bytes(const std::uint8_t* bytes, std::size_t count);
   void start_block();
   void write_block();

@@ -46,6 +46,45 @@ struct SmallObjects { // of a site, objects under 4 KiB: counted, not told one b
   std::uint64_t objects = 0, bytes = 0;
 };
 
+// Objects of a site that are counted, not told one by one (most from 4 to 64 KiB), from the start
+// on where not said otherwise.
+struct SiteTotals {
+  std::uint32_t site = 0;
+  bool by_malloc = false;
+  std::uint64_t objects = 0, bytes = 0, largest = 0; // largest: one object's bytes
+  std::uint64_t live = 0;                            // bytes at `time`
+  std::uint64_t peak = 0, peak_time = 0;             // most live bytes since the record before
+  std::uint64_t time = 0;                            // when it was written
+};
+
+// Where in such an object a sample's address lay.
+struct BlockPlace {
+  static constexpr std::uint32_t k_none = ~std::uint32_t{0};
+  std::uint32_t site = k_none;
+  std::uint64_t offset = 0, bytes = 0;
+};
+
+// All runs of a region from the start on: as many are told one by one as samples need.
+struct RegionTotals {
+  std::uint64_t entries = 0;
+  std::uint64_t entered_anew = 0; // after another region than itself
+  std::uint64_t nanoseconds = 0;  // in which it was the outermost one
+  std::uint32_t threads = 0;      // most
+};
+
+struct Thinning { // from `time` on, one sample in `kept_of` is in the log, with that much more
+                  // weight
+  std::uint64_t time = 0, kept_of = 1;
+};
+
+enum class LossReason : std::uint8_t {
+  source, // the source had no room for them
+  blocks, // so many blocks came and went that it is not known what they fell on
+  memory, // the recorder's own memory was used up
+  log,    // the log had reached its largest size
+};
+inline constexpr unsigned k_loss_reasons = 4;
+
 struct RegionDefinition { // identity of a parallel construct: return addresses, codeptr first
   std::uint32_t region = 0;
   std::vector<Frame> frames;

@@ -36,10 +36,7 @@ void Sweep::run() {
   attribute_patterns(ObjectRecord::k_never - 1);
   advance(ObjectRecord::k_never - 1);
   close_region(profile_.last_time);
-  for (SiteInProfile& site : sites) {
-    for (const LiveStep& step : site.live)
-      site.bytes_peak = std::max(site.bytes_peak, step.bytes);
-  }
+  take_region_totals();
   keep_instances();
 }
 
@@ -82,7 +79,10 @@ void Sweep::advance(std::uint64_t now) {
     const std::uint64_t region = next_region_ < profile_.regions.size()
                                      ? profile_.regions[next_region_].time
                                      : ObjectRecord::k_never;
-    const std::uint64_t first = std::min({born, gone, region});
+    const std::uint64_t totals = next_totals_ < profile_.site_totals.size()
+                                     ? profile_.site_totals[next_totals_].time
+                                     : ObjectRecord::k_never;
+    const std::uint64_t first = std::min({born, gone, region, totals});
     if (first > now || first == ObjectRecord::k_never) return;
     if (gone == first && by_release_[next_release_] < next_object_)
       release_next();
@@ -90,6 +90,8 @@ void Sweep::advance(std::uint64_t now) {
       begin_next();
     else if (region == first)
       step_region(profile_.regions[next_region_++]);
+    else if (totals == first)
+      take_totals(profile_.site_totals[next_totals_++]);
     else
       ++next_release_; // released before it was born: a damaged clock; never counted
   }
@@ -121,25 +123,60 @@ void Sweep::step_live(SiteInProfile& site, std::uint64_t time, std::int64_t chan
     site.live.back() = step;
   else
     site.live.push_back(step);
+  site.bytes_peak = std::max(site.bytes_peak, step.bytes);
+}
+
+// A peak that has passed since the totals before counts with what is told of the site now.
+void Sweep::take_totals(const SiteTotals& totals) {
+  if (totals.site >= counted_.size()) counted_.resize(profile_.sites.size());
+  SiteTotals& before = counted_[totals.site];
+  SiteInProfile& site = sites[site_numbers_[totals.site]];
+  if (totals.by_malloc) summary_.sites[site_numbers_[totals.site]].by_malloc = true;
+  const auto change = [](std::uint64_t to, std::uint64_t from) {
+    return static_cast<std::int64_t>(to - from);
+  };
+  site.objects += totals.objects - std::min(before.objects, totals.objects);
+  site.bytes_total += totals.bytes - std::min(before.bytes, totals.bytes);
+  site.bytes_largest = std::max(site.bytes_largest, totals.largest);
+  const std::uint64_t last =
+      site.live.empty() ? 0 : site.live.back().time + profile_.run.start_time;
+  step_live(site, std::max(totals.peak_time, last), change(totals.peak, before.live));
+  step_live(site, totals.time, change(totals.live, totals.peak));
+  before = totals;
+}
+
+bool Sweep::is_totalled(std::uint32_t region) const {
+  return region < profile_.region_totals.size() && profile_.region_totals[region].entries > 0;
+}
+
+void Sweep::take_region_totals() {
+  for (std::uint32_t number = 0; number < profile_.region_totals.size(); ++number) {
+    const RegionTotals& totals = profile_.region_totals[number];
+    RegionSummary& region = summary_.regions[region_numbers_[number]];
+    region.entries += totals.entries;
+    region.entered_anew += totals.entered_anew;
+    region.nanoseconds += totals.nanoseconds;
+    region.threads = std::max(region.threads, totals.threads);
+  }
 }
 
 void Sweep::step_region(const RegionRecord& record) {
   RegionSummary& region = summary_.regions[region_numbers_[record.region]];
   if (record.begin) {
-    ++region.entries;
+    const std::uint64_t once = is_totalled(record.region) ? 0 : 1;
+    region.entries += once;
     region.threads = std::max(region.threads, record.threads);
     if (running_.empty()) {
-      if (region_numbers_[record.region] != last_region_) ++region.entered_anew;
+      if (region_numbers_[record.region] != last_region_) region.entered_anew += once;
       last_region_ = region_numbers_[record.region];
       region_begin_ = record.time;
     }
-    running_.push_back({region_numbers_[record.region], record.thread});
+    running_.push_back({record.region, record.thread});
     return;
   }
   // The innermost one of that thread ends.
   for (std::size_t i = running_.size(); i-- > 0;) {
-    if (running_[i].thread != record.thread || running_[i].region != region_numbers_[record.region])
-      continue;
+    if (running_[i].thread != record.thread || running_[i].region != record.region) continue;
     if (i == 0) close_region(record.time);
     running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
     if (i == 0) region_begin_ = record.time;
@@ -148,31 +185,40 @@ void Sweep::step_region(const RegionRecord& record) {
 }
 
 void Sweep::close_region(std::uint64_t time) {
-  if (running_.empty() || time < region_begin_) return;
-  summary_.regions[running_.front().region].nanoseconds += time - region_begin_;
+  if (running_.empty() || time < region_begin_ || is_totalled(running_.front().region)) return;
+  summary_.regions[region_numbers_[running_.front().region]].nanoseconds += time - region_begin_;
+}
+
+void Sweep::add_to_site(std::uint32_t number, std::uint32_t region, const AccessSample& sample,
+                        const BlockPlace& place) {
+  const double weight = sample.weight;
+  SiteSummary& site = summary_.sites[number];
+  ++site.samples;
+  site.accesses.add(sample, weight);
+  site.offsets.add(place.offset, place.bytes, weight);
+  note_region(site, region, sample, weight).offsets.add(place.offset, place.bytes, weight);
+  note_service(sites[number], sample, weight);
 }
 
 void Sweep::attribute(const AccessSample& sample) {
   Attribution at;
   at.weight = sample.weight;
-  at.region = running_.empty() ? 0 : running_.front().region;
+  at.region = running_.empty() ? 0 : region_numbers_[running_.front().region];
   const double weight = sample.weight;
   RegionSummary& region = summary_.regions[at.region];
   region.accesses.add(sample, weight);
   ++region.samples;
   ++summary_.samples;
-  const auto object = sample.address != 0 ? live_.find(sample.address) : std::nullopt;
-  if (object) {
-    at.site = site_numbers_[profile_.objects[*object].site];
-    object_weights_[*object] += weight;
-    SiteSummary& site = summary_.sites[at.site];
-    ++site.samples;
-    site.accesses.add(sample, weight);
+  const auto object =
+      sample.address != 0 && sample.place == 0 ? live_.find(sample.address) : std::nullopt;
+  if (sample.place != 0) {
+    const BlockPlace& place = profile_.places[sample.place - 1];
+    add_to_site(at.site = site_numbers_[place.site], at.region, sample, place);
+  } else if (object) {
     const ObjectRecord& record = profile_.objects[*object];
-    site.offsets.add(sample.address - record.address, record.bytes, weight);
-    note_region(site, at.region, sample, weight)
-        .offsets.add(sample.address - record.address, record.bytes, weight);
-    note_service(sites[at.site], sample, weight);
+    object_weights_[*object] += weight;
+    add_to_site(at.site = site_numbers_[record.site], at.region, sample,
+                {record.site, sample.address - record.address, record.bytes});
   } else if (profile_.small_areas.contains(sample.address / k_small_area)) {
     at.site = k_small_objects;
     ++summary_.small_samples;
@@ -185,7 +231,8 @@ void Sweep::attribute(const AccessSample& sample) {
   attributions.push_back(at);
 }
 
-std::uint32_t Sweep::site_at(std::uint64_t address) const {
+std::uint32_t Sweep::site_at(std::uint64_t address, std::uint32_t place) const {
+  if (place != 0) return site_numbers_[profile_.places[place - 1].site];
   const auto object = address != 0 ? live_.find(address) : std::nullopt;
   return object ? site_numbers_[profile_.objects[*object].site] : k_no_site;
 }
@@ -196,11 +243,12 @@ void Sweep::attribute_patterns(std::uint64_t now) {
     if (pattern.time > now) return;
     advance(pattern.time);
     ++summary_.patterns;
-    const std::uint32_t site = site_at(pattern.address);
+    const std::uint32_t site = site_at(pattern.address, pattern.place);
     accesses.push_back({site, pattern.bytes});
     if (site == k_no_site) continue;
     evidence_[site].pattern.add(pattern);
-    if (const std::uint32_t through = site_at(pattern.through); through != k_no_site)
+    if (const std::uint32_t through = site_at(pattern.through, pattern.through_place);
+        through != k_no_site)
       evidence_[site].through[through] += double{pattern.bytes};
   }
 }

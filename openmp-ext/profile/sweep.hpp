@@ -116,10 +116,16 @@ private:
   void begin_next();
   void release_next();
   void step_live(SiteInProfile& site, std::uint64_t time, std::int64_t change);
+  void take_totals(const SiteTotals& totals);
+  // Totals of all runs take the place of what the told ones add up to.
+  bool is_totalled(std::uint32_t region) const;
+  void take_region_totals();
   void step_region(const RegionRecord& record);
   void close_region(std::uint64_t time);
+  void add_to_site(std::uint32_t site, std::uint32_t region, const AccessSample& sample,
+                   const BlockPlace& place);
   void attribute(const AccessSample& sample);
-  std::uint32_t site_at(std::uint64_t address) const;
+  std::uint32_t site_at(std::uint64_t address, std::uint32_t place) const;
   void attribute_patterns(std::uint64_t now);
   static SiteInRegion& note_region(SiteSummary& site, std::uint32_t region,
                                    const AccessSample& sample, double weight);
@@ -127,7 +133,7 @@ private:
   void keep_instances();
 
   struct Running {
-    std::uint32_t region;
+    std::uint32_t region; // of the profile
     std::uint32_t thread;
   };
 
@@ -137,7 +143,8 @@ private:
   std::size_t next_pattern_ = 0;
   std::vector<std::uint32_t> site_numbers_, region_numbers_;
   std::vector<std::uint64_t> by_release_; // objects
-  std::size_t next_object_ = 0, next_release_ = 0, next_region_ = 0;
+  std::size_t next_object_ = 0, next_release_ = 0, next_region_ = 0, next_totals_ = 0;
+  std::vector<SiteTotals> counted_; // by number of the profile: what has been taken over
   LiveMap live_;
   std::vector<Running> running_;
   std::uint32_t last_region_ = 0;

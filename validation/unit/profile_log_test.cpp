@@ -49,12 +49,12 @@ void write_everything(LogWriter& writer, unsigned samples) {
   writer.object(0, 0x7f0000200000, 1 << 20, 77, 8);
   writer.object(1, 0x7f0000400000, 0, 78, 500);
   writer.region_definition(0, frames, 1);
-  writer.region(0, 4, 77, true);
+  writer.region({monotonic_nanoseconds(), 0, 4, 77, true});
   for (unsigned i = 0; i < samples; ++i) {
     writer.sample(some_sample(monotonic_nanoseconds(), 0x7f0000001000 + i));
     if (i % 100 == 99) writer.flush();
   }
-  writer.region(0, 0, 77, false);
+  writer.region({monotonic_nanoseconds(), 0, 0, 77, false});
   writer.release(0x7f0000001000);
   writer.phase("solve");
   MoveRecord move;

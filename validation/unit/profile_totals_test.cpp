@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a log holds instead of one record an object or a region's run: totals, places in untold
+// objects, thinning. Written, read back and summarized.
+#include "profile_build.hpp"
+
+#include "base/os.hpp"
+#include "profile/aggregate.hpp"
+
+#include <gtest/gtest.h>
+
+using namespace omptier;
+
+namespace {
+
+AccessSample sample_at(std::uint64_t time, std::uint64_t address) {
+  AccessSample sample;
+  sample.time = time;
+  sample.address = address;
+  return sample;
+}
+
+// A log with two sites and a region, to which a test adds.
+struct Log {
+  Log() {
+    EXPECT_TRUE(open_log(*writer, file));
+    RunRecord run = some_run();
+    run.start_time = start;
+    writer->run(run);
+    const Frame frames[2] = {{0, 0x100}, {0, 0x200}};
+    writer->site(0, frames, 1);
+    writer->site(1, frames + 1, 1);
+    writer->region_definition(0, frames, 1);
+  }
+  Profile read() {
+    writer->end();
+    writer->close();
+    Parsed<Profile> profile = read_profile(file.path());
+    EXPECT_TRUE(profile) << profile.error();
+    return std::move(*profile);
+  }
+  ProfileSummary summary() {
+    const Profile profile = read();
+    const Parsed<ProfileSummary> made = summarize({&profile, 1});
+    EXPECT_TRUE(made);
+    std::string why_not;
+    EXPECT_TRUE(is_consistent(*made, why_not)) << why_not;
+    return *made;
+  }
+  ScratchFile file;
+  std::unique_ptr<LogWriter> writer = std::make_unique<LogWriter>();
+  std::uint64_t start = monotonic_nanoseconds();
+};
+
+const SiteSummary& site_at(const ProfileSummary& summary, std::uint64_t offset) {
+  for (const SiteSummary& site : summary.sites)
+    if (site.frames[0].offset == offset) return site;
+  throw std::runtime_error("no such site");
+}
+
+} // namespace
+
+TEST(Totals, TakeThePlaceOfObjects) {
+  Log log;
+  const std::uint64_t now = monotonic_nanoseconds();
+  log.writer->object(0, 0x100000, 1000, 1, 500); // one that is told, of the same site
+  log.writer->site_totals({0, true, 10, 100'000, 20'000, 10'000, 50'000, now, 0});
+  log.writer->site_totals({0, true, 12, 120'000, 20'000, 0, 20'000, now, 0});
+  const ProfileSummary summary = log.summary();
+  const SiteSummary& site = site_at(summary, 0x100);
+  EXPECT_TRUE(site.by_malloc);
+  EXPECT_EQ(site.objects, 13u);
+  EXPECT_EQ(site.bytes_total, 121'000u);
+  EXPECT_EQ(site.bytes_largest, 20'000u);
+  EXPECT_EQ(site.bytes_peak, 51'000u);
+  EXPECT_EQ(site.live.back().bytes, 1000u);
+}
+
+// One address, two sites, and an object that is told: the place decides.
+TEST(Totals, PlacesSaySiteAndOffset) {
+  Log log;
+  log.writer->object(1, 0x100000, 1 << 20, 1, 0);
+  const std::uint64_t now = monotonic_nanoseconds();
+  log.writer->sample(sample_at(now, 0x100800), {0, 0x800, 0x1000});
+  log.writer->sample(sample_at(now, 0x100800), {1, 0x10, 0x2000});
+  log.writer->sample(sample_at(now + 1, 0x100800));
+  AccessPattern pattern;
+  pattern.time = now;
+  pattern.address = pattern.through = 0x100800;
+  pattern.accesses = pattern.bytes = 8;
+  log.writer->pattern(pattern, {0, 0, 0x1000}, {1, 0, 0x1000});
+  log.writer->pattern(pattern, {}, {0, 0, 0x1000});
+  const ProfileSummary summary = log.summary();
+  EXPECT_EQ(summary.samples, 3u);
+  EXPECT_EQ(site_at(summary, 0x100).samples, 1u);
+  EXPECT_EQ(site_at(summary, 0x200).samples, 2u);
+  EXPECT_DOUBLE_EQ(site_at(summary, 0x100).access_share.value, 0.5);
+}
+
+TEST(Totals, CountRegionsOnce) {
+  Log log;
+  const std::uint64_t begin = monotonic_nanoseconds();
+  log.writer->sample(sample_at(begin + 50, 0));
+  log.writer->sample(sample_at(begin + 150, 0));
+  log.writer->object(0, 0x1000, 8, 1, 0); // later than the region that is told now
+  log.writer->region({begin, 0, 4, 7, true});
+  log.writer->region({begin + 100, 0, 0, 7, false});
+  log.writer->region_totals(0, {1000, 3, 5'000'000, 8});
+  const ProfileSummary summary = log.summary();
+  EXPECT_EQ(summary.regions[1].entries, 1000u);
+  EXPECT_EQ(summary.regions[1].entered_anew, 3u);
+  EXPECT_EQ(summary.regions[1].nanoseconds, 5'000'000u);
+  EXPECT_EQ(summary.threads, 8u);
+  EXPECT_EQ(summary.regions[1].samples, 1u);
+  EXPECT_EQ(summary.regions[0].samples, 1u);
+}
+
+TEST(Totals, LossesHaveReasons) {
+  Log log;
+  log.writer->lost(5);
+  log.writer->lost(7, LossReason::blocks);
+  log.writer->thinned(2);
+  log.writer->thinned(8);
+  log.writer->unwatched(3);
+  const Profile profile = log.read();
+  EXPECT_EQ(profile.samples_lost, 12u);
+  EXPECT_EQ(profile.lost_by[0], 5u);
+  EXPECT_EQ(profile.lost_by[1], 7u);
+  ASSERT_EQ(profile.thinnings.size(), 2u);
+  EXPECT_EQ(profile.thinnings[1].kept_of, 8u);
+  EXPECT_EQ(profile.unwatched, 3u);
+}

@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "cli/profile_text.hpp"
+#include "cli/table.hpp"
 
 #include <algorithm>
 #include <map>

@@ -27,11 +27,4 @@ nlohmann::json profile_json(const ProfileSummary& summary, const ProfileNames& n
 // "misses", "accesses" or "time".
 const char* title_of(Measure measure);
 
-// A bar of at most width columns for a fraction.
-std::string bar(double fraction, unsigned width, bool utf8);
-
-// Columns that a UTF-8 text takes, and the text padded or cut to that many.
-std::size_t columns_of(const std::string& text);
-std::string fitted(const std::string& text, std::size_t columns, bool right_aligned = false);
-
 } // namespace omptier

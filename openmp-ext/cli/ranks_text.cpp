@@ -3,6 +3,7 @@
 
 #include "base/text.hpp"
 #include "cli/profile_text.hpp"
+#include "cli/table.hpp"
 #include "profile/ranks.hpp"
 
 #include <algorithm>

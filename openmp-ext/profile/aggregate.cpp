@@ -4,6 +4,7 @@
 // by site.
 #include "profile/aggregate.hpp"
 
+#include "profile/phase_track.hpp"
 #include "profile/ranks.hpp"
 #include "profile/shares.hpp"
 #include "profile/sweep.hpp"
@@ -133,6 +134,7 @@ Parsed<ProfileSummary> summarize(std::span<const Profile> profiles) {
   std::vector<SiteEvidence> evidence;
   std::vector<std::vector<WeightedSample>> accesses;
   RankTable ranks;
+  PhaseTable phases(summary);
   std::uint64_t weighted_samples = 0;
   double waiting = 0;
   for (const Profile& profile : profiles) {
@@ -155,6 +157,7 @@ Parsed<ProfileSummary> summarize(std::span<const Profile> profiles) {
       join(summary.sites[i], joined[i], sweep.sites[i]);
     }
     ranks.add(profile, parts);
+    phases.add(profile, names, sweep.attributions);
     attributions.push_back(std::move(sweep.attributions));
     accesses.push_back(std::move(sweep.accesses));
     if (&profile == &profiles[0]) summary.moves = sweep.moves();
@@ -185,6 +188,7 @@ Parsed<ProfileSummary> summarize(std::span<const Profile> profiles) {
   summary.waiting_share = share_of(waiting, waiting + busy);
   average_over_profiles(summary, profiles.size());
   add_intervals(summary, attributions);
+  phases.finish(profiles.size());
   add_patterns(summary, evidence, accesses);
   if (std::ranges::all_of(summary.runs, [](const RunRecord& run) { return run.source == "exact"; }))
     close_intervals(summary);

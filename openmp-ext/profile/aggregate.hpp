@@ -57,6 +57,14 @@ struct SiteInRegion {
   OffsetHistogram offsets;
 };
 
+struct SiteInPhase {
+  std::uint32_t phase = 0; // index into ProfileSummary::phases
+  AccessWeights accesses;
+  std::uint64_t samples = 0;
+  Share share; // of the phase's samples
+  OffsetHistogram offsets;
+};
+
 // One object of a site; the largest k_instances_kept of them, in order of time.
 struct InstanceSummary {
   std::uint32_t instance = 0;
@@ -93,13 +101,15 @@ struct SiteSummary {
   Share access_share;
   double write_share = 0; // of the object's bytes
   ObjectPattern pattern;
-  std::uint32_t through = k_nothing; // site whose values were the indices, if its pattern is indirect
+  std::uint32_t through =
+      k_nothing; // site whose values were the indices, if its pattern is indirect
   static constexpr std::uint32_t k_nothing = ~std::uint32_t{0};
-  double mean_latency = 0;   // nanoseconds, weighted; 0 = the source does not say
-  double cache_share = 0;    // of samples whose level is known: served by a cache
-  double level_share = 0;    // of samples: those whose level is known
+  double mean_latency = 0; // nanoseconds, weighted; 0 = the source does not say
+  double cache_share = 0;  // of samples whose level is known: served by a cache
+  double level_share = 0;  // of samples: those whose level is known
   OffsetHistogram offsets;
   std::vector<SiteInRegion> by_region;
+  std::vector<SiteInPhase> by_phase;
   std::vector<RankPart> by_rank; // as ProfileSummary::ranks
 };
 
@@ -109,6 +119,21 @@ struct RegionSummary {
   std::uint64_t entered_anew = 0; // entries after another region than itself
   std::uint64_t nanoseconds = 0;  // of wall time, all entries of one process together
   std::uint32_t threads = 0;      // most
+  std::uint64_t samples = 0;
+  AccessWeights accesses;
+  Share share; // of all samples
+};
+
+// A part of the run on one level with regions (named by the program) or below them; of the latter
+// only those in which time was seen to pass are told apart (profile/phase_track.hpp).
+struct PhaseSummary {
+  enum class Kind : std::uint8_t { named, to_barrier, to_end, serial };
+  Kind kind = Kind::named;
+  std::string name;              // of a named one
+  std::uint32_t region = 0;      // which is divided; serial: the one before, 0 = the run's start
+  std::uint32_t next_region = 0; // serial: the one behind, 0 = the run's end
+  std::vector<Frame> frames;     // of the barrier that ends it
+  std::uint64_t entries = 0, nanoseconds = 0;
   std::uint64_t samples = 0;
   AccessWeights accesses;
   Share share; // of all samples
@@ -131,6 +156,7 @@ struct ProfileSummary {
   std::vector<ModuleInfo> modules;
   std::vector<SiteSummary> sites;     // largest share first, then most bytes
   std::vector<RegionSummary> regions; // [0] = outside of all regions
+  std::vector<PhaseSummary> phases;
   Measure measure = Measure::time;
   double worst_error = 0; // of the source, as a fraction
   std::uint64_t samples = 0, samples_lost = 0;

@@ -89,6 +89,29 @@ std::string label_of_site(Symbols& symbols, const std::vector<ModuleInfo>& modul
   return text.str();
 }
 
+namespace {
+
+std::string label_of_phase(Symbols& symbols, const ProfileSummary& summary,
+                           const ProfileNames& names, const PhaseSummary& phase) {
+  switch (phase.kind) {
+  case PhaseSummary::Kind::named:
+    return phase.name;
+  case PhaseSummary::Kind::to_barrier:
+    return "up to the barrier of " + label_of_region(symbols, summary.modules, phase.frames);
+  case PhaseSummary::Kind::to_end:
+    return "up to the region's end";
+  case PhaseSummary::Kind::serial:
+    break;
+  }
+  const std::string &before = names.regions[phase.region],
+                    &after = names.regions[phase.next_region];
+  if (phase.region == 0) return "before " + after;
+  if (phase.next_region == 0) return "after " + before;
+  return "between " + before + " and " + after;
+}
+
+} // namespace
+
 ProfileNames names_of(const ProfileSummary& summary, Symbols& symbols) {
   using Place = std::pair<std::uint32_t, std::uint64_t>;
   std::map<std::vector<Place>, unsigned> beginnings; // how many sites begin so
@@ -118,6 +141,8 @@ ProfileNames names_of(const ProfileSummary& summary, Symbols& symbols) {
   }
   for (const RegionSummary& region : summary.regions)
     names.regions.push_back(label_of_region(symbols, summary.modules, region.frames));
+  for (const PhaseSummary& phase : summary.phases)
+    names.phases.push_back(label_of_phase(symbols, summary, names, phase));
   return names;
 }
 

@@ -10,12 +10,10 @@ namespace omptier {
 double share_of(double part, double whole) {
   return whole > 0 ? part / whole : 0;
 }
-namespace {
 
 Share make_share(double value, Interval interval) {
   return {value, std::min(value, interval.low), std::max(value, interval.high)};
 }
-} // namespace
 
 void close_intervals(ProfileSummary& summary) {
   const auto close = [](Share& share) { share.low = share.high = share.value; };
@@ -26,9 +24,13 @@ void close_intervals(ProfileSummary& summary) {
     close(site.access_share);
     for (SiteInRegion& part : site.by_region)
       close(part.share);
+    for (SiteInPhase& part : site.by_phase)
+      close(part.share);
   }
   for (RegionSummary& region : summary.regions)
     close(region.share);
+  for (PhaseSummary& phase : summary.phases)
+    close(phase.share);
 }
 void add_intervals(ProfileSummary& summary, const std::vector<std::vector<Attribution>>& runs) {
   const std::size_t sites = summary.sites.size();

@@ -11,6 +11,9 @@ namespace omptier {
 // 0 where the whole is.
 double share_of(double part, double whole);
 
+// Holds its value, whatever the interval says.
+Share make_share(double value, Interval interval);
+
 // Shares of all samples, by site and by region, and of each region's samples by site. runs: one a
 // profile.
 void add_intervals(ProfileSummary& summary, const std::vector<std::vector<Attribution>>& runs);

@@ -189,14 +189,17 @@ void Sweep::close_region(std::uint64_t time) {
   summary_.regions[region_numbers_[running_.front().region]].nanoseconds += time - region_begin_;
 }
 
-void Sweep::add_to_site(std::uint32_t number, std::uint32_t region, const AccessSample& sample,
+void Sweep::add_to_site(Attribution& at, std::uint32_t number, const AccessSample& sample,
                         const BlockPlace& place) {
   const double weight = sample.weight;
+  at.site = number;
+  at.position =
+      static_cast<float>(double(place.offset) / double(std::max<std::uint64_t>(place.bytes, 1)));
   SiteSummary& site = summary_.sites[number];
   ++site.samples;
   site.accesses.add(sample, weight);
   site.offsets.add(place.offset, place.bytes, weight);
-  note_region(site, region, sample, weight).offsets.add(place.offset, place.bytes, weight);
+  note_region(site, at.region, sample, weight).offsets.add(place.offset, place.bytes, weight);
   note_service(sites[number], sample, weight);
 }
 
@@ -213,11 +216,11 @@ void Sweep::attribute(const AccessSample& sample) {
       sample.address != 0 && sample.place == 0 ? live_.find(sample.address) : std::nullopt;
   if (sample.place != 0) {
     const BlockPlace& place = profile_.places[sample.place - 1];
-    add_to_site(at.site = site_numbers_[place.site], at.region, sample, place);
+    add_to_site(at, site_numbers_[place.site], sample, place);
   } else if (object) {
     const ObjectRecord& record = profile_.objects[*object];
     object_weights_[*object] += weight;
-    add_to_site(at.site = site_numbers_[record.site], at.region, sample,
+    add_to_site(at, site_numbers_[record.site], sample,
                 {record.site, sample.address - record.address, record.bytes});
   } else if (profile_.small_areas.contains(sample.address / k_small_area)) {
     at.site = k_small_objects;

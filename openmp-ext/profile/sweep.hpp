@@ -76,6 +76,7 @@ struct Attribution {
   std::uint32_t site = k_no_site;
   std::uint32_t region = 0;
   float weight = 1;
+  float position = 0; // in the object, of its length
 };
 
 // What instructions did to the objects of one site, all profiles together.
@@ -122,7 +123,7 @@ private:
   void take_region_totals();
   void step_region(const RegionRecord& record);
   void close_region(std::uint64_t time);
-  void add_to_site(std::uint32_t site, std::uint32_t region, const AccessSample& sample,
+  void add_to_site(Attribution& at, std::uint32_t site, const AccessSample& sample,
                    const BlockPlace& place);
   void attribute(const AccessSample& sample);
   std::uint32_t site_at(std::uint64_t address, std::uint32_t place) const;

@@ -66,9 +66,9 @@ private:
 // it is no ELF file.
 std::string identity_of_file(const std::string& path);
 
-// Names of a summary's sites and regions for people, in their order.
+// Names of a summary's sites, regions and phases for people, in their order.
 struct ProfileNames {
-  std::vector<std::string> sites, regions;
+  std::vector<std::string> sites, regions, phases;
 };
 
 // A site is called after the variable that the call's result is given to, where the source can be

@@ -13,10 +13,15 @@ constexpr std::uint64_t k_samples_a_part = 8;
 } // namespace
 
 void OffsetHistogram::add(std::uint64_t offset, std::uint64_t bytes, double weight) {
+  const auto whole =
+      static_cast<double>(std::max<std::uint64_t>(bytes, 1)); // malloc(0) has a place
+  add_at(static_cast<double>(offset) / whole, weight);
+}
+
+void OffsetHistogram::add_at(double position, double weight) {
   if (weights_.empty()) weights_.resize(k_parts);
-  const auto whole = static_cast<double>(std::max<std::uint64_t>(bytes, 1)); // malloc(0) has a place
-  const double part = static_cast<double>(offset) / whole * k_parts;
-  weights_[std::min(static_cast<unsigned>(part), k_parts - 1)] += static_cast<float>(weight);
+  const auto part = static_cast<unsigned>(std::clamp(position, 0.0, 1.0) * k_parts);
+  weights_[std::min(part, k_parts - 1)] += static_cast<float>(weight);
   ++samples_;
 }
 

@@ -21,6 +21,8 @@ class OffsetHistogram {
 public:
   // offset < bytes, of an object of so many bytes.
   void add(std::uint64_t offset, std::uint64_t bytes, double weight);
+  // The same by the fraction of the object that lies before it.
+  void add_at(double position, double weight);
   bool empty() const { return samples_ == 0; }
 
   // The fewest parts that hold 9 of 10 accesses, hottest first, neighbours joined. Empty without

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See phases_text.hpp. Stretches stand indented under the region that they divide, and add up to
+// it; named phases are a table of their own, since they and regions are two views of one run.
+#include "cli/phases_text.hpp"
+
+#include "base/text.hpp"
+#include "cli/table.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace omptier {
+namespace {
+
+using Kind = PhaseSummary::Kind;
+
+constexpr std::size_t k_most_stretches = 8; // rows under one region
+constexpr std::size_t k_most_objects = 3;
+constexpr double k_part_worth_saying = 0.5; // of an object
+
+class PhaseTables {
+public:
+  PhaseTables(const ProfileSummary& summary, const ProfileNames& names,
+              const ProfileTextOptions& options)
+      : summary_(summary), names_(names), options_(options) {}
+
+  std::string text() { return named() + regions(); }
+
+private:
+  TableRow header(const char* what) const {
+    return {{std::string("share of ") + title_of(summary_.measure), k_bar},
+            {"", -7},
+            {"95 %", -11},
+            {"time", -10},
+            {"entries", -11},
+            {"threads", -7},
+            {std::string(what) + ": most accessed objects", 0}};
+  }
+
+  TableRow line(const Share& share, double nanoseconds, std::uint64_t entries,
+                std::uint32_t threads, const std::string& name) const {
+    return {{bar(share.value, k_bar, options_.utf8), k_bar},
+            {percent(share.value), -7},
+            {summary_.samples > 0 ? interval(share, options_.utf8) : "-", -11},
+            {nanoseconds > 0 ? format_duration(nanoseconds) : "-", -10},
+            {entries > 0 ? with_separators(entries) : "-", -11},
+            {threads > 0 ? std::to_string(threads) : "-", -7},
+            {name, 0}};
+  }
+
+  // ": a 62.0 % (in 12 % of it), b 20.1 %"
+  template <typename Part, typename Number>
+  std::string objects(std::vector<Part> SiteSummary::* parts, Number Part::* of,
+                      std::size_t number) const {
+    std::vector<std::pair<const Part*, std::size_t>> hottest;
+    for (std::size_t site = 0; site < summary_.sites.size(); ++site)
+      for (const Part& part : summary_.sites[site].*parts)
+        if (part.*of == number) hottest.emplace_back(&part, site);
+    std::ranges::stable_sort(hottest, [](const auto& a, const auto& b) {
+      return a.first->share.value > b.first->share.value;
+    });
+    std::string text;
+    for (std::size_t i = 0; i < std::min(k_most_objects, hottest.size()); ++i) {
+      const auto& [part, site] = hottest[i];
+      text += (i == 0 ? ": " : ", ") + names_.sites[site] + " " + percent(part->share.value);
+      const double hot = fraction_of(part->offsets.hot_ranges());
+      if (hot > 0 && hot < k_part_worth_saying)
+        text += " (in " + std::to_string(std::lround(100 * hot)) + " % of it)";
+    }
+    return text;
+  }
+
+  TableRow line_of(std::uint32_t number, const std::string& indent) const {
+    const PhaseSummary& phase = summary_.phases[number];
+    return line(phase.share, double(phase.nanoseconds), phase.entries, 0,
+                indent + names_.phases[number] +
+                    objects(&SiteSummary::by_phase, &SiteInPhase::phase, number));
+  }
+
+  template <typename Wanted> std::vector<std::uint32_t> phases(Wanted&& wanted) const {
+    std::vector<std::uint32_t> list;
+    for (std::uint32_t i = 0; i < summary_.phases.size(); ++i)
+      if (wanted(summary_.phases[i])) list.push_back(i);
+    std::ranges::stable_sort(list, [&](std::uint32_t a, std::uint32_t b) {
+      const PhaseSummary &one = summary_.phases[a], &other = summary_.phases[b];
+      return one.share.value != other.share.value ? one.share.value > other.share.value
+                                                  : one.nanoseconds > other.nanoseconds;
+    });
+    return list;
+  }
+
+  std::string named() const {
+    const std::vector<std::uint32_t> list =
+        phases([](const PhaseSummary& phase) { return phase.kind == Kind::named; });
+    if (list.empty()) return "";
+    std::vector<TableRow> rows = {header("phase, as the program names it")};
+    for (const std::uint32_t phase : list)
+      if (rows.size() <= options_.most_regions) rows.push_back(line_of(phase, ""));
+    return "\n" + table(std::move(rows)) + more(list.size(), options_.most_regions, "phases");
+  }
+
+  static std::string more(std::size_t all, std::size_t shown, const char* what) {
+    return all > shown ? "  … " + std::to_string(all - shown) + " more " + what + "\n" : "";
+  }
+
+  std::vector<std::uint32_t> stretches_of(std::size_t region) const {
+    std::vector<std::uint32_t> list = phases([&](const PhaseSummary& phase) {
+      if (phase.kind == Kind::named || (summary_.samples > 0 && phase.samples == 0)) return false;
+      return phase.kind == Kind::serial ? region == 0 : phase.region == region;
+    });
+    if (list.size() == 1) list.clear(); // it is the region
+    return list;
+  }
+
+  void add_region(std::size_t number, std::vector<TableRow>& rows) const {
+    const RegionSummary& region = summary_.regions[number];
+    rows.push_back(line(region.share, double(region.nanoseconds), region.entries, region.threads,
+                        names_.regions[number] +
+                            objects(&SiteSummary::by_region, &SiteInRegion::region, number)));
+    const std::vector<std::uint32_t> stretches = stretches_of(number);
+    for (std::size_t i = 0; i < std::min(stretches.size(), k_most_stretches); ++i)
+      rows.push_back(line_of(stretches[i], "  "));
+    if (stretches.size() <= k_most_stretches) return;
+    Share rest;
+    for (std::size_t i = k_most_stretches; i < stretches.size(); ++i) {
+      rest.value += summary_.phases[stretches[i]].share.value;
+      rest.low += summary_.phases[stretches[i]].share.low;
+      rest.high += summary_.phases[stretches[i]].share.high;
+    }
+    rest.high = std::min(rest.high, 1.0);
+    rows.push_back(
+        line(rest, 0, 0, 0, "  " + std::to_string(stretches.size() - k_most_stretches) + " more"));
+  }
+
+  std::string regions() const {
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < summary_.regions.size(); ++i)
+      if (summary_.regions[i].samples > 0 || summary_.regions[i].entries > 0) order.push_back(i);
+    if (order.empty() || (order.size() == 1 && order[0] == 0)) return "";
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      const RegionSummary &one = summary_.regions[a], &other = summary_.regions[b];
+      return one.share.value != other.share.value ? one.share.value > other.share.value
+                                                  : one.nanoseconds > other.nanoseconds;
+    });
+    std::vector<TableRow> rows = {header("region")};
+    for (std::size_t i = 0; i < std::min(order.size(), options_.most_regions); ++i)
+      add_region(order[i], rows);
+    return "\n" + table(std::move(rows)) + more(order.size(), options_.most_regions, "regions");
+  }
+
+  const ProfileSummary& summary_;
+  const ProfileNames& names_;
+  const ProfileTextOptions& options_;
+};
+
+} // namespace
+
+std::string phases_text(const ProfileSummary& summary, const ProfileNames& names,
+                        const ProfileTextOptions& options) {
+  return PhaseTables(summary, names, options).text();
+}
+
+} // namespace omptier

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Tables for people: cells, columns aligned by characters, bars, columns that say nothing left out.
+#pragma once
+
+#include "profile/aggregate.hpp"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace omptier {
+
+// Cells with their widths in columns; negative = aligned to the right, 0 = as long as it is.
+using TableRow = std::vector<std::pair<std::string, int>>;
+
+// The rows, headed by the first, without the columns that say "-" in all of them.
+std::string table(std::vector<TableRow> rows);
+
+inline constexpr unsigned k_bar = 20;
+// A bar of at most width columns for a fraction; from '#' where the terminal has no blocks.
+std::string bar(double fraction, unsigned width, bool utf8);
+
+// Columns that a UTF-8 text takes, and the text padded to that many.
+std::size_t columns_of(const std::string& text);
+std::string fitted(const std::string& text, std::size_t columns, bool right_aligned = false);
+
+std::string with_separators(std::uint64_t value);    // "1,234"
+std::string percent(double share);                   // "12.3 %"
+std::string interval(const Share& share, bool utf8); // "11.0–13.5"
+
+} // namespace omptier

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See phase_track.hpp. Stretches are in the log only where samples lie in them, so their counts
+// come from totals.
+#include "profile/phase_track.hpp"
+
+#include "profile/shares.hpp"
+
+#include <algorithm>
+
+namespace omptier {
+namespace {
+
+using Kind = PhaseSummary::Kind;
+
+// Regions that run at the same time, begun by different threads, have stretches that overlap: so
+// many are looked at, from the one that ends next.
+constexpr std::size_t k_most_overlapping = 64;
+
+class StretchAt {
+public:
+  StretchAt(const Profile& profile, const std::vector<std::uint32_t>& numbers,
+            const ProfileSummary& summary)
+      : profile_(profile), numbers_(numbers), summary_(summary) {}
+
+  // The phase of a sample in this region of the summary; samples come in order of time.
+  std::uint32_t find(std::uint64_t time, std::uint32_t region, std::uint32_t none) {
+    const std::vector<StretchRecord>& all = profile_.stretches;
+    while (next_ < all.size() && all[next_].end < time)
+      ++next_;
+    const std::size_t last = std::min(all.size(), next_ + k_most_overlapping);
+    for (std::size_t i = next_; i < last; ++i) {
+      if (all[i].end - all[i].nanoseconds >= time) continue;
+      const std::uint32_t number = numbers_[all[i].stretch];
+      const PhaseSummary& phase = summary_.phases[number];
+      if ((phase.kind == Kind::serial ? 0 : phase.region) == region) return number;
+    }
+    return none;
+  }
+
+private:
+  const Profile& profile_;
+  const std::vector<std::uint32_t>& numbers_;
+  const ProfileSummary& summary_;
+  std::size_t next_ = 0;
+};
+
+} // namespace
+
+std::uint32_t PhaseTable::number_of(const PhaseSummary& phase) {
+  const auto fresh = static_cast<std::uint32_t>(summary_.phases.size());
+  bool made = false;
+  std::uint32_t number = fresh;
+  if (phase.kind == Kind::named) {
+    const auto [at, inserted] = named_.emplace(phase.name, fresh);
+    number = at->second;
+    made = inserted;
+  } else {
+    std::vector<std::uint64_t> key = {static_cast<std::uint64_t>(phase.kind), phase.region,
+                                      phase.next_region};
+    for (const Frame& frame : phase.frames) {
+      key.push_back(frame.module);
+      key.push_back(frame.offset);
+    }
+    const auto [at, inserted] = structural_.emplace(std::move(key), fresh);
+    number = at->second;
+    made = inserted;
+  }
+  if (made) summary_.phases.push_back(phase);
+  return number;
+}
+
+std::vector<std::uint32_t> PhaseTable::number_stretches(const Profile& profile, Names& names) {
+  const auto region = [&](std::uint32_t number) {
+    return names.region(names.translate(profile, profile.region_definitions[number].frames));
+  };
+  std::vector<std::uint32_t> numbers;
+  for (const StretchDefinition& stretch : profile.stretch_definitions) {
+    PhaseSummary phase;
+    if (stretch.kind == StretchDefinition::Kind::serial) {
+      phase.kind = Kind::serial;
+      phase.region = stretch.region > 0 ? region(stretch.region - 1) : 0;
+      phase.next_region = stretch.next_region > 0 ? region(stretch.next_region - 1) : 0;
+    } else {
+      phase.kind =
+          stretch.kind == StretchDefinition::Kind::barrier ? Kind::to_barrier : Kind::to_end;
+      phase.region = region(stretch.region);
+      if (phase.kind == Kind::to_barrier) phase.frames = names.translate(profile, {stretch.frame});
+    }
+    numbers.push_back(number_of(phase));
+    PhaseSummary& all = summary_.phases[numbers.back()];
+    all.entries += stretch.entries;
+    all.nanoseconds += stretch.nanoseconds;
+  }
+  return numbers;
+}
+
+// One a phase record; a name that is empty ends the phase before.
+std::vector<std::uint32_t> PhaseTable::number_named(const Profile& profile) {
+  std::vector<std::uint32_t> numbers;
+  for (std::size_t i = 0; i < profile.phases.size(); ++i) {
+    const PhaseRecord& record = profile.phases[i];
+    numbers.push_back(k_none);
+    if (record.name.empty()) continue;
+    PhaseSummary phase;
+    phase.kind = Kind::named;
+    phase.name = record.name;
+    numbers.back() = number_of(phase);
+    PhaseSummary& all = summary_.phases[numbers.back()];
+    const bool again = i > 0 && profile.phases[i - 1].name == record.name;
+    all.entries += again ? 0 : 1;
+    const std::uint64_t end =
+        i + 1 < profile.phases.size() ? profile.phases[i + 1].time : profile.last_time;
+    all.nanoseconds += end > record.time ? end - record.time : 0;
+  }
+  return numbers;
+}
+
+void PhaseTable::note(std::uint32_t number, const AccessSample& sample, const Attribution& at) {
+  if (number == k_none) return;
+  PhaseSummary& phase = summary_.phases[number];
+  phase.accesses.add(sample, double{at.weight});
+  ++phase.samples;
+  if (at.site >= summary_.sites.size()) return;
+  std::vector<SiteInPhase>& parts = summary_.sites[at.site].by_phase;
+  auto part = std::ranges::find(parts, number, &SiteInPhase::phase);
+  if (part == parts.end()) {
+    parts.emplace_back().phase = number;
+    part = std::prev(parts.end());
+  }
+  part->accesses.add(sample, double{at.weight});
+  ++part->samples;
+  part->offsets.add_at(double{at.position}, double{at.weight});
+}
+
+void PhaseTable::add(const Profile& profile, Names& names,
+                     const std::vector<Attribution>& attributions) {
+  const std::vector<std::uint32_t> stretches = number_stretches(profile, names);
+  const std::vector<std::uint32_t> named = number_named(profile);
+  std::vector<Sample>& run = runs_.emplace_back();
+  StretchAt stretch_at(profile, stretches, summary_);
+  std::size_t next_named = 0;
+  for (std::size_t i = 0; i < attributions.size(); ++i) {
+    const AccessSample& sample = profile.samples[i];
+    const Attribution& at = attributions[i];
+    while (next_named < named.size() && profile.phases[next_named].time <= sample.time)
+      ++next_named;
+    run.push_back({stretch_at.find(sample.time, at.region, k_none),
+                   next_named > 0 ? named[next_named - 1] : k_none, at.site, at.weight});
+    note(run.back().stretch, sample, at);
+    note(run.back().named, sample, at);
+  }
+}
+
+// Of all samples: those in no phase of this level are a group of their own.
+void PhaseTable::add_shares(std::uint32_t Sample::* level) {
+  const auto none = static_cast<std::uint32_t>(summary_.phases.size());
+  double total = 0;
+  std::vector<double> weights(none + 1, 0);
+  Groups groups;
+  std::vector<Groups> inside(none); // of each phase, by site
+  for (const std::vector<Sample>& run : runs_) {
+    groups.emplace_back();
+    for (Groups& phase : inside)
+      phase.emplace_back();
+    for (const Sample& sample : run) {
+      const std::uint32_t phase = std::min(sample.*level, none);
+      groups.back().push_back({phase, sample.weight});
+      weights[phase] += double{sample.weight};
+      total += double{sample.weight};
+      if (phase != none) inside[phase].back().push_back({sample.site, sample.weight});
+    }
+  }
+  const std::vector<Interval> intervals = share_intervals(groups, none + 1);
+  for (std::uint32_t i = 0; i < none; ++i) {
+    const bool named = summary_.phases[i].kind == Kind::named;
+    if (named != (level == &Sample::named)) continue;
+    summary_.phases[i].share = make_share(share_of(weights[i], total), intervals[i]);
+    if (weights[i] > 0) add_shares_of_sites(i, inside[i]);
+  }
+}
+
+// Of the phase's samples. Only sites that it touches are groups: there may be many of both.
+void PhaseTable::add_shares_of_sites(std::uint32_t phase, Groups& groups) {
+  std::map<std::uint32_t, std::uint32_t> places; // by site
+  std::vector<double> weights;
+  double total = 0;
+  for (std::vector<WeightedSample>& run : groups)
+    for (WeightedSample& sample : run) {
+      const auto [at, fresh] =
+          places.emplace(sample.group, static_cast<std::uint32_t>(weights.size()));
+      if (fresh) weights.push_back(0);
+      sample.group = at->second;
+      weights[at->second] += double{sample.weight};
+      total += double{sample.weight};
+    }
+  const std::vector<Interval> intervals = share_intervals(groups, weights.size());
+  for (const auto& [site, place] : places) {
+    if (site >= summary_.sites.size()) continue; // in no object
+    const auto part = std::ranges::find(summary_.sites[site].by_phase, phase, &SiteInPhase::phase);
+    part->share = make_share(share_of(weights[place], total), intervals[place]);
+  }
+}
+
+void PhaseTable::finish(std::size_t profiles) {
+  if (summary_.phases.empty()) return;
+  add_shares(&Sample::stretch);
+  add_shares(&Sample::named);
+  const double factor = 1 / static_cast<double>(profiles);
+  for (PhaseSummary& phase : summary_.phases) {
+    phase.accesses *= factor;
+    phase.nanoseconds = static_cast<std::uint64_t>(double(phase.nanoseconds) * factor);
+    phase.entries = (phase.entries + profiles - 1) / profiles;
+  }
+  for (SiteSummary& site : summary_.sites) {
+    for (SiteInPhase& part : site.by_phase)
+      part.accesses *= factor;
+    std::ranges::stable_sort(site.by_phase, [](const SiteInPhase& a, const SiteInPhase& b) {
+      return a.accesses.total() > b.accesses.total();
+    });
+  }
+}
+
+} // namespace omptier

@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <strings.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace omptier {
@@ -40,8 +41,8 @@ void say(const char* severity, Notice notice, const char* pattern, va_list argum
       std::vsnprintf(line + length, static_cast<std::size_t>(room), pattern, arguments);
   length += wanted < 0 ? 0 : (wanted < room ? wanted : room - 1);
   line[length++] = '\n';
-  [[maybe_unused]] const ssize_t written =
-      ::write(STDERR_FILENO, line, static_cast<std::size_t>(length));
+  [[maybe_unused]] const ssize_t written = ::syscall(
+      SYS_write, STDERR_FILENO, line, static_cast<std::size_t>(length)); // never cancelled
   errno = saved_errno;
 }
 

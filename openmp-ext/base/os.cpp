@@ -43,17 +43,19 @@ long sys_move(int pid, unsigned long count, void** pages, const int* nodes, int*
 int sys_perf(perf_event_attr* attributes, pid_t pid, int cpu, int group_fd, unsigned long flags) {
   return static_cast<int>(::syscall(SYS_perf_event_open, attributes, pid, cpu, group_fd, flags));
 }
+// These four go straight to the kernel: the C library's are points where a thread may be cancelled,
+// and malloc, behind which they are called, is none.
 int sys_open(const char* path, int flags, unsigned mode) {
-  return ::open(path, flags, mode);
+  return static_cast<int>(::syscall(SYS_openat, AT_FDCWD, path, flags, mode));
 }
 ssize_t sys_write(int fd, const void* data, std::size_t bytes) {
-  return ::write(fd, data, bytes);
+  return ::syscall(SYS_write, fd, data, bytes);
 }
 ssize_t sys_read(int fd, void* data, std::size_t bytes) {
-  return ::read(fd, data, bytes);
+  return ::syscall(SYS_read, fd, data, bytes);
 }
 int sys_close(int fd) {
-  return ::close(fd);
+  return static_cast<int>(::syscall(SYS_close, fd));
 }
 int sys_allocate_file(int fd, off_t bytes) {
   return ::fallocate(fd, 0, 0, bytes);

@@ -187,22 +187,31 @@ const LoadedModule* find(std::uintptr_t address) {
   return nullptr;
 }
 
-struct HashRequest {
-  const LoadedModule* module;
-  std::uint64_t hash = 0;
-};
+void write_hash(const LoadedModule& module, std::uint64_t hash) {
+  unsigned char bytes[8];
+  for (unsigned i = 0; i < 8; ++i)
+    bytes[i] = static_cast<unsigned char>(hash >> (56 - 8 * i));
+  write_identity(module.identity, "segments:", bytes, sizeof bytes);
+  module.identified.store(2, std::memory_order_release);
+}
+
+bool may_identify(const LoadedModule& module) {
+  std::uint32_t state = 0;
+  return module.identified.compare_exchange_strong(state, 1);
+}
 
 int hash_module(dl_phdr_info* info, std::size_t, void* argument) {
-  auto* request = static_cast<HashRequest*>(argument);
-  if (info->dlpi_addr != request->module->bias || first_address(*info) != request->module->begin)
-    return 0;
+  const auto& module = *static_cast<const LoadedModule*>(argument);
+  if (info->dlpi_addr != module.bias || first_address(*info) != module.begin) return 0;
+  if (!may_identify(module)) return 1;
+  std::uint64_t hash = 0;
   for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = info->dlpi_phdr[i];
     if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0)
-      request->hash = hash_bytes(request->hash,
-                                 reinterpret_cast<const void*>(info->dlpi_addr + segment.p_vaddr),
-                                 segment.p_filesz);
+      hash = hash_bytes(hash, reinterpret_cast<const void*>(info->dlpi_addr + segment.p_vaddr),
+                        segment.p_filesz);
   }
+  write_hash(module, hash);
   return 1;
 }
 
@@ -279,17 +288,11 @@ std::uint32_t module_generation() {
   return g_modules.generation.load(std::memory_order_acquire);
 }
 
+// Made with the loader's lock held: nobody waits here for a thread that waits for that lock.
 const char* identity_of(const LoadedModule& module, const ModuleListUse&) {
-  std::uint32_t state = 0;
-  if (module.identified.compare_exchange_strong(state, 1)) {
-    HashRequest request{&module};
-    dl_iterate_phdr(hash_module, &request);
-    unsigned char bytes[8];
-    for (unsigned i = 0; i < 8; ++i)
-      bytes[i] = static_cast<unsigned char>(request.hash >> (56 - 8 * i));
-    write_identity(module.identity, "segments:", bytes, sizeof bytes);
-    module.identified.store(2, std::memory_order_release);
-  }
+  if (module.identified.load(std::memory_order_acquire) != 2)
+    dl_iterate_phdr(hash_module, const_cast<LoadedModule*>(&module));
+  if (may_identify(module)) write_hash(module, 0); // it has been unloaded meanwhile
   while (module.identified.load(std::memory_order_acquire) != 2)
     sched_yield();
   return module.identity;

@@ -28,6 +28,7 @@ namespace {
 
 constexpr unsigned k_deepest_walk = 512; // frames of all kinds, before the walk gives up
 constexpr unsigned k_cache_entries = 16384;
+constexpr std::uintptr_t k_largest_frame = std::uintptr_t{1} << 32;
 
 // An unwind rule with what a walk wants to know of the frame's module.
 struct CachedRule {
@@ -150,7 +151,9 @@ WalkEnd walk_by_rules(std::uintptr_t frame, FrameChooser& chooser) {
     if (rule.kind == UnwindRule::Kind::complex) return WalkEnd::complex;
     const std::uintptr_t cfa =
         (rule.from_frame_pointer ? frame_pointer : stack_pointer) + rule.cfa_offset;
-    if (cfa <= stack_pointer || cfa % 8 != 0) return WalkEnd::done; // a stack only grows
+    // A stack only grows. Assembly may use the frame pointer for other things without saying so.
+    if (cfa <= stack_pointer || cfa - stack_pointer > k_largest_frame || cfa % 8 != 0)
+      return WalkEnd::done;
     address = read_word(cfa - 8);
     if (rule.saved_at != 0) frame_pointer = read_word(cfa - rule.saved_at);
     stack_pointer = cfa;

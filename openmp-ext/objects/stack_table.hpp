@@ -19,6 +19,13 @@ class StackTable {
 public:
   static constexpr std::uint32_t k_full = ~std::uint32_t{0};
 
+  // Of a stack that is known, else k_full.
+  std::uint32_t known(const ReturnAddress* stack, unsigned count) {
+    if (capacity_ == 0 || generation_ != module_generation()) return k_full;
+    const Slot* slot = find(hash_of(stack, count), stack, count);
+    return slot->stack != nullptr ? slot->number : k_full;
+  }
+
   // The stack's number; fresh tells whether it is new. k_full when memory is refused.
   std::uint32_t number_of(const ReturnAddress* stack, unsigned count, bool& fresh) {
     fresh = false;

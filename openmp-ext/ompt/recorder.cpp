@@ -127,7 +127,7 @@ void Recorder::drain() {
   const std::uint64_t begin = monotonic_nanoseconds();
   try {
     if (source_ != nullptr) source_->drain(*this);
-  } catch (const std::bad_alloc&) {
+  } catch (...) { // a thread of ours must not end the program
     warn_once(Notice::sampling_reduced, "memory is short: samples were lost");
   }
   if (waiting_ > 0) log_.waiting(waiting_, waiting_weight_);
@@ -188,18 +188,38 @@ std::uint32_t Recorder::module_number(const LoadedModule* module) {
   return number;
 }
 
+namespace {
+
+// The loader's lock is never waited for under ours: a thread that holds it may be waiting for ours,
+// in a malloc of its dl_iterate_phdr.
+void identify_modules(const ReturnAddress* frames, unsigned count) {
+  refresh_modules();
+  for (unsigned i = 0; i < count; ++i) {
+    const ModuleListUse use;
+    const LoadedModule* module = known_module_of(frames[i]);
+    if (use && module != nullptr) identity_of(*module, use);
+  }
+}
+
+} // namespace
+
 // The stack's number; its frames (and their modules) enter the log when it is new.
 std::uint32_t Recorder::define(StackTable& table, const ReturnAddress* frames, unsigned count,
                                bool site) {
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    const std::uint32_t number = table.known(frames, count);
+    if (number != StackTable::k_full) return number;
+  }
+  identify_modules(frames, count);
   const std::lock_guard<std::mutex> guard(mutex_);
   bool fresh = false;
   const std::uint32_t number = table.number_of(frames, count, fresh);
   if (!fresh) return number;
   Frame exact[k_max_frames];
   for (unsigned i = 0; i < count; ++i) {
-    const LoadedModule* module = nullptr;
-    exact[i].offset = frames[i];
-    identify(frames[i], module, exact[i].offset);
+    const LoadedModule* module = known_module_of(frames[i]);
+    exact[i].offset = frames[i] - (module != nullptr ? module->bias : 0);
     exact[i].module = module_number(module);
   }
   if (site)

@@ -101,7 +101,14 @@ std::vector<Interval> share_intervals(std::span<const std::vector<WeightedSample
   }
 
   Random random;
-  std::vector<std::vector<double>> shares(groups, std::vector<double>(k_replicates, 0));
+  // Most sites of a large program have no samples: nothing is drawn for them.
+  std::vector<std::size_t> present;
+  std::vector<std::vector<double>> shares(groups);
+  for (std::size_t group = 0; group < groups; ++group) {
+    if (of_group[group] == 0) continue;
+    present.push_back(group);
+    shares[group].assign(k_replicates, 0);
+  }
   for (std::size_t replicate = 0; replicate < k_replicates; ++replicate) {
     double total = 0;
     for (const std::vector<Block>& stretch : stretches)
@@ -111,12 +118,12 @@ std::vector<Interval> share_intervals(std::span<const std::vector<WeightedSample
         for (const auto& [group, weight] : block.weights)
           shares[group][replicate] += weight;
       }
-    for (auto& of_one : shares)
-      of_one[replicate] = total > 0 ? of_one[replicate] / total : 0;
+    for (const std::size_t group : present)
+      shares[group][replicate] = total > 0 ? shares[group][replicate] / total : 0;
   }
   const double m = static_cast<double>(std::max<std::size_t>(2, stretches.front().size()));
   const double widen = std::sqrt(m / (m - 1));
-  for (std::size_t group = 0; group < groups; ++group) {
+  for (const std::size_t group : present) {
     const double share = of_group[group] / sum;
     const double low = share - widen * (share - percentile(shares[group], 0.025));
     const double high = share + widen * (percentile(shares[group], 0.975) - share);

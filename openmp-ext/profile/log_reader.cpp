@@ -22,7 +22,7 @@
 namespace omptier {
 namespace {
 
-constexpr std::uint32_t k_largest_number = 1u << 20; // of sites and regions in one log
+constexpr std::uint32_t k_largest_number = 1u << 28; // of sites and regions in one log
 constexpr std::uint32_t k_largest_module = 1u << 14;
 
 // Reads numbers from a record's bytes; past the end it gives zeros and is no longer good.

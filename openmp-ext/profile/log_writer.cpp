@@ -16,16 +16,19 @@
 #include <cstring>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 namespace omptier {
 
-// One record's bytes. Texts and frame lists are cut so that the largest record fits a block.
+// One record's bytes, in a buffer of the writer's: threads may have little stack. Texts and frame
+// lists are cut so that the largest record fits a block.
 class LogWriter::Body {
 public:
-  explicit Body(RecordType type) : type_(type) {}
+  template <std::size_t room>
+  Body(RecordType type, std::uint8_t (&bytes)[room]) : type_(type), bytes_(bytes), room_(room) {}
   void number(std::uint64_t value) {
     while (value >= 0x80) {
       put(static_cast<std::uint8_t>(value | 0x80));
@@ -65,16 +68,16 @@ public:
 private:
   static constexpr std::size_t k_longest_text = 1000;
   void put(std::uint8_t byte) {
-    if (size_ < sizeof bytes_) bytes_[size_++] = byte;
+    if (size_ < room_) bytes_[size_++] = byte;
   }
   RecordType type_;
-  std::size_t size_ = 0;
-  std::uint8_t bytes_[8192];
+  std::uint8_t* bytes_;
+  std::size_t room_, size_ = 0;
 };
 
 namespace {
 
-constexpr std::size_t k_largest_record = 8192 + 4 + 64; // and the places before it
+constexpr std::size_t k_beside_body = 4 + 64; // its type and length, and the places before it
 
 std::uint64_t block_checksum(const std::uint8_t* block, std::size_t bytes) {
   const std::uint64_t head = hash_bytes(0, block, offsetof(BlockHeader, checksum));
@@ -102,6 +105,16 @@ int move_up(int fd) {
   return high;
 }
 
+// Null where the kernel has no such pages.
+std::uint8_t* page_wiped_in_children() {
+  void* page =
+      os().map(nullptr, page_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return nullptr;
+  if (os().advise(page, page_size(), MADV_WIPEONFORK) == 0) return static_cast<std::uint8_t*>(page);
+  os().unmap(page, page_size());
+  return nullptr;
+}
+
 } // namespace
 
 bool LogWriter::open(char* path, std::size_t size) {
@@ -124,6 +137,8 @@ bool LogWriter::open(char* path, std::size_t size) {
     inode_ = status.st_ino;
   }
   path_ = path;
+  if (here_ == nullptr) here_ = page_wiped_in_children();
+  if (here_ != nullptr) *here_ = 1;
   sequence_ = 0;
   samples_ = lost_ = 0;
   written_ = 0;
@@ -175,6 +190,7 @@ bool LogWriter::may_write(std::size_t bytes) {
 
 void LogWriter::write_block() {
   if (records_ == 0 || fd_ < 0) return;
+  if (here_ != nullptr && *here_ == 0) return forget(); // the log is the parent's
   BlockHeader header{};
   header.magic = k_block_magic;
   header.bytes = static_cast<std::uint32_t>(used_ - sizeof header);
@@ -239,9 +255,9 @@ void LogWriter::forget() {
 #define OMPTIER_BEGIN_RECORD(kind)                                                                 \
   const std::lock_guard<std::mutex> guard(mutex_);                                                 \
   if (fd_ < 0) return;                                                                             \
-  if (used_ + k_largest_record > sizeof block_) write_block();                                     \
+  if (used_ + k_largest_body + k_beside_body > sizeof block_) write_block();                       \
   if (fd_ < 0) return;                                                                             \
-  Body body(RecordType::kind)
+  Body body(RecordType::kind, body_)
 
 void LogWriter::run(const RunRecord& record) {
   OMPTIER_BEGIN_RECORD(run);
@@ -401,7 +417,8 @@ void LogWriter::move(const MoveRecord& record) {
 // Before what it belongs to, in the same block.
 void LogWriter::append_place(const BlockPlace& place, std::uint64_t which) {
   if (place.site == BlockPlace::k_none) return;
-  Body body(RecordType::in_block);
+  std::uint8_t bytes[40];
+  Body body(RecordType::in_block, bytes);
   body.number(std::uint64_t{place.site} << 1 | which);
   body.number(place.offset);
   body.number(place.bytes);

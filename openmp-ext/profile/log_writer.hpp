@@ -94,6 +94,7 @@ private:
   dev_t device_ = 0; // of the file, to notice when the program has closed our descriptor
   ino_t inode_ = 0;
   const char* path_ = nullptr;
+  std::uint8_t* here_ = nullptr; // 1; 0 in a child that was made without fork's handlers
   std::uint32_t sequence_ = 0;
   std::uint32_t records_ = 0;
   std::uint64_t base_time_ = 0;
@@ -102,6 +103,8 @@ private:
   std::atomic<std::uint64_t> written_{0};
   std::size_t used_ = 0; // bytes of block_, header included
   std::uint8_t block_[k_largest_block];
+  static constexpr std::size_t k_largest_body = 8192;
+  std::uint8_t body_[k_largest_body]; // of the record that is being put together
 };
 
 // Replaces %h (host), %p (process), %r (rank, 0 without a launcher), %% in an OMPTIER_PROFILE

@@ -6,6 +6,7 @@
 
 #include "sampling/code_map.hpp"
 
+#include "objects/modules.hpp"
 #include "sampling/process_memory.hpp"
 
 #include <algorithm>
@@ -86,6 +87,8 @@ int count_objects(dl_phdr_info* object, std::size_t, void* to) {
 } // namespace
 
 bool CodeMap::refresh() {
+  const ModuleListUse use; // a child of fork must find the loader's lock free
+  if (!use) return false;
   Counters now;
   dl_iterate_phdr(count_objects, &now);
   if (!segments_.empty() && now.added == added_ && now.removed == removed_) return false;

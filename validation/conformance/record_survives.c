@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * What a program may do that a recorder in its process could stumble over: nothing of it may end differently
+ * for being recorded. usage: record_survives CASE */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void *volatile block;
+static volatile int over;
+
+static void allocate(size_t bytes) {
+  block = malloc(bytes);
+  free(block);
+}
+
+/* A thread holds the loader's lock and allocates; another one meets call stacks that are new. */
+static int in_callback(struct dl_phdr_info *info, size_t size, void *count) {
+  (void)info, (void)size;
+  allocate(8192);
+  ++*(unsigned *)count;
+  return 0;
+}
+static void *iterate(void *count) {
+  while (!over)
+    dl_iterate_phdr(in_callback, count);
+  return NULL;
+}
+__attribute__((noinline)) static void descend(unsigned depth, unsigned way) {
+  if (depth == 0) return allocate(5000);
+  switch (way & 3) { /* calls that no compiler makes one of */
+  case 0:
+    descend(depth - 1, way >> 2);
+    __asm__ volatile("nop");
+    break;
+  case 1:
+    descend(depth - 1, way >> 2);
+    __asm__ volatile("nop; nop");
+    break;
+  default:
+    descend(depth - 1, way >> 2);
+    __asm__ volatile("nop; nop; nop");
+  }
+}
+static int loaders_lock(void) {
+  unsigned count = 0;
+  pthread_t thread;
+  pthread_create(&thread, NULL, iterate, &count);
+  for (unsigned way = 0; way < 1u << 14 || count < 20000; ++way)
+    descend(7, way);
+  over = 1;
+  return pthread_join(thread, NULL);
+}
+
+/* malloc is no point where a thread is cancelled. */
+static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+static void *allocate_with_mutex(void *argument) {
+  for (int i = 0; i < 20000; ++i) {
+    pthread_mutex_lock(&held);
+    allocate(8192);
+    pthread_mutex_unlock(&held);
+  }
+  over = 1;
+  pthread_testcancel();
+  return argument;
+}
+static int cancelled(void) {
+  pthread_t thread;
+  void *result;
+  pthread_create(&thread, NULL, allocate_with_mutex, NULL);
+  pthread_cancel(thread);
+  pthread_join(thread, &result);
+  return result != PTHREAD_CANCELED || !over || pthread_mutex_trylock(&held) != 0;
+}
+
+/* A child without fork's handlers fills more than a block of the log. */
+static int child(void) {
+  const pid_t child = _Fork();
+  for (int i = 0; i < 10000; ++i)
+    allocate(5000);
+  if (child == 0) _exit(0);
+  int status;
+  return waitpid(child, &status, 0) != child || status != 0;
+}
+
+/* A thread with little stack needs no more of it. */
+static void *in_thread(void *argument) {
+  for (size_t bytes = 100; bytes < 20000; bytes += 100)
+    allocate(bytes);
+  return argument;
+}
+static int small_stack(void) {
+  enum { k_stack = 256 << 10, k_most = 12 << 10 };
+  unsigned char *stack = mmap(NULL, k_stack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  memset(stack, 0xa5, k_stack);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstack(&attributes, stack, k_stack);
+  pthread_t thread;
+  if (pthread_create(&thread, &attributes, in_thread, NULL) != 0) return 1;
+  pthread_join(thread, NULL);
+  size_t unused = 0;
+  while (stack[unused] == 0xa5)
+    ++unused;
+  fprintf(stderr, "%zu bytes of stack\n", k_stack - unused);
+  return k_stack - unused > k_most;
+}
+
+/* Assembly that has something else in the frame pointer and does not say so. */
+#if defined(__x86_64__)
+void with_wild_frame_pointer(void (*function)(void));
+__asm__(".text\n.type with_wild_frame_pointer,@function\n"
+        "with_wild_frame_pointer:\n"
+        ".cfi_startproc\n"
+        "pushq %rbp\n"
+        ".cfi_adjust_cfa_offset 8\n"
+        "movq $-128, %rbp\n"
+        "call *%rdi\n"
+        "popq %rbp\n"
+        ".cfi_adjust_cfa_offset -8\n"
+        "ret\n"
+        ".cfi_endproc\n"
+        ".size with_wild_frame_pointer, .-with_wild_frame_pointer\n");
+#else
+static void with_wild_frame_pointer(void (*function)(void)) {
+  function();
+}
+#endif
+static void allocate_some(void) {
+  allocate(8000);
+}
+static int frame_pointer(void) {
+  volatile char *own = __builtin_alloca((size_t)getpid() % 16 + 16); /* a frame by its frame pointer */
+  own[0] = 1;
+  with_wild_frame_pointer(allocate_some);
+  return own[0] != 1;
+}
+
+/* Descriptors are closed wholesale; what is opened then is the program's. */
+static void *wait_for_end(void *argument) {
+  while (!over)
+    usleep(1000);
+  return argument;
+}
+static int descriptors(void) {
+  enum { k_threads = 4, k_files = 16 };
+  pthread_t threads[k_threads];
+  int files[k_files], lost = 0;
+  for (int i = 0; i < k_threads; ++i)
+    pthread_create(&threads[i], NULL, wait_for_end, NULL);
+  usleep(200000);
+  for (int i = 3; i < 512; ++i)
+    close(i);
+  for (int i = 0; i < k_files; ++i)
+    files[i] = open("/dev/null", O_RDONLY);
+  over = 1;
+  for (int i = 0; i < k_threads; ++i)
+    pthread_join(threads[i], NULL);
+  usleep(200000);
+  for (int i = 0; i < k_files; ++i)
+    lost += fcntl(files[i], F_GETFD) < 0;
+  return lost;
+}
+
+int main(int argc, char **argv) {
+  const struct {
+    const char *name;
+    int (*run)(void);
+  } cases[] = {{"loaders-lock", loaders_lock}, {"cancelled", cancelled},         {"child", child},
+               {"small-stack", small_stack},   {"frame-pointer", frame_pointer}, {"descriptors", descriptors}};
+  for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; ++i)
+    if (strcmp(cases[i].name, argv[1]) == 0) return cases[i].run();
+  return 2;
+}

@@ -31,6 +31,7 @@ enum class Notice : std::uint16_t {
   job_ledger = 5017,       // memory of the other processes of the job cannot be counted
   unusable_node = 5018,    // a NUMA node whose number the tables do not hold
   sites_left_out = 5019,   // more call stacks than OMPTIER_SITES lists
+  regions_unseen = 5020,   // the program has an OMPT tool of its own
   library_unusable = 5100, // libomptier.so itself; said by libomp's side (libomp/kmp_omptier.inc)
 };
 

@@ -45,6 +45,10 @@ std::string problem_of_use(Option option, const char* text) {
     const auto plan = read_plan(text);
     return plan ? std::string() : plan.error();
   }
+  case Option::children:
+    for (const char* value : {"yes", "no", "all"})
+      if (std::strcmp(text, value) == 0) return {};
+    return "it is yes, no or all";
   case Option::strategy: {
     const auto strategy = parse_strategy(text);
     return strategy ? std::string() : strategy.error();

@@ -12,7 +12,9 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <thread>
 #include <unistd.h>
 
@@ -139,6 +141,19 @@ std::string find_preload(const std::string& libraries) {
   return std::filesystem::exists(path) ? path.string() : std::string();
 }
 
+namespace {
+
+bool is_privileged(const std::string& program) {
+  struct stat file;
+  if (::stat(program.c_str(), &file) != 0) return false;
+  if ((file.st_mode & S_ISUID) != 0 && file.st_uid != ::geteuid()) return true;
+  if ((file.st_mode & S_ISGID) != 0 && (file.st_mode & S_IXGRP) != 0 && file.st_gid != ::getegid())
+    return true;
+  return ::geteuid() != 0 && ::getxattr(program.c_str(), "security.capability", nullptr, 0) > 0;
+}
+
+} // namespace
+
 Preload preload_for(const std::string& program, const std::string& libraries) {
   const std::string preload = find_preload(libraries);
   if (preload.empty()) return {"", "libomptier_preload.so is not beside libomptier.so"};
@@ -146,6 +161,12 @@ Preload preload_for(const std::string& program, const std::string& libraries) {
   if (preload.find_first_of(" :") != std::string::npos)
     return {"", "the folder " + libraries +
                     " has a blank or colon in its name, which ld.so cannot preload from"};
+  if (is_privileged(path_of_program(program)))
+    return {"",
+            program +
+                " runs with more rights than its user (setuid, setgid or capabilities): ld.so "
+                "loads nothing of the user's into it",
+            true};
   const auto elf = read_elf(path_of_program(program));
   if (elf && elf->executable && !elf->interpreter)
     return {"", program + " is statically linked, nothing can be loaded into it"};

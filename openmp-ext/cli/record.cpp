@@ -17,7 +17,8 @@ namespace omptier {
 namespace {
 
 struct RecordArguments {
-  std::string output, events = "auto", capacity, plan, strategy, runtime = "omptier";
+  std::string output, events = "auto", children = "yes", capacity, plan, strategy,
+                      runtime = "omptier";
   double rate = 0;
   unsigned depth = 0;
   std::vector<std::string> command;
@@ -40,13 +41,19 @@ void add_preload(Launch& what, const std::string& folder) {
   if (what.command.empty()) return;
   const Preload preload = preload_for(what.command[0], folder);
   if (!preload.problem.empty())
-    std::fprintf(stderr, "omptier record: %s: only OpenMP's allocations are recorded\n",
-                 preload.problem.c_str());
+    std::fprintf(stderr, "omptier record: %s: %s\n", preload.problem.c_str(),
+                 preload.privileged ? "nothing is recorded"
+                                    : "only OpenMP's allocations are recorded");
   what.preload = preload.library;
   std::error_code error;
   const auto program = std::filesystem::canonical(path_of_program(what.command[0]), error);
   if (!error && !is_launcher(program.string()))
     what.environment.emplace_back("OMPTIER_RECORD", program.string());
+}
+
+bool names_program(const Launch& what) {
+  return std::ranges::any_of(what.environment,
+                             [](const auto& set) { return set.first == "OMPTIER_RECORD"; });
 }
 
 // 0 and what to launch, or the exit status of the command, which has said why.
@@ -81,6 +88,8 @@ int prepare(const char* command, const CommandContext& context, const RecordArgu
                       "; create it first");
     set("OMPTIER_PROFILE", path.string());
   }
+  set("OMPTIER_CHILDREN", arguments.children == "yes" ? "" : arguments.children);
+  if (arguments.children == "no" && !names_program(what)) set("OMPTIER_RECORD", "-");
   set("OMPTIER_EVENTS", arguments.events == "auto" ? "" : arguments.events);
   if (arguments.rate > 0)
     set("OMPTIER_RATE", std::to_string(std::max(1L, std::lround(arguments.rate))));
@@ -135,6 +144,11 @@ void add_options(CLI::App* command, const std::shared_ptr<RecordArguments>& argu
       ->add_option("--events", arguments->events,
                    "auto, exact, machine, hardware, perf, timer or none")
       ->check(CLI::IsMember({"auto", "exact", "machine", "hardware", "perf", "timer", "none"}));
+  command
+      ->add_option("--children", arguments->children,
+                   "yes: forked children too, in profiles of their own, and what they start if it "
+                   "uses OpenMP; all: whatever they start; no: the program alone (default yes)")
+      ->check(CLI::IsMember({"yes", "no", "all"}));
   command->add_option("--depth", arguments->depth, "Frames kept of a call stack (default 8)")
       ->check(CLI::Range(1, 32));
   command->add_option("--capacity", arguments->capacity,

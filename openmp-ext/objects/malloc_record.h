@@ -34,7 +34,8 @@ typedef struct omptier_malloc_record {
   /* One block under 4 KiB, standing for so many like it. */
   void (*small)(const void* block, size_t bytes, const void* caller, uint32_t stands_for);
 
-  /* On a thread of the program's, at its begin and end; the first one's begin is start. */
+  /* On a thread of the program's, at its begin (a second call does nothing) and end; the first one's
+   * begin is start. */
   void (*thread_begin)(void);
   void (*thread_end)(void);
 

@@ -9,11 +9,13 @@
 
 #include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <elf.h>
 #include <link.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 namespace omptier {
@@ -83,6 +85,9 @@ const char* path_of(const dl_phdr_info& info, bool program) {
   static char path[PATH_MAX]; // one pass at a time: the loader's lock
   const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
   path[length > 0 ? length : 0] = 0;
+  // Without /proc: as it was started, if its folder is still the current one.
+  if (length <= 0 && realpath(reinterpret_cast<const char*>(getauxval(AT_EXECFN)), path) == nullptr)
+    path[0] = 0;
   return path;
 }
 

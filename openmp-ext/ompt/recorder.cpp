@@ -76,11 +76,17 @@ bool Recorder::start(const RecorderOptions& options, std::unique_ptr<SampleSourc
 }
 
 bool Recorder::open_log() {
+  char parents[sizeof path_];
+  std::memcpy(parents, path_, sizeof path_);
   if (!expand_pattern(options_.pattern.c_str(), path_, sizeof path_)) {
     warn_once(Notice::profile_unwritable,
               "OMPTIER_PROFILE: the name is too long; nothing is recorded");
     return false;
   }
+  // The parent's log is not to be begun again, also when the parent has ended.
+  const std::size_t length = std::strlen(path_);
+  if (forked_ && std::strcmp(path_, parents) == 0)
+    std::snprintf(path_ + length, sizeof path_ - length, ".%d", static_cast<int>(getpid()));
   if (!log_.open(path_, sizeof path_)) return false;
   write_run();
   log_.flush();
@@ -137,6 +143,8 @@ void Recorder::drain() {
 }
 
 void Recorder::finish() {
+  if (active() && in_fork())
+    return; // a child made behind our back: helper and log are the parent's
   State expected = State::active;
   if (!state_.compare_exchange_strong(expected, State::over)) return;
   helper_.stop();
@@ -153,6 +161,10 @@ void Recorder::finish() {
     source_.reset();
   }
   if (!whole) return; // a warning has been given
+  if (access(path_, F_OK) != 0)
+    return warn_once(Notice::profile_unwritable,
+                     "profile %s was removed, or its folder, while it was written", path_);
+  if (forked_) return;
   char line[2 * sizeof path_ + 200];
   const int length = std::snprintf(
       line, sizeof line, "omptier: recorded %llu samples in %s; next: omptier advise %s\n", samples,
@@ -162,7 +174,7 @@ void Recorder::finish() {
 
 // OpenMP tells of threads that pthread_create has told of already.
 void Recorder::thread_begin() {
-  if (!active() || in_fork() || t_watched == process_.load(std::memory_order_relaxed)) return;
+  if (!active() || t_watched == process_.load(std::memory_order_relaxed) || in_fork()) return;
   const std::lock_guard<std::mutex> guard(mutex_);
   t_watched = process_.load(std::memory_order_relaxed);
   if (source_ != nullptr) source_->thread_begin(static_cast<pid_t>(this_thread()));
@@ -268,11 +280,6 @@ const LoadedModule* module_at_call(const void* caller) {
   return module != nullptr ? module : module_of(at);
 }
 
-bool is_runtimes(const void* caller) {
-  const LoadedModule* module = module_at_call(caller);
-  return module != nullptr && module->runtime;
-}
-
 // No frame of the program's leads to it: a library of the system's starting up, or a thread of its.
 bool is_systems(const void* caller, const ReturnAddress* frames, unsigned count) {
   if (count != 1 || frames[0] != reinterpret_cast<ReturnAddress>(caller)) return false;
@@ -281,6 +288,11 @@ bool is_systems(const void* caller, const ReturnAddress* frames, unsigned count)
 }
 
 } // namespace
+
+bool Recorder::is_runtimes(const void* caller) {
+  const LoadedModule* module = module_at_call(caller);
+  return module != nullptr && module->runtime;
+}
 
 void Recorder::malloc_allocated(const void* block, std::size_t bytes, const void* caller) {
   if (!active() || block == nullptr || is_runtimes(caller)) return;
@@ -419,7 +431,7 @@ void Recorder::after_fork_in_child() {
   t_thread = 0;
   if (source_ != nullptr) source_->forked_child();
   State expected = State::active;
-  state_.compare_exchange_strong(expected, State::forked);
+  state_.compare_exchange_strong(expected, options_.children ? State::forked : State::over);
 }
 
 bool Recorder::restart_in_child(std::unique_ptr<SampleSource> source) {
@@ -430,6 +442,7 @@ bool Recorder::restart_in_child(std::unique_ptr<SampleSource> source) {
   source_ = std::move(source);
   source_wants_objects_ = source_ != nullptr && source_->wants_objects();
   process_ = getpid();
+  forked_ = true;
   if (!open_log()) return false;
   stretches_.begin();
   state_.store(State::active, std::memory_order_release);

@@ -32,6 +32,7 @@ struct RecorderOptions {
   unsigned site_depth = 8;
   unsigned region_depth = 4;
   unsigned drain_milliseconds = 50;
+  bool children = true; // forked ones are recorded too
 };
 
 class Recorder final : SampleSink {
@@ -51,6 +52,8 @@ public:
   void released(const void* block);
   // A block of the program's malloc, from 4 KiB: not one that an OpenMP runtime, or we, asked for.
   void malloc_allocated(const void* block, std::size_t bytes, const void* caller);
+  // malloc's caller is an OpenMP runtime.
+  static bool is_runtimes(const void* caller);
   // One under 4 KiB, standing for so many.
   void small_allocated(const void* block, std::size_t bytes, const void* caller,
                        std::uint32_t stands_for);
@@ -63,7 +66,8 @@ public:
   void moved(const void* address, std::size_t bytes, unsigned from, unsigned to, double seconds);
 
   // Around fork: the locks are held meanwhile. The child's recorder sleeps until restart_in_child,
-  // which opens a log of its own; wants_restart says whether that is to be done.
+  // which opens a log of its own, the process number in its name; wants_restart says whether that
+  // is to be done. Only the first process names its log on stderr.
   void before_fork();
   void after_fork_in_parent();
   void after_fork_in_child();
@@ -96,6 +100,7 @@ private:
 
   std::atomic<State> state_{State::idle};
   std::atomic<pid_t> process_{0}; // that is recorded
+  bool forked_ = false;           // from one that was
   RecorderOptions options_;
   std::unique_ptr<SampleSource> source_;
   std::uint64_t waiting_ = 0; // samples of this drain that fell on waiting threads, their weight

@@ -15,6 +15,7 @@
 #include "ompt/recorder.hpp"
 
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 #include <new>
@@ -41,6 +42,8 @@ std::atomic<Observe> g_observe{nullptr};
 // With libomptier_preload.so in the process: recording begins before main, and goes on when OpenMP
 // has ended.
 std::atomic<bool> g_whole_process{false};
+pid_t g_started_in = 0;
+std::atomic<bool> g_asked{false}; // by libomp, whether we are its tool
 
 void on_allocated(const void* block, std::size_t bytes, std::uintptr_t allocator,
                   const void* caller) {
@@ -101,6 +104,7 @@ RecorderOptions options_from_environment() {
   options.source.which = option_text(Option::events);
   options.source.rate = static_cast<double>(option_number(Option::rate));
   options.site_depth = frames_to_keep();
+  options.children = std::strcmp(option_text(Option::children), "no") != 0;
   return options;
 }
 
@@ -114,8 +118,8 @@ std::unique_ptr<SampleSource> open_source(RecorderOptions& options) {
   return source;
 }
 
-// A forked child records into a log of its own from its first region on: children that only exec
-// leave nothing behind.
+// A forked child records into a log of its own from its first region, thread or recorded block on:
+// children that only exec leave nothing behind.
 void wake_forked_child() {
   if (!recorder().wants_restart()) return;
   static std::atomic<pid_t> woken{0}; // only one of the child's threads may open a source
@@ -142,6 +146,20 @@ template <typename Callback, typename... A>
 void call_other(ompt_callbacks_t event, A... arguments) {
   if (!g_other.active()) return;
   if (const auto callback = g_other.callback<Callback>(event)) callback(arguments...);
+}
+
+// A child comes with its parent's place in the count to the next small block that is told: the
+// first one means nothing.
+bool is_first_small_since_fork() {
+  static std::atomic<pid_t> seen_in{0};
+  if (!recorder().wants_restart()) return false;
+  const pid_t process = getpid();
+  return seen_in.exchange(process) != process;
+}
+
+// caller of malloc: what an OpenMP runtime does in a forked child is no sign of life.
+void wake_for_block(const void* caller) {
+  if (recorder().wants_restart() && !recorder().is_runtimes(caller)) guarded(wake_forked_child);
 }
 
 void on_thread_begin(ompt_thread_t type, ompt_data_t* thread) {
@@ -187,6 +205,7 @@ bool start_recorder() {
     RecorderOptions options = options_from_environment();
     std::unique_ptr<SampleSource> source = open_source(options);
     if (!recorder().start(options, std::move(source))) return false;
+    if (!options.children) unsetenv("OMPTIER_RECORD"); // what this process starts is not recorded
     pthread_atfork([] { recorder().before_fork(); }, [] { recorder().after_fork_in_parent(); },
                    [] {
                      recorder().after_fork_in_child();
@@ -197,6 +216,12 @@ bool start_recorder() {
     warn_once(Notice::sampling_unavailable, "the profiler could not start; nothing is recorded");
     return false;
   }
+}
+
+// Started by a program that is recorded alone.
+bool is_ignored_child() {
+  return std::strcmp(option_text(Option::children), "no") == 0 &&
+         std::getenv("OMPTIER_RECORD") == nullptr && !recorder().active();
 }
 
 int on_initialize(ompt_function_lookup_t look_up, int device, ompt_data_t*) {
@@ -229,13 +254,29 @@ void on_finalize(ompt_data_t*) {
 
 int start_whole_process() {
   if (!start_recorder()) return 0;
+  g_started_in = getpid();
   g_whole_process.store(true);
   guarded([] { recorder().thread_begin(); });
   guarded(attach_observer);
   return 1;
 }
 
+// A tool that the program was linked with is asked before us, and then we are not.
+void say_whose_the_regions_are() {
+  if (g_asked.load() || getpid() != g_started_in) return;
+  void* start = dlsym(RTLD_DEFAULT, "ompt_start_tool");
+  if (start == nullptr || dlsym(RTLD_DEFAULT, "omp_get_max_threads") == nullptr) return;
+  refresh_modules();
+  const LoadedModule* module = module_of(reinterpret_cast<std::uintptr_t>(start));
+  if (module == nullptr || module->runtime) return;
+  warn_once(Notice::regions_unseen,
+            "%s has an OMPT tool of its own (ompt_start_tool): parallel regions are not recorded; "
+            "name that tool in OMP_TOOL_LIBRARIES instead of linking it, and both are served",
+            module->name);
+}
+
 void end_whole_process() {
+  guarded(say_whose_the_regions_are);
   guarded(finish);
 }
 
@@ -245,13 +286,20 @@ constexpr omptier_malloc_record k_malloc_record = {
     start_whole_process,
     end_whole_process,
     [](const void* block, std::size_t bytes, const void* caller) {
+      wake_for_block(caller);
       recorder().malloc_allocated(block, bytes, caller);
     },
     [](const void* block) { recorder().released(block); },
     [](const void* block, std::size_t bytes, const void* caller, std::uint32_t stands_for) {
+      if (!is_first_small_since_fork()) wake_for_block(caller);
       recorder().small_allocated(block, bytes, caller, stands_for);
     },
-    [] { guarded([] { recorder().thread_begin(); }); },
+    [] {
+      guarded([] {
+        wake_forked_child();
+        recorder().thread_begin();
+      });
+    },
     [] { guarded([] { recorder().thread_end(); }); },
     [] { guarded(attach_observer); },
 };
@@ -263,6 +311,8 @@ extern "C" __attribute__((visibility("default"))) ompt_start_tool_result_t*
 ompt_start_tool(unsigned int omp_version, const char* runtime_version) {
   // Not in programs with more rights than their user: they would write files on his word.
   if (getauxval(AT_SECURE) != 0) return nullptr;
+  omptier::g_asked.store(true);
+  if (omptier::is_ignored_child()) return nullptr;
   try {
     omptier::g_other.find(omp_version, runtime_version);
   } catch (...) { // no memory for a file's name: then without it

@@ -140,12 +140,14 @@ bool next_malloc_has_headers() {
   const bool serves = ::dlsym(c_library, "malloc") == reinterpret_cast<void*>(g_next.malloc);
   ::dlclose(c_library);
   if (!serves) return false;
-  for (const std::size_t bytes : {std::size_t{24}, std::size_t{1000}, std::size_t{1} << 20}) {
+  for (const std::size_t bytes : {std::size_t{20}, std::size_t{1001}, std::size_t{1} << 20}) {
     void* block = g_next.malloc(bytes);
     if (block == nullptr) return false;
-    // Valgrind and its like put allocators of their own behind the C library's names.
-    const std::size_t word = static_cast<const std::size_t*>(block)[-1];
+    // Valgrind and its like put allocators of their own behind the C library's names, whose size is
+    // the one asked for; what lies before their blocks is not to be read.
     const std::size_t usable = g_next.malloc_usable_size(block);
+    const std::size_t word =
+        usable != bytes ? static_cast<const std::size_t*>(block)[-1] : std::size_t{0};
     g_next.free(block);
     const bool mapped = (word & 2) != 0;
     if (word / 8 * 8 != usable + (mapped ? 2 : 1) * sizeof word) return false;

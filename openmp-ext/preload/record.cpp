@@ -45,17 +45,23 @@ std::uint32_t next_distance() {
 }
 
 // The program that `omptier record` was told to run, or one with an OpenMP runtime: not the shells
-// and tools on the way to it.
+// and tools on the way to it. Without children, OMPTIER_RECORD goes with the first that is
+// recorded.
 bool is_to_be_recorded() {
   const char* tools = std::getenv("OMP_TOOL_LIBRARIES");
   if (tools == nullptr || std::strstr(tools, "libomptier_ompt.so") == nullptr) return false;
-  if (::dlsym(RTLD_DEFAULT, "omp_get_max_threads") != nullptr) return true;
   const char* program = std::getenv("OMPTIER_RECORD");
+  const char* children = std::getenv("OMPTIER_CHILDREN");
+  if (children != nullptr && std::strcmp(children, "all") == 0) return true;
+  if (children != nullptr && std::strcmp(children, "no") == 0 && program == nullptr) return false;
+  if (::dlsym(RTLD_DEFAULT, "omp_get_max_threads") != nullptr) return true;
   if (program == nullptr || *program == '\0') return false;
   char self[PATH_MAX];
   const ssize_t length = ::readlink("/proc/self/exe", self, sizeof self - 1);
-  if (length <= 0) return false;
-  self[length] = '\0';
+  if (length > 0)
+    self[length] = '\0';
+  else if (::realpath(reinterpret_cast<const char*>(::getauxval(AT_EXECFN)), self) == nullptr)
+    return false; // there is no /proc, and the name that was started is gone
   return std::strcmp(self, program) == 0;
 }
 
@@ -173,8 +179,12 @@ OMPTIER_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attri
                                   void* (*function)(void*), void* argument) {
   const ThreadCreate create = next_thread_create();
   const bool ours = Busy::now() || is_ours(function);
-  if (!ours && g_record.load(std::memory_order_acquire) == nullptr)
-    return create(thread, attributes, function, argument);
+  const omptier_malloc_record* record = g_record.load(std::memory_order_acquire);
+  if (!ours && record == nullptr) return create(thread, attributes, function, argument);
+  if (!ours) { // in a forked child, which may be known by this only
+    const Busy busy;
+    record->thread_begin();
+  }
   auto* start = static_cast<Start*>(g_next.malloc(sizeof(Start)));
   if (start == nullptr) return EAGAIN;
   *start = {function, argument, ours};

@@ -21,6 +21,7 @@ __attribute__((tls_model("initial-exec"))) thread_local unsigned Busy::depth_ = 
 namespace {
 
 constinit std::atomic<const omptier_malloc*> g_table{nullptr};
+constinit std::atomic<bool> g_sizes_known{false};
 
 // Blocks freed by a thread that was busy, linked through their first word.
 constinit std::atomic<void*> g_freed_later{nullptr};
@@ -102,7 +103,12 @@ void cover(const void* block, std::size_t bytes) {
   }
 }
 
+std::size_t next_size(void* block) {
+  return g_sizes_known.load(std::memory_order_relaxed) ? g_next.malloc_usable_size(block) : 0;
+}
+
 void watch_everything() {
+  g_sizes_known.store(next_malloc_knows_sizes(), std::memory_order_relaxed);
   g_least_bytes.store(0, std::memory_order_relaxed);
   cover(nullptr, ~std::size_t{0});
   if (next_malloc_has_headers()) // flags make a size larger by 7 at most
@@ -110,6 +116,7 @@ void watch_everything() {
 }
 
 void start_placing(const omptier_malloc* table) {
+  g_sizes_known.store(next_malloc_knows_sizes(), std::memory_order_relaxed);
   g_least_header.store(0, std::memory_order_relaxed); // ours have no such word
   g_table.store(table, std::memory_order_release);
   // Every free is looked at when blocks are listed.
@@ -158,8 +165,8 @@ void* resize(void* block, std::size_t bytes, const void* caller) {
     if (fresh != nullptr) std::memcpy(fresh, block, left < bytes ? left : bytes);
     return fresh;
   }
-  const std::size_t old_bytes = g_next.malloc_usable_size(block);
-  if (bytes >= k_least_bytes)
+  const std::size_t old_bytes = next_size(block);
+  if (bytes >= k_least_bytes && old_bytes != 0)
     if (void* fresh = place(bytes, 0, false, caller)) {
       std::memcpy(fresh, block, old_bytes < bytes ? old_bytes : bytes);
       tell_freed(block);
@@ -168,7 +175,8 @@ void* resize(void* block, std::size_t bytes, const void* caller) {
     }
   tell_freed(block);
   void* result = g_next.realloc(block, bytes);
-  if (result == nullptr && bytes != 0) served(block, old_bytes, caller); // it is still there
+  if (result == nullptr && bytes != 0 && old_bytes != 0)
+    served(block, old_bytes, caller); // it is still there
   return served(result, bytes, caller);
 }
 

@@ -44,6 +44,9 @@ inline bool is_short(const void* block) {
   return least != 0 && block != nullptr && static_cast<const std::size_t*>(block)[-1] < least;
 }
 
+// Bytes of a block of the program's malloc; 0 = it does not say.
+std::size_t next_size(void* block);
+
 // A block of ours, or null: the program's malloc serves it. alignment 0 = malloc's own.
 void* place(std::size_t bytes, std::size_t alignment, bool zeroed, const void* caller);
 // The program's malloc served it: whoever lists or records blocks hears of it. Returns the block.

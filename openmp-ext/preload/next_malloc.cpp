@@ -158,6 +158,14 @@ bool next_malloc_has_headers() {
 #endif
 }
 
+bool next_malloc_knows_sizes() {
+  static_cast<void>(find_next_malloc());
+  Dl_info frees, sizes;
+  return ::dladdr(reinterpret_cast<const void*>(g_next.free), &frees) != 0 &&
+         ::dladdr(reinterpret_cast<const void*>(g_next.malloc_usable_size), &sizes) != 0 &&
+         frees.dli_fbase == sizes.dli_fbase;
+}
+
 bool is_early_block(const void* block) {
   const char* at = static_cast<const char*>(block);
   return at >= early_buffer && at < early_buffer + sizeof early_buffer;

@@ -34,6 +34,10 @@ bool find_next_malloc();
 // buffer.
 bool next_malloc_has_headers();
 
+// False: a malloc that brings no malloc_usable_size, and the one that was found, the C library's,
+// would read what is none of its blocks.
+bool next_malloc_knows_sizes();
+
 // A block of the buffer: freeing it does nothing, its size is not known.
 bool is_early_block(const void* block);
 // Bytes of the buffer in use from there on: no block is larger.

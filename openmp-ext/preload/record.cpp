@@ -8,6 +8,7 @@
 #include "preload/library.hpp"
 #include "preload/next_malloc.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
@@ -35,9 +36,12 @@ pthread_key_t g_at_thread_end;
 
 // Programs allocate in patterns: the distance varies from 1 to twice the period less one.
 std::uint32_t next_distance() {
-  if (t_random == 0)
-    t_random =
-        k_first_seed ^ static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(&t_random));
+  if (t_random == 0) {
+    static constinit std::atomic<std::uint32_t> threads{0}; // one after the other in the same place
+    constexpr std::uint32_t k_apart = 0x9e3779b9;
+    t_random = k_first_seed ^ (threads.fetch_add(1, std::memory_order_relaxed) * k_apart);
+    if (t_random == 0) t_random = k_first_seed;
+  }
   t_random ^= t_random << 13;
   t_random ^= t_random >> 17;
   t_random ^= t_random << 5;
@@ -73,6 +77,12 @@ bool starts_by_itself() {
   return false;
 }
 
+// A thread begins somewhere between two blocks that are told: the smaller of two distances is one
+// half of a distance on average, and 1 in k_small_period times.
+std::uint32_t first_distance() {
+  return std::min(next_distance(), next_distance());
+}
+
 struct Start {
   void* (*function)(void*);
   void* argument;
@@ -103,9 +113,13 @@ void at_thread_end(void*) {
 }
 
 bool is_ours(void* (*function)(void*)) {
+  constexpr char k_ours[] = "libomptier_";
   Dl_info info;
-  return ::dladdr(reinterpret_cast<const void*>(function), &info) != 0 &&
-         info.dli_fname != nullptr && std::strstr(info.dli_fname, "libomptier") != nullptr;
+  if (::dladdr(reinterpret_cast<const void*>(function), &info) == 0 || info.dli_fname == nullptr)
+    return false;
+  const char* slash = std::strrchr(info.dli_fname, '/');
+  return std::strncmp(slash != nullptr ? slash + 1 : info.dli_fname, k_ours, sizeof k_ours - 1) ==
+         0;
 }
 
 } // namespace
@@ -150,6 +164,7 @@ void record_block(const void* block, std::size_t bytes, const void* caller) {
   const omptier_malloc_record* record = g_record.load(std::memory_order_acquire);
   if (record == nullptr || Busy::now()) return;
   if (bytes < k_least_recorded) {
+    if (t_until_small == 0) t_until_small = first_distance();
     if (is_untold()) return;
     t_until_small = next_distance();
   }
@@ -163,9 +178,8 @@ void record_block(const void* block, std::size_t bytes, const void* caller) {
 
 void record_free(void* block) {
   const omptier_malloc_record* record = g_record.load(std::memory_order_acquire);
-  if (record == nullptr || block == nullptr || Busy::now() ||
-      g_next.malloc_usable_size(block) < k_least_recorded)
-    return;
+  if (record == nullptr || block == nullptr || Busy::now()) return;
+  if (const std::size_t bytes = next_size(block); bytes != 0 && bytes < k_least_recorded) return;
   const KeepErrno keep;
   const Busy busy;
   record->released(block);

@@ -12,7 +12,9 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <fcntl.h>
 #include <linux/perf_event.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #if defined(__x86_64__)
 #include <asm/perf_regs.h>
@@ -147,6 +149,7 @@ PerfRing& PerfRing::operator=(PerfRing&& other) noexcept {
   if (this == &other) return *this;
   close();
   fd_ = other.fd_;
+  id_ = other.id_;
   control_ = other.control_;
   packets_ = other.packets_;
   bytes_ = other.bytes_;
@@ -160,6 +163,13 @@ int PerfRing::open(pid_t thread, const perf_event_attr& attributes, std::size_t 
   perf_event_attr copy = attributes; // the kernel writes what it knows of the structure's size
   fd_ = os().perf_event_open(&copy, thread, -1, leader, PERF_FLAG_FD_CLOEXEC);
   if (fd_ < 0) return errno;
+  // Out of the way of programs that count on the lowest free numbers.
+  constexpr int k_lowest = 240;
+  if (const int high = fcntl(fd_, F_DUPFD_CLOEXEC, k_lowest); high >= 0) {
+    os().close(fd_);
+    fd_ = high;
+  }
+  if (ioctl(fd_, PERF_EVENT_IOC_ID, &id_) != 0) id_ = 0;
   int refused = 0;
   for (bytes_ = std::bit_ceil(std::max(bytes, page_size())); bytes_ >= page_size(); bytes_ /= 2) {
     void* mapped =
@@ -223,10 +233,16 @@ void PerfRing::close() {
   abandon();
 }
 
+// Programs close descriptors wholesale; the number may be that of a file of theirs by now.
+bool PerfRing::descriptor_is_ours() const {
+  std::uint64_t id = 0;
+  return id_ == 0 || (ioctl(fd_, PERF_EVENT_IOC_ID, &id) == 0 && id == id_);
+}
+
 void PerfRing::abandon() {
   control_ = nullptr;
   packets_ = nullptr;
-  if (fd_ >= 0) os().close(fd_);
+  if (fd_ >= 0 && descriptor_is_ours()) os().close(fd_);
   fd_ = -1;
 }
 

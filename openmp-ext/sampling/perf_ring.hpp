@@ -71,7 +71,10 @@ public:
   double nanoseconds_per_tick() const;
 
 private:
+  bool descriptor_is_ours() const;
+
   int fd_ = -1;
+  std::uint64_t id_ = 0;                    // of the event; 0 = unknown
   perf_event_mmap_page* control_ = nullptr; // followed by the ring
   std::uint8_t* packets_ = nullptr;
   std::size_t bytes_ = 0; // of the ring alone

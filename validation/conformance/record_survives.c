@@ -170,12 +170,40 @@ static int descriptors(void) {
   return lost;
 }
 
+/* Threads that allocate one small block each: 2,000 of them are counted, more or less. */
+static void *allocate_once(void *argument) {
+  allocate(100);
+  return argument;
+}
+static int short_threads(void) {
+  for (int i = 0; i < 2000; ++i) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, allocate_once, NULL) != 0) return 1;
+    pthread_join(thread, NULL);
+  }
+  return 0;
+}
+
+/* Behind a malloc that does not tell sizes. */
+static int sizes_untold(void) {
+  char *grown = malloc(10);
+  for (size_t i = 0; i < 1000; ++i) {
+    grown = realloc(grown, 10 + 100 * i);
+    if (grown == NULL || (i > 0 && grown[0] != 1)) return 1;
+    grown[0] = 1;
+    allocate(20 + 16 * i);
+  }
+  free(grown);
+  return 0;
+}
+
 int main(int argc, char **argv) {
   const struct {
     const char *name;
     int (*run)(void);
   } cases[] = {{"loaders-lock", loaders_lock}, {"cancelled", cancelled},         {"child", child},
-               {"small-stack", small_stack},   {"frame-pointer", frame_pointer}, {"descriptors", descriptors}};
+               {"small-stack", small_stack},   {"frame-pointer", frame_pointer}, {"descriptors", descriptors},
+               {"short-threads", short_threads}, {"sizes-untold", sizes_untold}};
   for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; ++i)
     if (strcmp(cases[i].name, argv[1]) == 0) return cases[i].run();
   return 2;

@@ -4,18 +4,32 @@
 if(NOT TARGET libomptier_preload OR NOT TARGET libomptier_ompt)
   return()
 endif()
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(record_survives ${CMAKE_BINARY_DIR}/tests/record_survives)
+set(record_survives_malloc ${CMAKE_BINARY_DIR}/tests/librecord_survives_malloc.so)
 add_custom_command(
-  OUTPUT ${record_survives}
+  OUTPUT ${record_survives} ${record_survives_malloc}
   COMMAND ${OMPTIER_TEST_GCC} -O1 -g -Wall -Wextra -fno-builtin -Wl,--build-id=none
           ${CMAKE_CURRENT_LIST_DIR}/record_survives.c -o ${record_survives} -lpthread
-  DEPENDS ${CMAKE_CURRENT_LIST_DIR}/record_survives.c
+  COMMAND ${OMPTIER_TEST_GCC} -O1 -Wall -Wextra -fno-builtin -shared -fPIC
+          ${CMAKE_CURRENT_LIST_DIR}/record_survives_malloc.c -o ${record_survives_malloc}
+  DEPENDS ${CMAKE_CURRENT_LIST_DIR}/record_survives.c ${CMAKE_CURRENT_LIST_DIR}/record_survives_malloc.c
   COMMENT "record_survives" VERBATIM)
-add_custom_target(record_survives ALL DEPENDS ${record_survives})
-foreach(case IN ITEMS loaders-lock cancelled child small-stack frame-pointer)
-  set(profile ${CMAKE_BINARY_DIR}/tests/record_survives-${case}.profile)
-  add_test(NAME conformance.record-survives.${case}
-           COMMAND sh -c "\"$0\" record -o \"$1\" -- \"$2\" ${case} && exec \"$0\" report --json \"$1\""
-                   ${CMAKE_BINARY_DIR}/bin/omptier ${profile} ${record_survives})
-  set_tests_properties(conformance.record-survives.${case} PROPERTIES TIMEOUT 60 LABELS conformance)
+add_custom_target(record_survives ALL DEPENDS ${record_survives} ${record_survives_malloc})
+# record_survives_case(<name> [Python expression that is to hold for the report])
+function(record_survives_case name)
+  set(profile ${CMAKE_BINARY_DIR}/tests/record_survives-${name}.profile)
+  set(holds True ${ARGN})
+  list(GET holds -1 holds)
+  add_test(NAME conformance.record-survives.${name}
+           COMMAND sh -c "\"$0\" record -o \"$1\" -- \"$2\" ${name} && \"$0\" report --json \"$1\" |
+                          \"$3\" -c 'import json, sys; report = json.load(sys.stdin); assert ${holds}, report'"
+                   ${CMAKE_BINARY_DIR}/bin/omptier ${profile} ${record_survives} ${Python3_EXECUTABLE})
+  set_tests_properties(conformance.record-survives.${name} PROPERTIES TIMEOUT 60 LABELS conformance)
+endfunction()
+foreach(name IN ITEMS loaders-lock cancelled child small-stack frame-pointer descriptors sizes-untold)
+  record_survives_case(${name})
 endforeach()
+record_survives_case(short-threads "1000 < report[\"small_objects\"][\"objects\"] < 5000")
+set_tests_properties(conformance.record-survives.sizes-untold PROPERTIES
+                     ENVIRONMENT LD_PRELOAD=${record_survives_malloc})

@@ -40,6 +40,14 @@ KERNELS = {
               "next": "sequential"},
     "copy": {"from": "sequential", "to": "sequential"},
 }
+# Kernels that the rules for patterns were not made with.
+HELD_OUT = {
+    "transpose": {"from": "strided", "to": "sequential"},
+    "buckets": {"keys": "sequential", "heads": "random", "entries": "pointer chase"},
+    "banded": {"x": "sequential", "band": "sequential", "right": "sequential"},
+    "structures": {"moving": "sequential", "still": "strided"},
+}
+KERNELS.update(HELD_OUT)
 SHORT = ("triad", "gather", "chase")
 MINOR = 0.01  # objects below this share have no pattern to be right about: too few accesses
 

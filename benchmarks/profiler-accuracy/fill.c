@@ -56,3 +56,26 @@ void fill_table(unsigned* table, long size, unsigned* keys, long count) {
     table[place] = keys[i];
   }
 }
+
+void fill_buckets(struct entry** heads, long buckets, struct entry* entries, unsigned long* keys,
+                  long count) {
+  memset(heads, 0, sizeof *heads * (unsigned long)buckets);
+  for (long i = 0; i < count; ++i) {
+    entries[i].key = next_random();
+    entries[i].value = entries[i].spare = 1;
+    struct entry** head = &heads[entries[i].key % (unsigned long)buckets];
+    entries[i].next = *head;
+    *head = &entries[i];
+  }
+  for (long i = 0; i < count; ++i)
+    keys[i] = entries[next_random() % (unsigned long)count].key;
+}
+
+void fill_bodies(struct body* bodies, long count) {
+  for (long i = 0; i < count; ++i) {
+    for (int axis = 0; axis < 3; ++axis)
+      bodies[i].place[axis] = bodies[i].speed[axis] = (double)(i % 7);
+    bodies[i].mass = 1;
+    bodies[i].number = i;
+  }
+}

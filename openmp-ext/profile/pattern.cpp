@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
+#include <optional>
 #include <vector>
 
 namespace omptier {
@@ -19,7 +21,8 @@ constexpr double k_most = 0.85;        // of an instruction's steps, for a strid
 constexpr double k_regular = 0.6;      // of its steps, for tiles
 constexpr double k_jumps = 0.02;       // of its steps, from one run to the next
 constexpr std::int64_t k_far = 4;      // strides that make a step a jump
-constexpr double k_gap = 2;            // runs that fit between the begins of two, from which tiles
+constexpr double k_filled = 0.5;       // of what lies between the begins of two runs: no tiles
+constexpr std::size_t k_places = 32;   // kept of an instruction
 constexpr std::int64_t k_run = 128;    // bytes side by side, from which a piece is a tile's row
 constexpr std::int64_t k_copied = 512; // bytes an access, from which it is a copy of a piece
 
@@ -34,16 +37,37 @@ std::int64_t longest_run(const std::map<std::uint64_t, std::int64_t>& pieces) {
   return static_cast<std::int64_t>(longest);
 }
 
-// Runs of one stride and jumps from each to the next: does most of what lies between the begins of
-// two runs stay untouched? The rows of a tile are that; the lines of a grid follow one another, and
-// a row that is read again and again comes back to its begin.
-bool leaves_gaps(const std::pair<double, std::int64_t>& steps,
-                 const std::pair<double, std::int64_t>& jumps, double all) {
+// An instruction that accesses runs of one stride and jumps from each to the next.
+struct Runs {
+  std::int64_t period = 0; // from the begin of one run to the next
+  double length = 0;       // of a run, bytes
+};
+
+std::optional<Runs> runs_of(const std::pair<double, std::int64_t>& steps,
+                            const std::pair<double, std::int64_t>& jumps, double all) {
   const auto stride = double(steps.second), jump = double(jumps.second);
-  if (jumps.first < k_jumps * all || std::abs(jump) < k_far * std::abs(stride)) return false;
+  if (jumps.first < k_jumps * all || std::abs(jump) < k_far * std::abs(stride)) return {};
   const double in_a_run = steps.first / jumps.first;
-  const double run = (in_a_run + 1) * std::abs(stride);
-  return std::abs(in_a_run * stride + jump) >= k_gap * run;
+  // Whole strides: how many steps a run has is known by counting only.
+  const auto unit = std::gcd(std::abs(steps.second), std::abs(jumps.second));
+  const double between = std::abs(in_a_run * stride + jump);
+  return Runs{std::llround(between / double(unit)) * unit, (in_a_run + 1) * std::abs(stride)};
+}
+
+// Bytes between the begins of two runs that some instruction was seen to access.
+std::int64_t touched(const std::vector<std::pair<std::uint64_t, std::int64_t>>& places,
+                     std::int64_t period) {
+  std::map<std::uint64_t, std::int64_t> pieces;
+  for (const auto& [address, size] : places)
+    pieces[address % static_cast<std::uint64_t>(period)] = size;
+  std::int64_t bytes = 0;
+  std::uint64_t end = 0;
+  for (const auto& [place, size] : pieces) {
+    const std::uint64_t begin = std::max(place, end);
+    end = std::max(end, place + static_cast<std::uint64_t>(size));
+    bytes += static_cast<std::int64_t>(end - begin);
+  }
+  return bytes;
 }
 
 } // namespace
@@ -58,6 +82,7 @@ void PatternEvidence::add(const AccessPattern& pattern) {
   (pattern.kind == AccessKind::store ? stored_ : loaded_) += double{pattern.bytes};
   Of& of = instructions_[{pattern.pc, pattern.kind}];
   of.address = pattern.address;
+  if (of.places.size() < k_places) of.places.push_back(pattern.address);
   of.bytes += double{pattern.bytes};
   of.accesses += double{pattern.accesses};
   of.chased += double{pattern.chased} * double{pattern.bytes};
@@ -79,6 +104,11 @@ ObjectPattern PatternEvidence::decide() const {
     std::map<std::uint64_t, std::int64_t> pieces; // size by place within the stride
   };
   std::map<std::int64_t, Walk> walks; // by stride
+  struct Rows {                       // runs with gaps, which other instructions may fill
+    double bytes = 0;
+    std::vector<std::pair<std::uint64_t, std::int64_t>> places;
+  };
+  std::map<std::int64_t, Rows> rows; // by period
   std::array<double, 6> votes{};
   const auto vote = [&](PatternKind kind, double bytes) {
     votes[static_cast<unsigned>(kind)] += bytes;
@@ -116,8 +146,14 @@ ObjectPattern PatternEvidence::decide() const {
     for (std::size_t i = 0; i < std::min<std::size_t>(order.size(), 3); ++i)
       few += order[i].first / moving;
     if (first >= k_most || (few >= k_most && first >= k_regular && order.size() > 1)) {
-      if (order.size() > 1 && leaves_gaps(order[0], order[1], moving)) {
-        vote(PatternKind::tiled, of.bytes);
+      // The rows of a tile leave gaps; the lines of a grid follow one another, a row that is read
+      // again and again comes back to its begin.
+      const auto runs = order.size() > 1 ? runs_of(order[0], order[1], moving) : std::nullopt;
+      if (runs && runs->length < k_filled * double(runs->period)) {
+        Rows& of_period = rows[runs->period];
+        of_period.bytes += of.bytes;
+        for (const std::uint64_t place : of.places)
+          of_period.places.emplace_back(place, size);
         continue;
       }
       Walk& walk = walks[std::abs(order[0].second)];
@@ -128,6 +164,10 @@ ObjectPattern PatternEvidence::decide() const {
     } else {
       vote(few >= k_most ? PatternKind::tiled : PatternKind::random, of.bytes);
     }
+  }
+  for (const auto& [period, row] : rows) {
+    const bool filled = double(touched(row.places, period)) >= k_filled * double(period);
+    vote(filled ? PatternKind::sequential : PatternKind::tiled, row.bytes);
   }
   double widest = 0;
   for (const auto& [stride, walk] : walks) {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace omptier {
 
@@ -43,6 +44,7 @@ private:
     std::uint64_t address = 0; // one that it accessed
     double bytes = 0, accesses = 0, chased = 0, indirect = 0, known = 0;
     std::map<std::int64_t, double> strides; // by accesses
+    std::vector<std::uint64_t> places;      // some that it accessed
   };
   std::map<std::pair<std::uint64_t, AccessKind>, Of> instructions_;
   double loaded_ = 0, stored_ = 0;

@@ -44,7 +44,8 @@ void MachineState::set_mask(unsigned number, std::optional<std::uint64_t> value)
 }
 
 bool MachineState::read(std::uint64_t address, void* to, std::size_t bytes) const {
-  bool from_memory = read_own_memory(address, to, bytes);
+  const bool hidden = address < hidden_end && address + bytes > hidden_begin;
+  const bool from_memory = !hidden && read_own_memory(address, to, bytes);
   if (written_.empty()) return from_memory;
   auto* target = static_cast<std::uint8_t*>(to);
   for (std::size_t i = 0; i < bytes;) {
@@ -204,6 +205,81 @@ void rewind(const Function& function, const Instruction& instruction, MachineSta
   state.forget(instruction.general_written, instruction.vectors_written);
 }
 
+namespace {
+
+// What `reg := …` had in `unknown` when the target now is `value`.
+struct Undone {
+  std::int8_t number = k_no_register;
+  std::optional<std::uint64_t> value;
+};
+
+// lea: one register of the sum is the target itself, or the only one that is not known.
+Undone undo_address(const Decoded& decoded, std::int8_t target, std::uint64_t value,
+                    const MachineState& after) {
+  const auto& memory = decoded.operands[1].mem;
+  const std::int8_t base = general_number(memory.base), index = general_number(memory.index);
+  const bool narrow = decoded.operands[0].size != 64 || memory.base == ZYDIS_REGISTER_RIP;
+  if (narrow || base == index) return {};
+  std::uint64_t rest =
+      value - static_cast<std::uint64_t>(memory.disp.has_displacement ? memory.disp.value : 0);
+  const auto known = [&](std::int8_t number) { return number != target && after.knows(number); };
+  if (base >= 0 && known(base)) {
+    rest -= after.general[base];
+    if (index < 0 || memory.scale == 0) return {};
+    const auto way = static_cast<std::int64_t>(rest);
+    if (way % memory.scale != 0) return {};
+    return {index, static_cast<std::uint64_t>(way / memory.scale)};
+  }
+  if (base < 0) {
+    const auto way = static_cast<std::int64_t>(rest);
+    if (index < 0 || memory.scale == 0 || way % memory.scale != 0) return {};
+    return {index, static_cast<std::uint64_t>(way / memory.scale)};
+  }
+  if (index < 0) return {base, rest};
+  if (!known(index)) return {};
+  return {base, rest - after.general[index] * memory.scale};
+}
+
+Undone undo_one(const Decoded& decoded, const MachineState& after) {
+  const auto* operands = decoded.operands;
+  const bool sized = operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER && operands[0].size == 64;
+  const std::int8_t target = sized ? general_number(operands[0].reg.value) : k_no_register;
+  if (target < 0 || !after.knows(target)) return {};
+  const std::uint64_t value = after.general[target];
+  if (const auto constant = added_constant(decoded);
+      constant && decoded.instruction.mnemonic != ZYDIS_MNEMONIC_LEA)
+    return {target, value - *constant};
+  const std::int8_t source = operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER
+                                 ? general_number(operands[1].reg.value)
+                                 : k_no_register;
+  const bool other = source >= 0 && source != target && after.knows(source);
+  switch (decoded.instruction.mnemonic) {
+  case ZYDIS_MNEMONIC_MOV:
+    if (source < 0) return {};
+    return {source, value};
+  case ZYDIS_MNEMONIC_ADD:
+    if (!other) return {};
+    return {target, value - after.general[source]};
+  case ZYDIS_MNEMONIC_SUB:
+    if (!other) return {};
+    return {target, value + after.general[source]};
+  case ZYDIS_MNEMONIC_LEA:
+    return undo_address(decoded, target, value, after);
+  default:
+    return {};
+  }
+}
+
+} // namespace
+
+void undo(const Function& function, const Instruction& instruction, MachineState& state) {
+  Decoded decoded;
+  if (!decode_again(function, instruction, decoded)) return state.forget(~0u, ~0u);
+  const Undone found = undo_one(decoded, state);
+  state.forget(instruction.general_written, instruction.vectors_written);
+  if (found.value) state.set(static_cast<unsigned>(found.number), found.value);
+}
+
 std::optional<bool> branch_taken(const Function& function, const Instruction& instruction,
                                  const MachineState& state) {
   Decoded decoded;
@@ -219,6 +295,9 @@ void step(const Function&, const Instruction&, MachineState& state) {
   state.forget(~0u, ~0u);
 }
 void rewind(const Function&, const Instruction&, MachineState& state) {
+  state.forget(~0u, ~0u);
+}
+void undo(const Function&, const Instruction&, MachineState& state) {
   state.forget(~0u, ~0u);
 }
 std::optional<bool> branch_taken(const Function&, const Instruction&, const MachineState&) {

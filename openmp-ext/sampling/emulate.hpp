@@ -42,9 +42,10 @@ struct MachineState {
   void set_mask(unsigned number, std::optional<std::uint64_t> value);
 
   // Memory as the emulation has left it. read: all bytes or nothing. write: null = bytes that are
-  // not known.
+  // not known. What lies in the hidden range and was not written here cannot be read.
   bool read(std::uint64_t address, void* to, std::size_t bytes) const;
   void write(std::uint64_t address, const void* from, std::size_t bytes);
+  std::uint64_t hidden_begin = 0, hidden_end = 0;
 
 private:
   struct Word { // 8 bytes that were written, at least in part
@@ -71,6 +72,11 @@ void step(const Function& function, const Instruction& instruction, MachineState
 // Takes the state back from after the instruction to before it: sums of a register and a constant
 // are undone, any other register that was written becomes unknown.
 void rewind(const Function& function, const Instruction& instruction, MachineState& state);
+
+// As rewind, for general registers only and as far as arithmetic goes: sums with other registers
+// are taken back too, and a copied register is known by its copy. The last place where memory
+// matters: what a loop was entered with need not be on the stack any more.
+void undo(const Function& function, const Instruction& instruction, MachineState& state);
 
 // Will this conditional branch be taken? Nothing when the flags are unknown.
 std::optional<bool> branch_taken(const Function& function, const Instruction& instruction,

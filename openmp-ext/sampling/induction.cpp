@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <span>
 
 namespace omptier {
 namespace {
 
-constexpr std::size_t k_longest_way = 240;     // instructions
-constexpr unsigned k_longest_iteration = 1000; // instructions
+constexpr std::size_t k_longest_way = 240;                              // instructions
+constexpr unsigned k_longest_iteration = 1000;                          // instructions
+constexpr std::uint64_t k_stack_below = 4096, k_stack_above = 64 << 10; // bytes around its top
 constexpr std::uint64_t k_most_iterations = std::uint64_t{1} << 40;
 
 bool holds(const Loop& loop, int instruction) {
@@ -92,51 +94,75 @@ void forget(MachineState& state, const Written& written) {
   state.masks_known = static_cast<std::uint8_t>(state.masks_known & ~written.masks);
 }
 
-// The state in front of the first iteration. A register that nothing writes from some place of the
-// way on, nor any loop that is entered later, still is there what the sample has.
-// Nothing where another value comes out: the stack is no longer that of the sample's moment.
-std::optional<MachineState> state_on_entry(const Function& function, const Loop& loop,
-                                           const WayIn& way, const MachineState& at_head) {
-  const std::size_t length = way.instructions.size();
-  const auto instruction = [&](std::size_t i) -> const Instruction& {
-    return function.instructions[static_cast<std::size_t>(way.instructions[i])];
-  };
-  const auto written_by_loops_at = [&](std::size_t i) {
-    Written all;
-    for (const WayIn::Entry& entry : way.entries)
-      if (entry.at == i) all.add(function, entry.loop);
-    return all;
-  };
-  std::vector<std::uint32_t> later(length + 1); // general registers written from there on
-  Written after;
-  after.add(function, loop);
-  later[length] = after.general;
-  for (std::size_t i = length; i-- > 0;) {
-    after.add(written_by_loops_at(i + 1));
-    after.add(instruction(i));
-    later[i] = after.general;
+// The places of the way, last first, with the general registers that the loops entered there write.
+class Places {
+public:
+  Places(const Function& function, const WayIn& way) : function_(function), way_(way) {}
+  std::size_t count() const { return way_.instructions.size(); }
+  const Instruction& instruction(std::size_t i) const {
+    return function_.instructions[static_cast<std::size_t>(way_.instructions[i])];
   }
-  MachineState state;
-  for (std::size_t i = 0; i <= length; ++i) {
-    forget(state, written_by_loops_at(i));
+  Written written_by_loops_entered_at(std::size_t i) const {
+    Written all;
+    for (const WayIn::Entry& entry : way_.entries)
+      if (entry.at == i) all.add(function_, entry.loop);
+    return all;
+  }
+  // By a loop on the way that ends at this place.
+  Written written_by_loop_ending_at(std::size_t i) const {
+    Written all;
+    const Instruction& here = instruction(i);
+    const bool back = here.flow != Flow::next && here.target != 0 && here.target <= here.address;
+    const int head = back ? function_.at(here.target) : -1;
+    if (head >= 0)
+      all.add(function_,
+              {static_cast<std::uint32_t>(head), static_cast<std::uint32_t>(way_.instructions[i])});
+    return all;
+  }
+
+private:
+  const Function& function_;
+  const WayIn& way_;
+};
+
+// General registers in front of every place of the way, as far as what they are in the loop tells.
+std::vector<MachineState> values_on_the_way(const Function& function, const Loop& loop,
+                                            const Places& places, const MachineState& at_head) {
+  std::vector<MachineState> before(places.count() + 1);
+  Written in_loop;
+  in_loop.add(function, loop);
+  MachineState state = at_head;
+  state.vectors_known = 0;
+  state.masks_known = 0;
+  forget(state, in_loop);
+  before[places.count()] = state;
+  for (std::size_t i = places.count(); i-- > 0;) {
+    forget(state, places.written_by_loops_entered_at(i + 1));
+    forget(state, places.written_by_loop_ending_at(i));
+    if (places.instruction(i).flow == Flow::next) undo(function, places.instruction(i), state);
+    before[i] = state;
+  }
+  return before;
+}
+
+// The state in front of the first iteration. Where the way comes to another value than the sample
+// has, it has read memory that is no longer that of its moment: the sample is right, and nothing is
+// told if the stack was to be relied on.
+std::optional<MachineState> state_on_entry(const Function& function, const Places& places,
+                                           std::span<const MachineState> before,
+                                           MachineState state) {
+  for (std::size_t i = 0; i <= places.count(); ++i) {
+    forget(state, places.written_by_loops_entered_at(i));
     for (unsigned g = 0; g < k_general_registers; ++g) {
       const auto number = static_cast<std::int8_t>(g);
-      if ((later[i] >> g & 1) != 0 || !at_head.knows(number)) continue;
-      if (state.knows(number) && state.general[g] != at_head.general[g]) return {};
-      state.set(g, at_head.general[g]);
+      if (!before[i].knows(number)) continue;
+      const bool other = state.knows(number) && state.general[g] != before[i].general[g];
+      if (other && state.hidden_end == 0) return {};
+      state.set(g, before[i].general[g]);
     }
-    if (i == length) break;
-    const Instruction& here = instruction(i);
-    if (here.flow == Flow::next) {
-      step(function, here, state);
-    } else if (here.target != 0 && here.target <= here.address) {
-      const int head = function.at(here.target); // another loop has ended here
-      if (head < 0) continue;
-      Written passed;
-      passed.add(function, {static_cast<std::uint32_t>(head),
-                            static_cast<std::uint32_t>(way.instructions[i])});
-      forget(state, passed);
-    }
+    if (i == places.count()) break;
+    if (places.instruction(i).flow == Flow::next) step(function, places.instruction(i), state);
+    forget(state, places.written_by_loop_ending_at(i));
   }
   return state;
 }
@@ -250,10 +276,13 @@ WayIn way_into(const Function& function, const Loop& loop) {
   return way;
 }
 
-bool recover_vectors(const Function& function, const Loop& loop, MachineState& at_head) {
-  const WayIn way = way_into(function, loop);
+namespace {
+
+bool recover(const Function& function, const Loop& loop, const Places& places,
+             const MachineState& begin, MachineState& at_head) {
   MachineState states[3];
-  const auto entry = state_on_entry(function, loop, way, at_head);
+  const auto entry =
+      state_on_entry(function, places, values_on_the_way(function, loop, places, at_head), begin);
   if (!entry) return false;
   states[0] = *entry;
   for (unsigned i = 1; i < 3; ++i) {
@@ -283,6 +312,21 @@ bool recover_vectors(const Function& function, const Loop& loop, MachineState& a
     at_head.set_mask(m, states[0].masks[m]);
   }
   return any;
+}
+
+} // namespace
+
+bool recover_vectors(const Function& function, const Loop& loop, MachineState& at_head) {
+  const WayIn way = way_into(function, loop);
+  const Places places(function, way);
+  MachineState begin; // nothing known
+  // By now the thread may have used its stack for something else: without it, if that will do.
+  if (at_head.knows(k_rsp)) {
+    begin.hidden_begin = at_head.general[k_rsp] - k_stack_below;
+    begin.hidden_end = at_head.general[k_rsp] + k_stack_above;
+  }
+  if (recover(function, loop, places, begin, at_head)) return true;
+  return recover(function, loop, places, {}, at_head);
 }
 
 } // namespace omptier

@@ -47,8 +47,10 @@ std::string demangle_fortran(std::string_view name) {
 } // namespace
 
 std::string demangle(const std::string& name) {
-  int status = 0;
-  char* plain = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
+  int status = -1; // "f" alone would be a type: float
+  char* plain = name.starts_with("_Z")
+                    ? abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status)
+                    : nullptr;
   std::string text = status == 0 && plain != nullptr ? plain : demangle_fortran(name);
   std::free(plain);
   return text.empty() ? name : text;

@@ -16,6 +16,7 @@
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #if defined(__x86_64__)
 #include <asm/perf_regs.h>
 #endif
@@ -170,6 +171,11 @@ int PerfRing::open(pid_t thread, const perf_event_attr& attributes, std::size_t 
     fd_ = high;
   }
   if (ioctl(fd_, PERF_EVENT_IOC_ID, &id_) != 0) id_ = 0;
+  if (rlimit files;
+      getrlimit(RLIMIT_NOFILE, &files) == 0 && static_cast<rlim_t>(fd_) >= files.rlim_cur / 4 * 3) {
+    close(); // the last quarter is the program's
+    return EMFILE;
+  }
   int refused = 0;
   for (bytes_ = std::bit_ceil(std::max(bytes, page_size())); bytes_ >= page_size(); bytes_ /= 2) {
     void* mapped =

@@ -97,6 +97,8 @@ TEST(Symbols, FortranNamesAreAsPeopleWriteThem) {
   EXPECT_EQ(demangle("_QMsolverPsetup"), "solver::setup");
   EXPECT_EQ(demangle("_QMsolverFsetupPinner"), "solver::setup::inner");
   EXPECT_EQ(demangle("solver_mp_setup_"), "solver::setup");
+  EXPECT_EQ(demangle("_ZN6solver5setupEv"), "solver::setup()");
+  EXPECT_EQ(demangle("f"), "f"); // the name of a type where names are mangled
   for (const char* other : {"setup_", "__MOD_", "__solver_MOD_", "_mp_x_", "x_mp__", "_QM", "main"})
     EXPECT_EQ(demangle(other), other);
 }

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Patterns of objects from what instructions do: each case lists the addresses that the
+// instructions of a loop access, as a compiler would make them, and says what a person would call
+// it.
+
+#include "profile/pattern.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <gtest/gtest.h>
+#include <vector>
+
+namespace {
+
+using namespace omptier;
+
+constexpr std::uint64_t k_base = 1 << 20;
+
+// Feeds the accesses of one instruction in windows of some dozens, as loops are emulated.
+void access(PatternEvidence& evidence, std::uint64_t pc, std::int64_t size,
+            const std::vector<std::int64_t>& offsets, AccessKind kind = AccessKind::load,
+            const std::function<void(AccessPattern&)>& more = {}) {
+  constexpr std::size_t k_window = 48;
+  for (std::size_t begin = 0; begin + 1 < offsets.size(); begin += k_window - 1) {
+    const std::size_t end = std::min(begin + k_window, offsets.size());
+    std::map<std::int64_t, unsigned> steps;
+    for (std::size_t i = begin + 1; i < end; ++i)
+      ++steps[offsets[i] - offsets[i - 1]];
+    std::vector<std::pair<unsigned, std::int64_t>> order;
+    for (const auto& [step, count] : steps)
+      order.emplace_back(count, step);
+    std::sort(order.rbegin(), order.rend());
+    AccessPattern pattern;
+    pattern.pc = pc;
+    pattern.kind = kind;
+    pattern.accesses = static_cast<float>(end - begin);
+    pattern.bytes = pattern.accesses * static_cast<float>(size);
+    pattern.address =
+        k_base + static_cast<std::uint64_t>(offsets[begin + begin / 7 % (end - begin)]);
+    for (std::size_t i = 0; i < std::min<std::size_t>(order.size(), AccessPattern::k_strides); ++i)
+      pattern.strides[i] = {order[i].second, static_cast<float>(order[i].first) /
+                                                 static_cast<float>(end - begin - 1)};
+    if (more) more(pattern);
+    evidence.add(pattern);
+  }
+}
+
+std::vector<std::int64_t> offsets(std::int64_t count,
+                                  const std::function<std::int64_t(std::int64_t)>& of) {
+  std::vector<std::int64_t> all;
+  for (std::int64_t i = 0; i < count; ++i)
+    all.push_back(of(i));
+  return all;
+}
+
+TEST(Pattern, StreamsForwardsBackwardsAndUnrolled) {
+  PatternEvidence forwards, backwards, unrolled;
+  access(forwards, 1, 8, offsets(500, [](auto i) { return i * 8; }));
+  EXPECT_EQ(forwards.decide().kind, PatternKind::sequential);
+  access(backwards, 1, 8, offsets(500, [](auto i) { return 8000 - i * 8; }));
+  EXPECT_EQ(backwards.decide().kind, PatternKind::sequential);
+  for (std::int64_t part = 0; part < 4; ++part)
+    access(unrolled, std::uint64_t(part), 64,
+           offsets(500, [=](auto i) { return i * 256 + part * 64; }));
+  EXPECT_EQ(unrolled.decide().kind, PatternKind::sequential);
+}
+
+TEST(Pattern, StridesAndHowFarTheyAre) {
+  PatternEvidence one, two, column;
+  access(one, 1, 8, offsets(500, [](auto i) { return i * 256; }));
+  EXPECT_EQ(one.decide().kind, PatternKind::strided);
+  EXPECT_EQ(one.decide().stride, 256);
+  // Every 256 bytes, in a loop that was unrolled twice.
+  access(two, 1, 8, offsets(500, [](auto i) { return i * 512; }));
+  access(two, 2, 8, offsets(500, [](auto i) { return i * 512 + 256; }));
+  EXPECT_EQ(two.decide().kind, PatternKind::strided);
+  EXPECT_EQ(two.decide().stride, 256);
+  // Columns of a small matrix: after 32 rows the next column.
+  access(column, 1, 8, offsets(2000, [](auto i) { return i % 32 * 8192 + i / 32 * 8; }));
+  EXPECT_EQ(column.decide().kind, PatternKind::strided);
+  EXPECT_EQ(column.decide().stride, 8192);
+}
+
+TEST(Pattern, RowsOfTilesLeaveGaps) {
+  PatternEvidence tiles, unrolled;
+  access(tiles, 1, 8, offsets(2000, [](auto i) { return i % 32 * 8 + i / 32 * 8192; }));
+  EXPECT_EQ(tiles.decide().kind, PatternKind::tiled);
+  for (std::int64_t part = 0; part < 4; ++part) // the row in four vectors, no loop
+    access(unrolled, std::uint64_t(part), 64,
+           offsets(500, [=](auto i) { return i * 8192 + part * 64; }));
+  EXPECT_EQ(unrolled.decide().kind, PatternKind::tiled);
+}
+
+TEST(Pattern, LinesAndRowsReadAgainAreNoTiles) {
+  PatternEvidence lines, again;
+  access(lines, 1, 8, offsets(2000, [](auto i) { return i % 14 * 8 + i / 14 * 128; }));
+  EXPECT_EQ(lines.decide().kind, PatternKind::sequential);
+  access(again, 1, 64, offsets(2000, [](auto i) { return i % 8 * 64; }));
+  EXPECT_EQ(again.decide().kind, PatternKind::sequential);
+}
+
+TEST(Pattern, FieldsOfStructures) {
+  PatternEvidence most, few;
+  for (std::int64_t part = 0; part < 2; ++part) // 48 of 64 bytes, three at a time
+    access(most, std::uint64_t(part), 8,
+           offsets(3000, [=](auto i) { return i % 3 * 8 + i / 3 * 64 + part * 24; }));
+  EXPECT_EQ(most.decide().kind, PatternKind::sequential);
+  access(few, 1, 8, offsets(500, [](auto i) { return i * 64 + 48; }));
+  EXPECT_EQ(few.decide().kind, PatternKind::strided);
+  EXPECT_EQ(few.decide().stride, 64);
+}
+
+TEST(Pattern, RandomIndirectAndChased) {
+  const auto anywhere = offsets(1000, [](auto i) { return (i * i * 2654435761 >> 7 & 1048575) * 8; });
+  PatternEvidence random, indirect, chased;
+  access(random, 1, 8, anywhere);
+  EXPECT_EQ(random.decide().kind, PatternKind::random);
+  EXPECT_EQ(random.decide().indirect, 0);
+  access(indirect, 1, 8, anywhere, AccessKind::load, [](auto& p) { p.through = 99; });
+  EXPECT_EQ(indirect.decide().kind, PatternKind::random);
+  EXPECT_DOUBLE_EQ(indirect.decide().indirect, 1);
+  access(chased, 1, 8, anywhere, AccessKind::load, [](auto& p) { p.chased = 1; });
+  EXPECT_EQ(chased.decide().kind, PatternKind::pointer_chase);
+}
+
+TEST(Pattern, CopiesAndNothingKnown) {
+  PatternEvidence copy, once, none;
+  access(copy, 1, 65536, offsets(20, [](auto i) { return i * 65536; }));
+  EXPECT_EQ(copy.decide().kind, PatternKind::sequential);
+  AccessPattern alone;
+  alone.accesses = 1;
+  alone.bytes = 8;
+  once.add(alone);
+  EXPECT_EQ(once.decide().kind, PatternKind::unknown);
+  EXPECT_EQ(none.decide().kind, PatternKind::unknown);
+  EXPECT_EQ(none.bytes(), 0);
+}
+
+TEST(Pattern, BytesDecideAndStoresAreCounted) {
+  PatternEvidence evidence;
+  access(evidence, 1, 8, offsets(200, [](auto i) { return i * 4096; }));
+  EXPECT_EQ(evidence.decide().kind, PatternKind::strided);
+  access(evidence, 2, 8, offsets(600, [](auto i) { return i * 8; }), AccessKind::store);
+  EXPECT_EQ(evidence.decide().kind, PatternKind::sequential);
+  EXPECT_EQ(evidence.decide().stride, 0);
+  EXPECT_NEAR(evidence.stored() / evidence.bytes(), 0.75, 0.01);
+}
+
+} // namespace

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a sampled loop accesses, by emulating it from pretended registers. The code below is only
+// looked at, never run, so it may use vectors that this machine lacks.
+
+#include "sampling/induction.hpp"
+#include "sampling/loop_accesses.hpp"
+
+#include <cstring>
+#include <gtest/gtest.h>
+#include <numeric>
+#include <vector>
+
+// clang-format off
+asm(".text\n"
+    ".macro place name\n .globl \\name\n .hidden \\name\n \\name:\n .endm\n"
+
+    // y[i] = x[i] + y[i]; i in rcx, end in rdx
+    "place loop_update\n .cfi_startproc\n"
+    "place loop_update_head\n"
+    "  vmovsd (%rdi,%rcx,8), %xmm0\n"
+    "  vaddsd (%rsi,%rcx,8), %xmm0, %xmm0\n"
+    "place loop_update_store\n"
+    "  vmovsd %xmm0, (%rsi,%rcx,8)\n"
+    "  incq %rcx\n"
+    "  cmpq %rdx, %rcx\n"
+    "  jne loop_update_head\n"
+    "  ret\n .cfi_endproc\n"
+
+    // sum += data[index[i]]
+    "place loop_indirect\n .cfi_startproc\n"
+    "place loop_indirect_head\n"
+    "  movslq (%rsi,%rcx,4), %rax\n"
+    "place loop_indirect_load\n"
+    "  vaddsd (%rdi,%rax,8), %xmm0, %xmm0\n"
+    "  incq %rcx\n"
+    "  cmpq %rdx, %rcx\n"
+    "  jne loop_indirect_head\n"
+    "  ret\n .cfi_endproc\n"
+
+    "place loop_chase\n .cfi_startproc\n"
+    "  movq (%rdi), %rdi\n"
+    "place loop_chase_next\n"
+    "  decq %rcx\n"
+    "  jnz loop_chase\n"
+    "  ret\n .cfi_endproc\n"
+
+    // out[i] = in[32 * i]: the first i in r9, which is lost on the way in
+    "place loop_counted\n .cfi_startproc\n"
+    "  vpbroadcastq %r9, %zmm0\n"
+    "  vpaddq loop_lanes(%rip), %zmm0, %zmm0\n"
+    "  vpbroadcastq loop_eight(%rip), %zmm2\n"
+    "  leaq 64(%rdx,%r9,8), %r9\n"
+    "  xorl %r10d, %r10d\n"
+    "place loop_counted_head\n"
+    "  vpsllq $8, %zmm0, %zmm3\n"
+    "  kxnorw %k0, %k0, %k1\n"
+    "  vpaddq %zmm2, %zmm0, %zmm0\n"
+    "place loop_counted_gather\n"
+    "  vgatherqpd (%rcx,%zmm3,1), %zmm4{%k1}\n"
+    "place loop_counted_store\n"
+    "  vmovupd %zmm4, -64(%r9,%r10,8)\n"
+    "  addq $8, %r10\n"
+    "  cmpq %r10, %r8\n"
+    "  jne loop_counted_head\n"
+    "  ret\n .cfi_endproc\n"
+
+    // Looks only up what is not 0: eight at a time.
+    "place loop_masked\n .cfi_startproc\n"
+    "place loop_masked_head\n"
+    "  vmovdqu (%rsi,%rcx,4), %ymm1\n"
+    "  vptestmd %ymm1, %ymm1, %k1\n"
+    "place loop_masked_gather\n"
+    "  vpgatherdd (%rdi,%ymm1,4), %ymm2{%k1}\n"
+    "  addq $8, %rcx\n"
+    "  cmpq %rdx, %rcx\n"
+    "  jne loop_masked_head\n"
+    "  ret\n .cfi_endproc\n"
+
+    // The same as before AVX-512: the mask is a vector.
+    "place loop_masked_old\n .cfi_startproc\n"
+    "  vpxor %xmm5, %xmm5, %xmm5\n"
+    "place loop_masked_old_head\n"
+    "  vmovdqu (%rsi,%rcx,4), %ymm1\n"
+    "  vpcmpgtd %ymm5, %ymm1, %ymm3\n"
+    "place loop_masked_old_gather\n"
+    "  vpgatherdd %ymm3, (%rdi,%ymm1,4), %ymm2\n"
+    "  addq $8, %rcx\n"
+    "  cmpq %rdx, %rcx\n"
+    "  jne loop_masked_old_head\n"
+    "  ret\n .cfi_endproc\n"
+
+    // Two loads in an inner function, a store in the caller.
+    "place loop_inner\n .cfi_startproc\n"
+    "  movq (%rdi,%rcx,8), %rax\n"
+    "place loop_inner_middle\n"
+    "  addq (%rsi,%rcx,8), %rax\n"
+    "  ret\n .cfi_endproc\n"
+    "place loop_outer\n .cfi_startproc\n"
+    "place loop_outer_head\n"
+    "  movq %rbx, %rcx\n"
+    "  call loop_inner\n"
+    "place loop_outer_back\n"
+    "  movq %rax, (%rdx,%rbx,8)\n"
+    "  incq %rbx\n"
+    "  cmpq %rbp, %rbx\n"
+    "  jne loop_outer_head\n"
+    "  call loop_chase\n"
+    "place loop_outer_done\n"
+    "  ret\n .cfi_endproc\n"
+
+    ".section .rodata\n .balign 64\n"
+    "loop_lanes: .quad 0, 1, 2, 3, 4, 5, 6, 7\n"
+    "loop_eight: .quad 8\n"
+    ".text\n");
+
+extern "C" const char loop_update_store[], loop_indirect_load[], loop_chase_next[],
+    loop_counted[], loop_counted_head[], loop_counted_gather[], loop_counted_store[],
+    loop_masked_head[], loop_masked_old[],
+    loop_inner[], loop_inner_middle[], loop_outer_back[], loop_outer_done[];
+// clang-format on
+
+namespace {
+
+using namespace omptier;
+
+std::uint64_t at(const void* place) {
+  return reinterpret_cast<std::uint64_t>(place);
+}
+
+struct Loop : testing::Test {
+  FunctionCache functions;
+  LoopAccesses loops{functions};
+  RegisterSample sample;
+  std::uint64_t stack[64] = {};
+
+  Loop() {
+    functions.refresh();
+    sample.general[k_rsp] = at(stack + 32);
+  }
+  template <typename T> const AccessPattern* of(const std::vector<T>& object, AccessKind kind) {
+    for (const AccessPattern& pattern : found)
+      if (pattern.kind == kind && pattern.address - at(object.data()) < object.size() * sizeof(T))
+        return &pattern;
+    return nullptr;
+  }
+  void emulate(const void* pc, double weight) {
+    sample.pc = at(pc);
+    const auto all = loops.of(sample, weight);
+    found.assign(all.begin(), all.end());
+  }
+  double bytes() const {
+    return std::accumulate(found.begin(), found.end(), 0.0,
+                           [](double sum, const auto& p) { return sum + double{p.bytes}; });
+  }
+  std::vector<AccessPattern> found;
+};
+
+using SamplingLoop = Loop;
+
+TEST_F(SamplingLoop, LoadsAndStoresInTheirProportion) {
+  std::vector<double> x(4096), y(4096);
+  sample.general[k_rdi] = at(x.data());
+  sample.general[k_rsi] = at(y.data());
+  sample.general[k_rcx] = 100;
+  sample.general[k_rdx] = 4096;
+  emulate(loop_update_store, 300);
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_NEAR(bytes(), 300, 1e-3);
+  for (const AccessPattern& pattern : found) {
+    EXPECT_NEAR(pattern.bytes, 100, 1e-3);
+    EXPECT_NEAR(pattern.bytes / pattern.accesses, 8, 1e-3);
+    EXPECT_EQ(pattern.strides[0].bytes, 8);
+    EXPECT_FLOAT_EQ(pattern.strides[0].share, 1);
+  }
+  EXPECT_NE(of(x, AccessKind::load), nullptr);
+  EXPECT_EQ(of(x, AccessKind::store), nullptr);
+  EXPECT_NE(of(y, AccessKind::load), nullptr);
+  EXPECT_NE(of(y, AccessKind::store), nullptr);
+}
+
+TEST_F(SamplingLoop, IndexedThroughAnotherObject) {
+  std::vector<double> data(4096);
+  std::vector<int> index(4096);
+  for (std::size_t i = 0; i < index.size(); ++i)
+    index[i] = static_cast<int>(i * i * 2654435761u >> 7 & 4095);
+  sample.general[k_rdi] = at(data.data());
+  sample.general[k_rsi] = at(index.data());
+  sample.general[k_rax] = 7;
+  sample.general[k_rdx] = 4096;
+  emulate(loop_indirect_load, 12);
+  const AccessPattern* indirect = of(data, AccessKind::load);
+  ASSERT_NE(indirect, nullptr);
+  EXPECT_NEAR(indirect->bytes, 8, 1e-3); // of 12 bytes an iteration
+  EXPECT_LT(indirect->through - at(index.data()), index.size() * sizeof(int));
+  const AccessPattern* direct = of(index, AccessKind::load);
+  ASSERT_NE(direct, nullptr);
+  EXPECT_EQ(direct->strides[0].bytes, 4);
+  EXPECT_EQ(direct->through, 0u);
+}
+
+TEST_F(SamplingLoop, PointersAreFollowed) {
+  std::vector<void*> nodes(1024);
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    nodes[i] = &nodes[(i * 5 + 17) % nodes.size()];
+  sample.general[k_rdi] = at(nodes.data());
+  sample.general[k_rcx] = 1000;
+  emulate(loop_chase_next, 1);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_GT(found[0].chased, 0.8f);
+}
+
+// A sample in the fifth iteration of a loop that began at i = 40.
+struct Counted : Loop {
+  std::vector<double> in = std::vector<double>(1 << 16), out = std::vector<double>(2048);
+  static constexpr std::uint64_t k_begin = 40, k_iteration = 4;
+  Counted() {
+    sample.general[k_rcx] = at(in.data());
+    sample.general[k_rdx] = at(out.data());
+    sample.general[8] = 800;
+    sample.general[9] = at(out.data()) + 8 * k_begin + 64;
+    sample.general[10] = 8 * k_iteration;
+  }
+};
+using SamplingCounted = Counted;
+
+TEST_F(SamplingCounted, VectorsAreRecovered) {
+  const Function* function = functions.around(at(loop_counted));
+  ASSERT_NE(function, nullptr);
+  const omptier::Loop* loop = loop_beginning_at(*function, function->at(at(loop_counted_head)));
+  ASSERT_NE(loop, nullptr);
+  EXPECT_EQ(way_into(*function, *loop).instructions.size(), 5u);
+  MachineState state = MachineState::of(sample);
+  ASSERT_TRUE(recover_vectors(*function, *loop, state));
+  ASSERT_TRUE(state.vectors_known & 1);
+  for (std::uint64_t lane = 0; lane < 8; ++lane) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, &state.vectors[0][lane * 8], 8);
+    EXPECT_EQ(value, k_begin + 8 * k_iteration + lane);
+  }
+}
+
+TEST_F(SamplingCounted, CountersThatContradictTellNothing) {
+  const Function* function = functions.around(at(loop_counted));
+  ASSERT_NE(function, nullptr);
+  const omptier::Loop* loop = loop_beginning_at(*function, function->at(at(loop_counted_head)));
+  sample.general[10] += 3; // between two iterations
+  MachineState state = MachineState::of(sample);
+  EXPECT_FALSE(recover_vectors(*function, *loop, state));
+  EXPECT_EQ(state.vectors_known, 0u);
+}
+
+TEST_F(SamplingCounted, GathersHaveTheirStrideAndPlace) {
+  emulate(loop_counted_store, 2);
+  const AccessPattern* gathered = of(in, AccessKind::load);
+  ASSERT_NE(gathered, nullptr);
+  EXPECT_NEAR(gathered->bytes, 1, 1e-3);
+  EXPECT_EQ(gathered->strides[0].bytes, 256);
+  EXPECT_FLOAT_EQ(gathered->strides[0].share, 1); // also from one vector to the next
+  EXPECT_NE(of(out, AccessKind::store), nullptr);
+  // The sample's own gather is over; the next begins 8 elements on.
+  const std::uint64_t next = loops.next_address(sample, at(loop_counted_gather), 0);
+  EXPECT_EQ(next, at(in.data()) + (k_begin + 8 * (k_iteration + 1)) * 256);
+}
+
+TEST_F(SamplingLoop, LanesThatAreOffAccessNothing) {
+  std::vector<int> table(4096), index(4096);
+  for (std::size_t i = 0; i < index.size(); ++i)
+    index[i] = i % 4 == 0 ? static_cast<int>(i) + 1 : 0; // two lanes of eight
+  for (const bool old : {false, true}) {
+    sample.general[k_rdi] = at(table.data());
+    sample.general[k_rsi] = at(index.data());
+    sample.general[k_rcx] = 0;
+    sample.general[k_rdx] = 4096;
+    emulate(old ? loop_masked_old : loop_masked_head, 40);
+    const AccessPattern* looked_up = of(table, AccessKind::load);
+    ASSERT_NE(looked_up, nullptr) << old;
+    EXPECT_NEAR(looked_up->bytes, 8, 1e-3) << old; // 32 bytes of indices, two lanes of 4
+    EXPECT_NE(of(index, AccessKind::load), nullptr) << old;
+  }
+}
+
+// Registers of loop_inner in the fifth call.
+struct Called : Loop {
+  std::vector<std::uint64_t> a = std::vector<std::uint64_t>(512), b = a, c = a;
+  Called() {
+    sample.general[k_rdi] = at(a.data());
+    sample.general[k_rsi] = at(b.data());
+    sample.general[k_rdx] = at(c.data());
+    sample.general[k_rcx] = sample.general[k_rbx] = 5;
+    sample.general[k_rbp] = 512;
+    stack[32] = at(loop_outer_back);
+  }
+  void expect_all_three() {
+    for (const auto* object : {&a, &b})
+      EXPECT_NE(of(*object, AccessKind::load), nullptr);
+    EXPECT_NE(of(c, AccessKind::store), nullptr);
+    EXPECT_EQ(found.size(), 3u);
+  }
+};
+using SamplingCalled = Called;
+
+TEST_F(SamplingCalled, TheCallersLoopIsSeen) {
+  emulate(loop_inner_middle, 3);
+  expect_all_three();
+}
+
+TEST_F(SamplingCalled, AReturnAddressOfAnotherCallIsNotBelieved) {
+  emulate(loop_inner_middle, 3); // the caller is known from now on
+  stack[32] = at(loop_outer_done);
+  emulate(loop_inner_middle, 3);
+  expect_all_three();
+}
+
+TEST_F(SamplingCalled, NextAccessIsFoundBehindTheReturn) {
+  sample.pc = at(loop_inner_middle);
+  EXPECT_EQ(loops.next_address(sample, at(loop_inner), 0), at(a.data()) + 6 * 8);
+}
+
+} // namespace

@@ -69,7 +69,8 @@ std::string head(const ProfileSummary& summary) {
   if (summary.samples_waiting > 0)
     text += "  " + with_separators(summary.samples_waiting) + " more (" +
             percent(summary.waiting_share) +
-            " of all) fell on threads waiting in the OpenMP runtime and count for no object\n";
+            " of all) fell on threads waiting in the OpenMP runtime, or recording, and count for "
+            "no object\n";
   if (summary.samples > 0 && summary.worst_error > 0)
     text += "  intervals are 95 % of the sampling error; the source itself may be off by up to " +
             percent(summary.worst_error) + "\n";

@@ -182,7 +182,7 @@ Parsed<ProfileSummary> summarize(std::span<const Profile> profiles) {
         share_of(joined[i].level_weight, summary.sites[i].accesses.total());
   }
   ranks.finish(summary);
-  double busy = summary.other.total();
+  double busy = summary.other.total() + summary.small.total();
   for (const SiteSummary& site : summary.sites)
     busy += site.accesses.total();
   summary.waiting_share = share_of(waiting, waiting + busy);

@@ -18,6 +18,7 @@ Share make_share(double value, Interval interval) {
 void close_intervals(ProfileSummary& summary) {
   const auto close = [](Share& share) { share.low = share.high = share.value; };
   close(summary.other_share);
+  close(summary.small_share);
   close(summary.other_access_share);
   for (SiteSummary& site : summary.sites) {
     close(site.share);

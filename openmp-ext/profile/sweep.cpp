@@ -6,6 +6,7 @@
 #include "profile/format.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace omptier {
 
@@ -42,6 +43,12 @@ void Sweep::run() {
 
 std::vector<MoveSummary> Sweep::moves() const {
   std::vector<MoveSummary> moves;
+  std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> objects_at;
+  for (const MoveRecord& record : profile_.moves)
+    objects_at[record.address];
+  for (const ObjectRecord& object : profile_.objects)
+    if (const auto at = objects_at.find(object.address); at != objects_at.end())
+      at->second.push_back(object.object);
   for (const MoveRecord& record : profile_.moves) {
     MoveSummary& move = moves.emplace_back();
     const double taken = record.seconds * 1e9; // whatever a damaged file says
@@ -51,13 +58,14 @@ std::vector<MoveSummary> Sweep::moves() const {
     move.from = record.from;
     move.to = record.to;
     move.seconds = record.seconds;
-    for (const ObjectRecord& object : profile_.objects)
-      if (object.address == record.address && object.time <= record.time &&
-          record.time < object.released)
+    for (const std::uint64_t number : objects_at[record.address])
+      if (const ObjectRecord& object = profile_.objects[number];
+          object.time <= record.time && record.time < object.released)
         move.site = site_numbers_[object.site];
-    const auto next = std::ranges::find_if(profile_.regions, [&](const RegionRecord& region) {
-      return region.begin && region.time >= record.time;
-    });
+    const auto later =
+        std::ranges::lower_bound(profile_.regions, record.time, {}, &RegionRecord::time);
+    const auto next =
+        std::find_if(later, profile_.regions.end(), [](auto& region) { return region.begin; });
     if (next != profile_.regions.end()) move.region = region_numbers_[next->region];
   }
   std::ranges::stable_sort(moves, {}, &MoveSummary::begin);

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 namespace omptier {
 namespace {
@@ -49,36 +50,65 @@ private:
             {name, 0}};
   }
 
-  // ": a 62.0 % (in 12 % of it), b 20.1 %"
+  // ": a 62.0 % (in 12 % of it), b 20.1 %"; weight: of all that lies in the parts' phases.
   template <typename Part, typename Number>
   std::string objects(std::vector<Part> SiteSummary::* parts, Number Part::* of,
-                      std::size_t number) const {
-    std::vector<std::pair<const Part*, std::size_t>> hottest;
-    for (std::size_t site = 0; site < summary_.sites.size(); ++site)
-      for (const Part& part : summary_.sites[site].*parts)
-        if (part.*of == number) hottest.emplace_back(&part, site);
-    std::ranges::stable_sort(hottest, [](const auto& a, const auto& b) {
-      return a.first->share.value > b.first->share.value;
-    });
+                      const std::vector<std::uint32_t>& numbers, double weight) const {
+    struct Object {
+      std::size_t site;
+      double weight, heaviest;
+      const Part* part; // the heaviest
+    };
+    std::vector<Object> hottest;
+    for (std::size_t site = 0; site < summary_.sites.size(); ++site) {
+      Object object{site, 0, 0, nullptr};
+      for (const Part& part : summary_.sites[site].*parts) {
+        if (std::ranges::find(numbers, part.*of) == numbers.end()) continue;
+        object.weight += part.accesses.total();
+        if (object.part != nullptr && part.accesses.total() <= object.heaviest) continue;
+        object.part = &part;
+        object.heaviest = part.accesses.total();
+      }
+      if (object.part != nullptr) hottest.push_back(object);
+    }
+    std::ranges::stable_sort(hottest, std::greater{}, &Object::weight);
     std::string text;
     for (std::size_t i = 0; i < std::min(k_most_objects, hottest.size()); ++i) {
-      const auto& [part, site] = hottest[i];
-      text += (i == 0 ? ": " : ", ") + names_.sites[site] + " " + percent(part->share.value);
-      const double hot = fraction_of(part->offsets.hot_ranges());
+      const Object& object = hottest[i];
+      text += (i == 0 ? ": " : ", ") + names_.sites[object.site] + " " +
+              percent(weight > 0 ? object.weight / weight : 0);
+      const double hot = fraction_of(object.part->offsets.hot_ranges());
       if (hot > 0 && hot < k_part_worth_saying)
         text += " (in " + std::to_string(std::lround(100 * hot)) + " % of it)";
     }
     return text;
   }
 
-  TableRow line_of(std::uint32_t number, const std::string& indent) const {
-    const PhaseSummary& phase = summary_.phases[number];
-    return line(phase.share, double(phase.nanoseconds), phase.entries, 0,
-                indent + names_.phases[number] +
-                    objects(&SiteSummary::by_phase, &SiteInPhase::phase, number));
+  // Phases of one name are one to the reader: a compiler may have made two calls of one barrier.
+  using Group = std::vector<std::uint32_t>;
+
+  TableRow line_of(const Group& group, const std::string& indent) const {
+    PhaseSummary all;
+    for (const std::uint32_t number : group) {
+      const PhaseSummary& phase = summary_.phases[number];
+      add(all.share, phase.share);
+      all.nanoseconds += phase.nanoseconds;
+      all.entries += phase.entries;
+      all.accesses += phase.accesses;
+    }
+    return line(
+        all.share, double(all.nanoseconds), all.entries, 0,
+        indent + names_.phases[group.front()] +
+            objects(&SiteSummary::by_phase, &SiteInPhase::phase, group, all.accesses.total()));
   }
 
-  template <typename Wanted> std::vector<std::uint32_t> phases(Wanted&& wanted) const {
+  static void add(Share& sum, const Share& share) {
+    sum.value += share.value;
+    sum.low += share.low;
+    sum.high = std::min(sum.high + share.high, 1.0);
+  }
+
+  template <typename Wanted> std::vector<Group> groups(Wanted&& wanted) const {
     std::vector<std::uint32_t> list;
     for (std::uint32_t i = 0; i < summary_.phases.size(); ++i)
       if (wanted(summary_.phases[i])) list.push_back(i);
@@ -87,15 +117,25 @@ private:
       return one.share.value != other.share.value ? one.share.value > other.share.value
                                                   : one.nanoseconds > other.nanoseconds;
     });
-    return list;
+    std::vector<Group> groups;
+    for (const std::uint32_t phase : list) {
+      const auto same = std::ranges::find_if(groups, [&](const Group& group) {
+        return names_.phases[group.front()] == names_.phases[phase];
+      });
+      if (same == groups.end())
+        groups.push_back({phase});
+      else
+        same->push_back(phase);
+    }
+    return groups;
   }
 
   std::string named() const {
-    const std::vector<std::uint32_t> list =
-        phases([](const PhaseSummary& phase) { return phase.kind == Kind::named; });
+    const std::vector<Group> list =
+        groups([](const PhaseSummary& phase) { return phase.kind == Kind::named; });
     if (list.empty()) return "";
     std::vector<TableRow> rows = {header("phase, as the program names it")};
-    for (const std::uint32_t phase : list)
+    for (const Group& phase : list)
       if (rows.size() <= options_.most_regions) rows.push_back(line_of(phase, ""));
     return "\n" + table(std::move(rows)) + more(list.size(), options_.most_regions, "phases");
   }
@@ -104,33 +144,33 @@ private:
     return all > shown ? "  … " + std::to_string(all - shown) + " more " + what + "\n" : "";
   }
 
-  std::vector<std::uint32_t> stretches_of(std::size_t region) const {
-    std::vector<std::uint32_t> list = phases([&](const PhaseSummary& phase) {
+  std::vector<Group> stretches_of(std::size_t region) const {
+    std::vector<Group> list = groups([&](const PhaseSummary& phase) {
       if (phase.kind == Kind::named || (summary_.samples > 0 && phase.samples == 0)) return false;
       return phase.kind == Kind::serial ? region == 0 : phase.region == region;
     });
-    if (list.size() == 1) list.clear(); // it is the region
+    if (list.size() == 1 && region != 0) list.clear(); // it is the region
     return list;
   }
 
   void add_region(std::size_t number, std::vector<TableRow>& rows) const {
     const RegionSummary& region = summary_.regions[number];
-    rows.push_back(line(region.share, double(region.nanoseconds), region.entries, region.threads,
-                        names_.regions[number] +
-                            objects(&SiteSummary::by_region, &SiteInRegion::region, number)));
-    const std::vector<std::uint32_t> stretches = stretches_of(number);
-    for (std::size_t i = 0; i < std::min(stretches.size(), k_most_stretches); ++i)
-      rows.push_back(line_of(stretches[i], "  "));
-    if (stretches.size() <= k_most_stretches) return;
-    Share rest;
-    for (std::size_t i = k_most_stretches; i < stretches.size(); ++i) {
-      rest.value += summary_.phases[stretches[i]].share.value;
-      rest.low += summary_.phases[stretches[i]].share.low;
-      rest.high += summary_.phases[stretches[i]].share.high;
-    }
-    rest.high = std::min(rest.high, 1.0);
     rows.push_back(
-        line(rest, 0, 0, 0, "  " + std::to_string(stretches.size() - k_most_stretches) + " more"));
+        line(region.share, double(region.nanoseconds), region.entries, region.threads,
+             names_.regions[number] + objects(&SiteSummary::by_region, &SiteInRegion::region,
+                                              {static_cast<std::uint32_t>(number)},
+                                              region.accesses.total())));
+    const std::vector<Group> stretches = stretches_of(number);
+    Share rest;
+    for (std::size_t i = 0; i < stretches.size(); ++i)
+      if (i < k_most_stretches)
+        rows.push_back(line_of(stretches[i], "  "));
+      else
+        for (const std::uint32_t phase : stretches[i])
+          add(rest, summary_.phases[phase].share);
+    if (stretches.size() > k_most_stretches)
+      rows.push_back(line(rest, 0, 0, 0,
+                          "  " + std::to_string(stretches.size() - k_most_stretches) + " more"));
   }
 
   std::string regions() const {

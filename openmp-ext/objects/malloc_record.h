@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-#define OMPTIER_MALLOC_RECORD_VERSION 1u
+#define OMPTIER_MALLOC_RECORD_VERSION 2u
 
 typedef struct omptier_malloc_record {
   uint32_t version; /* OMPTIER_MALLOC_RECORD_VERSION */
@@ -41,6 +41,13 @@ typedef struct omptier_malloc_record {
 
   /* libomptier.so answers OpenMP's allocator routines from now on: its blocks are objects too. */
   void (*runtime_attached)(void);
+
+  /* From a runtime without OMPT. A parallel region begins, of the construct that returns to codeptr,
+   * on the thread that meets it; returns what to give back at its end, on the same thread. */
+  uint64_t (*region_begin)(const void* codeptr, unsigned threads);
+  void (*region_end)(uint64_t region);
+  /* A thread leaves a barrier of its team. */
+  void (*barrier_passed)(const void* codeptr);
 } omptier_malloc_record;
 
 /* The one symbol that the preload library looks up. NULL when the versions do not agree, or the process

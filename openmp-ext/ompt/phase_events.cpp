@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // See phase_events.hpp. Explicit barriers and those at the end of worksharing constructs delimit
-// phases; the runtime's own (copyprivate, reductions) do not show in the program's source, and the
-// one at the end of a region is the region's end. The primary thread is the one that releases the
-// others, so the moment it leaves is the moment the next stretch begins for all.
+// stretches; so do those that libomp calls the implementation's, as it calls all of gcc's programs.
+// The one at the end of a region is the region's end. The primary thread is the one that releases
+// the others, so the moment it leaves is the moment the next stretch begins for all.
 #include "ompt/phase_events.hpp"
 
 namespace omptier {
@@ -14,7 +14,8 @@ OtherTool* g_other_tool = nullptr;
 
 bool delimits(ompt_sync_region_t kind) {
   return kind == ompt_sync_region_barrier_explicit ||
-         kind == ompt_sync_region_barrier_implicit_workshare;
+         kind == ompt_sync_region_barrier_implicit_workshare ||
+         kind == ompt_sync_region_barrier_implementation;
 }
 
 void on_sync_region(ompt_sync_region_t kind, ompt_scope_endpoint_t endpoint, ompt_data_t* parallel,

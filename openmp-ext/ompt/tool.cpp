@@ -302,6 +302,12 @@ constexpr omptier_malloc_record k_malloc_record = {
     },
     [] { guarded([] { recorder().thread_end(); }); },
     [] { guarded(attach_observer); },
+    [](const void* codeptr, unsigned threads) {
+      guarded(wake_forked_child);
+      return recorder().region_begin(codeptr, threads);
+    },
+    [](std::uint64_t region) { recorder().region_end(region); },
+    [](const void* codeptr) { recorder().barrier_passed(codeptr); },
 };
 
 } // namespace

@@ -14,8 +14,8 @@
 // Rings live in one reservation that is never given back: a signal may still be on its way when its
 // timer is long deleted.
 
-#include "sampling/register_decoder.hpp"
 #include "sampling/calibrate.hpp"
+#include "sampling/register_decoder.hpp"
 #include "sampling/sources.hpp"
 
 #include "base/log.hpp"
@@ -164,6 +164,13 @@ int start_timer(TimerRing& ring, double rate) {
   return error;
 }
 
+// A thread that has it blocked would get no samples, but find the signal in its sigwait.
+bool signal_is_blocked() {
+  sigset_t blocked;
+  return pthread_sigmask(SIG_BLOCK, nullptr, &blocked) == 0 &&
+         sigismember(&blocked, our_signal) == 1;
+}
+
 void take_samples(TimerRing& ring, std::vector<RegisterSample>& samples) {
   std::uint32_t tail = ring.tail.load(std::memory_order_relaxed);
   std::uint32_t head = ring.head.load(std::memory_order_acquire);
@@ -226,6 +233,13 @@ std::string TimerSource::description() const {
 bool TimerSource::thread_begin(pid_t thread) {
   std::lock_guard guard(state_->lock);
   if (state_->stepped_back || thread != gettid()) return false;
+  if (signal_is_blocked()) {
+    warn_once(
+        Notice::sampling_reduced,
+        "no access samples of thread %d and perhaps others: they begin with signal %d blocked",
+        static_cast<int>(thread), our_signal.load());
+    return false;
+  }
   for (std::size_t i = 0; i < k_rings; ++i) {
     TimerRing& ring = rings[i];
     if (ring.use != Use::free) continue;

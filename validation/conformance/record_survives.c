@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,6 +185,29 @@ static int short_threads(void) {
   return 0;
 }
 
+/* A thread that waits for signals gets none of ours. */
+static void *wait_for_signals(void *argument) {
+  const struct timespec at_once = {0, 1};
+  sigset_t all;
+  sigfillset(&all);
+  for (int i = 0; i < 10; ++i) {
+    for (volatile unsigned k = 0; k < 10000000; ++k)
+      ;
+    if (sigtimedwait(&all, NULL, &at_once) > 0) return NULL;
+  }
+  return argument;
+}
+static int signals(void) {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, NULL);
+  pthread_t thread;
+  void *result = NULL;
+  pthread_create(&thread, NULL, wait_for_signals, &all);
+  pthread_join(thread, &result);
+  return result == NULL;
+}
+
 /* Behind a malloc that does not tell sizes. */
 static int sizes_untold(void) {
   char *grown = malloc(10);
@@ -203,7 +227,7 @@ int main(int argc, char **argv) {
     int (*run)(void);
   } cases[] = {{"loaders-lock", loaders_lock}, {"cancelled", cancelled},         {"child", child},
                {"small-stack", small_stack},   {"frame-pointer", frame_pointer}, {"descriptors", descriptors},
-               {"short-threads", short_threads}, {"sizes-untold", sizes_untold}};
+               {"short-threads", short_threads}, {"sizes-untold", sizes_untold}, {"signals", signals}};
   for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; ++i)
     if (strcmp(cases[i].name, argv[1]) == 0) return cases[i].run();
   return 2;

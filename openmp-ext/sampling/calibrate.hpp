@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <unistd.h>
 #include <vector>
 
 namespace omptier {
@@ -27,6 +28,22 @@ struct Skid {
 // Nothing known (no sample) on architectures that are not decoded.
 Skid measure_skid(unsigned wanted, double seconds,
                   const std::function<std::vector<RegisterSample>()>& collect);
+
+// What the parent found out holds for its forked children, which may live shorter than the trial.
+class FamilySkid {
+public:
+  template <typename Measure> Skid get(Measure&& measure) {
+    if (!skid_.known() || measured_in_ == getpid()) {
+      skid_ = measure();
+      measured_in_ = getpid();
+    }
+    return skid_;
+  }
+
+private:
+  Skid skid_;
+  pid_t measured_in_ = 0;
+};
 
 // Judges samples of the chase; other code is left out. For measure_skid and its test.
 void judge_skid(const std::vector<RegisterSample>& samples, Skid& skid);

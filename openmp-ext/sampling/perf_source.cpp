@@ -7,9 +7,9 @@
 // RLIMIT_MEMLOCK, often 64 KiB), so a ring is as small as the rate allows for half a second without
 // a drain: 32 KiB at 100 Hz, 64 KiB at most.
 
-#include "sampling/register_decoder.hpp"
 #include "sampling/calibrate.hpp"
 #include "sampling/perf_ring.hpp"
+#include "sampling/register_decoder.hpp"
 #include "sampling/sources.hpp"
 #include "sampling/thread_rings.hpp"
 
@@ -142,10 +142,13 @@ std::unique_ptr<SampleSource> open_perf_source(double rate, std::string& why) {
           "; see /proc/sys/kernel/perf_event_paranoid)";
     return nullptr;
   }
-  Skid skid = measure_skid(k_calibration_samples, k_calibration_seconds, [&] {
-    PerfRecords records;
-    ring.drain(records);
-    return std::move(records.samples);
+  static FamilySkid family;
+  const Skid skid = family.get([&] {
+    return measure_skid(k_calibration_samples, k_calibration_seconds, [&] {
+      PerfRecords records;
+      ring.drain(records);
+      return std::move(records.samples);
+    });
   });
   if (!skid.known()) {
     why = "perf delivers no samples here";

@@ -354,7 +354,8 @@ std::unique_ptr<SampleSource> open_timer_source(double rate, std::string& why) {
     why = "timer: the program uses every signal that could serve";
     return nullptr;
   }
-  Skid skid = measure_timer_skid();
+  static FamilySkid family;
+  const Skid skid = family.get(measure_timer_skid);
   if (!skid.known()) {
     give_signal_back();
     why = "timer: no ticks arrive here";

@@ -182,9 +182,8 @@ void step(const Function& function, const Instruction& instruction, MachineState
     return;
   }
   if (instruction.flow != Flow::next) return; // branches change nothing else
-  Decoded decoded;
-  if (decode_again(function, instruction, decoded))
-    execute(instruction, decoded, state);
+  if (const Decoded* decoded = decode_again(function, instruction))
+    execute(instruction, *decoded, state);
   else
     state.forget(~0u, ~0u), state.masks_known = 0;
 }
@@ -194,10 +193,10 @@ void rewind(const Function& function, const Instruction& instruction, MachineSta
     return;
   state.flags_known = 0;
   state.masks_known = static_cast<std::uint8_t>(state.masks_known & ~instruction.masks_written);
-  Decoded decoded;
-  if (!decode_again(function, instruction, decoded)) return state.forget(~0u, ~0u);
-  if (auto constant = added_constant(decoded)) {
-    const std::int8_t number = general_number(decoded.operands[0].reg.value);
+  const Decoded* decoded = decode_again(function, instruction);
+  if (decoded == nullptr) return state.forget(~0u, ~0u);
+  if (auto constant = added_constant(*decoded)) {
+    const std::int8_t number = general_number(decoded->operands[0].reg.value);
     if (number < 0) return state.forget(~0u, ~0u);
     state.general[number] -= *constant;
     return;
@@ -273,20 +272,20 @@ Undone undo_one(const Decoded& decoded, const MachineState& after) {
 } // namespace
 
 void undo(const Function& function, const Instruction& instruction, MachineState& state) {
-  Decoded decoded;
-  if (!decode_again(function, instruction, decoded)) return state.forget(~0u, ~0u);
-  const Undone found = undo_one(decoded, state);
+  const Decoded* decoded = decode_again(function, instruction);
+  if (decoded == nullptr) return state.forget(~0u, ~0u);
+  const Undone found = undo_one(*decoded, state);
   state.forget(instruction.general_written, instruction.vectors_written);
   if (found.value) state.set(static_cast<unsigned>(found.number), found.value);
 }
 
 std::optional<bool> branch_taken(const Function& function, const Instruction& instruction,
                                  const MachineState& state) {
-  Decoded decoded;
-  if (!decode_again(function, instruction, decoded)) return {};
-  if (decoded.instruction.mnemonic == ZYDIS_MNEMONIC_JRCXZ)
+  const Decoded* decoded = decode_again(function, instruction);
+  if (decoded == nullptr) return {};
+  if (decoded->instruction.mnemonic == ZYDIS_MNEMONIC_JRCXZ)
     return state.knows(k_rcx) ? std::optional(state.general[k_rcx] == 0) : std::nullopt;
-  return condition_holds(decoded.instruction.mnemonic, state);
+  return condition_holds(decoded->instruction.mnemonic, state);
 }
 
 #else

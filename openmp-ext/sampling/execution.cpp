@@ -5,12 +5,18 @@
 
 #include "sampling/execution.hpp"
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <bit>
 #include <cstring>
+#include <span>
 
 namespace omptier {
 
 namespace {
+
+constexpr unsigned k_decoded_entries_log2 = 8, k_decoded_entries = 1u << k_decoded_entries_log2;
 
 std::uint64_t cut(std::uint64_t value, unsigned bits) {
   return bits >= 64 ? value : value & ((std::uint64_t{1} << bits) - 1);
@@ -39,15 +45,34 @@ int vector_number(ZydisRegister reg) {
   return reg - ZYDIS_REGISTER_ZMM0;
 }
 
-bool decode_again(const Function& function, const Instruction& instruction, Decoded& to) {
+const Decoded* decode_again(const Function& function, const Instruction& instruction) {
   static const ZydisDecoder decoder = [] {
     ZydisDecoder made;
     ZydisDecoderInit(&made, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
     return made;
   }();
-  auto bytes = function.bytes_of(instruction);
-  return ZYAN_SUCCESS(
-      ZydisDecoderDecodeFull(&decoder, bytes.data(), bytes.size(), &to.instruction, to.operands));
+  struct Entry {
+    std::array<std::uint8_t, ZYDIS_MAX_INSTRUCTION_LENGTH> bytes;
+    std::size_t length; // 0: nothing, also while it is made: another thread may fork
+    Decoded decoded;
+  };
+  static Entry* const entries = new Entry[k_decoded_entries]();
+  const auto bytes = function.bytes_of(instruction);
+  Entry& entry =
+      entries[instruction.address * 0x9e3779b97f4a7c15u >> (64 - k_decoded_entries_log2)];
+  if (entry.length == bytes.size() &&
+      std::ranges::equal(bytes, std::span(entry.bytes).first(entry.length)))
+    return &entry.decoded;
+  entry.length = 0;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (bytes.size() > entry.bytes.size() ||
+      !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes.data(), bytes.size(),
+                                           &entry.decoded.instruction, entry.decoded.operands)))
+    return nullptr;
+  std::ranges::copy(bytes, entry.bytes.begin());
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  entry.length = bytes.size();
+  return &entry.decoded;
 }
 
 std::optional<bool> condition_holds(ZydisMnemonic mnemonic, const MachineState& state) {

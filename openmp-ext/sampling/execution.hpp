@@ -18,7 +18,9 @@ struct Decoded {
   ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 };
 
-bool decode_again(const Function& function, const Instruction& instruction, Decoded& to);
+// An instruction with all that a Function does not keep of it, from a small cache: good until the
+// next call; null when it cannot be decoded. One thread at a time, as samples are drained.
+const Decoded* decode_again(const Function& function, const Instruction& instruction);
 
 // Numbers of the registers that hold these parts; k_no_register and -1 for others.
 std::int8_t general_number(ZydisRegister reg);

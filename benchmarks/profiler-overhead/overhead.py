@@ -22,7 +22,7 @@ import time
 LIMITS = {"memory": 1.02, "compute": 1.02, "allocate": 1.05}
 MALLOCS = 1e6  # a second, of all threads of "allocate"
 # Instructions more: of a malloc-free pair of a small block; of a barrier and of a region.
-PAIR_LIMIT, BARRIER_LIMIT, REGION_LIMIT = 60, 400, 6000
+PAIR_LIMIT, BARRIER_LIMIT, REGION_LIMIT = 60, 800, 4000
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--omptier", required=True)

@@ -17,14 +17,34 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+// In a process with a sanitizer.
+extern "C" {
+__attribute__((weak)) void __asan_init();
+__attribute__((weak)) void __tsan_init();
+__attribute__((weak)) void __msan_init();
+}
+
 namespace omptier {
 namespace {
 
+// What we map is nobody's whom libomptier_preload.so tells of the program's mmap. Sanitizers must
+// know of all memory.
+bool goes_to_the_kernel() {
+#if defined(__x86_64__)
+  return __asan_init == nullptr && __tsan_init == nullptr && __msan_init == nullptr;
+#else
+  return false;
+#endif
+}
+
 void* sys_map(void* address, std::size_t bytes, int protection, int flags, int fd, off_t offset) {
-  return ::mmap(address, bytes, protection, flags, fd, offset);
+  if (!goes_to_the_kernel()) return ::mmap(address, bytes, protection, flags, fd, offset);
+  return reinterpret_cast<void*>(
+      ::syscall(SYS_mmap, address, bytes, protection, flags, fd, offset));
 }
 int sys_unmap(void* address, std::size_t bytes) {
-  return ::munmap(address, bytes);
+  if (!goes_to_the_kernel()) return ::munmap(address, bytes);
+  return static_cast<int>(::syscall(SYS_munmap, address, bytes));
 }
 int sys_protect(void* address, std::size_t bytes, int protection) {
   return ::mprotect(address, bytes, protection);

@@ -135,6 +135,8 @@ nlohmann::json profile_json(const ProfileSummary& summary, const ProfileNames& n
     const SiteSummary& site = summary.sites[i];
     nlohmann::json one = json_of(site.share);
     one["label"] = names.sites[i];
+    one["kind"] = name_of(site.kind);
+    if (!site.symbol.empty()) one["symbol"] = site.symbol;
     one["frames"] = json_of(site.frames, summary, symbols);
     one["objects"] = site.objects;
     one["bytes_total"] = site.bytes_total;

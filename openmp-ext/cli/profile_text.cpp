@@ -123,8 +123,10 @@ std::string site_table(const ProfileSummary& summary, const ProfileNames& names,
   const std::size_t shown = std::min(options.most_sites, summary.sites.size());
   for (std::size_t i = 0; i < shown; ++i) {
     const SiteSummary& site = summary.sites[i];
-    line(site.share, format_size(site.bytes_peak), with_separators(site.objects), site.accesses,
-         site.offsets, &site, names.sites[i]);
+    const bool sized = has_bytes(site.kind);
+    line(site.share, sized ? format_size(site.bytes_peak) : "-",
+         sized || site.kind == SiteKind::stacks ? with_separators(site.objects) : "-",
+         site.accesses, sized ? site.offsets : OffsetHistogram(), &site, names.sites[i]);
   }
   if (shown < summary.sites.size()) {
     Share share;

@@ -30,9 +30,10 @@ bool terminal_speaks_utf8() {
 }
 
 int report(const ReportArguments& arguments) {
-  const Parsed<ProfileSummary> summary = summarize_files(arguments.profiles);
-  if (!summary) return fail("report", 2, summary.error());
   Symbols symbols;
+  const Parsed<ProfileSummary> summary = summarize_files(
+      arguments.profiles, [&](const ModuleInfo& module) { return symbols.statics_of(module); });
+  if (!summary) return fail("report", 2, summary.error());
   const ProfileNames names = names_of(*summary, symbols);
   for (const std::string& note : summary->notes)
     std::fprintf(stderr, "omptier report: %s\n", note.c_str());

@@ -27,12 +27,17 @@ typedef struct omptier_malloc_record {
   /* At the end of the process: the last samples, the log is closed. */
   void (*end)(void);
 
-  /* A block of malloc's (or a mapping) of at least 4 KiB is live / is about to go. caller: return
+  /* A block of malloc's of at least 4 KiB is live / is about to go. caller: return
    * address of malloc in the program. */
   void (*allocated)(const void* block, size_t bytes, const void* caller);
   void (*released)(const void* block);
   /* One block under 4 KiB, standing for so many like it. */
   void (*small)(const void* block, size_t bytes, const void* caller, uint32_t stands_for);
+
+  /* The program has mapped [address, address + bytes) / is about to unmap any part of it, whole pages.
+   * What a mapping replaces is told as unmapped before. */
+  void (*mapped)(const void* address, size_t bytes, const void* caller);
+  void (*unmapped)(const void* address, size_t bytes);
 
   /* On a thread of the program's, at its begin (a second call does nothing) and end; the first one's
    * begin is start. */

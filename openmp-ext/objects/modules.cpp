@@ -108,7 +108,11 @@ void add_module(const dl_phdr_info& info, bool program) {
     const std::uintptr_t address = info.dlpi_addr + segment.p_vaddr;
     if (segment.p_type == PT_LOAD) {
       if (address < module->begin) module->begin = address;
-      if (address + segment.p_memsz > module->end) module->end = address + segment.p_memsz;
+      const std::uintptr_t end = address + segment.p_memsz;
+      if (end > module->end) module->end = end;
+      if ((segment.p_flags & PF_W) == 0) continue;
+      if (module->data_end == 0 || address < module->data_begin) module->data_begin = address;
+      if (end > module->data_end) module->data_end = end;
     } else if (segment.p_type == PT_GNU_EH_FRAME) {
       module->unwind_table = reinterpret_cast<const std::uint8_t*>(address);
     } else if (segment.p_type == PT_NOTE && module->identified.load() == 0 &&

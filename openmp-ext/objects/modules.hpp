@@ -22,6 +22,7 @@ namespace omptier {
 struct LoadedModule {
   std::uintptr_t bias = 0;                          // load bias: address - bias = offset
   std::uintptr_t begin = 0, end = 0;                // span of its segments
+  std::uintptr_t data_begin = 0, data_end = 0;      // of those that can be written; both 0: none
   const std::uint8_t* unwind_table = nullptr;       // .eh_frame_hdr, or null
   const char* path = "";                            // as the loader opened it
   const char* name = "";                            // path without folders

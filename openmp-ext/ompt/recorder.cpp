@@ -88,6 +88,7 @@ bool Recorder::open_log() {
   if (forked_ && std::strcmp(path_, parents) == 0)
     std::snprintf(path_ + length, sizeof path_ - length, ".%d", static_cast<int>(getpid()));
   if (!log_.open(path_, sizeof path_)) return false;
+  areas_.restart(monotonic_nanoseconds());
   write_run();
   log_.flush();
   return true;
@@ -121,6 +122,7 @@ void Recorder::write_run() {
 void Recorder::tick() {
   if (!active()) return;
   drain();
+  look_at_areas();
   if (++ticks_ % k_ticks_between_counts == 0) {
     write_small_objects();
     write_stretch_counts();
@@ -150,6 +152,7 @@ void Recorder::finish() {
   helper_.stop();
   stretches_.end();
   drain();
+  look_at_areas();
   write_small_objects();
   write_stretch_counts();
   log_.end();
@@ -175,6 +178,7 @@ void Recorder::finish() {
 // OpenMP tells of threads that pthread_create has told of already.
 void Recorder::thread_begin() {
   if (!active() || t_watched == process_.load(std::memory_order_relaxed) || in_fork()) return;
+  MemoryAreas::thread_begin(log_, this_thread());
   const std::lock_guard<std::mutex> guard(mutex_);
   t_watched = process_.load(std::memory_order_relaxed);
   if (source_ != nullptr) source_->thread_begin(static_cast<pid_t>(this_thread()));
@@ -183,6 +187,7 @@ void Recorder::thread_begin() {
 void Recorder::thread_end() {
   if (!active() || in_fork()) return;
   t_watched = 0;
+  MemoryAreas::thread_end(log_, this_thread());
   const std::lock_guard<std::mutex> guard(mutex_);
   if (source_ != nullptr) source_->thread_end(static_cast<pid_t>(this_thread()));
 }
@@ -326,6 +331,43 @@ void Recorder::write_small_objects() {
   }
 }
 
+void Recorder::mapped(const void* address, std::size_t bytes, const void* caller) {
+  if (!active() || is_runtimes(caller)) return;
+  ReturnAddress frames[k_max_frames];
+  const unsigned count = capture_stack(caller, frames, options_.site_depth);
+  const std::uint32_t site =
+      is_systems(caller, frames, count) ? StackTable::k_full : define(sites_, frames, count, true);
+  if (site == StackTable::k_full) return;
+  const auto begin = reinterpret_cast<std::uintptr_t>(address);
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (!mappings_.add(begin, begin + bytes, site)) return;
+    log_.object(site, begin, bytes, this_thread(), ObjectRecord::k_mapping);
+  }
+  tell_source([&](SampleSource& source) { source.object_begin(begin, bytes); });
+}
+
+void Recorder::unmapped(const void* address, std::size_t bytes) {
+  if (!active()) return;
+  const auto begin = reinterpret_cast<std::uintptr_t>(address);
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const bool tell = source_ != nullptr && source_wants_objects_.load(std::memory_order_relaxed);
+  mappings_.remove(
+      begin, begin + bytes,
+      [&](std::uintptr_t old) {
+        if (tell) source_->object_end(old);
+        log_.release(old);
+      },
+      [&](std::uintptr_t left, std::uintptr_t end, std::uint32_t site) {
+        log_.object(site, left, end - left, this_thread(), ObjectRecord::k_rest);
+        if (tell) source_->object_begin(left, end - left);
+      });
+}
+
+void Recorder::look_at_areas() {
+  areas_.look(log_, mutex_, [&](const LoadedModule& module) { module_number(&module); });
+}
+
 std::uint64_t Recorder::region_begin(const void* codeptr, unsigned threads) {
   if (!active()) return 0;
   ReturnAddress frames[k_max_frames];
@@ -425,6 +467,7 @@ void Recorder::after_fork_in_child() {
   sample_times_.clear();
   stretches_known_.restart();
   stretch_counts_.clear();
+  mappings_.clear();
   std::memset(module_written_, 0, sizeof module_written_);
   mutex_.unlock();
   helper_.forget();

@@ -13,6 +13,8 @@
 #include "base/address_set.hpp"
 #include "objects/stack_table.hpp"
 #include "ompt/helper_thread.hpp"
+#include "ompt/mappings.hpp"
+#include "ompt/memory_areas.hpp"
 #include "ompt/stretches.hpp"
 #include "profile/log_writer.hpp"
 #include "sampling/source.hpp"
@@ -57,6 +59,9 @@ public:
   // One under 4 KiB, standing for so many.
   void small_allocated(const void* block, std::size_t bytes, const void* caller,
                        std::uint32_t stands_for);
+  // The program has mapped memory, or is about to unmap some of it.
+  void mapped(const void* address, std::size_t bytes, const void* caller);
+  void unmapped(const void* address, std::size_t bytes);
   // Returns a number to give back to region_end; 0 = nothing was recorded.
   std::uint64_t region_begin(const void* codeptr, unsigned threads);
   void region_end(std::uint64_t region);
@@ -88,6 +93,7 @@ private:
   void write_stretches(std::uint64_t until);
   std::uint32_t stretch_number(const EndedStretch& stretch);
   void write_stretch_counts();
+  void look_at_areas();
   std::uint32_t define(StackTable& table, const ReturnAddress* frames, unsigned count, bool site);
   void object(const void* block, std::size_t bytes, std::uintptr_t allocator,
               const ReturnAddress* frames, unsigned count);
@@ -121,6 +127,8 @@ private:
     std::uint64_t entries, nanoseconds, written;
   };
   PageArray<StretchCount> stretch_counts_; // by number in stretches_known_; helper thread's
+  Mappings mappings_;
+  MemoryAreas areas_;
   unsigned ticks_ = 0;
   std::uint8_t module_written_[8192 / 8 + 1] = {};
   char path_[4096] = {};

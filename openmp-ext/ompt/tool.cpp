@@ -294,6 +294,11 @@ constexpr omptier_malloc_record k_malloc_record = {
       if (!is_first_small_since_fork()) wake_for_block(caller);
       recorder().small_allocated(block, bytes, caller, stands_for);
     },
+    [](const void* address, std::size_t bytes, const void* caller) {
+      wake_for_block(caller);
+      recorder().mapped(address, bytes, caller);
+    },
+    [](const void* address, std::size_t bytes) { recorder().unmapped(address, bytes); },
     [] {
       guarded([] {
         wake_forked_child();

@@ -7,6 +7,7 @@
 // C++'s new and delete, Fortran's ALLOCATE and the C library's own calls (strdup, getline) come
 // through here by calling malloc and free. A program that brings its own new and delete keeps them.
 #include "preload/blocks.hpp"
+#include "preload/mappings.hpp"
 #include "preload/next_malloc.hpp"
 #include "preload/record.hpp"
 #include "preload/step_aside.hpp"
@@ -148,6 +149,7 @@ namespace omptier::preload {
 void leave_malloc_alone() {
   if (!find_next_malloc()) return;
   const auto to = [](auto* function) { return reinterpret_cast<std::uintptr_t>(function); };
+  const NextMmap mmap_behind = next_mmap();
   Interposed functions[] = {{"malloc", to(g_next.malloc)},
                             {"calloc", to(g_next.calloc)},
                             {"realloc", to(g_next.realloc)},
@@ -159,7 +161,11 @@ void leave_malloc_alone() {
                             {"valloc", to(g_next.valloc)},
                             {"pvalloc", to(g_next.pvalloc)},
                             {"malloc_usable_size", to(g_next.malloc_usable_size)},
-                            {"pthread_create", to(next_thread_create())}};
+                            {"pthread_create", to(next_thread_create())},
+                            {"mmap", to(mmap_behind.mmap)},
+                            {"mmap64", to(mmap_behind.mmap)},
+                            {"munmap", to(mmap_behind.munmap)},
+                            {"mremap", to(mmap_behind.mremap)}};
   step_aside(functions, sizeof functions / sizeof *functions);
 }
 

@@ -6,6 +6,7 @@
 #include "preload/record.hpp"
 
 #include "preload/library.hpp"
+#include "preload/mappings.hpp"
 #include "preload/next_malloc.hpp"
 
 #include <algorithm>
@@ -147,6 +148,7 @@ bool start_recording() {
   if (record == nullptr || ::pthread_key_create(&g_at_thread_end, at_thread_end) != 0 ||
       record->start() == 0)
     return false;
+  watch_mappings();
   // After the recorder's own handlers: these run before them at a fork, and behind them after it.
   ::pthread_atfork(Busy::enter, Busy::leave, Busy::leave);
   g_record.store(record, std::memory_order_release);

@@ -4,6 +4,7 @@
 // by site.
 #include "profile/aggregate.hpp"
 
+#include "objects/modules.hpp"
 #include "profile/phase_track.hpp"
 #include "profile/ranks.hpp"
 #include "profile/shares.hpp"
@@ -93,6 +94,18 @@ void average_over_profiles(ProfileSummary& summary, std::size_t profiles) {
   summary.small *= factor;
 }
 
+// Sites of small objects only are counted elsewhere. Of areas that were not accessed, the program's
+// own large variables alone.
+bool is_of_interest(const SiteSummary& site, const std::vector<ModuleInfo>& modules) {
+  constexpr std::uint64_t k_large = 64 * 1024;
+  if (site.kind == SiteKind::allocation || site.kind == SiteKind::mapping)
+    return site.objects != 0 || site.samples != 0;
+  if (site.samples != 0 || site.kind != SiteKind::variable || site.bytes_peak < k_large)
+    return site.samples != 0;
+  const ModuleInfo& module = modules[site.frames[0].module];
+  return !module.system && !is_runtime_name(module.name.c_str());
+}
+
 void sort_sites(ProfileSummary& summary) {
   std::vector<std::uint32_t> order(summary.sites.size());
   std::iota(order.begin(), order.end(), 0u);
@@ -105,7 +118,7 @@ void sort_sites(ProfileSummary& summary) {
   std::vector<std::uint32_t> place(order.size(), k_no_site);
   for (const std::uint32_t site : order) {
     const SiteSummary& here = summary.sites[site];
-    if (here.objects == 0 && here.samples == 0) continue; // of small objects only
+    if (!is_of_interest(here, summary.modules)) continue;
     place[site] = static_cast<std::uint32_t>(sorted.size());
     sorted.push_back(std::move(summary.sites[site]));
   }
@@ -122,6 +135,12 @@ void sort_sites(ProfileSummary& summary) {
 }
 
 } // namespace
+
+const char* name_of(SiteKind kind) {
+  static constexpr const char* k_names[] = {"allocation", "mapping", "static", "statics",
+                                            "constants",  "stacks",  "heap"};
+  return k_names[static_cast<unsigned>(kind)];
+}
 
 Parsed<ProfileSummary> summarize(std::span<const Profile> profiles) {
   if (profiles.empty()) return Parsed<ProfileSummary>::failure("no profile given");
@@ -196,11 +215,13 @@ Parsed<ProfileSummary> summarize(std::span<const Profile> profiles) {
   return summary;
 }
 
-Parsed<ProfileSummary> summarize_files(std::span<const std::string> paths) {
+Parsed<ProfileSummary> summarize_files(std::span<const std::string> paths,
+                                       const StaticsOf& statics_of) {
   std::vector<Profile> profiles;
   for (const std::string& path : paths) {
     Parsed<Profile> profile = read_profile(path);
     if (!profile) return Parsed<ProfileSummary>::failure(profile.error());
+    add_areas(*profile, statics_of);
     profiles.push_back(std::move(*profile));
   }
   return summarize(profiles);

@@ -10,6 +10,7 @@
 // site is largest.
 #pragma once
 
+#include "profile/areas.hpp"
 #include "profile/log_reader.hpp"
 #include "profile/pattern.hpp"
 #include "profile/record.hpp"
@@ -88,6 +89,8 @@ struct RankSummary {
 
 struct SiteSummary {
   std::vector<Frame> frames; // modules index ProfileSummary::modules
+  SiteKind kind = SiteKind::allocation;
+  std::string symbol;        // of a variable
   std::uint64_t objects = 0; // of one process: the one with most
   std::uint64_t bytes_total = 0, bytes_peak = 0, bytes_largest = 0;
   bool by_malloc = false; // not by an allocator of OpenMP's
@@ -182,11 +185,21 @@ struct ProfileSummary {
 
 inline constexpr std::size_t k_instances_kept = 4096;
 
+// Stacks, the heap, code: how many bytes of them are in use nobody knows.
+constexpr bool has_bytes(SiteKind kind) {
+  return kind != SiteKind::stacks && kind != SiteKind::heap && kind != SiteKind::constants;
+}
+
+// "allocation", "mapping", "static" (a variable), "statics", "constants", "stacks", "heap".
+const char* name_of(SiteKind kind);
+
 // Profiles must be of the same measure; a failure is one line.
 Parsed<ProfileSummary> summarize(std::span<const Profile> profiles);
 
-// Reads all files, then summarizes: what commands call.
-Parsed<ProfileSummary> summarize_files(std::span<const std::string> paths);
+// Reads all files, names their statics (none without statics_of), then summarizes: what commands
+// call.
+Parsed<ProfileSummary> summarize_files(std::span<const std::string> paths,
+                                       const StaticsOf& statics_of = {});
 
 // What must hold: shares sum to 1 (when there are samples), every interval holds its value, live
 // steps ascend and end at 0 or with the run.

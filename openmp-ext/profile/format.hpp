@@ -66,6 +66,8 @@ enum class RecordType : std::uint8_t {
   region_totals, // of a region: all its runs, told or not
   thinned,       // from here on one sample in so many is kept
   unwatched,     // objects that the recorder's memory had no room for, from the start on
+  area,          // memory that nobody allocates: a module's, a thread's stack, the heap as a whole
+  area_end,
 };
 
 // Set for the address through which a pattern's was found.

@@ -91,6 +91,24 @@ std::string label_of_site(Symbols& symbols, const std::vector<ModuleInfo>& modul
 
 namespace {
 
+// Of what is no allocation site.
+std::string label_of_area(const ProfileSummary& summary, const SiteSummary& site,
+                          Symbols& symbols) {
+  switch (site.kind) {
+  case SiteKind::stacks:
+    return site.objects == 1 ? "stack and thread-local variables"
+                             : "stacks and thread-local variables";
+  case SiteKind::heap:
+    return "heap, not recorded (of the C library, the OpenMP runtime, before the record began)";
+  default:
+    break;
+  }
+  const ModuleInfo& module = summary.modules[site.frames[0].module];
+  if (site.kind == SiteKind::statics) return "statics of " + module.name;
+  if (site.kind == SiteKind::constants) return "code and constants of " + module.name;
+  return "static " + symbols.label_of_static(module, site.frames[0].offset, site.symbol);
+}
+
 std::string label_of_phase(Symbols& symbols, const ProfileSummary& summary,
                            const ProfileNames& names, const PhaseSummary& phase) {
   switch (phase.kind) {
@@ -130,6 +148,10 @@ ProfileNames names_of(const ProfileSummary& summary, Symbols& symbols) {
   ProfileNames names;
   std::map<std::string, unsigned> met;
   for (const SiteSummary& site : summary.sites) {
+    if (site.kind != SiteKind::allocation && site.kind != SiteKind::mapping) {
+      names.sites.push_back(label_of_area(summary, site, symbols));
+      continue;
+    }
     std::size_t first = 0;
     for_each_beginning(site, [&](const auto& beginning, std::size_t i) {
       first = i;

@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstring>
 #include <fcntl.h>
+#include <map>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -228,6 +229,15 @@ private:
     case RecordType::small_area:
       profile_.small_areas.insert(part.number());
       break;
+    case RecordType::area:
+      read_area(part);
+      break;
+    case RecordType::area_end: {
+      const auto kind = static_cast<AreaKind>(part.small(k_area_kinds));
+      const auto number = static_cast<std::uint32_t>(part.number());
+      end_area(kind, number, part.number());
+      break;
+    }
     case RecordType::region_definition: {
       const std::uint32_t number = next_number(part, profile_.region_definitions);
       slot(profile_.region_definitions, number) = {number, part.frames()};
@@ -348,7 +358,11 @@ private:
       body.fail(); // an object of a site that was never named
       return;
     }
-    object.instance = slot(instances_, object.site)++;
+    std::uint32_t& instances = slot(instances_, object.site);
+    if (object.allocator == ObjectRecord::k_rest && instances > 0)
+      object.instance = instances - 1;
+    else
+      object.instance = instances++;
     // A block that was freed behind our back: its memory is another object's now.
     for (const std::uint64_t old : live_.insert(object.address, object.bytes, object.object))
       profile_.objects[old].released = object.time;
@@ -408,6 +422,31 @@ private:
     totals.threads = static_cast<std::uint32_t>(body.number());
     if (number >= profile_.region_definitions.size()) body.fail();
     if (body.good()) slot(profile_.region_totals, number) = totals;
+  }
+
+  void read_area(Body& body) {
+    AreaRecord area;
+    area.kind = static_cast<AreaKind>(body.small(k_area_kinds));
+    const bool of_module = area.kind == AreaKind::module || area.kind == AreaKind::statics;
+    area.number =
+        of_module ? body.small(k_largest_module) : static_cast<std::uint32_t>(body.number());
+    area.address = body.number();
+    area.bytes = body.number();
+    area.begin = body.number();
+    if (area.bytes == 0 || area.address + area.bytes < area.address) body.fail();
+    if (!body.good()) return;
+    if (of_module) slot(profile_.modules, area.number);
+    end_area(area.kind, area.number, area.begin);
+    open_areas_[{area.kind, area.number}] = profile_.areas.size();
+    profile_.areas.push_back(area);
+  }
+
+  void end_area(AreaKind kind, std::uint32_t number, std::uint64_t end) {
+    const auto at = open_areas_.find({kind, number});
+    if (at == open_areas_.end()) return;
+    AreaRecord& area = profile_.areas[at->second];
+    area.end = std::max(area.begin, end);
+    open_areas_.erase(at);
   }
 
   void read_region(Body& body) {
@@ -551,6 +590,7 @@ private:
   std::uint32_t place_ = 0, through_place_ = 0; // of the next sample or pattern
   LiveMap live_;
   std::vector<std::uint32_t> instances_;
+  std::map<std::pair<AreaKind, std::uint32_t>, std::size_t> open_areas_; // places in the list
 };
 
 } // namespace

@@ -26,6 +26,7 @@ struct Profile {
   std::vector<ObjectRecord> objects;       // in order of time; released and instance filled in
   std::vector<SmallObjects> small_objects; // by number of the site
   std::unordered_set<std::uint64_t> small_areas;      // address / k_small_area
+  std::vector<AreaRecord> areas;                      // in the order of the log
   std::vector<RegionDefinition> region_definitions;   // by number
   std::vector<RegionRecord> regions;                  // in order of time
   std::vector<StretchDefinition> stretch_definitions; // by number

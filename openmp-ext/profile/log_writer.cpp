@@ -342,6 +342,25 @@ void LogWriter::unwatched(std::uint64_t objects) {
   append(body);
 }
 
+void LogWriter::area(AreaKind kind, std::uint32_t number, std::uint64_t address,
+                     std::uint64_t bytes, std::uint64_t begin) {
+  OMPTIER_BEGIN_RECORD(area);
+  body.number(static_cast<std::uint64_t>(kind));
+  body.number(number);
+  body.number(address);
+  body.number(bytes);
+  body.number(begin);
+  append(body);
+}
+
+void LogWriter::area_end(AreaKind kind, std::uint32_t number, std::uint64_t end) {
+  OMPTIER_BEGIN_RECORD(area_end);
+  body.number(static_cast<std::uint64_t>(kind));
+  body.number(number);
+  body.number(end);
+  append(body);
+}
+
 void LogWriter::region_definition(std::uint32_t region, const Frame* frames, unsigned count) {
   OMPTIER_BEGIN_RECORD(region_definition);
   body.number(region);

@@ -56,6 +56,11 @@ public:
   void small_area(std::uint64_t address);
   void site_totals(const SiteTotals& totals); // its time is now
   void unwatched(std::uint64_t objects);
+  // Memory that nobody allocates block by block; one of a kind and number at a time: another one
+  // takes its place. begin, end: monotonic times, earlier than now.
+  void area(AreaKind kind, std::uint32_t number, std::uint64_t address, std::uint64_t bytes,
+            std::uint64_t begin);
+  void area_end(AreaKind kind, std::uint32_t number, std::uint64_t end);
   void region_definition(std::uint32_t region, const Frame* frames, unsigned count);
   // Told when it is known that something fell into it: any time that has passed.
   void region(const RegionRecord& record);

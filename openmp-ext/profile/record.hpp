@@ -28,9 +28,23 @@ struct RunRecord { // first record: who was recorded
   double rate = 0;
 };
 
+// What a site of the record stands for. Logs hold the first two only; the others are made from the
+// areas when a log is summarized (profile/areas.hpp).
+enum class SiteKind : std::uint8_t {
+  allocation,
+  mapping,   // mmap by the program
+  variable,  // one static: its frame is its module and offset
+  statics,   // the rest of a module's
+  constants, // a module's code and constants
+  stacks,    // and thread-local variables
+  heap,      // blocks of the heap that were not recorded
+};
+
 struct SiteRecord { // before the first object that uses it
   std::uint32_t site = 0;
   std::vector<Frame> frames; // innermost first, system libraries dropped
+  SiteKind kind = SiteKind::allocation;
+  std::string symbol = {}; // of a variable, as the linker knows it
 };
 
 struct ObjectRecord {
@@ -40,6 +54,10 @@ struct ObjectRecord {
   std::uint64_t allocator = 0;
   std::uint64_t released = k_never; // when it was freed
   static constexpr std::uint64_t k_never = ~std::uint64_t{0};
+  // Values of allocator beside OpenMP's handles. 0: malloc.
+  static constexpr std::uint64_t k_mapping = ~std::uint64_t{0};
+  static constexpr std::uint64_t k_rest = k_mapping - 1; // of an object that is there already
+  static constexpr std::uint64_t k_area = k_mapping - 2; // not in a log: profile/areas.hpp
 };
 
 struct SmallObjects { // of a site, objects under 4 KiB: counted, not told one by one
@@ -84,6 +102,23 @@ enum class LossReason : std::uint8_t {
   log,    // the log had reached its largest size
 };
 inline constexpr unsigned k_loss_reasons = 4;
+
+// Memory that nobody allocates block by block.
+enum class AreaKind : std::uint8_t {
+  module,      // all segments of the program or a library
+  statics,     // of these, what can be written
+  stack,       // of a thread
+  thread_data, // of the first thread; that of others lies in their stacks' memory
+  heap,        // what brk has given, from the first byte to the last
+};
+inline constexpr unsigned k_area_kinds = 5;
+
+struct AreaRecord {
+  AreaKind kind = AreaKind::module;
+  std::uint32_t number = 0; // of the module, or the kernel's of the thread
+  std::uint64_t address = 0, bytes = 0;
+  std::uint64_t begin = 0, end = ObjectRecord::k_never; // times
+};
 
 struct RegionDefinition { // identity of a parallel construct: return addresses, codeptr first
   std::uint32_t region = 0;

@@ -14,7 +14,7 @@ Sweep::Sweep(ProfileSummary& summary, Names& names, const Profile& profile,
              std::vector<SiteEvidence>& evidence)
     : summary_(summary), profile_(profile), evidence_(evidence) {
   for (const SiteRecord& site : profile.sites)
-    site_numbers_.push_back(names.site(names.translate(profile, site.frames)));
+    site_numbers_.push_back(names.site(profile, site));
   for (const RegionDefinition& region : profile.region_definitions)
     region_numbers_.push_back(names.region(names.translate(profile, region.frames)));
   sites.resize(summary.sites.size());
@@ -105,21 +105,42 @@ void Sweep::advance(std::uint64_t now) {
   }
 }
 
+LiveMap& Sweep::map_of(const ObjectRecord& object) {
+  switch (profile_.sites[object.site].kind) {
+  case SiteKind::variable:
+  case SiteKind::statics:
+  case SiteKind::constants:
+    return modules_;
+  case SiteKind::stacks:
+    return stacks_;
+  case SiteKind::heap:
+    return heap_;
+  default:
+    return live_;
+  }
+}
+
 void Sweep::begin_next() {
   const ObjectRecord& object = profile_.objects[next_object_++];
-  live_.insert(object.address, object.bytes, object.object);
+  map_of(object).insert(object.address, object.bytes, object.object);
   SiteInProfile& site = sites[site_numbers_[object.site]];
-  if (object.allocator == 0) summary_.sites[site_numbers_[object.site]].by_malloc = true;
-  ++site.objects;
-  site.bytes_total += object.bytes;
+  SiteSummary& summary = summary_.sites[site_numbers_[object.site]];
+  if (object.allocator == 0) summary.by_malloc = true;
+  const bool rest = object.allocator == ObjectRecord::k_rest;
+  if (object.allocator == ObjectRecord::k_mapping) summary.kind = SiteKind::mapping;
+  if (!rest) ++site.objects;
+  if (!has_bytes(summary.kind)) return;
+  if (!rest) site.bytes_total += object.bytes;
   site.bytes_largest = std::max(site.bytes_largest, object.bytes);
   step_live(site, object.time, static_cast<std::int64_t>(object.bytes));
 }
 
 void Sweep::release_next() {
   const ObjectRecord& object = profile_.objects[by_release_[next_release_++]];
-  if (const auto there = live_.find(object.address); there && *there == object.object)
-    live_.erase(object.address);
+  LiveMap& map = map_of(object);
+  if (const auto there = map.find(object.address); there && *there == object.object)
+    map.erase(object.address);
+  if (!has_bytes(summary_.sites[site_numbers_[object.site]].kind)) return;
   step_live(sites[site_numbers_[object.site]], object.released,
             -static_cast<std::int64_t>(object.bytes));
 }
@@ -220,8 +241,7 @@ void Sweep::attribute(const AccessSample& sample) {
   region.accesses.add(sample, weight);
   ++region.samples;
   ++summary_.samples;
-  const auto object =
-      sample.address != 0 && sample.place == 0 ? live_.find(sample.address) : std::nullopt;
+  const auto object = sample.place == 0 ? object_at(sample.address) : std::nullopt;
   if (sample.place != 0) {
     const BlockPlace& place = profile_.places[sample.place - 1];
     add_to_site(at, site_numbers_[place.site], sample, place);
@@ -230,7 +250,7 @@ void Sweep::attribute(const AccessSample& sample) {
     object_weights_[*object] += weight;
     add_to_site(at, site_numbers_[record.site], sample,
                 {record.site, sample.address - record.address, record.bytes});
-  } else if (profile_.small_areas.contains(sample.address / k_small_area)) {
+  } else if (is_small_object(sample.address)) {
     at.site = k_small_objects;
     ++summary_.small_samples;
     summary_.small.add(sample, weight);
@@ -242,9 +262,20 @@ void Sweep::attribute(const AccessSample& sample) {
   attributions.push_back(at);
 }
 
+bool Sweep::is_small_object(std::uint64_t address) const {
+  return profile_.small_areas.contains(address / k_small_area);
+}
+
+std::optional<std::uint64_t> Sweep::object_at(std::uint64_t address) const {
+  if (address == 0) return std::nullopt;
+  for (const LiveMap* map : {&live_, &modules_, &stacks_})
+    if (const auto object = map->find(address)) return object;
+  return is_small_object(address) ? std::nullopt : heap_.find(address);
+}
+
 std::uint32_t Sweep::site_at(std::uint64_t address, std::uint32_t place) const {
   if (place != 0) return site_numbers_[profile_.places[place - 1].site];
-  const auto object = address != 0 ? live_.find(address) : std::nullopt;
+  const auto object = object_at(address);
   return object ? site_numbers_[profile_.objects[*object].site] : k_no_site;
 }
 

@@ -31,15 +31,22 @@ public:
     return out;
   }
 
-  std::uint32_t site(const std::vector<Frame>& frames) {
-    return number(frames, sites_, summary_.sites);
+  std::uint32_t site(const Profile& profile, const SiteRecord& record) {
+    const std::size_t before = summary_.sites.size();
+    const std::vector<Frame> frames = translate(profile, record.frames);
+    const std::uint32_t site = number(record.kind, frames, sites_, summary_.sites);
+    if (site == before) {
+      summary_.sites[site].kind = record.kind;
+      summary_.sites[site].symbol = record.symbol;
+    }
+    return site;
   }
   std::uint32_t region(const std::vector<Frame>& frames) {
-    return number(frames, regions_, summary_.regions);
+    return number(SiteKind::allocation, frames, regions_, summary_.regions);
   }
 
 private:
-  using Key = std::vector<std::pair<std::uint32_t, std::uint64_t>>;
+  using Key = std::pair<SiteKind, std::vector<std::pair<std::uint32_t, std::uint64_t>>>;
 
   std::uint32_t module(const ModuleInfo& info) {
     const auto [at, fresh] =
@@ -49,11 +56,11 @@ private:
   }
 
   template <typename T>
-  static std::uint32_t number(const std::vector<Frame>& frames, std::map<Key, std::uint32_t>& known,
-                              std::vector<T>& list) {
-    Key key;
+  static std::uint32_t number(SiteKind kind, const std::vector<Frame>& frames,
+                              std::map<Key, std::uint32_t>& known, std::vector<T>& list) {
+    Key key{kind, {}};
     for (const Frame& frame : frames)
-      key.emplace_back(frame.module, frame.offset);
+      key.second.emplace_back(frame.module, frame.offset);
     const auto [at, fresh] = known.emplace(key, static_cast<std::uint32_t>(list.size()));
     if (fresh) {
       list.emplace_back();
@@ -126,7 +133,11 @@ private:
   void add_to_site(Attribution& at, std::uint32_t site, const AccessSample& sample,
                    const BlockPlace& place);
   void attribute(const AccessSample& sample);
+  // The object that holds the address, not a small one.
+  std::optional<std::uint64_t> object_at(std::uint64_t address) const;
   std::uint32_t site_at(std::uint64_t address, std::uint32_t place) const;
+  bool is_small_object(std::uint64_t address) const;
+  LiveMap& map_of(const ObjectRecord& object);
   void attribute_patterns(std::uint64_t now);
   static SiteInRegion& note_region(SiteSummary& site, std::uint32_t region,
                                    const AccessSample& sample, double weight);
@@ -146,7 +157,9 @@ private:
   std::vector<std::uint64_t> by_release_; // objects
   std::size_t next_object_ = 0, next_release_ = 0, next_region_ = 0, next_totals_ = 0;
   std::vector<SiteTotals> counted_; // by number of the profile: what has been taken over
-  LiveMap live_;
+  // What lies in what is looked up first: a block may be a thread's stack, small objects and others
+  // lie in the heap.
+  LiveMap live_, modules_, stacks_, heap_;
   std::vector<Running> running_;
   std::uint32_t last_region_ = 0;
   std::uint64_t region_begin_ = 0;

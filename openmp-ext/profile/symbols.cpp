@@ -6,6 +6,7 @@
 
 #include "objects/modules.hpp"
 #include "profile/functions.hpp"
+#include "profile/variables.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -82,6 +83,13 @@ public:
   bool usable() const { return elf_ != nullptr; }
 
   Functions& functions() { return *functions_; }
+
+  std::vector<StaticVariable> statics() { return variables_in(module_, bias_, k_least_variable); }
+
+  SourceVariable variable(std::uint64_t vaddr, const std::string& symbol) {
+    if (variables_ == nullptr) variables_ = std::make_unique<VariableNames>(module_);
+    return variables_->at(vaddr, symbol, bias_);
+  }
 
   // The name that the call's result is assigned to, as the source says it. A source file that was
   // changed after it was compiled is not asked.
@@ -168,6 +176,7 @@ private:
   Elf* elf_ = nullptr;
   GElf_Addr bias_ = 0;
   std::unique_ptr<Functions> functions_;
+  std::unique_ptr<VariableNames> variables_;
   std::filesystem::file_time_type made_;
 };
 
@@ -224,6 +233,21 @@ Symbols::~Symbols() = default;
 
 const std::vector<std::string>& Symbols::problems() const {
   return state_->problems;
+}
+
+std::vector<StaticVariable> Symbols::statics_of(const ModuleInfo& module) {
+  ModuleFile* file = state_->file_of(module);
+  return file != nullptr ? file->statics() : std::vector<StaticVariable>();
+}
+
+std::string Symbols::label_of_static(const ModuleInfo& module, std::uint64_t offset,
+                                     const std::string& symbol) {
+  ModuleFile* file = state_->file_of(module);
+  const SourceVariable found =
+      file != nullptr ? file->variable(offset, symbol) : SourceVariable{plain_name(symbol), "", 0};
+  std::string place = found.file.empty() ? module.name : found.file;
+  if (found.line > 0) place += ":" + std::to_string(found.line);
+  return found.name + " (" + place + ")";
 }
 
 namespace {

@@ -54,6 +54,14 @@ public:
   Parsed<FoundCall> find_call(const ModuleInfo& module, const PortableFrame& wanted,
                               std::uint64_t called = 0);
 
+  // The module's statics from k_least_variable bytes on; none when its file is gone or stripped.
+  std::vector<StaticVariable> statics_of(const ModuleInfo& module);
+
+  // What the source calls a static: "grid (main.c:7)", "/work/ (solver.f90:3)"; without debug
+  // information by the linker's name and the module's: "grid (solver)".
+  std::string label_of_static(const ModuleInfo& module, std::uint64_t offset,
+                              const std::string& symbol);
+
   // One line for each module that could not be used.
   const std::vector<std::string>& problems() const;
 

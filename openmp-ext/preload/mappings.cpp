@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The functions that stand in front of mmap, munmap and mremap, for `omptier record`. The C library
+// maps for malloc, threads and itself without them; what another malloc in front of it maps is that
+// malloc's. A mapping that moves or grows is a new one, as a block is after realloc. Until
+// the library starts they ask the kernel: the first calls may come from the loader's own.
+#include "preload/mappings.hpp"
+
+#include "preload/blocks.hpp"
+#include "preload/next_malloc.hpp"
+#include "preload/record.hpp"
+
+#include <cerrno>
+#include <cstdarg>
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define OMPTIER_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace omptier::preload {
+namespace {
+
+void* kernel_mmap(void* address, std::size_t bytes, int protection, int flags, int fd,
+                  off_t offset) {
+  return reinterpret_cast<void*>(
+      ::syscall(SYS_mmap, address, bytes, protection, flags, fd, offset));
+}
+int kernel_munmap(void* address, std::size_t bytes) {
+  return static_cast<int>(::syscall(SYS_munmap, address, bytes));
+}
+void* kernel_mremap(void* address, std::size_t old_bytes, std::size_t bytes, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  void* wanted = (flags & MREMAP_FIXED) != 0 ? va_arg(arguments, void*) : nullptr;
+  va_end(arguments);
+  return reinterpret_cast<void*>(::syscall(SYS_mremap, address, old_bytes, bytes, flags, wanted));
+}
+
+constinit NextMmap g_next_mmap = {kernel_mmap, kernel_munmap, kernel_mremap};
+
+// The library that serves malloc, when that is not the C library.
+constinit const void* g_allocator = nullptr;
+
+const void* library_of(const void* address) {
+  Dl_info info;
+  return ::dladdr(address, &info) != 0 ? info.dli_fbase : nullptr;
+}
+
+std::size_t whole_pages(std::size_t bytes) {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  return (bytes + page - 1) / page * page;
+}
+
+const omptier_malloc_record* record_for_mapping() {
+  const omptier_malloc_record* record = g_record.load(std::memory_order_acquire);
+  return record != nullptr && !Busy::now() ? record : nullptr;
+}
+
+void tell_unmapped(const void* address, std::size_t bytes) {
+  if (const omptier_malloc_record* record = record_for_mapping()) {
+    const KeepErrno keep;
+    const Busy busy;
+    record->unmapped(address, whole_pages(bytes));
+  }
+}
+
+void tell_mapped(const void* address, std::size_t bytes, const void* caller) {
+  const omptier_malloc_record* record = record_for_mapping();
+  if (record == nullptr) return;
+  const KeepErrno keep;
+  const Busy busy;
+  if (g_allocator == nullptr || library_of(caller) != g_allocator)
+    record->mapped(address, whole_pages(bytes), caller);
+}
+
+void* map(void* address, std::size_t bytes, int protection, int flags, int fd, off_t offset,
+          const void* caller) {
+  if ((flags & MAP_FIXED) != 0 && bytes > 0) tell_unmapped(address, bytes);
+  void* result = g_next_mmap.mmap(address, bytes, protection, flags, fd, offset);
+  if (result != MAP_FAILED) tell_mapped(result, bytes, caller);
+  return result;
+}
+
+} // namespace
+
+NextMmap next_mmap() {
+  NextMmap next = g_next_mmap;
+  if (auto* found = ::dlsym(RTLD_NEXT, "mmap"))
+    next.mmap = reinterpret_cast<decltype(next.mmap)>(found);
+  if (auto* found = ::dlsym(RTLD_NEXT, "munmap"))
+    next.munmap = reinterpret_cast<decltype(next.munmap)>(found);
+  if (auto* found = ::dlsym(RTLD_NEXT, "mremap"))
+    next.mremap = reinterpret_cast<decltype(next.mremap)>(found);
+  return next;
+}
+
+void watch_mappings() {
+  g_next_mmap = next_mmap();
+  const void* allocator = library_of(reinterpret_cast<const void*>(g_next.malloc));
+  if (allocator != library_of(reinterpret_cast<const void*>(g_next_mmap.mmap)))
+    g_allocator = allocator;
+}
+
+} // namespace omptier::preload
+
+using namespace omptier::preload;
+
+OMPTIER_EXPORT void* mmap(void* address, std::size_t bytes, int protection, int flags, int fd,
+                          off_t offset) {
+  if (g_record.load(std::memory_order_relaxed) == nullptr) [[likely]]
+    return g_next_mmap.mmap(address, bytes, protection, flags, fd, offset);
+  return map(address, bytes, protection, flags, fd, offset, __builtin_return_address(0));
+}
+
+OMPTIER_EXPORT void* mmap64(void* address, std::size_t bytes, int protection, int flags, int fd,
+                            off_t offset) {
+  if (g_record.load(std::memory_order_relaxed) == nullptr) [[likely]]
+    return g_next_mmap.mmap(address, bytes, protection, flags, fd, offset);
+  return map(address, bytes, protection, flags, fd, offset, __builtin_return_address(0));
+}
+
+OMPTIER_EXPORT int munmap(void* address, std::size_t bytes) {
+  if (g_record.load(std::memory_order_relaxed) != nullptr && bytes > 0)
+    tell_unmapped(address, bytes);
+  return g_next_mmap.munmap(address, bytes);
+}
+
+OMPTIER_EXPORT void* mremap(void* address, std::size_t old_bytes, std::size_t bytes, int flags,
+                            ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  void* wanted = (flags & MREMAP_FIXED) != 0 ? va_arg(arguments, void*) : nullptr;
+  va_end(arguments);
+  if (g_record.load(std::memory_order_relaxed) == nullptr)
+    return g_next_mmap.mremap(address, old_bytes, bytes, flags, wanted);
+  if (old_bytes > 0) tell_unmapped(address, old_bytes);
+  if (wanted != nullptr && bytes > 0) tell_unmapped(wanted, bytes);
+  void* result = g_next_mmap.mremap(address, old_bytes, bytes, flags, wanted);
+  const bool done = result != MAP_FAILED;
+  if (done || old_bytes > 0) // what did not move is there as before
+    tell_mapped(done ? result : address, done ? bytes : old_bytes, __builtin_return_address(0));
+  return result;
+}

@@ -7,6 +7,7 @@
 #include "base/log.hpp"
 #include "base/os.hpp"
 #include "objects/stack.hpp"
+#include "profile/log_name.hpp"
 
 #include <cerrno>
 #include <cstdio>

@@ -112,13 +112,4 @@ private:
   std::uint8_t body_[k_largest_body]; // of the record that is being put together
 };
 
-// Replaces %h (host), %p (process), %r (rank, 0 without a launcher), %% in an OMPTIER_PROFILE
-// pattern; under a launcher of several ranks, where neither %p nor %r is in it, "-%r" is put before
-// the ending. False when the result does not fit.
-bool expand_pattern(const char* pattern, char* out, std::size_t size);
-
-// Rank and job as the launchers say it in the environment (Open MPI, MPICH, Slurm); 0 and "".
-unsigned rank_in_job();
-const char* job_name();
-
 } // namespace omptier

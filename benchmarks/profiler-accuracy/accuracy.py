@@ -1,105 +1,40 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# Holds sampled shares of accesses, write ratios and patterns of kernels.c against exact counts.
+# Holds sampled shares, write ratios and patterns of kernels.c against the truth.
 #
-# accuracy.py BUILD-FOLDER [--kernels a,b] [--compilers clang,gcc] [--threads 2,4] [--march native]
-#             [--seconds 2] [--all] [--table FILE] [--picture FILE.svg]
+# accuracy.py BUILD-FOLDER [--time | --misses | --guest] [--kernels a,b] [--compilers clang,gcc]
+#             [--threads 2,4] [--march native] [--seconds 2] [--rate 1000] [--repeats 1] [--all]
+#             [--table FILE] [--picture FILE.svg]
 #
-# For every kernel, compiler and number of threads: the share of bytes each array accesses, as
-# `omptier report` gives it for a sampled run, beside the share by exact counts of the same source
-# built by omptier-cc with the same flags (gcc cannot count every store, so gcc builds are held
-# against clang's bytes, which do not depend on how a loop was vectorised). The short form runs three
-# kernels. Status 1 when a kernel misses what is expected of it.
+# Accesses, unless told otherwise: for every kernel, compiler and number of threads the share of
+# bytes each array accesses, as `omptier report` gives it for a sampled run, beside the share by
+# exact counts of the same source built by omptier-cc with the same flags (gcc cannot count every
+# store, so gcc builds are held against clang's bytes, which do not depend on how a loop was
+# vectorised). --guest samples in the virtual machine instead, builds for x86-64-v3. --time and
+# --misses: truths.py. The short form runs three kernels. Status 1 when a kernel misses what is
+# expected of it.
 import argparse
-import json
-import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 
-SOURCES = pathlib.Path(__file__).resolve().parent
-# kernel: object -> pattern as the source has it; rounds that suffice for exact counts.
-KERNELS = {
-    "triad": {"a": "sequential", "b": "sequential", "c": "sequential"},
-    "dot": {"x": "sequential", "y": "sequential"},
-    "gather": {"data": "random", "index": "sequential"},
-    "scatter": {"out": "random", "index": "sequential"},
-    "histogram": {"bins": "random", "index": "sequential"},
-    "strided": {"in": "strided", "out": "sequential"},
-    "tiled": {"from": "tiled", "to": "tiled"},
-    "stencil2d": {"in": "sequential", "out": "sequential"},
-    "stencil3d": {"in": "sequential", "out": "sequential"},
-    "dgemm": {"a": "sequential", "b": "strided", "c": "sequential"},
-    "chase": {"nodes": "pointer chase"},
-    "spmv": {"values": "sequential", "columns": "sequential", "rows": "sequential", "x": "random",
-             "y": "sequential"},
-    "hash": {"keys": "sequential", "table": "random"},
-    "graph": {"offsets": "sequential", "edges": "sequential", "rank": "random",
-              "next": "sequential"},
-    "copy": {"from": "sequential", "to": "sequential"},
-}
-# Kernels that the rules for patterns were not made with.
-HELD_OUT = {
-    "transpose": {"from": "strided", "to": "sequential"},
-    "buckets": {"keys": "sequential", "heads": "random", "entries": "pointer chase"},
-    "banded": {"x": "sequential", "band": "sequential", "right": "sequential"},
-    "structures": {"moving": "sequential", "still": "strided"},
-}
-KERNELS.update(HELD_OUT)
-SHORT = ("triad", "gather", "chase")
-MINOR = 0.01  # objects below this share have no pattern to be right about: too few accesses
+import truths
+from bench import KERNELS, MINOR, SHORT, Bench
 
 
-class Bench:
-    def __init__(self, options, folder):
-        self.build, self.folder, self.march = pathlib.Path(options.build).resolve(), folder, options.march
-        self.omptier = str(self.build / "bin" / "omptier")
-
-    def run(self, command, threads=1):
-        environment = {name: value for name, value in os.environ.items()
-                       if not name.startswith(("OMPTIER_", "OMP_"))}
-        environment.update(OMP_NUM_THREADS=str(threads), OMP_WAIT_POLICY="passive")
-        result = subprocess.run(command, cwd=self.folder, env=environment, text=True,
-                                capture_output=True, timeout=500)
-        if result.returncode != 0:
-            sys.exit(f"accuracy.py: {' '.join(command)}: status {result.returncode}\n{result.stderr}")
-        return result.stdout
-
-    def compile(self, compiler):
-        """The kernels by clang -O3, gcc -O2 or, counting, omptier-cc -O3."""
-        program = str(pathlib.Path(self.folder, compiler))
-        if os.path.exists(program):
-            return program
-        command, level = {"clang": ("clang-19", "-O3"), "gcc": ("gcc", "-O2"),
-                          "exact": (str(self.build / "bin" / "omptier-cc"), "-O3")}[compiler]
-        flags = ["-std=gnu11", level, f"-march={self.march}", "-ffast-math", "-g", "-fopenmp",
-                 f"-I{self.build}/include-omp"]
-        filled = program + "-fill.o"
-        self.run(["clang-19", "-O2", "-c", str(SOURCES / "fill.c"), "-o", filled])
-        self.run([command, *flags, str(SOURCES / "kernels.c"), filled, f"-L{self.build}/lib", "-o",
-                  program])
-        return program
-
-    def profile(self, program, kernel, amount, threads, *options):
-        log = str(pathlib.Path(self.folder, "p.profile"))
-        self.run([self.omptier, "record", "-o", log, *options, "--", program, kernel, amount],
-                 threads)
-        report = json.loads(self.run([self.omptier, "report", "--json", log]))
-        objects = {site["label"].split()[0]: site for site in report["sites"]}
-        missing = set(KERNELS[kernel]) - set(objects)
-        if missing:
-            sys.exit(f"accuracy.py: {kernel}: no object {missing} in {sorted(objects)}")
-        # Stacks and what the runtime accesses count as one more object.
-        objects = {name: objects[name] for name in KERNELS[kernel]}
-        objects["other"] = {"access_share": report["other_accesses"]}
-        return report, objects
+def profile(bench, compiler, kernel, amount, threads, *options, within=()):
+    report, objects, _ = bench.record([bench.compile(compiler), kernel, amount], threads, *options,
+                                      within=within)
+    # Stacks and what the runtime accesses count as one more object.
+    objects["other"] = {"access_share": report["other_accesses"]}
+    return report, objects
 
 
 def judge(bench, kernel, compiler, threads, seconds, exact):
-    report, objects = bench.profile(bench.compile(compiler), kernel, f"{seconds}s", threads,
-                                    "--rate", "1000")
+    within = bench.sandbox(threads) if bench.guest else ()
+    report, objects = profile(bench, compiler, kernel, f"{seconds}s", threads,
+                              "--rate", str(bench.rate), within=within)
     if "access_share" not in next(iter(objects.values())):
         sys.exit(f"accuracy.py: {kernel}: no accesses: {report['runs'][0]['source_description']}")
     # Of the samples that stand on or behind a memory operand: those whose address was found.
@@ -175,27 +110,39 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build")
     parser.add_argument("--all", action="store_true")
+    kind = parser.add_mutually_exclusive_group()
+    for name in ("time", "misses", "guest"):
+        kind.add_argument(f"--{name}", action="store_true")
     parser.add_argument("--kernels", default="")
     parser.add_argument("--compilers", default="")
     parser.add_argument("--threads", default="")
     parser.add_argument("--march", default="native")
     parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--rate", type=int, default=1000)
+    parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--table")
     parser.add_argument("--picture")
     options = parser.parse_args()
+    options.build = str(pathlib.Path(options.build).resolve())
     kernels = options.kernels.split(",") if options.kernels else KERNELS if options.all else SHORT
     compilers = (options.compilers or ("clang,gcc" if options.all else "clang")).split(",")
     threads = [int(n) for n in (options.threads or ("2,4" if options.all else "2")).split(",")]
+    if options.misses or options.guest:
+        options.march = "x86-64-v3"
+    if options.time or options.misses:
+        with tempfile.TemporaryDirectory(dir=options.build) as folder:
+            judge_one = truths.time if options.time else truths.misses
+            return truths.table(judge_one, Bench(options, folder), kernels, compilers, threads)
     rows = []
     head = ("| kernel | built by | threads | object: true → sampled, % of bytes | other | worst, points | "
             "write ratio off by | attributed, % | patterns right |\n|---|---|---|---|---|---|---|---|---|")
     print(head)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=options.build) as folder:  # the guest has its own /tmp
         bench = Bench(options, folder)
         for kernel in kernels:
-            _, exact = bench.profile(bench.compile("exact"), kernel, "3", 2)
+            _, exact = profile(bench, "exact", kernel, "3", 2)
             for compiler in compilers:
-                for count in threads:
+                for count in threads * options.repeats:
                     rows.append(judge(bench, kernel, compiler, count, options.seconds, exact))
                     print(line_of(rows[-1]), flush=True)
     objects = [o for row in rows for o in row["objects"].values()]

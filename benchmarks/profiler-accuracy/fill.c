@@ -50,7 +50,7 @@ void fill_table(unsigned* table, long size, unsigned* keys, long count) {
   memset(table, 0, sizeof *table * (unsigned long)size);
   for (long i = 0; i < count; ++i) {
     keys[i] = (unsigned)(next_random() | 1);
-    unsigned place = keys[i] * 2654435761u >> 12;
+    unsigned place = keys[i] * 2654435761u >> (__builtin_clz((unsigned)size) + 1);
     while (table[place] != 0 && table[place] != keys[i])
       place = (place + 1) & (unsigned)(size - 1);
     table[place] = keys[i];

@@ -2,19 +2,31 @@
  *
  * Kernels whose use of memory is known, each array an allocation of its own: kernels NAME ROUNDS,
  * or NAME with seconds of CPU time as "2s". Arrays are filled by fill.c, which is never
- * instrumented, so that exact counts hold the kernel alone.
+ * instrumented, so that exact counts hold the kernel alone. Prints where the arrays were.
+ *
+ * kernels NAME SECONDSs SUBSET: what are arrays worth in time? Those of the subset (bit i: the
+ * i-th that is allocated) show the same few pages again and again, so that they stay in the cache
+ * while the code and its addresses are the same. Prints the CPU time of a round.
  */
+#define _GNU_SOURCE
 #include "fill.h"
 
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #define KERNEL __attribute__((noinline)) static
 
-enum { N = 1 << 20, SMALL = 256, EDGES = 8, TILE = 32, PIECE = 1 << 16 };
+#ifndef SCALE_BITS
+#define SCALE_BITS 0
+#endif
+enum { N = 1 << (20 + SCALE_BITS), PAGE = 4096, RESIDENT = 256 << 10 };
+enum { SMALL = 256, EDGES = 8, TILE = 32, PIECE = 1 << 16 };
 static volatile double g_sink;
 static volatile long g_small = SMALL; /* not to be unrolled whole */
 static double g_seconds;
@@ -26,12 +38,57 @@ static double cpu_seconds(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+static struct {
+  char* begin;
+  size_t bytes;
+} g_arrays[8];
+static int g_count;
+static long g_subset = -1; /* of arrays that are to be resident; -1: memory stays as it is */
+
+static void* noted(size_t bytes, void* memory) {
+  g_arrays[g_count].begin = memory;
+  g_arrays[g_count++].bytes = bytes;
+  return memory;
+}
+/* On one line, so that the array's name stands beside the call. */
+#define omp_alloc(bytes, allocator) noted(bytes, omp_alloc(bytes, allocator))
+
+/* The array's whole pages become shared ones: its own content, or its first piece repeated. Past
+ * the C library, for which nothing changes. */
+static void lay_over(char* begin, size_t bytes, int resident) {
+  char* first = begin + (-(size_t)begin & (PAGE - 1));
+  const size_t whole = (bytes - (size_t)(first - begin)) / PAGE * PAGE;
+  const size_t piece = resident && whole > RESIDENT ? RESIDENT : whole;
+  const int file = memfd_create("array", 0);
+  if (file < 0 || ftruncate(file, (off_t)piece) != 0) abort();
+  for (size_t done = 0; done < piece;) {
+    const ssize_t more = pwrite(file, first + done, piece - done, (off_t)done);
+    if (more <= 0) abort();
+    done += (size_t)more;
+  }
+  for (size_t at = 0; at < whole; at += piece) {
+    const size_t here = whole - at < piece ? whole - at : piece;
+    if (syscall(SYS_mmap, first + at, here, PROT_READ | PROT_WRITE,
+                MAP_SHARED | MAP_FIXED | MAP_POPULATE, file, 0) == -1)
+      abort();
+  }
+  close(file);
+}
+
 /* One more round? */
 static int go_on(void) {
   static double begin = -1;
+  static long rounds = -2; /* two to get warm */
   if (g_seconds <= 0) return g_rounds-- > 0;
-  if (begin < 0) begin = cpu_seconds();
-  return cpu_seconds() - begin < g_seconds;
+  if (rounds == -2 && g_subset >= 0)
+    for (int i = 0; i < g_count; ++i)
+      lay_over(g_arrays[i].begin, g_arrays[i].bytes, (int)(g_subset >> i & 1));
+  if (++rounds <= 0) return 1;
+  const double now = cpu_seconds();
+  if (begin < 0) begin = now, rounds = 0;
+  if (now - begin < g_seconds || rounds == 0) return 1;
+  if (g_subset >= 0) printf("round %.9f\n", (now - begin) / (double)rounds);
+  return 0;
 }
 
 KERNEL void triad(double* restrict a, const double* restrict b, const double* restrict c) {
@@ -229,7 +286,7 @@ KERNEL long hash(const unsigned* restrict keys, const unsigned* restrict table) 
   long found = 0;
 #pragma omp parallel for reduction(+ : found)
   for (long i = 0; i < N / 4; ++i) {
-    unsigned place = keys[i] * 2654435761u >> 12;
+    unsigned place = keys[i] * 2654435761u >> (12 - SCALE_BITS);
     for (int tries = 0; tries < 4; ++tries, place = (place + 1) & (N - 1)) {
       if (table[place] == keys[i]) ++found;
       if (table[place] == 0) break;
@@ -378,13 +435,20 @@ int main(int count, char** arguments) {
                  {"buckets", run_buckets},
                  {"banded", run_banded},
                  {"structures", run_structures}};
-  if (count == 3) {
+  if (count == 3 || count == 4) {
     char* rest = NULL;
     g_seconds = strtod(arguments[2], &rest);
     if (*rest != 's') g_rounds = (long)g_seconds, g_seconds = 0;
-    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; ++i)
-      if (strcmp(arguments[1], kernels[i].name) == 0) return kernels[i].run(), 0;
+    if (count == 4) g_subset = strtol(arguments[3], NULL, 10);
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; ++i) {
+      if (strcmp(arguments[1], kernels[i].name) != 0) continue;
+      kernels[i].run();
+      for (int array = 0; array < g_count; ++array)
+        printf("range %zx-%zx\n", (size_t)g_arrays[array].begin,
+               (size_t)g_arrays[array].begin + g_arrays[array].bytes - 1);
+      return 0;
+    }
   }
-  fprintf(stderr, "usage: kernels NAME ROUNDS|SECONDSs\n");
+  fprintf(stderr, "usage: kernels NAME ROUNDS|SECONDSs [SUBSET]\n");
   return 2;
 }

@@ -227,6 +227,8 @@ std::string TimerSource::description() const {
         "without addresses: interrupts do not land behind the stalled instruction here (%u "
         "of %u in a test)",
         signal_number, rate_, skid_.next, skid_.samples);
+  if (skid_.sharp() && !can_watch_addresses())
+    return std::string(text) + "; watchpoints are refused: cache or memory is not known";
   return text;
 }
 

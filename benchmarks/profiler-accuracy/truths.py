@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# Shares of time and of misses, each with its own truth.
+#
+# Time (on the host, one thread, arrays four times as large): what an array costs is what making it
+# resident saves, averaged over the orders in which arrays can be made resident (Shapley's value):
+# the kernels lay the same few pages over the whole of it, so that code and addresses stay as they
+# are. Indices come last, because a few of them, repeated, would keep what they point to in the cache.
+# Offsets of rows cannot be repeated and are left out. Kernels that wait for no array say nothing.
+#
+# Misses (in the timed virtual machine): the machine counts every modelled miss of every page; its
+# memory-event unit hands out every hundredth, as hardware would.
+import itertools
+import pathlib
+import statistics
+
+from bench import KERNELS
+
+EXPECTED = 0.10  # worst object of a kernel
+NOT_REPEATED = ("rows", "offsets")
+INDICES = ("index", "columns", "edges", "keys")
+SLACK = 0.005
+ROUNDS = "1"  # of a kernel in the virtual machine
+REPEATS = 5
+WAITS = 0.15  # of its time, at least
+
+
+def marginal(times, arrays):
+    """times: by the set of arrays that are resident."""
+    saved, orders = dict.fromkeys(arrays, 0), 0
+    for order in itertools.permutations(arrays):
+        if [name in INDICES for name in order] != sorted(name in INDICES for name in order):
+            continue
+        orders += 1
+        for place, array in enumerate(order):
+            before = frozenset(order[:place])
+            saved[array] += times[before] - times[before | {array}]
+    return {array: max(0, value / orders) for array, value in saved.items()}
+
+
+def row_of(kernel, true, objects, key=None):
+    """Of what the kernel's arrays have together."""
+    shares = {name: objects[name] if key is None else objects[name][key] for name in true}
+    sampled_all = sum(share["share"] for share in shares.values()) or 1
+    true_all = sum(true.values()) or 1
+    row = {"kernel": kernel, "objects": {}}
+    for name, value in true.items():
+        low, share, high = (shares[name][end] / sampled_all for end in ("low", "share", "high"))
+        value /= true_all
+        row["objects"][name] = {"true": value, "sampled": share,
+                                "covered": low - SLACK <= value <= high + SLACK}
+    row["worst"] = max(abs(o["true"] - o["sampled"]) for o in row["objects"].values())
+    return row
+
+
+def time(bench, kernel, compiler, _):
+    program = bench.compile(compiler, scale_bits=2)
+    arrays = [name for name in KERNELS[kernel] if name not in NOT_REPEATED]
+    places = {name: place for place, name in enumerate(KERNELS[kernel])}
+    subsets = [frozenset(s) for size in range(len(arrays) + 1)
+               for s in itertools.combinations(arrays, size)]
+    times = {subset: [] for subset in subsets}
+    for _ in range(REPEATS):
+        for subset in subsets:
+            mask = sum(1 << places[name] for name in subset)
+            printed = bench.run([program, kernel, "0.05s", str(mask)])
+            times[subset].append(float(printed.split()[1]))
+    times = {subset: statistics.median(all_of) for subset, all_of in times.items()}
+    whole = times[frozenset()]
+    waits = 1 - times[frozenset(arrays)] / whole
+    if waits < WAITS:
+        return f"waits for its arrays {100 * waits:.0f} % of its time only"
+    report, objects, _ = bench.record([program, kernel, f"{bench.seconds}s", "0"], 1,
+                                      "--rate", str(bench.rate))
+    if report["measure"] != "time":
+        return f"no samples of time: {report['runs'][0]['source_description']}"
+    return row_of(kernel, marginal(times, arrays), objects)
+
+
+def misses(bench, kernel, compiler, threads):
+    program = bench.compile(compiler)
+    counted = str(pathlib.Path(bench.folder, "misses"))
+    within = bench.sandbox(threads, "--timed", "--memory-events", "--misses", counted)
+    report, objects, printed = bench.record([program, kernel, ROUNDS], threads, within=within)
+    if report["measure"] != "misses":
+        return f"no samples of misses: {report['runs'][0]['source_description']}"
+    ranges = [line.split()[1] for line in printed.splitlines() if line.startswith("range")]
+    found = [line.split() for line in bench.run(
+        [str(bench.build / "bin" / "miss_share"), counted, *ranges]).splitlines()]
+    true = {name: float(words[3]) for name, words in
+            zip(KERNELS[kernel], (words for words in found if words[0] == "range"))}
+    return row_of(kernel, true, objects)
+
+
+def table(judge, bench, kernels, compilers, threads):
+    print(f"| kernel | built by | threads | object: true → sampled, % of {judge.__name__} | worst, points | "
+          "intervals that hold |\n|---|---|---|---|---|---|")
+    rows = []
+    for kernel, compiler, count in itertools.product(kernels, compilers,
+                                                     [1] if judge is time else threads):
+        row = judge(bench, kernel, compiler, count)
+        if isinstance(row, str):
+            print(f"| {kernel} | {compiler} | {count} | {row} | | |", flush=True)
+            continue
+        rows.append(row)
+        cells = ", ".join(f"{name} {100 * o['true']:.0f} → {100 * o['sampled']:.0f}"
+                          for name, o in row["objects"].items())
+        held = [o["covered"] for o in row["objects"].values()]
+        print(f"| {kernel} | {compiler} | {count} | {cells} | {100 * row['worst']:.1f} | "
+              f"{sum(held)} of {len(held)} |", flush=True)
+    if not rows:
+        return 1
+    objects = [o for row in rows for o in row["objects"].values()]
+    mean = sum(row["worst"] for row in rows) / len(rows)
+    covered = sum(o["covered"] for o in objects) / len(objects)
+    print(f"{len(rows)} runs: worst object off by {100 * mean:.1f} points on average (expected: at "
+          f"most 5), intervals hold the truth for {100 * covered:.0f} % of {len(objects)} objects "
+          "(expected: 90)")
+    bad = [row["kernel"] for row in rows if row["worst"] > EXPECTED]
+    if bad:
+        print("not good enough: " + ", ".join(bad))
+    return 1 if bad or mean > EXPECTED / 2 or covered < 0.9 else 0

@@ -72,8 +72,9 @@ std::string head(const ProfileSummary& summary) {
             " of all) fell on threads waiting in the OpenMP runtime, or recording, and count for "
             "no object\n";
   if (summary.samples > 0 && summary.worst_error > 0)
-    text += "  intervals are 95 % of the sampling error; the source itself may be off by up to " +
-            percent(summary.worst_error) + "\n";
+    text += std::string("  intervals are 95 % of the sampling error") +
+            (summary.measure == Measure::time ? " and of the source's usual one" : "") +
+            "; the source itself may be off by up to " + percent(summary.worst_error) + "\n";
   return text;
 }
 

@@ -207,6 +207,7 @@ Parsed<ProfileSummary> summarize(std::span<const Profile> profiles) {
   summary.waiting_share = share_of(waiting, waiting + busy);
   average_over_profiles(summary, profiles.size());
   add_intervals(summary, attributions);
+  if (summary.measure == Measure::time) admit_source_error(summary);
   phases.finish(profiles.size());
   add_patterns(summary, evidence, accesses);
   if (std::ranges::all_of(summary.runs, [](const RunRecord& run) { return run.source == "exact"; }))

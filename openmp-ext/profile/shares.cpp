@@ -75,6 +75,24 @@ void add_intervals(ProfileSummary& summary, const std::vector<std::vector<Attrib
                          intervals[i]);
   }
 }
+
+void admit_source_error(ProfileSummary& summary) {
+  // Of the worst error: a little for everybody, more for those that share the time with others.
+  constexpr double k_least = 1.0 / 12, k_divided = 1.0 / 3;
+  const auto widen = [&](Share& share) {
+    const double divided = 4 * share.value * (1 - share.value);
+    const double error = summary.worst_error * (k_least + k_divided * divided);
+    share.low = std::max(0.0, share.low - error);
+    share.high = std::min(1.0, share.high + error);
+  };
+  for (SiteSummary& site : summary.sites) {
+    if (site.samples == 0) continue;
+    widen(site.share);
+    for (SiteInRegion& part : site.by_region)
+      widen(part.share);
+  }
+}
+
 void add_patterns(ProfileSummary& summary, const std::vector<SiteEvidence>& evidence,
                   std::vector<std::vector<WeightedSample>>& runs) {
   const auto sites = static_cast<std::uint32_t>(summary.sites.size());

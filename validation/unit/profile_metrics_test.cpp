@@ -192,6 +192,24 @@ TEST(Metrics, WeightsCountNotSamples) {
   EXPECT_DOUBLE_EQ(site_at(summary, 16).mean_latency, 200);
 }
 
+TEST(Metrics, IntervalsOfTimeHoldTheSourcesErrorToo) {
+  const auto share = [](Measure measure, double worst_error) {
+    Made made(2);
+    made.profile.run.measure = measure;
+    made.profile.run.worst_error = worst_error;
+    made.object(0, k_second, 0x10000, 16);
+    made.object(1, k_second, 0x20000, 16);
+    for (unsigned i = 0; i < 4000; ++i)
+      made.sample(2 * k_second + i, i % 2 ? 0x10000 : 0x20000);
+    return site_at(summary_of({made.profile}), 0).share;
+  };
+  const Share plain = share(Measure::time, 0), biased = share(Measure::time, 0.24);
+  EXPECT_NEAR(plain.value, 0.5, 1e-9);
+  EXPECT_NEAR(biased.high - plain.high, 0.1, 1e-9);
+  EXPECT_NEAR(plain.low - biased.low, 0.1, 1e-9);
+  EXPECT_DOUBLE_EQ(share(Measure::misses, 0.24).high, plain.high); // every record is a miss
+}
+
 TEST(Metrics, SamplesGoToWhoeverLivesThere) {
   Made made(3);
   made.object(0, 1 * k_second, 0x10000, 4096, 2 * k_second);

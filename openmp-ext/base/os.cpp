@@ -12,6 +12,7 @@
 #include <ctime>
 #include <fcntl.h>
 #include <linux/perf_event.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -63,19 +64,33 @@ long sys_move(int pid, unsigned long count, void** pages, const int* nodes, int*
 int sys_perf(perf_event_attr* attributes, pid_t pid, int cpu, int group_fd, unsigned long flags) {
   return static_cast<int>(::syscall(SYS_perf_event_open, attributes, pid, cpu, group_fd, flags));
 }
-// These four go straight to the kernel: the C library's are points where a thread may be cancelled,
-// and malloc, behind which they are called, is none.
+// The four that follow are points where a thread may be cancelled; malloc, behind which they are
+// called, is none.
+class NotCancelled {
+public:
+  NotCancelled() { ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  ~NotCancelled() { ::pthread_setcancelstate(before_, nullptr); }
+  NotCancelled(const NotCancelled&) = delete;
+  NotCancelled& operator=(const NotCancelled&) = delete;
+
+private:
+  int before_ = PTHREAD_CANCEL_ENABLE;
+};
 int sys_open(const char* path, int flags, unsigned mode) {
-  return static_cast<int>(::syscall(SYS_openat, AT_FDCWD, path, flags, mode));
+  const NotCancelled meanwhile;
+  return ::open(path, flags, mode);
 }
 ssize_t sys_write(int fd, const void* data, std::size_t bytes) {
-  return ::syscall(SYS_write, fd, data, bytes);
+  const NotCancelled meanwhile;
+  return ::write(fd, data, bytes);
 }
 ssize_t sys_read(int fd, void* data, std::size_t bytes) {
-  return ::syscall(SYS_read, fd, data, bytes);
+  const NotCancelled meanwhile;
+  return ::read(fd, data, bytes);
 }
 int sys_close(int fd) {
-  return static_cast<int>(::syscall(SYS_close, fd));
+  const NotCancelled meanwhile;
+  return ::close(fd);
 }
 int sys_allocate_file(int fd, off_t bytes) {
   return ::fallocate(fd, 0, 0, bytes);

@@ -33,7 +33,13 @@ PlanEntry entry_for(const Advice& advice, const ProfileSummary& summary, std::si
                     std::size_t tier, const std::function<PortableFrame(const Frame&)>& portable) {
   PlanEntry entry;
   entry.label = advice.workload.sites[site].label;
-  entry.frames = plan_frames(summary.sites[site].frames, portable);
+  const SiteSummary& from = summary.sites[site];
+  if (from.kind == SiteKind::variable) {
+    entry.symbol = from.symbol;
+    entry.symbol_module = from.frames[0].module;
+  } else {
+    entry.frames = plan_frames(from.frames, portable);
+  }
   entry.kinds = kinds_in_order(advice, site, tier);
   entry.bytes = advice.workload.sites[site].peak_bytes();
   entry.benefit = benefit(advice, site, tier);
@@ -76,7 +82,10 @@ Plan plan_from(const Advice& advice, const ProfileSummary& summary,
   for (std::size_t site = 0; site < advice.workload.sites.size(); ++site) {
     const std::size_t tier = advice.placement.tier_of_site[site];
     const SiteSummary& from = summary.sites[site];
-    if (from.by_malloc && from.bytes_largest < k_least_of_malloc) continue; // no plan reaches it
+    const bool is_variable = from.kind == SiteKind::variable;
+    if ((from.by_malloc || is_variable) && from.bytes_largest < k_least_of_malloc)
+      continue; // no plan reaches it
+    if (!advice.workload.sites[site].placeable) continue;
     if (tier != Placement::k_nowhere)
       plan.entries.push_back(entry_for(advice, summary, site, tier, portable));
   }

@@ -65,11 +65,18 @@ Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names
     const SiteSummary& site = summary.sites[i];
     SiteDemand demand;
     demand.label = names.sites[i];
+    demand.placeable = site.kind == SiteKind::allocation || site.kind == SiteKind::variable;
+    demand.share = site.share.value;
+    if (!demand.placeable) {
+      workload.sites.push_back(std::move(demand));
+      continue;
+    }
     demand.live = Translation::live(site, summary.nanoseconds);
     demand.demand = translation.demand(site.accesses);
+    // Statics are placed when the program starts and stay.
     for (const SiteInRegion& part : site.by_region)
-      demand.by_region.push_back({part.region, translation.demand(part.accesses)});
-    demand.share = site.share.value;
+      if (site.kind == SiteKind::allocation)
+        demand.by_region.push_back({part.region, translation.demand(part.accesses)});
     // The wider of sampling interval and the source's own worst error.
     demand.share_low =
         std::max(0.0, std::min(site.share.low, site.share.value - summary.worst_error));

@@ -49,6 +49,7 @@ struct SiteDemand {
   double share = 0;                     // of the measured quantity, 0…1
   double share_low = 0, share_high = 0; // 95 % interval
   std::uint64_t instances = 0;
+  bool placeable = true; // a plan can reach it; else it needs no room and stays where it is
 
   std::uint64_t peak_bytes() const;
 };

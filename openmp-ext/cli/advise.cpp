@@ -33,7 +33,7 @@ struct Input {
   CapacityByKind capacity;
 };
 
-Parsed<Input> read_input(const AdviseArguments& arguments) {
+Parsed<Input> read_input(const AdviseArguments& arguments, Symbols& symbols) {
   using Outcome = Parsed<Input>;
   Input input;
   if (!arguments.capacity.empty()) {
@@ -51,7 +51,8 @@ Parsed<Input> read_input(const AdviseArguments& arguments) {
   const auto platform = discover_platform(options);
   if (!platform) return Outcome::failure(platform.error());
   input.platform = *platform;
-  auto summary = summarize_files(arguments.profiles);
+  auto summary = summarize_files(
+      arguments.profiles, [&](const ModuleInfo& module) { return symbols.statics_of(module); });
   if (!summary) return Outcome::failure(summary.error());
   input.summary = std::move(*summary);
   return input;
@@ -71,6 +72,8 @@ std::string kinds_in_words(const std::vector<TierChoice>& tiers) {
   return text;
 }
 
+constexpr double k_least_share = 0.005; // to be mentioned
+
 void print_placement(const Advice& advice) {
   std::printf("Memory to place in: %s\n\n", kinds_in_words(advice.tiers).c_str());
   std::vector<std::size_t> order(advice.workload.sites.size());
@@ -79,6 +82,13 @@ void print_placement(const Advice& advice) {
     return advice.placement.tier_of_site[a] < advice.placement.tier_of_site[b];
   });
   for (const std::size_t site : order) {
+    const SiteDemand& demand = advice.workload.sites[site];
+    if (!demand.placeable) {
+      if (demand.share >= k_least_share)
+        std::printf("  %-7s %10s  %s\n          %.1f %% of the samples; no plan reaches it\n",
+                    "stays", "-", demand.label.c_str(), 100 * demand.share);
+      continue;
+    }
     const std::size_t tier = advice.placement.tier_of_site[site];
     const bool nowhere = tier == Placement::k_nowhere;
     std::printf("  %-7s %10s  %s\n          %s\n",
@@ -101,12 +111,15 @@ void print_moves(const Advice& advice) {
                 format_duration(move.spent).c_str());
 }
 
-void print_traits(const Advice& advice) {
+// Statics have no allocator that could have traits.
+template <typename IsStatic> void print_traits(const Advice& advice, IsStatic&& is_static) {
   std::printf("\nTo say the same in the source, paste these and allocate with them:\n\n");
   std::map<std::string, int> uses; // sites of one label get numbered identifiers
   for (std::size_t site = 0; site < advice.workload.sites.size(); ++site) {
     const std::size_t tier = advice.placement.tier_of_site[site];
-    if (tier == Placement::k_nowhere || advice.workload.sites[site].demand.total() <= 0) continue;
+    if (tier == Placement::k_nowhere || advice.workload.sites[site].demand.total() <= 0 ||
+        is_static(site))
+      continue;
     std::string name = identifier_from(advice.workload.sites[site].label);
     if (const int before = uses[name]++; before > 0) name += "_" + std::to_string(before + 1);
     std::fputs(traits_as_c(advice.workload, site, advice.tiers[tier].kind, name).c_str(), stdout);
@@ -125,7 +138,7 @@ int write_plan_file(const std::string& path, const Plan& plan) {
 
 // One line saying why there is nothing to decide, or "".
 std::string nothing_to_decide(const Advice& advice) {
-  if (advice.workload.sites.empty())
+  if (std::ranges::none_of(advice.workload.sites, &SiteDemand::placeable))
     return "the profile holds no allocation sites; record a program that allocates with omp_alloc "
            "or the allocate directive";
   if (advice.tiers.size() < 2)
@@ -135,9 +148,9 @@ std::string nothing_to_decide(const Advice& advice) {
 }
 
 int advise_command(const AdviseArguments& arguments) {
-  const auto input = read_input(arguments);
-  if (!input) return fail("advise", 2, input.error());
   Symbols symbols;
+  const auto input = read_input(arguments, symbols);
+  if (!input) return fail("advise", 2, input.error());
   const ProfileNames names = names_of(input->summary, symbols);
   for (const std::string& note : input->summary.notes)
     std::fprintf(stderr, "omptier advise: %s\n", note.c_str());
@@ -149,7 +162,10 @@ int advise_command(const AdviseArguments& arguments) {
     return fail("advise", 2, why);
   print_placement(advice);
   print_moves(advice);
-  if (arguments.traits) print_traits(advice);
+  if (arguments.traits)
+    print_traits(advice, [&](std::size_t site) {
+      return input->summary.sites[site].kind != SiteKind::allocation;
+    });
   if (arguments.plan.empty()) return 0;
 
   Plan plan = plan_from(advice, input->summary, [&](const Frame& frame) {

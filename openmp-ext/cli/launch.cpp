@@ -123,6 +123,7 @@ std::string find_libraries(const CommandContext& context) {
 }
 
 std::string path_of_program(const std::string& name) {
+  if (name.empty()) return {};
   if (name.find('/') != std::string::npos) return name;
   const char* folders = std::getenv("PATH");
   std::string_view rest = folders != nullptr ? folders : "";

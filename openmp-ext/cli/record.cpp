@@ -36,15 +36,16 @@ bool is_launcher(const std::string& path) {
 }
 
 // malloc's blocks are recorded too. What cannot be seen is said, the program runs all the same.
-// Without a command (omptier env) only the OpenMP tool is set.
-void add_preload(Launch& what, const std::string& folder) {
-  if (what.command.empty()) return;
-  const Preload preload = preload_for(what.command[0], folder);
+// Without a program (omptier env) those with an OpenMP runtime are meant.
+void add_preload(const char* command, Launch& what, const std::string& folder) {
+  const bool any_program = what.command.empty();
+  const Preload preload = preload_for(any_program ? std::string() : what.command[0], folder);
   if (!preload.problem.empty())
-    std::fprintf(stderr, "omptier record: %s: %s\n", preload.problem.c_str(),
+    std::fprintf(stderr, "omptier %s: %s: %s\n", command, preload.problem.c_str(),
                  preload.privileged ? "nothing is recorded"
                                     : "only OpenMP's allocations are recorded");
   what.preload = preload.library;
+  if (any_program) return;
   std::error_code error;
   const auto program = std::filesystem::canonical(path_of_program(what.command[0]), error);
   if (!error && !is_launcher(program.string()))
@@ -69,7 +70,7 @@ int prepare(const char* command, const CommandContext& context, const RecordArgu
     return fail(command, 2, problem);
   what.command = arguments.command;
   if (arguments.runtime != "own") what.libraries = folder;
-  add_preload(what, folder);
+  add_preload(command, what, folder);
   const auto set = [&](const char* name, const std::string& value) {
     if (!value.empty()) what.environment.emplace_back(name, value);
   };
@@ -175,6 +176,11 @@ void add_env(CLI::App& app, CommandContext& context) {
       "env", "Print the variables that make programs be recorded: eval \"$(omptier env)\"");
   auto arguments = std::make_shared<RecordArguments>();
   add_options(command, arguments);
+  command
+      ->add_option("program", arguments->command,
+                   "Program that is recorded with or without OpenMP; programs with an OpenMP "
+                   "runtime always are")
+      ->expected(0, 1);
   command->callback(
       [&context, arguments] { context.status = print_environment(context, *arguments); });
 }

@@ -55,7 +55,7 @@ class Bench:
         return report
 
     def sites(self, report, function):
-        return [site for site in report["sites"] if site["frames"][0].get("function") == function]
+        return [site for site in report["sites"] if site["frames"][:1] and site["frames"][0].get("function") == function]
 
     def worked(self, *logs, regions=None):
         """The log has samples, most of them on work's block; and so many entries of regions."""

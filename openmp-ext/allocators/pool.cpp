@@ -16,7 +16,7 @@ Pool::Slot* Pool::slots() {
   auto* fresh = static_cast<Slot*>(map_pages(k_slots * sizeof(Slot)));
   if (fresh == nullptr || slots_.compare_exchange_strong(ready, fresh, std::memory_order_acq_rel))
     return fresh;
-  os().unmap(fresh, k_slots * sizeof(Slot));
+  unmap_pages(fresh, k_slots * sizeof(Slot));
   return ready;
 }
 

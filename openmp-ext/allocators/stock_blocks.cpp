@@ -27,7 +27,7 @@ bool StockBlocks::grow() {
   used_ = 0;
   for (std::size_t i = 0; i < old_capacity; ++i)
     if (old[i].begin > k_removed) insert(old[i]);
-  if (old != nullptr) os().unmap(old, old_capacity * sizeof(StockBlock));
+  if (old != nullptr) unmap_pages(old, old_capacity * sizeof(StockBlock));
   return true;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/os.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -15,11 +16,25 @@
 
 namespace omptier {
 
-// Zeroed pages, or null when the kernel has none.
+// What this library has taken in that way, and the most it may: the recorder keeps to a limit.
+inline std::atomic<std::size_t> g_pages_taken{0};
+inline std::atomic<std::size_t> g_most_pages{~std::size_t{0}}; // bytes
+
+// Zeroed pages, or null when the kernel has none, or the limit would be passed.
 inline void* map_pages(std::size_t bytes) {
+  if (g_pages_taken.load(std::memory_order_relaxed) + bytes >
+      g_most_pages.load(std::memory_order_relaxed))
+    return nullptr;
   void* pages =
       os().map(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return pages == MAP_FAILED ? nullptr : pages;
+  if (pages == MAP_FAILED) return nullptr;
+  g_pages_taken.fetch_add(bytes, std::memory_order_relaxed);
+  return pages;
+}
+
+inline void unmap_pages(void* pages, std::size_t bytes) {
+  os().unmap(pages, bytes);
+  g_pages_taken.fetch_sub(bytes, std::memory_order_relaxed);
 }
 
 class PageArena {

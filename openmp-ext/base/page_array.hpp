@@ -48,7 +48,7 @@ public:
   }
   // Gives the pages back to the system.
   void release() {
-    if (items_ != nullptr) os().unmap(items_, room_ * sizeof(T));
+    if (items_ != nullptr) unmap_pages(items_, room_ * sizeof(T));
     items_ = nullptr;
     count_ = room_ = 0;
   }

@@ -4,6 +4,7 @@
 // stands in front of malloc and starts the profiler where there is no OMPT. Works from an
 // installation and from a build tree; the program's own end is ours. omptier env: prints
 // what record would set, for a job script that starts the program by itself.
+#include "base/options.hpp"
 #include "base/text.hpp"
 #include "cli/launch.hpp"
 
@@ -17,7 +18,7 @@ namespace omptier {
 namespace {
 
 struct RecordArguments {
-  std::string output, events = "auto", children = "yes", capacity, plan, strategy,
+  std::string output, events = "auto", size, children = "yes", capacity, plan, strategy,
                       runtime = "omptier";
   double rate = 0;
   unsigned depth = 0;
@@ -94,6 +95,12 @@ int prepare(const char* command, const CommandContext& context, const RecordArgu
   set("OMPTIER_EVENTS", arguments.events == "auto" ? "" : arguments.events);
   if (arguments.rate > 0)
     set("OMPTIER_RATE", std::to_string(std::max(1L, std::lround(arguments.rate))));
+  if (!arguments.size.empty()) {
+    if (const std::string problem = problem_with(OptionType::size, arguments.size.c_str());
+        !problem.empty())
+      return fail(command, 2, "--size: " + problem);
+    set("OMPTIER_PROFILE_SIZE", arguments.size);
+  }
   if (arguments.depth > 0) set("OMPTIER_DEPTH", std::to_string(arguments.depth));
   set("OMPTIER_CAPACITY", arguments.capacity);
   if (!arguments.plan.empty())
@@ -150,6 +157,9 @@ void add_options(CLI::App* command, const std::shared_ptr<RecordArguments>& argu
                    "yes: forked children too, in profiles of their own, and what they start if it "
                    "uses OpenMP; all: whatever they start; no: the program alone (default yes)")
       ->check(CLI::IsMember({"yes", "no", "all"}));
+  command->add_option("--size", arguments->size,
+                      "Largest size of the profile, such as 64M: the nearer it comes, the fewer "
+                      "samples are kept (default 256M)");
   command->add_option("--depth", arguments->depth, "Frames kept of a call stack (default 8)")
       ->check(CLI::Range(1, 32));
   command->add_option("--capacity", arguments->capacity,

@@ -94,7 +94,7 @@ private:
     capacity_ = capacity;
     for (std::size_t i = 0; i < old_capacity; ++i)
       if (old[i].stack != nullptr) *find(old[i].hash, old[i].stack, old[i].count) = old[i];
-    if (old != nullptr) os().unmap(old, old_capacity * sizeof(Slot));
+    if (old != nullptr) unmap_pages(old, old_capacity * sizeof(Slot));
     return true;
   }
 

@@ -41,6 +41,10 @@ void HelperThread::stop() {
   running_ = false;
 }
 
+void HelperThread::wake() {
+  syscall(SYS_futex, &stop_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
+
 void HelperThread::forget() {
   running_ = false;
 }

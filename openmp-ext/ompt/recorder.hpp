@@ -13,9 +13,13 @@
 #include "base/address_set.hpp"
 #include "objects/stack_table.hpp"
 #include "ompt/helper_thread.hpp"
+#include "ompt/live_blocks.hpp"
 #include "ompt/mappings.hpp"
 #include "ompt/memory_areas.hpp"
+#include "ompt/region_runs.hpp"
+#include "ompt/sample_batch.hpp"
 #include "ompt/stretches.hpp"
+#include "profile/log_budget.hpp"
 #include "profile/log_writer.hpp"
 #include "sampling/source.hpp"
 
@@ -34,7 +38,9 @@ struct RecorderOptions {
   unsigned site_depth = 8;
   unsigned region_depth = 4;
   unsigned drain_milliseconds = 50;
-  bool children = true; // forked ones are recorded too
+  std::uint64_t log_bytes = std::uint64_t{256} << 20; // the log's largest size
+  std::size_t memory = std::size_t{32} << 20;         // of the recorder's own, in bytes
+  bool children = true;                               // forked ones are recorded too
 };
 
 class Recorder final : SampleSink {
@@ -89,7 +95,10 @@ private:
   bool in_fork() const { return process_.load(std::memory_order_relaxed) != getpid(); }
   void tick();
   void drain();
+  void settle_batch();
+  void write_counts();
   void write_small_objects();
+  void write_site_totals();
   void write_stretches(std::uint64_t until);
   std::uint32_t stretch_number(const EndedStretch& stretch);
   void write_stretch_counts();
@@ -97,8 +106,26 @@ private:
   std::uint32_t define(StackTable& table, const ReturnAddress* frames, unsigned count, bool site);
   void object(const void* block, std::size_t bytes, std::uintptr_t allocator,
               const ReturnAddress* frames, unsigned count);
+  struct SiteCount { // of objects that are not told one by one
+    std::uint64_t objects, bytes, largest, live;
+    std::uint64_t peak, peak_time; // since it was written
+    std::uint32_t told;            // objects that were, beside these
+    bool by_malloc, changed;
+  };
+  SiteCount* count_of(std::uint32_t site);
+  bool is_told(std::size_t bytes, const SiteCount& count) const;
+  void begin_block(SiteCount& count, std::uint64_t bytes, bool by_malloc);
+  bool end_block(std::uint64_t address);
+  void small_object(std::uint32_t site, std::uint64_t address, std::size_t bytes,
+                    std::uint32_t stands_for);
   std::uint32_t module_number(const LoadedModule* module);
-  template <typename Tell> void tell_source(Tell&& tell);
+  static std::uint32_t this_thread();
+  // Sources that count every access keep objects and regions apart themselves.
+  template <typename Tell> void tell_source(Tell&& tell) {
+    if (!source_wants_objects_.load(std::memory_order_relaxed)) return;
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (source_ != nullptr) tell(*source_);
+  }
   bool is_waiting(std::uint64_t pc) const;
   void sample(const AccessSample& sample) override;
   void lost(std::uint64_t count) override;
@@ -109,7 +136,8 @@ private:
   bool forked_ = false;           // from one that was
   RecorderOptions options_;
   std::unique_ptr<SampleSource> source_;
-  std::uint64_t waiting_ = 0; // samples of this drain that fell on waiting threads, their weight
+  std::uint64_t waiting_ =
+      0; // samples since the last counts that fell on waiting threads, their weight
   double waiting_weight_ = 0;
   std::atomic<bool> source_wants_objects_{false};
   HelperThread helper_;
@@ -119,6 +147,15 @@ private:
     std::uint64_t objects, bytes, written;
   };
   PageArray<SmallCount> small_counts_; // by site
+  PageArray<SiteCount> site_counts_;   // by site
+  LiveBlocks live_;
+  std::atomic<std::uint32_t> most_told_{~std::uint32_t{0}}; // objects from 64 KiB of one site
+  std::atomic<std::uint64_t> unwatched_{0};                 // objects without room
+  std::uint64_t unwatched_written_ = 0;                     // helper thread's, as all that follow
+  LogBudget budget_;
+  SampleBatch batch_;
+  std::uint64_t pattern_weight_ = 0; // of the last sample's patterns; 0: not kept
+  RegionRuns runs_;
   AddressSet small_areas_;
   StretchQueue stretches_;
   SampleTimes sample_times_;   // helper thread's
@@ -126,10 +163,10 @@ private:
   struct StretchCount {
     std::uint64_t entries, nanoseconds, written;
   };
-  PageArray<StretchCount> stretch_counts_; // by number in stretches_known_; helper thread's
+  PageArray<StretchCount> stretch_counts_;       // by number in stretches_known_; helper thread's
+  std::uint64_t ticks_ = 0, counts_written_ = 0; // and when the counts were
   Mappings mappings_;
   MemoryAreas areas_;
-  unsigned ticks_ = 0;
   std::uint8_t module_written_[8192 / 8 + 1] = {};
   char path_[4096] = {};
   LogWriter log_;

@@ -104,6 +104,8 @@ RecorderOptions options_from_environment() {
   options.source.which = option_text(Option::events);
   options.source.rate = static_cast<double>(option_number(Option::rate));
   options.site_depth = frames_to_keep();
+  options.log_bytes = option_number(Option::profile_size);
+  options.memory = option_number(Option::profile_memory);
   options.children = std::strcmp(option_text(Option::children), "no") != 0;
   return options;
 }

@@ -77,6 +77,32 @@ void count_small_objects(ProfileSummary& summary, const Profile& profile) {
   summary.small_sites = sites;
 }
 
+// Where the recorder kept less than everything: which and from when on.
+void add_limits(ProfileSummary& summary, const Profile& profile) {
+  const auto note = [&](const std::string& text) {
+    summary.notes.push_back(profile.file + ": " + text);
+  };
+  if (!profile.thinnings.empty()) {
+    const Thinning &first = profile.thinnings.front(), &last = profile.thinnings.back();
+    const std::uint64_t start = profile.run.start_time;
+    note("from " + format_duration(double(first.time - std::min(first.time, start))) +
+         " on fewer samples were kept, at the end one in " + std::to_string(last.kept_of) +
+         " with that much more weight, and objects of busy sites only counted, for the log may not "
+         "grow beyond OMPTIER_PROFILE_SIZE");
+  }
+  static constexpr const char* k_reasons[k_loss_reasons] = {
+      nullptr, "blocks came and went faster than the recorder looked",
+      "the recorder's own memory was used up (OMPTIER_PROFILE_MEMORY)",
+      "the log had reached its largest size (OMPTIER_PROFILE_SIZE)"};
+  for (unsigned i = 0; i < k_loss_reasons; ++i)
+    if (k_reasons[i] != nullptr && profile.lost_by[i] > 0)
+      note(std::to_string(profile.lost_by[i]) + " samples were lost: " + k_reasons[i]);
+  if (profile.unwatched > 0)
+    note(std::to_string(profile.unwatched) +
+         " objects were not recorded and their samples are no object's: the recorder's own memory "
+         "was used up (OMPTIER_PROFILE_MEMORY)");
+}
+
 void average_over_profiles(ProfileSummary& summary, std::size_t profiles) {
   const double factor = 1 / static_cast<double>(profiles);
   for (SiteSummary& site : summary.sites) {
@@ -165,6 +191,7 @@ Parsed<ProfileSummary> summarize(std::span<const Profile> profiles) {
     weighted_samples += profile.samples.size();
     summary.runs.push_back(profile.run);
     if (!profile.cut.empty()) summary.notes.push_back(profile.cut);
+    add_limits(summary, profile);
     Sweep sweep(summary, names, profile, evidence);
     sweep.run();
     joined.resize(summary.sites.size());

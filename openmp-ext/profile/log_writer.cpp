@@ -139,7 +139,8 @@ bool LogWriter::open(char* path, std::size_t size) {
   if (here_ == nullptr) here_ = page_wiped_in_children();
   if (here_ != nullptr) *here_ = 1;
   sequence_ = 0;
-  samples_ = lost_ = 0;
+  samples_ = lost_ = refused_ = 0;
+  full_ = false;
   written_ = 0;
   ProfileHeader header{};
   std::memcpy(header.magic, k_profile_magic, sizeof header.magic);
@@ -250,10 +251,20 @@ void LogWriter::forget() {
   used_ = records_ = 0;
 }
 
+// The last two blocks' room is for what ends a log. Samples are handed in as `run`.
+bool LogWriter::accepts(RecordType type) {
+  constexpr std::uint64_t k_reserve = 2 * k_largest_block;
+  if (written_.load(std::memory_order_relaxed) + used_ + k_reserve <= most_bytes_) return true;
+  if (type == RecordType::end || type == RecordType::lost) return true;
+  full_.store(true, std::memory_order_relaxed);
+  if (type == RecordType::run) ++refused_;
+  return false;
+}
+
 // Opens every record below: nothing when there is no file, else the mutex and room in the block.
 #define OMPTIER_BEGIN_RECORD(kind)                                                                 \
   const std::lock_guard<std::mutex> guard(mutex_);                                                 \
-  if (fd_ < 0) return;                                                                             \
+  if (fd_ < 0 || !accepts(RecordType::kind)) return;                                               \
   if (used_ + k_largest_body + k_beside_body > sizeof block_) write_block();                       \
   if (fd_ < 0) return;                                                                             \
   Body body(RecordType::kind, body_)
@@ -514,6 +525,7 @@ void LogWriter::waiting(std::uint64_t samples, double weight) {
 }
 
 void LogWriter::end() {
+  if (refused_ > 0) lost(refused_, LossReason::log);
   OMPTIER_BEGIN_RECORD(end);
   body.difference(monotonic_nanoseconds(), state_.time);
   body.number(samples_);

@@ -32,6 +32,10 @@ public:
   // size bytes and must stay valid. False: a warning has been given.
   bool open(char* path, std::size_t size);
   bool is_open() const { return fd_ >= 0; }
+  // Beyond so many bytes only losses and the end are written. Samples that come nevertheless count
+  // as lost at the end.
+  void limit(std::uint64_t bytes) { most_bytes_ = bytes; }
+  bool is_full() const { return full_.load(std::memory_order_relaxed); }
   // Writes what is pending; the block need not be full. Called now and then by the helper thread.
   void flush();
   // flush, then close. Records that come later are swallowed.
@@ -92,7 +96,7 @@ private:
   void write_block();
   bool may_write(std::size_t bytes);
   void give_up(const char* why);
-  std::uint64_t time_difference();
+  bool accepts(RecordType type);
 
   std::mutex mutex_;
   int fd_ = -1;
@@ -106,6 +110,8 @@ private:
   DifferenceState state_;
   std::uint64_t samples_ = 0, lost_ = 0;
   std::atomic<std::uint64_t> written_{0};
+  std::uint64_t most_bytes_ = ~std::uint64_t{0}, refused_ = 0; // samples
+  std::atomic<bool> full_{false};
   std::size_t used_ = 0; // bytes of block_, header included
   std::uint8_t block_[k_largest_block];
   static constexpr std::size_t k_largest_body = 8192;

@@ -283,8 +283,8 @@ TEST(Recorder, ThreadsRecordTogether) {
   for (std::uintptr_t t = 1; t <= k_threads; ++t)
     threads.emplace_back([&, t] {
       for (std::uintptr_t i = 0; i < k_each; ++i) {
-        const auto* block = reinterpret_cast<const void*>(t << 32 | i << 8);
-        allocate(*recording.recorder, block, 256);
+        const auto* block = reinterpret_cast<const void*>(t << 40 | i << 17);
+        allocate(*recording.recorder, block, 1 << 16);
         recording.recorder->released(block);
       }
     });

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The recorder's part that hears of objects. Blocks from 64 KiB are told one by one, those from
+// 4 KiB on are counted by site and kept in a table, so that samples find their site; below, only
+// counts and places are kept. What OpenMP's allocators give is told one by one below 4 KiB too, as
+// long as a site does so seldom. When a log begins to keep fewer samples,
+// sites that have been told often are counted from then on.
+#include "ompt/recorder.hpp"
+
+#include "base/os.hpp"
+#include "objects/stack.hpp"
+
+#include <algorithm>
+
+namespace omptier {
+namespace {
+
+constexpr std::uint32_t k_no_module = 8192;
+constexpr std::size_t k_least_counted = 4096, k_least_told = std::size_t{64} << 10;
+constexpr std::uint32_t k_small_told = 1024; // of one site
+
+} // namespace
+
+std::uint32_t Recorder::module_number(const LoadedModule* module) {
+  const std::uint32_t number = module != nullptr ? module->number : k_no_module;
+  std::uint8_t& byte = module_written_[number / 8];
+  const auto bit = static_cast<std::uint8_t>(1u << number % 8);
+  if ((byte & bit) != 0) return number;
+  byte |= bit;
+  ModuleText text;
+  if (module != nullptr)
+    text = {identity_of(*module), module->name, module->path, module->bias, module->system};
+  log_.module(number, text);
+  return number;
+}
+
+namespace {
+
+// The loader's lock is never waited for under ours: a thread that holds it may be waiting for ours,
+// in a malloc of its dl_iterate_phdr.
+void identify_modules(const ReturnAddress* frames, unsigned count) {
+  refresh_modules();
+  for (unsigned i = 0; i < count; ++i) {
+    const ModuleListUse use;
+    const LoadedModule* module = known_module_of(frames[i]);
+    if (use && module != nullptr) identity_of(*module, use);
+  }
+}
+
+} // namespace
+
+// The stack's number; its frames (and their modules) enter the log when it is new.
+std::uint32_t Recorder::define(StackTable& table, const ReturnAddress* frames, unsigned count,
+                               bool site) {
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    const std::uint32_t number = table.known(frames, count);
+    if (number != StackTable::k_full) return number;
+  }
+  identify_modules(frames, count);
+  const std::lock_guard<std::mutex> guard(mutex_);
+  bool fresh = false;
+  const std::uint32_t number = table.number_of(frames, count, fresh);
+  if (!fresh) return number;
+  Frame exact[k_max_frames];
+  for (unsigned i = 0; i < count; ++i) {
+    const LoadedModule* module = known_module_of(frames[i]);
+    exact[i].offset = frames[i] - (module != nullptr ? module->bias : 0);
+    exact[i].module = module_number(module);
+  }
+  if (site)
+    log_.site(number, exact, count);
+  else
+    log_.region_definition(number, exact, count);
+  return number;
+}
+
+void Recorder::allocated(const void* block, std::size_t bytes, std::uintptr_t allocator,
+                         const void* caller) {
+  if (!active() || block == nullptr) return;
+  ReturnAddress frames[k_max_frames];
+  const unsigned count = capture_stack(caller, frames, options_.site_depth);
+  object(block, bytes, allocator, frames, count);
+}
+
+// Under mutex_.
+Recorder::SiteCount* Recorder::count_of(std::uint32_t site) {
+  if (site >= site_counts_.size() && !site_counts_.resize(2 * std::size_t{site} + 64, {}))
+    return nullptr;
+  return &site_counts_[site];
+}
+
+bool Recorder::is_told(std::size_t bytes, const SiteCount& count) const {
+  if (source_wants_objects_.load(std::memory_order_relaxed)) return true;
+  if (bytes >= k_least_told) return count.told < most_told_.load(std::memory_order_relaxed);
+  return bytes < k_least_counted && count.told < k_small_told;
+}
+
+// Under mutex_: the block that begins there goes. True when the log is to be told.
+bool Recorder::end_block(std::uint64_t address) {
+  LiveBlock block;
+  if (!live_.erase(address, monotonic_nanoseconds(), block)) return false;
+  if (block.told) return true;
+  SiteCount& count = site_counts_[block.site];
+  count.live -= std::min(count.live, block.bytes);
+  count.changed = true;
+  return false;
+}
+
+// Under mutex_.
+void Recorder::begin_block(SiteCount& count, std::uint64_t bytes, bool by_malloc) {
+  ++count.objects;
+  count.bytes += bytes;
+  count.largest = std::max(count.largest, bytes);
+  count.live += bytes;
+  count.by_malloc = count.by_malloc || by_malloc;
+  count.changed = true;
+  if (count.live <= count.peak) return;
+  count.peak = count.live;
+  count.peak_time = monotonic_nanoseconds();
+}
+
+void Recorder::object(const void* block, std::size_t bytes, std::uintptr_t allocator,
+                      const ReturnAddress* frames, unsigned count) {
+  const std::uint32_t site = define(sites_, frames, count, true);
+  if (site == StackTable::k_full) return void(unwatched_.fetch_add(1, std::memory_order_relaxed));
+  const auto address = reinterpret_cast<std::uintptr_t>(block);
+  bool told = false;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    end_block(address); // that was freed behind our back
+    SiteCount* counted = count_of(site);
+    if (counted != nullptr) told = is_told(bytes, *counted);
+    if (counted != nullptr && !told && bytes < k_least_counted) {
+      small_object(site, address, bytes, 1);
+      return;
+    }
+    LiveBlock live{address, bytes, site, told};
+    if (counted == nullptr || !live_.insert(live))
+      return void(unwatched_.fetch_add(1, std::memory_order_relaxed));
+    if (told)
+      ++counted->told;
+    else
+      begin_block(*counted, live_.counted_bytes(bytes), allocator == 0);
+  }
+  if (told) log_.object(site, address, bytes, this_thread(), allocator);
+  tell_source([&](SampleSource& source) { source.object_begin(address, bytes); });
+}
+
+void Recorder::released(const void* block) {
+  if (!active() || block == nullptr) return;
+  const auto address = reinterpret_cast<std::uintptr_t>(block);
+  tell_source([&](SampleSource& source) { source.object_end(address); });
+  bool told = false, half_full = false;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    told = end_block(address);
+    half_full = live_.next_ended() % (LiveBlocks::k_ended / 2) == LiveBlocks::k_ended / 2 - 1;
+  }
+  if (told) log_.release(address);
+  if (half_full) helper_.wake();
+}
+
+namespace {
+
+const LoadedModule* module_at_call(const void* caller) {
+  const auto at = reinterpret_cast<std::uintptr_t>(caller);
+  const LoadedModule* module = known_module_of(at);
+  return module != nullptr ? module : module_of(at);
+}
+
+// No frame of the program's leads to it: a library of the system's starting up, or a thread of its.
+bool is_systems(const void* caller, const ReturnAddress* frames, unsigned count) {
+  if (count != 1 || frames[0] != reinterpret_cast<ReturnAddress>(caller)) return false;
+  const LoadedModule* module = module_at_call(caller);
+  return module != nullptr && module->system;
+}
+
+} // namespace
+
+bool Recorder::is_runtimes(const void* caller) {
+  const LoadedModule* module = module_at_call(caller);
+  return module != nullptr && module->runtime;
+}
+
+void Recorder::malloc_allocated(const void* block, std::size_t bytes, const void* caller) {
+  if (!active() || block == nullptr || is_runtimes(caller)) return;
+  ReturnAddress frames[k_max_frames];
+  const unsigned count = capture_stack(caller, frames, options_.site_depth);
+  if (!is_systems(caller, frames, count)) object(block, bytes, 0, frames, count);
+}
+
+void Recorder::small_allocated(const void* block, std::size_t bytes, const void* caller,
+                               std::uint32_t stands_for) {
+  if (!active() || is_runtimes(caller)) return;
+  ReturnAddress frames[k_max_frames];
+  const unsigned count = capture_stack(caller, frames, options_.site_depth);
+  const std::uint32_t site = define(sites_, frames, count, true);
+  if (site == StackTable::k_full) return;
+  const std::lock_guard<std::mutex> guard(mutex_);
+  small_object(site, reinterpret_cast<std::uintptr_t>(block), bytes, stands_for);
+}
+
+// Under mutex_.
+void Recorder::small_object(std::uint32_t site, std::uint64_t address, std::size_t bytes,
+                            std::uint32_t stands_for) {
+  if (site >= small_counts_.size() && !small_counts_.resize(2 * std::size_t{site} + 64, {})) return;
+  small_counts_[site].objects += stands_for;
+  small_counts_[site].bytes += bytes * stands_for;
+  const std::uint64_t area = address / k_small_area * k_small_area;
+  if (small_areas_.add(area)) log_.small_area(area);
+}
+
+void Recorder::write_small_objects() {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  for (std::uint32_t site = 0; site < small_counts_.size(); ++site) {
+    SmallCount& count = small_counts_[site];
+    if (count.objects == count.written) continue;
+    log_.small_objects(site, count.objects, count.bytes);
+    count.written = count.objects;
+  }
+}
+
+void Recorder::mapped(const void* address, std::size_t bytes, const void* caller) {
+  if (!active() || is_runtimes(caller)) return;
+  ReturnAddress frames[k_max_frames];
+  const unsigned count = capture_stack(caller, frames, options_.site_depth);
+  const std::uint32_t site =
+      is_systems(caller, frames, count) ? StackTable::k_full : define(sites_, frames, count, true);
+  if (site == StackTable::k_full) return;
+  const auto begin = reinterpret_cast<std::uintptr_t>(address);
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (!mappings_.add(begin, begin + bytes, site)) return;
+    log_.object(site, begin, bytes, this_thread(), ObjectRecord::k_mapping);
+  }
+  tell_source([&](SampleSource& source) { source.object_begin(begin, bytes); });
+}
+
+void Recorder::unmapped(const void* address, std::size_t bytes) {
+  if (!active()) return;
+  const auto begin = reinterpret_cast<std::uintptr_t>(address);
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const bool tell = source_ != nullptr && source_wants_objects_.load(std::memory_order_relaxed);
+  mappings_.remove(
+      begin, begin + bytes,
+      [&](std::uintptr_t old) {
+        if (tell) source_->object_end(old);
+        log_.release(old);
+      },
+      [&](std::uintptr_t left, std::uintptr_t end, std::uint32_t site) {
+        log_.object(site, left, end - left, this_thread(), ObjectRecord::k_rest);
+        if (tell) source_->object_begin(left, end - left);
+      });
+}
+
+void Recorder::look_at_areas() {
+  areas_.look(log_, mutex_, [&](const LoadedModule& module) { module_number(&module); });
+}
+
+void Recorder::write_site_totals() {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  for (std::uint32_t site = 0; site < site_counts_.size(); ++site) {
+    SiteCount& count = site_counts_[site];
+    if (!count.changed) continue;
+    log_.site_totals({site, count.by_malloc, count.objects, count.bytes, count.largest, count.live,
+                      count.peak, count.peak_time, 0});
+    count.changed = false;
+    count.peak = count.live;
+    count.peak_time = monotonic_nanoseconds();
+  }
+}
+
+} // namespace omptier

@@ -19,6 +19,7 @@ using Kind = PhaseSummary::Kind;
 constexpr std::size_t k_most_stretches = 8; // rows under one region
 constexpr std::size_t k_most_objects = 3;
 constexpr double k_part_worth_saying = 0.5; // of an object
+constexpr double k_least_shown = 0.0005;    // share of a stretch
 
 class PhaseTables {
 public:
@@ -146,7 +147,8 @@ private:
 
   std::vector<Group> stretches_of(std::size_t region) const {
     std::vector<Group> list = groups([&](const PhaseSummary& phase) {
-      if (phase.kind == Kind::named || (summary_.samples > 0 && phase.samples == 0)) return false;
+      if (phase.kind == Kind::named || (summary_.samples > 0 && phase.share.value < k_least_shown))
+        return false;
       return phase.kind == Kind::serial ? region == 0 : phase.region == region;
     });
     if (list.size() == 1 && region != 0) list.clear(); // it is the region
@@ -155,8 +157,11 @@ private:
 
   void add_region(std::size_t number, std::vector<TableRow>& rows) const {
     const RegionSummary& region = summary_.regions[number];
+    auto nanoseconds = double(region.nanoseconds);
+    for (const PhaseSummary& phase : summary_.phases)
+      if (number == 0 && phase.kind == Kind::serial) nanoseconds += double(phase.nanoseconds);
     rows.push_back(
-        line(region.share, double(region.nanoseconds), region.entries, region.threads,
+        line(region.share, nanoseconds, region.entries, region.threads,
              names_.regions[number] + objects(&SiteSummary::by_region, &SiteInRegion::region,
                                               {static_cast<std::uint32_t>(number)},
                                               region.accesses.total())));

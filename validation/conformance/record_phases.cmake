@@ -25,6 +25,17 @@ record_phases_case(stretches stretches clang)
 record_phases_case(serial serial clang)
 record_phases_case(named named clang)
 record_phases_case(storm storm clang)
+if(TARGET libomptier_exact)
+  add_custom_command(OUTPUT ${record_phases_folder}/exact
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${record_phases_folder}
+    COMMAND ${CMAKE_BINARY_DIR}/bin/omptier-cc ${record_phases_flags} -I${CMAKE_BINARY_DIR}/include-omp
+            -L${CMAKE_BINARY_DIR}/lib -o ${record_phases_folder}/exact
+    DEPENDS ${CMAKE_CURRENT_LIST_DIR}/record_phases.c libomp libomptier_exact
+            ${OMPTIER_EXT_DIR}/sampling/exact/omptier-cc.in
+    COMMENT "record_phases, every access counted" VERBATIM)
+  add_custom_target(record_phases_exact ALL DEPENDS ${record_phases_folder}/exact)
+  record_phases_case(exact exact exact)
+endif()
 record_phases_case(gcc stretches gcc)
 record_phases_case(libgomp stretches gcc --stock /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE})
 record_phases_case(libgomp-storm storm gcc --stock /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE})

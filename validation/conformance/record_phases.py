@@ -123,6 +123,15 @@ def case_stretches(bench):
     check(len(re.findall(r" 200 .*    up to the barrier of .*record_phases\.c:\d+\): ", text)) == 2, text)
 
 
+def case_exact(bench):
+    """Every access counted: three of four in one stretch, so none strays into the other."""
+    report = bench.recorded("stretches", "20")
+    check(report["runs"][0]["source"] == "exact", f"{report['runs']}")
+    heavy, light = check_divided(report, "one_region", 20)
+    for phase, share in (heavy, 0.75), (light, 0.25):
+        check(abs(report["phases"][phase]["share"] - share) < 0.005, f"{report['phases'][phase]}")
+
+
 def case_serial(bench):
     """Serial time belongs to what is between two regions; the regions have their entries."""
     report = bench.recorded("serial", "300")

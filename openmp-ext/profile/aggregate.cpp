@@ -112,7 +112,7 @@ void average_over_profiles(ProfileSummary& summary, std::size_t profiles) {
   }
   for (RegionSummary& region : summary.regions) {
     region.accesses *= factor;
-    region.nanoseconds = static_cast<std::uint64_t>(double(region.nanoseconds) * factor);
+    region.nanoseconds /= profiles;
     region.entries = (region.entries + profiles - 1) / profiles;
     region.entered_anew = (region.entered_anew + profiles - 1) / profiles;
   }

@@ -209,7 +209,7 @@ void PhaseTable::finish(std::size_t profiles) {
   const double factor = 1 / static_cast<double>(profiles);
   for (PhaseSummary& phase : summary_.phases) {
     phase.accesses *= factor;
-    phase.nanoseconds = static_cast<std::uint64_t>(double(phase.nanoseconds) * factor);
+    phase.nanoseconds /= profiles;
     phase.entries = (phase.entries + profiles - 1) / profiles;
   }
   for (SiteSummary& site : summary_.sites) {

@@ -53,6 +53,11 @@ typedef struct omptier_malloc_record {
   void (*region_end)(uint64_t region);
   /* A thread leaves a barrier of its team. */
   void (*barrier_passed)(const void* codeptr);
+
+  /* The program asks for a signal's action (taken 0), or is about to change it (1). 0: go on. 1: the
+   * signal is recording's; what the program is to find is the default action, which is restored when
+   * it takes the signal. */
+  int (*signal_asked)(int number, int taken);
 } omptier_malloc_record;
 
 /* The one symbol that the preload library looks up. NULL when the versions do not agree, or the process

@@ -315,6 +315,7 @@ constexpr omptier_malloc_record k_malloc_record = {
     },
     [](std::uint64_t region) { recorder().region_end(region); },
     [](const void* codeptr) { recorder().barrier_passed(codeptr); },
+    [](int number, int taken) { return recorder().signal_asked(number, taken != 0) ? 1 : 0; },
 };
 
 } // namespace

@@ -165,7 +165,9 @@ void leave_malloc_alone() {
                             {"mmap", to(mmap_behind.mmap)},
                             {"mmap64", to(mmap_behind.mmap)},
                             {"munmap", to(mmap_behind.munmap)},
-                            {"mremap", to(mmap_behind.mremap)}};
+                            {"mremap", to(mmap_behind.mremap)},
+                            {"sigaction", to(next_sigaction())},
+                            {"signal", to(next_signal())}};
   step_aside(functions, sizeof functions / sizeof *functions);
 }
 

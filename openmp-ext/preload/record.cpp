@@ -149,6 +149,8 @@ bool start_recording() {
       record->start() == 0)
     return false;
   watch_mappings();
+  next_sigaction(); // looked up now: programs call it where nothing can be looked up
+  next_signal();
   // After the recorder's own handlers: these run before them at a fork, and behind them after it.
   ::pthread_atfork(Busy::enter, Busy::leave, Busy::leave);
   g_record.store(record, std::memory_order_release);

@@ -8,6 +8,7 @@
 #include "objects/malloc_record.h"
 #include "preload/blocks.hpp"
 
+#include <csignal>
 #include <pthread.h>
 
 namespace omptier::preload {
@@ -19,6 +20,10 @@ extern __attribute__((visibility("hidden"))) std::atomic<const omptier_malloc_re
 // The C library's pthread_create.
 using ThreadCreate = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
 ThreadCreate next_thread_create();
+using Sigaction = int (*)(int, const struct sigaction*, struct sigaction*);
+Sigaction next_sigaction();
+using Signal = void (*(*)(int, void (*)(int)))(int);
+Signal next_signal();
 
 // Loads the recorder and starts it when this process is to be recorded. Before main.
 bool start_recording();

@@ -8,8 +8,8 @@
 //
 // The signal is SIGURG if nobody uses it, else the first free real-time signal: SIGURG is ignored
 // by default, so a program that resets all its handlers, or a signal that arrives late, harms
-// nothing, and debuggers let it pass. If the program installs a handler of its own on our signal,
-// we step back at once and say so.
+// nothing, and debuggers let it pass. Before the program installs a handler of its own on our
+// signal we go over to another; where that is found out too late, we step back and say so.
 //
 // Rings live in one reservation that is never given back: a signal may still be on its way when its
 // timer is long deleted.
@@ -115,9 +115,10 @@ bool is_ours(const struct sigaction& action) {
 }
 
 // Takes the first signal that has the default action. 0 = none is free.
-int take_signal() {
-  auto take = [](int number) {
+int take_signal(int but_not = 0) {
+  auto take = [=](int number) {
     struct sigaction action = {};
+    if (number == but_not) return false;
     if (sigaction(number, nullptr, &action) != 0) return false;
     if (is_ours(action)) return true;
     if ((action.sa_flags & SA_SIGINFO) || action.sa_handler != SIG_DFL) return false;
@@ -144,15 +145,20 @@ void give_signal_back() {
   signal(our_signal, SIG_DFL);
 }
 
-// A timer on the calling thread's CPU time. 0 or errno.
-int start_timer(TimerRing& ring, double rate) {
+// The clock of CLOCK_THREAD_CPUTIME_ID for any thread, as the kernel numbers them.
+clockid_t cpu_clock_of(pid_t thread) {
+  return static_cast<clockid_t>(~static_cast<unsigned>(thread) << 3 | 6u);
+}
+
+// A timer on a thread's CPU time. 0 or errno.
+int start_timer(TimerRing& ring, double rate, pid_t thread) {
   sigevent event = {};
   event.sigev_notify = SIGEV_THREAD_ID;
   event.sigev_signo = our_signal;
   event.sigev_value.sival_ptr = &ring;
-  event._sigev_un._tid = gettid();
-  if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &ring.timer) != 0) return errno;
-  ring.thread = gettid();
+  event._sigev_un._tid = thread;
+  if (timer_create(cpu_clock_of(thread), &event, &ring.timer) != 0) return errno;
+  ring.thread = thread;
   auto period = static_cast<long>(1e9 / rate);
   itimerspec times = {};
   times.it_interval = {period / 1'000'000'000, period % 1'000'000'000};
@@ -192,6 +198,8 @@ public:
   void thread_end(pid_t thread) override;
   void drain(SampleSink& sink) override;
   void forked_child() override;
+  bool uses_signal(int number) const override { return number == our_signal; }
+  void give_signal_up() override;
 
 private:
   struct State { // replaced as a whole in a forked child
@@ -245,7 +253,7 @@ bool TimerSource::thread_begin(pid_t thread) {
   for (std::size_t i = 0; i < k_rings; ++i) {
     TimerRing& ring = rings[i];
     if (ring.use != Use::free) continue;
-    int error = start_timer(ring, rate_);
+    int error = start_timer(ring, rate_, thread);
     if (error == 0) {
       ring.use = Use::running;
       state_->rings_used = std::max(state_->rings_used, i + 1);
@@ -285,6 +293,25 @@ void TimerSource::step_back() {
             "the program took signal %d for itself, access samples end here; everything else is "
             "recorded as before",
             our_signal.load());
+}
+
+void TimerSource::give_signal_up() {
+  std::unique_lock guard(state_->lock, std::try_to_lock);
+  if (!guard.owns_lock() || state_->stepped_back) return;
+  for (std::size_t i = 0; i < state_->rings_used; ++i)
+    if (rings[i].use == Use::running) timer_delete(rings[i].timer);
+  const int wanted = our_signal;
+  give_signal_back();
+  our_signal = take_signal(wanted);
+  for (std::size_t i = 0; i < state_->rings_used; ++i) {
+    TimerRing& ring = rings[i];
+    if (ring.use != Use::running) continue;
+    const pid_t thread = ring.thread.exchange(0);
+    if (our_signal == 0 || start_timer(ring, rate_, thread) != 0) ring.use = Use::ended;
+  }
+  if (our_signal != 0) return;
+  our_signal = wanted;
+  step_back();
 }
 
 void TimerSource::drain(SampleSink& sink) {
@@ -332,7 +359,7 @@ TimerSource::~TimerSource() {
 // The same way that samples will come later: our signal, our handler, on the calling thread.
 Skid measure_timer_skid() {
   TimerRing& ring = rings[0];
-  if (ring.use != Use::free || start_timer(ring, k_calibration_rate) != 0) return {};
+  if (ring.use != Use::free || start_timer(ring, k_calibration_rate, gettid()) != 0) return {};
   Skid skid = measure_skid(k_calibration_samples, k_calibration_seconds, [&] {
     std::vector<RegisterSample> samples;
     take_samples(ring, samples);

@@ -21,7 +21,7 @@ record_faults_program(own-tool record_faults.c ${OMPTIER_TEST_CLANG} -fopenmp -l
 record_faults_program(shim.so record_faults_shim.c ${OMPTIER_TEST_GCC} -shared -fPIC -ldl)
 add_custom_target(record_faults_programs ALL DEPENDS ${record_faults_programs})
 foreach(case IN ITEMS children children_named children_chosen execs unseen daemon killed full folder proc perf
-                      threads library privileged debugger timeout own_tool)
+                      threads library privileged debugger timeout signals own_tool)
   add_test(NAME conformance.record-faults.${case}
            COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/record_faults.py ${case}
                    --omptier ${CMAKE_BINARY_DIR}/bin/omptier --programs ${record_faults_folder})

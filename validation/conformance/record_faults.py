@@ -245,8 +245,10 @@ def case_signals(bench):
     """Handlers, masks and signal stack are the program's own, whichever source there is."""
     for source in "perf", "timer":
         for program in bench.plain, bench.openmp:
-            bench.record(program, "signals", options=("--events", source), output="signals")
-            bench.worked("p.profile")
+            result = bench.record(program, "signals", options=("--events", source), output="signals")
+            check(result.stderr.count("\n") == 1, f"{result.stderr}")
+            # 0.4 s of work, most of it after the program has taken its signals.
+            check(bench.worked("p.profile")["samples"] > 50, f"{source}: samples ended")
 
 
 def case_own_tool(bench):

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // For record_faults.py, preloaded into the recorded program: FAULT=full lets files take no more
-// after 32 KiB, FAULT=proc closes /proc (as a container without it, or another user's), FAULT=perf
-// refuses perf_event_open as perf_event_paranoid=3 does. Also a library that is loaded and unloaded.
+// after 8 KiB, FAULT=proc closes /proc (as a container without it, or another user's), FAULT=perf
+// refuses perf_event_open as perf_event_paranoid=3 does. Also a library that is loaded and
+// unloaded.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,15 +23,14 @@ static int fault_is(const char* name) {
 
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
-ssize_t write(int fd, const void* bytes, size_t count) {
+static int is_full(int fd, size_t count) {
   static size_t written;
   struct stat status;
-  if (fault_is("full") && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
-      (written += count) > 32768) {
-    errno = ENOSPC;
-    return -1;
-  }
-  return syscall(SYS_write, fd, bytes, count);
+  if (!fault_is("full") || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
+      (written += count) <= 8192)
+    return 0;
+  errno = ENOSPC;
+  return 1;
 }
 
 static int is_closed(const char* path) {
@@ -43,7 +43,7 @@ int open(const char* path, int flags, ...) {
   va_start(more, flags);
   const int mode = va_arg(more, int);
   va_end(more);
-  return is_closed(path) ? -1 : (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+  return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 int open64(const char* path, int flags, ...) __attribute__((alias("open")));
 FILE* fopen(const char* path, const char* mode) {
@@ -64,6 +64,9 @@ long syscall(long number, ...) {
     errno = EACCES;
     return -1;
   }
+  if (number == SYS_write && is_full((int)a[0], (size_t)a[2])) return -1;
+  if (number == SYS_openat && is_closed((const char*)a[1])) return -1;
+  if (number == SYS_open && is_closed((const char*)a[0])) return -1;
   static __typeof__(&syscall) next;
   if (next == NULL) next = NEXT(syscall);
   return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);

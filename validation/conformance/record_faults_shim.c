@@ -72,6 +72,10 @@ long syscall(long number, ...) {
   return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
+ssize_t write(int fd, const void* bytes, size_t count) {
+  return syscall(SYS_write, fd, bytes, count);
+}
+
 __attribute__((noinline)) void* take_in_library(void) {
   void* block = malloc(100000);
   if (block != NULL) memset(block, 1, 100000);

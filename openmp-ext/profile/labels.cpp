@@ -109,6 +109,33 @@ std::string label_of_area(const ProfileSummary& summary, const SiteSummary& site
   return "static " + symbols.label_of_static(module, site.frames[0].offset, site.symbol);
 }
 
+// A construct that is met on several ways is called after the first caller that only one has.
+std::vector<std::string> labels_of_regions(Symbols& symbols, const ProfileSummary& summary) {
+  std::vector<std::string> labels;
+  std::map<std::string, unsigned> met;
+  std::map<std::vector<std::pair<std::uint32_t, std::uint64_t>>, unsigned> beginnings;
+  const auto beginning = [](const RegionSummary& region, std::size_t frames) {
+    std::vector<std::pair<std::uint32_t, std::uint64_t>> key;
+    for (std::size_t i = 0; i < frames; ++i)
+      key.emplace_back(region.frames[i].module, region.frames[i].offset);
+    return key;
+  };
+  for (const RegionSummary& region : summary.regions)
+    for (std::size_t frames = 1; frames <= region.frames.size(); ++frames)
+      ++beginnings[beginning(region, frames)];
+  for (const RegionSummary& region : summary.regions) {
+    std::string label = label_of_region(symbols, summary.modules, region.frames);
+    std::size_t frames = 1;
+    while (frames < region.frames.size() && beginnings[beginning(region, frames)] > 1)
+      ++frames;
+    if (frames > 1)
+      label += " from " + label_of_region(symbols, summary.modules, {region.frames[frames - 1]});
+    if (const unsigned times = ++met[label]; times > 1) label += " #" + std::to_string(times);
+    labels.push_back(std::move(label));
+  }
+  return labels;
+}
+
 std::string label_of_phase(Symbols& symbols, const ProfileSummary& summary,
                            const ProfileNames& names, const PhaseSummary& phase) {
   switch (phase.kind) {
@@ -161,8 +188,7 @@ ProfileNames names_of(const ProfileSummary& summary, Symbols& symbols) {
     if (const unsigned times = ++met[label]; times > 1) label += " #" + std::to_string(times);
     names.sites.push_back(std::move(label));
   }
-  for (const RegionSummary& region : summary.regions)
-    names.regions.push_back(label_of_region(symbols, summary.modules, region.frames));
+  names.regions = labels_of_regions(symbols, summary);
   for (const PhaseSummary& phase : summary.phases)
     names.phases.push_back(label_of_phase(symbols, summary, names, phase));
   return names;

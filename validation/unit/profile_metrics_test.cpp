@@ -294,6 +294,57 @@ TEST(Metrics, RegionsSplitTheSamples) {
   EXPECT_NEAR(second.by_region[1].share.value, 4.0 / 36, 1e-9);
 }
 
+// One region from 100 to 200 with a barrier at 150; a named phase ends in it.
+TEST(Metrics, PhasesSplitTheSamples) {
+  Made made(2);
+  const std::uint64_t t = 10 * k_second;
+  made.object(0, k_second, 0x10000, 1000);
+  made.object(1, k_second, 0x20000, 1000);
+  made.region(0, t + 100, true);
+  made.region(0, t + 200, false);
+  using Kind = StretchDefinition::Kind;
+  made.profile.stretch_definitions = {{Kind::serial, 0, 1, {}, 1, 100},
+                                      {Kind::barrier, 0, 0, {0, 64}, 7, 350},
+                                      {Kind::rest, 0, 0, {}, 1, 50},
+                                      {Kind::serial, 1, 0, {}, 1, 300}};
+  made.profile.stretches = {{t + 100, 100, 0, 1}, {t + 150, 50, 1, 1}, {t + 200, 50, 2, 1}};
+  made.profile.phases = {{t, "one"}, {t + 180, ""}};
+  for (unsigned i = 0; i < 20; ++i)
+    made.sample(t + 10, 0x10000); // serial
+  for (unsigned i = 0; i < 10; ++i)
+    made.sample(t + 120, 0x20000); // to the barrier
+  for (unsigned i = 0; i < 30; ++i)
+    made.sample(t + 150, 0x10000 + 900);
+  for (unsigned i = 0; i < 40; ++i)
+    made.sample(t + 190, 0x20000); // to the end, in no named phase
+  made.sample(t + 300, 0x20000);   // behind the region: no record of that stretch
+  const ProfileSummary summary = summary_of({made.profile});
+  ASSERT_EQ(summary.phases.size(), 5u);
+  const std::uint64_t samples[] = {20, 40, 40, 0, 60};
+  for (std::size_t i = 0; i < 5; ++i) {
+    const PhaseSummary& phase = summary.phases[i];
+    EXPECT_EQ(phase.samples, samples[i]) << i;
+    EXPECT_DOUBLE_EQ(phase.share.value, double(samples[i]) / 101) << i;
+    EXPECT_LE(phase.share.low, phase.share.value) << i;
+    EXPECT_GE(phase.share.high, phase.share.value) << i;
+  }
+  EXPECT_EQ(summary.phases[1].entries, 7u);
+  EXPECT_EQ(summary.phases[1].nanoseconds, 350u);
+  EXPECT_EQ(summary.phases[1].region, 1u);
+  EXPECT_EQ(summary.phases[4].name, "one");
+  EXPECT_EQ(summary.phases[4].nanoseconds, 180u);
+  for (const SiteSummary& site : summary.sites)
+    for (const SiteInPhase& part : site.by_phase)
+      if (part.phase == 1) {
+        const bool first = site.frames[0].offset == 0;
+        EXPECT_EQ(part.samples, first ? 30u : 10u);
+        EXPECT_DOUBLE_EQ(part.share.value, first ? 0.75 : 0.25);
+        const std::vector<HotRange> hot = part.offsets.hot_ranges();
+        ASSERT_EQ(hot.size(), 1u);
+        EXPECT_EQ(hot[0].begin >= 0.5, first);
+      }
+}
+
 TEST(Metrics, RepeatsAreJoinedBySite) {
   Made first(2), second(2);
   first.object(0, k_second, 0x10000, 100);

@@ -17,19 +17,25 @@ import sys
 TURN = "-size 800x600 gradient:red-blue -wave 20x100 -blur 0x1 -rotate 7 out.ppm"
 NUMPY = "import numpy as n; a = n.arange(360000.).reshape(600, 600) % 7; print((a @ a @ a).sum(), n.fft.fft2(a).real.sum())"
 WORDS = "import json, sys; d = {}\nfor w in open('data'): d.setdefault(w[:3], []).append(w)\nprint(len(json.dumps(d)))"
+FORKS = """import multiprocessing as m, numpy as n
+def f(i): a = n.arange(160000.).reshape(400, 400) % (i + 3); return float((a @ a).sum())
+with m.get_context("fork").Pool(3) as p: print(p.map(f, range(12)))"""
 MPI = {"hpcc": ["mpirun.openmpi", "--oversubscribe", "-n", "2"], "clustalo-mpich": ["mpirun.mpich", "-n", "2"]}
 WITH_OPENMP = ("numpy", "gm", "clustalo", "clustalo-mpich", "hpcc")
+CHILDREN = {"7z": ["--children", "all"], "gcc": ["--children", "all"]}  # a script; a driver
 PROTEINS = str(pathlib.Path(__file__).parent / "preload_proteins.fa")
 # name: package, command, file it writes, lines that are the same in every run (of it, or of its output)
 PROGRAMS = {
     "xz": ("xz-utils", ["xz", "-T2", "-2", "-c", "data"], None, None),
-    "zstd": ("zstd", ["zstd", "-q", "-T2", "-8", "-c", "data"], None, None),
+    "zstd": ("zstd", ["zstd", "-q", "-T2", "-12", "-c", "data"], None, None),
     "pigz": ("pigz", ["pigz", "-p2", "-n", "-c", "data"], None, None),
     "7z": ("p7zip-full", ["7z", "a", "-mmt=2", "-mx=3", "-bd", "out.7z", "data"], "out.7z", None),
     "sort": ("coreutils", ["sort", "--parallel=2", "-S", "16M", "data"], None, None),
     "gcc": ("gcc-12", ["gcc-12", "-O2", "-c", "program.c", "-o", "program.o"], "program.o", None),
+    "clang": ("clang-19", ["clang-19", "-O2", "-c", "program.c", "-o", "program.o"], "program.o", None),
     "python3": ("python3", ["/usr/bin/python3", "-c", WORDS], None, None),
     "numpy": ("python3-numpy, libopenblas0-openmp", ["/usr/bin/python3", "-c", NUMPY], None, None),
+    "numpy-forks": ("python3-numpy, libopenblas0-openmp", ["/usr/bin/python3", "-c", FORKS], None, None),
     "fftw": ("libfftw3-bin", ["fftw-wisdom", "-e", "-n", "-T", "2", "-o", "wisdom", "rof512x512"], "wisdom", None),
     "gm": ("graphicsmagick", ["gm", "convert", *TURN.split()], "out.ppm", None),
     "clustalo": ("clustalo", ["clustalo", "-i", PROTEINS, "--threads", "2", "--force", "-o", "out.fa"], "out.fa", None),
@@ -91,7 +97,7 @@ def check(omptier, folder, name):
     make_inputs(folder)
     launcher = MPI.get(name, [])
     plain = run([*launcher, *command], folder, written, stable)
-    recorded = run([*launcher, omptier, "record", "--rate", "250", "--", *command], folder, written, stable)
+    recorded = run([*launcher, omptier, "record", "--rate", "2000", *CHILDREN.get(name, []), "--", *command], folder, written, stable)
     for what, one, other in zip(("exit status", "output", "standard error"), plain, recorded):
         if one != other:
             raise Failure(f"another {what}: {str(other)[:2000]} instead of {str(one)[:2000]}\n{recorded[3]}")

@@ -102,7 +102,7 @@ def amount_for(what, *more):
         tried *= 4
 
 
-def allocation_arguments():
+def allocation_arguments(run_seconds):
     """PAIRS and WORK with which a bare run makes a million blocks a second."""
     def rate(work, pairs=200_000):
         seconds = float(run([options.workloads, "allocate", str(pairs), str(work)])["printed"].split()[0])
@@ -113,7 +113,7 @@ def allocation_arguments():
     first, second = 1 / statistics.median(rate(few) for _ in range(3)), 1 / statistics.median(rate(many) for _ in range(3))
     slope = (second - first) / (many - few)
     work = max(0, round(few + (1 / MALLOCS - first) / slope))
-    pairs = int(MALLOCS * options.seconds / threads)
+    pairs = int(MALLOCS * run_seconds / threads)
     return ["allocate", str(pairs), str(work)], rate(work)
 
 
@@ -125,7 +125,7 @@ def table_of_times():
     print(f"\n{threads} threads pinned, {options.rounds} rounds, bare runs of about {options.seconds} s, default rate; "
           f"time of recording by bare time, start and end included; judged: {options.measure}\n")
     print("| work | measure | median | 95 % interval | limit | kept | helper thread |\n|---|---|---|---|---|---|---|")
-    arguments, rate = allocation_arguments()
+    arguments, rate = allocation_arguments(options.seconds)
     works = {"memory": ["memory", amount_for("memory")], "compute": ["compute", amount_for("compute")], "allocate": arguments}
     for name, work in works.items():
         runs = in_turns({"bare": [options.workloads, *work], "recorded": recorded(options.workloads, *work)}, options.rounds)
@@ -141,7 +141,7 @@ def table_of_times():
 def table_of_peer():
     if not shutil.which("heaptrack"):
         sys.exit("FAILED: heaptrack is not here: apt-get install heaptrack")
-    arguments, rate = allocation_arguments()
+    arguments, rate = allocation_arguments(options.seconds / 4)  # heaptrack takes ten times as long
     bare = [options.workloads, *arguments]
     runs = in_turns({"bare": bare, "omptier": recorded(*bare), "heaptrack": ["heaptrack", "-o", "heaptrack", *bare]},
                     max(3, options.rounds // 4))

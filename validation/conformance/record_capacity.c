@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Much at once: THREADS threads that run together, LIVE blocks of 8 KiB that stay, and ALLOCATIONS
+// blocks from 64 B to 100 KB that come and go while one array is read. Prints its peak memory on
+// stderr.
+//
+// usage: record_capacity THREADS LIVE ALLOCATIONS
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+enum { hot_words = 1 << 17 }; // 1 MiB, read all the time
+static uint64_t* hot;
+static long each_live, each_allocations;
+static pthread_barrier_t together;
+
+static __attribute__((noinline)) void* stays(void) {
+  return malloc(8192);
+}
+static __attribute__((noinline)) void comes_and_goes(long i) {
+  static const size_t sizes[] = {64, 5000, 64, 20000, 64, 60000, 64, 100000};
+  char* volatile block = malloc(sizes[i % 8]);
+  block[0] = 1;
+  free(block);
+}
+
+static void* work(void* kept) {
+  void** blocks = kept;
+  pthread_barrier_wait(&together);
+  for (long i = 0; i < each_live; ++i)
+    blocks[i] = stays();
+  uint64_t sum = 0;
+  for (long i = 0; i < each_allocations; ++i) {
+    comes_and_goes(i);
+    for (int k = 0; k < 8; ++k)
+      sum += hot[(i * 64 + k * 8) % hot_words];
+  }
+  pthread_barrier_wait(&together);
+  for (long i = 0; i < each_live; ++i)
+    free(blocks[i]);
+  return (void*)(uintptr_t)sum;
+}
+
+int main(int argc, char** argv) {
+  if (argc < 4) return 2;
+  const long threads = atol(argv[1]);
+  each_live = atol(argv[2]) / threads;
+  each_allocations = atol(argv[3]) / threads;
+  hot = malloc(hot_words * sizeof *hot);
+  for (int i = 0; i < hot_words; ++i)
+    hot[i] = (uint64_t)i;
+  void** blocks = malloc((size_t)(threads * each_live + 1) * sizeof *blocks);
+  pthread_t* all = malloc((size_t)threads * sizeof *all);
+  pthread_barrier_init(&together, NULL, (unsigned)threads);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, 256 << 10);
+  for (long t = 0; t < threads; ++t)
+    if (pthread_create(&all[t], &attributes, work, blocks + t * each_live) != 0) return 3;
+  for (long t = 0; t < threads; ++t)
+    pthread_join(all[t], NULL);
+  struct rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  fprintf(stderr, "peak %ld KiB\n", usage.ru_maxrss);
+  return 0;
+}

@@ -15,13 +15,15 @@ enum { hot_words = 1 << 17 }; // 1 MiB, read all the time
 static uint64_t* hot;
 static long each_live, each_allocations;
 static pthread_barrier_t together;
+static void* first; // thread's
 
 static __attribute__((noinline)) void* stays(void) {
   return malloc(8192);
 }
-static __attribute__((noinline)) void comes_and_goes(long i) {
-  static const size_t sizes[] = {64, 5000, 64, 20000, 64, 60000, 64, 100000};
-  char* volatile block = malloc(sizes[i % 8]);
+// Large ones on one thread alone: how far the heap itself grows would hang on the threads' timing.
+static __attribute__((noinline)) void comes_and_goes(long i, int large) {
+  static const size_t sizes[] = {64, 5000, 64, 12000, 64, 8000, 64, 5000};
+  char* volatile block = malloc(i % 8 == 7 && large ? 100000 : sizes[i % 8]);
   block[0] = 1;
   free(block);
 }
@@ -33,7 +35,7 @@ static void* work(void* kept) {
     blocks[i] = stays();
   uint64_t sum = 0;
   for (long i = 0; i < each_allocations; ++i) {
-    comes_and_goes(i);
+    comes_and_goes(i, kept == first);
     for (int k = 0; k < 8; ++k)
       sum += hot[(i * 64 + k * 8) % hot_words];
   }
@@ -52,6 +54,7 @@ int main(int argc, char** argv) {
   for (int i = 0; i < hot_words; ++i)
     hot[i] = (uint64_t)i;
   void** blocks = malloc((size_t)(threads * each_live + 1) * sizeof *blocks);
+  first = blocks;
   pthread_t* all = malloc((size_t)threads * sizeof *all);
   pthread_barrier_init(&together, NULL, (unsigned)threads);
   pthread_attr_t attributes;

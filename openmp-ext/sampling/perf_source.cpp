@@ -5,7 +5,7 @@
 //
 // Locked memory is short for ordinary users (perf_event_mlock_kb a CPU and user, then
 // RLIMIT_MEMLOCK, often 64 KiB), so a ring is as small as the rate allows for half a second without
-// a drain: 32 KiB at 100 Hz, 64 KiB at most.
+// a drain: 16 KiB at 100 Hz, 64 KiB at most; less where many threads share 2 MiB.
 
 #include "sampling/calibrate.hpp"
 #include "sampling/perf_ring.hpp"
@@ -17,6 +17,7 @@
 #include "base/os.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -27,6 +28,7 @@ namespace omptier {
 namespace {
 
 constexpr std::size_t k_record_bytes = 192, k_largest_ring = 64 << 10;
+constexpr std::size_t k_all_rings = 2 << 20; // bytes that many threads share; 4 KiB each at least
 constexpr double k_seconds_without_drain = 0.5;
 constexpr double k_calibration_rate = 10'000, k_calibration_seconds = 0.02;
 constexpr unsigned k_calibration_samples = 40;
@@ -35,9 +37,11 @@ std::uint64_t period_of(double rate) {
   return static_cast<std::uint64_t>(1e9 / rate);
 }
 
-std::size_t ring_bytes_for(double rate) {
-  double bytes = rate * k_seconds_without_drain * k_record_bytes;
-  return std::clamp<std::size_t>(static_cast<std::size_t>(bytes), page_size(), k_largest_ring);
+std::size_t ring_bytes_for(double rate, std::size_t threads) {
+  const double bytes = rate * k_seconds_without_drain * k_record_bytes;
+  const std::size_t most = std::min(k_largest_ring, std::bit_floor(k_all_rings / (threads + 1)));
+  return std::clamp<std::size_t>(static_cast<std::size_t>(bytes), page_size(),
+                                 std::max(most, page_size()));
 }
 
 class PerfSource final : public SampleSource {
@@ -98,8 +102,8 @@ void PerfSource::thread_end(pid_t thread) {
 }
 
 bool PerfSource::watch(pid_t thread, PerfRing& ring) const {
-  const int error =
-      ring.open(thread, cpu_clock_attributes(period_of(rate_)), ring_bytes_for(rate_));
+  const int error = ring.open(thread, cpu_clock_attributes(period_of(rate_)),
+                              ring_bytes_for(rate_, state_->threads.watched()));
   if (error != 0 && error != ESRCH) // the thread has already ended
     warn_once(
         Notice::sampling_reduced,

@@ -41,6 +41,9 @@ public:
       drain(watched.rings);
   }
 
+  // Helper thread, also while a thread's rings are opened: how many are watched.
+  std::size_t watched() const { return watched_.size(); }
+
   // In a forked child, where no helper thread is: abandon(rings) of all threads, unless the parent
   // was changing them when it forked (their descriptors close at exec).
   template <typename Abandon> void forked_child(Abandon abandon) {

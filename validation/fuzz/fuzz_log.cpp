@@ -44,8 +44,11 @@ void put_right(std::string& bytes) {
 }
 
 void read(const std::string& bytes) {
-  const auto profile = parse_profile(bytes, "fuzzed");
+  auto profile = parse_profile(bytes, "fuzzed");
   if (!profile) return;
+  add_areas(*profile, [](const ModuleInfo& module) -> std::vector<StaticVariable> {
+    return {{"first", 0x4000, 4096}, {"second", 0x5800, module.bias}, {"third", ~0ull, 8192}};
+  });
   const auto summary = summarize({&*profile, 1});
   if (!summary) return;
   std::string why_not;

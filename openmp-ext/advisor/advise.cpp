@@ -15,6 +15,33 @@ namespace {
 // libomptier_preload.so leaves smaller blocks to the program's malloc.
 constexpr std::uint64_t k_least_of_malloc = 64 * 1024;
 
+// The record knows by which call a library of the system's allocates, the runtime does not: it
+// drops those frames where the program's follow.
+std::vector<Frame> frames_of_runtime(const SiteSummary& site,
+                                     const std::vector<ModuleInfo>& modules) {
+  std::vector<Frame> frames = site.frames;
+  if (frames.size() > 1)
+    std::erase_if(frames, [&](const Frame& frame) { return modules[frame.module].system; });
+  return frames.empty() ? site.frames : frames;
+}
+
+// What two sites have in common that the runtime cannot tell apart goes where the hotter one does.
+void add_entry(Plan& plan, PlanEntry entry) {
+  const auto same_frames = [](const std::vector<PlanFrame>& one,
+                              const std::vector<PlanFrame>& other) {
+    return std::ranges::equal(one, other, [](const PlanFrame& a, const PlanFrame& b) {
+      return a.module == b.module && a.offset == b.offset;
+    });
+  };
+  for (PlanEntry& known : plan.entries)
+    if (entry.symbol.empty() && known.symbol.empty() && same_frames(known.frames, entry.frames) &&
+        same_frames(known.region, entry.region)) {
+      known.bytes += entry.bytes;
+      return;
+    }
+  plan.entries.push_back(std::move(entry));
+}
+
 std::vector<PlanFrame> plan_frames(const std::vector<Frame>& frames,
                                    const std::function<PortableFrame(const Frame&)>& portable) {
   std::vector<PlanFrame> made;
@@ -38,7 +65,7 @@ PlanEntry entry_for(const Advice& advice, const ProfileSummary& summary, std::si
     entry.symbol = from.symbol;
     entry.symbol_module = from.frames[0].module;
   } else {
-    entry.frames = plan_frames(from.frames, portable);
+    entry.frames = plan_frames(frames_of_runtime(from, summary.modules), portable);
   }
   entry.kinds = kinds_in_order(advice, site, tier);
   entry.bytes = advice.workload.sites[site].peak_bytes();
@@ -87,7 +114,7 @@ Plan plan_from(const Advice& advice, const ProfileSummary& summary,
       continue; // no plan reaches it
     if (!advice.workload.sites[site].placeable) continue;
     if (tier != Placement::k_nowhere)
-      plan.entries.push_back(entry_for(advice, summary, site, tier, portable));
+      add_entry(plan, entry_for(advice, summary, site, tier, portable));
   }
   for (const RegionMove& move : advice.moves) {
     PlanEntry entry = entry_for(advice, summary, move.site, move.tier, portable);
@@ -96,7 +123,7 @@ Plan plan_from(const Advice& advice, const ProfileSummary& summary,
     entry.reason = "while " + advice.workload.regions[move.region].label + " runs: saves " +
                    format_duration(move.saved / advice.workload.threads) + ", moving costs " +
                    format_duration(move.spent);
-    plan.entries.push_back(std::move(entry));
+    add_entry(plan, std::move(entry));
   }
   return plan;
 }

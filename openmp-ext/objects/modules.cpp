@@ -123,6 +123,7 @@ void add_module(const dl_phdr_info& info, bool program) {
   }
   const bool kernel = module->path[0] != '/'; // linux-vdso.so.1
   module->system = !program && (kernel || is_system_path(module->path));
+  module->language = module->system && (kernel || is_language_name(module->name));
   module->runtime = !program && is_runtime_name(module->name);
   module->loaded.store(true, std::memory_order_relaxed);
   module->seen = g_modules.pass;
@@ -343,6 +344,16 @@ bool is_system_path(const char* path) {
   return starts_with(path, "/lib/") || starts_with(path, "/lib64/") ||
          starts_with(path, "/usr/lib/") || starts_with(path, "/usr/lib64/") ||
          starts_with(path, "/lib32/") || starts_with(path, "/usr/lib32/");
+}
+
+bool is_language_name(const char* name) {
+  for (const char* language :
+       {"ld-linux",  "ld64.so",     "libc.so",     "libc-",     "libm.so",
+        "libm-",     "libmvec",     "libpthread",  "libdl",     "librt",
+        "libanl",    "libresolv",   "libgcc_s",    "libstdc++", "libc++",
+        "libatomic", "libgfortran", "libquadmath", "libflang",  "libFortran"})
+    if (starts_with(name, language)) return true;
+  return false;
 }
 
 bool is_runtime_name(const char* name) {

@@ -28,6 +28,7 @@ struct LoadedModule {
   const char* name = "";                            // path without folders
   std::uint32_t number = 0;                         // place in the list, from 0 = the program
   bool system = false;                              // library of the system: frames are dropped
+  bool language = false;                            // of these, the C library and its like
   bool runtime = false;                             // OpenMP runtime or OMPTier: frames are dropped
   std::atomic<bool> loaded{false};                  // false after dlclose
   std::uint32_t seen = 0;                           // pass that saw it last (loader's lock)
@@ -85,5 +86,7 @@ std::uint64_t hash_bytes(std::uint64_t seed, const void* bytes, std::size_t coun
 // program itself is neither.
 bool is_system_path(const char* path);
 bool is_runtime_name(const char* name);
+// What programs are written in, not with: the C library, those of C++ and Fortran.
+bool is_language_name(const char* name);
 
 } // namespace omptier

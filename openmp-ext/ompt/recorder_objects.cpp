@@ -169,11 +169,21 @@ const LoadedModule* module_at_call(const void* caller) {
   return module != nullptr ? module : module_of(at);
 }
 
-// No frame of the program's leads to it: a library of the system's starting up, or a thread of its.
-bool is_systems(const void* caller, const ReturnAddress* frames, unsigned count) {
-  if (count != 1 || frames[0] != reinterpret_cast<ReturnAddress>(caller)) return false;
+// The frames of a block's site; none: it is nobody's, of the C library at its start and the like.
+// What another library of the system's allocates goes by its own call, then by the program's that
+// led there, if any did.
+unsigned frames_of(const void* caller, ReturnAddress* frames, unsigned depth) {
+  const unsigned count = capture_stack(caller, frames, depth);
   const LoadedModule* module = module_at_call(caller);
-  return module != nullptr && module->system;
+  if (module == nullptr || !module->system) return count;
+  const auto own = reinterpret_cast<ReturnAddress>(caller);
+  const bool alone = count == 1 && frames[0] == own;
+  if (module->language) return alone ? 0 : count;
+  if (alone) return count;
+  const unsigned kept = std::min(count, k_max_frames - 1);
+  std::copy_backward(frames, frames + kept, frames + kept + 1);
+  frames[0] = own;
+  return kept + 1;
 }
 
 } // namespace
@@ -186,8 +196,8 @@ bool Recorder::is_runtimes(const void* caller) {
 void Recorder::malloc_allocated(const void* block, std::size_t bytes, const void* caller) {
   if (!active() || block == nullptr || is_runtimes(caller)) return;
   ReturnAddress frames[k_max_frames];
-  const unsigned count = capture_stack(caller, frames, options_.site_depth);
-  if (!is_systems(caller, frames, count)) object(block, bytes, 0, frames, count);
+  if (const unsigned count = frames_of(caller, frames, options_.site_depth))
+    object(block, bytes, 0, frames, count);
 }
 
 void Recorder::small_allocated(const void* block, std::size_t bytes, const void* caller,
@@ -224,9 +234,8 @@ void Recorder::write_small_objects() {
 void Recorder::mapped(const void* address, std::size_t bytes, const void* caller) {
   if (!active() || is_runtimes(caller)) return;
   ReturnAddress frames[k_max_frames];
-  const unsigned count = capture_stack(caller, frames, options_.site_depth);
-  const std::uint32_t site =
-      is_systems(caller, frames, count) ? StackTable::k_full : define(sites_, frames, count, true);
+  const unsigned count = frames_of(caller, frames, options_.site_depth);
+  const std::uint32_t site = count == 0 ? StackTable::k_full : define(sites_, frames, count, true);
   if (site == StackTable::k_full) return;
   const auto begin = reinterpret_cast<std::uintptr_t>(address);
   {

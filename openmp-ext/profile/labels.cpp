@@ -62,8 +62,10 @@ std::string variable_of(const std::vector<SourcePlace>& places,
   return names;
 }
 
-std::string label_of_site(Symbols& symbols, const std::vector<ModuleInfo>& modules,
-                          const std::vector<Frame>& frames, std::size_t first) {
+namespace {
+
+std::string label_of_frames(Symbols& symbols, const std::vector<ModuleInfo>& modules,
+                            const std::vector<Frame>& frames, std::size_t first) {
   std::string fallback, library; // the program's own place before a library's function
   const auto name_of = [&](const Frame& frame) -> std::string {
     const ResolvedFrame resolved = symbols.resolve(modules[frame.module], frame.offset);
@@ -87,6 +89,24 @@ std::string label_of_site(Symbols& symbols, const std::vector<ModuleInfo>& modul
   std::ostringstream text;
   text << modules[frames[0].module].name << "+0x" << std::hex << frames[0].offset;
   return text.str();
+}
+
+} // namespace
+
+std::string label_of_site(Symbols& symbols, const std::vector<ModuleInfo>& modules,
+                          const std::vector<Frame>& frames, std::size_t first) {
+  if (frames.empty() || !modules[frames[0].module].system)
+    return label_of_frames(symbols, modules, frames, first);
+  // What a library of the system's allocated: by which of its functions, and for whom.
+  const ModuleInfo& library = modules[frames[0].module];
+  const ResolvedFrame resolved = symbols.resolve(library, frames[0].offset);
+  const std::string by =
+      (resolved.known ? short_function(resolved.portable.function) + " of " : "") + library.name;
+  if (frames.size() == 1) return by;
+  const std::string whose = label_of_frames(symbols, modules, {frames.begin() + 1, frames.end()},
+                                            first > 0 ? first - 1 : 0);
+  const bool has_place = whose.find(':') != std::string::npos;
+  return has_place ? whose + ", by " + by : by + ", for " + whose;
 }
 
 namespace {

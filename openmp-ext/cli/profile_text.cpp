@@ -84,6 +84,15 @@ std::string pattern_text(const ObjectPattern& pattern) {
   return name_of(pattern.kind);
 }
 
+// Of a thousand samples one, or a hundredth of the memory.
+bool is_worth_a_row(const SiteSummary& site, const ProfileSummary& summary) {
+  if (summary.samples == 0 || site.share.value >= 0.001) return true;
+  std::uint64_t bytes = 0;
+  for (const SiteSummary& other : summary.sites)
+    bytes += other.bytes_peak;
+  return site.bytes_peak >= bytes / 100;
+}
+
 std::string site_table(const ProfileSummary& summary, const ProfileNames& names,
                        const ProfileTextOptions& options) {
   const bool utf8 = options.utf8;
@@ -107,33 +116,38 @@ std::string site_table(const ProfileSummary& summary, const ProfileNames& names,
     const double latency = site != nullptr ? site->mean_latency : 0;
     const bool known = summary.patterns > 0;
     if (site != nullptr) accessed = &site->access_share;
-    rows.push_back({{bar(share.value, k_bar, utf8), k_bar},
-                    {percent(share.value), -7},
-                    {summary.samples > 0 ? interval(share, utf8) : "-", -11},
-                    {bytes, -10},
-                    {objects, -9},
-                    {load_store(accesses), -10},
-                    {streamed(accesses), -8},
-                    {hot_part(offsets), -8},
-                    {site != nullptr ? from_cache(*site) : "-", -10},
-                    {latency > 0 ? format_duration(latency) : "-", -8},
-                    {known && accessed != nullptr ? percent(accessed->value) : "-", -8},
-                    {known && site != nullptr ? pattern_text(site->pattern) : "-", 13},
-                    {name, 0}});
+    rows.push_back(
+        {{bar(share.value, k_bar, utf8), k_bar},
+         {percent(share.value), -7},
+         {summary.samples > 0 ? interval(share, utf8) : "-", -11},
+         {bytes, -10},
+         {objects, -9},
+         {load_store(accesses), -10},
+         {streamed(accesses), -8},
+         {hot_part(offsets), -8},
+         {site != nullptr && summary.measure != Measure::misses ? from_cache(*site) : "-", -10},
+         {latency > 0 ? format_duration(latency) : "-", -8},
+         {known && accessed != nullptr ? percent(accessed->value) : "-", -8},
+         {known && site != nullptr ? pattern_text(site->pattern) : "-", 13},
+         {name, 0}});
   };
-  const std::size_t shown = std::min(options.most_sites, summary.sites.size());
-  for (std::size_t i = 0; i < shown; ++i) {
+  std::vector<std::size_t> others;
+  for (std::size_t i = 0; i < summary.sites.size(); ++i) {
     const SiteSummary& site = summary.sites[i];
+    if (i - others.size() >= options.most_sites || !is_worth_a_row(site, summary)) {
+      others.push_back(i);
+      continue;
+    }
     const bool sized = has_bytes(site.kind);
     line(site.share, sized ? format_size(site.bytes_peak) : "-",
          sized || site.kind == SiteKind::stacks ? with_separators(site.objects) : "-",
          site.accesses, sized ? site.offsets : OffsetHistogram(), &site, names.sites[i]);
   }
-  if (shown < summary.sites.size()) {
+  if (!others.empty()) {
     Share share;
     AccessWeights accesses;
     std::uint64_t bytes = 0, objects = 0;
-    for (std::size_t i = shown; i < summary.sites.size(); ++i) {
+    for (const std::size_t i : others) {
       const SiteSummary& site = summary.sites[i];
       share.value += site.share.value;
       share.low += site.share.low;
@@ -144,7 +158,7 @@ std::string site_table(const ProfileSummary& summary, const ProfileNames& names,
     }
     share.high = std::min(share.high, 1.0);
     line(share, format_size(bytes), with_separators(objects), accesses, {}, nullptr,
-         std::to_string(summary.sites.size() - shown) + " other sites");
+         std::to_string(others.size()) + (others.size() == 1 ? " other site" : " other sites"));
   }
   if (summary.small_objects.objects > 0)
     line(summary.small_share, "-", with_separators(summary.small_objects.objects), summary.small,

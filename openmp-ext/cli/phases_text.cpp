@@ -88,7 +88,7 @@ private:
   // Phases of one name are one to the reader: a compiler may have made two calls of one barrier.
   using Group = std::vector<std::uint32_t>;
 
-  TableRow line_of(const Group& group, const std::string& indent) const {
+  TableRow line_of(const Group& group, const std::string& indent, bool alone = false) const {
     PhaseSummary all;
     for (const std::uint32_t number : group) {
       const PhaseSummary& phase = summary_.phases[number];
@@ -97,10 +97,11 @@ private:
       all.entries += phase.entries;
       all.accesses += phase.accesses;
     }
-    return line(
-        all.share, double(all.nanoseconds), all.entries, 0,
-        indent + names_.phases[group.front()] +
-            objects(&SiteSummary::by_phase, &SiteInPhase::phase, group, all.accesses.total()));
+    return line(all.share, double(all.nanoseconds), all.entries, 0,
+                indent + names_.phases[group.front()] +
+                    (alone ? "" // the line above has them
+                           : objects(&SiteSummary::by_phase, &SiteInPhase::phase, group,
+                                     all.accesses.total())));
   }
 
   static void add(Share& sum, const Share& share) {
@@ -169,7 +170,7 @@ private:
     Share rest;
     for (std::size_t i = 0; i < stretches.size(); ++i)
       if (i < k_most_stretches)
-        rows.push_back(line_of(stretches[i], "  "));
+        rows.push_back(line_of(stretches[i], "  ", stretches.size() == 1));
       else
         for (const std::uint32_t phase : stretches[i])
           add(rest, summary_.phases[phase].share);

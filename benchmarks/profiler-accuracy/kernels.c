@@ -68,8 +68,8 @@ static void lay_over(char* begin, size_t bytes, int resident) {
   }
   for (size_t at = 0; at < whole; at += piece) {
     const size_t here = whole - at < piece ? whole - at : piece;
-    if (syscall(SYS_mmap, first + at, here, PROT_READ | PROT_WRITE,
-                MAP_SHARED | MAP_FIXED | MAP_POPULATE, file, 0) == -1)
+    if (syscall(SYS_mmap, first + at, here, (long)(PROT_READ | PROT_WRITE),
+                (long)(MAP_SHARED | MAP_FIXED | MAP_POPULATE), (long)file, 0L) == -1)
       abort();
   }
   close(file);

@@ -234,9 +234,9 @@ Parsed<ProfileSummary> summarize(std::span<const Profile> profiles) {
   summary.waiting_share = share_of(waiting, waiting + busy);
   average_over_profiles(summary, profiles.size());
   add_intervals(summary, attributions);
-  if (summary.measure == Measure::time) admit_source_error(summary);
   phases.finish(profiles.size());
   add_patterns(summary, evidence, accesses);
+  if (summary.measure == Measure::time) admit_source_error(summary);
   if (std::ranges::all_of(summary.runs, [](const RunRecord& run) { return run.source == "exact"; }))
     close_intervals(summary);
   sort_sites(summary);

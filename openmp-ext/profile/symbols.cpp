@@ -236,6 +236,7 @@ const std::vector<std::string>& Symbols::problems() const {
 }
 
 std::vector<StaticVariable> Symbols::statics_of(const ModuleInfo& module) {
+  if (is_runtime_name(module.name.c_str()) || is_language_name(module.name.c_str())) return {};
   ModuleFile* file = state_->file_of(module);
   return file != nullptr ? file->statics() : std::vector<StaticVariable>();
 }

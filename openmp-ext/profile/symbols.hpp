@@ -54,7 +54,8 @@ public:
   Parsed<FoundCall> find_call(const ModuleInfo& module, const PortableFrame& wanted,
                               std::uint64_t called = 0);
 
-  // The module's statics from k_least_variable bytes on; none when its file is gone or stripped.
+  // The module's statics from k_least_variable bytes on; none when its file is gone or stripped, or
+  // is a runtime's or a language's library: those are no variables of the program's.
   std::vector<StaticVariable> statics_of(const ModuleInfo& module);
 
   // What the source calls a static: "grid (main.c:7)", "/work/ (solver.f90:3)"; without debug

@@ -57,11 +57,10 @@ std::vector<StaticVariable> variables_in(Dwfl_Module* module, std::uint64_t bias
 }
 
 std::string plain_name(const std::string& symbol) {
-  std::string name = symbol.substr(0, symbol.find('@'));
-  if (name.rfind("_Z", 0) == 0) return demangle(name);
-  if (const auto mark = name.find("_MOD_"); name.rfind("__", 0) == 0 && mark != std::string::npos)
-    return name.substr(2, mark - 2) + "::" + name.substr(mark + 5);
-  if (const auto dot = name.find('.'); dot != std::string::npos && dot > 0) name.resize(dot);
+  const std::string linked = symbol.substr(0, symbol.find('@'));
+  std::string name = demangle(linked);
+  if (const auto dot = name.find('.'); name == linked && dot != std::string::npos && dot > 0)
+    name.resize(dot);
   return name;
 }
 
@@ -108,7 +107,12 @@ void VariableNames::add(Dwarf_Die* die, bool common, std::uint64_t bias) {
   if (name == nullptr || (!address && symbol == nullptr)) return;
   SourceVariable found;
   found.name = common ? "/" + std::string(name) + "/" : name;
-  if (const char* file = dwarf_decl_file(die)) found.file = without_folders(file);
+  Dwarf_Die unit;
+  const char* file = dwarf_decl_file(die);
+  // DWARF 5's file 0 is the unit's own; libdw takes it for none, as it is in DWARF 4.
+  if (file == nullptr && dwarf_diecu(die, &unit, nullptr, nullptr) != nullptr)
+    file = dwarf_diename(&unit);
+  if (file != nullptr) found.file = without_folders(file);
   int line = 0;
   if (dwarf_decl_line(die, &line) == 0 && line > 0) found.line = static_cast<std::uint32_t>(line);
   if (common)

@@ -33,6 +33,7 @@ void close_intervals(ProfileSummary& summary) {
   for (PhaseSummary& phase : summary.phases)
     close(phase.share);
 }
+
 void add_intervals(ProfileSummary& summary, const std::vector<std::vector<Attribution>>& runs) {
   const std::size_t sites = summary.sites.size();
   double total = summary.other.total() + summary.small.total();
@@ -77,24 +78,27 @@ void add_intervals(ProfileSummary& summary, const std::vector<std::vector<Attrib
 }
 
 void admit_source_error(ProfileSummary& summary) {
-  // Of the worst error: a little for everybody, more for those that share the time with others,
-  // most for streams, of which the blame falls on the loads and hardly on the stores.
+  // Of the worst error: a little for everybody, more for those that share a region's time with
+  // others, most for streams, of which the blame falls on the loads and hardly on the stores.
   constexpr double k_least = 1.0 / 12, k_divided = 4.0 / 3, k_divided_streams = 8;
+  const auto widen = [&](Share& share, double part) {
+    const double error = summary.worst_error * std::min(1.0, k_least + part);
+    share.low = std::max(0.0, share.low - error);
+    share.high = std::min(1.0, share.high + error);
+  };
   for (SiteSummary& site : summary.sites) {
     if (site.samples == 0) continue;
     const bool stream =
         site.pattern.kind == PatternKind::sequential || site.pattern.kind == PatternKind::tiled;
-    const auto widen = [&](Share& share) {
-      const double divided = share.value * (1 - share.value);
-      const double error =
-          summary.worst_error *
-          std::min(1.0, k_least + (stream ? k_divided_streams : k_divided) * divided);
-      share.low = std::max(0.0, share.low - error);
-      share.high = std::min(1.0, share.high + error);
-    };
-    widen(site.share);
-    for (SiteInRegion& part : site.by_region)
-      widen(part.share);
+    double all = 0; // blame goes astray among what one region accesses, not between regions
+    for (SiteInRegion& part : site.by_region) {
+      const double value = part.share.value;
+      const double divided =
+          std::min(1.0, (stream ? k_divided_streams : k_divided) * value * (1 - value));
+      widen(part.share, divided);
+      all += summary.regions[part.region].share.value * divided;
+    }
+    widen(site.share, all);
   }
 }
 

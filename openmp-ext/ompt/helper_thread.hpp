@@ -20,7 +20,8 @@ public:
   void remember_processors();
   // False and errno when no thread can be had.
   bool start(Work work, void* argument, unsigned period_milliseconds);
-  // Its work is done now, not at the next period. Any thread; one system call.
+  // Its work is done now, not at the next period; lost while it is at work. Any thread; one system
+  // call.
   void wake();
   // Wakes the thread and waits for its end; the work is not called any more.
   void stop();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See record.hpp. pthread_create is passed on with a function of ours in front of the program's, so
-// that a thread is known from its first instruction to its last (a key's destructor). Threads that
-// the recorder makes for itself are told by where their function lies.
+// See record.hpp. Here too: which processes are recorded. pthread_create is passed on with a
+// function of ours in front of the program's, so that a thread is known from its first instruction
+// to its last (a key's destructor). Threads that the recorder makes for itself are told by where
+// their function lies.
 #include "preload/record.hpp"
 
 #include "preload/library.hpp"

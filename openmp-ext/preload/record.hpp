@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// `omptier record`: blocks and threads are told to the recorder, libomptier_ompt.so. Blocks under
-// 4 KiB are told by sample: of every thread's one in k_small_period, which stands for them all. A
-// free is told when the block's usable size is 4 KiB or more, so small ones cost that question.
+// `omptier record`: blocks and threads (here), mappings, signals and libgomp's regions (their own
+// files) are told to the recorder, libomptier_ompt.so. Blocks under 4 KiB are told by sample: of
+// every thread's one in k_small_period, which stands for them all. A free is told when the block is
+// 4 KiB or larger: glibc's word before it says so (is_short), else its usable size.
 #pragma once
 
 #include "objects/malloc_record.h"

@@ -26,8 +26,7 @@ struct SourceVariable {
 std::vector<StaticVariable> variables_in(Dwfl_Module* module, std::uint64_t bias,
                                          std::uint64_t least);
 
-// A linker's name as people write it, without debug information: "work.0" -> "work", "blk_" ->
-// "blk",
+// A linker's name as people write it, without debug information: "work.0" -> "work",
 // "__fields_MOD_rho" -> "fields::rho".
 std::string plain_name(const std::string& symbol);
 

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See induction.hpp. In order: the loops around a loop, the way that leads into it, what general
+// registers held along that way (worked out backwards from the sample), the way executed forwards
+// with them, two iterations, and the step from these to the sample's own.
 
 #include "sampling/induction.hpp"
 

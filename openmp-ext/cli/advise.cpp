@@ -139,8 +139,8 @@ int write_plan_file(const std::string& path, const Plan& plan) {
 // One line saying why there is nothing to decide, or "".
 std::string nothing_to_decide(const Advice& advice) {
   if (std::ranges::none_of(advice.workload.sites, &SiteDemand::placeable))
-    return "the profile holds no allocation sites; record a program that allocates with omp_alloc "
-           "or the allocate directive";
+    return "the profile holds no allocation or static that a plan can place (blocks and statics "
+           "from 64 KiB, and omp_alloc's)";
   if (advice.tiers.size() < 2)
     return "only one kind of memory may be used (" + kinds_in_words(advice.tiers) +
            "); give the machine to place on with --xml, or other limits with --capacity";

@@ -111,8 +111,8 @@ bool LiveBlocks::insert(const LiveBlock& block) {
   const unsigned level = level_of(block.bytes);
   Segment& segment = segments_[hash(block.address >> shift_of(level), level) >> 58];
   if ((segment.used + 1) * std::uint64_t{8} > segment.room * std::uint64_t{7} && !grow(segment) &&
-      segment.used + 2 > segment.room)
-    return false;
+      (segment.used + 1) * std::uint64_t{16} > segment.room * std::uint64_t{15})
+    return false; // a search that finds nothing would go through all of them
   put(segment, pack(block, level));
   ++segment.used;
   ++size_;

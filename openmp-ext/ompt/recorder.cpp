@@ -257,14 +257,16 @@ void Recorder::after_fork_in_child() {
   regions_.restart();
   site_counts_.clear();
   live_.clear();
-  new (&batch_) SampleBatch; // the parent's helper thread may have been at it
+  new (&batch_) SampleBatch; // the parent's helper thread may have been at these
+  new (&sample_times_) SampleTimes;
+  new (&stretch_counts_) decltype(stretch_counts_);
+  waiting_ = 0;
+  waiting_weight_ = 0;
   unwatched_ = unwatched_written_ = 0;
   small_counts_.clear();
   small_areas_.clear();
   stretches_.forget();
-  sample_times_.clear();
   stretches_known_.restart();
-  stretch_counts_.clear();
   mappings_.clear();
   std::memset(module_written_, 0, sizeof module_written_);
   mutex_.unlock();

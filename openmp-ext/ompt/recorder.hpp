@@ -120,6 +120,7 @@ private:
   bool end_block(std::uint64_t address);
   void small_object(std::uint32_t site, std::uint64_t address, std::size_t bytes,
                     std::uint32_t stands_for);
+  static void identify_modules(const ReturnAddress* frames, unsigned count); // before the lock
   std::uint32_t module_number(const LoadedModule* module);
   static std::uint32_t this_thread();
   // Sources that count every access keep objects and regions apart themselves.

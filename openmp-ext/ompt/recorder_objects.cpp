@@ -34,11 +34,9 @@ std::uint32_t Recorder::module_number(const LoadedModule* module) {
   return number;
 }
 
-namespace {
-
 // The loader's lock is never waited for under ours: a thread that holds it may be waiting for ours,
 // in a malloc of its dl_iterate_phdr.
-void identify_modules(const ReturnAddress* frames, unsigned count) {
+void Recorder::identify_modules(const ReturnAddress* frames, unsigned count) {
   refresh_modules();
   for (unsigned i = 0; i < count; ++i) {
     const ModuleListUse use;
@@ -46,8 +44,6 @@ void identify_modules(const ReturnAddress* frames, unsigned count) {
     if (use && module != nullptr) identity_of(*module, use);
   }
 }
-
-} // namespace
 
 // The stack's number; its frames (and their modules) enter the log when it is new.
 std::uint32_t Recorder::define(StackTable& table, const ReturnAddress* frames, unsigned count,
@@ -154,8 +150,10 @@ void Recorder::released(const void* block) {
   bool told = false, half_full = false;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
+    const auto before = live_.next_ended();
     told = end_block(address);
-    half_full = live_.next_ended() % (LiveBlocks::k_ended / 2) == LiveBlocks::k_ended / 2 - 1;
+    const auto now = live_.next_ended();
+    half_full = now != before && now % (LiveBlocks::k_ended / 2) == LiveBlocks::k_ended / 2 - 1;
   }
   if (told) log_.release(address);
   if (half_full) helper_.wake();
@@ -247,8 +245,8 @@ void Recorder::mapped(const void* address, std::size_t bytes, const void* caller
 }
 
 void Recorder::unmapped(const void* address, std::size_t bytes) {
-  if (!active()) return;
   const auto begin = reinterpret_cast<std::uintptr_t>(address);
+  if (!active() || begin + bytes <= begin) return; // the kernel refuses what goes round
   const std::lock_guard<std::mutex> guard(mutex_);
   const bool tell = source_ != nullptr && source_wants_objects_.load(std::memory_order_relaxed);
   mappings_.remove(

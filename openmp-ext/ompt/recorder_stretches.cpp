@@ -8,9 +8,16 @@ namespace omptier {
 
 // Its definition enters the log when it is new.
 std::uint32_t Recorder::stretch_number(const EndedStretch& stretch) {
-  const std::lock_guard<std::mutex> guard(mutex_);
   const ReturnAddress key[] = {
       std::uint64_t{stretch.region} << 2 | static_cast<std::uint64_t>(stretch.kind), stretch.place};
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    const std::uint32_t number = stretches_known_.known(key, 2);
+    if (number != StackTable::k_full) return number;
+  }
+  const ReturnAddress place = stretch.place;
+  if (stretch.kind == EndedStretch::Kind::barrier) identify_modules(&place, 1);
+  const std::lock_guard<std::mutex> guard(mutex_);
   bool fresh = false;
   const std::uint32_t number = stretches_known_.number_of(key, 2, fresh);
   if (number == StackTable::k_full) return number;
@@ -23,9 +30,8 @@ std::uint32_t Recorder::stretch_number(const EndedStretch& stretch) {
   if (stretch.kind == EndedStretch::Kind::serial) {
     definition.next_region = static_cast<std::uint32_t>(stretch.place);
   } else if (stretch.kind == EndedStretch::Kind::barrier) {
-    const LoadedModule* module = nullptr;
-    definition.frame.offset = stretch.place;
-    identify(stretch.place, module, definition.frame.offset);
+    const LoadedModule* module = known_module_of(place);
+    definition.frame.offset = place - (module != nullptr ? module->bias : 0);
     definition.frame.module = module_number(module);
   }
   log_.stretch_definition(number, definition);
@@ -36,7 +42,7 @@ void Recorder::write_stretches(std::uint64_t until) {
   sample_times_.sort();
   stretches_.drain(until, [this](const EndedStretch& stretch) {
     const std::uint32_t number = stretch_number(stretch);
-    if (number == StackTable::k_full) return;
+    if (number == StackTable::k_full || stretch.end < stretch.begin) return; // ended by two at once
     StretchCount& count = stretch_counts_[number];
     ++count.entries;
     count.nanoseconds += stretch.end - stretch.begin;

@@ -55,6 +55,7 @@ void RegionRuns::begin(std::uint32_t region, std::uint32_t threads, std::uint32_
 bool RegionRuns::end(std::uint32_t region, std::uint32_t thread) {
   const std::lock_guard<std::mutex> guard(mutex_);
   const std::uint64_t now = monotonic_nanoseconds();
+  const auto before = next_ended_;
   for (std::size_t i = running_.size(); i-- > 0;) { // the innermost one of that thread
     if (running_[i].thread != thread || running_[i].region != region) continue;
     if (i == 0) front_ends(now);
@@ -62,7 +63,7 @@ bool RegionRuns::end(std::uint32_t region, std::uint32_t thread) {
     if (i == 0 && !running_.empty()) front_begins(now);
     break;
   }
-  return next_ended_ - first_ended_ == k_ended / 2;
+  return next_ended_ != before && next_ended_ - first_ended_ == k_ended / 2;
 }
 
 void RegionRuns::tell_next() {

@@ -31,7 +31,7 @@ bool StretchQueue::open() {
   auto* pages = static_cast<Entry*>(map_pages(k_entries * sizeof(Entry)));
   if (pages == nullptr) return false;
   Entry* none = nullptr;
-  if (!entries_.compare_exchange_strong(none, pages)) os().unmap(pages, k_entries * sizeof(Entry));
+  if (!entries_.compare_exchange_strong(none, pages)) unmap_pages(pages, k_entries * sizeof(Entry));
   return true;
 }
 

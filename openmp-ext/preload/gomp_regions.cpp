@@ -7,8 +7,13 @@
 #include "preload/blocks.hpp"
 #include "preload/record.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <dlfcn.h>
+#include <link.h>
+#include <sched.h>
+#include <type_traits>
 
 #define OMPTIER_EXPORT extern "C" __attribute__((visibility("default")))
 #define CALLER __builtin_return_address(0)
@@ -18,69 +23,131 @@ namespace {
 
 using Body = void (*)(void*);
 
-void* find(const char* name) {
-  if (void* found = ::dlsym(RTLD_NEXT, name)) return found;
-  // The runtime came with a library that was loaded later, out of RTLD_NEXT's sight.
-  for (const char* runtime : {"libgomp.so.1", "libomp.so.5", "libomp.so", "libiomp5.so"})
-    if (void* handle = ::dlopen(runtime, RTLD_LAZY | RTLD_NOLOAD))
-      if (void* found = ::dlsym(handle, name)) return found;
+// The entries that stand here, and what is asked of a runtime beside them.
+#define OMPTIER_ENTRIES(X)                                                                         \
+  X(GOMP_parallel)                                                                                 \
+  X(GOMP_parallel_reductions)                                                                      \
+  X(GOMP_parallel_sections)                                                                        \
+  X(GOMP_parallel_loop_static)                                                                     \
+  X(GOMP_parallel_loop_dynamic)                                                                    \
+  X(GOMP_parallel_loop_guided)                                                                     \
+  X(GOMP_parallel_loop_nonmonotonic_dynamic)                                                       \
+  X(GOMP_parallel_loop_nonmonotonic_guided)                                                        \
+  X(GOMP_parallel_loop_runtime)                                                                    \
+  X(GOMP_parallel_loop_nonmonotonic_runtime)                                                       \
+  X(GOMP_parallel_loop_maybe_nonmonotonic_runtime)                                                 \
+  X(GOMP_barrier)                                                                                  \
+  X(GOMP_barrier_cancel)                                                                           \
+  X(GOMP_loop_end)                                                                                 \
+  X(GOMP_loop_end_cancel)                                                                          \
+  X(GOMP_sections_end)                                                                             \
+  X(GOMP_sections_end_cancel)                                                                      \
+  X(omp_get_max_threads)
+#define OMPTIER_NUMBER(NAME) e_##NAME,
+#define OMPTIER_NAME(NAME) #NAME,
+enum Entry : unsigned { OMPTIER_ENTRIES(OMPTIER_NUMBER) k_entries };
+constexpr const char* k_names[] = {OMPTIER_ENTRIES(OMPTIER_NAME)};
+
+// One runtime behind us, and the code whose calls go to it. All entries are found at once: at a
+// barrier the loader's lock may be held by who waits in it.
+struct Runtime {
+  std::uintptr_t begin, end;
+  bool libgomp;
+  void* entries[k_entries];
+};
+
+const void* file_of(const void* address) {
+  Dl_info info;
+  return ::dladdr(address, &info) != 0 ? info.dli_fbase : nullptr;
+}
+
+// LLVM's runtime, ours or another, has gcc's entries beside its own, in one file.
+Runtime runtime_in(void* scope) {
+  Runtime runtime{0, ~std::uintptr_t{0}, false, {}};
+  for (unsigned i = 0; i < k_entries; ++i)
+    runtime.entries[i] = ::dlsym(scope, k_names[i]);
+  const void* llvm = ::dlsym(scope, "__kmpc_fork_call");
+  runtime.libgomp = runtime.entries[e_GOMP_parallel] != nullptr &&
+                    (llvm == nullptr || file_of(llvm) != file_of(runtime.entries[e_GOMP_parallel]));
+  return runtime;
+}
+
+// The runtime of libraries that were loaded with one of their own, as Python's packages are: each
+// may have another. It stays loaded, since its entries are kept here.
+Runtime runtime_of_library(const void* caller) {
+  struct Range {
+    std::uintptr_t address, begin, end;
+  } range{reinterpret_cast<std::uintptr_t>(caller), 0, 0};
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* data) {
+        auto& wanted = *static_cast<Range*>(data);
+        std::uintptr_t begin = ~std::uintptr_t{0}, end = 0;
+        for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
+          const ElfW(Phdr)& segment = info->dlpi_phdr[i];
+          if (segment.p_type != PT_LOAD) continue;
+          begin = std::min<std::uintptr_t>(begin, info->dlpi_addr + segment.p_vaddr);
+          end = std::max<std::uintptr_t>(end, info->dlpi_addr + segment.p_vaddr + segment.p_memsz);
+        }
+        if (wanted.address < begin || wanted.address >= end) return 0;
+        wanted.begin = begin;
+        wanted.end = end;
+        return 1;
+      },
+      &range);
+  Dl_info info;
+  void* scope =
+      ::dladdr(caller, &info) != 0 ? ::dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : nullptr;
+  if (scope == nullptr) return {};
+  Runtime runtime = runtime_in(scope);
+  if (::dladdr(runtime.entries[e_GOMP_parallel], &info) != 0)
+    ::dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+  ::dlclose(scope);
+  runtime.begin = range.begin;
+  runtime.end = range.end;
+  return runtime;
+}
+
+constexpr unsigned k_most_runtimes = 32;
+Runtime g_runtimes[k_most_runtimes]; // the first come first; one for all code is the last
+std::atomic<unsigned> g_runtime_count{0};
+std::atomic_flag g_adding = ATOMIC_FLAG_INIT;
+
+const Runtime* known_runtime(const void* caller, unsigned begin = 0) {
+  const auto at = reinterpret_cast<std::uintptr_t>(caller);
+  const unsigned count = g_runtime_count.load(std::memory_order_acquire);
+  for (unsigned i = begin; i < count; ++i)
+    if (at >= g_runtimes[i].begin && at < g_runtimes[i].end) return &g_runtimes[i];
   return nullptr;
 }
 
-// An entry of the runtime behind us: found at the first call.
-template <typename F> class Next {
-public:
-  explicit constexpr Next(const char* name) : name_(name) {}
-  F* get() {
-    F* function = function_.load(std::memory_order_acquire);
-    return function != nullptr ? function : look_up();
+// The symbols that all libraries see come before a library's own, as they do without us.
+__attribute__((noinline, cold)) const Runtime* find_runtime(const void* caller, Runtime& other) {
+  const KeepErrno keep;
+  const Busy busy;
+  other = runtime_in(RTLD_NEXT);
+  if (other.entries[e_GOMP_parallel] == nullptr) other = runtime_of_library(caller);
+  while (g_adding.test_and_set(std::memory_order_acquire)) // held for a copy only
+    ::sched_yield();
+  const Runtime* known = known_runtime(caller);
+  const unsigned count = g_runtime_count.load(std::memory_order_relaxed);
+  if (known == nullptr && count < k_most_runtimes && other.entries[e_GOMP_parallel] != nullptr) {
+    g_runtimes[count] = other;
+    g_runtime_count.store(count + 1, std::memory_order_release);
+    known = &g_runtimes[count];
   }
-
-private:
-  __attribute__((noinline, cold)) F* look_up() {
-    const KeepErrno keep;
-    const Busy busy;
-    auto* function = reinterpret_cast<F*>(find(name_));
-    function_.store(function, std::memory_order_release);
-    return function;
-  }
-
-  const char* name_;
-  std::atomic<F*> function_{nullptr};
-};
-
-enum class Runtime : int { unknown, libgomp, other };
-std::atomic<Runtime> g_runtime_kind{Runtime::unknown};
-
-// LLVM's runtime, ours or another, has gcc's entries beside its own, in one file.
-__attribute__((noinline)) bool is_libgomp(const void* entry) {
-  Runtime kind = g_runtime_kind.load(std::memory_order_acquire);
-  if (kind == Runtime::unknown) {
-    const KeepErrno keep;
-    const Busy busy;
-    Dl_info gomp, other;
-    const void* llvm = find("__kmpc_fork_call");
-    const bool same = llvm != nullptr && ::dladdr(entry, &gomp) != 0 &&
-                      ::dladdr(llvm, &other) != 0 && gomp.dli_fbase == other.dli_fbase;
-    kind = same ? Runtime::other : Runtime::libgomp;
-    g_runtime_kind.store(kind, std::memory_order_release);
-  }
-  return kind == Runtime::libgomp;
+  g_adding.clear(std::memory_order_release);
+  return known != nullptr ? known : &other;
 }
 
 // Whom to tell, or null.
-template <typename F> const omptier_malloc_record* listener(F* entry) {
+const omptier_malloc_record* listener(const Runtime& runtime) {
   const omptier_malloc_record* record = g_record.load(std::memory_order_acquire);
-  if (record == nullptr || g_runtime_kind.load(std::memory_order_acquire) == Runtime::other ||
-      Busy::now())
-    return nullptr;
-  return is_libgomp(reinterpret_cast<const void*>(entry)) ? record : nullptr;
+  return record != nullptr && runtime.libgomp && !Busy::now() ? record : nullptr;
 }
 
-unsigned threads_of(unsigned asked) {
-  static Next<int()> most("omp_get_max_threads");
+unsigned threads_of(const Runtime& runtime, unsigned asked) {
   if (asked != 0) return asked;
-  auto* function = most.get();
+  const auto function = reinterpret_cast<int (*)()>(runtime.entries[e_omp_get_max_threads]);
   const int threads = function != nullptr ? function() : 1;
   return threads > 0 ? static_cast<unsigned>(threads) : 1;
 }
@@ -88,9 +155,8 @@ unsigned threads_of(unsigned asked) {
 // Tells of a region as long as it lives.
 class Region {
 public:
-  Region(const omptier_malloc_record* record, const void* codeptr, unsigned asked)
+  Region(const omptier_malloc_record* record, const void* codeptr, unsigned threads)
       : record_(record) {
-    const unsigned threads = threads_of(asked);
     const KeepErrno keep;
     const Busy busy;
     number_ = record_->region_begin(codeptr, threads);
@@ -116,10 +182,10 @@ void passed(const omptier_malloc_record* record, const void* codeptr) {
 
 // The ways through the recorder stand apart, so that the other way is a jump.
 template <typename R, typename... A>
-__attribute__((noinline)) R in_region(const omptier_malloc_record* record, const void* codeptr,
-                                      R (*next)(Body, void*, unsigned, A...), Body body, void* data,
-                                      unsigned threads, A... more) {
-  const Region region(record, codeptr, threads);
+__attribute__((noinline)) R in_region(const omptier_malloc_record* record, const Runtime& runtime,
+                                      const void* codeptr, R (*next)(Body, void*, unsigned, A...),
+                                      Body body, void* data, unsigned threads, A... more) {
+  const Region region(record, codeptr, threads_of(runtime, threads));
   return next(body, data, threads, more...);
 }
 
@@ -141,21 +207,27 @@ __attribute__((noinline)) R at_barrier(const omptier_malloc_record* record, cons
 
 using namespace omptier::preload;
 
+// The runtime that the caller's calls go to, and its entry.
+#define OMPTIER_NEXT(TYPE, NAME)                                                                   \
+  Runtime other;                                                                                   \
+  const Runtime* runtime = known_runtime(CALLER);                                                  \
+  if (runtime == nullptr) [[unlikely]]                                                             \
+    runtime = find_runtime(CALLER, other);                                                         \
+  auto* function = reinterpret_cast<std::add_pointer_t<TYPE>>(runtime->entries[e_##NAME]);
+
 // NAME(parameters) of libgomp, all of which begin with body, data and number of threads.
 #define OMPTIER_REGION(RESULT, NAME, PARAMETERS, ARGUMENTS)                                        \
   OMPTIER_EXPORT RESULT NAME PARAMETERS {                                                          \
-    static constinit Next<RESULT PARAMETERS> next(#NAME);                                          \
-    auto* function = next.get();                                                                   \
-    if (const omptier_malloc_record* record = listener(function)) [[unlikely]]                     \
-      return in_region(record, CALLER, function, OMPTIER_LIST ARGUMENTS);                          \
+    OMPTIER_NEXT(RESULT PARAMETERS, NAME)                                                          \
+    if (const omptier_malloc_record* record = listener(*runtime)) [[unlikely]]                     \
+      return in_region(record, *runtime, CALLER, function, OMPTIER_LIST ARGUMENTS);                \
     return function ARGUMENTS;                                                                     \
   }
 #define OMPTIER_LIST(...) __VA_ARGS__
 #define OMPTIER_BARRIER(RESULT, NAME)                                                              \
   OMPTIER_EXPORT RESULT NAME() {                                                                   \
-    static constinit Next<RESULT()> next(#NAME);                                                   \
-    auto* function = next.get();                                                                   \
-    if (const omptier_malloc_record* record = listener(function)) [[unlikely]]                     \
+    OMPTIER_NEXT(RESULT(), NAME)                                                                   \
+    if (const omptier_malloc_record* record = listener(*runtime)) [[unlikely]]                     \
       return at_barrier(record, CALLER, function);                                                 \
     return function();                                                                             \
   }

@@ -179,6 +179,10 @@ def case_folder(bench):
 
 def case_proc(bench):
     """No /proc: recorded all the same."""
+    # libomp itself aborts then, when its process has the number of one that was killed before (known issues).
+    for left in pathlib.Path("/dev/shm").glob("__KMP_REGISTERED_LIB_*"):
+        if not pathlib.Path("/proc", left.name.split("_")[-2]).exists():
+            left.unlink(missing_ok=True)
     for program in bench.plain, bench.openmp:
         bench.record(program, "work", output="work", LD_PRELOAD=bench.shim, FAULT="proc")
         bench.worked("p.profile")

@@ -40,3 +40,9 @@ record_phases_case(gcc stretches gcc)
 record_phases_case(libgomp stretches gcc --stock /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE})
 record_phases_case(libgomp-storm storm gcc --stock /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE})
 record_phases_case(libgomp-serial serial gcc --stock /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE})
+# Python's packages bring copies of libgomp under other names, each seen by its own library only.
+add_test(NAME conformance.record-phases.private-runtimes
+         COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/private_runtimes.py
+                 --omptier ${CMAKE_BINARY_DIR}/bin/omptier --preload $<TARGET_FILE:libomptier_preload>
+                 --compiler ${OMPTIER_TEST_GCC} --folder ${record_phases_folder}/private-runtimes)
+set_tests_properties(conformance.record-phases.private-runtimes PROPERTIES TIMEOUT 120 LABELS conformance)

@@ -20,7 +20,7 @@ WORDS = "import json, sys; d = {}\nfor w in open('data'): d.setdefault(w[:3], []
 FORKS = """import multiprocessing as m, numpy as n
 def f(i): a = n.arange(160000.).reshape(400, 400) % (i + 3); return float((a @ a).sum())
 with m.get_context("fork").Pool(3) as p: print(p.map(f, range(12)))"""
-MPI = {"hpcc": ["mpirun.openmpi", "--oversubscribe", "-n", "2"], "clustalo-mpich": ["mpirun.mpich", "-n", "2"]}
+MPI = {"hpcc": ["mpirun.openmpi", "--oversubscribe", "-n", "2"], "clustalo-mpich": ["mpirun.mpich", "-outfile-pattern", "out.%r", "-n", "2"]}
 WITH_OPENMP = ("numpy", "gm", "clustalo", "clustalo-mpich", "hpcc")
 CHILDREN = {"7z": ["--children", "all"], "gcc": ["--children", "all"]}  # a script; a driver
 PROTEINS = str(pathlib.Path(__file__).parent / "preload_proteins.fa")
@@ -39,7 +39,7 @@ PROGRAMS = {
     "fftw": ("libfftw3-bin", ["fftw-wisdom", "-e", "-n", "-T", "2", "-o", "wisdom", "rof512x512"], "wisdom", None),
     "gm": ("graphicsmagick", ["gm", "convert", *TURN.split()], "out.ppm", None),
     "clustalo": ("clustalo", ["clustalo", "-i", PROTEINS, "--threads", "2", "--force", "-o", "out.fa"], "out.fa", None),
-    "clustalo-mpich": ("clustalo, mpich", ["clustalo", "-i", PROTEINS, "--threads", "1", "--seqtype", "Protein"], None, None),
+    "clustalo-mpich": ("clustalo, mpich", ["clustalo", "-i", PROTEINS, "--threads", "1", "--seqtype", "Protein"], "out.1", None),
     "hpcc": ("hpcc, openmpi-bin", ["hpcc"], "hpccoutf.txt", r"Success=\d|(PASSED|FAILED)$|^\w+_Failures=|Errors?=0"),
     "fails": ("coreutils", ["ls", "no-such-file"], None, None),
 }

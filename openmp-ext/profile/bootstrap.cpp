@@ -116,7 +116,7 @@ std::vector<Interval> share_intervals(std::span<const std::vector<WeightedSample
         const Block& block = stretch[random.below(stretch.size())];
         total += block.total;
         for (const auto& [group, weight] : block.weights)
-          shares[group][replicate] += weight;
+          if (weight != 0) shares[group][replicate] += weight; // without weight, none was made
       }
     for (const std::size_t group : present)
       shares[group][replicate] = total > 0 ? shares[group][replicate] / total : 0;

@@ -468,6 +468,13 @@ TEST(Interval, HoldsTheTruth) {
   }
 }
 
+TEST(Interval, SamplesWithoutWeightCountForNobody) {
+  const std::vector<std::vector<WeightedSample>> runs = {{{0, 1.0f}, {1, 0.0f}, {0, 1.0f}}};
+  const std::vector<Interval> intervals = share_intervals(runs, 2);
+  EXPECT_EQ(intervals[0].high, 1);
+  EXPECT_EQ(intervals[1].low, 0);
+}
+
 TEST(Interval, WeightsWidenIt) {
   std::vector<std::vector<WeightedSample>> even(1), uneven(1);
   std::mt19937_64 random(3);

@@ -108,7 +108,7 @@ Runtime runtime_of_library(const void* caller) {
 }
 
 constexpr unsigned k_most_runtimes = 32;
-Runtime g_runtimes[k_most_runtimes]; // the first come first; one for all code is the last
+Runtime g_runtimes[k_most_runtimes]; // as they were met; one for all code hides those after it
 std::atomic<unsigned> g_runtime_count{0};
 std::atomic_flag g_adding = ATOMIC_FLAG_INIT;
 

@@ -58,7 +58,7 @@ public:
   // is a runtime's or a language's library: those are no variables of the program's.
   std::vector<StaticVariable> statics_of(const ModuleInfo& module);
 
-  // What the source calls a static: "grid (main.c:7)", "/work/ (solver.f90:3)"; without debug
+  // What the source calls a static: "grid (main.c:7)", "/fields/ (solver.f90:3)"; without debug
   // information by the linker's name and the module's: "grid (solver)".
   std::string label_of_static(const ModuleInfo& module, std::uint64_t offset,
                               const std::string& symbol);

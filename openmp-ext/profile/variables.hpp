@@ -15,7 +15,7 @@
 
 namespace omptier {
 
-// What source calls a static: "grid", "fields::rho", "/work/" for a Fortran COMMON block.
+// What source calls a static: "grid", "fields::rho", "/fields/" for a Fortran COMMON block.
 struct SourceVariable {
   std::string name;
   std::string file; // without folders; "" when unknown

@@ -98,7 +98,7 @@ Skid measure_skid(unsigned wanted, double seconds,
   link_nodes(static_cast<char*>(memory));
   double begin = thread_cpu_seconds();
   void* node = memory;
-  while (skid.samples < wanted && skid.cpu_seconds < seconds) {
+  while (skid.samples < wanted && !skid.surely_sharp() && skid.cpu_seconds < seconds) {
     double slice_end = thread_cpu_seconds() + k_slice;
     while (thread_cpu_seconds() < slice_end)
       node = omptier_chase(node, k_steps);

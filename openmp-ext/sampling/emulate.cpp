@@ -45,7 +45,7 @@ void MachineState::set_mask(unsigned number, std::optional<std::uint64_t> value)
 
 bool MachineState::read(std::uint64_t address, void* to, std::size_t bytes) const {
   const bool hidden = address < hidden_end && address + bytes > hidden_begin;
-  const bool from_memory = !hidden && read_own_memory(address, to, bytes);
+  const bool from_memory = !hidden && lines_.read(address, to, bytes);
   if (written_.empty()) return from_memory;
   auto* target = static_cast<std::uint8_t*>(to);
   for (std::size_t i = 0; i < bytes;) {

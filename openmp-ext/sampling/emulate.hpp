@@ -11,6 +11,7 @@
 #pragma once
 
 #include "sampling/decode.hpp"
+#include "sampling/process_memory.hpp"
 #include "sampling/registers.hpp"
 
 #include <array>
@@ -53,6 +54,7 @@ private:
     std::uint8_t bytes[8] = {}, written = 0, known = 0; // masks: bit per byte
   };
   std::vector<Word> written_; // newest last
+  mutable MemoryLines lines_;
 };
 
 // Address that the instruction's memory operand has when executed in this state (of a gather or

@@ -8,8 +8,10 @@
 
 #include "base/os.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstring>
 #include <fcntl.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -38,6 +40,27 @@ bool read_own_memory(std::uint64_t address, void* to, std::size_t bytes) {
     refused = true;
   }
   return read_through_file(address, to, bytes);
+}
+
+const MemoryLines::Line* MemoryLines::line(std::uint64_t number) {
+  Line& line = lines_[number % k_lines];
+  if (line.number == number) return &line;
+  line.number = number;
+  if (read_own_memory(number * k_line, line.bytes.data(), k_line)) return &line;
+  line.number = ~std::uint64_t{0};
+  return nullptr;
+}
+
+bool MemoryLines::read(std::uint64_t address, void* to, std::size_t bytes) {
+  auto* target = static_cast<std::uint8_t*>(to);
+  while (bytes > 0) {
+    const std::size_t at = address % k_line, count = std::min(bytes, k_line - at);
+    const Line* found = line(address / k_line);
+    if (found == nullptr) return false;
+    std::memcpy(target, found->bytes.data() + at, count);
+    target += count, address += count, bytes -= count;
+  }
+  return true;
 }
 
 } // namespace omptier

@@ -5,6 +5,7 @@
 // ever dereferenced; the kernel copies, and says EFAULT where there is nothing.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -12,6 +13,23 @@ namespace omptier {
 
 // All bytes or nothing. Any thread; not from a signal handler.
 bool read_own_memory(std::uint64_t address, void* to, std::size_t bytes);
+
+// The cache lines read last: an emulation reads the same few again and again, and each call of the
+// kernel costs as much as thirty emulated instructions. Lines are never read anew: memory as it was
+// at first sight.
+class MemoryLines {
+public:
+  bool read(std::uint64_t address, void* to, std::size_t bytes); // as read_own_memory
+
+private:
+  static constexpr std::size_t k_line = 64, k_lines = 16; // a line lies within one page
+  struct Line {
+    std::uint64_t number = ~std::uint64_t{0}; // its address / k_line
+    std::array<std::uint8_t, k_line> bytes;
+  };
+  const Line* line(std::uint64_t number);
+  std::array<Line, k_lines> lines_;
+};
 
 template <typename T> bool read_own(std::uint64_t address, T& value) {
   return read_own_memory(address, &value, sizeof value);

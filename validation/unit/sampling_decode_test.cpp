@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 #include <string>
 #include <sys/mman.h>
+#include <unistd.h>
 
 // clang-format off
 asm(".text\n"
@@ -288,6 +289,29 @@ TEST(SamplingProcessMemory, NeverFaults) {
   munmap(page, 4096);
 }
 
+TEST(SamplingProcessMemory, LinesGiveAllBytesOrNothing) {
+  const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  auto* two = static_cast<unsigned char*>(
+      mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(two, MAP_FAILED);
+  mprotect(two + page, page, PROT_NONE);
+  for (std::size_t i = 0; i < page; ++i)
+    two[i] = static_cast<unsigned char>(i % 251);
+  MemoryLines lines;
+  unsigned char read[200];
+  for (const std::size_t from : {std::size_t{0}, std::size_t{7}, page - sizeof read}) {
+    ASSERT_TRUE(lines.read(at(two + from), read, sizeof read)) << from;
+    EXPECT_EQ(std::memcmp(read, two + from, sizeof read), 0) << from;
+  }
+  EXPECT_FALSE(lines.read(at(two + page - 4), read, 8)); // its end cannot be read
+  EXPECT_FALSE(lines.read(at(two + page), read, 1));
+  two[0] = 99;
+  MemoryLines later;
+  ASSERT_TRUE(later.read(at(two), read, 1));
+  EXPECT_EQ(read[0], 99);
+  munmap(two, 2 * page);
+}
+
 // A blamer that looks functions up itself, on a real function of this program.
 TEST(SamplingBlamer, HandsOnlyThePcOnWhereInterruptsAreNotSharp) {
   RegisterSample sample;
@@ -330,6 +354,11 @@ TEST(SamplingSkid, SharpOnlyIfInterruptsLandBehindTheLoad) {
   EXPECT_FALSE(judged({code.load, code.load, code.load, code.load, code.load}).sharp());
   EXPECT_TRUE(judged({code.load, code.load, code.load, code.load}).known());
   EXPECT_FALSE(judged({code.next, code.next, code.next}).known());
+  EXPECT_FALSE(judged(std::vector(15, code.next)).surely_sharp());
+  EXPECT_TRUE(judged(std::vector(16, code.next)).surely_sharp());
+  std::vector<std::uint64_t> one_other(39, code.next);
+  one_other.push_back(code.load);
+  EXPECT_FALSE(judged(one_other).surely_sharp());
   EXPECT_FALSE(judged({code.end, 0, 1, ~std::uint64_t{0}, code.end + 1}).known()); // other code
 }
 

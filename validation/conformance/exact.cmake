@@ -21,5 +21,6 @@ endforeach()
 add_custom_target(exact_cases ALL DEPENDS ${exact_programs})
 add_test(NAME conformance.exact
          COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/exact.py
-                 ${CMAKE_BINARY_DIR}/bin/omptier ${CMAKE_BINARY_DIR}/bin/omptier-cc ${exact_programs})
+                 --omptier ${CMAKE_BINARY_DIR}/bin/omptier --compiler ${CMAKE_BINARY_DIR}/bin/omptier-cc
+                 ${exact_programs})
 set_tests_properties(conformance.exact PROPERTIES TIMEOUT 200 LABELS conformance)

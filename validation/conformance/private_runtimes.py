@@ -3,21 +3,14 @@
 other names, each seen by its own library only. Every library's constructs go to its own runtime, whether
 the program is recorded or the preload library merely stands there, and the regions are in the report.
 
-    private_runtimes.py --omptier PATH --preload LIBRARY --compiler gcc --folder SCRATCH"""
-import argparse
-import json
+    private_runtimes.py --omptier PATH --preload LIBRARY --compiler gcc"""
 import pathlib
-import shutil
-import subprocess
-import sys
 
-parser = argparse.ArgumentParser()
-for name in ("omptier", "preload", "compiler", "folder"):
-    parser.add_argument(f"--{name}", required=True)
-options = parser.parse_args()
-folder = pathlib.Path(options.folder)
-shutil.rmtree(folder, ignore_errors=True)
-folder.mkdir(parents=True)
+from recording import Recorder, check, parser
+
+options = parser("preload", "compiler").parse_args()
+bench = Recorder(options)
+folder = bench.folder
 
 PLUGIN = """
 #include <omp.h>
@@ -51,10 +44,7 @@ int main(int count, char** libraries) {
 
 
 def run(*command, **more):
-    result = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=60, **more)
-    if result.returncode != 0:
-        sys.exit(f"FAILED: {command}: status {result.returncode}\n{result.stdout}{result.stderr}")
-    return result.stdout
+    return bench.run(*map(str, command), **more).stdout
 
 
 def library(letter):
@@ -76,14 +66,10 @@ program = folder / "program"
 run(options.compiler, "-O2", folder / "program.c", "-o", program, "-ldl")
 libraries = [library("a"), library("b")]
 bare = run(program, *libraries)
-if bare != "4995003\n" * 10:
-    sys.exit(f"FAILED: without us: {bare}")
-preloaded = run("env", f"LD_PRELOAD={options.preload}", program, *libraries)
-profile = folder / "p.profile"
-recorded = run(options.omptier, "record", "-o", profile, "--", program, *libraries)
-if not bare == preloaded == recorded:
-    sys.exit(f"FAILED: other results: {preloaded} {recorded}")
-regions = json.loads(run(options.omptier, "report", "--json", profile))["regions"]
+check(bare == "4995003\n" * 10, f"without us: {bare}")
+preloaded = run(program, *libraries, LD_PRELOAD=options.preload)
+recorded = bench.record(*map(str, [program, *libraries])).stdout
+check(bare == preloaded == recorded, f"other results: {preloaded} {recorded}")
+regions = bench.report()["regions"]
 entries = sorted(region["entries"] for region in regions if region["entries"] > 0 and region.get("threads") == 3)
-if entries != [5, 5]:
-    sys.exit(f"FAILED: entries {entries} of {regions}")
+check(entries == [5, 5], f"entries {entries} of {regions}")

@@ -16,7 +16,6 @@ function(record_capacity_case name labels threads live allocations)
   add_test(NAME conformance.record-capacity.${name}
            COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/record_capacity.py
                    --omptier ${CMAKE_BINARY_DIR}/bin/omptier --program ${record_capacity_folder}/program
-                   --folder ${record_capacity_folder}/run-${name}
                    --threads ${threads} --live ${live} --allocations ${allocations})
   set_tests_properties(conformance.record-capacity.${name} PROPERTIES TIMEOUT 900 LABELS "${labels}")
 endfunction()

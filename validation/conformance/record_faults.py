@@ -4,55 +4,31 @@
 # omptier record of a program (record_faults.c) that forks, execs, handles signals, or in a world that refuses
 # files, /proc, perf. The program prints and ends as without us; whatever log there is can be read.
 # record_faults.py <case> --omptier PATH --programs FOLDER
-import argparse
-import json
 import os
 import pathlib
 import shutil
 import subprocess
-import sys
-import tempfile
 import time
 
-
-def check(condition, what):
-    if not condition:
-        sys.exit(f"FAILED: {what}")
+from recording import Recorder, check, run_case
 
 
-class Bench:
-    def __init__(self, arguments, folder):
-        self.omptier, self.folder = arguments.omptier, folder
-        programs = pathlib.Path(arguments.programs)
+class Faults(Recorder):
+    def __init__(self, options):
+        super().__init__(options)
+        programs = pathlib.Path(options.programs)
         self.plain, self.openmp, self.own_tool, self.shim = (
             str(programs / name) for name in ("plain", "openmp", "own-tool", "shim.so"))
-        self.environment = {name: value for name, value in os.environ.items()
-                            if not name.startswith(("OMPTIER_", "OMP_", "LD_"))}
-        self.environment.update(OMP_NUM_THREADS="2", OMP_WAIT_POLICY="passive", LC_ALL="C.UTF-8")
 
-    def run(self, *command, status=0, **more):
-        result = subprocess.run(command, cwd=self.folder, env=dict(self.environment, **more), text=True,
-                                capture_output=True, timeout=100)
-        check(result.returncode == status, f"status {result.returncode} of {command}: {result.stdout}{result.stderr}")
-        return result
-
-    def record(self, *command, options=(), status=0, output=None, **more):
+    def record(self, *command, options=(), output=None, **more):
         """Records; the program's output must be its last argument's and 'done', or what is given."""
-        result = self.run(self.omptier, "record", "-o", "p.profile", "--rate", "1000", *options, "--", *command,
-                          status=status, **more)
+        result = super().record(*command, options=("--rate", "1000", *options), **more)
         wanted = f"{output} done\n" if output is not None else ""
         check(result.stdout == wanted, f"printed {result.stdout!r} instead of {wanted!r}; {result.stderr}")
         return result
 
     def logs(self):
         return sorted(path.name for path in self.folder.glob("*.profile*"))
-
-    def report(self, *logs):
-        report = json.loads(self.run(self.omptier, "report", "--json", *logs).stdout)
-        total = (report["other"]["share"] + report["small_objects"]["share"] +
-                 sum(site["share"] for site in report["sites"]))
-        check(not report["samples"] or abs(total - 1) < 1e-6, f"shares add up to {total}")
-        return report
 
     def sites(self, report, function):
         return [site for site in self.allocated(report) if site["frames"][0].get("function") == function]
@@ -270,14 +246,4 @@ def case_own_tool(bench):
     bench.worked("p.profile", regions=2)
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("case")
-    for name in "omptier", "programs":
-        parser.add_argument("--" + name, required=True)
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        globals()["case_" + arguments.case](Bench(arguments, pathlib.Path(folder)))
-
-
-main()
+run_case(globals(), "programs", recorder=Faults)

@@ -32,8 +32,7 @@ add_custom_target(record_malloc_programs ALL DEPENDS ${record_malloc_programs})
 function(record_malloc_case name program)
   add_test(NAME conformance.record-malloc.${name}
            COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/record_malloc.py
-                   --omptier ${CMAKE_BINARY_DIR}/bin/omptier --program ${record_malloc_folder}/${program}
-                   --folder ${record_malloc_folder}/run-${name} ${ARGN})
+                   --omptier ${CMAKE_BINARY_DIR}/bin/omptier --program ${record_malloc_folder}/${program} ${ARGN})
   set_tests_properties(conformance.record-malloc.${name} PROPERTIES TIMEOUT 240 LABELS conformance)
 endfunction()
 record_malloc_case(threads threads --small 300000)

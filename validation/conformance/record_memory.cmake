@@ -28,7 +28,7 @@ function(record_memory_case name program rows)
   add_test(NAME conformance.record-memory.${name}
            COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/record_memory.py
                    --omptier ${CMAKE_BINARY_DIR}/bin/omptier --program ${record_memory_folder}/${program}
-                   --folder ${record_memory_folder}/run-${name} --rows ${rows} ${ARGN})
+                   --rows ${rows} ${ARGN})
   set_tests_properties(conformance.record-memory.${name} PROPERTIES TIMEOUT 240 LABELS conformance)
 endfunction()
 set(named "arena (record_memory.c=1,remapped (record_memory.c=1,block (record_memory.c=1,stack=3")

@@ -3,56 +3,30 @@
 #
 # omptier record beside another OMPT tool: a tracer (record_other_tool_client.c) and Archer.
 # record_other_tool.py <case> --omptier PATH --program PATH --client PATH --races PATH
-import argparse
 import json
-import os
 import pathlib
 import subprocess
-import sys
-import tempfile
+
+from recording import Recorder, check, run_case
 
 
-def check(condition, what):
-    if not condition:
-        sys.exit(f"failed: {what}")
-
-
-class Bench:
-    def __init__(self, arguments, folder):
-        self.arguments, self.folder = arguments, folder
-        self.libraries = str(pathlib.Path(arguments.omptier).parent.parent / "lib")
-        self.environment = {name: value for name, value in os.environ.items()
-                            if not name.startswith(("OMPTIER_", "OMP_", "LD_LIBRARY_PATH"))}
-        self.environment.update(OMP_NUM_THREADS="2", OMP_WAIT_POLICY="passive", LC_ALL="C.UTF-8")
-
-    def run(self, *command, **more):
-        return subprocess.run(command, cwd=self.folder, env=dict(self.environment, **more), text=True,
-                              capture_output=True, timeout=100)
-
+class Beside(Recorder):
     def counts(self):
         path = self.folder / "counts"
         counts = json.loads(path.read_text()) if path.exists() else None
         path.unlink(missing_ok=True)
         return counts
 
-    def record(self, *command, **more):
-        return self.run(self.arguments.omptier, "record", "-o", "p.profile", "--", *command, **more)
-
-    def report(self):
-        result = self.run(self.arguments.omptier, "report", "--json", "p.profile")
-        check(result.returncode == 0, result.stderr)
-        return json.loads(result.stdout)
-
 
 def case_tracer(bench):
     """A tracer sees the same events with and without us, in data of its own; so do we."""
-    tracer = {"OMP_TOOL_LIBRARIES": bench.arguments.client, "OTHER_TOOL_COUNTS": "counts"}
-    alone = bench.run(bench.arguments.program, "exit", "20000", LD_LIBRARY_PATH=bench.libraries, **tracer)
+    tracer = {"OMP_TOOL_LIBRARIES": bench.options.client, "OTHER_TOOL_COUNTS": "counts"}
+    alone = bench.run(bench.options.program, "exit", "20000", LD_LIBRARY_PATH=bench.libraries, **tracer)
     counts = bench.counts()
     check(counts is not None and counts["regions"] > 5 and counts["tasks"] > 10 and counts["loops"] > 10,
           f"alone: {counts}")
-    both = bench.record(bench.arguments.program, "exit", "20000", **tracer)
-    check(both.returncode == alone.returncode and both.stdout == alone.stdout, f"{both}")
+    both = bench.record(bench.options.program, "exit", "20000", **tracer)
+    check(both.stdout == alone.stdout, f"{both}")
     together = bench.counts()
     check(together == counts, f"alone {counts}, beside us {together}")
     check(counts["foreign"] == 0, f"its data were touched: {counts}")
@@ -65,42 +39,32 @@ def case_tracer(bench):
 
 def case_declines(bench):
     """A tool that wants nothing, or that is no tool: recorded as if it were not there."""
-    client = bench.arguments.client
+    client = bench.options.client
     for tools, declines in (client, {"OTHER_TOOL_DECLINES": "1"}), ("/no/such/tool.so:libm.so.6", {}):
-        result = bench.record(bench.arguments.program, "exit", "20000", OMP_TOOL_LIBRARIES=tools, OTHER_TOOL_COUNTS="counts",
+        result = bench.record(bench.options.program, "exit", "20000", OMP_TOOL_LIBRARIES=tools, OTHER_TOOL_COUNTS="counts",
                               **declines)
-        check(result.returncode == 0 and bench.counts() is None, f"{tools}: {result}")
+        check(bench.counts() is None, f"{tools}: {result}")
         check(sum(region["entries"] for region in bench.report()["regions"]) == 11, tools)
     # The log cannot be written: the other tool works all the same.
     (bench.folder / "full").mkdir()
-    result = bench.run(bench.arguments.omptier, "record", "-o", "full", "--", bench.arguments.program, "exit", "20000",
-                       OMP_TOOL_LIBRARIES=client, OTHER_TOOL_COUNTS="counts")
+    result = bench.record(bench.options.program, "exit", "20000", log="full", OMP_TOOL_LIBRARIES=client,
+                          OTHER_TOOL_COUNTS="counts")
     counts = bench.counts()
-    check(result.returncode == 0 and counts is not None and counts["foreign"] == 0, f"{result} {counts}")
+    check(counts is not None and counts["foreign"] == 0, f"{result} {counts}")
 
 
 def case_archer(bench):
     """Under ThreadSanitizer Archer still explains OpenMP's barriers: no false race, and the true one."""
-    races = bench.arguments.races
+    races = bench.options.races
     sanitizer = {"TSAN_OPTIONS": "exitcode=66 ignore_noninstrumented_modules=1"}
     archer = subprocess.run(("clang-19", "-print-file-name=libarcher.so"), text=True, capture_output=True)
     folder = str(pathlib.Path(archer.stdout.strip()).resolve().parent)
     for argument, status in ("", 0), ("race", 66):
-        result = bench.record(races, *filter(None, [argument]), LD_LIBRARY_PATH=folder,
+        result = bench.record(races, *filter(None, [argument]), status=status, LD_LIBRARY_PATH=folder,
                               ARCHER_OPTIONS="verbose=1", **sanitizer)
         check("Archer detected OpenMP application with TSan" in result.stdout, f"Archer is not there: {result}")
-        check(result.returncode == status and result.stdout.endswith("\n3\n"), f"{argument}: {result}")
+        check(result.stdout.endswith("\n3\n"), f"{argument}: {result}")
         check(sum(region["entries"] for region in bench.report()["regions"]) == 1, "the region is not recorded")
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("case")
-    for name in "omptier", "program", "client", "races":
-        parser.add_argument("--" + name, required=True)
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        globals()["case_" + arguments.case](Bench(arguments, pathlib.Path(folder)))
-
-
-main()
+run_case(globals(), "program", "client", "races", recorder=Beside)

@@ -44,5 +44,5 @@ record_phases_case(libgomp-serial serial gcc --stock /usr/lib/${CMAKE_LIBRARY_AR
 add_test(NAME conformance.record-phases.private-runtimes
          COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/private_runtimes.py
                  --omptier ${CMAKE_BINARY_DIR}/bin/omptier --preload $<TARGET_FILE:libomptier_preload>
-                 --compiler ${OMPTIER_TEST_GCC} --folder ${record_phases_folder}/private-runtimes)
+                 --compiler ${OMPTIER_TEST_GCC})
 set_tests_properties(conformance.record-phases.private-runtimes PROPERTIES TIMEOUT 120 LABELS conformance)

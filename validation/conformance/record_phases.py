@@ -4,56 +4,25 @@
 # Phases in the report of record_phases.c: stretches between barriers, serial ones between regions, those
 # that the program names; with the objects accessed in each, on our runtime and on GCC's libgomp.
 # record_phases.py <case> --omptier PATH --program PATH [--stock FOLDER]
-import argparse
-import json
-import os
-import pathlib
 import re
-import subprocess
-import sys
-import tempfile
+
+from recording import Recorder, check, run_case
 
 
-class Failure(Exception):
-    pass
-
-
-def check(condition, what):
-    if not condition:
-        raise Failure(what)
-
-
-class Bench:
-    def __init__(self, arguments, folder):
-        self.omptier, self.program, self.folder = arguments.omptier, arguments.program, folder
-        self.options = ["--runtime", "own"] if arguments.stock else []
-        self.environment = {name: value for name, value in os.environ.items()
-                            if not name.startswith(("OMPTIER_", "OMP_", "LD_LIBRARY_PATH"))}
-        self.environment.update(OMP_NUM_THREADS="2", OMP_WAIT_POLICY="passive", LC_ALL="C.UTF-8")
-        library = arguments.stock or str(pathlib.Path(arguments.omptier).parent.parent / "lib")
-        self.plain = dict(self.environment, LD_LIBRARY_PATH=library)
-        if arguments.stock:
-            self.environment["LD_LIBRARY_PATH"] = arguments.stock
-
-    def run(self, *command, environment=None):
-        return subprocess.run(command, cwd=self.folder, env=environment or self.environment, text=True,
-                              capture_output=True, timeout=100)
+class Phases(Recorder):
+    def __init__(self, options):
+        super().__init__(options, **({"LD_LIBRARY_PATH": options.stock} if options.stock else {}))
 
     def recorded(self, *arguments):
         """The report on a run whose output is what it is without us."""
-        plain = self.run(self.program, *arguments, environment=self.plain)
-        result = self.run(self.omptier, "record", *self.options, "--rate", "1000", "-o", "p.profile", "--",
-                          self.program, *arguments)
-        check(result.returncode == 0 and (result.stdout == plain.stdout or "storm" in arguments),
-              f"{plain} {result}")
-        result = self.run(self.omptier, "report", "--json", "p.profile")
-        check(result.returncode == 0, result.stderr)
-        report = json.loads(result.stdout)
+        program, stock = self.options.program, self.options.stock
+        plain = self.run(program, *arguments, LD_LIBRARY_PATH=stock or self.libraries)
+        result = self.record(program, *arguments,
+                             options=(*(["--runtime", "own"] if stock else []), "--rate", "1000"))
+        check(result.stdout == plain.stdout or "storm" in arguments, f"{plain} {result}")
+        report = self.report()
         check(report["samples"] >= 50 or "storm" in arguments, f"only {report['samples']} samples")
         return report
-
-    def text(self):
-        return self.run(self.omptier, "report", "p.profile").stdout
 
 
 def regions(report, name):
@@ -170,20 +139,4 @@ def case_storm(bench):
     check(size < 500_000, f"{size} bytes for {counted} barriers")
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("case")
-    parser.add_argument("--omptier", required=True)
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--stock")
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            globals()["case_" + arguments.case](Bench(arguments, pathlib.Path(folder)))
-        except Failure as failure:
-            print(f"{arguments.case}: {failure}", file=sys.stderr)
-            return 1
-    return 0
-
-
-sys.exit(main())
+run_case(globals(), "program", recorder=Phases, optional=["stock"])

@@ -5,7 +5,6 @@
 # us, and what the report says of them must add up. One row of the table below a program.
 #
 # usage: recorded.py OMPTIER FOLDER [--markdown] NAME…      (all: every row)
-import json
 import os
 import pathlib
 import random
@@ -13,6 +12,8 @@ import re
 import shutil
 import subprocess
 import sys
+
+from recording import check, read_report
 
 TURN = "-size 800x600 gradient:red-blue -wave 20x100 -blur 0x1 -rotate 7 out.ppm"
 NUMPY = "import numpy as n; a = n.arange(360000.).reshape(600, 600) % 7; print((a @ a @ a).sum(), n.fft.fft2(a).real.sum())"
@@ -75,54 +76,35 @@ def run(command, folder, written, stable):
     if stable:
         text = output.decode(errors="replace")
         output = "\n".join(line for line in text.splitlines() if re.search(stable, line)).encode()
-        if not output:
-            raise Failure(f"nothing matches {stable}\n{text}{done.stderr.decode(errors='replace')}")
+        check(output, f"nothing matches {stable}\n{text}{done.stderr.decode(errors='replace')}")
     ours, theirs = [], []
     for line in done.stderr.decode(errors="replace").splitlines():
         (ours if re.match(r"omptier: |OMP: Info.*OMPTier", line) else theirs).append(line)
     return done.returncode, output, theirs, ours
 
 
-class Failure(Exception):
-    pass
-
-
-def check(omptier, folder, name):
+def record(omptier, folder, name):
     package, command, written, stable = PROGRAMS[name]
-    if not shutil.which(command[0]):
-        raise Failure(f"{command[0]} is not here: apt-get install {package}")
-    if folder.exists():
-        shutil.rmtree(folder)
+    check(shutil.which(command[0]), f"{command[0]} is not here: apt-get install {package}")
+    shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     make_inputs(folder)
     launcher = MPI.get(name, [])
     plain = run([*launcher, *command], folder, written, stable)
     recorded = run([*launcher, omptier, "record", "--rate", "2000", *CHILDREN.get(name, []), "--", *command], folder, written, stable)
     for what, one, other in zip(("exit status", "output", "standard error"), plain, recorded):
-        if one != other:
-            raise Failure(f"another {what}: {str(other)[:2000]} instead of {str(one)[:2000]}\n{recorded[3]}")
+        check(one == other, f"another {what}: {str(other)[:2000]} instead of {str(one)[:2000]}\n{recorded[3]}")
     for line in recorded[3]:
-        if not re.match(r"omptier: recorded ", line):
-            raise Failure(f"unexpected: {line}")
+        check(line.startswith("omptier: recorded "), f"unexpected: {line}")
     logs = sorted(str(log) for log in folder.glob("*.profile"))
-    if list(folder.glob("*.profile.*")):
-        raise Failure("a process began two profiles")
-    if not logs and name in WITH_OPENMP:
-        raise Failure(f"no profile was written\n{recorded[3]}")
+    check(not list(folder.glob("*.profile.*")), "a process began two profiles")
+    check(logs or name not in WITH_OPENMP, f"no profile was written\n{recorded[3]}")
     row = dict(status=plain[0], logs=len(logs), samples=0, objects=0, attributed=0.0)
     if logs:
-        report = subprocess.run([omptier, "report", "--json", *logs], capture_output=True, text=True, timeout=100)
-        if report.returncode != 0:
-            raise Failure(f"report: {report.stderr}")
-        summary = json.loads(report.stdout)
-        total = (summary["other"]["share"] + summary["small_objects"]["share"] +
-                 sum(site["share"] for site in summary["sites"]))
-        if summary["samples"] and abs(total - 1) > 1e-6:
-            raise Failure(f"shares add up to {total}")
+        summary = read_report(omptier, *logs)
         row.update(samples=summary["samples"], objects=sum(site["objects"] for site in summary["sites"]),
                    attributed=sum(site["share"] for site in summary["sites"]))
-        if launcher and len(summary["ranks"]) != 2:
-            raise Failure(f"{len(summary['ranks'])} ranks in {logs}")
+        check(not launcher or len(summary["ranks"]) == 2, f"{len(summary['ranks'])} ranks in {logs}")
     return row
 
 
@@ -132,14 +114,14 @@ markdown = "--markdown" in sys.argv
 failed = 0
 for name in PROGRAMS if names == ["all"] else names:
     try:
-        row = check(omptier, folder / name, name)
+        row = record(omptier, folder / name, name)
         shown = " ".join((MPI.get(name, []) + PROGRAMS[name][1]))[:60].split("\n")[0]
         if markdown:
             print(f"| {name} | {PROGRAMS[name][0]} | {row['status']} | {row['logs']} | {row['samples']} | "
                   f"{row['objects']} | {100 * row['attributed']:.0f} % |")
         else:
             print(f"{name}: {shown}: {row}")
-    except Failure as failure:
+    except SystemExit as failure:  # a failed check; the next program is recorded all the same
         failed += 1
-        print(f"FAILED: {name}: {failure}")
+        print(f"{name}: {failure}")
 sys.exit(1 if failed else 0)

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# What the tests of omptier record share: a folder of their own, the caller's environment without what changes
+# OpenMP or us, recording, and the report, whose shares must add up. The first failed check ends the test.
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+
+def check(condition, what):
+    if not condition:
+        sys.exit(f"FAILED: {what}")
+
+
+def read_report(omptier, *logs, **more):
+    done = subprocess.run([omptier, "report", "--json", *logs], capture_output=True, text=True, timeout=100, **more)
+    check(done.returncode == 0, f"report: status {done.returncode}: {done.stderr}")
+    report = json.loads(done.stdout)
+    total = report["other"]["share"] + report["small_objects"]["share"] + sum(s["share"] for s in report["sites"])
+    check(not report["samples"] or abs(total - 1) < 1e-6, f"shares add up to {total}")
+    return report
+
+
+def site(report, name):
+    """The only site whose label begins with that word."""
+    found = [site for site in report["sites"] if site["label"].split()[0] == name]
+    check(len(found) == 1, f"{name}: {len(found)} sites of {[site['label'] for site in report['sites']]}")
+    return found[0]
+
+
+class Recorder:
+    """Options of the command line, a scratch folder that goes away with it, and two threads that wait passively."""
+
+    def __init__(self, options, **variables):
+        self.options, self.omptier = options, options.omptier
+        self.libraries = str(pathlib.Path(options.omptier).parent.parent / "lib")
+        self.scratch = tempfile.TemporaryDirectory()
+        self.folder = pathlib.Path(self.scratch.name)
+        self.environment = {name: value for name, value in os.environ.items()
+                            if not name.startswith(("OMPTIER_", "OMP_", "KMP_", "LD_"))}
+        self.environment.update({"OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive", "LC_ALL": "C.UTF-8"}, **variables)
+
+    def run(self, *command, status=0, timeout=100, **variables):
+        """A command in the folder, with more variables; it must end with that status, None: any."""
+        done = subprocess.run(command, cwd=self.folder, env=dict(self.environment, **variables), timeout=timeout,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        check(status in (None, done.returncode), f"status {done.returncode} of {command}: {done.stdout}{done.stderr}")
+        return done
+
+    def record(self, *command, options=(), log="p.profile", **more):
+        return self.run(self.omptier, "record", "-o", log, *options, "--", *command, **more)
+
+    def report(self, *logs):
+        return read_report(self.omptier, *(logs or ["p.profile"]), cwd=self.folder, env=self.environment)
+
+    def text(self, *logs):
+        return self.run(self.omptier, "report", *(logs or ["p.profile"])).stdout
+
+
+def parser(*required, **types):
+    """Of --omptier and the options named, all required; types for those that are no text."""
+    made = argparse.ArgumentParser()
+    for name in ("omptier", *required, *types):
+        made.add_argument("--" + name, required=True, type=types.get(name, str))
+    return made
+
+
+def run_case(cases, *required, recorder=Recorder, optional=()):
+    """<case> --omptier PATH and the options named: calls case_<case> of a test's functions with a recorder."""
+    arguments = parser(*required)
+    arguments.add_argument("case")
+    for name in optional:
+        arguments.add_argument("--" + name)
+    options = arguments.parse_args()
+    cases["case_" + options.case](recorder(options))

@@ -9,6 +9,7 @@
 #include "objects/stack.hpp"
 #include "profile/log_name.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -42,6 +43,15 @@ std::string command_line() {
   return text;
 }
 
+// How many stacks are told apart: each takes some 250 bytes of memory and, with its counts, some
+// 100 of the log each time these are written.
+std::uint32_t most_stacks(const RecorderOptions& options) {
+  constexpr std::uint64_t k_memory = 2048, k_log = 512, k_least = 256, k_most = 1u << 20;
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
+      std::min<std::uint64_t>(options.memory / k_memory, options.log_bytes / k_log), k_least,
+      k_most));
+}
+
 } // namespace
 
 std::uint32_t Recorder::this_thread() {
@@ -57,6 +67,7 @@ bool Recorder::start(const RecorderOptions& options, std::unique_ptr<SampleSourc
   helper_.remember_processors();
   g_most_pages = options.memory;
   live_.limit(options.memory / 8 * 5);
+  most_stacks_ = most_stacks(options);
   refresh_modules();
   if (!open_log()) {
     source_.reset(); // it may hold a signal
@@ -188,7 +199,10 @@ std::uint64_t Recorder::region_begin(const void* codeptr, unsigned threads) {
   ReturnAddress frames[k_max_frames];
   const unsigned count = capture_stack(codeptr, frames, options_.region_depth);
   const std::uint32_t region = define(regions_, frames, count, false);
-  if (region == StackTable::k_full) return 0;
+  if (region == StackTable::k_full) {
+    runs_.drop();
+    return 0;
+  }
   runs_.begin(region, threads, this_thread());
   stretches_.region_began(region, this_thread());
   tell_source([&](SampleSource& source) { source.region_changed(std::uint64_t{region} + 1); });
@@ -262,7 +276,8 @@ void Recorder::after_fork_in_child() {
   new (&stretch_counts_) decltype(stretch_counts_);
   waiting_ = 0;
   waiting_weight_ = 0;
-  unwatched_ = unwatched_written_ = 0;
+  unwatched_ = by_caller_ = 0;
+  shortages_written_ = {};
   small_counts_.clear();
   small_areas_.clear();
   stretches_.forget();

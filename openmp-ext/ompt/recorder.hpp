@@ -99,6 +99,7 @@ private:
   void drain();
   void settle_batch();
   void write_counts();
+  Shortages shortages();
   void write_small_objects();
   void write_site_totals();
   void write_stretches(std::uint64_t until);
@@ -106,6 +107,7 @@ private:
   void write_stretch_counts();
   void look_at_areas();
   std::uint32_t define(StackTable& table, const ReturnAddress* frames, unsigned count, bool site);
+  bool is_full_of_stacks(const StackTable& table, unsigned frames) const;
   void object(const void* block, std::size_t bytes, std::uintptr_t allocator,
               const ReturnAddress* frames, unsigned count);
   struct SiteCount { // of objects that are not told one by one
@@ -154,7 +156,9 @@ private:
   LiveBlocks live_;
   std::atomic<std::uint32_t> most_told_{~std::uint32_t{0}}; // objects from 64 KiB of one site
   std::atomic<std::uint64_t> unwatched_{0};                 // objects without room
-  std::uint64_t unwatched_written_ = 0;                     // helper thread's, as all that follow
+  std::atomic<std::uint64_t> by_caller_{0};                 // allocations
+  std::uint32_t most_stacks_ = 0;                           // of sites, of regions
+  Shortages shortages_written_;                             // helper thread's, as all that follow
   LogBudget budget_;
   SampleBatch batch_;
   std::uint64_t pattern_weight_ = 0; // of the last sample's patterns; 0: not kept

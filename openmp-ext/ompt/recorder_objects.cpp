@@ -19,6 +19,11 @@ constexpr std::uint32_t k_no_module = 8192;
 constexpr std::size_t k_least_counted = 4096, k_least_told = std::size_t{64} << 10;
 constexpr std::uint32_t k_small_told = 1024; // of one site
 
+// Elements of a table by site that shall hold this one.
+std::size_t with_room(std::uint32_t site) {
+  return std::size_t{site} + site / 4 + 64;
+}
+
 } // namespace
 
 std::uint32_t Recorder::module_number(const LoadedModule* module) {
@@ -45,16 +50,27 @@ void Recorder::identify_modules(const ReturnAddress* frames, unsigned count) {
   }
 }
 
+// Some room is kept for stacks of one frame, which every other one then goes by.
+bool Recorder::is_full_of_stacks(const StackTable& table, unsigned frames) const {
+  return table.count() >= (frames > 1 ? most_stacks_ : most_stacks_ + most_stacks_ / 4);
+}
+
 // The stack's number; its frames (and their modules) enter the log when it is new.
 std::uint32_t Recorder::define(StackTable& table, const ReturnAddress* frames, unsigned count,
                                bool site) {
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    const std::uint32_t number = table.known(frames, count);
+    std::uint32_t number = table.known(frames, count);
+    if (number == StackTable::k_full && count > 1 && is_full_of_stacks(table, count)) {
+      if (site) by_caller_.fetch_add(1, std::memory_order_relaxed);
+      count = 1;
+      number = table.known(frames, count);
+    }
     if (number != StackTable::k_full) return number;
   }
   identify_modules(frames, count);
   const std::lock_guard<std::mutex> guard(mutex_);
+  if (is_full_of_stacks(table, count)) return table.known(frames, count);
   bool fresh = false;
   const std::uint32_t number = table.number_of(frames, count, fresh);
   if (!fresh) return number;
@@ -81,8 +97,7 @@ void Recorder::allocated(const void* block, std::size_t bytes, std::uintptr_t al
 
 // Under mutex_.
 Recorder::SiteCount* Recorder::count_of(std::uint32_t site) {
-  if (site >= site_counts_.size() && !site_counts_.resize(2 * std::size_t{site} + 64, {}))
-    return nullptr;
+  if (site >= site_counts_.size() && !site_counts_.resize(with_room(site), {})) return nullptr;
   return &site_counts_[site];
 }
 
@@ -204,7 +219,8 @@ void Recorder::small_allocated(const void* block, std::size_t bytes, const void*
   ReturnAddress frames[k_max_frames];
   const unsigned count = capture_stack(caller, frames, options_.site_depth);
   const std::uint32_t site = define(sites_, frames, count, true);
-  if (site == StackTable::k_full) return;
+  if (site == StackTable::k_full)
+    return void(unwatched_.fetch_add(stands_for, std::memory_order_relaxed));
   const std::lock_guard<std::mutex> guard(mutex_);
   small_object(site, reinterpret_cast<std::uintptr_t>(block), bytes, stands_for);
 }
@@ -212,7 +228,8 @@ void Recorder::small_allocated(const void* block, std::size_t bytes, const void*
 // Under mutex_.
 void Recorder::small_object(std::uint32_t site, std::uint64_t address, std::size_t bytes,
                             std::uint32_t stands_for) {
-  if (site >= small_counts_.size() && !small_counts_.resize(2 * std::size_t{site} + 64, {})) return;
+  if (site >= small_counts_.size() && !small_counts_.resize(with_room(site), {}))
+    return void(unwatched_.fetch_add(stands_for, std::memory_order_relaxed));
   small_counts_[site].objects += stands_for;
   small_counts_[site].bytes += bytes * stands_for;
   const std::uint64_t area = address / k_small_area * k_small_area;

@@ -98,11 +98,19 @@ void Recorder::write_counts() {
   if (waiting_ > 0) log_.waiting(waiting_, waiting_weight_);
   waiting_ = 0;
   waiting_weight_ = 0;
-  if (const std::uint64_t unwatched = unwatched_.load(std::memory_order_relaxed);
-      unwatched != unwatched_written_) {
-    log_.unwatched(unwatched);
-    unwatched_written_ = unwatched;
+  if (const Shortages all = shortages(); all != shortages_written_) {
+    log_.shortages(all);
+    shortages_written_ = all;
   }
+}
+
+Shortages Recorder::shortages() {
+  Shortages all;
+  all.objects = unwatched_.load(std::memory_order_relaxed);
+  all.by_caller = by_caller_.load(std::memory_order_relaxed);
+  all.runs = runs_.dropped();
+  all.stretches = stretches_.dropped();
+  return all;
 }
 
 // The fewer samples are kept, the more seldom everything else is written too.

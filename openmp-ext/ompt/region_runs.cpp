@@ -31,9 +31,8 @@ void RegionRuns::front_ends(std::uint64_t now) {
     totals->all.nanoseconds += now - front_.begin;
     totals->changed = true;
   }
-  if (ended_.empty() && !ended_.resize(k_ended, {})) return;
   const std::size_t waiting = next_ended_ - first_ended_;
-  if (waiting + (front_.begin_told ? 0 : k_reserve) >= k_ended) return;
+  if (!has_ring() || waiting + (front_.begin_told ? 0 : k_reserve) >= k_ended) return drop();
   ended_[next_ended_++ % k_ended] = front_;
 }
 
@@ -46,7 +45,7 @@ void RegionRuns::begin(std::uint32_t region, std::uint32_t threads, std::uint32_
     totals->all.threads = std::max(totals->all.threads, threads);
     totals->changed = true;
   }
-  if (!running_.add({region, thread, threads})) return;
+  if (!running_.add({region, thread, threads})) return drop();
   if (running_.size() > 1) return;
   last_region_ = region;
   front_begins(now);
@@ -92,18 +91,17 @@ void RegionRuns::tell(SampleTimes& times, std::uint64_t until, bool every, LogWr
   Run front{};
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    if (running_.empty() || front_.begin_told || front_.begin > until) return;
+    if (running_.empty() || front_.begin_told || front_.begin > until || !has_ring()) return;
     front = front_;
   }
   if (!front.must_tell && !every && !times.any(front.begin, until)) return;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    // Ended meanwhile: it is in the ring, or dropped as a whole.
+    if (running_.empty() || front_.begin != front.begin || front_.region != front.region) return;
+    front_.begin_told = true; // from here on its end has a place in the ring
+  }
   tell_begin(front, log);
-  const std::lock_guard<std::mutex> guard(mutex_);
-  if (!running_.empty() && front_.begin == front.begin && front_.region == front.region)
-    front_.begin_told = true;
-  else // it has ended meanwhile
-    for (std::uint64_t i = first_ended_; i != next_ended_; ++i)
-      if (Run& run = ended_[i % k_ended]; run.begin == front.begin && run.region == front.region)
-        run.begin_told = true;
 }
 
 // The region that goes on counts up to now.
@@ -129,6 +127,7 @@ void RegionRuns::forget() {
   first_ended_ = next_ended_ = 0;
   last_region_ = ~std::uint32_t{0};
   tell_next_ = false;
+  dropped_ = 0;
 }
 
 } // namespace omptier

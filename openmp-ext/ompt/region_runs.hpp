@@ -7,13 +7,14 @@
 //
 // begin and end are called on the program's threads, the rest on the helper thread; the lock inside
 // is held for some instructions. Ended runs wait in a ring; when that is full they are counted and
-// not told.
+// not told, which is said. A run whose begin has been told always has its end told.
 #pragma once
 
 #include "base/page_array.hpp"
 #include "ompt/stretches.hpp"
 #include "profile/log_writer.hpp"
 
+#include <atomic>
 #include <mutex>
 
 namespace omptier {
@@ -31,6 +32,10 @@ public:
   // Runs that ended by then, and the one that goes on, if a sample lies in them (all of them, when
   // every is true). times: sorted.
   void tell(SampleTimes& times, std::uint64_t until, bool every, LogWriter& log);
+  // One without a number: it is counted with those that there was no room for, whose samples are
+  // outside of regions.
+  void drop() { dropped_.fetch_add(1, std::memory_order_relaxed); }
+  std::uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
   // Of regions that ran since the last time.
   void write_totals(LogWriter& log);
 
@@ -55,6 +60,7 @@ private:
   void front_begins(std::uint64_t now);
   void front_ends(std::uint64_t now);
   Totals* totals_of(std::uint32_t region);
+  bool has_ring() { return !ended_.empty() || ended_.resize(k_ended, {}); }
   static void tell_begin(const Run& run, LogWriter& log);
 
   std::mutex mutex_;
@@ -65,6 +71,7 @@ private:
   std::uint64_t first_ended_ = 0, next_ended_ = 0;
   std::uint32_t last_region_ = ~std::uint32_t{0};
   bool tell_next_ = false;
+  std::atomic<std::uint64_t> dropped_{0};
 };
 
 } // namespace omptier

@@ -36,6 +36,12 @@ bool StretchQueue::open() {
 }
 
 bool StretchQueue::put(const EndedStretch& stretch) {
+  const bool kept = put_if_room(stretch);
+  if (!kept) dropped_.fetch_add(1, std::memory_order_relaxed);
+  return kept;
+}
+
+bool StretchQueue::put_if_room(const EndedStretch& stretch) {
   if (!open()) return false;
   const std::uint64_t waiting =
       head_.load(std::memory_order_relaxed) - tail_.load(std::memory_order_acquire);
@@ -91,6 +97,7 @@ std::uint64_t StretchQueue::passed(const void* place, std::uint32_t thread) {
 
 void StretchQueue::forget() {
   t_primary = {};
+  dropped_ = 0;
   tail_.store(head_.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 

@@ -8,8 +8,8 @@
 // helper thread takes the entries out, counts them, and lets only those into the log in which a
 // sample lies: a program with a million barriers a second makes no larger a log than one with ten.
 //
-// When the queue is full (the helper thread did not get to run), stretches are dropped: samples in
-// them are in no stretch.
+// When the queue is full (the helper thread did not get to run), stretches are dropped and counted:
+// samples in them are in no stretch.
 #pragma once
 
 #include "base/page_array.hpp"
@@ -59,6 +59,8 @@ public:
       tail_.store(tail + 1, std::memory_order_release);
     }
   }
+  // Those that there was no room for.
+  std::uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
   // In the child after fork: nothing is on its way, and no thread is in a region that is recorded.
   void forget();
 
@@ -68,6 +70,7 @@ private:
     EndedStretch stretch;
   };
   bool put(const EndedStretch& stretch);
+  bool put_if_room(const EndedStretch& stretch);
   bool open();
 
   std::atomic<Entry*> entries_{nullptr}; // pages of our own, from the first region on
@@ -75,6 +78,7 @@ private:
   // Of the whole program: outermost regions that are running; since when none is, and behind which.
   std::atomic<std::uint32_t> running_{0}, last_region_{0};
   std::atomic<std::uint64_t> serial_since_{0};
+  std::atomic<std::uint64_t> dropped_{0};
 };
 
 // The times of samples that were drained, for asking which stretches hold any.

@@ -97,10 +97,21 @@ void add_limits(ProfileSummary& summary, const Profile& profile) {
   for (unsigned i = 0; i < k_loss_reasons; ++i)
     if (k_reasons[i] != nullptr && profile.lost_by[i] > 0)
       note(std::to_string(profile.lost_by[i]) + " samples were lost: " + k_reasons[i]);
-  if (profile.unwatched > 0)
-    note(std::to_string(profile.unwatched) +
-         " objects were not recorded and their samples are no object's: the recorder's own memory "
-         "was used up (OMPTIER_PROFILE_MEMORY)");
+  const auto short_of = [&](std::uint64_t count, const char* what) {
+    if (count > 0)
+      note(std::to_string(count) + " " + what +
+           ": the recorder's own memory was used up (OMPTIER_PROFILE_MEMORY)");
+  };
+  const Shortages& shortages = profile.shortages;
+  short_of(shortages.objects, "objects were not recorded and their samples are no object's");
+  if (shortages.by_caller > 0)
+    note(std::to_string(shortages.by_caller) +
+         " allocations count for the place that calls malloc, whatever led there: there are more "
+         "call stacks than OMPTIER_PROFILE_MEMORY has room for");
+  short_of(shortages.runs,
+           "runs of regions were not kept: their samples count as outside of regions");
+  short_of(shortages.stretches, "stretches between barriers were not recorded");
+  short_of(shortages.phases, "changes of phase were not recorded");
 }
 
 void average_over_profiles(ProfileSummary& summary, std::size_t profiles) {

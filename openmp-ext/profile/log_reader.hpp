@@ -39,7 +39,7 @@ struct Profile {
   std::vector<BlockPlace> places;          // that samples and patterns name, from 1
   std::vector<RegionTotals> region_totals; // by number; the last of each
   std::vector<Thinning> thinnings;         // in order of time
-  std::uint64_t unwatched = 0;             // objects
+  Shortages shortages;
   std::uint64_t samples_lost = 0;
   std::uint64_t lost_by[k_loss_reasons] = {}; // the same by reason
   std::uint64_t samples_waiting = 0;          // in the OpenMP runtime; not among the samples

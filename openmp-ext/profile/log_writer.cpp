@@ -346,9 +346,11 @@ void LogWriter::site_totals(const SiteTotals& totals) {
   append(body);
 }
 
-void LogWriter::unwatched(std::uint64_t objects) {
-  OMPTIER_BEGIN_RECORD(unwatched);
-  body.number(objects);
+void LogWriter::shortages(const Shortages& all) {
+  OMPTIER_BEGIN_RECORD(shortages);
+  for (const std::uint64_t number :
+       {all.objects, all.by_caller, all.runs, all.stretches, all.phases})
+    body.number(number);
   append(body);
 }
 

@@ -59,7 +59,7 @@ public:
   void small_objects(std::uint32_t site, std::uint64_t objects, std::uint64_t bytes);
   void small_area(std::uint64_t address);
   void site_totals(const SiteTotals& totals); // its time is now
-  void unwatched(std::uint64_t objects);
+  void shortages(const Shortages& all);
   // Memory that nobody allocates block by block; one of a kind and number at a time: another one
   // takes its place. begin, end: monotonic times, earlier than now.
   void area(AreaKind kind, std::uint32_t number, std::uint64_t address, std::uint64_t bytes,

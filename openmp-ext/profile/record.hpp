@@ -95,6 +95,16 @@ struct Thinning { // from `time` on, one sample in `kept_of` is in the log, with
   std::uint64_t time = 0, kept_of = 1;
 };
 
+// What the recorder's own memory had no room for, from the start on.
+struct Shortages {
+  std::uint64_t objects = 0;   // not recorded
+  std::uint64_t by_caller = 0; // whose sites are their callers, whatever stack led there
+  std::uint64_t runs = 0;      // of regions that were counted, but not kept for their samples
+  std::uint64_t stretches = 0; // neither
+  std::uint64_t phases = 0;    // changes of phase that were not recorded
+  bool operator==(const Shortages&) const = default;
+};
+
 enum class LossReason : std::uint8_t {
   source, // the source had no room for them
   blocks, // so many blocks came and went that it is not known what they fell on

@@ -120,9 +120,13 @@ bool RecordReader::read(RecordBody& body) {
   case RecordType::thinned:
     profile_.thinnings.push_back({time_in_order(part), part.number()});
     break;
-  case RecordType::unwatched:
-    profile_.unwatched = part.number();
+  case RecordType::shortages: {
+    Shortages& all = profile_.shortages;
+    for (std::uint64_t* number :
+         {&all.objects, &all.by_caller, &all.runs, &all.stretches, &all.phases})
+      *number = part.empty() ? 0 : part.number();
     break;
+  }
   case RecordType::pattern:
     read_pattern(part);
     break;

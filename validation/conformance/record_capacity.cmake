@@ -19,5 +19,10 @@ function(record_capacity_case name labels threads live allocations)
                    --threads ${threads} --live ${live} --allocations ${allocations})
   set_tests_properties(conformance.record-capacity.${name} PROPERTIES TIMEOUT 900 LABELS "${labels}")
 endfunction()
+add_test(NAME conformance.record-capacity.stacks
+         COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/record_capacity_stacks.py
+                 --omptier ${CMAKE_BINARY_DIR}/bin/omptier --program ${record_capacity_folder}/program
+                 --stacks 200000)
+set_tests_properties(conformance.record-capacity.stacks PROPERTIES TIMEOUT 300 LABELS conformance)
 record_capacity_case(short conformance 64 100000 200000)
 record_capacity_case(full soak 256 1000000 10000000)

@@ -21,6 +21,9 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
+#ifndef MADV_COLD
+#define MADV_COLD 20 // Linux 5.4
+#endif
 
 namespace omptier {
 namespace {
@@ -171,6 +174,20 @@ bool populate_parts(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, std:
       break;
   }
   return present;
+}
+
+// Taking a part of a huge page for cold splits it, which fails while anybody looks at it.
+void split_at_ends(std::uintptr_t begin, std::size_t bytes) {
+  constexpr unsigned k_tries = 3;
+  const std::size_t huge = huge_page_size();
+  const std::size_t page = page_size();
+  if (huge == 0 || bytes < page) return;
+  const auto split = [&](std::uintptr_t at) {
+    for (unsigned i = 0; i < k_tries; ++i)
+      os().advise(reinterpret_cast<void*>(at), page, MADV_COLD);
+  };
+  if (begin % huge != 0) split(begin);
+  if ((begin + bytes) % huge != 0) split(begin + bytes - page);
 }
 
 MoveOutcome move_to_node(std::uintptr_t begin, std::size_t bytes, unsigned node) {

@@ -82,6 +82,11 @@ Part part_of(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, unsigned i,
 // policy is changed meanwhile: for each page to be made where it belongs, without a mapping a part.
 bool populate_parts(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, std::size_t step);
 
+// Makes small pages of the huge pages that the range's ends cut: a huge page moves as a whole, and
+// part of these is not the range's. Nothing happens to what the pages hold. Memory that is locked,
+// or shared with a forked child, stays as it is.
+void split_at_ends(std::uintptr_t begin, std::size_t bytes);
+
 struct MoveOutcome {
   std::uint64_t moved = 0;   // bytes on the wanted nodes afterwards that were elsewhere before
   std::uint64_t missing = 0; // bytes that are present but still elsewhere

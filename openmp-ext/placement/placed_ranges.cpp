@@ -86,6 +86,7 @@ RangeResult PlacedRanges::place(Placer& placer, std::uintptr_t begin, std::size_
   if (!count_pages(first, last - first, before)) return give_up(RangeResult::refused);
   if (!placer.has_room_on(tier, last - first - before.on(nodes)))
     return give_up(RangeResult::no_room);
+  split_at_ends(first, last - first);
   if (bind_range(first, last - first, {.nodes = nodes}) == BindResult::refused)
     return give_up(errno == EFAULT || errno == ENOMEM ? RangeResult::not_mapped
                                                       : RangeResult::refused);

@@ -55,7 +55,9 @@ int main(int argc, char** argv) {
         "ompx_get_placement: %s", where.reason);
 
   /* There and back while another thread writes. */
-  char* block = mmap(NULL, 8 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  char* mapping = mmap(NULL, 10 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  char* block = (char*)(((uintptr_t)mapping + 2 * MIB - 1) & ~(uintptr_t)(2 * MIB - 1));
+  madvise(block, 8 * MIB, MADV_HUGEPAGE);
   atomic_int done = 0;
   long written = 0;
 #pragma omp parallel num_threads(2)
@@ -76,10 +78,14 @@ int main(int argc, char** argv) {
   memset(block, 4, 8 * MIB);
   whole_pages_on(block, 8 * MIB, there, "the mapping lies there");
 
-  /* The ledger counts a range placed twice, or partly anew, once. */
-  check(ompx_place_range(block + MIB, MIB, ompx_dram_mem_alloc) == 0, "a part");
-  whole_pages_on(block + MIB, MIB, 0, "the part lies in DRAM");
-  whole_pages_on(block + 2 * MIB, 6 * MIB, there, "the rest lies where it lay");
+  /* The ledger counts a range placed twice, or partly anew, once. Huge pages that the part cuts move
+   * no more than that. */
+  check(ompx_place_range(block + 3 * MIB, 2 * MIB, ompx_dram_mem_alloc) == 0, "a part");
+  whole_pages_on(block + 3 * MIB, 2 * MIB, 0, "the part lies in DRAM");
+  whole_pages_on(block, 3 * MIB, there, "what is before it lies where it lay");
+  whole_pages_on(block + 5 * MIB, 3 * MIB, there, "what is behind it lies where it lay");
+  for (size_t at = 0; at < 8 * MIB; ++at)
+    if (block[at] != 4) check(0, "byte %zu of the mapping", at);
 
   char* ours = omp_alloc(3 * MIB, to);
   memset(ours, 5, 3 * MIB);

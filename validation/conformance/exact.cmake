@@ -19,8 +19,4 @@ foreach(width IN ITEMS x86-64-v3 x86-64)
   list(APPEND exact_programs ${exact_cases}-${width})
 endforeach()
 add_custom_target(exact_cases ALL DEPENDS ${exact_programs})
-add_test(NAME conformance.exact
-         COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/exact.py
-                 --omptier ${CMAKE_BINARY_DIR}/bin/omptier --compiler ${CMAKE_BINARY_DIR}/bin/omptier-cc
-                 ${exact_programs})
-set_tests_properties(conformance.exact PROPERTIES TIMEOUT 200 LABELS conformance)
+omptier_record_test(exact exact.py TIMEOUT 200 --compiler ${CMAKE_BINARY_DIR}/bin/omptier-cc ${exact_programs})

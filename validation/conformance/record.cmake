@@ -15,8 +15,5 @@ add_custom_command(
   COMMENT "record_cases" VERBATIM)
 add_custom_target(record_cases ALL DEPENDS ${record_cases})
 foreach(case IN ITEMS objects regions waiting ends faults alone)
-  add_test(NAME conformance.record.${case}
-           COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/record.py ${case}
-                   --omptier ${CMAKE_BINARY_DIR}/bin/omptier --program ${record_cases})
-  set_tests_properties(conformance.record.${case} PROPERTIES TIMEOUT 120 LABELS conformance)
+  omptier_record_test(record.${case} record.py ${case} --program ${record_cases})
 endforeach()

@@ -5,19 +5,11 @@
 if(NOT TARGET libomptier_preload OR NOT TARGET libomptier_ompt)
   return()
 endif()
-set(record_capacity_folder ${CMAKE_BINARY_DIR}/tests/record_capacity)
-add_custom_command(OUTPUT ${record_capacity_folder}/program
-  COMMAND ${CMAKE_COMMAND} -E make_directory ${record_capacity_folder}
-  COMMAND ${OMPTIER_TEST_GCC} -O2 -g -Wall -Wextra -fno-builtin ${CMAKE_CURRENT_LIST_DIR}/record_capacity.c
-          -o ${record_capacity_folder}/program -lpthread
-  DEPENDS ${CMAKE_CURRENT_LIST_DIR}/record_capacity.c COMMENT "record_capacity" VERBATIM)
-add_custom_target(record_capacity_program ALL DEPENDS ${record_capacity_folder}/program)
+omptier_test_program(record_capacity/program ${OMPTIER_TEST_GCC} record_capacity.c -fno-builtin -lpthread)
 function(record_capacity_case name labels threads live allocations)
-  add_test(NAME conformance.record-capacity.${name}
-           COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/record_capacity.py
-                   --omptier ${CMAKE_BINARY_DIR}/bin/omptier --program ${record_capacity_folder}/program
-                   --threads ${threads} --live ${live} --allocations ${allocations})
-  set_tests_properties(conformance.record-capacity.${name} PROPERTIES TIMEOUT 900 LABELS "${labels}")
+  omptier_record_test(record-capacity.${name} record_capacity.py TIMEOUT 900 LABELS ${labels}
+                      --program ${CMAKE_BINARY_DIR}/tests/record_capacity/program
+                      --threads ${threads} --live ${live} --allocations ${allocations})
 endfunction()
 add_test(NAME conformance.record-capacity.stacks
          COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/record_capacity_stacks.py

@@ -4,26 +4,15 @@
 if(NOT TARGET libomp OR NOT TARGET libomptier_preload OR NOT TARGET libomptier_ompt)
   return()
 endif()
-set(record_faults_folder ${CMAKE_BINARY_DIR}/tests/record_faults)
-set(record_faults_programs "")
 # record_faults_program(<name> <source> <compiler> [flags…])
 function(record_faults_program name source compiler)
-  add_custom_command(OUTPUT ${record_faults_folder}/${name}
-    COMMAND ${CMAKE_COMMAND} -E make_directory ${record_faults_folder}
-    COMMAND ${compiler} -std=gnu11 -O2 -g -Wall -Wextra -fno-builtin-malloc
-            ${CMAKE_CURRENT_LIST_DIR}/${source} -o ${record_faults_folder}/${name} ${ARGN}
-    DEPENDS ${CMAKE_CURRENT_LIST_DIR}/${source} COMMENT "record_faults ${name}" VERBATIM)
-  set(record_faults_programs ${record_faults_programs} ${record_faults_folder}/${name} PARENT_SCOPE)
+  omptier_test_program(record_faults/${name} ${compiler} ${source} -fno-builtin-malloc ${ARGN} -ldl)
 endfunction()
-record_faults_program(plain record_faults.c ${OMPTIER_TEST_GCC} -pthread -ldl)
-record_faults_program(openmp record_faults.c ${OMPTIER_TEST_GCC} -fopenmp -ldl)
-record_faults_program(own-tool record_faults.c ${OMPTIER_TEST_CLANG} -fopenmp -ldl -DOWN_TOOL)
-record_faults_program(shim.so record_faults_shim.c ${OMPTIER_TEST_GCC} -shared -fPIC -ldl)
-add_custom_target(record_faults_programs ALL DEPENDS ${record_faults_programs})
+record_faults_program(plain record_faults.c ${OMPTIER_TEST_GCC} -pthread)
+record_faults_program(openmp record_faults.c ${OMPTIER_TEST_GCC} -fopenmp)
+record_faults_program(own-tool record_faults.c ${OMPTIER_TEST_CLANG} -fopenmp -DOWN_TOOL)
+record_faults_program(shim.so record_faults_shim.c ${OMPTIER_TEST_GCC} -shared -fPIC)
 foreach(case IN ITEMS children children_named children_chosen execs unseen daemon killed full folder proc perf
                       threads library privileged debugger timeout signals own_tool)
-  add_test(NAME conformance.record-faults.${case}
-           COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/record_faults.py ${case}
-                   --omptier ${CMAKE_BINARY_DIR}/bin/omptier --programs ${record_faults_folder})
-  set_tests_properties(conformance.record-faults.${case} PROPERTIES TIMEOUT 120 LABELS conformance)
+  omptier_record_test(record-faults.${case} record_faults.py ${case} --programs ${CMAKE_BINARY_DIR}/tests/record_faults)
 endforeach()

@@ -5,17 +5,9 @@
 if(NOT TARGET libomp OR NOT TARGET libomptier_preload OR NOT TARGET libomptier_ompt)
   return()
 endif()
-set(record_malloc_folder ${CMAKE_BINARY_DIR}/tests/record_malloc)
-set(record_malloc_programs "")
 # record_malloc_program(<name> <compiler> <source suffix> [flags and libraries…])
 function(record_malloc_program name compiler suffix)
-  add_custom_command(OUTPUT ${record_malloc_folder}/${name}
-    COMMAND ${CMAKE_COMMAND} -E make_directory ${record_malloc_folder}
-    COMMAND ${compiler} -O2 -g -Wall -Wextra -fno-builtin ${CMAKE_CURRENT_LIST_DIR}/record_malloc.${suffix}
-            -o ${record_malloc_folder}/${name} ${ARGN}
-    DEPENDS ${CMAKE_CURRENT_LIST_DIR}/record_malloc.${suffix}
-    COMMENT "record_malloc ${name}" VERBATIM)
-  set(record_malloc_programs ${record_malloc_programs} ${record_malloc_folder}/${name} PARENT_SCOPE)
+  omptier_test_program(record_malloc/${name} ${compiler} record_malloc.${suffix} -fno-builtin ${ARGN})
 endfunction()
 record_malloc_program(threads ${OMPTIER_TEST_GCC} c -lpthread)
 record_malloc_program(gcc ${OMPTIER_TEST_GCC} c -fopenmp)
@@ -26,14 +18,11 @@ record_malloc_program(tcmalloc ${OMPTIER_TEST_GCC} c -lpthread -Wl,--no-as-neede
 record_malloc_program(own-malloc ${OMPTIER_TEST_GCC} c -lpthread -DOWN_MALLOC)
 record_malloc_program(cpp ${OMPTIER_TEST_GXX} cpp)
 record_malloc_program(static-libstdc++ ${OMPTIER_TEST_GXX} cpp -static-libstdc++ -static-libgcc)
-add_custom_target(record_malloc_programs ALL DEPENDS ${record_malloc_programs})
 
 # record_malloc_case(<name> <program> [options of record_malloc.py…])
 function(record_malloc_case name program)
-  add_test(NAME conformance.record-malloc.${name}
-           COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/record_malloc.py
-                   --omptier ${CMAKE_BINARY_DIR}/bin/omptier --program ${record_malloc_folder}/${program} ${ARGN})
-  set_tests_properties(conformance.record-malloc.${name} PROPERTIES TIMEOUT 240 LABELS conformance)
+  omptier_record_test(record-malloc.${name} record_malloc.py TIMEOUT 240
+                      --program ${CMAKE_BINARY_DIR}/tests/record_malloc/${program} ${ARGN})
 endfunction()
 record_malloc_case(threads threads --small 300000)
 record_malloc_case(omptier gcc)

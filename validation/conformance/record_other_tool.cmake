@@ -19,9 +19,6 @@ add_custom_command(
   DEPENDS ${CMAKE_CURRENT_LIST_DIR}/record_other_tool_races.c VERBATIM)
 add_custom_target(other_tool_cases ALL DEPENDS ${other_tool_client} ${other_tool_races})
 foreach(case IN ITEMS tracer declines archer)
-  add_test(NAME conformance.other_tool.${case}
-           COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/record_other_tool.py ${case}
-                   --omptier ${CMAKE_BINARY_DIR}/bin/omptier --program ${record_cases}
-                   --client ${other_tool_client} --races ${other_tool_races})
-  set_tests_properties(conformance.other_tool.${case} PROPERTIES TIMEOUT 120 LABELS conformance)
+  omptier_record_test(other_tool.${case} record_other_tool.py ${case} --program ${record_cases}
+                      --client ${other_tool_client} --races ${other_tool_races})
 endforeach()

@@ -16,10 +16,7 @@ add_custom_command(OUTPUT ${record_phases_folder}/clang ${record_phases_folder}/
 add_custom_target(record_phases ALL DEPENDS ${record_phases_folder}/clang ${record_phases_folder}/gcc)
 # record_phases_case(<name> <case> <program> [options of record_phases.py…])
 function(record_phases_case name case program)
-  add_test(NAME conformance.record-phases.${name}
-           COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/record_phases.py ${case}
-                   --omptier ${CMAKE_BINARY_DIR}/bin/omptier --program ${record_phases_folder}/${program} ${ARGN})
-  set_tests_properties(conformance.record-phases.${name} PROPERTIES TIMEOUT 120 LABELS conformance)
+  omptier_record_test(record-phases.${name} record_phases.py ${case} --program ${record_phases_folder}/${program} ${ARGN})
 endfunction()
 record_phases_case(stretches stretches clang)
 record_phases_case(serial serial clang)
@@ -41,8 +38,5 @@ record_phases_case(libgomp stretches gcc --stock /usr/lib/${CMAKE_LIBRARY_ARCHIT
 record_phases_case(libgomp-storm storm gcc --stock /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE})
 record_phases_case(libgomp-serial serial gcc --stock /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE})
 # Python's packages bring copies of libgomp under other names, each seen by its own library only.
-add_test(NAME conformance.record-phases.private-runtimes
-         COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/private_runtimes.py
-                 --omptier ${CMAKE_BINARY_DIR}/bin/omptier --preload $<TARGET_FILE:libomptier_preload>
-                 --compiler ${OMPTIER_TEST_GCC})
-set_tests_properties(conformance.record-phases.private-runtimes PROPERTIES TIMEOUT 120 LABELS conformance)
+omptier_record_test(record-phases.private-runtimes private_runtimes.py
+                    --preload $<TARGET_FILE:libomptier_preload> --compiler ${OMPTIER_TEST_GCC})

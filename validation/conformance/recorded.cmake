@@ -8,10 +8,7 @@ endif()
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 function(recorded label)
   foreach(name IN LISTS ARGN)
-    add_test(NAME conformance.recorded.${name}
-             COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/recorded.py
-                     ${CMAKE_BINARY_DIR}/bin/omptier ${CMAKE_BINARY_DIR}/tests/recorded ${name})
-    set_tests_properties(conformance.recorded.${name} PROPERTIES TIMEOUT 300 LABELS "${label}")
+    omptier_record_test(recorded.${name} recorded.py TIMEOUT 300 LABELS "${label}" ${name})
   endforeach()
 endfunction()
 recorded(conformance xz zstd sort gcc python3 numpy numpy-forks gm clustalo-mpich hpcc fails)

@@ -4,7 +4,7 @@
 # Programs from the distribution's packages, recorded as they are: they must end and print as without
 # us, and what the report says of them must add up. One row of the table below a program.
 #
-# usage: recorded.py OMPTIER FOLDER [--markdown] NAME…      (all: every row)
+# usage: recorded.py --omptier PATH [--markdown] NAME…      (all: every row)
 import os
 import pathlib
 import random
@@ -12,8 +12,9 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
-from recording import check, read_report
+from recording import check, parser, read_report
 
 TURN = "-size 800x600 gradient:red-blue -wave 20x100 -blur 0x1 -rotate 7 out.ppm"
 NUMPY = "import numpy as n; a = n.arange(360000.).reshape(600, 600) % 7; print((a @ a @ a).sum(), n.fft.fft2(a).real.sum())"
@@ -86,8 +87,7 @@ def run(command, folder, written, stable):
 def record(omptier, folder, name):
     package, command, written, stable = PROGRAMS[name]
     check(shutil.which(command[0]), f"{command[0]} is not here: apt-get install {package}")
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    folder.mkdir()
     make_inputs(folder)
     launcher = MPI.get(name, [])
     plain = run([*launcher, *command], folder, written, stable)
@@ -108,15 +108,17 @@ def record(omptier, folder, name):
     return row
 
 
-omptier, folder = sys.argv[1], pathlib.Path(sys.argv[2])
-names = [name for name in sys.argv[3:] if not name.startswith("--")]
-markdown = "--markdown" in sys.argv
+arguments = parser()
+arguments.add_argument("--markdown", action="store_true")
+arguments.add_argument("names", nargs="+")
+options = arguments.parse_args()
+scratch = tempfile.TemporaryDirectory()
 failed = 0
-for name in PROGRAMS if names == ["all"] else names:
+for name in PROGRAMS if options.names == ["all"] else options.names:
     try:
-        row = record(omptier, folder / name, name)
+        row = record(options.omptier, pathlib.Path(scratch.name, name), name)
         shown = " ".join((MPI.get(name, []) + PROGRAMS[name][1]))[:60].split("\n")[0]
-        if markdown:
+        if options.markdown:
             print(f"| {name} | {PROGRAMS[name][0]} | {row['status']} | {row['logs']} | {row['samples']} | "
                   f"{row['objects']} | {100 * row['attributed']:.0f} % |")
         else:

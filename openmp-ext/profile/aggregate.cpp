@@ -118,8 +118,10 @@ void average_over_profiles(ProfileSummary& summary, std::size_t profiles) {
   const double factor = 1 / static_cast<double>(profiles);
   for (SiteSummary& site : summary.sites) {
     site.accesses *= factor;
-    for (SiteInRegion& part : site.by_region)
+    for (SiteInRegion& part : site.by_region) {
       part.accesses *= factor;
+      part.dealt *= factor;
+    }
   }
   for (RegionSummary& region : summary.regions) {
     region.accesses *= factor;

@@ -53,6 +53,7 @@ struct LiveStep {
 struct SiteInRegion {
   std::uint32_t region = 0; // index into ProfileSummary::regions
   AccessWeights accesses;
+  double dealt = 0; // of their weight, what was blamed on others' streams, less what was given away
   std::uint64_t samples = 0;
   Share share; // of the region's samples
   OffsetHistogram offsets;

@@ -4,6 +4,7 @@
 #include "profile/shares.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace omptier {
 
@@ -79,24 +80,23 @@ void add_intervals(ProfileSummary& summary, const std::vector<std::vector<Attrib
 
 void admit_source_error(ProfileSummary& summary) {
   // Of the worst error: a little for everybody, more for those that share a region's time with
-  // others, most for streams, of which the blame falls on the loads and hardly on the stores.
-  constexpr double k_least = 1.0 / 12, k_divided = 4.0 / 3, k_divided_streams = 8;
-  const auto widen = [&](Share& share, double part) {
-    const double error = summary.worst_error * std::min(1.0, k_least + part);
+  // others. What was dealt among streams may be wrong as a whole, or as much more may be missing:
+  // the interval goes from the blame alone to the traffic alone (streams.hpp).
+  constexpr double k_least = 1.0 / 12, k_divided = 4.0 / 3;
+  const auto widen = [](Share& share, double error) {
     share.low = std::max(0.0, share.low - error);
     share.high = std::min(1.0, share.high + error);
   };
   for (SiteSummary& site : summary.sites) {
     if (site.samples == 0) continue;
-    const bool stream =
-        site.pattern.kind == PatternKind::sequential || site.pattern.kind == PatternKind::tiled;
-    double all = 0; // blame goes astray among what one region accesses, not between regions
+    double all = summary.worst_error * k_least;
     for (SiteInRegion& part : site.by_region) {
+      const RegionSummary& region = summary.regions[part.region];
       const double value = part.share.value;
-      const double divided =
-          std::min(1.0, (stream ? k_divided_streams : k_divided) * value * (1 - value));
-      widen(part.share, divided);
-      all += summary.regions[part.region].share.value * divided;
+      const double error = summary.worst_error * k_divided * value * (1 - value) +
+                           std::abs(share_of(part.dealt, region.accesses.total()));
+      widen(part.share, summary.worst_error * k_least + error);
+      all += region.share.value * error; // blame goes astray within a region, not between them
     }
     widen(site.share, all);
   }

@@ -232,10 +232,11 @@ void Sweep::add_to_site(Attribution& at, std::uint32_t number, const AccessSampl
   note_service(sites[number], sample, weight);
 }
 
-void Sweep::attribute(const AccessSample& sample) {
+void Sweep::attribute(const AccessSample& blamed) {
   Attribution at;
-  at.weight = sample.weight;
+  at.weight = blamed.weight;
   at.region = running_.empty() ? 0 : region_numbers_[running_.front().region];
+  const AccessSample sample = shared_among_streams(blamed, at.region);
   const double weight = sample.weight;
   RegionSummary& region = summary_.regions[at.region];
   region.accesses.add(sample, weight);
@@ -295,18 +296,60 @@ void Sweep::attribute_patterns(std::uint64_t now) {
   }
 }
 
+// The patterns of the loop that this sample was in came just before it; they have its time.
+void Sweep::learn_streams(const AccessSample& sample) {
+  std::vector<LoopAccess> loop;
+  for (std::size_t i = next_pattern_; i-- > 0;) {
+    const AccessPattern& pattern = profile_.patterns[i];
+    if (pattern.time != sample.time) break;
+    if (pattern.thread != sample.thread) continue;
+    const std::uint32_t site = site_at(pattern.address, pattern.place);
+    if (site != k_no_site) loop.push_back({site, is_cached(site), pattern});
+  }
+  if (!loop.empty()) streams_.learn(sample.pc, streams_of(std::move(loop)));
+}
+
+// So little that a core's own cache keeps it, or what watched addresses said.
+bool Sweep::is_cached(std::uint32_t number) const {
+  constexpr std::uint64_t k_fits = 256u << 10;
+  const SiteInProfile& site = sites[number];
+  if (site.level_weight > 0) return 2 * site.cache_weight > site.level_weight;
+  return !site.live.empty() && site.live.back().bytes <= k_fits;
+}
+
+AccessSample Sweep::shared_among_streams(const AccessSample& sample, std::uint32_t region) {
+  if (profile_.run.measure != Measure::time || sample.address == 0) return sample;
+  learn_streams(sample);
+  const std::uint32_t from = site_at(sample.address, sample.place);
+  if (from == k_no_site) return sample;
+  const Stream* stream = streams_.deal(sample.pc, from);
+  // What was there when the loop was looked at may have gone.
+  if (stream == nullptr || site_at(stream->address, stream->place) != stream->site) return sample;
+  if (stream->site == from) return sample;
+  const double weight = sample.weight;
+  part_of(summary_.sites[from], region).dealt -= weight;
+  part_of(summary_.sites[stream->site], region).dealt += weight;
+  AccessSample dealt = sample;
+  dealt.address = stream->address;
+  dealt.place = stream->place;
+  dealt.kind = stream->kind;
+  dealt.level = AccessLevel::unknown;
+  return dealt;
+}
+
+SiteInRegion& Sweep::part_of(SiteSummary& site, std::uint32_t region) {
+  const auto at = std::ranges::find(site.by_region, region, &SiteInRegion::region);
+  if (at != site.by_region.end()) return *at;
+  site.by_region.emplace_back().region = region;
+  return site.by_region.back();
+}
+
 SiteInRegion& Sweep::note_region(SiteSummary& site, std::uint32_t region,
                                  const AccessSample& sample, double weight) {
-  auto at = std::find_if(site.by_region.begin(), site.by_region.end(),
-                         [&](const SiteInRegion& r) { return r.region == region; });
-  if (at == site.by_region.end()) {
-    site.by_region.emplace_back();
-    at = std::prev(site.by_region.end());
-    at->region = region;
-  }
-  at->accesses.add(sample, weight);
-  ++at->samples;
-  return *at;
+  SiteInRegion& part = part_of(site, region);
+  part.accesses.add(sample, weight);
+  ++part.samples;
+  return part;
 }
 
 void Sweep::note_service(SiteInProfile& site, const AccessSample& sample, double weight) {

@@ -11,6 +11,7 @@
 #include "profile/aggregate.hpp"
 #include "profile/bootstrap.hpp"
 #include "profile/pattern.hpp"
+#include "profile/streams.hpp"
 
 #include <map>
 #include <string>
@@ -139,6 +140,11 @@ private:
   bool is_small_object(std::uint64_t address) const;
   LiveMap& map_of(const ObjectRecord& object);
   void attribute_patterns(std::uint64_t now);
+  // Of a sample of time: blamed on a stream, it may stand for another of the same loop.
+  void learn_streams(const AccessSample& sample);
+  AccessSample shared_among_streams(const AccessSample& sample, std::uint32_t region);
+  bool is_cached(std::uint32_t site) const;
+  static SiteInRegion& part_of(SiteSummary& site, std::uint32_t region);
   static SiteInRegion& note_region(SiteSummary& site, std::uint32_t region,
                                    const AccessSample& sample, double weight);
   static void note_service(SiteInProfile& site, const AccessSample& sample, double weight);
@@ -164,6 +170,7 @@ private:
   std::uint32_t last_region_ = 0;
   std::uint64_t region_begin_ = 0;
   std::vector<double> object_weights_;
+  StreamDealer streams_;
 };
 
 } // namespace omptier

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What streams cost. Blame gives a loop's time to the loads that wait, hardly ever to stores, which
+// wait in the store buffer unseen; and where a prefetcher runs ahead of several loads, the one that
+// happens to be first waits for all. What such streams share is the memory's bandwidth: each costs
+// the lines it moves. A written line moves twice: read for ownership, written back (J. McCalpin,
+// "STREAM: counting bytes and FLOPS"; the same count is the memory term of the execution-cache-
+// memory model, H. Stengel et al., ICS 2015, which also has the rule for rows of a stencil that
+// follow each other through the cache: one of them moves lines).
+//
+// How far the prefetcher runs ahead a timer cannot tell: blame is right when it does not at all,
+// traffic when it does fully. A stream's time is taken to be the middle, which errs by half of what
+// they differ at most: of the samples blamed on a stream every other one is dealt anew among the
+// streams of its loop, in proportion to lines. Everything that is not a stream keeps its blame.
+#pragma once
+
+#include "objects/pattern.hpp"
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+namespace omptier {
+
+// One access of a loop and whose it is.
+struct LoopAccess {
+  std::uint32_t site = 0;
+  bool cached = false; // what the site has lies in a cache: no traffic
+  AccessPattern pattern;
+};
+
+// What a site's stream moves, in lines per arbitrary unit of the loop, by loads or by stores.
+struct Stream {
+  std::uint32_t site = 0;
+  double lines = 0;
+  std::uint64_t address = 0; // one that it accessed
+  std::uint32_t place = 0;   // as AccessPattern::place
+  AccessKind kind = AccessKind::load;
+};
+
+// The streams among the accesses of one loop, sites in ascending order: sites whose accesses there
+// are sequential or tiled. A site may have several; those of cached ones have no lines.
+std::vector<Stream> streams_of(std::vector<LoopAccess> accesses);
+
+// Remembers the streams of loops by the instruction that was blamed: not every sample's loop is
+// emulated.
+class StreamDealer {
+public:
+  void learn(std::uint64_t pc, std::vector<Stream> streams) { loops_[pc] = std::move(streams); }
+  // The stream that gets a sample blamed on this site at this instruction; null: it stays.
+  const Stream* deal(std::uint64_t pc, std::uint32_t site);
+
+private:
+  std::unordered_map<std::uint64_t, std::vector<Stream>> loops_;
+  std::uint64_t dealt_ = 0;
+};
+
+} // namespace omptier

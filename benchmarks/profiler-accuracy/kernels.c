@@ -412,6 +412,69 @@ static void run_structures(void) {
     structures(moving, still);
 }
 
+/* Held out from the rules of how streams share time: an array that is written in place. */
+KERNEL void update(double* restrict y, const double* restrict x) {
+#pragma omp parallel for
+  for (long i = 0; i < N; ++i)
+    y[i] += 3 * x[i];
+}
+static void run_update(void) {
+  double* y = omp_alloc(sizeof(double) * (N), omp_default_mem_alloc);
+  double* x = omp_alloc(sizeof(double) * (N), omp_default_mem_alloc);
+  fill_numbers(y, N), fill_numbers(x, N);
+  while (go_on())
+    update(y, x);
+}
+
+/* Half as many bytes are read as written. */
+KERNEL void widen(double* restrict to, const float* restrict from) {
+#pragma omp parallel for
+  for (long i = 0; i < N; ++i)
+    to[i] = (double)from[i];
+}
+static void run_widen(void) {
+  double* to = omp_alloc(sizeof(double) * (N), omp_default_mem_alloc);
+  float* from = omp_alloc(sizeof(float) * (N), omp_default_mem_alloc);
+  fill_numbers(to, N), fill_singles(from, N);
+  while (go_on())
+    widen(to, from);
+}
+
+/* The matrix comes from memory, the vector of 16 KiB stays in the cache. */
+KERNEL void matvec(double* restrict y, const double* restrict matrix, const double* restrict x) {
+  const long width = 2048;
+#pragma omp parallel for
+  for (long row = 0; row < N / width; ++row) {
+    double sum = 0;
+    for (long i = 0; i < width; ++i)
+      sum += matrix[row * width + i] * x[i];
+    y[row] = sum;
+  }
+}
+static void run_matvec(void) {
+  double* y = omp_alloc(sizeof(double) * (N / 2048), omp_default_mem_alloc);
+  double* matrix = omp_alloc(sizeof(double) * (N), omp_default_mem_alloc);
+  double* x = omp_alloc(sizeof(double) * (2048), omp_default_mem_alloc);
+  fill_numbers(y, N / 2048), fill_numbers(matrix, N), fill_numbers(x, 2048);
+  while (go_on())
+    matvec(y, matrix, x);
+}
+
+/* Random reads between two streams, one of them written. */
+KERNEL void permute(double* restrict out, const double* restrict data, const int* restrict index) {
+#pragma omp parallel for
+  for (long i = 0; i < N; ++i)
+    out[i] = data[index[i]];
+}
+static void run_permute(void) {
+  double* out = omp_alloc(sizeof(double) * (N), omp_default_mem_alloc);
+  double* data = omp_alloc(sizeof(double) * (N), omp_default_mem_alloc);
+  int* index = omp_alloc(sizeof(int) * (N), omp_default_mem_alloc);
+  fill_numbers(out, N), fill_numbers(data, N), fill_indices(index, N, N);
+  while (go_on())
+    permute(out, data, index);
+}
+
 int main(int count, char** arguments) {
   static const struct {
     const char* name;
@@ -434,7 +497,11 @@ int main(int count, char** arguments) {
                  {"transpose", run_transpose},
                  {"buckets", run_buckets},
                  {"banded", run_banded},
-                 {"structures", run_structures}};
+                 {"structures", run_structures},
+                 {"update", run_update},
+                 {"widen", run_widen},
+                 {"matvec", run_matvec},
+                 {"permute", run_permute}};
   if (count == 3 || count == 4) {
     char* rest = NULL;
     g_seconds = strtod(arguments[2], &rest);

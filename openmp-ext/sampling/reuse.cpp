@@ -100,6 +100,30 @@ std::uint64_t reuse_time(const std::vector<std::pair<std::uint64_t, std::uint64_
   return shortest;
 }
 
+BetweenUses between_uses(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& hits,
+                         const std::vector<std::pair<std::uint64_t, std::uint64_t>>& samples,
+                         std::uint64_t address, std::uint64_t far) {
+  const std::uint64_t longest = 2 * reuse_time(hits);
+  const auto is_between = [&](std::uint64_t time) {
+    for (std::size_t later = 1; later < hits.size(); ++later)
+      for (std::size_t earlier = later; earlier-- > 0;) {
+        if (hits[earlier].first != hits[later].first) continue;
+        if (time > hits[earlier].second && time < hits[later].second &&
+            hits[later].second - hits[earlier].second <= longest)
+          return true;
+        break;
+      }
+    return false;
+  };
+  BetweenUses between;
+  for (const auto& [at, time] : samples) {
+    if (!is_between(time)) continue;
+    ++between.samples;
+    between.far += (at > address ? at - address : address - at) >= far;
+  }
+  return between;
+}
+
 void ReuseWatch::visit(AccessSample& sample) {
   if (!sample.address || !sample.thread || sample.level != AccessLevel::unknown) return;
   if (instructions_.size() >= k_kept) instructions_.clear();
@@ -109,6 +133,9 @@ void ReuseWatch::visit(AccessSample& sample) {
   instruction.highest = std::max(instruction.highest, sample.address);
   if (instruction.cache > instruction.memory) sample.level = AccessLevel::cache;
   if (instruction.memory > instruction.cache) sample.level = AccessLevel::memory;
+  for (Watch& watch : watches_)
+    if (watch.pc == sample.pc && watch.thread == sample.thread && watch.samples.size() < k_samples)
+      watch.samples.emplace_back(sample.address, sample.time);
   watch(sample, instruction);
 }
 
@@ -129,39 +156,52 @@ void ReuseWatch::watch(const AccessSample& sample, Instruction& instruction) {
   refused_ = 0;
   last_begin_ = made.begin = now;
   made.pc = sample.pc;
+  made.address = sample.address;
+  made.thread = sample.thread;
   ++instruction.watched;
   watches_.push_back(std::move(made));
 }
 
-void ReuseWatch::judge(const Watch& watch, Instruction& instruction) {
+bool ReuseWatch::judge(const Watch& watch, Instruction& instruction) {
   const LastLevelCache& cache = last_level_cache();
   const auto soon = static_cast<double>(reuse_time(watch.hits));
   const double fits = cache.share / k_fastest_rate, exceeds = 2 * cache.all / k_fastest_rate; // ns
   const bool ranges_wide =
       static_cast<double>(instruction.highest - instruction.lowest) >= 2 * cache.all;
+  const auto far = static_cast<std::uint64_t>(cache.all);
   if (soon > 0 && soon <= fits)
     ++instruction.cache;
-  else if (ranges_wide && (soon == 0 || soon >= exceeds))
+  else if (ranges_wide && (soon == 0 || soon >= exceeds ||
+                           between_uses(watch.hits, watch.samples, watch.address, far).is_wide()))
     ++instruction.memory;
   else
-    return;
+    return false;
   ++verdicts_;
+  return true;
 }
 
+// What cannot be judged at a watch's end is judged at the next drain: the samples of its last
+// stretch are decoded meanwhile.
 void ReuseWatch::collect() {
   const std::uint64_t now = monotonic_nanoseconds();
   for (std::size_t i = 0; i < watches_.size();) {
     Watch& watch = watches_[i];
+    const bool ended_before = watch.ended;
     watch.ring.drain([&](std::uint32_t type, std::span<const std::uint64_t> words) {
       if (type == PERF_RECORD_SAMPLE && words.size() >= 3)
         watch.hits.emplace_back(words[0], words[2]);
     });
-    if (watch.hits.size() < k_hits && now - watch.begin < k_window) {
+    watch.ended = ended_before || watch.hits.size() >= k_hits || now - watch.begin >= k_window;
+    bool done = ended_before;
+    if (watch.ended) {
+      watch.ring.close();
+      const auto known = instructions_.find(watch.pc);
+      done |= known == instructions_.end() || judge(watch, known->second);
+    }
+    if (!done) {
       ++i;
       continue;
     }
-    if (const auto known = instructions_.find(watch.pc); known != instructions_.end())
-      judge(watch, known->second);
     if (i + 1 != watches_.size()) watch = std::move(watches_.back());
     watches_.pop_back();
   }

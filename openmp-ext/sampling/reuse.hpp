@@ -7,8 +7,9 @@
 // instruction's, and later samples of it carry it:
 //   cache   the same instruction used the address again so soon that even at the fastest rate of a
 //           core everything in between fits;
-//   memory  it did not for so long that twice the cache could have passed, and it ranges over that
-//           much.
+//   memory  it ranges over twice the cache, and did not use the address for so long that as much
+//           could have passed; or it did, but between two such uses it was sampled a whole cache
+//           away from there. (One core brings in more than that rate on some machines.)
 // Anything else stays unknown. A hit costs the watched thread about 10 µs; at most k_hits a watch,
 // one watch each 50 ms: below 0.2 % of one thread. Helper thread only.
 #pragma once
@@ -38,14 +39,18 @@ private:
   };
   struct Watch {
     PerfRing ring;
-    std::uint64_t pc = 0, begin = 0;
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> hits; // place behind the access, time
+    std::uint64_t pc = 0, begin = 0, address = 0;
+    std::uint32_t thread = 0;
+    bool ended = false; // samples of its time are still to come
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> hits;    // place behind the access, time
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> samples; // address, time
   };
   static constexpr unsigned k_hits = 8, k_watches = 2, k_watched_often = 12;
-  static constexpr std::size_t k_kept = 4096;
+  static constexpr std::size_t k_kept = 4096, k_samples = 256;
 
   void watch(const AccessSample& sample, Instruction& instruction);
-  void judge(const Watch& watch, Instruction& instruction);
+  // True when the verdict has been made.
+  bool judge(const Watch& watch, Instruction& instruction);
 
   std::unordered_map<std::uint64_t, Instruction> instructions_; // by address
   std::vector<Watch> watches_;
@@ -67,5 +72,15 @@ bool can_watch_addresses();
 
 // Shortest time from one use to the next by the same instruction; 0 = it was not used twice.
 std::uint64_t reuse_time(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& hits);
+
+// Samples (address, time) of the instruction between one use of the address and the next, as far as
+// that came within twice the shortest such time: all, and those at least `far` bytes away from it.
+struct BetweenUses {
+  unsigned samples = 0, far = 0;
+  bool is_wide() const { return far >= 2 && 8 * far >= samples; }
+};
+BetweenUses between_uses(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& hits,
+                         const std::vector<std::pair<std::uint64_t, std::uint64_t>>& samples,
+                         std::uint64_t address, std::uint64_t far);
 
 } // namespace omptier

@@ -23,6 +23,26 @@ TEST(SamplingReuse, ShortestTimeOfOneInstruction) {
   EXPECT_EQ(reuse_time({{0x10, 5}, {0x20, 6}, {0x10, 105}, {0x20, 300}, {0x10, 190}}), 85u);
 }
 
+// An address that is used every 10, or 10 times every 1 and then after 1000.
+TEST(SamplingReuse, SamplesBetweenTwoUses) {
+  using Pairs = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+  const Pairs swept = {{0x10, 100}, {0x20, 101}, {0x10, 110}, {0x10, 120}, {0x10, 130}};
+  const Pairs samples = {{50, 99},     {10'000, 104}, {70, 111},
+                         {9'000, 125}, {9'000, 131},  {9'000, 500}};
+  const BetweenUses wide = between_uses(swept, samples, 60, 8'000);
+  EXPECT_EQ(wide.samples, 3u);
+  EXPECT_EQ(wide.far, 2u);
+  EXPECT_TRUE(wide.is_wide());
+  Pairs tiled;
+  for (std::uint64_t time : {100, 101, 102, 103, 104, 1103, 1104})
+    tiled.emplace_back(0x10, time);
+  const BetweenUses tile =
+      between_uses(tiled, {{9'000, 500}, {9'000, 600}, {9'000, 700}}, 60, 8'000);
+  EXPECT_EQ(tile.samples, 0u);
+  EXPECT_FALSE(tile.is_wide());
+  EXPECT_FALSE(between_uses({}, samples, 60, 8'000).is_wide());
+}
+
 TEST(SamplingReuse, CountsProcessors) {
   EXPECT_EQ(processors_in("0-3,8,10-11\n"), 7u);
   EXPECT_EQ(processors_in("5"), 1u);

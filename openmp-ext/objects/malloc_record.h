@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-#define OMPTIER_MALLOC_RECORD_VERSION 2u
+#define OMPTIER_MALLOC_RECORD_VERSION 3u
 
 typedef struct omptier_malloc_record {
   uint32_t version; /* OMPTIER_MALLOC_RECORD_VERSION */
@@ -34,10 +34,12 @@ typedef struct omptier_malloc_record {
   /* One block under 4 KiB, standing for so many like it. */
   void (*small)(const void* block, size_t bytes, const void* caller, uint32_t stands_for);
 
-  /* The program has mapped [address, address + bytes) / is about to unmap any part of it, whole pages.
-   * What a mapping replaces is told as unmapped before. */
+  /* The program has mapped [address, address + bytes), whole pages, instead of whatever was there / has
+   * unmapped it, any part of what was mapped. Other threads may have been given the addresses before
+   * that is told: before = mappings_told() at a moment when they were still in use. */
+  uint64_t (*mappings_told)(void);
   void (*mapped)(const void* address, size_t bytes, const void* caller);
-  void (*unmapped)(const void* address, size_t bytes);
+  void (*unmapped)(const void* address, size_t bytes, uint64_t before);
 
   /* On a thread of the program's, at its begin (a second call does nothing) and end; the first one's
    * begin is start. */

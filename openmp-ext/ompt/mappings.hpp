@@ -2,6 +2,10 @@
 //
 // What the program has mapped itself, so that munmap of a part leaves the rest. In pages of its
 // own, the lowest address last: the kernel gives ever lower ones. The caller's lock covers it.
+//
+// Threads tell what the kernel has done in another order than it did it: addresses that one has
+// given back may be another's before the first one tells. Mappings are numbered as they are told,
+// and what is given back takes only those along that were told before.
 #pragma once
 
 #include "base/page_array.hpp"
@@ -11,30 +15,45 @@
 
 namespace omptier {
 
+struct Mapping {
+  std::uintptr_t begin = 0, end = 0;
+  std::uint64_t number = 0; // of the telling
+  std::uint32_t site = 0;
+  bool told = false; // to the log, one by one
+};
+
 class Mappings {
 public:
-  // [begin, end) holds nothing known. False when there is no memory for it.
-  bool add(std::uintptr_t begin, std::uintptr_t end, std::uint32_t site) {
-    const Mapping fresh{begin, end, site};
+  // It lies where nothing is known. False when there is no memory for it.
+  bool add(const Mapping& fresh) {
     if (!list_.add(fresh)) return false;
-    Mapping* at = first_not_above(begin, list_.end() - 1);
+    Mapping* at = first_not_above(fresh.begin, list_.end() - 1);
     std::move_backward(at, list_.end() - 1, list_.end());
     *at = fresh;
     return true;
   }
 
-  // Takes [begin, end) away: gone(address) for each mapping that it touches, then left(address,
-  // end, site) for each part that stays.
+  // Takes [begin, end) away from all up to that number: gone(mapping) for each that it touches,
+  // then left(rest) for each part that stays, a mapping too.
   template <typename Gone, typename Left>
-  void remove(std::uintptr_t begin, std::uintptr_t end, Gone&& gone, Left&& left) {
-    for (;;) {
-      Mapping* at = first_not_above(end - 1, list_.end());
+  void remove(std::uintptr_t begin, std::uintptr_t end, std::uint64_t number, Gone&& gone,
+              Left&& left) {
+    for (std::uintptr_t last = end - 1;;) {
+      Mapping* at = first_not_above(last, list_.end());
       if (at == list_.end() || at->end <= begin) return;
       const Mapping old = *at;
-      list_.remove(static_cast<std::size_t>(at - list_.begin()));
-      gone(old.begin);
-      if (old.end > end && add(end, old.end, old.site)) left(end, old.end, old.site);
-      if (old.begin < begin && add(old.begin, begin, old.site)) left(old.begin, begin, old.site);
+      if (old.number <= number) {
+        list_.remove(static_cast<std::size_t>(at - list_.begin()));
+        gone(old);
+        Mapping rest = old;
+        rest.begin = end;
+        if (old.end > end && add(rest)) left(rest);
+        rest.begin = old.begin;
+        rest.end = begin;
+        if (old.begin < begin && add(rest)) left(rest);
+      }
+      if (old.begin <= begin) return;
+      last = old.begin - 1;
     }
   }
 
@@ -50,10 +69,6 @@ public:
   }
 
 private:
-  struct Mapping {
-    std::uintptr_t begin, end;
-    std::uint32_t site;
-  };
   Mapping* first_not_above(std::uintptr_t address, Mapping* last) {
     return std::partition_point(list_.begin(), last,
                                 [&](const Mapping& other) { return other.begin > address; });

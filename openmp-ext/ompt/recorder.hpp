@@ -65,9 +65,10 @@ public:
   // One under 4 KiB, standing for so many.
   void small_allocated(const void* block, std::size_t bytes, const void* caller,
                        std::uint32_t stands_for);
-  // The program has mapped memory, or is about to unmap some of it.
+  // The program has mapped memory, or unmapped what was told so before the count was that.
+  std::uint64_t mappings_told() const { return mappings_told_.load(); }
   void mapped(const void* address, std::size_t bytes, const void* caller);
-  void unmapped(const void* address, std::size_t bytes);
+  void unmapped(const void* address, std::size_t bytes, std::uint64_t before);
   // Returns a number to give back to region_end; 0 = nothing was recorded.
   std::uint64_t region_begin(const void* codeptr, unsigned threads);
   void region_end(std::uint64_t region);
@@ -120,6 +121,8 @@ private:
   bool is_told(std::size_t bytes, const SiteCount& count) const;
   void begin_block(SiteCount& count, std::uint64_t bytes, bool by_malloc);
   bool end_block(std::uint64_t address);
+  bool begin_mapping(const Mapping& fresh);
+  void end_mappings(std::uint64_t begin, std::uint64_t end, std::uint64_t before);
   void small_object(std::uint32_t site, std::uint64_t address, std::size_t bytes,
                     std::uint32_t stands_for);
   static void identify_modules(const ReturnAddress* frames, unsigned count); // before the lock
@@ -173,6 +176,7 @@ private:
   PageArray<StretchCount> stretch_counts_;       // by number in stretches_known_; helper thread's
   std::uint64_t ticks_ = 0, counts_written_ = 0; // and when the counts were
   Mappings mappings_;
+  std::atomic<std::uint64_t> mappings_told_{0};
   MemoryAreas areas_;
   std::uint8_t module_written_[8192 / 8 + 1] = {};
   char path_[4096] = {};

@@ -246,36 +246,69 @@ void Recorder::write_small_objects() {
   }
 }
 
+// Under mutex_. One of a site that has been told often is counted, as blocks are.
+bool Recorder::begin_mapping(const Mapping& fresh) {
+  SiteCount* count = count_of(fresh.site);
+  if (count == nullptr || !mappings_.add(fresh)) return false;
+  const std::uint64_t bytes = fresh.end - fresh.begin;
+  if (fresh.told) {
+    ++count->told;
+    log_.object(fresh.site, fresh.begin, bytes, this_thread(), ObjectRecord::k_mapping);
+    return true;
+  }
+  end_block(fresh.begin); // malloc's, unseen
+  begin_block(*count, live_.counted_bytes(bytes), false);
+  return live_.insert({fresh.begin, bytes, fresh.site, false});
+}
+
+// Under mutex_.
+void Recorder::end_mappings(std::uint64_t begin, std::uint64_t end, std::uint64_t before) {
+  const bool tell = source_ != nullptr && source_wants_objects_.load(std::memory_order_relaxed);
+  mappings_.remove(
+      begin, end, before,
+      [&](const Mapping& old) {
+        if (tell) source_->object_end(old.begin);
+        if (old.told)
+          log_.release(old.begin);
+        else
+          end_block(old.begin);
+      },
+      [&](const Mapping& rest) {
+        const std::uint64_t bytes = rest.end - rest.begin;
+        if (tell) source_->object_begin(rest.begin, bytes);
+        if (rest.told)
+          log_.object(rest.site, rest.begin, bytes, this_thread(), ObjectRecord::k_rest);
+        else if (live_.insert({rest.begin, bytes, rest.site, false}))
+          site_counts_[rest.site].live += live_.counted_bytes(bytes);
+      });
+}
+
 void Recorder::mapped(const void* address, std::size_t bytes, const void* caller) {
-  if (!active() || is_runtimes(caller)) return;
-  ReturnAddress frames[k_max_frames];
-  const unsigned count = frames_of(caller, frames, options_.site_depth);
-  const std::uint32_t site = count == 0 ? StackTable::k_full : define(sites_, frames, count, true);
-  if (site == StackTable::k_full) return;
+  if (!active()) return;
   const auto begin = reinterpret_cast<std::uintptr_t>(address);
+  ReturnAddress frames[k_max_frames];
+  const unsigned count = is_runtimes(caller) ? 0 : frames_of(caller, frames, options_.site_depth);
+  const std::uint32_t site = count == 0 ? StackTable::k_full : define(sites_, frames, count, true);
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    if (!mappings_.add(begin, begin + bytes, site)) return;
-    log_.object(site, begin, bytes, this_thread(), ObjectRecord::k_mapping);
+    const std::uint64_t number = ++mappings_told_;
+    end_mappings(begin, begin + bytes, number); // what was there, whoever unmapped it
+    if (count == 0) return;
+    const SiteCount* counted = site != StackTable::k_full ? count_of(site) : nullptr;
+    const bool told =
+        counted != nullptr && (source_wants_objects_.load(std::memory_order_relaxed) ||
+                               counted->told < most_told_.load(std::memory_order_relaxed));
+    if (counted == nullptr || !begin_mapping({begin, begin + bytes, number, site, told}))
+      return void(unwatched_.fetch_add(1, std::memory_order_relaxed));
   }
   tell_source([&](SampleSource& source) { source.object_begin(begin, bytes); });
 }
 
-void Recorder::unmapped(const void* address, std::size_t bytes) {
+void Recorder::unmapped(const void* address, std::size_t bytes, std::uint64_t before) {
   const auto begin = reinterpret_cast<std::uintptr_t>(address);
   if (!active() || begin + bytes <= begin) return; // the kernel refuses what goes round
   const std::lock_guard<std::mutex> guard(mutex_);
-  const bool tell = source_ != nullptr && source_wants_objects_.load(std::memory_order_relaxed);
-  mappings_.remove(
-      begin, begin + bytes,
-      [&](std::uintptr_t old) {
-        if (tell) source_->object_end(old);
-        log_.release(old);
-      },
-      [&](std::uintptr_t left, std::uintptr_t end, std::uint32_t site) {
-        log_.object(site, left, end - left, this_thread(), ObjectRecord::k_rest);
-        if (tell) source_->object_begin(left, end - left);
-      });
+  end_mappings(begin, begin + bytes, before);
 }
 
 void Recorder::look_at_areas() {

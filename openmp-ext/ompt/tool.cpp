@@ -296,11 +296,14 @@ constexpr omptier_malloc_record k_malloc_record = {
       if (!is_first_small_since_fork()) wake_for_block(caller);
       recorder().small_allocated(block, bytes, caller, stands_for);
     },
+    [] { return recorder().mappings_told(); },
     [](const void* address, std::size_t bytes, const void* caller) {
       wake_for_block(caller);
       recorder().mapped(address, bytes, caller);
     },
-    [](const void* address, std::size_t bytes) { recorder().unmapped(address, bytes); },
+    [](const void* address, std::size_t bytes, std::uint64_t before) {
+      recorder().unmapped(address, bytes, before);
+    },
     [] {
       guarded([] {
         wake_forked_child();

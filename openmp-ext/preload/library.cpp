@@ -8,11 +8,13 @@
 #include "preload/blocks.hpp"
 #include "preload/record.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <sys/auxv.h>
 #include <unistd.h>
@@ -104,6 +106,29 @@ void* open_beside(const char* name) {
   if (folder_end == nullptr || std::strlen(name) >= 64) return nullptr;
   std::strcpy(folder_end + 1, name);
   return ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
+AddressRange library_around(const void* address) {
+  struct Search {
+    std::uintptr_t address;
+    AddressRange found;
+  } search{reinterpret_cast<std::uintptr_t>(address), {}};
+  const auto look = [](dl_phdr_info* info, std::size_t, void* argument) {
+    auto& wanted = *static_cast<Search*>(argument);
+    AddressRange range{UINTPTR_MAX, 0};
+    for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
+      const ElfW(Phdr)& segment = info->dlpi_phdr[i];
+      if (segment.p_type != PT_LOAD) continue;
+      const std::uintptr_t begin = info->dlpi_addr + segment.p_vaddr;
+      range.begin = std::min(range.begin, begin);
+      range.end = std::max(range.end, begin + segment.p_memsz);
+    }
+    if (wanted.address < range.begin || wanted.address >= range.end) return 0;
+    wanted.found = range;
+    return 1;
+  };
+  ::dl_iterate_phdr(look, &search);
+  return search.found;
 }
 
 const omptier_malloc* library() {

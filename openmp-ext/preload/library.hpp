@@ -6,6 +6,8 @@
 
 #include "allocators/malloc_border.h"
 
+#include <cstdint>
+
 namespace omptier::preload {
 
 // The table of libomptier.so, which is loaded now if it was not; null when it is not there or the
@@ -14,6 +16,16 @@ const omptier_malloc* library();
 
 // A library that lies beside this one, loaded; null when it is not there.
 void* open_beside(const char* name);
+
+struct AddressRange {
+  std::uintptr_t begin = 0, end = 0;
+  bool holds(const void* address) const {
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    return at >= begin && at < end;
+  }
+};
+// From the first to the last segment of the library around an address; empty when there is none.
+AddressRange library_around(const void* address);
 
 // A function of libomptier.so, or null.
 void* library_function(const char* name);

@@ -2,11 +2,13 @@
 //
 // The functions that stand in front of mmap, munmap and mremap, for `omptier record`. The C library
 // maps for malloc, threads and itself without them; what another malloc in front of it maps is that
-// malloc's. A mapping that moves or grows is a new one, as a block is after realloc. Until
-// the library starts they ask the kernel: the first calls may come from the loader's own.
+// malloc's. A mapping that moves or grows is a new one, as a block is after realloc. What fails
+// changes nothing: told is what has happened. Until the library starts they ask the kernel: the
+// first calls may come from the loader's own.
 #include "preload/mappings.hpp"
 
 #include "preload/blocks.hpp"
+#include "preload/library.hpp"
 #include "preload/next_malloc.hpp"
 #include "preload/record.hpp"
 
@@ -41,12 +43,7 @@ void* kernel_mremap(void* address, std::size_t old_bytes, std::size_t bytes, int
 constinit NextMmap g_next_mmap = {kernel_mmap, kernel_munmap, kernel_mremap};
 
 // The library that serves malloc, when that is not the C library.
-constinit const void* g_allocator = nullptr;
-
-const void* library_of(const void* address) {
-  Dl_info info;
-  return ::dladdr(address, &info) != 0 ? info.dli_fbase : nullptr;
-}
+constinit AddressRange g_allocator;
 
 std::size_t whole_pages(std::size_t bytes) {
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
@@ -58,11 +55,18 @@ const omptier_malloc_record* record_for_mapping() {
   return record != nullptr && !Busy::now() ? record : nullptr;
 }
 
-void tell_unmapped(const void* address, std::size_t bytes) {
+// What was told before this moment; another thread may be given the same addresses as soon as they
+// are free, and tell of them before we tell that they were.
+std::uint64_t moment() {
+  const omptier_malloc_record* record = record_for_mapping();
+  return record != nullptr ? record->mappings_told() : 0;
+}
+
+void tell_unmapped(const void* address, std::size_t bytes, std::uint64_t before) {
   if (const omptier_malloc_record* record = record_for_mapping()) {
     const KeepErrno keep;
     const Busy busy;
-    record->unmapped(address, whole_pages(bytes));
+    record->unmapped(address, whole_pages(bytes), before);
   }
 }
 
@@ -71,13 +75,11 @@ void tell_mapped(const void* address, std::size_t bytes, const void* caller) {
   if (record == nullptr) return;
   const KeepErrno keep;
   const Busy busy;
-  if (g_allocator == nullptr || library_of(caller) != g_allocator)
-    record->mapped(address, whole_pages(bytes), caller);
+  if (!g_allocator.holds(caller)) record->mapped(address, whole_pages(bytes), caller);
 }
 
 void* map(void* address, std::size_t bytes, int protection, int flags, int fd, off_t offset,
           const void* caller) {
-  if ((flags & MAP_FIXED) != 0 && bytes > 0) tell_unmapped(address, bytes);
   void* result = g_next_mmap.mmap(address, bytes, protection, flags, fd, offset);
   if (result != MAP_FAILED) tell_mapped(result, bytes, caller);
   return result;
@@ -98,9 +100,8 @@ NextMmap next_mmap() {
 
 void watch_mappings() {
   g_next_mmap = next_mmap();
-  const void* allocator = library_of(reinterpret_cast<const void*>(g_next.malloc));
-  if (allocator != library_of(reinterpret_cast<const void*>(g_next_mmap.mmap)))
-    g_allocator = allocator;
+  const AddressRange allocator = library_around(reinterpret_cast<const void*>(g_next.malloc));
+  if (!allocator.holds(reinterpret_cast<const void*>(g_next_mmap.mmap))) g_allocator = allocator;
 }
 
 } // namespace omptier::preload
@@ -122,9 +123,12 @@ OMPTIER_EXPORT void* mmap64(void* address, std::size_t bytes, int protection, in
 }
 
 OMPTIER_EXPORT int munmap(void* address, std::size_t bytes) {
-  if (g_record.load(std::memory_order_relaxed) != nullptr && bytes > 0)
-    tell_unmapped(address, bytes);
-  return g_next_mmap.munmap(address, bytes);
+  if (g_record.load(std::memory_order_relaxed) == nullptr)
+    return g_next_mmap.munmap(address, bytes);
+  const std::uint64_t before = moment();
+  const int result = g_next_mmap.munmap(address, bytes);
+  if (result == 0) tell_unmapped(address, bytes, before);
+  return result;
 }
 
 OMPTIER_EXPORT void* mremap(void* address, std::size_t old_bytes, std::size_t bytes, int flags,
@@ -135,11 +139,10 @@ OMPTIER_EXPORT void* mremap(void* address, std::size_t old_bytes, std::size_t by
   va_end(arguments);
   if (g_record.load(std::memory_order_relaxed) == nullptr)
     return g_next_mmap.mremap(address, old_bytes, bytes, flags, wanted);
-  if (old_bytes > 0) tell_unmapped(address, old_bytes);
-  if (wanted != nullptr && bytes > 0) tell_unmapped(wanted, bytes);
+  const std::uint64_t before = moment();
   void* result = g_next_mmap.mremap(address, old_bytes, bytes, flags, wanted);
-  const bool done = result != MAP_FAILED;
-  if (done || old_bytes > 0) // what did not move is there as before
-    tell_mapped(done ? result : address, done ? bytes : old_bytes, __builtin_return_address(0));
+  if (result == MAP_FAILED) return result;
+  if (old_bytes > 0 && (flags & MREMAP_DONTUNMAP) == 0) tell_unmapped(address, old_bytes, before);
+  tell_mapped(result, bytes, __builtin_return_address(0));
   return result;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See record.hpp. Here too: which processes are recorded. pthread_create is passed on with a
-// function of ours in front of the program's, so that a thread is known from its first instruction
-// to its last (a key's destructor). Threads that the recorder makes for itself are told by where
-// their function lies.
+// See record.hpp. Here too: which processes are recorded. pthread_create and
+// thrd_create are passed on with a function of ours in front of the program's, so that a thread is
+// known from its first instruction to its last (a key's destructor). Threads that the recorder
+// makes for itself are told by where their function lies.
 #include "preload/record.hpp"
 
 #include "preload/library.hpp"
@@ -18,6 +18,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/auxv.h>
+#include <threads.h>
 #include <unistd.h>
 
 #define OMPTIER_EXPORT extern "C" __attribute__((visibility("default")))
@@ -86,25 +87,34 @@ std::uint32_t first_distance() {
 }
 
 struct Start {
-  void* (*function)(void*);
+  void (*function)(); // pthread_create's or thrd_create's
   void* argument;
   bool ours; // the recorder's own thread
 };
 
-void* run_thread(void* argument) {
+// On the new thread: what it is to run.
+Start begin_thread(void* argument) {
   const Start start = *static_cast<Start*>(argument);
   g_next.free(argument);
   const omptier_malloc_record* record = g_record.load(std::memory_order_acquire);
-  if (start.ours || record == nullptr) {
-    if (start.ours) Busy::enter();
-    return start.function(start.argument);
-  }
-  ::pthread_setspecific(g_at_thread_end, record);
-  {
+  if (start.ours) {
+    Busy::enter();
+  } else if (record != nullptr) {
+    ::pthread_setspecific(g_at_thread_end, record);
     const Busy busy;
     record->thread_begin();
   }
-  return start.function(start.argument);
+  return start;
+}
+
+void* run_thread(void* argument) {
+  const Start start = begin_thread(argument);
+  return reinterpret_cast<void* (*)(void*)>(start.function)(start.argument);
+}
+
+int run_c11_thread(void* argument) {
+  const Start start = begin_thread(argument);
+  return reinterpret_cast<thrd_start_t>(start.function)(start.argument);
 }
 
 void at_thread_end(void*) {
@@ -114,14 +124,43 @@ void at_thread_end(void*) {
   }
 }
 
-bool is_ours(void* (*function)(void*)) {
+constinit AddressRange g_recorder;
+
+// Where the recorder was loaded by another than us (as OpenMP's tool), its threads are found by
+// their library's name.
+bool is_ours(const void* function) {
+  if (g_record.load(std::memory_order_acquire) != nullptr) return g_recorder.holds(function);
   constexpr char k_ours[] = "libomptier_";
   Dl_info info;
-  if (::dladdr(reinterpret_cast<const void*>(function), &info) == 0 || info.dli_fname == nullptr)
-    return false;
+  if (::dladdr(function, &info) == 0 || info.dli_fname == nullptr) return false;
   const char* slash = std::strrchr(info.dli_fname, '/');
   return std::strncmp(slash != nullptr ? slash + 1 : info.dli_fname, k_ours, sizeof k_ours - 1) ==
          0;
+}
+
+// The library that the recorder is. Before anything is told to it.
+void start_telling(const omptier_malloc_record* record) {
+  g_recorder = library_around(reinterpret_cast<const void*>(record));
+  g_record.store(record, std::memory_order_release);
+}
+
+// Gives the thread a beginning and an end of ours: create(start) calls on the C library with run or
+// another function that passes start to it. no_memory: what to answer then.
+template <typename Function, typename Create>
+int create_thread(Function function, void* argument, int no_memory, Create&& create) {
+  const bool ours = Busy::now() || is_ours(reinterpret_cast<const void*>(function));
+  const omptier_malloc_record* record = g_record.load(std::memory_order_acquire);
+  if (!ours && record == nullptr) return create(nullptr);
+  if (!ours) { // in a forked child, which may be known by this only
+    const Busy busy;
+    record->thread_begin();
+  }
+  auto* start = static_cast<Start*>(g_next.malloc(sizeof(Start)));
+  if (start == nullptr) return no_memory;
+  *start = {reinterpret_cast<void (*)()>(function), argument, ours};
+  const int error = create(start);
+  if (error != 0) g_next.free(start);
+  return error;
 }
 
 } // namespace
@@ -154,7 +193,7 @@ bool start_recording() {
   next_signal();
   // After the recorder's own handlers: these run before them at a fork, and behind them after it.
   ::pthread_atfork(Busy::enter, Busy::leave, Busy::leave);
-  g_record.store(record, std::memory_order_release);
+  start_telling(record);
   return true;
 }
 
@@ -196,18 +235,24 @@ using namespace omptier::preload;
 
 OMPTIER_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                                   void* (*function)(void*), void* argument) {
-  const ThreadCreate create = next_thread_create();
-  const bool ours = Busy::now() || is_ours(function);
-  const omptier_malloc_record* record = g_record.load(std::memory_order_acquire);
-  if (!ours && record == nullptr) return create(thread, attributes, function, argument);
-  if (!ours) { // in a forked child, which may be known by this only
-    const Busy busy;
-    record->thread_begin();
+  const ThreadCreate next = next_thread_create();
+  return create_thread(function, argument, EAGAIN, [&](Start* start) {
+    return start != nullptr ? next(thread, attributes, run_thread, start)
+                            : next(thread, attributes, function, argument);
+  });
+}
+
+// The C library's own makes its threads without the function above.
+OMPTIER_EXPORT int thrd_create(thrd_t* thread, thrd_start_t function, void* argument) {
+  static std::atomic<decltype(&::thrd_create)> known{nullptr};
+  auto next = known.load(std::memory_order_relaxed);
+  if (next == nullptr) {
+    next = reinterpret_cast<decltype(next)>(::dlsym(RTLD_NEXT, "thrd_create"));
+    known.store(next, std::memory_order_relaxed);
   }
-  auto* start = static_cast<Start*>(g_next.malloc(sizeof(Start)));
-  if (start == nullptr) return EAGAIN;
-  *start = {function, argument, ours};
-  const int error = create(thread, attributes, run_thread, start);
-  if (error != 0) g_next.free(start);
-  return error;
+  if (next == nullptr) return thrd_error;
+  return create_thread(function, argument, thrd_nomem, [&](Start* start) {
+    return start != nullptr ? next(thread, run_c11_thread, start)
+                            : next(thread, function, argument);
+  });
 }

@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # Size of log and recorder with many threads, live blocks and allocations: a short form, and one as large as
-# is promised (256 threads, a million live blocks, ten million allocations).
+# is promised (256 threads, a million live blocks, ten million allocations). With many call stacks, with many mappings.
 if(NOT TARGET libomptier_preload OR NOT TARGET libomptier_ompt)
   return()
 endif()
-omptier_test_program(record_capacity/program ${OMPTIER_TEST_GCC} record_capacity.c -fno-builtin -lpthread)
+foreach(suffix IN ITEMS "" _mappings)
+  omptier_test_program(record_capacity/program${suffix} ${OMPTIER_TEST_GCC} record_capacity${suffix}.c
+                       -fno-builtin -lpthread)
+endforeach()
+set(record_capacity_program ${CMAKE_BINARY_DIR}/tests/record_capacity/program)
 function(record_capacity_case name labels threads live allocations)
   omptier_record_test(record-capacity.${name} record_capacity.py TIMEOUT 900 LABELS ${labels}
-                      --program ${CMAKE_BINARY_DIR}/tests/record_capacity/program
+                      --program ${record_capacity_program}
                       --threads ${threads} --live ${live} --allocations ${allocations})
 endfunction()
-add_test(NAME conformance.record-capacity.stacks
-         COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/record_capacity_stacks.py
-                 --omptier ${CMAKE_BINARY_DIR}/bin/omptier --program ${record_capacity_folder}/program
-                 --stacks 200000)
-set_tests_properties(conformance.record-capacity.stacks PROPERTIES TIMEOUT 300 LABELS conformance)
 record_capacity_case(short conformance 64 100000 200000)
 record_capacity_case(full soak 256 1000000 10000000)
+omptier_record_test(record-capacity.stacks record_capacity_stacks.py
+                    --program ${record_capacity_program} --stacks 200000)
+omptier_record_test(record-capacity.mappings record_capacity_mappings.py
+                    --program ${record_capacity_program}_mappings)

@@ -6,12 +6,16 @@
 # resident saves, averaged over the orders in which arrays can be made resident (Shapley's value):
 # the kernels lay the same few pages over the whole of it, so that code and addresses stay as they
 # are. Indices come last, because a few of them, repeated, would keep what they point to in the cache.
-# Offsets of rows cannot be repeated and are left out. Kernels that wait for no array say nothing.
+# Offsets of rows cannot be repeated and are left out. The times are CPU time, medians of repeats that
+# take turns; drawing the repeats anew says how sure the truth is (95 %). A kernel that waits for no
+# array, or whose truth is not known to within what is expected of the profiler, is shown and judges
+# nothing.
 #
 # Misses (in the timed virtual machine): the machine counts every modelled miss of every page; its
 # memory-event unit hands out every hundredth, as hardware would.
 import itertools
 import pathlib
+import random
 import statistics
 
 from bench import KERNELS
@@ -21,7 +25,8 @@ NOT_REPEATED = ("rows", "offsets")
 INDICES = ("index", "columns", "edges", "keys")
 SLACK = 0.005
 ROUNDS = "1"  # of a kernel in the virtual machine
-REPEATS = 5
+REPEATS = 7
+DRAWN_ANEW = 400
 WAITS = 0.15  # of its time, at least
 
 
@@ -36,6 +41,28 @@ def marginal(times, arrays):
             before = frozenset(order[:place])
             saved[array] += times[before] - times[before | {array}]
     return {array: max(0, value / orders) for array, value in saved.items()}
+
+
+def shares_of(times, arrays):
+    """times: lists by the set of arrays that are resident."""
+    saved = marginal({subset: statistics.median(all_of) for subset, all_of in times.items()}, arrays)
+    together = sum(saved.values()) or 1
+    return {array: value / together for array, value in saved.items()}
+
+
+def unsure(times, arrays):
+    """By array: half the width of the 95 % interval of its share."""
+    draw = random.Random(1)
+    drawn = []
+    for _ in range(DRAWN_ANEW):
+        rounds = draw.choices(range(REPEATS), k=REPEATS)
+        drawn.append(shares_of({subset: [all_of[i] for i in rounds]
+                                for subset, all_of in times.items()}, arrays))
+    half = {}
+    for array in arrays:
+        ordered = sorted(shares[array] for shares in drawn)
+        half[array] = (ordered[DRAWN_ANEW * 39 // 40] - ordered[DRAWN_ANEW // 40]) / 2
+    return half
 
 
 def row_of(kernel, true, objects, key=None):
@@ -67,16 +94,18 @@ def time(bench, kernel, compiler, _):
             mask = sum(1 << places[name] for name in subset)
             printed = bench.run([program, kernel, "0.05s", str(mask)])
             times[subset].append(float(printed.split()[1]))
-    times = {subset: statistics.median(all_of) for subset, all_of in times.items()}
-    whole = times[frozenset()]
-    waits = 1 - times[frozenset(arrays)] / whole
-    if waits < WAITS:
-        return f"waits for its arrays {100 * waits:.0f} % of its time only"
+    resident, whole = (statistics.median(times[frozenset(s)]) for s in (arrays, ()))
     report, objects, _ = bench.record([program, kernel, f"{bench.seconds}s", "0"], 1,
                                       "--rate", str(bench.rate))
     if report["measure"] != "time":
         return f"no samples of time: {report['runs'][0]['source_description']}"
-    return row_of(kernel, marginal(times, arrays), objects)
+    row = row_of(kernel, shares_of(times, arrays), objects)
+    for array, half in unsure(times, arrays).items():
+        row["objects"][array]["unsure"] = half
+    row["waits"] = 1 - resident / whole
+    row["judges"] = (row["waits"] >= WAITS and
+                     all(o["unsure"] <= EXPECTED for o in row["objects"].values()))
+    return row
 
 
 def misses(bench, kernel, compiler, threads):
@@ -94,6 +123,17 @@ def misses(bench, kernel, compiler, threads):
     return row_of(kernel, true, objects)
 
 
+def line_of(row, compiler, count):
+    sure = lambda o: f" ± {100 * o['unsure']:.0f}" if "unsure" in o else ""
+    cells = ", ".join(f"{name} {100 * o['true']:.0f}{sure(o)} → {100 * o['sampled']:.0f}"
+                      for name, o in row["objects"].items())
+    held = [o["covered"] for o in row["objects"].values()]
+    worst = f"{100 * row['worst']:.1f}"
+    if not row.get("judges", True):
+        worst = f"judges nothing: waits {100 * row['waits']:.0f} % of its time"
+    return (f"| {row['kernel']} | {compiler} | {count} | {cells} | {worst} | {sum(held)} of {len(held)} |")
+
+
 def table(judge, bench, kernels, compilers, threads):
     print(f"| kernel | built by | threads | object: true → sampled, % of {judge.__name__} | worst, points | "
           "intervals that hold |\n|---|---|---|---|---|---|")
@@ -104,12 +144,9 @@ def table(judge, bench, kernels, compilers, threads):
         if isinstance(row, str):
             print(f"| {kernel} | {compiler} | {count} | {row} | | |", flush=True)
             continue
-        rows.append(row)
-        cells = ", ".join(f"{name} {100 * o['true']:.0f} → {100 * o['sampled']:.0f}"
-                          for name, o in row["objects"].items())
-        held = [o["covered"] for o in row["objects"].values()]
-        print(f"| {kernel} | {compiler} | {count} | {cells} | {100 * row['worst']:.1f} | "
-              f"{sum(held)} of {len(held)} |", flush=True)
+        print(line_of(row, compiler, count), flush=True)
+        if row.get("judges", True):
+            rows.append(row)
     if not rows:
         return 1
     objects = [o for row in rows for o in row["objects"].values()]

@@ -18,12 +18,14 @@ constexpr double k_golden = 0.6180339887498949; // multiples of it fill [0, 1) e
 
 using Accesses = std::span<const LoopAccess>;
 
+// Prefetchers see lines: what accesses each of them is as good as sequential.
 bool is_stream(Accesses site) {
   PatternEvidence evidence;
   for (const LoopAccess& access : site)
     evidence.add(access.pattern);
-  const PatternKind kind = evidence.decide().kind;
-  return kind == PatternKind::sequential || kind == PatternKind::tiled;
+  const ObjectPattern pattern = evidence.decide();
+  return pattern.kind == PatternKind::sequential || pattern.kind == PatternKind::tiled ||
+         (pattern.kind == PatternKind::strided && double(pattern.stride) <= k_line);
 }
 
 // Accesses beside each other move a line once: what the farthest step passes, and of steps over

@@ -40,7 +40,8 @@ struct Stream {
 };
 
 // The streams among the accesses of one loop, sites in ascending order: sites whose accesses there
-// are sequential or tiled. A site may have several; those of cached ones have no lines.
+// are sequential (or leave no line out) or tiled. A site may have several; those of cached ones
+// have no lines.
 std::vector<Stream> streams_of(std::vector<LoopAccess> accesses);
 
 // Remembers the streams of loops by the instruction that was blamed: not every sample's loop is

@@ -309,12 +309,11 @@ void Sweep::learn_streams(const AccessSample& sample) {
   if (!loop.empty()) streams_.learn(sample.pc, streams_of(std::move(loop)));
 }
 
-// So little that a core's own cache keeps it, or what watched addresses said.
-bool Sweep::is_cached(std::uint32_t number) const {
+// So little that a core's own cache keeps it. (What watched addresses say of a stream is no help: a
+// copy uses a word again at once, piece by piece.)
+bool Sweep::is_cached(std::uint32_t site) const {
   constexpr std::uint64_t k_fits = 256u << 10;
-  const SiteInProfile& site = sites[number];
-  if (site.level_weight > 0) return 2 * site.cache_weight > site.level_weight;
-  return !site.live.empty() && site.live.back().bytes <= k_fits;
+  return !sites[site].live.empty() && sites[site].live.back().bytes <= k_fits;
 }
 
 AccessSample Sweep::shared_among_streams(const AccessSample& sample, std::uint32_t region) {

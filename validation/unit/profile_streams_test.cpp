@@ -90,6 +90,7 @@ TEST(Streams, WhatIsNoStreamHasNone) {
   chase.chased = 1;
   EXPECT_TRUE(lines({{a, false, gather}, {c, false, chase}}).empty());
   EXPECT_TRUE(lines({{a, false, access(3, in(a), 8, 2048)}}).empty());
+  EXPECT_DOUBLE_EQ(lines({{a, false, access(3, in(a), 8, 64)}}).at(a), 10); // every line
   EXPECT_DOUBLE_EQ(lines({{a, true, access(3, in(a), 8, 8)}}).at(a), 0);
 }
 

@@ -37,12 +37,16 @@ class Job(GuestJob):
         return result
 
 
+ONLY_SHOWN = {"first come reversed"}  # nothing is held against its time: one run of it is enough
+
+
 def measure(job, cases, repeats):
     """Runs the cases in turn, `repeats` rounds; results by case."""
     results = {name: [] for name in cases}
-    for _ in range(repeats):
+    for turn in range(repeats):
         for name, (options, arguments) in cases.items():
-            results[name].append(job.run(name, options, arguments))
+            if turn == 0 or name not in ONLY_SHOWN:
+                results[name].append(job.run(name, options, arguments))
     same_results(results)
     return results
 

@@ -23,7 +23,8 @@ bool HelperThread::start(Work work, void* argument, unsigned period_milliseconds
   work_ = work;
   argument_ = argument;
   period_ = period_milliseconds;
-  stop_.store(0);
+  stop_.store(false);
+  soon_.store(false);
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -35,14 +36,19 @@ bool HelperThread::start(Work work, void* argument, unsigned period_milliseconds
 
 void HelperThread::stop() {
   if (!running_) return;
-  stop_.store(1, std::memory_order_release);
-  syscall(SYS_futex, &stop_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+  stop_.store(true);
+  wake();
   pthread_join(thread_, nullptr);
   running_ = false;
 }
 
 void HelperThread::wake() {
-  syscall(SYS_futex, &stop_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+  events_.fetch_add(1);
+  syscall(SYS_futex, &events_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
+
+void HelperThread::wake_soon() {
+  if (!soon_.exchange(true)) wake();
 }
 
 void HelperThread::forget() {
@@ -54,13 +60,29 @@ void* HelperThread::main(void* self) {
   return nullptr;
 }
 
+void HelperThread::wait(std::uint32_t events, std::uint64_t nanoseconds) {
+  const timespec time{static_cast<time_t>(nanoseconds / 1'000'000'000),
+                      static_cast<long>(nanoseconds % 1'000'000'000)};
+  syscall(SYS_futex, &events_, FUTEX_WAIT_PRIVATE, events, &time, nullptr, 0);
+}
+
 void HelperThread::loop() {
   if (processors_known_) sched_setaffinity(0, sizeof processors_, &processors_);
   pthread_setname_np(pthread_self(), "omptier");
-  const timespec period{period_ / 1000, static_cast<long>(period_ % 1000) * 1000000};
-  while (stop_.load(std::memory_order_acquire) == 0) {
-    syscall(SYS_futex, &stop_, FUTEX_WAIT_PRIVATE, 0, &period, nullptr, 0);
-    if (stop_.load(std::memory_order_acquire) == 0) work_(argument_);
+  std::uint64_t last = 0;
+  while (!stop_.load()) {
+    std::uint32_t events = events_.load();
+    if (!soon_.load()) wait(events, std::uint64_t{period_} * 1'000'000);
+    while (soon_.load() && !stop_.load()) {
+      events = events_.load();
+      const std::uint64_t since = monotonic_nanoseconds() - last;
+      if (since >= k_least_period || stop_.load()) break;
+      wait(events, k_least_period - since);
+    }
+    if (stop_.load()) break;
+    soon_.store(false); // before the work: who comes meanwhile is for the next time
+    work_(argument_);
+    last = monotonic_nanoseconds();
   }
 }
 

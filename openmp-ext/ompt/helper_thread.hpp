@@ -23,6 +23,8 @@ public:
   // Its work is done now, not at the next period; lost while it is at work. Any thread; one system
   // call.
   void wake();
+  // The same, but not before k_least_period after the work was done last; not lost.
+  void wake_soon();
   // Wakes the thread and waits for its end; the work is not called any more.
   void stop();
   // In the child after fork: the thread is not here.
@@ -30,15 +32,20 @@ public:
   bool running() const { return running_; }
 
 private:
+  static constexpr std::uint64_t k_least_period = 5'000'000; // nanoseconds
+
   static void* main(void* self);
   void loop();
+  // Until somebody wakes it or so many nanoseconds are over.
+  void wait(std::uint32_t events, std::uint64_t nanoseconds);
 
   Work work_ = nullptr;
   void* argument_ = nullptr;
   unsigned period_ = 50;
   pthread_t thread_{};
   bool running_ = false;
-  std::atomic<std::uint32_t> stop_{0}; // futex
+  std::atomic<std::uint32_t> events_{0}; // futex: how often it was woken
+  std::atomic<bool> stop_{false}, soon_{false};
   cpu_set_t processors_{};
   bool processors_known_ = false;
 };

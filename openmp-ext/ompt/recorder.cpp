@@ -171,7 +171,9 @@ void Recorder::thread_begin() {
   MemoryAreas::thread_begin(log_, this_thread());
   const std::lock_guard<std::mutex> guard(mutex_);
   t_watched = process_.load(std::memory_order_relaxed);
-  if (source_ != nullptr) source_->thread_begin(static_cast<pid_t>(this_thread()));
+  if (source_ == nullptr) return;
+  source_->thread_begin(static_cast<pid_t>(this_thread()));
+  if (source_->watches_when_drained()) helper_.wake_soon();
 }
 
 void Recorder::thread_end() {

@@ -52,6 +52,7 @@ public:
   Measure measure() const override { return Measure::misses; }
   double worst_error() const override { return k_blame_error; } // not measured; as the default's
   std::string description() const override;
+  bool watches_when_drained() const override { return true; }
   bool thread_begin(pid_t thread) override {
     threads_->note(thread, true);
     return true;

@@ -54,6 +54,7 @@ public:
   double worst_error() const override { return skid_.sharp() ? k_blame_error : 1; }
   std::string description() const override;
   bool thread_begin(pid_t thread) override;
+  bool watches_when_drained() const override { return true; }
   void thread_end(pid_t thread) override;
   void drain(SampleSink& sink) override;
   void forked_child() override;

@@ -38,6 +38,8 @@ public:
   // decoding, at most a few system calls. False: this thread cannot be watched (said once).
   virtual bool thread_begin(pid_t thread) = 0;
   virtual void thread_end(pid_t thread) = 0;
+  // A thread that begins is watched from the next drain on: one is to come soon.
+  virtual bool watches_when_drained() const { return false; }
   // Hands everything collected so far to the sink. Helper thread only.
   virtual void drain(SampleSink& sink) = 0;
   // A source that counts every access keeps apart what belongs to other objects and regions: it is

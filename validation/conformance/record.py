@@ -51,7 +51,8 @@ def case_regions(bench):
 
 def case_waiting(bench):
     """Time that threads wait at the end of a region is nobody's access, and is said."""
-    bench.record(bench.options.program, "wait", "4000", options=("--rate", "500"), OMP_WAIT_POLICY="active")
+    bench.record(bench.options.program, "wait", "4000", options=("--rate", "500"), OMP_WAIT_POLICY="active",
+                 KMP_USE_YIELD="0")  # else a busy machine takes what a waiting thread gives away
     report = bench.report()
     check(report["samples"] > 50 and report["samples_waiting"] > 10, f"{report['samples_waiting']} waiting")
     check(0.15 < report["waiting_share"] < 0.7, f"waiting {report['waiting_share']}")
@@ -77,7 +78,7 @@ def case_ends(bench):
     bench.record(program, "exit", options=("--depth", "1"))
     report = bench.report()
     check(all(len(site["frames"]) <= 1 for site in report["sites"]), "depth 1 keeps more frames")
-    wrapped = [site for site in report["sites"] if "allocate_words" in site["frames"][0].get("function", "")]
+    wrapped = [site for site in report["sites"] if any("allocate_words" in frame.get("function", "") for frame in site["frames"])]  # stacks have none
     check(len(wrapped) == 1, "with depth 1 all objects have the wrapper's site")
 
 

@@ -32,8 +32,14 @@ static double in_function(void) {
   return sum_of(local);
 }
 
+/* A thread is sampled from the recorder's next look on: until then it waits, on a busy machine too. */
+static void wait_for_sampling(void) {
+  usleep(300000);
+}
+
 static void *on_stack(void *result) {
   volatile double array[LENGTH];
+  wait_for_sampling();
   for (int i = 0; i < LENGTH; ++i)
     array[i] = 1;
   *(double *)result = sum_of((const double *)array);
@@ -42,7 +48,7 @@ static void *on_stack(void *result) {
 
 int main(int argc, char **argv) {
   if (argc > 1) rounds = atoi(argv[1]);
-  usleep(200000); /* sampling begins in the first tenth of a second */
+  wait_for_sampling();
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
   double *arena = mmap(NULL, 2 * BYTES, PROT_READ | PROT_WRITE, flags, -1, 0);
   double *remapped = mmap(NULL, 4096, PROT_READ | PROT_WRITE, flags, -1, 0);

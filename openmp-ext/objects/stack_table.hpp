@@ -2,8 +2,9 @@
 //
 // Numbers call stacks: the same return addresses get the same number, from 0 in the order in which
 // they are first met. Open addressing in pages of its own, doubled when half full; no malloc. The
-// caller's lock covers it. Addresses mean something only until a module is unloaded: the table
-// starts its look-ups anew (numbers go on) when the modules have changed.
+// caller's lock covers it. Addresses mean something only as long as the same modules lie there:
+// when the list of modules has changed, a stack is known again if its modules are those of before,
+// so that libraries which come and go take no numbers from others.
 #pragma once
 
 #include "base/page_arena.hpp"
@@ -21,7 +22,7 @@ public:
 
   // Of a stack that is known, else k_full.
   std::uint32_t known(const ReturnAddress* stack, unsigned count) {
-    if (capacity_ == 0 || generation_ != module_generation()) return k_full;
+    if (capacity_ == 0) return k_full;
     const Slot* slot = find(hash_of(stack, count), stack, count);
     return slot->stack != nullptr ? slot->number : k_full;
   }
@@ -29,11 +30,6 @@ public:
   // The stack's number; fresh tells whether it is new. k_full when memory is refused.
   std::uint32_t number_of(const ReturnAddress* stack, unsigned count, bool& fresh) {
     fresh = false;
-    if (generation_ != module_generation()) {
-      generation_ = module_generation();
-      if (slots_ != nullptr) std::memset(slots_, 0, capacity_ * sizeof(Slot));
-      used_ = 0;
-    }
     if (2 * (used_ + 1) > capacity_ && !grow()) return k_full;
     const std::uint64_t hash = hash_of(stack, count);
     Slot* slot = find(hash, stack, count);
@@ -41,7 +37,8 @@ public:
     auto* copy = arena_.take_array<ReturnAddress>(count);
     if (copy == nullptr) return k_full;
     std::memcpy(copy, stack, count * sizeof *stack);
-    *slot = {copy, hash, next_number_++, count};
+    const std::uint32_t generation = module_generation(); // before the modules are looked up
+    *slot = {copy, hash, next_number_++, count, generation, modules_of(stack, count)};
     ++used_;
     fresh = true;
     return slot->number;
@@ -62,6 +59,8 @@ private:
     std::uint64_t hash;
     std::uint32_t number;
     std::uint32_t count;
+    std::uint32_t generation; // of modules, in which it was last found to be true
+    std::uint32_t modules;    // a hash of their identities and places
   };
 
   static std::uint64_t hash_of(const ReturnAddress* stack, unsigned count) {
@@ -73,15 +72,43 @@ private:
     return hash;
   }
 
+  static std::uint32_t modules_of(const ReturnAddress* stack, unsigned count) {
+    constexpr std::uint32_t k_identified = 2;
+    std::uint64_t hash = 0;
+    const LoadedModule* last = nullptr;
+    for (unsigned i = 0; i < count; ++i) {
+      const LoadedModule* module = known_module_of(stack[i]);
+      if (module == last || module == nullptr) continue;
+      last = module;
+      const bool identified = module->identified.load(std::memory_order_acquire) == k_identified;
+      hash = hash_bytes(hash + module->bias, module->identity,
+                        identified ? std::strlen(module->identity) : 0);
+    }
+    return static_cast<std::uint32_t>(hash ^ hash >> 32);
+  }
+
+  // Its slot, or the empty one where it is to be.
   Slot* find(std::uint64_t hash, const ReturnAddress* stack, unsigned count) {
+    const std::uint32_t generation = module_generation();
     std::size_t at = hash & (capacity_ - 1);
     for (;; at = (at + 1) & (capacity_ - 1)) {
       Slot& slot = slots_[at];
       if (slot.stack == nullptr) return &slot;
-      if (slot.hash == hash && slot.count == count &&
-          std::memcmp(slot.stack, stack, count * sizeof *stack) == 0)
-        return &slot;
+      if (slot.hash != hash || slot.count != count ||
+          std::memcmp(slot.stack, stack, count * sizeof *stack) != 0)
+        continue;
+      if (slot.generation == generation) return &slot;
+      if (slot.modules != modules_of(stack, count)) continue; // other libraries lay there
+      slot.generation = generation;
+      return &slot;
     }
+  }
+
+  Slot* empty_for(std::uint64_t hash) {
+    std::size_t at = hash & (capacity_ - 1);
+    while (slots_[at].stack != nullptr)
+      at = (at + 1) & (capacity_ - 1);
+    return &slots_[at];
   }
 
   bool grow() {
@@ -93,7 +120,7 @@ private:
     slots_ = slots;
     capacity_ = capacity;
     for (std::size_t i = 0; i < old_capacity; ++i)
-      if (old[i].stack != nullptr) *find(old[i].hash, old[i].stack, old[i].count) = old[i];
+      if (old[i].stack != nullptr) *empty_for(old[i].hash) = old[i];
     if (old != nullptr) unmap_pages(old, old_capacity * sizeof(Slot));
     return true;
   }
@@ -101,7 +128,6 @@ private:
   Slot* slots_ = nullptr;
   std::size_t capacity_ = 0, used_ = 0;
   std::uint32_t next_number_ = 0;
-  std::uint32_t generation_ = 0;
   PageArena arena_;
 };
 

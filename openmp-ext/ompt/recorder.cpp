@@ -46,7 +46,7 @@ std::string command_line() {
 // How many stacks are told apart: each takes some 250 bytes of memory and, with its counts, some
 // 100 of the log each time these are written.
 std::uint32_t most_stacks(const RecorderOptions& options) {
-  constexpr std::uint64_t k_memory = 2048, k_log = 512, k_least = 256, k_most = 1u << 20;
+  constexpr std::uint64_t k_memory = 2048, k_log = 2048, k_least = 256, k_most = 1u << 20;
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
       std::min<std::uint64_t>(options.memory / k_memory, options.log_bytes / k_log), k_least,
       k_most));
@@ -81,7 +81,7 @@ bool Recorder::start(const RecorderOptions& options, std::unique_ptr<SampleSourc
               options_.why_no_source.c_str());
   state_.store(State::active, std::memory_order_release);
   const auto work = [](void* self) { static_cast<Recorder*>(self)->tick(); };
-  if (!helper_.start(work, this, options_.drain_milliseconds))
+  if (options_.drain_milliseconds > 0 && !helper_.start(work, this, options_.drain_milliseconds))
     warn_once(Notice::sampling_unavailable, "no helper thread can be had: %s",
               strerrordesc_np(errno));
   return true;
@@ -142,6 +142,7 @@ void Recorder::finish() {
   if (!state_.compare_exchange_strong(expected, State::over)) return;
   helper_.stop();
   stretches_.end();
+  log_.ending();
   drain();
   look_at_areas();
   write_counts();
@@ -280,6 +281,7 @@ void Recorder::after_fork_in_child() {
   waiting_weight_ = 0;
   unwatched_ = by_caller_ = 0;
   shortages_written_ = {};
+  std::fill(std::begin(lost_), std::end(lost_), 0);
   small_counts_.clear();
   small_areas_.clear();
   stretches_.forget();

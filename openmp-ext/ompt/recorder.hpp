@@ -37,7 +37,7 @@ struct RecorderOptions {
   std::string why_no_source; // one line, when there is none
   unsigned site_depth = 8;
   unsigned region_depth = 4;
-  unsigned drain_milliseconds = 50;
+  unsigned drain_milliseconds = 50; // 0: no helper thread
   std::uint64_t log_bytes = std::uint64_t{256} << 20; // the log's largest size
   std::size_t memory = std::size_t{32} << 20;         // of the recorder's own, in bytes
   bool children = true;                               // forked ones are recorded too
@@ -88,6 +88,9 @@ public:
   bool wants_restart() const { return state_.load(std::memory_order_acquire) == State::forked; }
   bool restart_in_child(std::unique_ptr<SampleSource> source);
 
+  // The helper thread's work; where it has no period, the caller's to do.
+  void tick();
+
 private:
   enum class State : std::uint8_t { idle, active, forked, over };
 
@@ -96,9 +99,9 @@ private:
   // libomp's own handler starts it anew in a forked child, and its callbacks come while
   // after_fork_in_child is still to run: our locks and the source's are as the parent had them.
   bool in_fork() const { return process_.load(std::memory_order_relaxed) != getpid(); }
-  void tick();
   void drain();
   void settle_batch();
+  void lose(std::uint64_t samples, LossReason reason);
   void write_counts();
   Shortages shortages();
   void write_small_objects();
@@ -161,6 +164,7 @@ private:
   std::atomic<std::uint64_t> unwatched_{0};                 // objects without room
   std::atomic<std::uint64_t> by_caller_{0};                 // allocations
   std::uint32_t most_stacks_ = 0;                           // of sites, of regions
+  std::uint64_t lost_[k_loss_reasons] = {};                 // to be written
   Shortages shortages_written_;                             // helper thread's, as all that follow
   LogBudget budget_;
   SampleBatch batch_;

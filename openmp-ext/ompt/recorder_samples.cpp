@@ -38,7 +38,7 @@ void Recorder::sample(const AccessSample& sample) {
   kept.weight *= static_cast<float>(pattern_weight_);
   if (batch_.add(kept)) return;
   settle_batch();
-  if (!batch_.add(kept)) log_.lost(1, LossReason::memory);
+  if (!batch_.add(kept)) lose(1, LossReason::memory);
 }
 
 // Those of a sample follow it.
@@ -53,7 +53,12 @@ void Recorder::pattern(const AccessPattern& pattern) {
 }
 
 void Recorder::lost(std::uint64_t count) {
-  if (count > 0) log_.lost(count);
+  lose(count, LossReason::source);
+}
+
+// Written with the counts: a loss each time would take a full log beyond its size.
+void Recorder::lose(std::uint64_t samples, LossReason reason) {
+  lost_[static_cast<unsigned>(reason)] += samples;
 }
 
 void Recorder::settle_batch() {
@@ -71,8 +76,7 @@ void Recorder::settle_batch() {
   for (std::size_t i = 0; i < batch_.patterns(); ++i)
     if (batch_.pattern(i).time >= known_from)
       log_.pattern(batch_.pattern(i), batch_.pattern_place(i), batch_.through_place(i));
-  if (lost > 0)
-    log_.lost(lost, known_from == SampleBatch::k_unknown ? LossReason::memory : LossReason::blocks);
+  lose(lost, known_from == SampleBatch::k_unknown ? LossReason::memory : LossReason::blocks);
   batch_.clear();
 }
 
@@ -98,6 +102,10 @@ void Recorder::write_counts() {
   if (waiting_ > 0) log_.waiting(waiting_, waiting_weight_);
   waiting_ = 0;
   waiting_weight_ = 0;
+  for (unsigned i = 0; i < k_loss_reasons && (!log_.is_full() || !active()); ++i) {
+    if (lost_[i] > 0) log_.lost(lost_[i], static_cast<LossReason>(i));
+    lost_[i] = 0;
+  }
   if (const Shortages all = shortages(); all != shortages_written_) {
     log_.shortages(all);
     shortages_written_ = all;
@@ -110,6 +118,7 @@ Shortages Recorder::shortages() {
   all.by_caller = by_caller_.load(std::memory_order_relaxed);
   all.runs = runs_.dropped();
   all.stretches = stretches_.dropped();
+  log_.add_refused(all);
   return all;
 }
 

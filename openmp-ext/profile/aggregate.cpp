@@ -111,7 +111,14 @@ void add_limits(ProfileSummary& summary, const Profile& profile) {
   short_of(shortages.runs,
            "runs of regions were not kept: their samples count as outside of regions");
   short_of(shortages.stretches, "stretches between barriers were not recorded");
-  short_of(shortages.phases, "changes of phase were not recorded");
+  const auto too_many = [&](std::uint64_t count, const char* what) {
+    if (count > 0)
+      note(std::to_string(count) + " " + what +
+           ": an eighth of the log is theirs, and is full (OMPTIER_PROFILE_SIZE)");
+  };
+  too_many(shortages.phases, "changes of phase were not recorded and are in no named phase");
+  too_many(shortages.areas, "begins and ends of stacks, libraries or the heap were not recorded");
+  too_many(shortages.moves, "moves were not recorded");
 }
 
 void average_over_profiles(ProfileSummary& summary, std::size_t profiles) {

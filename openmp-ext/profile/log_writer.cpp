@@ -140,7 +140,8 @@ bool LogWriter::open(char* path, std::size_t size) {
   if (here_ != nullptr) *here_ = 1;
   sequence_ = 0;
   samples_ = lost_ = refused_ = 0;
-  full_ = false;
+  phases_ = areas_ = moves_ = {};
+  full_ = ending_ = false;
   written_ = 0;
   ProfileHeader header{};
   std::memcpy(header.magic, k_profile_magic, sizeof header.magic);
@@ -230,6 +231,7 @@ void LogWriter::append(const Body& body) {
   head[length++] = static_cast<std::uint8_t>(size);
   append_bytes(head, length);
   append_bytes(body.bytes(), body.size());
+  if (Quota* quota = quota_of(body.type())) quota->bytes += length + body.size();
   ++records_;
 }
 
@@ -251,10 +253,36 @@ void LogWriter::forget() {
   used_ = records_ = 0;
 }
 
-// The last two blocks' room is for what ends a log. Samples are handed in as `run`.
+LogWriter::Quota* LogWriter::quota_of(RecordType type) {
+  switch (type) {
+  case RecordType::phase:
+    return &phases_;
+  case RecordType::area:
+  case RecordType::area_end:
+    return &areas_;
+  case RecordType::move:
+    return &moves_;
+  default:
+    return nullptr;
+  }
+}
+
+void LogWriter::add_refused(Shortages& all) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  all.phases = phases_.refused;
+  all.areas = areas_.refused;
+  all.moves = moves_.refused;
+}
+
+// The last two blocks' room is for what ends a log: counts, then losses and the end. Samples are
+// handed in as `run`.
 bool LogWriter::accepts(RecordType type) {
-  constexpr std::uint64_t k_reserve = 2 * k_largest_block;
-  if (written_.load(std::memory_order_relaxed) + used_ + k_reserve <= most_bytes_) return true;
+  if (Quota* quota = quota_of(type); quota != nullptr && quota->bytes >= most_bytes_ / 8) {
+    ++quota->refused;
+    return false;
+  }
+  const std::uint64_t reserve = (ending_.load(std::memory_order_relaxed) ? 1 : 2) * k_largest_block;
+  if (written_.load(std::memory_order_relaxed) + used_ + reserve <= most_bytes_) return true;
   if (type == RecordType::end || type == RecordType::lost) return true;
   full_.store(true, std::memory_order_relaxed);
   if (type == RecordType::run) ++refused_;
@@ -349,7 +377,7 @@ void LogWriter::site_totals(const SiteTotals& totals) {
 void LogWriter::shortages(const Shortages& all) {
   OMPTIER_BEGIN_RECORD(shortages);
   for (const std::uint64_t number :
-       {all.objects, all.by_caller, all.runs, all.stretches, all.phases})
+       {all.objects, all.by_caller, all.runs, all.stretches, all.phases, all.areas, all.moves})
     body.number(number);
   append(body);
 }
@@ -427,11 +455,16 @@ void LogWriter::stretch_count(std::uint32_t stretch, std::uint64_t entries,
   append(body);
 }
 
+// The last one that there is room for ends the phase before: what follows is in none.
 void LogWriter::phase(const char* name) {
   OMPTIER_BEGIN_RECORD(phase);
+  const bool last = phases_.bytes + k_largest_body >= most_bytes_ / 8;
   body.difference(monotonic_nanoseconds(), state_.time);
-  body.text(name);
+  body.text(last ? "" : name);
   append(body);
+  if (!last) return;
+  phases_.bytes = most_bytes_;
+  ++phases_.refused;
 }
 
 void LogWriter::move(const MoveRecord& record) {

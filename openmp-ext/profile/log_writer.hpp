@@ -32,9 +32,13 @@ public:
   // size bytes and must stay valid. False: a warning has been given.
   bool open(char* path, std::size_t size);
   bool is_open() const { return fd_ >= 0; }
-  // Beyond so many bytes only losses and the end are written. Samples that come nevertheless count
-  // as lost at the end.
+  // Beyond so many bytes only losses and the end are written; beyond an eighth of them no more
+  // phases, areas (their ends included), moves: each kind is refused by itself, and counted.
+  // Samples that come nevertheless count as lost at the end.
   void limit(std::uint64_t bytes) { most_bytes_ = bytes; }
+  // What comes from here on are the last counts: the last block but one is theirs.
+  void ending() { ending_.store(true, std::memory_order_relaxed); }
+  void add_refused(Shortages& all);
   bool is_full() const { return full_.load(std::memory_order_relaxed); }
   // Writes what is pending; the block need not be full. Called now and then by the helper thread.
   void flush();
@@ -97,6 +101,10 @@ private:
   bool may_write(std::size_t bytes);
   void give_up(const char* why);
   bool accepts(RecordType type);
+  struct Quota {
+    std::uint64_t bytes = 0, refused = 0;
+  };
+  Quota* quota_of(RecordType type);
 
   std::mutex mutex_;
   int fd_ = -1;
@@ -111,7 +119,8 @@ private:
   std::uint64_t samples_ = 0, lost_ = 0;
   std::atomic<std::uint64_t> written_{0};
   std::uint64_t most_bytes_ = ~std::uint64_t{0}, refused_ = 0; // samples
-  std::atomic<bool> full_{false};
+  Quota phases_, areas_, moves_;
+  std::atomic<bool> full_{false}, ending_{false};
   std::size_t used_ = 0; // bytes of block_, header included
   std::uint8_t block_[k_largest_block];
   static constexpr std::size_t k_largest_body = 8192;

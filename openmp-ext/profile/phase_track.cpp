@@ -7,42 +7,56 @@
 #include "profile/shares.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <queue>
 
 namespace omptier {
 namespace {
 
 using Kind = PhaseSummary::Kind;
 
-// Regions that run at the same time, begun by different threads, have stretches that overlap: so
-// many are looked at, from the one that ends next.
-constexpr std::size_t k_most_overlapping = 64;
-
+// Which stretch of its region a sample lies in. Each region's stretches by themselves: those of
+// regions within regions, begun by other threads, are in nobody's way. Where several overlap (a
+// region that different threads begin), it is the one that ends next.
 class StretchAt {
 public:
   StretchAt(const Profile& profile, const std::vector<std::uint32_t>& numbers,
-            const ProfileSummary& summary)
-      : profile_(profile), numbers_(numbers), summary_(summary) {}
+            const ProfileSummary& summary) {
+    for (const StretchRecord& stretch : profile.stretches) {
+      const std::uint32_t number = numbers[stretch.stretch];
+      const PhaseSummary& phase = summary.phases[number];
+      regions_[phase.kind == Kind::serial ? 0 : phase.region].stretches.push_back(
+          {stretch.end - stretch.nanoseconds, stretch.end, number});
+    }
+    for (auto& [number, region] : regions_)
+      std::ranges::stable_sort(region.stretches, {}, &Stretch::begin);
+  }
 
   // The phase of a sample in this region of the summary; samples come in order of time.
-  std::uint32_t find(std::uint64_t time, std::uint32_t region, std::uint32_t none) {
-    const std::vector<StretchRecord>& all = profile_.stretches;
-    while (next_ < all.size() && all[next_].end < time)
-      ++next_;
-    const std::size_t last = std::min(all.size(), next_ + k_most_overlapping);
-    for (std::size_t i = next_; i < last; ++i) {
-      if (all[i].end - all[i].nanoseconds >= time) continue;
-      const std::uint32_t number = numbers_[all[i].stretch];
-      const PhaseSummary& phase = summary_.phases[number];
-      if ((phase.kind == Kind::serial ? 0 : phase.region) == region) return number;
-    }
-    return none;
+  std::uint32_t find(std::uint64_t time, std::uint32_t number, std::uint32_t none) {
+    const auto at = regions_.find(number);
+    if (at == regions_.end()) return none;
+    Region& region = at->second;
+    for (; region.next < region.stretches.size() && region.stretches[region.next].begin < time;
+         ++region.next)
+      region.running.push(region.stretches[region.next]);
+    while (!region.running.empty() && region.running.top().end < time)
+      region.running.pop();
+    return region.running.empty() ? none : region.running.top().phase;
   }
 
 private:
-  const Profile& profile_;
-  const std::vector<std::uint32_t>& numbers_;
-  const ProfileSummary& summary_;
-  std::size_t next_ = 0;
+  struct Stretch {
+    std::uint64_t begin, end;
+    std::uint32_t phase;
+    bool operator>(const Stretch& other) const { return end > other.end; }
+  };
+  struct Region {
+    std::vector<Stretch> stretches; // by begin
+    std::size_t next = 0;
+    std::priority_queue<Stretch, std::vector<Stretch>, std::greater<>> running;
+  };
+  std::unordered_map<std::uint32_t, Region> regions_;
 };
 
 } // namespace
@@ -123,14 +137,13 @@ void PhaseTable::note(std::uint32_t number, const AccessSample& sample, const At
   ++phase.samples;
   if (at.site >= summary_.sites.size()) return;
   std::vector<SiteInPhase>& parts = summary_.sites[at.site].by_phase;
-  auto part = std::ranges::find(parts, number, &SiteInPhase::phase);
-  if (part == parts.end()) {
-    parts.emplace_back().phase = number;
-    part = std::prev(parts.end());
-  }
-  part->accesses.add(sample, double{at.weight});
-  ++part->samples;
-  part->offsets.add_at(double{at.position}, double{at.weight});
+  const auto [place, fresh] = parts_.emplace(std::uint64_t{at.site} << 32 | number,
+                                             static_cast<std::uint32_t>(parts.size()));
+  if (fresh) parts.emplace_back().phase = number;
+  SiteInPhase& part = parts[place->second];
+  part.accesses.add(sample, double{at.weight});
+  ++part.samples;
+  part.offsets.add_at(double{at.position}, double{at.weight});
 }
 
 void PhaseTable::add(const Profile& profile, Names& names,

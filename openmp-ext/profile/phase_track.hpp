@@ -9,6 +9,7 @@
 #include "profile/sweep.hpp"
 
 #include <map>
+#include <unordered_map>
 #include <vector>
 
 namespace omptier {
@@ -42,6 +43,7 @@ private:
   std::map<std::vector<std::uint64_t>, std::uint32_t> structural_; // stretches by their definition
   std::map<std::string, std::uint32_t> named_;
   std::vector<std::vector<Sample>> runs_;
+  std::unordered_map<std::uint64_t, std::uint32_t> parts_; // site and phase: place in by_phase
 };
 
 } // namespace omptier

@@ -95,13 +95,14 @@ struct Thinning { // from `time` on, one sample in `kept_of` is in the log, with
   std::uint64_t time = 0, kept_of = 1;
 };
 
-// What the recorder's own memory had no room for, from the start on.
+// What there was no room for, from the start on: first in the recorder's own memory.
 struct Shortages {
   std::uint64_t objects = 0;   // not recorded
   std::uint64_t by_caller = 0; // whose sites are their callers, whatever stack led there
   std::uint64_t runs = 0;      // of regions that were counted, but not kept for their samples
   std::uint64_t stretches = 0; // neither
-  std::uint64_t phases = 0;    // changes of phase that were not recorded
+  // For which the log has no more room than an eighth each.
+  std::uint64_t phases = 0, areas = 0, moves = 0;
   bool operator==(const Shortages&) const = default;
 };
 

@@ -122,8 +122,8 @@ bool RecordReader::read(RecordBody& body) {
     break;
   case RecordType::shortages: {
     Shortages& all = profile_.shortages;
-    for (std::uint64_t* number :
-         {&all.objects, &all.by_caller, &all.runs, &all.stretches, &all.phases})
+    for (std::uint64_t* number : {&all.objects, &all.by_caller, &all.runs, &all.stretches,
+                                  &all.phases, &all.areas, &all.moves})
       *number = part.empty() ? 0 : part.number();
     break;
   }

@@ -6,6 +6,7 @@
 #include "objects/frame_matcher.hpp"
 #include "objects/modules.hpp"
 #include "objects/stack.hpp"
+#include "objects/stack_table.hpp"
 #include "objects/unwind_rule.hpp"
 
 #include <algorithm>
@@ -206,6 +207,32 @@ TEST(Modules, UnloadedModulesAreForgottenAndGenerationGrows) {
   dlclose(library);
   EXPECT_EQ(module_of(inside), nullptr);
   EXPECT_NE(module_generation(), loaded);
+}
+
+// A stack keeps its number while libraries come and go, its own ones too.
+TEST(StackTable, NumbersOutliveModules) {
+  StackTable table;
+  const auto here = reinterpret_cast<ReturnAddress>(&as_frames);
+  bool fresh = false;
+  std::uint32_t own = StackTable::k_full;
+  for (unsigned i = 0; i < 20; ++i) {
+    void* library = dlopen("libanl.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) library = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
+    ASSERT_NE(library, nullptr);
+    refresh_modules();
+    const LoadedModule& last = module_at(module_count() - 1);
+    identity_of(last);
+    const ReturnAddress stacks[2][2] = {{here, here + 1}, {last.begin + 16, here}};
+    own = table.number_of(stacks[0], 2, fresh);
+    EXPECT_EQ(own, 0u);
+    EXPECT_EQ(fresh, i == 0);
+    table.number_of(stacks[1], 2, fresh);
+    EXPECT_EQ(table.known(stacks[0], 2), 0u);
+    dlclose(library);
+    refresh_modules();
+    EXPECT_EQ(table.known(stacks[1], 2), StackTable::k_full);
+  }
+  EXPECT_LE(table.count(), 4u); // where the library lay in the same place it is the same stack
 }
 
 TEST(Modules, HashOfSegmentsTellsContentAndIsStepwise) {

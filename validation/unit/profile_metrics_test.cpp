@@ -294,6 +294,29 @@ TEST(Metrics, RegionsSplitTheSamples) {
   EXPECT_NEAR(second.by_region[1].share.value, 4.0 / 36, 1e-9);
 }
 
+// A hundred stretches of a region that workers began within another one end before that one's.
+TEST(Metrics, PhasesOfARegionAreFoundBehindThoseWithinIt) {
+  Made made(1);
+  const std::uint64_t t = 10 * k_second;
+  made.object(0, k_second, 0x10000, 1000);
+  made.region(0, t + 100, true);
+  made.region(0, t + 1000, false);
+  made.region(1, t + 2000, true);
+  made.region(1, t + 2001, false);
+  using Kind = StretchDefinition::Kind;
+  made.profile.stretch_definitions = {{Kind::barrier, 0, 0, {0, 64}, 1, 900},
+                                      {Kind::barrier, 1, 0, {0, 80}, 100, 1000}};
+  for (std::uint64_t i = 0; i < 100; ++i)
+    made.profile.stretches.push_back({t + 300 + i, 10, 1, 2});
+  made.profile.stretches.push_back({t + 1000, 900, 0, 1});
+  for (std::uint64_t i = 0; i < 800; ++i)
+    made.sample(t + 150 + i, 0x10000);
+  const ProfileSummary summary = summary_of({made.profile});
+  ASSERT_EQ(summary.phases.size(), 2u);
+  EXPECT_EQ(summary.phases[0].samples, 800u);
+  EXPECT_EQ(summary.phases[1].samples, 0u);
+}
+
 // One region from 100 to 200 with a barrier at 150; a named phase ends in it.
 TEST(Metrics, PhasesSplitTheSamples) {
   Made made(2);

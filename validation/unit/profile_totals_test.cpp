@@ -121,12 +121,12 @@ TEST(Totals, LossesHaveReasons) {
   log.writer->lost(7, LossReason::blocks);
   log.writer->thinned(2);
   log.writer->thinned(8);
-  log.writer->shortages({3, 4, 5, 6, 7});
+  log.writer->shortages({3, 4, 5, 6, 7, 8, 9});
   const Profile profile = log.read();
   EXPECT_EQ(profile.samples_lost, 12u);
   EXPECT_EQ(profile.lost_by[0], 5u);
   EXPECT_EQ(profile.lost_by[1], 7u);
   ASSERT_EQ(profile.thinnings.size(), 2u);
   EXPECT_EQ(profile.thinnings[1].kept_of, 8u);
-  EXPECT_EQ(profile.shortages, (Shortages{3, 4, 5, 6, 7}));
+  EXPECT_EQ(profile.shortages, (Shortages{3, 4, 5, 6, 7, 8, 9}));
 }

@@ -257,8 +257,9 @@ bool Recorder::begin_mapping(const Mapping& fresh) {
     return true;
   }
   end_block(fresh.begin); // malloc's, unseen
+  if (!live_.insert({fresh.begin, bytes, fresh.site, false})) return false;
   begin_block(*count, live_.counted_bytes(bytes), false);
-  return live_.insert({fresh.begin, bytes, fresh.site, false});
+  return true;
 }
 
 // Under mutex_.

@@ -231,7 +231,7 @@ Parsed<ProfileSummary> summarize(std::span<const Profile> profiles) {
     summary.samples_lost += profile.samples_lost;
     summary.samples_waiting += profile.samples_waiting;
     waiting += profile.waiting;
-    summary.worst_error = std::max(summary.worst_error, profile.run.worst_error);
+    summary.worst_error = std::max(summary.worst_error, error_left(profile));
     summary.log_bytes += profile.bytes;
     summary.nanoseconds =
         std::max(summary.nanoseconds, profile.last_time > profile.run.start_time

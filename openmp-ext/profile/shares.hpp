@@ -22,9 +22,12 @@ void add_intervals(ProfileSummary& summary, const std::vector<std::vector<Attrib
 void add_patterns(ProfileSummary& summary, const std::vector<SiteEvidence>& evidence,
                   std::vector<std::vector<WeightedSample>>& runs);
 
-// Shares of time have a fault that no number of samples cures: a streamed store waits unseen, a load
-// hides behind another. Widens the intervals of sites by what the source was usually off by where
-// that was measured (benchmarks/profiler-accuracy --time), a fraction of its worst error.
+// The source's worst error, less where time was shared among streams (streams.hpp).
+double error_left(const Profile& profile);
+
+// Shares of time have a fault that no number of samples cures: a streamed store waits unseen, a
+// load hides behind another. Widens the intervals of sites by what the source was usually off by
+// where that was measured (benchmarks/profiler-accuracy --time), a fraction of its worst error.
 void admit_source_error(ProfileSummary& summary);
 
 // Where every access was counted there is no sampling error: an interval is its share.

@@ -116,6 +116,10 @@ struct Loop {
     profile_.objects[site].bytes = bytes;
     return *this;
   }
+  Loop& error(double worst) {
+    profile_.run.worst_error = worst;
+    return *this;
+  }
   ProfileSummary summary(Measure measure = Measure::time) {
     profile_.run.measure = measure;
     for (std::uint64_t time = 1; time <= 2000; ++time) {
@@ -186,6 +190,17 @@ TEST(Streams, CachedArraysMoveNothing) {
   EXPECT_NEAR(site(summary, a).share.value, 1.0 / 3, 0.01);
   EXPECT_NEAR(site(summary, b).share.value, 1.0 / 2, 0.01);
   EXPECT_EQ(site(Loop({access(2, in(b), 8, 8)}).bytes(b, 16384).summary(), b).share.value, 1);
+}
+
+TEST(Streams, SharedTimeIsLessWrongThanBlame) {
+  const auto error = [](std::vector<AccessPattern> loop, double worst, Measure measure) {
+    return Loop(std::move(loop)).error(worst).summary(measure).worst_error;
+  };
+  EXPECT_EQ(error(triad(), 0.35, Measure::time), 0.25);
+  EXPECT_EQ(error(triad(), 0.1, Measure::time), 0.1);
+  EXPECT_EQ(error(triad(), 1, Measure::time), 1); // no addresses
+  EXPECT_EQ(error(triad(), 0.35, Measure::misses), 0.35);
+  EXPECT_EQ(error({}, 0.35, Measure::time), 0.35);
 }
 
 } // namespace

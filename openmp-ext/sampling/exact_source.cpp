@@ -77,7 +77,9 @@ private:
     pattern.kind = counts.store != 0 ? AccessKind::store : AccessKind::load;
     pattern.accesses = static_cast<float>(counts.accesses);
     pattern.bytes = static_cast<float>(counts.bytes);
-    pattern.chased = static_cast<float>(counts.chases) / static_cast<float>(counts.accesses);
+    // The thread counts on while it is read: a chase may be seen before its access.
+    pattern.chased =
+        std::min(1.0f, static_cast<float>(counts.chases) / static_cast<float>(counts.accesses));
     std::array<omptier_exact_stride, OMPTIER_EXACT_STRIDES> strides;
     std::copy(std::begin(counts.strides), std::end(counts.strides), strides.begin());
     std::ranges::sort(strides, std::greater{}, &omptier_exact_stride::count);

@@ -13,4 +13,4 @@ foreach(form IN ITEMS "unit 3000 1000000 1048576" "soak 86400 100000000 26843545
   set_tests_properties(${label}.recorder-day PROPERTIES TIMEOUT 3600 LABELS ${label})
 endforeach()
 # A recorder is never destroyed, as in the tool.
-set_tests_properties(unit.recorder PROPERTIES ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
+set_tests_properties(unit.recorder unit.recorder-day PROPERTIES ENVIRONMENT ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=1)

@@ -190,6 +190,14 @@ std::uint64_t nanoseconds_of(clockid_t clock) {
 }
 } // namespace
 
+int move_up(int fd) {
+  constexpr int k_lowest = 240;
+  const int high = ::fcntl(fd, F_DUPFD_CLOEXEC, k_lowest);
+  if (high < 0) return fd;
+  os().close(fd);
+  return high;
+}
+
 std::uint64_t monotonic_nanoseconds() {
   return nanoseconds_of(CLOCK_MONOTONIC);
 }

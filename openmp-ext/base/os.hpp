@@ -50,6 +50,10 @@ struct OsCalls {
 const OsCalls& os();
 const OsCalls* replace_os_calls(const OsCalls* calls);
 
+// A descriptor of ours from 240 up, out of the way of programs that count on the lowest free
+// numbers: the given one, moved if there is room.
+int move_up(int fd);
+
 // Facts of the machine, read once, never assumed.
 std::size_t page_size();
 std::size_t huge_page_size(); // 0 when transparent huge pages are off

@@ -21,8 +21,6 @@
 namespace omptier {
 namespace {
 
-constexpr unsigned k_max_modules = 8192;
-
 struct ModuleList {
   std::atomic<unsigned> count{0};
   std::atomic<std::uint32_t> generation{0};

@@ -19,6 +19,9 @@
 
 namespace omptier {
 
+// Those of a process that are known: what more it loads is in no module.
+inline constexpr unsigned k_max_modules = 8192;
+
 struct LoadedModule {
   std::uintptr_t bias = 0;                          // load bias: address - bias = offset
   std::uintptr_t begin = 0, end = 0;                // span of its segments

@@ -182,7 +182,7 @@ private:
   Mappings mappings_;
   std::atomic<std::uint64_t> mappings_told_{0};
   MemoryAreas areas_;
-  std::uint8_t module_written_[8192 / 8 + 1] = {};
+  std::uint8_t module_written_[k_max_modules / 8 + 1] = {};
   char path_[4096] = {};
   LogWriter log_;
 };

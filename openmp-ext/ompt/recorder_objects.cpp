@@ -15,7 +15,7 @@
 namespace omptier {
 namespace {
 
-constexpr std::uint32_t k_no_module = 8192;
+constexpr std::uint32_t k_no_module = k_max_modules;
 constexpr std::size_t k_least_counted = 4096, k_least_told = std::size_t{64} << 10;
 constexpr std::uint32_t k_small_told = 1024; // of one site
 

@@ -3,12 +3,11 @@
 // The functions of ompx_memory.h, for programs that look for them (dlsym, weak symbols) without
 // linking libomptier: each passes on to libomptier.so, which is loaded at the first call.
 #include "preload/library.hpp"
+#include "preload/next.hpp"
 
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-
-#define OMPTIER_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace {
 

@@ -5,6 +5,7 @@
 // runtime, which tells by OMPT itself, and when nothing is recorded, each is a jump, so that the
 // runtime sees the program's call as its own. Entries that gcc made up to 4.8 are not here.
 #include "preload/blocks.hpp"
+#include "preload/next.hpp"
 #include "preload/record.hpp"
 
 #include <algorithm>
@@ -15,7 +16,6 @@
 #include <sched.h>
 #include <type_traits>
 
-#define OMPTIER_EXPORT extern "C" __attribute__((visibility("default")))
 #define CALLER __builtin_return_address(0)
 
 namespace omptier::preload {

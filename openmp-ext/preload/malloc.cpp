@@ -8,14 +8,13 @@
 // through here by calling malloc and free. A program that brings its own new and delete keeps them.
 #include "preload/blocks.hpp"
 #include "preload/mappings.hpp"
+#include "preload/next.hpp"
 #include "preload/next_malloc.hpp"
 #include "preload/record.hpp"
 #include "preload/step_aside.hpp"
 
 #include <cerrno>
 #include <unistd.h>
-
-#define OMPTIER_EXPORT extern "C" __attribute__((visibility("default")))
 
 using namespace omptier::preload;
 
@@ -161,7 +160,7 @@ void leave_malloc_alone() {
                             {"valloc", to(g_next.valloc)},
                             {"pvalloc", to(g_next.pvalloc)},
                             {"malloc_usable_size", to(g_next.malloc_usable_size)},
-                            {"pthread_create", to(next_thread_create())},
+                            {"pthread_create", to(next_pthread_create())},
                             {"mmap", to(mmap_behind.mmap)},
                             {"mmap64", to(mmap_behind.mmap)},
                             {"munmap", to(mmap_behind.munmap)},

@@ -9,6 +9,7 @@
 
 #include "preload/blocks.hpp"
 #include "preload/library.hpp"
+#include "preload/next.hpp"
 #include "preload/next_malloc.hpp"
 #include "preload/record.hpp"
 
@@ -18,8 +19,6 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#define OMPTIER_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace omptier::preload {
 namespace {
@@ -89,12 +88,9 @@ void* map(void* address, std::size_t bytes, int protection, int flags, int fd, o
 
 NextMmap next_mmap() {
   NextMmap next = g_next_mmap;
-  if (auto* found = ::dlsym(RTLD_NEXT, "mmap"))
-    next.mmap = reinterpret_cast<decltype(next.mmap)>(found);
-  if (auto* found = ::dlsym(RTLD_NEXT, "munmap"))
-    next.munmap = reinterpret_cast<decltype(next.munmap)>(found);
-  if (auto* found = ::dlsym(RTLD_NEXT, "mremap"))
-    next.mremap = reinterpret_cast<decltype(next.mremap)>(found);
+  look_up(next.mmap, "mmap");
+  look_up(next.munmap, "munmap");
+  look_up(next.mremap, "mremap");
   return next;
 }
 

@@ -6,6 +6,7 @@
 #include "preload/next_malloc.hpp"
 
 #include "preload/blocks.hpp"
+#include "preload/next.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -26,10 +27,6 @@ void* take_early(std::size_t bytes) {
   early_used += bytes;
   cover(block, bytes); // so that free has a second look at it
   return block;
-}
-
-template <typename F> void look_up(F& function, const char* name) {
-  if (void* found = ::dlsym(RTLD_NEXT, name)) function = reinterpret_cast<F>(found);
 }
 
 void look_up_all() {

@@ -9,6 +9,7 @@
 // An allocator of ours must not reach a runtime that would take it for a pointer of its own: so
 // everything a compiler can make of an allocator is here (omp_*, __kmpc_*, GOMP_*).
 #include "preload/library.hpp"
+#include "preload/next.hpp"
 #include "preload/record.hpp"
 
 #include <atomic>
@@ -18,7 +19,6 @@
 #include <link.h>
 #include <pthread.h>
 
-#define OMPTIER_EXPORT extern "C" __attribute__((visibility("default")))
 #define CALLER __builtin_return_address(0)
 
 namespace omptier::preload {
@@ -84,7 +84,7 @@ void* find_runtime() {
 }
 
 template <typename F> void look_up(void* handle, Routine<F>& routine, const char* name) {
-  if (void* found = ::dlsym(handle, name)) routine.function = reinterpret_cast<F*>(found);
+  preload::look_up(routine.function, name, handle);
 }
 
 bool is_patched(void* handle) {

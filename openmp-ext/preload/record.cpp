@@ -21,8 +21,6 @@
 #include <threads.h>
 #include <unistd.h>
 
-#define OMPTIER_EXPORT extern "C" __attribute__((visibility("default")))
-
 namespace omptier::preload {
 
 constinit std::atomic<const omptier_malloc_record*> g_record{nullptr};
@@ -165,15 +163,8 @@ int create_thread(Function function, void* argument, int no_memory, Create&& cre
 
 } // namespace
 
-ThreadCreate next_thread_create() {
-  static std::atomic<ThreadCreate> next{nullptr};
-  ThreadCreate create = next.load(std::memory_order_relaxed);
-  if (create == nullptr) {
-    create = reinterpret_cast<ThreadCreate>(::dlsym(RTLD_NEXT, "pthread_create"));
-    next.store(create, std::memory_order_relaxed);
-  }
-  return create;
-}
+constinit Next<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)> next_pthread_create{
+    "pthread_create"};
 
 bool start_recording() {
   if (::getauxval(AT_SECURE) != 0 || starts_by_itself() || !is_to_be_recorded()) return false;
@@ -235,7 +226,7 @@ using namespace omptier::preload;
 
 OMPTIER_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                                   void* (*function)(void*), void* argument) {
-  const ThreadCreate next = next_thread_create();
+  const auto next = next_pthread_create();
   return create_thread(function, argument, EAGAIN, [&](Start* start) {
     return start != nullptr ? next(thread, attributes, run_thread, start)
                             : next(thread, attributes, function, argument);
@@ -244,12 +235,8 @@ OMPTIER_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attri
 
 // The C library's own makes its threads without the function above.
 OMPTIER_EXPORT int thrd_create(thrd_t* thread, thrd_start_t function, void* argument) {
-  static std::atomic<decltype(&::thrd_create)> known{nullptr};
-  auto next = known.load(std::memory_order_relaxed);
-  if (next == nullptr) {
-    next = reinterpret_cast<decltype(next)>(::dlsym(RTLD_NEXT, "thrd_create"));
-    known.store(next, std::memory_order_relaxed);
-  }
+  static constinit Next<int(thrd_t*, thrd_start_t, void*)> known{"thrd_create"};
+  const auto next = known();
   if (next == nullptr) return thrd_error;
   return create_thread(function, argument, thrd_nomem, [&](Start* start) {
     return start != nullptr ? next(thread, run_c11_thread, start)

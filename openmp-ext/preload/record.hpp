@@ -8,6 +8,7 @@
 
 #include "objects/malloc_record.h"
 #include "preload/blocks.hpp"
+#include "preload/next.hpp"
 
 #include <csignal>
 #include <pthread.h>
@@ -18,13 +19,11 @@ inline constexpr std::size_t k_least_recorded = 4096;
 
 extern __attribute__((visibility("hidden"))) std::atomic<const omptier_malloc_record*> g_record;
 
-// The C library's pthread_create.
-using ThreadCreate = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
-ThreadCreate next_thread_create();
-using Sigaction = int (*)(int, const struct sigaction*, struct sigaction*);
-Sigaction next_sigaction();
-using Signal = void (*(*)(int, void (*)(int)))(int);
-Signal next_signal();
+// The C library's.
+extern constinit Next<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>
+    next_pthread_create;
+extern constinit Next<int(int, const struct sigaction*, struct sigaction*)> next_sigaction;
+extern constinit Next<sighandler_t(int, sighandler_t)> next_signal;
 
 // Loads the recorder and starts it when this process is to be recorded. Before main.
 bool start_recording();

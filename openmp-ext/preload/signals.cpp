@@ -8,16 +8,10 @@
 #include "preload/record.hpp"
 
 #include <csignal>
-#include <dlfcn.h>
 #include <unistd.h>
-
-#define OMPTIER_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace omptier::preload {
 namespace {
-
-constinit std::atomic<Sigaction> g_next_sigaction{nullptr};
-constinit std::atomic<Signal> g_next_signal{nullptr};
 
 // The recorder's, until now: it has given it up if the program takes it.
 bool was_recorders(int number, bool taken) {
@@ -31,17 +25,8 @@ bool was_recorders(int number, bool taken) {
 
 } // namespace
 
-Sigaction next_sigaction() {
-  if (g_next_sigaction.load() == nullptr)
-    g_next_sigaction.store(reinterpret_cast<Sigaction>(::dlsym(RTLD_NEXT, "sigaction")));
-  return g_next_sigaction.load();
-}
-
-Signal next_signal() {
-  if (g_next_signal.load() == nullptr)
-    g_next_signal.store(reinterpret_cast<Signal>(::dlsym(RTLD_NEXT, "signal")));
-  return g_next_signal.load();
-}
+constinit Next<int(int, const struct sigaction*, struct sigaction*)> next_sigaction{"sigaction"};
+constinit Next<sighandler_t(int, sighandler_t)> next_signal{"signal"};
 
 } // namespace omptier::preload
 

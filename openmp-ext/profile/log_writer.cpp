@@ -96,14 +96,6 @@ int open_unshared(const char* path) {
   return -1;
 }
 
-// Out of the way of programs that count on the lowest free numbers.
-int move_up(int fd) {
-  const int high = fcntl(fd, F_DUPFD_CLOEXEC, 240);
-  if (high < 0) return fd;
-  os().close(fd);
-  return high;
-}
-
 // Null where the kernel has no such pages.
 std::uint8_t* page_wiped_in_children() {
   void* page =

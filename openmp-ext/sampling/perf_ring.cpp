@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
-#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -164,12 +163,7 @@ int PerfRing::open(pid_t thread, const perf_event_attr& attributes, std::size_t 
   perf_event_attr copy = attributes; // the kernel writes what it knows of the structure's size
   fd_ = os().perf_event_open(&copy, thread, -1, leader, PERF_FLAG_FD_CLOEXEC);
   if (fd_ < 0) return errno;
-  // Out of the way of programs that count on the lowest free numbers.
-  constexpr int k_lowest = 240;
-  if (const int high = fcntl(fd_, F_DUPFD_CLOEXEC, k_lowest); high >= 0) {
-    os().close(fd_);
-    fd_ = high;
-  }
+  fd_ = move_up(fd_);
   if (ioctl(fd_, PERF_EVENT_IOC_ID, &id_) != 0) id_ = 0;
   if (rlimit files;
       getrlimit(RLIMIT_NOFILE, &files) == 0 && static_cast<rlim_t>(fd_) >= files.rlim_cur / 4 * 3) {

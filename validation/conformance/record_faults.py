@@ -232,7 +232,8 @@ def case_signals(bench):
             result = bench.record(program, "signals", options=("--events", source), output="signals")
             check(result.stderr.count("\n") == 1, f"{result.stderr}")
             # 0.4 s of work, most of it after the program has taken its signals.
-            check(bench.worked("p.profile")["samples"] > 50, f"{source}: samples ended")
+            samples = bench.worked("p.profile")["samples"]
+            check(samples > 50, f"{source}: samples ended: {samples}")
 
 
 def case_own_tool(bench):

@@ -70,8 +70,10 @@ void HelperThread::loop() {
   if (processors_known_) sched_setaffinity(0, sizeof processors_, &processors_);
   pthread_setname_np(pthread_self(), "omptier");
   std::uint64_t last = 0;
-  while (!stop_.load()) {
-    std::uint32_t events = events_.load();
+  for (;;) {
+    std::uint32_t events =
+        events_.load(); // first: nothing that comes after a question is slept over
+    if (stop_.load()) break;
     if (!soon_.load()) wait(events, std::uint64_t{period_} * 1'000'000);
     while (soon_.load() && !stop_.load()) {
       events = events_.load();

@@ -124,6 +124,7 @@ private:
   bool is_told(std::size_t bytes, const SiteCount& count) const;
   void begin_block(SiteCount& count, std::uint64_t bytes, bool by_malloc);
   bool end_block(std::uint64_t address);
+  static void add_rest(SiteCount& count, std::uint64_t bytes);
   bool begin_mapping(const Mapping& fresh);
   void end_mappings(std::uint64_t begin, std::uint64_t end, std::uint64_t before);
   void small_object(std::uint32_t site, std::uint64_t address, std::size_t bytes,

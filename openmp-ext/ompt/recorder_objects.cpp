@@ -246,6 +246,11 @@ void Recorder::write_small_objects() {
   }
 }
 
+// Parts are rounded up each: together they may have more than the whole had, which is no new peak.
+void Recorder::add_rest(SiteCount& count, std::uint64_t bytes) {
+  count.live = std::min(count.live + bytes, count.peak);
+}
+
 // Under mutex_. One of a site that has been told often is counted, as blocks are.
 bool Recorder::begin_mapping(const Mapping& fresh) {
   SiteCount* count = count_of(fresh.site);
@@ -280,7 +285,7 @@ void Recorder::end_mappings(std::uint64_t begin, std::uint64_t end, std::uint64_
         if (rest.told)
           log_.object(rest.site, rest.begin, bytes, this_thread(), ObjectRecord::k_rest);
         else if (live_.insert({rest.begin, bytes, rest.site, false}))
-          site_counts_[rest.site].live += live_.counted_bytes(bytes);
+          add_rest(site_counts_[rest.site], live_.counted_bytes(bytes));
       });
 }
 

@@ -115,7 +115,7 @@ AddressRange library_around(const void* address) {
   } search{reinterpret_cast<std::uintptr_t>(address), {}};
   const auto look = [](dl_phdr_info* info, std::size_t, void* argument) {
     auto& wanted = *static_cast<Search*>(argument);
-    AddressRange range{UINTPTR_MAX, 0};
+    AddressRange range{UINTPTR_MAX, 0, info->dlpi_name};
     for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
       const ElfW(Phdr)& segment = info->dlpi_phdr[i];
       if (segment.p_type != PT_LOAD) continue;

@@ -19,12 +19,14 @@ void* open_beside(const char* name);
 
 struct AddressRange {
   std::uintptr_t begin = 0, end = 0;
+  const char* name = ""; // the loader's, of the library's file; as long as it is loaded
   bool holds(const void* address) const {
     const auto at = reinterpret_cast<std::uintptr_t>(address);
     return at >= begin && at < end;
   }
 };
 // From the first to the last segment of the library around an address; empty when there is none.
+// Waits for nobody who loads a library.
 AddressRange library_around(const void* address);
 
 // A function of libomptier.so, or null.

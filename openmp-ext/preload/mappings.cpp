@@ -41,7 +41,8 @@ void* kernel_mremap(void* address, std::size_t old_bytes, std::size_t bytes, int
 
 constinit NextMmap g_next_mmap = {kernel_mmap, kernel_munmap, kernel_mremap};
 
-// The library that serves malloc, when that is not the C library.
+// The library that serves malloc, when that is not the C library. What it maps and unmaps is told
+// to nobody: it holds locks of its own meanwhile, which our allocations wait for under ours.
 constinit AddressRange g_allocator;
 
 std::size_t whole_pages(std::size_t bytes) {
@@ -119,7 +120,8 @@ OMPTIER_EXPORT void* mmap64(void* address, std::size_t bytes, int protection, in
 }
 
 OMPTIER_EXPORT int munmap(void* address, std::size_t bytes) {
-  if (g_record.load(std::memory_order_relaxed) == nullptr)
+  if (g_record.load(std::memory_order_relaxed) == nullptr ||
+      g_allocator.holds(__builtin_return_address(0)))
     return g_next_mmap.munmap(address, bytes);
   const std::uint64_t before = moment();
   const int result = g_next_mmap.munmap(address, bytes);
@@ -131,9 +133,11 @@ OMPTIER_EXPORT void* mremap(void* address, std::size_t old_bytes, std::size_t by
                             ...) {
   va_list arguments;
   va_start(arguments, flags);
-  void* wanted = (flags & MREMAP_FIXED) != 0 ? va_arg(arguments, void*) : nullptr;
+  void* wanted =
+      (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) != 0 ? va_arg(arguments, void*) : nullptr;
   va_end(arguments);
-  if (g_record.load(std::memory_order_relaxed) == nullptr)
+  if (g_record.load(std::memory_order_relaxed) == nullptr ||
+      g_allocator.holds(__builtin_return_address(0)))
     return g_next_mmap.mremap(address, old_bytes, bytes, flags, wanted);
   const std::uint64_t before = moment();
   void* result = g_next_mmap.mremap(address, old_bytes, bytes, flags, wanted);

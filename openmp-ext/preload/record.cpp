@@ -129,11 +129,9 @@ constinit AddressRange g_recorder;
 bool is_ours(const void* function) {
   if (g_record.load(std::memory_order_acquire) != nullptr) return g_recorder.holds(function);
   constexpr char k_ours[] = "libomptier_";
-  Dl_info info;
-  if (::dladdr(function, &info) == 0 || info.dli_fname == nullptr) return false;
-  const char* slash = std::strrchr(info.dli_fname, '/');
-  return std::strncmp(slash != nullptr ? slash + 1 : info.dli_fname, k_ours, sizeof k_ours - 1) ==
-         0;
+  const char* name = library_around(function).name;
+  const char* slash = std::strrchr(name, '/');
+  return std::strncmp(slash != nullptr ? slash + 1 : name, k_ours, sizeof k_ours - 1) == 0;
 }
 
 // The library that the recorder is. Before anything is told to it.
@@ -165,6 +163,7 @@ int create_thread(Function function, void* argument, int no_memory, Create&& cre
 
 constinit Next<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)> next_pthread_create{
     "pthread_create"};
+constinit Next<int(thrd_t*, thrd_start_t, void*)> next_thrd_create{"thrd_create"};
 
 bool start_recording() {
   if (::getauxval(AT_SECURE) != 0 || starts_by_itself() || !is_to_be_recorded()) return false;
@@ -227,6 +226,8 @@ using namespace omptier::preload;
 OMPTIER_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                                   void* (*function)(void*), void* argument) {
   const auto next = next_pthread_create();
+  next_thrd_create(); // looked up with the first thread: later ones may be waited for by who loads
+                      // a library, and nothing can be looked up meanwhile
   return create_thread(function, argument, EAGAIN, [&](Start* start) {
     return start != nullptr ? next(thread, attributes, run_thread, start)
                             : next(thread, attributes, function, argument);
@@ -235,8 +236,8 @@ OMPTIER_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attri
 
 // The C library's own makes its threads without the function above.
 OMPTIER_EXPORT int thrd_create(thrd_t* thread, thrd_start_t function, void* argument) {
-  static constinit Next<int(thrd_t*, thrd_start_t, void*)> known{"thrd_create"};
-  const auto next = known();
+  const auto next = next_thrd_create();
+  next_pthread_create();
   if (next == nullptr) return thrd_error;
   return create_thread(function, argument, thrd_nomem, [&](Start* start) {
     return start != nullptr ? next(thread, run_c11_thread, start)

@@ -12,6 +12,7 @@
 
 #include <csignal>
 #include <pthread.h>
+#include <threads.h>
 
 namespace omptier::preload {
 
@@ -22,6 +23,7 @@ extern __attribute__((visibility("hidden"))) std::atomic<const omptier_malloc_re
 // The C library's.
 extern constinit Next<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>
     next_pthread_create;
+extern constinit Next<int(thrd_t*, thrd_start_t, void*)> next_thrd_create;
 extern constinit Next<int(int, const struct sigaction*, struct sigaction*)> next_sigaction;
 extern constinit Next<sighandler_t(int, sighandler_t)> next_signal;
 

@@ -373,6 +373,7 @@ void RecordReader::read_pattern(RecordBody& body) {
     stride.bytes = unfold_sign(body.number());
     stride.share = body.raw<float>();
     sane = sane && is_sane(stride.share, 1.001f);
+    if (stride.bytes == INT64_MIN) stride = {}; // nothing is so far apart, and it has no size
   }
   if (!sane) body.fail();
   pattern.place = std::exchange(place_, 0);

@@ -35,7 +35,7 @@ double lines_of(Accesses near) {
   for (const LoopAccess& access : near) {
     const AccessPattern& pattern = access.pattern;
     const double accesses = double{pattern.accesses};
-    const auto step = double(std::abs(pattern.strides[0].bytes));
+    const auto step = std::abs(double(pattern.strides[0].bytes));
     touched += std::max(double{pattern.bytes}, accesses * k_line) / k_line;
     const bool known = pattern.strides[0].share > 0;
     passed = std::max(passed, known ? accesses * step / k_line : double{pattern.bytes} / k_line);

@@ -298,8 +298,10 @@ void Sweep::attribute_patterns(std::uint64_t now) {
 
 // The patterns of the loop that this sample was in came just before it; they have its time.
 void Sweep::learn_streams(const AccessSample& sample) {
+  constexpr std::size_t k_most = 1024; // more no loop has (sampling/loop_accesses.hpp)
   std::vector<LoopAccess> loop;
-  for (std::size_t i = next_pattern_; i-- > 0;) {
+  const std::size_t first = next_pattern_ - std::min(next_pattern_, k_most);
+  for (std::size_t i = next_pattern_; i-- > first;) {
     const AccessPattern& pattern = profile_.patterns[i];
     if (pattern.time != sample.time) break;
     if (pattern.thread != sample.thread) continue;

@@ -3,6 +3,7 @@
  * What a program may do that a recorder in its process could stumble over: nothing of it may end differently
  * for being recorded. usage: record_survives CASE */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -220,13 +221,34 @@ static int sizes_untold(void) {
   return 0;
 }
 
+/* Behind a malloc that unmaps under its lock, while threads begin. */
+static void *allocate_until_over(void *argument) {
+  for (int i = 0; i < 300000 && !over; ++i)
+    allocate(16);
+  return argument;
+}
+static int unmapping_malloc(void) {
+  pthread_t allocating;
+  if (pthread_create(&allocating, NULL, allocate_until_over, NULL) != 0) return 1;
+  const int result = short_threads();
+  over = 1;
+  pthread_join(allocating, NULL);
+  return result;
+}
+
+/* A library waits in its constructor for a thread that makes others. */
+static int threads_of_constructor(void) {
+  return dlopen("librecord_survives_library.so", RTLD_NOW) == NULL;
+}
+
 int main(int argc, char **argv) {
   const struct {
     const char *name;
     int (*run)(void);
   } cases[] = {{"loaders-lock", loaders_lock}, {"cancelled", cancelled},         {"child", child},
                {"small-stack", small_stack},   {"frame-pointer", frame_pointer}, {"descriptors", descriptors},
-               {"short-threads", short_threads}, {"sizes-untold", sizes_untold}, {"signals", signals}};
+               {"short-threads", short_threads}, {"sizes-untold", sizes_untold}, {"signals", signals},
+               {"unmapping-malloc", unmapping_malloc}, {"threads-of-constructor", threads_of_constructor}};
   for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; ++i)
     if (strcmp(cases[i].name, argv[1]) == 0) return cases[i].run();
   return 2;

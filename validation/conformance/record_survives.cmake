@@ -7,15 +7,21 @@ endif()
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(record_survives ${CMAKE_BINARY_DIR}/tests/record_survives)
 set(record_survives_malloc ${CMAKE_BINARY_DIR}/tests/librecord_survives_malloc.so)
+set(record_survives_library ${CMAKE_BINARY_DIR}/tests/librecord_survives_library.so)
 add_custom_command(
-  OUTPUT ${record_survives} ${record_survives_malloc}
+  OUTPUT ${record_survives} ${record_survives_malloc} ${record_survives_library}
   COMMAND ${OMPTIER_TEST_GCC} -O1 -g -Wall -Wextra -fno-builtin -Wl,--build-id=none
-          ${CMAKE_CURRENT_LIST_DIR}/record_survives.c -o ${record_survives} -lpthread
+          ${CMAKE_CURRENT_LIST_DIR}/record_survives.c -o ${record_survives} -lpthread -ldl
+          -Wl,-rpath,${CMAKE_BINARY_DIR}/tests
   COMMAND ${OMPTIER_TEST_GCC} -O1 -Wall -Wextra -fno-builtin -shared -fPIC
           ${CMAKE_CURRENT_LIST_DIR}/record_survives_malloc.c -o ${record_survives_malloc}
+  COMMAND ${OMPTIER_TEST_GCC} -O1 -Wall -Wextra -shared -fPIC
+          ${CMAKE_CURRENT_LIST_DIR}/record_survives_library.c -o ${record_survives_library} -lpthread
   DEPENDS ${CMAKE_CURRENT_LIST_DIR}/record_survives.c ${CMAKE_CURRENT_LIST_DIR}/record_survives_malloc.c
+          ${CMAKE_CURRENT_LIST_DIR}/record_survives_library.c
   COMMENT "record_survives" VERBATIM)
-add_custom_target(record_survives ALL DEPENDS ${record_survives} ${record_survives_malloc})
+add_custom_target(record_survives ALL DEPENDS ${record_survives} ${record_survives_malloc}
+                  ${record_survives_library})
 # record_survives_case(<name> [Python expression that is to hold for the report])
 function(record_survives_case name)
   set(profile ${CMAKE_BINARY_DIR}/tests/record_survives-${name}.profile)
@@ -27,10 +33,11 @@ function(record_survives_case name)
                    ${CMAKE_BINARY_DIR}/bin/omptier ${profile} ${record_survives} ${Python3_EXECUTABLE})
   set_tests_properties(conformance.record-survives.${name} PROPERTIES TIMEOUT 60 LABELS conformance)
 endfunction()
-foreach(name IN ITEMS loaders-lock cancelled child small-stack frame-pointer descriptors sizes-untold signals)
+foreach(name IN ITEMS loaders-lock cancelled child small-stack frame-pointer descriptors sizes-untold signals
+             unmapping-malloc threads-of-constructor)
   record_survives_case(${name})
 endforeach()
 record_survives_case(short-threads "1000 < report[\"small_objects\"][\"objects\"] < 5000")
-set_tests_properties(conformance.record-survives.sizes-untold PROPERTIES
+set_tests_properties(conformance.record-survives.sizes-untold conformance.record-survives.unmapping-malloc PROPERTIES
                      ENVIRONMENT LD_PRELOAD=${record_survives_malloc})
 set_tests_properties(conformance.record-survives.signals PROPERTIES ENVIRONMENT OMPTIER_EVENTS=timer)

@@ -315,6 +315,27 @@ TEST(Log, ProgramThatClosesOurDescriptorIsNotWrittenInto) {
   close(other);
 }
 
+// Its size is no number of 64 bits: whoever takes it would overflow.
+TEST(Log, TheLeastStrideIsNone) {
+  const ScratchFile file;
+  auto writer = std::make_unique<LogWriter>();
+  ASSERT_TRUE(open_log(*writer, file));
+  writer->run(some_run());
+  AccessPattern pattern;
+  pattern.time = some_run().start_time;
+  pattern.accesses = pattern.bytes = 10;
+  pattern.strides[0] = {INT64_MIN, 1};
+  writer->pattern(pattern);
+  pattern.strides[0] = {-64, 1};
+  writer->pattern(pattern);
+  writer->close();
+  const Parsed<Profile> profile = read_profile(file.path());
+  ASSERT_TRUE(profile) << profile.error();
+  ASSERT_EQ(profile->patterns.size(), 2u);
+  EXPECT_EQ(profile->patterns[0].strides[0].share, 0);
+  EXPECT_EQ(profile->patterns[1].strides[0].bytes, -64);
+}
+
 TEST(Log, PatternIsExpanded) {
   char out[300];
   char host[256] = "";

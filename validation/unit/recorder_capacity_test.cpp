@@ -359,3 +359,40 @@ TEST(Capacity, TheLogKeepsItsLargestSize) {
   ASSERT_NE(largest(*summary), nullptr);
   EXPECT_NE(summary->notes.size(), 0u);
 }
+
+namespace {
+
+__attribute__((noinline)) void map_at(Recorder& recorder, std::uintptr_t begin, std::size_t bytes) {
+  recorder.mapped(reinterpret_cast<const void*>(begin), bytes, __builtin_return_address(0));
+  asm volatile("");
+}
+
+} // namespace
+
+// Mappings of a busy site are counted: a hole in a large one leaves two parts, which are counted in
+// units of 64 KiB, together as more than the whole was. The log can be read all the same.
+TEST(Capacity, PartsOfCountedMappingsHaveNoMoreThanTheWhole) {
+  const ScratchFile file;
+  constexpr std::uintptr_t k_begin = 0x100000000000;
+  constexpr std::size_t k_mebibyte = 1 << 20, k_whole = 1024 * k_mebibyte;
+  {
+    Capacity run(file, 1 << 20);
+    for (unsigned i = 0; i < 40; ++i) { // until samples begin to be left out
+      for (unsigned k = 0; k < 5000; ++k)
+        run.source->add(&file);
+      std::this_thread::sleep_for(std::chrono::milliseconds(6));
+    }
+    for (unsigned i = 0; i < 3000; ++i)
+      map_at(*run.recorder, k_begin, k_whole);
+    run.recorder->unmapped(reinterpret_cast<const void*>(k_begin + 300 * k_mebibyte + 4096), 4096,
+                           run.recorder->mappings_told());
+  }
+  const Parsed<Profile> profile = read_profile(file.path());
+  ASSERT_TRUE(profile) << profile.error();
+  EXPECT_EQ(profile->cut, "");
+  ASSERT_FALSE(profile->site_totals.empty());
+  const SiteTotals& last = profile->site_totals.back();
+  EXPECT_GT(last.objects, 900u);
+  EXPECT_LE(last.live, k_whole);
+  EXPECT_GE(last.live, k_whole - 2 * 65536);
+}

@@ -6,6 +6,7 @@
 
 #include "base/log.hpp"
 #include "base/os.hpp"
+#include "base/patient_lock.hpp"
 #include "objects/stack.hpp"
 #include "profile/log_name.hpp"
 
@@ -16,7 +17,6 @@
 #include <ctime>
 #include <fcntl.h>
 #include <new>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -190,9 +190,7 @@ void Recorder::thread_end() {
 bool Recorder::signal_asked(int number, bool taken) {
   if (in_fork()) return false;
   std::unique_lock<std::mutex> guard(mutex_, std::defer_lock);
-  for (unsigned i = 0; i < 1000 && !guard.try_lock(); ++i)
-    sched_yield();
-  if (!guard.owns_lock() || source_ == nullptr || !source_->uses_signal(number)) return false;
+  if (!lock_patiently(guard) || source_ == nullptr || !source_->uses_signal(number)) return false;
   if (taken) source_->give_signal_up();
   return true;
 }

@@ -20,6 +20,7 @@
 
 #include "base/log.hpp"
 #include "base/os.hpp"
+#include "base/patient_lock.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -296,8 +297,8 @@ void TimerSource::step_back() {
 }
 
 void TimerSource::give_signal_up() {
-  std::unique_lock guard(state_->lock, std::try_to_lock);
-  if (!guard.owns_lock() || state_->stepped_back) return;
+  std::unique_lock guard(state_->lock, std::defer_lock);
+  if (!lock_patiently(guard) || state_->stepped_back) return;
   for (std::size_t i = 0; i < state_->rings_used; ++i)
     if (rings[i].use == Use::running) timer_delete(rings[i].timer);
   const int wanted = our_signal;

@@ -12,6 +12,7 @@
 #include <link.h>
 #include <pthread.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 // Of the loader: where the first thread's stack begins, above its frames.
@@ -109,7 +110,9 @@ void MemoryAreas::look_at_heap(LogWriter& log, std::uint64_t now) {
   constexpr std::uintptr_t k_unknown = 1;
   if (heap_begin_ == 0) heap_begin_ = std::max(first_break(), k_unknown);
   if (heap_begin_ == k_unknown) return;
-  const auto end = reinterpret_cast<std::uintptr_t>(sbrk(0));
+  // Asked of the kernel: libraries that watch memory (UCX) put an sbrk in the C library's place
+  // that sets the break anew even for 0, and takes back what another thread's malloc has just got.
+  const auto end = static_cast<std::uintptr_t>(syscall(SYS_brk, 0));
   if (end <= std::max(heap_begin_, heap_end_)) return;
   heap_end_ = end;
   log.area(AreaKind::heap, 0, heap_begin_, end - heap_begin_, std::min(last_look_, now));

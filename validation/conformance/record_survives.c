@@ -9,10 +9,13 @@
 #include <link.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -241,6 +244,22 @@ static int threads_of_constructor(void) {
   return dlopen("librecord_survives_library.so", RTLD_NOW) == NULL;
 }
 
+/* Memory watchers (UCX) replace sbrk by one that is not safe beside a malloc of another thread. */
+static atomic_int strange_calls;
+void *sbrk(intptr_t more) {
+  if (gettid() != getpid()) ++strange_calls;
+  const long end = syscall(SYS_brk, 0);
+  return more == 0 || syscall(SYS_brk, end + more) == end + more ? (void *)end : (void *)-1;
+}
+static int own_sbrk(void) {
+  (void)!sbrk(0);
+  for (int i = 0; i < 300; ++i) {
+    allocate(8192);
+    usleep(1000);
+  }
+  return strange_calls != 0;
+}
+
 int main(int argc, char **argv) {
   const struct {
     const char *name;
@@ -248,7 +267,8 @@ int main(int argc, char **argv) {
   } cases[] = {{"loaders-lock", loaders_lock}, {"cancelled", cancelled},         {"child", child},
                {"small-stack", small_stack},   {"frame-pointer", frame_pointer}, {"descriptors", descriptors},
                {"short-threads", short_threads}, {"sizes-untold", sizes_untold}, {"signals", signals},
-               {"unmapping-malloc", unmapping_malloc}, {"threads-of-constructor", threads_of_constructor}};
+               {"unmapping-malloc", unmapping_malloc}, {"threads-of-constructor", threads_of_constructor},
+               {"own-sbrk", own_sbrk}};
   for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; ++i)
     if (strcmp(cases[i].name, argv[1]) == 0) return cases[i].run();
   return 2;

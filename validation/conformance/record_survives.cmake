@@ -34,7 +34,7 @@ function(record_survives_case name)
   set_tests_properties(conformance.record-survives.${name} PROPERTIES TIMEOUT 60 LABELS conformance)
 endfunction()
 foreach(name IN ITEMS loaders-lock cancelled child small-stack frame-pointer descriptors sizes-untold signals
-             unmapping-malloc threads-of-constructor)
+             unmapping-malloc threads-of-constructor own-sbrk)
   record_survives_case(${name})
 endforeach()
 record_survives_case(short-threads "1000 < report[\"small_objects\"][\"objects\"] < 5000")

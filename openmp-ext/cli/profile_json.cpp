@@ -14,6 +14,14 @@ nlohmann::json json_of(const Share& share) {
   return {{"share", share.value}, {"low", share.low}, {"high", share.high}};
 }
 
+// Nothing where no loop's pace is known.
+void add_rate(nlohmann::json& json, const AccessRate& rate) {
+  if (rate.pairs == 0) return;
+  json["access_rate"] = {{"per_second", rate.value},  {"low", rate.low},
+                         {"high", rate.high},         {"bytes_per_second", rate.bytes},
+                         {"known_share", rate.known}, {"pairs", rate.pairs}};
+}
+
 nlohmann::json json_of(const AccessWeights& accesses) {
   return {{"scattered_load", accesses.scattered_load},
           {"streamed_load", accesses.streamed_load},
@@ -116,6 +124,11 @@ nlohmann::json profile_json(const ProfileSummary& summary, const ProfileNames& n
                          {"small_objects", json_of(summary.small_share)},
                          {"other", json_of(summary.other_share)},
                          {"other_accesses", json_of(summary.other_access_share)}};
+  if (summary.patterns > 0) {
+    json["accesses_weighed_by"] =
+        summary.shares_count_accesses || summary.measure != Measure::time ? "accesses" : "time";
+    json["paced_share"] = summary.paced;
+  }
   json["small_objects"]["objects"] = summary.small_objects.objects;
   json["small_objects"]["bytes_total"] = summary.small_objects.bytes;
   json["small_objects"]["sites"] = summary.small_sites;
@@ -146,6 +159,7 @@ nlohmann::json profile_json(const ProfileSummary& summary, const ProfileNames& n
     one["accesses"] = json_of(site.accesses);
     if (summary.patterns > 0) {
       one["access_share"] = json_of(site.access_share);
+      add_rate(one, site.access_rate);
       one["write_share"] = site.write_share;
       one["pattern"] = name_of(site.pattern.kind);
       one["stride"] = site.pattern.stride;
@@ -156,8 +170,10 @@ nlohmann::json profile_json(const ProfileSummary& summary, const ProfileNames& n
     one["cache_share"] = site.cache_share;
     one["level_share"] = site.level_share;
     one["hot_ranges"] = json_of(site.offsets);
-    for (const SiteInRegion& part : site.by_region)
+    for (const SiteInRegion& part : site.by_region) {
       one["regions"].push_back(json_of(part, "region", part.region));
+      add_rate(one["regions"].back(), part.access_rate);
+    }
     for (const SiteInPhase& part : site.by_phase)
       one["phases"].push_back(json_of(part, "phase", part.phase));
     json["sites"].push_back(std::move(one));

@@ -75,6 +75,27 @@ std::string head(const ProfileSummary& summary) {
     text += std::string("  intervals are 95 % of the sampling error") +
             (summary.measure == Measure::time ? " and of the source's usual one" : "") +
             "; the source itself may be off by up to " + percent(summary.worst_error) + "\n";
+  if (summary.patterns > 0 && summary.measure == Measure::time)
+    text += "  accessed: loops are weighed by " +
+            std::string(summary.shares_count_accesses ? "their accesses" : "time") +
+            "; the pace is known of those that take " + percent(summary.paced) + " of the time\n";
+  return text;
+}
+
+// "1.24 G"; more than that where some of the loops have no pace; nothing where most have none.
+std::string rate_text(const AccessRate& rate) {
+  constexpr double k_all = 0.95, k_most = 0.5, k_least = 1000;
+  if (rate.known < k_most || rate.value < k_least) return "-";
+  double value = rate.value / 1000;
+  const char* unit = "kMGT";
+  for (; value >= 999.5 && unit[1] != 0; ++unit)
+    value /= 1000;
+  char text[32];
+  std::snprintf(text, sizeof text, "%s%.*f %c", rate.known < k_all ? "> " : "",
+                value < 9.995   ? 2
+                : value < 99.95 ? 1
+                                : 0,
+                value, *unit);
   return text;
 }
 
@@ -107,6 +128,7 @@ std::string site_table(const ProfileSummary& summary, const ProfileNames& names,
                                  {"from cache", -10},
                                  {"latency", -8},
                                  {"accessed", -8},
+                                 {"accesses/s", -11},
                                  {"pattern", 13},
                                  {"object", 0}}};
   const auto line = [&](const Share& share, const std::string& bytes, const std::string& objects,
@@ -128,6 +150,7 @@ std::string site_table(const ProfileSummary& summary, const ProfileNames& names,
          {site != nullptr && summary.measure != Measure::misses ? from_cache(*site) : "-", -10},
          {latency > 0 ? format_duration(latency) : "-", -8},
          {known && accessed != nullptr ? percent(accessed->value) : "-", -8},
+         {site != nullptr ? rate_text(site->access_rate) : "-", -11},
          {known && site != nullptr ? pattern_text(site->pattern) : "-", 13},
          {name, 0}});
   };

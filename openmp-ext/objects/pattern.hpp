@@ -29,7 +29,12 @@ struct AccessPattern {
   float bytes = 0;    // in the same proportion; per access: bytes / accesses
   float chased = 0;   // share of accesses that followed a pointer found by a pointer
   std::uint32_t place = 0, through_place = 0; // as AccessSample::place
-  std::array<Stride, k_strides> strides{};    // the most frequent first
+  // The innermost loop around the sample, by the address of its first instruction; 0 = unknown.
+  // What it accessed since another sample of the thread in the same run of it, and in which time: 0
+  // = there is none; bytes < 0: the other was of another run.
+  std::uint64_t loop = 0;
+  float run_nanoseconds = 0, run_bytes = 0;
+  std::array<Stride, k_strides> strides{}; // the most frequent first
 };
 
 } // namespace omptier

@@ -5,6 +5,7 @@
 #include "profile/aggregate.hpp"
 
 #include "objects/modules.hpp"
+#include "profile/access_rates.hpp"
 #include "profile/phase_track.hpp"
 #include "profile/ranks.hpp"
 #include "profile/shares.hpp"
@@ -196,8 +197,7 @@ Parsed<ProfileSummary> summarize(std::span<const Profile> profiles) {
   summary.measure = profiles[0].run.measure;
   std::vector<std::vector<Attribution>> attributions;
   std::vector<JoinedSite> joined;
-  std::vector<SiteEvidence> evidence;
-  std::vector<std::vector<WeightedSample>> accesses;
+  std::vector<std::vector<PatternAt>> patterns;
   RankTable ranks;
   PhaseTable phases(summary);
   std::uint64_t weighted_samples = 0;
@@ -212,7 +212,7 @@ Parsed<ProfileSummary> summarize(std::span<const Profile> profiles) {
     summary.runs.push_back(profile.run);
     if (!profile.cut.empty()) summary.notes.push_back(profile.cut);
     add_limits(summary, profile);
-    Sweep sweep(summary, names, profile, evidence);
+    Sweep sweep(summary, names, profile);
     sweep.run();
     joined.resize(summary.sites.size());
     std::vector<RankPart> parts(sweep.sites.size() + 1); // the last: in no object
@@ -225,7 +225,7 @@ Parsed<ProfileSummary> summarize(std::span<const Profile> profiles) {
     ranks.add(profile, parts);
     phases.add(profile, names, sweep.attributions);
     attributions.push_back(std::move(sweep.attributions));
-    accesses.push_back(std::move(sweep.accesses));
+    patterns.push_back(std::move(sweep.patterns));
     if (&profile == &profiles[0]) summary.moves = sweep.moves();
     count_small_objects(summary, profile);
     summary.samples_lost += profile.samples_lost;
@@ -233,10 +233,10 @@ Parsed<ProfileSummary> summarize(std::span<const Profile> profiles) {
     waiting += profile.waiting;
     summary.worst_error = std::max(summary.worst_error, error_left(profile));
     summary.log_bytes += profile.bytes;
-    summary.nanoseconds =
-        std::max(summary.nanoseconds, profile.last_time > profile.run.start_time
-                                          ? profile.last_time - profile.run.start_time
-                                          : 0);
+    const std::uint64_t nanoseconds =
+        profile.last_time > profile.run.start_time ? profile.last_time - profile.run.start_time : 0;
+    summary.nanoseconds = std::max(summary.nanoseconds, nanoseconds);
+    summary.mean_nanoseconds += double(nanoseconds) / double(profiles.size());
   }
   summary.threads = 1;
   for (const RegionSummary& region : summary.regions)
@@ -255,7 +255,7 @@ Parsed<ProfileSummary> summarize(std::span<const Profile> profiles) {
   average_over_profiles(summary, profiles.size());
   add_intervals(summary, attributions);
   phases.finish(profiles.size());
-  add_patterns(summary, evidence, accesses);
+  add_accesses(summary, patterns);
   if (summary.measure == Measure::time) admit_source_error(summary);
   if (std::ranges::all_of(summary.runs, [](const RunRecord& run) { return run.source == "exact"; }))
     close_intervals(summary);

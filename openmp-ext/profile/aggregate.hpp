@@ -28,6 +28,16 @@ struct Share {
   double value = 0, low = 0, high = 0; // fractions of all samples' weight; 95 % interval
 };
 
+// How often an object was accessed, over the whole length of what it is a rate of: instructions'
+// accesses, a vector's as one. By one process, all threads together.
+struct AccessRate {
+  double value = 0, low = 0, high = 0; // per second; 95 % interval
+  double bytes = 0;                    // per second
+  double known = 0;        // part of the time of its accesses in loops whose pace is known: what is
+                           // accessed in others is not in the value
+  std::uint64_t pairs = 0; // of samples, of the loop with fewest; 0 = nothing is known
+};
+
 // Weights of samples by manner; in the unit of the profile's measure (events or nanoseconds).
 struct AccessWeights {
   double scattered_load = 0, streamed_load = 0, scattered_store = 0, streamed_store = 0;
@@ -55,7 +65,8 @@ struct SiteInRegion {
   AccessWeights accesses;
   double dealt = 0; // of their weight, what was blamed on others' streams, less what was given away
   std::uint64_t samples = 0;
-  Share share; // of the region's samples
+  Share share;            // of the region's samples
+  AccessRate access_rate; // while the region runs
   OffsetHistogram offsets;
 };
 
@@ -104,6 +115,7 @@ struct SiteSummary {
   // patterns is not 0): another share than that of samples.
   Share access_share;
   double write_share = 0; // of the object's bytes
+  AccessRate access_rate;
   ObjectPattern pattern;
   std::uint32_t through =
       k_nothing; // site whose values were the indices, if its pattern is indirect
@@ -178,8 +190,11 @@ struct ProfileSummary {
   Share other_share;
   std::uint64_t patterns = 0; // records of what instructions accessed
   Share other_access_share;
-  std::uint64_t nanoseconds = 0; // length of the longest run
-  std::uint32_t threads = 0;     // most that ran a region, at least 1
+  double paced = 0;                   // part of their time in loops whose pace is known
+  bool shares_count_accesses = false; // access shares weigh loops by accesses; else by time
+  std::uint64_t nanoseconds = 0;      // length of the longest run
+  double mean_nanoseconds = 0;        // of all runs
+  std::uint32_t threads = 0;          // most that ran a region, at least 1
   std::uint64_t log_bytes = 0;
   std::vector<MoveSummary> moves; // of the first profile, in order of time
 };

@@ -68,6 +68,7 @@ enum class RecordType : std::uint8_t {
   shortages,     // what the recorder's memory had no room for, from the start on
   area,          // memory that nobody allocates: a module's, a thread's stack, the heap as a whole
   area_end,
+  loop, // in which the next pattern was made, and what it accessed since an earlier sample
 };
 
 // Set for the address through which a pattern's was found.
@@ -93,7 +94,7 @@ struct DifferenceState {
   std::uint64_t sample_time = 0, sample_pc = 0, sample_address = 0;
   float sample_weight = 1;
   std::uint64_t stretch_time = 0;
-  std::uint64_t pattern_time = 0, pattern_pc = 0, pattern_address = 0;
+  std::uint64_t pattern_time = 0, pattern_pc = 0, pattern_address = 0, loop = 0;
 };
 
 } // namespace omptier

@@ -76,7 +76,7 @@ private:
 
 namespace {
 
-constexpr std::size_t k_beside_body = 4 + 64; // its type and length, and the places before it
+constexpr std::size_t k_beside_body = 4 + 96; // its type and length; places and loop before it
 
 std::uint64_t block_checksum(const std::uint8_t* block, std::size_t bytes) {
   const std::uint64_t head = hash_bytes(0, block, offsetof(BlockHeader, checksum));
@@ -481,11 +481,24 @@ void LogWriter::append_place(const BlockPlace& place, std::uint64_t which) {
   append(body);
 }
 
+void LogWriter::append_loop(const AccessPattern& pattern) {
+  if (pattern.loop == 0) return;
+  std::uint8_t bytes[24];
+  Body body(RecordType::loop, bytes);
+  body.difference(pattern.loop, state_.loop);
+  if (pattern.run_nanoseconds > 0) {
+    body.raw(pattern.run_nanoseconds);
+    body.raw(pattern.run_bytes);
+  }
+  append(body);
+}
+
 void LogWriter::pattern(const AccessPattern& pattern, const BlockPlace& place,
                         const BlockPlace& through) {
   OMPTIER_BEGIN_RECORD(pattern);
   append_place(place, 0);
   append_place(through, k_block_of_index);
+  append_loop(pattern);
   body.difference(pattern.time, state_.pattern_time);
   body.number(pattern.thread);
   body.difference(pattern.pc, state_.pattern_pc);

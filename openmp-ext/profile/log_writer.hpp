@@ -95,6 +95,7 @@ private:
   class Body;
   void append(const Body& body);
   void append_place(const BlockPlace& place, std::uint64_t which);
+  void append_loop(const AccessPattern& pattern);
   void append_bytes(const std::uint8_t* bytes, std::size_t count);
   void start_block();
   void write_block();

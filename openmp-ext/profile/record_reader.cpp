@@ -127,6 +127,9 @@ bool RecordReader::read(RecordBody& body) {
       *number = part.empty() ? 0 : part.number();
     break;
   }
+  case RecordType::loop:
+    read_loop(part);
+    break;
   case RecordType::pattern:
     read_pattern(part);
     break;
@@ -354,6 +357,17 @@ void RecordReader::read_move(RecordBody& body) {
   profile_.moves.push_back(move);
 }
 
+void RecordReader::read_loop(RecordBody& body) {
+  loop_ = {};
+  loop_.loop = body.difference(state_.loop);
+  if (body.empty()) return;
+  loop_.run_nanoseconds = body.raw<float>();
+  loop_.run_bytes = body.raw<float>();
+  const bool sane = loop_.run_nanoseconds >= 0 && loop_.run_nanoseconds <= 1e18f &&
+                    loop_.run_bytes >= -1 && loop_.run_bytes <= 1e18f;
+  if (!sane) body.fail();
+}
+
 void RecordReader::read_pattern(RecordBody& body) {
   AccessPattern pattern;
   pattern.time = body.difference(state_.pattern_time);
@@ -378,6 +392,10 @@ void RecordReader::read_pattern(RecordBody& body) {
   if (!sane) body.fail();
   pattern.place = std::exchange(place_, 0);
   pattern.through_place = std::exchange(through_place_, 0);
+  pattern.loop = loop_.loop;
+  pattern.run_nanoseconds = loop_.run_nanoseconds;
+  pattern.run_bytes = loop_.run_bytes;
+  loop_ = {};
   profile_.last_time = std::max(profile_.last_time, pattern.time);
   if (body.good()) profile_.patterns.push_back(pattern);
 }

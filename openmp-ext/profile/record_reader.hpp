@@ -49,6 +49,7 @@ private:
   void read_stretch(RecordBody& body);
   void read_stretch_count(RecordBody& body);
   void read_move(RecordBody& body);
+  void read_loop(RecordBody& body);
   void read_pattern(RecordBody& body);
   bool read_sample(std::uint8_t head, RecordBody& body);
 
@@ -58,6 +59,7 @@ private:
   std::uint64_t last_event_ = 0;
   std::vector<SiteTotals> last_totals_;         // by site
   std::uint32_t place_ = 0, through_place_ = 0; // of the next sample or pattern
+  AccessPattern loop_;                          // the loop of the next pattern
   LiveMap live_;
   std::vector<std::uint32_t> instances_;
   std::map<std::pair<AreaKind, std::uint32_t>, std::size_t> open_areas_; // places in the list

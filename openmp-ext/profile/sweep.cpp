@@ -10,15 +10,13 @@
 
 namespace omptier {
 
-Sweep::Sweep(ProfileSummary& summary, Names& names, const Profile& profile,
-             std::vector<SiteEvidence>& evidence)
-    : summary_(summary), profile_(profile), evidence_(evidence) {
+Sweep::Sweep(ProfileSummary& summary, Names& names, const Profile& profile)
+    : summary_(summary), profile_(profile) {
   for (const SiteRecord& site : profile.sites)
     site_numbers_.push_back(names.site(profile, site));
   for (const RegionDefinition& region : profile.region_definitions)
     region_numbers_.push_back(names.region(names.translate(profile, region.frames)));
   sites.resize(summary.sites.size());
-  evidence.resize(summary.sites.size());
 }
 
 void Sweep::run() {
@@ -232,10 +230,14 @@ void Sweep::add_to_site(Attribution& at, std::uint32_t number, const AccessSampl
   note_service(sites[number], sample, weight);
 }
 
+std::uint32_t Sweep::region_now() const {
+  return running_.empty() ? 0 : region_numbers_[running_.front().region];
+}
+
 void Sweep::attribute(const AccessSample& blamed) {
   Attribution at;
   at.weight = blamed.weight;
-  at.region = running_.empty() ? 0 : region_numbers_[running_.front().region];
+  at.region = region_now();
   const AccessSample sample = shared_among_streams(blamed, at.region);
   const double weight = sample.weight;
   RegionSummary& region = summary_.regions[at.region];
@@ -286,13 +288,8 @@ void Sweep::attribute_patterns(std::uint64_t now) {
     if (pattern.time > now) return;
     advance(pattern.time);
     ++summary_.patterns;
-    const std::uint32_t site = site_at(pattern.address, pattern.place);
-    accesses.push_back({site, pattern.bytes});
-    if (site == k_no_site) continue;
-    evidence_[site].pattern.add(pattern);
-    if (const std::uint32_t through = site_at(pattern.through, pattern.through_place);
-        through != k_no_site)
-      evidence_[site].through[through] += double{pattern.bytes};
+    patterns.push_back({&pattern, site_at(pattern.address, pattern.place),
+                        site_at(pattern.through, pattern.through_place), region_now()});
   }
 }
 

@@ -87,6 +87,13 @@ struct Attribution {
   float position = 0; // in the object, of its length
 };
 
+// A pattern's record and where it belongs.
+struct PatternAt {
+  const AccessPattern* pattern;
+  std::uint32_t site, through; // summary numbers, k_no_site
+  std::uint32_t region;
+};
+
 // What instructions did to the objects of one site, all profiles together.
 struct SiteEvidence {
   PatternEvidence pattern;
@@ -104,8 +111,7 @@ struct SiteInProfile {
 
 class Sweep {
 public:
-  Sweep(ProfileSummary& summary, Names& names, const Profile& profile,
-        std::vector<SiteEvidence>& evidence);
+  Sweep(ProfileSummary& summary, Names& names, const Profile& profile);
 
   void run();
 
@@ -115,7 +121,7 @@ public:
 
   std::vector<SiteInProfile> sites; // by summary number
   std::vector<Attribution> attributions;
-  std::vector<WeightedSample> accesses; // bytes by site, k_no_site for no object
+  std::vector<PatternAt> patterns; // of the profile's
 
 private:
   std::uint64_t relative(std::uint64_t time) const;
@@ -133,6 +139,7 @@ private:
   void close_region(std::uint64_t time);
   void add_to_site(Attribution& at, std::uint32_t site, const AccessSample& sample,
                    const BlockPlace& place);
+  std::uint32_t region_now() const;
   void attribute(const AccessSample& sample);
   // The object that holds the address, not a small one.
   std::optional<std::uint64_t> object_at(std::uint64_t address) const;
@@ -157,7 +164,6 @@ private:
 
   ProfileSummary& summary_;
   const Profile& profile_;
-  std::vector<SiteEvidence>& evidence_;
   std::size_t next_pattern_ = 0;
   std::vector<std::uint32_t> site_numbers_, region_numbers_;
   std::vector<std::uint64_t> by_release_; // objects

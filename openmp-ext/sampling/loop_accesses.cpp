@@ -166,6 +166,10 @@ void LoopAccesses::walk(const RegisterSample& sample, std::uint64_t sought) {
   const Function* function = functions_.around(sample.pc);
   if (function != nullptr) set_constants(*function, state);
   int at = function != nullptr ? function->at(sample.pc) : -1;
+  loop_ = {};
+  heads_.clear();
+  if (const Loop* loop = at >= 0 ? innermost_loop(*function, at) : nullptr; loop != nullptr)
+    loop_ = registers_of(*function, *loop);
   std::vector<std::uint64_t> returns;
   std::vector<std::uint64_t> tried; // loop heads whose vectors were looked for
   int depth = 0;
@@ -179,6 +183,8 @@ void LoopAccesses::walk(const RegisterSample& sample, std::uint64_t sought) {
     const Instruction here = function->instructions[static_cast<std::size_t>(at)];
     visits_.push_back({here.address, depth, static_cast<std::uint32_t>(accesses_.size())});
     if (here.address == sample.pc && depth == 0 && ++again > k_enough_visits) break;
+    if (here.address == loop_.head && depth == 0 && heads_.size() < k_heads)
+      heads_.push_back({std::to_array(state.general), state.known});
     if (function->gathers)
       if (const Loop* loop = loop_beginning_at(*function, at);
           loop != nullptr && std::ranges::find(tried, here.address) == tried.end()) {
@@ -247,7 +253,7 @@ void LoopAccesses::walk(const RegisterSample& sample, std::uint64_t sought) {
 // The accesses between the first and the last visit of one instruction: of those the walk came to
 // at least twice, one that stands as far outside as possible (inner loops are visited more often),
 // so that the parts of nested loops keep their proportion.
-bool LoopAccesses::whole_iterations(std::size_t& first, std::size_t& last) const {
+bool LoopAccesses::whole_iterations(std::size_t& first, std::size_t& last) {
   struct Seen {
     std::size_t first, last, count;
     std::size_t length() const { return last - first; }
@@ -271,6 +277,9 @@ bool LoopAccesses::whole_iterations(std::size_t& first, std::size_t& last) const
     if (best == nullptr) return false;
     first = visits_[best->first].first_access;
     last = visits_[best->last].first_access;
+    iterations_ = 0;
+    for (std::size_t i = best->first; i < best->last; ++i)
+      if (visits_[i].pc == loop_.head && visits_[i].depth == 0) ++iterations_;
     return first < last;
   };
   return choose(settled_) || (settled_ > 0 && choose(0));
@@ -387,11 +396,53 @@ std::uint64_t LoopAccesses::next_address(const RegisterSample& sample, std::uint
   return found.empty() ? 0 : found[lane % found.size()]->address;
 }
 
-std::span<const AccessPattern> LoopAccesses::of(const RegisterSample& sample, double weight) {
+// Registers that count by the same step from each visit of the loop's head to the next.
+void LoopAccesses::find_steps() {
+  for (unsigned g = 0; g < k_general_registers; ++g) {
+    if ((loop_.counting >> g & 1) == 0) continue;
+    const auto known = [g](const Head& head) { return (head.known >> g & 1) != 0; };
+    bool counts = heads_.size() > 2 && std::ranges::all_of(heads_, known);
+    const std::uint64_t step = counts ? heads_[1].general[g] - heads_[0].general[g] : 0;
+    for (std::size_t i = 2; counts && i < heads_.size(); ++i)
+      counts = heads_[i].general[g] - heads_[i - 1].general[g] == step;
+    loop_.step[g] = static_cast<std::int64_t>(step);
+    if (!counts || step == 0)
+      loop_.counting = static_cast<std::uint16_t>(loop_.counting & ~(1u << g));
+  }
+}
+
+// bytes: of what was summarized.
+void LoopAccesses::add_pace(double bytes, const RegisterSample& sample,
+                            const RegisterSample* earlier) {
+  if (loop_.head == 0 || iterations_ == 0) return;
+  for (AccessPattern& pattern : patterns_)
+    pattern.loop = loop_.head;
+  const Function* function = earlier != nullptr ? functions_.around(sample.pc) : nullptr;
+  const Loop* loop =
+      function != nullptr ? innermost_loop(*function, function->at(earlier->pc)) : nullptr;
+  if (loop == nullptr || function->instructions[loop->first].address != loop_.head) return;
+  find_steps();
+  const auto nanoseconds = static_cast<double>(sample.ran - earlier->ran);
+  const auto iterations = iterations_between(loop_, *earlier, sample, nanoseconds);
+  if (!iterations) return;
+  for (AccessPattern& pattern : patterns_) {
+    pattern.run_nanoseconds = static_cast<float>(nanoseconds);
+    pattern.run_bytes =
+        *iterations < 0 ? -1 : static_cast<float>(*iterations * bytes / iterations_);
+  }
+}
+
+std::span<const AccessPattern> LoopAccesses::of(const RegisterSample& sample, double weight,
+                                                const RegisterSample* earlier) {
   patterns_.clear();
   walk(sample);
   std::size_t first = 0, last = 0;
-  if (whole_iterations(first, last)) summarize(first, last, sample, weight);
+  if (!whole_iterations(first, last)) return patterns_;
+  summarize(first, last, sample, weight);
+  double bytes = 0;
+  for (std::size_t i = first; i < last; ++i)
+    bytes += accesses_[i].bytes;
+  add_pace(bytes, sample, earlier);
   return patterns_;
 }
 

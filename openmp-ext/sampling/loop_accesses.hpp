@@ -12,8 +12,10 @@
 #include "objects/pattern.hpp"
 #include "sampling/decode.hpp"
 #include "sampling/emulate.hpp"
+#include "sampling/loop_pace.hpp"
 #include "sampling/registers.hpp"
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -28,8 +30,10 @@ public:
 
   // Emulates from the sample on. The accesses of whole iterations, one entry an instruction (for
   // instructions of several objects: an access drawn at random), bytes adding up to `weight`.
-  // Empty when nothing was found.
-  std::span<const AccessPattern> of(const RegisterSample& sample, double weight);
+  // Empty when nothing was found. earlier: one of the same thread that this one may tell the loop's
+  // pace with (loop_pace.hpp).
+  std::span<const AccessPattern> of(const RegisterSample& sample, double weight,
+                                    const RegisterSample* earlier = nullptr);
 
   // The address of the next access of the instruction at `pc`, where blame's registers do not have
   // it any more: calls, callers, vectors that count. Of a gather the lane; 0 = not found.
@@ -54,9 +58,14 @@ private:
     int depth; // of calls, 0 where the sample was
     std::uint32_t first_access;
   };
+  struct Head { // what the registers were at the head of the sample's loop
+    std::array<std::uint64_t, k_general_registers> general;
+    std::uint16_t known;
+  };
   static constexpr unsigned k_steps = 600, k_most_accesses = 1024, k_most_depth = 16;
   static constexpr std::size_t k_callers_kept = 4096;
   static constexpr unsigned k_enough_visits = 24; // of the instruction the sample stands on
+  static constexpr std::size_t k_heads = 4;       // of these tell a loop's steps
 
   // Until the sought instruction has made an access, or until enough was seen.
   void walk(const RegisterSample& sample, std::uint64_t sought = 0);
@@ -65,7 +74,9 @@ private:
                 bool store, std::uint32_t step, const MachineState& state);
   std::uint64_t behind_stub(std::uint64_t address);
   std::uint64_t caller_of(const Function& function, const MachineState& state);
-  bool whole_iterations(std::size_t& first, std::size_t& last) const;
+  bool whole_iterations(std::size_t& first, std::size_t& last);
+  void find_steps();
+  void add_pace(double bytes, const RegisterSample& sample, const RegisterSample* earlier);
   void summarize(std::size_t first, std::size_t last, const RegisterSample& sample, double weight);
   AccessPattern summary_of(std::span<const Access* const> accesses) const;
   std::uint64_t index_of(std::span<const Access* const> accesses) const;
@@ -76,6 +87,9 @@ private:
   std::vector<Visit> visits_;
   std::size_t settled_ = 0; // visit from which on all masks and indices were known
   std::vector<AccessPattern> patterns_;
+  LoopRegisters loop_; // around the sample
+  std::vector<Head> heads_;
+  double iterations_ = 0; // of it, in what is summarized
   std::uint64_t unknown_ = 0, known_ = 0, draws_ = 0;
 };
 

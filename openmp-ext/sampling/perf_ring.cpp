@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The layout of CPU_CLOCK's records follows from its attributes below (perf_event_open(2)): IP,
-// TID, TIME, REGS_USER, each in 8-byte words. User code only, so perf_event_paranoid up to 2 allows
-// it to everybody; time is CLOCK_MONOTONIC, the time base of profiles.
+// TID, TIME, READ, REGS_USER, each in 8-byte words. User code only, so perf_event_paranoid up to 2
+// allows it to everybody; time is CLOCK_MONOTONIC, the time base of profiles.
 
 #include "sampling/perf_ring.hpp"
 
@@ -47,15 +47,20 @@ constexpr std::size_t place_of(unsigned perf_number) {
       std::popcount(k_registers & ((std::uint64_t{1} << perf_number) - 1)));
 }
 
-// ip, pid and tid, time, abi, registers
-constexpr std::size_t k_sample_words = 4 + std::popcount(k_registers);
+// ip, pid and tid, time, number of clocks, their counts, abi, registers
+constexpr std::size_t k_counts = 4, k_most_clocks = 2;
+constexpr std::size_t k_sample_words = k_counts + 1 + std::popcount(k_registers);
 
 bool parse_sample(std::span<const std::uint64_t> words, RegisterSample& sample) {
-  if (words.size() < k_sample_words || words[3] != PERF_SAMPLE_REGS_ABI_64) return false;
+  if (words.size() < k_sample_words) return false;
+  const std::uint64_t clocks = words[k_counts - 1];
+  if (clocks > k_most_clocks || words.size() < k_sample_words + clocks) return false;
+  if (words[k_counts + clocks] != PERF_SAMPLE_REGS_ABI_64) return false;
   sample.pc = words[0];
   sample.thread = static_cast<std::uint32_t>(words[1] >> 32);
   sample.time = words[2];
-  const std::uint64_t* registers = words.data() + 4;
+  if (clocks == k_most_clocks) sample.ran = words[k_counts]; // the first's, whichever interrupted
+  const std::uint64_t* registers = words.data() + k_counts + clocks + 1;
   for (unsigned i = 0; i < k_general_registers; ++i)
     sample.general[i] = registers[place_of(k_perf_number[i])];
   sample.flags = registers[place_of(PERF_REG_X86_FLAGS)];
@@ -71,7 +76,7 @@ bool parse_sample(std::span<const std::uint64_t>, RegisterSample&) {
 
 #endif
 
-constexpr std::size_t k_largest_record = 1024; // ours have 192 bytes
+constexpr std::size_t k_largest_record = 1024; // ours have 200 bytes
 
 } // namespace
 
@@ -139,8 +144,9 @@ perf_event_attr perf_attributes(std::uint32_t type, std::uint64_t config) {
 perf_event_attr cpu_clock_attributes(std::uint64_t period) {
   perf_event_attr attributes = perf_attributes(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
   attributes.sample_period = period;
-  attributes.sample_type =
-      PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_REGS_USER;
+  attributes.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_READ |
+                           PERF_SAMPLE_REGS_USER;
+  attributes.read_format = PERF_FORMAT_GROUP;
   attributes.sample_regs_user = k_registers;
   return attributes;
 }

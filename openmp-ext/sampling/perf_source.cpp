@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The default source: one CPU_CLOCK ring a thread. The watched thread only leaves its number in a
-// list; the helper thread opens, reads, decodes and closes.
+// The default source: CPU_CLOCK rings of each thread. The watched thread only leaves its number in
+// a list; the helper thread opens, reads, decodes and closes.
+//
+// Two clocks share the rate: samples of one lie between those of the other at distances of all
+// sizes, and two that are close tell how fast a loop runs (loop_pace.hpp). The periods are in the
+// proportion 1 : 2 − 1/φ, which spreads the distances most evenly. Where there are many threads, or
+// no second ring is to be had, one clock does it, and no loop has a pace.
 //
 // Locked memory is short for ordinary users (perf_event_mlock_kb a CPU and user, then
 // RLIMIT_MEMLOCK, often 64 KiB), so a ring is as small as the rate allows for half a second without
@@ -27,9 +32,11 @@ namespace omptier {
 
 namespace {
 
-constexpr std::size_t k_record_bytes = 192, k_largest_ring = 64 << 10;
+constexpr std::size_t k_record_bytes = 200, k_largest_ring = 64 << 10;
 constexpr std::size_t k_all_rings = 2 << 20; // bytes that many threads share; 4 KiB each at least
 constexpr double k_seconds_without_drain = 0.5;
+constexpr double k_second_to_first = 1.3819660113; // periods
+constexpr std::size_t k_threads_with_two = 64;
 constexpr double k_calibration_rate = 10'000, k_calibration_seconds = 0.02;
 constexpr unsigned k_calibration_samples = 40;
 
@@ -37,9 +44,13 @@ std::uint64_t period_of(double rate) {
   return static_cast<std::uint64_t>(1e9 / rate);
 }
 
-std::size_t ring_bytes_for(double rate, std::size_t threads) {
+struct Clocks {
+  PerfRing first, second; // the second may be closed
+};
+
+std::size_t ring_bytes_for(double rate, std::size_t rings) {
   const double bytes = rate * k_seconds_without_drain * k_record_bytes;
-  const std::size_t most = std::min(k_largest_ring, std::bit_floor(k_all_rings / (threads + 1)));
+  const std::size_t most = std::min(k_largest_ring, std::bit_floor(k_all_rings / (rings + 1)));
   return std::clamp<std::size_t>(static_cast<std::size_t>(bytes), page_size(),
                                  std::max(most, page_size()));
 }
@@ -62,13 +73,17 @@ public:
 private:
   struct State { // replaced as a whole in a forked child
     State(bool sharp, double period) : decoder(sharp, period) {}
-    ThreadRings<PerfRing> threads;
+    ThreadRings<Clocks> threads;
     PerfRecords records;
     RegisterDecoder decoder;
   };
   State* fresh_state() const { return new State(skid_.sharp(), 1e9 / rate_); }
 
-  bool watch(pid_t thread, PerfRing& ring) const;
+  bool watch(pid_t thread, Clocks& clocks) const;
+  int open(pid_t thread, PerfRing& ring, double rate, std::size_t rings, int leader = -1) const;
+  void read(Clocks& clocks, PerfRecords& records) const;
+  double first_rate() const { return rate_ * k_second_to_first / (1 + k_second_to_first); }
+  double second_rate() const { return rate_ - first_rate(); }
 
   double rate_;
   Skid skid_;
@@ -102,9 +117,21 @@ void PerfSource::thread_end(pid_t thread) {
   state_->threads.note(thread, false);
 }
 
-bool PerfSource::watch(pid_t thread, PerfRing& ring) const {
-  const int error = ring.open(thread, cpu_clock_attributes(period_of(rate_)),
-                              ring_bytes_for(rate_, state_->threads.watched()));
+int PerfSource::open(pid_t thread, PerfRing& ring, double rate, std::size_t rings,
+                     int leader) const {
+  return ring.open(thread, cpu_clock_attributes(period_of(rate)), ring_bytes_for(rate, rings),
+                   leader);
+}
+
+bool PerfSource::watch(pid_t thread, Clocks& clocks) const {
+  const std::size_t watched = state_->threads.watched();
+  if (watched < k_threads_with_two) {
+    if (open(thread, clocks.first, first_rate(), 2 * watched) == 0 &&
+        open(thread, clocks.second, second_rate(), 2 * watched + 1, clocks.first.descriptor()) == 0)
+      return true;
+    clocks.first.close();
+  }
+  const int error = open(thread, clocks.first, rate_, watched);
   if (error != 0 && error != ESRCH) // the thread has already ended
     warn_once(
         Notice::sampling_reduced,
@@ -114,10 +141,21 @@ bool PerfSource::watch(pid_t thread, PerfRing& ring) const {
   return error == 0;
 }
 
+// Both clocks' samples in order of time.
+void PerfSource::read(Clocks& clocks, PerfRecords& records) const {
+  const auto begin = static_cast<std::ptrdiff_t>(records.samples.size());
+  clocks.first.drain(records);
+  const auto middle = static_cast<std::ptrdiff_t>(records.samples.size());
+  clocks.second.drain(records);
+  const auto first = records.samples.begin();
+  std::inplace_merge(first + begin, first + middle, records.samples.end(),
+                     [](const auto& a, const auto& b) { return a.time < b.time; });
+}
+
 void PerfSource::drain(SampleSink& sink) {
   PerfRecords& records = state_->records;
-  state_->threads.drain([this](pid_t thread, PerfRing& ring) { return watch(thread, ring); },
-                        [&](PerfRing& ring) { ring.drain(records); });
+  state_->threads.drain([this](pid_t thread, Clocks& clocks) { return watch(thread, clocks); },
+                        [&](Clocks& clocks) { read(clocks, records); });
   state_->decoder.refresh();
   for (const RegisterSample& sample : records.samples)
     state_->decoder.decode(sample, sink);
@@ -128,7 +166,10 @@ void PerfSource::drain(SampleSink& sink) {
 
 void PerfSource::forked_child() {
   // Locks that the parent's helper thread may hold are left alone with the rest.
-  state_->threads.forked_child([](PerfRing& ring) { ring.abandon(); });
+  state_->threads.forked_child([](Clocks& clocks) {
+    clocks.first.abandon();
+    clocks.second.abandon();
+  });
   state_ = fresh_state();
 }
 

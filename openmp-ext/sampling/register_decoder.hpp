@@ -8,6 +8,7 @@
 
 #include "sampling/blame.hpp"
 #include "sampling/loop_accesses.hpp"
+#include "sampling/loop_pace.hpp"
 #include "sampling/source.hpp"
 
 namespace omptier {
@@ -29,10 +30,12 @@ public:
     if (seen_.size() >= k_places_kept) seen_.clear();
     const std::uint32_t before = seen_[sample.pc]++;
     const bool often = before >= k_each_up_to;
-    if (often && before % k_of_often != 0) return;
-    const double weight = double{access.weight} * (often ? k_of_often : 1);
-    for (const AccessPattern& pattern : loops_.of(sample, weight))
-      sink.pattern(pattern);
+    if (!often || before % k_of_often == 0) {
+      const double weight = double{access.weight} * (often ? k_of_often : 1);
+      for (const AccessPattern& pattern : loops_.of(sample, weight, earlier_.before(sample)))
+        sink.pattern(pattern);
+    }
+    earlier_.keep(sample);
   }
   const Blamer& blamer() const { return blamer_; }
 
@@ -41,6 +44,7 @@ private:
   static constexpr std::size_t k_places_kept = 1 << 14;
   Blamer blamer_;
   LoopAccesses loops_;
+  SamplesBefore earlier_;
   std::unordered_map<std::uint64_t, std::uint32_t> seen_; // by pc
 };
 

@@ -21,6 +21,8 @@ struct RegisterSample {
   std::uint64_t general[k_general_registers] = {};
   std::uint32_t thread = 0;  // kernel thread id
   std::uint32_t periods = 1; // timer periods it stands for: 1, more when expirations were missed
+  std::uint64_t ran = 0; // ns of CPU time of the thread, from an unknown start; 0 = unknown, or too
+                         // regular to tell a loop's pace with
 };
 
 } // namespace omptier

@@ -402,9 +402,12 @@ struct RingBytes {
     put(&header, sizeof header);
     put(words.data(), 8 * words.size());
   }
-  void sample(std::uint64_t pc, std::uint64_t time) {
-    // abi, then the registers in perf's order: ax bx cx dx si di bp sp flags r8 … r15
-    std::vector<std::uint64_t> words = {pc, std::uint64_t{77} << 32 | 70, time, 2};
+  void sample(std::uint64_t pc, std::uint64_t time,
+              const std::vector<std::uint64_t>& clocks = {5}) {
+    std::vector<std::uint64_t> words = {pc, std::uint64_t{77} << 32 | 70, time, clocks.size()};
+    words.insert(words.end(), clocks.begin(), clocks.end());
+    words.push_back(
+        2); // abi, then the registers in perf's order: ax bx cx dx si di bp sp flags r8 … r15
     for (std::uint64_t i = 0; i < 17; ++i)
       words.push_back(100 + i);
     record(PERF_RECORD_SAMPLE, words);
@@ -419,7 +422,7 @@ TEST(SamplingPerfRing, ReadsRecordsAcrossTheEnd) {
   ring.record(PERF_RECORD_LOST, {1, 7});
   ring.record(PERF_RECORD_THROTTLE, {1, 2, 3});
   ring.record(PERF_RECORD_LOST_SAMPLES, {5});
-  ring.sample(0x5678, 100);
+  ring.sample(0x5678, 100, {4000, 5000});
   PerfRecords records;
   EXPECT_EQ(parse_perf_records(ring.bytes.data(), 4096, tail, ring.head, records), ring.head);
   ASSERT_EQ(records.samples.size(), 2u);
@@ -438,7 +441,10 @@ TEST(SamplingPerfRing, ReadsRecordsAcrossTheEnd) {
   EXPECT_EQ(first.flags, 108u);
   EXPECT_EQ(first.general[8], 109u);
   EXPECT_EQ(first.general[15], 116u);
+  EXPECT_EQ(first.ran, 0u); // one clock's samples come too regularly
   EXPECT_EQ(records.samples[1].pc, 0x5678u);
+  EXPECT_EQ(records.samples[1].ran, 4000u);
+  EXPECT_EQ(records.samples[1].general[15], 116u);
   EXPECT_EQ(records.lost, 12u);
   EXPECT_EQ(records.throttled, 1u);
 }
@@ -456,7 +462,9 @@ TEST(SamplingPerfRing, DamagedBytesAreSkipped) {
   }
   RingBytes ring; // too short for a sample, registers of a 32-bit program, larger than any of ours
   ring.record(PERF_RECORD_SAMPLE, {1, 2, 3});
-  ring.record(PERF_RECORD_SAMPLE, std::vector<std::uint64_t>(21, 1));
+  ring.record(PERF_RECORD_SAMPLE, std::vector<std::uint64_t>(23, 1));
+  ring.record(PERF_RECORD_SAMPLE, std::vector<std::uint64_t>(23, ~std::uint64_t{0})); // clocks
+  ring.sample(3, 3, {1, 2, 3});
   ring.record(PERF_RECORD_SAMPLE + 90, std::vector<std::uint64_t>(300, 1));
   PerfRecords records;
   EXPECT_EQ(parse_perf_records(ring.bytes.data(), 4096, 0, ring.head, records), ring.head);

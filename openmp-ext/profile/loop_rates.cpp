@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See loop_rates.hpp.
+#include "profile/loop_rates.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace omptier {
+namespace {
+
+constexpr std::size_t k_least_pairs = 6;
+constexpr double k_like = 1.35; // factor from the usual rate, up or down, of pairs that agree
+constexpr std::size_t k_may_disagree = 10; // one in so many of the pairs whose counter went forth
+constexpr double k_back = 0.5;             // of all pairs may lie in two runs
+constexpr double k_shorter = 0.8;          // the next limit that is tried, of the one before
+constexpr double k_usual_error = 0.05;     // an interrupt's own time, iterations that differ
+
+// Of Student's distribution, 95 %, two-sided.
+double t_quantile(std::size_t freedom) {
+  static constexpr std::array k_small = {12.7, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26};
+  if (freedom == 0) return k_small[0];
+  return freedom <= k_small.size() ? k_small[freedom - 1] : 1.96 + 2.6 / double(freedom);
+}
+
+using Pairs = std::vector<std::pair<double, double>>;
+
+// Of those with gaps up to a limit the ones that agree; empty when too many do not.
+Pairs in_one_run(const Pairs& pairs, double limit) {
+  Pairs forth;
+  double back = 0;
+  for (const auto& pair : pairs) {
+    if (pair.first > limit) continue;
+    if (pair.second < 0)
+      ++back;
+    else
+      forth.push_back(pair);
+  }
+  const std::size_t count = forth.size();
+  if (count < k_least_pairs || back > k_back * (back + double(count))) return {};
+  const auto rate = [](const auto& pair) { return pair.second / pair.first; };
+  const auto middle = forth.begin() + static_cast<std::ptrdiff_t>(forth.size() / 2);
+  std::ranges::nth_element(forth, middle, {}, rate);
+  const double usual = rate(*middle);
+  std::erase_if(forth, [&](const auto& pair) {
+    return rate(pair) > usual * k_like || rate(pair) * k_like < usual;
+  });
+  return forth.size() >= std::max(k_least_pairs, count - count / k_may_disagree) ? forth : Pairs();
+}
+
+} // namespace
+
+std::optional<LoopRate> LoopRuns::rate() const {
+  double shortest = 0, longest = 0;
+  for (const auto& [gap, accessed] : pairs_) {
+    shortest = shortest == 0 ? gap : std::min(shortest, gap);
+    longest = std::max(longest, gap);
+  }
+  Pairs good;
+  for (double limit = longest; good.empty() && limit > 0 && limit >= shortest; limit *= k_shorter)
+    good = in_one_run(pairs_, limit);
+  double bytes = 0, nanoseconds = 0, squares = 0;
+  for (const auto& [gap, accessed] : good) {
+    nanoseconds += gap;
+    bytes += accessed;
+  }
+  if (!(bytes > 0) || !(nanoseconds > 0)) return {};
+  const double value = bytes / nanoseconds;
+  for (const auto& [gap, accessed] : good)
+    squares += (accessed - value * gap) * (accessed - value * gap);
+  const auto n = static_cast<double>(good.size());
+  const double error =
+      t_quantile(good.size() - 1) * std::sqrt(squares * n / (n - 1)) / nanoseconds / value;
+  return LoopRate{value, std::hypot(error, k_usual_error), good.size()};
+}
+
+} // namespace omptier

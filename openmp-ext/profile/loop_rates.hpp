@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// From pairs of samples in one run of a loop (sampling/loop_pace.hpp) to the bytes that the loop
+// accesses in a nanosecond.
+//
+// A pair whose counter went back lay in two runs. One whose counter went forth may, too, if the
+// loop began again in between: then it went less far than the time would allow, half as far at
+// most. Where gaps of all sizes come, such pairs disagree with each other and with those of shorter
+// gaps, and as many go back. So gaps are taken up to the longest at which most pairs go forth at
+// one rate; a loop whose runs are shorter than the gaps has none, and no rate.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace omptier {
+
+struct LoopRate {
+  double value = 0;          // bytes per nanosecond
+  double relative_error = 0; // half of the 95 % interval, of the value
+  std::uint64_t pairs = 0;   // that it rests on
+};
+
+class LoopRuns {
+public:
+  // nanoseconds > 0; bytes < 0: two runs.
+  void add(double nanoseconds, double bytes) { pairs_.emplace_back(nanoseconds, bytes); }
+  // Nothing: too few pairs, or runs are too short.
+  std::optional<LoopRate> rate() const;
+
+private:
+  std::vector<std::pair<double, double>> pairs_;
+};
+
+} // namespace omptier

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Rates of loops from pairs of samples, of runs that are longer or shorter than the gaps between
+// them, and rates and shares of accesses from a log.
+
+#include "profile_build.hpp"
+
+#include "base/os.hpp"
+#include "profile/aggregate.hpp"
+#include "profile/loop_rates.hpp"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <random>
+
+namespace {
+
+using namespace omptier;
+
+// Pairs with gaps up to `longest` at random places of runs of `run` nanoseconds that follow one
+// another; `speed` bytes a nanosecond, `noise` of it more or less.
+LoopRuns pairs_of(unsigned count, double longest, double run, double speed, double noise = 0.05,
+                  unsigned seed = 1) {
+  LoopRuns runs;
+  std::minstd_rand random(seed);
+  const auto draw = [&](double from, double to) {
+    return std::uniform_real_distribution<double>(from, to)(random);
+  };
+  for (unsigned i = 0; i < count; ++i) {
+    const double begin = draw(0, run), time = draw(1e5, longest);
+    const double moved = std::fmod(begin + time, run) - begin;
+    runs.add(time, moved < 0 ? -1 : moved * speed * draw(1 - noise, 1 + noise));
+  }
+  return runs;
+}
+
+TEST(LoopRates, RunsLongerThanGaps) {
+  for (const double run : {1e9, 4e7, 2e7}) {
+    const auto rate = pairs_of(60, 2e7, run, 3).rate();
+    ASSERT_TRUE(rate) << run;
+    EXPECT_NEAR(rate->value, 3, 0.1) << run;
+    EXPECT_GE(rate->pairs, 10u);
+    EXPECT_LT(rate->relative_error, 0.1);
+  }
+}
+
+TEST(LoopRates, ShorterRunsTakeShortGaps) {
+  for (const double run : {1e7, 5e6, 3e6})
+    for (unsigned seed = 1; seed <= 50; ++seed) {
+      const auto rate = pairs_of(400, 2e7, run, 3, 0.05, seed).rate();
+      ASSERT_TRUE(rate) << run << " " << seed;
+      EXPECT_NEAR(rate->value, 3, 0.15) << run << " " << seed;
+    }
+}
+
+// A rate of short runs is a chance of one in hundreds at most.
+TEST(LoopRates, RunsShorterThanAnyGapHaveNone) {
+  for (const double run : {1e3, 2.5e4, 1e5})
+    for (const unsigned pairs : {20u, 100u, 1000u}) {
+      unsigned wrong = 0;
+      for (unsigned seed = 1; seed <= 200; ++seed)
+        wrong += pairs_of(pairs, 2e7, run, 3, 0.05, seed).rate() ? 1 : 0;
+      EXPECT_LE(wrong, 2u) << run << " " << pairs;
+    }
+}
+
+TEST(LoopRates, FewPairsTellNothing) {
+  EXPECT_FALSE(LoopRuns().rate());
+  EXPECT_FALSE(pairs_of(4, 2e7, 1e9, 3).rate());
+  LoopRuns nothing;
+  for (int i = 0; i < 10; ++i)
+    nothing.add(1e6, 0);
+  EXPECT_FALSE(nothing.rate());
+}
+
+TEST(LoopRates, DifferingPairsWidenTheInterval) {
+  const auto rate = pairs_of(30, 2e7, 1e9, 3, 0.3).rate();
+  ASSERT_TRUE(rate);
+  EXPECT_NEAR(rate->value, 3, 0.3);
+  EXPECT_GT(rate->relative_error, 0.05);
+  EXPECT_LT(rate->relative_error, 0.3);
+}
+
+// Two loops over two arrays, sampled for equal times; the first accesses ten times as much.
+struct TwoLoops {
+  static constexpr std::uint64_t k_array = 1 << 20, k_first = 0x10000000, k_second = 0x20000000;
+  ScratchFile file;
+
+  TwoLoops(bool with_pairs, bool second_too) {
+    LogWriter log;
+    EXPECT_TRUE(open_log(log, file));
+    RunRecord run = some_run();
+    run.measure = Measure::time;
+    run.start_time = monotonic_nanoseconds();
+    log.run(run);
+    log.module(0, {"id", "app", "/app", 0, false});
+    for (std::uint32_t site = 0; site < 2; ++site) {
+      const Frame frame{0, 0x100 + site};
+      log.site(site, &frame, 1);
+    }
+    log.object(0, k_first, k_array, 1, 0);
+    log.object(1, k_second, k_array, 1, 0);
+    constexpr std::uint64_t k_samples = 100, k_weight = 10'000'000; // ns: a second in each loop
+    for (std::uint64_t i = 0; i < 2 * k_samples; ++i) {
+      const bool first = i < k_samples;
+      AccessPattern pattern;
+      pattern.time = run.start_time + (i + 100) * k_weight;
+      pattern.pc = first ? 0x1010 : 0x2010;
+      pattern.address = (first ? k_first : k_second) + 64 * i;
+      pattern.kind = AccessKind::load;
+      pattern.bytes = k_weight;
+      pattern.accesses = k_weight / 8;
+      pattern.loop = first ? 0x1000 : 0x2000;
+      if (with_pairs && (first || second_too)) {
+        pattern.run_nanoseconds = 1e5f * static_cast<float>(1 + i % 50);
+        pattern.run_bytes = pattern.run_nanoseconds * (first ? 8.0f : 0.8f);
+      }
+      log.pattern(pattern, {}, {});
+    }
+    log.end();
+    log.close();
+  }
+  ProfileSummary summary() const {
+    const Parsed<Profile> profile = read_profile(file.path());
+    EXPECT_TRUE(profile) << profile.error();
+    const Parsed<ProfileSummary> summary = summarize({&*profile, 1});
+    EXPECT_TRUE(summary);
+    return *summary;
+  }
+};
+
+const SiteSummary& site_at(const ProfileSummary& summary, std::uint64_t offset) {
+  for (const SiteSummary& site : summary.sites)
+    if (site.frames[0].offset == offset) return site;
+  return summary.sites.front();
+}
+
+TEST(AccessRates, CountAccessesAndWeighLoops) {
+  const ProfileSummary summary = TwoLoops(true, true).summary();
+  EXPECT_TRUE(summary.shares_count_accesses);
+  EXPECT_NEAR(summary.paced, 1, 1e-9);
+  const SiteSummary &first = site_at(summary, 0x100), &second = site_at(summary, 0x101);
+  EXPECT_NEAR(first.access_share.value, 10.0 / 11, 1e-3);
+  EXPECT_NEAR(second.access_share.value, 1.0 / 11, 1e-3);
+  const double seconds = summary.mean_nanoseconds * 1e-9;
+  EXPECT_NEAR(first.access_rate.value * seconds, 1e9, 1e7); // a second, 8 bytes a nanosecond
+  EXPECT_NEAR(second.access_rate.value * seconds, 1e8, 1e6);
+  EXPECT_NEAR(first.access_rate.bytes * seconds, 8e9, 8e7);
+  for (const SiteSummary* site : {&first, &second}) {
+    EXPECT_LT(site->access_rate.low, site->access_rate.value);
+    EXPECT_GT(site->access_rate.high, site->access_rate.value);
+    EXPECT_EQ(site->access_rate.known, 1);
+    EXPECT_GE(site->access_rate.pairs, 50u);
+  }
+}
+
+TEST(AccessRates, ByTimeWhereALoopHasNoPace) {
+  const ProfileSummary summary = TwoLoops(true, false).summary();
+  EXPECT_FALSE(summary.shares_count_accesses);
+  EXPECT_NEAR(summary.paced, 0.5, 1e-9);
+  EXPECT_NEAR(site_at(summary, 0x100).access_share.value, 0.5, 1e-3);
+  EXPECT_GT(site_at(summary, 0x100).access_rate.value, 0);
+  EXPECT_EQ(site_at(summary, 0x101).access_rate.value, 0);
+  EXPECT_EQ(site_at(summary, 0x101).access_rate.pairs, 0u);
+}
+
+TEST(AccessRates, NothingWithoutPairs) {
+  const ProfileSummary summary = TwoLoops(false, false).summary();
+  EXPECT_FALSE(summary.shares_count_accesses);
+  EXPECT_EQ(summary.paced, 0);
+  EXPECT_NEAR(site_at(summary, 0x101).access_share.value, 0.5, 1e-3);
+}
+
+} // namespace

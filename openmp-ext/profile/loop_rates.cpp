@@ -15,7 +15,9 @@ constexpr double k_like = 1.35; // factor from the usual rate, up or down, of pa
 constexpr std::size_t k_may_disagree = 10; // one in so many of the pairs whose counter went forth
 constexpr double k_back = 0.5;             // of all pairs may lie in two runs
 constexpr double k_shorter = 0.8;          // the next limit that is tried, of the one before
-constexpr double k_usual_error = 0.05;     // an interrupt's own time, iterations that differ
+constexpr std::size_t k_many_pairs = 20;
+constexpr double k_hardly_back = 0.1;  // where gaps are as long as runs, two in five go back
+constexpr double k_usual_error = 0.05; // an interrupt's own time, iterations that differ
 
 // Of Student's distribution, 95 %, two-sided.
 double t_quantile(std::size_t freedom) {
@@ -39,6 +41,8 @@ Pairs in_one_run(const Pairs& pairs, double limit) {
   }
   const std::size_t count = forth.size();
   if (count < k_least_pairs || back > k_back * (back + double(count))) return {};
+  if (count >= k_many_pairs && back <= k_hardly_back * (back + double(count)))
+    return forth; // no run ended, so all are right, however they differ
   const auto rate = [](const auto& pair) { return pair.second / pair.first; };
   const auto middle = forth.begin() + static_cast<std::ptrdiff_t>(forth.size() / 2);
   std::ranges::nth_element(forth, middle, {}, rate);

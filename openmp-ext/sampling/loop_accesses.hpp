@@ -64,7 +64,7 @@ private:
   };
   static constexpr unsigned k_steps = 600, k_most_accesses = 1024, k_most_depth = 16;
   static constexpr std::size_t k_callers_kept = 4096;
-  static constexpr unsigned k_enough_visits = 24; // of the instruction the sample stands on
+  static constexpr unsigned k_enough_visits = 16; // of the instruction the sample stands on
   static constexpr std::size_t k_heads = 4;       // of these tell a loop's steps
 
   // Until the sought instruction has made an access, or until enough was seen.

@@ -40,7 +40,7 @@ public:
   const Blamer& blamer() const { return blamer_; }
 
 private:
-  static constexpr std::uint32_t k_each_up_to = 64, k_of_often = 8;
+  static constexpr std::uint32_t k_each_up_to = 32, k_of_often = 8;
   static constexpr std::size_t k_places_kept = 1 << 14;
   Blamer blamer_;
   LoopAccesses loops_;

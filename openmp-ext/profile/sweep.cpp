@@ -118,8 +118,15 @@ LiveMap& Sweep::map_of(const ObjectRecord& object) {
   }
 }
 
+// A made-up log may tell of more than a process can address: sums must not wrap.
+std::uint64_t Sweep::bytes_of(const ObjectRecord& object) {
+  constexpr std::uint64_t k_most = std::uint64_t{1} << 48;
+  return std::min(object.bytes, k_most);
+}
+
 void Sweep::begin_next() {
   const ObjectRecord& object = profile_.objects[next_object_++];
+  const std::uint64_t bytes = bytes_of(object);
   map_of(object).insert(object.address, object.bytes, object.object);
   SiteInProfile& site = sites[site_numbers_[object.site]];
   SiteSummary& summary = summary_.sites[site_numbers_[object.site]];
@@ -128,9 +135,11 @@ void Sweep::begin_next() {
   if (object.allocator == ObjectRecord::k_mapping) summary.kind = SiteKind::mapping;
   if (!rest) ++site.objects;
   if (!has_bytes(summary.kind)) return;
-  if (!rest) site.bytes_total += object.bytes;
-  site.bytes_largest = std::max(site.bytes_largest, object.bytes);
-  step_live(site, object.time, static_cast<std::int64_t>(object.bytes));
+  if (!rest) site.bytes_total += bytes;
+  site.bytes_largest = std::max(site.bytes_largest, bytes);
+  step_live(site, object.time, static_cast<std::int64_t>(bytes));
+  // The rest of a mapping was in the total with its whole; a made-up log may tell of no whole.
+  if (rest) site.bytes_total = std::max(site.bytes_total, site.live.back().bytes);
 }
 
 void Sweep::release_next() {
@@ -140,7 +149,7 @@ void Sweep::release_next() {
     map.erase(object.address);
   if (!has_bytes(summary_.sites[site_numbers_[object.site]].kind)) return;
   step_live(sites[site_numbers_[object.site]], object.released,
-            -static_cast<std::int64_t>(object.bytes));
+            -static_cast<std::int64_t>(bytes_of(object)));
 }
 
 void Sweep::step_live(SiteInProfile& site, std::uint64_t time, std::int64_t change) {

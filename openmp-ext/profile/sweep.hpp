@@ -128,6 +128,7 @@ private:
 
   // Everything that happened up to this moment, in order; a release before what takes its place.
   void advance(std::uint64_t now);
+  static std::uint64_t bytes_of(const ObjectRecord& object);
   void begin_next();
   void release_next();
   void step_live(SiteInProfile& site, std::uint64_t time, std::int64_t change);

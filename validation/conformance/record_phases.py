@@ -119,7 +119,7 @@ def case_serial(bench):
 
 def case_named(bench):
     """Phases as the program names them, beside its regions."""
-    report = bench.recorded("named", "200")
+    report = bench.recorded("named", "600")
     named = {report["phases"][i]["label"]: i for i in phases(report, "named")}
     check(set(named) == {"first", "second"}, f"{named}")
     first, second = (report["phases"][named[name]] for name in ("first", "second"))

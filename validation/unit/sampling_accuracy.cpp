@@ -154,8 +154,12 @@ int main(int count, char** arguments) {
   bool good = true;
   for (const std::string& name : wanted) {
     auto kernel = sampling_kernels::make(name);
-    // A second try where other work on the machine came between.
-    good = (judge(kernel, *source, points) || judge(kernel, *source, points)) && good;
+    bool right = judge(kernel, *source, points);
+    if (!right) { // other work on the machine came between, or the arrays lie unluckily: new ones
+      auto other = sampling_kernels::make(name);
+      right = judge(other, *source, points);
+    }
+    good = right && good;
   }
   source->thread_end(gettid());
   return good ? 0 : 1;

@@ -5,14 +5,13 @@
 // runtime, which tells by OMPT itself, and when nothing is recorded, each is a jump, so that the
 // runtime sees the program's call as its own. Entries that gcc made up to 4.8 are not here.
 #include "preload/blocks.hpp"
+#include "preload/library.hpp"
 #include "preload/next.hpp"
 #include "preload/record.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <dlfcn.h>
-#include <link.h>
 #include <sched.h>
 #include <type_traits>
 
@@ -75,25 +74,6 @@ Runtime runtime_in(void* scope) {
 // The runtime of libraries that were loaded with one of their own, as Python's packages are: each
 // may have another. It stays loaded, since its entries are kept here.
 Runtime runtime_of_library(const void* caller) {
-  struct Range {
-    std::uintptr_t address, begin, end;
-  } range{reinterpret_cast<std::uintptr_t>(caller), 0, 0};
-  ::dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* data) {
-        auto& wanted = *static_cast<Range*>(data);
-        std::uintptr_t begin = ~std::uintptr_t{0}, end = 0;
-        for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
-          const ElfW(Phdr)& segment = info->dlpi_phdr[i];
-          if (segment.p_type != PT_LOAD) continue;
-          begin = std::min<std::uintptr_t>(begin, info->dlpi_addr + segment.p_vaddr);
-          end = std::max<std::uintptr_t>(end, info->dlpi_addr + segment.p_vaddr + segment.p_memsz);
-        }
-        if (wanted.address < begin || wanted.address >= end) return 0;
-        wanted.begin = begin;
-        wanted.end = end;
-        return 1;
-      },
-      &range);
   Dl_info info;
   void* scope =
       ::dladdr(caller, &info) != 0 ? ::dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : nullptr;
@@ -102,8 +82,9 @@ Runtime runtime_of_library(const void* caller) {
   if (::dladdr(runtime.entries[e_GOMP_parallel], &info) != 0)
     ::dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
   ::dlclose(scope);
-  runtime.begin = range.begin;
-  runtime.end = range.end;
+  const AddressRange library = library_around(caller);
+  runtime.begin = library.begin;
+  runtime.end = library.end;
   return runtime;
 }
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <map>
 
 namespace omptier {
@@ -101,8 +102,12 @@ class Accesses {
 public:
   Accesses(ProfileSummary& summary, std::span<const std::vector<PatternAt>> runs)
       : summary_(summary), runs_(runs) {
-    for (const std::vector<PatternAt>& run : runs)
-      loops_.emplace_back(run);
+    for (const std::vector<PatternAt>& run : runs) {
+      const Loops& loops = loops_.emplace_back(run);
+      std::vector<const LoopRate*>& rates = rates_.emplace_back();
+      for (const PatternAt& at : run)
+        rates.push_back(loops.rate_of(at));
+    }
   }
 
   void add() {
@@ -114,8 +119,8 @@ public:
 private:
   template <typename Visit> void each(Visit visit) const {
     for (std::size_t run = 0; run < runs_.size(); ++run)
-      for (const PatternAt& at : runs_[run])
-        visit(run, at, loops_[run].rate_of(at));
+      for (std::size_t i = 0; i < runs_[run].size(); ++i)
+        visit(run, runs_[run][i], rates_[run][i]);
   }
 
   void decide() {
@@ -174,7 +179,8 @@ private:
 
   ProfileSummary& summary_;
   std::span<const std::vector<PatternAt>> runs_;
-  std::vector<Loops> loops_;
+  std::deque<Loops> loops_;
+  std::vector<std::vector<const LoopRate*>> rates_; // of each pattern, in loops_; null = unknown
   double usual_ = 0; // bytes per nanosecond of all loops that have a rate
 };
 

@@ -306,13 +306,12 @@ void Sweep::attribute_patterns(std::uint64_t now) {
 void Sweep::learn_streams(const AccessSample& sample) {
   constexpr std::size_t k_most = 1024; // more no loop has (sampling/loop_accesses.hpp)
   std::vector<LoopAccess> loop;
-  const std::size_t first = next_pattern_ - std::min(next_pattern_, k_most);
-  for (std::size_t i = next_pattern_; i-- > first;) {
-    const AccessPattern& pattern = profile_.patterns[i];
-    if (pattern.time != sample.time) break;
-    if (pattern.thread != sample.thread) continue;
-    const std::uint32_t site = site_at(pattern.address, pattern.place);
-    if (site != k_no_site) loop.push_back({site, is_cached(site), pattern});
+  const std::size_t first = patterns.size() - std::min(patterns.size(), k_most);
+  for (std::size_t i = patterns.size(); i-- > first;) {
+    const auto& [pattern, site, through, region] = patterns[i];
+    if (pattern->time != sample.time) break;
+    if (pattern->thread == sample.thread && site != k_no_site)
+      loop.push_back({site, is_cached(site), *pattern});
   }
   if (!loop.empty()) streams_.learn(sample.pc, streams_of(std::move(loop)));
 }

@@ -87,16 +87,27 @@ bool can_watch_addresses() {
   return fd >= 0;
 }
 
-std::uint64_t reuse_time(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& hits) {
-  std::uint64_t shortest = 0;
+namespace {
+
+// visit(time of a use, time of the next from the same place) for each two that were seen.
+template <typename Visit>
+void each_reuse(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& hits, Visit visit) {
   for (std::size_t later = 1; later < hits.size(); ++later)
     for (std::size_t earlier = later; earlier-- > 0;) {
       if (hits[earlier].first != hits[later].first) continue;
-      const std::uint64_t time =
-          std::max<std::uint64_t>(hits[later].second - hits[earlier].second, 1);
-      if (shortest == 0 || time < shortest) shortest = time;
+      visit(hits[earlier].second, hits[later].second);
       break;
     }
+}
+
+} // namespace
+
+std::uint64_t reuse_time(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& hits) {
+  std::uint64_t shortest = 0;
+  each_reuse(hits, [&](std::uint64_t begin, std::uint64_t end) {
+    const std::uint64_t time = std::max<std::uint64_t>(end - begin, 1);
+    if (shortest == 0 || time < shortest) shortest = time;
+  });
   return shortest;
 }
 
@@ -105,15 +116,11 @@ BetweenUses between_uses(const std::vector<std::pair<std::uint64_t, std::uint64_
                          std::uint64_t address, std::uint64_t far) {
   const std::uint64_t longest = 2 * reuse_time(hits);
   const auto is_between = [&](std::uint64_t time) {
-    for (std::size_t later = 1; later < hits.size(); ++later)
-      for (std::size_t earlier = later; earlier-- > 0;) {
-        if (hits[earlier].first != hits[later].first) continue;
-        if (time > hits[earlier].second && time < hits[later].second &&
-            hits[later].second - hits[earlier].second <= longest)
-          return true;
-        break;
-      }
-    return false;
+    bool between = false;
+    each_reuse(hits, [&](std::uint64_t begin, std::uint64_t end) {
+      between |= time > begin && time < end && end - begin <= longest;
+    });
+    return between;
   };
   BetweenUses between;
   for (const auto& [at, time] : samples) {

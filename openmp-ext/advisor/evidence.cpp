@@ -74,9 +74,9 @@ Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names
     demand.live = Translation::live(site, summary.nanoseconds);
     demand.demand = translation.demand(site.accesses);
     // Statics are placed when the program starts and stay.
-    for (const SiteInRegion& part : site.by_region)
+    for (const SitePart& part : site.by_region)
       if (site.kind == SiteKind::allocation)
-        demand.by_region.push_back({part.region, translation.demand(part.accesses)});
+        demand.by_region.push_back({part.of, translation.demand(part.accesses)});
     // The wider of sampling interval and the source's own worst error.
     demand.share_low =
         std::max(0.0, std::min(site.share.low, site.share.value - summary.worst_error));

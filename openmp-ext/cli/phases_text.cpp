@@ -52,19 +52,18 @@ private:
   }
 
   // ": a 62.0 % (in 12 % of it), b 20.1 %"; weight: of all that lies in the parts' phases.
-  template <typename Part, typename Number>
-  std::string objects(std::vector<Part> SiteSummary::* parts, Number Part::* of,
+  std::string objects(std::vector<SitePart> SiteSummary::* parts,
                       const std::vector<std::uint32_t>& numbers, double weight) const {
     struct Object {
       std::size_t site;
       double weight, heaviest;
-      const Part* part; // the heaviest
+      const SitePart* part; // the heaviest
     };
     std::vector<Object> hottest;
     for (std::size_t site = 0; site < summary_.sites.size(); ++site) {
       Object object{site, 0, 0, nullptr};
-      for (const Part& part : summary_.sites[site].*parts) {
-        if (std::ranges::find(numbers, part.*of) == numbers.end()) continue;
+      for (const SitePart& part : summary_.sites[site].*parts) {
+        if (std::ranges::find(numbers, part.of) == numbers.end()) continue;
         object.weight += part.accesses.total();
         if (object.part != nullptr && part.accesses.total() <= object.heaviest) continue;
         object.part = &part;
@@ -100,8 +99,7 @@ private:
     return line(all.share, double(all.nanoseconds), all.entries, 0,
                 indent + names_.phases[group.front()] +
                     (alone ? "" // the line above has them
-                           : objects(&SiteSummary::by_phase, &SiteInPhase::phase, group,
-                                     all.accesses.total())));
+                           : objects(&SiteSummary::by_phase, group, all.accesses.total())));
   }
 
   static void add(Share& sum, const Share& share) {
@@ -161,11 +159,10 @@ private:
     auto nanoseconds = double(region.nanoseconds);
     for (const PhaseSummary& phase : summary_.phases)
       if (number == 0 && phase.kind == Kind::serial) nanoseconds += double(phase.nanoseconds);
-    rows.push_back(
-        line(region.share, nanoseconds, region.entries, region.threads,
-             names_.regions[number] + objects(&SiteSummary::by_region, &SiteInRegion::region,
-                                              {static_cast<std::uint32_t>(number)},
-                                              region.accesses.total())));
+    rows.push_back(line(region.share, nanoseconds, region.entries, region.threads,
+                        names_.regions[number] + objects(&SiteSummary::by_region,
+                                                         {static_cast<std::uint32_t>(number)},
+                                                         region.accesses.total())));
     const std::vector<Group> stretches = stretches_of(number);
     Share rest;
     for (std::size_t i = 0; i < stretches.size(); ++i)

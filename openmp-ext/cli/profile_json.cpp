@@ -63,25 +63,30 @@ nlohmann::json json_of(const std::vector<Frame>& frames, const ProfileSummary& s
   return list;
 }
 
-// A site's part in a region or phase.
-template <typename Part>
-nlohmann::json json_of(const Part& part, const char* of, std::uint32_t number) {
-  nlohmann::json json = json_of(part.share);
-  json[of] = number;
-  json["samples"] = part.samples;
-  json["accesses"] = json_of(part.accesses);
-  json["hot_ranges"] = json_of(part.offsets);
+nlohmann::json json_of(const Sampled& sampled) {
+  nlohmann::json json = json_of(sampled.share);
+  json["samples"] = sampled.samples;
+  json["accesses"] = json_of(sampled.accesses);
   return json;
+}
+
+nlohmann::json json_of(const std::vector<SitePart>& parts, const char* of) {
+  nlohmann::json list;
+  for (const SitePart& part : parts) {
+    nlohmann::json& json = list.emplace_back(json_of(part));
+    json[of] = part.of;
+    json["hot_ranges"] = json_of(part.offsets);
+    add_rate(json, part.access_rate);
+  }
+  return list;
 }
 
 nlohmann::json json_of(const PhaseSummary& phase, const std::string& label,
                        const ProfileSummary& summary, Symbols& symbols) {
-  nlohmann::json json = json_of(phase.share);
+  nlohmann::json json = json_of(phase);
   json["label"] = label;
   json["entries"] = phase.entries;
   json["nanoseconds"] = phase.nanoseconds;
-  json["samples"] = phase.samples;
-  json["accesses"] = json_of(phase.accesses);
   switch (phase.kind) {
   case PhaseSummary::Kind::named:
     json["kind"] = "named";
@@ -146,7 +151,7 @@ nlohmann::json profile_json(const ProfileSummary& summary, const ProfileNames& n
   json["sites"] = nlohmann::json::array();
   for (std::size_t i = 0; i < summary.sites.size(); ++i) {
     const SiteSummary& site = summary.sites[i];
-    nlohmann::json one = json_of(site.share);
+    nlohmann::json one = json_of(site);
     one["label"] = names.sites[i];
     one["kind"] = name_of(site.kind);
     if (!site.symbol.empty()) one["symbol"] = site.symbol;
@@ -155,8 +160,6 @@ nlohmann::json profile_json(const ProfileSummary& summary, const ProfileNames& n
     one["bytes_total"] = site.bytes_total;
     one["bytes_peak"] = site.bytes_peak;
     one["bytes_largest"] = site.bytes_largest;
-    one["samples"] = site.samples;
-    one["accesses"] = json_of(site.accesses);
     if (summary.patterns > 0) {
       one["access_share"] = json_of(site.access_share);
       add_rate(one, site.access_rate);
@@ -170,12 +173,8 @@ nlohmann::json profile_json(const ProfileSummary& summary, const ProfileNames& n
     one["cache_share"] = site.cache_share;
     one["level_share"] = site.level_share;
     one["hot_ranges"] = json_of(site.offsets);
-    for (const SiteInRegion& part : site.by_region) {
-      one["regions"].push_back(json_of(part, "region", part.region));
-      add_rate(one["regions"].back(), part.access_rate);
-    }
-    for (const SiteInPhase& part : site.by_phase)
-      one["phases"].push_back(json_of(part, "phase", part.phase));
+    if (!site.by_region.empty()) one["regions"] = json_of(site.by_region, "region");
+    if (!site.by_phase.empty()) one["phases"] = json_of(site.by_phase, "phase");
     json["sites"].push_back(std::move(one));
   }
   for (std::size_t i = 0; i < summary.regions.size(); ++i) {

@@ -172,8 +172,8 @@ private:
       const double nanoseconds = key.second == 0
                                      ? std::max(0.0, all - in_regions)
                                      : double(summary_.regions[key.second].nanoseconds) * profiles;
-      for (SiteInRegion& part : site.by_region)
-        if (part.region == key.second) part.access_rate = sum.rate(nanoseconds);
+      for (SitePart& part : site.by_region)
+        if (part.of == key.second) part.access_rate = sum.rate(nanoseconds);
     }
   }
 

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 namespace omptier {
@@ -126,17 +127,23 @@ void average_over_profiles(ProfileSummary& summary, std::size_t profiles) {
   const double factor = 1 / static_cast<double>(profiles);
   for (SiteSummary& site : summary.sites) {
     site.accesses *= factor;
-    for (SiteInRegion& part : site.by_region) {
-      part.accesses *= factor;
-      part.dealt *= factor;
-    }
+    for (std::vector<SitePart>* parts : {&site.by_region, &site.by_phase})
+      for (SitePart& part : *parts) {
+        part.accesses *= factor;
+        part.dealt *= factor;
+      }
   }
+  const auto average = [&](auto& stretch) {
+    stretch.accesses *= factor;
+    stretch.nanoseconds /= profiles;
+    stretch.entries = (stretch.entries + profiles - 1) / profiles;
+  };
   for (RegionSummary& region : summary.regions) {
-    region.accesses *= factor;
-    region.nanoseconds /= profiles;
-    region.entries = (region.entries + profiles - 1) / profiles;
+    average(region);
     region.entered_anew = (region.entered_anew + profiles - 1) / profiles;
   }
+  for (PhaseSummary& phase : summary.phases)
+    average(phase);
   summary.other *= factor;
   summary.small *= factor;
 }
@@ -175,10 +182,9 @@ void sort_sites(ProfileSummary& summary) {
   for (SiteSummary& site : summary.sites)
     if (site.through != SiteSummary::k_nothing) site.through = place[site.through];
   for (SiteSummary& site : summary.sites)
-    std::sort(site.by_region.begin(), site.by_region.end(),
-              [](const SiteInRegion& a, const SiteInRegion& b) {
-                return a.accesses.total() > b.accesses.total();
-              });
+    for (std::vector<SitePart>* parts : {&site.by_region, &site.by_phase})
+      std::ranges::stable_sort(*parts, std::greater{},
+                               [](const SitePart& part) { return part.accesses.total(); });
 }
 
 } // namespace
@@ -254,7 +260,7 @@ Parsed<ProfileSummary> summarize(std::span<const Profile> profiles) {
   summary.waiting_share = share_of(waiting, waiting + busy);
   average_over_profiles(summary, profiles.size());
   add_intervals(summary, attributions);
-  phases.finish(profiles.size());
+  phases.add_shares();
   add_accesses(summary, patterns);
   if (summary.measure == Measure::time) admit_source_error(summary);
   if (std::ranges::all_of(summary.runs, [](const RunRecord& run) { return run.source == "exact"; }))

@@ -54,28 +54,30 @@ struct AccessWeights {
   AccessWeights& operator*=(double factor);
 };
 
+// The samples of a site, region or phase, or of a site in one of these.
+struct Sampled {
+  std::uint64_t samples = 0; // all profiles together
+  AccessWeights accesses;    // of one process
+  Share share;               // of all samples, or of the region's or phase's
+  void add(const AccessSample& sample, double weight) {
+    ++samples;
+    accesses.add(sample, weight);
+  }
+};
+
 // Live bytes of a site from a moment on, until the next step. Nanoseconds since the run's start.
 struct LiveStep {
   std::uint64_t time = 0;
   std::uint64_t bytes = 0;
 };
 
-struct SiteInRegion {
-  std::uint32_t region = 0; // index into ProfileSummary::regions
-  AccessWeights accesses;
-  double dealt = 0; // of their weight, what was blamed on others' streams, less what was given away
-  std::uint64_t samples = 0;
-  Share share;            // of the region's samples
+// A site's part in a region or phase.
+struct SitePart : Sampled {
+  std::uint32_t of = 0; // index into ProfileSummary::regions or phases
+  OffsetHistogram offsets;
+  // Known by region only:
+  double dealt = 0; // of the weight, what was blamed on others' streams, less what was given away
   AccessRate access_rate; // while the region runs
-  OffsetHistogram offsets;
-};
-
-struct SiteInPhase {
-  std::uint32_t phase = 0; // index into ProfileSummary::phases
-  AccessWeights accesses;
-  std::uint64_t samples = 0;
-  Share share; // of the phase's samples
-  OffsetHistogram offsets;
 };
 
 // One object of a site; the largest k_instances_kept of them, in order of time.
@@ -99,7 +101,7 @@ struct RankSummary {
   RankPart all;                                             // samples in no object included
 };
 
-struct SiteSummary {
+struct SiteSummary : Sampled {
   std::vector<Frame> frames; // modules index ProfileSummary::modules
   SiteKind kind = SiteKind::allocation;
   std::string symbol;        // of a variable
@@ -108,9 +110,6 @@ struct SiteSummary {
   bool by_malloc = false; // not by an allocator of OpenMP's
   std::vector<LiveStep> live;
   std::vector<InstanceSummary> instances;
-  std::uint64_t samples = 0; // all profiles together
-  AccessWeights accesses;    // of one process
-  Share share;               // of all samples
   // Of the accesses themselves, counted in bytes, where the source knows them (ProfileSummary::
   // patterns is not 0): another share than that of samples.
   Share access_share;
@@ -124,25 +123,21 @@ struct SiteSummary {
   double cache_share = 0;  // of samples whose level is known: served by a cache
   double level_share = 0;  // of samples: those whose level is known
   OffsetHistogram offsets;
-  std::vector<SiteInRegion> by_region;
-  std::vector<SiteInPhase> by_phase;
-  std::vector<RankPart> by_rank; // as ProfileSummary::ranks
+  std::vector<SitePart> by_region, by_phase; // most accessed first
+  std::vector<RankPart> by_rank;             // as ProfileSummary::ranks
 };
 
-struct RegionSummary {
+struct RegionSummary : Sampled {
   std::vector<Frame> frames; // codeptr first; none: outside of all regions
   std::uint64_t entries = 0;
   std::uint64_t entered_anew = 0; // entries after another region than itself
   std::uint64_t nanoseconds = 0;  // of wall time, all entries of one process together
   std::uint32_t threads = 0;      // most
-  std::uint64_t samples = 0;
-  AccessWeights accesses;
-  Share share; // of all samples
 };
 
 // A part of the run on one level with regions (named by the program) or below them; of the latter
 // only those in which time was seen to pass are told apart (profile/phase_track.hpp).
-struct PhaseSummary {
+struct PhaseSummary : Sampled {
   enum class Kind : std::uint8_t { named, to_barrier, to_end, serial };
   Kind kind = Kind::named;
   std::string name;              // of a named one
@@ -150,9 +145,6 @@ struct PhaseSummary {
   std::uint32_t next_region = 0; // serial: the one behind, 0 = the run's end
   std::vector<Frame> frames;     // of the barrier that ends it
   std::uint64_t entries = 0, nanoseconds = 0;
-  std::uint64_t samples = 0;
-  AccessWeights accesses;
-  Share share; // of all samples
 };
 
 // One move of an object's pages between kinds.

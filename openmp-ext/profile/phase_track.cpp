@@ -132,17 +132,14 @@ std::vector<std::uint32_t> PhaseTable::number_named(const Profile& profile) {
 
 void PhaseTable::note(std::uint32_t number, const AccessSample& sample, const Attribution& at) {
   if (number == k_none) return;
-  PhaseSummary& phase = summary_.phases[number];
-  phase.accesses.add(sample, double{at.weight});
-  ++phase.samples;
+  summary_.phases[number].add(sample, double{at.weight});
   if (at.site >= summary_.sites.size()) return;
-  std::vector<SiteInPhase>& parts = summary_.sites[at.site].by_phase;
+  std::vector<SitePart>& parts = summary_.sites[at.site].by_phase;
   const auto [place, fresh] = parts_.emplace(std::uint64_t{at.site} << 32 | number,
                                              static_cast<std::uint32_t>(parts.size()));
-  if (fresh) parts.emplace_back().phase = number;
-  SiteInPhase& part = parts[place->second];
-  part.accesses.add(sample, double{at.weight});
-  ++part.samples;
+  if (fresh) parts.emplace_back().of = number;
+  SitePart& part = parts[place->second];
+  part.add(sample, double{at.weight});
   part.offsets.add_at(double{at.position}, double{at.weight});
 }
 
@@ -210,28 +207,15 @@ void PhaseTable::add_shares_of_sites(std::uint32_t phase, Groups& groups) {
   const std::vector<Interval> intervals = share_intervals(groups, weights.size());
   for (const auto& [site, place] : places) {
     if (site >= summary_.sites.size()) continue; // in no object
-    const auto part = std::ranges::find(summary_.sites[site].by_phase, phase, &SiteInPhase::phase);
+    const auto part = std::ranges::find(summary_.sites[site].by_phase, phase, &SitePart::of);
     part->share = make_share(share_of(weights[place], total), intervals[place]);
   }
 }
 
-void PhaseTable::finish(std::size_t profiles) {
+void PhaseTable::add_shares() {
   if (summary_.phases.empty()) return;
   add_shares(&Sample::stretch);
   add_shares(&Sample::named);
-  const double factor = 1 / static_cast<double>(profiles);
-  for (PhaseSummary& phase : summary_.phases) {
-    phase.accesses *= factor;
-    phase.nanoseconds /= profiles;
-    phase.entries = (phase.entries + profiles - 1) / profiles;
-  }
-  for (SiteSummary& site : summary_.sites) {
-    for (SiteInPhase& part : site.by_phase)
-      part.accesses *= factor;
-    std::ranges::stable_sort(site.by_phase, [](const SiteInPhase& a, const SiteInPhase& b) {
-      return a.accesses.total() > b.accesses.total();
-    });
-  }
 }
 
 } // namespace omptier

@@ -20,8 +20,8 @@ public:
 
   // attributions: where the profile's samples fell, in their order.
   void add(const Profile& profile, Names& names, const std::vector<Attribution>& attributions);
-  // When all profiles are in and everything else is averaged: so are these, and get intervals.
-  void finish(std::size_t profiles);
+  // When all profiles are in: of phases, and of sites in them.
+  void add_shares();
 
 private:
   struct Sample {

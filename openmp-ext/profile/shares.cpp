@@ -24,10 +24,9 @@ void close_intervals(ProfileSummary& summary) {
   for (SiteSummary& site : summary.sites) {
     close(site.share);
     close(site.access_share);
-    for (SiteInRegion& part : site.by_region)
-      close(part.share);
-    for (SiteInPhase& part : site.by_phase)
-      close(part.share);
+    for (std::vector<SitePart>* parts : {&site.by_region, &site.by_phase})
+      for (SitePart& part : *parts)
+        close(part.share);
   }
   for (RegionSummary& region : summary.regions)
     close(region.share);
@@ -70,8 +69,8 @@ void add_intervals(ProfileSummary& summary, const std::vector<std::vector<Attrib
     if (summary.regions[region].samples == 0) continue;
     const std::vector<Interval> intervals = share_intervals(in_region[region], sites + 2);
     for (std::size_t i = 0; i < sites; ++i)
-      for (SiteInRegion& part : summary.sites[i].by_region)
-        if (part.region == region)
+      for (SitePart& part : summary.sites[i].by_region)
+        if (part.of == region)
           part.share =
               make_share(share_of(part.accesses.total(), summary.regions[region].accesses.total()),
                          intervals[i]);
@@ -99,8 +98,8 @@ void admit_source_error(ProfileSummary& summary) {
   for (SiteSummary& site : summary.sites) {
     if (site.samples == 0) continue;
     double all = summary.worst_error * k_least;
-    for (SiteInRegion& part : site.by_region) {
-      const RegionSummary& region = summary.regions[part.region];
+    for (SitePart& part : site.by_region) {
+      const RegionSummary& region = summary.regions[part.of];
       const double value = part.share.value;
       const double error = summary.worst_error * k_divided * value * (1 - value) +
                            std::abs(share_of(part.dealt, region.accesses.total()));

@@ -231,11 +231,12 @@ void Sweep::add_to_site(Attribution& at, std::uint32_t number, const AccessSampl
   at.site = number;
   at.position =
       static_cast<float>(double(place.offset) / double(std::max<std::uint64_t>(place.bytes, 1)));
-  SiteSummary& site = summary_.sites[number];
-  ++site.samples;
-  site.accesses.add(sample, weight);
-  site.offsets.add(place.offset, place.bytes, weight);
-  note_region(site, at.region, sample, weight).offsets.add(place.offset, place.bytes, weight);
+  const auto add = [&](auto& to) {
+    to.add(sample, weight);
+    to.offsets.add(place.offset, place.bytes, weight);
+  };
+  add(summary_.sites[number]);
+  add(part_of(number, at.region));
   note_service(sites[number], sample, weight);
 }
 
@@ -249,9 +250,7 @@ void Sweep::attribute(const AccessSample& blamed) {
   at.region = region_now();
   const AccessSample sample = shared_among_streams(blamed, at.region);
   const double weight = sample.weight;
-  RegionSummary& region = summary_.regions[at.region];
-  region.accesses.add(sample, weight);
-  ++region.samples;
+  summary_.regions[at.region].add(sample, weight);
   ++summary_.samples;
   const auto object = sample.place == 0 ? object_at(sample.address) : std::nullopt;
   if (sample.place != 0) {
@@ -333,8 +332,8 @@ AccessSample Sweep::shared_among_streams(const AccessSample& sample, std::uint32
   if (stream == nullptr || site_at(stream->address, stream->place) != stream->site) return sample;
   if (stream->site == from) return sample;
   const double weight = sample.weight;
-  part_of(summary_.sites[from], region).dealt -= weight;
-  part_of(summary_.sites[stream->site], region).dealt += weight;
+  part_of(from, region).dealt -= weight;
+  part_of(stream->site, region).dealt += weight;
   AccessSample dealt = sample;
   dealt.address = stream->address;
   dealt.place = stream->place;
@@ -343,19 +342,12 @@ AccessSample Sweep::shared_among_streams(const AccessSample& sample, std::uint32
   return dealt;
 }
 
-SiteInRegion& Sweep::part_of(SiteSummary& site, std::uint32_t region) {
-  const auto at = std::ranges::find(site.by_region, region, &SiteInRegion::region);
-  if (at != site.by_region.end()) return *at;
-  site.by_region.emplace_back().region = region;
-  return site.by_region.back();
-}
-
-SiteInRegion& Sweep::note_region(SiteSummary& site, std::uint32_t region,
-                                 const AccessSample& sample, double weight) {
-  SiteInRegion& part = part_of(site, region);
-  part.accesses.add(sample, weight);
-  ++part.samples;
-  return part;
+SitePart& Sweep::part_of(std::uint32_t site, std::uint32_t region) {
+  std::vector<SitePart>& parts = summary_.sites[site].by_region;
+  const auto at = std::ranges::find(parts, region, &SitePart::of);
+  if (at != parts.end()) return *at;
+  parts.emplace_back().of = region;
+  return parts.back();
 }
 
 void Sweep::note_service(SiteInProfile& site, const AccessSample& sample, double weight) {

@@ -152,9 +152,7 @@ private:
   void learn_streams(const AccessSample& sample);
   AccessSample shared_among_streams(const AccessSample& sample, std::uint32_t region);
   bool is_cached(std::uint32_t site) const;
-  static SiteInRegion& part_of(SiteSummary& site, std::uint32_t region);
-  static SiteInRegion& note_region(SiteSummary& site, std::uint32_t region,
-                                   const AccessSample& sample, double weight);
+  SitePart& part_of(std::uint32_t site, std::uint32_t region);
   static void note_service(SiteInProfile& site, const AccessSample& sample, double weight);
   void keep_instances();
 

@@ -289,7 +289,7 @@ TEST(Metrics, RegionsSplitTheSamples) {
   EXPECT_EQ(summary.threads, 4u);
   const SiteSummary& second = site_at(summary, 16);
   ASSERT_EQ(second.by_region.size(), 2u);
-  EXPECT_EQ(second.by_region[0].region, 2u);
+  EXPECT_EQ(second.by_region[0].of, 2u);
   EXPECT_DOUBLE_EQ(second.by_region[0].share.value, 1);
   EXPECT_NEAR(second.by_region[1].share.value, 4.0 / 36, 1e-9);
 }
@@ -357,8 +357,8 @@ TEST(Metrics, PhasesSplitTheSamples) {
   EXPECT_EQ(summary.phases[4].name, "one");
   EXPECT_EQ(summary.phases[4].nanoseconds, 180u);
   for (const SiteSummary& site : summary.sites)
-    for (const SiteInPhase& part : site.by_phase)
-      if (part.phase == 1) {
+    for (const SitePart& part : site.by_phase)
+      if (part.of == 1) {
         const bool first = site.frames[0].offset == 0;
         EXPECT_EQ(part.samples, first ? 30u : 10u);
         EXPECT_DOUBLE_EQ(part.share.value, first ? 0.75 : 0.25);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See access_rates.hpp. One loop may serve objects in fast and slow memory, so a loop's pairs are
-// taken by object where there are enough of them.
+// See access_rates.hpp. One loop may serve objects in fast and slow memory, large and small ones,
+// so a loop's pairs are taken by object. Only an object that was seldom seen there has the pace of
+// all: one that was often seen and has no pace has runs too short for it, and may be much faster.
 #include "profile/access_rates.hpp"
 
 #include "profile/loop_rates.hpp"
@@ -18,37 +19,44 @@ namespace {
 constexpr double k_without_rate = 0.05; // of the time sampled in loops: does not matter
 
 struct Runs {
+  static constexpr std::size_t k_seldom = 12; // samples: twice the pairs that a pace takes
   LoopRuns runs;
-  std::uint64_t time = 0; // of the last pair and its thread: all patterns of a sample have the same
+  std::size_t samples = 0; // in the loop, with pairs or without
+  std::uint64_t time = 0;  // of the last one and its thread: all patterns of a sample have the same
   std::uint32_t thread = 0;
   std::optional<LoopRate> rate;
 
   void add(const AccessPattern& pattern) {
-    if (pattern.time == time && pattern.thread == thread) return;
+    if (samples > 0 && pattern.time == time && pattern.thread == thread) return;
+    ++samples;
     time = pattern.time;
     thread = pattern.thread;
-    runs.add(double{pattern.run_nanoseconds}, double{pattern.run_bytes});
+    if (pattern.run_nanoseconds > 0)
+      runs.add(double{pattern.run_nanoseconds}, double{pattern.run_bytes});
+    else
+      runs.add_alone();
   }
 };
 
 // The loops of one profile.
 class Loops {
 public:
-  explicit Loops(std::span<const PatternAt> patterns) {
+  // nanoseconds: that a sample stands for.
+  Loops(std::span<const PatternAt> patterns, double nanoseconds) {
     for (const PatternAt& at : patterns) {
-      if (at.pattern->loop == 0 || !(at.pattern->run_nanoseconds > 0)) continue;
+      if (at.pattern->loop == 0) continue;
       loops_[{at.pattern->loop, k_any}].add(*at.pattern);
       loops_[{at.pattern->loop, at.site}].add(*at.pattern);
     }
     for (auto& [key, loop] : loops_)
-      loop.rate = loop.runs.rate();
+      loop.rate = loop.runs.rate(nanoseconds);
   }
   const LoopRate* rate_of(const PatternAt& at) const {
-    for (const std::uint32_t site : {at.site, k_any})
-      if (const auto found = loops_.find({at.pattern->loop, site});
-          found != loops_.end() && found->second.rate)
-        return &*found->second.rate;
-    return nullptr;
+    const auto own = loops_.find({at.pattern->loop, at.site});
+    if (own == loops_.end()) return nullptr; // in no loop
+    const bool seldom = !own->second.rate && own->second.samples < Runs::k_seldom;
+    const Runs& runs = seldom ? loops_.find({at.pattern->loop, k_any})->second : own->second;
+    return runs.rate ? &*runs.rate : nullptr;
   }
 
 private:
@@ -102,8 +110,10 @@ class Accesses {
 public:
   Accesses(ProfileSummary& summary, std::span<const std::vector<PatternAt>> runs)
       : summary_(summary), runs_(runs) {
-    for (const std::vector<PatternAt>& run : runs) {
-      const Loops& loops = loops_.emplace_back(run);
+    for (std::size_t number = 0; number < runs.size(); ++number) {
+      const std::vector<PatternAt>& run = runs[number];
+      const double rate = summary.runs[number].rate;
+      const Loops& loops = loops_.emplace_back(run, rate > 0 ? 1e9 / rate : 0);
       std::vector<const LoopRate*>& rates = rates_.emplace_back();
       for (const PatternAt& at : run)
         rates.push_back(loops.rate_of(at));

@@ -18,6 +18,8 @@ constexpr double k_shorter = 0.8;          // the next limit that is tried, of t
 constexpr std::size_t k_many_pairs = 20;
 constexpr double k_hardly_back = 0.1;  // where gaps are as long as runs, two in five go back
 constexpr double k_usual_error = 0.05; // an interrupt's own time, iterations that differ
+constexpr double k_stretched = 1.15;   // gaps, at the least, of what a sample stands for
+constexpr double k_samples_of_run = 3; // fewer do not tell whose the kernel's time is
 
 // Of Student's distribution, 95 %, two-sided.
 double t_quantile(std::size_t freedom) {
@@ -53,9 +55,43 @@ Pairs in_one_run(const Pairs& pairs, double limit) {
   return forth.size() >= std::max(k_least_pairs, count - count / k_may_disagree) ? forth : Pairs();
 }
 
+// A mean with half of its 95 % interval.
+struct Mean {
+  double value = 0, error = 0;
+};
+
+Mean mean_gap(const Pairs& pairs) {
+  const auto n = static_cast<double>(pairs.size());
+  double sum = 0, squares = 0;
+  for (const auto& pair : pairs)
+    sum += pair.first;
+  for (const auto& pair : pairs)
+    squares += (pair.first - sum / n) * (pair.first - sum / n);
+  return {sum / n, t_quantile(pairs.size() - 1) * std::sqrt(squares / (n - 1) / n)};
+}
+
+bool is_stretched(const Mean& gap, double sample) {
+  return sample > 0 && gap.value - gap.error > k_stretched * sample;
+}
+
+// By how much user code is faster than the clock says; nothing where that cannot be told. Between
+// runs the kernel may have worked for others: then those within runs tell, if they are many, and a
+// little less than all, for a run's ends are in no gap.
+std::optional<Mean> stretch_of(const Pairs& all, std::size_t alone, const Pairs& good,
+                               double sample) {
+  if (!is_stretched(mean_gap(all), sample)) return Mean{1, 0};
+  const auto seen = static_cast<double>(all.size() + alone);
+  const double samples = seen / (seen - static_cast<double>(good.size()) + 1); // in a run
+  if (samples < k_samples_of_run) return {};
+  const Mean gap = mean_gap(good);
+  if (!is_stretched(gap, sample)) return Mean{1, 0};
+  return Mean{gap.value / sample * (samples + 1) / samples,
+              std::hypot(gap.error / gap.value, 1 / (samples + 1))};
+}
+
 } // namespace
 
-std::optional<LoopRate> LoopRuns::rate() const {
+std::optional<LoopRate> LoopRuns::rate(double sample) const {
   double shortest = 0, longest = 0;
   for (const auto& [gap, accessed] : pairs_) {
     shortest = shortest == 0 ? gap : std::min(shortest, gap);
@@ -76,7 +112,10 @@ std::optional<LoopRate> LoopRuns::rate() const {
   const auto n = static_cast<double>(good.size());
   const double error =
       t_quantile(good.size() - 1) * std::sqrt(squares * n / (n - 1)) / nanoseconds / value;
-  return LoopRate{value, std::hypot(error, k_usual_error), good.size()};
+  const auto stretch = stretch_of(pairs_, alone_, good, sample);
+  if (!stretch) return {};
+  return LoopRate{value * stretch->value, std::hypot(error, stretch->error, k_usual_error),
+                  good.size()};
 }
 
 } // namespace omptier

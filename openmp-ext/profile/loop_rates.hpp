@@ -8,6 +8,10 @@
 // most. Where gaps of all sizes come, such pairs disagree with each other and with those of shorter
 // gaps, and as many go back. So gaps are taken up to the longest at which most pairs go forth at
 // one rate; a loop whose runs are shorter than the gaps has none, and no rate.
+//
+// Gaps are of CPU time, samples of user code only: where a loop keeps the kernel busy (first touch
+// of its pages) gaps are longer than a sample stands for, and as much faster is its user code; it
+// has no rate where its runs hold too few samples to tell that time from others'.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +22,7 @@
 namespace omptier {
 
 struct LoopRate {
-  double value = 0;          // bytes per nanosecond
+  double value = 0;          // bytes per nanosecond of user code
   double relative_error = 0; // half of the 95 % interval, of the value
   std::uint64_t pairs = 0;   // that it rests on
 };
@@ -27,11 +31,15 @@ class LoopRuns {
 public:
   // nanoseconds > 0; bytes < 0: two runs.
   void add(double nanoseconds, double bytes) { pairs_.emplace_back(nanoseconds, bytes); }
-  // Nothing: too few pairs, or runs are too short.
-  std::optional<LoopRate> rate() const;
+  // A sample in the loop that makes no pair.
+  void add_alone() { ++alone_; }
+  // Nothing: too few pairs, or runs are too short. sample: nanoseconds that one stands for, 0 =
+  // unknown.
+  std::optional<LoopRate> rate(double sample = 0) const;
 
 private:
   std::vector<std::pair<double, double>> pairs_;
+  std::size_t alone_ = 0;
 };
 
 } // namespace omptier

@@ -53,7 +53,10 @@ void set_constants(const Function& function, MachineState& state) {
 void LoopAccesses::note_one(const Instruction& instruction, std::uint64_t address,
                             std::uint32_t bytes, bool store, std::uint32_t step,
                             const MachineState& state) {
-  if (accesses_.size() >= k_most_accesses) return;
+  if (accesses_.size() >= k_most_accesses) {
+    complete_ = std::min(complete_, visits_.size());
+    return;
+  }
   Access access{instruction.address, address, step, bytes, store, false, 0, 0, {}};
   const std::size_t nearby = std::min<std::size_t>(accesses_.size(), k_links_apart);
   for (std::size_t back = 1; back <= nearby && access.links == 0; ++back) {
@@ -162,6 +165,7 @@ void LoopAccesses::walk(const RegisterSample& sample, std::uint64_t sought) {
   accesses_.clear();
   visits_.clear();
   settled_ = 0;
+  complete_ = ~std::size_t{0};
   MachineState state = MachineState::of(sample);
   const Function* function = functions_.around(sample.pc);
   if (function != nullptr) set_constants(*function, state);
@@ -261,7 +265,7 @@ bool LoopAccesses::whole_iterations(std::size_t& first, std::size_t& last) {
   const auto choose = [&](std::size_t from) {
     std::map<std::pair<std::uint64_t, int>, Seen> seen;
     std::size_t longest = 0;
-    for (std::size_t i = from; i < visits_.size(); ++i) {
+    for (std::size_t i = from; i < std::min(visits_.size(), complete_); ++i) {
       const auto [at, fresh] = seen.try_emplace({visits_[i].pc, visits_[i].depth}, Seen{i, i, 0});
       at->second.last = i;
       ++at->second.count;

@@ -85,7 +85,8 @@ private:
   std::unordered_map<std::uint64_t, std::uint64_t> callers_; // return address by function
   std::vector<Access> accesses_;
   std::vector<Visit> visits_;
-  std::size_t settled_ = 0; // visit from which on all masks and indices were known
+  std::size_t settled_ = 0;  // visit from which on all masks and indices were known
+  std::size_t complete_ = 0; // visits whose accesses, and those before them, are all there
   std::vector<AccessPattern> patterns_;
   LoopRegisters loop_; // around the sample
   std::vector<Head> heads_;

@@ -9,4 +9,7 @@ foreach(compiler IN ITEMS GCC CLANG)
   omptier_test_program(record_rates/${name} ${OMPTIER_TEST_${compiler}} record_rates.c)
   omptier_record_test(record-rates.${name} record_rates.py TIMEOUT 240
                       --program ${CMAKE_BINARY_DIR}/tests/record_rates/${name})
+  omptier_test_program(record_rates/runs-${name} ${OMPTIER_TEST_${compiler}} record_rates_runs.c)
+  omptier_record_test(record-rates.runs-${name} record_rates_runs.py TIMEOUT 240
+                      --program ${CMAKE_BINARY_DIR}/tests/record_rates/runs-${name})
 endforeach()

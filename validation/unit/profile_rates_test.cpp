@@ -11,6 +11,7 @@
 
 #include <cmath>
 #include <gtest/gtest.h>
+#include <optional>
 #include <random>
 
 namespace {
@@ -64,6 +65,23 @@ TEST(LoopRates, RunsShorterThanAnyGapHaveNone) {
     }
 }
 
+// Samples stand for a fifth of the gaps between them: the kernel has the rest.
+TEST(LoopRates, TheKernelsTimeIsNotTheLoops) {
+  const LoopRuns runs = pairs_of(60, 2e7, 1e9, 3);
+  const double gap = (1e5 + 2e7) / 2;
+  for (const double sample : {gap, 2 * gap, 0.0}) {
+    const auto rate = runs.rate(sample);
+    ASSERT_TRUE(rate);
+    EXPECT_NEAR(rate->value, 3, 0.1) << sample;
+  }
+  const auto rate = runs.rate(gap / 5);
+  ASSERT_TRUE(rate);
+  EXPECT_NEAR(rate->value, 15, 15 * rate->relative_error);
+  EXPECT_LT(rate->relative_error, 0.25);
+  EXPECT_TRUE(pairs_of(400, 2e7, 1e7, 3).rate(gap));
+  EXPECT_FALSE(pairs_of(400, 2e7, 1e7, 3).rate(gap / 5)); // in the loop, or between its runs?
+}
+
 TEST(LoopRates, FewPairsTellNothing) {
   EXPECT_FALSE(LoopRuns().rate());
   EXPECT_FALSE(pairs_of(4, 2e7, 1e9, 3).rate());
@@ -84,12 +102,13 @@ TEST(LoopRates, DifferingPairsWidenTheInterval) {
   EXPECT_NEAR(wild->value, 3, 3 * wild->relative_error);
 }
 
-// Two loops over two arrays, sampled for equal times; the first accesses ten times as much.
+// Two loops over two arrays, sampled for equal times; the first accesses ten times as much. Or one
+// loop: for the second array pairs that have another pace, none (0) or are of different runs (−1).
 struct TwoLoops {
   static constexpr std::uint64_t k_array = 1 << 20, k_first = 0x10000000, k_second = 0x20000000;
   ScratchFile file;
 
-  TwoLoops(bool with_pairs, bool second_too) {
+  TwoLoops(bool with_pairs, bool second_too, std::optional<float> one_loop = {}) {
     LogWriter log;
     EXPECT_TRUE(open_log(log, file));
     RunRecord run = some_run();
@@ -113,11 +132,13 @@ struct TwoLoops {
       pattern.kind = AccessKind::load;
       pattern.bytes = k_weight;
       pattern.accesses = k_weight / 8;
-      pattern.loop = first ? 0x1000 : 0x2000;
+      pattern.loop = first || one_loop ? 0x1000 : 0x2000;
       if (with_pairs && (first || second_too)) {
         pattern.run_nanoseconds = 1e5f * static_cast<float>(1 + i % 50);
         pattern.run_bytes = pattern.run_nanoseconds * (first ? 8.0f : 0.8f);
       }
+      if (!first && one_loop == 0.0f) pattern.run_nanoseconds = 0;
+      if (!first && one_loop == -1.0f) pattern.run_bytes = -1;
       log.pattern(pattern, {}, {});
     }
     log.end();
@@ -165,6 +186,18 @@ TEST(AccessRates, ByTimeWhereALoopHasNoPace) {
   EXPECT_GT(site_at(summary, 0x100).access_rate.value, 0);
   EXPECT_EQ(site_at(summary, 0x101).access_rate.value, 0);
   EXPECT_EQ(site_at(summary, 0x101).access_rate.pairs, 0u);
+}
+
+// One loop, half of its samples in each array; of those in the second one no two lie in one run, or
+// none make pairs: the first array's pace is not theirs.
+TEST(AccessRates, AnArrayWithShortRunsHasNoPaceOfOthers) {
+  for (const float pace : {-1.0f, 0.0f}) {
+    const ProfileSummary summary = TwoLoops(true, true, pace).summary();
+    EXPECT_FALSE(summary.shares_count_accesses);
+    EXPECT_NEAR(summary.paced, 0.5, 1e-9);
+    EXPECT_GT(site_at(summary, 0x100).access_rate.value, 0);
+    EXPECT_EQ(site_at(summary, 0x101).access_rate.value, 0);
+  }
 }
 
 TEST(AccessRates, NothingWithoutPairs) {

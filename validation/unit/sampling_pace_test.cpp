@@ -33,9 +33,23 @@ asm(".text\n"
     "  incq %rcx\n"
     "  cmpq 8(%rsp), %rcx\n"
     "  jne pace_memory_head\n"
+    "  ret\n .cfi_endproc\n"
+
+    // Gathers of 16 elements each; i in rcx, end in rdx. Their indices stay the same.
+    "place pace_gather\n .cfi_startproc\n"
+    "place pace_gather_head\n"
+    "  vmovdqu32 (%rsi), %zmm4\n"
+    "  .rept 24\n"
+    "  kxnorw %k0, %k0, %k1\n"
+    "  vgatherdps (%rdi,%zmm4,4), %zmm0{%k1}\n"
+    "  .endr\n"
+    "  incq %rcx\n"
+    "  cmpq %rdx, %rcx\n"
+    "  jne pace_gather_head\n"
     "  ret\n .cfi_endproc\n");
 
 extern "C" const char pace_copy_head[], pace_copy_store[], pace_copy_end[], pace_memory_head[];
+extern "C" const char pace_gather_head[];
 // clang-format on
 
 namespace {
@@ -157,6 +171,18 @@ TEST_F(SamplingPace, BytesOfARunComeWithThePattern) {
   earlier.pc = at(pace_memory_head); // another loop: nothing is known
   EXPECT_EQ(emulate().run_nanoseconds, 0);
   EXPECT_EQ(emulate().loop, at(pace_copy_head));
+}
+
+// More accesses than are kept come in fewer iterations than are emulated.
+TEST_F(SamplingPace, IterationsWithoutTheirAccessesDoNotCount) {
+  earlier.pc = at(pace_gather_head);
+  earlier.general[k_rcx] = 1000;
+  later.pc = earlier.pc;
+  go_on(5000);
+  later.general[8] = earlier.general[8]; // counts in the other loop
+  const AccessPattern pattern = emulate();
+  EXPECT_EQ(pattern.loop, at(pace_gather_head));
+  EXPECT_NEAR(pattern.run_bytes, 5000.0 * (64 + 24 * 64), 1600);
 }
 
 TEST_F(SamplingPace, SamplesOfOneThreadMakePairs) {

@@ -22,6 +22,8 @@ MachineState MachineState::of(const RegisterSample& sample) {
   state.known = 0xffff;
   state.flags = sample.flags;
   state.flags_known = k_all_flags;
+  state.stack_begin = sample.general[k_rsp];
+  state.stack = std::span(sample.stack).first(sample.stack_bytes);
   return state;
 }
 
@@ -43,9 +45,16 @@ void MachineState::set_mask(unsigned number, std::optional<std::uint64_t> value)
   masks_known = static_cast<std::uint8_t>(masks_known | 1u << number);
 }
 
+bool MachineState::read_unwritten(std::uint64_t address, void* to, std::size_t bytes) const {
+  if (address < hidden_end && address + bytes > hidden_begin) return false;
+  const std::uint64_t above = address - stack_begin;
+  if (above >= stack.size() || bytes > stack.size() - above) return lines_.read(address, to, bytes);
+  std::memcpy(to, stack.data() + above, bytes);
+  return true;
+}
+
 bool MachineState::read(std::uint64_t address, void* to, std::size_t bytes) const {
-  const bool hidden = address < hidden_end && address + bytes > hidden_begin;
-  const bool from_memory = !hidden && lines_.read(address, to, bytes);
+  const bool from_memory = read_unwritten(address, to, bytes);
   if (written_.empty()) return from_memory;
   auto* target = static_cast<std::uint8_t*>(to);
   for (std::size_t i = 0; i < bytes;) {

@@ -3,9 +3,10 @@
 // A small emulator of the integer instructions that compute addresses. It starts from the registers
 // of a sample and knows of each register and flag whether its value is certain; what it cannot
 // compute becomes unknown, never wrong by guess. What it writes to memory only the emulation sees
-// (spilled registers, saved ones of called functions); all other memory it reads is the memory of
-// now, not of the sample's moment: fine for pointers and index arrays, which seldom change within a
-// loop. A store whose address is unknown is taken to change nothing that is read again.
+// (spilled registers, saved ones of called functions). The top of the stack is that of the sample's
+// moment, as far as the sample has it; all other memory it reads is the memory of now: fine for
+// pointers and index arrays, which seldom change within a loop. A store whose address is unknown is
+// taken to change nothing that is read again.
 //
 // execution.hpp has the instructions.
 #pragma once
@@ -17,6 +18,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace omptier {
@@ -35,7 +37,8 @@ struct MachineState {
   std::array<std::uint64_t, 8> masks = {}; // k0 … k7
   std::uint8_t masks_known = 0;            // bit per mask register
 
-  static MachineState of(const RegisterSample& sample);
+  static MachineState of(const RegisterSample& sample); // which has to outlive the state
+  static MachineState of(RegisterSample&&) = delete;
   bool knows(std::int8_t general_register) const { return known >> general_register & 1; }
   void forget(std::uint32_t general_mask, std::uint32_t vector_mask);
   void set(unsigned general_register, std::optional<std::uint64_t> value);
@@ -47,12 +50,15 @@ struct MachineState {
   bool read(std::uint64_t address, void* to, std::size_t bytes) const;
   void write(std::uint64_t address, const void* from, std::size_t bytes);
   std::uint64_t hidden_begin = 0, hidden_end = 0;
+  std::uint64_t stack_begin = 0;       // what lay there in the sample's moment
+  std::span<const std::uint8_t> stack; // empty = not known
 
 private:
   struct Word { // 8 bytes that were written, at least in part
     std::uint64_t place = 0;
     std::uint8_t bytes[8] = {}, written = 0, known = 0; // masks: bit per byte
   };
+  bool read_unwritten(std::uint64_t address, void* to, std::size_t bytes) const;
   std::vector<Word> written_; // newest last
   mutable MemoryLines lines_;
 };

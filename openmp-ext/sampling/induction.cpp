@@ -330,7 +330,10 @@ bool recover_vectors(const Function& function, const Loop& loop, MachineState& a
     begin.hidden_end = at_head.general[k_rsp] + k_stack_above;
   }
   if (recover(function, loop, places, begin, at_head)) return true;
-  return recover(function, loop, places, {}, at_head);
+  begin.hidden_begin = begin.hidden_end = 0;
+  begin.stack_begin = at_head.stack_begin;
+  begin.stack = at_head.stack;
+  return recover(function, loop, places, begin, at_head);
 }
 
 } // namespace omptier

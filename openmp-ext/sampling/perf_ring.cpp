@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The layout of CPU_CLOCK's records follows from its attributes below (perf_event_open(2)): IP,
-// TID, TIME, READ, REGS_USER, each in 8-byte words. User code only, so perf_event_paranoid up to 2
-// allows it to everybody; time is CLOCK_MONOTONIC, the time base of profiles.
+// TID, TIME, READ, REGS_USER, STACK_USER if asked for, each in 8-byte words. User code only, so
+// perf_event_paranoid up to 2 allows it to everybody; time is CLOCK_MONOTONIC, the time base of
+// profiles.
 
 #include "sampling/perf_ring.hpp"
 
@@ -64,6 +65,12 @@ bool parse_sample(std::span<const std::uint64_t> words, RegisterSample& sample) 
   for (unsigned i = 0; i < k_general_registers; ++i)
     sample.general[i] = registers[place_of(k_perf_number[i])];
   sample.flags = registers[place_of(PERF_REG_X86_FLAGS)];
+  // Bytes asked for, these bytes, how many of them the kernel could read.
+  const auto rest = words.subspan(k_sample_words + clocks);
+  if (rest.empty() || rest[0] != k_stack_kept || rest.size() < 2 + k_stack_kept / 8) return true;
+  sample.stack_bytes =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(rest[1 + k_stack_kept / 8], k_stack_kept));
+  std::memcpy(sample.stack.data(), rest.data() + 1, sample.stack_bytes);
   return true;
 }
 
@@ -76,7 +83,7 @@ bool parse_sample(std::span<const std::uint64_t>, RegisterSample&) {
 
 #endif
 
-constexpr std::size_t k_largest_record = 1024; // ours have 200 bytes
+constexpr std::size_t k_largest_record = 1024; // more than ours have
 
 } // namespace
 
@@ -141,13 +148,20 @@ perf_event_attr perf_attributes(std::uint32_t type, std::uint64_t config) {
   return attributes;
 }
 
-perf_event_attr cpu_clock_attributes(std::uint64_t period) {
+std::size_t cpu_clock_record_bytes(bool with_stack) {
+  constexpr std::size_t k_registers_only = 200;
+  return k_registers_only + (with_stack ? k_stack_kept + 2 * sizeof(std::uint64_t) : 0);
+}
+
+perf_event_attr cpu_clock_attributes(std::uint64_t period, bool with_stack) {
   perf_event_attr attributes = perf_attributes(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
   attributes.sample_period = period;
   attributes.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_READ |
                            PERF_SAMPLE_REGS_USER;
   attributes.read_format = PERF_FORMAT_GROUP;
   attributes.sample_regs_user = k_registers;
+  if (with_stack) attributes.sample_type |= PERF_SAMPLE_STACK_USER;
+  if (with_stack) attributes.sample_stack_user = k_stack_kept;
   return attributes;
 }
 

@@ -32,9 +32,12 @@ std::uint64_t lost_samples(std::uint32_t type, std::span<const std::uint64_t> wo
 // What all our events share: user code only, CLOCK_MONOTONIC, one thread, nobody is woken.
 perf_event_attr perf_attributes(std::uint32_t type, std::uint64_t config);
 
-// The CPU_CLOCK event: registers every `period` nanoseconds of the thread's CPU time. Two of a
-// thread form a group; their samples tell that time by the first one's count.
-perf_event_attr cpu_clock_attributes(std::uint64_t period);
+// The CPU_CLOCK event: registers every `period` nanoseconds of the thread's CPU time, and the top
+// of the stack if asked for. Two of a thread form a group; their samples tell that time by the
+// first one's count.
+perf_event_attr cpu_clock_attributes(std::uint64_t period, bool with_stack = false);
+// Of one of its records.
+std::size_t cpu_clock_record_bytes(bool with_stack);
 
 // What was read out of CPU_CLOCK rings.
 struct PerfRecords {

@@ -10,7 +10,8 @@
 //
 // Locked memory is short for ordinary users (perf_event_mlock_kb a CPU and user, then
 // RLIMIT_MEMLOCK, often 64 KiB), so a ring is as small as the rate allows for half a second without
-// a drain: 16 KiB at 100 Hz, 64 KiB at most; less where many threads share 2 MiB.
+// a drain: 32 and 16 KiB at 100 Hz, 128 KiB at most; less where many threads share 2 MiB. Where
+// that is too little for records with a piece of the stack, they have none.
 
 #include "sampling/calibrate.hpp"
 #include "sampling/perf_ring.hpp"
@@ -32,9 +33,9 @@ namespace omptier {
 
 namespace {
 
-constexpr std::size_t k_record_bytes = 200, k_largest_ring = 64 << 10;
+constexpr std::size_t k_largest_ring = 128 << 10;
 constexpr std::size_t k_all_rings = 2 << 20; // bytes that many threads share; 4 KiB each at least
-constexpr double k_seconds_without_drain = 0.5;
+constexpr double k_seconds_without_drain = 0.5, k_least_seconds = 0.15;
 constexpr double k_second_to_first = 1.3819660113; // periods
 constexpr std::size_t k_threads_with_two = 64;
 constexpr double k_calibration_rate = 10'000, k_calibration_seconds = 0.02;
@@ -48,8 +49,13 @@ struct Clocks {
   PerfRing first, second; // the second may be closed
 };
 
-std::size_t ring_bytes_for(double rate, std::size_t rings) {
-  const double bytes = rate * k_seconds_without_drain * k_record_bytes;
+// Bytes of records in so many seconds.
+double bytes_of(double rate, bool with_stack, double seconds) {
+  return rate * seconds * static_cast<double>(cpu_clock_record_bytes(with_stack));
+}
+
+std::size_t ring_bytes_for(double rate, bool with_stack, std::size_t rings) {
+  const double bytes = bytes_of(rate, with_stack, k_seconds_without_drain);
   const std::size_t most = std::min(k_largest_ring, std::bit_floor(k_all_rings / (rings + 1)));
   return std::clamp<std::size_t>(static_cast<std::size_t>(bytes), page_size(),
                                  std::max(most, page_size()));
@@ -119,8 +125,15 @@ void PerfSource::thread_end(pid_t thread) {
 
 int PerfSource::open(pid_t thread, PerfRing& ring, double rate, std::size_t rings,
                      int leader) const {
-  return ring.open(thread, cpu_clock_attributes(period_of(rate)), ring_bytes_for(rate, rings),
-                   leader);
+  for (const bool with_stack : {true, false}) {
+    const int error = ring.open(thread, cpu_clock_attributes(period_of(rate), with_stack),
+                                ring_bytes_for(rate, with_stack, rings), leader);
+    if (!with_stack || error == ESRCH) return error;
+    const double needed = bytes_of(rate, with_stack, k_least_seconds);
+    if (error == 0 && static_cast<double>(ring.ring_bytes()) >= needed) return 0;
+    ring.close();
+  }
+  return 0;
 }
 
 bool PerfSource::watch(pid_t thread, Clocks& clocks) const {

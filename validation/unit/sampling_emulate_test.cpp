@@ -124,4 +124,25 @@ TEST(SamplingMemory, WhatWasWrittenIsReadAgain) {
   EXPECT_FALSE(state.read(16, &nowhere, 8));
 }
 
+TEST(SamplingMemory, TheTopOfTheStackIsTheSamples) {
+  std::uint64_t now[4] = {1, 2, 3, 4}, value = 0;
+  RegisterSample sample;
+  const auto at = sample.general[k_rsp] = reinterpret_cast<std::uint64_t>(now);
+  const std::uint64_t then[2] = {11, 12};
+  sample.stack_bytes = sizeof then;
+  std::memcpy(sample.stack.data(), then, sizeof then);
+  MachineState state = MachineState::of(sample);
+  ASSERT_TRUE(state.read(at + 8, &value, 8));
+  EXPECT_EQ(value, 12u);
+  ASSERT_TRUE(state.read(at + 16, &value, 8)); // behind what was kept
+  EXPECT_EQ(value, 3u);
+  const std::uint64_t written = 21;
+  state.write(at + 8, &written, 8);
+  ASSERT_TRUE(state.read(at + 8, &value, 8));
+  EXPECT_EQ(value, 21u);
+  state.hidden_begin = at, state.hidden_end = at + sizeof now;
+  EXPECT_FALSE(state.read(at, &value, 8));
+  EXPECT_TRUE(state.read(at + 8, &value, 8));
+}
+
 } // namespace

@@ -109,6 +109,23 @@ asm(".text\n"
     "place loop_outer_done\n"
     "  ret\n .cfi_endproc\n"
 
+    // Rows of four of a hundred; which row is on the stack.
+    "place loop_rows\n .cfi_startproc\n"
+    "place loop_rows_head\n"
+    "  vmovsd (%rdi,%rcx,8), %xmm0\n"
+    "place loop_rows_middle\n"
+    "  incq %rcx\n"
+    "  cmpq %rdx, %rcx\n"
+    "  jne loop_rows_head\n"
+    "  movq 8(%rsp), %rax\n"
+    "  incq %rax\n"
+    "  movq %rax, 8(%rsp)\n"
+    "  imulq $100, %rax, %rcx\n"
+    "  leaq 4(%rcx), %rdx\n"
+    "  cmpq %r8, %rax\n"
+    "  jne loop_rows_head\n"
+    "  ret\n .cfi_endproc\n"
+
     ".section .rodata\n .balign 64\n"
     "loop_lanes: .quad 0, 1, 2, 3, 4, 5, 6, 7\n"
     "loop_eight: .quad 8\n"
@@ -117,7 +134,7 @@ asm(".text\n"
 extern "C" const char loop_update_store[], loop_indirect_load[], loop_chase_next[],
     loop_counted[], loop_counted_head[], loop_counted_gather[], loop_counted_store[],
     loop_masked_head[], loop_masked_old[],
-    loop_inner[], loop_inner_middle[], loop_outer_back[], loop_outer_done[];
+    loop_inner[], loop_inner_middle[], loop_outer_back[], loop_outer_done[], loop_rows_middle[];
 // clang-format on
 
 namespace {
@@ -278,6 +295,27 @@ TEST_F(SamplingLoop, LanesThatAreOffAccessNothing) {
     EXPECT_NEAR(looked_up->bytes, 8, 1e-3) << old; // 32 bytes of indices, two lanes of 4
     EXPECT_NE(of(index, AccessKind::load), nullptr) << old;
   }
+}
+
+// What a loop keeps on the stack is that of the sample's moment; by now the thread is elsewhere.
+TEST_F(SamplingLoop, TheStackIsThatOfTheSample) {
+  std::vector<double> rows(100 * 64);
+  sample.general[k_rdi] = at(rows.data());
+  sample.general[k_rcx] = 301;
+  sample.general[k_rdx] = 304;
+  sample.general[8] = 64;
+  const std::uint64_t row = 3;
+  sample.stack_bytes = 16;
+  std::memcpy(sample.stack.data() + 8, &row, sizeof row);
+  stack[33] = 1'000'000;
+  emulate(loop_rows_middle, 1);
+  const AccessPattern* streamed = of(rows, AccessKind::load);
+  ASSERT_NE(streamed, nullptr);
+  EXPECT_EQ(streamed->strides[0].bytes, 8);
+  EXPECT_EQ(streamed->strides[1].bytes, 97 * 8);
+  EXPECT_EQ(streamed->strides[2].share, 0);
+  for (const AccessPattern& pattern : found) // the rows and the stack
+    EXPECT_TRUE(&pattern == streamed || pattern.address == at(stack + 33)) << pattern.address;
 }
 
 // Registers of loop_inner in the fifth call.

@@ -8,6 +8,8 @@
 #include "sampling/perf_ring.hpp"
 #include "sampling/source.hpp"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -402,14 +404,15 @@ struct RingBytes {
     put(&header, sizeof header);
     put(words.data(), 8 * words.size());
   }
-  void sample(std::uint64_t pc, std::uint64_t time,
-              const std::vector<std::uint64_t>& clocks = {5}) {
+  void sample(std::uint64_t pc, std::uint64_t time, const std::vector<std::uint64_t>& clocks = {5},
+              const std::vector<std::uint64_t>& stack = {}) {
     std::vector<std::uint64_t> words = {pc, std::uint64_t{77} << 32 | 70, time, clocks.size()};
     words.insert(words.end(), clocks.begin(), clocks.end());
     words.push_back(
         2); // abi, then the registers in perf's order: ax bx cx dx si di bp sp flags r8 … r15
     for (std::uint64_t i = 0; i < 17; ++i)
       words.push_back(100 + i);
+    words.insert(words.end(), stack.begin(), stack.end());
     record(PERF_RECORD_SAMPLE, words);
   }
 };
@@ -447,6 +450,61 @@ TEST(SamplingPerfRing, ReadsRecordsAcrossTheEnd) {
   EXPECT_EQ(records.samples[1].general[15], 116u);
   EXPECT_EQ(records.lost, 12u);
   EXPECT_EQ(records.throttled, 1u);
+}
+
+// Bytes asked for, the bytes, how many of them there were.
+std::vector<std::uint64_t> stack_words(std::uint64_t asked, std::uint64_t there) {
+  std::vector<std::uint64_t> words = {asked};
+  for (std::uint64_t i = 0; i < asked / 8; ++i)
+    words.push_back(1000 + i);
+  words.push_back(there);
+  return words;
+}
+
+TEST(SamplingPerfRing, StacksAreReadAsFarAsTheyWere) {
+  for (const auto& [asked, there, kept] :
+       std::vector<std::array<std::uint64_t, 3>>{{512, 512, 512},
+                                                 {512, 80, 80},
+                                                 {512, 0, 0},
+                                                 {512, 9999, 512},
+                                                 {256, 256, 0},
+                                                 {0, 0, 0}}) {
+    RingBytes ring;
+    ring.sample(1, 1, {5, 6}, stack_words(asked, there));
+    PerfRecords records;
+    parse_perf_records(ring.bytes.data(), 4096, 0, ring.head, records);
+    ASSERT_EQ(records.samples.size(), 1u);
+    const RegisterSample& sample = records.samples[0];
+    ASSERT_EQ(sample.stack_bytes, kept) << asked << " " << there;
+    for (std::uint64_t i = 0; i < kept / 8; ++i) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, &sample.stack[8 * i], 8);
+      EXPECT_EQ(word, 1000 + i);
+    }
+  }
+}
+
+TEST(SamplingPerfRing, TheKernelBringsTheStack) {
+  PerfRing ring;
+  ASSERT_EQ(ring.open(gettid(), cpu_clock_attributes(500'000, true), 64 << 10), 0);
+  constexpr std::uint64_t k_mark = 0x5ca1'ab1e'0000'0000;
+  volatile std::uint64_t marks[4] = {};
+  PerfRecords records;
+  for (unsigned round = 0; round < 100 && records.samples.size() < 10; ++round) {
+    for (std::uint64_t i = 0; i < 10'000'000; ++i)
+      marks[i % 4] = (marks[i % 4] & 0) + k_mark + i;
+    ring.drain(records);
+  }
+  unsigned found = 0;
+  for (const RegisterSample& sample : records.samples) {
+    ASSERT_EQ(sample.stack_bytes % 8, 0u);
+    std::uint64_t words[k_stack_kept / 8];
+    std::memcpy(words, sample.stack.data(), sample.stack_bytes);
+    found += std::any_of(words, words + sample.stack_bytes / 8,
+                         [](std::uint64_t word) { return (word & ~0xffff'ffffull) == k_mark; });
+  }
+  ASSERT_GE(records.samples.size(), 10u);
+  EXPECT_GE(found, records.samples.size() * 8 / 10);
 }
 
 TEST(SamplingPerfRing, DamagedBytesAreSkipped) {

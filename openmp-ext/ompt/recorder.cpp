@@ -8,6 +8,7 @@
 #include "base/os.hpp"
 #include "base/patient_lock.hpp"
 #include "objects/stack.hpp"
+#include "ompt/inside.hpp"
 #include "profile/log_name.hpp"
 
 #include <algorithm>
@@ -21,6 +22,9 @@
 #include <unistd.h>
 
 namespace omptier {
+
+__attribute__((tls_model("initial-exec"))) thread_local constinit unsigned Inside::depth_ = 0;
+
 namespace {
 
 thread_local std::uint32_t t_thread __attribute__((tls_model("initial-exec"))) = 0;
@@ -169,6 +173,7 @@ void Recorder::finish() {
 // OpenMP tells of threads that pthread_create has told of already.
 void Recorder::thread_begin() {
   if (!active() || t_watched == process_.load(std::memory_order_relaxed) || in_fork()) return;
+  const Inside inside;
   MemoryAreas::thread_begin(log_, this_thread());
   const std::lock_guard<std::mutex> guard(mutex_);
   t_watched = process_.load(std::memory_order_relaxed);
@@ -180,6 +185,7 @@ void Recorder::thread_begin() {
 void Recorder::thread_end() {
   if (!active() || in_fork()) return;
   t_watched = 0;
+  const Inside inside;
   MemoryAreas::thread_end(log_, this_thread());
   const std::lock_guard<std::mutex> guard(mutex_);
   if (source_ != nullptr) source_->thread_end(static_cast<pid_t>(this_thread()));
@@ -197,6 +203,7 @@ bool Recorder::signal_asked(int number, bool taken) {
 
 std::uint64_t Recorder::region_begin(const void* codeptr, unsigned threads) {
   if (!active()) return 0;
+  const Inside inside;
   ReturnAddress frames[k_max_frames];
   const unsigned count = capture_stack(codeptr, frames, options_.region_depth);
   const std::uint32_t region = define(regions_, frames, count, false);
@@ -212,6 +219,7 @@ std::uint64_t Recorder::region_begin(const void* codeptr, unsigned threads) {
 
 void Recorder::region_end(std::uint64_t region) {
   if (!active() || region == 0) return;
+  const Inside inside;
   stretches_.region_ended(this_thread());
   if (runs_.end(static_cast<std::uint32_t>(region - 1), this_thread())) helper_.wake();
   tell_source([](SampleSource& source) { source.region_changed(0); });
@@ -220,6 +228,7 @@ void Recorder::region_end(std::uint64_t region) {
 // Sources that count every access are told by a number that differs from stretch to stretch.
 void Recorder::barrier_passed(const void* codeptr) {
   if (!active()) return;
+  const Inside inside;
   const std::uint64_t region = stretches_.passed(codeptr, this_thread());
   if (region != 0)
     tell_source([&](SampleSource& source) {
@@ -228,12 +237,14 @@ void Recorder::barrier_passed(const void* codeptr) {
 }
 
 void Recorder::phase(const char* name) {
+  const Inside inside;
   if (active()) log_.phase(name != nullptr ? name : "");
 }
 
 void Recorder::moved(const void* address, std::size_t bytes, unsigned from, unsigned to,
                      double seconds) {
   if (!active()) return;
+  const Inside inside;
   const auto kind = [](unsigned number) {
     return static_cast<MemoryKind>(number < k_memory_kinds ? number : k_memory_kinds);
   };

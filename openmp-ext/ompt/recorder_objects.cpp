@@ -9,6 +9,7 @@
 
 #include "base/os.hpp"
 #include "objects/stack.hpp"
+#include "ompt/inside.hpp"
 
 #include <algorithm>
 
@@ -90,6 +91,7 @@ std::uint32_t Recorder::define(StackTable& table, const ReturnAddress* frames, u
 void Recorder::allocated(const void* block, std::size_t bytes, std::uintptr_t allocator,
                          const void* caller) {
   if (!active() || block == nullptr) return;
+  const Inside inside;
   ReturnAddress frames[k_max_frames];
   const unsigned count = capture_stack(caller, frames, options_.site_depth);
   object(block, bytes, allocator, frames, count);
@@ -160,6 +162,7 @@ void Recorder::object(const void* block, std::size_t bytes, std::uintptr_t alloc
 
 void Recorder::released(const void* block) {
   if (!active() || block == nullptr) return;
+  const Inside inside;
   const auto address = reinterpret_cast<std::uintptr_t>(block);
   tell_source([&](SampleSource& source) { source.object_end(address); });
   bool told = false, half_full = false;
@@ -290,7 +293,7 @@ void Recorder::end_mappings(std::uint64_t begin, std::uint64_t end, std::uint64_
 }
 
 void Recorder::mapped(const void* address, std::size_t bytes, const void* caller) {
-  if (!active()) return;
+  if (!active() || Inside::now()) return;
   const auto begin = reinterpret_cast<std::uintptr_t>(address);
   ReturnAddress frames[k_max_frames];
   const unsigned count = is_runtimes(caller) ? 0 : frames_of(caller, frames, options_.site_depth);
@@ -312,7 +315,8 @@ void Recorder::mapped(const void* address, std::size_t bytes, const void* caller
 
 void Recorder::unmapped(const void* address, std::size_t bytes, std::uint64_t before) {
   const auto begin = reinterpret_cast<std::uintptr_t>(address);
-  if (!active() || begin + bytes <= begin) return; // the kernel refuses what goes round
+  if (!active() || Inside::now() || begin + bytes <= begin)
+    return; // the kernel refuses what goes round
   const std::lock_guard<std::mutex> guard(mutex_);
   end_mappings(begin, begin + bytes, before);
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -43,13 +44,17 @@ __attribute__((noinline)) static void work(double seconds) {
   free((void*)worked_on);
 }
 
-static void region(void) {
+static void region_of(int threads) {
 #ifdef _OPENMP
   int sum = 0;
-#pragma omp parallel num_threads(2) reduction(+ : sum)
+#pragma omp parallel num_threads(threads) reduction(+ : sum)
   ++sum;
-  check(sum == 2, "the region has not two threads");
+  check(sum == threads, "the region has not its threads");
 #endif
+  (void)threads;
+}
+static void region(void) {
+  region_of(2);
 }
 
 static int wait_for(pid_t child) {
@@ -183,6 +188,29 @@ static void handle_signals(void) {
   }
 }
 
+// A handler that maps and unmaps comes wherever the program is, the recorder's callbacks included.
+static void map_in_handler(int number) {
+  void* page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page != MAP_FAILED && munmap(page, 4096) == 0) ++counts[number];
+}
+static void map_in_signals(void) {
+  const struct sigaction action = {.sa_handler = map_in_handler, .sa_flags = SA_RESTART};
+  struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1};
+  event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
+  const struct itimerspec often = {.it_interval = {0, 20000}, .it_value = {0, 20000}};
+  timer_t timer;
+  check(sigaction(SIGUSR1, &action, NULL) == 0 &&
+            timer_create(CLOCK_MONOTONIC, &event, &timer) == 0 &&
+            timer_settime(timer, 0, &often, NULL) == 0,
+        "no timer");
+  const double end = cpu_seconds() + 0.7;
+  while (cpu_seconds() < end)
+    for (int i = 0; i < 200; ++i)
+      region_of(1);
+  timer_delete(timer);
+  check(counts[SIGUSR1] > 100, "the handler seldom came");
+}
+
 #ifdef OWN_TOOL
 struct tool {
   int (*initialize)(void*, int, void*);
@@ -215,6 +243,7 @@ int main(int count, char** arguments) {
   if (strcmp(what, "threads") == 0) threads_in_sequence(number);
   if (strcmp(what, "library") == 0 && count > 3) load_and_unload(arguments[3], number);
   if (strcmp(what, "signals") == 0) handle_signals();
+  if (strcmp(what, "mapping-signals") == 0) map_in_signals();
   if (strcmp(what, "spin") == 0) work(number);
   if (strcmp(what, "kill") == 0) {
     work(0.3);

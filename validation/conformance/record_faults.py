@@ -236,6 +236,12 @@ def case_signals(bench):
             check(samples > 50, f"{source}: samples ended: {samples}")
 
 
+def case_mapping_signals(bench):
+    """A handler that maps and unmaps interrupts regions' begins and ends, where the recorder holds its locks."""
+    bench.record(bench.openmp, "mapping-signals", output="mapping-signals", timeout=60)
+    bench.worked("p.profile")
+
+
 def case_own_tool(bench):
     """A program linked with a tool of its own: said once, unless that tool declines."""
     result = bench.record(bench.own_tool, "work", output="work")

@@ -2,7 +2,8 @@
 //
 // Each instruction votes with its bytes. A chase is told by its pointers. One step that makes up
 // most of an instruction's steps is its stride; instructions with the same stride are one walk, and
-// cover size/stride of what they pass: half or more is sequential. Several steps that come back
+// cover size/stride of what they pass: half or more is sequential. Of those that ran seldom beside
+// the others (an array was filled once) that part counts. Several steps that come back
 // again and again are tiles: short runs, then a jump over what other tiles hold. Anything else is
 // random.
 #include "profile/pattern.hpp"
@@ -26,16 +27,42 @@ constexpr std::size_t k_places = 32;   // kept of an instruction
 constexpr std::int64_t k_run = 128;    // bytes side by side, from which a piece is a tile's row
 constexpr std::int64_t k_copied = 512; // bytes an access, from which it is a copy of a piece
 
-// Bytes side by side.
-std::int64_t longest_run(const std::map<std::uint64_t, std::int64_t>& pieces) {
-  std::uint64_t longest = 0, begin = 0, end = 0;
-  for (const auto& [place, size] : pieces) {
-    if (place > end) begin = place;
-    end = std::max(end, place + static_cast<std::uint64_t>(size));
-    longest = std::max(longest, end - begin);
+// Instructions of one stride.
+struct Walk {
+  struct Piece {             // what one accesses
+    std::uint64_t place = 0; // within the stride
+    std::int64_t size = 0;
+    double accesses = 0;
+  };
+  double bytes = 0;
+  std::int64_t size = 0; // the largest
+  std::vector<Piece> pieces;
+
+  // Against the busiest; those of one loop differ by the error of sampling only.
+  double weight(const Piece& piece) const {
+    const double most = std::ranges::max(pieces, {}, &Piece::accesses).accesses;
+    return most > 0 ? std::min(1.0, 2 * piece.accesses / most) : 1;
   }
-  return static_cast<std::int64_t>(longest);
-}
+  // Bytes of a stride.
+  double covered() const {
+    return std::accumulate(pieces.begin(), pieces.end(), 0.0, [&](double sum, const Piece& piece) {
+      return sum + weight(piece) * double(piece.size);
+    });
+  }
+  // Bytes side by side.
+  std::int64_t longest_run() const {
+    std::map<std::uint64_t, std::int64_t> sizes; // by place
+    for (const Piece& piece : pieces)
+      if (weight(piece) >= 0.5) sizes[piece.place] = piece.size;
+    std::uint64_t longest = 0, begin = 0, end = 0;
+    for (const auto& [place, bytes_there] : sizes) {
+      if (place > end) begin = place;
+      end = std::max(end, place + static_cast<std::uint64_t>(bytes_there));
+      longest = std::max(longest, end - begin);
+    }
+    return static_cast<std::int64_t>(longest);
+  }
+};
 
 // An instruction that accesses runs of one stride and jumps from each to the next.
 struct Runs {
@@ -98,11 +125,6 @@ void PatternEvidence::add(const AccessPattern& pattern) {
 }
 
 ObjectPattern PatternEvidence::decide() const {
-  struct Walk {
-    double covered = 0, bytes = 0;
-    std::int64_t size = 0;
-    std::map<std::uint64_t, std::int64_t> pieces; // size by place within the stride
-  };
   std::map<std::int64_t, Walk> walks; // by stride
   struct Rows {                       // runs with gaps, which other instructions may fill
     double bytes = 0;
@@ -157,8 +179,8 @@ ObjectPattern PatternEvidence::decide() const {
         continue;
       }
       Walk& walk = walks[std::abs(order[0].second)];
-      walk.pieces[of.address % static_cast<std::uint64_t>(std::abs(order[0].second))] = size;
-      walk.covered += double(size);
+      const auto stride = static_cast<std::uint64_t>(std::abs(order[0].second));
+      walk.pieces.push_back({of.address % stride, size, of.accesses});
       walk.bytes += of.bytes;
       walk.size = std::max(walk.size, size);
     } else {
@@ -171,15 +193,16 @@ ObjectPattern PatternEvidence::decide() const {
   }
   double widest = 0;
   for (const auto& [stride, walk] : walks) {
-    if (2 * walk.covered >= double(stride)) {
+    const double covered = walk.covered();
+    if (2 * covered >= double(stride)) {
       vote(PatternKind::sequential, walk.bytes);
-    } else if (longest_run(walk.pieces) >= k_run) {
+    } else if (walk.longest_run() >= k_run) {
       vote(PatternKind::tiled, walk.bytes); // a loop over a tile's row was unrolled
     } else {
       vote(PatternKind::strided, walk.bytes);
       if (walk.bytes <= widest) continue;
       widest = walk.bytes;
-      const double together = std::max(1.0, std::round(walk.covered / double(walk.size)));
+      const double together = std::max(1.0, std::round(covered / double(walk.size)));
       decided.stride = static_cast<std::int64_t>(double(stride) / together);
     }
   }

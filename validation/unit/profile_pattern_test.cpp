@@ -111,8 +111,27 @@ TEST(Pattern, FieldsOfStructures) {
   EXPECT_EQ(few.decide().stride, 64);
 }
 
+// Eight stores filled the structures; a loop reads one field of each.
+PatternKind filled_and_read(std::int64_t filled, std::int64_t read) {
+  PatternEvidence evidence;
+  for (std::int64_t field = 0; field < 8; ++field)
+    access(evidence, std::uint64_t(field), 8,
+           offsets(filled, [=](auto i) { return i * 64 + field * 8; }), AccessKind::store);
+  access(evidence, 100, 8, offsets(read, [](auto i) { return i * 64 + 48; }));
+  return evidence.decide().kind;
+}
+
+TEST(Pattern, WhatHappensSeldomFillsNoGaps) {
+  EXPECT_EQ(filled_and_read(0, 2000), PatternKind::strided);
+  EXPECT_EQ(filled_and_read(20, 2000), PatternKind::strided);  // 7 % of the accesses
+  EXPECT_EQ(filled_and_read(100, 2000), PatternKind::strided); // 29 %
+  EXPECT_EQ(filled_and_read(1000, 2000), PatternKind::sequential);
+  EXPECT_EQ(filled_and_read(500, 0), PatternKind::sequential);
+}
+
 TEST(Pattern, RandomIndirectAndChased) {
-  const auto anywhere = offsets(1000, [](auto i) { return (i * i * 2654435761 >> 7 & 1048575) * 8; });
+  const auto anywhere =
+      offsets(1000, [](auto i) { return (i * i * 2654435761 >> 7 & 1048575) * 8; });
   PatternEvidence random, indirect, chased;
   access(random, 1, 8, anywhere);
   EXPECT_EQ(random.decide().kind, PatternKind::random);

@@ -6,6 +6,7 @@
 
 #include "base/os.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <ctime>
@@ -66,24 +67,43 @@ void HelperThread::wait(std::uint32_t events, std::uint64_t nanoseconds) {
   syscall(SYS_futex, &events_, FUTEX_WAIT_PRIVATE, events, &time, nullptr, 0);
 }
 
+namespace {
+
+std::uint64_t own_cpu_time() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+} // namespace
+
 void HelperThread::loop() {
   if (processors_known_) sched_setaffinity(0, sizeof processors_, &processors_);
   pthread_setname_np(pthread_self(), "omptier");
-  std::uint64_t last = 0;
+  const std::uint64_t period = std::uint64_t{period_} * 1'000'000;
+  const std::uint64_t start = monotonic_nanoseconds();
+  std::uint64_t last = 0, spent = 0; // spent: CPU time before the period was over
   for (;;) {
     std::uint32_t events =
         events_.load(); // first: nothing that comes after a question is slept over
     if (stop_.load()) break;
-    if (!soon_.load()) wait(events, std::uint64_t{period_} * 1'000'000);
+    if (!soon_.load()) wait(events, period);
+    bool early = false;
     while (soon_.load() && !stop_.load()) {
       events = events_.load();
-      const std::uint64_t since = monotonic_nanoseconds() - last;
-      if (since >= k_least_period || stop_.load()) break;
-      wait(events, k_least_period - since);
+      const std::uint64_t now = monotonic_nanoseconds();
+      const bool may = spent <= k_early_at_once + (now - start) / k_early_part;
+      const std::uint64_t pause = may ? k_least_period : std::max(period, k_least_period);
+      early = now - last < period;
+      if (now - last >= pause || stop_.load()) break;
+      wait(events, pause - (now - last));
     }
     if (stop_.load()) break;
     soon_.store(false); // before the work: who comes meanwhile is for the next time
+    const std::uint64_t before = own_cpu_time();
     work_(argument_);
+    if (early) spent += own_cpu_time() - before;
     last = monotonic_nanoseconds();
   }
 }

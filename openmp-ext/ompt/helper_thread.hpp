@@ -23,7 +23,8 @@ public:
   // Its work is done now, not at the next period; lost while it is at work. Any thread; one system
   // call.
   void wake();
-  // The same, but not before k_least_period after the work was done last; not lost.
+  // The same, but not before k_least_period after the work was done last; nor before the period is
+  // over, once doing it early has cost 20 ms of CPU time and a fiftieth of the run. Not lost.
   void wake_soon();
   // Wakes the thread and waits for its end; the work is not called any more.
   void stop();
@@ -33,6 +34,7 @@ public:
 
 private:
   static constexpr std::uint64_t k_least_period = 5'000'000; // nanoseconds
+  static constexpr std::uint64_t k_early_at_once = 20'000'000, k_early_part = 50;
 
   static void* main(void* self);
   void loop();

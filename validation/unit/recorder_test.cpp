@@ -5,6 +5,7 @@
 #include "profile_build.hpp"
 
 #include "base/os.hpp"
+#include "ompt/helper_thread.hpp"
 #include "ompt/recorder.hpp"
 #include "profile/aggregate.hpp"
 
@@ -316,4 +317,38 @@ TEST(Recorder, CostOfAnAllocation) {
   std::printf("allocation + release: %.0f ns, %.1f bytes\n", spent.count() / k_events,
               double(profile.bytes) / (k_events + 1000));
   EXPECT_LT(spent.count() / k_events, 20000);
+}
+// A program that makes threads all the time: the helper thread looks at them early as long as that
+// has cost little, then at its usual pace.
+TEST(HelperThread, WorkAskedForAllTheTimeIsBounded) {
+  struct Work {
+    std::atomic<unsigned> times = 0;
+    std::uint64_t cost = 0; // ns of CPU time
+    static std::uint64_t now() {
+      timespec time{};
+      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+      return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+             static_cast<std::uint64_t>(time.tv_nsec);
+    }
+    static void run(void* self) {
+      auto& work = *static_cast<Work*>(self);
+      ++work.times;
+      for (const std::uint64_t end = now() + work.cost; now() < end;) {
+      }
+    }
+  } work;
+  work.cost = 4'000'000;
+  HelperThread helper;
+  constexpr unsigned k_period = 100; // ms
+  ASSERT_TRUE(helper.start(Work::run, &work, k_period));
+  const std::uint64_t begin = monotonic_nanoseconds();
+  while (monotonic_nanoseconds() < begin + 1'000'000'000) {
+    helper.wake_soon();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  const double seconds = static_cast<double>(monotonic_nanoseconds() - begin) * 1e-9;
+  helper.stop();
+  const double usual = seconds * 1000 / k_period, early = (20 + seconds * 20) / 4;
+  EXPECT_LE(work.times, usual + early + 3);
+  EXPECT_GE(work.times, 2u);
 }

@@ -296,6 +296,7 @@ void FunctionCache::refresh() {
   if (!map_.refresh()) return;
   functions_.clear();
   instructions_ = 0;
+  ++generation_;
 }
 
 const Function* FunctionCache::around(std::uint64_t pc) {

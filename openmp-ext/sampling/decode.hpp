@@ -100,11 +100,14 @@ public:
   // Notices loading and unloading of code. Once per drain.
   void refresh();
   const CodeMap& map() const { return map_; }
+  // Another one after code was loaded or unloaded: what is known of addresses may be outdated.
+  std::uint64_t generation() const { return generation_; }
 
 private:
   CodeMap map_;
   std::map<std::uint64_t, std::unique_ptr<Function>> functions_; // by first address
   std::size_t instructions_ = 0;
+  std::uint64_t generation_ = 0;
 };
 
 } // namespace omptier

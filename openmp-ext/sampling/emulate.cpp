@@ -54,6 +54,10 @@ bool MachineState::read_unwritten(std::uint64_t address, void* to, std::size_t b
 }
 
 bool MachineState::read(std::uint64_t address, void* to, std::size_t bytes) const {
+  if (skips_reads) {
+    skipped = true;
+    return false;
+  }
   const bool from_memory = read_unwritten(address, to, bytes);
   if (written_.empty()) return from_memory;
   auto* target = static_cast<std::uint8_t*>(to);
@@ -63,6 +67,7 @@ bool MachineState::read(std::uint64_t address, void* to, std::size_t bytes) cons
                                    [&](const Word& w) { return w.place == place; });
     for (std::size_t byte = (address + i) % 8; byte < 8 && i < bytes; ++byte, ++i) {
       const bool ours = word != written_.rend() && (word->written >> byte & 1);
+      if (ours && !(word->known >> byte & 1)) missed = true;
       if (ours ? !(word->known >> byte & 1) : !from_memory) return false;
       if (ours) target[i] = word->bytes[byte];
     }

@@ -52,6 +52,10 @@ struct MachineState {
   std::uint64_t hidden_begin = 0, hidden_end = 0;
   std::uint64_t stack_begin = 0;       // what lay there in the sample's moment
   std::span<const std::uint8_t> stack; // empty = not known
+  // Reads say "not known" as long as `skips_reads`. skipped: one did. missed: one that was to be
+  // carried out came upon bytes that the emulation has written without knowing them.
+  bool skips_reads = false;
+  mutable bool skipped = false, missed = false;
 
 private:
   struct Word { // 8 bytes that were written, at least in part

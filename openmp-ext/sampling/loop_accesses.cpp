@@ -162,6 +162,24 @@ std::uint64_t LoopAccesses::caller_of(const Function& function, const MachineSta
 }
 
 void LoopAccesses::walk(const RegisterSample& sample, std::uint64_t sought) {
+  const Function* function = functions_.around(sample.pc);
+  const int at = function != nullptr ? function->at(sample.pc) : -1;
+  if (at < 0)
+    needed_.read_all();
+  else
+    needed_.begin(*function, at, functions_.generation());
+  const std::uint64_t known = known_, unknown = unknown_;
+  while (!walk_once(sample, sought)) {
+    known_ = known, unknown_ = unknown;
+    function = functions_.around(sample.pc);
+    if (function == nullptr)
+      needed_.read_all();
+    else
+      needed_.widen(*function);
+  }
+}
+
+bool LoopAccesses::walk_once(const RegisterSample& sample, std::uint64_t sought) {
   accesses_.clear();
   visits_.clear();
   settled_ = 0;
@@ -193,19 +211,24 @@ void LoopAccesses::walk(const RegisterSample& sample, std::uint64_t sought) {
       if (const Loop* loop = loop_beginning_at(*function, at);
           loop != nullptr && std::ranges::find(tried, here.address) == tried.end()) {
         tried.push_back(here.address);
+        state.skips_reads = false;
         recover_vectors(*function, *loop, state);
       }
+    const bool inside = needed_.holds(here, depth);
+    if (state.skipped && (state.missed || !inside)) return false;
+    if (!inside) needed_.read_all();
+    state.skips_reads = inside && here.flow == Flow::next && !needed_.needs(at);
     note(here, state, step_number);
     if (here.address == sought && !accesses_.empty() && accesses_.back().pc == sought &&
         !accesses_.back().vague)
-      return;
+      return true;
     switch (here.flow) {
     case Flow::call: {
       const std::uint64_t target = here.target != 0 ? here.target : target_in_memory(here, state);
       const bool known = target != 0 && returns.size() < k_most_depth && functions_.around(target);
       if (!known) {
         function = functions_.around(here.address);
-        if (function == nullptr) return;
+        if (function == nullptr) return true;
         step(*function, here, state);
         go(here.end());
         continue;
@@ -252,6 +275,7 @@ void LoopAccesses::walk(const RegisterSample& sample, std::uint64_t sought) {
       continue;
     }
   }
+  return !state.skipped || !state.missed;
 }
 
 // The accesses between the first and the last visit of one instruction: of those the walk came to

@@ -13,6 +13,7 @@
 #include "sampling/decode.hpp"
 #include "sampling/emulate.hpp"
 #include "sampling/loop_pace.hpp"
+#include "sampling/needed_reads.hpp"
 #include "sampling/registers.hpp"
 
 #include <array>
@@ -69,6 +70,8 @@ private:
 
   // Until the sought instruction has made an access, or until enough was seen.
   void walk(const RegisterSample& sample, std::uint64_t sought = 0);
+  // The same with the reads that needed_ asks for. False: they were too few.
+  bool walk_once(const RegisterSample& sample, std::uint64_t sought);
   void note(const Instruction& instruction, const MachineState& state, std::uint32_t step);
   void note_one(const Instruction& instruction, std::uint64_t address, std::uint32_t bytes,
                 bool store, std::uint32_t step, const MachineState& state);
@@ -82,6 +85,7 @@ private:
   std::uint64_t index_of(std::span<const Access* const> accesses) const;
 
   FunctionCache& functions_;
+  NeededReads needed_;
   std::unordered_map<std::uint64_t, std::uint64_t> callers_; // return address by function
   std::vector<Access> accesses_;
   std::vector<Visit> visits_;

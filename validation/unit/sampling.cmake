@@ -2,7 +2,7 @@
 
 omptier_unit_test(sampling SOURCES sampling_decode_test.cpp sampling_source_test.cpp
   sampling_hardware_test.cpp sampling_reuse_test.cpp sampling_emulate_test.cpp
-  sampling_emulate_cases.cpp sampling_loop_test.cpp sampling_pace_test.cpp
+  sampling_emulate_cases.cpp sampling_loop_test.cpp sampling_needed_test.cpp sampling_pace_test.cpp
   LINK omptier_sampling)
 
 set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/sampling_emulate_cases.cpp

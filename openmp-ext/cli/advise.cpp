@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "cli/command.hpp"
 #include "cli/profile_text.hpp"
+#include "machine/as_platform.hpp"
 #include "platform/platform.hpp"
 
 #include <algorithm>
@@ -23,7 +24,7 @@ namespace {
 
 struct AdviseArguments {
   std::vector<std::string> profiles;
-  std::string capacity, nodes, xml, plan;
+  std::string capacity, nodes, xml, machine, plan;
   bool traits = true;
 };
 
@@ -33,6 +34,25 @@ struct Input {
   CapacityByKind capacity;
 };
 
+// The machine to place on: one of the table's, a captured one, or this.
+Parsed<Platform> platform_meant(const AdviseArguments& arguments, const CapacityByKind& capacity) {
+  if (!arguments.machine.empty()) {
+    const Machine* machine = find_machine(arguments.machine);
+    if (machine == nullptr)
+      return Parsed<Platform>::failure("--machine: unknown machine " + arguments.machine +
+                                       "; there are: " + machine_names());
+    return platform_of(*machine, capacity);
+  }
+  DiscoverOptions options;
+  options.xml = arguments.xml;
+  if (!arguments.nodes.empty()) {
+    const auto nodes = parse_nodes(arguments.nodes);
+    if (!nodes) return Parsed<Platform>::failure("--nodes: " + nodes.error());
+    options.forced = *nodes;
+  }
+  return discover_platform(options);
+}
+
 Parsed<Input> read_input(const AdviseArguments& arguments, Symbols& symbols) {
   using Outcome = Parsed<Input>;
   Input input;
@@ -41,14 +61,7 @@ Parsed<Input> read_input(const AdviseArguments& arguments, Symbols& symbols) {
     if (!capacity) return Outcome::failure("--capacity: " + capacity.error());
     input.capacity = *capacity;
   }
-  DiscoverOptions options;
-  options.xml = arguments.xml;
-  if (!arguments.nodes.empty()) {
-    const auto nodes = parse_nodes(arguments.nodes);
-    if (!nodes) return Outcome::failure("--nodes: " + nodes.error());
-    options.forced = *nodes;
-  }
-  const auto platform = discover_platform(options);
+  const auto platform = platform_meant(arguments, input.capacity);
   if (!platform) return Outcome::failure(platform.error());
   input.platform = *platform;
   auto summary = summarize_files(
@@ -143,7 +156,8 @@ std::string nothing_to_decide(const Advice& advice) {
            "from 64 KiB, and omp_alloc's)";
   if (advice.tiers.size() < 2)
     return "only one kind of memory may be used (" + kinds_in_words(advice.tiers) +
-           "); give the machine to place on with --xml, or other limits with --capacity";
+           "); name the machine to place on: --machine xeon-max-flat (others: omptier sandbox "
+           "--list), or --xml FILE, made there by lstopo --of xml";
   return {};
 }
 
@@ -186,10 +200,18 @@ void add_advise(CLI::App& app, CommandContext& context) {
       ->required();
   command->add_option("--capacity", arguments->capacity,
                       "Bytes that may be used of each kind, such as dram:64M,hbm:0");
-  command->add_option("--xml", arguments->xml,
-                      "hwloc XML of the machine to place on (lstopo --of xml); default: this one");
-  command->add_option("--nodes", arguments->nodes,
-                      "Which nodes are of which kind, such as hbm:1+3; default: by attributes");
+  auto* xml = command->add_option(
+      "--xml", arguments->xml,
+      "hwloc XML of the machine to place on (lstopo --of xml); default: this one");
+  auto* nodes =
+      command->add_option("--nodes", arguments->nodes,
+                          "Which nodes are of which kind, such as hbm:1+3; default: by attributes");
+  command
+      ->add_option("--machine", arguments->machine,
+                   "Machine to place on, one of omptier sandbox --list; --capacity then says how "
+                   "much it has of each kind")
+      ->excludes(xml)
+      ->excludes(nodes);
   command->add_option("-o,--output", arguments->plan, "Write the plan to this file");
   command->add_flag("--traits,!--no-traits", arguments->traits,
                     "Print the advice as C source, too (default)");

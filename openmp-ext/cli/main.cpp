@@ -15,6 +15,31 @@ int fail(const char* command, int status, const std::string& line) {
   return status;
 }
 
+namespace {
+
+// What CLI11 does not say: which word it did not know, and what to write instead.
+std::string problem_with_line(const CLI::App& app, const CLI::ParseError& error, int argc,
+                              char** argv) {
+  if (app.get_subcommands().empty()) {
+    std::string names;
+    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+      names += (names.empty() ? "" : ", ") + command->get_name();
+    const std::string first = argc > 1 ? argv[1] : "";
+    if (first.empty() || first[0] != '-')
+      return (first.empty() ? "no command is named" : "there is no command " + first) +
+             "; there are: " + names;
+    return std::string(error.what()) + " (omptier --help says more)";
+  }
+  const std::string command = app.get_subcommands().front()->get_name();
+  std::string text = error.what();
+  if (text == "command is required")
+    text = "no program is named: omptier " + command + " [options] -- ./program [arguments]";
+  if (text == "profiles is required")
+    text = "no profile is named: omptier " + command + " my.profile";
+  return text + " (omptier " + command + " --help says more)";
+}
+
+} // namespace
 } // namespace omptier
 
 // What leaves it is memory running out before there is a command.
@@ -36,10 +61,8 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    std::fprintf(stderr, "omptier: %s (omptier %s--help says more)\n", error.what(),
-                 app.get_subcommands().empty()
-                     ? ""
-                     : (app.get_subcommands().front()->get_name() + " ").c_str());
+    std::fprintf(stderr, "omptier: %s\n",
+                 omptier::problem_with_line(app, error, argc, argv).c_str());
     return 2;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "omptier: %s\n", error.what());

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <unistd.h>
 
 namespace omptier {
 namespace {
@@ -53,6 +54,18 @@ void add_preload(const char* command, Launch& what, const std::string& folder) {
     what.environment.emplace_back("OMPTIER_RECORD", program.string());
 }
 
+// A name that nothing can be written to; found before the program runs for hours.
+std::string problem_with_output(const std::filesystem::path& path) {
+  std::error_code ignored;
+  const std::string folder = path.parent_path().string();
+  if (!std::filesystem::is_directory(folder, ignored))
+    return "there is no folder " + folder + "; create it first";
+  if (std::filesystem::is_directory(path, ignored)) return "this is a folder; name a file in it";
+  if (::access(folder.c_str(), W_OK) != 0)
+    return "the folder " + folder + " cannot be written to; name another";
+  return {};
+}
+
 bool names_program(const Launch& what) {
   return std::ranges::any_of(what.environment,
                              [](const auto& set) { return set.first == "OMPTIER_RECORD"; });
@@ -84,10 +97,8 @@ int prepare(const char* command, const CommandContext& context, const RecordArgu
     // The program may change its folder before OpenMP starts: the name is made absolute.
     std::error_code error;
     const auto path = std::filesystem::absolute(arguments.output, error);
-    if (!std::filesystem::is_directory(path.parent_path(), error))
-      return fail(command, 2,
-                  arguments.output + ": there is no folder " + path.parent_path().string() +
-                      "; create it first");
+    if (const std::string problem = problem_with_output(path); !problem.empty())
+      return fail(command, 2, arguments.output + ": " + problem);
     set("OMPTIER_PROFILE", path.string());
   }
   set("OMPTIER_CHILDREN", arguments.children == "yes" ? "" : arguments.children);
@@ -125,6 +136,11 @@ std::string quoted(const std::string& text) {
 
 int print_environment(const CommandContext& context, const RecordArguments& arguments) {
   Launch what;
+  if (!arguments.command.empty())
+    if (const std::string path = path_of_program(arguments.command[0]);
+        path.empty() || ::access(path.c_str(), X_OK) != 0)
+      return fail("env", 127,
+                  arguments.command[0] + ": there is no such program; give its path, or none");
   if (const int status = prepare("env", context, arguments, what); status != 0) return status;
   std::string text;
   for (const auto& [name, value] : what.environment)

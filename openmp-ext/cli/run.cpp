@@ -91,12 +91,12 @@ Parsed<std::string> keep_in_memory(const std::string& text) {
 }
 
 // The path under which the program finds the plan for its present build. A plan that cannot be read
-// never stops the program: it is passed on, and the runtime says what is wrong with it.
+// is a mistake in the command, said before the program runs for hours without it.
 Parsed<std::string> path_of_plan(const RunArguments& arguments) {
   // The program may change its folder before OpenMP starts: the path is made absolute.
   const std::string path = std::filesystem::absolute(arguments.plan).string();
   const auto plan = read_plan(path);
-  if (!plan) return path;
+  if (!plan) return Parsed<std::string>::failure(plan.error());
   const auto for_regions = std::ranges::count_if(
       plan->entries, [](const PlanEntry& entry) { return !entry.region.empty(); });
   if (arguments.runtime == "own" && for_regions != 0)

@@ -30,11 +30,11 @@ public:
       if (bytes.empty() || std::memcmp(bytes.data(), k_profile_magic,
                                        std::min(bytes.size(), sizeof header.magic)) == 0)
         return fail(0, "the log was cut off before its first block; record again");
-      return fail(0, "this is not a profile");
+      return fail(0, "this is not a profile; give a file that omptier record wrote");
     }
     std::memcpy(&header, bytes.data(), sizeof header);
     if (std::memcmp(header.magic, k_profile_magic, sizeof header.magic) != 0)
-      return fail(0, "this is not a profile");
+      return fail(0, "this is not a profile; give a file that omptier record wrote");
     if (header.version < k_oldest_profile_version || header.version > k_profile_version)
       return fail(8, "profile version " + std::to_string(header.version) + ", this omptier reads " +
                          std::to_string(k_profile_version) + "; record again");

@@ -2,6 +2,7 @@
 //
 // The table of machines and what is derived from it: QEMU's arguments and the time model's
 // configuration. Whether they are right for QEMU and Linux, the tests in virtual/ say.
+#include "machine/as_platform.hpp"
 #include "machine/presets.hpp"
 #include "machine/qemu_command.hpp"
 #include "machine/timing_setup.hpp"
@@ -23,6 +24,36 @@ TEST(Machines, AllKeepTheInvariants) {
   }
   EXPECT_EQ(find_machine("no-such-machine"), nullptr);
   EXPECT_EQ(find_machine(""), nullptr);
+}
+
+// What the advisor is told of a machine is what discovery found inside it (fixtures/machines).
+TEST(Machines, ArePlatformsAsTheyWereCaptured) {
+  for (const Machine& machine : machines()) {
+    const Platform platform = platform_of(machine);
+    std::string why_not;
+    EXPECT_TRUE(is_consistent(platform, why_not)) << machine.name << ": " << why_not;
+    const auto captured =
+        discover_platform({OMPTIER_FIXTURES "/machines/" + std::string(machine.name) + ".xml", {}});
+    ASSERT_TRUE(captured) << captured.error();
+    ASSERT_EQ(platform.tiers.size(), captured->tiers.size()) << machine.name;
+    for (std::size_t i = 0; i < platform.tiers.size(); ++i) {
+      const Tier &ours = platform.tiers[i], &theirs = captured->tiers[i];
+      EXPECT_EQ(ours.kind, theirs.kind) << machine.name;
+      EXPECT_EQ(ours.nodes, theirs.nodes) << machine.name;
+      EXPECT_EQ(ours.figures.read_latency, theirs.figures.read_latency) << machine.name;
+      EXPECT_NEAR(ours.figures.read_bandwidth / theirs.figures.read_bandwidth, 1, 0.05)
+          << machine.name;
+    }
+  }
+}
+
+TEST(Machines, PlatformsHaveTheSizesAskedFor) {
+  CapacityByKind sizes;
+  sizes[static_cast<std::size_t>(MemoryKind::hbm)] = 64ull << 30;
+  const Platform platform = platform_of(*find_machine("xeon-max-snc4-2s"), sizes);
+  EXPECT_EQ(platform.tier(MemoryKind::hbm)->capacity, 64ull << 30);
+  EXPECT_EQ(platform.node(8)->capacity, 8ull << 30);
+  EXPECT_EQ(platform.tier(MemoryKind::dram)->capacity, 8 * (384ull << 20));
 }
 
 // The rules of docs/design.md must find the kind that a node stands for from its figures alone.

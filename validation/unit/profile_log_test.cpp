@@ -207,7 +207,8 @@ TEST(Log, OtherFilesAreRefused) {
                         "ELF and more than sixteen bytes");
   const Parsed<Profile> read = parse_profile(elf, "a.out");
   ASSERT_FALSE(read);
-  EXPECT_EQ(read.error(), "a.out: byte 0: this is not a profile");
+  EXPECT_EQ(read.error(),
+            "a.out: byte 0: this is not a profile; give a file that omptier record wrote");
   EXPECT_FALSE(parse_profile("", "empty"));
   const Parsed<Profile> missing = read_profile("/nonexistent/p.profile");
   ASSERT_FALSE(missing);

@@ -83,13 +83,15 @@ def case_ends(bench):
 
 
 def case_faults(bench):
-    """What cannot be written or read is one line; the program runs all the same."""
+    """What cannot be written or read is one line: before the program runs, else it runs all the same."""
     program = bench.options.program
     plain = bench.run(program)
     result = bench.record(program, log="missing/p.profile", status=2)
     check(result.stderr.count("\n") == 1, f"{result.stderr}")
     (bench.folder / "a_folder").mkdir()
-    result = bench.record(program, log="a_folder")
+    result = bench.record(program, log="a_folder", status=2)
+    check(result.stderr.count("\n") == 1 and "a_folder" in result.stderr, result.stderr)
+    result = bench.run(bench.omptier, "record", "--", program, OMPTIER_PROFILE="a_folder")
     check(result.stdout == plain.stdout, f"{result}")
     check(result.stderr.count("\n") == 1 and "a_folder" in result.stderr, result.stderr)
     result = bench.record(program, log="/dev/full")
@@ -110,6 +112,10 @@ def case_faults(bench):
     check(result.returncode == 9, f"{result}")
     bench.run(bench.omptier, "record", "--events", "magic", "--", "true", status=2)
     bench.run(bench.omptier, "record", status=2)
+    for wrong, said in ((("recrod",), "no command recrod"), ((), "no command is named"), (("record",), "no program is named"),
+                        (("env", "no-such"), "no-such"), (("run", "--plan", "no-such.plan", "--", program), "no-such.plan")):
+        result = bench.run(bench.omptier, *wrong, status=127 if wrong[:1] == ("env",) else 2)
+        check(result.stderr.count("\n") == 1 and said in result.stderr and not result.stdout, f"{wrong}: {result}")
 
     bytes_ = (bench.folder / "n.profile").read_bytes()
     (bench.folder / "bad.profile").write_bytes(bytes_[:60] + bytes([bytes_[60] ^ 1]) + bytes_[61:])

@@ -6,21 +6,33 @@
 #include "advisor/cost.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace omptier {
 namespace {
+
+constexpr std::int64_t k_prefetched_stride = 2048; // bytes; farther no stride prefetcher goes
+
+bool is_streamed(const ObjectPattern& pattern) {
+  return pattern.kind == PatternKind::sequential ||
+         (pattern.kind == PatternKind::strided && std::abs(pattern.stride) <= k_prefetched_stride);
+}
 
 class Translation {
 public:
   Translation(const ProfileSummary& summary, const Figures& recorded_in)
       : summary_(summary), recorded_in_(recorded_in) {}
 
-  Demand demand(const AccessWeights& weights) const {
+  // Samples of time do not say whether an access was streamed: there the object's pattern does.
+  Demand demand(const AccessWeights& weights, const ObjectPattern& pattern) const {
+    const bool streamed = summary_.measure == Measure::time && is_streamed(pattern);
     Demand demand;
-    demand.of(Manner::scattered_load) = weights.scattered_load + weights.unknown;
-    demand.of(Manner::streamed_load) = weights.streamed_load;
-    demand.of(Manner::scattered_store) = weights.scattered_store;
-    demand.of(Manner::streamed_store) = weights.streamed_store;
+    demand.of(streamed ? Manner::streamed_load : Manner::scattered_load) =
+        weights.scattered_load + weights.unknown;
+    demand.of(streamed ? Manner::streamed_store : Manner::scattered_store) =
+        weights.scattered_store;
+    demand.of(Manner::streamed_load) += weights.streamed_load;
+    demand.of(Manner::streamed_store) += weights.streamed_store;
     if (summary_.measure == Measure::time)
       for (std::size_t i = 0; i < k_manners; ++i)
         demand.accesses[i] /= nanoseconds_of_one(static_cast<Manner>(i));
@@ -72,11 +84,11 @@ Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names
       continue;
     }
     demand.live = Translation::live(site, summary.nanoseconds);
-    demand.demand = translation.demand(site.accesses);
+    demand.demand = translation.demand(site.accesses, site.pattern);
     // Statics are placed when the program starts and stay.
     for (const SitePart& part : site.by_region)
       if (site.kind == SiteKind::allocation)
-        demand.by_region.push_back({part.of, translation.demand(part.accesses)});
+        demand.by_region.push_back({part.of, translation.demand(part.accesses, site.pattern)});
     // The wider of sampling interval and the source's own worst error.
     demand.share_low =
         std::max(0.0, std::min(site.share.low, site.share.value - summary.worst_error));

@@ -25,6 +25,7 @@ namespace {
 struct AdviseArguments {
   std::vector<std::string> profiles;
   std::string capacity, nodes, xml, machine, plan;
+  unsigned threads = 0; // 0: as many as were recorded
   bool traits = true;
 };
 
@@ -169,9 +170,10 @@ int advise_command(const AdviseArguments& arguments) {
   for (const std::string& note : input->summary.notes)
     std::fprintf(stderr, "omptier advise: %s\n", note.c_str());
 
-  const Advice advice = advise(workload_from(input->summary, {names.sites, names.regions},
-                                             figures_recorded_in(input->platform)),
-                               usable_tiers(input->platform, input->capacity));
+  Workload workload = workload_from(input->summary, {names.sites, names.regions},
+                                    figures_recorded_in(input->platform));
+  if (arguments.threads > 0) workload.threads = arguments.threads;
+  const Advice advice = advise(std::move(workload), usable_tiers(input->platform, input->capacity));
   if (const std::string why = nothing_to_decide(advice); !why.empty())
     return fail("advise", 2, why);
   print_placement(advice);
@@ -212,6 +214,10 @@ void add_advise(CLI::App& app, CommandContext& context) {
                    "much it has of each kind")
       ->excludes(xml)
       ->excludes(nodes);
+  command
+      ->add_option("--threads", arguments->threads,
+                   "Threads there, which share the bandwidth (default: as many as were recorded)")
+      ->check(CLI::Range(1u, 1u << 16));
   command->add_option("-o,--output", arguments->plan, "Write the plan to this file");
   command->add_flag("--traits,!--no-traits", arguments->traits,
                     "Print the advice as C source, too (default)");

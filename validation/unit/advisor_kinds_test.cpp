@@ -55,5 +55,34 @@ TEST(PlanOfKinds, ReachesStaticsAndAllocationsOnly) {
   EXPECT_TRUE(parse_plan(write_plan(plan), "plan"));
 }
 
+// Samples of time do not tell streams from scattered accesses; patterns do, and decide who gains.
+TEST(PlanOfKinds, PatternsDecideWhoGainsByBandwidth) {
+  ProfileSummary summary;
+  summary.measure = Measure::time;
+  summary.nanoseconds = 1000;
+  summary.threads = 64;
+  summary.modules = {{"build-id:1", "app", "/app", 0, false}};
+  summary.regions.emplace_back();
+  for (const auto& [kind, stride] : {std::pair<PatternKind, int>{PatternKind::sequential, 0},
+                                     {PatternKind::strided, 128},
+                                     {PatternKind::strided, 65536},
+                                     {PatternKind::random, 0}}) {
+    SiteSummary& site = summary.sites.emplace_back(
+        row(SiteKind::allocation, {{0, 0x10 * (summary.sites.size() + 1)}}, "", 25));
+    site.pattern.kind = kind;
+    site.pattern.stride = stride;
+  }
+  const EvidenceNames names{{"a", "b", "c", "d"}, {"outside"}};
+  const Figures dram{110, 110, 250e9, 220e9}, hbm{140, 140, 700e9, 500e9};
+  const std::vector<TierChoice> tiers = {{MemoryKind::hbm, 64 * MiB, hbm},
+                                         {MemoryKind::dram, 64 * MiB, dram}};
+  const std::vector<std::size_t> in_hbm_and_dram = {0, 0, 1, 1};
+  EXPECT_EQ(advise(workload_from(summary, names, dram), tiers).placement.tier_of_site,
+            in_hbm_and_dram);
+  summary.measure = Measure::misses; // there each sample says it itself
+  EXPECT_EQ(advise(workload_from(summary, names, dram), tiers).placement.tier_of_site,
+            (std::vector<std::size_t>{1, 1, 1, 1}));
+}
+
 } // namespace
 } // namespace omptier

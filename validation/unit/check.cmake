@@ -39,15 +39,8 @@ check_program(rpath DEFINE WITH_RUNTIME LINK check_runtime_old
 check_program(runpath DEFINE WITH_RUNTIME LINK check_runtime_old
               OPTIONS LINKER:--enable-new-dtags RPATH "$ORIGIN/old")
 
-set(cli ../../openmp-ext/cli)
-omptier_unit_test(check
-  SOURCES check_test.cpp check_elf_test.cpp ${cli}/check.cpp ${cli}/check_elf.cpp
-          ${cli}/check_kernel.cpp ${cli}/check_memory.cpp ${cli}/check_program.cpp
-          ${cli}/check_sampling.cpp ${cli}/check_variables.cpp ${cli}/launch.cpp
-  LINK omptier_base omptier_platform omptier_plan omptier_placement omptier_sampling
-       PkgConfig::libelf)
+omptier_unit_test(check SOURCES check_test.cpp check_elf_test.cpp LINK omptier_cli)
 target_compile_definitions(unit_check PRIVATE CHECK_PROGRAMS="${check_folder}"
-                           OMPTIER_LIBDIR="${CMAKE_INSTALL_LIBDIR}"
                            OMPTIER_DOCS="${OMPTIER_SOURCE_DIR}/docs")
 add_dependencies(unit_check check_plain check_debug check_no-id check_static check_inside
                  check_old-runtime check_new-runtime check_rpath check_runpath)

@@ -288,7 +288,7 @@ void Recorder::after_fork_in_child() {
   new (&stretch_counts_) decltype(stretch_counts_);
   waiting_ = 0;
   waiting_weight_ = 0;
-  unwatched_ = by_caller_ = 0;
+  unwatched_ = by_caller_ = regions_by_caller_ = 0;
   shortages_written_ = {};
   std::fill(std::begin(lost_), std::end(lost_), 0);
   small_counts_.clear();

@@ -37,7 +37,7 @@ struct RecorderOptions {
   std::string why_no_source; // one line, when there is none
   unsigned site_depth = 8;
   unsigned region_depth = 4;
-  unsigned drain_milliseconds = 50; // 0: no helper thread
+  unsigned drain_milliseconds = 50;                   // 0: no helper thread
   std::uint64_t log_bytes = std::uint64_t{256} << 20; // the log's largest size
   std::size_t memory = std::size_t{32} << 20;         // of the recorder's own, in bytes
   bool children = true;                               // forked ones are recorded too
@@ -164,6 +164,7 @@ private:
   std::atomic<std::uint32_t> most_told_{~std::uint32_t{0}}; // objects from 64 KiB of one site
   std::atomic<std::uint64_t> unwatched_{0};                 // objects without room
   std::atomic<std::uint64_t> by_caller_{0};                 // allocations
+  std::atomic<std::uint64_t> regions_by_caller_{0};         // runs
   std::uint32_t most_stacks_ = 0;                           // of sites, of regions
   std::uint64_t lost_[k_loss_reasons] = {};                 // to be written
   Shortages shortages_written_;                             // helper thread's, as all that follow

@@ -63,7 +63,7 @@ std::uint32_t Recorder::define(StackTable& table, const ReturnAddress* frames, u
     const std::lock_guard<std::mutex> guard(mutex_);
     std::uint32_t number = table.known(frames, count);
     if (number == StackTable::k_full && count > 1 && is_full_of_stacks(table, count)) {
-      if (site) by_caller_.fetch_add(1, std::memory_order_relaxed);
+      (site ? by_caller_ : regions_by_caller_).fetch_add(1, std::memory_order_relaxed);
       count = 1;
       number = table.known(frames, count);
     }

@@ -116,6 +116,7 @@ Shortages Recorder::shortages() {
   Shortages all;
   all.objects = unwatched_.load(std::memory_order_relaxed);
   all.by_caller = by_caller_.load(std::memory_order_relaxed);
+  all.regions_by_caller = regions_by_caller_.load(std::memory_order_relaxed);
   all.runs = runs_.dropped();
   all.stretches = stretches_.dropped();
   log_.add_refused(all);

@@ -110,6 +110,10 @@ void add_limits(ProfileSummary& summary, const Profile& profile) {
     note(std::to_string(shortages.by_caller) +
          " allocations count for the place that calls malloc, whatever led there: there are more "
          "call stacks than OMPTIER_PROFILE_MEMORY has room for");
+  if (shortages.regions_by_caller > 0)
+    note(std::to_string(shortages.regions_by_caller) +
+         " runs of regions count for their directive, whatever led there: there are more call "
+         "stacks than OMPTIER_PROFILE_MEMORY has room for");
   short_of(shortages.runs,
            "runs of regions were not kept: their samples count as outside of regions");
   short_of(shortages.stretches, "stretches between barriers were not recorded");

@@ -368,8 +368,8 @@ void LogWriter::site_totals(const SiteTotals& totals) {
 
 void LogWriter::shortages(const Shortages& all) {
   OMPTIER_BEGIN_RECORD(shortages);
-  for (const std::uint64_t number :
-       {all.objects, all.by_caller, all.runs, all.stretches, all.phases, all.areas, all.moves})
+  for (const std::uint64_t number : {all.objects, all.by_caller, all.runs, all.stretches,
+                                     all.phases, all.areas, all.moves, all.regions_by_caller})
     body.number(number);
   append(body);
 }

@@ -103,6 +103,7 @@ struct Shortages {
   std::uint64_t stretches = 0; // neither
   // For which the log has no more room than an eighth each.
   std::uint64_t phases = 0, areas = 0, moves = 0;
+  std::uint64_t regions_by_caller = 0; // runs whose regions are their directives, as by_caller
   bool operator==(const Shortages&) const = default;
 };
 

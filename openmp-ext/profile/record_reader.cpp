@@ -123,7 +123,7 @@ bool RecordReader::read(RecordBody& body) {
   case RecordType::shortages: {
     Shortages& all = profile_.shortages;
     for (std::uint64_t* number : {&all.objects, &all.by_caller, &all.runs, &all.stretches,
-                                  &all.phases, &all.areas, &all.moves})
+                                  &all.phases, &all.areas, &all.moves, &all.regions_by_caller})
       *number = part.empty() ? 0 : part.number();
     break;
   }

@@ -46,6 +46,54 @@ struct Model {
 
 } // namespace
 
+namespace {
+
+// A region reached in as many ways as there are numbers of `depth` digits.
+__attribute__((noinline)) void begin_region(Recorder& recorder, unsigned depth, unsigned way) {
+  if (depth == 0) return recorder.region_end(recorder.region_begin(__builtin_return_address(0), 1));
+  switch (way % 3) { // calls that no compiler makes one of
+  case 0:
+    begin_region(recorder, depth - 1, way / 3);
+    asm volatile("nop");
+    break;
+  case 1:
+    begin_region(recorder, depth - 1, way / 3);
+    asm volatile("nop; nop");
+    break;
+  default:
+    begin_region(recorder, depth - 1, way / 3);
+    asm volatile("nop; nop; nop");
+  }
+}
+
+} // namespace
+
+// Runs beyond those that are told apart by their call stacks are counted as such.
+TEST(Recorder, RegionsBeyondTheStacksThatFitAreTold) {
+  const ScratchFile file;
+  RecorderOptions options;
+  options.pattern = file.path();
+  options.drain_milliseconds = 0;
+  options.region_depth = 8;
+  options.log_bytes = 1 << 19; // for 256 stacks
+  auto* recorder = new Recorder; // never destroyed, as in the tool
+  ASSERT_TRUE(recorder->start(options, nullptr));
+  constexpr unsigned k_runs = 729;
+  for (unsigned way = 0; way < k_runs; ++way)
+    begin_region(*recorder, 6, way);
+  recorder->finish();
+  const Parsed<Profile> profile = read_profile(file.path());
+  ASSERT_TRUE(profile) << profile.error();
+  EXPECT_GE(profile->region_definitions.size(), 256u);
+  EXPECT_EQ(profile->shortages.regions_by_caller, k_runs - 256);
+  EXPECT_EQ(profile->shortages.by_caller, 0u);
+  const Parsed<ProfileSummary> summary = summarize({&*profile, 1});
+  ASSERT_TRUE(summary);
+  g_most_pages = ~std::size_t{0}; // of other recorders too
+  EXPECT_NE(summary->notes.at(0).find("473 runs of regions count for their directive"),
+            std::string::npos);
+}
+
 TEST(LiveBlocks, AgreesWithAModel) {
   std::mt19937_64 random(1);
   LiveBlocks live;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The chase runs through 2 MiB in random order: more than the second-level cache, little enough to
-// set up in about a millisecond. Independent additions follow the load so that "next" is one of
+// set up in half a millisecond. Independent additions follow the load so that "next" is one of
 // eight places to land, and the load itself heads the loop, which is where emulators land.
 
 #include "sampling/calibrate.hpp"
 
 #include "base/os.hpp"
 
+#include <bit>
 #include <ctime>
 #include <sys/mman.h>
 
@@ -56,8 +57,8 @@ namespace omptier {
 namespace {
 
 constexpr std::size_t k_bytes = 2 << 20, k_node = 64, k_nodes = k_bytes / k_node;
-constexpr double k_slice = 0.5e-3;       // seconds
-constexpr std::uint64_t k_steps = 10000; // between looks at the clock
+constexpr double k_slice = 0.25e-3;     // seconds
+constexpr std::uint64_t k_steps = 2000; // between looks at the clock
 
 double thread_cpu_seconds() {
   timespec now;
@@ -65,18 +66,14 @@ double thread_cpu_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// Links the nodes to one cycle in random order (Sattolo's shuffle of the links themselves).
+// Links the nodes to one cycle whose steps look random (a congruential generator of full period:
+// a multiplier of 4n + 1 and an odd increment), written in the order of memory.
 void link_nodes(char* memory) {
-  auto link = [&](std::size_t node) -> void*& {
-    return *reinterpret_cast<void**>(memory + node * k_node);
-  };
+  constexpr std::size_t k_multiplier = 12125, k_increment = 7919;
+  static_assert(std::has_single_bit(k_nodes) && k_multiplier % 4 == 1 && k_increment % 2 == 1);
   for (std::size_t i = 0; i < k_nodes; ++i)
-    link(i) = memory + i * k_node;
-  std::uint64_t random = 0x9e3779b97f4a7c15;
-  for (std::size_t i = k_nodes - 1; i > 0; --i) {
-    random = random * 6364136223846793005u + 1442695040888963407u;
-    std::swap(link(i), link((random >> 33) % i));
-  }
+    *reinterpret_cast<void**>(memory + i * k_node) =
+        memory + (i * k_multiplier + k_increment) % k_nodes * k_node;
 }
 
 } // namespace
@@ -92,8 +89,8 @@ ChaseCode chase_code() {
 Skid measure_skid(unsigned wanted, double seconds,
                   const std::function<std::vector<RegisterSample>()>& collect) {
   Skid skid;
-  void* memory =
-      os().map(nullptr, k_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* memory = os().map(nullptr, k_bytes, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   if (memory == MAP_FAILED) return skid;
   link_nodes(static_cast<char*>(memory));
   double begin = thread_cpu_seconds();

@@ -24,10 +24,10 @@ struct Skid {
   bool surely_sharp() const { return samples >= 16 && next == samples; } // no more need be tried
 };
 
-// Runs the chase on the calling thread, in slices of half a millisecond, and calls collect after
-// each, until it has handed over `wanted` samples of the chase (fewer when they all agree), or
-// `seconds` of CPU time are spent.
-// Nothing known (no sample) on architectures that are not decoded.
+// Runs the chase on the calling thread, in slices of a quarter of a millisecond, and calls collect
+// after each, until it has handed over `wanted` samples of the chase (fewer when they all agree),
+// or `seconds` of CPU time are spent. Nothing known (no sample) on architectures that are not
+// decoded.
 Skid measure_skid(unsigned wanted, double seconds,
                   const std::function<std::vector<RegisterSample>()>& collect);
 

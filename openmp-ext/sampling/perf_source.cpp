@@ -38,7 +38,7 @@ constexpr std::size_t k_all_rings = 2 << 20; // bytes that many threads share; 4
 constexpr double k_seconds_without_drain = 0.5, k_least_seconds = 0.15;
 constexpr double k_second_to_first = 1.3819660113; // periods
 constexpr std::size_t k_threads_with_two = 64;
-constexpr double k_calibration_rate = 10'000, k_calibration_seconds = 0.02;
+constexpr double k_calibration_rate = 20'000, k_calibration_seconds = 0.02;
 constexpr unsigned k_calibration_samples = 40;
 
 std::uint64_t period_of(double rate) {

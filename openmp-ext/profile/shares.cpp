@@ -95,8 +95,13 @@ void admit_source_error(ProfileSummary& summary) {
     share.low = std::max(0.0, share.low - error);
     share.high = std::min(1.0, share.high + error);
   };
+  // Also for sites of which all samples were dealt away.
+  const auto blamed = [](const SiteSummary& site) {
+    return site.samples > 0 ||
+           std::ranges::any_of(site.by_region, [](const auto& part) { return part.dealt != 0; });
+  };
   for (SiteSummary& site : summary.sites) {
-    if (site.samples == 0) continue;
+    if (!blamed(site)) continue;
     double all = summary.worst_error * k_least;
     for (SitePart& part : site.by_region) {
       const RegionSummary& region = summary.regions[part.of];

@@ -3,6 +3,7 @@
 // How streams of one loop share its time: small loops whose lines can be counted by hand, then
 // whole profiles in which all time was blamed on one array.
 #include "profile/aggregate.hpp"
+#include "profile/shares.hpp"
 #include "profile/streams.hpp"
 
 #include <cmath>
@@ -190,6 +191,23 @@ TEST(Streams, CachedArraysMoveNothing) {
   EXPECT_NEAR(site(summary, a).share.value, 1.0 / 3, 0.01);
   EXPECT_NEAR(site(summary, b).share.value, 1.0 / 2, 0.01);
   EXPECT_EQ(site(Loop({access(2, in(b), 8, 8)}).bytes(b, 16384).summary(), b).share.value, 1);
+}
+
+// All that was blamed on a site went to others': it may have been right.
+TEST(Streams, WhatWasDealtAwayIsInTheInterval) {
+  ProfileSummary summary;
+  summary.worst_error = 0.25;
+  summary.regions.resize(1);
+  summary.regions[0].accesses.scattered_load = 100;
+  summary.regions[0].share = {1, 1, 1};
+  summary.sites.resize(2); // the second one never had a sample
+  summary.sites[0].by_region.emplace_back().dealt = -40;
+  summary.sites[1].by_region.emplace_back();
+  admit_source_error(summary);
+  EXPECT_GE(summary.sites[0].share.high, 0.4);
+  EXPECT_GE(summary.sites[0].by_region[0].share.high, 0.4);
+  EXPECT_EQ(summary.sites[0].share.low, 0);
+  EXPECT_EQ(summary.sites[1].share.high, 0);
 }
 
 TEST(Streams, SharedTimeIsLessWrongThanBlame) {

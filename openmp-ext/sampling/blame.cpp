@@ -153,7 +153,7 @@ AccessSample Blamer::blame(const RegisterSample& sample) {
   access.time = sample.time;
   access.thread = sample.thread;
   access.pc = sample.pc;
-  access.weight = static_cast<float>(period_ * sample.periods);
+  access.weight = static_cast<float>(weight(sample));
   ++counts_.samples;
   if (sharp_) find_access(sample, access);
   return access;

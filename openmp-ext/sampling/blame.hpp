@@ -49,6 +49,7 @@ public:
     reuse_.collect();
   }
   AccessSample blame(const RegisterSample& sample);
+  double weight(const RegisterSample& sample) const { return period_ * sample.periods; }
   // Once its address is as well known as it will be: finds out what served it.
   void watch(AccessSample& access) {
     if (sharp_) reuse_.visit(access);

@@ -219,11 +219,12 @@ std::unique_ptr<Function> Function::decode(std::uint64_t begin,
   if (!function->instructions.empty()) function->range.end = function->instructions.back().end();
   for (std::size_t i = 0; i < function->instructions.size(); ++i) {
     const Instruction& branch = function->instructions[i];
-    bool backwards = (branch.flow == Flow::conditional || branch.flow == Flow::jump) &&
-                     branch.target && branch.target <= branch.address;
-    int head = backwards ? function->at(branch.target) : -1;
-    if (head >= 0)
-      function->loops.push_back({static_cast<std::uint32_t>(head), static_cast<std::uint32_t>(i)});
+    if (branch.flow != Flow::conditional && branch.flow != Flow::jump) continue;
+    const int target = branch.target != 0 ? function->at(branch.target) : -1;
+    if (target < 0) continue;
+    const auto number = static_cast<std::uint32_t>(target);
+    function->instructions[number].joined = true;
+    if (number <= i) function->loops.push_back({number, static_cast<std::uint32_t>(i)});
   }
   return function;
 }
@@ -263,17 +264,31 @@ std::vector<int> Function::all_before(int i) const {
   return all;
 }
 
+void Function::came(int i, int from) const {
+  if (from < 0 || static_cast<std::size_t>(from) >= instructions.size()) return;
+  Way& way = ways_[i];
+  if (way.times == 0) way.from = from;
+  if (way.from != from)
+    --way.times;
+  else if (way.times < k_most_times)
+    ++way.times;
+}
+
 int Function::before(int i) const {
   auto number = static_cast<std::uint32_t>(i);
+  const auto known = [&](int from) { // what a call did is not known
+    const Flow flow = instructions[static_cast<std::size_t>(from)].flow;
+    return flow == Flow::call || flow == Flow::kernel ? -1 : from;
+  };
+  if (const auto way = ways_.find(i); way != ways_.end() && way->second.times > 0)
+    return known(way->second.from);
   int back = -1; // end of the innermost loop that begins here
   for (const Loop& loop : loops)
     if (loop.first == number && (back < 0 || loop.last < static_cast<std::uint32_t>(back)))
       back = static_cast<int>(loop.last);
   if (back >= 0) return back;
   const std::vector<int> all = all_before(i);
-  if (all.empty()) return -1;
-  const Flow flow = instructions[static_cast<std::size_t>(all[0])].flow;
-  return flow == Flow::call || flow == Flow::kernel ? -1 : all[0];
+  return all.empty() ? -1 : known(all[0]);
 }
 
 std::span<const std::uint8_t> Function::bytes_of(const Instruction& instruction) const {

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 namespace omptier {
@@ -56,6 +57,7 @@ struct Instruction {
   std::uint8_t length = 0;
   Flow flow = Flow::next;
   bool fills = false;         // a nop
+  bool joined = false;        // branches of its function lead here
   bool has_memory = false;    // memory holds its explicit operand (not the stack of push and call)
   bool string_source = false; // reads [rsi]: movs, lods, cmps
   bool string_target = false; // accesses [rdi]: movs, stos, scas, cmps
@@ -81,14 +83,25 @@ public:
 
   // Number of the instruction that begins at the address; -1 = none does.
   int at(std::uint64_t address) const;
-  // Number of the instruction that probably ran before number i: around the innermost loop that
-  // begins there, else the one above, else a jump that leads there. -1 = not known (start, call).
+  // Number of the instruction that probably ran before number i: the one that usually did, else
+  // around the innermost loop that begins there, else the one above, else a jump that leads there.
+  // -1 = not known (start, call).
   int before(int i) const;
+  // Number `from` was seen to run before number i, which branches lead to.
+  void came(int i, int from) const;
   // All that may have run before number i: the one above, and jumps that lead there.
   std::vector<int> all_before(int i) const;
   std::span<const std::uint8_t> bytes_of(const Instruction& instruction) const;
   // Ascending, no overlap, loops inside: what the rest relies on.
   bool is_consistent() const;
+
+private:
+  struct Way {
+    int from = -1;
+    std::uint32_t times = 0; // more than others, at most k_most_times
+  };
+  static constexpr std::uint32_t k_most_times = 64;
+  mutable std::unordered_map<int, Way> ways_; // by number of an instruction that is joined
 };
 
 // Functions decoded so far, up to a fixed number of instructions (then all are dropped and decoded

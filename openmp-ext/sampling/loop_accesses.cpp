@@ -196,15 +196,21 @@ bool LoopAccesses::walk_once(const RegisterSample& sample, std::uint64_t sought)
   std::vector<std::uint64_t> tried; // loop heads whose vectors were looked for
   int depth = 0;
   unsigned again = 0;
+  int before = -1;     // number of the instruction that ran before, in the same function
+  bool certain = true; // that this is the way the program goes
   const auto go = [&](std::uint64_t target) {
+    const Function* const left = function;
     function = target != 0 ? functions_.around(target) : nullptr;
     at = function != nullptr ? function->at(target) : -1;
+    if (function != left) before = -1;
   };
   for (std::uint32_t step_number = 0; at >= 0 && step_number < k_steps; ++step_number) {
     // A copy: the cache may drop the function when it decodes another.
     const Instruction here = function->instructions[static_cast<std::size_t>(at)];
     visits_.push_back({here.address, depth, static_cast<std::uint32_t>(accesses_.size())});
     if (here.address == sample.pc && depth == 0 && ++again > k_enough_visits) break;
+    if (here.joined && before >= 0 && certain) function->came(at, before);
+    before = at;
     if (here.address == loop_.head && depth == 0 && heads_.size() < k_heads)
       heads_.push_back({std::to_array(state.general), state.known});
     if (function->gathers)
@@ -257,6 +263,7 @@ bool LoopAccesses::walk_once(const RegisterSample& sample, std::uint64_t sought)
       if (state.knows(k_rsp)) state.general[k_rsp] += 8;
       --depth;
       go(back);
+      before = at - 1; // the call
       continue;
     }
     case Flow::jump:
@@ -265,6 +272,7 @@ bool LoopAccesses::walk_once(const RegisterSample& sample, std::uint64_t sought)
     case Flow::conditional: {
       const auto taken = branch_taken(*function, here, state);
       const bool leads_back = here.target != 0 && here.target <= here.address;
+      certain = certain && taken.has_value();
       go(taken.value_or(leads_back) ? here.target : here.end());
       continue;
     }

@@ -22,19 +22,20 @@ public:
 
   void refresh() { blamer_.refresh(); }
   void decode(const RegisterSample& sample, SampleSink& sink) {
+    if (seen_.size() >= k_places_kept) seen_.clear();
+    const std::uint32_t before = seen_[sample.pc]++;
+    const bool often = before >= k_each_up_to;
+    std::span<const AccessPattern> patterns; // first: it shows which way leads to the sample
+    if (!often || before % k_of_often == 0)
+      patterns = loops_.of(sample, blamer_.weight(sample) * (often ? k_of_often : 1),
+                           earlier_.before(sample));
     AccessSample access = blamer_.blame(sample);
     if (access.kind != AccessKind::unknown && access.address == 0)
       access.address = loops_.next_address(sample, access.pc, sample.time);
     blamer_.watch(access);
     sink.sample(access);
-    if (seen_.size() >= k_places_kept) seen_.clear();
-    const std::uint32_t before = seen_[sample.pc]++;
-    const bool often = before >= k_each_up_to;
-    if (!often || before % k_of_often == 0) {
-      const double weight = double{access.weight} * (often ? k_of_often : 1);
-      for (const AccessPattern& pattern : loops_.of(sample, weight, earlier_.before(sample)))
-        sink.pattern(pattern);
-    }
+    for (const AccessPattern& pattern : patterns)
+      sink.pattern(pattern);
     earlier_.keep(sample);
   }
   const Blamer& blamer() const { return blamer_; }

@@ -3,6 +3,7 @@
 // What a sampled loop accesses, by emulating it from pretended registers. The code below is only
 // looked at, never run, so it may use vectors that this machine lacks.
 
+#include "sampling/blame.hpp"
 #include "sampling/induction.hpp"
 #include "sampling/loop_accesses.hpp"
 
@@ -126,6 +127,32 @@ asm(".text\n"
     "  jne loop_rows_head\n"
     "  ret\n .cfi_endproc\n"
 
+    // Reads one array or the other; two ways meet.
+    "place loop_ways\n .cfi_startproc\n"
+    "  testb %bl, %bl\n"
+    "  je 1f\n"
+    "  movq (%r9,%rcx,8), %rax\n"
+    "place loop_ways_meet\n"
+    "  incq %rcx\n"
+    "  cmpq %rdx, %rcx\n"
+    "  jne loop_ways\n"
+    "  ret\n"
+    "1: movq (%rdi,%rcx,8), %rax\n"
+    "  jmp loop_ways_meet\n .cfi_endproc\n"
+
+    // The same, and nobody knows which.
+    "place loop_unsure\n .cfi_startproc\n"
+    "  vucomisd %xmm1, %xmm0\n"
+    "  je 1f\n"
+    "  movq (%r9,%rcx,8), %rax\n"
+    "place loop_unsure_meet\n"
+    "  incq %rcx\n"
+    "  cmpq %rdx, %rcx\n"
+    "  jne loop_unsure\n"
+    "  ret\n"
+    "1: movq (%rdi,%rcx,8), %rax\n"
+    "  jmp loop_unsure_meet\n .cfi_endproc\n"
+
     ".section .rodata\n .balign 64\n"
     "loop_lanes: .quad 0, 1, 2, 3, 4, 5, 6, 7\n"
     "loop_eight: .quad 8\n"
@@ -134,7 +161,8 @@ asm(".text\n"
 extern "C" const char loop_update_store[], loop_indirect_load[], loop_chase_next[],
     loop_counted[], loop_counted_head[], loop_counted_gather[], loop_counted_store[],
     loop_masked_head[], loop_masked_old[],
-    loop_inner[], loop_inner_middle[], loop_outer_back[], loop_outer_done[], loop_rows_middle[];
+    loop_inner[], loop_inner_middle[], loop_outer_back[], loop_outer_done[], loop_rows_middle[],
+    loop_ways[], loop_ways_meet[], loop_unsure_meet[];
 // clang-format on
 
 namespace {
@@ -316,6 +344,33 @@ TEST_F(SamplingLoop, TheStackIsThatOfTheSample) {
   EXPECT_EQ(streamed->strides[2].share, 0);
   for (const AccessPattern& pattern : found) // the rows and the stack
     EXPECT_TRUE(&pattern == streamed || pattern.address == at(stack + 33)) << pattern.address;
+}
+
+// What ran before a place where ways meet is what the emulation comes from.
+TEST_F(SamplingLoop, TheWayThatWasTakenIsBlamed) {
+  std::vector<std::uint64_t> one(512), other(512);
+  sample.general[k_rdi] = at(one.data());
+  sample.general[9] = at(other.data());
+  sample.general[k_rcx] = 20;
+  sample.general[k_rdx] = 512;
+  const auto blamed = [&](const char* meet) {
+    emulate(meet, 1);
+    const Function* function = functions.around(at(meet));
+    return blamed_address(*function, function->at(at(meet)),
+                          blamed_instruction(*function, function->at(at(meet))), sample, 0);
+  };
+  sample.general[k_rbx] = 1;
+  EXPECT_EQ(blamed(loop_ways_meet), at(&other[20]));
+  EXPECT_EQ(blamed(loop_unsure_meet), at(&one[20])); // the backward jump looks like a loop's end
+  const Function* function = functions.around(at(loop_ways));
+  const int meet = function->at(at(loop_ways_meet)),
+            last = static_cast<int>(function->instructions.size()) - 1;
+  EXPECT_EQ(function->before(meet), meet - 1);
+  for (unsigned i = 0; i < 200; ++i)
+    function->came(meet, last); // the majority counts
+  EXPECT_EQ(function->before(meet), last);
+  function->came(meet, last + 1); // nowhere
+  EXPECT_EQ(function->before(meet), last);
 }
 
 // Registers of loop_inner in the fifth call.

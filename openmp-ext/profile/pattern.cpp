@@ -23,6 +23,7 @@ constexpr double k_regular = 0.6;      // of its steps, for tiles
 constexpr double k_jumps = 0.02;       // of its steps, from one run to the next
 constexpr std::int64_t k_far = 4;      // strides that make a step a jump
 constexpr double k_filled = 0.5;       // of what lies between the begins of two runs: no tiles
+constexpr double k_widest = 0x1p62;    // bytes
 constexpr std::size_t k_places = 32;   // kept of an instruction
 constexpr std::int64_t k_run = 128;    // bytes side by side, from which a piece is a tile's row
 constexpr std::int64_t k_copied = 512; // bytes an access, from which it is a copy of a piece
@@ -78,6 +79,7 @@ std::optional<Runs> runs_of(const std::pair<double, std::int64_t>& steps,
   // Whole strides: how many steps a run has is known by counting only.
   const auto unit = std::gcd(std::abs(steps.second), std::abs(jumps.second));
   const double between = std::abs(in_a_run * stride + jump);
+  if (between >= k_widest) return {}; // a made-up log's: nothing is so far apart
   return Runs{std::llround(between / double(unit)) * unit, (in_a_run + 1) * std::abs(stride)};
 }
 
@@ -139,8 +141,7 @@ ObjectPattern PatternEvidence::decide() const {
   double indirect = 0;
   for (const auto& [key, of] : instructions_) {
     indirect += of.indirect;
-    const auto size =
-        static_cast<std::int64_t>(std::lround(of.bytes / std::max(of.accesses, 1e-9)));
+    const auto size = std::llround(std::min(of.bytes / std::max(of.accesses, 1e-9), k_widest));
     if (size >= k_copied) {
       vote(PatternKind::sequential, of.bytes);
       continue;

@@ -54,6 +54,25 @@ std::vector<std::int64_t> offsets(std::int64_t count,
   return all;
 }
 
+// A made-up log may say anything; no sum overflows.
+TEST(Pattern, ImpossibleStepsAndSizes) {
+  AccessPattern pattern;
+  pattern.pc = 1;
+  pattern.kind = AccessKind::load;
+  pattern.accesses = 100;
+  pattern.bytes = 800;
+  pattern.strides[0] = {std::int64_t{1} << 58, 0.8f};
+  pattern.strides[1] = {std::int64_t{15} << 59, 0.2f};
+  PatternEvidence far;
+  far.add(pattern);
+  EXPECT_NE(far.decide().kind, PatternKind::sequential);
+  pattern.accesses = 1e-20f;
+  pattern.bytes = 1e30f;
+  PatternEvidence large;
+  large.add(pattern);
+  EXPECT_EQ(large.decide().kind, PatternKind::sequential); // a copy of a large block
+}
+
 TEST(Pattern, StreamsForwardsBackwardsAndUnrolled) {
   PatternEvidence forwards, backwards, unrolled;
   access(forwards, 1, 8, offsets(500, [](auto i) { return i * 8; }));

@@ -141,7 +141,8 @@ ObjectPattern PatternEvidence::decide() const {
   double indirect = 0;
   for (const auto& [key, of] : instructions_) {
     indirect += of.indirect;
-    const auto size = std::llround(std::min(of.bytes / std::max(of.accesses, 1e-9), k_widest));
+    const std::int64_t size =
+        std::llround(std::min(of.bytes / std::max(of.accesses, 1e-9), k_widest));
     if (size >= k_copied) {
       vote(PatternKind::sequential, of.bytes);
       continue;

@@ -13,8 +13,7 @@
 #include <cstring>
 #include <strings.h>
 #include <sys/auxv.h>
-
-extern char** environ;
+#include <unistd.h>
 
 namespace omptier {
 namespace {

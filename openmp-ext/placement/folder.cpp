@@ -21,10 +21,6 @@
 namespace omptier {
 namespace {
 
-void* pointer(std::uintptr_t at) {
-  return reinterpret_cast<void*>(at);
-}
-
 // The program may have closed all descriptors and opened a file of its own under the number: that
 // one must not be cut, filled or given holes. Ours has no name, and at least the bytes mapped.
 bool is_unnamed(int file, std::uint64_t bytes) {
@@ -80,7 +76,7 @@ bool Folder::map(std::uintptr_t begin, std::size_t bytes) {
   if (!is_unnamed(file_, offset)) return false;
   if (os().set_file_size(file_, static_cast<off_t>(offset + bytes)) != 0) return false;
   // Over the reservation of the same addresses, at once.
-  if (os().map(pointer(begin), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, file_,
+  if (os().map(reinterpret_cast<void*>(begin), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, file_,
                static_cast<off_t>(offset)) == MAP_FAILED)
     return false;
   slices_[count] = {begin, bytes, offset};
@@ -111,7 +107,7 @@ void Folder::leave_to_parent() {
   of_parent_ = true;
   for (unsigned i = 0; i < count_.load(std::memory_order_acquire); ++i)
     if (is_unnamed(file_, slices_[i].offset + slices_[i].bytes)) // else it stays as it is
-      os().map(pointer(slices_[i].begin), slices_[i].bytes, PROT_READ | PROT_WRITE,
+      os().map(reinterpret_cast<void*>(slices_[i].begin), slices_[i].bytes, PROT_READ | PROT_WRITE,
                MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, file_,
                static_cast<off_t>(slices_[i].offset));
 }

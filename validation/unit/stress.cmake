@@ -15,11 +15,11 @@ function(omptier_stress name sanitizers)
   add_executable(omptier_stress_${name} ${stress_sources})
   target_include_directories(omptier_stress_${name} PRIVATE ${OMPTIER_EXT_DIR})
   target_compile_options(omptier_stress_${name} PRIVATE
-    -O1 -g -UNDEBUG -Wall -Wextra ${OMPTIER_PATH_FLAGS} -fsanitize=${sanitizers}
+    -O1 -g1 -UNDEBUG -Wall -Wextra ${OMPTIER_PATH_FLAGS} -fsanitize=${sanitizers}
     -fno-omit-frame-pointer -fno-sanitize-recover=all $<$<BOOL:${OMPTIER_WERROR}>:-Werror> ${ARGN})
   target_link_options(omptier_stress_${name} PRIVATE -fsanitize=${sanitizers})
   target_link_libraries(omptier_stress_${name} PRIVATE omptier_platform Threads::Threads)
-  set_target_properties(omptier_stress_${name} PROPERTIES
+  set_target_properties(omptier_stress_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 9
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 endfunction()
 if(OMPTIER_SANITIZE)

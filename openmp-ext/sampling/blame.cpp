@@ -133,6 +133,7 @@ void Blamer::find_access(const RegisterSample& sample, AccessSample& access) {
   }
   const Instruction& instruction =
       function->instructions[static_cast<std::size_t>(blamed.instruction)];
+  repeated_ = instruction.repeated;
   access.pc = instruction.address;
   access.kind = instruction.memory.writes ? AccessKind::store : AccessKind::load;
   if (!blamed.address) {
@@ -155,6 +156,7 @@ AccessSample Blamer::blame(const RegisterSample& sample) {
   access.pc = sample.pc;
   access.weight = static_cast<float>(weight(sample));
   ++counts_.samples;
+  repeated_ = false;
   if (sharp_) find_access(sample, access);
   return access;
 }

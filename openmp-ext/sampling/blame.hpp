@@ -50,9 +50,10 @@ public:
   }
   AccessSample blame(const RegisterSample& sample);
   double weight(const RegisterSample& sample) const { return period_ * sample.periods; }
-  // Once its address is as well known as it will be: finds out what served it.
+  // Of what was blamed last, once its address is as well known as it will be: finds out what served
+  // it. A copy by rep movs comes to a word in pieces, again at once: its reuse says nothing.
   void watch(AccessSample& access) {
-    if (sharp_) reuse_.visit(access);
+    if (sharp_ && !repeated_) reuse_.visit(access);
   }
   const BlameCounts& counts() const { return counts_; }
   const CodeMap& code() const { return functions_.map(); }
@@ -82,7 +83,7 @@ private:
   std::unordered_map<std::uint64_t, Spread> spreads_; // by address of the instruction
   ReuseWatch reuse_;
   BlameCounts counts_;
-  bool sharp_;
+  bool sharp_, repeated_ = false;
   double period_;
 };
 

@@ -108,6 +108,35 @@ TEST(SamplingReuse, LargeArrayIsServedByMemory) {
   EXPECT_LE(levels.cache * 10, levels.memory);
 }
 
+#if defined(__x86_64__)
+// rep movs comes to a watched word again at once, wherever it is served from.
+TEST(SamplingReuse, OfCopiesNothingIsKnown) {
+  std::string why;
+  auto source = open_sample_source({"perf", 1000}, why);
+  ASSERT_TRUE(source) << why;
+  const std::size_t bytes = 3 * static_cast<std::size_t>(last_level_cache().all);
+  auto from = std::make_unique<char[]>(bytes), to = std::make_unique<char[]>(bytes);
+  Levels levels;
+  levels.begin = reinterpret_cast<std::uint64_t>(from.get());
+  levels.end = levels.begin + bytes;
+  source->thread_begin(gettid());
+  source->drain(levels);
+  const std::uint64_t begin = monotonic_nanoseconds();
+  while (monotonic_nanoseconds() - begin < 2'000'000'000 && levels.cache + levels.memory == 0)
+    for (std::size_t done = 0, piece = bytes / 16; done + piece <= bytes; done += piece) {
+      const char* source_piece = from.get() + done;
+      char* target = to.get() + done;
+      std::size_t count = piece;
+      asm volatile("rep movsb" : "+S"(source_piece), "+D"(target), "+c"(count) : : "memory");
+      source->drain(levels);
+    }
+  source->thread_end(gettid());
+  source->drain(levels);
+  EXPECT_GE(levels.inside, 10u);
+  EXPECT_EQ(levels.cache + levels.memory, 0u);
+}
+#endif
+
 TEST(SamplingReuse, RefusalIsKnown) {
   EXPECT_TRUE(can_watch_addresses());
   const OsCalls* before = &os();

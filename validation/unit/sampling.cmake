@@ -35,5 +35,5 @@ foreach(source IN ITEMS perf timer)
   add_test(NAME unit.sampling-accuracy-${source}
            COMMAND sampling_accuracy ${source} 15)
   set_tests_properties(unit.sampling-accuracy-${source} PROPERTIES
-    TIMEOUT 300 RUN_SERIAL ON LABELS unit)
+    TIMEOUT 600 RUN_SERIAL ON LABELS unit)
 endforeach()

@@ -2,12 +2,15 @@
 //
 // Holds sampled shares of time against measured ones: sampling_accuracy SOURCE POINTS [KERNEL…]
 //
-// Rounds of the kernel as it is and with every subset of its arrays cache-resident alternate, so
-// that truth and samples see the same disturbances; samples count only in the rounds of the kernel
-// as it is. Truth of an array = its marginal time (what making it resident saves), averaged over
+// A round is the kernel as it is and with every subset of its arrays cache-resident, one after the
+// other, so that truth and samples see the same disturbances; samples count only while the kernel
+// is as it is. Truth of an array = its marginal time (what making it resident saves), averaged over
 // the orders in which the arrays can be made resident: streams overlap, so what one of them saves
-// depends on which others are left. Medians over the rounds; shares of the sum. Status 1 when an
-// array of any kernel is off by more than POINTS percentage points (10 more for kernels of
+// depends on which others are left. Shares are taken round by round, for a machine whose speed
+// changes in between weighs rounds differently in times and in samples. Rounds are drawn anew (a
+// bootstrap) to see how sure the outcome is: a timer brings some 30 samples a round, and as long
+// as twice the standard error decides, more rounds follow. Status 1 when an array of any
+// kernel is off by more than POINTS percentage points (by what the source admits for kernels of
 // streams), or when less than 90 % of the kernel's samples hit its arrays.
 
 #include "sampling/source.hpp"
@@ -19,8 +22,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <numeric>
+#include <random>
 #include <string>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -36,13 +42,22 @@ double median(std::vector<double> values) {
   return values.empty() ? 0 : values[values.size() / 2];
 }
 
+std::vector<double> shares_of(std::vector<double> values) {
+  const double sum = std::accumulate(values.begin(), values.end(), 0.0);
+  if (sum > 0)
+    for (double& value : values)
+      value /= sum;
+  return values;
+}
+
 struct Tally final : omptier::SampleSink {
-  const sampling_kernels::Kernel* kernel = nullptr;
+  const sampling_kernels::Kernel* kernel;
   bool counting = false;
-  std::vector<double> weight;
-  double all = 0;
+  std::vector<double> weight; // by array, of a round
+  double all = 0, attributed = 0;
   std::uint64_t samples = 0, dropped = 0, unknown = 0, elsewhere = 0;
 
+  explicit Tally(const sampling_kernels::Kernel& of) : kernel(&of), weight(of.arrays.size(), 0) {}
   void sample(const omptier::AccessSample& access) override {
     if (!counting) return;
     ++samples;
@@ -51,6 +66,7 @@ struct Tally final : omptier::SampleSink {
       auto begin = reinterpret_cast<std::uintptr_t>(kernel->arrays[i].begin);
       if (access.address < begin || access.address >= begin + kernel->arrays[i].bytes) continue;
       weight[i] += static_cast<double>(access.weight);
+      attributed += static_cast<double>(access.weight);
       return;
     }
     ++(access.address ? elsewhere : unknown);
@@ -77,59 +93,129 @@ double timed(const sampling_kernels::Kernel& kernel, unsigned resident, int unit
   return spent;
 }
 
-// What each array costs, averaged over all orders of making arrays resident (Shapley's value).
-std::vector<double> marginal_times(const std::vector<std::vector<double>>& times,
-                                   std::size_t arrays) {
+struct Round {
+  std::vector<double> times;  // by subset that is resident
+  std::vector<double> weight; // of the samples, by array
+};
+using Rounds = std::vector<const Round*>;
+
+// The kernel as it is comes between the others more than once: it is what is sampled.
+Round one_round(const sampling_kernels::Kernel& kernel, int units, omptier::SampleSource& source,
+                Tally& tally) {
+  Round round{std::vector<double>(std::size_t{1} << kernel.arrays.size(), 0), {}};
+  int whole = 0;
+  for (unsigned resident = 1; resident < round.times.size(); ++resident) {
+    if (resident & 1) round.times[0] += timed(kernel, 0, units, source, tally), ++whole;
+    round.times[resident] = timed(kernel, resident, units, source, tally);
+  }
+  round.times[0] /= whole;
+  round.weight = std::exchange(tally.weight, std::vector<double>(kernel.arrays.size(), 0));
+  return round;
+}
+
+// Shares of what each array costs in a round, averaged over all orders of making arrays resident
+// (Shapley's value).
+std::vector<double> true_shares(const Round& round) {
+  const std::size_t arrays = round.weight.size();
   std::vector<double> factorial(arrays + 1, 1), saved(arrays, 0);
   for (std::size_t i = 1; i <= arrays; ++i)
     factorial[i] = factorial[i - 1] * static_cast<double>(i);
   for (std::size_t i = 0; i < arrays; ++i) {
-    for (unsigned others = 0; others < times.size(); ++others) {
+    for (unsigned others = 0; others < round.times.size(); ++others) {
       if (others >> i & 1) continue;
       auto before = static_cast<std::size_t>(std::popcount(others));
       double orders = factorial[before] * factorial[arrays - before - 1] / factorial[arrays];
-      saved[i] += orders * (median(times[others]) - median(times[others | 1u << i]));
+      saved[i] += orders * (round.times[others] - round.times[others | 1u << i]);
     }
     saved[i] = std::max(0.0, saved[i]);
   }
-  return saved;
+  return shares_of(saved);
+}
+
+struct Outcome {
+  std::vector<double> truth, sampled; // by array
+  double worst = 0;                   // difference
+};
+
+// Medians of the truth; samples of rounds that took much longer or shorter than the others would be
+// held against a truth that has left those out.
+Outcome outcome_of(const Rounds& rounds) {
+  constexpr double k_alike = 1.25;
+  const std::size_t arrays = rounds.front()->weight.size();
+  std::vector<double> usual;
+  for (const Round* round : rounds)
+    usual.push_back(round->times[0]);
+  const double time = median(usual);
+  std::vector<std::vector<double>> truths(arrays);
+  std::vector<double> sampled(arrays, 0);
+  for (const Round* round : rounds) {
+    const std::vector<double> truth = true_shares(*round), share = shares_of(round->weight);
+    const bool alike = round->times[0] < k_alike * time && k_alike * round->times[0] > time;
+    for (std::size_t i = 0; i < arrays; ++i) {
+      truths[i].push_back(truth[i]);
+      if (alike) sampled[i] += share[i];
+    }
+  }
+  Outcome outcome;
+  for (const std::vector<double>& truth : truths)
+    outcome.truth.push_back(median(truth));
+  outcome.truth = shares_of(outcome.truth);
+  outcome.sampled = shares_of(sampled);
+  for (std::size_t i = 0; i < arrays; ++i)
+    outcome.worst = std::max(outcome.worst, std::fabs(outcome.truth[i] - outcome.sampled[i]));
+  return outcome;
+}
+
+// Standard error of the worst difference.
+double unsure(const Rounds& rounds) {
+  constexpr int k_draws = 200;
+  std::mt19937 random(1);
+  std::uniform_int_distribution<std::size_t> any(0, rounds.size() - 1);
+  double sum = 0, squares = 0;
+  for (int draw = 0; draw < k_draws; ++draw) {
+    Rounds drawn;
+    for (std::size_t i = 0; i < rounds.size(); ++i)
+      drawn.push_back(rounds[any(random)]);
+    const double worst = outcome_of(drawn).worst;
+    sum += worst, squares += worst * worst;
+  }
+  const double mean = sum / k_draws;
+  return std::sqrt(std::max(0.0, squares / k_draws - mean * mean));
 }
 
 bool judge(const sampling_kernels::Kernel& kernel, omptier::SampleSource& source, double points) {
-  Tally tally;
-  tally.kernel = &kernel;
-  std::size_t arrays = kernel.arrays.size();
-  tally.weight.assign(arrays, 0);
+  constexpr std::size_t k_rounds = 10, k_most_rounds = 60;
+  const std::size_t arrays = kernel.arrays.size();
+  Tally tally(kernel);
   int units = 1;
   while (timed(kernel, 0, units, source, tally) < 0.06)
     units *= 2;
-  tally = {};
-  tally.kernel = &kernel;
-  tally.weight.assign(arrays, 0);
-  std::vector<std::vector<double>> times(std::size_t{1} << arrays); // by subset that is resident
-  for (int round = 0; round < 15; ++round)
-    for (unsigned resident = 0; resident < times.size(); ++resident)
-      times[resident].push_back(timed(kernel, resident, units, source, tally));
-  std::vector<double> saved = marginal_times(times, arrays);
-  double sum = 0, attributed = 0, worst = 0;
-  for (std::size_t i = 0; i < arrays; ++i) {
-    sum += saved[i];
-    attributed += tally.weight[i];
-  }
-  std::printf("%-11s %5llu samples, %4.1f %% to its arrays, %llu unknown, %llu elsewhere |",
-              kernel.name.c_str(), static_cast<unsigned long long>(tally.samples),
-              100 * attributed / tally.all, static_cast<unsigned long long>(tally.unknown),
-              static_cast<unsigned long long>(tally.elsewhere));
-  for (std::size_t i = 0; i < arrays; ++i) {
-    double truth = 100 * saved[i] / sum;
-    double share = 100 * tally.weight[i] / attributed;
-    worst = std::max(worst, std::fabs(truth - share));
-    std::printf(" %s: true %.0f %% sampled %.0f %%;", kernel.arrays[i].name.c_str(), truth, share);
-  }
+  tally = Tally(kernel);
   // Streams are known to be blamed badly: as badly as the source admits, and no worse.
-  double allowed = kernel.streams ? 100 * source.worst_error() : points;
-  bool good = worst <= allowed && attributed >= 0.9 * tally.all && tally.dropped == 0;
-  std::printf(" worst %.0f points%s\n", worst, good ? "" : "  <- not good enough");
+  const double allowed = kernel.streams ? source.worst_error() : points / 100;
+  std::vector<Round> rounds;
+  rounds.reserve(k_most_rounds);
+  Rounds all;
+  double standard_error = 0;
+  Outcome outcome;
+  do {
+    for (std::size_t more = 0; more < k_rounds; ++more)
+      all.push_back(&rounds.emplace_back(one_round(kernel, units, source, tally)));
+    outcome = outcome_of(all);
+    standard_error = unsure(all);
+  } while (std::fabs(outcome.worst - allowed) < 2 * standard_error &&
+           rounds.size() < k_most_rounds);
+  const double found = tally.attributed / tally.all;
+  std::printf("%-11s %5llu samples, %4.1f %% to its arrays, %llu unknown, %llu elsewhere |",
+              kernel.name.c_str(), static_cast<unsigned long long>(tally.samples), 100 * found,
+              static_cast<unsigned long long>(tally.unknown),
+              static_cast<unsigned long long>(tally.elsewhere));
+  for (std::size_t i = 0; i < arrays; ++i)
+    std::printf(" %s: true %.0f %% sampled %.0f %%;", kernel.arrays[i].name.c_str(),
+                100 * outcome.truth[i], 100 * outcome.sampled[i]);
+  const bool good = outcome.worst <= allowed && found >= 0.9 && tally.dropped == 0;
+  std::printf(" worst %.1f ± %.1f points%s\n", 100 * outcome.worst, 100 * standard_error,
+              good ? "" : "  <- not good enough");
   std::fflush(stdout);
   return good;
 }

@@ -46,6 +46,7 @@ AccessWeights& AccessWeights::operator*=(double factor) {
 }
 
 namespace {
+
 // Bytes and lifetimes come from the process where the site is largest; the rest is added up.
 struct JoinedSite {
   bool seen = false;
@@ -66,6 +67,7 @@ void join(SiteSummary& site, JoinedSite& joined, SiteInProfile& part) {
   site.live = std::move(part.live);
   site.instances = std::move(part.instances);
 }
+
 void count_small_objects(ProfileSummary& summary, const Profile& profile) {
   SmallObjects all;
   std::uint64_t sites = 0;
@@ -191,6 +193,92 @@ void sort_sites(ProfileSummary& summary) {
                                [](const SitePart& part) { return part.accesses.total(); });
 }
 
+// Adds one profile after the other to a summary.
+class Joining {
+public:
+  Joining(Measure measure, std::size_t profiles) : profiles_(profiles) {
+    summary_.measure = measure;
+    names_.region({}); // [0] = outside of all regions
+  }
+
+  void add(const Profile& profile) {
+    add_counts(profile);
+    Sweep sweep(summary_, names_, profile);
+    sweep.run();
+    if (summary_.runs.size() == 1) summary_.moves = sweep.moves();
+    joined_.resize(summary_.sites.size());
+    std::vector<RankPart> parts(sweep.sites.size() + 1); // the last: in no object
+    for (const Attribution& at : sweep.attributions)
+      parts[std::min<std::size_t>(at.site, sweep.sites.size())].weight += double{at.weight};
+    for (std::size_t i = 0; i < sweep.sites.size(); ++i) {
+      parts[i].bytes_peak = sweep.sites[i].bytes_peak;
+      join(summary_.sites[i], joined_[i], sweep.sites[i]);
+    }
+    ranks_.add(profile, parts);
+    phases_.add(profile, names_, sweep.attributions);
+    attributions_.push_back(std::move(sweep.attributions));
+    patterns_.push_back(std::move(sweep.patterns));
+  }
+
+  ProfileSummary finish() {
+    summary_.threads = 1;
+    for (const RegionSummary& region : summary_.regions)
+      summary_.threads = std::max(summary_.threads, region.threads);
+    finish_sites();
+    ranks_.finish(summary_);
+    average_over_profiles(summary_, profiles_);
+    add_intervals(summary_, attributions_);
+    phases_.add_shares();
+    add_accesses(summary_, patterns_);
+    if (summary_.measure == Measure::time) admit_source_error(summary_);
+    if (std::ranges::all_of(summary_.runs,
+                            [](const RunRecord& run) { return run.source == "exact"; }))
+      close_intervals(summary_);
+    sort_sites(summary_);
+    return std::move(summary_);
+  }
+
+private:
+  void add_counts(const Profile& profile) {
+    summary_.runs.push_back(profile.run);
+    if (!profile.cut.empty()) summary_.notes.push_back(profile.cut);
+    add_limits(summary_, profile);
+    count_small_objects(summary_, profile);
+    summary_.samples_lost += profile.samples_lost;
+    summary_.samples_waiting += profile.samples_waiting;
+    waiting_ += profile.waiting;
+    summary_.worst_error = std::max(summary_.worst_error, error_left(profile));
+    summary_.log_bytes += profile.bytes;
+    const std::uint64_t nanoseconds =
+        profile.last_time - std::min(profile.last_time, profile.run.start_time);
+    summary_.nanoseconds = std::max(summary_.nanoseconds, nanoseconds);
+    summary_.mean_nanoseconds += double(nanoseconds) / double(profiles_);
+  }
+
+  void finish_sites() {
+    double busy = summary_.other.total() + summary_.small.total();
+    for (std::size_t i = 0; i < joined_.size(); ++i) {
+      SiteSummary& site = summary_.sites[i];
+      const double weight = site.accesses.total();
+      site.mean_latency = share_of(joined_[i].latency_sum, joined_[i].latency_weight);
+      site.cache_share = share_of(joined_[i].cache_weight, joined_[i].level_weight);
+      site.level_share = share_of(joined_[i].level_weight, weight);
+      busy += weight;
+    }
+    summary_.waiting_share = share_of(waiting_, waiting_ + busy);
+  }
+
+  std::size_t profiles_;
+  ProfileSummary summary_;
+  Names names_{summary_};
+  PhaseTable phases_{summary_};
+  RankTable ranks_;
+  std::vector<JoinedSite> joined_;                     // by number
+  std::vector<std::vector<Attribution>> attributions_; // one a profile
+  std::vector<std::vector<PatternAt>> patterns_;       // one a profile
+  double waiting_ = 0;
+};
+
 } // namespace
 
 const char* name_of(SiteKind kind) {
@@ -201,76 +289,19 @@ const char* name_of(SiteKind kind) {
 
 Parsed<ProfileSummary> summarize(std::span<const Profile> profiles) {
   if (profiles.empty()) return Parsed<ProfileSummary>::failure("no profile given");
-  ProfileSummary summary;
-  Names names(summary);
-  names.region({}); // [0] = outside of all regions
-  summary.measure = profiles[0].run.measure;
-  std::vector<std::vector<Attribution>> attributions;
-  std::vector<JoinedSite> joined;
-  std::vector<std::vector<PatternAt>> patterns;
-  RankTable ranks;
-  PhaseTable phases(summary);
-  std::uint64_t weighted_samples = 0;
-  double waiting = 0;
+  const Profile* measured = &profiles[0]; // the first that has samples
   for (const Profile& profile : profiles) {
-    if (profile.run.measure != summary.measure && !profile.samples.empty() && weighted_samples > 0)
+    if (profile.samples.empty()) continue;
+    if (measured->samples.empty()) measured = &profile;
+    if (profile.run.measure != measured->run.measure)
       return Parsed<ProfileSummary>::failure(
           profile.file + " and " + profiles[0].file +
           " measure different things (time, accesses or misses); give profiles of one source");
-    if (!profile.samples.empty()) summary.measure = profile.run.measure;
-    weighted_samples += profile.samples.size();
-    summary.runs.push_back(profile.run);
-    if (!profile.cut.empty()) summary.notes.push_back(profile.cut);
-    add_limits(summary, profile);
-    Sweep sweep(summary, names, profile);
-    sweep.run();
-    joined.resize(summary.sites.size());
-    std::vector<RankPart> parts(sweep.sites.size() + 1); // the last: in no object
-    for (const Attribution& at : sweep.attributions)
-      parts[std::min<std::size_t>(at.site, sweep.sites.size())].weight += double{at.weight};
-    for (std::size_t i = 0; i < sweep.sites.size(); ++i) {
-      parts[i].bytes_peak = sweep.sites[i].bytes_peak;
-      join(summary.sites[i], joined[i], sweep.sites[i]);
-    }
-    ranks.add(profile, parts);
-    phases.add(profile, names, sweep.attributions);
-    attributions.push_back(std::move(sweep.attributions));
-    patterns.push_back(std::move(sweep.patterns));
-    if (&profile == &profiles[0]) summary.moves = sweep.moves();
-    count_small_objects(summary, profile);
-    summary.samples_lost += profile.samples_lost;
-    summary.samples_waiting += profile.samples_waiting;
-    waiting += profile.waiting;
-    summary.worst_error = std::max(summary.worst_error, error_left(profile));
-    summary.log_bytes += profile.bytes;
-    const std::uint64_t nanoseconds =
-        profile.last_time > profile.run.start_time ? profile.last_time - profile.run.start_time : 0;
-    summary.nanoseconds = std::max(summary.nanoseconds, nanoseconds);
-    summary.mean_nanoseconds += double(nanoseconds) / double(profiles.size());
   }
-  summary.threads = 1;
-  for (const RegionSummary& region : summary.regions)
-    summary.threads = std::max(summary.threads, region.threads);
-  for (std::size_t i = 0; i < joined.size(); ++i) {
-    summary.sites[i].mean_latency = share_of(joined[i].latency_sum, joined[i].latency_weight);
-    summary.sites[i].cache_share = share_of(joined[i].cache_weight, joined[i].level_weight);
-    summary.sites[i].level_share =
-        share_of(joined[i].level_weight, summary.sites[i].accesses.total());
-  }
-  ranks.finish(summary);
-  double busy = summary.other.total() + summary.small.total();
-  for (const SiteSummary& site : summary.sites)
-    busy += site.accesses.total();
-  summary.waiting_share = share_of(waiting, waiting + busy);
-  average_over_profiles(summary, profiles.size());
-  add_intervals(summary, attributions);
-  phases.add_shares();
-  add_accesses(summary, patterns);
-  if (summary.measure == Measure::time) admit_source_error(summary);
-  if (std::ranges::all_of(summary.runs, [](const RunRecord& run) { return run.source == "exact"; }))
-    close_intervals(summary);
-  sort_sites(summary);
-  return summary;
+  Joining joining(measured->run.measure, profiles.size());
+  for (const Profile& profile : profiles)
+    joining.add(profile);
+  return joining.finish();
 }
 
 Parsed<ProfileSummary> summarize_files(std::span<const std::string> paths,

@@ -103,20 +103,15 @@ std::vector<NamedFunction> Functions::named(const std::string& name) {
 
 void Functions::read_names() {
   names_read_ = true;
-  const int count = dwfl_module_getsymtab(module_);
-  for (int i = 0; i < count; ++i) {
-    GElf_Sym symbol;
-    GElf_Addr address = 0;
-    const char* raw =
-        dwfl_module_getsym_info(module_, i, &symbol, &address, nullptr, nullptr, nullptr);
-    if (raw == nullptr || GELF_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_size == 0 ||
+  for_each_symbol(module_, [&](const char* name, const GElf_Sym& symbol, GElf_Addr address) {
+    if (GELF_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_size == 0 ||
         symbol.st_shndx == SHN_UNDEF)
-      continue;
-    const NamedFunction function{demangle(without_suffixes(raw)), demangle(raw), address - bias_,
+      return;
+    const NamedFunction function{demangle(without_suffixes(name)), demangle(name), address - bias_,
                                  symbol.st_size};
     by_name_.emplace(function.name, function);
     if (function.part != function.name) by_name_.emplace(function.part, function);
-  }
+  });
 }
 
 std::vector<std::uint8_t> Functions::code(std::uint64_t begin, std::uint64_t bytes) const {

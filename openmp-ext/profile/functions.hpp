@@ -36,6 +36,18 @@ std::string demangle(const std::string& name);
 // Without the compiler's suffixes: "make.part.0.cold" -> "make", and without a symbol version.
 std::string without_suffixes(std::string name);
 
+// Calls use(name, symbol, address) for every named symbol.
+template <typename Use> void for_each_symbol(Dwfl_Module* module, Use&& use) {
+  const int count = dwfl_module_getsymtab(module);
+  for (int i = 0; i < count; ++i) {
+    GElf_Sym symbol;
+    GElf_Addr address = 0;
+    const char* name =
+        dwfl_module_getsym_info(module, i, &symbol, &address, nullptr, nullptr, nullptr);
+    if (name != nullptr) use(name, symbol, address);
+  }
+}
+
 class Functions {
 public:
   // The module stays the caller's. bias: as dwfl_module_getelf gave it.

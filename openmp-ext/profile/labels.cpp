@@ -16,9 +16,14 @@ namespace omptier {
 namespace {
 
 std::string location(const SourcePlace& place) {
-  const auto slash = place.file.rfind('/');
-  const std::string file = slash == std::string::npos ? place.file : place.file.substr(slash + 1);
-  return file + ":" + std::to_string(place.line);
+  return std::filesystem::path(place.file).filename().string() + ":" + std::to_string(place.line);
+}
+
+// Where nothing better is known: "solver+0x1f40".
+std::string module_and_offset(const std::vector<ModuleInfo>& modules, const Frame& frame) {
+  std::ostringstream text;
+  text << modules[frame.module].name << "+0x" << std::hex << frame.offset;
+  return text.str();
 }
 
 // "double* make<int>(unsigned long)" -> "make<int>": what fits a table.
@@ -86,9 +91,7 @@ std::string label_of_frames(Symbols& symbols, const std::vector<ModuleInfo>& mod
     if (const std::string name = name_of(frames[i]); !name.empty()) return name;
   if (!fallback.empty() || !library.empty()) return fallback.empty() ? library : fallback;
   if (frames.empty()) return "unknown";
-  std::ostringstream text;
-  text << modules[frames[0].module].name << "+0x" << std::hex << frames[0].offset;
-  return text.str();
+  return module_and_offset(modules, frames[0]);
 }
 
 } // namespace
@@ -111,6 +114,43 @@ std::string label_of_site(Symbols& symbols, const std::vector<ModuleInfo>& modul
 
 namespace {
 
+// How many lists of frames begin alike.
+class Beginnings {
+public:
+  void add(const std::vector<Frame>& frames) {
+    Beginning beginning;
+    for (const Frame& frame : frames) {
+      beginning.emplace_back(frame.module, frame.offset);
+      ++lists_[beginning];
+    }
+  }
+  // Up to which frame the list begins as no other does; the last where another begins with it.
+  std::size_t first_own(const std::vector<Frame>& frames) const {
+    Beginning beginning;
+    for (const Frame& frame : frames) {
+      beginning.emplace_back(frame.module, frame.offset);
+      if (lists_.at(beginning) == 1) break;
+    }
+    return beginning.empty() ? 0 : beginning.size() - 1;
+  }
+
+private:
+  using Beginning = std::vector<std::pair<std::uint32_t, std::uint64_t>>;
+  std::map<Beginning, unsigned> lists_;
+};
+
+// Equal labels are told apart by numbers, from the second on.
+class Numbered {
+public:
+  std::string operator()(std::string label) {
+    if (const unsigned times = ++met_[label]; times > 1) label += " #" + std::to_string(times);
+    return label;
+  }
+
+private:
+  std::map<std::string, unsigned> met_;
+};
+
 // Of what is no allocation site.
 std::string label_of_area(const ProfileSummary& summary, const SiteSummary& site,
                           Symbols& symbols) {
@@ -132,27 +172,31 @@ std::string label_of_area(const ProfileSummary& summary, const SiteSummary& site
 // A construct that is met on several ways is called after the first caller that only one has.
 std::vector<std::string> labels_of_regions(Symbols& symbols, const ProfileSummary& summary) {
   std::vector<std::string> labels;
-  std::map<std::string, unsigned> met;
-  std::map<std::vector<std::pair<std::uint32_t, std::uint64_t>>, unsigned> beginnings;
-  const auto beginning = [](const RegionSummary& region, std::size_t frames) {
-    std::vector<std::pair<std::uint32_t, std::uint64_t>> key;
-    for (std::size_t i = 0; i < frames; ++i)
-      key.emplace_back(region.frames[i].module, region.frames[i].offset);
-    return key;
-  };
+  Numbered numbered;
+  Beginnings beginnings;
   for (const RegionSummary& region : summary.regions)
-    for (std::size_t frames = 1; frames <= region.frames.size(); ++frames)
-      ++beginnings[beginning(region, frames)];
+    beginnings.add(region.frames);
   for (const RegionSummary& region : summary.regions) {
     std::string label = label_of_region(symbols, summary.modules, region.frames);
-    std::size_t frames = 1;
-    while (frames < region.frames.size() && beginnings[beginning(region, frames)] > 1)
-      ++frames;
-    if (frames > 1)
-      label += " from " + label_of_region(symbols, summary.modules, {region.frames[frames - 1]});
-    if (const unsigned times = ++met[label]; times > 1) label += " #" + std::to_string(times);
-    labels.push_back(std::move(label));
+    if (const std::size_t own = beginnings.first_own(region.frames); own > 0)
+      label += " from " + label_of_region(symbols, summary.modules, {region.frames[own]});
+    labels.push_back(numbered(std::move(label)));
   }
+  return labels;
+}
+
+std::vector<std::string> labels_of_sites(Symbols& symbols, const ProfileSummary& summary) {
+  std::vector<std::string> labels;
+  Numbered numbered;
+  Beginnings beginnings;
+  for (const SiteSummary& site : summary.sites)
+    beginnings.add(site.frames);
+  for (const SiteSummary& site : summary.sites)
+    if (site.kind == SiteKind::allocation || site.kind == SiteKind::mapping)
+      labels.push_back(numbered(
+          label_of_site(symbols, summary.modules, site.frames, beginnings.first_own(site.frames))));
+    else
+      labels.push_back(label_of_area(summary, site, symbols));
   return labels;
 }
 
@@ -178,36 +222,8 @@ std::string label_of_phase(Symbols& symbols, const ProfileSummary& summary,
 } // namespace
 
 ProfileNames names_of(const ProfileSummary& summary, Symbols& symbols) {
-  using Place = std::pair<std::uint32_t, std::uint64_t>;
-  std::map<std::vector<Place>, unsigned> beginnings; // how many sites begin so
-  const auto for_each_beginning = [](const SiteSummary& site, auto use) {
-    std::vector<Place> beginning;
-    for (std::size_t i = 0; i < site.frames.size(); ++i) {
-      beginning.emplace_back(site.frames[i].module, site.frames[i].offset);
-      if (!use(beginning, i)) return;
-    }
-  };
-  for (const SiteSummary& site : summary.sites)
-    for_each_beginning(site, [&](const auto& beginning, std::size_t) {
-      ++beginnings[beginning];
-      return true;
-    });
   ProfileNames names;
-  std::map<std::string, unsigned> met;
-  for (const SiteSummary& site : summary.sites) {
-    if (site.kind != SiteKind::allocation && site.kind != SiteKind::mapping) {
-      names.sites.push_back(label_of_area(summary, site, symbols));
-      continue;
-    }
-    std::size_t first = 0;
-    for_each_beginning(site, [&](const auto& beginning, std::size_t i) {
-      first = i;
-      return beginnings[beginning] > 1;
-    });
-    std::string label = label_of_site(symbols, summary.modules, site.frames, first);
-    if (const unsigned times = ++met[label]; times > 1) label += " #" + std::to_string(times);
-    names.sites.push_back(std::move(label));
-  }
+  names.sites = labels_of_sites(symbols, summary);
   names.regions = labels_of_regions(symbols, summary);
   for (const PhaseSummary& phase : summary.phases)
     names.phases.push_back(label_of_phase(symbols, summary, names, phase));
@@ -221,9 +237,7 @@ std::string label_of_region(Symbols& symbols, const std::vector<ModuleInfo>& mod
   if (!resolved.places.empty() && resolved.places[0].line > 0)
     return short_function(resolved.places[0].function) + " (" + location(resolved.places[0]) + ")";
   if (resolved.known) return short_function(resolved.portable.function);
-  std::ostringstream text;
-  text << modules[frames[0].module].name << "+0x" << std::hex << frames[0].offset;
-  return text.str();
+  return module_and_offset(modules, frames[0]);
 }
 
 } // namespace omptier

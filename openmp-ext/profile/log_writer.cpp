@@ -35,6 +35,9 @@ public:
     }
     put(static_cast<std::uint8_t>(value));
   }
+  template <typename... T> void numbers(T... values) {
+    (number(static_cast<std::uint64_t>(values)), ...);
+  }
   void difference(std::uint64_t value, std::uint64_t& reference) {
     number(fold_sign(static_cast<std::int64_t>(value - reference)));
     reference = value;
@@ -291,11 +294,8 @@ bool LogWriter::accepts(RecordType type) {
 
 void LogWriter::run(const RunRecord& record) {
   OMPTIER_BEGIN_RECORD(run);
-  body.number(record.process);
-  body.number(record.rank);
-  body.number(record.start_time);
-  body.number(record.wall_clock_start);
-  body.number(static_cast<std::uint64_t>(record.measure));
+  body.numbers(record.process, record.rank, record.start_time, record.wall_clock_start,
+               record.measure);
   body.raw(record.worst_error);
   body.raw(record.rate);
   for (const std::string* text : {&record.host, &record.program, &record.command_line, &record.job,
@@ -306,9 +306,7 @@ void LogWriter::run(const RunRecord& record) {
 
 void LogWriter::module(std::uint32_t number, const ModuleText& module) {
   OMPTIER_BEGIN_RECORD(module);
-  body.number(number);
-  body.number(module.bias);
-  body.number(module.system ? 1 : 0);
+  body.numbers(number, module.bias, module.system);
   for (const char* text : {module.identity, module.name, module.path})
     body.text(text);
   append(body);
@@ -326,10 +324,7 @@ void LogWriter::object(std::uint32_t site, std::uint64_t address, std::uint64_t 
   OMPTIER_BEGIN_RECORD(object);
   body.difference(monotonic_nanoseconds(), state_.time);
   body.difference(address, state_.object_address);
-  body.number(bytes);
-  body.number(site);
-  body.number(thread);
-  body.number(allocator);
+  body.numbers(bytes, site, thread, allocator);
   append(body);
 }
 
@@ -342,9 +337,7 @@ void LogWriter::release(std::uint64_t address) {
 
 void LogWriter::small_objects(std::uint32_t site, std::uint64_t objects, std::uint64_t bytes) {
   OMPTIER_BEGIN_RECORD(small_objects);
-  body.number(site);
-  body.number(objects);
-  body.number(bytes);
+  body.numbers(site, objects, bytes);
   append(body);
 }
 
@@ -359,37 +352,28 @@ void LogWriter::site_totals(const SiteTotals& totals) {
   const std::uint64_t now = monotonic_nanoseconds();
   body.difference(now, state_.time);
   body.number(std::uint64_t{totals.site} << 1 | (totals.by_malloc ? 1 : 0));
-  for (const std::uint64_t number :
-       {totals.objects, totals.bytes, totals.largest, totals.live, totals.peak})
-    body.number(number);
-  body.number(now > totals.peak_time ? now - totals.peak_time : 0);
+  body.numbers(totals.objects, totals.bytes, totals.largest, totals.live, totals.peak,
+               now > totals.peak_time ? now - totals.peak_time : 0);
   append(body);
 }
 
 void LogWriter::shortages(const Shortages& all) {
   OMPTIER_BEGIN_RECORD(shortages);
-  for (const std::uint64_t number : {all.objects, all.by_caller, all.runs, all.stretches,
-                                     all.phases, all.areas, all.moves, all.regions_by_caller})
-    body.number(number);
+  body.numbers(all.objects, all.by_caller, all.runs, all.stretches, all.phases, all.areas,
+               all.moves, all.regions_by_caller);
   append(body);
 }
 
 void LogWriter::area(AreaKind kind, std::uint32_t number, std::uint64_t address,
                      std::uint64_t bytes, std::uint64_t begin) {
   OMPTIER_BEGIN_RECORD(area);
-  body.number(static_cast<std::uint64_t>(kind));
-  body.number(number);
-  body.number(address);
-  body.number(bytes);
-  body.number(begin);
+  body.numbers(kind, number, address, bytes, begin);
   append(body);
 }
 
 void LogWriter::area_end(AreaKind kind, std::uint32_t number, std::uint64_t end) {
   OMPTIER_BEGIN_RECORD(area_end);
-  body.number(static_cast<std::uint64_t>(kind));
-  body.number(number);
-  body.number(end);
+  body.numbers(kind, number, end);
   append(body);
 }
 
@@ -403,28 +387,20 @@ void LogWriter::region_definition(std::uint32_t region, const Frame* frames, uns
 void LogWriter::region(const RegionRecord& record) {
   OMPTIER_BEGIN_RECORD(region);
   body.difference(record.time, state_.time);
-  body.number(std::uint64_t{record.region} << 1 | (record.begin ? 1 : 0));
-  body.number(record.threads);
-  body.number(record.thread);
+  body.numbers(std::uint64_t{record.region} << 1 | (record.begin ? 1 : 0), record.threads,
+               record.thread);
   append(body);
 }
 
 void LogWriter::region_totals(std::uint32_t region, const RegionTotals& totals) {
   OMPTIER_BEGIN_RECORD(region_totals);
-  body.number(region);
-  body.number(totals.entries);
-  body.number(totals.entered_anew);
-  body.number(totals.nanoseconds);
-  body.number(totals.threads);
+  body.numbers(region, totals.entries, totals.entered_anew, totals.nanoseconds, totals.threads);
   append(body);
 }
 
 void LogWriter::stretch_definition(std::uint32_t stretch, const StretchDefinition& definition) {
   OMPTIER_BEGIN_RECORD(stretch_definition);
-  body.number(stretch);
-  body.number(static_cast<std::uint64_t>(definition.kind));
-  body.number(definition.region);
-  body.number(definition.next_region);
+  body.numbers(stretch, definition.kind, definition.region, definition.next_region);
   if (definition.kind == StretchDefinition::Kind::barrier) body.frames(&definition.frame, 1);
   append(body);
 }
@@ -432,18 +408,14 @@ void LogWriter::stretch_definition(std::uint32_t stretch, const StretchDefinitio
 void LogWriter::stretch(const StretchRecord& record) {
   OMPTIER_BEGIN_RECORD(stretch);
   body.difference(record.end, state_.stretch_time);
-  body.number(record.nanoseconds);
-  body.number(record.stretch);
-  body.number(record.thread);
+  body.numbers(record.nanoseconds, record.stretch, record.thread);
   append(body);
 }
 
 void LogWriter::stretch_count(std::uint32_t stretch, std::uint64_t entries,
                               std::uint64_t nanoseconds) {
   OMPTIER_BEGIN_RECORD(stretch_count);
-  body.number(stretch);
-  body.number(entries);
-  body.number(nanoseconds);
+  body.numbers(stretch, entries, nanoseconds);
   append(body);
 }
 
@@ -462,10 +434,7 @@ void LogWriter::phase(const char* name) {
 void LogWriter::move(const MoveRecord& record) {
   OMPTIER_BEGIN_RECORD(move);
   body.difference(record.time, state_.time);
-  body.number(record.address);
-  body.number(record.bytes);
-  body.number(static_cast<std::uint64_t>(record.from));
-  body.number(static_cast<std::uint64_t>(record.to));
+  body.numbers(record.address, record.bytes, record.from, record.to);
   body.raw(record.seconds);
   append(body);
 }
@@ -475,9 +444,7 @@ void LogWriter::append_place(const BlockPlace& place, std::uint64_t which) {
   if (place.site == BlockPlace::k_none) return;
   std::uint8_t bytes[40];
   Body body(RecordType::in_block, bytes);
-  body.number(std::uint64_t{place.site} << 1 | which);
-  body.number(place.offset);
-  body.number(place.bytes);
+  body.numbers(std::uint64_t{place.site} << 1 | which, place.offset, place.bytes);
   append(body);
 }
 
@@ -503,8 +470,7 @@ void LogWriter::pattern(const AccessPattern& pattern, const BlockPlace& place,
   body.number(pattern.thread);
   body.difference(pattern.pc, state_.pattern_pc);
   body.difference(pattern.address, state_.pattern_address);
-  body.number(pattern.through);
-  body.number(static_cast<std::uint64_t>(pattern.kind));
+  body.numbers(pattern.through, pattern.kind);
   body.raw(pattern.accesses);
   body.raw(pattern.bytes);
   body.raw(pattern.chased);
@@ -545,8 +511,7 @@ void LogWriter::sample(const AccessSample& sample, const BlockPlace& place) {
 void LogWriter::lost(std::uint64_t samples, LossReason reason) {
   OMPTIER_BEGIN_RECORD(lost);
   lost_ += samples;
-  body.number(samples);
-  body.number(static_cast<std::uint64_t>(reason));
+  body.numbers(samples, reason);
   append(body);
 }
 
@@ -568,8 +533,7 @@ void LogWriter::end() {
   if (refused_ > 0) lost(refused_, LossReason::log);
   OMPTIER_BEGIN_RECORD(end);
   body.difference(monotonic_nanoseconds(), state_.time);
-  body.number(samples_);
-  body.number(lost_);
+  body.numbers(samples_, lost_);
   append(body);
 }
 

@@ -34,6 +34,9 @@ public:
     good_ = false;
     return 0;
   }
+  template <typename... T> void numbers(T&... values) {
+    ((values = static_cast<T>(number())), ...);
+  }
   std::uint32_t small(std::uint32_t limit) {
     const std::uint64_t value = number();
     if (value >= limit) good_ = false;

@@ -35,121 +35,50 @@ void RecordReader::begin_block(std::uint64_t base_time) {
   state_.time = state_.sample_time = state_.pattern_time = state_.stretch_time = base_time;
 }
 
+// By type; null for those of a later version.
+constexpr RecordReader::Readers RecordReader::readers() {
+  Readers readers{};
+  const auto set = [&](RecordType type, Reader reader) {
+    readers[static_cast<std::uint8_t>(type)] = reader;
+  };
+  set(RecordType::run, &RecordReader::read_run);
+  set(RecordType::module, &RecordReader::read_module);
+  set(RecordType::site, &RecordReader::read_site);
+  set(RecordType::object, &RecordReader::read_object);
+  set(RecordType::release, &RecordReader::read_release);
+  set(RecordType::region_definition, &RecordReader::read_region_definition);
+  set(RecordType::region, &RecordReader::read_region);
+  set(RecordType::move, &RecordReader::read_move);
+  set(RecordType::phase, &RecordReader::read_phase);
+  set(RecordType::lost, &RecordReader::read_lost);
+  set(RecordType::end, &RecordReader::read_end);
+  set(RecordType::pattern, &RecordReader::read_pattern);
+  set(RecordType::waiting, &RecordReader::read_waiting);
+  set(RecordType::small_objects, &RecordReader::read_small_objects);
+  set(RecordType::small_area, &RecordReader::read_small_area);
+  set(RecordType::stretch_definition, &RecordReader::read_stretch_definition);
+  set(RecordType::stretch, &RecordReader::read_stretch);
+  set(RecordType::stretch_count, &RecordReader::read_stretch_count);
+  set(RecordType::site_totals, &RecordReader::read_site_totals);
+  set(RecordType::in_block, &RecordReader::read_in_block);
+  set(RecordType::region_totals, &RecordReader::read_region_totals);
+  set(RecordType::thinned, &RecordReader::read_thinned);
+  set(RecordType::shortages, &RecordReader::read_shortages);
+  set(RecordType::area, &RecordReader::read_area);
+  set(RecordType::area_end, &RecordReader::read_area_end);
+  set(RecordType::loop, &RecordReader::read_loop);
+  return readers;
+}
+
 bool RecordReader::read(RecordBody& body) {
-  const auto head = body.raw<std::uint8_t>();
-  if ((head & k_sample_bit) != 0) return read_sample(head, body);
+  static constexpr Readers k_readers = readers();
+  const auto type = body.raw<std::uint8_t>();
+  if ((type & k_sample_bit) != 0) return read_sample(type, body);
   const std::uint64_t bytes = body.number();
   RecordBody part = body.part(bytes);
   if (!body.good()) return false;
-  const auto type = static_cast<RecordType>(head);
-  if (!has_run_ && type != RecordType::run) return false;
-  switch (type) {
-  case RecordType::run:
-    read_run(part);
-    break;
-  case RecordType::module:
-    read_module(part);
-    break;
-  case RecordType::site: {
-    const std::uint32_t number = next_number(part, profile_.sites);
-    slot(profile_.sites, number) = {number, part.frames()};
-    break;
-  }
-  case RecordType::object:
-    read_object(part);
-    break;
-  case RecordType::release:
-    read_release(part);
-    break;
-  case RecordType::small_objects: {
-    const std::uint32_t number = next_number(part, profile_.sites);
-    const std::uint64_t objects = part.number();
-    slot(profile_.small_objects, number) = {objects, part.number()};
-    break;
-  }
-  case RecordType::small_area:
-    profile_.small_areas.insert(part.number());
-    break;
-  case RecordType::area:
-    read_area(part);
-    break;
-  case RecordType::area_end: {
-    const auto kind = static_cast<AreaKind>(part.small(k_area_kinds));
-    const auto number = static_cast<std::uint32_t>(part.number());
-    end_area(kind, number, part.number());
-    break;
-  }
-  case RecordType::region_definition: {
-    const std::uint32_t number = next_number(part, profile_.region_definitions);
-    slot(profile_.region_definitions, number) = {number, part.frames()};
-    break;
-  }
-  case RecordType::region:
-    read_region(part);
-    break;
-  case RecordType::stretch_definition:
-    read_stretch_definition(part);
-    break;
-  case RecordType::stretch:
-    read_stretch(part);
-    break;
-  case RecordType::stretch_count:
-    read_stretch_count(part);
-    break;
-  case RecordType::move:
-    read_move(part);
-    break;
-  case RecordType::phase:
-    profile_.phases.push_back({time_in_order(part), part.text()});
-    break;
-  case RecordType::lost: {
-    const std::uint64_t samples = part.number();
-    profile_.samples_lost += samples;
-    profile_.lost_by[part.empty() ? 0 : part.small(k_loss_reasons)] += samples;
-    break;
-  }
-  case RecordType::site_totals:
-    read_site_totals(part);
-    break;
-  case RecordType::in_block:
-    read_place(part);
-    break;
-  case RecordType::region_totals:
-    read_region_totals(part);
-    break;
-  case RecordType::thinned:
-    profile_.thinnings.push_back({time_in_order(part), part.number()});
-    break;
-  case RecordType::shortages: {
-    Shortages& all = profile_.shortages;
-    for (std::uint64_t* number : {&all.objects, &all.by_caller, &all.runs, &all.stretches,
-                                  &all.phases, &all.areas, &all.moves, &all.regions_by_caller})
-      *number = part.empty() ? 0 : part.number();
-    break;
-  }
-  case RecordType::loop:
-    read_loop(part);
-    break;
-  case RecordType::pattern:
-    read_pattern(part);
-    break;
-  case RecordType::waiting: {
-    profile_.samples_waiting += part.number();
-    const double weight = part.raw<double>();
-    if (weight >= 0 && std::isfinite(weight)) profile_.waiting += weight;
-    break;
-  }
-  case RecordType::end: {
-    EndRecord end;
-    end.time = time_in_order(part);
-    end.samples = part.number();
-    end.samples_lost = part.number();
-    profile_.end = end;
-    break;
-  }
-  default:
-    break; // of a later version
-  }
+  if (!has_run_ && type != static_cast<std::uint8_t>(RecordType::run)) return false;
+  if (const Reader reader = k_readers[type]) (this->*reader)(part);
   return part.good();
 }
 
@@ -168,10 +97,7 @@ std::uint64_t RecordReader::time_in_order(RecordBody& body) {
 void RecordReader::read_run(RecordBody& body) {
   has_run_ = true;
   RunRecord& run = profile_.run;
-  run.process = body.number();
-  run.rank = body.number();
-  run.start_time = body.number();
-  run.wall_clock_start = body.number();
+  body.numbers(run.process, run.rank, run.start_time, run.wall_clock_start);
   run.measure = static_cast<Measure>(body.small(3));
   run.worst_error = body.raw<double>();
   run.rate = body.raw<double>();
@@ -190,6 +116,21 @@ void RecordReader::read_module(RecordBody& body) {
   module.name = body.text();
   module.path = body.text();
   if (body.good()) slot(profile_.modules, number) = std::move(module);
+}
+
+void RecordReader::read_site(RecordBody& body) {
+  const std::uint32_t number = next_number(body, profile_.sites);
+  slot(profile_.sites, number) = {number, body.frames()};
+}
+
+void RecordReader::read_small_objects(RecordBody& body) {
+  const std::uint32_t number = next_number(body, profile_.sites);
+  SmallObjects& small = slot(profile_.small_objects, number);
+  body.numbers(small.objects, small.bytes);
+}
+
+void RecordReader::read_small_area(RecordBody& body) {
+  profile_.small_areas.insert(body.number());
 }
 
 void RecordReader::read_object(RecordBody& body) {
@@ -228,9 +169,7 @@ void RecordReader::read_site_totals(RecordBody& body) {
   const std::uint32_t number = body.small(2 * k_largest_number);
   totals.site = number >> 1;
   totals.by_malloc = (number & 1) != 0;
-  for (std::uint64_t* value :
-       {&totals.objects, &totals.bytes, &totals.largest, &totals.live, &totals.peak})
-    *value = body.number();
+  body.numbers(totals.objects, totals.bytes, totals.largest, totals.live, totals.peak);
   totals.peak_time = totals.time - std::min(totals.time, body.number());
   if (totals.site >= profile_.sites.size()) body.fail();
   if (!body.good()) return;
@@ -244,12 +183,11 @@ void RecordReader::read_site_totals(RecordBody& body) {
   profile_.site_totals.push_back(totals);
 }
 
-void RecordReader::read_place(RecordBody& body) {
+void RecordReader::read_in_block(RecordBody& body) {
   BlockPlace place;
   const std::uint32_t number = body.small(2 * k_largest_number);
   place.site = number >> 1;
-  place.offset = body.number();
-  place.bytes = body.number();
+  body.numbers(place.offset, place.bytes);
   if (!body.good() || place.site >= profile_.sites.size() || place.offset > place.bytes) {
     body.fail();
     return;
@@ -262,10 +200,7 @@ void RecordReader::read_place(RecordBody& body) {
 void RecordReader::read_region_totals(RecordBody& body) {
   RegionTotals totals;
   const std::uint32_t number = next_number(body, profile_.region_definitions);
-  totals.entries = body.number();
-  totals.entered_anew = body.number();
-  totals.nanoseconds = body.number();
-  totals.threads = static_cast<std::uint32_t>(body.number());
+  body.numbers(totals.entries, totals.entered_anew, totals.nanoseconds, totals.threads);
   if (number >= profile_.region_definitions.size()) body.fail();
   if (body.good()) slot(profile_.region_totals, number) = totals;
 }
@@ -276,15 +211,19 @@ void RecordReader::read_area(RecordBody& body) {
   const bool of_module = area.kind == AreaKind::module || area.kind == AreaKind::statics;
   area.number =
       of_module ? body.small(k_largest_module) : static_cast<std::uint32_t>(body.number());
-  area.address = body.number();
-  area.bytes = body.number();
-  area.begin = body.number();
+  body.numbers(area.address, area.bytes, area.begin);
   if (area.bytes == 0 || area.address + area.bytes < area.address) body.fail();
   if (!body.good()) return;
   if (of_module) slot(profile_.modules, area.number);
   end_area(area.kind, area.number, area.begin);
   open_areas_[{area.kind, area.number}] = profile_.areas.size();
   profile_.areas.push_back(area);
+}
+
+void RecordReader::read_area_end(RecordBody& body) {
+  const auto kind = static_cast<AreaKind>(body.small(k_area_kinds));
+  const auto number = static_cast<std::uint32_t>(body.number());
+  end_area(kind, number, body.number());
 }
 
 void RecordReader::end_area(AreaKind kind, std::uint32_t number, std::uint64_t end) {
@@ -295,14 +234,18 @@ void RecordReader::end_area(AreaKind kind, std::uint32_t number, std::uint64_t e
   open_areas_.erase(at);
 }
 
+void RecordReader::read_region_definition(RecordBody& body) {
+  const std::uint32_t number = next_number(body, profile_.region_definitions);
+  slot(profile_.region_definitions, number) = {number, body.frames()};
+}
+
 void RecordReader::read_region(RecordBody& body) {
   RegionRecord region;
   region.time = time(body);
   const std::uint32_t number = body.small(2 * k_largest_number);
   region.region = number >> 1;
   region.begin = (number & 1) != 0;
-  region.threads = static_cast<std::uint32_t>(body.number());
-  region.thread = static_cast<std::uint32_t>(body.number());
+  body.numbers(region.threads, region.thread);
   if (region.region >= profile_.region_definitions.size())
     body.fail();
   else
@@ -342,19 +285,51 @@ void RecordReader::read_stretch_count(RecordBody& body) {
   const std::uint32_t number =
       body.small(static_cast<std::uint32_t>(profile_.stretch_definitions.size()));
   if (!body.good()) return;
-  profile_.stretch_definitions[number].entries = body.number();
-  profile_.stretch_definitions[number].nanoseconds = body.number();
+  StretchDefinition& stretch = profile_.stretch_definitions[number];
+  body.numbers(stretch.entries, stretch.nanoseconds);
 }
 
 void RecordReader::read_move(RecordBody& body) {
   MoveRecord move;
   move.time = time(body);
-  move.address = body.number();
-  move.bytes = body.number();
+  body.numbers(move.address, move.bytes);
   move.from = static_cast<MemoryKind>(body.small(k_memory_kinds + 1));
   move.to = static_cast<MemoryKind>(body.small(k_memory_kinds + 1));
   move.seconds = body.raw<double>();
   profile_.moves.push_back(move);
+}
+
+void RecordReader::read_phase(RecordBody& body) {
+  profile_.phases.push_back({time_in_order(body), body.text()});
+}
+
+void RecordReader::read_lost(RecordBody& body) {
+  const std::uint64_t samples = body.number();
+  profile_.samples_lost += samples;
+  profile_.lost_by[body.empty() ? 0 : body.small(k_loss_reasons)] += samples;
+}
+
+void RecordReader::read_thinned(RecordBody& body) {
+  profile_.thinnings.push_back({time_in_order(body), body.number()});
+}
+
+void RecordReader::read_shortages(RecordBody& body) {
+  Shortages& all = profile_.shortages;
+  for (std::uint64_t* number : {&all.objects, &all.by_caller, &all.runs, &all.stretches,
+                                &all.phases, &all.areas, &all.moves, &all.regions_by_caller})
+    *number = body.empty() ? 0 : body.number();
+}
+
+void RecordReader::read_waiting(RecordBody& body) {
+  profile_.samples_waiting += body.number();
+  const double weight = body.raw<double>();
+  if (weight >= 0 && std::isfinite(weight)) profile_.waiting += weight;
+}
+
+void RecordReader::read_end(RecordBody& body) {
+  EndRecord& end = profile_.end.emplace();
+  end.time = time_in_order(body);
+  body.numbers(end.samples, end.samples_lost);
 }
 
 void RecordReader::read_loop(RecordBody& body) {

@@ -10,6 +10,7 @@
 #include "profile/log_reader.hpp"
 #include "profile/record_body.hpp"
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <utility>
@@ -31,26 +32,41 @@ public:
   void finish();
 
 private:
+  using Reader = void (RecordReader::*)(RecordBody&);
+  using Readers = std::array<Reader, k_sample_bit>; // by type
+  static constexpr Readers readers();
+
   std::uint64_t time(RecordBody& body);
   // Of records that the writer times itself, under its lock: they are in order.
   std::uint64_t time_in_order(RecordBody& body);
   void read_run(RecordBody& body);
   void read_module(RecordBody& body);
+  void read_site(RecordBody& body);
   void read_object(RecordBody& body);
   void read_release(RecordBody& body);
-  void read_site_totals(RecordBody& body);
-  // Kept for the sample or pattern that follows.
-  void read_place(RecordBody& body);
-  void read_region_totals(RecordBody& body);
-  void read_area(RecordBody& body);
-  void end_area(AreaKind kind, std::uint32_t number, std::uint64_t end);
+  void read_region_definition(RecordBody& body);
   void read_region(RecordBody& body);
+  void read_move(RecordBody& body);
+  void read_phase(RecordBody& body);
+  void read_lost(RecordBody& body);
+  void read_end(RecordBody& body);
+  void read_pattern(RecordBody& body);
+  void read_waiting(RecordBody& body);
+  void read_small_objects(RecordBody& body);
+  void read_small_area(RecordBody& body);
   void read_stretch_definition(RecordBody& body);
   void read_stretch(RecordBody& body);
   void read_stretch_count(RecordBody& body);
-  void read_move(RecordBody& body);
+  void read_site_totals(RecordBody& body);
+  // Kept for the sample or pattern that follows.
+  void read_in_block(RecordBody& body);
+  void read_region_totals(RecordBody& body);
+  void read_thinned(RecordBody& body);
+  void read_shortages(RecordBody& body);
+  void read_area(RecordBody& body);
+  void read_area_end(RecordBody& body);
+  void end_area(AreaKind kind, std::uint32_t number, std::uint64_t end);
   void read_loop(RecordBody& body);
-  void read_pattern(RecordBody& body);
   bool read_sample(std::uint8_t head, RecordBody& body);
 
   Profile& profile_;

@@ -33,11 +33,6 @@ std::string hex_of(const unsigned char* bytes, std::size_t count) {
   return text;
 }
 
-std::string without_folders(const std::string& path) {
-  const auto slash = path.rfind('/');
-  return slash == std::string::npos ? path : path.substr(slash + 1);
-}
-
 std::string segments_identity(Elf* elf) {
   std::size_t count = 0;
   if (elf_getphdrnum(elf, &count) != 0) return "";
@@ -331,7 +326,7 @@ ResolvedFrame Symbols::resolve(const ModuleInfo& module, std::uint64_t offset) {
     }
     frame.places = file->places_at(offset - 1, frame.portable.function);
     frame.portable.variable = file->variable_at(offset - 1);
-    frame.portable.file = without_folders(frame.places.front().file);
+    frame.portable.file = std::filesystem::path(frame.places.front().file).filename().string();
     frame.portable.line = frame.places.front().line;
     if (!frame.known && !frame.places.back().function.empty()) {
       frame.known = true; // no symbol, but debug information

@@ -8,6 +8,7 @@
 #include <cctype>
 #include <dwarf.h>
 #include <elfutils/libdw.h>
+#include <filesystem>
 #include <optional>
 
 namespace omptier {
@@ -35,24 +36,15 @@ std::optional<std::uint64_t> address_of(Dwarf_Die* die) {
   return std::nullopt;
 }
 
-std::string without_folders(const std::string& path) {
-  return path.substr(path.rfind('/') + 1);
-}
-
 } // namespace
 
 std::vector<StaticVariable> variables_in(Dwfl_Module* module, std::uint64_t bias,
                                          std::uint64_t least) {
   std::vector<StaticVariable> variables;
-  const int count = dwfl_module_getsymtab(module);
-  for (int i = 0; i < count; ++i) {
-    GElf_Sym symbol;
-    GElf_Addr address = 0;
-    const char* name =
-        dwfl_module_getsym_info(module, i, &symbol, &address, nullptr, nullptr, nullptr);
-    if (name != nullptr && is_static(symbol) && symbol.st_size >= least)
+  for_each_symbol(module, [&](const char* name, const GElf_Sym& symbol, GElf_Addr address) {
+    if (is_static(symbol) && symbol.st_size >= least)
       variables.push_back({name, address - bias, symbol.st_size});
-  }
+  });
   return variables;
 }
 
@@ -112,7 +104,7 @@ void VariableNames::add(Dwarf_Die* die, bool common, std::uint64_t bias) {
   // DWARF 5's file 0 is the unit's own; libdw takes it for none, as it is in DWARF 4.
   if (file == nullptr && dwarf_diecu(die, &unit, nullptr, nullptr) != nullptr)
     file = dwarf_diename(&unit);
-  if (file != nullptr) found.file = without_folders(file);
+  if (file != nullptr) found.file = std::filesystem::path(file).filename().string();
   int line = 0;
   if (dwarf_decl_line(die, &line) == 0 && line > 0) found.line = static_cast<std::uint32_t>(line);
   if (common)

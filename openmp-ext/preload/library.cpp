@@ -45,11 +45,8 @@ void load() {
   if (::getauxval(AT_SECURE) != 0) return;
   const Busy busy;
   void* handle = open_beside("libomptier.so");
-  using Attach = const omptier_malloc* (*)(std::uint32_t);
-  const auto attach = handle != nullptr
-                          ? reinterpret_cast<Attach>(::dlsym(handle, "omptier_malloc_attach"))
-                          : nullptr;
-  const omptier_malloc* table = attach != nullptr ? attach(OMPTIER_MALLOC_VERSION) : nullptr;
+  const auto* table =
+      attach<omptier_malloc>(handle, "omptier_malloc_attach", OMPTIER_MALLOC_VERSION);
   if (table == nullptr) {
     say("OMP: Warning #5100: libomptier.so is not beside libomptier_preload.so, or is of another "
         "version: memory is not placed.\n");

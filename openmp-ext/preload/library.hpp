@@ -7,6 +7,7 @@
 #include "allocators/malloc_border.h"
 
 #include <cstdint>
+#include <dlfcn.h>
 
 namespace omptier::preload {
 
@@ -16,6 +17,14 @@ const omptier_malloc* library();
 
 // A library that lies beside this one, loaded; null when it is not there.
 void* open_beside(const char* name);
+
+// What such a library's function gives for the version; null when it has none.
+template <typename Table>
+const Table* attach(void* library, const char* function, std::uint32_t version) {
+  void* found = library != nullptr ? ::dlsym(library, function) : nullptr;
+  if (found == nullptr) return nullptr;
+  return reinterpret_cast<const Table* (*)(std::uint32_t)>(found)(version);
+}
 
 struct AddressRange {
   std::uintptr_t begin = 0, end = 0;

@@ -168,13 +168,9 @@ constinit Next<int(thrd_t*, thrd_start_t, void*)> next_thrd_create{"thrd_create"
 bool start_recording() {
   if (::getauxval(AT_SECURE) != 0 || starts_by_itself() || !is_to_be_recorded()) return false;
   const Busy busy;
-  void* handle = open_beside("libomptier_ompt.so");
-  using Attach = const omptier_malloc_record* (*)(std::uint32_t);
-  const auto attach =
-      handle != nullptr ? reinterpret_cast<Attach>(::dlsym(handle, "omptier_malloc_record_attach"))
-                        : nullptr;
-  const omptier_malloc_record* record =
-      attach != nullptr ? attach(OMPTIER_MALLOC_RECORD_VERSION) : nullptr;
+  const auto* record =
+      attach<omptier_malloc_record>(open_beside("libomptier_ompt.so"),
+                                    "omptier_malloc_record_attach", OMPTIER_MALLOC_RECORD_VERSION);
   if (record == nullptr || ::pthread_key_create(&g_at_thread_end, at_thread_end) != 0 ||
       record->start() == 0)
     return false;

@@ -30,25 +30,25 @@ public:
   std::string text() { return named() + regions(); }
 
 private:
-  TableRow header(const char* what) const {
+  std::vector<TableColumn> columns(const char* what) const {
     return {{std::string("share of ") + title_of(summary_.measure), k_bar},
             {"", -7},
             {"95 %", -11},
             {"time", -10},
             {"entries", -11},
             {"threads", -7},
-            {std::string(what) + ": most accessed objects", 0}};
+            {std::string(what) + ": most accessed objects"}};
   }
 
   TableRow line(const Share& share, double nanoseconds, std::uint64_t entries,
                 std::uint32_t threads, const std::string& name) const {
-    return {{bar(share.value, k_bar, options_.utf8), k_bar},
-            {percent(share.value), -7},
-            {summary_.samples > 0 ? interval(share, options_.utf8) : "-", -11},
-            {nanoseconds > 0 ? format_duration(nanoseconds) : "-", -10},
-            {entries > 0 ? with_separators(entries) : "-", -11},
-            {threads > 0 ? std::to_string(threads) : "-", -7},
-            {name, 0}};
+    return {bar(share.value, k_bar, options_.utf8),
+            percent(share.value),
+            summary_.samples > 0 ? interval(share, options_.utf8) : "-",
+            nanoseconds > 0 ? format_duration(nanoseconds) : "-",
+            entries > 0 ? with_separators(entries) : "-",
+            threads > 0 ? std::to_string(threads) : "-",
+            name};
   }
 
   // ": a 62.0 % (in 12 % of it), b 20.1 %"; weight: of all that lies in the parts' phases.
@@ -91,7 +91,7 @@ private:
     PhaseSummary all;
     for (const std::uint32_t number : group) {
       const PhaseSummary& phase = summary_.phases[number];
-      add(all.share, phase.share);
+      all.share += phase.share;
       all.nanoseconds += phase.nanoseconds;
       all.entries += phase.entries;
       all.accesses += phase.accesses;
@@ -100,12 +100,6 @@ private:
                 indent + names_.phases[group.front()] +
                     (alone ? "" // the line above has them
                            : objects(&SiteSummary::by_phase, group, all.accesses.total())));
-  }
-
-  static void add(Share& sum, const Share& share) {
-    sum.value += share.value;
-    sum.low += share.low;
-    sum.high = std::min(sum.high + share.high, 1.0);
   }
 
   template <typename Wanted> std::vector<Group> groups(Wanted&& wanted) const {
@@ -134,10 +128,11 @@ private:
     const std::vector<Group> list =
         groups([](const PhaseSummary& phase) { return phase.kind == Kind::named; });
     if (list.empty()) return "";
-    std::vector<TableRow> rows = {header("phase, as the program names it")};
+    std::vector<TableRow> rows;
     for (const Group& phase : list)
-      if (rows.size() <= options_.most_regions) rows.push_back(line_of(phase, ""));
-    return "\n" + table(std::move(rows)) + more(list.size(), options_.most_regions, "phases");
+      if (rows.size() < options_.most_regions) rows.push_back(line_of(phase, ""));
+    return "\n" + table(columns("phase, as the program names it"), rows) +
+           more(list.size(), options_.most_regions, "phases");
   }
 
   static std::string more(std::size_t all, std::size_t shown, const char* what) {
@@ -170,7 +165,7 @@ private:
         rows.push_back(line_of(stretches[i], "  ", stretches.size() == 1));
       else
         for (const std::uint32_t phase : stretches[i])
-          add(rest, summary_.phases[phase].share);
+          rest += summary_.phases[phase].share;
     if (stretches.size() > k_most_stretches)
       rows.push_back(line(rest, 0, 0, 0,
                           "  " + std::to_string(stretches.size() - k_most_stretches) + " more"));
@@ -186,10 +181,11 @@ private:
       return one.share.value != other.share.value ? one.share.value > other.share.value
                                                   : one.nanoseconds > other.nanoseconds;
     });
-    std::vector<TableRow> rows = {header("region")};
+    std::vector<TableRow> rows;
     for (std::size_t i = 0; i < std::min(order.size(), options_.most_regions); ++i)
       add_region(order[i], rows);
-    return "\n" + table(std::move(rows)) + more(order.size(), options_.most_regions, "regions");
+    return "\n" + table(columns("region"), rows) +
+           more(order.size(), options_.most_regions, "regions");
   }
 
   const ProfileSummary& summary_;

@@ -38,31 +38,6 @@ nlohmann::json json_of(const OffsetHistogram& offsets) {
   return list;
 }
 
-nlohmann::json json_of(const std::vector<Frame>& frames, const ProfileSummary& summary,
-                       Symbols& symbols) {
-  nlohmann::json list = nlohmann::json::array();
-  for (const Frame& frame : frames) {
-    const ModuleInfo& module = summary.modules[frame.module];
-    const ResolvedFrame resolved = symbols.resolve(module, frame.offset);
-    nlohmann::json json = {{"module", module.name}, {"offset", frame.offset}};
-    if (resolved.known) {
-      json["function"] = resolved.portable.function;
-      if (!resolved.portable.callee.empty()) json["callee"] = resolved.portable.callee;
-      json["ordinal"] = resolved.portable.ordinal;
-      if (resolved.portable.calls != 0) json["of"] = resolved.portable.calls;
-      if (!resolved.portable.variable.empty()) json["variable"] = resolved.portable.variable;
-    }
-    if (resolved.portable.line > 0) {
-      json["file"] = resolved.portable.file;
-      json["line"] = resolved.portable.line;
-    }
-    for (std::size_t i = 0; i + 1 < resolved.places.size(); ++i)
-      json["inlined"].push_back(resolved.places[i].function);
-    list.push_back(std::move(json));
-  }
-  return list;
-}
-
 nlohmann::json json_of(const Sampled& sampled) {
   nlohmann::json json = json_of(sampled.share);
   json["samples"] = sampled.samples;
@@ -81,120 +56,163 @@ nlohmann::json json_of(const std::vector<SitePart>& parts, const char* of) {
   return list;
 }
 
-nlohmann::json json_of(const PhaseSummary& phase, const std::string& label,
-                       const ProfileSummary& summary, Symbols& symbols) {
-  nlohmann::json json = json_of(phase);
-  json["label"] = label;
-  json["entries"] = phase.entries;
-  json["nanoseconds"] = phase.nanoseconds;
-  switch (phase.kind) {
-  case PhaseSummary::Kind::named:
-    json["kind"] = "named";
-    break;
-  case PhaseSummary::Kind::to_barrier:
-    json["kind"] = "to_barrier";
-    json["region"] = phase.region;
-    json["frames"] = json_of(phase.frames, summary, symbols);
-    break;
-  case PhaseSummary::Kind::to_end:
-    json["kind"] = "to_end";
-    json["region"] = phase.region;
-    break;
-  case PhaseSummary::Kind::serial:
-    json["kind"] = "serial";
-    json["after_region"] = phase.region;
-    json["before_region"] = phase.next_region;
-    break;
-  }
-  return json;
+nlohmann::json json_of(const RunRecord& run) {
+  return {{"host", run.host},
+          {"program", run.program},
+          {"command_line", run.command_line},
+          {"process", run.process},
+          {"rank", run.rank},
+          {"job", run.job},
+          {"source", run.source},
+          {"source_description", run.source_description},
+          {"wall_clock_start", run.wall_clock_start}};
 }
+
+class ProfileJson {
+public:
+  ProfileJson(const ProfileSummary& summary, const ProfileNames& names, Symbols& symbols)
+      : summary_(summary), names_(names), symbols_(symbols) {}
+
+  nlohmann::json all() {
+    nlohmann::json json = totals();
+    for (const RunRecord& run : summary_.runs)
+      json["runs"].push_back(json_of(run));
+    json["sites"] = json["phases"] = nlohmann::json::array();
+    for (std::size_t i = 0; i < summary_.sites.size(); ++i)
+      json["sites"].push_back(site(i));
+    for (std::size_t i = 0; i < summary_.regions.size(); ++i)
+      json["regions"].push_back(region(i));
+    for (std::size_t i = 0; i < summary_.phases.size(); ++i)
+      json["phases"].push_back(phase(i));
+    json["ranks"] = ranks_json(summary_);
+    json["moves"] = moves_json(summary_);
+    return json;
+  }
+
+private:
+  nlohmann::json totals() const {
+    nlohmann::json json = {{"version", 1},
+                           {"measure", title_of(summary_.measure)},
+                           {"samples", summary_.samples},
+                           {"samples_lost", summary_.samples_lost},
+                           {"samples_waiting", summary_.samples_waiting},
+                           {"waiting_share", summary_.waiting_share},
+                           {"samples_without_address", summary_.unknown_address},
+                           {"samples_without_operand", summary_.no_operand},
+                           {"samples_outside_objects", summary_.outside_objects},
+                           {"worst_error", summary_.worst_error},
+                           {"nanoseconds", summary_.nanoseconds},
+                           {"threads", summary_.threads},
+                           {"notes", summary_.notes},
+                           {"small_objects", json_of(summary_.small.share)},
+                           {"other", json_of(summary_.other.share)},
+                           {"other_accesses", json_of(summary_.other_access_share)}};
+    json["small_objects"].update({{"objects", summary_.small_objects.objects},
+                                  {"bytes_total", summary_.small_objects.bytes},
+                                  {"sites", summary_.small_sites},
+                                  {"samples", summary_.small.samples}});
+    if (summary_.patterns == 0) return json;
+    const bool time = summary_.measure == Measure::time && !summary_.shares_count_accesses;
+    json["accesses_weighed_by"] = time ? "time" : "accesses";
+    json["paced_share"] = summary_.paced;
+    return json;
+  }
+
+  nlohmann::json site(std::size_t number) {
+    const SiteSummary& site = summary_.sites[number];
+    nlohmann::json json = json_of(site);
+    json["label"] = names_.sites[number];
+    json["kind"] = name_of(site.kind);
+    if (!site.symbol.empty()) json["symbol"] = site.symbol;
+    json["frames"] = frames(site.frames);
+    json["objects"] = site.objects;
+    json["bytes_total"] = site.bytes_total;
+    json["bytes_peak"] = site.bytes_peak;
+    json["bytes_largest"] = site.bytes_largest;
+    if (summary_.patterns > 0) {
+      json["access_share"] = json_of(site.access_share);
+      add_rate(json, site.access_rate);
+      json["write_share"] = site.write_share;
+      json["pattern"] = name_of(site.pattern.kind);
+      json["stride"] = site.pattern.stride;
+      json["indirect"] = site.pattern.indirect;
+      if (site.through != SiteSummary::k_nothing) json["through"] = names_.sites[site.through];
+    }
+    json["mean_latency"] = site.mean_latency;
+    json["cache_share"] = site.cache_share;
+    json["level_share"] = site.level_share;
+    json["hot_ranges"] = json_of(site.offsets);
+    if (!site.by_region.empty()) json["regions"] = json_of(site.by_region, "region");
+    if (!site.by_phase.empty()) json["phases"] = json_of(site.by_phase, "phase");
+    return json;
+  }
+
+  nlohmann::json region(std::size_t number) {
+    const RegionSummary& region = summary_.regions[number];
+    nlohmann::json json = json_of(region.share);
+    json["label"] = names_.regions[number];
+    json["frames"] = frames(region.frames);
+    json["entries"] = region.entries;
+    json["entered_anew"] = region.entered_anew;
+    json["nanoseconds"] = region.nanoseconds;
+    json["threads"] = region.threads;
+    json["samples"] = region.samples;
+    return json;
+  }
+
+  nlohmann::json phase(std::size_t number) {
+    static constexpr const char* k_kinds[] = {"named", "to_barrier", "to_end", "serial"};
+    using Kind = PhaseSummary::Kind;
+    const PhaseSummary& phase = summary_.phases[number];
+    nlohmann::json json = json_of(phase);
+    json["label"] = names_.phases[number];
+    json["kind"] = k_kinds[static_cast<unsigned>(phase.kind)];
+    json["entries"] = phase.entries;
+    json["nanoseconds"] = phase.nanoseconds;
+    if (phase.kind == Kind::serial) {
+      json["after_region"] = phase.region;
+      json["before_region"] = phase.next_region;
+    } else if (phase.kind != Kind::named) {
+      json["region"] = phase.region;
+    }
+    if (phase.kind == Kind::to_barrier) json["frames"] = frames(phase.frames);
+    return json;
+  }
+
+  nlohmann::json frames(const std::vector<Frame>& frames) {
+    nlohmann::json list = nlohmann::json::array();
+    for (const Frame& frame : frames) {
+      const ModuleInfo& module = summary_.modules[frame.module];
+      const ResolvedFrame resolved = symbols_.resolve(module, frame.offset);
+      nlohmann::json json = {{"module", module.name}, {"offset", frame.offset}};
+      if (resolved.known) {
+        json["function"] = resolved.portable.function;
+        if (!resolved.portable.callee.empty()) json["callee"] = resolved.portable.callee;
+        json["ordinal"] = resolved.portable.ordinal;
+        if (resolved.portable.calls != 0) json["of"] = resolved.portable.calls;
+        if (!resolved.portable.variable.empty()) json["variable"] = resolved.portable.variable;
+      }
+      if (resolved.portable.line > 0) {
+        json["file"] = resolved.portable.file;
+        json["line"] = resolved.portable.line;
+      }
+      for (std::size_t i = 0; i + 1 < resolved.locations.size(); ++i)
+        json["inlined"].push_back(resolved.locations[i].function);
+      list.push_back(std::move(json));
+    }
+    return list;
+  }
+
+  const ProfileSummary& summary_;
+  const ProfileNames& names_;
+  Symbols& symbols_;
+};
 
 } // namespace
 
 nlohmann::json profile_json(const ProfileSummary& summary, const ProfileNames& names,
                             Symbols& symbols) {
-  nlohmann::json json = {{"version", 1},
-                         {"measure", title_of(summary.measure)},
-                         {"samples", summary.samples},
-                         {"samples_lost", summary.samples_lost},
-                         {"samples_waiting", summary.samples_waiting},
-                         {"waiting_share", summary.waiting_share},
-                         {"samples_without_address", summary.unknown_address},
-                         {"samples_without_operand", summary.no_operand},
-                         {"samples_outside_objects", summary.outside_objects},
-                         {"worst_error", summary.worst_error},
-                         {"nanoseconds", summary.nanoseconds},
-                         {"threads", summary.threads},
-                         {"notes", summary.notes},
-                         {"small_objects", json_of(summary.small_share)},
-                         {"other", json_of(summary.other_share)},
-                         {"other_accesses", json_of(summary.other_access_share)}};
-  if (summary.patterns > 0) {
-    json["accesses_weighed_by"] =
-        summary.shares_count_accesses || summary.measure != Measure::time ? "accesses" : "time";
-    json["paced_share"] = summary.paced;
-  }
-  json["small_objects"]["objects"] = summary.small_objects.objects;
-  json["small_objects"]["bytes_total"] = summary.small_objects.bytes;
-  json["small_objects"]["sites"] = summary.small_sites;
-  json["small_objects"]["samples"] = summary.small_samples;
-  for (const RunRecord& run : summary.runs)
-    json["runs"].push_back({{"host", run.host},
-                            {"program", run.program},
-                            {"command_line", run.command_line},
-                            {"process", run.process},
-                            {"rank", run.rank},
-                            {"job", run.job},
-                            {"source", run.source},
-                            {"source_description", run.source_description},
-                            {"wall_clock_start", run.wall_clock_start}});
-  json["sites"] = nlohmann::json::array();
-  for (std::size_t i = 0; i < summary.sites.size(); ++i) {
-    const SiteSummary& site = summary.sites[i];
-    nlohmann::json one = json_of(site);
-    one["label"] = names.sites[i];
-    one["kind"] = name_of(site.kind);
-    if (!site.symbol.empty()) one["symbol"] = site.symbol;
-    one["frames"] = json_of(site.frames, summary, symbols);
-    one["objects"] = site.objects;
-    one["bytes_total"] = site.bytes_total;
-    one["bytes_peak"] = site.bytes_peak;
-    one["bytes_largest"] = site.bytes_largest;
-    if (summary.patterns > 0) {
-      one["access_share"] = json_of(site.access_share);
-      add_rate(one, site.access_rate);
-      one["write_share"] = site.write_share;
-      one["pattern"] = name_of(site.pattern.kind);
-      one["stride"] = site.pattern.stride;
-      one["indirect"] = site.pattern.indirect;
-      if (site.through != SiteSummary::k_nothing) one["through"] = names.sites[site.through];
-    }
-    one["mean_latency"] = site.mean_latency;
-    one["cache_share"] = site.cache_share;
-    one["level_share"] = site.level_share;
-    one["hot_ranges"] = json_of(site.offsets);
-    if (!site.by_region.empty()) one["regions"] = json_of(site.by_region, "region");
-    if (!site.by_phase.empty()) one["phases"] = json_of(site.by_phase, "phase");
-    json["sites"].push_back(std::move(one));
-  }
-  for (std::size_t i = 0; i < summary.regions.size(); ++i) {
-    const RegionSummary& region = summary.regions[i];
-    nlohmann::json one = json_of(region.share);
-    one["label"] = names.regions[i];
-    one["frames"] = json_of(region.frames, summary, symbols);
-    one["entries"] = region.entries;
-    one["entered_anew"] = region.entered_anew;
-    one["nanoseconds"] = region.nanoseconds;
-    one["threads"] = region.threads;
-    one["samples"] = region.samples;
-    json["regions"].push_back(std::move(one));
-  }
-  json["phases"] = nlohmann::json::array();
-  for (std::size_t i = 0; i < summary.phases.size(); ++i)
-    json["phases"].push_back(json_of(summary.phases[i], names.phases[i], summary, symbols));
-  json["ranks"] = ranks_json(summary);
-  json["moves"] = moves_json(summary);
-  return json;
+  return ProfileJson(summary, names, symbols).all();
 }
 
 } // namespace omptier

@@ -114,88 +114,99 @@ bool is_worth_a_row(const SiteSummary& site, const ProfileSummary& summary) {
   return site.bytes_peak >= bytes / 100;
 }
 
-std::string site_table(const ProfileSummary& summary, const ProfileNames& names,
-                       const ProfileTextOptions& options) {
-  const bool utf8 = options.utf8;
-  std::vector<TableRow> rows = {{{std::string("share of ") + title_of(summary.measure), k_bar},
-                                 {"", -7},
-                                 {"95 %", -11},
-                                 {"most bytes", -10},
-                                 {"objects", -9},
-                                 {"load/store", -10},
-                                 {"streamed", -8},
-                                 {"hot part", -8},
-                                 {"from cache", -10},
-                                 {"latency", -8},
-                                 {"accessed", -8},
-                                 {"accesses/s", -11},
-                                 {"pattern", 13},
-                                 {"object", 0}}};
-  const auto line = [&](const Share& share, const std::string& bytes, const std::string& objects,
-                        const AccessWeights& accesses, const OffsetHistogram& offsets,
-                        const SiteSummary* site, const std::string& name,
-                        const Share* accessed = nullptr) {
+class SiteTable {
+public:
+  SiteTable(const ProfileSummary& summary, const ProfileNames& names,
+            const ProfileTextOptions& options)
+      : summary_(summary), names_(names), options_(options) {}
+
+  // "" without a row.
+  std::string text() {
+    std::vector<std::size_t> others;
+    for (std::size_t i = 0; i < summary_.sites.size(); ++i)
+      if (i - others.size() >= options_.most_sites || !is_worth_a_row(summary_.sites[i], summary_))
+        others.push_back(i);
+      else
+        add_site(i);
+    if (!others.empty()) add_sum(others);
+    add_rest();
+    return rows_.empty() ? "" : table(columns(), rows_);
+  }
+
+private:
+  std::vector<TableColumn> columns() const {
+    return {{std::string("share of ") + title_of(summary_.measure), k_bar},
+            {"", -7},
+            {"95 %", -11},
+            {"most bytes", -10},
+            {"objects", -9},
+            {"load/store", -10},
+            {"streamed", -8},
+            {"hot part", -8},
+            {"from cache", -10},
+            {"latency", -8},
+            {"accessed", -8},
+            {"accesses/s", -11},
+            {"pattern", 13},
+            {"object"}};
+  }
+
+  // site: null of more than one.
+  void add(const Sampled& row, const std::string& bytes, const std::string& objects,
+           const std::string& name, const Share* accessed = nullptr,
+           const SiteSummary* site = nullptr) {
+    const bool known = summary_.patterns > 0, sized = site != nullptr && has_bytes(site->kind);
+    const bool cached = site != nullptr && summary_.measure != Measure::misses;
     const double latency = site != nullptr ? site->mean_latency : 0;
-    const bool known = summary.patterns > 0;
-    if (site != nullptr) accessed = &site->access_share;
-    rows.push_back(
-        {{bar(share.value, k_bar, utf8), k_bar},
-         {percent(share.value), -7},
-         {summary.samples > 0 ? interval(share, utf8) : "-", -11},
-         {bytes, -10},
-         {objects, -9},
-         {load_store(accesses), -10},
-         {streamed(accesses), -8},
-         {hot_part(offsets), -8},
-         {site != nullptr && summary.measure != Measure::misses ? from_cache(*site) : "-", -10},
-         {latency > 0 ? format_duration(latency) : "-", -8},
-         {known && accessed != nullptr ? percent(accessed->value) : "-", -8},
-         {site != nullptr ? rate_text(site->access_rate) : "-", -11},
-         {known && site != nullptr ? pattern_text(site->pattern) : "-", 13},
-         {name, 0}});
-  };
-  std::vector<std::size_t> others;
-  for (std::size_t i = 0; i < summary.sites.size(); ++i) {
-    const SiteSummary& site = summary.sites[i];
-    if (i - others.size() >= options.most_sites || !is_worth_a_row(site, summary)) {
-      others.push_back(i);
-      continue;
-    }
-    const bool sized = has_bytes(site.kind);
-    line(site.share, sized ? format_size(site.bytes_peak) : "-",
-         sized || site.kind == SiteKind::stacks ? with_separators(site.objects) : "-",
-         site.accesses, sized ? site.offsets : OffsetHistogram(), &site, names.sites[i]);
+    rows_.push_back({bar(row.share.value, k_bar, options_.utf8), percent(row.share.value),
+                     summary_.samples > 0 ? interval(row.share, options_.utf8) : "-", bytes,
+                     objects, load_store(row.accesses), streamed(row.accesses),
+                     sized ? hot_part(site->offsets) : "-", cached ? from_cache(*site) : "-",
+                     latency > 0 ? format_duration(latency) : "-",
+                     known && accessed != nullptr ? percent(accessed->value) : "-",
+                     site != nullptr ? rate_text(site->access_rate) : "-",
+                     known && site != nullptr ? pattern_text(site->pattern) : "-", name});
   }
-  if (!others.empty()) {
-    Share share;
-    AccessWeights accesses;
-    std::uint64_t bytes = 0, objects = 0;
-    for (const std::size_t i : others) {
-      const SiteSummary& site = summary.sites[i];
-      share.value += site.share.value;
-      share.low += site.share.low;
-      share.high += site.share.high;
-      accesses += site.accesses;
-      bytes += site.bytes_peak;
-      objects += site.objects;
-    }
-    share.high = std::min(share.high, 1.0);
-    line(share, format_size(bytes), with_separators(objects), accesses, {}, nullptr,
-         std::to_string(others.size()) + (others.size() == 1 ? " other site" : " other sites"));
+
+  void add_site(std::size_t number) {
+    const SiteSummary& site = summary_.sites[number];
+    const bool sized = has_bytes(site.kind), counted = sized || site.kind == SiteKind::stacks;
+    add(site, sized ? format_size(site.bytes_peak) : "-",
+        counted ? with_separators(site.objects) : "-", names_.sites[number], &site.access_share,
+        &site);
   }
-  if (summary.small_objects.objects > 0)
-    line(summary.small_share, "-", with_separators(summary.small_objects.objects), summary.small,
-         {}, nullptr,
-         "small objects (under 4 KiB, " + with_separators(summary.small_sites) +
-             " sites; one in 64 is looked at)");
-  if (summary.samples > 0)
-    line(summary.other_share, "-", "-", summary.other, {}, nullptr,
-         "everything else (" + with_separators(summary.outside_objects) +
-             " samples in no recorded object, " + with_separators(summary.unknown_address) +
-             " without address)",
-         &summary.other_access_share);
-  return rows.size() > 1 ? table(std::move(rows)) : "";
-}
+
+  void add_sum(const std::vector<std::size_t>& sites) {
+    SiteSummary sum;
+    for (const std::size_t number : sites) {
+      const SiteSummary& site = summary_.sites[number];
+      sum.share += site.share;
+      sum.accesses += site.accesses;
+      sum.bytes_peak += site.bytes_peak;
+      sum.objects += site.objects;
+    }
+    add(sum, format_size(sum.bytes_peak), with_separators(sum.objects),
+        std::to_string(sites.size()) + (sites.size() == 1 ? " other site" : " other sites"));
+  }
+
+  void add_rest() {
+    if (summary_.small_objects.objects > 0)
+      add(summary_.small, "-", with_separators(summary_.small_objects.objects),
+          "small objects (under 4 KiB, " + with_separators(summary_.small_sites) +
+              " sites; one in 64 is looked at)");
+    if (summary_.samples > 0)
+      add(summary_.other, "-", "-",
+          "everything else (" + with_separators(summary_.outside_objects) +
+              " samples in no recorded object, " + with_separators(summary_.unknown_address) +
+              " without address)",
+          &summary_.other_access_share);
+  }
+
+  const ProfileSummary& summary_;
+  const ProfileNames& names_;
+  const ProfileTextOptions& options_;
+  std::vector<TableRow> rows_;
+};
 
 } // namespace
 
@@ -208,7 +219,7 @@ std::string profile_text(const ProfileSummary& summary, const ProfileNames& name
   std::string text = head(summary) + "\n";
   if (summary.sites.empty())
     text += "no objects were recorded: the program allocated nothing of 4 KiB or more\n";
-  text += site_table(summary, names, options);
+  text += SiteTable(summary, names, options).text();
   text += phases_text(summary, names, options);
   text += ranks_text(summary, names, options.most_sites);
   return text + moves_text(summary, names);

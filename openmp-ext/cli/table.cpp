@@ -9,30 +9,25 @@
 #include <cstdlib>
 
 namespace omptier {
-namespace {
 
-std::string row(const TableRow& cells) {
-  std::string text;
-  for (const auto& [cell, width] : cells) {
-    if (!text.empty()) text += "  ";
-    text += width == 0 ? cell : fitted(cell, static_cast<std::size_t>(std::abs(width)), width < 0);
-  }
-  while (!text.empty() && text.back() == ' ')
-    text.pop_back();
-  return text + "\n";
-}
-
-} // namespace
-
-std::string table(std::vector<TableRow> rows) {
-  for (std::size_t column = rows.front().size(); column-- > 0;)
-    if (std::all_of(rows.begin() + 1, rows.end(),
-                    [&](const TableRow& cells) { return cells[column].first == "-"; }))
-      for (TableRow& cells : rows)
-        cells.erase(cells.begin() + static_cast<std::ptrdiff_t>(column));
-  std::string text;
+std::string table(const std::vector<TableColumn>& columns, const std::vector<TableRow>& rows) {
+  std::vector<std::size_t> shown;
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    if (std::ranges::any_of(rows, [&](const TableRow& cells) { return cells[i] != "-"; }))
+      shown.push_back(i);
+  const auto line = [&](auto cell) {
+    std::string text;
+    for (const std::size_t i : shown) {
+      const int width = columns[i].width;
+      if (!text.empty()) text += "  ";
+      text += fitted(cell(i), static_cast<std::size_t>(std::abs(width)), width < 0);
+    }
+    text.resize(text.find_last_not_of(' ') + 1);
+    return text + "\n";
+  };
+  std::string text = line([&](std::size_t i) { return columns[i].title; });
   for (const TableRow& cells : rows)
-    text += row(cells);
+    text += line([&](std::size_t i) { return cells[i]; });
   return text;
 }
 

@@ -7,16 +7,18 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace omptier {
 
-// Cells with their widths in columns; negative = aligned to the right, 0 = as long as it is.
-using TableRow = std::vector<std::pair<std::string, int>>;
+struct TableColumn {
+  std::string title;
+  int width = 0; // negative = aligned to the right, 0 = as long as it is
+};
+using TableRow = std::vector<std::string>;
 
-// The rows, headed by the first, without the columns that say "-" in all of them.
-std::string table(std::vector<TableRow> rows);
+// Without the columns that say "-" in all rows.
+std::string table(const std::vector<TableColumn>& columns, const std::vector<TableRow>& rows);
 
 inline constexpr unsigned k_bar = 20;
 // A bar of at most width columns for a fraction; from '#' where the terminal has no blocks.

@@ -18,6 +18,13 @@
 
 namespace omptier {
 
+Share& Share::operator+=(const Share& other) {
+  value += other.value;
+  low += other.low;
+  high = std::min(high + other.high, 1.0);
+  return *this;
+}
+
 void AccessWeights::add(const AccessSample& sample, double weight) {
   if (sample.kind == AccessKind::load)
     (sample.streamed ? streamed_load : scattered_load) += weight;
@@ -150,8 +157,8 @@ void average_over_profiles(ProfileSummary& summary, std::size_t profiles) {
   }
   for (PhaseSummary& phase : summary.phases)
     average(phase);
-  summary.other *= factor;
-  summary.small *= factor;
+  summary.other.accesses *= factor;
+  summary.small.accesses *= factor;
 }
 
 // Sites of small objects only are counted elsewhere. Of areas that were not accessed, the program's
@@ -175,18 +182,18 @@ void sort_sites(ProfileSummary& summary) {
                                           : a.bytes_peak > b.bytes_peak;
   });
   std::vector<SiteSummary> sorted;
-  std::vector<std::uint32_t> place(order.size(), k_no_site);
+  std::vector<std::uint32_t> sorted_as(order.size(), k_no_site);
   for (const std::uint32_t site : order) {
     const SiteSummary& here = summary.sites[site];
     if (!is_of_interest(here, summary.modules)) continue;
-    place[site] = static_cast<std::uint32_t>(sorted.size());
+    sorted_as[site] = static_cast<std::uint32_t>(sorted.size());
     sorted.push_back(std::move(summary.sites[site]));
   }
   summary.sites = std::move(sorted);
   for (MoveSummary& move : summary.moves)
-    if (move.site != k_no_site) move.site = place[move.site];
+    if (move.site != k_no_site) move.site = sorted_as[move.site];
   for (SiteSummary& site : summary.sites)
-    if (site.through != SiteSummary::k_nothing) site.through = place[site.through];
+    if (site.through != SiteSummary::k_nothing) site.through = sorted_as[site.through];
   for (SiteSummary& site : summary.sites)
     for (std::vector<SitePart>* parts : {&site.by_region, &site.by_phase})
       std::ranges::stable_sort(*parts, std::greater{},
@@ -256,7 +263,7 @@ private:
   }
 
   void finish_sites() {
-    double busy = summary_.other.total() + summary_.small.total();
+    double busy = summary_.other.accesses.total() + summary_.small.accesses.total();
     for (std::size_t i = 0; i < joined_.size(); ++i) {
       SiteSummary& site = summary_.sites[i];
       const double weight = site.accesses.total();
@@ -317,7 +324,7 @@ Parsed<ProfileSummary> summarize_files(std::span<const std::string> paths,
 }
 
 bool is_consistent(const ProfileSummary& summary, std::string& why_not) {
-  double sum = summary.other_share.value + summary.small_share.value;
+  double sum = summary.other.share.value + summary.small.share.value;
   for (const SiteSummary& site : summary.sites) {
     sum += site.share.value;
     if (site.share.low > site.share.value || site.share.high < site.share.value) {

@@ -26,6 +26,7 @@ namespace omptier {
 
 struct Share {
   double value = 0, low = 0, high = 0; // fractions of all samples' weight; 95 % interval
+  Share& operator+=(const Share& other);
 };
 
 // How often an object was accessed, over the whole length of what it is a rate of: instructions'
@@ -175,12 +176,9 @@ struct ProfileSummary {
   std::uint64_t outside_objects = 0; // samples whose address lies in no recorded object
   SmallObjects small_objects;        // under 4 KiB, of one process: the one with most
   std::uint64_t small_sites = 0;     // that allocated them
-  std::uint64_t small_samples = 0;   // that fell on their pages
-  AccessWeights small;
-  Share small_share;
-  AccessWeights other; // both of these
-  Share other_share;
-  std::uint64_t patterns = 0; // records of what instructions accessed
+  Sampled small;                     // on their pages
+  Sampled other;                     // without an address or outside of objects
+  std::uint64_t patterns = 0;        // records of what instructions accessed
   Share other_access_share;
   double paced = 0;                   // part of their time in loops whose pace is known
   bool shares_count_accesses = false; // access shares weigh loops by accesses; else by time

@@ -47,6 +47,51 @@ Block make_block(std::span<const WeightedSample> samples, std::vector<double>& s
   return block;
 }
 
+using Stretch = std::vector<Block>;
+
+std::vector<Stretch> stretches_of(std::span<const std::vector<WeightedSample>> runs,
+                                  std::size_t groups, std::size_t per_block) {
+  std::vector<Stretch> stretches;
+  std::vector<double> scratch(groups, 0);
+  for (const auto& run : runs) {
+    std::vector<Block> blocks;
+    const std::span<const WeightedSample> all(run);
+    for (std::size_t at = 0; at < all.size(); at += per_block)
+      blocks.push_back(make_block(all.subspan(at, std::min(per_block, all.size() - at)), scratch));
+    // Whole stretches; what is left over joins the last.
+    const std::size_t count = std::max<std::size_t>(1, blocks.size() / k_stretch);
+    for (std::size_t i = 0; i < count && !blocks.empty(); ++i) {
+      const std::size_t begin = blocks.size() * i / count, end = blocks.size() * (i + 1) / count;
+      stretches.emplace_back(blocks.begin() + static_cast<std::ptrdiff_t>(begin),
+                             blocks.begin() + static_cast<std::ptrdiff_t>(end));
+    }
+  }
+  return stretches;
+}
+
+// The share in each replicate of each group that is present.
+std::vector<std::vector<double>> draw_shares(const std::vector<Stretch>& stretches,
+                                             const std::vector<std::size_t>& present,
+                                             std::size_t groups) {
+  Random random;
+  std::vector<std::vector<double>> shares(groups);
+  for (const std::size_t group : present)
+    shares[group].assign(k_replicates, 0);
+  for (std::size_t replicate = 0; replicate < k_replicates; ++replicate) {
+    double total = 0;
+    for (const Stretch& stretch : stretches)
+      for (std::size_t i = 0; i < stretch.size(); ++i) {
+        const Block& block = stretch[random.below(stretch.size())];
+        total += block.total;
+        for (const auto& [group, weight] : block.weights)
+          if (weight != 0) shares[group][replicate] += weight; // without weight, none was made
+      }
+    for (const std::size_t group : present)
+      shares[group][replicate] = total > 0 ? shares[group][replicate] / total : 0;
+  }
+  return shares;
+}
+
 double percentile(std::vector<double>& values, double fraction) {
   const auto at =
       static_cast<std::size_t>(std::lround(fraction * static_cast<double>(values.size() - 1)));
@@ -84,43 +129,12 @@ std::vector<Interval> share_intervals(std::span<const std::vector<WeightedSample
     intervals[group] = wilson_interval(of_group[group] / sum, effective);
 
   const std::size_t per_block = std::max(k_least_samples, samples / k_most_blocks + 1);
-  std::vector<std::vector<Block>> stretches;
-  std::vector<double> scratch(groups, 0);
-  for (const auto& run : runs) {
-    std::vector<Block> blocks;
-    const std::span<const WeightedSample> all(run);
-    for (std::size_t at = 0; at < all.size(); at += per_block)
-      blocks.push_back(make_block(all.subspan(at, std::min(per_block, all.size() - at)), scratch));
-    // Whole stretches; what is left over joins the last.
-    const std::size_t count = std::max<std::size_t>(1, blocks.size() / k_stretch);
-    for (std::size_t i = 0; i < count && !blocks.empty(); ++i) {
-      const std::size_t begin = blocks.size() * i / count, end = blocks.size() * (i + 1) / count;
-      stretches.emplace_back(blocks.begin() + static_cast<std::ptrdiff_t>(begin),
-                             blocks.begin() + static_cast<std::ptrdiff_t>(end));
-    }
-  }
-
-  Random random;
+  const std::vector<Stretch> stretches = stretches_of(runs, groups, per_block);
   // Most sites of a large program have no samples: nothing is drawn for them.
   std::vector<std::size_t> present;
-  std::vector<std::vector<double>> shares(groups);
-  for (std::size_t group = 0; group < groups; ++group) {
-    if (of_group[group] == 0) continue;
-    present.push_back(group);
-    shares[group].assign(k_replicates, 0);
-  }
-  for (std::size_t replicate = 0; replicate < k_replicates; ++replicate) {
-    double total = 0;
-    for (const std::vector<Block>& stretch : stretches)
-      for (std::size_t i = 0; i < stretch.size(); ++i) {
-        const Block& block = stretch[random.below(stretch.size())];
-        total += block.total;
-        for (const auto& [group, weight] : block.weights)
-          if (weight != 0) shares[group][replicate] += weight; // without weight, none was made
-      }
-    for (const std::size_t group : present)
-      shares[group][replicate] = total > 0 ? shares[group][replicate] / total : 0;
-  }
+  for (std::size_t group = 0; group < groups; ++group)
+    if (of_group[group] != 0) present.push_back(group);
+  std::vector<std::vector<double>> shares = draw_shares(stretches, present, groups);
   const double m = static_cast<double>(std::max<std::size_t>(2, stretches.front().size()));
   const double widen = std::sqrt(m / (m - 1));
   for (const std::size_t group : present) {

@@ -15,8 +15,9 @@
 namespace omptier {
 namespace {
 
-std::string location(const SourcePlace& place) {
-  return std::filesystem::path(place.file).filename().string() + ":" + std::to_string(place.line);
+std::string text_of(const SourceLocation& location) {
+  return std::filesystem::path(location.file).filename().string() + ":" +
+         std::to_string(location.line);
 }
 
 // Where nothing better is known: "solver+0x1f40".
@@ -37,31 +38,31 @@ std::string short_function(std::string function) {
   return outlined == std::string::npos ? name : name.substr(0, outlined);
 }
 
-// The name that the statement at the place assigns to. A statement may have begun on the line
+// The name that the statement at the location assigns to. A statement may have begun on the line
 // before.
-std::string name_at(const SourcePlace& place) {
-  if (place.line == 0 || place.file.empty() || is_library_file(place.file)) return "";
-  std::ifstream in(place.file);
+std::string name_at(const SourceLocation& location) {
+  if (location.line == 0 || location.file.empty() || is_library_file(location.file)) return "";
+  std::ifstream in(location.file);
   std::string line, before;
-  for (std::uint32_t i = 0; i < place.line; ++i) {
+  for (std::uint32_t i = 0; i < location.line; ++i) {
     before = line;
     if (!std::getline(in, line)) return "";
   }
-  if (std::string name = variable_of_line(line, place.column); !name.empty()) return name;
+  if (std::string name = variable_of_line(line, location.column); !name.empty()) return name;
   const auto last = before.find_last_not_of(" \t\r");
   return last != std::string::npos && before[last] == '=' ? variable_of_line(before) : "";
 }
 
 } // namespace
 
-std::string variable_of(const std::vector<SourcePlace>& places,
+std::string variable_of(const std::vector<SourceLocation>& locations,
                         std::filesystem::file_time_type made) {
   std::string names;
-  for (const SourcePlace& place : places) {
+  for (const SourceLocation& location : locations) {
     std::error_code no_file;
-    const auto changed = std::filesystem::last_write_time(place.file, no_file);
+    const auto changed = std::filesystem::last_write_time(location.file, no_file);
     if (no_file || changed > made) continue;
-    if (const std::string name = name_at(place); !name.empty())
+    if (const std::string name = name_at(location); !name.empty())
       names = names.empty() ? name : name + "/" + names;
   }
   return names;
@@ -71,17 +72,17 @@ namespace {
 
 std::string label_of_frames(Symbols& symbols, const std::vector<ModuleInfo>& modules,
                             const std::vector<Frame>& frames, std::size_t first) {
-  std::string fallback, library; // the program's own place before a library's function
+  std::string fallback, library; // the program's own location before a library's function
   const auto name_of = [&](const Frame& frame) -> std::string {
     const ResolvedFrame resolved = symbols.resolve(modules[frame.module], frame.offset);
-    for (const SourcePlace& place : resolved.places) {
-      if (const std::string name = name_at(place); !name.empty())
-        return name + " (" + location(place) + ")";
-      if (fallback.empty() && place.line > 0 && !is_library_file(place.file))
-        fallback = short_function(place.function) + " (" + location(place) + ")";
+    for (const SourceLocation& location : resolved.locations) {
+      if (const std::string name = name_at(location); !name.empty())
+        return name + " (" + text_of(location) + ")";
+      if (fallback.empty() && location.line > 0 && !is_library_file(location.file))
+        fallback = short_function(location.function) + " (" + text_of(location) + ")";
     }
     if (!resolved.known) return "";
-    std::string& function = resolved.places.empty() ? fallback : library;
+    std::string& function = resolved.locations.empty() ? fallback : library;
     if (function.empty()) function = short_function(resolved.portable.function);
     return "";
   };
@@ -234,8 +235,9 @@ std::string label_of_region(Symbols& symbols, const std::vector<ModuleInfo>& mod
                             const std::vector<Frame>& frames) {
   if (frames.empty()) return "outside of regions";
   const ResolvedFrame resolved = symbols.resolve(modules[frames[0].module], frames[0].offset);
-  if (!resolved.places.empty() && resolved.places[0].line > 0)
-    return short_function(resolved.places[0].function) + " (" + location(resolved.places[0]) + ")";
+  if (!resolved.locations.empty() && resolved.locations[0].line > 0)
+    return short_function(resolved.locations[0].function) + " (" + text_of(resolved.locations[0]) +
+           ")";
   if (resolved.known) return short_function(resolved.portable.function);
   return module_and_offset(modules, frames[0]);
 }

@@ -53,17 +53,17 @@ public:
     if (!records_.has_run())
       return fail(at, "the log was cut off before its first record; record again");
     if (!profile_.end && profile_.cut.empty())
-      profile_.cut = place(at) + "the program ended without closing the log (killed?)";
+      profile_.cut = at_byte(at) + "the program ended without closing the log (killed?)";
     records_.finish();
     return std::move(profile_);
   }
 
 private:
-  std::string place(std::size_t offset) const {
+  std::string at_byte(std::size_t offset) const {
     return profile_.file + ": byte " + std::to_string(offset) + ": ";
   }
   Parsed<Profile> fail(std::size_t offset, const std::string& why) const {
-    return Parsed<Profile>::failure(place(offset) + why);
+    return Parsed<Profile>::failure(at_byte(offset) + why);
   }
 
   // Offset of the next block; 0 when the file ends inside this one.
@@ -74,14 +74,14 @@ private:
     std::memcpy(&header, bytes.data() + at, sizeof header);
     if (header.magic != k_block_magic || header.bytes > k_largest_block - sizeof header ||
         header.sequence != sequence) {
-      problem = place(at) + "corrupt block header; record again";
+      problem = at_byte(at) + "corrupt block header; record again";
       return 0;
     }
     if (bytes.size() - at - sizeof header < header.bytes) return cut(at);
     const char* records = bytes.data() + at + sizeof header;
     const std::uint64_t head = hash_bytes(0, bytes.data() + at, offsetof(BlockHeader, checksum));
     if (hash_bytes(head, records, header.bytes) != header.checksum) {
-      problem = place(at) + "checksum of the block is wrong, the file is corrupt; record again";
+      problem = at_byte(at) + "checksum of the block is wrong, the file is corrupt; record again";
       return 0;
     }
     records_.begin_block(header.base_time);
@@ -91,7 +91,7 @@ private:
       const char* start = body.at();
       ++count;
       if (!records_.read(body) || count > header.records) {
-        problem = place(static_cast<std::size_t>(start - bytes.data())) +
+        problem = at_byte(static_cast<std::size_t>(start - bytes.data())) +
                   "impossible record, the writer was faulty; record again";
         return 0;
       }
@@ -100,7 +100,7 @@ private:
   }
 
   std::size_t cut(std::size_t at) {
-    profile_.cut = place(at) + "the log is cut off here; what is before is used";
+    profile_.cut = at_byte(at) + "the log is cut off here; what is before is used";
     return 0;
   }
 

@@ -62,26 +62,13 @@ private:
 } // namespace
 
 std::uint32_t PhaseTable::number_of(const PhaseSummary& phase) {
-  const auto fresh = static_cast<std::uint32_t>(summary_.phases.size());
-  bool made = false;
-  std::uint32_t number = fresh;
-  if (phase.kind == Kind::named) {
-    const auto [at, inserted] = named_.emplace(phase.name, fresh);
-    number = at->second;
-    made = inserted;
-  } else {
-    std::vector<std::uint64_t> key = {static_cast<std::uint64_t>(phase.kind), phase.region,
-                                      phase.next_region};
-    for (const Frame& frame : phase.frames) {
-      key.push_back(frame.module);
-      key.push_back(frame.offset);
-    }
-    const auto [at, inserted] = structural_.emplace(std::move(key), fresh);
-    number = at->second;
-    made = inserted;
-  }
-  if (made) summary_.phases.push_back(phase);
-  return number;
+  Definition definition{phase.kind, phase.name, phase.region, phase.next_region, {}};
+  for (const Frame& frame : phase.frames)
+    std::get<4>(definition).emplace_back(frame.module, frame.offset);
+  const auto [at, fresh] =
+      numbers_.emplace(std::move(definition), static_cast<std::uint32_t>(summary_.phases.size()));
+  if (fresh) summary_.phases.push_back(phase);
+  return at->second;
 }
 
 std::vector<std::uint32_t> PhaseTable::number_stretches(const Profile& profile, Names& names) {
@@ -135,10 +122,10 @@ void PhaseTable::note(std::uint32_t number, const AccessSample& sample, const At
   summary_.phases[number].add(sample, double{at.weight});
   if (at.site >= summary_.sites.size()) return;
   std::vector<SitePart>& parts = summary_.sites[at.site].by_phase;
-  const auto [place, fresh] = parts_.emplace(std::uint64_t{at.site} << 32 | number,
+  const auto [known, fresh] = parts_.emplace(std::uint64_t{at.site} << 32 | number,
                                              static_cast<std::uint32_t>(parts.size()));
   if (fresh) parts.emplace_back().of = number;
-  SitePart& part = parts[place->second];
+  SitePart& part = parts[known->second];
   part.add(sample, double{at.weight});
   part.offsets.add_at(double{at.position}, double{at.weight});
 }
@@ -192,23 +179,23 @@ void PhaseTable::add_shares(std::uint32_t Sample::* level) {
 
 // Of the phase's samples. Only sites that it touches are groups: there may be many of both.
 void PhaseTable::add_shares_of_sites(std::uint32_t phase, Groups& groups) {
-  std::map<std::uint32_t, std::uint32_t> places; // by site
+  std::map<std::uint32_t, std::uint32_t> numbers; // of groups, by site
   std::vector<double> weights;
   double total = 0;
   for (std::vector<WeightedSample>& run : groups)
     for (WeightedSample& sample : run) {
       const auto [at, fresh] =
-          places.emplace(sample.group, static_cast<std::uint32_t>(weights.size()));
+          numbers.emplace(sample.group, static_cast<std::uint32_t>(weights.size()));
       if (fresh) weights.push_back(0);
       sample.group = at->second;
       weights[at->second] += double{sample.weight};
       total += double{sample.weight};
     }
   const std::vector<Interval> intervals = share_intervals(groups, weights.size());
-  for (const auto& [site, place] : places) {
+  for (const auto& [site, number] : numbers) {
     if (site >= summary_.sites.size()) continue; // in no object
     const auto part = std::ranges::find(summary_.sites[site].by_phase, phase, &SitePart::of);
-    part->share = make_share(share_of(weights[place], total), intervals[place]);
+    part->share = make_share(share_of(weights[number], total), intervals[number]);
   }
 }
 

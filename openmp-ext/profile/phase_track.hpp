@@ -9,6 +9,8 @@
 #include "profile/sweep.hpp"
 
 #include <map>
+#include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -30,6 +32,9 @@ private:
     float weight;
   };
   using Groups = std::vector<std::vector<WeightedSample>>; // one a profile
+  // Kind, name, regions, module and offset of each frame.
+  using Definition = std::tuple<PhaseSummary::Kind, std::string, std::uint32_t, std::uint32_t,
+                                std::vector<std::pair<std::uint32_t, std::uint64_t>>>;
   static constexpr std::uint32_t k_none = ~std::uint32_t{0};
 
   std::uint32_t number_of(const PhaseSummary& phase);
@@ -40,10 +45,9 @@ private:
   void add_shares_of_sites(std::uint32_t phase, Groups& groups);
 
   ProfileSummary& summary_;
-  std::map<std::vector<std::uint64_t>, std::uint32_t> structural_; // stretches by their definition
-  std::map<std::string, std::uint32_t> named_;
+  std::map<Definition, std::uint32_t> numbers_; // of phases
   std::vector<std::vector<Sample>> runs_;
-  std::unordered_map<std::uint64_t, std::uint32_t> parts_; // site and phase: place in by_phase
+  std::unordered_map<std::uint64_t, std::uint32_t> parts_; // site and phase: index into by_phase
 };
 
 } // namespace omptier

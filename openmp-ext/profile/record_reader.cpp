@@ -400,8 +400,7 @@ bool RecordReader::read_sample(std::uint8_t head, RecordBody& body) {
 }
 
 void RecordReader::finish() {
-  std::stable_sort(profile_.samples.begin(), profile_.samples.end(),
-                   [](const AccessSample& a, const AccessSample& b) { return a.time < b.time; });
+  std::ranges::stable_sort(profile_.samples, {}, &AccessSample::time);
   std::ranges::stable_sort(profile_.patterns, {}, &AccessPattern::time);
   std::ranges::stable_sort(profile_.stretches, {}, &StretchRecord::end);
   std::ranges::stable_sort(profile_.regions, {}, &RegionRecord::time);

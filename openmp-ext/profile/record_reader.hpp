@@ -78,7 +78,7 @@ private:
   AccessPattern loop_;                          // the loop of the next pattern
   LiveMap live_;
   std::vector<std::uint32_t> instances_;
-  std::map<std::pair<AreaKind, std::uint32_t>, std::size_t> open_areas_; // places in the list
+  std::map<std::pair<AreaKind, std::uint32_t>, std::size_t> open_areas_; // indices
 };
 
 } // namespace omptier

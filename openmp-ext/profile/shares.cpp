@@ -18,8 +18,8 @@ Share make_share(double value, Interval interval) {
 
 void close_intervals(ProfileSummary& summary) {
   const auto close = [](Share& share) { share.low = share.high = share.value; };
-  close(summary.other_share);
-  close(summary.small_share);
+  close(summary.other.share);
+  close(summary.small.share);
   close(summary.other_access_share);
   for (SiteSummary& site : summary.sites) {
     close(site.share);
@@ -36,7 +36,7 @@ void close_intervals(ProfileSummary& summary) {
 
 void add_intervals(ProfileSummary& summary, const std::vector<std::vector<Attribution>>& runs) {
   const std::size_t sites = summary.sites.size();
-  double total = summary.other.total() + summary.small.total();
+  double total = summary.other.accesses.total() + summary.small.accesses.total();
   for (const SiteSummary& site : summary.sites)
     total += site.accesses.total();
   std::vector<std::vector<WeightedSample>> by_site, by_region;
@@ -59,8 +59,10 @@ void add_intervals(ProfileSummary& summary, const std::vector<std::vector<Attrib
   for (std::size_t i = 0; i < sites; ++i)
     summary.sites[i].share =
         make_share(share_of(summary.sites[i].accesses.total(), total), of_sites[i]);
-  summary.other_share = make_share(share_of(summary.other.total(), total), of_sites[sites]);
-  summary.small_share = make_share(share_of(summary.small.total(), total), of_sites[sites + 1]);
+  summary.other.share =
+      make_share(share_of(summary.other.accesses.total(), total), of_sites[sites]);
+  summary.small.share =
+      make_share(share_of(summary.small.accesses.total(), total), of_sites[sites + 1]);
   const std::vector<Interval> of_regions = share_intervals(by_region, summary.regions.size());
   for (std::size_t i = 0; i < summary.regions.size(); ++i)
     summary.regions[i].share =

@@ -75,19 +75,16 @@ std::uint64_t Sweep::relative(std::uint64_t time) const {
 }
 
 void Sweep::advance(std::uint64_t now) {
+  const auto time_of = [](const auto& list, std::size_t next) {
+    return next < list.size() ? list[next].time : ObjectRecord::k_never;
+  };
   for (;;) {
-    const std::uint64_t born = next_object_ < profile_.objects.size()
-                                   ? profile_.objects[next_object_].time
-                                   : ObjectRecord::k_never;
+    const std::uint64_t born = time_of(profile_.objects, next_object_);
     const std::uint64_t gone = next_release_ < by_release_.size()
                                    ? profile_.objects[by_release_[next_release_]].released
                                    : ObjectRecord::k_never;
-    const std::uint64_t region = next_region_ < profile_.regions.size()
-                                     ? profile_.regions[next_region_].time
-                                     : ObjectRecord::k_never;
-    const std::uint64_t totals = next_totals_ < profile_.site_totals.size()
-                                     ? profile_.site_totals[next_totals_].time
-                                     : ObjectRecord::k_never;
+    const std::uint64_t region = time_of(profile_.regions, next_region_);
+    const std::uint64_t totals = time_of(profile_.site_totals, next_totals_);
     const std::uint64_t first = std::min({born, gone, region, totals});
     if (first > now || first == ObjectRecord::k_never) return;
     if (gone == first && by_release_[next_release_] < next_object_)
@@ -263,7 +260,6 @@ void Sweep::attribute(const AccessSample& blamed) {
                 {record.site, sample.address - record.address, record.bytes});
   } else if (is_small_object(sample.address)) {
     at.site = k_small_objects;
-    ++summary_.small_samples;
     summary_.small.add(sample, weight);
   } else {
     ++(sample.address == 0 ? summary_.unknown_address : summary_.outside_objects);
@@ -373,9 +369,7 @@ void Sweep::keep_instances() {
                        return a.bytes != b.bytes ? a.bytes > b.bytes : a.instance < b.instance;
                      });
     site.instances.resize(k_instances_kept);
-    std::sort(
-        site.instances.begin(), site.instances.end(),
-        [](const InstanceSummary& a, const InstanceSummary& b) { return a.instance < b.instance; });
+    std::ranges::sort(site.instances, {}, &InstanceSummary::instance);
   }
 }
 

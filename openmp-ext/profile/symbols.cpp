@@ -88,27 +88,29 @@ public:
 
   // The name that the call's result is assigned to, as the source says it. A source file that was
   // changed after it was compiled is not asked.
-  std::string variable_at(std::uint64_t vaddr) { return variable_of(places_at(vaddr, ""), made_); }
+  std::string variable_at(std::uint64_t vaddr) {
+    return variable_of(locations_at(vaddr, ""), made_);
+  }
 
   // Innermost inlined function first. vaddr: of the call itself.
-  std::vector<SourcePlace> places_at(std::uint64_t vaddr, const std::string& linked) {
-    std::vector<SourcePlace> places(1);
+  std::vector<SourceLocation> locations_at(std::uint64_t vaddr, const std::string& linked) {
+    std::vector<SourceLocation> locations(1);
     Dwarf_Addr debug_bias = 0;
     Dwarf_Die* unit = unit_at(vaddr + bias_, debug_bias);
     const Dwarf_Addr address = vaddr + bias_ - debug_bias;
     Dwarf_Die* scopes = nullptr;
-    if (unit != nullptr) fill_line(unit, address, places[0]);
+    if (unit != nullptr) fill_line(unit, address, locations[0]);
     const int count = unit != nullptr ? dwarf_getscopes(unit, address, &scopes) : 0;
     if (count > 0) {
-      Dwarf_Die* chain = nullptr; // the lexical scopes of the inlined code's concrete place
+      Dwarf_Die* chain = nullptr; // the lexical scopes of the inlined code's concrete instance
       const int depth = dwarf_getscopes_die(&scopes[0], &chain);
       for (int i = 0; i < depth; ++i)
-        add_scope(unit, &chain[i], places);
+        add_scope(unit, &chain[i], locations);
       std::free(chain);
     }
     std::free(scopes);
-    if (places.back().function.empty()) places.back().function = linked;
-    return places;
+    if (locations.back().function.empty()) locations.back().function = linked;
+    return locations;
   }
 
 private:
@@ -122,16 +124,16 @@ private:
     return nullptr;
   }
 
-  static void fill_line(Dwarf_Die* unit, Dwarf_Addr address, SourcePlace& place) {
+  static void fill_line(Dwarf_Die* unit, Dwarf_Addr address, SourceLocation& location) {
     Dwarf_Line* line = dwarf_getsrc_die(unit, address);
     int number = 0;
     if (line == nullptr || dwarf_lineno(line, &number) != 0) return;
     const char* file = dwarf_linesrc(line, nullptr, nullptr);
     if (file == nullptr) return;
-    place.file = with_folder(file, unit);
-    place.line = static_cast<std::uint32_t>(std::max(number, 0));
+    location.file = with_folder(file, unit);
+    location.line = static_cast<std::uint32_t>(std::max(number, 0));
     if (dwarf_linecol(line, &number) == 0)
-      place.column = static_cast<std::uint32_t>(std::max(number, 0));
+      location.column = static_cast<std::uint32_t>(std::max(number, 0));
   }
 
   static std::string with_folder(const std::string& file, Dwarf_Die* unit) {
@@ -140,19 +142,19 @@ private:
     return file[0] == '/' || folder == nullptr ? file : folder + ("/" + file);
   }
 
-  // An inlined function's scope names the function of the last place and opens the place of the
+  // An inlined function's scope names the function of the last location and opens that of the
   // call.
-  static void add_scope(Dwarf_Die* unit, Dwarf_Die* scope, std::vector<SourcePlace>& places) {
+  static void add_scope(Dwarf_Die* unit, Dwarf_Die* scope, std::vector<SourceLocation>& locations) {
     const int tag = dwarf_tag(scope);
     if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram) return;
     Dwarf_Attribute attribute;
     const char* linkage =
         dwarf_formstring(dwarf_attr_integrate(scope, DW_AT_linkage_name, &attribute));
     const char* plain = dwarf_diename(scope);
-    if (places.back().function.empty() && (linkage != nullptr || plain != nullptr))
-      places.back().function = linkage != nullptr ? demangle(linkage) : plain;
+    if (locations.back().function.empty() && (linkage != nullptr || plain != nullptr))
+      locations.back().function = linkage != nullptr ? demangle(linkage) : plain;
     if (tag != DW_TAG_inlined_subroutine) return;
-    SourcePlace outer;
+    SourceLocation outer;
     Dwarf_Word file = 0, line = 0, column = 0;
     Dwarf_Files* files = nullptr;
     if (dwarf_formudata(dwarf_attr(scope, DW_AT_call_line, &attribute), &line) == 0)
@@ -163,7 +165,7 @@ private:
         dwarf_getsrcfiles(unit, &files, nullptr) == 0)
       if (const char* name = dwarf_filesrc(files, file, nullptr, nullptr))
         outer.file = with_folder(name, unit);
-    places.push_back(std::move(outer));
+    locations.push_back(std::move(outer));
   }
 
   Dwfl* session_ = nullptr;
@@ -241,9 +243,9 @@ std::string Symbols::label_of_static(const ModuleInfo& module, std::uint64_t off
   ModuleFile* file = state_->file_of(module);
   const SourceVariable found =
       file != nullptr ? file->variable(offset, symbol) : SourceVariable{plain_name(symbol), "", 0};
-  std::string place = found.file.empty() ? module.name : found.file;
-  if (found.line > 0) place += ":" + std::to_string(found.line);
-  return found.name + " (" + place + ")";
+  std::string where = found.file.empty() ? module.name : found.file;
+  if (found.line > 0) where += ":" + std::to_string(found.line);
+  return found.name + " (" + where + ")";
 }
 
 namespace {
@@ -324,13 +326,13 @@ ResolvedFrame Symbols::resolve(const ModuleInfo& module, std::uint64_t offset) {
       frame.known = true;
       name_call(file->functions(), *function, offset, frame.portable);
     }
-    frame.places = file->places_at(offset - 1, frame.portable.function);
+    frame.locations = file->locations_at(offset - 1, frame.portable.function);
     frame.portable.variable = file->variable_at(offset - 1);
-    frame.portable.file = std::filesystem::path(frame.places.front().file).filename().string();
-    frame.portable.line = frame.places.front().line;
-    if (!frame.known && !frame.places.back().function.empty()) {
+    frame.portable.file = std::filesystem::path(frame.locations.front().file).filename().string();
+    frame.portable.line = frame.locations.front().line;
+    if (!frame.known && !frame.locations.back().function.empty()) {
       frame.known = true; // no symbol, but debug information
-      frame.portable.function = frame.places.back().function;
+      frame.portable.function = frame.locations.back().function;
     }
   }
   state_->resolved[key] = frame;

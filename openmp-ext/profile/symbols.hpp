@@ -19,16 +19,16 @@
 
 namespace omptier {
 
-struct SourcePlace { // one function, inlined or not, that the frame stands in
+struct SourceLocation { // one function, inlined or not, that the frame stands in
   std::string function;
   std::string file;                   // as debug information has it, with folders
   std::uint32_t line = 0, column = 0; // 0 = unknown
 };
 
 struct ResolvedFrame {
-  bool known = false;              // a function was found
-  PortableFrame portable;          // function as linked, which call, file without folders
-  std::vector<SourcePlace> places; // innermost inlined function first, the linked one last
+  bool known = false;                    // a function was found
+  PortableFrame portable;                // function as linked, which call, file without folders
+  std::vector<SourceLocation> locations; // innermost inlined function first, the linked one last
 };
 
 struct FoundCall {
@@ -93,10 +93,10 @@ std::string label_of_site(Symbols& symbols, const std::vector<ModuleInfo>& modul
 std::string label_of_region(Symbols& symbols, const std::vector<ModuleInfo>& modules,
                             const std::vector<Frame>& frames);
 
-// The variable that a call's result goes to, by its source places ("hot_table"); through inlined
+// The variable that a call's result goes to, by its source locations ("hot_table"); through inlined
 // functions the outer names come first ("hot_table/words"). "" when the source does not say, cannot
 // be read, or was changed after the program was made.
-std::string variable_of(const std::vector<SourcePlace>& places,
+std::string variable_of(const std::vector<SourceLocation>& locations,
                         std::filesystem::file_time_type made);
 
 } // namespace omptier

@@ -24,13 +24,6 @@ std::vector<StaticVariable> some_statics(const ModuleInfo& module) {
           {"outside", 20 * k_page, k_page}};
 }
 
-AccessSample sample_at(std::uint64_t time, std::uint64_t address) {
-  AccessSample sample;
-  sample.time = time;
-  sample.address = address;
-  return sample;
-}
-
 class Areas : public testing::Test {
 protected:
   void SetUp() override {

@@ -11,8 +11,10 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <unistd.h>
+#include <utility>
 
 class ScratchFile {
 public:
@@ -42,6 +44,20 @@ inline bool open_log(omptier::LogWriter& writer, const ScratchFile& file) {
   return writer.open(path, sizeof path);
 }
 
+inline omptier::AccessSample sample_at(std::uint64_t time, std::uint64_t address) {
+  omptier::AccessSample sample;
+  sample.time = time;
+  sample.address = address;
+  return sample;
+}
+
+// Of a log that can be read.
+inline omptier::Profile read_back(const std::string& path) {
+  omptier::Parsed<omptier::Profile> profile = omptier::read_profile(path);
+  if (!profile) throw std::runtime_error(profile.error());
+  return std::move(*profile);
+}
+
 inline omptier::RunRecord some_run() {
   omptier::RunRecord run;
   run.host = "node1";
@@ -58,3 +74,17 @@ inline omptier::RunRecord some_run() {
   run.rate = 250;
   return run;
 }
+
+// A log in a file of its own, with its first record.
+class StartedLog {
+public:
+  StartedLog() {
+    if (!open_log(*writer_, file)) throw std::runtime_error("no log in " + file.path());
+    writer_->run(some_run());
+  }
+  omptier::LogWriter* operator->() { return writer_.get(); }
+  const ScratchFile file;
+
+private:
+  std::unique_ptr<omptier::LogWriter> writer_ = std::make_unique<omptier::LogWriter>();
+};

@@ -225,10 +225,7 @@ TEST(Log, LaterVersionIsNamed) {
 }
 
 TEST(Log, ThreadsWriteTogether) {
-  const ScratchFile file;
-  auto writer = std::make_unique<LogWriter>();
-  ASSERT_TRUE(open_log(*writer, file));
-  writer->run(some_run());
+  StartedLog writer;
   const Frame frame{0, 1};
   writer->site(0, &frame, 1);
   constexpr unsigned k_threads = 4, k_each = 20000;
@@ -245,7 +242,7 @@ TEST(Log, ThreadsWriteTogether) {
     thread.join();
   writer->end();
   writer->close();
-  const Parsed<Profile> read = read_profile(file.path());
+  const Parsed<Profile> read = read_profile(writer.file.path());
   ASSERT_TRUE(read) << read.error();
   EXPECT_TRUE(read->cut.empty());
   ASSERT_EQ(read->objects.size(), k_threads * k_each);
@@ -256,10 +253,7 @@ TEST(Log, ThreadsWriteTogether) {
 }
 
 TEST(Log, FullDiskEndsTheLogQuietly) {
-  const ScratchFile file;
-  auto writer = std::make_unique<LogWriter>();
-  ASSERT_TRUE(open_log(*writer, file));
-  writer->run(some_run());
+  StartedLog writer;
   writer->flush();
   OsCalls broken = os();
   broken.write = full_disk;
@@ -275,7 +269,7 @@ TEST(Log, FullDiskEndsTheLogQuietly) {
   EXPECT_FALSE(writer->is_open());
   EXPECT_NE(said.find("No space left"), std::string::npos) << said;
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
-  const Parsed<Profile> read = read_profile(file.path());
+  const Parsed<Profile> read = read_profile(writer.file.path());
   ASSERT_TRUE(read) << read.error();
   EXPECT_EQ(read->run.host, "node1");
   EXPECT_TRUE(read->phases.empty());
@@ -301,10 +295,8 @@ TEST(Log, FileSizeLimitSendsNoSignal) {
 }
 
 TEST(Log, ProgramThatClosesOurDescriptorIsNotWrittenInto) {
-  const ScratchFile file, strangers;
-  auto writer = std::make_unique<LogWriter>();
-  ASSERT_TRUE(open_log(*writer, file));
-  writer->run(some_run());
+  const ScratchFile strangers;
+  StartedLog writer;
   // What closefrom(3) and a later open could do: every high descriptor becomes the stranger's.
   const int other = open(strangers.path().c_str(), O_RDWR | O_CLOEXEC);
   for (int fd = 240; fd < 260; ++fd)
@@ -318,10 +310,7 @@ TEST(Log, ProgramThatClosesOurDescriptorIsNotWrittenInto) {
 
 // Its size is no number of 64 bits: whoever takes it would overflow.
 TEST(Log, TheLeastStrideIsNone) {
-  const ScratchFile file;
-  auto writer = std::make_unique<LogWriter>();
-  ASSERT_TRUE(open_log(*writer, file));
-  writer->run(some_run());
+  StartedLog writer;
   AccessPattern pattern;
   pattern.time = some_run().start_time;
   pattern.accesses = pattern.bytes = 10;
@@ -330,7 +319,7 @@ TEST(Log, TheLeastStrideIsNone) {
   pattern.strides[0] = {-64, 1};
   writer->pattern(pattern);
   writer->close();
-  const Parsed<Profile> profile = read_profile(file.path());
+  const Parsed<Profile> profile = read_profile(writer.file.path());
   ASSERT_TRUE(profile) << profile.error();
   ASSERT_EQ(profile->patterns.size(), 2u);
   EXPECT_EQ(profile->patterns[0].strides[0].share, 0);
@@ -359,10 +348,7 @@ TEST(Log, PatternIsExpanded) {
 }
 
 TEST(Log, CostOfAnEvent) {
-  const ScratchFile file;
-  auto writer = std::make_unique<LogWriter>();
-  ASSERT_TRUE(open_log(*writer, file));
-  writer->run(some_run());
+  StartedLog writer;
   const Frame frame{0, 1};
   writer->site(0, &frame, 1);
   constexpr unsigned k_events = 200000;

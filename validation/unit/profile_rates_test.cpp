@@ -2,11 +2,10 @@
 //
 // Rates of loops from pairs of samples, of runs that are longer or shorter than the gaps between
 // them, and rates and shares of accesses from a log.
-
 #include "profile_build.hpp"
+#include "profile_summary.hpp"
 
 #include "base/os.hpp"
-#include "profile/aggregate.hpp"
 #include "profile/loop_rates.hpp"
 
 #include <cmath>
@@ -144,20 +143,8 @@ struct TwoLoops {
     log.end();
     log.close();
   }
-  ProfileSummary summary() const {
-    const Parsed<Profile> profile = read_profile(file.path());
-    EXPECT_TRUE(profile) << profile.error();
-    const Parsed<ProfileSummary> summary = summarize({&*profile, 1});
-    EXPECT_TRUE(summary);
-    return *summary;
-  }
+  ProfileSummary summary() const { return summary_of(read_back(file.path())); }
 };
-
-const SiteSummary& site_at(const ProfileSummary& summary, std::uint64_t offset) {
-  for (const SiteSummary& site : summary.sites)
-    if (site.frames[0].offset == offset) return site;
-  return summary.sites.front();
-}
 
 TEST(AccessRates, CountAccessesAndWeighLoops) {
   const ProfileSummary summary = TwoLoops(true, true).summary();

@@ -2,7 +2,8 @@
 //
 // How streams of one loop share its time: small loops whose lines can be counted by hand, then
 // whole profiles in which all time was blamed on one array.
-#include "profile/aggregate.hpp"
+#include "profile_summary.hpp"
+
 #include "profile/shares.hpp"
 #include "profile/streams.hpp"
 
@@ -136,11 +137,7 @@ struct Loop {
         profile_.patterns.push_back(access);
       }
     }
-    const Parsed<ProfileSummary> summary = summarize({&profile_, 1});
-    EXPECT_TRUE(summary);
-    std::string why_not;
-    EXPECT_TRUE(is_consistent(*summary, why_not)) << why_not;
-    return *summary;
+    return summary_of(profile_);
   }
 
 private:
@@ -150,10 +147,7 @@ private:
 };
 
 const SiteSummary& site(const ProfileSummary& summary, std::uint32_t number) {
-  for (const SiteSummary& site : summary.sites)
-    if (site.frames[0].offset == 16 * number) return site;
-  ADD_FAILURE();
-  return summary.sites[0];
+  return site_at(summary, 16 * std::uint64_t{number});
 }
 
 std::vector<AccessPattern> triad() {

@@ -3,22 +3,15 @@
 // What a log holds instead of one record an object or a region's run: totals, places in untold
 // objects, thinning. Written, read back and summarized.
 #include "profile_build.hpp"
+#include "profile_summary.hpp"
 
 #include "base/os.hpp"
-#include "profile/aggregate.hpp"
 
 #include <gtest/gtest.h>
 
 using namespace omptier;
 
 namespace {
-
-AccessSample sample_at(std::uint64_t time, std::uint64_t address) {
-  AccessSample sample;
-  sample.time = time;
-  sample.address = address;
-  return sample;
-}
 
 // A log with two sites and a region, to which a test adds.
 struct Log {
@@ -35,28 +28,13 @@ struct Log {
   Profile read() {
     writer->end();
     writer->close();
-    Parsed<Profile> profile = read_profile(file.path());
-    EXPECT_TRUE(profile) << profile.error();
-    return std::move(*profile);
+    return read_back(file.path());
   }
-  ProfileSummary summary() {
-    const Profile profile = read();
-    const Parsed<ProfileSummary> made = summarize({&profile, 1});
-    EXPECT_TRUE(made);
-    std::string why_not;
-    EXPECT_TRUE(is_consistent(*made, why_not)) << why_not;
-    return *made;
-  }
+  ProfileSummary summary() { return summary_of(read()); }
   ScratchFile file;
   std::unique_ptr<LogWriter> writer = std::make_unique<LogWriter>();
   std::uint64_t start = monotonic_nanoseconds();
 };
-
-const SiteSummary& site_at(const ProfileSummary& summary, std::uint64_t offset) {
-  for (const SiteSummary& site : summary.sites)
-    if (site.frames[0].offset == offset) return site;
-  throw std::runtime_error("no such site");
-}
 
 } // namespace
 

@@ -3,6 +3,7 @@
 // What keeps log and memory bounded: the table of live blocks against a simple model, samples in
 // blocks that are long gone, runs of regions against what the log's sweep counts, the log's largest
 // size, and all of it together in a recorder.
+#include "made_up_source.hpp"
 #include "profile_build.hpp"
 
 #include "base/os.hpp"
@@ -25,13 +26,6 @@
 using namespace omptier;
 
 namespace {
-
-AccessSample sample_at(std::uint64_t time, std::uint64_t address) {
-  AccessSample sample;
-  sample.time = time;
-  sample.address = address;
-  return sample;
-}
 
 // Blocks that do not overlap, of all sizes, at random places.
 struct Model {
@@ -281,45 +275,19 @@ TEST(LogBudget, KeepsTheLimitAndTheShares) {
 
 namespace {
 
-class FloodSource final : public SampleSource {
-public:
-  const char* name() const override { return "flood"; }
-  Measure measure() const override { return Measure::misses; }
-  double worst_error() const override { return 0; }
-  std::string description() const override { return "made up"; }
-  bool thread_begin(pid_t) override { return true; }
-  void thread_end(pid_t) override {}
-  void drain(SampleSink& sink) override {
-    const std::lock_guard<std::mutex> guard(mutex);
-    for (const AccessSample& sample : waiting)
-      sink.sample(sample);
-    drained += waiting.size();
-    waiting.clear();
-  }
-  void forked_child() override {}
-  void add(const void* address) {
-    const std::lock_guard<std::mutex> guard(mutex);
-    waiting.push_back(
-        sample_at(monotonic_nanoseconds(), reinterpret_cast<std::uintptr_t>(address)));
-  }
-  std::mutex mutex;
-  std::vector<AccessSample> waiting;
-  std::uint64_t drained = 0;
-};
-
 struct Capacity {
   explicit Capacity(const ScratchFile& file, std::uint64_t log_bytes) {
     RecorderOptions options;
     options.pattern = file.path();
     options.drain_milliseconds = 5;
     options.log_bytes = log_bytes;
-    auto owned = std::make_unique<FloodSource>();
+    auto owned = std::make_unique<MadeUpSource>();
     source = owned.get();
     EXPECT_TRUE(recorder->start(options, std::move(owned)));
   }
   ~Capacity() { recorder->finish(); }
   Recorder* recorder = new Recorder; // never destroyed, as in the tool
-  FloodSource* source = nullptr;
+  MadeUpSource* source = nullptr;
 };
 
 // Two sites.
@@ -397,7 +365,7 @@ TEST(Capacity, TheLogKeepsItsLargestSize) {
   EXPECT_LE(summary->log_bytes, k_limit);
   EXPECT_GT(summary->log_bytes, k_limit / 2);
   EXPECT_LT(summary->samples, made / 4);
-  double weight = summary->other.total(), first = 0;
+  double weight = summary->other.accesses.total(), first = 0;
   for (const SiteSummary& site : summary->sites) {
     weight += site.accesses.total();
     if (site.objects == 1 && site.by_malloc) first = site.accesses.total();

@@ -7,6 +7,8 @@
 // truth: how much there was of everything, and each array's share.
 //
 // usage: recorder_day SECONDS REGIONS LOG_BYTES FOLDER
+#include "made_up_source.hpp"
+
 #include "base/os.hpp"
 #include "base/page_arena.hpp"
 #include "ompt/recorder.hpp"
@@ -31,32 +33,6 @@ constexpr std::size_t k_memory = std::size_t{32} << 20, k_large = std::size_t{1}
 constexpr std::size_t k_libraries = std::size_t{8}
                                     << 20; // beside the recorder's own: decoder, text
 
-// Hands out what was put in since the last drain, and says that one more was lost.
-class DaySource final : public SampleSource {
-public:
-  const char* name() const override { return "day"; }
-  Measure measure() const override { return Measure::misses; }
-  double worst_error() const override { return 0; }
-  std::string description() const override { return "made up"; }
-  bool thread_begin(pid_t) override { return true; }
-  void thread_end(pid_t) override {}
-  void forked_child() override {}
-  void drain(SampleSink& sink) override {
-    for (std::size_t i = 0; i < count; ++i)
-      sink.sample(waiting[i]);
-    count = 0;
-    sink.lost(1);
-  }
-  void add(std::uintptr_t address) {
-    AccessSample sample;
-    sample.time = monotonic_nanoseconds();
-    sample.address = address;
-    waiting[count++] = sample;
-  }
-  AccessSample waiting[64];
-  std::size_t count = 0;
-};
-
 std::size_t resident() {
   std::size_t pages = 0, all = 0;
   FILE* file = std::fopen("/proc/self/statm", "r");
@@ -79,7 +55,7 @@ void check(bool holds, const char* what, double value) {
 struct Day {
   std::uint64_t ticks, regions, sites;
   Recorder* recorder = new Recorder; // never destroyed, as in the tool
-  DaySource* source = nullptr;
+  MadeUpSource* source = nullptr;
   std::vector<char> memory = std::vector<char>(4 * k_large);
   std::uint64_t samples = 0, ran = 0, blocks = 0, mappings = 0, phases = 0;
   std::size_t before = 0, most = 0;
@@ -104,8 +80,7 @@ void Day::tick(std::uint64_t now) {
     }).join();
   recorder->malloc_allocated(block, now % 3 == 0 ? 100'000 : 8192, code(200));
   for (std::uint64_t i = 0; i < k_samples_a_tick; ++i, ++samples)
-    source->add(reinterpret_cast<std::uintptr_t>(
-        i % 2 == 0 ? first + i : (i % 4 == 1 ? block + i : first + 3 * k_large)));
+    source->add(i % 2 == 0 ? first + i : (i % 4 == 1 ? block + i : first + 3 * k_large));
   recorder->released(block);
   recorder->malloc_allocated(first + 5 * k_large / 2, 5000, code(2000 + now % sites));
   recorder->released(first + 5 * k_large / 2);
@@ -125,6 +100,7 @@ void Day::tick(std::uint64_t now) {
     recorder->region_end(region);
     if (ran % 4096 == 4095) recorder->tick(); // the helper thread is woken for these
   }
+  source->lose = 1;
   recorder->tick();
 }
 
@@ -135,7 +111,7 @@ void Day::run(const char* log, std::uint64_t log_bytes) {
   options.log_bytes = log_bytes;
   options.memory = k_memory;
   options.site_depth = options.region_depth = 1; // made up callers are in no call chain
-  auto owned = std::make_unique<DaySource>();
+  auto owned = std::make_unique<MadeUpSource>();
   source = owned.get();
   std::memset(memory.data(), 1, memory.size());
   before = resident();
@@ -168,7 +144,8 @@ void judge(const Day& day, const char* log, std::uint64_t log_bytes) {
     std::printf("note: %s\n", note.c_str());
   check(summary.log_bytes <= log_bytes, "bytes of the log", double(summary.log_bytes));
   check(day.most <= k_memory + k_libraries, "bytes of memory", double(day.most));
-  double all = summary.other.total() + summary.small.total(), first = 0, block = 0;
+  double all = summary.other.accesses.total() + summary.small.accesses.total(), first = 0,
+         block = 0;
   std::uint64_t mappings = 0, blocks = 0;
   for (const SiteSummary& site : summary.sites) {
     all += site.accesses.total();

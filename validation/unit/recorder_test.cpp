@@ -2,12 +2,13 @@
 //
 // The recorder with a source made up here: what it is told ends up in the log; it survives fork,
 // other threads, a folder that is not there; its cost.
+#include "made_up_source.hpp"
 #include "profile_build.hpp"
+#include "profile_summary.hpp"
 
 #include "base/os.hpp"
 #include "ompt/helper_thread.hpp"
 #include "ompt/recorder.hpp"
-#include "profile/aggregate.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -20,42 +21,12 @@ using namespace omptier;
 
 namespace {
 
-// Hands out what the test put in.
-class FakeSource final : public SampleSource {
-public:
-  const char* name() const override { return "fake"; }
-  Measure measure() const override { return Measure::misses; }
-  double worst_error() const override { return 0.02; }
-  std::string description() const override { return "made up"; }
-  bool thread_begin(pid_t thread) override {
-    last_begun = thread;
-    return true;
-  }
-  void thread_end(pid_t thread) override { last_ended = thread; }
-  void drain(SampleSink& sink) override {
-    if (short_of_memory) throw std::bad_alloc();
-    const std::lock_guard<std::mutex> guard(mutex);
-    for (const AccessSample& sample : waiting)
-      sink.sample(sample);
-    waiting.clear();
-    if (const std::uint64_t lost = lose.exchange(0); lost > 0) sink.lost(lost);
-  }
-  void forked_child() override { forked = true; }
-
-  std::mutex mutex;
-  std::vector<AccessSample> waiting;
-  std::atomic<std::uint64_t> lose{0};
-  std::atomic<pid_t> last_begun{0}, last_ended{0};
-  std::atomic<bool> short_of_memory{false};
-  bool forked = false;
-};
-
 struct Recording {
   explicit Recording(const std::string& pattern) {
     RecorderOptions options;
     options.pattern = pattern;
     options.drain_milliseconds = 5;
-    auto owned = std::make_unique<FakeSource>();
+    auto owned = std::make_unique<MadeUpSource>();
     source = owned.get();
     started = recorder->start(options, std::move(owned));
   }
@@ -63,20 +34,17 @@ struct Recording {
   bool drained() const {
     for (int i = 0; i < 2000; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      const std::lock_guard<std::mutex> guard(source->mutex);
-      if (source->waiting.empty()) return true;
+      if (source->is_drained()) return true;
     }
     return false;
   }
   void miss(const void* address, unsigned times = 1) {
-    const std::lock_guard<std::mutex> guard(source->mutex);
-    AccessSample sample;
-    sample.time = monotonic_nanoseconds();
-    sample.address = reinterpret_cast<std::uintptr_t>(address);
+    AccessSample sample =
+        sample_at(monotonic_nanoseconds(), reinterpret_cast<std::uintptr_t>(address));
     sample.kind = AccessKind::load;
     sample.weight = 10;
     for (unsigned i = 0; i < times; ++i)
-      source->waiting.push_back(sample);
+      source->add(sample);
   }
   std::string finish() { // what it says on stderr
     testing::internal::CaptureStderr();
@@ -85,19 +53,13 @@ struct Recording {
   }
   // Never destroyed, as in the tool.
   Recorder* recorder = new Recorder;
-  FakeSource* source = nullptr;
+  MadeUpSource* source = nullptr;
   bool started = false;
 };
 
 __attribute__((noinline)) void allocate(Recorder& recorder, const void* block, std::size_t bytes) {
   recorder.allocated(block, bytes, 1, __builtin_return_address(0));
   asm volatile("");
-}
-
-Profile read(const std::string& path) {
-  Parsed<Profile> profile = read_profile(path);
-  EXPECT_TRUE(profile) << profile.error();
-  return std::move(*profile);
 }
 
 } // namespace
@@ -127,7 +89,7 @@ TEST(Recorder, LosesSamplesWhenMemoryIsShort) {
   recording.miss(&file, 3);
   std::this_thread::sleep_for(std::chrono::milliseconds(30));
   recording.finish();
-  EXPECT_TRUE(read(file.path()).samples.empty());
+  EXPECT_TRUE(read_back(file.path()).samples.empty());
 }
 
 TEST(Recorder, WritesWhatItIsTold) {
@@ -159,7 +121,7 @@ TEST(Recorder, WritesWhatItIsTold) {
   EXPECT_EQ(said, "omptier: recorded 40 samples in " + file.path() + "; next: omptier advise " +
                       file.path() + "\n");
 
-  const Profile profile = read(file.path());
+  const Profile profile = read_back(file.path());
   EXPECT_TRUE(profile.cut.empty()) << profile.cut;
   EXPECT_EQ(profile.run.source, "fake");
   EXPECT_EQ(profile.run.measure, Measure::misses);
@@ -175,12 +137,11 @@ TEST(Recorder, WritesWhatItIsTold) {
   EXPECT_EQ(profile.moves[0].from, MemoryKind::nvm);
   for (const SiteRecord& site : profile.sites)
     EXPECT_EQ(profile.modules[site.frames[0].module].name, "unit_recorder");
-  const Parsed<ProfileSummary> summary = summarize({&profile, 1});
-  ASSERT_TRUE(summary);
-  EXPECT_DOUBLE_EQ(summary->sites[0].share.value, 0.75);
-  EXPECT_DOUBLE_EQ(summary->sites[1].share.value, 0.25);
-  ASSERT_EQ(summary->regions.size(), 2u);
-  EXPECT_EQ(summary->regions[1].samples, 40u);
+  const ProfileSummary summary = summary_of(profile);
+  EXPECT_DOUBLE_EQ(summary.sites[0].share.value, 0.75);
+  EXPECT_DOUBLE_EQ(summary.sites[1].share.value, 0.25);
+  ASSERT_EQ(summary.regions.size(), 2u);
+  EXPECT_EQ(summary.regions[1].samples, 40u);
 }
 
 TEST(Recorder, FolderThatIsNotThereIsOneWarning) {
@@ -215,7 +176,7 @@ TEST(Recorder, ForkedChildHasALogOfItsOwnOrNone) {
   if (quiet == 0) _exit(recorder.wants_restart() && recording.source->forked ? 0 : 1);
   const pid_t busy = fork_here();
   if (busy == 0) {
-    if (!recorder.restart_in_child(std::make_unique<FakeSource>())) _exit(2);
+    if (!recorder.restart_in_child(std::make_unique<MadeUpSource>())) _exit(2);
     allocate(recorder, block, sizeof block);
     recorder.finish();
     _exit(0);
@@ -228,7 +189,7 @@ TEST(Recorder, ForkedChildHasALogOfItsOwnOrNone) {
   recording.finish();
   const std::string own = file.path() + "-" + std::to_string(getpid());
   const std::string of_busy = file.path() + "-" + std::to_string(busy);
-  const Profile parent = read(own), child = read(of_busy);
+  const Profile parent = read_back(own), child = read_back(of_busy);
   EXPECT_NE(access((file.path() + "-" + std::to_string(quiet)).c_str(), F_OK), 0);
   EXPECT_TRUE(parent.cut.empty());
   EXPECT_TRUE(child.cut.empty());
@@ -255,7 +216,7 @@ TEST(Recorder, KilledProcessLeavesAReadableLog) {
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   ASSERT_TRUE(WIFSIGNALED(status));
-  const Profile profile = read(file.path());
+  const Profile profile = read_back(file.path());
   EXPECT_FALSE(profile.cut.empty());
   EXPECT_EQ(profile.objects.size(), 1u);
   EXPECT_EQ(profile.samples.size(), 100u);
@@ -271,8 +232,8 @@ TEST(Recorder, LogInUseIsNotOverwritten) {
   EXPECT_STREQ(second.recorder->path(), other.c_str());
   first.finish();
   second.finish();
-  EXPECT_TRUE(read(file.path()).cut.empty());
-  EXPECT_TRUE(read(other).cut.empty());
+  EXPECT_TRUE(read_back(file.path()).cut.empty());
+  EXPECT_TRUE(read_back(other).cut.empty());
   unlink(other.c_str());
 }
 
@@ -292,7 +253,7 @@ TEST(Recorder, ThreadsRecordTogether) {
   for (std::thread& thread : threads)
     thread.join();
   recording.finish();
-  const Profile profile = read(file.path());
+  const Profile profile = read_back(file.path());
   EXPECT_EQ(profile.objects.size(), k_threads * k_each);
   EXPECT_EQ(profile.sites.size(), 1u);
   for (const ObjectRecord& object : profile.objects)
@@ -313,7 +274,7 @@ TEST(Recorder, CostOfAnAllocation) {
   }
   const std::chrono::duration<double, std::nano> spent = std::chrono::steady_clock::now() - begin;
   recording.finish();
-  const Profile profile = read(file.path());
+  const Profile profile = read_back(file.path());
   std::printf("allocation + release: %.0f ns, %.1f bytes\n", spent.count() / k_events,
               double(profile.bytes) / (k_events + 1000));
   EXPECT_LT(spent.count() / k_events, 20000);

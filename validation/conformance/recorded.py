@@ -23,6 +23,7 @@ FORKS = """import multiprocessing as m, numpy as n
 def f(i): a = n.arange(160000.).reshape(400, 400) % (i + 3); return float((a @ a).sum())
 with m.get_context("fork").Pool(3) as p: print(p.map(f, range(12)))"""
 MPI = {"hpcc": ["mpirun.openmpi", "--oversubscribe", "-n", "2"], "clustalo-mpich": ["mpirun.mpich", "-outfile-pattern", "out.%r", "-n", "2"]}
+FILM = "testsrc=size=640x480:rate=25:duration=6"
 WITH_OPENMP = ("numpy", "gm", "clustalo", "clustalo-mpich", "hpcc")
 CHILDREN = {"7z": ["--children", "all"], "gcc": ["--children", "all"]}  # a script; a driver
 PROTEINS = str(pathlib.Path(__file__).parent / "preload_proteins.fa")
@@ -43,6 +44,10 @@ PROGRAMS = {
     "clustalo": ("clustalo", ["clustalo", "-i", PROTEINS, "--threads", "2", "--force", "-o", "out.fa"], "out.fa", None),
     "clustalo-mpich": ("clustalo, mpich", ["clustalo", "-i", PROTEINS, "--threads", "1", "--seqtype", "Protein"], "out.1", None),
     "hpcc": ("hpcc, openmpi-bin", ["hpcc"], "hpccoutf.txt", r"Success=\d|(PASSED|FAILED)$|^\w+_Failures=|Errors?=0"),
+    "ffmpeg": ("ffmpeg", ["ffmpeg", "-nostdin", "-loglevel", "error", "-f", "lavfi", "-i", FILM, "-threads", "2", "-c:v", "mpeg4",
+                          "-bitexact", "-f", "avi", "out.avi"], "out.avi", None),
+    "x264": ("x264", ["x264", "--quiet", "--no-progress", "--threads", "2", "--preset", "fast", "--input-res", "352x288",
+                      "--frames", "60", "-o", "out.264", "film.yuv"], "out.264", None),
     "fails": ("coreutils", ["ls", "no-such-file"], None, None),
 }
 
@@ -55,6 +60,7 @@ def make_inputs(folder):
     lines = ["int f%d(int *a, int n) { int s = 0; for (int i = 0; i < n; ++i) s += a[i] %% %d; return s; }" %
              (i, i + 2) for i in range(150)]
     (folder / "program.c").write_text("\n".join(lines) + "\n")
+    (folder / "film.yuv").write_bytes(b"".join(numbers.randbytes(352) * 432 for _ in range(60)))  # stripes
     sample = pathlib.Path("/usr/share/doc/hpcc/examples/_hpccinf.txt")
     if sample.exists():
         small = {"Ns": "240 Ns", "NBs": "40 NBs", "Ps": "1 Ps", "Qs": "2 Qs"}
@@ -80,7 +86,7 @@ def run(command, folder, written, stable):
         check(output, f"nothing matches {stable}\n{text}{done.stderr.decode(errors='replace')}")
     ours, theirs = [], []
     for line in done.stderr.decode(errors="replace").splitlines():
-        (ours if re.match(r"omptier: |OMP: Info.*OMPTier", line) else theirs).append(line)
+        (ours if re.match(r"omptier: |OMP: Info.*OMPTier", line) else theirs).append(re.sub(r"[\d.]+ fps", "", line))
     return done.returncode, output, theirs, ours
 
 

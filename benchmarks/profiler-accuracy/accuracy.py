@@ -5,7 +5,7 @@
 #
 # accuracy.py BUILD-FOLDER [--time | --misses | --guest] [--kernels a,b] [--compilers clang,gcc]
 #             [--threads 2,4] [--march native] [--seconds 2] [--rate 1000] [--repeats 1] [--all]
-#             [--table FILE] [--picture FILE.svg]
+#             [--scale 2] [--table FILE] [--picture FILE.svg]
 #
 # Accesses, unless told otherwise: for every kernel, compiler and number of threads the share of
 # bytes each array accesses, as `omptier report` gives it for a sampled run, beside the share by
@@ -118,6 +118,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--rate", type=int, default=1000)
     parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--scale", type=int, default=2)  # of --time: arrays 2^scale times as large
     parser.add_argument("--table")
     parser.add_argument("--picture")
     options = parser.parse_args()

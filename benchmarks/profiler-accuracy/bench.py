@@ -49,7 +49,7 @@ class Bench:
     def __init__(self, options, folder):
         self.build, self.folder = pathlib.Path(options.build).resolve(), folder
         self.march, self.rate, self.guest = options.march, options.rate, options.guest
-        self.seconds = options.seconds
+        self.seconds, self.scale = options.seconds, options.scale
         self.omptier = str(self.build / "bin" / "omptier")
 
     def run(self, command, threads=1):

@@ -2,7 +2,7 @@
 #
 # Shares of time and of misses, each with its own truth.
 #
-# Time (on the host, one thread, arrays four times as large): what an array costs is what making it
+# Time (on the host, one thread, arrays 2^--scale times as large): what an array costs is what making it
 # resident saves, averaged over the orders in which arrays can be made resident (Shapley's value):
 # the kernels lay the same few pages over the whole of it, so that code and addresses stay as they
 # are. Indices come last, because a few of them, repeated, would keep what they point to in the cache.
@@ -83,7 +83,7 @@ def row_of(kernel, true, objects, key=None):
 def time(bench, kernel, compiler, _):
     if kernel == "buckets":
         return "lists cannot be repeated"
-    program = bench.compile(compiler, scale_bits=2)
+    program = bench.compile(compiler, scale_bits=bench.scale)
     arrays = [name for name in KERNELS[kernel] if name not in NOT_REPEATED]
     places = {name: place for place, name in enumerate(KERNELS[kernel])}
     subsets = [frozenset(s) for size in range(len(arrays) + 1)

@@ -143,7 +143,8 @@ void Blamer::find_access(const RegisterSample& sample, AccessSample& access) {
   ++counts_.addressed;
   access.address = *blamed.address;
   // A copy waits for both of its ends: they take turns.
-  if (instruction.string_source && instruction.string_target && counts_.samples % 2 == 0) {
+  const bool copies = instruction.string_source && instruction.string_target;
+  if (copies && spreads_[instruction.address].seen % 2 == 0) {
     access.address = sample.general[k_rsi];
     access.kind = AccessKind::load;
   }

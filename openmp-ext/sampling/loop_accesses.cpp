@@ -57,7 +57,7 @@ void LoopAccesses::note_one(const Instruction& instruction, std::uint64_t addres
     complete_ = std::min(complete_, visits_.size());
     return;
   }
-  Access access{instruction.address, address, step, bytes, store, false, 0, 0, {}};
+  Access access{instruction.address, address, step, bytes, store, false, false, 0, 0, {}};
   const std::size_t nearby = std::min<std::size_t>(accesses_.size(), k_links_apart);
   for (std::size_t back = 1; back <= nearby && access.links == 0; ++back) {
     const Access& before = accesses_[accesses_.size() - back];
@@ -83,6 +83,9 @@ void LoopAccesses::note(const Instruction& instruction, const MachineState& stat
       note_one(instruction, state.general[k_rsi], bytes, false, step, state);
     if (instruction.string_target && state.knows(k_rdi))
       note_one(instruction, state.general[k_rdi], bytes, true, step, state);
+    if (step == 0 && instruction.repeated)
+      for (Access& access : accesses_)
+        access.sampled = true;
     return;
   }
   if (!instruction.has_memory || jumps || instruction.memory.thread_local_base) return;
@@ -409,6 +412,10 @@ void LoopAccesses::summarize(std::size_t first, std::size_t last, const Register
     if (drawn->vague) // of a gather before the loop's head was reached: another knows its place
       for (const Access* access : of.inside)
         if (!access->vague) drawn = access;
+    // Both ends of a copy are in the sample's registers; where the next ones lie comes from memory,
+    // which a caller may have left by now.
+    for (const Access* access : of.anywhere)
+      if (access->sampled) drawn = access;
     pattern.time = sample.time;
     pattern.thread = sample.thread;
     pattern.pc = key.first;

@@ -50,6 +50,7 @@ private:
     std::uint32_t step = 0, bytes = 0;
     bool store = false;
     bool vague = false;                 // the object's begin stands for a place in it
+    bool sampled = false;               // of a copy that the sample stopped midway
     std::uint64_t base = 0;             // of a gather or scatter: where its indices count from
     std::uint32_t links = 0;            // pointers followed one after the other to come here
     std::optional<std::uint64_t> value; // that a load reads, up to 8 bytes

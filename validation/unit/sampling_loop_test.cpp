@@ -153,6 +153,20 @@ asm(".text\n"
     "1: movq (%rdi,%rcx,8), %rax\n"
     "  jmp loop_unsure_meet\n .cfi_endproc\n"
 
+    // Copies pieces; where they lie is in memory.
+    "place loop_pieces\n .cfi_startproc\n"
+    "  movq (%r8), %rsi\n"
+    "  addq %rdx, %rsi\n"
+    "  movq 8(%r8), %rdi\n"
+    "  addq %rdx, %rdi\n"
+    "  movl $64, %ecx\n"
+    "place loop_pieces_copy\n"
+    "  rep movsb\n"
+    "  addq $64, %rdx\n"
+    "  cmpq %r9, %rdx\n"
+    "  jne loop_pieces\n"
+    "  ret\n .cfi_endproc\n"
+
     ".section .rodata\n .balign 64\n"
     "loop_lanes: .quad 0, 1, 2, 3, 4, 5, 6, 7\n"
     "loop_eight: .quad 8\n"
@@ -162,7 +176,7 @@ extern "C" const char loop_update_store[], loop_indirect_load[], loop_chase_next
     loop_counted[], loop_counted_head[], loop_counted_gather[], loop_counted_store[],
     loop_masked_head[], loop_masked_old[],
     loop_inner[], loop_inner_middle[], loop_outer_back[], loop_outer_done[], loop_rows_middle[],
-    loop_ways[], loop_ways_meet[], loop_unsure_meet[];
+    loop_pieces_copy[], loop_ways[], loop_ways_meet[], loop_unsure_meet[];
 // clang-format on
 
 namespace {
@@ -344,6 +358,25 @@ TEST_F(SamplingLoop, TheStackIsThatOfTheSample) {
   EXPECT_EQ(streamed->strides[2].share, 0);
   for (const AccessPattern& pattern : found) // the rows and the stack
     EXPECT_TRUE(&pattern == streamed || pattern.address == at(stack + 33)) << pattern.address;
+}
+
+// The thread has left the function that held the pointers: both ends are those of the sample.
+TEST_F(SamplingLoop, BothEndsOfACopyAreTheSamples) {
+  std::vector<char> from(64 * 64), to(64 * 64);
+  const std::uint64_t pointers[2] = {0x1000, at(to.data())};
+  for (const std::uint64_t left : {64u, 40u, 1u}) {
+    sample.general[8] = at(pointers);
+    sample.general[9] = 64 * 64;
+    sample.general[k_rdx] = 640;
+    sample.general[k_rcx] = left;
+    sample.general[k_rsi] = at(from.data()) + 704 - left;
+    sample.general[k_rdi] = at(to.data()) + 704 - left;
+    emulate(loop_pieces_copy, 8);
+    const AccessPattern *read = of(from, AccessKind::load), *written = of(to, AccessKind::store);
+    ASSERT_TRUE(read != nullptr && written != nullptr) << left;
+    EXPECT_FLOAT_EQ(read->bytes, written->bytes) << left;
+    EXPECT_GT(read->bytes, 3) << left; // beside two pointers
+  }
 }
 
 // What ran before a place where ways meet is what the emulation comes from.

@@ -170,7 +170,7 @@ Preload preload_for(const std::string& program, const std::string& libraries) {
             true};
   const auto elf = read_elf(path_of_program(program));
   if (elf && elf->executable && !elf->interpreter)
-    return {"", program + " is statically linked, nothing can be loaded into it"};
+    return {"", program + " is statically linked, nothing can be loaded into it", true};
   return {preload, ""};
 }
 

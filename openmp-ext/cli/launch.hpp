@@ -36,11 +36,11 @@ std::string path_of_program(const std::string& name);
 std::string find_preload(const std::string& libraries);
 
 // The same for a certain program: why its malloc cannot be reached is one line in problem, and the
-// library then "". privileged: it gets more rights than its user, so that ld.so loads nothing at
-// all.
+// library then "". closed: nothing at all can be loaded into it (static, or with more rights than its
+// user).
 struct Preload {
   std::string library, problem;
-  bool privileged = false;
+  bool closed = false;
 };
 Preload preload_for(const std::string& program, const std::string& libraries);
 

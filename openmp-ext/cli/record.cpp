@@ -44,8 +44,7 @@ void add_preload(const char* command, Launch& what, const std::string& folder) {
   const Preload preload = preload_for(any_program ? std::string() : what.command[0], folder);
   if (!preload.problem.empty())
     std::fprintf(stderr, "omptier %s: %s: %s\n", command, preload.problem.c_str(),
-                 preload.privileged ? "nothing is recorded"
-                                    : "only OpenMP's allocations are recorded");
+                 preload.closed ? "nothing is recorded" : "only OpenMP's allocations are recorded");
   what.preload = preload.library;
   if (any_program) return;
   std::error_code error;

@@ -11,6 +11,7 @@
 #include <map>
 #include <sstream>
 #include <string_view>
+#include <vector>
 
 namespace omptier {
 namespace {
@@ -38,10 +39,24 @@ std::string short_function(std::string function) {
   return outlined == std::string::npos ? name : name.substr(0, outlined);
 }
 
+// A statement of Fortran may go over many lines; a compiler gives any of them as the call's.
+std::string fortran_statement_at(const SourceLocation& location) {
+  constexpr std::uint32_t k_lines_behind = 100;
+  const FortranForm form = fortran_form(location.file);
+  if (form == FortranForm::none || location.line == 0) return "";
+  std::ifstream in(location.file);
+  std::vector<std::string> lines;
+  for (std::string line; lines.size() < location.line + k_lines_behind && std::getline(in, line);)
+    lines.push_back(line);
+  return fortran_statement(lines, location.line - 1, form);
+}
+
 // The name that the statement at the location assigns to. A statement may have begun on the line
 // before.
 std::string name_at(const SourceLocation& location) {
   if (location.line == 0 || location.file.empty() || is_library_file(location.file)) return "";
+  if (const std::string statement = fortran_statement_at(location); !statement.empty())
+    return variable_of_line(statement);
   std::ifstream in(location.file);
   std::string line, before;
   for (std::uint32_t i = 0; i < location.line; ++i) {
@@ -78,6 +93,10 @@ std::string label_of_frames(Symbols& symbols, const std::vector<ModuleInfo>& mod
     for (const SourceLocation& location : resolved.locations) {
       if (const std::string name = name_at(location); !name.empty())
         return name + " (" + text_of(location) + ")";
+      // Which of them it is only the numbers behind equal names tell.
+      if (const std::string names = arrays_allocated(fortran_statement_at(location));
+          !names.empty())
+        return names + " (" + text_of(location) + ")";
       if (fallback.empty() && location.line > 0 && !is_library_file(location.file))
         fallback = short_function(location.function) + " (" + text_of(location) + ")";
     }

@@ -120,21 +120,54 @@ std::vector<std::string> list_items(std::string_view list) {
   return items;
 }
 
-// Fortran's "allocate(grid(n), stat=error)", with or without a type in front.
-std::string fortran_allocation(const std::string& statement) {
+// Fortran's "allocate(grid(n), stat=error)", with or without a type in front: its arrays.
+std::vector<std::string> allocated_arrays(const std::string& statement) {
   static const std::regex allocate(R"((?:^|[\s)])allocate\s*\((?:[^()]*(?:\([^()]*\))?[^()]*::)?)",
                                    std::regex::icase);
   std::smatch found;
-  if (!std::regex_search(statement, found, allocate)) return "";
-  std::string name;
+  std::vector<std::string> names;
+  if (!std::regex_search(statement, found, allocate)) return names;
+  if (std::regex_search(found.suffix().first, found.suffix().second, allocate))
+    return names; // several statements: whose call it is, the line does not say
   for (const std::string& item : list_items(std::string_view(statement).substr(
            static_cast<std::size_t>(found.position() + found.length())))) {
     const std::string array = trimmed(item.substr(0, item.rfind('(')));
     if (item.find('=') != std::string::npos || array.empty()) continue;
-    if (!name.empty()) return ""; // which of several, the line does not say
-    name = array.substr(array.find_last_of('%') + 1);
+    names.push_back(array.substr(array.find_last_of('%') + 1));
   }
-  return name;
+  return names;
+}
+
+// Which of several, the statement does not say.
+std::string fortran_allocation(const std::string& statement) {
+  const auto names = allocated_arrays(statement);
+  return names.size() == 1 ? names.front() : "";
+}
+
+// A free-form line without its comment and the blanks around it.
+std::string without_comment(const std::string& line) {
+  char quote = 0;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (quote != 0)
+      quote = line[i] == quote ? 0 : quote;
+    else if (line[i] == '"' || line[i] == '\'')
+      quote = line[i];
+    else if (line[i] == '!')
+      return trimmed(line.substr(0, i));
+  }
+  return trimmed(line);
+}
+
+bool is_fixed_comment(const std::string& line) {
+  return line.empty() || std::string_view("Cc*!dD").find(line[0]) != std::string_view::npos;
+}
+
+bool continues(const std::vector<std::string>& lines, std::size_t at, FortranForm form) {
+  if (at == 0 || at >= lines.size()) return false;
+  if (form == FortranForm::free) return without_comment(lines[at - 1]).ends_with('&');
+  const std::string& line = lines[at];
+  return !is_fixed_comment(line) && line.size() > 6 && line.substr(0, 5) == "     " &&
+         line[5] != ' ' && line[5] != '0';
 }
 
 bool is_type(const std::string& word) {
@@ -194,6 +227,51 @@ std::string variable_of_line(const std::string& line, std::uint32_t column) {
   for (const auto form : {fortran_allocation, container, declared})
     if (std::string name = form(statement); !name.empty()) return name;
   return "";
+}
+
+FortranForm fortran_form(const std::string& file) {
+  const auto dot = file.rfind('.');
+  if (dot == std::string::npos) return FortranForm::none;
+  std::string ending = file.substr(dot + 1);
+  for (char& letter : ending)
+    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  if (ending == "f" || ending == "for" || ending == "ftn" || ending == "fpp")
+    return FortranForm::fixed;
+  return ending == "f90" || ending == "f95" || ending == "f03" || ending == "f08" || ending == "f18"
+             ? FortranForm::free
+             : FortranForm::none;
+}
+
+std::string fortran_statement(const std::vector<std::string>& lines, std::size_t line,
+                              FortranForm form) {
+  if (line >= lines.size()) return "";
+  std::size_t first = line, last = line;
+  while (continues(lines, first, form))
+    --first;
+  while (continues(lines, last + 1, form))
+    ++last;
+  std::string statement;
+  for (std::size_t at = first; at <= last; ++at) {
+    std::string part = without_comment(lines[at]);
+    if (form == FortranForm::fixed && at > first)
+      part = trimmed(lines[at].substr(6));
+    else if (part.starts_with('&'))
+      part.erase(0, 1);
+    if (form == FortranForm::free && part.ends_with('&')) part.pop_back();
+    statement += (statement.empty() ? "" : " ") + trimmed(part);
+  }
+  return statement;
+}
+
+std::string arrays_allocated(const std::string& statement) {
+  constexpr std::size_t k_most_named = 3;
+  if (statement.size() > k_longest_line) return "";
+  const auto names = allocated_arrays(statement);
+  if (names.size() < 2) return "";
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), k_most_named); ++i)
+    text += (text.empty() ? "" : ", ") + names[i];
+  return text + (names.size() > k_most_named ? ", …" : "");
 }
 
 bool is_library_file(const std::string& file) {

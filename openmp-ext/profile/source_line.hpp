@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace omptier {
 
@@ -15,6 +16,18 @@ namespace omptier {
 // as well. column: where the call stands in the line, from 1, so that of several statements the
 // right one is taken; 0 = unknown.
 std::string variable_of_line(const std::string& line, std::uint32_t column = 0);
+
+// Fortran by its name, and if so whether in fixed form (.f, .for, .ftn), where column 6 continues.
+enum class FortranForm { none, free, fixed };
+FortranForm fortran_form(const std::string& file);
+
+// The statement that the line is part of (from 0), its continuation lines joined, without comments.
+std::string fortran_statement(const std::vector<std::string>& lines, std::size_t line,
+                              FortranForm form);
+
+// What an allocate statement of several arrays allocates: "a, b" or "a, b, c, …"; "" of other
+// statements.
+std::string arrays_allocated(const std::string& statement);
 
 // The file belongs to a compiler or to the system: what is inlined from its headers says nothing of
 // the program's variables.

@@ -200,3 +200,33 @@ TEST(Symbols, VariablesOfContainersAndOfArgumentsAreFound) {
     EXPECT_EQ(variable_of_line(says_nothing), "") << says_nothing;
   EXPECT_EQ(variable_of_line(std::string(100000, '(')), "");
 }
+
+TEST(FortranStatement, GoesOverContinuationLines) {
+  const std::vector<std::string> free_form = {"  n = 5",
+                                              "  allocate(grid(n, m), & ! '&' the grid",
+                                              "    & field%rho(n), &",
+                                              "    stat=error)",
+                                              "  print *, 'a!b&'",
+                                              "  x = 1"};
+  for (const std::size_t line : {1, 2, 3})
+    EXPECT_EQ(fortran_statement(free_form, line, FortranForm::free),
+              "allocate(grid(n, m), field%rho(n), stat=error)");
+  EXPECT_EQ(fortran_statement(free_form, 4, FortranForm::free), "print *, 'a!b&'");
+  EXPECT_EQ(fortran_statement(free_form, 9, FortranForm::free), "");
+  const std::vector<std::string> fixed = {"C     comment", "      allocate(grid(n),",
+                                          "     &  rho(n))", "      x = 1"};
+  EXPECT_EQ(fortran_statement(fixed, 2, FortranForm::fixed), "allocate(grid(n), rho(n))");
+  EXPECT_EQ(fortran_statement(fixed, 3, FortranForm::fixed), "x = 1");
+  EXPECT_EQ(fortran_form("/a.b/solver.F90"), FortranForm::free);
+  EXPECT_EQ(fortran_form("solver.f"), FortranForm::fixed);
+  EXPECT_EQ(fortran_form("solver.c"), FortranForm::none);
+}
+
+TEST(FortranStatement, NamesAllArraysItAllocates) {
+  EXPECT_EQ(arrays_allocated("allocate(grid(n, m), field%rho(n), stat=error)"), "grid, rho");
+  EXPECT_EQ(arrays_allocated("allocate(a(n), b(n), c(n), d(n))"), "a, b, c, …");
+  EXPECT_EQ(arrays_allocated("allocate(grid(n))"), "");
+  EXPECT_EQ(arrays_allocated("allocate(a(n), b(n)); allocate(c(n), d(n))"), "");
+  EXPECT_EQ(arrays_allocated("deallocate(a, b)"), "");
+  EXPECT_EQ(variable_of_line("allocate(a(n)); allocate(b(n))"), "");
+}

@@ -49,14 +49,18 @@ std::optional<std::uint64_t> address_by_rewinding(const Function& function, int 
   return address_in(function.instructions[static_cast<std::size_t>(blamed)], state, lane);
 }
 
+// Behind the end of the sample's loop, what was not read there stays unknown.
 std::optional<std::uint64_t> address_by_emulating(const Function& function, int pc, int blamed,
-                                                  const RegisterSample& sample, unsigned lane) {
+                                                  const RegisterSample& sample, unsigned lane,
+                                                  const NeededReads& needed) {
   MachineState state = MachineState::of(sample);
   const Instruction& wanted = function.instructions[static_cast<std::size_t>(blamed)];
   for (int i = pc, steps = 0; i >= 0 && steps < k_emulated_steps; ++steps) {
     if (i == blamed)
       if (auto address = address_in(wanted, state, lane)) return address;
-    step(function, function.instructions[static_cast<std::size_t>(i)], state);
+    const Instruction& here = function.instructions[static_cast<std::size_t>(i)];
+    state.skips_reads = needed.skips(here, i);
+    step(function, here, state);
     i = next_of(function, i, blamed, state);
   }
   return {};
@@ -80,16 +84,18 @@ int blamed_instruction(const Function& function, int pc) {
 }
 
 std::optional<std::uint64_t> blamed_address(const Function& function, int pc, int blamed,
-                                            const RegisterSample& sample, unsigned lane) {
+                                            const RegisterSample& sample, unsigned lane,
+                                            const NeededReads& needed) {
   if (auto address = address_by_rewinding(function, pc, blamed, sample, lane)) return address;
-  return address_by_emulating(function, pc, blamed, sample, lane);
+  return address_by_emulating(function, pc, blamed, sample, lane, needed);
 }
 
 // An instruction's address in this sample, and how it has behaved so far.
 Blamer::Suspect Blamer::suspect(const Function& function, int pc, int instruction,
                                 const RegisterSample& sample) {
   auto lane = static_cast<unsigned>(counts_.samples);
-  Suspect made{instruction, blamed_address(function, pc, instruction, sample, lane), false, false};
+  Suspect made{instruction, blamed_address(function, pc, instruction, sample, lane, needed_), false,
+               false};
   if (spreads_.size() >= k_spreads_kept) spreads_.clear();
   auto number = static_cast<std::size_t>(instruction);
   Spread& spread = spreads_[function.instructions[number].address];
@@ -109,6 +115,7 @@ Blamer::Suspect Blamer::suspect(const Function& function, int pc, int instructio
 Blamer::Suspect Blamer::choose(const Function& function, int pc, const RegisterSample& sample) {
   int nearest = blamed_instruction(function, pc);
   if (nearest < 0) return {};
+  needed_.begin(function, pc, functions_.generation());
   Suspect first = suspect(function, pc, nearest, sample);
   if (nearest == pc || !first.narrow) return first;
   if (touches_memory(function.instructions[static_cast<std::size_t>(pc)]))

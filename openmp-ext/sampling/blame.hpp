@@ -19,6 +19,7 @@
 
 #include "objects/access.hpp"
 #include "sampling/decode.hpp"
+#include "sampling/needed_reads.hpp"
 #include "sampling/registers.hpp"
 #include "sampling/reuse.hpp"
 
@@ -80,6 +81,7 @@ private:
   Suspect choose(const Function& function, int pc, const RegisterSample& sample);
 
   FunctionCache functions_;
+  NeededReads needed_;                                // around the sample
   std::unordered_map<std::uint64_t, Spread> spreads_; // by address of the instruction
   ReuseWatch reuse_;
   BlameCounts counts_;
@@ -94,8 +96,9 @@ private:
 int blamed_instruction(const Function& function, int pc);
 // The nearest memory instruction that ran before number `from`, whatever it is; −1 = none.
 int memory_instruction_before(const Function& function, int from);
-// Address of the blamed operand; lane picks one of a gather's.
+// Address of the blamed operand; lane picks one of a gather's. needed: begun where the sample is.
 std::optional<std::uint64_t> blamed_address(const Function& function, int pc, int blamed,
-                                            const RegisterSample& sample, unsigned lane);
+                                            const RegisterSample& sample, unsigned lane,
+                                            const NeededReads& needed = {});
 
 } // namespace omptier

@@ -172,7 +172,8 @@ std::optional<MachineState> state_on_entry(const Function& function, const Place
 }
 
 // Once around: from the loop's head to its head.
-bool iterate(const Function& function, const Loop& loop, MachineState& state) {
+bool iterate(const Function& function, const Loop& loop, const std::vector<bool>& needed,
+             MachineState& state) {
   int at = static_cast<int>(loop.first);
   const std::uint64_t head = function.instructions[loop.first].address;
   for (unsigned steps = 0; steps < k_longest_iteration; ++steps) {
@@ -185,6 +186,7 @@ bool iterate(const Function& function, const Loop& loop, MachineState& state) {
       const auto taken = branch_taken(function, here, state);
       if (taken.value_or(here.target == head)) next = function.at(here.target);
     } else {
+      state.skips_reads = !needed[static_cast<std::size_t>(at) - loop.first];
       step(function, here, state);
     }
     if (next == static_cast<int>(loop.first)) return true;
@@ -282,8 +284,8 @@ WayIn way_into(const Function& function, const Loop& loop) {
 
 namespace {
 
-bool recover(const Function& function, const Loop& loop, const Places& places,
-             const MachineState& begin, MachineState& at_head) {
+bool recover(const Function& function, const Loop& loop, const std::vector<bool>& needed,
+             const Places& places, const MachineState& begin, MachineState& at_head) {
   MachineState states[3];
   const auto entry =
       state_on_entry(function, places, values_on_the_way(function, loop, places, at_head), begin);
@@ -291,7 +293,7 @@ bool recover(const Function& function, const Loop& loop, const Places& places,
   states[0] = *entry;
   for (unsigned i = 1; i < 3; ++i) {
     states[i] = states[i - 1];
-    if (!iterate(function, loop, states[i])) return false;
+    if (!iterate(function, loop, needed, states[i])) return false;
   }
   const auto passed = iterations_passed(states, at_head);
   if (!passed) return false;
@@ -320,7 +322,8 @@ bool recover(const Function& function, const Loop& loop, const Places& places,
 
 } // namespace
 
-bool recover_vectors(const Function& function, const Loop& loop, MachineState& at_head) {
+bool recover_vectors(const Function& function, const Loop& loop, const std::vector<bool>& needed,
+                     MachineState& at_head) {
   const WayIn way = way_into(function, loop);
   const Places places(function, way);
   MachineState begin; // nothing known
@@ -329,11 +332,11 @@ bool recover_vectors(const Function& function, const Loop& loop, MachineState& a
     begin.hidden_begin = at_head.general[k_rsp] - k_stack_below;
     begin.hidden_end = at_head.general[k_rsp] + k_stack_above;
   }
-  if (recover(function, loop, places, begin, at_head)) return true;
+  if (recover(function, loop, needed, places, begin, at_head)) return true;
   begin.hidden_begin = begin.hidden_end = 0;
   begin.stack_begin = at_head.stack_begin;
   begin.stack = at_head.stack;
-  return recover(function, loop, places, begin, at_head);
+  return recover(function, loop, needed, places, begin, at_head);
 }
 
 } // namespace omptier

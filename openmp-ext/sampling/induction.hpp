@@ -18,8 +18,9 @@
 namespace omptier {
 
 // The state of a thread that is about to begin an iteration of the loop; fills in vectors and
-// masks. False: none could be told.
-bool recover_vectors(const Function& function, const Loop& loop, MachineState& at_head);
+// masks. needed: what the loop has to read (needed_reads.hpp). False: none could be told.
+bool recover_vectors(const Function& function, const Loop& loop, const std::vector<bool>& needed,
+                     MachineState& at_head);
 
 // The innermost loop that begins at this instruction; null = none does.
 const Loop* loop_beginning_at(const Function& function, int instruction);

@@ -221,7 +221,7 @@ bool LoopAccesses::walk_once(const RegisterSample& sample, std::uint64_t sought)
           loop != nullptr && std::ranges::find(tried, here.address) == tried.end()) {
         tried.push_back(here.address);
         state.skips_reads = false;
-        recover_vectors(*function, *loop, state);
+        recover_vectors(*function, *loop, needed_.of(*function, *loop), state);
       }
     const bool inside = needed_.holds(here, depth);
     if (state.skipped && (state.missed || !inside)) return false;
@@ -231,6 +231,7 @@ bool LoopAccesses::walk_once(const RegisterSample& sample, std::uint64_t sought)
     if (here.address == sought && !accesses_.empty() && accesses_.back().pc == sought &&
         !accesses_.back().vague)
       return true;
+    if (complete_ <= visits_.size()) break; // no more accesses are kept
     switch (here.flow) {
     case Flow::call: {
       const std::uint64_t target = here.target != 0 ? here.target : target_in_memory(here, state);
@@ -324,36 +325,44 @@ bool LoopAccesses::whole_iterations(std::size_t& first, std::size_t& last) {
   return choose(settled_) || (settled_ > 0 && choose(0));
 }
 
-// A load whose values, times a constant, are the steps of these accesses.
+// A load whose values, times a constant, are the steps of these accesses. Both are in the order of
+// the walk, so that one pass finds the load before each access.
 std::uint64_t LoopAccesses::index_of(std::span<const Access* const> accesses) const {
   if (accesses.size() < 3) return 0;
   std::map<std::uint64_t, std::vector<const Access*>> candidates; // loads by instruction
   for (const Access& other : accesses_)
-    if (!other.store && other.pc != accesses[0]->pc) candidates[other.pc].push_back(&other);
+    if (!other.store && other.value && other.pc != accesses[0]->pc)
+      candidates[other.pc].push_back(&other);
+  const auto wide = [](const Access* access) { // values wrap as addresses do
+    return access->bytes == 4
+               ? static_cast<std::uint64_t>(static_cast<std::int32_t>(*access->value))
+               : *access->value;
+  };
+  struct Step {
+    std::uint64_t moved, index;
+  };
+  std::vector<Step> steps;
   for (const auto& [pc, loads] : candidates) {
-    for (const std::int64_t scale : {8, 4, 1, 2, 16, 32, 64, 24, 12, 48, 40, 56}) {
-      std::size_t fits = 0, steps = 0;
-      const Access* used = nullptr;
-      for (std::size_t i = 1; i < accesses.size(); ++i) {
-        const auto before = [&](const Access& access) -> const Access* {
-          const Access* found = nullptr; // the last load of that instruction before it
-          for (const Access* load : loads)
-            if (load->step <= access.step && load->value) found = load;
-          return found;
-        };
-        const Access *from = before(*accesses[i - 1]), *to = before(*accesses[i]);
-        if (from == nullptr || to == nullptr || from == to) continue;
-        const auto moved =
-            static_cast<std::int64_t>(accesses[i]->address - accesses[i - 1]->address);
-        const auto wide = [](const Access* access) {
-          return access->bytes == 4 ? std::int64_t{static_cast<std::int32_t>(*access->value)}
-                                    : static_cast<std::int64_t>(*access->value);
-        };
-        ++steps;
-        if (moved != 0 && moved == scale * (wide(to) - wide(from))) ++fits;
-        used = to;
+    steps.clear();
+    const Access *before = nullptr, *used = nullptr;
+    auto next = loads.begin();
+    for (std::size_t i = 0; i < accesses.size(); ++i) {
+      const Access* latest = before;
+      for (; next != loads.end() && (*next)->step <= accesses[i]->step; ++next)
+        latest = *next;
+      if (before != nullptr && latest != before) {
+        steps.push_back(
+            {accesses[i]->address - accesses[i - 1]->address, wide(latest) - wide(before)});
+        used = latest;
       }
-      if (steps >= 2 && fits * 4 >= steps * 3) return used->address;
+      before = latest;
+    }
+    if (steps.size() < 2) continue;
+    for (const std::uint64_t scale : {8, 4, 1, 2, 16, 32, 64, 24, 12, 48, 40, 56}) {
+      const auto fits = std::ranges::count_if(steps, [scale](const Step& step) {
+        return step.moved != 0 && step.moved == scale * step.index;
+      });
+      if (static_cast<std::size_t>(fits) * 4 >= steps.size() * 3) return used->address;
     }
   }
   return 0;

@@ -36,9 +36,17 @@ public:
   bool needs(int instruction) const {
     return scope_->needed[static_cast<std::size_t>(instruction) - scope_->loop.first];
   }
+  // Of an instruction, whether or not this holds it.
+  bool skips(const Instruction& instruction, int number) const {
+    return holds(instruction, 0) && instruction.flow == Flow::next && !needs(number);
+  }
   // The next larger loop, or nothing, in which case all reads are needed.
   void widen(const Function& function);
   void read_all() { scope_ = nullptr; }
+  // What one loop needs, an entry an instruction of it. Valid until the next begin().
+  const std::vector<bool>& of(const Function& function, const Loop& loop) {
+    return scope_of(function, loop)->needed;
+  }
 
 private:
   static constexpr std::size_t k_scopes_kept = 1024;

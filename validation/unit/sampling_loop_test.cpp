@@ -6,6 +6,7 @@
 #include "sampling/blame.hpp"
 #include "sampling/induction.hpp"
 #include "sampling/loop_accesses.hpp"
+#include "sampling/needed_reads.hpp"
 
 #include <cstring>
 #include <gtest/gtest.h>
@@ -290,7 +291,7 @@ TEST_F(SamplingCounted, VectorsAreRecovered) {
   ASSERT_NE(loop, nullptr);
   EXPECT_EQ(way_into(*function, *loop).instructions.size(), 5u);
   MachineState state = MachineState::of(sample);
-  ASSERT_TRUE(recover_vectors(*function, *loop, state));
+  ASSERT_TRUE(recover_vectors(*function, *loop, needed_reads(*function, *loop), state));
   ASSERT_TRUE(state.vectors_known & 1);
   for (std::uint64_t lane = 0; lane < 8; ++lane) {
     std::uint64_t value = 0;
@@ -305,7 +306,7 @@ TEST_F(SamplingCounted, CountersThatContradictTellNothing) {
   const omptier::Loop* loop = loop_beginning_at(*function, function->at(at(loop_counted_head)));
   sample.general[10] += 3; // between two iterations
   MachineState state = MachineState::of(sample);
-  EXPECT_FALSE(recover_vectors(*function, *loop, state));
+  EXPECT_FALSE(recover_vectors(*function, *loop, needed_reads(*function, *loop), state));
   EXPECT_EQ(state.vectors_known, 0u);
 }
 

@@ -14,15 +14,15 @@ namespace omptier {
 // All bytes or nothing. Any thread; not from a signal handler.
 bool read_own_memory(std::uint64_t address, void* to, std::size_t bytes);
 
-// The cache lines read last: an emulation reads the same few again and again, and each call of the
-// kernel costs as much as thirty emulated instructions. Lines are never read anew: memory as it was
-// at first sight.
+// The four cache lines, side by side, around what was read last: an emulation reads the same few
+// again and again, or those that follow, and each call of the kernel costs as much as thirty
+// emulated instructions. Lines are never read anew: memory as it was at first sight.
 class MemoryLines {
 public:
   bool read(std::uint64_t address, void* to, std::size_t bytes); // as read_own_memory
 
 private:
-  static constexpr std::size_t k_line = 64, k_lines = 16; // a line lies within one page
+  static constexpr std::size_t k_line = 256, k_lines = 8; // a line lies within one page
   struct Line {
     std::uint64_t number = ~std::uint64_t{0}; // its address / k_line
     std::array<std::uint8_t, k_line> bytes;

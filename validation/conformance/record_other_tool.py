@@ -47,8 +47,9 @@ def case_declines(bench):
         check(sum(region["entries"] for region in bench.report()["regions"]) == 11, tools)
     # The log cannot be written: the other tool works all the same.
     (bench.folder / "full").mkdir()
-    result = bench.record(bench.options.program, "exit", "20000", log="full", OMP_TOOL_LIBRARIES=client,
-                          OTHER_TOOL_COUNTS="counts")
+    result = bench.run(bench.omptier, "record", "--", bench.options.program, "exit", "20000", OMPTIER_PROFILE="full",
+                       OMP_TOOL_LIBRARIES=client, OTHER_TOOL_COUNTS="counts")
+    check("full" in result.stderr, f"nothing is said of the log: {result}")
     counts = bench.counts()
     check(counts is not None and counts["foreign"] == 0, f"{result} {counts}")
 

@@ -34,6 +34,7 @@ parser.add_argument("--rounds", type=int, default=20)
 parser.add_argument("--seconds", type=float, default=2.5, help="of a bare run")
 parser.add_argument("--only", nargs="*", default=["time", "start", "heaptrack", "instructions"])
 options = parser.parse_args()
+options.omptier, options.workloads = map(os.path.abspath, (options.omptier, options.workloads))
 if options.short:
     options.rounds, options.seconds = 2, 0.4
     options.only = [table for table in options.only if table != "heaptrack"]

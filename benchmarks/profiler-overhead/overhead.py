@@ -32,7 +32,8 @@ parser.add_argument("--measure", choices=["wall", "cpu"], default="wall",
                     help="what is judged: run time, or (on a machine that others use) CPU time of all threads")
 parser.add_argument("--rounds", type=int, default=20)
 parser.add_argument("--seconds", type=float, default=2.5, help="of a bare run")
-parser.add_argument("--only", nargs="*", default=["time", "start", "heaptrack", "instructions"])
+TABLES = ["time", "start", "heaptrack", "instructions"]
+parser.add_argument("--only", nargs="*", choices=TABLES, default=TABLES)
 options = parser.parse_args()
 options.omptier, options.workloads = map(os.path.abspath, (options.omptier, options.workloads))
 if options.short:

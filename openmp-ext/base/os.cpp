@@ -202,6 +202,10 @@ std::uint64_t monotonic_nanoseconds() {
   return nanoseconds_of(CLOCK_MONOTONIC);
 }
 
+std::uint64_t own_cpu_nanoseconds() {
+  return nanoseconds_of(CLOCK_THREAD_CPUTIME_ID);
+}
+
 std::uint64_t coarse_nanoseconds() {
   return nanoseconds_of(CLOCK_MONOTONIC_COARSE);
 }

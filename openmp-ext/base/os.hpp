@@ -60,7 +60,9 @@ std::size_t huge_page_size(); // 0 when transparent huge pages are off
 
 // Monotonic time in nanoseconds (CLOCK_MONOTONIC): the time base of profiles and reports.
 std::uint64_t monotonic_nanoseconds();
-// The same clock a few milliseconds late, read more cheaply: to see that an interval is over.
+// CPU time of the calling thread.
+std::uint64_t own_cpu_nanoseconds();
+// The monotonic clock a few milliseconds late, read more cheaply: to see that an interval is over.
 std::uint64_t coarse_nanoseconds();
 
 // The first size - 1 bytes of a small file, as far as one read gives them, and a zero; how many, 0

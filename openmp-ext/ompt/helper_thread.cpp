@@ -67,17 +67,6 @@ void HelperThread::wait(std::uint32_t events, std::uint64_t nanoseconds) {
   syscall(SYS_futex, &events_, FUTEX_WAIT_PRIVATE, events, &time, nullptr, 0);
 }
 
-namespace {
-
-std::uint64_t own_cpu_time() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(time.tv_nsec);
-}
-
-} // namespace
-
 void HelperThread::loop() {
   if (processors_known_) sched_setaffinity(0, sizeof processors_, &processors_);
   pthread_setname_np(pthread_self(), "omptier");
@@ -101,9 +90,9 @@ void HelperThread::loop() {
     }
     if (stop_.load()) break;
     soon_.store(false); // before the work: who comes meanwhile is for the next time
-    const std::uint64_t before = own_cpu_time();
+    const std::uint64_t before = own_cpu_nanoseconds();
     work_(argument_);
-    if (early) spent += own_cpu_time() - before;
+    if (early) spent += own_cpu_nanoseconds() - before;
     last = monotonic_nanoseconds();
   }
 }

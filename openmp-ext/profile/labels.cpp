@@ -137,11 +137,14 @@ namespace {
 // How many lists of frames begin alike.
 class Beginnings {
 public:
-  void add(const std::vector<Frame>& frames) {
-    Beginning beginning;
-    for (const Frame& frame : frames) {
-      beginning.emplace_back(frame.module, frame.offset);
-      ++lists_[beginning];
+  // Of sites or regions.
+  explicit Beginnings(const auto& summaries) {
+    for (const auto& summary : summaries) {
+      Beginning beginning;
+      for (const Frame& frame : summary.frames) {
+        beginning.emplace_back(frame.module, frame.offset);
+        ++lists_[beginning];
+      }
     }
   }
   // Up to which frame the list begins as no other does; the last where another begins with it.
@@ -193,9 +196,7 @@ std::string label_of_area(const ProfileSummary& summary, const SiteSummary& site
 std::vector<std::string> labels_of_regions(Symbols& symbols, const ProfileSummary& summary) {
   std::vector<std::string> labels;
   Numbered numbered;
-  Beginnings beginnings;
-  for (const RegionSummary& region : summary.regions)
-    beginnings.add(region.frames);
+  const Beginnings beginnings(summary.regions);
   for (const RegionSummary& region : summary.regions) {
     std::string label = label_of_region(symbols, summary.modules, region.frames);
     if (const std::size_t own = beginnings.first_own(region.frames); own > 0)
@@ -208,9 +209,7 @@ std::vector<std::string> labels_of_regions(Symbols& symbols, const ProfileSummar
 std::vector<std::string> labels_of_sites(Symbols& symbols, const ProfileSummary& summary) {
   std::vector<std::string> labels;
   Numbered numbered;
-  Beginnings beginnings;
-  for (const SiteSummary& site : summary.sites)
-    beginnings.add(site.frames);
+  const Beginnings beginnings(summary.sites);
   for (const SiteSummary& site : summary.sites)
     if (site.kind == SiteKind::allocation || site.kind == SiteKind::mapping)
       labels.push_back(numbered(

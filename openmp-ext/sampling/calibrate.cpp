@@ -9,7 +9,6 @@
 #include "base/os.hpp"
 
 #include <bit>
-#include <ctime>
 #include <sys/mman.h>
 
 #if defined(__x86_64__)
@@ -61,9 +60,7 @@ constexpr double k_slice = 0.25e-3;     // seconds
 constexpr std::uint64_t k_steps = 2000; // between looks at the clock
 
 double thread_cpu_seconds() {
-  timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+  return 1e-9 * static_cast<double>(own_cpu_nanoseconds());
 }
 
 // Links the nodes to one cycle whose steps look random (a congruential generator of full period:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 omptier_unit_test(sampling SOURCES sampling_decode_test.cpp sampling_source_test.cpp
-  sampling_hardware_test.cpp sampling_reuse_test.cpp sampling_emulate_test.cpp
+  sampling_records_test.cpp sampling_hardware_test.cpp sampling_reuse_test.cpp sampling_emulate_test.cpp
   sampling_emulate_cases.cpp sampling_loop_test.cpp sampling_needed_test.cpp sampling_pace_test.cpp
   LINK omptier_sampling)
 

@@ -3,13 +3,12 @@
 // What a sampled loop accesses, by emulating it from pretended registers. The code below is only
 // looked at, never run, so it may use vectors that this machine lacks.
 
+#include "emulated_loop.hpp"
 #include "sampling/blame.hpp"
 #include "sampling/induction.hpp"
-#include "sampling/loop_accesses.hpp"
 #include "sampling/needed_reads.hpp"
 
 #include <cstring>
-#include <gtest/gtest.h>
 #include <numeric>
 #include <vector>
 
@@ -184,36 +183,14 @@ namespace {
 
 using namespace omptier;
 
-std::uint64_t at(const void* place) {
-  return reinterpret_cast<std::uint64_t>(place);
-}
-
-struct Loop : testing::Test {
-  FunctionCache functions;
-  LoopAccesses loops{functions};
-  RegisterSample sample;
+struct Loop : EmulatedLoop {
   std::uint64_t stack[64] = {};
 
-  Loop() {
-    functions.refresh();
-    sample.general[k_rsp] = at(stack + 32);
-  }
-  template <typename T> const AccessPattern* of(const std::vector<T>& object, AccessKind kind) {
-    for (const AccessPattern& pattern : found)
-      if (pattern.kind == kind && pattern.address - at(object.data()) < object.size() * sizeof(T))
-        return &pattern;
-    return nullptr;
-  }
-  void emulate(const void* pc, double weight) {
-    sample.pc = at(pc);
-    const auto all = loops.of(sample, weight);
-    found.assign(all.begin(), all.end());
-  }
+  Loop() { sample.general[k_rsp] = at(stack + 32); }
   double bytes() const {
     return std::accumulate(found.begin(), found.end(), 0.0,
                            [](double sum, const auto& p) { return sum + double{p.bytes}; });
   }
-  std::vector<AccessPattern> found;
 };
 
 using SamplingLoop = Loop;

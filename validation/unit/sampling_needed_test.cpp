@@ -4,11 +4,10 @@
 // out: the code below is only looked at, never run. Values that are not to be read stand where
 // nothing can be read.
 
-#include "sampling/loop_accesses.hpp"
+#include "emulated_loop.hpp"
 #include "sampling/needed_reads.hpp"
 
 #include <algorithm>
-#include <gtest/gtest.h>
 #include <string>
 #include <vector>
 
@@ -95,16 +94,7 @@ namespace {
 
 using namespace omptier;
 
-std::uint64_t at(const void* place) {
-  return reinterpret_cast<std::uint64_t>(place);
-}
-
-struct SamplingNeeded : testing::Test {
-  FunctionCache functions;
-  LoopAccesses loops{functions};
-  RegisterSample sample;
-
-  SamplingNeeded() { functions.refresh(); }
+struct SamplingNeeded : EmulatedLoop {
   // One letter an instruction of the innermost loop: what it reads is n(eeded), or is not.
   std::string reads(const void* code) {
     const Function* function = functions.around(at(code));
@@ -117,19 +107,6 @@ struct SamplingNeeded : testing::Test {
     }
     return text;
   }
-  // Accesses of this kind, by the object of `count` words that they lie in.
-  const AccessPattern* of(const std::vector<std::uint64_t>& object, AccessKind kind) {
-    const auto found = std::ranges::find_if(found_, [&](const AccessPattern& pattern) {
-      return pattern.kind == kind && pattern.address - at(object.data()) < 8 * object.size();
-    });
-    return found != found_.end() ? &*found : nullptr;
-  }
-  void emulate(const void* pc) {
-    sample.pc = at(pc);
-    const auto all = loops.of(sample, 1);
-    found_.assign(all.begin(), all.end());
-  }
-  std::vector<AccessPattern> found_;
 };
 
 TEST_F(SamplingNeeded, AddressesAndBranchesAsk) {
@@ -146,7 +123,7 @@ TEST_F(SamplingNeeded, ASumNeedNotBeKnown) {
   sample.general[k_rdi] = nowhere;
   sample.general[k_rcx] = 1000;
   emulate(needed_sum);
-  EXPECT_EQ(found_.size(), 2u);
+  EXPECT_EQ(found.size(), 2u);
 }
 
 // The inner loop is left at once: the outer one reads what the inner one need not know.
@@ -174,7 +151,7 @@ TEST_F(SamplingNeeded, StoredIndicesAreRead) {
   sample.general[8] = data.size();
   for (int walk = 0; walk < 20; ++walk) {
     emulate(needed_stored);
-    EXPECT_EQ(found_.size(), 4u);
+    EXPECT_EQ(found.size(), 4u);
     EXPECT_EQ(loops.unknown(), 0u);
   }
 }
@@ -192,7 +169,7 @@ TEST_F(SamplingNeeded, PointersOnTheStackAreFollowed) {
   sample.general[k_rsp] = at(stack + 32);
   sample.general[k_rcx] = 1000;
   emulate(needed_spilled);
-  EXPECT_EQ(found_.size(), 4u);
+  EXPECT_EQ(found.size(), 4u);
   EXPECT_EQ(loops.unknown(), 0u);
 }
 

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A loop in this program's code, emulated from registers that the test makes up.
+#pragma once
+
+#include "sampling/loop_accesses.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <gtest/gtest.h>
+#include <vector>
+
+inline std::uint64_t at(const void* place) {
+  return reinterpret_cast<std::uint64_t>(place);
+}
+
+struct EmulatedLoop : testing::Test {
+  omptier::FunctionCache functions;
+  omptier::LoopAccesses loops{functions};
+  omptier::RegisterSample sample;
+  std::vector<omptier::AccessPattern> found;
+
+  EmulatedLoop() { functions.refresh(); }
+  void emulate(const void* pc, double weight = 1) {
+    sample.pc = at(pc);
+    const auto all = loops.of(sample, weight);
+    found.assign(all.begin(), all.end());
+  }
+  // The first of this kind in the object; null = none.
+  template <typename T>
+  const omptier::AccessPattern* of(const std::vector<T>& object, omptier::AccessKind kind) {
+    const auto one = std::ranges::find_if(found, [&](const omptier::AccessPattern& pattern) {
+      return pattern.kind == kind &&
+             pattern.address - at(object.data()) < object.size() * sizeof(T);
+    });
+    return one != found.end() ? &*one : nullptr;
+  }
+};

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# What every folder's CMakeLists.txt builds with: common flags, one function for a layer's library,
-# and one for each kind of test, so that a test is one line where it is declared.
+# What every folder's CMakeLists.txt builds with: common flags, and one function for a layer's library.
+# Tests are declared with validation/tests.cmake.
 
 include(GNUInstallDirs)
 find_package(PkgConfig REQUIRED)
@@ -69,39 +69,4 @@ function(omptier_guest_library target)
   set_target_properties(${target} PROPERTIES
     INSTALL_RPATH "$ORIGIN" BUILD_RPATH "$ORIGIN" BUILD_WITH_INSTALL_RPATH ON
     LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_VERSION_SCRIPT})
-endfunction()
-
-# A GoogleTest program: omptier_unit_test(<area> SOURCES a_test.cpp … LINK …), test "unit.<area>".
-# Sources are named relative to the file that registers the test.
-function(omptier_unit_test area)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
-  list(TRANSFORM ARG_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
-  add_executable(unit_${area} ${ARG_SOURCES})
-  target_link_libraries(unit_${area} PRIVATE omptier_flags ${ARG_LINK} GTest::gtest GTest::gtest_main)
-  # All debug information would cost a quarter of the time; a test that fails needs its lines.
-  target_compile_options(unit_${area} PRIVATE $<$<CONFIG:RelWithDebInfo>:-g1>)
-  target_compile_definitions(unit_${area} PRIVATE
-    OMPTIER_FIXTURES="${OMPTIER_SOURCE_DIR}/validation/fixtures")
-  set_target_properties(unit_${area} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  add_test(NAME unit.${area} COMMAND unit_${area})
-  set_tests_properties(unit.${area} PROPERTIES TIMEOUT 120 LABELS unit)
-endfunction()
-
-# A command run inside the virtual machine, test "virtual.<name>":
-# omptier_machine_test(<name> MACHINE <preset> [TIMED] [TIMEOUT s] [ENVIRONMENT A=b …] COMMAND …)
-function(omptier_machine_test name)
-  cmake_parse_arguments(ARG "TIMED" "MACHINE;TIMEOUT" "COMMAND;ENVIRONMENT" ${ARGN})
-  if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 120)
-  endif()
-  set(options --machine ${ARG_MACHINE} --timeout ${ARG_TIMEOUT})
-  if(ARG_TIMED)
-    list(APPEND options --timed)
-  endif()
-  add_test(NAME virtual.${name}
-           COMMAND ${CMAKE_BINARY_DIR}/bin/omptier sandbox ${options} -- ${ARG_COMMAND}
-           WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
-  math(EXPR limit "${ARG_TIMEOUT} + 60")
-  set_tests_properties(virtual.${name} PROPERTIES TIMEOUT ${limit} LABELS virtual
-                       ENVIRONMENT "${ARG_ENVIRONMENT}")
 endfunction()

@@ -5,6 +5,6 @@ if(NOT TARGET libomp OR NOT TARGET libomptier)
   return()
 endif()
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
-add_test(NAME conformance.abi COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/abi.py
-                                      --build ${CMAKE_BINARY_DIR})
-set_tests_properties(conformance.abi PROPERTIES TIMEOUT 120 LABELS conformance)
+omptier_test(conformance.abi
+  COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/abi.py --build ${CMAKE_BINARY_DIR}
+  BESIDE TIMEOUT 120 LABELS conformance)

@@ -8,9 +8,8 @@ endif()
 omptier_openmp_program(allocators_cases SOURCE allocators_cases.c DEPENDS allocators_cases.h)
 
 function(allocators_case name)
-  add_test(NAME conformance.allocators.${name} COMMAND ${allocators_cases} ${name} dram=0)
-  set_tests_properties(conformance.allocators.${name} PROPERTIES TIMEOUT 60 LABELS conformance
-                       ENVIRONMENT "KMP_WARNINGS=1")
+  omptier_test(conformance.allocators.${name} COMMAND ${allocators_cases} ${name} dram=0
+               BESIDE TIMEOUT 60 LABELS conformance ENVIRONMENT KMP_WARNINGS=1)
 endfunction()
 foreach(name IN ITEMS required lacking semantics threads)
   allocators_case(${name})

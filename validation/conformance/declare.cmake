@@ -7,6 +7,6 @@ endif()
 omptier_openmp_program(declare_cases SOURCE declare_cases.c FLAGS -Wno-unused-function
                        DEPENDS allocators_cases.h)
 foreach(name IN ITEMS basics threads)
-  add_test(NAME conformance.declare.${name} COMMAND ${declare_cases} ${name} dram=0)
-  set_tests_properties(conformance.declare.${name} PROPERTIES TIMEOUT 60 LABELS conformance)
+  omptier_test(conformance.declare.${name} COMMAND ${declare_cases} ${name} dram=0
+               BESIDE TIMEOUT 60 LABELS conformance)
 endforeach()

@@ -3,17 +3,16 @@
 # The public headers: what must compile does, what must not does not, containers of the C++ header and
 # arrays of the Fortran module hold, and every declaration is documented.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
-add_test(NAME conformance.headers.documented
-         COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/headers_documented.py
-                 ${OMPTIER_SOURCE_DIR}/include)
-set_tests_properties(conformance.headers.documented PROPERTIES TIMEOUT 30 LABELS conformance)
+omptier_test(conformance.headers.documented
+  COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/headers_documented.py ${OMPTIER_SOURCE_DIR}/include
+  BESIDE TIMEOUT 30 LABELS conformance)
 if(NOT TARGET libomp OR NOT TARGET libomptier)
   return()
 endif()
-add_test(NAME conformance.headers.compile
-         COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/headers_compile.py
-                 ${OMPTIER_SOURCE_DIR}/include ${CMAKE_BINARY_DIR}/include-omp)
-set_tests_properties(conformance.headers.compile PROPERTIES TIMEOUT 300 LABELS conformance)
+omptier_test(conformance.headers.compile
+  COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/headers_compile.py
+          ${OMPTIER_SOURCE_DIR}/include ${CMAKE_BINARY_DIR}/include-omp
+  BESIDE COST 10 TIMEOUT 300 LABELS conformance)
 
 # headers_program(<name> COMPILER … SOURCES …): built against the build's runtime, test
 # "conformance.headers.<name>".
@@ -30,8 +29,7 @@ function(headers_program name)
             ${OMPTIER_SOURCE_DIR}/include/ompx_memory.hpp libomp libomptier
     COMMENT "headers_${name}" VERBATIM)
   add_custom_target(headers_${name} ALL DEPENDS ${program})
-  add_test(NAME conformance.headers.${name} COMMAND ${program})
-  set_tests_properties(conformance.headers.${name} PROPERTIES TIMEOUT 60 LABELS conformance)
+  omptier_test(conformance.headers.${name} COMMAND ${program} BESIDE TIMEOUT 60 LABELS conformance)
 endfunction()
 set(containers ${CMAKE_CURRENT_LIST_DIR}/headers_containers.cpp)
 headers_program(containers SOURCES ${containers}

@@ -6,9 +6,8 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter)
 foreach(case IN ITEMS perf timer "timer as-nobody")
   string(REPLACE " " ";" arguments "${case}")
   string(REPLACE " " "-" name "${case}")
-  add_test(NAME conformance.host_plan.${name}
-           COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/host_plan.py ${CMAKE_BINARY_DIR}
-                   ${OMPTIER_SOURCE_DIR}/validation/fixtures ${arguments})
-  set_tests_properties(conformance.host_plan.${name} PROPERTIES
-                       LABELS conformance TIMEOUT 240 PROCESSORS 2)
+  omptier_test(conformance.host_plan.${name}
+    COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/host_plan.py ${CMAKE_BINARY_DIR}
+            ${OMPTIER_SOURCE_DIR}/validation/fixtures ${arguments}
+    PROCESSORS 2 TIMEOUT 240 LABELS conformance)
 endforeach()

@@ -5,11 +5,11 @@
 if(NOT TARGET libomp OR NOT TARGET libomptier)
   return()
 endif()
-add_test(NAME conformance.install
-         COMMAND sh ${CMAKE_CURRENT_LIST_DIR}/install/check_install.sh ${CMAKE_BINARY_DIR}
-                 ${CMAKE_CURRENT_LIST_DIR}/install ${CMAKE_INSTALL_LIBDIR})
-set_tests_properties(conformance.install PROPERTIES TIMEOUT 180 LABELS conformance)
-add_test(NAME conformance.no-build-paths
-         COMMAND sh ${CMAKE_CURRENT_LIST_DIR}/install/check_paths.sh ${CMAKE_BINARY_DIR}
-                 ${CMAKE_SOURCE_DIR})
-set_tests_properties(conformance.no-build-paths PROPERTIES TIMEOUT 120 LABELS conformance)
+# Both write the build's list of installed files.
+omptier_test(conformance.install
+  COMMAND sh ${CMAKE_CURRENT_LIST_DIR}/install/check_install.sh ${CMAKE_BINARY_DIR}
+          ${CMAKE_CURRENT_LIST_DIR}/install ${CMAKE_INSTALL_LIBDIR}
+  BESIDE RESOURCE_LOCK install TIMEOUT 180 LABELS conformance)
+omptier_test(conformance.no-build-paths
+  COMMAND sh ${CMAKE_CURRENT_LIST_DIR}/install/check_paths.sh ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR}
+  BESIDE RESOURCE_LOCK install TIMEOUT 120 LABELS conformance)

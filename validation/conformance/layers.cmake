@@ -2,6 +2,6 @@
 #
 # The rule of layers in docs/design.md, over the sources.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
-add_test(NAME conformance.layers
-         COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/layers.py ${OMPTIER_SOURCE_DIR})
-set_tests_properties(conformance.layers PROPERTIES TIMEOUT 30 LABELS conformance)
+omptier_test(conformance.layers
+  COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/layers.py ${OMPTIER_SOURCE_DIR}
+  BESIDE TIMEOUT 30 LABELS conformance)

@@ -48,6 +48,6 @@ foreach(name IN ITEMS
         no-descriptors-at-discovery closed-streams locale small-stacks signals more-rights
         numa-eperm numa-enosys query-refused policies-refused advice-refused no-sys no-proc
         no-sys-no-proc)
-  add_test(NAME conformance.lifetime.${name} COMMAND ${lifetime_cases} ${name})
-  set_tests_properties(conformance.lifetime.${name} PROPERTIES TIMEOUT 120 LABELS conformance)
+  omptier_test(conformance.lifetime.${name} COMMAND ${lifetime_cases} ${name}
+               TIMEOUT 120 LABELS conformance)
 endforeach()

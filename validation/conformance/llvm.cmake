@@ -24,24 +24,23 @@ add_dependencies(libomp libomp_stock) # tests compare with it
 
 list(JOIN OMPTIER_BUILD_RUNTIME " " llvm_builder)
 
-add_test(NAME conformance.llvm.patch_inserts_only
-         COMMAND ${Python3_EXECUTABLE} ${llvm_dir}/check_patch.py --libomp ${OMPTIER_EXT_DIR}/libomp
-                 --builder ${llvm_builder})
-set_tests_properties(conformance.llvm.patch_inserts_only PROPERTIES TIMEOUT 120 LABELS conformance)
+omptier_test(conformance.llvm.patch_inserts_only
+  COMMAND ${Python3_EXECUTABLE} ${llvm_dir}/check_patch.py --libomp ${OMPTIER_EXT_DIR}/libomp
+          --builder ${llvm_builder}
+  BESIDE TIMEOUT 120 LABELS conformance)
 
 # LLVM's tests: llvm_suite_test(<name> LIBRARY file|none MEMKIND hidden|visible [ALL] PARTS …)
 function(llvm_suite_test name)
   cmake_parse_arguments(ARG "ALL" "LIBRARY;MEMKIND" "PARTS" ${ARGN})
-  add_test(NAME conformance.llvm.suite.${name}
-           COMMAND ${Python3_EXECUTABLE} ${llvm_dir}/compare_suite.py --builder ${llvm_builder}
-                   --library ${ARG_LIBRARY} --memkind ${ARG_MEMKIND} ${ARG_PARTS})
+  set(form TIMEOUT 600 LABELS conformance)
   if(ARG_ALL)
-    set(properties TIMEOUT 3600 LABELS all)
-  else()
-    set(properties TIMEOUT 600 LABELS conformance)
+    set(form TIMEOUT 3600 LABELS all)
   endif()
-  # They use all processors and some measure time.
-  set_tests_properties(conformance.llvm.suite.${name} PROPERTIES ${properties} RUN_SERIAL ON)
+  # They use all processors and some measure time: alone.
+  omptier_test(conformance.llvm.suite.${name}
+    COMMAND ${Python3_EXECUTABLE} ${llvm_dir}/compare_suite.py --builder ${llvm_builder}
+            --library ${ARG_LIBRARY} --memkind ${ARG_MEMKIND} ${ARG_PARTS}
+    ${form})
 endfunction()
 
 set(llvm_short api env parallel/bug54082)
@@ -68,11 +67,10 @@ function(llvm_program_test source compiler)
     set(tag ${tag}pp)
   endif()
   set(test conformance.llvm.program.${name}.${tag})
-  add_test(NAME ${test}
-           COMMAND ${Python3_EXECUTABLE} ${llvm_dir}/check_program.py
-                   --source ${llvm_dir}/programs/${source} --compiler ${compiler}
-                   --runtime ${CMAKE_BINARY_DIR}/lib --counting ${llvm_counting_file} ${ARGN})
-  set_tests_properties(${test} PROPERTIES TIMEOUT 120 LABELS conformance)
+  omptier_test(${test}
+    COMMAND ${Python3_EXECUTABLE} ${llvm_dir}/check_program.py --source ${llvm_dir}/programs/${source}
+            --compiler ${compiler} --runtime ${CMAKE_BINARY_DIR}/lib --counting ${llvm_counting_file} ${ARGN}
+    BESIDE TIMEOUT 120 LABELS conformance)
 endfunction()
 
 foreach(compiler IN ITEMS clang-19 gcc)
@@ -89,15 +87,16 @@ llvm_program_test(fortran.f90 gfortran)
 llvm_program_test(newer.c gcc)
 llvm_program_test(extended.cpp clang++-19 --takes --environment OMP_ALLOCATOR=ompx_hbm_mem_alloc)
 
-add_test(NAME conformance.llvm.loading
-         COMMAND ${Python3_EXECUTABLE} ${llvm_dir}/check_loading.py --compiler clang-19
-                 --program ${llvm_dir}/programs/allocators.c --runtime ${CMAKE_BINARY_DIR}/lib
-                 --counting ${llvm_counting_file})
-add_test(NAME conformance.llvm.names
-         COMMAND ${Python3_EXECUTABLE} ${llvm_dir}/check_names.py
-                 --include ${CMAKE_BINARY_DIR}/include-omp --memory ${OMPTIER_SOURCE_DIR}/include)
-add_test(NAME conformance.llvm.fetch
-         COMMAND ${Python3_EXECUTABLE} ${llvm_dir}/check_fetch.py --extension ${OMPTIER_EXT_DIR}
-                 --builder ${llvm_builder})
-set_tests_properties(conformance.llvm.loading conformance.llvm.names conformance.llvm.fetch
-                     PROPERTIES TIMEOUT 120 LABELS conformance)
+omptier_test(conformance.llvm.loading
+  COMMAND ${Python3_EXECUTABLE} ${llvm_dir}/check_loading.py --compiler clang-19
+          --program ${llvm_dir}/programs/allocators.c --runtime ${CMAKE_BINARY_DIR}/lib
+          --counting ${llvm_counting_file}
+  BESIDE TIMEOUT 120 LABELS conformance)
+omptier_test(conformance.llvm.names
+  COMMAND ${Python3_EXECUTABLE} ${llvm_dir}/check_names.py
+          --include ${CMAKE_BINARY_DIR}/include-omp --memory ${OMPTIER_SOURCE_DIR}/include
+  BESIDE TIMEOUT 120 LABELS conformance)
+omptier_test(conformance.llvm.fetch
+  COMMAND ${Python3_EXECUTABLE} ${llvm_dir}/check_fetch.py --extension ${OMPTIER_EXT_DIR}
+          --builder ${llvm_builder}
+  BESIDE TIMEOUT 120 LABELS conformance)

@@ -27,9 +27,9 @@ add_custom_target(mpi_cases ALL DEPENDS ${mpi_programs})
 set(mpi_test ${CMAKE_CURRENT_LIST_DIR}/mpi.py)
 # mpi_case(<case> <launcher>)
 function(mpi_case case mpi)
-  add_test(NAME conformance.mpi.${case}-${mpi}
-           COMMAND ${Python3_EXECUTABLE} ${mpi_test} ${case} ${mpi} ${mpi_cases_${mpi}} dram 4 24)
-  set_tests_properties(conformance.mpi.${case}-${mpi} PROPERTIES TIMEOUT 120 LABELS conformance)
+  omptier_test(conformance.mpi.${case}-${mpi}
+    COMMAND ${Python3_EXECUTABLE} ${mpi_test} ${case} ${mpi} ${mpi_cases_${mpi}} dram 4 24
+    TIMEOUT 120 LABELS conformance)
 endfunction()
 foreach(mpi IN ITEMS openmpi mpich)
   foreach(case IN ITEMS share jobs killed_job)
@@ -39,9 +39,9 @@ endforeach()
 mpi_case(killed_rank openmpi)
 if(TARGET libomptier_ompt)
   foreach(mpi IN ITEMS openmpi mpich)
-    add_test(NAME conformance.mpi.record-${mpi}
-             COMMAND ${Python3_EXECUTABLE} ${mpi_test} record ${mpi} ${mpi_cases_${mpi}}-record
-                     ${CMAKE_BINARY_DIR}/bin/omptier -)
-    set_tests_properties(conformance.mpi.record-${mpi} PROPERTIES TIMEOUT 120 LABELS conformance)
+    omptier_test(conformance.mpi.record-${mpi}
+      COMMAND ${Python3_EXECUTABLE} ${mpi_test} record ${mpi} ${mpi_cases_${mpi}}-record
+              ${CMAKE_BINARY_DIR}/bin/omptier -
+      TIMEOUT 120 LABELS conformance)
   endforeach()
 endif()

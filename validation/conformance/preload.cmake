@@ -35,12 +35,17 @@ add_custom_target(preload_cases ALL DEPENDS ${preload_programs})
 
 set(preload_test ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/preload.py
     --omptier ${CMAKE_BINARY_DIR}/bin/omptier)
-# preload_case(<name> <program> [options of preload.py…])
+# preload_case(<name> <program> [ALONE] [options of preload.py…])
 function(preload_case name program)
-  add_test(NAME conformance.preload.${name}
-           COMMAND ${preload_test} --program ${preload_folder}/${program}
-                   --folder ${preload_folder}/run-${name} ${ARGN})
-  set_tests_properties(conformance.preload.${name} PROPERTIES TIMEOUT 120 LABELS conformance)
+  cmake_parse_arguments(PARSE_ARGV 2 ARG "ALONE" "" "")
+  set(order BESIDE)
+  if(ARG_ALONE)
+    set(order)
+  endif()
+  omptier_test(conformance.preload.${name}
+    COMMAND ${preload_test} --program ${preload_folder}/${program}
+            --folder ${preload_folder}/run-${name} ${ARG_UNPARSED_ARGUMENTS}
+    ${order} TIMEOUT 120 LABELS conformance)
 endfunction()
 preload_case(c c-gcc --least 20 --nodes)
 preload_case(c-own-runtime c-gcc --least 20 --nodes --runtime own)
@@ -64,15 +69,15 @@ if(TARGET example_neutron_lookup-malloc)
   set(bin ${CMAKE_BINARY_DIR}/bin)
   foreach(example IN ITEMS neutron_lookup alternating)
     string(REGEX REPLACE "_.*" "" short ${example})
-    add_test(NAME conformance.preload.${short}
-             COMMAND ${preload_test} --program ${bin}/${example}-malloc
-                     --folder ${preload_folder}/run-${short} ${${short}_options})
-    add_test(NAME conformance.preload.${short}-libgomp
-             COMMAND ${preload_test} --program ${bin}/${example}-malloc-gcc --runtime own
-                     --stock /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}
-                     --folder ${preload_folder}/run-${short}-gcc ${${short}_options})
-    set_tests_properties(conformance.preload.${short} conformance.preload.${short}-libgomp
-                         PROPERTIES TIMEOUT 120 LABELS conformance)
+    omptier_test(conformance.preload.${short}
+      COMMAND ${preload_test} --program ${bin}/${example}-malloc
+              --folder ${preload_folder}/run-${short} ${${short}_options}
+      BESIDE TIMEOUT 120 LABELS conformance)
+    omptier_test(conformance.preload.${short}-libgomp
+      COMMAND ${preload_test} --program ${bin}/${example}-malloc-gcc --runtime own
+              --stock /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}
+              --folder ${preload_folder}/run-${short}-gcc ${${short}_options}
+      BESIDE TIMEOUT 120 LABELS conformance)
   endforeach()
 endif()
 
@@ -88,28 +93,26 @@ if(TARGET allocators_cases)
     COMMENT "allocators_cases, for libgomp" VERBATIM)
   add_custom_target(preload_stock ALL DEPENDS ${gcc_cases})
   foreach(case IN ITEMS required lacking semantics threads)
-    add_test(NAME conformance.preload.debian-libomp.${case} COMMAND ${allocators_cases} ${case} dram=0)
-    set_tests_properties(conformance.preload.debian-libomp.${case} PROPERTIES ENVIRONMENT
-      "LD_LIBRARY_PATH=/usr/lib/llvm-19/lib;LD_PRELOAD=$<TARGET_FILE:libomptier_preload>")
-    add_test(NAME conformance.preload.libgomp.${case} COMMAND ${gcc_cases} ${case} dram=0)
-    set_tests_properties(conformance.preload.libgomp.${case} PROPERTIES ENVIRONMENT
-      "LD_LIBRARY_PATH=/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE};LD_PRELOAD=$<TARGET_FILE:libomptier_preload>")
-    set_tests_properties(conformance.preload.debian-libomp.${case} conformance.preload.libgomp.${case}
-                         PROPERTIES TIMEOUT 60 LABELS conformance)
+    omptier_test(conformance.preload.debian-libomp.${case}
+      COMMAND ${allocators_cases} ${case} dram=0 BESIDE TIMEOUT 60 LABELS conformance
+      ENVIRONMENT LD_LIBRARY_PATH=/usr/lib/llvm-19/lib LD_PRELOAD=$<TARGET_FILE:libomptier_preload>)
+    omptier_test(conformance.preload.libgomp.${case}
+      COMMAND ${gcc_cases} ${case} dram=0 BESIDE TIMEOUT 60 LABELS conformance
+      ENVIRONMENT LD_LIBRARY_PATH=/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}
+                  LD_PRELOAD=$<TARGET_FILE:libomptier_preload>)
   endforeach()
 endif()
 
 omptier_openmp_program(place_range SOURCE place_range.c FLAGS -Wno-unused-function
                        DEPENDS allocators_cases.h)
-add_test(NAME conformance.preload.place-range COMMAND ${place_range} dram=0)
-set_tests_properties(conformance.preload.place-range PROPERTIES TIMEOUT 60 LABELS conformance)
+omptier_test(conformance.preload.place-range COMMAND ${place_range} dram=0 TIMEOUT 60 LABELS conformance)
 
 # What the library stands in front of is its version script, no more; what it costs, in instructions.
-add_test(NAME conformance.preload.cost
-         COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/preload_cost.py
-                 --preload $<TARGET_FILE:libomptier_preload> --compiler ${OMPTIER_TEST_GCC}
-                 --map ${OMPTIER_EXT_DIR}/preload/libomptier_preload.map --folder ${preload_folder})
-set_tests_properties(conformance.preload.cost PROPERTIES TIMEOUT 120 LABELS conformance)
+omptier_test(conformance.preload.cost
+  COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/preload_cost.py
+          --preload $<TARGET_FILE:libomptier_preload> --compiler ${OMPTIER_TEST_GCC}
+          --map ${OMPTIER_EXT_DIR}/preload/libomptier_preload.map --folder ${preload_folder}
+  TIMEOUT 120 LABELS conformance)
 
 # Frees and allocations while OMPTier's locks are held for a fork.
 set(fork_program ${preload_folder}/fork)
@@ -122,7 +125,7 @@ add_custom_command(OUTPUT ${fork_program}
   DEPENDS ${CMAKE_CURRENT_LIST_DIR}/preload_fork.c
   COMMENT "preload_fork" VERBATIM)
 add_custom_target(preload_fork ALL DEPENDS ${fork_program})
-preload_case(fork fork --least 1)
+preload_case(fork fork ALONE --least 1)
 
 # Forks while other threads' blocks are listed.
 add_custom_command(OUTPUT ${preload_folder}/sites_fork
@@ -132,9 +135,9 @@ add_custom_command(OUTPUT ${preload_folder}/sites_fork
   DEPENDS ${CMAKE_CURRENT_LIST_DIR}/preload_sites_fork.c
   COMMENT "preload_sites_fork" VERBATIM)
 add_custom_target(preload_sites_fork ALL DEPENDS ${preload_folder}/sites_fork)
-add_test(NAME conformance.preload.sites-fork COMMAND ${preload_folder}/sites_fork)
-set_tests_properties(conformance.preload.sites-fork PROPERTIES TIMEOUT 60 LABELS conformance ENVIRONMENT
-  "LD_PRELOAD=$<TARGET_FILE:libomptier_preload>;OMPTIER_SITES=${preload_folder}/sites-fork.plan")
+omptier_test(conformance.preload.sites-fork COMMAND ${preload_folder}/sites_fork
+  TIMEOUT 60 LABELS conformance
+  ENVIRONMENT LD_PRELOAD=$<TARGET_FILE:libomptier_preload> OMPTIER_SITES=${preload_folder}/sites-fork.plan)
 
 # The OpenMP runtime comes with a plugin, after OMPTier was called.
 add_custom_command(OUTPUT ${preload_folder}/plugin
@@ -146,12 +149,11 @@ add_custom_command(OUTPUT ${preload_folder}/plugin
   DEPENDS ${CMAKE_CURRENT_LIST_DIR}/preload_plugin.c ${OMPTIER_SOURCE_DIR}/include/ompx_memory.h
   COMMENT "preload_plugin" VERBATIM)
 add_custom_target(preload_plugin ALL DEPENDS ${preload_folder}/plugin)
-add_test(NAME conformance.preload.plugin COMMAND ${preload_folder}/plugin ${preload_folder}/plugin.so)
-set_tests_properties(conformance.preload.plugin PROPERTIES TIMEOUT 60 LABELS conformance ENVIRONMENT
-  "LD_PRELOAD=$<TARGET_FILE:libomptier_preload>")
+omptier_test(conformance.preload.plugin COMMAND ${preload_folder}/plugin ${preload_folder}/plugin.so
+  TIMEOUT 60 LABELS conformance ENVIRONMENT LD_PRELOAD=$<TARGET_FILE:libomptier_preload>)
 
-add_test(NAME conformance.preload.refusals
-         COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/preload_refusals.py
-                 --omptier ${CMAKE_BINARY_DIR}/bin/omptier --compiler ${OMPTIER_TEST_GCC}
-                 --folder ${preload_folder}/refusals)
-set_tests_properties(conformance.preload.refusals PROPERTIES TIMEOUT 60 LABELS conformance)
+omptier_test(conformance.preload.refusals
+  COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/preload_refusals.py
+          --omptier ${CMAKE_BINARY_DIR}/bin/omptier --compiler ${OMPTIER_TEST_GCC}
+          --folder ${preload_folder}/refusals
+  TIMEOUT 60 LABELS conformance)

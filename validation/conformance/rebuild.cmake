@@ -27,10 +27,9 @@ foreach(compiler IN ITEMS clang gcc)
 endforeach()
 add_custom_target(rebuild_cases ALL DEPENDS ${rebuild_programs})
 foreach(compiler IN ITEMS clang gcc)
-  add_test(NAME conformance.rebuild.${compiler}
-           COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/rebuild.py
-                   --omptier ${CMAKE_BINARY_DIR}/bin/omptier
-                   --builds ${rebuild_folder}/${compiler}
-                   --machine ${OMPTIER_SOURCE_DIR}/validation/fixtures/machines/dram-hbm-nvm.xml)
-  set_tests_properties(conformance.rebuild.${compiler} PROPERTIES TIMEOUT 120 LABELS conformance)
+  omptier_test(conformance.rebuild.${compiler}
+    COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/rebuild.py
+            --omptier ${CMAKE_BINARY_DIR}/bin/omptier --builds ${rebuild_folder}/${compiler}
+            --machine ${OMPTIER_SOURCE_DIR}/validation/fixtures/machines/dram-hbm-nvm.xml
+    BESIDE TIMEOUT 120 LABELS conformance)
 endforeach()

@@ -22,22 +22,24 @@ add_custom_command(
   COMMENT "record_survives" VERBATIM)
 add_custom_target(record_survives ALL DEPENDS ${record_survives} ${record_survives_malloc}
                   ${record_survives_library})
-# record_survives_case(<name> [Python expression that is to hold for the report])
+# record_survives_case(<name> [HOLDS Python expression of the report] [ENVIRONMENT …])
 function(record_survives_case name)
+  cmake_parse_arguments(ARG "" "HOLDS;ENVIRONMENT" "" ${ARGN})
   set(profile ${CMAKE_BINARY_DIR}/tests/record_survives-${name}.profile)
-  set(holds True ${ARGN})
-  list(GET holds -1 holds)
-  add_test(NAME conformance.record-survives.${name}
-           COMMAND sh -c "\"$0\" record -o \"$1\" -- \"$2\" ${name} && \"$0\" report --json \"$1\" |
-                          \"$3\" -c 'import json, sys; report = json.load(sys.stdin); assert ${holds}, report'"
-                   ${CMAKE_BINARY_DIR}/bin/omptier ${profile} ${record_survives} ${Python3_EXECUTABLE})
-  set_tests_properties(conformance.record-survives.${name} PROPERTIES TIMEOUT 60 LABELS conformance)
+  if(NOT ARG_HOLDS)
+    set(ARG_HOLDS True)
+  endif()
+  omptier_test(conformance.record-survives.${name}
+    COMMAND sh -c "\"$0\" record -o \"$1\" -- \"$2\" ${name} && \"$0\" report --json \"$1\" |
+                          \"$3\" -c 'import json, sys; report = json.load(sys.stdin); assert ${ARG_HOLDS}, report'"
+            ${CMAKE_BINARY_DIR}/bin/omptier ${profile} ${record_survives} ${Python3_EXECUTABLE}
+    TIMEOUT 60 LABELS conformance ENVIRONMENT ${ARG_ENVIRONMENT})
 endfunction()
-foreach(name IN ITEMS loaders-lock cancelled child small-stack frame-pointer descriptors sizes-untold signals
-             unmapping-malloc threads-of-constructor own-sbrk)
+foreach(name IN ITEMS loaders-lock cancelled child small-stack frame-pointer descriptors
+             threads-of-constructor own-sbrk)
   record_survives_case(${name})
 endforeach()
-record_survives_case(short-threads "1000 < report[\"small_objects\"][\"objects\"] < 5000")
-set_tests_properties(conformance.record-survives.sizes-untold conformance.record-survives.unmapping-malloc PROPERTIES
-                     ENVIRONMENT LD_PRELOAD=${record_survives_malloc})
-set_tests_properties(conformance.record-survives.signals PROPERTIES ENVIRONMENT OMPTIER_EVENTS=timer)
+record_survives_case(short-threads HOLDS "1000 < report[\"small_objects\"][\"objects\"] < 5000")
+record_survives_case(sizes-untold ENVIRONMENT LD_PRELOAD=${record_survives_malloc})
+record_survives_case(unmapping-malloc ENVIRONMENT LD_PRELOAD=${record_survives_malloc})
+record_survives_case(signals ENVIRONMENT OMPTIER_EVENTS=timer)

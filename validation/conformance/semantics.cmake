@@ -29,9 +29,8 @@ function(semantics_program source compiler)
   omptier_openmp_program(${name} SOURCE ${source} COMPILER ${command} FLAGS ${flags}
                          LIBRARIES ${libraries} DEPENDS semantics.h allocators_cases.h)
   set(${name} ${${name}} PARENT_SCOPE)
-  add_test(NAME conformance.semantics.${theme}.${compiler} COMMAND ${${name}} dram=0)
-  set_tests_properties(conformance.semantics.${theme}.${compiler} PROPERTIES
-    TIMEOUT 120 LABELS conformance ENVIRONMENT OMP_WAIT_POLICY=passive)
+  omptier_test(conformance.semantics.${theme}.${compiler} COMMAND ${${name}} dram=0
+               BESIDE TIMEOUT 120 LABELS conformance ENVIRONMENT OMP_WAIT_POLICY=passive)
 endfunction()
 
 foreach(source IN ITEMS semantics_traits.c semantics_blocks.c semantics_threads.c
@@ -54,7 +53,6 @@ foreach(compiler IN ITEMS gfortran flang)
     DEPENDS ${semantics_dir}/semantics_fortran.F90 libomp libomptier
     COMMENT "semantics_${compiler}" VERBATIM)
   add_custom_target(semantics_${compiler} ALL DEPENDS ${file})
-  add_test(NAME conformance.semantics.fortran.${compiler} COMMAND ${file})
-  set_tests_properties(conformance.semantics.fortran.${compiler} PROPERTIES
-    TIMEOUT 60 LABELS conformance ENVIRONMENT OMP_WAIT_POLICY=passive)
+  omptier_test(conformance.semantics.fortran.${compiler} COMMAND ${file}
+               BESIDE TIMEOUT 60 LABELS conformance ENVIRONMENT OMP_WAIT_POLICY=passive)
 endforeach()

@@ -19,9 +19,9 @@ set(third_party_clustalo --program ${OMPTIER_CLUSTALO} --least 3 --output alignm
     -- -i ${CMAKE_CURRENT_LIST_DIR}/preload_proteins.fa --threads 2 --force -o alignment.fa)
 foreach(program IN ITEMS gm clustalo)
   foreach(runtime IN ITEMS own omptier)
-    set(name conformance.third_party.${program}-${runtime})
-    add_test(NAME ${name} COMMAND ${third_party_test} --folder ${third_party_folder}/${program}-${runtime}
-             --runtime ${runtime} ${third_party_${program}})
-    set_tests_properties(${name} PROPERTIES TIMEOUT 120 LABELS conformance)
+    omptier_test(conformance.third_party.${program}-${runtime}
+      COMMAND ${third_party_test} --folder ${third_party_folder}/${program}-${runtime}
+              --runtime ${runtime} ${third_party_${program}}
+      BESIDE TIMEOUT 120 LABELS conformance)
   endforeach()
 endforeach()

@@ -59,8 +59,8 @@ add_custom_target(fuzz ALL DEPENDS ${fuzz_programs})
 foreach(run IN ITEMS "unit 60" "soak 600")
   separate_arguments(run)
   list(POP_FRONT run form seconds)
-  add_test(NAME ${form}.fuzz
-    COMMAND sh ${CMAKE_CURRENT_LIST_DIR}/run ${CMAKE_BINARY_DIR}/tests ${seconds} ${fuzzers})
   math(EXPR limit "${seconds} + 120")
-  set_tests_properties(${form}.fuzz PROPERTIES TIMEOUT ${limit} LABELS ${form})
+  omptier_test(${form}.fuzz
+    COMMAND sh ${CMAKE_CURRENT_LIST_DIR}/run ${CMAKE_BINARY_DIR}/tests ${seconds} ${fuzzers}
+    TIMEOUT ${limit} LABELS ${form})
 endforeach()

@@ -50,8 +50,7 @@ foreach(case IN ITEMS "fine|0" "unknown-variable|1" "no-program|2")
   string(REPLACE "|" ";" parts ${case})
   list(GET parts 0 name)
   list(GET parts 1 status)
-  add_test(NAME command.check.${name}
-           COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_command $<TARGET_FILE:omptier> ${name} ${status}
-                   ${check_folder})
-  set_tests_properties(command.check.${name} PROPERTIES TIMEOUT 30 LABELS unit)
+  omptier_test(command.check.${name}
+    COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_command $<TARGET_FILE:omptier> ${name} ${status} ${check_folder}
+    TIMEOUT 30 LABELS unit)
 endforeach()

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-omptier_unit_test(recorder SOURCES recorder_test.cpp recorder_stretches_test.cpp recorder_capacity_test.cpp recorder_mappings_test.cpp LINK omptier_recorder)
+set(never_destroyed ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=1) # a recorder, as in the tool
+omptier_unit_test(recorder SOURCES recorder_test.cpp recorder_stretches_test.cpp recorder_capacity_test.cpp recorder_mappings_test.cpp LINK omptier_recorder
+                   TEST ENVIRONMENT ${never_destroyed})
 # A long run in fast motion: hours in seconds, and a whole day with 10^8 regions.
 add_executable(recorder_day ${CMAKE_CURRENT_LIST_DIR}/recorder_day.cpp)
 target_link_libraries(recorder_day PRIVATE omptier_recorder)
@@ -9,8 +11,6 @@ foreach(form IN ITEMS "unit 3000 1000000 1048576" "soak 86400 100000000 26843545
   list(POP_FRONT form label)
   set(folder ${CMAKE_BINARY_DIR}/tests/recorder_day_${label})
   file(MAKE_DIRECTORY ${folder})
-  add_test(NAME ${label}.recorder-day COMMAND recorder_day ${form} ${folder})
-  set_tests_properties(${label}.recorder-day PROPERTIES TIMEOUT 3600 LABELS ${label})
+  omptier_test(${label}.recorder-day COMMAND recorder_day ${form} ${folder}
+               TIMEOUT 3600 LABELS ${label} ENVIRONMENT ${never_destroyed})
 endforeach()
-# A recorder is never destroyed, as in the tool.
-set_tests_properties(unit.recorder unit.recorder-day PROPERTIES ENVIRONMENT ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=1)

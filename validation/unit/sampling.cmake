@@ -12,9 +12,8 @@ add_executable(sampling_hardware ${CMAKE_CURRENT_LIST_DIR}/sampling_hardware.cpp
 target_link_libraries(sampling_hardware PRIVATE omptier_sampling)
 set_target_properties(sampling_hardware PROPERTIES
   RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-add_test(NAME unit.sampling-hardware COMMAND sampling_hardware)
-set_tests_properties(unit.sampling-hardware PROPERTIES
-  TIMEOUT 60 RUN_SERIAL ON LABELS unit SKIP_RETURN_CODE 77)
+omptier_test(unit.sampling-hardware COMMAND sampling_hardware
+             TIMEOUT 60 LABELS unit SKIP_RETURN_CODE 77)
 
 # The example's sources, without OpenMP: one thread.
 set(neutron ${OMPTIER_SOURCE_DIR}/examples/neutron_lookup)
@@ -32,8 +31,6 @@ set_source_files_properties(
   ${neutron}/grids.cpp ${neutron}/materials.cpp ${neutron}/lookup.cpp
   PROPERTIES COMPILE_OPTIONS -O2)
 foreach(source IN ITEMS perf timer)
-  add_test(NAME unit.sampling-accuracy-${source}
-           COMMAND sampling_accuracy ${source} 15)
-  set_tests_properties(unit.sampling-accuracy-${source} PROPERTIES
-    TIMEOUT 600 RUN_SERIAL ON LABELS unit)
+  omptier_test(unit.sampling-accuracy-${source} COMMAND sampling_accuracy ${source} 15
+               TIMEOUT 600 LABELS unit)
 endforeach()

@@ -33,13 +33,14 @@ foreach(run IN ITEMS "asan threads 6" "asan kills 5" "tsan threads 8")
   separate_arguments(run)
   list(POP_FRONT run sanitizer part duration)
   foreach(form IN ITEMS unit soak)
+    set(order BESIDE COST 8)
     if(form STREQUAL soak)
       set(duration 600)
+      set(order)
     endif()
-    set(test ${form}.stress.${part}.${sanitizer})
-    add_test(NAME ${test} COMMAND omptier_stress_${sanitizer} ${duration} ${part})
     math(EXPR limit "${duration} + 120")
-    set_tests_properties(${test} PROPERTIES TIMEOUT ${limit} LABELS ${form}
-      ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0;TSAN_OPTIONS=halt_on_error=1 second_deadlock_stack=1")
+    omptier_test(${form}.stress.${part}.${sanitizer}
+      COMMAND omptier_stress_${sanitizer} ${duration} ${part} ${order} TIMEOUT ${limit} LABELS ${form}
+      ENVIRONMENT ASAN_OPTIONS=detect_leaks=0 "TSAN_OPTIONS=halt_on_error=1 second_deadlock_stack=1")
   endforeach()
 endforeach()

@@ -9,7 +9,8 @@ set(three dram=0 hbm=1 nvm=2)
 function(virtual_allocators_case name)
   cmake_parse_arguments(ARG "" "MACHINE" "NODES;ENVIRONMENT" ${ARGN})
   omptier_machine_test(allocators.${name}.${ARG_MACHINE} MACHINE ${ARG_MACHINE}
-    COMMAND env OMP_WAIT_POLICY=passive ${ARG_ENVIRONMENT} ${allocators_cases} ${name} ${ARG_NODES})
+    COMMAND env OMP_WAIT_POLICY=passive ${ARG_ENVIRONMENT} ${allocators_cases} ${name} ${ARG_NODES}
+    TEST BESIDE)
 endfunction()
 foreach(name IN ITEMS required lacking exhaustion preferred taken standard semantics threads)
   virtual_allocators_case(${name} MACHINE dram-hbm-nvm NODES ${three})
@@ -31,4 +32,4 @@ add_executable(allocators_plan ${CMAKE_CURRENT_LIST_DIR}/allocators_plan.cpp
 target_link_libraries(allocators_plan PRIVATE omptier_allocators)
 set_target_properties(allocators_plan PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 omptier_machine_test(allocators.plan MACHINE dram-hbm-nvm
-                     COMMAND ${CMAKE_BINARY_DIR}/tests/allocators_plan /tmp)
+                     COMMAND ${CMAKE_BINARY_DIR}/tests/allocators_plan /tmp TEST BESIDE)

@@ -4,10 +4,9 @@
 # everything in fast memory (benchmarks/main_job). Alone on the machine: it compares times.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 foreach(machine IN ITEMS dram-hbm-nvm icelake-optane)
-  add_test(NAME virtual.main_job.${machine}
-           COMMAND ${Python3_EXECUTABLE} ${OMPTIER_SOURCE_DIR}/benchmarks/main_job/main_job.py
-                   --build ${CMAKE_BINARY_DIR} --folder ${CMAKE_BINARY_DIR}/main_job/${machine}
-                   --machine ${machine} --lookups 20000 --repeats 3 --proof)
-  set_tests_properties(virtual.main_job.${machine} PROPERTIES
-                       LABELS virtual TIMEOUT 600 RUN_SERIAL TRUE)
+  omptier_test(virtual.main_job.${machine}
+    COMMAND ${Python3_EXECUTABLE} ${OMPTIER_SOURCE_DIR}/benchmarks/main_job/main_job.py
+            --build ${CMAKE_BINARY_DIR} --folder ${CMAKE_BINARY_DIR}/main_job/${machine}
+            --machine ${machine} --lookups 20000 --repeats 3 --proof
+    TIMEOUT 600 LABELS virtual)
 endforeach()

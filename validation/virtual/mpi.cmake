@@ -5,13 +5,11 @@
 if(NOT TARGET mpi_cases)
   return()
 endif()
-# virtual_mpi(<case> <launcher>)
+# virtual_mpi(<case> <launcher> [option of omptier_machine_test…])
 function(virtual_mpi case mpi)
   omptier_machine_test(mpi.${case}-${mpi} MACHINE dram-hbm-nvm TIMEOUT 300
-                       COMMAND python3 ${mpi_test} ${case} ${mpi} ${mpi_cases_${mpi}} hbm 8)
+                       COMMAND python3 ${mpi_test} ${case} ${mpi} ${mpi_cases_${mpi}} hbm 8 ${ARGN})
 endfunction()
-virtual_mpi(share mpich)
-virtual_mpi(share openmpi)
-virtual_mpi(killed_rank openmpi)
-set_tests_properties(virtual.mpi.share-openmpi virtual.mpi.killed_rank-openmpi PROPERTIES
-                     LABELS "virtual;soak")
+virtual_mpi(share mpich TEST BESIDE COST 15)
+virtual_mpi(share openmpi LABELS virtual soak)
+virtual_mpi(killed_rank openmpi LABELS virtual soak)

@@ -5,9 +5,8 @@
 # processors for itself.
 if(TARGET omptier_time_model)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
-  add_test(NAME virtual.phases
+  omptier_test(virtual.phases
     COMMAND ${Python3_EXECUTABLE} ${OMPTIER_SOURCE_DIR}/benchmarks/alternating/alternating.py --proof
             --build ${CMAKE_BINARY_DIR} --folder ${CMAKE_BINARY_DIR}/tests/alternating
-    WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
-  set_tests_properties(virtual.phases PROPERTIES TIMEOUT 180 LABELS virtual RUN_SERIAL ON)
+    WORKING_DIRECTORY ${CMAKE_BINARY_DIR} TIMEOUT 180 LABELS virtual)
 endif()

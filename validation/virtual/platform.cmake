@@ -6,5 +6,6 @@ foreach(machine IN ITEMS dram-hbm-nvm icelake-optane xeon-max-flat dram-cxl knl-
         xeon-max-snc4-2s nvdimm)
   omptier_machine_test(platform.${machine} MACHINE ${machine}
     COMMAND ${CMAKE_CURRENT_LIST_DIR}/platform_topology ${CMAKE_BINARY_DIR}/bin/omptier
-            ${OMPTIER_SOURCE_DIR}/validation/fixtures/machines/${machine}.expected)
+            ${OMPTIER_SOURCE_DIR}/validation/fixtures/machines/${machine}.expected
+    TEST BESIDE)
 endforeach()

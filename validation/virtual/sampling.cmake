@@ -4,8 +4,7 @@ add_executable(sampling_machine ${CMAKE_CURRENT_LIST_DIR}/sampling_machine.cpp)
 target_link_libraries(sampling_machine PRIVATE omptier_sampling)
 set_target_properties(sampling_machine PROPERTIES
   RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-add_test(NAME virtual.sampling-machine
+omptier_test(virtual.sampling-machine
   COMMAND ${CMAKE_BINARY_DIR}/bin/omptier sandbox --machine dram-hbm-nvm --timed --memory-events
           --timeout 180 -- ${CMAKE_BINARY_DIR}/tests/sampling_machine
-  WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
-set_tests_properties(virtual.sampling-machine PROPERTIES TIMEOUT 240 LABELS virtual)
+  WORKING_DIRECTORY ${CMAKE_BINARY_DIR} TIMEOUT 240 LABELS virtual)

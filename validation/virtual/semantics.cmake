@@ -20,15 +20,15 @@ function(virtual_semantics preset)
     blocks_clang:alignment-trait,pool-race,realloc-across-pools,destroy-with-blocks
     threads_clang:nested,tasks,default-per-thread
     clauses_clang:clause-private,directive-locals,uses-allocators
-    environment_clang:${environment})
+    environment_clang:${environment}
+    TEST BESIDE COST 20)
   foreach(theme IN ITEMS pages traits blocks threads clauses environment cpp)
     set(programs ${theme}_clang)
     if(theme STREQUAL clauses)
       list(APPEND programs ${theme}_gcc) # what compilers make of it differs
     endif()
-    omptier_machine_test(semantics.${theme}.${preset} MACHINE ${preset} TIMEOUT 240
-                         COMMAND ${run} ${programs})
-    set_tests_properties(virtual.semantics.${theme}.${preset} PROPERTIES LABELS "virtual;all")
+    omptier_machine_test(semantics.${theme}.${preset} MACHINE ${preset} TIMEOUT 240 LABELS virtual all
+                         COMMAND ${run} ${programs} TEST BESIDE COST 20)
   endforeach()
 endfunction()
 virtual_semantics(dram-hbm-nvm dram=0 hbm=1 nvm=2 on=hbm

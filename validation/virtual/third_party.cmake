@@ -4,7 +4,7 @@
 if(NOT third_party_gm)
   return()
 endif()
-add_test(NAME virtual.third_party.gm
-         COMMAND ${third_party_test} --folder ${third_party_folder}/gm-virtual --machine dram-hbm-nvm
-                 --cold hbm=1 --runtime own ${third_party_gm})
-set_tests_properties(virtual.third_party.gm PROPERTIES TIMEOUT 300 LABELS virtual)
+omptier_test(virtual.third_party.gm
+  COMMAND ${third_party_test} --folder ${third_party_folder}/gm-virtual --machine dram-hbm-nvm
+          --cold hbm=1 --runtime own ${third_party_gm}
+  BESIDE TIMEOUT 300 LABELS virtual)

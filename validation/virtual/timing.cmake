@@ -18,11 +18,8 @@ if(TARGET omptier_time_model)
     ${CMAKE_BINARY_DIR}/benchmarks/hot_and_streamed)
   omptier_machine_test(timing.migration MACHINE dram-hbm-nvm TIMED TIMEOUT 300 COMMAND
     ${threads} sh ${CMAKE_CURRENT_LIST_DIR}/timing_migration.sh ${CMAKE_BINARY_DIR}/benchmarks/migrate)
-  add_test(NAME virtual.timing.misses
+  omptier_test(virtual.timing.misses
     COMMAND sh ${CMAKE_CURRENT_LIST_DIR}/timing_misses.sh $<TARGET_FILE:omptier> $<TARGET_FILE:miss_share>
             $<TARGET_FILE:timing_events>
-    WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
-  set_tests_properties(virtual.timing.misses PROPERTIES TIMEOUT 260 LABELS virtual)
-  set_tests_properties(virtual.timing.ratios virtual.timing.placement virtual.timing.migration
-                       virtual.timing.misses PROPERTIES RUN_SERIAL ON)
+    WORKING_DIRECTORY ${CMAKE_BINARY_DIR} TIMEOUT 260 LABELS virtual)
 endif()

@@ -81,6 +81,55 @@ TEST(LoopRates, TheKernelsTimeIsNotTheLoops) {
   EXPECT_FALSE(pairs_of(400, 2e7, 1e7, 3).rate(gap / 5)); // in the loop, or between its runs?
 }
 
+// Samples of two clocks as perf's, 1 a millisecond together, in runs of so many of them (of user
+// code), of which the kernel has a part; between runs it has 12 ms. Every eighth is looked at.
+LoopRuns short_runs(unsigned count, double samples, double kernels, double speed, unsigned seed) {
+  constexpr double k_first = 1.7236, k_second = 2.382, k_between = 12;
+  std::minstd_rand random(seed);
+  std::uniform_real_distribution<double> any;
+  LoopRuns runs;
+  const double run = samples / (1 - kernels);
+  double first = any(random) * k_first, second = any(random) * k_second, last = -1;
+  for (double begin = 0; count > 0; begin += run + k_between) {
+    while (std::min(first, second) < begin + run) {
+      double& next = first < second ? first : second;
+      const double now = next;
+      next += first < second ? k_first : k_second;
+      if (now < begin || any(random) < kernels) continue; // in the kernel
+      const double gap = now - last;
+      const bool same = last >= begin;
+      last = now;
+      if (any(random) > 1.0 / 8) continue;
+      if (gap < 0.1)
+        runs.add_alone();
+      else
+        runs.add(gap * 1e6, same ? gap * 1e6 * (1 - kernels) * speed : -1);
+      --count;
+      if (count == 0) return runs;
+    }
+  }
+  return runs;
+}
+
+TEST(LoopRates, TheKernelsTimeBetweenShortRunsIsNotTheirs) {
+  unsigned found = 0;
+  for (unsigned seed = 1; seed <= 100; ++seed) {
+    const auto rate = short_runs(60, 2.4, 0, 3, seed).rate(1e6);
+    if (!rate) continue;
+    ++found;
+    EXPECT_NEAR(rate->value, 3, 0.1) << seed;
+    EXPECT_LT(rate->relative_error, 0.35) << seed;
+  }
+  EXPECT_GE(found, 80u);
+  // Where it has half of their time, that is seen, or nothing is said.
+  unsigned wrong = 0;
+  for (unsigned seed = 1; seed <= 100; ++seed) {
+    const auto rate = short_runs(100, 2.4, 0.5, 3, seed).rate(1e6);
+    wrong += rate && std::abs(rate->value - 3) > 3 * rate->relative_error;
+  }
+  EXPECT_LE(wrong, 2u);
+}
+
 TEST(LoopRates, FewPairsTellNothing) {
   EXPECT_FALSE(LoopRuns().rate());
   EXPECT_FALSE(pairs_of(4, 2e7, 1e9, 3).rate());

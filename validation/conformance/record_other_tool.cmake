@@ -11,7 +11,7 @@ add_custom_command(
   COMMAND ${OMPTIER_TEST_CLANG} -std=gnu11 -O2 -Wall -Wextra -shared -fPIC
           -idirafter ${OMPTIER_OMPT_HEADER} ${CMAKE_CURRENT_LIST_DIR}/record_other_tool_client.c
           -o ${other_tool_client}
-  DEPENDS ${CMAKE_CURRENT_LIST_DIR}/record_other_tool_client.c VERBATIM)
+  DEPENDS ${CMAKE_CURRENT_LIST_DIR}/record_other_tool_client.c libomp VERBATIM)
 add_custom_command(
   OUTPUT ${other_tool_races}
   COMMAND ${OMPTIER_TEST_CLANG} -std=gnu11 -O1 -g -fopenmp -fsanitize=thread

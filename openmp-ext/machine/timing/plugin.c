@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <qemu/qemu-plugin.h>
+#include <qemu-plugin.h> // of QEMU 7.2 (interface version 1) to 10.0 (version 4)
 
 QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 
@@ -71,7 +71,12 @@ static void watch_accesses(struct qemu_plugin_insn* instruction) {
 static void watch_mark(struct qemu_plugin_insn* instruction) {
   static const unsigned char nop[4] = {0x0f, 0x1f, 0x84, 0x00};
   if (qemu_plugin_insn_size(instruction) != 8) return;
+#if QEMU_PLUGIN_VERSION >= 3
+  unsigned char bytes[8];
+  if (qemu_plugin_insn_data(instruction, bytes, sizeof bytes) != sizeof bytes) return;
+#else
   const unsigned char* bytes = qemu_plugin_insn_data(instruction);
+#endif
   if (memcmp(bytes, nop, sizeof nop) != 0) return;
   unsigned command = bytes[4] | (unsigned)bytes[5] << 8,
            signature = bytes[6] | (unsigned)bytes[7] << 8;
@@ -125,6 +130,10 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
     fprintf(stderr, "omptier timing: %s\n", error);
     return 1;
   }
+#if QEMU_PLUGIN_VERSION >= 2 // reports guest-physical addresses; QEMU 7.2 adds two offsets instead
+  for (uint32_t i = 0; i < g_model->configuration.range_count; i++)
+    g_model->configuration.ranges[i].reported = g_model->configuration.ranges[i].physical;
+#endif
   qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
   qemu_plugin_register_atexit_cb(id, on_end, NULL);
   return 0;

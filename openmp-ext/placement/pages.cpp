@@ -11,6 +11,7 @@
 #include "base/os.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -19,6 +20,7 @@
 #include <sys/mman.h>
 
 #ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_READ 22
 #define MADV_POPULATE_WRITE 23
 #endif
 #ifndef MADV_COLD
@@ -104,11 +106,39 @@ std::size_t leading_bytes_on(std::uintptr_t begin, std::size_t bytes, NodeSet no
   return bytes;
 }
 
+namespace {
+
+// Whether the kernel makes pages present when asked (Linux 5.14). Tried once, on a page of our own:
+// of other memory the same error says that it may not be written.
+bool kernel_populates() {
+  static std::atomic<const OsCalls*> it_does{nullptr}, it_does_not{nullptr}; // behind this table
+  const OsCalls& calls = os();
+  if (it_does.load(std::memory_order_relaxed) == &calls) return true;
+  if (it_does_not.load(std::memory_order_relaxed) == &calls) return false;
+  void* page = calls.map(nullptr, page_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                         -1, 0);
+  if (page == MAP_FAILED) return false; // not known yet
+  const bool done = calls.advise(page, page_size(), MADV_POPULATE_WRITE) == 0;
+  const bool refused = !done && errno == EINVAL;
+  calls.unmap(page, page_size());
+  if (done) it_does.store(&calls, std::memory_order_relaxed);
+  if (refused) it_does_not.store(&calls, std::memory_order_relaxed);
+  return done;
+}
+
+} // namespace
+
+void map_in(std::uintptr_t begin, std::size_t bytes) {
+  void* at = reinterpret_cast<void*>(begin);
+  if (bytes != 0 && kernel_populates() && os().advise(at, bytes, MADV_POPULATE_WRITE) != 0)
+    os().advise(at, bytes, MADV_POPULATE_READ);
+}
+
 bool populate(std::uintptr_t begin, std::size_t bytes) {
   if (bytes == 0) return true;
-  if (os().advise(reinterpret_cast<void*>(begin), bytes, MADV_POPULATE_WRITE) == 0) return true;
-  if (errno != EINVAL) return false;
-  // Before Linux 5.14: touch each page, keeping what is there.
+  if (kernel_populates())
+    return os().advise(reinterpret_cast<void*>(begin), bytes, MADV_POPULATE_WRITE) == 0;
+  // Touch each page, keeping what is there.
   const std::size_t page = page_size();
   for (std::size_t at = 0; at < bytes; at += page) {
     auto* byte = reinterpret_cast<volatile char*>(begin + at);

@@ -42,8 +42,12 @@ struct PageCensus {
 // False when the kernel (or a container) refuses the query altogether; then all is unqueried.
 bool count_pages(std::uintptr_t begin, std::size_t bytes, PageCensus& census);
 
-// Makes pages present for writing. False and errno when memory ran out.
+// Makes pages of ours present for writing. False and errno when memory ran out.
 bool populate(std::uintptr_t begin, std::size_t bytes);
+// Asks the kernel to make the program's own memory present, and writes to none of it: pages that
+// are still a file's become the process's own where they may be written, others are mapped as they
+// are. Before Linux 5.14 nothing happens.
+void map_in(std::uintptr_t begin, std::size_t bytes);
 
 // How the pages of a range spread over the nodes of its tier.
 enum class Spreading : std::uint8_t {

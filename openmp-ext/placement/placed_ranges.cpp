@@ -64,7 +64,7 @@ void PlacedRanges::record(Placer& placer, const PlacedRange& range) {
 }
 
 RangeResult PlacedRanges::place(Placer& placer, std::uintptr_t begin, std::size_t bytes,
-                                std::size_t tier, bool make_own, std::uint32_t plan_entry) {
+                                std::size_t tier, bool of_file, std::uint32_t plan_entry) {
   const std::uintptr_t page = page_size();
   const std::uintptr_t first = (begin + page - 1) / page * page;
   const std::uintptr_t last = (begin + bytes) / page * page;
@@ -90,8 +90,7 @@ RangeResult PlacedRanges::place(Placer& placer, std::uintptr_t begin, std::size_
   if (bind_range(first, last - first, {.nodes = nodes}) == BindResult::refused)
     return give_up(errno == EFAULT || errno == ENOMEM ? RangeResult::not_mapped
                                                       : RangeResult::refused);
-  if (make_own)
-    populate(first, last - first); // refused for read-only pages, which move as they are
+  if (of_file) map_in(first, last - first);
   std::uint64_t missing = 0;
   for (unsigned node = 0; node < k_max_nodes; ++node) {
     if (!nodes.has(node)) continue;

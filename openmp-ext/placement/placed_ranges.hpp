@@ -27,9 +27,10 @@ struct PlacedRange {
 
 class PlacedRanges {
 public:
-  // make_own: pages that are still those of a file become the process's own first (.data).
+  // of_file: pages that are still those of a file are made present first, and the process's own
+  // where they may be written (.data); constants stay the file's, which all its processes share.
   RangeResult place(Placer& placer, std::uintptr_t begin, std::size_t bytes, std::size_t tier,
-                    bool make_own, std::uint32_t plan_entry);
+                    bool of_file, std::uint32_t plan_entry);
   bool find(const void* address, PlacedRange& found);
 
   template <typename F> void for_each(F&& visit) {

@@ -157,3 +157,8 @@ omptier_test(conformance.preload.refusals
           --omptier ${CMAKE_BINARY_DIR}/bin/omptier --compiler ${OMPTIER_TEST_GCC}
           --folder ${preload_folder}/refusals
   TIMEOUT 60 LABELS conformance)
+omptier_test(conformance.preload.constants
+  COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/preload_constants.py
+          --omptier ${CMAKE_BINARY_DIR}/bin/omptier --compiler ${OMPTIER_TEST_GCC}
+          --folder ${preload_folder}/constants
+  BESIDE TIMEOUT 60 LABELS conformance)

@@ -113,6 +113,7 @@ RangeResult place_on_kinds(Placer& placer, const StaticObject& object, const Pla
 void place_static(Placer& placer, const LoadedModule& module, const PlanEntry& entry,
                   std::uint32_t number) {
   StaticObject object;
+  placer.job().enter();
   const StaticSearch search = find_static(module, entry.symbol.c_str(), object);
   const char* problem = nullptr;
   if (search != StaticSearch::found)
@@ -158,6 +159,7 @@ int place_range(void* begin, std::size_t bytes, OmpValue handle) {
   const MemoryKind kind = placer->kind_of_tier(tiers.front());
   if (wanted != MemoryKind::unknown && kind != wanted) return ENOENT;
   if (placer->holds(begin)) return move_own_block(*placer, begin, bytes, kind);
+  placer->job().enter();
   RangeResult result = RangeResult::no_room;
   for (const std::size_t tier : tiers)
     if (result == RangeResult::no_room && placer->kind_of_tier(tier) == kind)

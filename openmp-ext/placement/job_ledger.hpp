@@ -6,9 +6,14 @@
 // slot just stops counting.
 //
 // A request is published in the slot (*asking*), then everybody's slots are read, then it is
-// granted or withdrawn. Of two processes at least one sees the other's request, so together they
-// never pass a node's capacity; when both would have to step back for each other, the one with the
-// lower slot waits and the other one asks again.
+// granted, if it is still published, or withdrawn. Of two processes at least one sees the other's
+// request, so together they never pass a node's capacity. Where a request fits only without those
+// of others, it calls them off; who was called off asks again. So nobody waits for a process that
+// is stopped, or was killed, in the middle of its request; the worst that such a one does is to
+// hold what it was about to be granted.
+//
+// Within a process the ledger is guarded by a lock that is held for some microseconds, never while
+// anything is waited for: whoever finds the file busy counts alone meanwhile.
 //
 // Who is alive, the kernel says: a slot belongs to the process that holds a lock (F_OFD_SETLK) on
 // the slot's byte of the file. The mapping keeps that lock, not a descriptor, so a program that
@@ -27,11 +32,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 
 namespace omptier {
 
 inline constexpr std::uint64_t k_job_magic = 0x7265697470'6d6f; // "omptier"
-inline constexpr std::uint32_t k_job_version = 2;
+inline constexpr std::uint32_t k_job_version = 3; // 2: requests were not called off
 inline constexpr unsigned k_job_slots = 512;
 
 struct JobFileHeader {
@@ -43,7 +49,8 @@ struct JobFileHeader {
 
 struct JobSlot { // written by its process; cleared by whoever proves that process gone
   std::atomic<std::uint64_t> pid, start_time, pid_namespace; // 0 = unknown; no pid: a free slot
-  std::atomic<std::uint64_t> asking_nodes, asking_bytes; // a request being decided; 0 bytes = none
+  // A request being decided; 0 bytes = none. Others set the bytes to 0 to call it off.
+  std::atomic<std::uint64_t> asking_nodes, asking_bytes;
   std::atomic<std::uint64_t> coming;                     // bytes granted that are not in memory yet
   std::atomic<std::uint64_t> recount;                    // others ask whether that is still so
   std::uint64_t unused;
@@ -64,11 +71,17 @@ public:
   static constexpr std::uint64_t k_no_limit = ~std::uint64_t{0};
 
   // path: the file (copied; empty = count alone). capacity: bytes of each node that the job may
-  // take as this process sees it; k_no_limit where nothing is known. The file is opened at the
-  // first request.
+  // take as this process sees it; k_no_limit where nothing is known. The file is opened by enter,
+  // else at the first request.
   JobLedger(const char* path, const NodeBytes& capacity);
   ~JobLedger() { leave(); } // only tests end one; a process's lives as long as the process
 
+  // Opens the file, where nobody has tried to. May wait for another process that is opening it, a
+  // fifth of a second at most: to be called without locks, before the first request. Other threads
+  // do not wait; what they are granted meanwhile is counted alone, and told when the file is there.
+  void enter() {
+    if (state_.load(std::memory_order_acquire) == State::apart) enter_now();
+  }
   // Grants bytes on a set of nodes, or refuses; true also when this process counts alone.
   // Thread-safe; takes no malloc.
   bool reserve(NodeSet nodes, std::uint64_t bytes);
@@ -86,12 +99,14 @@ public:
   // The process leaves the job; with the last one the file goes. Later requests count alone.
   void leave();
   // In a child after fork: it has a slot of its own from its first request on. What it inherited
-  // stays counted for the parent only.
+  // stays counted for the parent only. The lock is held, as it was over the fork.
   void forget_parent();
+  void lock() { lock_.lock(); }
+  void unlock() { lock_.unlock(); }
 
-  bool active() const { return file_ != nullptr; }
+  bool active() const { return state_.load(std::memory_order_acquire) == State::entered; }
   const char* path() const { return path_; }
-  const char* why_alone() const { return why_; } // "" while active or not asked yet
+  const char* why_alone() const { return why_.load(); } // "" while active or not asked yet
   unsigned processes();                          // slots in use, the dead not yet cleared included
   std::uint64_t granted(unsigned node);          // to the whole job
   std::uint64_t own(unsigned node);              // of it to this process
@@ -101,11 +116,7 @@ public:
   unsigned reclaim_slots();
 
 private:
-  struct Guard {
-    JobLedger& ledger;
-    explicit Guard(JobLedger& l) : ledger(l) { ledger.lock(); }
-    ~Guard() { ledger.unlock(); }
-  };
+  enum class State : std::uint8_t { apart, entering, entered, alone };
   struct Account { // what was granted on one set of nodes
     std::uint64_t nodes = 0;
     std::uint64_t inherited = 0; // by fork: counted by the parent, may be given back here
@@ -114,38 +125,44 @@ private:
   struct Sums {
     NodeBytes granted{};
     std::uint64_t asked = 0; // by others, on a node of the set
-    bool lower = false;      // a slot before ours asks
   };
   static constexpr unsigned k_most_accounts = 32;
 
-  bool attach();
+  void enter_now();
+  JobFile* attach(unsigned& slot);
+  JobFile* attach_to(int fd, unsigned& slot);
+  bool check(int fd, bool& fresh);
+  bool take_slot(int fd, JobFile& file, unsigned& slot);
+  bool fail(const char* why);
   int open_file(int flags);
   void close_file(int fd);
   unsigned reclaim();
+  // With the lock held.
   unsigned slots_seen() const;
-  bool attach_to(int fd);
-  bool check(int fd, bool& fresh);
-  bool take_slot(int fd);
-  bool fail(const char* why);
   Account* account(NodeSet nodes);
   Sums sum(NodeSet nodes) const;
   bool spread(NodeSet nodes, std::uint64_t bytes, const Sums& sums, NodeBytes& parts) const;
   bool decide(NodeSet nodes, std::uint64_t bytes, Account& account);
-  void lock();
-  void unlock() { busy_.clear(std::memory_order_release); }
+  void call_off_others(NodeSet nodes);
+  void count_alone(NodeSet nodes, std::uint64_t bytes, Account& account) const;
 
   char path_[200];
   NodeBytes capacity_;
+  std::atomic<State> state_{State::apart};
+  std::atomic<const char*> why_{""};
+  // One thread at a time has the file open: a child forked meanwhile must give back its copies of
+  // the descriptor and of a mapping that is not file_ yet.
+  std::atomic_flag opening_ = ATOMIC_FLAG_INIT;
+  std::atomic<int> open_fd_{-1};
+  std::atomic<JobFile*> fresh_file_{nullptr};
+  std::atomic<std::uint64_t> inode_{0};
+  std::atomic<std::uint64_t> reclaimed_at_{0}; // ns
+
+  std::mutex lock_; // of what follows
   std::uint64_t coming_ = 0;
   JobFile* file_ = nullptr;
   unsigned slot_ = 0;
-  std::atomic<int> open_fd_{-1}; // while one is open: a child forked meanwhile has it too
-  std::uint64_t inode_ = 0;
-  std::uint64_t reclaimed_at_ = 0; // ns
-  std::atomic<bool> alone_{false};
-  const char* why_ = "";
   std::array<Account, k_most_accounts> accounts_;
-  std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
 };
 
 // Removes ledgers beside this one, of the same user, whose processes were all killed: nobody else

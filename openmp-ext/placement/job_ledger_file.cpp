@@ -8,6 +8,7 @@
 #include "placement/job.hpp"
 #include "placement/job_ledger.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -19,6 +20,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 #ifndef F_OFD_SETLK
 #define F_OFD_GETLK 36
@@ -41,7 +43,7 @@ bool set_lock(int fd, off_t byte, short type) {
   return os().lock_file(fd, F_OFD_SETLK, &range) == 0;
 }
 
-// Waits for a while; false and errno.
+// Waits for a while, a fifth of a second at most; false and errno. No lock of ours is held.
 bool lock_begin(int fd) {
   for (int i = 0; i < k_most_waits; ++i) {
     if (set_lock(fd, 0, F_WRLCK)) return true;
@@ -144,43 +146,43 @@ bool JobLedger::check(int fd, bool& fresh) {
 }
 
 // A slot whose byte nobody has locked is free, whatever stands in it.
-bool JobLedger::take_slot(int fd) {
+bool JobLedger::take_slot(int fd, JobFile& file, unsigned& taken) {
   for (unsigned i = 0; i < k_job_slots; ++i) {
     if (!set_lock(fd, 1 + static_cast<off_t>(i), F_WRLCK)) {
       if (errno != EAGAIN && errno != EACCES) return fail("it cannot be locked");
       continue;
     }
-    JobSlot& slot = file_->slots[i];
+    JobSlot& slot = file.slots[i];
     clear(slot);
     const auto pid = static_cast<std::uint64_t>(::getpid());
     slot.start_time.store(start_time_of(pid));
     slot.pid_namespace.store(pid_namespace());
     slot.pid.store(pid);
-    if (i >= slots_seen()) file_->header.slots_seen.store(i + 1);
-    if (file_->header.slots_seen.load() > k_job_slots) file_->header.slots_seen.store(k_job_slots);
-    slot.coming.store(coming_);
-    slot_ = i;
+    std::atomic<std::uint64_t>& seen = file.header.slots_seen;
+    seen.store(std::clamp<std::uint64_t>(seen.load(), i + 1, k_job_slots));
+    taken = i;
     return true;
   }
   return fail("all of its slots are taken");
 }
 
-bool JobLedger::attach_to(int fd) {
+JobFile* JobLedger::attach_to(int fd, unsigned& slot) {
   bool fresh = false;
-  if (!check(fd, fresh)) return false;
+  if (!check(fd, fresh)) return nullptr;
   if (fresh && os().allocate_file(fd, sizeof(JobFile)) != 0)
-    return fail("there is no room for it in shared memory");
+    return fail("there is no room for it in shared memory"), nullptr;
   void* at = os().map(nullptr, sizeof(JobFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (at == MAP_FAILED) return fail("it cannot be mapped");
-  file_ = static_cast<JobFile*>(at);
+  if (at == MAP_FAILED) return fail("it cannot be mapped"), nullptr;
+  auto* file = static_cast<JobFile*>(at);
+  fresh_file_.store(file);
   if (fresh) {
     std::memset(at, 0, sizeof(JobFile));
-    fill(file_->header);
+    fill(file->header);
   }
-  if (take_slot(fd)) return true;
+  if (take_slot(fd, *file, slot)) return file;
+  fresh_file_.store(nullptr);
   os().unmap(at, sizeof(JobFile));
-  file_ = nullptr;
-  return false;
+  return nullptr;
 }
 
 int JobLedger::open_file(int flags) {
@@ -198,84 +200,126 @@ void JobLedger::close_file(int fd) {
 }
 
 // The mapping keeps the lock of our slot; the descriptor, and with it the lock of byte 0, goes.
-bool JobLedger::attach() {
+JobFile* JobLedger::attach(unsigned& slot) {
   fail("it is removed again and again");
   for (int attempt = 0; attempt < k_most_reopens; ++attempt) {
     const int fd = open_file(O_CREAT);
-    if (fd < 0) {
-      fail(std::strerror(errno));
-      break;
-    }
+    if (fd < 0) return fail(std::strerror(errno)), nullptr;
     struct stat status{};
+    JobFile* file = nullptr;
     if (!lock_begin(fd)) {
       fail("it cannot be locked");
     } else if (os().file_status(fd, &status) == 0 && status.st_nlink == 0) {
       close_file(fd); // removed before we had the lock
       continue;
     } else {
-      attach_to(fd);
+      file = attach_to(fd, slot);
     }
     close_file(fd); // the mapping keeps the file open
-    break;
+    return file;
   }
-  if (file_ != nullptr) return why_ = "", true;
-  alone_ = true;
-  warn_once(Notice::job_ledger,
-            "The job's ledger %s cannot be used (%s): memory that other processes of the job hold "
-            "is seen only once it is touched.",
-            path_, why_);
-  return false;
+  return nullptr;
 }
 
-// Under the lock of byte 0 a slot whose byte can be locked is nobody's.
+void JobLedger::enter_now() {
+  State apart = State::apart;
+  if (!state_.compare_exchange_strong(apart, State::entering)) return;
+  unsigned slot = 0;
+  opening_.test_and_set(); // nobody else opens a file that is not entered
+  JobFile* const file = attach(slot);
+  opening_.clear();
+  if (file == nullptr) {
+    state_.store(State::alone, std::memory_order_release);
+    warn_once(Notice::job_ledger,
+              "The job's ledger %s cannot be used (%s): memory that other processes of the job hold "
+              "is seen only once it is touched.",
+              path_, why_.load());
+    return;
+  }
+  const std::lock_guard guard(lock_);
+  why_ = "";
+  slot_ = slot;
+  file_ = file;
+  fresh_file_.store(nullptr);
+  // What was granted and published meanwhile.
+  JobSlot& own = file->slots[slot];
+  own.coming.store(coming_);
+  for (const Account& account : accounts_)
+    for (unsigned node = 0; node < k_max_nodes; ++node)
+      own.granted[node].fetch_add(account.bytes[node]);
+  state_.store(State::entered, std::memory_order_release);
+}
+
+// Under the lock of byte 0 a slot whose byte can be locked is nobody's. Where another process, or
+// another thread, has the file just now, nothing is reclaimed.
 unsigned JobLedger::reclaim() {
-  const int fd = open_file(0);
-  if (fd < 0) return 0;
-  const std::uint64_t ours = pid_namespace();
-  unsigned count = 0;
+  if (opening_.test_and_set()) return 0;
+  JobFile* file = nullptr;
+  unsigned own = 0, count = 0, slots = 0;
+  {
+    const std::lock_guard guard(lock_);
+    file = file_; // while opening_ is ours, nobody unmaps it
+    own = slot_;
+    if (file != nullptr) slots = slots_seen();
+  }
+  const int fd = file != nullptr ? open_file(0) : -1;
+  const std::uint64_t ours = fd >= 0 ? pid_namespace() : 0;
   struct stat status{};
-  if (os().file_status(fd, &status) == 0 && status.st_ino == inode_ && lock_begin(fd)) {
-    for (unsigned i = 0; i < slots_seen(); ++i) {
-      if (i == slot_ || file_->slots[i].pid.load() == 0) continue;
+  if (fd >= 0 && os().file_status(fd, &status) == 0 && status.st_ino == inode_ &&
+      set_lock(fd, 0, F_WRLCK)) {
+    for (unsigned i = 0; i < slots; ++i) {
+      if (i == own || file->slots[i].pid.load() == 0) continue;
       const off_t byte = 1 + static_cast<off_t>(i);
       const bool unlocked = set_lock(fd, byte, F_WRLCK);
-      if (!unlocked && !is_gone(file_->slots[i], ours)) continue;
-      clear(file_->slots[i]);
+      if (!unlocked && !is_gone(file->slots[i], ours)) continue;
+      clear(file->slots[i]);
       if (unlocked) set_lock(fd, byte, F_UNLCK);
       ++count;
     }
   }
-  close_file(fd);
+  if (fd >= 0) close_file(fd);
+  opening_.clear();
   return count;
 }
 
+// Where another thread has the file open, it stays for whoever comes next, and our mapping with it.
 void JobLedger::leave() {
-  const Guard guard(*this);
-  if (file_ != nullptr) {
+  state_.store(State::alone, std::memory_order_release);
+  const bool opening = !opening_.test_and_set();
+  JobFile* file = nullptr;
+  {
+    const std::lock_guard guard(lock_);
+    file = std::exchange(file_, nullptr);
+    if (file != nullptr) clear(file->slots[slot_]);
+  }
+  if (!opening) return;
+  if (file != nullptr) {
     const int fd = open_file(0);
     struct stat status{};
     const bool ours =
         fd >= 0 && os().file_status(fd, &status) == 0 && status.st_ino == inode_ && lock_begin(fd);
-    clear(file_->slots[slot_]);
-    os().unmap(file_, sizeof(JobFile)); // and the lock of our slot
-    file_ = nullptr;
+    os().unmap(file, sizeof(JobFile)); // and the lock of our slot
     if (ours && !anybody_alive(fd)) os().unlink(path_);
     if (fd >= 0) close_file(fd);
   }
-  alone_ = true;
+  opening_.clear();
 }
 
+// Files that another thread had open are closed in its place.
 void JobLedger::forget_parent() {
-  busy_.clear();
-  if (const int fd = open_fd_.exchange(-1); fd >= 0) os().close(fd); // of another thread, then
+  if (const int fd = open_fd_.exchange(-1); fd >= 0) os().close(fd);
+  if (JobFile* fresh = fresh_file_.exchange(nullptr); fresh != nullptr && fresh != file_)
+    os().unmap(fresh, sizeof(JobFile));
   if (file_ != nullptr) os().unmap(file_, sizeof(JobFile)); // the parent's own mapping stays
   file_ = nullptr;
+  opening_.clear();
   coming_ = 0;
   for (Account& account : accounts_)
     for (std::uint64_t& bytes : account.bytes) {
       account.inherited += bytes;
       bytes = 0;
     }
+  if (state_.load() != State::alone) state_.store(State::apart);
 }
 
 unsigned remove_stale_job_ledgers(const char* path) {

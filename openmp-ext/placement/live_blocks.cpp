@@ -158,15 +158,18 @@ void Placer::lock_all() {
   for_each_spread([](Spread& spread) { spread.heap.lock(); });
   for_each_spread([](Spread& spread) { spread.extents.lock(); });
   ranges_.lock();
+  job_.lock();
 }
 
 void Placer::forget_other_threads() {
+  job_.forget_parent();
   if (folder_.is_open()) folder_.leave_to_parent();
   thread_caches::forget_others();
   for_each_spread([](Spread& spread) { spread.extents.forget_moves(); });
 }
 
 void Placer::unlock_all() {
+  job_.unlock();
   ranges_.unlock();
   for_each_spread([](Spread& spread) { spread.extents.unlock(); });
   for_each_spread([](Spread& spread) { spread.heap.unlock(); });

@@ -218,6 +218,7 @@ void* Placer::place_large(TierPlace& place, Spread& spread, const BlockRequest& 
 
 void* Placer::place(std::size_t tier, const BlockRequest& request, bool& fresh, Refusal& why) {
   fresh = false;
+  job_.enter();
   let_decay();
   answer_recount();
   TierPlace& place = places_[tier];

@@ -177,11 +177,10 @@ public:
   // fork: everything is locked while the process is copied.
   void lock_all();
   void unlock_all();
-  // In the child, before unlock_all: threads that kept blocks or were moving one are not here.
-  // (What was reserved for the move stays counted.)
+  // In the child, before unlock_all: it counts for itself in the job's ledger from now on, and
+  // threads that kept blocks or were moving one are not here. (What was reserved for the move stays
+  // counted.)
   void forget_other_threads();
-  // In the child: it counts for itself in the job's ledger from now on.
-  void forget_parent() { job_.forget_parent(); }
 
 private:
   // The space is locked.

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Nobody waits for another process of the job, or holds a lock while something is waited for: a
+// process that was stopped or killed in the middle of a request, one that has the file locked, and
+// a thread that the kernel prefers to the one that has the lock.
+#include "base/os.hpp"
+#include "placement/job_ledger.hpp"
+#include "placement/placer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <fcntl.h>
+#include <memory>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace omptier;
+
+namespace {
+
+constexpr std::uint64_t k_cap = 1'000'000;
+
+const OsCalls* real = nullptr;
+std::atomic<bool> file_is_locked{false}; // by another process, as far as byte 0 goes
+std::atomic<bool> patient{false};        // who tries to lock it waits as long as that lasts
+std::atomic<int> tries{0};
+
+int lock_file(int fd, int command, struct flock* range) {
+  if (!file_is_locked || range->l_start != 0 || range->l_type != F_WRLCK)
+    return real->lock_file(fd, command, range);
+  ++tries;
+  for (int i = 0; i < 20'000 && patient && file_is_locked; ++i)
+    ::usleep(1000);
+  return errno = EAGAIN, -1;
+}
+
+class JobWaitsTest : public ::testing::Test {
+protected:
+  void SetUp() override {
+    path_ = "/dev/shm/omptier-test-waits-" + std::to_string(::getpid());
+    ::unlink(path_.c_str());
+    NodeBytes capacity;
+    capacity.fill(k_cap);
+    node_.add(0);
+    real = &os();
+    calls_ = *real;
+    calls_.lock_file = lock_file;
+    replace_os_calls(&calls_);
+    tries = 0;
+    ledger_ = std::make_unique<JobLedger>(path_.c_str(), capacity);
+  }
+  void TearDown() override {
+    file_is_locked = patient = false;
+    ledger_.reset();
+    replace_os_calls(nullptr);
+    ::unlink(path_.c_str());
+  }
+  static void until_tried() {
+    while (tries == 0)
+      std::this_thread::yield();
+  }
+  std::string path_;
+  NodeSet node_;
+  std::unique_ptr<JobLedger> ledger_;
+
+private:
+  OsCalls calls_{};
+};
+
+TEST_F(JobWaitsTest, TheRequestOfAStoppedProcessIsCalledOff) {
+  ASSERT_TRUE(ledger_->reserve(node_, 1));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ledger_->forget_parent();
+    if (ledger_->reserve(node_, 1)) ::raise(SIGSTOP);
+    ::_exit(1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, WUNTRACED), child);
+  ASSERT_TRUE(WIFSTOPPED(status));
+  const int fd = ::open(path_.c_str(), O_RDWR);
+  auto* file = static_cast<JobFile*>(
+      ::mmap(nullptr, sizeof(JobFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+  ASSERT_NE(file, MAP_FAILED);
+  std::uint64_t fastest = ~std::uint64_t{0};
+  for (int i = 0; i < 20; ++i) {
+    file->slots[1].asking_nodes = 1;
+    file->slots[1].asking_bytes = k_cap / 2;
+    const std::uint64_t begin = monotonic_nanoseconds();
+    EXPECT_TRUE(ledger_->reserve(node_, k_cap - 2));
+    fastest = std::min(fastest, monotonic_nanoseconds() - begin);
+    EXPECT_EQ(file->slots[1].asking_bytes, 0u);
+    ledger_->give_back(node_, k_cap - 2);
+  }
+  EXPECT_LT(fastest, 5'000'000u) << "ns";
+  EXPECT_FALSE(ledger_->reserve(node_, k_cap - 1)) << "what it holds, it holds";
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  ::munmap(file, sizeof(JobFile));
+  ::close(fd);
+}
+
+TEST_F(JobWaitsTest, OthersCountAloneWhileOneWaitsForTheFile) {
+  file_is_locked = patient = true;
+  std::atomic<bool> entered{false};
+  std::thread first([&] {
+    EXPECT_TRUE(ledger_->reserve(node_, 600));
+    entered = true;
+  });
+  until_tried();
+  EXPECT_TRUE(ledger_->reserve(node_, 500));
+  ledger_->give_back(node_, 100);
+  ledger_->publish_coming(7);
+  EXPECT_EQ(ledger_->processes(), 0u);
+  EXPECT_FALSE(entered);
+  file_is_locked = false;
+  first.join();
+  EXPECT_TRUE(ledger_->active());
+  EXPECT_EQ(ledger_->granted(0), 1000u) << "what was counted meanwhile is told";
+  ledger_->give_back(node_, 1000);
+  EXPECT_EQ(ledger_->own(0), 0u);
+}
+
+TEST_F(JobWaitsTest, TheDeadAreLookedForWithoutWaiting) {
+  ASSERT_TRUE(ledger_->reserve(node_, 1));
+  file_is_locked = true;
+  EXPECT_FALSE(ledger_->reserve(node_, k_cap));
+  EXPECT_LE(tries, 1);
+}
+
+TEST_F(JobWaitsTest, BlocksComeAndGoWhileOneThreadWaitsForTheFile) {
+  auto platform = discover_platform({});
+  ASSERT_TRUE(platform);
+  CapacityRules rules;
+  rules.job_ledger = path_;
+  Placer placer(*platform, rules);
+  const auto come_and_go = [&] {
+    bool fresh = false;
+    Refusal why = Refusal::none;
+    BlockRequest request;
+    request.bytes = 1 << 20;
+    void* block = placer.place(0, request, fresh, why);
+    return block != nullptr && placer.release(block);
+  };
+  file_is_locked = patient = true;
+  std::atomic<bool> entered{false};
+  std::thread first([&] {
+    EXPECT_TRUE(come_and_go());
+    entered = true;
+  });
+  until_tried();
+  for (int i = 0; i < 5; ++i)
+    EXPECT_TRUE(come_and_go());
+  EXPECT_FALSE(entered) << "they waited for it";
+  file_is_locked = false;
+  first.join();
+}
+
+// On one processor, where a thread in a loop would never let the one that has the lock run.
+TEST_F(JobWaitsTest, AThreadThatIsPreferredGetsTheLock) {
+  const sched_param highest{10};
+  const auto here = [](int policy, const sched_param& parameters) {
+    cpu_set_t first;
+    CPU_ZERO(&first);
+    CPU_SET(0, &first);
+    return ::sched_setaffinity(0, sizeof first, &first) == 0 &&
+           ::sched_setscheduler(0, policy, &parameters) == 0;
+  };
+  ASSERT_TRUE(ledger_->reserve(node_, 1));
+  std::atomic<bool> stop{false}, permitted{true};
+  std::thread low([&] {
+    permitted = here(SCHED_OTHER, {0}) && permitted;
+    while (!stop && ledger_->reserve(node_, 1))
+      ledger_->give_back(node_, 1);
+  });
+  std::uint64_t longest = 0;
+  std::thread high([&] {
+    if (!here(SCHED_FIFO, highest)) permitted = false;
+    for (int i = 0; i < 500 && permitted; ++i) {
+      const timespec pause{0, 100'000};
+      ::nanosleep(&pause, nullptr);
+      const std::uint64_t begin = monotonic_nanoseconds();
+      EXPECT_TRUE(ledger_->reserve(node_, 1));
+      ledger_->give_back(node_, 1);
+      longest = std::max(longest, monotonic_nanoseconds() - begin);
+    }
+    stop = true;
+  });
+  high.join();
+  low.join();
+  if (!permitted) GTEST_SKIP() << "this user may not have SCHED_FIFO on processor 0";
+  std::printf("at most %.1f ms for the lock\n", static_cast<double>(longest) / 1e6);
+  EXPECT_LT(longest, 400'000'000u) << "ns: until the kernel takes the processor from it";
+}
+
+} // namespace

@@ -27,6 +27,7 @@ int errno_of(RangeResult result) {
   case RangeResult::refused:
     return EPERM;
   case RangeResult::partly:
+  case RangeResult::shared:
     return EAGAIN;
   }
   return EINVAL;
@@ -88,23 +89,23 @@ const char* describe(RangeResult result) {
   case RangeResult::refused:
     return "the kernel refuses to move pages";
   case RangeResult::partly:
-    return "some pages did not arrive";
+    return "the kernel did not move them";
+  case RangeResult::shared:
+    return "pages of the file that other processes use too";
   }
   return "";
 }
 
-// First kind with room, in the plan's order.
+// First kind with room, in the plan's order. missing: bytes that did not arrive there.
 RangeResult place_on_kinds(Placer& placer, const StaticObject& object, const PlanEntry& entry,
-                           std::uint32_t number) {
+                           std::uint32_t number, MemoryKind& kind, std::uint64_t& missing) {
   RangeResult result = RangeResult::no_room;
-  for (const MemoryKind kind : entry.kinds)
+  for (const MemoryKind wanted : entry.kinds)
     for (std::size_t tier = 0; tier < placer.tier_count(); ++tier) {
-      if (placer.kind_of_tier(tier) != kind) continue;
+      if (placer.kind_of_tier(tier) != wanted) continue;
+      kind = wanted;
       result = runtime().placed_ranges.place(placer, object.begin, object.bytes, tier,
-                                             object.in_file, number);
-      if (result == RangeResult::placed)
-        inform(Notice::plan_mismatch, "Static %s: %zu bytes, its whole pages in %s.",
-               entry.symbol.c_str(), object.bytes, title_of(kind).data());
+                                             object.in_file, number, missing);
       if (result != RangeResult::no_room) return result;
     }
   return result;
@@ -113,17 +114,26 @@ RangeResult place_on_kinds(Placer& placer, const StaticObject& object, const Pla
 void place_static(Placer& placer, const LoadedModule& module, const PlanEntry& entry,
                   std::uint32_t number) {
   StaticObject object;
+  const char* const name = entry.symbol.c_str();
+  RangeResult result = RangeResult::no_room;
+  MemoryKind kind = MemoryKind::unknown;
+  std::uint64_t missing = 0;
   placer.job().enter();
-  const StaticSearch search = find_static(module, entry.symbol.c_str(), object);
-  const char* problem = nullptr;
-  if (search != StaticSearch::found)
-    problem = describe(search);
-  else if (const RangeResult result = place_on_kinds(placer, object, entry, number);
-           result != RangeResult::placed)
-    problem = describe(result);
-  if (problem != nullptr)
-    warn(Notice::plan_mismatch, "Static %s in %s: %s: it stays where the program has it.",
-         entry.symbol.c_str(), module.name, problem);
+  const StaticSearch search = find_static(module, name, object);
+  if (search == StaticSearch::found)
+    result = place_on_kinds(placer, object, entry, number, kind, missing);
+  if (search == StaticSearch::found && result == RangeResult::placed)
+    inform(Notice::plan_mismatch, "Static %s: %zu bytes, its whole pages in %s.", name,
+           object.bytes, title_of(kind).data());
+  else if (missing != 0)
+    warn(Notice::plan_mismatch,
+         "Static %s in %s: %llu of its %zu bytes are not in %s: %s; they stay where they are.", name,
+         module.name, static_cast<unsigned long long>(missing), object.bytes,
+         title_of(kind).data(), describe(result));
+  else
+    warn(Notice::plan_mismatch, "Static %s in %s: %s: it stays where the program has it.", name,
+         module.name,
+         search != StaticSearch::found ? describe(search) : describe(result));
 }
 
 } // namespace
@@ -160,10 +170,11 @@ int place_range(void* begin, std::size_t bytes, OmpValue handle) {
   if (wanted != MemoryKind::unknown && kind != wanted) return ENOENT;
   if (placer->holds(begin)) return move_own_block(*placer, begin, bytes, kind);
   placer->job().enter();
+  std::uint64_t missing = 0;
   RangeResult result = RangeResult::no_room;
   for (const std::size_t tier : tiers)
     if (result == RangeResult::no_room && placer->kind_of_tier(tier) == kind)
-      result = state.placed_ranges.place(*placer, at, bytes, tier, false, 0);
+      result = state.placed_ranges.place(*placer, at, bytes, tier, false, 0, missing);
   return errno_of(result);
 }
 

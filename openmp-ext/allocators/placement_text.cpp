@@ -113,9 +113,10 @@ void explain_decision(const BlockInfo& block, char* text, std::size_t size) {
     explain_parts(block, word_for(block.reason), text, size);
     return;
   }
-  if (block.moved)
-    std::snprintf(text, size, "%s: moved there by %s", title_of(block.charged).data(),
-                  block.plan_entry != 0 ? "the plan for a region" : "ompx_apply");
+  if (block.moved && block.charged != kind)
+    std::snprintf(text, size, "%s: moved there by %s%s", title_of(block.charged).data(),
+                  block.plan_entry != 0 ? "the plan for a region" : "ompx_apply",
+                  block.besides != KindBytes{} ? ", not all of it" : "");
   else if (block.plan_entry != 0 && plan != nullptr)
     std::snprintf(text, size, "%s: by the plan, \"%s\"", title_of(kind).data(),
                   plan->plan().entries[block.plan_entry - 1].label.c_str());

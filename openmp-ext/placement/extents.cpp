@@ -13,7 +13,6 @@
 #include <atomic>
 #include <bit>
 #include <cerrno>
-#include <sched.h>
 #include <sys/mman.h>
 
 #ifndef MADV_DONTNEED_LOCKED
@@ -290,6 +289,7 @@ bool ExtentSpace::add_part(Extent& extent, std::size_t begin, std::size_t end, M
   *part = {begin, end, kind, extent.parts};
   extent.parts = part;
   extent.apart += end - begin;
+  extent.besides[static_cast<std::size_t>(kind)] -= end - begin;
   extent.moved = true;
   ledger_.give_back(extent.charged, end - begin);
   return true;
@@ -312,6 +312,12 @@ void ExtentSpace::uncharge_end(Extent& extent, std::size_t bytes) {
     }
   }
   ledger_.give_back(extent.charged, bytes);
+  for (const MemoryKind kind : k_all_memory_kinds) {
+    std::uint64_t& besides = extent.besides[static_cast<std::size_t>(kind)];
+    if (besides <= kept) continue;
+    ledger_.give_back(kind, besides - kept);
+    besides = kept;
+  }
 }
 
 void ExtentSpace::shrink(Extent& extent, std::size_t committed) {
@@ -378,40 +384,27 @@ Extent* ExtentSpace::used_at(const void* address) {
   return used ? extent : nullptr;
 }
 
-Extent* ExtentSpace::begin_leaving(const void* block) {
+bool ExtentSpace::release(const void* block, bool keep, std::size_t& promised) {
   const std::lock_guard guard(lock_);
   Extent* extent = used_at(block);
-  if (extent == nullptr || extent->use != ExtentUse::block || extent->leaving ||
+  if (extent == nullptr || extent->use != ExtentUse::block ||
       extent->begin != reinterpret_cast<std::uintptr_t>(block))
-    return nullptr;
+    return false;
+  promised = extent->verified ? 0 : extent->committed;
+  if (extent->locked) os().unlock(pointer(extent->begin), extent->committed);
+  extent->ready = extent->locked = false;
   extent->leaving = true;
-  return extent;
-}
-
-Extent* ExtentSpace::begin_move(const void* block) {
-  const std::lock_guard guard(lock_);
-  Extent* extent = used_at(block);
-  if (extent == nullptr || extent->use != ExtentUse::block || extent->moving || extent->leaving ||
-      extent->begin != reinterpret_cast<std::uintptr_t>(block))
-    return nullptr;
-  if (extent->locked || folder_ != nullptr) return nullptr; // pages of a file stay where they are
-  extent->moving = true;
-  return extent;
-}
-
-void ExtentSpace::end_move(Extent& extent) {
-  const std::lock_guard guard(lock_);
-  extent.moving = false;
+  extent->keep = keep;
+  if (!extent->moving) put_back(*extent, keep);
+  return true;
 }
 
 void ExtentSpace::give_back(Extent& extent, bool keep) {
-  lock_.lock();
-  while (extent.moving) {
-    lock_.unlock();
-    ::sched_yield();
-    lock_.lock();
-  }
-  const std::lock_guard guard(lock_, std::adopt_lock);
+  const std::lock_guard guard(lock_);
+  put_back(extent, keep);
+}
+
+void ExtentSpace::put_back(Extent& extent, bool keep) {
   remove(used_, &extent);
   if (!keep || decay_ == 0 || extent.use != ExtentUse::block || extent.moved ||
       extent.committed > k_cache_bytes / 2) {

@@ -35,6 +35,16 @@ inline constexpr std::uint64_t k_usual_decay = 10'000'000'000; // ns
 
 enum class ExtentUse : std::uint8_t { free, cached, block, heap };
 
+using KindBytes = std::array<std::uint64_t, k_memory_kinds + 1>; // by MemoryKind
+
+// Where the pages of an extent are.
+struct ExtentPages {
+  KindBytes on{};            // bytes by kind
+  std::uint64_t coming = 0;  // not in memory yet
+  std::uint64_t unknown = 0; // the kernel refused to say
+  bool home = false;         // none is on other nodes than the binding's
+};
+
 // Bytes [begin, end) of an extent that lie in another kind than the rest and are charged to it.
 struct ExtentPart {
   std::size_t begin = 0, end = 0;
@@ -49,12 +59,13 @@ struct Extent {
   ExtentUse use = ExtentUse::free;
   bool verified = false; // every committed page was seen on the binding's nodes
   bool gap = false;      // committed ends inside a unit
-  bool moved = false;    // pages were moved away by a phase
+  bool moved = false;    // pages are, or may be, elsewhere than on the binding's nodes
   bool required = false; // block: wanted there or not at all
   bool locked = false;   // block: pinned in memory
-  bool ready = false;    // block: handed out; before, only the thread that places it may look
-  bool moving = false;   // block: pages are being moved; it cannot be given back meanwhile
-  bool leaving = false;  // block: its owner is giving it back
+  bool ready = false;    // block: handed out; else only the thread that has it in hand may look
+  bool moving = false;   // block: in the hand of who moves its pages, also when it is freed:
+  bool leaving = false;  // that one gives it back then,
+  bool keep = false;     // into the cache
   ExtentSpace* space = nullptr;
   Extent *previous = nullptr, *next = nullptr; // in the list of its use
   HeapChunk* chunk = nullptr;                  // heap
@@ -70,6 +81,9 @@ struct Extent {
   MemoryKind charged = MemoryKind::unknown; // kind the ledger counts the extent under …
   ExtentPart* parts = nullptr;              // … but for these bytes: a block split over kinds
   std::size_t apart = 0;                    // sum of the parts
+  // Counted under other kinds besides: what a move has reserved, then pages that it left behind,
+  // and where first touch brings those still to come.
+  KindBytes besides{};
 };
 
 class ExtentSpace {
@@ -92,18 +106,32 @@ public:
   void shrink(Extent& extent, std::size_t committed);
   // Into the cache, or back to the system when it is larger than the cache takes or keep is false.
   void give_back(Extent& extent, bool keep);
-  // The extent of the block that begins there, whose giving back begins; null when none does, also
-  // for whoever comes second.
-  Extent* begin_leaving(const void* block);
-  // The extent of the block that begins there, held in place while its pages are moved: only who
-  // holds it changes where it lies and under what it is counted. Null when there is none, it is
-  // pinned or a file's, or somebody else moves it.
+  // Gives back the extent of the block that begins there, as above; where its pages are being moved,
+  // whoever moves them does so. False when no block begins there, also for whoever comes second.
+  // promised: its bytes, unless all were seen where they belong.
+  bool release(const void* block, bool keep, std::size_t& promised);
+
+  // Moves (extent_moves.cpp). The extent of the block that begins there, held in place while its
+  // pages are moved: only who holds it changes where it lies and under what it is counted. Null
+  // when there is none, it is pinned or a file's, or somebody else moves it.
   Extent* begin_move(const void* block);
   void end_move(Extent& extent);
-  // Ends every move; the caller holds the lock.
-  void forget_moves() {
-    for (Extent* extent = used_; extent != nullptr; extent = extent->next)
-      extent->moving = false;
+  // Counts bytes of a held extent under a kind besides, if the ledger grants them; and no longer.
+  bool count_besides(Extent& extent, MemoryKind kind, std::size_t bytes);
+  void uncount_besides(Extent& extent, MemoryKind kind, std::size_t bytes);
+  // From now on a held extent is counted under this kind, which it was or which has granted all of
+  // it besides. What lies or will come elsewhere stays counted there, as far as it was; the rest
+  // goes back.
+  void charge_to(Extent& extent, MemoryKind kind, const ExtentPages& pages);
+  // In a forked child, where nobody goes on with them: ends every move, with the accounts as the
+  // pages came to lie (pages_of(extent)). The caller holds the lock.
+  template <typename F> void forget_moves(F&& pages_of) {
+    for (Extent *extent = used_, *next = nullptr; extent != nullptr; extent = next) {
+      next = extent->next;
+      if (!extent->moving) continue;
+      recharge(*extent, extent->charged, pages_of(*extent));
+      let_go(*extent);
+    }
   }
   // Drops cached extents until so many bytes are free again; returns the bytes dropped.
   std::size_t drop_cache(std::size_t bytes);
@@ -127,6 +155,13 @@ public:
     for (Extent* extent = used_; extent != nullptr; extent = extent->next)
       visit(*extent);
   }
+  // The same for the cached ones too: for all that the ledger counts.
+  template <typename F> void for_each_counted(F&& visit) {
+    for_each(visit);
+    const std::lock_guard guard(lock_);
+    for (const Extent* extent = cached_; extent != nullptr; extent = extent->next)
+      visit(*extent);
+  }
   // Calls visit(extent) for the live block's or heap's extent that an address of this space lies
   // in, if any; the lock is held. Any address of the space may be asked for, at any time.
   template <typename F> void visit_at(const void* address, F&& visit) {
@@ -135,7 +170,7 @@ public:
   }
   bool is_sound(std::string& why_not);
   // From now on bytes of a block, which lie in no other part, are counted under a kind that has
-  // granted them. False when there is no memory for the note, then nothing changed.
+  // granted them besides. False when there is no memory for the note, then nothing changed.
   bool add_part(Extent& extent, std::size_t begin, std::size_t end, MemoryKind kind);
   // Gives bytes at the extent's end back to the accounts they are counted under.
   void uncharge_end(Extent& extent, std::size_t bytes);
@@ -146,6 +181,10 @@ public:
 private:
   static constexpr unsigned k_bins = 24; // free runs by log2 of their units
 
+  // With the lock held.
+  void put_back(Extent& extent, bool keep);
+  void recharge(Extent& extent, MemoryKind kind, const ExtentPages& pages);
+  void let_go(Extent& extent);
   Extent* used_at(const void* address);
   Extent* from_cache(std::size_t bytes, std::size_t commit, std::size_t alignment);
   Extent* from_free(std::size_t bytes, std::size_t alignment);

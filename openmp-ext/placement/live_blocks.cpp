@@ -20,6 +20,7 @@ BlockInfo Placer::info_of(const Extent& extent) {
   info.required = extent.required;
   info.locked = extent.locked;
   info.moved = extent.moved;
+  info.besides = extent.besides;
   info.split = extent.parts != nullptr;
   info.reason = static_cast<PlacementReason>(extent.reason);
   info.charged = extent.charged;
@@ -125,20 +126,51 @@ bool Placer::reassign(void* block, std::uint32_t allocator, bool watched) {
   return true;
 }
 
-bool Placer::is_sound(std::string& why_not) {
+namespace {
+
+// The ledger's bytes of an extent.
+KindBytes counted_of(const Extent& extent) {
+  KindBytes counted = extent.besides;
+  counted[static_cast<std::size_t>(extent.charged)] += extent.committed - extent.apart;
+  for (const ExtentPart* part = extent.parts; part != nullptr; part = part->next)
+    counted[static_cast<std::size_t>(part->kind)] += part->end - part->begin;
+  return counted;
+}
+
+} // namespace
+
+bool Placer::counts_its_pages(const Extent& extent, std::string& why_not) const {
+  // Where the kernel refused the memory policy, or the memory is a file's.
+  if (!extent.space->bound() || extent.space->folder() != nullptr) return true;
+  const KindBytes counted = counted_of(extent);
+  PageCensus census;
+  count_pages(extent.begin, extent.committed, census);
+  const ExtentPages pages = by_kind(extent, census);
+  for (const MemoryKind kind : k_all_memory_kinds)
+    if (const auto k = static_cast<std::size_t>(kind); counted[k] < pages.on[k])
+      return why_not = "an extent has " + std::to_string(pages.on[k]) + " bytes in " +
+                       std::string(name_of(kind)) + ", of which the ledger counts " +
+                       std::to_string(counted[k]),
+             false;
+  if (extent.verified && !extent.moved && !pages.home)
+    return why_not = "pages of a verified extent are elsewhere", false;
+  return true;
+}
+
+bool Placer::is_sound(std::string& why_not, bool with_pages) {
   if (!ledger_.is_sound(why_not) || !ranges_.is_sound(why_not)) return false;
   std::array<std::uint64_t, k_memory_kinds + 1> charged{};
   bool sound = true;
   for_each_spread([&](Spread& spread) {
     sound = sound && spread.extents.is_sound(why_not);
     if (!sound) return;
-    spread.extents.for_each([&](const Extent& extent) {
-      charged[static_cast<std::size_t>(extent.charged)] += extent.committed - extent.apart;
-      for (const ExtentPart* part = extent.parts; part != nullptr; part = part->next)
-        charged[static_cast<std::size_t>(part->kind)] += part->end - part->begin;
+    spread.extents.for_each_counted([&](const Extent& extent) {
+      const KindBytes counted = counted_of(extent);
+      for (std::size_t kind = 0; kind < charged.size(); ++kind)
+        charged[kind] += counted[kind];
+      if (with_pages && sound) sound = counts_its_pages(extent, why_not);
     });
-    sound = spread.heap.is_sound(why_not);
-    charged[static_cast<std::size_t>(spread.extents.kind())] += spread.extents.cached_bytes();
+    sound = sound && spread.heap.is_sound(why_not);
   });
   if (!sound) return false;
   for (const MemoryKind kind : k_all_memory_kinds)
@@ -161,11 +193,20 @@ void Placer::lock_all() {
   job_.lock();
 }
 
+// Nobody else runs: what the ended moves had reserved goes back through the job's ledger.
 void Placer::forget_other_threads() {
   job_.forget_parent();
+  job_.unlock();
   if (folder_.is_open()) folder_.leave_to_parent();
   thread_caches::forget_others();
-  for_each_spread([](Spread& spread) { spread.extents.forget_moves(); });
+  for_each_spread([this](Spread& spread) {
+    spread.extents.forget_moves([this](const Extent& extent) {
+      PageCensus census;
+      count_pages(extent.begin, extent.committed, census);
+      return by_kind(extent, census);
+    });
+  });
+  job_.lock();
 }
 
 void Placer::unlock_all() {

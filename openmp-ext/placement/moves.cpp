@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A live block moves to another kind of memory as a whole; parts.cpp moves parts of fresh ones.
+// Pages may stay behind (busy, shared, or the node was full after all). Where most arrive, the
+// block is of the new kind; else those that did are moved back. Either way, what does not follow is
+// counted where it lies.
 #include "placement/placer.hpp"
 
 #include "base/log.hpp"
@@ -13,6 +16,7 @@ bool Placer::move_block(const void* block, MemoryKind kind, std::uint64_t& moved
   while (tier < tier_count_ && kind_of_tier(tier) != kind)
     ++tier;
   if (tier == tier_count_) return false;
+  job_.enter();
   // The block may have been freed meanwhile, and its memory be another's.
   ExtentSpace* space = ranges_.space_of(block);
   Extent* extent = space != nullptr ? space->begin_move(block) : nullptr;
@@ -23,45 +27,60 @@ bool Placer::move_block(const void* block, MemoryKind kind, std::uint64_t& moved
   return arrived;
 }
 
-// Ledger and node first, then the pages, then the old kind's account.
+// Counts the extent under the tier's kind besides, if ledger and nodes have room for all of it.
+bool Placer::reserve_move(Extent& extent, std::size_t tier) {
+  const MemoryKind kind = kind_of_tier(tier);
+  if (!extent.space->count_besides(extent, kind, extent.committed)) {
+    drop_caches(kind, extent.committed);
+    if (!extent.space->count_besides(extent, kind, extent.committed)) return false;
+  }
+  if (has_room(places_[tier], extent.committed)) return true;
+  drop_caches(kind, extent.committed);
+  if (has_room(places_[tier], extent.committed)) return true;
+  extent.space->uncount_besides(extent, kind, extent.committed);
+  return false;
+}
+
+ExtentPages Placer::by_kind(const Extent& extent, const PageCensus& census) const {
+  ExtentPages pages;
+  for (unsigned node = 0; node < k_max_nodes; ++node)
+    pages.on[static_cast<std::size_t>(node_kinds_[node])] += census.node[node];
+  pages.coming = census.untouched;
+  pages.unknown = census.unqueried;
+  pages.home = census.unqueried == 0 && census.on(extent.space->nodes()) == census.present();
+  return pages;
+}
+
+// Where pages of the extent belong that are counted under a kind.
+NodeSet Placer::nodes_under(const Extent& extent, MemoryKind kind) const {
+  if (kind == extent.space->kind()) return extent.space->nodes();
+  NodeSet nodes;
+  for (std::size_t tier = 0; tier < tier_count_; ++tier)
+    if (kind_of_tier(tier) == kind) nodes.bits |= places_[tier].nodes.bits;
+  return nodes;
+}
+
 bool Placer::move_extent(Extent& extent, std::size_t tier, std::uint64_t& moved) {
   if (extent.parts != nullptr) return false; // split over kinds: each part is where it belongs
-  const MemoryKind kind = kind_of_tier(tier);
-  const MemoryKind from = extent.charged;
   const NodeSet nodes = places_[tier].nodes;
   if (nodes.empty()) return false; // pages do not become a file's
-  if (!ledger_.reserve(kind, extent.committed)) {
-    drop_caches(kind, extent.committed);
-    if (!ledger_.reserve(kind, extent.committed)) return false;
-  }
-  if (!has_room(places_[tier], extent.committed)) {
-    drop_caches(kind, extent.committed);
-    if (!has_room(places_[tier], extent.committed)) {
-      ledger_.give_back(kind, extent.committed);
-      return false;
-    }
-  }
-  MoveOutcome last;
-  for (unsigned node = 0; node < k_max_nodes; ++node) {
-    if (!nodes.has(node)) continue;
-    last = move_to_node(extent.begin, extent.committed, node);
-    moved += last.moved;
-    if (last.refused || last.missing == 0) break;
-  }
-  if (last.refused)
+  const MemoryKind from = extent.charged;
+  if (!reserve_move(extent, tier)) return false;
+  MoveOutcome outcome = move_to_nodes(extent.begin, extent.committed, nodes);
+  if (outcome.refused)
     warn_once(
         Notice::placement_refused,
         "The kernel refuses to move pages (move_pages; a container or sandbox may forbid it): "
         "memory stays where it is.");
-  if (last.refused || last.missing > extent.committed / 2) { // most of it did not arrive
-    ledger_.give_back(kind, extent.committed);
-    return false;
-  }
-  const std::lock_guard guard(*extent.space);
-  extent.charged = kind;
-  extent.moved = true;
-  ledger_.give_back(from, extent.committed);
-  return true;
+  const bool arrived = !outcome.refused && outcome.missing <= outcome.after.present() / 2;
+  if (arrived)
+    moved = outcome.moved;
+  else if (outcome.moved != 0)
+    outcome = move_to_nodes(extent.begin, extent.committed, nodes_under(extent, from),
+                            extent.space->binding().home);
+  extent.space->charge_to(extent, arrived ? kind_of_tier(tier) : from,
+                          by_kind(extent, outcome.after));
+  return arrived;
 }
 
 } // namespace omptier

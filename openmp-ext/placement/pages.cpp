@@ -111,18 +111,18 @@ namespace {
 // Whether the kernel makes pages present when asked (Linux 5.14). Tried once, on a page of our own:
 // of other memory the same error says that it may not be written.
 bool kernel_populates() {
-  static std::atomic<const OsCalls*> it_does{nullptr}, it_does_not{nullptr}; // behind this table
-  const OsCalls& calls = os();
-  if (it_does.load(std::memory_order_relaxed) == &calls) return true;
-  if (it_does_not.load(std::memory_order_relaxed) == &calls) return false;
-  void* page = calls.map(nullptr, page_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+  static std::atomic<const OsCalls*> it_does{nullptr}, it_does_not{nullptr}; // behind that table
+  const OsCalls& table = os();
+  if (it_does.load(std::memory_order_relaxed) == &table) return true;
+  if (it_does_not.load(std::memory_order_relaxed) == &table) return false;
+  void* page = table.map(nullptr, page_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
                          -1, 0);
   if (page == MAP_FAILED) return false; // not known yet
-  const bool done = calls.advise(page, page_size(), MADV_POPULATE_WRITE) == 0;
+  const bool done = table.advise(page, page_size(), MADV_POPULATE_WRITE) == 0;
   const bool refused = !done && errno == EINVAL;
-  calls.unmap(page, page_size());
-  if (done) it_does.store(&calls, std::memory_order_relaxed);
-  if (refused) it_does_not.store(&calls, std::memory_order_relaxed);
+  table.unmap(page, page_size());
+  if (done) it_does.store(&table, std::memory_order_relaxed);
+  if (refused) it_does_not.store(&table, std::memory_order_relaxed);
   return done;
 }
 
@@ -166,6 +166,10 @@ BindResult bind_range(std::uintptr_t begin, std::size_t bytes, const Binding& bi
   return BindResult::refused;
 }
 
+void unbind_range(std::uintptr_t begin, std::size_t bytes) {
+  os().bind_memory(reinterpret_cast<void*>(begin), bytes, MPOL_DEFAULT, nullptr, 0, 0);
+}
+
 Part part_of(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, unsigned i, std::size_t step) {
   const unsigned parts = nodes.count();
   const std::size_t steps = (bytes + step - 1) / step;
@@ -197,11 +201,7 @@ bool populate_parts(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, std:
     const Part part = part_of(begin, bytes, nodes, i, step);
     NodeSet here;
     here.add(part.node);
-    PageCensus census;
-    if (part.bytes != 0 && count_pages(part.begin, part.bytes, census) &&
-        census.on(here) != census.present() &&
-        move_to_node(part.begin, part.bytes, part.node).refused)
-      break;
+    if (part.bytes != 0 && move_to_nodes(part.begin, part.bytes, here).refused) break;
   }
   return present;
 }
@@ -220,50 +220,84 @@ void split_at_ends(std::uintptr_t begin, std::size_t bytes) {
   if ((begin + bytes) % huge != 0) split(begin + bytes - page);
 }
 
-MoveOutcome move_to_node(std::uintptr_t begin, std::size_t bytes, unsigned node) {
-  MoveOutcome outcome;
+namespace {
+
+constexpr int k_shared = -EACCES; // a page's status: other processes map it too
+
+// One call to move n pages to a node; false when the kernel moves none for anybody.
+bool ask_to_move(void** pages, std::size_t n, unsigned node, int* status) {
+  int nodes[k_batch];
+  std::fill_n(nodes, n, static_cast<int>(node));
+  std::fill_n(status, n, 0);
+  return os().move_pages(0, n, pages, nodes, status, MPOL_MF_MOVE) >= 0 ||
+         (errno != EPERM && errno != ENOSYS);
+}
+
+// Of the pages [begin, end), at most k_batch, those present on none of the nodes.
+std::size_t list_elsewhere(std::uintptr_t begin, std::uintptr_t end, NodeSet nodes, void** pages) {
+  int status[k_batch];
+  std::size_t n = 0, elsewhere = 0;
+  for (std::uintptr_t at = begin; at < end; at += page_size())
+    pages[n++] = reinterpret_cast<void*>(at);
+  if (os().move_pages(0, n, pages, nullptr, status, 0) < 0) return 0;
+  for (std::size_t i = 0; i < n; ++i)
+    if (status[i] >= 0 && !nodes.has(static_cast<unsigned>(status[i])))
+      pages[elsewhere++] = pages[i];
+  return elsewhere;
+}
+
+// Moves what lies on none of the nodes to one of them; false when the kernel refuses. some_there:
+// pages may be on the nodes already.
+bool move_rest(std::uintptr_t begin, std::uintptr_t end, NodeSet nodes, unsigned node,
+               bool some_there, MoveOutcome& outcome) {
   const std::size_t page = page_size();
   const std::size_t huge = huge_page_size();
-  NodeSet target;
-  target.add(node);
-  PageCensus before;
-  if (!count_pages(begin, bytes, before)) return outcome.refused = true, outcome;
-
-  const std::uintptr_t end = begin + bytes;
-  void* pages[k_batch];
-  int nodes[k_batch];
-  int status[k_batch];
-  std::fill(std::begin(nodes), std::end(nodes), static_cast<int>(node));
   const std::size_t window = huge != 0 ? huge : page * k_batch;
+  void* pages[k_batch];
+  int status[k_batch];
   for (std::uintptr_t at = begin / page * page; at < end;) {
     const std::uintptr_t window_end = std::min(end, at / window * window + window);
     // The first page of a window alone moves a huge page whole.
     pages[0] = reinterpret_cast<void*>(at);
-    if (os().move_pages(0, 1, pages, nodes, status, MPOL_MF_MOVE) < 0 &&
-        (errno == EPERM || errno == ENOSYS))
-      return outcome.refused = true, outcome;
+    const std::uintptr_t first_end = std::min(window_end, at + page * k_batch);
+    if ((!some_there || list_elsewhere(at, first_end, nodes, pages) != 0) &&
+        !ask_to_move(pages, 1, node, status))
+      return false;
     // Whatever of the window is still elsewhere is made of small pages.
     while (at < window_end) {
-      std::size_t n = 0;
-      const std::uintptr_t first = at;
-      for (; n < k_batch && at < window_end; ++n, at += page)
-        pages[n] = reinterpret_cast<void*>(at);
-      if (os().move_pages(0, n, pages, nullptr, status, 0) < 0) break;
-      std::size_t elsewhere = 0;
+      const std::uintptr_t batch_end = std::min(window_end, at + page * k_batch);
+      const std::size_t n = list_elsewhere(at, batch_end, nodes, pages);
+      if (n != 0) ask_to_move(pages, n, node, status);
       for (std::size_t i = 0; i < n; ++i)
-        if (status[i] >= 0 && status[i] != static_cast<int>(node))
-          pages[elsewhere++] = reinterpret_cast<void*>(first + i * page);
-      if (elsewhere != 0) os().move_pages(0, elsewhere, pages, nodes, status, MPOL_MF_MOVE);
+        if (status[i] == k_shared) outcome.shared += page;
+      at = batch_end;
     }
-    at = window_end;
   }
+  return true;
+}
 
-  PageCensus after;
-  count_pages(begin, bytes, after);
-  const std::uint64_t there_before = before.on(target);
-  const std::uint64_t there_after = after.on(target);
-  outcome.moved = there_after > there_before ? there_after - there_before : 0;
-  outcome.missing = after.present() - there_after;
+} // namespace
+
+MoveOutcome move_to_nodes(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, unsigned first) {
+  MoveOutcome outcome;
+  PageCensus before, after;
+  outcome.refused = !count_pages(begin, bytes, before);
+  outcome.after = after = before;
+  if (outcome.refused) return outcome;
+  // The first, if any, then the others.
+  for (unsigned i = 0; i <= k_max_nodes && after.on(nodes) != after.present(); ++i) {
+    const unsigned node = i == 0 ? first : i - 1;
+    if (!nodes.has(node) || (i != 0 && node == first)) continue;
+    outcome.shared = 0;
+    outcome.refused =
+        !move_rest(begin, begin + bytes, nodes, node, after.on(nodes) != 0, outcome);
+    after = {};
+    count_pages(begin, bytes, after);
+    if (outcome.refused) break;
+  }
+  if (after.on(nodes) > before.on(nodes)) outcome.moved = after.on(nodes) - before.on(nodes);
+  outcome.missing = after.present() - after.on(nodes);
+  outcome.after = after;
   return outcome;
 }
 
@@ -277,17 +311,8 @@ bool settle(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, unsigned hom
     return true;
   }
   if (census.on(nodes) == census.present()) return true;
-  // The home first, then the others.
-  for (unsigned i = 0; i <= k_max_nodes; ++i) {
-    const unsigned node = i == 0 ? home : i - 1;
-    if (!nodes.has(node) || (i != 0 && node == home)) continue;
-    const MoveOutcome outcome = move_to_node(begin, bytes, node);
-    if (outcome.refused) return false;
-    if (outcome.missing == 0) return true;
-  }
-  PageCensus after;
-  count_pages(begin, bytes, after);
-  return after.on(nodes) == after.present();
+  const MoveOutcome outcome = move_to_nodes(begin, bytes, nodes, home);
+  return !outcome.refused && outcome.missing == 0;
 }
 
 bool read_node_memory(unsigned node, NodeMemory& memory) {

@@ -8,7 +8,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 namespace omptier {
 
@@ -72,6 +71,9 @@ enum class BindResult : std::uint8_t { bound, refused };
 // the one that asked. Blocked ranges get no policy: populate_parts places them.
 BindResult bind_range(std::uintptr_t begin, std::size_t bytes, const Binding& binding);
 
+// The range has no policy of its own any more.
+void unbind_range(std::uintptr_t begin, std::size_t bytes);
+
 // One part of a blocked range.
 struct Part {
   std::uintptr_t begin = 0;
@@ -94,11 +96,15 @@ void split_at_ends(std::uintptr_t begin, std::size_t bytes);
 struct MoveOutcome {
   std::uint64_t moved = 0;   // bytes on the wanted nodes afterwards that were elsewhere before
   std::uint64_t missing = 0; // bytes that are present but still elsewhere
+  std::uint64_t shared = 0;  // of these, pages that other processes map too: those do not move
   bool refused = false;      // the kernel refuses move_pages
+  PageCensus after;          // where the pages are now; nothing when it refuses to say
 };
-// Moves the present pages of a range to a node, huge page by huge page where there are any, and
-// counts again afterwards. Untouched pages stay untouched.
-MoveOutcome move_to_node(std::uintptr_t begin, std::size_t bytes, unsigned node);
+// Moves the present pages of a range that are on none of the nodes to one of them, the next one
+// when that is full, huge page by huge page where there are any, and counts again afterwards.
+// Untouched pages stay untouched. first: the node that is tried first, else the lowest.
+MoveOutcome move_to_nodes(std::uintptr_t begin, std::size_t bytes, NodeSet nodes,
+                          unsigned first = k_no_node);
 
 // Bytes from the range's begin up to the first page that is not on the nodes; 0 when the kernel
 // refuses to say.

@@ -89,7 +89,7 @@ std::size_t Placer::fill_part(Extent& extent, std::size_t begin, std::size_t end
       least < k_large_block && begin + bytes != end && border > begin && huge_page_size() != 0)
     bytes = border - begin;
   if (bytes < std::min(least, end - begin) || bytes == 0 || !has_room(place, bytes) ||
-      !ledger_.reserve(kind, bytes))
+      !extent.space->count_besides(extent, kind, bytes))
     return 0;
 
   const bool divided_begin = part_border(extent, begin);
@@ -101,10 +101,20 @@ std::size_t Placer::fill_part(Extent& extent, std::size_t begin, std::size_t end
     settle(extent.begin + begin, arrived, extent.space->nodes());
     arrived = 0;
   }
-  ledger_.give_back(kind, bytes - arrived);
+  uncount_rest(extent, begin + arrived, begin + bytes, kind);
   if (arrived == 0 && extent.parts == nullptr && (divided_begin || divided_end))
     os().advise(reinterpret_cast<void*>(extent.begin), extent.bytes, MADV_HUGEPAGE);
   return arrived;
+}
+
+// What was reserved for bytes [begin, end) and did not come, or went back, is no longer counted.
+void Placer::uncount_rest(Extent& extent, std::size_t begin, std::size_t end, MemoryKind kind) {
+  if (begin == end) return;
+  PageCensus census;
+  count_pages(extent.begin + begin, end - begin, census);
+  const ExtentPages pages = by_kind(extent, census);
+  const std::uint64_t left = pages.on[static_cast<std::size_t>(kind)] + pages.unknown;
+  extent.space->uncount_besides(extent, kind, end - begin - left);
 }
 
 // Moves bytes of the extent to the nodes. Returns those that lie there at the end: all, or a run
@@ -112,11 +122,7 @@ std::size_t Placer::fill_part(Extent& extent, std::size_t begin, std::size_t end
 std::size_t Placer::move_part(Extent& extent, std::size_t begin, std::size_t bytes, NodeSet nodes,
                               std::size_t least) {
   const std::uintptr_t first = extent.begin + begin;
-  for (unsigned node = 0; node < k_max_nodes; ++node) {
-    if (!nodes.has(node)) continue;
-    const MoveOutcome last = move_to_node(first, bytes, node);
-    if (last.refused || last.missing == 0) break;
-  }
+  move_to_nodes(first, bytes, nodes);
   std::size_t arrived = leading_bytes_on(first, bytes, nodes);
   if (arrived == bytes) return bytes;
   if (arrived < least) arrived = 0;

@@ -39,8 +39,9 @@ std::uint64_t PlacedRanges::counted(std::uintptr_t begin, std::uintptr_t end,
   return sum;
 }
 
-// The new range takes the place of what older ones said about its pages.
-void PlacedRanges::record(Placer& placer, const PlacedRange& range) {
+// The new range takes the place of what older ones said about its pages. What they were counted
+// under goes back, but for pages that still lie there.
+void PlacedRanges::record(Placer& placer, PlacedRange range, const PageCensus& pages) {
   for (std::size_t i = 0; i < count_;) {
     PlacedRange& old = ranges_[i];
     const std::uintptr_t low = std::max(range.begin, old.begin);
@@ -49,22 +50,38 @@ void PlacedRanges::record(Placer& placer, const PlacedRange& range) {
       ++i;
       continue;
     }
-    if (old.kind != range.kind) placer.ledger().give_back(old.kind, high - low);
+    if (old.kind != range.kind) range.besides[static_cast<std::size_t>(old.kind)] += high - low;
     PlacedRange behind = old;
     behind.begin = high;
     old.end = low;
-    if (old.begin == old.end) {
-      old = ranges_[--count_];
-    } else {
+    const bool before_it = old.begin < old.end, behind_it = behind.begin < behind.end;
+    // What it counted besides stays with a part that is left of it, else with the new range.
+    KindBytes& heir = before_it ? old.besides : behind_it ? behind.besides : range.besides;
+    const KindBytes besides = old.besides;
+    old.besides = behind.besides = {};
+    for (std::size_t kind = 0; kind < besides.size(); ++kind)
+      heir[kind] += besides[kind];
+    if (before_it)
       ++i;
-    }
-    if (behind.begin < behind.end) ranges_[count_++] = behind;
+    else
+      old = ranges_[--count_];
+    if (behind_it) ranges_[count_++] = behind;
+  }
+  for (const MemoryKind kind : k_all_memory_kinds) {
+    std::uint64_t& besides = range.besides[static_cast<std::size_t>(kind)];
+    std::uint64_t there = kind == range.kind ? 0 : pages.unqueried;
+    for (unsigned node = 0; node < k_max_nodes && kind != range.kind; ++node)
+      if (placer.kind_of_node(node) == kind) there += pages.node[node];
+    placer.ledger().give_back(kind, besides - std::min(besides, there));
+    besides = std::min(besides, there);
   }
   ranges_[count_++] = range;
 }
 
 RangeResult PlacedRanges::place(Placer& placer, std::uintptr_t begin, std::size_t bytes,
-                                std::size_t tier, bool of_file, std::uint32_t plan_entry) {
+                                std::size_t tier, bool of_file, std::uint32_t plan_entry,
+                                std::uint64_t& missing) {
+  missing = 0;
   const std::uintptr_t page = page_size();
   const std::uintptr_t first = (begin + page - 1) / page * page;
   const std::uintptr_t last = (begin + bytes) / page * page;
@@ -91,17 +108,16 @@ RangeResult PlacedRanges::place(Placer& placer, std::uintptr_t begin, std::size_
     return give_up(errno == EFAULT || errno == ENOMEM ? RangeResult::not_mapped
                                                       : RangeResult::refused);
   if (of_file) map_in(first, last - first);
-  std::uint64_t missing = 0;
-  for (unsigned node = 0; node < k_max_nodes; ++node) {
-    if (!nodes.has(node)) continue;
-    if (move_to_node(first, last - first, node).refused) return give_up(RangeResult::refused);
-    PageCensus after;
-    count_pages(first, last - first, after);
-    missing = after.present() - after.on(nodes);
-    if (missing == 0) break;
+  const MoveOutcome outcome = move_to_nodes(first, last - first, nodes);
+  if (outcome.refused && outcome.moved == 0) {
+    unbind_range(first, last - first);
+    return give_up(RangeResult::refused);
   }
-  record(placer, {first, last, kind, plan_entry});
-  return missing == 0 ? RangeResult::placed : RangeResult::partly;
+  record(placer, {first, last, kind, plan_entry}, outcome.after);
+  missing = outcome.missing;
+  if (outcome.refused) return RangeResult::refused;
+  if (missing == 0) return RangeResult::placed;
+  return outcome.shared != 0 ? RangeResult::shared : RangeResult::partly;
 }
 
 bool PlacedRanges::find(const void* address, PlacedRange& found) {

@@ -17,20 +17,24 @@ enum class RangeResult : std::uint8_t {
   not_mapped, // some of it is no memory
   refused,    // the kernel refuses policies or moves
   partly,     // some present pages are elsewhere
+  shared,     // the same, because other processes use them too: pages of a file
 };
 
 struct PlacedRange {
   std::uintptr_t begin = 0, end = 0; // whole pages
   MemoryKind kind = MemoryKind::unknown;
   std::uint32_t plan_entry = 0; // 1 + index of the plan's entry; 0 = ompx_place_range
+  // Counted under other kinds besides: pages counted there before that did not follow.
+  KindBytes besides{};
 };
 
 class PlacedRanges {
 public:
   // of_file: pages that are still those of a file are made present first, and the process's own
   // where they may be written (.data); constants stay the file's, which all its processes share.
+  // missing: present bytes that are elsewhere in the end.
   RangeResult place(Placer& placer, std::uintptr_t begin, std::size_t bytes, std::size_t tier,
-                    bool of_file, std::uint32_t plan_entry);
+                    bool of_file, std::uint32_t plan_entry, std::uint64_t& missing);
   bool find(const void* address, PlacedRange& found);
 
   template <typename F> void for_each(F&& visit) {
@@ -43,7 +47,7 @@ public:
 
 private:
   bool make_room();
-  void record(Placer& placer, const PlacedRange& range);
+  void record(Placer& placer, PlacedRange range, const PageCensus& pages);
   std::uint64_t counted(std::uintptr_t begin, std::uintptr_t end, MemoryKind kind) const;
 
   std::mutex lock_;

@@ -252,25 +252,22 @@ bool Placer::release(void* block) {
   let_decay();
   if (Span* span = ranges_.span_of(block)) return Heap::of(*span).release(*span, block);
   ExtentSpace* space = ranges_.space_of(block);
-  // From here on no other thread changes it, but for pages that arrive and are noticed.
-  Extent* extent = space != nullptr ? space->begin_leaving(block) : nullptr;
-  if (extent == nullptr) return false;
-  if (extent->locked) os().unlock(block, extent->committed);
-  if (!is_verified(*extent))
-    for (std::size_t tier = 0; tier < tier_count_; ++tier) {
-      TierPlace& place = places_[tier];
-      if (place.nodes != space->nodes()) continue;
-      std::uint64_t promised = place.promised.load(std::memory_order_relaxed);
-      while (!place.promised.compare_exchange_weak(
-          promised, promised > extent->committed ? promised - extent->committed : 0,
-          std::memory_order_relaxed)) {
-      }
-    }
+  if (space == nullptr) return false;
   // Pages where the last block's threads or size had them would be wrong for the next one's.
   const Binding& binding = space->binding();
   const bool reusable = binding.nodes.count() <= 1 || binding.spreading == Spreading::home ||
                         binding.spreading == Spreading::interleaved;
-  space->give_back(*extent, reusable);
+  std::size_t was_promised = 0;
+  if (!space->release(block, reusable, was_promised)) return false;
+  for (std::size_t tier = 0; tier < tier_count_ && was_promised != 0; ++tier) {
+    TierPlace& place = places_[tier];
+    if (place.nodes != space->nodes()) continue;
+    std::uint64_t promised = place.promised.load(std::memory_order_relaxed);
+    while (!place.promised.compare_exchange_weak(
+        promised, promised > was_promised ? promised - was_promised : 0,
+        std::memory_order_relaxed)) {
+    }
+  }
   return true;
 }
 

@@ -75,6 +75,7 @@ struct BlockInfo {
   std::uint32_t allocator = 0;
   bool large = false;
   // Of a large block only.
+  KindBytes besides{}; // counted under other kinds too: pages that a move left behind, or to come
   bool required = false, locked = false, moved = false, split = false;
   PlacementReason reason = PlacementReason::required;
   MemoryKind charged = MemoryKind::unknown;
@@ -140,8 +141,10 @@ public:
   // So many bytes more could come to lie on the tier's nodes, as node and cgroup are now.
   bool has_room_on(std::size_t tier, std::uint64_t bytes) { return has_room(places_[tier], bytes); }
 
-  // Moves a large block's present pages to another kind, as far as ledger and node have room; the
-  // ledger follows. moved: bytes that arrived. False when there is no room or the kernel refuses.
+  // Moves a large block's present pages to another kind, where ledger and node have room for all of
+  // it; the ledger follows, page by page where some stay behind. moved: bytes that arrived. False
+  // when there is no room, the kernel refuses, or more than half of the pages stay: then all do, as
+  // far as they can be moved back.
   bool move_block(const void* block, MemoryKind kind, std::uint64_t& moved);
   // Puts as much of a fresh large block's begin on the tier as ledger and node allow, as first
   // touch would until that tier is full; returns the bytes that arrived. Makes those pages present.
@@ -168,7 +171,9 @@ public:
   std::uint64_t cached_bytes(MemoryKind kind) const;
   // Everything that nobody uses goes back to the system, what the calling thread keeps included.
   void give_back_unused();
-  bool is_sound(std::string& why_not);
+  // All that is known agrees. with_pages: every page is counted under the kind that it lies in too,
+  // which holds while nothing runs and the kernel has put no page of a preferred block elsewhere.
+  bool is_sound(std::string& why_not, bool with_pages = false);
 
   // Another process of the job wants to know what this one still will touch. Where this is asked,
   // at allocations and when parallel regions begin, costs nothing without a control group's limit.
@@ -178,8 +183,7 @@ public:
   void lock_all();
   void unlock_all();
   // In the child, before unlock_all: it counts for itself in the job's ledger from now on, and
-  // threads that kept blocks or were moving one are not here. (What was reserved for the move stays
-  // counted.)
+  // threads that kept blocks or were moving one are not here.
   void forget_other_threads();
 
 private:
@@ -205,10 +209,15 @@ private:
   bool has_room(TierPlace& place, std::uint64_t bytes);
   std::uint64_t count_promised(TierPlace& place);
   bool move_extent(Extent& extent, std::size_t tier, std::uint64_t& moved);
+  bool reserve_move(Extent& extent, std::size_t tier);
+  ExtentPages by_kind(const Extent& extent, const PageCensus& census) const;
+  NodeSet nodes_under(const Extent& extent, MemoryKind kind) const;
+  bool counts_its_pages(const Extent& extent, std::string& why_not) const;
   std::size_t fill_part(Extent& extent, std::size_t begin, std::size_t end, std::size_t tier,
                         std::size_t least);
   std::size_t move_part(Extent& extent, std::size_t begin, std::size_t bytes, NodeSet nodes,
                         std::size_t least);
+  void uncount_rest(Extent& extent, std::size_t begin, std::size_t end, MemoryKind kind);
   bool part_border(Extent& extent, std::size_t at);
   std::size_t drop_caches(MemoryKind kind, std::size_t bytes);
   void let_decay();

@@ -42,8 +42,11 @@ std::uint64_t Placer::count_promised(TierPlace& place) {
   std::uint64_t untouched = 0;
   place.for_each_spread([&](Spread& spread) {
     spread.extents.for_each([&](Extent& extent) {
-      // What lies in no part of another kind is still promised here.
-      const bool elsewhere = extent.moved && extent.parts == nullptr;
+      // What lies in no part of another kind is still promised here, and so is what was not touched
+      // before the others were moved.
+      const bool elsewhere =
+          extent.charged != spread.extents.kind() &&
+          extent.besides[static_cast<std::size_t>(spread.extents.kind())] == 0;
       if (extent.use != ExtentUse::block) return;
       if (!extent.ready) { // its thread is at it
         untouched += extent.committed;

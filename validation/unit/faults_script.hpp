@@ -13,4 +13,4 @@ std::string run_fault_script(bool two_kinds);
 
 // After the script, with no faults: the books are right, nothing is counted as used and nothing is
 // mapped that could hold data. "" or what is left.
-std::string check_nothing_left();
+std::string check_nothing_left(bool two_kinds);

@@ -10,6 +10,7 @@
 #include "faults_script.hpp"
 
 #include "base/os.hpp"
+#include "made_up_nodes.hpp"
 
 #include <gtest/gtest.h>
 
@@ -168,7 +169,9 @@ bool run_with_fault(bool two_kinds, long point, bool all_after) {
   if (child == 0) {
     ::alarm(60);
     ::setenv("KMP_WARNINGS", "0", 1);
-    static OsCalls faulty;
+    static OsCalls made_up, faulty;
+    if (two_kinds) made_up = made_up_nodes::calls();
+    if (two_kinds) replace_os_calls(&made_up);
     real = &os();
     faulty = faulty_calls();
     first_failing = point;
@@ -176,8 +179,8 @@ bool run_with_fault(bool two_kinds, long point, bool all_after) {
     replace_os_calls(&faulty);
     std::string problem = run_fault_script(two_kinds);
     const long calls = shared->calls;
-    replace_os_calls(nullptr);
-    if (problem.empty()) problem = check_nothing_left();
+    replace_os_calls(real);
+    if (problem.empty()) problem = check_nothing_left(two_kinds);
     std::snprintf(shared->problem, sizeof shared->problem, "%s", problem.c_str());
     shared->calls = calls;
     ::_exit(problem.empty() ? 0 : 1);

@@ -13,7 +13,7 @@ endforeach()
 # omptier_stress(<name> <sanitizers> [option…]): program tests/omptier_stress_<name>
 function(omptier_stress name sanitizers)
   add_executable(omptier_stress_${name} ${stress_sources})
-  target_include_directories(omptier_stress_${name} PRIVATE ${OMPTIER_EXT_DIR})
+  target_include_directories(omptier_stress_${name} PRIVATE ${OMPTIER_EXT_DIR} ${CMAKE_CURRENT_LIST_DIR})
   target_compile_options(omptier_stress_${name} PRIVATE
     -O1 -g1 -UNDEBUG -Wall -Wextra ${OMPTIER_PATH_FLAGS} -fsanitize=${sanitizers}
     -fno-omit-frame-pointer -fno-sanitize-recover=all $<$<BOOL:${OMPTIER_WERROR}>:-Werror> ${ARGN})

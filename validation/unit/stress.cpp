@@ -10,6 +10,7 @@
 //
 // Built with ASan+UBSan and with TSan (stress.cmake); std::thread only, since libomp is not
 // instrumented. Exit 0: nothing was wrong.
+#include "made_up_nodes.hpp"
 #include "placement/block_list.hpp"
 #include "placement/placer.hpp"
 
@@ -41,22 +42,36 @@ namespace {
   std::abort();
 }
 
-// Node 0 as if it were two kinds of memory, the faster one small.
+// Two kinds of memory on a node each (made_up_nodes.hpp), the faster one small.
 Platform two_kinds() {
+  constexpr std::uint64_t k_bytes = std::uint64_t{8} << 30;
   Platform platform;
-  Node node;
-  node.kind = MemoryKind::dram;
-  node.capacity = std::uint64_t{8} << 30;
-  node.cpus = {0, 1};
-  platform.nodes.push_back(node);
-  for (const MemoryKind kind : {MemoryKind::hbm, MemoryKind::dram}) {
-    Tier tier;
-    tier.kind = kind;
-    tier.nodes = {0};
-    tier.capacity = node.capacity;
-    platform.tiers.push_back(tier);
-  }
+  Node dram, hbm;
+  dram.kind = MemoryKind::dram;
+  dram.cpus = {0, 1};
+  hbm.number = 1;
+  hbm.kind = MemoryKind::hbm;
+  dram.capacity = hbm.capacity = k_bytes;
+  platform.nodes = {dram, hbm};
+  platform.tiers = {{MemoryKind::hbm, {1}, k_bytes, {}}, {MemoryKind::dram, {0}, k_bytes, {}}};
   return platform;
+}
+
+// One page in eight does not move; of every fourth 65,536, two in three.
+int some_stay(std::uintptr_t, int, int) {
+  static std::atomic<std::uint32_t> pages{0};
+  const std::uint32_t page = pages.fetch_add(1, std::memory_order_relaxed);
+  const std::uint32_t chance = page * 2654435761u >> 16 & 255;
+  return chance < (page >> 16 & 3 ? 32u : 170u) ? -EBUSY : 0;
+}
+
+// And one call in a hundred fails as a whole.
+long failing_moves(int pid, unsigned long count, void** pages, const int* nodes, int* status,
+                   int flags) {
+  static std::atomic<std::uint32_t> calls{0};
+  if (nodes != nullptr && calls.fetch_add(1, std::memory_order_relaxed) % 100 == 99)
+    return errno = ENOMEM, -1;
+  return made_up_nodes::move_pages(pid, count, pages, nodes, status, flags);
 }
 
 CapacityRules small_capacity() {
@@ -241,7 +256,7 @@ void keep_listing(Placer& placer, const std::atomic<bool>& stop, Counts& counts)
       look_up(placer, block.begin + block.room / 2, counts);
       std::uint64_t moved = 0;
       const MemoryKind kind = block.charged == MemoryKind::hbm ? MemoryKind::dram : MemoryKind::hbm;
-      if (block.large && random() % 32 == 0 &&
+      if (block.large && random() % 4 == 0 &&
           placer.move_block(reinterpret_cast<const void*>(block.begin), kind, moved))
         counts.moved.fetch_add(1);
     }
@@ -249,6 +264,12 @@ void keep_listing(Placer& placer, const std::atomic<bool>& stop, Counts& counts)
       placer.room_on(tier);
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
+}
+
+// Page by page, too.
+void expect_sound(Placer& placer, const char* when) {
+  std::string why_not;
+  if (!placer.is_sound(why_not, true)) fail("not sound %s: %s", when, why_not.c_str());
 }
 
 void load(Placer& placer, unsigned slots, Clock::time_point end, std::uint64_t seed,
@@ -267,6 +288,7 @@ void load(Placer& placer, unsigned slots, Clock::time_point end, std::uint64_t s
     if (thread.joinable()) thread.join();
   stop = true;
   lister.join();
+  expect_sound(placer, "with blocks that live");
   for (Block block; mailbox.get(block);) {
     verify(block);
     if (!placer.release(block.at)) fail("a block in the mailbox is not known");
@@ -274,10 +296,9 @@ void load(Placer& placer, unsigned slots, Clock::time_point end, std::uint64_t s
 }
 
 void check_end(Placer& placer) {
-  std::string why_not;
-  if (!placer.is_sound(why_not)) fail("not sound: %s", why_not.c_str());
+  expect_sound(placer, "with what is kept");
   placer.give_back_unused();
-  if (!placer.is_sound(why_not)) fail("not sound when all is given back: %s", why_not.c_str());
+  expect_sound(placer, "when all is given back");
   for (const MemoryKind kind : k_all_memory_kinds)
     if (placer.ledger().used(kind) != 0)
       fail("%llu bytes are counted as used",
@@ -373,6 +394,10 @@ int main(int argc, char** argv) {
       argc > 3 ? std::strtoull(argv[3], nullptr, 10) : std::random_device{}();
   std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
   std::fflush(stdout);
+  static OsCalls calls = made_up_nodes::calls();
+  made_up_nodes::verdict = some_stay;
+  calls.move_pages = failing_moves;
+  replace_os_calls(&calls);
   std::strcmp(argv[2], "kills") == 0 ? run_kills(seconds, seed) : run_threads(seconds, seed);
   return 0;
 }

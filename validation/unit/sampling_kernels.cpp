@@ -112,7 +112,7 @@ Kernel make_triad() {
   double *a = filled(n), *b = filled(n + 160) + 160, *c = filled(n + 320) + 320;
   auto at = std::make_shared<std::size_t>(0);
   return {"triad",
-          {{"a", a, n * 8}, {"b", b, n * 8}, {"c", c, n * 8}},
+          {{"a", a, n * 8, 8, true}, {"b", b, n * 8, 8}, {"c", c, n * 8, 8}},
           [=](unsigned resident) {
             for (int block = 0; block < 400; ++block) {
               std::size_t i = *at = (*at + k_small) % (n - k_small);
@@ -147,7 +147,7 @@ Kernel make_stencil() {
   double *in = filled(width * rows), *out = filled(width * rows + 160) + 160;
   auto at = std::make_shared<std::size_t>(1);
   return {"stencil",
-          {{"in", in, width * rows * 8}, {"out", out, width * rows * 8}},
+          {{"in", in, width * rows * 8, 32}, {"out", out, width * rows * 8, 8, true}},
           [=](unsigned resident) {
             for (int i = 0; i < 200; ++i) {
               std::size_t row = *at = *at % (rows - 2) + 1;
@@ -234,6 +234,14 @@ Kernel make(const std::string& name) {
                           histogram(d, i, m, n);
                         });
   return {};
+}
+
+void give_back(const Kernel& kernel) {
+  constexpr std::uintptr_t k_page = 4096; // an array begins in the first page of its mapping
+  for (const Array& array : kernel.arrays) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(array.begin), first = begin & ~(k_page - 1);
+    munmap(reinterpret_cast<void*>(first), begin + array.bytes - first);
+  }
 }
 
 } // namespace sampling_kernels

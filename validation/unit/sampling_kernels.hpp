@@ -16,6 +16,8 @@ struct Array {
   std::string name;
   const void* begin;
   std::size_t bytes;
+  double accessed = 0;  // bytes an iteration, of a kernel of streams
+  bool written = false; // by all of these accesses
 };
 
 struct Kernel {
@@ -28,10 +30,10 @@ struct Kernel {
   bool streams = false;
 };
 
-// Allocates and fills the kernel's arrays (up to 400 MB, the example neutron 1.3 GB); they live
-// until the process ends.
+// Allocates and fills the kernel's arrays (up to 512 MB, the example neutron 1.3 GB).
 std::vector<std::string> names();
 Kernel make(const std::string& name);
+void give_back(const Kernel& kernel); // their memory
 Kernel make_neutron(); // sampling_neutron.cpp
 
 } // namespace sampling_kernels

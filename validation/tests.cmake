@@ -14,6 +14,7 @@
 #   PROCESSORS     how many it keeps busy
 #   COST           seconds of a long one: the longest begin first, so that no processor waits for one
 #                  of them at the end
+#   TIMEOUT        on a quiet machine with two processors; others are given three times that
 #   PRINTS         what its output must match, beside an exit status of 0
 # The rest is ctest's own. Labels are those of the kind of test: unit, conformance, virtual; with all
 # or soak beside them it runs in that form of ./test only.
@@ -32,6 +33,9 @@ function(omptier_test name)
     set(directory WORKING_DIRECTORY ${ARG_WORKING_DIRECTORY})
   endif()
   add_test(NAME ${name} COMMAND ${ARG_COMMAND} ${directory})
+  if(ARG_TIMEOUT)
+    math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 3")
+  endif()
   set(alone ON)
   if(ARG_BESIDE)
     set(alone OFF)

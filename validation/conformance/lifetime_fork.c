@@ -157,7 +157,7 @@ static void case_fork_busy(void) {
   for (; seconds() - begin < 2.0 || forks < 20; ++forks) {
     const pid_t child = fork();
     if (child == 0) {
-      alarm(30);
+      alarm(60);
       exercise((unsigned)forks);
       const int sink = open("/dev/null", O_WRONLY);
       check(ompx_dump(sink) == 0, "ompx_dump in the child");

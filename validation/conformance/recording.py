@@ -17,7 +17,7 @@ def check(condition, what):
 
 
 def read_report(omptier, *logs, **more):
-    done = subprocess.run([omptier, "report", "--json", *logs], capture_output=True, text=True, timeout=100, **more)
+    done = subprocess.run([omptier, "report", "--json", *logs], capture_output=True, text=True, timeout=400, **more)
     check(done.returncode == 0, f"report: status {done.returncode}: {done.stderr}")
     report = json.loads(done.stdout)
     total = report["other"]["share"] + report["small_objects"]["share"] + sum(s["share"] for s in report["sites"])
@@ -44,7 +44,7 @@ class Recorder:
                             if not name.startswith(("OMPTIER_", "OMP_", "KMP_", "LD_"))}
         self.environment.update({"OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive", "LC_ALL": "C.UTF-8"}, **variables)
 
-    def run(self, *command, status=0, timeout=100, **variables):
+    def run(self, *command, status=0, timeout=400, **variables):
         """A command in the folder, with more variables; it must end with that status, None: any."""
         done = subprocess.run(command, cwd=self.folder, env=dict(self.environment, **variables), timeout=timeout,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True)

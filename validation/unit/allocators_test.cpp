@@ -113,7 +113,7 @@ TEST(A_Start, NothingHappensBeforeTheFirstExtendedCall) {
     discovered = runtime().placer_if_ready() != nullptr;
     const pid_t child = fork();
     if (child == 0) {
-      alarm(20);
+      alarm(60);
       // Not by _exit: the thread sanitizer takes the parent's running thread for one that the
       // child never joined, and makes the status its own.
       syscall(SYS_exit_group, get(1000, 501) != nullptr ? 0 : 1);
@@ -318,7 +318,7 @@ TEST(Fork, TheChildCanFreeWhatAnotherThreadWasMoving) {
   ASSERT_NE(extent, nullptr);
   const pid_t child = fork();
   if (child == 0) {
-    alarm(20);
+    alarm(60);
     _exit(hooks().release(block, 0) == 1 && get(1000, 501) != nullptr ? 0 : 1);
   }
   int status = 0;

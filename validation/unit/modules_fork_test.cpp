@@ -36,7 +36,7 @@ template <typename Work, typename Child> int hanging_children(int forks, Work wo
   for (int i = 0; i < forks && hung == 0; ++i) {
     const pid_t pid = fork();
     if (pid == 0) {
-      alarm(5);
+      alarm(60);
       syscall(SYS_exit_group, child() ? 0 : 1);
     }
     int status = 0;

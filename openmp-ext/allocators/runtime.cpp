@@ -243,12 +243,12 @@ void Runtime::unlock_all() {
   site_list().unlock();
 }
 
-void restart_runtime_for_tests(Platform platform, const CapacityByKind& capacity, Strategy strategy,
+void restart_runtime_for_tests(Platform platform, const CapacityRules& rules, Strategy strategy,
                                const PlanPlacement* plan) {
   auto* fresh = new Runtime();
   fresh->allocators.set_mark_used(mark_allocators);
   fresh->libomp.store(runtime().libomp.load());
-  fresh->start_for_tests(new Placer(std::move(platform), capacity), strategy, plan);
+  fresh->start_for_tests(new Placer(std::move(platform), rules), strategy, plan);
   g_runtime.store(fresh);
   open_or_close_short_ways();
 }

@@ -85,7 +85,7 @@ inline Runtime* runtime_if_made() {
 }
 
 // For tests only: forgets everything (leaks it) and begins anew with the given platform.
-void restart_runtime_for_tests(Platform platform, const CapacityByKind& capacity, Strategy strategy,
+void restart_runtime_for_tests(Platform platform, const CapacityRules& rules, Strategy strategy,
                                const PlanPlacement* plan);
 
 } // namespace omptier

@@ -90,6 +90,7 @@ struct CapacityRules {
   std::uint64_t reserve = k_usual_reserve; // bytes of each node left to others
   NodeSet allowed{~std::uint64_t{0}};      // nodes that may be used
   std::string folder;                      // OMPTIER_PMEM: memory where no node is NVM; "" = none
+  bool folder_without_dax = false;         // for tests
   std::string job_ledger;                  // file that the job's processes share; "" = none
   CapacityRules(const CapacityByKind& by_kind = {}) : capacity(by_kind) {}
 };

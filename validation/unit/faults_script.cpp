@@ -43,7 +43,8 @@ const omptier_runtime k_libomp = {OMPTIER_HOOKS_VERSION,
                                   [](const void*) { return std::uintptr_t{1}; },
                                   [](std::uintptr_t) { return std::uintptr_t{1}; }};
 
-constexpr std::uintptr_t k_dram_space = 501, k_hbm_space = 502, k_auto_space = 500;
+constexpr std::uintptr_t k_dram_space = 501, k_hbm_space = 502, k_nvm_space = 503,
+                         k_auto_space = 500;
 constexpr int k_pool_size = 4, k_fallback = 5, k_pinned = 7; // keys as OpenMP numbers them
 
 struct Block {
@@ -204,15 +205,17 @@ std::string Script::run() {
   // The two largest come seldom: most of the time goes into their pages.
   constexpr std::size_t k_sizes[] = {16,     100,     3000,     200,      70000, 300000, 1000,
                                      900000, 5 << 20, 20 << 20, 64 << 20, 40,    250000};
-  // Predefined; pinned, with null where it cannot be had; preferred; with a pool; the other kind.
+  // Predefined; pinned, with null where it cannot be had; preferred; with a pool; the other kinds.
   const std::uintptr_t pinned = make(k_dram_space, {{k_pinned, 1}, {k_fallback, 12}});
   const std::uintptr_t pooled = make(k_auto_space, {{k_pool_size, 100 << 20}, {5005, 300}});
   const std::uintptr_t other = make(k_hbm_space, {});
+  const std::uintptr_t in_file = make(k_nvm_space, {});
   const int sink = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   for (step_ = 0; step_ < 200; ++step_) {
     Block& block = blocks_[step_ * 5 % 16];
     const std::uintptr_t handles[] = {k_dram_space, pinned, k_auto_space,
-                                      step_ <= 150 ? pooled : k_auto_space, other};
+                                      step_ <= 150 ? pooled : k_auto_space,
+                                      step_ % 4 == 0 ? in_file : other};
     const std::uintptr_t handle = handles[step_ * 3 % 5];
     const bool null_fb = handle == pinned;
     std::size_t bytes = k_sizes[step_ % std::size(k_sizes)] + step_ % 3;
@@ -253,14 +256,14 @@ std::string Script::run() {
   ::close(sink);
   for (Block& block : blocks_)
     release(block);
-  for (const std::uintptr_t made : {pinned, other})
+  for (const std::uintptr_t made : {pinned, other, in_file})
     if (made != k_dram_space) hooks_.destroy_allocator(made);
   return problem_;
 }
 
-// The machine's memory, and as much of another kind on a node that is not there
-// (made_up_nodes.hpp): moves have somewhere to go.
-void start_with_two_kinds() {
+// The machine's memory, as much of another kind on a node that is not there (made_up_nodes.hpp), so
+// that moves have somewhere to go, and a folder's file as the third.
+void start_with_more_kinds() {
   auto platform = discover_platform({});
   if (!platform || platform->tiers.empty()) return; // a fault: the runtime finds out for itself
   platform->nodes.resize(1);
@@ -271,7 +274,10 @@ void start_with_two_kinds() {
   other.capacity = platform->nodes[0].capacity;
   platform->nodes.push_back(other);
   platform->tiers.push_back({other.kind, {1}, other.capacity, {}});
-  restart_runtime_for_tests(std::move(*platform), {}, {}, nullptr);
+  CapacityRules rules;
+  rules.folder = "/dev/shm";
+  rules.folder_without_dax = true;
+  restart_runtime_for_tests(std::move(*platform), rules, {}, nullptr);
 }
 
 // Accessible bytes of a mapping inside the reserved ranges.
@@ -293,18 +299,18 @@ std::uint64_t accessible_bytes(Placer& placer) {
 
 } // namespace
 
-std::string run_fault_script(bool two_kinds) {
-  if (two_kinds) start_with_two_kinds();
+std::string run_fault_script(bool more_kinds) {
+  if (more_kinds) start_with_more_kinds();
   return Script().run();
 }
 
-std::string check_nothing_left(bool two_kinds) {
+std::string check_nothing_left(bool more_kinds) {
   Placer* placer = runtime().placer_if_ready();
   if (placer == nullptr) return {};
   std::string why_not;
-  if (!placer->is_sound(why_not, two_kinds)) return "not sound: " + why_not;
+  if (!placer->is_sound(why_not, more_kinds)) return "not sound: " + why_not;
   placer->give_back_unused();
-  if (!placer->is_sound(why_not, two_kinds)) return "not sound in the end: " + why_not;
+  if (!placer->is_sound(why_not, more_kinds)) return "not sound in the end: " + why_not;
   for (const MemoryKind kind : k_all_memory_kinds)
     if (placer->ledger().used(kind) != 0)
       return std::to_string(placer->ledger().used(kind)) + " bytes are counted as used";

@@ -9,8 +9,8 @@
 #include <string>
 
 // The script, then everything it holds is freed. "" or what was wrong.
-std::string run_fault_script(bool two_kinds);
+std::string run_fault_script(bool more_kinds);
 
 // After the script, with no faults: the books are right, nothing is counted as used and nothing is
 // mapped that could hold data. "" or what is left.
-std::string check_nothing_left(bool two_kinds);
+std::string check_nothing_left(bool more_kinds);

@@ -40,14 +40,18 @@ enum Call {
   c_open,
   c_write,
   c_read,
+  c_close,
   c_allocate_file,
   c_file_status,
   c_lock_file,
   c_unlink,
   c_lock,
+  c_unlock,
   c_home,
   c_get_policy,
   c_set_policy,
+  c_file_size,
+  c_allocate_range,
   c_thread,
   c_count
 };
@@ -61,15 +65,20 @@ constexpr const char* k_names[c_count] = {"mmap",
                                           "open",
                                           "write",
                                           "read",
+                                          "close",
                                           "fallocate",
                                           "fstat",
                                           "fcntl",
                                           "unlink",
                                           "mlock",
+                                          "munlock",
                                           "set_mempolicy_home_node",
                                           "get_mempolicy",
                                           "set_mempolicy",
+                                          "ftruncate",
+                                          "fallocate of a range",
                                           "clone"};
+static_assert(c_count * sizeof(void (*)()) == sizeof(OsCalls), "every call of the table can fail");
 
 struct Shared { // with the processes of the faults
   long calls;   // of all kinds so far
@@ -130,6 +139,11 @@ OsCalls faulty_calls() {
   calls.read = [](int fd, void* d, std::size_t b) {
     return fails(c_read) ? error({EIO, EINTR}, ssize_t{-1}) : real->read(fd, d, b);
   };
+  calls.close = [](int fd) { // what it tells is an error of before: the number is free all the same
+    const bool failing = fails(c_close);
+    const int result = real->close(fd);
+    return failing ? error({EIO}, -1) : result;
+  };
   calls.allocate_file = [](int fd, off_t b) {
     return fails(c_allocate_file) ? error({ENOSPC}, -1) : real->allocate_file(fd, b);
   };
@@ -145,6 +159,9 @@ OsCalls faulty_calls() {
   calls.lock = [](void* a, std::size_t b) {
     return fails(c_lock) ? error({ENOMEM, EPERM}, -1) : real->lock(a, b);
   };
+  calls.unlock = [](void* a, std::size_t b) {
+    return fails(c_unlock) ? error({ENOMEM}, -1) : real->unlock(a, b);
+  };
   calls.set_home_node = [](void* a, std::size_t b, unsigned n) {
     return fails(c_home) ? error({ENOSYS, EINVAL}, -1L) : real->set_home_node(a, b, n);
   };
@@ -154,6 +171,13 @@ OsCalls faulty_calls() {
   calls.set_policy = [](int m, const unsigned long* n, unsigned long l) {
     return fails(c_set_policy) ? error({EPERM, ENOSYS}, -1L) : real->set_policy(m, n, l);
   };
+  calls.set_file_size = [](int fd, off_t b) {
+    return fails(c_file_size) ? error({EIO, EFBIG}, -1) : real->set_file_size(fd, b);
+  };
+  calls.allocate_range = [](int fd, int m, off_t o, off_t b) {
+    return fails(c_allocate_range) ? error({ENOSPC, EINTR, EOPNOTSUPP}, -1)
+                                   : real->allocate_range(fd, m, o, b);
+  };
   calls.start_thread = [](pthread_t* t, void* (*run)(void*), void* a) {
     return fails(c_thread) ? EAGAIN : real->start_thread(t, run, a);
   };
@@ -161,7 +185,7 @@ OsCalls faulty_calls() {
 }
 
 // One process: the script with its fault. What the shared page says in the end is the verdict.
-bool run_with_fault(bool two_kinds, long point, bool all_after) {
+bool run_with_fault(bool more_kinds, long point, bool all_after) {
   shared->calls = 0;
   shared->problem[0] = '\0';
   std::fflush(stdout);
@@ -170,17 +194,17 @@ bool run_with_fault(bool two_kinds, long point, bool all_after) {
     ::alarm(60);
     ::setenv("KMP_WARNINGS", "0", 1);
     static OsCalls made_up, faulty;
-    if (two_kinds) made_up = made_up_nodes::calls();
-    if (two_kinds) replace_os_calls(&made_up);
+    if (more_kinds) made_up = made_up_nodes::calls();
+    if (more_kinds) replace_os_calls(&made_up);
     real = &os();
     faulty = faulty_calls();
     first_failing = point;
     lasting = all_after;
     replace_os_calls(&faulty);
-    std::string problem = run_fault_script(two_kinds);
+    std::string problem = run_fault_script(more_kinds);
     const long calls = shared->calls;
     replace_os_calls(real);
-    if (problem.empty()) problem = check_nothing_left(two_kinds);
+    if (problem.empty()) problem = check_nothing_left(more_kinds);
     std::snprintf(shared->problem, sizeof shared->problem, "%s", problem.c_str());
     shared->calls = calls;
     ::_exit(problem.empty() ? 0 : 1);
@@ -194,12 +218,12 @@ bool run_with_fault(bool two_kinds, long point, bool all_after) {
   return false;
 }
 
-// step: of the points, for one fault alone.
-void every_call_fails_in_turn(bool two_kinds, long step) {
+// step: of the points, for one fault alone. reached: calls that must be among those that failed.
+void every_call_fails_in_turn(bool more_kinds, long step, std::initializer_list<Call> reached) {
   shared = static_cast<Shared*>(
       ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(shared, MAP_FAILED);
-  ASSERT_TRUE(run_with_fault(two_kinds, -1, false)) << shared->problem;
+  ASSERT_TRUE(run_with_fault(more_kinds, -1, false)) << shared->problem;
   const long all = shared->calls;
   ASSERT_GT(all, 200);
   const char* form = std::getenv("OMPTIER_FAULTS");
@@ -208,7 +232,7 @@ void every_call_fails_in_turn(bool two_kinds, long step) {
   int bad = 0;
   for (const bool all_after : {false, true})
     for (long point = 0; point < all && bad < 5; point += all_after ? lasting_step : step, ++runs)
-      if (!run_with_fault(two_kinds, point, all_after)) {
+      if (!run_with_fault(more_kinds, point, all_after)) {
         ++bad;
         ADD_FAILURE() << "call " << point << (all_after ? " and all after: " : ": ")
                       << shared->problem;
@@ -222,17 +246,22 @@ void every_call_fails_in_turn(bool two_kinds, long step) {
   }
   std::printf("%ld calls in the script; %ld faults injected in %ld runs:%s\n", all, sum, runs,
               by_call.c_str());
+  for (const Call call : reached)
+    EXPECT_GT(shared->failed[call], 0) << k_names[call] << " did not come in the script";
   ::munmap(shared, sizeof(Shared));
 }
 
 // The machine as it is: with one kind of memory on most, a smaller form of the same.
 TEST(Faults, CallsFailOnThisMachine) {
   const char* form = std::getenv("OMPTIER_FAULTS");
-  every_call_fails_in_turn(false, form != nullptr ? 1 : 9);
+  every_call_fails_in_turn(false, form != nullptr ? 1 : 9, {c_map, c_advise, c_open, c_close});
 }
 
 TEST(Faults, EveryCallFailsInTurn) {
-  every_call_fails_in_turn(true, 1);
+  every_call_fails_in_turn(true, 1,
+                           {c_map, c_unmap, c_protect, c_advise, c_move, c_open, c_write, c_read,
+                            c_close, c_file_status, c_lock, c_unlock, c_file_size,
+                            c_allocate_range});
 }
 
 } // namespace

@@ -216,6 +216,11 @@ static inline int run_cases(const semantics_case* cases, size_t count, int argc,
       if (strncmp(argv[i], standard_names[space], strlen(standard_names[space])) == 0)
         standard_kinds[space] = kind_named(argv[i] + strlen(standard_names[space]) + 1);
     if (strncmp(argv[i], "on=", 3) == 0 && (here_kind = kind_named(argv[i] + 3)) < 0) return 2;
+    if (strchr(argv[i], '=') != NULL || strcmp(argv[i], "times") == 0) continue;
+    int known = 0;
+    for (size_t at = 0; at < count; ++at)
+      known |= strcmp(argv[i] + (argv[i][0] == '-'), cases[at].name) == 0;
+    if (!known) return fprintf(stderr, "no case %s\n", argv[i]), 2;
   }
   for (size_t at = 0; at < count; ++at) {
     int wanted = named == 0;

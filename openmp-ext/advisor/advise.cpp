@@ -106,6 +106,8 @@ Plan plan_from(const Advice& advice, const ProfileSummary& summary,
   if (!summary.runs.empty()) plan.program = summary.runs.front().program;
   for (const ModuleInfo& module : summary.modules)
     plan.modules.push_back({module.identity, module.name});
+  for (const TierChoice& tier : advice.tiers)
+    if (tier.estimated) plan.estimated.push_back(tier.kind);
   for (std::size_t site = 0; site < advice.workload.sites.size(); ++site) {
     const std::size_t tier = advice.placement.tier_of_site[site];
     const SiteSummary& from = summary.sites[site];

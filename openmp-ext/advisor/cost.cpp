@@ -3,6 +3,8 @@
 // The cost formulas of cost.hpp.
 #include "advisor/cost.hpp"
 
+#include "platform/usual_figures.hpp"
+
 #include <algorithm>
 
 namespace omptier {
@@ -43,6 +45,7 @@ double demand_time(const Demand& demand, const Figures& figures, unsigned thread
 }
 
 std::vector<TierChoice> usable_tiers(const Platform& platform, const CapacityByKind& limits) {
+  const FigureEstimates estimates(platform.tiers);
   std::vector<TierChoice> choices;
   for (const Tier& tier : platform.tiers) {
     if (tier.kind == MemoryKind::unknown) continue;
@@ -50,13 +53,21 @@ std::vector<TierChoice> usable_tiers(const Platform& platform, const CapacityByK
     if (same != choices.end())
       same->capacity += tier.capacity;
     else
-      choices.push_back({tier.kind, tier.capacity, tier.figures});
+      choices.push_back({tier.kind, tier.capacity, estimates.estimate(tier.kind, tier.figures),
+                         !are_known(tier.figures)});
   }
   for (TierChoice& choice : choices)
     if (const auto& limit = limits[static_cast<std::size_t>(choice.kind)])
       choice.capacity = std::min(choice.capacity, *limit);
   std::erase_if(choices, [](const TierChoice& choice) { return choice.capacity == 0; });
   return choices;
+}
+
+Figures figures_recorded_in(const Platform& platform) {
+  const Tier* tier = platform.tier(MemoryKind::dram);
+  if (tier == nullptr && !platform.tiers.empty()) tier = &platform.tiers.front();
+  if (tier == nullptr) return {};
+  return FigureEstimates(platform.tiers).estimate(tier->kind, tier->figures);
 }
 
 double move_time(std::uint64_t bytes, const Figures& from, const Figures& to) {

@@ -10,8 +10,8 @@
 // A core waits for a scattered load; it does not wait for prefetched lines and buffered stores
 // until the outstanding lines are used up (Little's law: 64 B · lines / latency is the bandwidth of
 // one core), nor beyond its share of the memory's bandwidth. A store also reads its line first,
-// hence the time of both transfers. Unknown figures are taken from the fastest known kind, and said
-// so.
+// hence the time of both transfers. Figures that the firmware does not give are estimated
+// (platform/usual_figures.hpp), and what rests on them is called so.
 #pragma once
 
 #include "advisor/workload.hpp"
@@ -32,6 +32,7 @@ struct TierChoice {
   MemoryKind kind = MemoryKind::unknown;
   std::uint64_t capacity = 0;
   Figures figures;
+  bool estimated = false; // some of the figures are
 };
 
 // Nanoseconds of one access on that memory while `threads` threads access it.
@@ -42,7 +43,12 @@ double demand_time(const Demand& demand, const Figures& figures, unsigned thread
 
 // The kinds of the platform with the smaller of their capacity and the limit; kinds limited to 0
 // are left out; fastest first as the platform orders them. Tiers of one kind are taken together.
+// Unknown figures are estimated.
 std::vector<TierChoice> usable_tiers(const Platform& platform, const CapacityByKind& limits);
+
+// Of the memory that a recorded run used: unplaced programs live in DRAM, or in the only kind there
+// is. Unknown figures are estimated.
+Figures figures_recorded_in(const Platform& platform);
 
 // Nanoseconds to move so many bytes between two kinds by one thread while the program waits. A line
 // of a huge page costs

@@ -80,6 +80,7 @@ std::string reason_for(const Workload& workload, const std::vector<TierChoice>& 
   const std::size_t slowest = static_cast<std::size_t>(std::ranges::max_element(row) - row.begin());
   if (slowest != tier && row[slowest] > 0)
     text += "; " + std::string(title_of(tiers[tier].kind)) + " saves " +
+            (tiers[tier].estimated || tiers[slowest].estimated ? "an estimated " : "") +
             format_percent(1 - row[tier] / row[slowest], 0) + " of its time against " +
             std::string(title_of(tiers[slowest].kind));
   return text;

@@ -4,50 +4,19 @@
 #include "allocators/tier_gain.hpp"
 
 #include "base/os.hpp"
+#include "platform/usual_figures.hpp"
 
 namespace omptier {
 namespace {
 
 constexpr double k_line = 64; // bytes an access brings from memory
 
-// Figures over those of DRAM by kind, in the order of MemoryKind (DRAM, HBM, NVM, CXL, unknown):
-// KNL and Xeon Max for HBM, Ice Lake with Optane for NVM, x8 expanders for CXL.
-struct UsualRatios {
-  double read_latency, write_latency, read_bandwidth, write_bandwidth;
-};
-constexpr UsualRatios k_usual[] = {{1, 1, 1, 1},
-                                   {1.2, 1.2, 3.5, 3.5},
-                                   {3, 3, 0.25, 0.08},
-                                   {2.2, 2.2, 0.25, 0.25},
-                                   {2, 2, 0.5, 0.5}};
-constexpr Figures k_usual_dram = {100, 100, 100e9, 100e9}; // ns, bytes per second
-
-std::size_t reference_tier(std::span<const Tier> tiers) {
-  for (std::size_t i = 0; i < tiers.size(); ++i)
-    if (tiers[i].kind == MemoryKind::dram) return i;
-  return 0;
-}
-
-double known(double figure, double otherwise) {
-  return figure > 0 ? figure : otherwise;
-}
-
-Figures figures_of(std::span<const Tier> tiers, std::size_t tier) {
-  const Tier& reference = tiers[reference_tier(tiers)];
-  const UsualRatios& own = k_usual[static_cast<std::size_t>(tiers[tier].kind)];
-  const UsualRatios& base = k_usual[static_cast<std::size_t>(reference.kind)];
-  const Figures &f = tiers[tier].figures, &r = reference.figures;
-  const auto guess = [](double of_reference, double usual, double own_ratio, double base_ratio) {
-    return known(of_reference, usual * base_ratio) * own_ratio / base_ratio;
-  };
-  return {known(f.read_latency, guess(r.read_latency, k_usual_dram.read_latency, own.read_latency,
-                                      base.read_latency)),
-          known(f.write_latency, guess(r.write_latency, k_usual_dram.write_latency,
-                                       own.write_latency, base.write_latency)),
-          known(f.read_bandwidth, guess(r.read_bandwidth, k_usual_dram.read_bandwidth,
-                                        own.read_bandwidth, base.read_bandwidth)),
-          known(f.write_bandwidth, guess(r.write_bandwidth, k_usual_dram.write_bandwidth,
-                                         own.write_bandwidth, base.write_bandwidth))};
+// What times are over: the first DRAM, else the first tier.
+Figures reference_figures(std::span<const Tier> tiers, const FigureEstimates& estimates) {
+  const Tier* reference = tiers.data();
+  for (const Tier& tier : tiers)
+    if (reference->kind != MemoryKind::dram && tier.kind == MemoryKind::dram) reference = &tier;
+  return estimates.estimate(reference->kind, reference->figures);
 }
 
 double share_of_reads(const TraitSet& traits) {
@@ -112,7 +81,7 @@ double weight_of(const TraitSet& traits, std::span<const Tier> tiers) {
   if (traits.importance != k_default_value)
     return static_cast<double>(static_cast<OmpValue>(traits.importance));
   if (traits.access_frequency == k_default_value || tiers.empty()) return -1;
-  const Figures reference = figures_of(tiers, reference_tier(tiers));
+  const Figures reference = reference_figures(tiers, FigureEstimates(tiers));
   const double reads = share_of_reads(traits);
   const double cost = manner_of(traits) == Manner::streamed ? streamed_cost(reference, reads)
                                                             : scattered_cost(reference, reads);
@@ -125,9 +94,10 @@ std::array<double, k_most_gain_tiers> relative_times(const TraitSet& traits,
   if (tiers.empty()) return times;
   const double reads = share_of_reads(traits);
   const Manner manner = manner_of(traits);
-  const Figures reference = figures_of(tiers, reference_tier(tiers));
+  const FigureEstimates estimates(tiers);
+  const Figures reference = reference_figures(tiers, estimates);
   for (std::size_t i = 0; i < tiers.size() && i < times.size(); ++i) {
-    const Figures figures = figures_of(tiers, i);
+    const Figures figures = estimates.estimate(tiers[i].kind, tiers[i].figures);
     const double scattered = scattered_cost(figures, reads) / scattered_cost(reference, reads);
     const double streamed = streamed_cost(figures, reads) / streamed_cost(reference, reads);
     times[i] = manner == Manner::scattered  ? scattered

@@ -16,8 +16,8 @@
 //
 // sensitivity says which, else access_pattern: random, pointer_chase and strides of a page or more
 // are scattered (a prefetcher stops at a page's end), sequential, tiled and shorter strides are
-// streamed, nothing said is both. Where the firmware gives no figures, those of DRAM (or 100 ns and
-// 100 GB/s) are multiplied by what devices of the kind have in publications.
+// streamed, nothing said is both. Figures that the firmware does not give are estimated
+// (platform/usual_figures.hpp).
 #pragma once
 
 #include "platform/platform.hpp"

@@ -72,18 +72,25 @@ Parsed<Input> read_input(const AdviseArguments& arguments, Symbols& symbols) {
   return input;
 }
 
-// The recorded run's memory: unplaced programs live in DRAM, or in the only kind there is.
-Figures figures_recorded_in(const Platform& platform) {
-  if (const Tier* dram = platform.tier(MemoryKind::dram)) return dram->figures;
-  return platform.tiers.empty() ? Figures{} : platform.tiers.front().figures;
-}
-
 std::string kinds_in_words(const std::vector<TierChoice>& tiers) {
   std::string text;
   for (const TierChoice& tier : tiers)
     text += (text.empty() ? "" : ", ") + std::string(title_of(tier.kind)) + " " +
-            format_size(tier.capacity);
+            format_size(tier.capacity) + (tier.estimated ? " (speed estimated)" : "");
   return text;
+}
+
+// One line where the firmware does not say how fast the memories are, or "".
+std::string estimates_in_words(const std::vector<TierChoice>& tiers) {
+  std::string kinds;
+  for (const TierChoice& tier : tiers)
+    if (tier.estimated) kinds += (kinds.empty() ? "" : ", ") + std::string(title_of(tier.kind));
+  if (kinds.empty()) return {};
+  return "the firmware does not give bandwidth and latency of " + kinds +
+         " (no HMAT): usual ones of such memory are taken, and what rests on them is called "
+         "estimated; with measured ones: lstopo --of xml m.xml; hwloc-annotate m.xml m.xml "
+         "numanode:1 memattr ReadLatency 0x3 130 (CPUs, ns; WriteLatency; ReadBandwidth, "
+         "WriteBandwidth: MiB/s); omptier advise --xml m.xml";
 }
 
 constexpr double k_least_share = 0.005; // to be mentioned
@@ -176,6 +183,8 @@ int advise_command(const AdviseArguments& arguments) {
   const Advice advice = advise(std::move(workload), usable_tiers(input->platform, input->capacity));
   if (const std::string why = nothing_to_decide(advice); !why.empty())
     return fail("advise", 2, why);
+  if (const std::string estimated = estimates_in_words(advice.tiers); !estimated.empty())
+    std::fprintf(stderr, "omptier advise: %s\n", estimated.c_str());
   print_placement(advice);
   print_moves(advice);
   if (arguments.traits)

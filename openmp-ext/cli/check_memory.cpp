@@ -98,8 +98,10 @@ void check_memory(const Platform& platform, Findings& findings) {
   else
     findings.limited("memory figures",
                      "the firmware gives no bandwidth or latency for node " +
-                         format_numbers(without_figures) + " (no HMAT)",
-                     "where a kind is not recognised, name it in OMPTIER_NODES");
+                         format_numbers(without_figures) +
+                         " (no HMAT): placement and advice take usual ones of its kind",
+                     "where a kind is not recognised, name it in OMPTIER_NODES; 'omptier advise' "
+                     "says how to give it measured figures");
   check_share(platform, findings);
 }
 

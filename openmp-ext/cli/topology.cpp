@@ -5,6 +5,7 @@
 #include "base/options.hpp"
 #include "cli/command.hpp"
 #include "platform/describe.hpp"
+#include "platform/usual_figures.hpp"
 
 #include <cstdio>
 #include <memory>
@@ -43,10 +44,14 @@ std::string platform_json(const Platform& platform) {
   Json nodes = Json::array();
   for (const Node& node : platform.nodes)
     nodes.push_back(node_json(node));
+  const FigureEstimates estimates(platform.tiers);
   Json tiers = Json::array();
   for (const Tier& tier : platform.tiers) {
     Json entry = {{"kind", name_of(tier.kind)}, {"nodes", tier.nodes}, {"capacity", tier.capacity}};
     entry.update(figures_json(tier.figures));
+    // What decisions take for the unknown ones.
+    if (!are_known(tier.figures))
+      entry["estimated"] = figures_json(estimates.estimate(tier.kind, tier.figures));
     tiers.push_back(std::move(entry));
   }
   const Json all = {{"version", 1},

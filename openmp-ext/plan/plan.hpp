@@ -56,7 +56,8 @@ struct Plan {
   std::string made_by;                         // "omptier 0.1.0"
   std::string program;                         // file name of the program
   std::string platform_fingerprint;
-  CapacityByKind capacity; // what the advisor was allowed
+  CapacityByKind capacity;           // what the advisor was allowed
+  std::vector<MemoryKind> estimated; // kinds whose speed the advisor had to estimate
   std::vector<PlanModule> modules;
   std::vector<PlanEntry> entries;
   std::vector<MemoryKind>

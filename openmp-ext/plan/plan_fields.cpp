@@ -13,6 +13,7 @@ constexpr PlanField k_plan[] = {
     {"program", PlanType::text, false},
     {"platform", PlanType::text, false},
     {"capacity", PlanType::object, false, PlanPlace::capacity},
+    {"estimated", PlanType::array, false, PlanPlace::estimated},
     {"modules", PlanType::array, true, PlanPlace::modules},
     {"entries", PlanType::array, true, PlanPlace::entries},
     {"rest", PlanType::array, false, PlanPlace::rest},
@@ -115,6 +116,8 @@ const char* title_of(PlanPlace place) {
     return "\"kinds\"";
   case PlanPlace::rest:
     return "\"rest\"";
+  case PlanPlace::estimated:
+    return "\"estimated\"";
   case PlanPlace::parts:
     return "\"parts\"";
   case PlanPlace::part:

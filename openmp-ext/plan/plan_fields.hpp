@@ -27,6 +27,7 @@ enum class PlanPlace : std::uint8_t { // where in the document a value stands
   range,     // [first, last]
   kinds,     // array of text
   rest,      // array of text
+  estimated, // array of text
   parts,     // array of part
   part,
   static_object, // what a static is known by

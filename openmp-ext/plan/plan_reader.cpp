@@ -195,8 +195,9 @@ bool PlanBuilder::wrong_type(const std::string& got) {
     return refuse(in_quotes(level().field->name) + " must be " + title_of(level().field->type) +
                   ", not " + got);
   const PlanPlace here = place();
-  const char* wanted = here == PlanPlace::kinds || here == PlanPlace::rest
-                           ? "memory kinds (\"dram\", \"hbm\", \"nvm\" or \"cxl\")"
+  const bool of_kinds =
+      here == PlanPlace::kinds || here == PlanPlace::rest || here == PlanPlace::estimated;
+  const char* wanted = of_kinds ? "memory kinds (\"dram\", \"hbm\", \"nvm\" or \"cxl\")"
                        : here == PlanPlace::instances ? "ranges [first, last]"
                        : here == PlanPlace::range     ? title_of(PlanType::whole)
                                                       : "objects {...}";
@@ -344,6 +345,7 @@ bool PlanBuilder::add_kind(std::vector<MemoryKind>& kinds, const std::string& te
 bool PlanBuilder::string(std::string& text) {
   if (place() == PlanPlace::kinds) return add_kind(entry().kinds, text);
   if (place() == PlanPlace::rest) return add_kind(plan_.rest, text);
+  if (place() == PlanPlace::estimated) return add_kind(plan_.estimated, text);
   if (levels_.empty() || level().field == nullptr) return wrong_type("the text " + in_quotes(text));
   const PlanField& field = *level().field;
   if (field.type == PlanType::size) {

@@ -142,6 +142,7 @@ std::string write_plan(const Plan& plan) {
     if (const auto& bytes = plan.capacity[static_cast<std::size_t>(kind)])
       capacity[std::string(name_of(kind))] = *bytes;
   out.field("capacity", capacity);
+  if (!plan.estimated.empty()) out.field("estimated", kinds_json(plan.estimated));
   out.begin_array("modules");
   for (const PlanModule& module : plan.modules)
     out.element({{"identity", module.identity}, {"name", module.name}});

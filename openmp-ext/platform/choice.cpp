@@ -67,7 +67,7 @@ std::vector<std::size_t> tiers_by(const Platform& platform, Preference preferenc
   std::vector<Ranked> memories;
   for (const Tier& tier : platform.tiers) {
     const std::vector<unsigned> nodes = nodes_of(platform, tier, cpu);
-    // Memory of no node (a folder) has no figures, and comes after what has.
+    // Memory of no node (a folder) has no figures.
     Ranked memory = nodes.empty() ? Ranked{tier.kind, {}, tier.capacity, 0}
                                   : ranked(platform, *platform.node(nodes.front()), cpu);
     memory.capacity = tier.capacity;

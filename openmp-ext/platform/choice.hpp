@@ -7,9 +7,9 @@
 //
 // Figures are those from the processor itself. Where the firmware gives none from there (Linux
 // shows a node's figures from its nearest processors only), the node's best view is used, made
-// worse by the ratio of the firmware's distances. Memory without any figures comes after memory
-// with figures; among such the usual order of kinds decides (bandwidth: HBM, DRAM, CXL, NVM;
-// latency: DRAM, HBM, CXL, NVM), then the distance.
+// worse by the ratio of the firmware's distances. Figures that the firmware gives from nowhere are
+// estimated by the kind (usual_figures.hpp): without any, the order is HBM, DRAM, CXL, NVM by
+// bandwidth and DRAM, HBM, CXL, NVM by latency. Among equals the distance decides.
 #pragma once
 
 #include "platform/platform.hpp"

@@ -5,15 +5,16 @@
 // machine has a handful of memories.
 #include "platform/ranking.hpp"
 
+#include "platform/usual_figures.hpp"
+
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <numeric>
 
 namespace omptier {
 namespace {
 
-// Place of a kind where no figures tell memories apart.
+// Place of a kind where figures do not tell memories apart.
 unsigned usual_place(MemoryKind kind, Preference preference) {
   using enum MemoryKind;
   static constexpr std::array<MemoryKind, 4> by_bandwidth = {hbm, dram, cxl, nvm};
@@ -22,17 +23,12 @@ unsigned usual_place(MemoryKind kind, Preference preference) {
   return static_cast<unsigned>(std::ranges::find(order, kind) - order.begin());
 }
 
-double latency_of(const Ranked& memory) {
-  return memory.figures.read_latency > 0 ? memory.figures.read_latency
-                                         : std::numeric_limits<double>::infinity();
-}
-
 double bandwidth_of(const Ranked& memory, Preference preference) {
   return preference == Preference::read_only ? memory.figures.read_bandwidth
                                              : mean_bandwidth(memory.figures);
 }
 
-// Figures are equal or missing: the usual order of kinds, then the nearer.
+// Figures are equal: the usual order of kinds, then the nearer.
 bool usually_better(const Ranked& a, const Ranked& b, Preference preference) {
   const unsigned place_a = usual_place(a.kind, preference);
   const unsigned place_b = usual_place(b.kind, preference);
@@ -42,7 +38,8 @@ bool usually_better(const Ranked& a, const Ranked& b, Preference preference) {
 }
 
 bool better_by_latency(const Ranked& a, const Ranked& b) {
-  if (latency_of(a) != latency_of(b)) return latency_of(a) < latency_of(b);
+  if (a.figures.read_latency != b.figures.read_latency)
+    return a.figures.read_latency < b.figures.read_latency;
   if (mean_bandwidth(a.figures) != mean_bandwidth(b.figures))
     return mean_bandwidth(a.figures) > mean_bandwidth(b.figures);
   return usually_better(a, b, Preference::latency);
@@ -60,10 +57,6 @@ Remaining::iterator best_by_bandwidth(std::span<const Ranked> memories, Remainin
   double most = 0;
   for (const std::size_t i : remaining)
     most = std::max(most, bandwidth_of(memories[i], preference));
-  if (most == 0) // nothing is known of the rest
-    return std::ranges::min_element(remaining, [&](std::size_t a, std::size_t b) {
-      return usually_better(memories[a], memories[b], preference);
-    });
   const double enough = most * (1 - k_bandwidth_tie);
   auto best = remaining.end();
   for (auto at = remaining.begin(); at != remaining.end(); ++at) {
@@ -74,6 +67,17 @@ Remaining::iterator best_by_bandwidth(std::span<const Ranked> memories, Remainin
   return best;
 }
 
+// With the figures that the firmware does not give estimated.
+std::vector<Ranked> completed(std::span<const Ranked> memories) {
+  FigureEstimates estimates;
+  for (const Ranked& memory : memories)
+    estimates.learn(memory.kind, memory.figures);
+  std::vector<Ranked> made(memories.begin(), memories.end());
+  for (Ranked& memory : made)
+    memory.figures = estimates.estimate(memory.kind, memory.figures);
+  return made;
+}
+
 } // namespace
 
 double mean_bandwidth(const Figures& figures) {
@@ -82,7 +86,8 @@ double mean_bandwidth(const Figures& figures) {
   return std::max(figures.read_bandwidth, figures.write_bandwidth);
 }
 
-std::vector<std::size_t> rank(std::span<const Ranked> memories, Preference preference) {
+std::vector<std::size_t> rank(std::span<const Ranked> given, Preference preference) {
+  const std::vector<Ranked> memories = completed(given);
   Remaining order(memories.size());
   std::iota(order.begin(), order.end(), 0u);
   if (preference == Preference::latency || preference == Preference::capacity) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The order of memories by what is wanted of them: the one place that knows what "better" means.
+// Unknown figures are estimated (usual_figures.hpp).
 #pragma once
 
 #include "platform/choice.hpp"

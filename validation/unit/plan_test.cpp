@@ -182,7 +182,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{
             "{\"version\": 1,\n\"verzion\": 2}",
             "p.json:2: a plan has no field \"verzion\"; it may have: version, made_by, program, "
-            "platform, capacity, modules, entries, rest"},
+            "platform, capacity, estimated, modules, entries, rest"},
         Refusal{"{\"version\": 1,\n\"version\": 1}",
                 "p.json:2: \"version\" is there twice in a plan"},
         Refusal{"{\"modules\": {}}",

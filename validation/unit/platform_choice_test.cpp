@@ -81,13 +81,6 @@ TEST(Ranking, WithoutFiguresTheUsualOrderOfKinds) {
   EXPECT_EQ(rank(memories, Preference::latency), (Order{3, 4, 2, 0, 1}));
 }
 
-TEST(Ranking, KnownComesBeforeUnknown) {
-  const std::vector<Ranked> memories = {{hbm, {}, 1, 0}, memory(nvm, 30, 10, 300)};
-  EXPECT_EQ(rank(memories, Preference::bandwidth), (Order{1, 0}));
-  EXPECT_EQ(rank(memories, Preference::latency), (Order{1, 0}));
-  EXPECT_EQ(rank({}, Preference::bandwidth), Order{});
-}
-
 TEST(Choice, NearestNodeOfTheBestTierFirst) {
   const Platform platform = two_sockets();
   EXPECT_EQ(best_nodes_for(platform, Preference::bandwidth, 0), (std::vector{2u, 3u}));

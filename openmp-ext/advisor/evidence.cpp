@@ -4,6 +4,7 @@
 #include "advisor/evidence.hpp"
 
 #include "advisor/cost.hpp"
+#include "profile/bootstrap.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -18,13 +19,33 @@ bool is_streamed(const ObjectPattern& pattern) {
          (pattern.kind == PatternKind::strided && std::abs(pattern.stride) <= k_prefetched_stride);
 }
 
+// The part of the samples that memory served. Where all came from a cache, one more sample might
+// not have: such an array still prefers faster memory that nobody else wants.
+double memory_part(const Sampled& sampled) {
+  const double all = sampled.accesses.total();
+  if (sampled.accesses.from_cache <= 0 || all <= 0) return 1;
+  const double least = 1 / static_cast<double>(sampled.samples + 1);
+  return std::clamp(1 - sampled.accesses.from_cache / all, least, 1.0);
+}
+
+void say_cached(SiteDemand& demand, const Sampled& sampled) {
+  const double all = sampled.accesses.total();
+  if (sampled.accesses.from_cache <= 0 || all <= 0) return;
+  const auto samples = static_cast<double>(sampled.samples);
+  demand.cached = std::min(sampled.accesses.from_cache / all, 1.0);
+  demand.cached_low = std::min(wilson_interval(demand.cached, samples).low, demand.cached);
+  const double at_most = std::clamp(1 - sampled.accesses.from_memory / all, demand.cached, 1.0);
+  demand.cached_high = std::max(wilson_interval(at_most, samples).high, at_most);
+}
+
 class Translation {
 public:
   Translation(const ProfileSummary& summary, const Figures& recorded_in)
       : summary_(summary), recorded_in_(recorded_in) {}
 
   // Samples of time do not say whether an access was streamed: there the object's pattern does.
-  Demand demand(const AccessWeights& weights, const ObjectPattern& pattern) const {
+  Demand demand(const Sampled& sampled, const ObjectPattern& pattern) const {
+    const AccessWeights& weights = sampled.accesses;
     const bool streamed = summary_.measure == Measure::time && is_streamed(pattern);
     Demand demand;
     demand.of(streamed ? Manner::streamed_load : Manner::scattered_load) =
@@ -36,6 +57,8 @@ public:
     if (summary_.measure == Measure::time)
       for (std::size_t i = 0; i < k_manners; ++i)
         demand.accesses[i] /= nanoseconds_of_one(static_cast<Manner>(i));
+    for (double& accesses : demand.accesses)
+      accesses *= memory_part(sampled);
     return demand;
   }
 
@@ -84,11 +107,12 @@ Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names
       continue;
     }
     demand.live = Translation::live(site, summary.nanoseconds);
-    demand.demand = translation.demand(site.accesses, site.pattern);
+    demand.demand = translation.demand(site, site.pattern);
+    say_cached(demand, site);
     // Statics are placed when the program starts and stay.
     for (const SitePart& part : site.by_region)
       if (site.kind == SiteKind::allocation)
-        demand.by_region.push_back({part.of, translation.demand(part.accesses, site.pattern)});
+        demand.by_region.push_back({part.of, translation.demand(part, site.pattern)});
     // The wider of sampling interval and the source's own worst error.
     demand.share_low =
         std::max(0.0, std::min(site.share.low, site.share.value - summary.worst_error));

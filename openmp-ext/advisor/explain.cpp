@@ -14,6 +14,7 @@ namespace {
 
 constexpr double k_mostly = 0.6;      // of the accesses, to be called "mostly"
 constexpr double k_hardly_any = 0.02; // fewer writes than this is read-only in effect
+constexpr double k_worth_saying = 0.005; // of the accesses, served by a cache
 
 double part(const Demand& demand, Manner a, Manner b) {
   const double total = demand.total();
@@ -25,6 +26,14 @@ double written_part(const Demand& demand) {
 }
 double streamed_part(const Demand& demand) {
   return part(demand, Manner::streamed_load, Manner::streamed_store);
+}
+
+// What placement cannot save, or "".
+std::string cache_in_words(const SiteDemand& demand) {
+  if (demand.cached < k_worth_saying) return {};
+  return ", " + format_percent(demand.cached) + " (" + format_percent(demand.cached_low) + " to " +
+         format_percent(demand.cached_high) +
+         ") of that from a cache, which no placement makes faster";
 }
 
 std::string manner_in_words(const Demand& demand) {
@@ -74,8 +83,12 @@ std::string reason_for(const Workload& workload, const std::vector<TierChoice>& 
   std::string text = format_percent(demand.share) + " (" + format_percent(demand.share_low) +
                      " to " + format_percent(demand.share_high) + ") of " +
                      noun_of(workload.measure) + " on " + format_percent(bytes / all_bytes) +
-                     " of the bytes, " + manner_in_words(demand.demand);
+                     " of the bytes" + cache_in_words(demand);
+  const bool all_cached = demand.cached > 1 - k_worth_saying;
+  if (!all_cached)
+    text += (demand.cached < k_worth_saying ? ", " : ", the rest ") + manner_in_words(demand.demand);
   if (tier == Placement::k_nowhere) return text + "; no memory has room for it";
+  if (all_cached) return text;
   const auto& row = costs[site];
   const std::size_t slowest = static_cast<std::size_t>(std::ranges::max_element(row) - row.begin());
   if (slowest != tier && row[slowest] > 0)
@@ -112,7 +125,7 @@ std::string traits_as_c(const Workload& workload, std::size_t site, MemoryKind k
                                 : "ompx_atv_access_pattern_random");
     trait("access_mode", std::string("ompx_atv_access_mode_") + mode_of(demand.demand));
   }
-  trait("importance", std::to_string(std::lround(demand.share * 1000)));
+  trait("importance", std::to_string(std::lround(demand.share * (1 - demand.cached) * 1000)));
   trait("placement", "ompx_atv_placement_preferred");
   text += "};\nomp_allocator_handle_t " + name + "_alloc =\n    omp_init_allocator(" + space +
           ", " + std::to_string(count) + ", " + name + "_traits);\n";

@@ -40,6 +40,11 @@ bool is_consistent(const Workload& workload, std::string& why_not) {
       why_not = site.label + ": share outside 0…1";
       return false;
     }
+    if (!(0 <= site.cached_low && site.cached_low <= site.cached &&
+          site.cached <= site.cached_high && site.cached_high <= 1)) {
+      why_not = site.label + ": the part from a cache is outside of its interval";
+      return false;
+    }
     shares += site.share;
     for (const RegionDemand& part : site.by_region)
       if (part.region >= workload.regions.size()) {

@@ -20,7 +20,7 @@ namespace omptier {
 enum class Manner : std::uint8_t { scattered_load, streamed_load, scattered_store, streamed_store };
 inline constexpr std::size_t k_manners = 4;
 
-// Accesses that reach memory, by manner: estimated counts for the whole run (samples × weight).
+// Accesses that reach memory (not those that a cache serves), by manner: estimated counts for the whole run (samples × weight).
 struct Demand {
   std::array<double, k_manners> accesses{};
 
@@ -48,6 +48,9 @@ struct SiteDemand {
   std::vector<RegionDemand> by_region;
   double share = 0;                     // of the measured quantity, 0…1
   double share_low = 0, share_high = 0; // 95 % interval
+  // Of that share, what a cache served and no placement makes faster; 0 where nothing is known.
+  // The interval counts what is not known on either side.
+  double cached = 0, cached_low = 0, cached_high = 0;
   std::uint64_t instances = 0;
   bool placeable = true; // a plan can reach it; else it needs no room and stays where it is
 

@@ -32,6 +32,8 @@ void AccessWeights::add(const AccessSample& sample, double weight) {
     (sample.streamed ? streamed_store : scattered_store) += weight;
   else
     unknown += weight;
+  if (sample.level == AccessLevel::cache) from_cache += weight;
+  if (sample.level == AccessLevel::memory) from_memory += weight;
 }
 
 AccessWeights& AccessWeights::operator+=(const AccessWeights& other) {
@@ -40,6 +42,8 @@ AccessWeights& AccessWeights::operator+=(const AccessWeights& other) {
   scattered_store += other.scattered_store;
   streamed_store += other.streamed_store;
   unknown += other.unknown;
+  from_cache += other.from_cache;
+  from_memory += other.from_memory;
   return *this;
 }
 
@@ -49,6 +53,8 @@ AccessWeights& AccessWeights::operator*=(double factor) {
   scattered_store *= factor;
   streamed_store *= factor;
   unknown *= factor;
+  from_cache *= factor;
+  from_memory *= factor;
   return *this;
 }
 
@@ -57,14 +63,12 @@ namespace {
 // Bytes and lifetimes come from the process where the site is largest; the rest is added up.
 struct JoinedSite {
   bool seen = false;
-  double latency_sum = 0, latency_weight = 0, cache_weight = 0, level_weight = 0;
+  double latency_sum = 0, latency_weight = 0;
 };
 
 void join(SiteSummary& site, JoinedSite& joined, SiteInProfile& part) {
   joined.latency_sum += part.latency_sum;
   joined.latency_weight += part.latency_weight;
-  joined.cache_weight += part.cache_weight;
-  joined.level_weight += part.level_weight;
   if (part.objects == 0 || (joined.seen && part.bytes_peak <= site.bytes_peak)) return;
   joined.seen = true;
   site.objects = part.objects;
@@ -268,8 +272,9 @@ private:
       SiteSummary& site = summary_.sites[i];
       const double weight = site.accesses.total();
       site.mean_latency = share_of(joined_[i].latency_sum, joined_[i].latency_weight);
-      site.cache_share = share_of(joined_[i].cache_weight, joined_[i].level_weight);
-      site.level_share = share_of(joined_[i].level_weight, weight);
+      const double known = site.accesses.from_cache + site.accesses.from_memory;
+      site.cache_share = share_of(site.accesses.from_cache, known);
+      site.level_share = share_of(known, weight);
       busy += weight;
     }
     summary_.waiting_share = share_of(waiting_, waiting_ + busy);

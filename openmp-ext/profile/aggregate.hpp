@@ -43,6 +43,8 @@ struct AccessRate {
 struct AccessWeights {
   double scattered_load = 0, streamed_load = 0, scattered_store = 0, streamed_store = 0;
   double unknown = 0; // neither load nor store known
+  // Of all these: what served them, as far as it is known.
+  double from_cache = 0, from_memory = 0;
 
   double total() const {
     return scattered_load + streamed_load + scattered_store + streamed_store + unknown;

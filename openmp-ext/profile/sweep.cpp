@@ -27,6 +27,7 @@ void Sweep::run() {
     return profile_.objects[a].released < profile_.objects[b].released;
   });
   attributions.reserve(profile_.samples.size());
+  learn_levels();
   for (const AccessSample& sample : profile_.samples) {
     attribute_patterns(sample.time);
     advance(sample.time);
@@ -234,14 +235,17 @@ void Sweep::add_to_site(Attribution& at, std::uint32_t number, const AccessSampl
   };
   add(summary_.sites[number]);
   add(part_of(number, at.region));
-  note_service(sites[number], sample, weight);
+  if (sample.latency <= 0) return;
+  sites[number].latency_sum += weight * double{sample.latency};
+  sites[number].latency_weight += weight;
 }
 
 std::uint32_t Sweep::region_now() const {
   return running_.empty() ? 0 : region_numbers_[running_.front().region];
 }
 
-void Sweep::attribute(const AccessSample& blamed) {
+void Sweep::attribute(AccessSample blamed) {
+  blamed.level = level_of(blamed);
   Attribution at;
   at.weight = blamed.weight;
   at.region = region_now();
@@ -346,14 +350,21 @@ SitePart& Sweep::part_of(std::uint32_t site, std::uint32_t region) {
   return parts.back();
 }
 
-void Sweep::note_service(SiteInProfile& site, const AccessSample& sample, double weight) {
-  if (sample.latency > 0) {
-    site.latency_sum += weight * double{sample.latency};
-    site.latency_weight += weight;
-  }
-  if (sample.level == AccessLevel::unknown) return;
-  site.level_weight += weight;
-  if (sample.level == AccessLevel::cache) site.cache_weight += weight;
+// Samples of time carry a level only from the moment on at which their instruction was judged
+// (sampling/reuse.hpp). Other sources tell it of each sample.
+void Sweep::learn_levels() {
+  if (profile_.run.measure != Measure::time) return;
+  for (const AccessSample& sample : profile_.samples)
+    if (sample.pc != 0 && sample.level != AccessLevel::unknown)
+      cached_[sample.pc] +=
+          sample.level == AccessLevel::cache ? double{sample.weight} : -double{sample.weight};
+}
+
+AccessLevel Sweep::level_of(const AccessSample& sample) const {
+  if (sample.level != AccessLevel::unknown) return sample.level;
+  const auto at = cached_.find(sample.pc);
+  if (at == cached_.end() || at->second == 0) return AccessLevel::unknown;
+  return at->second > 0 ? AccessLevel::cache : AccessLevel::memory;
 }
 
 void Sweep::keep_instances() {

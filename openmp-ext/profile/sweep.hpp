@@ -15,6 +15,7 @@
 
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -106,7 +107,6 @@ struct SiteInProfile {
   std::vector<LiveStep> live;
   std::vector<InstanceSummary> instances;
   double latency_sum = 0, latency_weight = 0;
-  double cache_weight = 0, level_weight = 0;
 };
 
 class Sweep {
@@ -141,7 +141,7 @@ private:
   void add_to_site(Attribution& at, std::uint32_t site, const AccessSample& sample,
                    const BlockPlace& place);
   std::uint32_t region_now() const;
-  void attribute(const AccessSample& sample);
+  void attribute(AccessSample blamed);
   // The object that holds the address, not a small one.
   std::optional<std::uint64_t> object_at(std::uint64_t address) const;
   std::uint32_t site_at(std::uint64_t address, std::uint32_t place) const;
@@ -153,7 +153,9 @@ private:
   AccessSample shared_among_streams(const AccessSample& sample, std::uint32_t region);
   bool is_cached(std::uint32_t site) const;
   SitePart& part_of(std::uint32_t site, std::uint32_t region);
-  static void note_service(SiteInProfile& site, const AccessSample& sample, double weight);
+  // What is known of an instruction later holds for its earlier samples, too.
+  void learn_levels();
+  AccessLevel level_of(const AccessSample& sample) const;
   void keep_instances();
 
   struct Running {
@@ -175,6 +177,7 @@ private:
   std::uint32_t last_region_ = 0;
   std::uint64_t region_begin_ = 0;
   std::vector<double> object_weights_;
+  std::unordered_map<std::uint64_t, double> cached_; // by instruction: weight of cache less memory
   StreamDealer streams_;
 };
 

@@ -4,6 +4,7 @@
 // call stack, nothing for what no plan reaches.
 #include "advisor/advise.hpp"
 #include "advisor/evidence.hpp"
+#include "advisor/explain.hpp"
 
 #include <gtest/gtest.h>
 
@@ -82,6 +83,98 @@ TEST(PlanOfKinds, PatternsDecideWhoGainsByBandwidth) {
   summary.measure = Measure::misses; // there each sample says it itself
   EXPECT_EQ(advise(workload_from(summary, names, dram), tiers).placement.tier_of_site,
             (std::vector<std::size_t>{1, 1, 1, 1}));
+}
+
+// Room for one of two arrays, the first with most of the time.
+class Cached : public testing::Test {
+protected:
+  Cached() {
+    summary.measure = Measure::time;
+    summary.nanoseconds = 1000;
+    summary.modules = {{"build-id:1", "app", "/app", 0, false}};
+    summary.regions.emplace_back();
+    summary.sites = {row(SiteKind::allocation, {{0, 0x10}}, "", 80),
+                     row(SiteKind::allocation, {{0, 0x20}}, "", 20)};
+    for (SiteSummary& site : summary.sites)
+      site.samples = static_cast<std::uint64_t>(10 * site.accesses.total());
+  }
+  Advice advice() const {
+    const Figures fast{80, 80, 100e9, 100e9}, slow{300, 900, 30e9, 10e9};
+    return advise(workload_from(summary, {{"hot", "other"}, {"outside"}}, fast),
+                  {{MemoryKind::dram, room, fast}, {MemoryKind::nvm, 64 * MiB, slow}});
+  }
+  // Of the hot array's time.
+  void serve(double from_cache, double from_memory) {
+    AccessWeights& accesses = summary.sites[0].accesses;
+    accesses.from_cache = from_cache * accesses.total();
+    accesses.from_memory = from_memory * accesses.total();
+  }
+  std::vector<std::size_t> tiers() const { return advice().placement.tier_of_site; }
+
+  std::uint64_t room = MiB;
+  ProfileSummary summary;
+  const std::vector<std::size_t> hot_wins{0, 1}, other_wins{1, 0};
+};
+
+TEST_F(Cached, AnArrayInTheCacheLeavesTheRoomToOthers) {
+  EXPECT_EQ(tiers(), hot_wins);
+  serve(1, 0);
+  EXPECT_EQ(tiers(), other_wins);
+  room = 2 * MiB; // for both: what nobody else wants it may have
+  EXPECT_EQ(tiers(), (std::vector<std::size_t>{0, 0}));
+}
+
+TEST_F(Cached, PartsCountByWhatIsLeftAndTheUnknownIsMemory) {
+  serve(0.7, 0.3); // 80 * 0.3 is more than 20
+  EXPECT_EQ(tiers(), hot_wins);
+  serve(0.8, 0.2);
+  EXPECT_EQ(tiers(), other_wins);
+  serve(0.7, 0); // of 0.3 nothing is known
+  EXPECT_EQ(tiers(), hot_wins);
+  serve(0, 0.1);
+  const double demand = advice().workload.sites[0].demand.total();
+  serve(0, 0);
+  EXPECT_EQ(advice().workload.sites[0].demand.total(), demand);
+  EXPECT_EQ(advice().workload.sites[0].cached_high, 0); // nothing known, nothing said
+}
+
+TEST_F(Cached, RegionsHaveTheirOwn) {
+  summary.regions.emplace_back();
+  for (const std::uint32_t region : {0u, 1u}) {
+    SitePart part;
+    part.of = region;
+    part.samples = 400;
+    part.accesses.scattered_load = 40;
+    part.accesses.from_cache = region == 0 ? 0 : 30;
+    summary.sites[0].by_region.push_back(part);
+  }
+  const Workload workload = workload_from(summary, {{"hot", "other"}, {"outside", "sweep"}}, {});
+  const auto& parts = workload.sites[0].by_region;
+  EXPECT_DOUBLE_EQ(parts[1].demand.total(), 0.25 * parts[0].demand.total());
+}
+
+TEST_F(Cached, TheReasonSaysSo) {
+  serve(0.9, 0.05);
+  const Advice made = advice();
+  const SiteDemand& hot = made.workload.sites[0];
+  EXPECT_DOUBLE_EQ(hot.cached, 0.9);
+  EXPECT_LT(hot.cached_low, 0.9);
+  EXPECT_GT(hot.cached_high, 0.95); // 5 % are not known
+  std::string why_not;
+  EXPECT_TRUE(is_consistent(made.workload, why_not)) << why_not;
+  const std::string reason =
+      reason_for(made.workload, made.tiers, made.costs, 0, made.placement.tier_of_site[0]);
+  EXPECT_NE(reason.find("90.0 % ("), std::string::npos) << reason;
+  EXPECT_NE(reason.find(" of that from a cache, which no placement makes faster, the rest mostly "
+                        "scattered loads"),
+            std::string::npos)
+      << reason;
+  serve(1, 0);
+  const Advice all = advice();
+  const std::string left = reason_for(all.workload, all.tiers, all.costs, 0, 1);
+  EXPECT_TRUE(left.ends_with(" of that from a cache, which no placement makes faster")) << left;
+  EXPECT_NE(traits_as_c(made.workload, 0, MemoryKind::dram, "hot").find("importance, 80}"),
+            std::string::npos);
 }
 
 } // namespace

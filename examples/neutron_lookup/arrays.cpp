@@ -13,9 +13,10 @@
 #include "../array_memory.h"
 #include "../extended_runtime.h"
 
-#include <unistd.h>
-
+#include <cerrno>
+#include <cstring>
 #include <string>
+#include <unistd.h>
 
 namespace neutron {
 namespace {
@@ -146,6 +147,32 @@ std::optional<std::array<std::size_t, 4>> bytes_by_kind(const void* first, std::
   (void)first, (void)bytes;
 #endif
   return std::nullopt;
+}
+
+bool Arrays::move(const Placement& placement) {
+#ifdef NEUTRON_EXTENDED
+  const auto place = reinterpret_cast<decltype(&ompx_place_range)>(
+      extended_runtime_function("ompx_place_range"));
+  const std::array<void*, k_arrays> begins{grids_.index, grids_.unionized, grids_.nuclide};
+  const Shape& shape = grids_.shape;
+  const std::array<std::size_t, k_arrays> sizes{shape.index_bytes(), shape.unionized_bytes(),
+                                                shape.nuclide_bytes()};
+  for (int a = 0; a < k_arrays && ok(); ++a) {
+    const std::string& kind = placement.kinds[a];
+    if (kind.empty() || kind == "default") continue;
+    if (!place)
+      error_ = "this OpenMP runtime moves no arrays; run with OMPTier's (LD_LIBRARY_PATH)";
+    else if (place(begins[a], sizes[a], allocator_of_kind(kind)) != 0)
+      error_ = std::string("the ") + k_array_names[a] + " grid did not move to " + kind + ": " +
+               (errno == ENOENT   ? "this machine has none"
+                : errno == ENOSPC ? "it has no room"
+                                  : std::strerror(errno));
+  }
+#else
+  (void)placement;
+  error_ = "built without ompx_memory.h, arrays cannot be moved";
+#endif
+  return ok();
 }
 
 bool Arrays::choose_allocators(const Placement& placement) {

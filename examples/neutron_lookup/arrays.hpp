@@ -52,6 +52,10 @@ public:
   const std::string& error() const { return error_; }
   const Grids& grids() const { return grids_; }
 
+  // Moves the arrays to the kinds that are named; those named default or not at all stay. False and
+  // error() when one does not arrive.
+  bool move(const Placement& placement);
+
 private:
   bool choose_allocators(const Placement& placement);
   bool allocate(bool reverse_order);

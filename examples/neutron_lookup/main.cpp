@@ -32,6 +32,29 @@ int threads_in_use() {
   return threads;
 }
 
+// The lookups again for each placement that is to be tried. False, having said why: one could not
+// be made.
+bool try_placements(const neutron::Options& options,
+                    const std::vector<neutron::Material>& materials, neutron::Arrays& arrays,
+                    neutron::Report& report) {
+  for (const neutron::Placement& placement : options.tries) {
+    if (!arrays.move(placement)) {
+      std::fprintf(stderr, "neutron_lookup: %s\n", arrays.error().c_str());
+      return false;
+    }
+    if (options.mark) example_measure_begin();
+    const double start = omp_get_wtime();
+    const std::uint64_t checksum =
+        neutron::run_lookups(arrays.grids(), materials, options.lookups, options.seed);
+    report.trials.push_back({omp_get_wtime() - start, neutron::describe_where(arrays.grids())});
+    if (options.mark) example_measure_end();
+    if (checksum == report.checksum) continue;
+    std::fprintf(stderr, "neutron_lookup: the checksum changed when the arrays had moved\n");
+    return false;
+  }
+  return true;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -44,7 +67,7 @@ int main(int argc, char** argv) {
   Report report;
   report.threads = threads_in_use();
   double start = omp_get_wtime();
-  const Arrays arrays(options->shape, options->placement, options->reverse_order);
+  Arrays arrays(options->shape, options->placement, options->reverse_order);
   if (!arrays.ok()) {
     std::fprintf(stderr, "neutron_lookup: %s\n", arrays.error().c_str());
     return 2;
@@ -67,6 +90,7 @@ int main(int argc, char** argv) {
     report.where = describe_where(arrays.grids());
     report.range = describe_ranges(arrays.grids());
   }
+  if (!try_placements(*options, materials, arrays, report)) return 2;
   print_report(*options, materials, report);
   return report.verified.value_or(true) ? 0 : 1;
 }

@@ -50,6 +50,8 @@ constexpr const char* k_help =
     "  --allocator extended an allocator with traits for each array (needs OMPTier)\n"
     "  --place ARRAY=KIND,… by hand; ARRAY index, unionized, nuclide;\n"
     "                       KIND default, auto, dram, hbm, nvm, cxl (needs OMPTier)\n"
+    "  --try ARRAY=KIND,…   then move the arrays there and look up again, as often as it is\n"
+    "                       given (needs OMPTier)\n"
     "  --reverse-order      allocate nuclide, unionized, index instead of the other way round\n"
     "  --mark               time model of OMPTier's virtual machine on during the lookups only\n"
     "  --verify             check the arrays, and the checksum against one computed without them\n"
@@ -94,21 +96,22 @@ bool read_bytes(std::string_view text, std::uint64_t& bytes) {
   return true;
 }
 
-bool read_place(std::string_view text, Placement& placement) {
+// option: --place or --try.
+bool read_place(const std::string& option, std::string_view text, Placement& placement) {
   placement.choice = AllocatorChoice::by_hand;
   do {
     const std::string_view item = text.substr(0, text.find(','));
     text.remove_prefix(item.size() < text.size() ? item.size() + 1 : item.size());
     const std::size_t equals = item.find('=');
     if (equals == std::string_view::npos)
-      return refuse("--place wants ARRAY=KIND, not " + quoted(item));
+      return refuse(option + " wants ARRAY=KIND, not " + quoted(item));
     const std::string_view array = item.substr(0, equals);
     const std::string kind(item.substr(equals + 1));
     int which = 0;
     while (which < k_arrays && array != k_array_names[which])
       ++which;
-    if (which == k_arrays) return refuse("--place knows no array " + quoted(array));
-    if (!is_memory_kind(kind)) return refuse("--place knows no memory kind " + quoted(kind));
+    if (which == k_arrays) return refuse(option + " knows no array " + quoted(array));
+    if (!is_memory_kind(kind)) return refuse(option + " knows no memory kind " + quoted(kind));
     placement.kinds[which] = kind;
   } while (!text.empty());
   return true;
@@ -180,7 +183,11 @@ constexpr Rule k_rules[] = {
     {"--place", true,
      [](Reading& r, std::string_view v) {
        r.placed = true;
-       return read_place(v, r.options.placement);
+       return read_place("--place", v, r.options.placement);
+     }},
+    {"--try", true,
+     [](Reading& r, std::string_view v) {
+       return read_place("--try", v, r.options.tries.emplace_back());
      }},
     {"--reverse-order", false,
      [](Reading& r, std::string_view) { return r.options.reverse_order = true; }},

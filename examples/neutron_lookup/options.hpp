@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace neutron {
 
@@ -19,6 +20,7 @@ struct Options {
   int threads = 0; // 0: as OpenMP decides
   std::uint64_t seed = 1;
   Placement placement;
+  std::vector<Placement> tries; // after the run: the lookups again, with the arrays moved there
   bool reverse_order = false;
   bool mark = false;
   bool verify = false;

@@ -147,6 +147,13 @@ void print_report(const Options& options, const std::vector<Material>& materials
   for (int a = 0; a < k_arrays; ++a)
     if (!report.range[a].empty())
       facts.text(("range_" + std::string(k_array_names[a]) + "_grid").c_str(), report.range[a]);
+  for (std::size_t i = 0; i < report.trials.size(); ++i) {
+    const std::string name = "try_" + std::to_string(i + 1);
+    facts.text(name.c_str(), describe(options.tries[i]));
+    facts.real((name + "_seconds").c_str(), report.trials[i].seconds);
+    for (int a = 0; a < k_arrays; ++a)
+      facts.text((name + "_where_" + k_array_names[a]).c_str(), report.trials[i].where[a]);
+  }
   if (options.json)
     facts.print_json();
   else

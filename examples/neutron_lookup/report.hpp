@@ -9,9 +9,16 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace neutron {
+
+// The lookups once more, somewhere else.
+struct Trial {
+  double seconds = 0;
+  std::array<std::string, k_arrays> where;
+};
 
 struct Report {
   int threads = 1;
@@ -22,6 +29,7 @@ struct Report {
   std::optional<bool> verified; // empty: not asked for
   std::array<std::string, k_arrays> where; // empty: not asked for
   std::array<std::string, k_arrays> range; // addresses "first-last", hexadecimal; with where
+  std::vector<Trial> trials;               // one for each of Options::tries
 };
 
 // Per array "dram:<bytes>,hbm:<bytes>" (kinds that hold any of it), or "unknown".

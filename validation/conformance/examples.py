@@ -91,6 +91,7 @@ REFUSED = {
         ["--lookups", "0"], ["--threads", "0"], ["--threads", "two"], ["--seed", "-1"],
         ["--allocator", "other"], ["--place", "nuclide"], ["--place", "nuclide=ram"],
         ["--place", "grid=hbm"], ["--place", ""], ["--place", "nuclide=hbm,,index=nvm"],
+        ["--try", "nuclide"], ["--try", "grid=hbm"],
         ["--bytes", "8M", "--gridpoints", "9"], ["--allocator", "plain", "--place", "index=dram"],
     ],
     "alternating": [

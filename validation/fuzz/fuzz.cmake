@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# The readers of what others wrote (profiles, unwind tables, program files, machine code, perf's
-# rings) under libFuzzer with AddressSanitizer and UndefinedBehaviorSanitizer. They are compiled
-# again, by clang, whatever compiles the rest. All fuzzers run side by side: 60 s by default, 10
-# minutes each with label soak. corpus/<fuzzer>/ holds where they start from: seeds that reach every
-# part of the reader, and inputs that once failed.
+# The readers of what others wrote (profiles, plans, unwind tables, program files, machine code and
+# its loops, perf's rings) under libFuzzer with AddressSanitizer and UndefinedBehaviorSanitizer. They
+# are compiled again, by clang, whatever compiles the rest. All fuzzers run side by side: 60 s by
+# default, 10 minutes each with label soak. corpus/<fuzzer>/ holds where they start from: seeds that
+# reach every part of the reader, and inputs that once failed.
 find_program(OMPTIER_FUZZ_COMPILER NAMES clang++-19 clang++)
 if(OMPTIER_SANITIZE OR NOT OMPTIER_FUZZ_COMPILER)
   return() # instrumented as a whole; or no clang, which bootstrap installs
@@ -27,7 +27,7 @@ function(omptier_fuzz_object source)
 endfunction()
 
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
-foreach(layer IN ITEMS base objects profile symbols sampling)
+foreach(layer IN ITEMS base objects plan profile symbols sampling)
   get_target_property(sources omptier_${layer} SOURCES)
   get_target_property(folder omptier_${layer} SOURCE_DIR)
   foreach(source IN LISTS sources)
@@ -43,7 +43,7 @@ add_custom_command(OUTPUT ${fuzz_archive}
   COMMAND ${CMAKE_AR} qc ${fuzz_archive} ${fuzz_objects}
   DEPENDS ${fuzz_objects} VERBATIM)
 
-set(fuzzers log unwind elf decode)
+set(fuzzers log unwind elf decode loop plan)
 set(fuzz_programs "")
 foreach(name IN LISTS fuzzers)
   omptier_fuzz_object(${CMAKE_CURRENT_LIST_DIR}/fuzz_${name}.cpp)

@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Does what README.md and docs/ tell, on a bare machine: a minimal Debian root with nothing but apt, into
+which the sources are copied; there every command that the pages show is run as it is written.
+
+    newcomer.py [--work FOLDER] [--keep] [--before COMMAND] [12 | 13 | no-apt]…   (none named: all of them)
+
+12, 13: that Debian; each command is printed with its seconds, then the totals that are promised. no-apt: a
+root that has the compilers and libraries, but neither apt nor dpkg, and a user without rights, as on a
+cluster. Needs root and mmdebstrap. Everything lies in FOLDER (default build/bare) and is removed at
+the end unless --keep says otherwise; logs stay.
+
+A time over what is promised fails only where nobody else used the processors. Exit status: 0 all done; 1 something
+failed; 77 no root can be made here.
+"""
+import argparse
+import os
+import re
+import resource
+import shutil
+import sys
+import time
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+import root  # noqa: E402
+from readme import Page  # noqa: E402
+from root import SOURCE, Failure  # noqa: E402
+
+HOME = "/root/omptier"  # the newcomer's clone
+PROMISED = 240  # seconds from the bare root, each of the two totals
+QUIET = 0.1  # of the processors' time may go to others where a time is judged
+
+
+def processors_used():
+    """Seconds of all processors: used by anybody, used by us, passed."""
+    fields = [int(field) for field in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+    user, nice, system, _, _, interrupt, soft, steal = fields
+    ours = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (user + nice + system + interrupt + soft + steal) / os.sysconf("SC_CLK_TCK"), ours.ru_utime + ours.ru_stime
+
+
+class Span:
+    """From its begin: seconds, and the share of the processors' time that others took."""
+
+    def __init__(self):
+        self.begin, self.used = time.monotonic(), processors_used()
+
+    def seconds(self):
+        return time.monotonic() - self.begin
+
+    def others(self):
+        everybody, ours = (now - before for now, before in zip(processors_used(), self.used))
+        return max(0.0, everybody - ours) / (self.seconds() * os.cpu_count())
+
+
+class Newcomer:
+    def __init__(self, name, options):
+        self.name, self.options = name, options
+        self.folder = options.work / name
+        self.root = self.folder / "root"
+        shutil.rmtree(self.root, ignore_errors=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.log = open(self.folder / "log", "w+", encoding="utf-8", errors="replace")
+        self.wrong = []
+
+    def run(self, command, folder=HOME, status=0, says=(), **environment):
+        """Runs a command, prints its time; what it prints must match each of `says`."""
+        begin, before = self.log.seek(0, os.SEEK_END), time.monotonic()
+        self.log.write(f"\n$ {command}\n")
+        self.log.flush()
+        got = root.run(self.root, folder, command, self.log, environment)
+        print(f"  {time.monotonic() - before:7.1f} s  {command}", flush=True)
+        self.log.seek(begin)
+        printed = self.log.read()
+        for pattern in says:
+            if not re.search(pattern, printed):
+                self.wrong.append(f"{command}: prints nothing like '{pattern}'")
+        if got != status:
+            print(printed[-2500:])
+            raise Failure(f"{command}: status {got}, not {status}; all it said is in {self.folder / 'log'}")
+        return printed
+
+    def promise(self, what, span):
+        seconds, others = span.seconds(), span.others()
+        busy = others > QUIET
+        note = f"; others took {others:.0%} of the processors, so not judged" if busy else ""
+        print(f"  {seconds:7.1f} s  {what} (promised: {PROMISED} s on 2 cores{note}; "
+              f"load {os.getloadavg()[0]:.1f})", flush=True)
+        if seconds > PROMISED and not busy:
+            self.wrong.append(f"{what}: {seconds:.0f} s, promised are {PROMISED}")
+
+    def put(self, path, text):
+        target = self.root / path.lstrip("/")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+
+    def bare(self, release, packages=()):
+        span = Span()
+        root.make(release, self.root, self.log, packages)
+        print(f"  {span.seconds():7.1f} s  (the root: Debian {release}, {root.RELEASES[release]})", flush=True)
+
+
+def own_program(job, pages):
+    """A program of one's own: neutron_lookup, compiled by the line that its page gives."""
+    line = pages["examples/README.md"].command("clang++-19")
+    job.run(f"cd examples && {line} && mv neutron_lookup ../my_program")
+
+
+def record_to_run(job, page):
+    job.run(page.command("build/release/bin/omptier record"))
+    job.run(page.command("build/release/bin/omptier report"), says=["nuclide"])
+    advise = page.command("build/release/bin/omptier advise")
+    # Here is one kind of memory: the tool asks for the machine, as README says it does.
+    job.run(advise, status=2, says=["name the machine to place on: --machine"])
+    options = page.inline("advise my.profile --machine").split("my.profile ")[1]
+    job.run(f"{advise} {options}", says=["nuclide", "Plan written to my.plan"])
+
+
+def debian(job, pages):
+    page = pages["README.md"]
+    job.bare(job.name)
+    root.copy_sources(job.root, HOME)
+    if job.options.before:
+        job.run(job.options.before, folder="/")
+    first = Span()
+    job.run(page.command("./bootstrap tools"), says=["build/release/bin/omptier is ready"])
+    own_program(job, pages)
+    record_to_run(job, page)
+    job.promise("from the bare root to the first advice", first)
+    job.run(page.command("build/release/bin/omptier run --plan my.plan -- ./my_program"), says=["checksum"])
+
+    tools = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    for beginning in ("omptier record", "omptier report"):
+        job.run(pages["docs/profiling.md"].command(beginning), PATH=f"{HOME}/build/release/bin:{tools}")
+
+    job.put(f"{HOME}/examples/starter/traits.c", page.block("c"))  # what README shows is what is compiled
+    job.run(page.command("clang-19 -O2 -fopenmp -I include"), says=[r"sum \d+"])
+
+    install = page.inline("cmake --install").replace("FOLDER", "/opt/omptier")
+    job.run(install)
+    downstream = f"{HOME}/validation/conformance/install"
+    for compilers in ("-DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19", ""):
+        job.run(f"rm -rf /tmp/project && cmake -S {downstream} -B /tmp/project -DFORTRAN=OFF {compilers} "
+                "-DCMAKE_PREFIX_PATH=/opt/omptier && cmake --build /tmp/project && /tmp/project/downstream && "
+                "/tmp/project/downstream_cxx")
+
+    demo = Span()
+    job.run(page.command("./demo"), says=["with the plan .*x", "everything in DRAM"])
+    job.promise("./demo after ./bootstrap tools, to its last table", demo)
+
+    # A stranger's program, and a picture for it.
+    job.run("apt-get -qy install --no-install-recommends graphicsmagick && gm convert -size 640x480 "
+            "gradient:red-blue in.png")
+    job.run(page.command("build/release/bin/omptier sites"))
+    job.run(page.command("build/release/bin/omptier run --plan my.plan --runtime own"))
+    page.command("./test")  # is what runs this
+
+
+def no_apt(job, pages):
+    """As on a cluster: what the build needs is there, apt and dpkg are not, nor rights to install."""
+    page = pages["docs/building.md"]
+    packages = [line.split()[0] for line in os.popen(f"{SOURCE}/bootstrap list tools").read().splitlines()]
+    job.bare("13", [name for name in packages if name != "dpkg-dev"])
+    root.copy_sources(job.root, HOME.replace("/root", "/home/user"))
+    home = "/home/user/omptier"
+    source = os.popen(f"{SOURCE}/openmp-ext/libomp/build-runtime source").read().strip()
+    shutil.copytree(source, job.root / "home/user/llvm")
+    job.run("mkdir /hidden && mv /usr/bin/apt* /usr/bin/dpkg* /hidden && chown -R 1000:1000 /home/user", folder="/")
+    user = "setpriv --reuid 1000 --regid 1000 --clear-groups "
+    said = job.run(user + "./bootstrap tools", folder=home, status=1, HOME="/home/user", says=["docs/building.md"])
+    # What bootstrap says is to be done is what building.md says.
+    first, second = page.command("./bootstrap tools"), page.command("cmake -S")
+    for line in (first, second):
+        if line not in " ".join(said.replace("\\", "").split()):
+            job.wrong.append(f"./bootstrap does not say what docs/building.md says: {line}")
+    job.run(user + "sh -c '" + first.replace("FOLDER", "/home/user/llvm") + "'", folder=home, HOME="/home/user",
+            says=["build/release/bin/omptier is ready"])
+    other = second.replace("FOLDER", "/home/user/llvm").replace("build/release", "/home/user/build")
+    job.run(user + f"sh -c '{other}'", folder=home, HOME="/home/user")
+    job.run(user + page.command("cmake --build").replace("build/release", "/home/user/build --target libomp"),
+            folder=home, HOME="/home/user")
+    job.run("clang-19 -O2 -fopenmp -I include examples/starter/traits.c -o traits && "
+            + user + "build/release/bin/omptier run -- ./traits", folder=home, says=[r"sum \d+"])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("cases", nargs="*", metavar="12|13|no-apt")
+    parser.add_argument("--work", type=Path, default=SOURCE / "build/bare", help="folder of roots and logs")
+    parser.add_argument("--keep", action="store_true", help="leave the roots")
+    parser.add_argument("--before", help="for tries: a command that is run in the bare root first")
+    options = parser.parse_args()
+    cases = options.cases or ["12", "13", "no-apt"]
+    for name in cases:
+        if name not in ("12", "13", "no-apt"):
+            parser.error(f"{name} is none of 12, 13, no-apt")
+    reason = root.why_not()
+    if reason:
+        print(f"newcomer: {reason}", file=sys.stderr)
+        return 77
+    wrong = []
+    for name in cases:
+        print(f"{name if name == 'no-apt' else 'Debian ' + name} (load {os.getloadavg()[0]:.1f})", flush=True)
+        pages = {path: Page(SOURCE / path) for path in ("README.md", "examples/README.md", "docs/profiling.md",
+                                                        "docs/building.md")}
+        job = Newcomer(name, options)
+        try:
+            (no_apt if name == "no-apt" else debian)(job, pages)
+            left = pages["docs/building.md" if name == "no-apt" else "README.md"].left
+            job.wrong += [f"a command that nobody runs here: {line}" for line in left]
+        except (Failure, LookupError) as failure:
+            job.wrong.append(str(failure))
+        finally:
+            if not options.keep:
+                shutil.rmtree(job.root, ignore_errors=True)
+        wrong += [f"{name}: {line}" for line in job.wrong]
+    for line in wrong:
+        print(f"newcomer: {line}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -18,6 +18,7 @@ import os
 import re
 import resource
 import shutil
+import signal
 import sys
 import time
 from pathlib import Path
@@ -59,7 +60,7 @@ class Newcomer:
         self.name, self.options = name, options
         self.folder = options.work / name
         self.root = self.folder / "root"
-        shutil.rmtree(self.root, ignore_errors=True)
+        root.remove(self.root)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.log = open(self.folder / "log", "w+", encoding="utf-8", errors="replace")
         self.wrong = []
@@ -199,6 +200,7 @@ def main():
     if reason:
         print(f"newcomer: {reason}", file=sys.stderr)
         return 77
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # ends the command that runs, and what it mounted
     wrong = []
     for name in cases:
         print(f"{name if name == 'no-apt' else 'Debian ' + name} (load {os.getloadavg()[0]:.1f})", flush=True)
@@ -213,7 +215,7 @@ def main():
             job.wrong.append(str(failure))
         finally:
             if not options.keep:
-                shutil.rmtree(job.root, ignore_errors=True)
+                root.remove(job.root)
         wrong += [f"{name}: {line}" for line in job.wrong]
     for line in wrong:
         print(f"newcomer: {line}", file=sys.stderr)

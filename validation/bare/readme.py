@@ -13,7 +13,7 @@ class Page:
         self.blocks = re.findall(r"^```(\w*)\n(.*?)^```", self.text, re.M | re.S)
         self.outside = outside = re.sub(r"^```.*?^```", "", self.text, flags=re.M | re.S)
         shown, joined = [], ""
-        for line in re.findall(r"^    ([a-z./][^│┌└▶]*|  +-.*)$", outside, re.M):
+        for line in re.findall(r"^    ([a-z./][^│┌└▶\n]*|  +-.*)$", outside, re.M):
             joined += re.sub(r"\s{2,}#.*", "", line).strip()
             if joined.endswith("\\"):  # goes on in the next line
                 joined = joined[:-1].rstrip() + " "

@@ -22,6 +22,10 @@ exec chroot "$1" sh -c 'cd "$1" && exec sh -c "$2"' sh "$2" "$3"
 """
 
 
+# A command's own namespaces: what it mounts and starts ends with it.
+APART = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child"]
+
+
 class Failure(Exception):
     """One line: what failed, where, what to do."""
 
@@ -32,7 +36,7 @@ def why_not():
         return "making a root needs root"
     if shutil.which("mmdebstrap") is None:
         return "mmdebstrap is missing (apt-get install mmdebstrap)"
-    done = subprocess.run(["unshare", "--mount", "--pid", "--fork", "true"], capture_output=True, text=True)
+    done = subprocess.run([*APART, "true"], capture_output=True, text=True)
     return None if done.returncode == 0 else f"no namespaces here ({done.stderr.strip()})"
 
 
@@ -49,15 +53,24 @@ def mirrors():
     return main, security
 
 
+def remove(folder):
+    """Never through a mount."""
+    folder = Path(folder).resolve()
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        if Path(line.split()[4]).is_relative_to(folder):
+            raise Failure(f"something is mounted at {line.split()[4]}; umount it, then remove {folder}")
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 def make(release, folder, log, packages=()):
     """A root of Debian's essential packages and apt, and of the packages named."""
     suite, (main, security) = RELEASES[release], mirrors()
     lines = [f"deb {main} {suite} main", f"deb {main} {suite}-updates main"]
     if security:
         lines.append(f"deb {security} {suite}-security main")
-    command = ["mmdebstrap", "--variant=minbase", suite, folder, *lines]
+    command = [*APART, "--mount-proc", "mmdebstrap", "--variant=minbase", suite, folder, *lines]
     if packages:
-        command.insert(1, "--include=" + ",".join(packages))
+        command.append("--include=" + ",".join(packages))
     if subprocess.run(command, stdout=log, stderr=log).returncode != 0:
         raise Failure(f"no root of Debian {release}: mmdebstrap failed; see {log.name}")
 
@@ -81,6 +94,5 @@ def run(root, folder, command, log, environment=None):
     """Exit status of the command in that folder of the root."""
     clean = {"HOME": "/root", "LANG": "C.UTF-8", "TERM": "dumb",
              "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", **(environment or {})}
-    line = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child",
-            "sh", "-c", ENTER, "enter", str(root), folder, command]
+    line = [*APART, "sh", "-c", ENTER, "enter", str(root), folder, command]
     return subprocess.run(line, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=clean).returncode

@@ -46,11 +46,16 @@ if(OMPTIER_SANITIZE)
   target_link_options(omptier_flags INTERFACE -fsanitize=${OMPTIER_SANITIZE})
 endif()
 
+# All debug information would cost a quarter of the build's time; lines are enough for a stack of calls.
+# The debug preset has it all.
+set(OMPTIER_LINES_ONLY $<$<CONFIG:RelWithDebInfo>:-g1>)
+
 # A layer: omptier_component(<folder> SOURCES a.cpp … [LINK omptier_base …])
 function(omptier_component name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   add_library(omptier_${name} STATIC ${ARG_SOURCES})
   target_link_libraries(omptier_${name} PUBLIC omptier_flags ${ARG_LINK})
+  target_compile_options(omptier_${name} PRIVATE ${OMPTIER_LINES_ONLY})
 endfunction()
 
 # A shared library that enters a stranger's process: only the symbols of its version script leave it,
@@ -60,6 +65,7 @@ function(omptier_guest_library target)
   cmake_parse_arguments(ARG "" "VERSION_SCRIPT" "SOURCES;LINK" ${ARGN})
   add_library(${target} SHARED ${ARG_SOURCES})
   target_link_libraries(${target} PRIVATE omptier_flags ${ARG_LINK})
+  target_compile_options(${target} PRIVATE ${OMPTIER_LINES_ONLY})
   target_link_options(${target} PRIVATE
     LINKER:--version-script=${CMAKE_CURRENT_SOURCE_DIR}/${ARG_VERSION_SCRIPT}
     LINKER:-z,nodelete LINKER:--exclude-libs,ALL)

@@ -57,8 +57,7 @@ function(omptier_unit_test area)
   list(TRANSFORM ARG_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
   add_executable(unit_${area} ${ARG_SOURCES})
   target_link_libraries(unit_${area} PRIVATE omptier_flags ${ARG_LINK} GTest::gtest GTest::gtest_main)
-  # All debug information would cost a quarter of the time; a test that fails needs its lines.
-  target_compile_options(unit_${area} PRIVATE $<$<CONFIG:RelWithDebInfo>:-g1>)
+  target_compile_options(unit_${area} PRIVATE ${OMPTIER_LINES_ONLY})
   target_compile_definitions(unit_${area} PRIVATE
     OMPTIER_FIXTURES="${OMPTIER_SOURCE_DIR}/validation/fixtures")
   set_target_properties(unit_${area} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)

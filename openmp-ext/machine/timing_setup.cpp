@@ -25,7 +25,7 @@ void add_ranges(std::ostringstream& text, const Machine& machine) {
   std::uint64_t before = 0; // RAM of the nodes before this one
   for (std::size_t i = 0; i < machine.nodes.size(); ++i) {
     const MachineNode& node = machine.nodes[i];
-    // QEMU 7.2 reports a block's offset twice: once in its region, once in all RAM.
+    // QEMU 7.2 (newer ones: timing/plugin.c) reports a block's offset twice: once in its region, once in all RAM.
     const std::uint64_t reported = 2 * before;
     const std::uint64_t below = before < low ? std::min(node.size, low - before) : 0;
     if (below > 0)

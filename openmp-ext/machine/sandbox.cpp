@@ -17,6 +17,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <sstream>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -340,6 +341,15 @@ void Run::explain(const RunResult& result) const {
   }
 }
 
+// QEMU 10.0 calls deprecated what 7.2 has no other name for.
+std::string without_deprecations(const std::string& messages) {
+  std::string kept;
+  std::istringstream lines(messages);
+  for (std::string line; std::getline(lines, line);)
+    if (line.find(" is deprecated") == std::string::npos) kept += (kept.empty() ? "" : "\n") + line;
+  return kept;
+}
+
 int Run::to_the_end() {
   initial_files_ = File(open_initial_files(image_));
   event_unit_ = anonymous_file("omptier-event-unit", "", EVENT_UNIT_SIZE);
@@ -350,7 +360,10 @@ int Run::to_the_end() {
   watch_.set_deadline(deadline(k_boot_limit));
   if (modelled_) guest->quit(); // the model writes its files at the end
   explain(result);
-  if (modelled_ && !guest->qemu_messages().empty()) say("QEMU: " + guest->qemu_messages());
+  if (modelled_) {
+    const std::string messages = without_deprecations(guest->qemu_messages());
+    if (!messages.empty()) say("QEMU: " + messages);
+  }
   return result.status;
 }
 

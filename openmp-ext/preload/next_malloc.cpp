@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <dlfcn.h>
+#include <initializer_list>
 
 namespace omptier::preload {
 namespace {

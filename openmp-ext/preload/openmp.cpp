@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <cstring>
 #include <dlfcn.h>
+#include <initializer_list>
 #include <link.h>
 #include <pthread.h>
 

@@ -58,7 +58,8 @@ Platform Placer::with_folder(Platform platform, Folder& folder, const CapacityRu
   if (platform.tier(MemoryKind::nvm) != nullptr) {
     inform(Notice::bad_option_value, "OMPTIER_PMEM=%s is not used: this machine has NVM nodes.",
            rules.folder.c_str());
-  } else if (const std::string why_not = folder.open(rules.folder.c_str(), rules.folder_without_dax);
+  } else if (const std::string why_not =
+                 folder.open(rules.folder.c_str(), rules.folder_without_dax);
              !why_not.empty()) {
     warn_once(Notice::bad_option_value, "OMPTIER_PMEM=%s; there is no NVM.", why_not.c_str());
   } else {

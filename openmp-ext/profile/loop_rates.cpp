@@ -19,9 +19,9 @@ constexpr std::size_t k_many_pairs = 20;
 constexpr double k_hardly_back = 0.1;  // where gaps are as long as runs, two in five go back
 constexpr double k_usual_error = 0.05; // an interrupt's own time, iterations that differ
 constexpr double k_stretched = 1.15;   // gaps, at the least, of what a sample stands for
-constexpr double k_samples_of_run = 3; // fewer: their mean gap does not tell whose the kernel's time is
+constexpr double k_samples_of_run = 3; // fewer: whose the kernel's time is, mean gaps do not tell
 constexpr double k_least_of_run = 1.8; // fewer: no long gap would fit into a run
-constexpr double k_longest_gap = 1.8;  // of what a sample stands for: of two clocks one has more than half
+constexpr double k_longest_gap = 1.8;  // of a sample: one of the two clocks has more than half
 constexpr double k_unseen_error = 0.3; // the kernel had more of the runs in one of a hundred cases
 
 // Of Student's distribution, 95 %, two-sided.
@@ -86,7 +86,7 @@ std::optional<Mean> stretch_of(const Pairs& all, std::size_t alone, const Pairs&
   const auto seen = static_cast<double>(all.size() + alone);
   const double samples = seen / (seen - static_cast<double>(good.size()) + 1); // in a run
   if (samples < k_samples_of_run) {
-    // Long gaps hardly fit, but were the kernel's time the runs', some gap would have lost a sample.
+    // Long gaps hardly fit; but were the kernel's time the runs', some gap would lack a sample.
     const bool lost = std::ranges::any_of(
         good, [sample](const auto& pair) { return pair.first > k_longest_gap * sample; });
     if (lost || samples < k_least_of_run || good.size() < k_many_pairs) return {};

@@ -10,9 +10,10 @@
 // one rate; a loop whose runs are shorter than the gaps has none, and no rate.
 //
 // Gaps are of CPU time, samples of user code only: where a loop keeps the kernel busy (first touch
-// of its pages) gaps are longer than a sample stands for, and as much faster is its user code. Where
-// runs hold too few samples for their mean gap to tell that time from others', it was not theirs if
-// in many pairs no gap is so long that a clock must have come in the kernel; else there is no rate.
+// of its pages) gaps are longer than a sample stands for, and as much faster is its user code.
+// Where runs hold too few samples for their mean gap to tell that time from others', it was not
+// theirs if of many gaps none is so long that a clock must have come in the kernel; else there is
+// no rate.
 #pragma once
 
 #include <cstdint>

@@ -54,18 +54,21 @@ std::vector<double> shares_of(std::vector<double> values) {
 struct Tally final : omptier::SampleSink {
   const sampling_kernels::Kernel* kernel;
   bool counting = false;
-  std::vector<double> weight; // by array, of a round
+  std::vector<double> weight;         // by array, of a round
   std::vector<double> loaded, stored; // by array: bytes of the sampled loops' accesses
   double all = 0, attributed = 0;
   std::uint64_t samples = 0, dropped = 0, unknown = 0, elsewhere = 0;
 
-  explicit Tally(const sampling_kernels::Kernel& of) : kernel(&of), weight(of.arrays.size(), 0), loaded(weight), stored(weight) {}
+  explicit Tally(const sampling_kernels::Kernel& of)
+      : kernel(&of), weight(of.arrays.size(), 0), loaded(weight), stored(weight) {}
   // The array that an address lies in; their number = none.
   std::size_t array_of(std::uint64_t address) const {
-    return static_cast<std::size_t>(
-        std::ranges::find_if(kernel->arrays, [address](const sampling_kernels::Array& array) {
-          return address - reinterpret_cast<std::uintptr_t>(array.begin) < array.bytes;
-        }) - kernel->arrays.begin());
+    std::size_t i = 0;
+    for (; i < kernel->arrays.size(); ++i) {
+      const sampling_kernels::Array& array = kernel->arrays[i];
+      if (address - reinterpret_cast<std::uintptr_t>(array.begin) < array.bytes) break;
+    }
+    return i;
   }
   void sample(const omptier::AccessSample& access) override {
     if (!counting) return;

@@ -34,6 +34,6 @@ struct Kernel {
 std::vector<std::string> names();
 Kernel make(const std::string& name);
 void give_back(const Kernel& kernel); // their memory
-Kernel make_neutron(); // sampling_neutron.cpp
+Kernel make_neutron();                // sampling_neutron.cpp
 
 } // namespace sampling_kernels

@@ -32,8 +32,10 @@ static inline const omptier_hooks* __kmp_omptier() {
 // that were offered to the table already (both ignore the number).
 #define KMP_OMPTIER_OFFERED INT_MIN
 
-// Looks for the library and takes its table. Called while libomp initialises, under its lock.
-extern void __kmp_omptier_attach();
+// Looks for the library and takes its table; true when there is one. Called while libomp
+// initialises, under its lock. With a table nobody looks for memkind any more, which serves the
+// spaces that are the library's then and brings some thirty libraries to every start.
+extern bool __kmp_omptier_attach();
 // OMP_ALLOCATOR: true when the table knew the text and the default allocator is set.
 extern bool __kmp_omptier_parse_allocator(const char* name, const char* value);
 // OMP_DISPLAY_ENV: the text from which the table made the default allocator, or null.

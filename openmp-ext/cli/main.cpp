@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <string_view>
 
 namespace omptier {
 
@@ -53,7 +54,15 @@ int main(int argc, char** argv) {
   omptier::CommandContext context;
   std::error_code ignored;
   context.self = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path().string();
-#define OMPTIER_COMMAND(name) omptier::add_##name(app, context);
+  // The options of all commands are half of what a start of ours costs: those of the one that is
+  // named suffice, and where none is named all of them are to be told.
+  const std::string_view first = argc > 1 ? argv[1] : "";
+  bool named = false;
+#define OMPTIER_COMMAND(name) named = named || first == #name;
+#include "cli/commands.def"
+#undef OMPTIER_COMMAND
+#define OMPTIER_COMMAND(name)                                                                      \
+  if (!named || first == #name) omptier::add_##name(app, context);
 #include "cli/commands.def"
 #undef OMPTIER_COMMAND
 

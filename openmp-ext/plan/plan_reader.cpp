@@ -498,14 +498,14 @@ std::string read_file(const std::string& path, std::string& content) {
   if (fd < 0) return std::strerror(errno);
   std::string error;
   while (true) {
-    constexpr std::size_t k_piece = 1 << 16;
     const std::size_t before = content.size();
+    const std::size_t piece = std::max(before, std::size_t{4096}); // most plans are small
     if (before > k_largest_file) {
       error = "larger than 1 GiB, which no plan is";
       break;
     }
-    content.resize(before + k_piece);
-    const ssize_t got = os().read(fd, content.data() + before, k_piece);
+    content.resize(before + piece);
+    const ssize_t got = os().read(fd, content.data() + before, piece);
     content.resize(before + (got > 0 ? static_cast<std::size_t>(got) : 0));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) error = std::strerror(errno);

@@ -197,7 +197,7 @@ TEST_F(JobWaitsTest, AThreadThatIsPreferredGetsTheLock) {
   low.join();
   if (!permitted) GTEST_SKIP() << "this user may not have SCHED_FIFO on processor 0";
   std::printf("at most %.1f ms for the lock\n", static_cast<double>(longest) / 1e6);
-  EXPECT_LT(longest, 400'000'000u) << "ns: until the kernel takes the processor from it";
+  EXPECT_LT(longest, 700'000'000u) << "ns; the kernel takes the processor from it after 950 ms";
 }
 
 } // namespace

@@ -3,12 +3,13 @@
 """Allocators side by side: every peer in a process of its own, rounds interleaved, medians as ratios.
 
 compare.py --peer-program FILE --runtime FOLDER [--rounds N] [--cell SECONDS] [--out FOLDER] [--short]
-           [--pattern NAME] [--peers A,B,...]
+           [--pattern NAME] [--peers A,B,...] [--memory]
 
 Writes results.jsonl, table.md and picture.svg into --out, the table to stdout too, and says for each
 expectation whether it is met: the median over the rounds of the ratio within a round. Status 1 when one is
 not; with --short, only when a peer did not run. --pattern and --peers measure a part, many rounds of it in
-little time: a machine that others use disturbs both sides of a ratio alike then.
+little time: a machine that others use disturbs both sides of a ratio alike then. --memory measures only what
+the programs of programs.hpp take at their fullest moment, each in a process of its own.
 """
 import argparse
 import json
@@ -22,6 +23,8 @@ from pathlib import Path
 
 PEERS = ["omptier", "omptier-fresh", "libomp", "libomp-memkind", "glibc", "jemalloc", "mimalloc", "memkind",
          "memkind-fixed", "hwloc", "mmap-4k"]
+PROGRAMS = ["containers", "records", "phases", "trees", "little"]
+MEMORY_PEERS = ["omptier", "glibc", "jemalloc", "mimalloc"]  # libomp's own takes minutes
 PRELOADS = {"jemalloc": "libjemalloc.so.2", "mimalloc": "libmimalloc.so.2"}
 STOCK = "/usr/lib/llvm-19/lib"
 
@@ -61,6 +64,45 @@ def measure(args):
                     key = (cell["pattern"], cell["bytes"], cell["threads"])
                     results.setdefault(key, {}).setdefault(peer, []).append(cell["ns"])
     return results, failed
+
+
+def measure_memory(args, rounds):
+    """{program: {peer: [(asked for, taken) in bytes]}}, and the peers that failed."""
+    results, failed = {}, []
+    for program in PROGRAMS * rounds:
+        for peer in [p for p in MEMORY_PEERS if p in args.peers]:
+            done = subprocess.run([args.peer_program, peer, "0", program], text=True, capture_output=True,
+                                  check=False, timeout=300, env=environment(peer, args.runtime, None))
+            if done.returncode != 0:
+                failed.append(peer)
+                print(f"{peer}, {program}: status {done.returncode}: {done.stderr.strip()[-300:]}", file=sys.stderr)
+                continue
+            cell = json.loads(done.stdout)
+            results.setdefault(program, {}).setdefault(peer, []).append((cell["live"], cell["peak"]))
+    return results, failed
+
+
+def memory_table(results):
+    lines = ["| program | asked for | " + " | ".join(MEMORY_PEERS) + " |", "|---" * (2 + len(MEMORY_PEERS)) + "|"]
+    for program, peers in results.items():
+        asked = statistics.median(live for live, _ in next(iter(peers.values())))
+        jemalloc = statistics.median(peak for _, peak in peers["jemalloc"]) if "jemalloc" in peers else None
+        cells = []
+        for peer in MEMORY_PEERS:
+            peak = statistics.median(peak for _, peak in peers[peer]) if peer in peers else None
+            ratio = f" ({peak / jemalloc:.2f})" if peak and jemalloc and peer != "jemalloc" else ""
+            cells.append(f"{peak / 1e6:.1f}{ratio}" if peak else "")
+        lines.append(f"| {program} | {asked / 1e6:.1f} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def memory_expectations(results):
+    """As expectations(), for what a program takes against jemalloc."""
+    for program in ("containers", "records", "phases"):
+        peers = results.get(program, {})
+        pairs = list(zip(peers.get("omptier", []), peers.get("jemalloc", [])))
+        ratio = statistics.median(a / b for (_, a), (_, b) in pairs) if pairs else None
+        yield f"memory of {program} against jemalloc", ratio, 1.3
 
 
 def size_text(count):
@@ -125,6 +167,8 @@ def expectations(results):
     wanted = [("64 B pair against jemalloc", ("pair", 64, 1), "omptier", "jemalloc", 2.0),
               ("64 B pair against stock libomp", ("pair", 64, 1), "omptier", "libomp", 0.5),
               ("churn against jemalloc", ("churn", 80, 1), "omptier", "jemalloc", 1.5),
+              ("hand-over against jemalloc", ("handover", 64, 2), "omptier", "jemalloc", 1.1),
+              ("hand-over against mimalloc", ("handover", 64, 2), "omptier", "mimalloc", 1.1),
               ("64 KiB pair against glibc", ("pair", 65536, 1), "omptier", "glibc", 1.5)]
     wanted += [(f"{m} MiB reused against hwloc_alloc_membind, both touched", ("touched", m * mib, 1), "omptier",
                 "hwloc", 1 / 20) for m in (2, 16, 64)]
@@ -147,10 +191,30 @@ def main():
     parser.add_argument("--out", type=Path, default=Path("allocators"))
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--pattern", choices=["pair", "churn", "handover", "growth", "touched"])
+    parser.add_argument("--memory", action="store_true")
     parser.add_argument("--peers", type=lambda text: text.split(","), default=PEERS)
     args = parser.parse_args()
     if args.short:
         args.rounds, args.cell = 1, 0.004
+    unmet = 0
+
+    def judge(expected):
+        nonlocal unmet
+        for what, ratio, limit in expected:
+            if ratio is None and (args.pattern or args.peers != PEERS):
+                continue
+            met = ratio is not None and ratio <= limit
+            unmet += not met
+            print(f"{'met    ' if met else 'NOT MET'} {what}: "
+                  f"{'not measured' if ratio is None else f'{ratio:.3f}'} (at most {limit:.3f})")
+
+    memory_failed = []
+    if args.memory or not (args.pattern or args.short):
+        memory, memory_failed = measure_memory(args, min(args.rounds, 3))
+        print("MB in memory at the fullest moment; in brackets as multiples of jemalloc's\n" + memory_table(memory))
+        judge(memory_expectations(memory))
+    if args.memory:
+        return 1 if memory_failed else int(unmet != 0)
     results, failed = measure(args)
     medians = {key: {peer: statistics.median(ns) for peer, ns in peers.items()} for key, peers in results.items()}
     args.out.mkdir(parents=True, exist_ok=True)
@@ -163,15 +227,8 @@ def main():
     (args.out / "table.md").write_text(text, encoding="utf-8")
     (args.out / "picture.svg").write_text(picture(medians), encoding="utf-8")
     print("ns an operation, medians; in brackets as multiples of omptier's\n" + text)
-    unmet = 0
-    for what, ratio, limit in expectations(results):
-        if ratio is None and (args.pattern or args.peers != PEERS):
-            continue
-        met = ratio is not None and ratio <= limit
-        unmet += not met
-        print(f"{'met    ' if met else 'NOT MET'} {what}: "
-              f"{'not measured' if ratio is None else f'{ratio:.3f}'} (at most {limit:.3f})")
-    if failed or not medians:
+    judge(expectations(results))
+    if failed or memory_failed or not medians:
         return 1
     return 0 if args.short else int(unmet != 0)
 

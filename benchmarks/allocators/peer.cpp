@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Times one allocator in this process: peer PEER SECONDS [PATTERN], one JSON line a cell on stdout.
+// With one of the programs of programs.hpp as PATTERN, what the kernel had of memory in this process
+// at its fullest moment is told instead.
 // Which library serves malloc or omp_alloc is decided by who starts it (LD_PRELOAD,
 // LD_LIBRARY_PATH; see compare.py). Everybody is called through a pointer found with dlsym, which
 // costs what a call into a shared library costs anyway. Times are CPU time of the threads, so that
-// a busy machine disturbs less; those of producer and consumer, who wait for each other, are time
-// on the clock.
+// a busy machine disturbs less.
+#include "programs.hpp"
+
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -155,40 +159,43 @@ template <typename P> void churn(int threads) {
   tell("churn", 80, threads, ns);
 }
 
+// One thread allocates, another frees: two batches go to and fro, and whoever has none sleeps, so
+// that CPU time is that of the allocator.
 template <typename P> void producer_consumer(int threads) {
-  constexpr std::size_t k_ring = 1024, k_bytes = 64;
-  struct Ring {
-    std::atomic<void*> slot[k_ring] = {};
+  constexpr std::size_t k_bytes = 64;
+  struct Batch {
+    std::array<void*, 1024> blocks{};
+    std::atomic<int> full{0};
   };
   const int pairs = std::max(1, threads / 2);
-  const long blocks = static_cast<long>(budget * 4e6) + 1000;
-  std::vector<Ring> rings(static_cast<std::size_t>(pairs));
-  const double begin = seconds_of(CLOCK_MONOTONIC);
+  const long batches = static_cast<long>(budget * 4e3) + 4;
+  std::vector<std::array<Batch, 2>> lanes(static_cast<std::size_t>(pairs));
+  std::vector<double> spent(2 * lanes.size());
   std::vector<std::thread> team;
-  for (Ring& ring : rings) {
-    team.emplace_back([&] {
-      for (long i = 0; i < blocks; ++i) {
-        auto& slot = ring.slot[static_cast<std::size_t>(i) % k_ring];
-        while (slot.load(std::memory_order_acquire) != nullptr)
-          std::this_thread::yield();
-        slot.store(P::take(k_bytes), std::memory_order_release);
+  const auto side = [&](std::array<Batch, 2>& lane, int waits_for, double& seconds, auto&& work) {
+    team.emplace_back([&lane, waits_for, &seconds, batches, work] {
+      for (long i = 0; i < batches; ++i) {
+        Batch& batch = lane[static_cast<std::size_t>(i & 1)];
+        batch.full.wait(1 - waits_for, std::memory_order_acquire);
+        for (void*& block : batch.blocks)
+          work(block);
+        batch.full.store(1 - waits_for, std::memory_order_release);
+        batch.full.notify_one();
       }
+      seconds = seconds_of(CLOCK_THREAD_CPUTIME_ID);
     });
-    team.emplace_back([&] {
-      for (long i = 0; i < blocks; ++i) {
-        auto& slot = ring.slot[static_cast<std::size_t>(i) % k_ring];
-        void* p = nullptr;
-        while ((p = slot.load(std::memory_order_acquire)) == nullptr)
-          std::this_thread::yield();
-        slot.store(nullptr, std::memory_order_release);
-        P::give(p, k_bytes);
-      }
-    });
+  };
+  for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
+    side(lanes[lane], 0, spent[2 * lane], [](void*& block) { block = P::take(k_bytes); });
+    side(lanes[lane], 1, spent[2 * lane + 1], [](void*& block) { P::give(block, k_bytes); });
   }
   for (auto& thread : team)
     thread.join();
-  const double took = seconds_of(CLOCK_MONOTONIC) - begin;
-  tell("handover", k_bytes, pairs * 2, took * 1e9 / static_cast<double>(blocks * pairs));
+  double sum = 0;
+  for (const double one : spent)
+    sum += one;
+  const auto blocks = static_cast<double>(batches) * 1024 * pairs;
+  tell("handover", k_bytes, pairs * 2, sum * 1e9 / blocks);
 }
 
 // One block grown by half from 16 B to 1 MiB.
@@ -208,7 +215,28 @@ template <typename P> void growth(int threads) {
   tell("growth", 1 << 20, threads, ns);
 }
 
+// Bytes of this process that were in memory at its fullest moment.
+std::size_t fullest() {
+  std::FILE* file = std::fopen("/proc/self/status", "r");
+  std::size_t kib = 0;
+  char line[256];
+  while (file != nullptr && std::fgets(line, sizeof line, file) != nullptr)
+    if (std::sscanf(line, "VmHWM: %zu kB", &kib) == 1) break;
+  if (file != nullptr) std::fclose(file);
+  return kib * 1024;
+}
+
+template <typename P> bool ran_program() {
+  const programs::Program<P>* program = programs::named<P>(only);
+  if (program == nullptr) return false;
+  const std::size_t live = program->run();
+  std::printf("{\"peer\": \"%s\", \"program\": \"%s\", \"live\": %zu, \"peak\": %zu}\n",
+              peer.c_str(), only.c_str(), live, fullest());
+  return true;
+}
+
 template <typename P> void run(bool whole_pages_only, bool fast) {
+  if (ran_program<P>()) return;
   for (const int threads : {1, 2, 8}) {
     if (whole_pages_only) break;
     for (const std::size_t bytes : {16, 64, 1024, 16384, 65536})

@@ -5,6 +5,9 @@
 
 #include "base/os.hpp"
 
+#include <algorithm>
+#include <bit>
+
 namespace omptier {
 namespace {
 
@@ -12,17 +15,24 @@ std::uint64_t run_of(unsigned granules) {
   return granules == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << granules) - 1;
 }
 
+// First granule of a free run that ends within so many; k_chunk_granules: there is none.
+unsigned free_run(const HeapChunk& chunk, unsigned granules, unsigned within) {
+  const std::uint64_t run = run_of(granules);
+  for (unsigned first = 0; first + granules <= within; ++first) {
+    first += static_cast<unsigned>(std::countr_one(chunk.taken >> first));
+    if (first + granules <= within && (chunk.taken >> first & run) == 0) return first;
+  }
+  return k_chunk_granules;
+}
+
 } // namespace
 
-bool Chunks::commit(HeapChunk& chunk, std::size_t bytes) {
-  Extent& extent = *chunk.extent;
+// Makes an extent larger by a step, or by what is needed at least; all of it is present and where
+// it belongs then.
+bool Chunks::grow(Extent& extent, std::size_t least, std::size_t step) {
   const std::size_t before = extent.committed;
-  if (bytes <= before) return true;
-  // Steps double, so that a small use stays small; when the step is refused, the bare need is
-  // tried.
-  const std::size_t steps[] = {std::min(std::max(bytes, before * 2), extent.bytes), bytes};
-  for (const std::size_t step : steps) {
-    if (!space_.grow(extent, step)) continue;
+  for (const std::size_t wanted : {std::min(std::max(least, before + step), extent.bytes), least}) {
+    if (!space_.grow(extent, wanted)) continue;
     const std::size_t more = extent.committed - before;
     if (populate(extent.begin + before, more) &&
         (!space_.bound() ||
@@ -31,6 +41,18 @@ bool Chunks::commit(HeapChunk& chunk, std::size_t bytes) {
     space_.shrink(extent, before);
   }
   return false;
+}
+
+// Steps of a sixteenth of the heap: what is made present before it is needed stays a small part of
+// it, and a large heap grows by huge pages.
+bool Chunks::commit(HeapChunk& chunk, std::size_t bytes) {
+  Extent& extent = *chunk.extent;
+  const std::size_t before = extent.committed;
+  if (bytes <= before) return true;
+  const std::size_t step = committed_ / 16 / k_granule * k_granule;
+  const bool grown = grow(extent, bytes, std::clamp(step, k_granule, k_chunk_bytes / 2));
+  committed_ += extent.committed - before; // also what the kernel would not take back
+  return grown;
 }
 
 // Records first, then bits, in one piece that serves any span of the class.
@@ -49,18 +71,28 @@ bool Chunks::take_records(Span& span) {
   return true;
 }
 
-Span* Chunks::cut_from(HeapChunk& chunk, unsigned granules) {
-  const std::uint64_t run = run_of(granules);
-  for (unsigned first = 0; first + granules <= k_chunk_granules; ++first) {
-    if ((chunk.taken >> first & run) != 0) continue;
-    if (!commit(chunk, (std::size_t{first} + granules) * k_granule)) return nullptr;
-    Span* span = span_pool_.make();
-    if (span == nullptr) return nullptr;
-    chunk.taken |= run << first;
-    span->begin = chunk.extent->begin + first * k_granule;
-    span->granules = static_cast<std::uint16_t>(granules);
-    span->chunk = &chunk;
-    return span;
+Span* Chunks::cut_at(HeapChunk& chunk, unsigned first, unsigned granules) {
+  if (!commit(chunk, (std::size_t{first} + granules) * k_granule)) return nullptr;
+  Span* span = span_pool_.make();
+  if (span == nullptr) return nullptr;
+  chunk.taken |= run_of(granules) << first;
+  span->begin = chunk.extent->begin + first * k_granule;
+  span->granules = static_cast<std::uint16_t>(granules);
+  span->chunk = &chunk;
+  return span;
+}
+
+// What is present already is used up before any chunk grows.
+Span* Chunks::cut_from_chunks(unsigned granules) {
+  for (HeapChunk* chunk = chunks_; chunk != nullptr; chunk = chunk->next) {
+    const auto present = static_cast<unsigned>(chunk->extent->committed / k_granule);
+    const unsigned first = free_run(*chunk, granules, present);
+    if (first != k_chunk_granules) return cut_at(*chunk, first, granules);
+  }
+  for (HeapChunk* chunk = chunks_; chunk != nullptr; chunk = chunk->next) {
+    const unsigned first = free_run(*chunk, granules, k_chunk_granules);
+    if (first == k_chunk_granules) continue;
+    if (Span* span = cut_at(*chunk, first, granules)) return span;
   }
   return nullptr;
 }
@@ -84,13 +116,11 @@ HeapChunk* Chunks::new_chunk() {
 Span* Chunks::cut(unsigned size_class, std::uint16_t heap_number) {
   const unsigned granules = granules_of_span(size_class);
   const std::lock_guard guard(lock_);
-  Span* span = nullptr;
-  for (HeapChunk* chunk = chunks_; chunk != nullptr && span == nullptr; chunk = chunk->next)
-    span = cut_from(*chunk, granules);
+  Span* span = cut_from_chunks(granules);
   if (span == nullptr) {
     HeapChunk* chunk = new_chunk();
     if (chunk == nullptr) return nullptr;
-    span = cut_from(*chunk, granules);
+    span = cut_at(*chunk, 0, granules);
     if (span == nullptr) { // no room on the node: nothing of the chunk is kept
       drop(*chunk);
       return nullptr;
@@ -133,6 +163,7 @@ void Chunks::drop(HeapChunk& chunk) {
       break;
     }
   chunk.extent->chunk = nullptr;
+  committed_ -= chunk.extent->committed;
   space_.give_back(*chunk.extent, false);
   chunk_pool_.drop(&chunk);
 }
@@ -158,6 +189,7 @@ Span* Chunks::span_beginning_at(std::uintptr_t granule) {
 
 bool Chunks::is_sound(std::string& why_not) {
   const std::lock_guard guard(lock_);
+  std::size_t committed = 0;
   for (const HeapChunk* chunk = chunks_; chunk != nullptr; chunk = chunk->next) {
     if (chunk->extent->chunk != chunk) return why_not = "an extent does not know its chunk", false;
     std::uint64_t covered = 0;
@@ -173,7 +205,9 @@ bool Chunks::is_sound(std::string& why_not) {
     }
     if (covered != chunk->taken)
       return why_not = "a chunk's taken granules are not its spans'", false;
+    committed += chunk->extent->committed;
   }
+  if (committed != committed_) return why_not = "bytes of chunks do not add up", false;
   return true;
 }
 

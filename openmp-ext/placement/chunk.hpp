@@ -44,9 +44,11 @@ public:
 
 private:
   Span* span_beginning_at(std::uintptr_t granule);
-  Span* cut_from(HeapChunk& chunk, unsigned granules);
+  Span* cut_at(HeapChunk& chunk, unsigned first, unsigned granules);
+  Span* cut_from_chunks(unsigned granules);
   HeapChunk* new_chunk();
   bool commit(HeapChunk& chunk, std::size_t bytes);
+  bool grow(Extent& extent, std::size_t least, std::size_t step);
   bool take_records(Span& span);
   void drop(HeapChunk& chunk);
 
@@ -54,6 +56,7 @@ private:
   ExtentSpace& space_;
   std::mutex lock_;
   HeapChunk* chunks_ = nullptr;
+  std::size_t committed_ = 0; // bytes of all chunks together
   ObjectPool<HeapChunk> chunk_pool_;
   ObjectPool<Span> span_pool_;
   PageArena record_arena_;

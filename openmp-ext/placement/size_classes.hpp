@@ -67,17 +67,23 @@ constexpr unsigned class_of(std::size_t bytes, std::size_t alignment) {
   return k_no_class;
 }
 
-// Granules of a span: 64 blocks where that stays below half a chunk, so that what is kept for a
-// span is little for each of its blocks.
+// Granules of a span: as few as leave at most an eighth behind the last block. What is kept for a
+// span is little for its blocks all the same, and a program that uses a few blocks of every size
+// does not pay for many.
 constexpr unsigned granules_of_span(unsigned size_class) {
-  const std::size_t wanted = std::size_t{k_class_bytes[size_class]} * 64;
-  return static_cast<unsigned>(std::clamp((wanted + k_granule - 1) / k_granule, std::size_t{1},
-                                          std::size_t{k_chunk_granules} / 2));
+  const std::size_t block = k_class_bytes[size_class];
+  std::size_t span = k_granule;
+  while (span < block || span % block > span / 8)
+    span += k_granule;
+  return static_cast<unsigned>(span / k_granule);
 }
+static_assert(granules_of_span(0) == 1 && granules_of_span(k_size_classes - 1) == 4);
 
-// Blocks of a class that one thread keeps at most: 128 KiB of them, within limits.
+// Blocks of a class that one thread keeps at most: 32 KiB of them, within limits. A thread that
+// uses many sizes has as many magazines, and touching a block of some KiB costs more than fetching
+// it.
 constexpr unsigned magazine_capacity(unsigned size_class) {
-  return static_cast<unsigned>(std::clamp((std::size_t{128} << 10) / k_class_bytes[size_class],
+  return static_cast<unsigned>(std::clamp((std::size_t{32} << 10) / k_class_bytes[size_class],
                                           std::size_t{2}, std::size_t{64}));
 }
 

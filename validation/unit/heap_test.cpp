@@ -196,6 +196,52 @@ TEST_F(HeapTest, UnusedMemoryGoesBackAfterTheDecay) {
   }
 }
 
+// What is taken from the system beyond the blocks: spans of sizes that are hardly used, and what is
+// made present before it is needed.
+TEST_F(HeapTest, ABlockOfEverySizeTakesLittle) {
+  use();
+  std::size_t asked = 0;
+  for (unsigned c = 0; c < k_size_classes - 1; ++c) { // the last is no small block's
+    ASSERT_NE(get(k_class_bytes[c]).at, nullptr);
+    asked += k_class_bytes[c];
+  }
+  EXPECT_GE(used(), asked);
+  EXPECT_LE(used(), asked + k_size_classes * 2 * k_granule);
+  expect_sound();
+}
+
+TEST_F(HeapTest, AGrowingHeapIsHardlyLargerThanItsBlocks) {
+  use();
+  std::size_t asked = 0;
+  for (int i = 1; i <= 60'000; ++i) {
+    ASSERT_NE(get(1024).at, nullptr);
+    asked += 1024;
+    if (i % 1000 == 0) {
+      EXPECT_LE(used(), asked + asked / 8 + 4 * k_granule) << asked;
+    }
+  }
+  expect_sound();
+}
+
+TEST_F(HeapTest, WhatOneSizeGaveBackServesOthersBeforeTheHeapGrows) {
+  use();
+  std::vector<Block> blocks;
+  for (int i = 0; i < 9'000; ++i)
+    blocks.push_back(get(1024));
+  const std::uint64_t full = used();
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    if (i % 4000 >= 64) placer->release(blocks[i].at); // every chunk keeps a few
+  for (const std::size_t bytes : {48u, 700u, 3000u, 20'000u}) {
+    std::vector<Block> others;
+    for (std::size_t i = 0; i < full / 2 / bytes; ++i)
+      others.push_back(get(bytes));
+    for (const Block& block : others)
+      placer->release(block.at);
+  }
+  EXPECT_LE(used(), full + full / 8);
+  expect_sound();
+}
+
 TEST_F(HeapTest, ExhaustedHeapsServeAgainWhatWasFreedByOthers) {
   CapacityByKind capacity;
   for (auto& entry : capacity)

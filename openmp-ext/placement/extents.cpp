@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Bookkeeping of one binding's extents. Free runs lie in bins by size and join their neighbours,
-// found through the owners of the adjoining units. All lists are guarded by one lock; the kernel
-// calls that commit and drop are made under it too: they are short, and they are what must not
-// race.
+// Taking extents and giving them back, and the cache of those that were freed. (regions.cpp has the
+// rest of the class.) All lists are guarded by one lock; the kernel calls that commit and drop are
+// made under it too: they are short, and they are what must not race.
 #include "placement/extents.hpp"
 
 #include "base/log.hpp"
 #include "base/os.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <bit>
 #include <cerrno>
 #include <sys/mman.h>
 
@@ -24,20 +21,10 @@ namespace {
 
 constexpr std::size_t k_cache_bytes = std::size_t{512} << 20;
 constexpr std::size_t k_cache_slack = 4; // a cached extent may be larger than needed by 1/4
-constexpr int k_most_gaps = 4096;        // each costs two kernel mappings of the 65,530 usual
-
-std::atomic<int> gaps{0};
+constexpr std::size_t k_largest_in_region = std::size_t{32} << 20;
 
 std::size_t round_up(std::size_t bytes, std::size_t step) {
   return (bytes + step - 1) / step * step;
-}
-
-unsigned bin_of(std::size_t units) {
-  return std::min(static_cast<unsigned>(std::bit_width(units)) - 1, 23u);
-}
-
-void* pointer(std::uintptr_t at) {
-  return reinterpret_cast<void*>(at);
 }
 
 } // namespace
@@ -45,7 +32,10 @@ void* pointer(std::uintptr_t at) {
 ExtentSpace::ExtentSpace(ReservedRanges& ranges, Ledger& ledger, MemoryKind kind,
                          const Binding& binding, std::uint64_t decay, Folder* folder)
     : ranges_(ranges), ledger_(ledger), kind_(kind), binding_(binding), decay_(decay),
-      folder_(folder) {}
+      folder_(folder), runs_{FreeRuns(ranges, pool_, *this, Company::none),
+                             FreeRuns(ranges, pool_, *this, Company::units),
+                             FreeRuns(ranges, pool_, *this, Company::required),
+                             FreeRuns(ranges, pool_, *this, Company::preferred)} {}
 
 // Gives pages back to the system; they read as zero then. The second form (Linux 5.18) is for
 // programs that lock all their memory (mlockall).
@@ -107,16 +97,42 @@ void ExtentSpace::remove_cached(Extent* extent) {
   cached_bytes_ = cached_bytes_ - extent->committed;
 }
 
-void ExtentSpace::add_free(Extent* run) {
-  run->use = ExtentUse::free;
-  // Only the ends are marked: neighbours look there, nobody looks inside a free run.
-  ranges_.set_owner(run->begin, ranges_.unit(), run);
-  ranges_.set_owner(run->begin + run->bytes - ranges_.unit(), ranges_.unit(), run);
-  push(free_[bin_of(run->bytes / ranges_.unit())], run);
+// Two blocks that were freed side by side may be one larger block's next.
+Extent* ExtentSpace::join_cached(Extent* extent) {
+  FreeRuns& runs = runs_of(*extent);
+  const auto joins = [&](const Extent* first, const Extent* second) {
+    return first != nullptr && second != nullptr && first->committed == first->bytes &&
+           (first == extent || first->use == ExtentUse::cached) &&
+           (second == extent || second->use == ExtentUse::cached) && !first->moved &&
+           !second->moved && !first->small_ends && !second->small_ends &&
+           first->bytes + second->bytes <= k_largest_in_region;
+  };
+  const auto join = [&](Extent* first, Extent* second, Extent* cached) {
+    remove_cached(cached);
+    first->verified = first->verified && second->verified;
+    runs.join(*first, *second);
+    return first;
+  };
+  if (Extent* before = runs.before(*extent); joins(before, extent))
+    extent = join(before, extent, before);
+  if (Extent* after = runs.after(*extent); joins(extent, after))
+    extent = join(extent, after, after);
+  return extent;
 }
 
-void ExtentSpace::remove_free(Extent* run) {
-  remove(free_[bin_of(run->bytes / ranges_.unit())], run);
+// What a block does not need of a cached extent stays cached, as old as it was.
+void ExtentSpace::divide_cached(Extent& extent, std::size_t bytes) {
+  if (extent.committed < bytes + std::max(k_granule, bytes / 16)) return;
+  Extent* rest = runs_of(extent).cut(extent, bytes);
+  if (rest == nullptr) return;
+  rest->verified = extent.verified;
+  rest->charged = kind_;
+  rest->freed_at = extent.freed_at;
+  rest->previous = &extent;
+  rest->next = extent.next;
+  if (rest->next != nullptr) rest->next->previous = rest;
+  extent.next = rest;
+  if (oldest_ == &extent) oldest_ = rest;
 }
 
 bool ExtentSpace::add_slice(std::size_t bytes) {
@@ -130,135 +146,151 @@ bool ExtentSpace::add_slice(std::size_t bytes) {
   run->begin = slice.begin;
   run->bytes = slice.bytes;
   run->space = this;
-  add_free(run);
+  runs_of(Company::none).put(run);
   return true;
 }
 
-// Cuts [begin, begin + bytes) out of a free run; what is left before and after stays free. Null,
-// and the run as it was, when there is no memory for the bookkeeping.
-Extent* ExtentSpace::split(Extent* run, std::uintptr_t begin, std::size_t bytes) {
-  Extent* before = nullptr;
-  Extent* after = nullptr;
-  const bool has_before = begin > run->begin, has_after = begin + bytes < run->begin + run->bytes;
-  if (has_before) before = pool_.make();
-  if (has_before && before == nullptr) return nullptr;
-  if (has_after) after = pool_.make();
-  if (has_after && after == nullptr) {
-    if (before != nullptr) pool_.drop(before);
-    return nullptr;
-  }
-  remove_free(run);
-  if (before != nullptr) {
-    before->begin = run->begin;
-    before->bytes = begin - run->begin;
-    before->space = this;
-    add_free(before);
-  }
-  if (after != nullptr) {
-    after->begin = begin + bytes;
-    after->bytes = run->begin + run->bytes - after->begin;
-    after->space = this;
-    add_free(after);
-  }
-  run->begin = begin;
-  run->bytes = bytes;
-  return run;
+// Free address space, and more of it when there is none left.
+Extent* ExtentSpace::from_free(const Shape& shape) {
+  FreeRuns& runs = runs_of(shape.company);
+  if (Extent* extent = runs.take(shape.bytes, shape.alignment)) return extent;
+  const std::size_t unit = ranges_.unit();
+  const bool more =
+      shape.company == Company::none
+          ? add_slice(shape.bytes + (shape.alignment > unit ? shape.alignment : 0))
+          : add_region(shape.company);
+  return more ? runs.take(shape.bytes, shape.alignment) : nullptr;
 }
 
-Extent* ExtentSpace::from_free(std::size_t bytes, std::size_t alignment) {
-  const std::size_t step = std::max(alignment, ranges_.unit());
-  for (int attempt = 0; attempt < 2; ++attempt) {
-    for (unsigned bin = bin_of(bytes / ranges_.unit()); bin < k_bins; ++bin)
-      for (Extent* run = free_[bin]; run != nullptr; run = run->next) {
-        const std::uintptr_t begin = round_up(run->begin, step);
-        if (begin + bytes <= run->begin + run->bytes) return split(run, begin, bytes);
-      }
-    const std::size_t wanted = bytes + (step > ranges_.unit() ? step : 0);
-    if (attempt == 1 || !add_slice(wanted)) break;
+// Whole units where that adds little (they are quicker to touch), so that what is charged is what
+// was asked for, within 1/16.
+ExtentSpace::Shape ExtentSpace::shape_of(std::size_t bytes, std::size_t alignment, ExtentUse use,
+                                         bool checked) const {
+  const std::size_t unit = ranges_.unit();
+  const std::size_t pages = round_up(bytes, page_size()), whole = round_up(bytes, unit);
+  const bool fills_units = whole - pages <= std::min(unit / 8, pages / 16);
+  Shape shape;
+  shape.committed = fills_units ? whole : pages;
+  if (pages > k_largest_in_region || alignment > unit) {
+    shape.bytes = round_up(shape.committed + page_size(), unit);
+    shape.alignment = std::max(alignment, unit);
+    return shape;
   }
-  return nullptr;
+  const bool in_huge_pages = binding_.spreading == Spreading::blocked ||
+                             binding_.spreading == Spreading::interleaved;
+  if (use == ExtentUse::heap || fills_units || (in_huge_pages && !binding_.small_pages)) {
+    shape.company = Company::units;
+    shape.bytes = whole;
+    shape.alignment = unit;
+    return shape;
+  }
+  shape.company = checked ? Company::required : Company::preferred;
+  shape.bytes = std::max(pages, k_granule);
+  shape.alignment = std::max(alignment, page_size());
+  return shape;
 }
 
-Extent* ExtentSpace::from_cache(std::size_t bytes, std::size_t commit, std::size_t alignment) {
+Extent* ExtentSpace::from_cache(const Shape& shape, std::size_t commit) {
+  const bool divides = shape.company == Company::required || shape.company == Company::preferred;
   Extent* best = nullptr;
   for (Extent* extent = cached_; extent != nullptr; extent = extent->next) {
-    if (extent->bytes < bytes || extent->begin % alignment != 0) continue;
-    if (extent->bytes > bytes + bytes / k_cache_slack) continue;
-    if (extent->moved) continue; // elsewhere, and here only because it could not be dropped
+    if (extent->company != shape.company || extent->bytes < shape.bytes) continue;
+    if (extent->begin % shape.alignment != 0) continue;
+    if (!divides && extent->bytes > shape.bytes + shape.bytes / k_cache_slack) continue;
+    if (extent->moved || extent->small_ends) continue; // here because it could not be dropped
     if (best == nullptr || extent->bytes < best->bytes) best = extent;
+    if (best->bytes == shape.bytes) break;
   }
   if (best == nullptr) return nullptr;
   if (best->committed < commit) {
-    // Only the end of the last unit is missing; it is committed like a fresh one.
-    const std::size_t wanted = committed_for(commit, best->bytes);
-    const std::size_t more = wanted - best->committed;
+    // Only the end is missing; it is committed like a fresh one.
+    const std::size_t more = commit - best->committed;
     if (!ledger_.reserve(kind_, more)) return nullptr;
     if (!make_accessible(best->begin + best->committed, more)) {
       ledger_.give_back(kind_, more);
       return nullptr;
     }
     cached_bytes_ = cached_bytes_ + more;
-    best->committed = wanted;
+    best->committed = commit;
     best->verified = false;
-    const bool gap = best->committed % ranges_.unit() != 0;
-    if (gap != best->gap) gaps.fetch_add(gap ? 1 : -1, std::memory_order_relaxed);
-    best->gap = gap;
   }
+  if (divides) divide_cached(*best, shape.bytes);
   remove_cached(best);
   return best;
 }
 
-// Whole pages, or whole units when the gap would be small or gaps are many already.
-std::size_t ExtentSpace::committed_for(std::size_t bytes, std::size_t virtual_bytes) const {
-  const std::size_t pages = round_up(bytes, page_size());
-  const std::size_t whole = round_up(bytes, ranges_.unit());
-  const std::size_t gap = whole - pages;
-  if (gap < ranges_.unit() / 8 || gaps.load(std::memory_order_relaxed) >= k_most_gaps)
-    return std::min(whole, virtual_bytes);
-  return std::min(pages, virtual_bytes);
+// Charged and committed as wanted; of what was open already a little more, or a part.
+Extent* ExtentSpace::make_fresh(const Shape& shape, std::size_t committed) {
+  if (!ledger_.reserve(kind_, committed)) return nullptr;
+  Extent* extent = from_free(shape);
+  if (extent == nullptr) {
+    ledger_.give_back(kind_, committed);
+    return nullptr;
+  }
+  if (extent->shares()) return commit_in_company(join_open_before(extent, shape), committed);
+  const std::size_t behind = shape.company == Company::none ? extent->bytes - committed : 0;
+  const bool readable =
+      behind == 0 || os().protect(pointer(extent->begin + committed), behind, PROT_READ) == 0;
+  if (readable && (committed == 0 || make_accessible(extent->begin, committed))) {
+    extent->committed = committed;
+    return extent;
+  }
+  if (behind != 0) os().protect(pointer(extent->begin), extent->bytes, PROT_NONE);
+  ledger_.give_back(kind_, committed);
+  runs_of(shape.company).put(extent);
+  return nullptr;
+}
+
+// What of it is open was charged when it was freed.
+Extent* ExtentSpace::commit_in_company(Extent* extent, std::size_t committed) {
+  const std::size_t open = extent->committed;
+  open_bytes_ = open_bytes_ - open;
+  ledger_.give_back(kind_, std::min(open, committed));
+  if (open >= committed) return extent;
+  FreeRuns& runs = runs_of(*extent);
+  Extent* ahead = committed == extent->bytes ? open_ahead(*extent) : nullptr;
+  const std::size_t more = committed - open + (ahead != nullptr ? ahead->bytes : 0);
+  const bool done = make_accessible(extent->begin + open, more);
+  if (ahead != nullptr) {
+    ahead->committed = done ? ahead->bytes : 0;
+    open_bytes_ = open_bytes_ + ahead->committed;
+    if (!done) ledger_.give_back(kind_, ahead->bytes);
+    runs.put(ahead);
+  }
+  if (done) {
+    extent->committed = committed;
+    return extent;
+  }
+  ledger_.give_back(kind_, committed);
+  free_in_region(*extent);
+  return nullptr;
 }
 
 Extent* ExtentSpace::take(std::size_t bytes, std::size_t commit, std::size_t alignment,
-                          ExtentUse use, bool& fresh) {
+                          ExtentUse use, bool& fresh, bool checked) {
   if (bytes > (std::size_t{1} << 46) || alignment > (std::size_t{1} << 40)) return nullptr;
-  const std::size_t virtual_bytes = round_up(bytes, ranges_.unit());
+  const Shape shape = shape_of(bytes, alignment, use, checked);
+  const std::size_t pages = round_up(commit, page_size());
   const std::lock_guard guard(lock_);
   fresh = false;
-  Extent* extent = use == ExtentUse::block ? from_cache(virtual_bytes, commit, alignment) : nullptr;
+  Extent* extent = use == ExtentUse::block ? from_cache(shape, pages) : nullptr;
   if (extent == nullptr) {
     fresh = true;
-    // Pages or whole units: when the ledger refuses the rounding, exact pages are tried.
-    std::size_t committed = committed_for(commit, virtual_bytes);
-    if (!ledger_.reserve(kind_, committed)) {
-      const std::size_t exact = round_up(commit, page_size());
-      if (exact == committed || !ledger_.reserve(kind_, exact)) return nullptr;
-      committed = exact;
-    }
-    extent = from_free(virtual_bytes, alignment);
-    if (extent == nullptr) {
-      ledger_.give_back(kind_, committed);
-      return nullptr;
-    }
-    if (committed != 0 && !make_accessible(extent->begin, committed)) {
-      ledger_.give_back(kind_, committed);
-      extent->committed = 0;
-      add_free(extent);
-      return nullptr;
-    }
-    extent->committed = committed;
+    // When the ledger refuses the rounding, exact pages are tried.
+    const std::size_t wanted = commit != 0 ? shape.committed : 0;
+    extent = make_fresh(shape, wanted);
+    if (extent == nullptr && pages < wanted) extent = make_fresh(shape, pages);
+    if (extent == nullptr) return nullptr;
     extent->verified = false;
-    extent->gap = committed % ranges_.unit() != 0;
-    if (extent->gap) gaps.fetch_add(1, std::memory_order_relaxed);
   }
   extent->use = use;
   extent->charged = kind_;
   extent->chunk = nullptr;
-  extent->moved = extent->required = false;
+  extent->moved = extent->required = extent->small_ends = false;
   extent->locked = extent->leaving = false;
   extent->plan_entry = extent->plan_instance = 0;
   extent->allocator = 0;
   extent->block_bytes = 0;
-  ranges_.set_owner(extent->begin, extent->bytes, extent);
   extent->ready = false;
   push(used_, extent);
   return extent;
@@ -276,9 +308,6 @@ bool ExtentSpace::grow(Extent& extent, std::size_t committed) {
   }
   extent.committed = wanted;
   extent.verified = false;
-  const bool gap = wanted % ranges_.unit() != 0;
-  if (gap != extent.gap) gaps.fetch_add(gap ? 1 : -1, std::memory_order_relaxed);
-  extent.gap = gap;
   return true;
 }
 
@@ -327,51 +356,37 @@ void ExtentSpace::shrink(Extent& extent, std::size_t committed) {
   const std::size_t less = extent.committed - kept;
   // A refusal leaves the extent as large as it was, and counted so.
   if (!discard(extent.begin + kept, less)) return;
-  os().protect(pointer(extent.begin + kept), less, PROT_NONE);
+  os().protect(pointer(extent.begin + kept), less, PROT_READ);
   uncharge_end(extent, less);
   extent.committed = kept;
-  const bool gap = kept % ranges_.unit() != 0;
-  if (gap != extent.gap) gaps.fetch_add(gap ? 1 : -1, std::memory_order_relaxed);
-  extent.gap = gap;
 }
 
-// Returns the pages to the system and the run to the free ones, joined with its neighbours. When
-// the kernel refuses, the extent stays in the cache: a free run must read as zero.
+// Returns the pages to the system and the run to the free ones. When the kernel refuses, the extent
+// stays in the cache: a free run must read as zero.
 bool ExtentSpace::drop(Extent* extent) {
+  FreeRuns& runs = runs_of(*extent);
+  if (may_share_huge_pages(*extent)) {
+    // A huge page that is given up in part stays whole until memory is short.
+    const auto has_pages = [](const Extent* other) {
+      return other != nullptr && other->committed != 0;
+    };
+    if (has_pages(runs.before(*extent)) || has_pages(runs.after(*extent)))
+      split_at_ends(extent->begin, extent->committed);
+  }
   if (!discard(extent->begin, extent->committed)) {
     add_cached(extent);
     return false;
   }
-  os().protect(pointer(extent->begin), extent->committed, PROT_NONE);
-  // Borders were kept in small pages.
-  if (extent->parts != nullptr && huge_page_size() != 0 && !binding_.small_pages)
-    os().advise(pointer(extent->begin), extent->bytes, MADV_HUGEPAGE);
+  allow_huge_pages(*extent); // borders were kept in small pages
   uncharge_end(*extent, extent->committed);
-  if (extent->gap) gaps.fetch_sub(1, std::memory_order_relaxed);
-  extent->committed = 0;
-  extent->gap = extent->verified = false;
-  ranges_.set_owner(extent->begin, extent->bytes, nullptr);
-
-  // The next slice's extents are another lock's.
-  const auto mine = [this](std::uintptr_t at) {
-    return ranges_.space_of(pointer(at)) == this ? ranges_.owner(pointer(at)) : nullptr;
-  };
-  Extent* before = mine(extent->begin - 1);
-  if (before != nullptr && before->use == ExtentUse::free) {
-    remove_free(before);
-    ranges_.set_owner(before->begin + before->bytes - ranges_.unit(), ranges_.unit(), nullptr);
-    extent->bytes += extent->begin - before->begin;
-    extent->begin = before->begin;
-    pool_.drop(before);
+  extent->verified = false;
+  if (extent->company == Company::none) {
+    os().protect(pointer(extent->begin), extent->bytes, PROT_NONE);
+    extent->committed = 0;
+    runs.put(extent);
+  } else {
+    free_in_region(*extent);
   }
-  Extent* after = mine(extent->begin + extent->bytes);
-  if (after != nullptr && after->use == ExtentUse::free) {
-    remove_free(after);
-    ranges_.set_owner(after->begin, ranges_.unit(), nullptr);
-    extent->bytes += after->bytes;
-    pool_.drop(after);
-  }
-  add_free(extent);
   return true;
 }
 
@@ -407,11 +422,11 @@ void ExtentSpace::give_back(Extent& extent, bool keep) {
 void ExtentSpace::put_back(Extent& extent, bool keep) {
   remove(used_, &extent);
   if (!keep || decay_ == 0 || extent.use != ExtentUse::block || extent.moved ||
-      extent.committed > k_cache_bytes / 2) {
+      extent.small_ends || extent.committed > k_cache_bytes / 2) {
     drop(&extent);
     return;
   }
-  add_cached(&extent);
+  add_cached(extent.shares() ? join_cached(&extent) : &extent);
   while (cached_bytes_ > k_cache_bytes) {
     Extent* oldest = oldest_;
     remove_cached(oldest);
@@ -444,44 +459,14 @@ std::size_t ExtentSpace::drop_cache(std::size_t bytes) {
     if (!drop(extent)) return dropped;
     dropped += committed;
   }
+  for (FreeRuns& runs : runs_)
+    while (dropped < bytes) {
+      Extent* run = runs.open_run();
+      const std::size_t committed = run != nullptr ? run->committed : 0;
+      if (run == nullptr || !close(*run)) break;
+      dropped += committed;
+    }
   return dropped;
-}
-
-bool ExtentSpace::is_sound(std::string& why_not) {
-  const std::lock_guard guard(lock_);
-  std::size_t cached = 0;
-  for (const Extent* extent = cached_; extent != nullptr; extent = extent->next) {
-    cached += extent->committed;
-    if (extent->use != ExtentUse::cached) return why_not = "a cached extent is in use", false;
-  }
-  const Extent* last = cached_;
-  while (last != nullptr && last->next != nullptr)
-    last = last->next;
-  if (last != oldest_) return why_not = "the oldest cached extent is not the last", false;
-  if (cached != cached_bytes_) return why_not = "cached bytes do not add up", false;
-  for (const Extent* extent = used_; extent != nullptr; extent = extent->next) {
-    if (extent->use != ExtentUse::block && extent->use != ExtentUse::heap)
-      return why_not = "a free extent is among the used", false;
-    if (extent->committed > extent->bytes) return why_not = "committed beyond the extent", false;
-    std::size_t apart = 0;
-    for (const ExtentPart* part = extent->parts; part != nullptr; part = part->next) {
-      if (part->begin >= part->end || part->end > extent->committed)
-        return why_not = "a part beyond its extent", false;
-      apart += part->end - part->begin;
-    }
-    if (apart != extent->apart) return why_not = "an extent's parts do not add up", false;
-    for (std::size_t at = 0; at < extent->bytes; at += ranges_.unit())
-      if (ranges_.owner(pointer(extent->begin + at)) != extent)
-        return why_not = "a unit does not name its extent", false;
-  }
-  for (unsigned bin = 0; bin < k_bins; ++bin)
-    for (const Extent* run = free_[bin]; run != nullptr; run = run->next) {
-      if (run->use != ExtentUse::free || run->committed != 0)
-        return why_not = "a free run has pages", false;
-      if (bin_of(run->bytes / ranges_.unit()) != bin)
-        return why_not = "a run in the wrong bin", false;
-    }
-  return true;
 }
 
 } // namespace omptier

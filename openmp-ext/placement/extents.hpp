@@ -1,25 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Extents: runs of whole units inside the slices of one binding, for large blocks and for the
-// chunks of the small-block heap. An extent's virtual size is whole units (huge pages); *committed*
-// is how many bytes from its begin are accessible, whole pages, which is what the ledger is
-// charged. The uncommitted end of the last unit stays inaccessible, so no huge page can spread over
-// it; where too many such gaps would cost the process its kernel mappings, the whole unit is
-// committed instead.
+// Extents of one binding, for large blocks and for the chunks of the small-block heap. Those of up
+// to 32 MiB lie in *regions*: 512 MiB of address space that can be read as a whole (what is not
+// touched reads as zero and takes no memory) and of which a run of pages may be written, and is
+// charged to the ledger, while somebody has it. Blocks that do not fill whole units (huge pages)
+// lie beside each other page by page, so that they share huge pages and kernel mappings. Extents of
+// whole units begin at one. Larger extents have units of their own, of which at least the last page
+// can only be read. So something readable lies behind every block.
+//
+// Who may share is told by Extent::company. What shares a huge page may come to lie on another
+// node with it (a first touch or khugepaged makes it as a whole), so blocks whose pages were
+// checked are not put beside those that threads place by touching them or phases move; and before
+// a block moves, huge pages are switched off where it shares them, and divided.
 //
 // Freed extents keep their pages in a bounded cache and are handed out again without any kernel
-// call (a first touch costs 90 to 360 us per MiB, reuse next to nothing). The ledger goes on
-// counting them; they are dropped when it runs short, and some time after they were freed.
+// call (a first touch costs 90 to 360 us per MiB, reuse next to nothing); those that share huge
+// pages are joined and divided there. The ledger goes on counting them; they are dropped when it
+// runs short, and some time after they were freed. A run that was dropped may not be written; else
+// it is *open*, charged though it has no pages: so it is kept where there are many holes already,
+// each of which costs the process two kernel mappings.
 #pragma once
 
 #include "base/kind.hpp"
 #include "base/object_pool.hpp"
 #include "base/relaxed.hpp"
+#include "placement/extent.hpp"
 #include "placement/folder.hpp"
 #include "placement/ledger.hpp"
 #include "placement/pages.hpp"
 #include "placement/ranges.hpp"
+#include "placement/runs.hpp"
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -27,15 +39,9 @@
 
 namespace omptier {
 
-class ExtentSpace;
 class Heap;
-struct HeapChunk;
 
 inline constexpr std::uint64_t k_usual_decay = 10'000'000'000; // ns
-
-enum class ExtentUse : std::uint8_t { free, cached, block, heap };
-
-using KindBytes = std::array<std::uint64_t, k_memory_kinds + 1>; // by MemoryKind
 
 // Where the pages of an extent are.
 struct ExtentPages {
@@ -43,47 +49,6 @@ struct ExtentPages {
   std::uint64_t coming = 0;  // not in memory yet
   std::uint64_t unknown = 0; // the kernel refused to say
   bool home = false;         // none is on other nodes than the binding's
-};
-
-// Bytes [begin, end) of an extent that lie in another kind than the rest and are charged to it.
-struct ExtentPart {
-  std::size_t begin = 0, end = 0;
-  MemoryKind kind = MemoryKind::unknown;
-  ExtentPart* next = nullptr;
-};
-
-struct Extent {
-  std::uintptr_t begin = 0;
-  std::size_t bytes = 0;     // virtual, whole units
-  std::size_t committed = 0; // accessible from begin, whole pages
-  ExtentUse use = ExtentUse::free;
-  bool verified = false; // every committed page was seen on the binding's nodes
-  bool gap = false;      // committed ends inside a unit
-  bool moved = false;    // pages are, or may be, elsewhere than on the binding's nodes
-  bool required = false; // block: wanted there or not at all
-  bool locked = false;   // block: pinned in memory
-  bool ready = false;    // block: handed out; else only the thread that has it in hand may look
-  bool moving = false;   // block: in the hand of who moves its pages, also when it is freed:
-  bool leaving = false;  // that one gives it back then,
-  bool keep = false;     // into the cache
-  ExtentSpace* space = nullptr;
-  Extent *previous = nullptr, *next = nullptr; // in the list of its use
-  HeapChunk* chunk = nullptr;                  // heap
-  std::uint64_t freed_at = 0;                  // cached: when, ns
-
-  // block
-  std::size_t block_bytes = 0; // as the program asked
-  const void* caller = nullptr;
-  std::uint32_t allocator = 0;     // number of the allocator
-  std::uint32_t plan_entry = 0;    // 1 + index of the plan's entry that placed it; 0 = none
-  std::uint32_t plan_instance = 0; // which allocation of its site it was, from 0
-  std::uint8_t reason = 0;         // PlacementReason
-  MemoryKind charged = MemoryKind::unknown; // kind the ledger counts the extent under …
-  ExtentPart* parts = nullptr;              // … but for these bytes: a block split over kinds
-  std::size_t apart = 0;                    // sum of the parts
-  // Counted under other kinds besides: what a move has reserved, then pages that it left behind,
-  // and where first touch brings those still to come.
-  KindBytes besides{};
 };
 
 class ExtentSpace {
@@ -96,11 +61,11 @@ public:
 
   // An extent with committed >= bytes, begin aligned to alignment (power of two), charged to the
   // ledger; null when the ledger, the address space or the kernel refuses. use: block or heap.
-  // fresh: no page has been touched yet (reads as zero). commit: bytes to make accessible now, at
-  // most bytes.
+  // fresh: no page has been touched yet (reads as zero). commit: bytes to make writable now, at
+  // most bytes. checked: its pages will be made present and checked.
   Extent* take(std::size_t bytes, std::size_t commit, std::size_t alignment, ExtentUse use,
-               bool& fresh);
-  // Makes more of an extent accessible (charged); false when refused, then nothing changed.
+               bool& fresh, bool checked = false);
+  // Makes more of an extent writable (charged); false when refused, then nothing changed.
   bool grow(Extent& extent, std::size_t committed);
   // Gives the pages beyond committed back to the system.
   void shrink(Extent& extent, std::size_t committed);
@@ -147,7 +112,8 @@ public:
   bool bound() const { return bound_; }            // false: the kernel refused the memory policy
   Heap* heap() const { return heap_; }             // that takes chunks here, or null
   void set_heap(Heap* heap) { heap_ = heap; }
-  std::size_t cached_bytes() const { return cached_bytes_; }
+  // Charged, but nobody's.
+  std::size_t cached_bytes() const { return cached_bytes_ + open_bytes_; }
 
   // Calls visit(extent) for every block and heap extent; the lock is held.
   template <typename F> void for_each(F&& visit) {
@@ -172,6 +138,12 @@ public:
   // From now on bytes of a block, which lie in no other part, are counted under a kind that has
   // granted them besides. False when there is no memory for the note, then nothing changed.
   bool add_part(Extent& extent, std::size_t begin, std::size_t end, MemoryKind kind);
+  // Before pages of an extent move: huge pages that it shares are divided, and none is made there
+  // until it is dropped.
+  void keep_apart(Extent& extent);
+  // Huge pages are made again where pages of an extent were to move, as far as no other's were.
+  // The space is locked.
+  void allow_huge_pages(Extent& extent);
   // Gives bytes at the extent's end back to the accounts they are counted under.
   void uncharge_end(Extent& extent, std::size_t bytes);
 
@@ -179,26 +151,45 @@ public:
   void unlock() { lock_.unlock(); }
 
 private:
-  static constexpr unsigned k_bins = 24; // free runs by log2 of their units
+  // What an extent for so many bytes is to be.
+  struct Shape {
+    std::size_t bytes = 0;     // virtual
+    std::size_t committed = 0; // at best: with the rest of the last unit where that is little
+    std::size_t alignment = 0;
+    Company company = Company::none;
+  };
+  Shape shape_of(std::size_t bytes, std::size_t alignment, ExtentUse use, bool checked) const;
+  FreeRuns& runs_of(Company company) { return runs_[static_cast<std::size_t>(company)]; }
+  FreeRuns& runs_of(const Extent& extent) { return runs_of(extent.company); }
 
   // With the lock held.
   void put_back(Extent& extent, bool keep);
   void recharge(Extent& extent, MemoryKind kind, const ExtentPages& pages);
   void let_go(Extent& extent);
   Extent* used_at(const void* address);
-  Extent* from_cache(std::size_t bytes, std::size_t commit, std::size_t alignment);
-  Extent* from_free(std::size_t bytes, std::size_t alignment);
+  Extent* from_cache(const Shape& shape, std::size_t commit);
+  Extent* make_fresh(const Shape& shape, std::size_t committed);
+  Extent* commit_in_company(Extent* extent, std::size_t committed);
+  Extent* from_free(const Shape& shape);
   bool add_slice(std::size_t bytes);
-  Extent* split(Extent* run, std::uintptr_t begin, std::size_t bytes);
+  bool add_region(Company company);
+  void give_back_region(Extent& region, Extent& run);
   bool drop(Extent* extent);
+  void free_in_region(Extent& extent);
+  Extent* join_open_before(Extent* extent, const Shape& shape);
+  Extent* open_ahead(const Extent& extent);
+  bool close(Extent& run);
   bool back_slice(const Slice& slice);
   bool make_accessible(std::uintptr_t begin, std::size_t bytes);
   bool discard(std::uintptr_t begin, std::size_t bytes);
-  void add_free(Extent* run);
-  void remove_free(Extent* run);
-  std::size_t committed_for(std::size_t bytes, std::size_t virtual_bytes) const;
+  bool may_share_huge_pages(const Extent& extent) const;
+  bool others_apart(const Extent& extent, std::uintptr_t unit);
   void add_cached(Extent* extent);
   void remove_cached(Extent* extent);
+  Extent* join_cached(Extent* extent);
+  void divide_cached(Extent& extent, std::size_t bytes);
+  bool regions_are_sound(std::string& why_not);
+  static void* pointer(std::uintptr_t at) { return reinterpret_cast<void*>(at); }
   static void push(Extent*& head, Extent* extent);
   static void remove(Extent*& head, Extent* extent);
 
@@ -213,11 +204,14 @@ private:
   std::mutex lock_;
   ObjectPool<Extent> pool_;
   ObjectPool<ExtentPart> part_pool_;
-  Extent* free_[k_bins] = {};
+  std::array<FreeRuns, k_companies> runs_;
+  Extent* regions_ = nullptr;
+  std::array<unsigned, k_companies> region_count_{};
   Extent* used_ = nullptr;
   Extent* cached_ = nullptr;              // latest first
   Extent* oldest_ = nullptr;              // end of the cached
   Relaxed<std::size_t> cached_bytes_ = 0; // written under the lock
+  Relaxed<std::size_t> open_bytes_ = 0;   // of free runs; written under the lock
 };
 
 } // namespace omptier

@@ -3,9 +3,8 @@
 // The capacity ledger of this process: bytes of each memory kind that are granted, against what
 // OMPTIER_CAPACITY or the rank's share allows, and then against what the job's other processes hold
 // on the kind's nodes (placement/job_ledger.hpp). It is asked before the kernel is. What it counts
-// is memory made accessible in the ranges of a kind (blocks in whole pages, chunks of the
-// small-block heaps, cached extents): what those pages can at most hold, whether touched yet or
-// not.
+// is memory made writable in the ranges of a kind (blocks in whole pages, chunks of the small-block
+// heaps, cached extents, open runs): what those pages can at most hold, whether touched yet or not.
 #pragma once
 
 #include "base/kind.hpp"

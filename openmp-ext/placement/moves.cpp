@@ -66,6 +66,7 @@ bool Placer::move_extent(Extent& extent, std::size_t tier, std::uint64_t& moved)
   if (nodes.empty()) return false; // pages do not become a file's
   const MemoryKind from = extent.charged;
   if (!reserve_move(extent, tier)) return false;
+  extent.space->keep_apart(extent);
   MoveOutcome outcome = move_to_nodes(extent.begin, extent.committed, nodes);
   if (outcome.refused)
     warn_once(

@@ -57,19 +57,25 @@ std::size_t Placer::place_part(void* block, std::size_t begin, std::size_t end, 
 }
 
 // A huge page across the border would go to one side as a whole: its unit is made of small pages.
-// False when the border divides none.
+// That of the block's own end too, where others lie in it. False when the border divides none.
 bool Placer::part_border(Extent& extent, std::size_t at) {
-  if (huge_page_size() == 0 || at % ranges_.unit() == 0 || at >= extent.committed) return false;
-  const std::size_t begin = at / ranges_.unit() * ranges_.unit();
-  const std::size_t end = begin + ranges_.unit();
-  void* const unit = reinterpret_cast<void*>(extent.begin + begin);
-  os().advise(unit, ranges_.unit(), MADV_NOHUGEPAGE);
+  const std::uintptr_t border = extent.begin + at;
+  if (huge_page_size() == 0 || border % ranges_.unit() == 0) return false;
+  if (at >= extent.committed && !extent.shares()) return false;
+  const std::uintptr_t unit = border / ranges_.unit() * ranges_.unit();
+  const std::size_t begin = std::max(unit, extent.begin) - extent.begin;
+  const std::size_t end =
+      std::min(unit + ranges_.unit(), extent.begin + extent.committed) - extent.begin;
+  {
+    const std::lock_guard guard(*extent.space);
+    extent.small_ends = true;
+    os().advise(reinterpret_cast<void*>(unit), ranges_.unit(), MADV_NOHUGEPAGE);
+  }
   for (const ExtentPart* part = extent.parts; part != nullptr; part = part->next)
     if (part->begin < end && begin < part->end) return true; // done by that part
   PageCensus census;
-  const std::size_t committed = std::min(end, extent.committed) - begin;
-  if (count_pages(extent.begin + begin, committed, census) && census.present() != 0) {
-    os().advise(unit, committed, MADV_DONTNEED);
+  if (count_pages(extent.begin + begin, end - begin, census) && census.present() != 0) {
+    os().advise(reinterpret_cast<void*>(extent.begin + begin), end - begin, MADV_DONTNEED);
     const std::lock_guard guard(*extent.space);
     extent.verified = false;
   }
@@ -85,9 +91,10 @@ std::size_t Placer::fill_part(Extent& extent, std::size_t begin, std::size_t end
   std::size_t bytes = end - begin;
   if (room < bytes) bytes = room / page_size() * page_size();
   // Where it must end early, at a huge page's border, if it has one.
-  if (const std::size_t border = (begin + bytes) / ranges_.unit() * ranges_.unit();
-      least < k_large_block && begin + bytes != end && border > begin && huge_page_size() != 0)
-    bytes = border - begin;
+  if (const std::uintptr_t first = extent.begin + begin,
+      border = (first + bytes) / ranges_.unit() * ranges_.unit();
+      least < k_large_block && begin + bytes != end && border > first && huge_page_size() != 0)
+    bytes = border - first;
   if (bytes < std::min(least, end - begin) || bytes == 0 || !has_room(place, bytes) ||
       !extent.space->count_besides(extent, kind, bytes))
     return 0;
@@ -102,8 +109,10 @@ std::size_t Placer::fill_part(Extent& extent, std::size_t begin, std::size_t end
     arrived = 0;
   }
   uncount_rest(extent, begin + arrived, begin + bytes, kind);
-  if (arrived == 0 && extent.parts == nullptr && (divided_begin || divided_end))
-    os().advise(reinterpret_cast<void*>(extent.begin), extent.bytes, MADV_HUGEPAGE);
+  if (arrived == 0 && extent.parts == nullptr && (divided_begin || divided_end)) {
+    const std::lock_guard guard(*extent.space);
+    extent.space->allow_huge_pages(extent);
+  }
   return arrived;
 }
 

@@ -149,8 +149,9 @@ bool is_verified(Extent& extent) {
 // An extent for the block, proven to be where it belongs when that is required; null and why.
 Extent* Placer::take_extent(TierPlace& place, ExtentSpace& extents, const BlockRequest& request,
                             bool& fresh, Refusal& why) {
+  const bool must = request.required || request.pinned;
   Extent* extent =
-      extents.take(request.bytes, request.bytes, request.alignment, ExtentUse::block, fresh);
+      extents.take(request.bytes, request.bytes, request.alignment, ExtentUse::block, fresh, must);
   if (extent == nullptr)
     return why = cgroup_.limited() && ledger_.room(extents.kind()) >= request.bytes
                      ? Refusal::group_limit
@@ -162,8 +163,8 @@ Extent* Placer::take_extent(TierPlace& place, ExtentSpace& extents, const BlockR
     why = Refusal::group_limit;
   } else if (fresh && !has_room(place, extent->committed)) {
     why = Refusal::node_full;
-  } else if (const bool must = request.required || request.pinned;
-             !is_verified(*extent) && (must || extents.binding().spreading == Spreading::blocked)) {
+  } else if (!is_verified(*extent) &&
+             (must || extents.binding().spreading == Spreading::blocked)) {
     const bool present = make_present(place, *extent, request.bytes);
     if (must && !present) why = Refusal::elsewhere;
     const std::lock_guard guard(extents);

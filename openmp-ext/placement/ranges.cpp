@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Reservation of address space and the table of unit owners. The table of a range is itself
-// reserved without backing (8 bytes a unit: 4 MiB for 1 TiB) and touched only where units are in
-// use.
+// Reservation of address space and the tables of owners. The tables of a range are themselves
+// reserved without backing (8 bytes a unit: 4 MiB for 1 TiB; 128 MiB each for the granules) and
+// touched only where memory is in use.
 #include "placement/ranges.hpp"
 
 #include "base/log.hpp"
 #include "base/os.hpp"
+#include "placement/extent.hpp"
 
 #include <algorithm>
 #include <sys/mman.h>
@@ -28,9 +29,10 @@ void* reserve(std::size_t bytes) {
   return at == MAP_FAILED ? nullptr : at;
 }
 
-std::size_t span_table_bytes(std::size_t range_bytes) {
+// Of a table with a pointer a granule.
+std::size_t granule_table_bytes(std::size_t range_bytes) {
   const std::size_t page = page_size();
-  return (range_bytes / k_granule * sizeof(std::atomic<Span*>) + page - 1) / page * page;
+  return (range_bytes / k_granule * sizeof(std::atomic<void*>) + page - 1) / page * page;
 }
 
 } // namespace
@@ -41,7 +43,8 @@ ReservedRanges::~ReservedRanges() {
   for (unsigned i = 0; i < count_.load(); ++i) {
     os().unmap(reinterpret_cast<void*>(ranges_[i].begin.load()), ranges_[i].bytes);
     os().unmap(ranges_[i].owners, ranges_[i].bytes / unit_ * sizeof(std::atomic<Extent*>));
-    os().unmap(ranges_[i].spans, span_table_bytes(ranges_[i].bytes));
+    os().unmap(ranges_[i].spans, granule_table_bytes(ranges_[i].bytes));
+    os().unmap(ranges_[i].granules, granule_table_bytes(ranges_[i].bytes));
   }
 }
 
@@ -75,10 +78,12 @@ bool ReservedRanges::reserve_range(std::size_t least) {
   const std::size_t units = bytes / unit_;
   void* owners = os().map(nullptr, units * sizeof(std::atomic<Extent*>), PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  void* spans = reserve(span_table_bytes(bytes));
-  if (owners == MAP_FAILED || spans == nullptr) {
+  void* spans = reserve(granule_table_bytes(bytes));
+  void* granules = reserve(granule_table_bytes(bytes));
+  if (owners == MAP_FAILED || spans == nullptr || granules == nullptr) {
     if (owners != MAP_FAILED) os().unmap(owners, units * sizeof(std::atomic<Extent*>));
-    if (spans != nullptr) os().unmap(spans, span_table_bytes(bytes));
+    if (spans != nullptr) os().unmap(spans, granule_table_bytes(bytes));
+    if (granules != nullptr) os().unmap(granules, granule_table_bytes(bytes));
     os().unmap(at, bytes + unit_);
     return false;
   }
@@ -88,6 +93,7 @@ bool ReservedRanges::reserve_range(std::size_t least) {
   range.bytes = bytes;
   range.owners = static_cast<std::atomic<Extent*>*>(owners);
   range.spans = static_cast<std::atomic<Span*>*>(spans);
+  range.granules = static_cast<std::atomic<Extent*>*>(granules);
   range.taken = 0;
   if (begin < low_.load(std::memory_order_relaxed)) low_.store(begin, std::memory_order_relaxed);
   if (begin + bytes > high_.load(std::memory_order_relaxed))
@@ -106,8 +112,10 @@ Slice ReservedRanges::take_from(Range& range, std::size_t bytes, ExtentSpace* sp
     // The tables grow with the slices.
     const std::size_t end = (first + wanted) * slice;
     if (end > range.accessible.load(std::memory_order_relaxed)) {
-      if (os().protect(range.spans, std::min(span_table_bytes(end), span_table_bytes(range.bytes)),
-                       PROT_READ | PROT_WRITE) != 0)
+      const std::size_t bytes_of_table =
+          std::min(granule_table_bytes(end), granule_table_bytes(range.bytes));
+      if (os().protect(range.spans, bytes_of_table, PROT_READ | PROT_WRITE) != 0 ||
+          os().protect(range.granules, bytes_of_table, PROT_READ | PROT_WRITE) != 0)
         return {};
       range.accessible.store(end, std::memory_order_release);
     }
@@ -137,20 +145,52 @@ ExtentSpace* ReservedRanges::space_of(const void* address) const {
   return range->spaces[slice].load(std::memory_order_acquire);
 }
 
-Extent* ReservedRanges::owner(const void* address) const {
-  const auto at = reinterpret_cast<std::uintptr_t>(address);
-  const Range* range = find(at);
+Extent* ReservedRanges::owner_of_unit(std::uintptr_t address) const {
+  const Range* range = find(address);
   if (range == nullptr) return nullptr;
-  const std::size_t unit = (at - range->begin.load(std::memory_order_relaxed)) / unit_;
+  const std::size_t unit = (address - range->begin.load(std::memory_order_relaxed)) / unit_;
   return range->owners[unit].load(std::memory_order_acquire);
 }
 
-void ReservedRanges::set_owner(std::uintptr_t begin, std::size_t bytes, Extent* extent) {
-  const Range* range = find(begin);
-  if (range == nullptr) return;
-  const std::size_t first = (begin - range->begin.load(std::memory_order_relaxed)) / unit_;
-  for (std::size_t i = 0; i < bytes / unit_; ++i)
-    range->owners[first + i].store(extent, std::memory_order_release);
+// The extent that begins in the granule, or fills it, or ends in it: that one is named a granule
+// before.
+Extent* ReservedRanges::owner_in_region(std::uintptr_t address) const {
+  const Range& range = *find(address);
+  const std::size_t granule =
+      (address - range.begin.load(std::memory_order_relaxed)) >> k_granule_shift;
+  for (const std::size_t at : {granule, granule - (granule != 0 ? 1 : 0)}) {
+    Extent* extent = range.granules[at].load(std::memory_order_acquire);
+    if (extent != nullptr && extent->holds(address)) return extent;
+  }
+  return nullptr;
+}
+
+Extent* ReservedRanges::owner(const void* address) const {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  Extent* extent = owner_of_unit(at);
+  if (extent == nullptr || !extent->holds(at)) return nullptr;
+  if (extent->use != ExtentUse::region) return extent;
+  Extent* in_region = owner_in_region(at);
+  return in_region != nullptr ? in_region : extent;
+}
+
+void ReservedRanges::set_owner_of_units(Extent& extent, Marks marks) {
+  const Range& range = *find(extent.begin);
+  const std::size_t first =
+      (extent.begin - range.begin.load(std::memory_order_relaxed)) / unit_;
+  const std::size_t last = first + extent.bytes / unit_ - 1;
+  for (std::size_t i = first; i <= last; i = marks == Marks::ends && i < last ? last : i + 1)
+    range.owners[i].store(&extent, std::memory_order_release);
+}
+
+// A granule that the extent only ends in is the next one's.
+void ReservedRanges::set_owner_of_granules(Extent& extent, Marks marks) {
+  const Range& range = *find(extent.begin);
+  const std::uintptr_t begin = range.begin.load(std::memory_order_relaxed);
+  const std::size_t first = (extent.begin - begin) >> k_granule_shift;
+  const std::size_t last = std::max(first, ((extent.end() - begin) >> k_granule_shift) - 1);
+  for (std::size_t i = first; i <= last; i = marks == Marks::ends && i < last ? last : i + 1)
+    range.granules[i].store(&extent, std::memory_order_release);
 }
 
 Span* ReservedRanges::span_beyond_first(std::uintptr_t address) const {

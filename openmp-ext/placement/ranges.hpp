@@ -7,11 +7,12 @@
 // allocation: policies set while a range is inaccessible hold later, and few differing policies
 // mean few kernel mappings.
 //
-// Small blocks are found through a second table, of the span that owns each 64 KiB: it is reserved
-// with the range and made accessible slice by slice.
-//
 // Memory is dealt in *units* (a huge page, else 2 MiB); a table tells the extent that owns each
-// unit. "Is this address ours?" is one compare with the overall bounds, then at most eight.
+// unit. Of a region, the extents in it are found through a second table, by *granules* of 64 KiB:
+// no extent is smaller, so at most one begins in a granule, and that one is named, else the one
+// that fills it. A third table, by granules too, has the spans of small blocks. Both are reserved
+// with the range and made accessible slice by slice. "Is this address ours?" is one compare with
+// the overall bounds, then at most eight.
 #pragma once
 
 #include "placement/size_classes.hpp"
@@ -66,6 +67,11 @@ public:
     return find(at) != nullptr;
   }
 
+  // Of the range that was reserved first; 0 before that.
+  std::size_t slice_bytes() const {
+    return count_.load(std::memory_order_acquire) != 0 ? ranges_[0].bytes / k_slices : 0;
+  }
+
   // Consecutive free slices of at least so many bytes, still inaccessible and without policy, which
   // are the space's from now on; bytes is 0 when no address space is left. Reserves another range
   // when needed.
@@ -73,10 +79,19 @@ public:
   // Whose slice an address of ours lies in, or null. That never changes.
   ExtentSpace* space_of(const void* address) const;
 
-  // The extent that owns the unit of an address of ours, or null. It may be another's at any moment
-  // unless its space is locked, or the caller holds the block.
+  // The extent that an address of ours lies in, the region's own for what no extent of it has, or
+  // null. It may be another's at any moment unless its space is locked, or the caller holds the
+  // block that begins there.
   Extent* owner(const void* address) const;
-  void set_owner(std::uintptr_t begin, std::size_t bytes, Extent* extent);
+  // As it stands in the table of units: of any part of a region the region.
+  Extent* owner_of_unit(std::uintptr_t address) const;
+  // Of an address in a region; null for what no extent of it has.
+  Extent* owner_in_region(std::uintptr_t address) const;
+  // The tables name the extent from now on, at its ends only if nobody looks inside it. What they
+  // name where no extent lies may be outdated: owner() asks the extent itself.
+  enum class Marks { all, ends };
+  void set_owner_of_units(Extent& extent, Marks marks = Marks::all);
+  void set_owner_of_granules(Extent& extent, Marks marks = Marks::all);
 
   // The span of small blocks that an address of ours lies in, or null.
   Span* span_of(const void* address) const {
@@ -98,7 +113,8 @@ public:
 private:
   struct Range : SpanTable {
     std::size_t bytes = 0;
-    std::atomic<Extent*>* owners = nullptr; // one a unit
+    std::atomic<Extent*>* owners = nullptr;   // one a unit
+    std::atomic<Extent*>* granules = nullptr; // one a granule
     std::uint32_t taken = 0;                // one bit a slice
     std::array<std::atomic<ExtentSpace*>, k_slices> spaces{};
   };

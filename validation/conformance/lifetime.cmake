@@ -51,3 +51,4 @@ foreach(name IN ITEMS
   omptier_test(conformance.lifetime.${name} COMMAND ${lifetime_cases} ${name}
                TIMEOUT 120 LABELS conformance)
 endforeach()
+set_tests_properties(conformance.lifetime.fork-many PROPERTIES ENVIRONMENT OMPTIER_CAPACITY=dram:3G)

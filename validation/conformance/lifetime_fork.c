@@ -59,7 +59,8 @@ static double fork_and_end(void) {
   return forked - begin;
 }
 
-// 10,000 extents alive. They must not cost the process its kernel mappings.
+// 10,000 extents alive, with a capacity of 3 GiB for 2.7 GB of them (lifetime.cmake). They must not
+// cost the process its kernel mappings.
 static void case_fork_many(void) {
   enum { k_blocks = 10000, k_touched = 2000 };
   static struct block blocks[k_blocks];
@@ -83,7 +84,7 @@ static void case_fork_many(void) {
       "10,000 blocks of 270,000 bytes in %.0f ms: %u mappings (%u before), fork %.2f ms (%.2f ms "
       "before)",
       1e3 * (allocated - begin), mappings, mappings_before, 1e3 * many, 1e3 * alone);
-  check(mappings < 20000, "%u mappings of the 65,530 a process has", mappings);
+  check(mappings < mappings_before + 1000, "%u mappings of the 65,530 a process has", mappings);
   const pid_t child = fork();
   if (child == 0) {
     for (int i = 0; i < k_touched; ++i)
@@ -99,8 +100,8 @@ static void case_fork_many(void) {
     omp_free(blocks[i].at, preferred);
   }
   give(&first);
-  // What is cached for reuse (at most 512 MiB, 2,000 of these) is left, and no more.
-  check(count_mappings() < mappings_before + 4200, "%u mappings are left", count_mappings());
+  // What is cached for reuse is left, and no more.
+  check(count_mappings() < mappings_before + 1000, "%u mappings are left", count_mappings());
 }
 
 // ---- Forks at any moment of other threads.

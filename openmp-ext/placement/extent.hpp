@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// An extent: consecutive pages inside the slices of one binding, for one large block, one chunk of
+// the small-block heap, or nobody. Its *committed* bytes, whole pages from its begin, may be
+// written, and the ledger is charged for just these; behind them it can be read at most. So nothing
+// that the kernel makes present, huge pages included, is uncounted.
+#pragma once
+
+#include "base/kind.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace omptier {
+
+class ExtentSpace;
+struct HeapChunk;
+
+// region: address space that extents are cut from, without pages of its own.
+enum class ExtentUse : std::uint8_t { free, cached, block, heap, region };
+
+// Whose pages may lie in one huge page with an extent's.
+enum class Company : std::uint8_t {
+  none,      // largest extents: units of their own, outside of regions
+  units,     // nobody's: units of their own in a region
+  required,  // of blocks whose pages are checked when they are placed: all of one tier
+  preferred, // of blocks that are left to the threads that touch them, and may be moved
+};
+inline constexpr unsigned k_companies = 4;
+
+using KindBytes = std::array<std::uint64_t, k_memory_kinds + 1>; // by MemoryKind
+
+// Bytes [begin, end) of an extent that lie in another kind than the rest and are charged to it.
+struct ExtentPart {
+  std::size_t begin = 0, end = 0;
+  MemoryKind kind = MemoryKind::unknown;
+  ExtentPart* next = nullptr;
+};
+
+struct Extent {
+  std::uintptr_t begin = 0;
+  std::size_t bytes = 0;     // virtual, whole pages
+  std::size_t committed = 0; // writable from begin, whole pages; of a free one all or nothing
+  ExtentUse use = ExtentUse::free;
+  Company company = Company::none;
+  bool verified = false;   // every committed page was seen on the binding's nodes
+  bool moved = false;      // pages are, or may be, elsewhere than on the binding's nodes
+  bool small_ends = false; // huge pages are off where it shares them
+  bool required = false;   // block: wanted there or not at all
+  bool locked = false;     // block: pinned in memory
+  bool ready = false;      // block: handed out; else only the thread that has it in hand may look
+  bool moving = false;     // block: in the hand of who moves its pages, also when it is freed:
+  bool leaving = false;    // that one gives it back then,
+  bool keep = false;       // into the cache
+  ExtentSpace* space = nullptr;
+  Extent *previous = nullptr, *next = nullptr; // in the list of its use
+  HeapChunk* chunk = nullptr;                  // heap
+  std::uint64_t freed_at = 0;                  // cached: when, ns
+
+  // block
+  std::size_t block_bytes = 0; // as the program asked
+  const void* caller = nullptr;
+  std::uint32_t allocator = 0;     // number of the allocator
+  std::uint32_t plan_entry = 0;    // 1 + index of the plan's entry that placed it; 0 = none
+  std::uint32_t plan_instance = 0; // which allocation of its site it was, from 0
+  std::uint8_t reason = 0;         // PlacementReason
+  MemoryKind charged = MemoryKind::unknown; // kind the ledger counts the extent under …
+  ExtentPart* parts = nullptr;              // … but for these bytes: a block split over kinds
+  std::size_t apart = 0;                    // sum of the parts
+  // Counted under other kinds besides: what a move has reserved, then pages that it left behind,
+  // and where first touch brings those still to come.
+  KindBytes besides{};
+
+  std::uintptr_t end() const { return begin + bytes; }
+  bool holds(std::uintptr_t address) const { return address - begin < bytes; }
+  // Its ends may lie inside huge pages of others.
+  bool shares() const { return company == Company::required || company == Company::preferred; }
+};
+
+} // namespace omptier

@@ -119,8 +119,8 @@ void* stock_block(Allocator& allocator, const AllocationRequest& request, StockR
 
 [[noreturn]] void abort_as_asked(const Allocator& allocator, std::size_t bytes, Refusal refusal) {
   const std::string_view space = space_name(allocator.space);
-  warn(
-      Notice::capacity_exhausted,
+  warn_once(
+      Notice::aborted_as_asked,
       "%.*s: %zu bytes cannot be had (%s) and the allocator's fallback is abort_fb: the program is "
       "aborted as it asked.",
       static_cast<int>(space.size()), space.data(), bytes,
@@ -149,10 +149,10 @@ void* fall_back(Allocator& allocator, const AllocationRequest& request, Refusal 
   }
   const std::string_view space = space_name(allocator.space);
   if (refusal != Refusal::none && refusal != Refusal::nothing_known)
-    warn_once(Notice::capacity_exhausted,
-              "%.*s: %zu bytes cannot be had, %s; the fallback is taken (ompx_dump shows which "
-              "blocks are concerned).",
-              static_cast<int>(space.size()), space.data(), request.bytes, describe(refusal));
+    warn_once_of(Notice::capacity_exhausted, space,
+                 "%.*s: %zu bytes cannot be had, %s; the fallback is taken (ompx_dump shows which "
+                 "blocks are concerned).",
+                 static_cast<int>(space.size()), space.data(), request.bytes, describe(refusal));
   return stock_block(allocator, request, StockReason::fallback, refusal, stock_handle);
 }
 

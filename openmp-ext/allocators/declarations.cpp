@@ -184,7 +184,7 @@ Result declare(void** pointer, std::size_t bytes, OmpValue number,
   TraitSet set;
   TraitProblem problem;
   if (!read_allocator(number, traits, space, set, problem)) {
-    problem.warn_that("the declaration is refused");
+    problem.warn_that("the declaration is refused", number);
     return Result::bad_traits;
   }
   const std::lock_guard guard(lock);

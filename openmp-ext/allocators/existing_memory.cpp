@@ -123,17 +123,18 @@ void place_static(Placer& placer, const LoadedModule& module, const PlanEntry& e
   if (search == StaticSearch::found)
     result = place_on_kinds(placer, object, entry, number, kind, missing);
   if (search == StaticSearch::found && result == RangeResult::placed)
-    inform(Notice::plan_mismatch, "Static %s: %zu bytes, its whole pages in %s.", name,
+    inform(Notice::static_placed, "Static %s: %zu bytes, its whole pages in %s.", name,
            object.bytes, title_of(kind).data());
   else if (missing != 0)
-    warn(Notice::plan_mismatch,
-         "Static %s in %s: %llu of its %zu bytes are not in %s: %s; they stay where they are.", name,
-         module.name, static_cast<unsigned long long>(missing), object.bytes,
-         title_of(kind).data(), describe(result));
+    warn_once_of(Notice::static_partly, module.name + ("." + entry.symbol),
+                 "Static %s in %s: %llu of its %zu bytes are not in %s: %s; they stay where they "
+                 "are.",
+                 name, module.name, static_cast<unsigned long long>(missing), object.bytes,
+                 title_of(kind).data(), describe(result));
   else
-    warn(Notice::plan_mismatch, "Static %s in %s: %s: it stays where the program has it.", name,
-         module.name,
-         search != StaticSearch::found ? describe(search) : describe(result));
+    warn_once_of(Notice::static_not_placed, module.name + ("." + entry.symbol),
+                 "Static %s in %s: %s: it stays where the program has it.", name, module.name,
+                 search != StaticSearch::found ? describe(search) : describe(result));
 }
 
 } // namespace

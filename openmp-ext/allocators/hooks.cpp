@@ -106,7 +106,7 @@ size_t hook_parse_allocator(const char* text, uintptr_t* handle) {
   *handle = k_null_allocator;
   if (parsed.length == 0) return 0;
   if (!good) {
-    problem.warn_that("the default allocator stays");
+    problem.warn_that("the default allocator stays", 0);
     return std::strlen(text); // said once: libomp would complain about the rest too
   }
   const std::span<const TraitPair> traits(parsed.traits.data(),

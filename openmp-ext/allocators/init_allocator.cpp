@@ -99,13 +99,13 @@ void make_allocator(OmpValue number, std::span<const TraitPair> traits, OmpValue
   TraitSet set;
   TraitProblem problem;
   if (!read_allocator(number, traits, space, set, problem))
-    return problem.warn_that("the null allocator is returned");
+    return problem.warn_that("the null allocator is returned", number);
   const Allocator* allocator =
       runtime().allocators.make(space, set, !is_extended(space) && !set.extended);
   if (allocator == nullptr) return;
   if (falls_back_on_itself(*allocator)) {
-    warn(
-        Notice::contradicting_traits,
+    warn_once(
+        Notice::circular_fallback,
         "Trait fb_data names an allocator that falls back on this one, at once or over others: the "
         "null allocator is returned.");
     runtime().allocators.destroy(allocator->handle);

@@ -72,7 +72,7 @@ void tell_pages() {
         used += std::snprintf(kinds + used, sizeof kinds - static_cast<std::size_t>(used),
                               ", %llu in %s", static_cast<unsigned long long>(bytes),
                               title_of(static_cast<MemoryKind>(kind)).data());
-    inform(Notice::plan_mismatch,
+    inform(Notice::plan_pages,
            "\"%.200s\": %llu blocks of malloc, %llu bytes: %llu untouched%s.",
            plan->plan().entries[entry - 1].label.c_str(),
            static_cast<unsigned long long>(pages->blocks),

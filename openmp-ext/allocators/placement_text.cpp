@@ -293,7 +293,7 @@ void inform_about_moves() {
   for (std::uint32_t entry = 0; entry < plan->plan().entries.size(); ++entry) {
     const MoveTotals total = move_totals(entry);
     if (total.moves != 0)
-      inform(Notice::interrupted_move, "\"%.200s\": %llu moves, %llu MiB, %llu ms in all.",
+      inform(Notice::region_moves, "\"%.200s\": %llu moves, %llu MiB, %llu ms in all.",
              plan->plan().entries[entry].label.c_str(),
              static_cast<unsigned long long>(total.moves),
              static_cast<unsigned long long>(total.bytes >> 20),

@@ -39,7 +39,8 @@ void place_parts(Placer& placer, void* block, std::span<const PlanPart> parts) {
 bool source_overrules(const Allocator* allocator, const Plan& plan, std::uint32_t entry) {
   if (allocator == nullptr || allocator->traits.placement != value::required) return false;
   if (runtime().source_wins.fetch_add(1, std::memory_order_relaxed) == 0)
-    inform(Notice::plan_mismatch, "placement=required in the source overrules the plan's \"%s\".",
+    inform(Notice::source_overrules,
+           "placement=required in the source overrules the plan's \"%s\".",
            entry != 0 ? plan.entries[entry - 1].label.c_str() : "rest");
   return true;
 }
@@ -102,10 +103,9 @@ void* place_by_plan_or_strategy(Placer& placer, Allocator* allocator,
     count_out(*allocator, request.bytes, false);
   }
   warn_once(
-      Notice::capacity_exhausted,
+      Notice::plan_without_room,
       "%zu bytes fit into no memory that %s allows (%s): the runtime's default memory is used.",
-      request.bytes, wanted.reason == PlacementReason::plan ? "the plan" : "the strategy",
-      describe(placed.why));
+      request.bytes, plan != nullptr ? "the plan" : "the strategy", describe(placed.why));
   return nullptr;
 }
 

@@ -35,7 +35,8 @@ Result merge(const Allocator& allocator, std::span<const TraitPair> traits, Trai
   TraitProblem problem;
   if (read_allocator(static_cast<OmpValue>(allocator.space), traits, space, merged, problem))
     return Result::success;
-  problem.warn_that("the traits are left as they are");
+  problem.warn_that("the traits are left as they are",
+                    static_cast<OmpValue>(allocator.space));
   return Result::bad_traits;
 }
 

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <pthread.h>
+#include <stdexcept>
 #include <unistd.h>
 
 namespace omptier {
@@ -80,8 +81,7 @@ CapacityRules capacity_rules() {
   if (share)
     rules.share = *share;
   else
-    warn_once(Notice::bad_option_value, "OMPTIER_SHARE: %s: no share is taken.",
-              share.error().c_str());
+    warn_about_value(Option::share, share.error().c_str(), "no share is taken");
   rules.folder = option_text(Option::pmem);
   const std::string_view job = option_text(Option::job);
   if (job != "off") rules.job_ledger = job_ledger_path(job == "auto" ? job_name(variable) : job);
@@ -94,7 +94,7 @@ void tell_share(Placer& placer) {
   for (const MemoryKind kind : k_all_memory_kinds)
     if (placer.is_shared(kind))
       inform(
-          Notice::capacity_exhausted,
+          Notice::share_taken,
           "%s: this process may take %llu MiB, 1/%u of it, since %s says so (OMPTIER_SHARE=off or "
           "OMPTIER_CAPACITY changes that).",
           title_of(kind).data(), static_cast<unsigned long long>(placer.ledger().limit(kind) >> 20),
@@ -150,21 +150,17 @@ Placer* Runtime::make_placer_locked() {
   discovering = true;
   try {
     Parsed<Platform> platform = discover_platform(discover_option());
-    if (!platform || platform->tiers.empty()) {
-      warn_once(Notice::placement_refused, "%s: memory is not placed.",
-                platform ? "No memory nodes were found" : platform.error().c_str());
-      failed_.store(true, std::memory_order_release);
-    } else {
-      load_strategy();
-      Placer& made_placer =
-          placer_storage.make(std::move(*platform), capacity_rules(), decay_option());
-      tell_share(made_placer);
-      load_plan();
-      placer_.store(&made_placer, std::memory_order_release);
-      open_or_close_short_ways();
-    }
+    if (!platform) throw std::runtime_error(platform.error());
+    if (platform->tiers.empty()) throw std::runtime_error("No memory nodes were found");
+    load_strategy();
+    Placer& made_placer =
+        placer_storage.make(std::move(*platform), capacity_rules(), decay_option());
+    tell_share(made_placer);
+    load_plan();
+    placer_.store(&made_placer, std::memory_order_release);
+    open_or_close_short_ways();
   } catch (const std::exception& error) {
-    warn_once(Notice::placement_refused, "%s: memory is not placed.", error.what());
+    warn_once(Notice::no_platform, "%s: memory is not placed.", error.what());
     failed_.store(true, std::memory_order_release);
   }
   discovering = false;
@@ -176,8 +172,8 @@ void Runtime::load_strategy() {
   if (strategy)
     strategy_ = *strategy;
   else
-    warn_once(Notice::bad_option_value, "OMPTIER_STRATEGY: %s: allocations are placed without it.",
-              strategy.error().c_str());
+    warn_about_value(Option::strategy, strategy.error().c_str(),
+                     "allocations are placed without it");
 }
 
 void Runtime::load_plan() {
@@ -192,14 +188,15 @@ void Runtime::load_plan() {
   // A process that the program's launcher or shell is, with the preload library: none of its sites.
   const bool elsewhere = libomp.load() == nullptr && foreign == placement.matcher().site_count();
   if (foreign != 0 && !elsewhere) {
-    const bool strict = option_flag(Option::strict);
-    warn_once(
-        Notice::plan_mismatch,
-        "Plan %s: %u of %u allocation sites lie in modules that are not loaded (another build "
-        "of the program, or a library to come)%s.",
-        option_text(Option::plan), foreign, placement.matcher().site_count(),
-        strict ? ": refused, the program runs without a plan" : ": they are left alone");
-    if (strict) return;
+    if (option_flag(Option::strict))
+      return warn_once(Notice::plan_refused,
+                       "Plan %s: %u of %u allocation sites lie in modules that are not loaded: "
+                       "refused (OMPTIER_STRICT), the program runs without a plan.",
+                       option_text(Option::plan), foreign, placement.matcher().site_count());
+    warn_once(Notice::plan_mismatch,
+              "Plan %s: %u of %u allocation sites lie in modules that are not loaded (another "
+              "build of the program, or a library to come): they are left alone.",
+              option_text(Option::plan), foreign, placement.matcher().site_count());
   }
   plan_.store(&placement, std::memory_order_release);
 }

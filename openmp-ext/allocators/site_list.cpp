@@ -13,6 +13,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <map>
+#include <stdexcept>
 #include <unistd.h>
 
 namespace omptier {
@@ -134,9 +135,9 @@ void SiteList::write(const char* path) {
           break;
         }
     if (!write_file(file, write_plan(plan)) || !write_file(file + ".modules", paths))
-      warn_once(Notice::profile_unwritable, "OMPTIER_SITES: %s: cannot be written.", file.c_str());
+      throw std::runtime_error(file + ": cannot be written");
   } catch (const std::exception& error) {
-    warn_once(Notice::profile_unwritable, "OMPTIER_SITES: %s.", error.what());
+    warn_once(Notice::sites_unwritable, "OMPTIER_SITES: %s.", error.what());
   }
 }
 

@@ -76,9 +76,9 @@ TierOrder tiers_of_kinds(const Placer& placer, std::span<const MemoryKind> kinds
       lacking = false;
     }
     if (lacking)
-      warn_once(Notice::missing_tier,
-                "The plan wants %s, which this machine lacks: the plan's next choice is taken.",
-                title_of(kind).data());
+      warn_once_of(Notice::missing_tier, name_of(kind),
+                   "The plan wants %s, which this machine lacks: the plan's next choice is taken.",
+                   title_of(kind).data());
   }
   return order;
 }

@@ -2,33 +2,65 @@
 //
 // Warnings inside the application's process. A line is put together in a buffer on the stack and
 // leaves with one write(2), so that lines of several threads never mix and no lock, malloc or FILE
-// of the application is touched. One bit per notice number remembers what was said.
+// of the application is touched. What was said is remembered without a lock: one flag a notice, and
+// of notices with subjects the hash of number and subject.
 #include "base/log.hpp"
 
 #include "base/options.hpp"
+#include "base/warnings_wanted.hpp"
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <strings.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 namespace omptier {
 namespace {
 
-std::atomic<std::uint64_t> said{0};
+constexpr NoticeInfo k_table[] = {
+#define OMPTIER_NOTICE(id, number, severity, meaning, advice)                                      \
+  {Notice::id, Severity::severity, meaning, advice},
+#include "base/notices.def"
+#undef OMPTIER_NOTICE
+};
 
-// libomp's own switch: KMP_WARNINGS=0|off|false|no|f|n silences it, and so us.
-bool warnings_wanted() {
-  const char* text = std::getenv("KMP_WARNINGS");
-  if (text == nullptr) return true;
-  for (const char* off : {"0", "off", "false", "no", "f", "n", "disabled", ".false.", ".f."})
-    if (strcasecmp(text, off) == 0) return false;
-  return true;
+constexpr std::size_t k_most_subjects = 512;
+
+constinit std::array<std::atomic<bool>, std::size(k_table)> g_said{};
+constinit std::array<std::atomic<std::uint64_t>, k_most_subjects> g_subjects{}; // hashes; 0 = free
+
+// True for the first who asks.
+bool is_first(Notice notice) {
+  std::size_t at = 0;
+  while (k_table[at].id != notice)
+    ++at;
+  std::atomic<bool>& said = g_said[at];
+  return !said.load(std::memory_order_relaxed) && !said.exchange(true, std::memory_order_relaxed);
+}
+
+// FNV-1a; never 0.
+std::uint64_t hash_of(Notice notice, std::string_view subject) {
+  constexpr std::uint64_t k_prime = 0x100000001b3;
+  std::uint64_t hash = (0xcbf29ce484222325 ^ static_cast<std::uint64_t>(notice)) * k_prime;
+  for (const char c : subject)
+    hash = (hash ^ static_cast<unsigned char>(c)) * k_prime;
+  return hash != 0 ? hash : 1;
+}
+
+bool is_first_of(Notice notice, std::string_view subject) {
+  const std::uint64_t hash = hash_of(notice, subject);
+  for (std::size_t i = 0; i < k_most_subjects; ++i) {
+    std::atomic<std::uint64_t>& slot = g_subjects[(hash + i) % k_most_subjects];
+    std::uint64_t there = slot.load(std::memory_order_relaxed);
+    if (there == 0 && slot.compare_exchange_strong(there, hash)) return true;
+    if (there == hash) return false;
+  }
+  warn_once(Notice::more_notices, "there are so many different warnings that further ones of their "
+                                  "kinds are not shown; see to the first ones.");
+  return false;
 }
 
 void say(const char* severity, Notice notice, const char* pattern, va_list arguments) {
@@ -48,17 +80,20 @@ void say(const char* severity, Notice notice, const char* pattern, va_list argum
 
 } // namespace
 
+std::span<const NoticeInfo> all_notices() {
+  return k_table;
+}
+
 void warn_once(Notice notice, const char* pattern, ...) {
-  const std::uint64_t bit = 1ull << static_cast<unsigned>(notice) % 64;
-  if ((said.fetch_or(bit, std::memory_order_relaxed) & bit) != 0 || !warnings_wanted()) return;
+  if (!is_first(notice) || !warnings_wanted()) return;
   va_list arguments;
   va_start(arguments, pattern);
   say("Warning", notice, pattern, arguments);
   va_end(arguments);
 }
 
-void warn(Notice notice, const char* pattern, ...) {
-  if (!warnings_wanted()) return;
+void warn_once_of(Notice notice, std::string_view subject, const char* pattern, ...) {
+  if (!is_first_of(notice, subject) || !warnings_wanted()) return;
   va_list arguments;
   va_start(arguments, pattern);
   say("Warning", notice, pattern, arguments);

@@ -52,20 +52,19 @@ Values read_environment() {
     const char* text = std::getenv(k_table[i].name);
     if (text == nullptr || *text == '\0') continue;
     if (has_more_rights()) { // its user must not say what files it reads and writes
-      warn_once(Notice::bad_option_value,
+      warn_once(Notice::variables_ignored,
                 "%s: this program has more rights than its user (set-uid, set-gid or "
                 "capabilities): OMPTIER_* variables are ignored.",
                 k_table[i].name);
       continue;
     }
     if (const std::string problem = problem_with(k_table[i].type, text); !problem.empty()) {
-      warn(Notice::bad_option_value, "%s: %s; the default is used.", k_table[i].name,
-           problem.c_str());
+      warn_about_value(k_table[i].id, problem.c_str(), "the default is used");
       continue;
     }
     const std::size_t bytes = std::strlen(text) + 1;
     if (used + bytes > sizeof copies) {
-      warn(Notice::bad_option_value, "%s is too long; the default is used.", k_table[i].name);
+      warn_about_value(k_table[i].id, "it is too long", "the default is used");
       continue;
     }
     std::memcpy(copies + used, text, bytes);
@@ -133,6 +132,11 @@ bool option_flag(Option option) {
   bool flag = false;
   is_flag(option_text(option), flag);
   return flag;
+}
+
+void warn_about_value(Option option, const char* why, const char* instead) {
+  const char* name = info_of(option).name;
+  warn_once_of(Notice::bad_option_value, name, "%s: %s; %s.", name, why, instead);
 }
 
 void warn_about_unknown_variables() {

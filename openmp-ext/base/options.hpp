@@ -43,6 +43,10 @@ bool option_flag(Option option);
 // One line saying why the text is no value of that type; "" when it is one.
 std::string problem_with(OptionType type, const char* text);
 
+// The warning about a variable's value that cannot be used, once a variable: "OMPTIER_SHARE: <why>;
+// <what is done instead>."
+void warn_about_value(Option option, const char* why, const char* instead);
+
 // Warns once about every OMPTIER_* variable of the environment that the table does not hold.
 void warn_about_unknown_variables();
 

@@ -32,6 +32,7 @@ const char* word_of(FindingState state) {
 
 struct CheckOptions {
   bool variables = false;
+  bool notices = false;
   bool markdown = false;
   std::string program;
 };
@@ -62,6 +63,10 @@ std::string find_program(const std::string& word) {
 }
 
 int check(const CheckOptions& wanted, const CommandContext& context) {
+  if (wanted.notices) {
+    std::fputs((wanted.markdown ? notices_markdown() : notices_text()).c_str(), stdout);
+    return 0;
+  }
   if (wanted.variables || wanted.markdown) {
     std::fputs((wanted.markdown ? variables_markdown() : variables_text()).c_str(), stdout);
     return 0;
@@ -125,7 +130,10 @@ void add_check(CLI::App& app, CommandContext& context) {
   const auto wanted = std::make_shared<CheckOptions>();
   command->add_option("program", wanted->program, "Program to look at (it is not run)");
   command->add_flag("--variables", wanted->variables, "List the OMPTIER_* variables");
-  command->add_flag("--markdown", wanted->markdown, "List them as the page docs/environment.md");
+  command->add_flag("--notices", wanted->notices,
+                    "List what the libraries may say inside a program, by number");
+  command->add_flag("--markdown", wanted->markdown,
+                    "List them as the page docs/environment.md or docs/notices.md");
   command->callback([wanted, &context] { context.status = check(*wanted, context); });
 }
 

@@ -60,5 +60,7 @@ void check_program(const std::string& path, const std::string& runtime_folder, F
 
 std::string variables_text();     // the table for people, `omptier check --variables`
 std::string variables_markdown(); // docs/environment.md
+std::string notices_text();       // the libraries' warnings, `omptier check --notices`
+std::string notices_markdown();   // docs/notices.md
 
 } // namespace omptier

@@ -79,14 +79,14 @@ bool Recorder::start(const RecorderOptions& options, std::unique_ptr<SampleSourc
   }
   stretches_.begin();
   if (source_ == nullptr && !options_.why_no_source.empty())
-    warn_once(Notice::sampling_unavailable,
+    warn_once(Notice::nothing_sampled,
               "no memory accesses are sampled: %s; objects and regions "
               "are recorded",
               options_.why_no_source.c_str());
   state_.store(State::active, std::memory_order_release);
   const auto work = [](void* self) { static_cast<Recorder*>(self)->tick(); };
   if (options_.drain_milliseconds > 0 && !helper_.start(work, this, options_.drain_milliseconds))
-    warn_once(Notice::sampling_unavailable, "no helper thread can be had: %s",
+    warn_once(Notice::no_helper_thread, "no helper thread can be had: %s",
               strerrordesc_np(errno));
   return true;
 }
@@ -95,7 +95,7 @@ bool Recorder::open_log() {
   char parents[sizeof path_];
   std::memcpy(parents, path_, sizeof path_);
   if (!expand_pattern(options_.pattern.c_str(), path_, sizeof path_)) {
-    warn_once(Notice::profile_unwritable,
+    warn_once(Notice::profile_name,
               "OMPTIER_PROFILE: the name is too long; nothing is recorded");
     return false;
   }
@@ -160,7 +160,7 @@ void Recorder::finish() {
   }
   if (!whole) return; // a warning has been given
   if (access(path_, F_OK) != 0)
-    return warn_once(Notice::profile_unwritable,
+    return warn_once(Notice::profile_removed,
                      "profile %s was removed, or its folder, while it was written", path_);
   if (forked_) return;
   char line[2 * sizeof path_ + 200];

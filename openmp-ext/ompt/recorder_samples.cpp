@@ -86,7 +86,7 @@ void Recorder::drain() {
   try {
     if (source_ != nullptr) source_->drain(*this);
   } catch (...) { // a thread of ours must not end the program
-    warn_once(Notice::sampling_reduced, "memory is short: samples were lost");
+    warn_once(Notice::samples_lost, "memory is short: samples were lost");
   }
   settle_batch();
   sample_times_.sort();
@@ -143,7 +143,7 @@ void Recorder::tick() {
   }
   if (ticks_ % std::min<std::uint64_t>(kept_of, k_most_ticks_between) == 0) log_.flush();
   if (log_.is_full())
-    warn_once(Notice::sampling_reduced,
+    warn_once(Notice::profile_full,
               "profile %s has reached its largest size; what happens from here on is not in it "
               "(raise OMPTIER_PROFILE_SIZE)",
               path_);

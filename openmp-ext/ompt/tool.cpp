@@ -87,7 +87,7 @@ void attach_observer() {
   const Observe observe = find_observe();
   if (observe == nullptr) {
     if (g_whole_process.load()) return; // malloc's are
-    inform(Notice::sampling_unavailable,
+    inform(Notice::objects_unseen,
            "this runtime is not OMPTier's: regions and samples are recorded, objects are not");
     return;
   }
@@ -116,7 +116,7 @@ std::unique_ptr<SampleSource> open_source(RecorderOptions& options) {
   if (source == nullptr && options.source.which != "none")
     options.why_no_source = why;
   else if (source != nullptr)
-    inform(Notice::sampling_reduced, "samples: %s", why.c_str());
+    inform(Notice::sample_source, "samples: %s", why.c_str());
   return source;
 }
 
@@ -139,7 +139,7 @@ template <typename Work> void guarded(Work&& work) {
   try {
     work();
   } catch (...) {
-    warn_once(Notice::sampling_reduced, "memory is short: some threads are not sampled");
+    warn_once(Notice::threads_unsampled, "memory is short: some threads are not sampled");
   }
 }
 
@@ -215,7 +215,7 @@ bool start_recorder() {
                    });
     return true;
   } catch (...) {
-    warn_once(Notice::sampling_unavailable, "the profiler could not start; nothing is recorded");
+    warn_once(Notice::recorder_failed, "the profiler could not start; nothing is recorded");
     return false;
   }
 }
@@ -247,7 +247,7 @@ void on_finalize(ompt_data_t*) {
   try {
     finish();
   } catch (...) {
-    warn_once(Notice::sampling_unavailable,
+    warn_once(Notice::profile_unfinished,
               "the profile could not be ended; its last part is missing");
   }
 }

@@ -57,7 +57,7 @@ bool ExtentSpace::back_slice(const Slice& slice) {
   if (folder_ != nullptr) return folder_->map(slice.begin, slice.bytes);
   if (bind_range(slice.begin, slice.bytes, binding_) == BindResult::refused) {
     bound_ = false;
-    warn_once(Notice::placement_refused,
+    warn_once(Notice::policy_refused,
               "The kernel refuses memory policies here (mbind; a container or sandbox may forbid "
               "them): memory is not placed.");
   }

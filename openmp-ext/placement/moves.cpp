@@ -70,7 +70,7 @@ bool Placer::move_extent(Extent& extent, std::size_t tier, std::uint64_t& moved)
   MoveOutcome outcome = move_to_nodes(extent.begin, extent.committed, nodes);
   if (outcome.refused)
     warn_once(
-        Notice::placement_refused,
+        Notice::moves_refused,
         "The kernel refuses to move pages (move_pages; a container or sandbox may forbid it): "
         "memory stays where it is.");
   const bool arrived = !outcome.refused && outcome.missing <= outcome.after.present() / 2;

@@ -305,7 +305,7 @@ bool settle(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, unsigned hom
   if (nodes.empty()) return true; // memory of no node
   PageCensus census;
   if (!count_pages(begin, bytes, census)) {
-    warn_once(Notice::placement_refused,
+    warn_once(Notice::pages_unverified,
               "The kernel refuses to say where pages are (move_pages; a container or sandbox may "
               "forbid it): placement cannot be verified.");
     return true;

@@ -10,6 +10,7 @@
 #include "base/os.hpp"
 
 #include <sched.h>
+#include <string>
 
 namespace omptier {
 
@@ -56,12 +57,12 @@ NodeBytes capacity_of_nodes(const Platform& platform, std::uint64_t reserve) {
 Platform Placer::with_folder(Platform platform, Folder& folder, const CapacityRules& rules) {
   if (rules.folder.empty()) return platform;
   if (platform.tier(MemoryKind::nvm) != nullptr) {
-    inform(Notice::bad_option_value, "OMPTIER_PMEM=%s is not used: this machine has NVM nodes.",
+    inform(Notice::folder_unneeded, "OMPTIER_PMEM=%s is not used: this machine has NVM nodes.",
            rules.folder.c_str());
   } else if (const std::string why_not =
                  folder.open(rules.folder.c_str(), rules.folder_without_dax);
              !why_not.empty()) {
-    warn_once(Notice::bad_option_value, "OMPTIER_PMEM=%s; there is no NVM.", why_not.c_str());
+    warn_once(Notice::folder_unusable, "OMPTIER_PMEM=%s; there is no NVM.", why_not.c_str());
   } else {
     Tier tier;
     tier.kind = MemoryKind::nvm;
@@ -102,10 +103,10 @@ Placer::Placer(Platform platform, const CapacityRules& rules, std::uint64_t deca
         place.capacity += known->capacity;
       if (allowed.has(node)) place.nodes.add(node);
       if (node >= k_max_nodes)
-        warn_once(Notice::unusable_node,
-                  "Memory node %u: nodes numbered %u and higher are not used for placement; its "
-                  "memory serves the runtime's default space only.",
-                  node, k_max_nodes);
+        warn_once_of(Notice::unusable_node, std::to_string(node),
+                     "Memory node %u: nodes numbered %u and higher are not used for placement; "
+                     "its memory serves the runtime's default space only.",
+                     node, k_max_nodes);
     }
     if (tier.nodes.empty() && folder_.is_open()) {
       place.folder = &folder_;

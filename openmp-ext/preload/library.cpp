@@ -5,6 +5,7 @@
 // destructors.
 #include "preload/library.hpp"
 
+#include "base/warnings_wanted.hpp"
 #include "preload/blocks.hpp"
 #include "preload/record.hpp"
 
@@ -28,8 +29,7 @@ pthread_once_t g_loading = PTHREAD_ONCE_INIT;
 pid_t g_started_in = 0;
 
 void say(const char* text) {
-  const char* warnings = std::getenv("KMP_WARNINGS");
-  if (warnings != nullptr && (*warnings == '0' || *warnings == 'f' || *warnings == 'n')) return;
+  if (!warnings_wanted()) return;
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text, std::strlen(text));
 }
 
@@ -48,7 +48,7 @@ void load() {
   const auto* table =
       attach<omptier_malloc>(handle, "omptier_malloc_attach", OMPTIER_MALLOC_VERSION);
   if (table == nullptr) {
-    say("OMP: Warning #5100: libomptier.so is not beside libomptier_preload.so, or is of another "
+    say("OMP: Warning #5101: libomptier.so is not beside libomptier_preload.so, or is of another "
         "version: memory is not placed.\n");
     return;
   }

@@ -160,7 +160,7 @@ void LogWriter::start_block() {
 }
 
 void LogWriter::give_up(const char* why) {
-  warn_once(Notice::profile_unwritable, "profile %s: %s; it ends here, the program goes on",
+  warn_once(Notice::profile_cut, "profile %s: %s; it ends here, the program goes on",
             path_ != nullptr ? path_ : "", why);
   if (fd_ >= 0) os().close(fd_);
   fd_ = -1;

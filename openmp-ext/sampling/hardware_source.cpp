@@ -107,7 +107,7 @@ int HardwareSource::open(pid_t thread, Events& events) const {
 bool HardwareSource::watch(pid_t thread, Events& events) const {
   const int error = open(thread, events);
   if (error && error != ESRCH)
-    warn_once(Notice::sampling_reduced,
+    warn_once(Notice::hardware_refused,
               "no access samples of thread %d and perhaps others: the processor's events: %s; "
               "raise the limit on locked memory or open files, or set OMPTIER_EVENTS=perf",
               static_cast<int>(thread), strerrordesc_np(error));

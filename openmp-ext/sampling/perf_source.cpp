@@ -147,7 +147,7 @@ bool PerfSource::watch(pid_t thread, Clocks& clocks) const {
   const int error = open(thread, clocks.first, rate_, watched);
   if (error != 0 && error != ESRCH) // the thread has already ended
     warn_once(
-        Notice::sampling_reduced,
+        Notice::events_refused,
         "no access samples of thread %d and perhaps others: perf_event_open or its buffer: %s; "
         "raise the limit on locked memory or open files, or set OMPTIER_EVENTS=timer",
         static_cast<int>(thread), strerrordesc_np(error));

@@ -262,7 +262,7 @@ bool TimerSource::thread_begin(pid_t thread) {
   if (state_->stepped_back || thread != gettid()) return false;
   if (signal_is_blocked()) {
     warn_once(
-        Notice::sampling_reduced,
+        Notice::signal_blocked,
         "no access samples of thread %d and perhaps others: they begin with signal %d blocked",
         static_cast<int>(thread), our_signal.load());
     return false;
@@ -276,12 +276,12 @@ bool TimerSource::thread_begin(pid_t thread) {
       state_->rings_used = std::max(state_->rings_used, i + 1);
       return true;
     }
-    warn_once(Notice::sampling_reduced,
+    warn_once(Notice::timer_refused,
               "no access samples of thread %d and perhaps others: timer: %s",
               static_cast<int>(thread), strerrordesc_np(error));
     return false;
   }
-  warn_once(Notice::sampling_reduced, "only %d threads at a time are sampled by timers",
+  warn_once(Notice::timers_used_up, "only %d threads at a time are sampled by timers",
             static_cast<int>(k_rings));
   return false;
 }
@@ -306,7 +306,7 @@ void TimerSource::step_back() {
     rings[i].use = Use::ended;
   }
   state_->stepped_back = true;
-  warn_once(Notice::sampling_reduced,
+  warn_once(Notice::signal_taken,
             "the program took signal %d for itself, access samples end here; everything else is "
             "recorded as before",
             our_signal.load());

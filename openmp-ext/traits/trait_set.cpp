@@ -105,8 +105,10 @@ bool TraitProblem::set(Notice number, const char* format, ...) {
   return false;
 }
 
-void TraitProblem::warn_that(const char* consequence) const {
-  warn(notice, "%s: %s.", text, consequence);
+void TraitProblem::warn_that(const char* consequence, OmpValue space) const {
+  char subject[sizeof text + 24];
+  std::snprintf(subject, sizeof subject, "%llu %s", static_cast<unsigned long long>(space), text);
+  warn_once_of(notice, subject, "%s: %s.", text, consequence);
 }
 
 bool is_valid_trait(const TraitPair& trait, bool (*is_allocator)(OmpValue)) {

@@ -52,8 +52,9 @@ struct TraitProblem {
   char text[320] = "";
 
   bool set(Notice number, const char* format, ...) __attribute__((format(printf, 3, 4))); // false
-  // The warning: consequence says what happens now ("the null allocator is returned").
-  void warn_that(const char* consequence) const;
+  // The warning, once for each text and memory space (its number): consequence says what happens
+  // now ("the null allocator is returned").
+  void warn_that(const char* consequence, OmpValue space) const;
 };
 
 // Reads the traits of a new allocator of the space. The last of several traits with one key counts.

@@ -75,7 +75,7 @@ TEST_F(Options, EveryBadValueIsNamed) {
 
 TEST_F(Options, TooLongValueIsRefusedNotCut) {
   EXPECT_TOLD(set("OMPTIER_PLAN", std::string(20000, 'p').c_str()),
-              "^OMP: Warning #5001: OMPTIER_PLAN is too long; the default is used.\n"
+              "^OMP: Warning #5001: OMPTIER_PLAN: it is too long; the default is used.\n"
               "rate=100 depth=8 strict=0 plan='' set=0");
 }
 

@@ -194,6 +194,13 @@ TEST(VariablesPage, IsUpToDate) {
       << "docs/environment.md is made by: omptier check --markdown > docs/environment.md";
 }
 
+TEST(NoticesPage, IsUpToDate) {
+  std::stringstream page;
+  page << std::ifstream(OMPTIER_DOCS "/notices.md").rdbuf();
+  EXPECT_EQ(page.str(), notices_markdown())
+      << "docs/notices.md is made by: omptier check --notices --markdown > docs/notices.md";
+}
+
 Findings findings_of(const std::string& name, const std::string& runtime = "old") {
   Findings findings;
   check_program(CHECK_PROGRAMS "/" + name, CHECK_PROGRAMS "/" + runtime, findings);

@@ -99,9 +99,13 @@ module ompx_memory
   integer(c_int), parameter, public :: ompx_kind_cxl = 3
   integer(c_int), parameter, public :: ompx_kind_unknown = 4
 
-  ! What declare, commit, update and apply return, and in what order they serve.
+  ! Release that this module is of, as in ompx_memory.h.
+  integer, parameter, public :: ompx_version_major = 1, ompx_version_minor = 1, ompx_version_patch = 0
+
+  ! What every function here returns that can fail (ompx_result_t), and in what order a commit serves.
   integer(c_int), parameter, public :: ompx_success = 0
   integer(c_int), parameter, public :: ompx_incomplete = 1
+  integer(c_int), parameter, public :: ompx_error_errno = -1
   integer(c_int), parameter, public :: ompx_error_invalid_argument = 2
   integer(c_int), parameter, public :: ompx_error_bad_traits = 3
   integer(c_int), parameter, public :: ompx_error_fixed_trait = 4
@@ -160,7 +164,8 @@ module ompx_memory
       integer(ompx_handle_kind), value :: allocator
     end subroutine
 
-    ! Objects and ledger as text to an open file descriptor; 0, or -1 when writing fails. Thread-safe.
+    ! Objects and ledger as text to an open file descriptor; ompx_success, or
+    ! ompx_error_errno when writing fails. Thread-safe.
     integer(c_int) function ompx_dump(fd) bind(C)
       import :: c_int
       integer(c_int), value :: fd
@@ -277,14 +282,15 @@ contains
     ompx_name = c_name(trim(text) // c_null_char)
   end function
 
-  ! Names the phase of the program that begins here. 0, or -1 when the name is none. Thread-safe.
+  ! Names the phase of the program that begins here. ompx_success, or ompx_error_errno when the name is
+  ! none. Thread-safe.
   integer(c_int) function ompx_phase(text)
     character(*), intent(in) :: text
     ompx_phase = c_phase(trim(text) // c_null_char)
   end function
 
-  ! Where bytes from address on are; bytes 0 = the whole block. 0, or -1 when the address lies in no
-  ! block. Thread-safe.
+  ! Where bytes from address on are; bytes 0 = the whole block. ompx_success, or ompx_error_errno when
+  ! the address lies in no block. Thread-safe.
   integer(c_int) function ompx_get_placement(address, bytes, placement)
     type(c_ptr), intent(in) :: address
     integer(c_size_t), intent(in) :: bytes

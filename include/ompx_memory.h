@@ -21,6 +21,13 @@
 #include <omp.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+
+/* Release that this header is of. A library takes programs of all older ones of the same major number;
+ * what is younger than 1.0 says "since". */
+#define OMPX_VERSION_MAJOR 1
+#define OMPX_VERSION_MINOR 1
+#define OMPX_VERSION_PATCH 0
 
 #ifdef __cplusplus
 extern "C" {
@@ -66,17 +73,27 @@ extern "C" {
 } /* extern "C" */
 namespace ompx {
 namespace detail {
-/* A key outside the enumerators of a foreign omp.h, without a cast that C++ leaves undefined. */
-inline omp_alloctrait_key_t key(unsigned number) {
-  union {
-    unsigned from;
-    omp_alloctrait_key_t to;
-  } bits;
+/* A key outside the enumerators of a foreign omp.h, by its bits: C++ leaves the cast undefined. A
+ * constant expression where the compiler can copy bits in one. */
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_bit_cast)
+#define OMPX_BIT_CAST 1
+#endif
+#endif
+#ifdef OMPX_BIT_CAST
+constexpr omp_alloctrait_key_t key(unsigned number) {
   static_assert(sizeof(omp_alloctrait_key_t) == sizeof(unsigned), "trait keys are 32 bits wide");
-  bits.to = omp_alloctrait_key_t();
-  bits.from = number;
-  return bits.to;
+  return __builtin_bit_cast(omp_alloctrait_key_t, number);
 }
+#undef OMPX_BIT_CAST
+#else
+inline omp_alloctrait_key_t key(unsigned number) {
+  static_assert(sizeof(omp_alloctrait_key_t) == sizeof(unsigned), "trait keys are 32 bits wide");
+  omp_alloctrait_key_t result;
+  memcpy(&result, &number, sizeof result);
+  return result;
+}
+#endif
 } // namespace detail
 } // namespace ompx
 extern "C" {
@@ -143,13 +160,38 @@ enum {
 };
 #endif /* OMPX_VALUES_IN_OMP_H */
 
-/* ---- Functions (libomptier) ----------------------------------------------------------------------- */
+/* ---- Functions (libomptier) -----------------------------------------------------------------------
+ *
+ * One convention for all of them. What can fail returns an ompx_result_t: 0 is success, 1 success with
+ * something left to wish for, anything else an error, which changes nothing, unless said; with every
+ * error errno is set too, so that perror says what was wrong. ompx_name, which returns a value, returns
+ * 0 and sets errno. (ompx_get_placement, ompx_dump and ompx_phase returned 0 or -1 before there was an
+ * ompx_result_t, and so does ompx_place_range: programs that ask for -1 and errno are right as well.)
+ *
+ * A structure that the library fills begins with its size, which the program sets before the call and
+ * which stays. It may be that of an older or a newer header: of an older one's, what it has is filled
+ * in; in a newer one's, what this library does not know must be zero and stays zero.
+ *   EINVAL  the size is less than the first release of that structure had;
+ *   E2BIG   what this library does not know is not zero, or the size is over 4096. */
+typedef enum ompx_result {
+  ompx_success = 0,
+  ompx_incomplete = 1,             /* done, but not everything is where it would be best */
+  ompx_error_errno = -1,           /* errno alone says what: see the function */
+  ompx_error_invalid_argument = 2, /* EINVAL: null or repeated pointer, 0 bytes, wrong order; or a
+                                      struct_size, with EINVAL or E2BIG */
+  ompx_error_bad_traits = 3,       /* EINVAL: unknown or contradicting: one warning says which */
+  ompx_error_fixed_trait = 4,      /* EPERM: cannot change: OpenMP's own traits, placement */
+  ompx_error_not_found = 5,        /* ENOENT: not declared; not a block or an allocator of OMPTier's */
+  ompx_error_no_runtime = 6,       /* ENOSYS: the OpenMP runtime in this process is not OMPTier's */
+  ompx_error_out_of_memory = 7,    /* ENOMEM: for lists of the library's own */
+  ompx_error_moves_refused = 8     /* EPERM: the kernel moves no pages (a container may forbid it) */
+} ompx_result_t;
 
 /* Makes a trait value of a name, for ompx_atk_group and ompx_atk_label. The text is copied; the same
  * text always gives the same value, for the life of the process.
  *   name     1 to 255 characters of [A-Za-z0-9_.-], ended by a zero.
- *   returns  the value, or 0 when the text is NULL, malformed, or memory for it is exhausted; a
- *            trait with a value that did not come from here is refused.
+ *   returns  the value, or 0 and errno: EINVAL the text is NULL or malformed, ENOMEM memory for it is
+ *            exhausted. A trait with a value that did not come from here is refused.
  * Thread-safe. Not async-signal-safe. */
 omp_uintptr_t ompx_name(const char *name);
 
@@ -181,12 +223,12 @@ typedef struct ompx_placement {
  *   address  any address of the process; need not be ours. Pages are counted whole, but only the
  *            part of the first and last page that lies in the range.
  *   bytes    length; 0 = the whole block of ours that contains address.
- *   returns  0; -1 and errno EINVAL: result is NULL, struct_size is wrong, or bytes is 0 and address
- *            lies in no block of ours.
+ *   returns  ompx_success; ompx_error_errno: EINVAL result is NULL, or bytes is 0 and address lies in
+ *            no block of ours; EINVAL, E2BIG as every struct_size.
  * About 0.1 microseconds a page. Thread-safe. */
-int ompx_get_placement(const void *address, size_t bytes, ompx_placement_t *result);
+ompx_result_t ompx_get_placement(const void *address, size_t bytes, ompx_placement_t *result);
 
-/* Moves memory that exists already (a static array, a COMMON block, a mapping, a stack) to a kind of
+/* Since 1.1. Moves memory that exists already (a static array, a COMMON block, a mapping, a stack) to a kind of
  * memory, and keeps the part of it that is not in memory yet for that kind. What is in it stays; other
  * threads may use it meanwhile.
  *   begin      first byte of the range; need not be aligned.
@@ -195,7 +237,8 @@ int ompx_get_placement(const void *address, size_t bytes, ompx_placement_t *resu
  *   allocator  says where to: ompx_dram_mem_alloc, ompx_hbm_mem_alloc, ompx_nvm_mem_alloc,
  *              ompx_cxl_mem_alloc, or any other allocator that names a kind of memory or omp_high_bw,
  *              low_lat, large_cap (its kind of memory counts, not its alignment, pool or fallback).
- *   returns    0: every page that is in memory lies there now, as the kernel says. -1 and errno:
+ *   returns    ompx_success: every page that is in memory lies there now, as the kernel says.
+ *              ompx_error_errno:
  *              EINVAL  begin is NULL, the range holds no whole page or wraps around, the allocator is
  *                      unknown or names no kind, or the range is part of a block of omp_alloc's (a
  *                      whole block may be moved, unless its allocator requires another kind);
@@ -206,22 +249,22 @@ int ompx_get_placement(const void *address, size_t bytes, ompx_placement_t *resu
  *              EAGAIN  some pages did not arrive (ompx_get_placement tells where they are).
  * The ledger counts the pages under that kind until the range is placed again or the process ends.
  * About 250 microseconds a MiB in 4 KiB pages. Thread-safe. Not async-signal-safe. */
-int ompx_place_range(void *begin, size_t bytes, omp_allocator_handle_t allocator);
+ompx_result_t ompx_place_range(void *begin, size_t bytes, omp_allocator_handle_t allocator);
 
 /* Writes all live objects and the capacity ledger as text to a file descriptor.
  *   fd       open for writing; left open.
- *   returns  0; -1 and errno of write(2).
+ *   returns  ompx_success; ompx_error_errno: that of write(2).
  * Thread-safe; blocks that other threads allocate meanwhile may be missing. */
-int ompx_dump(int fd);
+ompx_result_t ompx_dump(int fd);
 
 /* Names the phase of the program that begins here; ends at the next call. Only a hint and a mark in
  * profiles: phases are found without it.
  *   name     as for ompx_name; NULL ends the phase.
- *   returns  0; -1 and errno EINVAL when the name is malformed.
+ *   returns  ompx_success; ompx_error_errno: EINVAL the name is malformed, ENOMEM as ompx_name.
  * Thread-safe; call it from one thread, outside parallel regions. */
-int ompx_phase(const char *name);
+ompx_result_t ompx_phase(const char *name);
 
-/* ---- Declare and commit (since 0.2) ---------------------------------------------------------------
+/* ---- Declare and commit (since 1.1) ---------------------------------------------------------------
  *
  * Allocations that know of each other: declare them, then commit, and who gets the fast memory is
  * decided for all of them together, from their traits, the figures of this machine's memory and the
@@ -243,19 +286,6 @@ int ompx_phase(const char *name);
  * memory with room.
  *
  * These functions need OMPTier's OpenMP runtime in the process (ompx_error_no_runtime otherwise). */
-
-/* What the functions below return. Errors change nothing, unless said. */
-typedef enum ompx_result {
-  ompx_success = 0,
-  ompx_incomplete = 1,             /* done, but not everything is where it would be best */
-  ompx_error_invalid_argument = 2, /* null or repeated pointer, 0 bytes, wrong struct_size or order */
-  ompx_error_bad_traits = 3,       /* unknown or contradicting: one warning says which */
-  ompx_error_fixed_trait = 4,      /* cannot change: OpenMP's own traits, placement */
-  ompx_error_not_found = 5,        /* not declared; not a block or an allocator of OMPTier's */
-  ompx_error_no_runtime = 6,       /* the OpenMP runtime in this process is not OMPTier's */
-  ompx_error_out_of_memory = 7,    /* for lists of the library's own */
-  ompx_error_moves_refused = 8     /* the kernel moves no pages (a container may forbid it) */
-} ompx_result_t;
 
 /* Who is served first where not all fit. */
 typedef enum ompx_order {

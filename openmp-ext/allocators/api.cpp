@@ -5,6 +5,7 @@
 #include "allocators/declarations.hpp"
 #include "allocators/existing_memory.hpp"
 #include "allocators/placement_text.hpp"
+#include "base/sized_struct.hpp"
 #include "traits/interned.hpp"
 
 #include <cerrno>
@@ -14,50 +15,45 @@
 
 using namespace omptier;
 
-OMPTIER_EXPORT uintptr_t ompx_name(const char* name) {
-  if (name == nullptr) return 0;
-  return intern_name(std::string_view(name, ::strnlen(name, k_longest_name + 1)));
-}
-
-OMPTIER_EXPORT int ompx_get_placement(const void* address, size_t bytes, PlacementReport* result) {
-  if (result == nullptr || result->struct_size != sizeof(PlacementReport)) {
-    errno = EINVAL;
-    return -1;
-  }
-  if (!describe_placement(address, bytes, *result)) {
-    errno = EINVAL;
-    return -1;
-  }
-  return 0;
-}
-
-OMPTIER_EXPORT int ompx_place_range(void* begin, size_t bytes, uintptr_t allocator) {
-  const int error = place_range(begin, bytes, allocator);
-  if (error == 0) return 0;
-  errno = error;
-  return -1;
-}
-
-OMPTIER_EXPORT int ompx_dump(int fd) {
-  return write_dump(fd) ? 0 : -1;
-}
-
-OMPTIER_EXPORT int ompx_phase(const char* name) {
-  const omptier_observer* observer = runtime().observer.load(std::memory_order_acquire);
-  if (name == nullptr) {
-    if (observer != nullptr && observer->phase != nullptr) observer->phase("");
-    return 0;
-  }
-  const uintptr_t interned = ompx_name(name);
-  if (interned == 0) {
-    errno = EINVAL;
-    return -1;
-  }
-  if (observer != nullptr && observer->phase != nullptr) observer->phase(interned_text(interned));
-  return 0;
-}
-
 namespace {
+
+// Sizes in the first release that had the structure.
+constexpr std::size_t k_first_placement = 784, k_first_outcome = 56;
+
+// errno that goes with each error.
+int errno_of(Result result) {
+  switch (result) {
+  case Result::success:
+  case Result::incomplete:
+  case Result::see_errno:
+    return 0;
+  case Result::invalid_argument:
+  case Result::bad_traits:
+    return EINVAL;
+  case Result::fixed_trait:
+  case Result::moves_refused:
+    return EPERM;
+  case Result::not_found:
+    return ENOENT;
+  case Result::no_runtime:
+    return ENOSYS;
+  case Result::out_of_memory:
+    return ENOMEM;
+  }
+  return 0;
+}
+
+int answer(Result result) {
+  if (const int error = errno_of(result); error != 0) errno = error;
+  return static_cast<int>(result);
+}
+
+// For functions whose errors errno alone tells apart.
+int answer_by_errno(int error) {
+  if (error == 0) return static_cast<int>(Result::success);
+  errno = error;
+  return static_cast<int>(Result::see_errno);
+}
 
 bool is_list(int count, const TraitPair* traits) {
   return count >= 0 && (count == 0 || traits != nullptr);
@@ -69,27 +65,65 @@ std::span<const TraitPair> list(int count, const TraitPair* traits) {
 // Calls decide(order, outcome) with an outcome of the size this library knows; the caller's may be
 // absent.
 template <typename F> int with_outcome(int order, Outcome* outcome, F&& decide) {
-  if (order < 0 || order > static_cast<int>(DecisionOrder::declaration) ||
-      (outcome != nullptr && outcome->struct_size != sizeof(Outcome)))
-    return static_cast<int>(Result::invalid_argument);
+  if (order < 0 || order > static_cast<int>(DecisionOrder::declaration))
+    return answer(Result::invalid_argument);
+  if (outcome != nullptr)
+    if (const int error = problem_with_size(*outcome, k_first_outcome); error != 0) {
+      errno = error;
+      return static_cast<int>(Result::invalid_argument);
+    }
   Outcome counted{};
-  counted.struct_size = sizeof counted;
   const Result result = decide(static_cast<DecisionOrder>(order), counted);
-  if (outcome != nullptr) *outcome = counted;
-  return static_cast<int>(result);
+  if (outcome != nullptr) give_struct(counted, *outcome);
+  return answer(result);
 }
 
 } // namespace
 
+OMPTIER_EXPORT uintptr_t ompx_name(const char* name) {
+  const std::string_view text(name != nullptr ? name : "",
+                              name != nullptr ? ::strnlen(name, k_longest_name + 1) : 0);
+  const uintptr_t value = intern_name(text);
+  if (value == 0) errno = is_valid_name(text) ? ENOMEM : EINVAL;
+  return value;
+}
+
+OMPTIER_EXPORT int ompx_get_placement(const void* address, size_t bytes, PlacementReport* result) {
+  if (result == nullptr) return answer_by_errno(EINVAL);
+  if (const int error = problem_with_size(*result, k_first_placement); error != 0)
+    return answer_by_errno(error);
+  PlacementReport report;
+  if (!describe_placement(address, bytes, report)) return answer_by_errno(EINVAL);
+  give_struct(report, *result);
+  return answer_by_errno(0);
+}
+
+OMPTIER_EXPORT int ompx_place_range(void* begin, size_t bytes, uintptr_t allocator) {
+  return answer_by_errno(place_range(begin, bytes, allocator));
+}
+
+OMPTIER_EXPORT int ompx_dump(int fd) {
+  return answer_by_errno(write_dump(fd) ? 0 : errno);
+}
+
+OMPTIER_EXPORT int ompx_phase(const char* name) {
+  const uintptr_t interned = name != nullptr ? ompx_name(name) : 0;
+  if (name != nullptr && interned == 0) return answer_by_errno(errno);
+  const omptier_observer* observer = runtime().observer.load(std::memory_order_acquire);
+  if (observer != nullptr && observer->phase != nullptr)
+    observer->phase(name != nullptr ? interned_text(interned) : "");
+  return answer_by_errno(0);
+}
+
 OMPTIER_EXPORT int ompx_declare(void* pointer, size_t bytes, uintptr_t space, int count,
                                 const TraitPair* traits) {
-  if (!is_list(count, traits)) return static_cast<int>(Result::invalid_argument);
-  return static_cast<int>(declare(static_cast<void**>(pointer), bytes, space, list(count, traits),
-                                  __builtin_return_address(0)));
+  if (!is_list(count, traits)) return answer(Result::invalid_argument);
+  return answer(declare(static_cast<void**>(pointer), bytes, space, list(count, traits),
+                        __builtin_return_address(0)));
 }
 
 OMPTIER_EXPORT int ompx_withdraw(void* pointer) {
-  return static_cast<int>(withdraw(static_cast<void**>(pointer)));
+  return answer(withdraw(static_cast<void**>(pointer)));
 }
 
 OMPTIER_EXPORT int ompx_commit(int order, Outcome* outcome) {
@@ -97,13 +131,13 @@ OMPTIER_EXPORT int ompx_commit(int order, Outcome* outcome) {
 }
 
 OMPTIER_EXPORT int ompx_update_traits(void* block, int count, const TraitPair* traits) {
-  if (!is_list(count, traits)) return static_cast<int>(Result::invalid_argument);
-  return static_cast<int>(update_block(block, list(count, traits)));
+  if (!is_list(count, traits)) return answer(Result::invalid_argument);
+  return answer(update_block(block, list(count, traits)));
 }
 
 OMPTIER_EXPORT int ompx_update_allocator(uintptr_t allocator, int count, const TraitPair* traits) {
-  if (!is_list(count, traits)) return static_cast<int>(Result::invalid_argument);
-  return static_cast<int>(update_allocator(allocator, list(count, traits)));
+  if (!is_list(count, traits)) return answer(Result::invalid_argument);
+  return answer(update_allocator(allocator, list(count, traits)));
 }
 
 OMPTIER_EXPORT int ompx_apply(int order, Outcome* outcome) {

@@ -14,6 +14,7 @@ namespace omptier {
 enum class Result : int {
   success = 0,
   incomplete = 1,
+  see_errno = -1,
   invalid_argument = 2,
   bad_traits = 3,
   fixed_trait = 4,

@@ -303,7 +303,6 @@ void inform_about_moves() {
 
 bool describe_placement(const void* address, std::size_t bytes, PlacementReport& report) {
   std::memset(&report, 0, sizeof report);
-  report.struct_size = sizeof report;
   report.wanted_kind = -1;
   auto begin = reinterpret_cast<std::uintptr_t>(address);
   Runtime& state = runtime();

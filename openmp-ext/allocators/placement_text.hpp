@@ -9,7 +9,7 @@ namespace omptier {
 
 // The same layout as ompx_placement_t of include/ompx_memory.h.
 struct PlacementReport {
-  std::size_t struct_size;
+  std::size_t struct_size; // the program's
   std::size_t bytes[5];
   std::size_t untouched;
   std::size_t unqueried;

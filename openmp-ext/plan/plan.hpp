@@ -53,7 +53,7 @@ struct PlanEntry {
 struct Plan {
   static constexpr unsigned k_version = 1;
   static constexpr unsigned k_most_parts = 64; // of an entry
-  std::string made_by;                         // "omptier 0.1.0"
+  std::string made_by;                         // "omptier 1.1.0"
   std::string program;                         // file name of the program
   std::string platform_fingerprint;
   CapacityByKind capacity;           // what the advisor was allowed

@@ -8,3 +8,6 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter)
 omptier_test(conformance.abi
   COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/abi.py --build ${CMAKE_BINARY_DIR}
   BESIDE TIMEOUT 120 LABELS conformance)
+omptier_test(conformance.version
+  COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/version.py --build ${CMAKE_BINARY_DIR}
+  BESIDE TIMEOUT 60 LABELS conformance)

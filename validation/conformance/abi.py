@@ -103,6 +103,16 @@ def old_program_runs(build):
         print(run([folder / "program"], env=environment).strip())
 
 
+def later_program_runs(build):
+    """A program of a release to come, with longer structures, and one that asks by errno."""
+    with tempfile.TemporaryDirectory() as name:
+        program = pathlib.Path(name) / "later"
+        run([COMPILER, "-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-fopenmp", "-I", SOURCE / "include",
+             ABI / "later.c", "-L", build / "lib", "-lomptier", "-o", program])
+        environment = {**os.environ, "LD_LIBRARY_PATH": str(build / "lib"), "LD_BIND_NOW": "1"}
+        print(run([program], env=environment).strip())
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", type=pathlib.Path, required=True)
@@ -133,6 +143,7 @@ def main():
     if declared != exported:
         sys.exit(f"header and libomptier.so differ: {sorted(declared ^ exported)}")
     old_program_runs(chosen.build)
+    later_program_runs(chosen.build)
     print(f"{sum(map(len, now.values()))} symbols and numbers as kept")
 
 

@@ -23,6 +23,8 @@ def compiles(compiler, arguments, text=None):
 
 def header_is_clean(compiler, more, language, standard, header):
     text = f"#include <{header}>\n#include <{header}>\nint main(void) {{ return 0; }}\n"
+    if language == "c++": # constants, in which the compiler bears nothing undefined
+        text += 'static_assert(static_cast<unsigned>(ompx_atk_importance) == 5005u, "");\n'
     result = compiles([compiler], [*more, f"-std={standard}", "-x", language, "-"], text)
     if result.returncode != 0:
         return f"{compiler} -std={standard} {header}:\n{result.stderr}"

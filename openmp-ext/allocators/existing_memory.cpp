@@ -140,18 +140,18 @@ void place_static(Placer& placer, const LoadedModule& module, const PlanEntry& e
 } // namespace
 
 void place_statics_of_plan() {
-  if (!option_is_set(Option::plan)) return;
-  const Parsed<Plan> plan = read_plan(option_text(Option::plan));
-  if (!plan) return; // said when the first allocation wants it
+  const Plan* plan = runtime().plan_text();
+  if (plan == nullptr) return; // said when the first allocation wants it
   refresh_modules();
   const bool strict = option_flag(Option::strict);
   for (std::uint32_t i = 0; i < plan->entries.size(); ++i) {
-    const PlanEntry& entry = plan->entries[i];
-    if (entry.symbol.empty()) continue;
-    const PlanModule& wanted = plan->modules[entry.symbol_module];
+    if (plan->entries[i].symbol.empty()) continue;
+    const PlanModule& wanted = plan->modules[plan->entries[i].symbol_module];
     const LoadedModule* module = module_for(wanted);
     if (module == nullptr || (strict && wanted.identity != identity_of(*module))) continue;
-    if (Placer* placer = runtime().placer()) place_static(*placer, *module, entry, i + 1);
+    Placer* placer = runtime().placer();
+    plan = runtime().plan_text(); // where the placer keeps it
+    if (placer != nullptr) place_static(*placer, *module, plan->entries[i], i + 1);
   }
 }
 

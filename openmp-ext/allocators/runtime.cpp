@@ -31,6 +31,7 @@ Leaky<Runtime> storage;
 pthread_once_t made = PTHREAD_ONCE_INIT;
 
 Leaky<Placer> placer_storage;
+Leaky<Parsed<Plan>> plan_read_storage;
 Leaky<PlanPlacement> plan_storage;
 
 void before_fork() {
@@ -176,14 +177,28 @@ void Runtime::load_strategy() {
                      "allocations are placed without it");
 }
 
+Parsed<Plan>* Runtime::read_plan_locked() {
+  if (plan_read_ != nullptr || !option_is_set(Option::plan)) return plan_read_;
+  plan_read_ = &plan_read_storage.make(read_plan(option_text(Option::plan)));
+  if (*plan_read_) plan_text_.store(&**plan_read_, std::memory_order_release);
+  return plan_read_;
+}
+
+const Plan* Runtime::plan_text() {
+  if (const Plan* text = plan_text_.load(std::memory_order_acquire)) return text;
+  const std::lock_guard guard(making_);
+  read_plan_locked();
+  return plan_text_.load(std::memory_order_acquire);
+}
+
 void Runtime::load_plan() {
-  if (!option_is_set(Option::plan)) return;
-  Parsed<Plan> plan = read_plan(option_text(Option::plan));
-  if (!plan) {
-    warn_once(Notice::bad_plan, "%s: the program runs without a plan.", plan.error().c_str());
-    return;
-  }
-  const PlanPlacement& placement = plan_storage.make(std::move(*plan));
+  Parsed<Plan>* plan = read_plan_locked();
+  if (plan == nullptr) return;
+  if (!*plan)
+    return warn_once(Notice::bad_plan, "%s: the program runs without a plan.",
+                     plan->error().c_str());
+  const PlanPlacement& placement = plan_storage.make(std::move(**plan));
+  plan_text_.store(&placement.plan(), std::memory_order_release);
   const unsigned foreign = placement.matcher().sites_without_module();
   // A process that the program's launcher or shell is, with the preload library: none of its sites.
   const bool elsewhere = libomp.load() == nullptr && foreign == placement.matcher().site_count();

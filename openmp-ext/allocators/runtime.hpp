@@ -47,6 +47,10 @@ public:
   // Valid once placer() has answered.
   const Strategy& strategy() const { return strategy_; }
   const PlanPlacement* plan() const { return plan_.load(std::memory_order_acquire); }
+  // What OMPTIER_PLAN says, whether or not it places anything yet; null: nothing that can be read.
+  // The file is read once: before main where the preload library is, since the program may then
+  // change its root or its user.
+  const Plan* plan_text();
 
   // Says once, at the end of the process that attached, how many entries of the plan met no
   // allocation. Nothing without a plan, in its forked children, or where OpenMP allocated nothing.
@@ -60,6 +64,7 @@ private:
   Placer* make_placer();
   Placer* make_placer_locked();
   void load_plan();
+  Parsed<Plan>* read_plan_locked();
   void load_strategy();
 
   std::atomic<Placer*> placer_{nullptr};
@@ -67,6 +72,8 @@ private:
   std::mutex making_;
   Strategy strategy_;
   std::atomic<const PlanPlacement*> plan_{nullptr};
+  Parsed<Plan>* plan_read_ = nullptr;           // under making_; empty once it places
+  std::atomic<const Plan*> plan_text_{nullptr}; // wherever it is now
 };
 
 // The one of this process.

@@ -195,7 +195,10 @@ int launch(const char* name, const Launch& what) {
   ::close(report[1]);
   const SignalsOfTheProgram signals(program);
   int error = 0;
-  const bool never_ran = ::read(report[0], &error, sizeof error) == sizeof error;
+  ssize_t got = 0;
+  while ((got = ::read(report[0], &error, sizeof error)) < 0 && errno == EINTR)
+    ;
+  const bool never_ran = got == sizeof error;
   ::close(report[0]);
   if (!never_ran) return wait_for(name, program, what);
   ::waitpid(program, nullptr, 0);

@@ -3,6 +3,7 @@
 // omptier run: starts a program on the patched runtime with a plan or a strategy, and can say
 // afterwards how many bytes the kernel had in which memory kind at the program's fullest moment.
 #include "base/text.hpp"
+#include "cli/handed_plan.hpp"
 #include "cli/kernel_pages.hpp"
 #include "cli/launch.hpp"
 #include "cli/plan_for_build.hpp"
@@ -10,16 +11,12 @@
 #include "platform/platform.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <sys/mman.h>
-#include <unistd.h>
 
 namespace omptier {
 namespace {
@@ -61,7 +58,7 @@ int tell_where(const std::string& where, const BytesByNode& fullest) {
     return 0;
   }
   std::ofstream file(where);
-  file << json.dump(1) << '\n';
+  file << json.dump(1) << '\n' << std::flush;
   return file.good() ? 0 : fail("run", 125, where + ": cannot be written");
 }
 
@@ -81,18 +78,9 @@ std::string problem_with(const RunArguments& arguments) {
   return {};
 }
 
-// A file of the process alone, which the program inherits: gone when both are.
-Parsed<std::string> keep_in_memory(const std::string& text) {
-  const int file = ::memfd_create("omptier-plan", 0);
-  if (file < 0 || ::write(file, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-    return Parsed<std::string>::failure(std::string("no memory for the plan: ") +
-                                        std::strerror(errno));
-  return "/proc/self/fd/" + std::to_string(file);
-}
-
 // The path under which the program finds the plan for its present build. A plan that cannot be read
 // is a mistake in the command, said before the program runs for hours without it.
-Parsed<std::string> path_of_plan(const RunArguments& arguments) {
+Parsed<std::string> path_of_plan(const RunArguments& arguments, HandedPlan& handed) {
   // The program may change its folder before OpenMP starts: the path is made absolute.
   const std::string path = std::filesystem::absolute(arguments.plan).string();
   const auto plan = read_plan(path);
@@ -118,7 +106,7 @@ Parsed<std::string> path_of_plan(const RunArguments& arguments) {
   for (const LostEntry& entry : now.lost)
     std::fprintf(stderr, "omptier run: left unplaced: %s: %s\n", entry.label.c_str(),
                  entry.why.c_str());
-  return keep_in_memory(write_plan(now.plan));
+  return handed.write(write_plan(now.plan));
 }
 
 // A plan concerns malloc too. What will not be placed is said, the program runs all the same.
@@ -144,8 +132,9 @@ int run(const CommandContext& context, const RunArguments& arguments) {
   const auto set = [&](const char* name, const std::string& value) {
     if (!value.empty()) what.environment.emplace_back(name, value);
   };
+  HandedPlan handed; // as long as the program
   if (!arguments.plan.empty()) {
-    const auto plan = path_of_plan(arguments);
+    const auto plan = path_of_plan(arguments, handed);
     if (!plan) return fail("run", 2, plan.error());
     set("OMPTIER_PLAN", *plan);
   }

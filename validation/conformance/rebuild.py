@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 
 RECORDED = {"grid", "table", "list", "halo", "edge", "mesh", "ghost", "gone", "field"}
 
@@ -129,6 +130,36 @@ def end_of_program(bench):
     check(placed_by_plan(result) == set() and unused(result) == [("9", "9")], f"{result}")
 
 
+def program_closes_what_it_did_not_open(bench):
+    """And hides files, and starts others, before it allocates: it has its plan all the same."""
+    temporary = bench.folder / "temporary"
+    temporary.mkdir()
+    more = {"TMPDIR": str(temporary)}
+
+    def run(before, **environment):
+        return bench.call(bench.omptier, "run", "--plan", "plan.json", "--",
+                          bench.program("1-debug"), **more, **environment, BEFORE=before)
+    for before in "close", "exec", "hide":
+        result = run(before)
+        check(placed_by_plan(result) == RECORDED, f"{before}: {result}")
+        check(unused(result) == [] and not list(temporary.iterdir()), f"{before}: {result}")
+    # A child that starts the program when everything is long over.
+    check(run("daemon").returncode == 0, "daemon")
+    check(len(list(temporary.iterdir())) == 1, "the plan's file is gone before its last reader")
+    (bench.folder / "go").touch()
+    out = bench.folder / "daemon.out"
+    for _ in range(400):
+        if out.read_text().count("by the plan") == len(RECORDED):
+            break
+        time.sleep(0.05)
+    check(out.read_text().count("by the plan") == len(RECORDED), out.read_text())
+    for _ in range(100): # its end
+        result = run("none")
+        if not list(temporary.iterdir()):
+            break
+    check(not list(temporary.iterdir()), "files of earlier runs stay")
+
+
 def main():
     parser = argparse.ArgumentParser()
     for name in "--omptier", "--builds", "--machine":
@@ -138,7 +169,8 @@ def main():
         try:
             bench = Bench(arguments, pathlib.Path(folder))
             bench.make_plan()
-            for part in other_builds, program_found_otherwise, strict, end_of_program:
+            for part in (other_builds, program_found_otherwise, strict, end_of_program,
+                         program_closes_what_it_did_not_open):
                 part(bench)
         except Failure as failure:
             print(failure, file=sys.stderr)

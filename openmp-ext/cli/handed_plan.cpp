@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See handed_plan.hpp. Who uses a file is told by the environments that processes were started
+// with: those of other users cannot be read, and cannot read the file either.
+#include "cli/handed_plan.hpp"
+
+#include "base/options.hpp"
+
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace omptier {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view k_prefix = "omptier-plan-"; // then the process that made it, and a word
+
+bool is_number(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+bool is_used(const fs::path& path) {
+  const std::string wanted = std::string(info_of(Option::plan).name) + "=" + path.string();
+  std::error_code error;
+  for (fs::directory_iterator entry("/proc", error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (!is_number(entry->path().filename().string())) continue;
+    std::ifstream file(entry->path() / "environ", std::ios::binary);
+    for (std::string variable; std::getline(file, variable, '\0');)
+      if (variable == wanted) return true;
+  }
+  return false;
+}
+
+// The process that made a file of ours; 0 when it is none.
+pid_t maker_of(const fs::directory_entry& entry) {
+  const std::string name = entry.path().filename().string();
+  struct stat status;
+  if (!name.starts_with(k_prefix) || ::lstat(entry.path().c_str(), &status) != 0 ||
+      !S_ISREG(status.st_mode) || status.st_uid != ::geteuid())
+    return 0;
+  pid_t maker = 0;
+  const char* begin = name.data() + k_prefix.size();
+  const auto [end, error] = std::from_chars(begin, name.data() + name.size(), maker);
+  return error == std::errc() && end != begin && *end == '-' ? maker : 0;
+}
+
+void remove_unused(const fs::path& folder) {
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const pid_t maker = maker_of(*entry);
+    const bool ended = maker > 0 && ::kill(maker, 0) != 0 && errno == ESRCH;
+    if (ended && !is_used(entry->path())) ::unlink(entry->path().c_str());
+  }
+}
+
+// 0 or errno.
+int write_all(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(file, text.data(), text.size());
+    if (written < 0 && errno != EINTR) return errno;
+    if (written == 0) return ENOSPC;
+    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+} // namespace
+
+Parsed<std::string> HandedPlan::write(const std::string& text) {
+  std::error_code none;
+  const fs::path folder = fs::absolute(fs::temp_directory_path(none), none);
+  if (none)
+    return Parsed<std::string>::failure("no folder for the plan: TMPDIR: " + none.message());
+  remove_unused(folder);
+  std::string path = folder / (std::string(k_prefix) + std::to_string(::getpid()) + "-XXXXXX");
+  const int file = ::mkostemp(path.data(), O_CLOEXEC); // mode 0600
+  int error = file < 0 ? errno : 0;
+  if (file >= 0) {
+    path_ = path;
+    error = write_all(file, text);
+    if (::close(file) != 0 && error == 0) error = errno;
+  }
+  if (error == 0) return path;
+  return Parsed<std::string>::failure("no room for the plan: " + path + ": " +
+                                      std::strerror(error) + "; set TMPDIR to a folder that has");
+}
+
+HandedPlan::~HandedPlan() {
+  if (!path_.empty() && !is_used(path_)) ::unlink(path_.c_str());
+}
+
+} // namespace omptier

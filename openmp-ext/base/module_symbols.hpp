@@ -2,8 +2,8 @@
 //
 // What the loader knows of one module in this process: which words of it hold the addresses of
 // which symbols. Whoever writes such a word binds the module's references to a symbol anew. Where
-// the loader has made the words read-only after relocation (RELRO), they are made writable
-// meanwhile. Needs nothing but the C library.
+// the loader has made the words read-only after relocation (RELRO, down to whole pages), they are
+// made writable meanwhile. Needs nothing but the C library.
 #pragma once
 
 #include <cstddef>
@@ -35,13 +35,16 @@ struct ModulePart {
   bool holds(std::uintptr_t address) const { return address >= begin && address < end; }
 };
 
+inline std::uintptr_t page_begin(std::uintptr_t address) {
+  return address & ~(::getauxval(AT_PAGESZ) - 1);
+}
+
 // Whole pages, writable while this exists.
 class WritablePages {
 public:
   bool open(ModulePart part, int protection) {
-    const std::uintptr_t page = ::getauxval(AT_PAGESZ);
-    begin_ = part.begin & ~(page - 1);
-    bytes_ = ((part.end + page - 1) & ~(page - 1)) - begin_;
+    begin_ = page_begin(part.begin);
+    bytes_ = page_begin(part.end - 1) + ::getauxval(AT_PAGESZ) - begin_;
     protection_ = protection;
     open_ = ::mprotect(reinterpret_cast<void*>(begin_), bytes_, PROT_READ | PROT_WRITE) == 0;
     return open_;
@@ -83,7 +86,7 @@ struct ModuleSymbols {
       if (segment.p_type == PT_DYNAMIC)
         dynamic = reinterpret_cast<const ElfW(Dyn)*>(begin);
       else if (segment.p_type == PT_GNU_RELRO)
-        relro = {begin, begin + segment.p_memsz};
+        relro = {page_begin(begin), page_begin(begin + segment.p_memsz)};
     }
     for (const ElfW(Dyn)* entry = dynamic; entry != nullptr && entry->d_tag != DT_NULL; ++entry)
       read(*entry);
@@ -96,7 +99,7 @@ struct ModuleSymbols {
   std::size_t call_count = 0;
   ElfW(Sym) * symbols = nullptr;
   std::uintptr_t strings = 0; // follow the symbols, as all linkers lay them out
-  ModulePart relro;
+  ModulePart relro; // what the loader makes read-only: not the page that it ends within
 
   // Calls visit(word, symbol's index, writable) for every word that holds a symbol's address;
   // writable() says whether it may be written now.

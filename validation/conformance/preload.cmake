@@ -114,6 +114,19 @@ omptier_test(conformance.preload.cost
           --map ${OMPTIER_EXT_DIR}/preload/libomptier_preload.map --folder ${preload_folder}
   TIMEOUT 120 LABELS conformance)
 
+# Where the loader's read-only data ends within a page.
+add_custom_command(OUTPUT ${preload_folder}/relro
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${preload_folder}
+  COMMAND ${OMPTIER_TEST_GCC} -O2 -g -Wall -Wextra -Wl,-z,relro,-z,now
+          ${CMAKE_CURRENT_LIST_DIR}/preload_relro.c -o ${preload_folder}/relro
+  DEPENDS ${CMAKE_CURRENT_LIST_DIR}/preload_relro.c
+  COMMENT "preload_relro" VERBATIM)
+add_custom_target(preload_relro ALL DEPENDS ${preload_folder}/relro)
+add_test(NAME conformance.preload.relro
+         COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/preload_relro.py ${preload_folder}/relro
+                 $<TARGET_FILE:libomptier_preload>)
+set_tests_properties(conformance.preload.relro PROPERTIES TIMEOUT 60 LABELS conformance)
+
 # Frees and allocations while OMPTier's locks are held for a fork.
 set(fork_program ${preload_folder}/fork)
 add_custom_command(OUTPUT ${fork_program}

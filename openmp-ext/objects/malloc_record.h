@@ -58,7 +58,7 @@ typedef struct omptier_malloc_record {
 
   /* The program asks for a signal's action (taken 0), or is about to change it (1). 0: go on. 1: the
    * signal is recording's; what the program is to find is the default action, which is restored when
-   * it takes the signal. */
+   * it takes the signal. May be called in signal handlers: takes no lock and no memory, never waits. */
   int (*signal_asked)(int number, int taken);
 } omptier_malloc_record;
 

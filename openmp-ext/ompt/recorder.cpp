@@ -6,7 +6,6 @@
 
 #include "base/log.hpp"
 #include "base/os.hpp"
-#include "base/patient_lock.hpp"
 #include "objects/stack.hpp"
 #include "ompt/inside.hpp"
 #include "profile/log_name.hpp"
@@ -189,16 +188,6 @@ void Recorder::thread_end() {
   MemoryAreas::thread_end(log_, this_thread());
   const std::lock_guard<std::mutex> guard(mutex_);
   if (source_ != nullptr) source_->thread_end(static_cast<pid_t>(this_thread()));
-}
-
-// The thread may hold our locks, if it is in a handler of the program's: then the source finds out
-// by itself.
-bool Recorder::signal_asked(int number, bool taken) {
-  if (in_fork()) return false;
-  std::unique_lock<std::mutex> guard(mutex_, std::defer_lock);
-  if (!lock_patiently(guard) || source_ == nullptr || !source_->uses_signal(number)) return false;
-  if (taken) source_->give_signal_up();
-  return true;
 }
 
 std::uint64_t Recorder::region_begin(const void* codeptr, unsigned threads) {

@@ -75,8 +75,6 @@ public:
   // A thread leaves a barrier of its team, of the construct that returns to codeptr.
   void barrier_passed(const void* codeptr);
   void phase(const char* name);
-  // Of malloc_record.h; may be called in a signal handler of the program's.
-  bool signal_asked(int number, bool taken);
   void moved(const void* address, std::size_t bytes, unsigned from, unsigned to, double seconds);
 
   // Around fork: the locks are held meanwhile. The child's recorder sleeps until restart_in_child,

@@ -13,6 +13,7 @@
 #include "ompt/other_tool.hpp"
 #include "ompt/phase_events.hpp"
 #include "ompt/recorder.hpp"
+#include "sampling/timer_signal.hpp"
 
 #include <atomic>
 #include <cstdlib>
@@ -318,7 +319,7 @@ constexpr omptier_malloc_record k_malloc_record = {
     },
     [](std::uint64_t region) { recorder().region_end(region); },
     [](const void* codeptr) { recorder().barrier_passed(codeptr); },
-    [](int number, int taken) { return recorder().signal_asked(number, taken != 0) ? 1 : 0; },
+    [](int number, int taken) { return program_asks_signal(number, taken != 0) ? 1 : 0; },
 };
 
 } // namespace

@@ -65,6 +65,8 @@ bool is_set(const char* name) {
 
 // After the libraries that this process was started with, before main.
 __attribute__((constructor)) void start() {
+  next_sigaction(); // looked up now: programs call them where nothing can be looked up
+  next_signal();
   const bool recording = start_recording();
   if (recording) watch_everything();
   const bool placing = is_set("OMPTIER_PLAN") || is_set("OMPTIER_SITES");

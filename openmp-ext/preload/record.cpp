@@ -175,12 +175,14 @@ bool start_recording() {
       record->start() == 0)
     return false;
   watch_mappings();
-  next_sigaction(); // looked up now: programs call it where nothing can be looked up
-  next_signal();
   // After the recorder's own handlers: these run before them at a fork, and behind them after it.
   ::pthread_atfork(Busy::enter, Busy::leave, Busy::leave);
   start_telling(record);
   return true;
+}
+
+bool is_recorder(const void* code) {
+  return g_recorder.holds(code);
 }
 
 void end_recording() {

@@ -30,6 +30,8 @@ extern constinit Next<sighandler_t(int, sighandler_t)> next_signal;
 // Loads the recorder and starts it when this process is to be recorded. Before main.
 bool start_recording();
 void end_recording();
+// Whether code is the recorder's. Any time after that, in signal handlers too.
+bool is_recorder(const void* code);
 
 // How many blocks under 4 KiB this thread allocates before one is told.
 extern

@@ -49,9 +49,6 @@ public:
   virtual void object_begin(std::uint64_t, std::uint64_t) {}
   virtual void object_end(std::uint64_t) {}
   virtual void region_changed(std::uint64_t) {}
-  // A source that comes by a signal: is it this one? And the program wants it: find another.
-  virtual bool uses_signal(int) const { return false; }
-  virtual void give_signal_up() {}
   // After fork, in the child: forget everything of the parent without touching it.
   virtual void forked_child() = 0;
 };

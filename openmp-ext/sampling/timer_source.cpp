@@ -17,10 +17,10 @@
 #include "sampling/calibrate.hpp"
 #include "sampling/register_decoder.hpp"
 #include "sampling/sources.hpp"
+#include "sampling/timer_signal.hpp"
 
 #include "base/log.hpp"
 #include "base/os.hpp"
-#include "base/patient_lock.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -32,7 +32,6 @@
 #include <mutex>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #if defined(__x86_64__)
@@ -41,125 +40,59 @@ namespace omptier {
 
 namespace {
 
-constexpr std::uint32_t k_slots = 64; // samples a ring holds: a quarter of a second at HZ = 250
-constexpr std::size_t k_rings = 1024; // threads watched at the same time
 // Five samples take 20 ms of CPU time; on a machine with much else to do ticks seldom find us.
 constexpr double k_calibration_rate = 10'000, k_calibration_seconds = 0.2;
 constexpr unsigned k_calibration_samples = 5;
 
-enum class Use : int { free, running, ended };
-
-// One producer (the handler, on the watched thread), one consumer (the helper thread).
-struct TimerRing {
-  std::atomic<std::uint32_t> head; // samples written; wraps
-  std::atomic<std::uint32_t> tail; // samples read
-  std::atomic<std::uint32_t> dropped;
-  std::atomic<pid_t> thread; // 0 = nobody may write
-  std::atomic<Use> use;      // changed under the source's lock
-  timer_t timer;
-  RegisterSample slots[k_slots];
-};
-
-TimerRing* rings = nullptr; // reserved once a process
-std::atomic<int> our_signal = 0;
-
-TimerRing* ring_table() {
+TimerRing* ring_table() { // reserved once a process
   static TimerRing* const table = [] {
-    void* mapped = os().map(nullptr, k_rings * sizeof(TimerRing), PROT_READ | PROT_WRITE,
+    void* mapped = os().map(nullptr, k_timer_rings * sizeof(TimerRing), PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return mapped == MAP_FAILED ? nullptr : static_cast<TimerRing*>(mapped); // zeros: all free
   }();
-  return rings = table;
+  g_timer_rings.store(table);
+  return table;
 }
 
-// The ring a signal speaks of, if it is one of ours.
-TimerRing* ring_of(const siginfo_t* info) {
-  if (info->si_code != SI_TIMER) return nullptr;
-  auto at = reinterpret_cast<std::uintptr_t>(info->si_value.sival_ptr);
-  auto first = reinterpret_cast<std::uintptr_t>(rings);
-  if (at < first || at >= first + k_rings * sizeof(TimerRing)) return nullptr;
-  return (at - first) % sizeof(TimerRing) ? nullptr : rings + (at - first) / sizeof(TimerRing);
+bool is_free(const struct sigaction& action) {
+  return is_timer_action(action) || (!(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_DFL);
 }
 
-// The top of the interrupted stack, from memory that is certainly there: the rest of the page that
-// the signal's frame begins in. A handler on a stack of its own knows nothing of the other.
-std::uint32_t copy_stack(std::uint64_t top, RegisterSample& sample) {
-  constexpr std::uint64_t k_page = 4096, k_red_zone = 128, k_frame = 16 << 10;
-  const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
-  const std::uint64_t end = ((top - k_red_zone - 1) | (k_page - 1)) + 1;
-  if (top - here > k_frame || top >= end) return 0;
-  const std::uint64_t bytes = std::min<std::uint64_t>(end - top, k_stack_kept);
-  std::uint64_t left = bytes;
-  void* to = sample.stack.data();
-  // No memcpy: sanitizers would look at whose bytes these are.
-  __asm__ volatile("rep movsb" : "+D"(to), "+S"(top), "+c"(left) : : "memory");
-  return static_cast<std::uint32_t>(bytes);
-}
-
-void on_timer(int, siginfo_t* info, void* context) {
-  int saved_errno = errno;
-  TimerRing* ring = ring_of(info);
-  // A late signal may find its ring in another thread's hands.
-  if (ring && ring->thread.load(std::memory_order_relaxed) == gettid()) {
-    std::uint32_t head = ring->head.load(std::memory_order_relaxed);
-    if (head - ring->tail.load(std::memory_order_acquire) < k_slots) {
-      const greg_t* saved = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
-      constexpr int order[k_general_registers] = {
-          REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
-          REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
-      RegisterSample& sample = ring->slots[head % k_slots];
-      timespec now;
-      clock_gettime(CLOCK_MONOTONIC, &now); // reads a page, calls nobody
-      sample.time = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
-                    static_cast<std::uint64_t>(now.tv_nsec);
-      for (unsigned i = 0; i < k_general_registers; ++i)
-        sample.general[i] = static_cast<std::uint64_t>(saved[order[i]]);
-      sample.pc = static_cast<std::uint64_t>(saved[REG_RIP]);
-      sample.flags = static_cast<std::uint64_t>(saved[REG_EFL]);
-      sample.stack_bytes = copy_stack(sample.general[k_rsp], sample);
-      sample.thread = static_cast<std::uint32_t>(ring->thread.load(std::memory_order_relaxed));
-      sample.periods = 1 + static_cast<std::uint32_t>(info->si_overrun > 0 ? info->si_overrun : 0);
-      ring->head.store(head + 1, std::memory_order_release);
-    } else {
-      ring->dropped.fetch_add(1, std::memory_order_relaxed);
-    }
+// The signal is told to be ours before it has our handler: a program that sets another meanwhile is
+// seen by what was there before.
+bool take(int number) {
+  struct sigaction before = {}, ours = {};
+  if (sigaction(number, nullptr, &before) != 0 || !is_free(before)) return false;
+  ours.sa_sigaction = on_timer_signal;
+  ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+  sigfillset(&ours.sa_mask);
+  g_timer_signal.store(number);
+  if (sigaction(number, &ours, &before) == 0) {
+    if (is_free(before) && g_timer_signal.load() == number) return true;
+    if (timer_signal_is_ours(number)) sigaction(number, &before, nullptr);
   }
-  errno = saved_errno;
+  g_timer_signal.store(0);
+  return false;
 }
 
-bool is_ours(const struct sigaction& action) {
-  return (action.sa_flags & SA_SIGINFO) && action.sa_sigaction == on_timer;
-}
-
-// Takes the first signal that has the default action. 0 = none is free.
-int take_signal(int but_not = 0) {
-  auto take = [=](int number) {
-    struct sigaction action = {};
-    if (number == but_not) return false;
-    if (sigaction(number, nullptr, &action) != 0) return false;
-    if (is_ours(action)) return true;
-    if ((action.sa_flags & SA_SIGINFO) || action.sa_handler != SIG_DFL) return false;
-    struct sigaction ours = {};
-    ours.sa_sigaction = on_timer;
-    ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
-    sigfillset(&ours.sa_mask);
-    return sigaction(number, &ours, nullptr) == 0;
-  };
-  if (take(SIGURG)) return SIGURG;
+// Takes the first signal that has the default action. False: none is free.
+bool take_signal(int but_not = 0) {
+  g_timers_of.store(getpid());
+  if (but_not != SIGURG && take(SIGURG)) return true;
   for (int number = SIGRTMIN + 4; number < SIGRTMAX; ++number)
-    if (take(number)) return number;
-  return 0;
-}
-
-bool signal_is_still_ours(int number) {
-  struct sigaction action = {};
-  return sigaction(number, nullptr, &action) == 0 && is_ours(action);
+    if (number != but_not && take(number)) return true;
+  return false;
 }
 
 void give_signal_back() {
-  if (!signal_is_still_ours(our_signal)) return;
-  signal(our_signal, SIG_IGN); // drops what is on its way
-  signal(our_signal, SIG_DFL);
+  const int number = g_timer_signal.exchange(0);
+  if (number != 0 && timer_signal_is_ours(number)) restore_default_action(number);
+}
+
+// For people: also between two of them.
+int last_signal() {
+  const int number = g_timer_signal.load();
+  return number != 0 ? number : g_left_timer_signal.load();
 }
 
 // The clock of CLOCK_THREAD_CPUTIME_ID for any thread, as the kernel numbers them.
@@ -167,38 +100,51 @@ clockid_t cpu_clock_of(pid_t thread) {
   return static_cast<clockid_t>(~static_cast<unsigned>(thread) << 3 | 6u);
 }
 
-// A timer on a thread's CPU time, or on another clock. 0 or errno.
+// The program that takes the signal disarms timers of rings where armed says that there is one.
+void stop_timer(TimerRing& ring) {
+  if (ring.armed.exchange(0) != 0) timer_delete(ring.timer);
+}
+
+// A timer on a thread's CPU time, or on another clock. 0 or errno. Where there is no signal now, as
+// the program took it, the ring waits for the next one.
 int start_timer(TimerRing& ring, double rate, pid_t thread, clockid_t clock) {
+  const int number = g_timer_signal.load();
+  ring.thread = thread;
+  if (number == 0) return 0;
   sigevent event = {};
   event.sigev_notify = SIGEV_THREAD_ID;
-  event.sigev_signo = our_signal;
+  event.sigev_signo = number;
   event.sigev_value.sival_ptr = &ring;
   event._sigev_un._tid = thread;
-  if (timer_create(clock, &event, &ring.timer) != 0) return errno;
-  ring.thread = thread;
-  auto period = static_cast<long>(1e9 / rate);
-  itimerspec times = {};
-  times.it_interval = {period / 1'000'000'000, period % 1'000'000'000};
-  times.it_value = times.it_interval;
-  if (timer_settime(ring.timer, 0, &times, nullptr) == 0) return 0;
-  int error = errno;
-  timer_delete(ring.timer);
-  ring.thread = 0;
+  timer_t timer{};
+  int error = timer_create(clock, &event, &timer) == 0 ? 0 : errno;
+  if (error == 0) {
+    ring.timer = timer;
+    ring.armed = number;
+    auto period = static_cast<long>(1e9 / rate);
+    itimerspec times = {};
+    times.it_interval = {period / 1'000'000'000, period % 1'000'000'000};
+    times.it_value = times.it_interval;
+    error = timer_settime(timer, 0, &times, nullptr) == 0 ? 0 : errno;
+    if (error != 0 || g_timer_signal.load() != number) stop_timer(ring);
+  }
+  if (error != 0) ring.thread = 0;
   return error;
 }
 
 // A thread that has it blocked would get no samples, but find the signal in its sigwait.
 bool signal_is_blocked() {
   sigset_t blocked;
-  return pthread_sigmask(SIG_BLOCK, nullptr, &blocked) == 0 &&
-         sigismember(&blocked, our_signal) == 1;
+  const int number = g_timer_signal.load();
+  return number != 0 && pthread_sigmask(SIG_BLOCK, nullptr, &blocked) == 0 &&
+         sigismember(&blocked, number) == 1;
 }
 
 void take_samples(TimerRing& ring, std::vector<RegisterSample>& samples) {
   std::uint32_t tail = ring.tail.load(std::memory_order_relaxed);
   std::uint32_t head = ring.head.load(std::memory_order_acquire);
   for (; tail != head; ++tail)
-    samples.push_back(ring.slots[tail % k_slots]);
+    samples.push_back(ring.slots[tail % TimerRing::k_slots]);
   ring.tail.store(tail, std::memory_order_release);
 }
 
@@ -215,19 +161,18 @@ public:
   void thread_end(pid_t thread) override;
   void drain(SampleSink& sink) override;
   void forked_child() override;
-  bool uses_signal(int number) const override { return number == our_signal; }
-  void give_signal_up() override;
 
 private:
   struct State { // replaced as a whole in a forked child
     State(bool sharp, double period) : decoder(sharp, period) {}
-    std::mutex lock;            // who owns which ring
-    std::size_t rings_used = 0; // highest number of a ring ever taken, plus one
+    std::mutex lock; // who owns which ring
     bool stepped_back = false;
     std::vector<RegisterSample> samples; // helper thread only, as decoder
     RegisterDecoder decoder;
   };
   State* fresh_state() const { return new State(skid_.sharp(), 1e9 / rate_); }
+  template <typename F> void for_each_running(F&& call);
+  void go_over();
   void step_back();
 
   double rate_;
@@ -237,7 +182,7 @@ private:
 
 std::string TimerSource::description() const {
   char text[320];
-  int signal_number = our_signal;
+  int signal_number = last_signal();
   if (skid_.sharp())
     std::snprintf(
         text, sizeof text,
@@ -264,16 +209,16 @@ bool TimerSource::thread_begin(pid_t thread) {
     warn_once(
         Notice::signal_blocked,
         "no access samples of thread %d and perhaps others: they begin with signal %d blocked",
-        static_cast<int>(thread), our_signal.load());
+        static_cast<int>(thread), last_signal());
     return false;
   }
-  for (std::size_t i = 0; i < k_rings; ++i) {
-    TimerRing& ring = rings[i];
-    if (ring.use != Use::free) continue;
+  for (std::size_t i = 0; i < k_timer_rings; ++i) {
+    TimerRing& ring = g_timer_rings[i];
+    if (ring.use != RingUse::free) continue;
+    if (g_timer_rings_used <= i) g_timer_rings_used = i + 1; // before its timer is armed
     int error = start_timer(ring, rate_, thread, cpu_clock_of(thread));
     if (error == 0) {
-      ring.use = Use::running;
-      state_->rings_used = std::max(state_->rings_used, i + 1);
+      ring.use = RingUse::running;
       return true;
     }
     warn_once(Notice::timer_refused,
@@ -282,67 +227,67 @@ bool TimerSource::thread_begin(pid_t thread) {
     return false;
   }
   warn_once(Notice::timers_used_up, "only %d threads at a time are sampled by timers",
-            static_cast<int>(k_rings));
+            static_cast<int>(k_timer_rings));
   return false;
+}
+
+template <typename F> void TimerSource::for_each_running(F&& call) {
+  TimerRing* rings = g_timer_rings;
+  for (std::size_t i = 0; i < g_timer_rings_used; ++i)
+    if (rings[i].use == RingUse::running) call(rings[i]);
 }
 
 void TimerSource::thread_end(pid_t thread) {
   std::lock_guard guard(state_->lock);
-  for (std::size_t i = 0; i < state_->rings_used; ++i) {
-    TimerRing& ring = rings[i];
-    if (ring.use != Use::running || ring.thread != thread) continue;
-    timer_delete(ring.timer);
+  for_each_running([&](TimerRing& ring) {
+    if (ring.thread != thread) return;
+    stop_timer(ring);
     ring.thread = 0;
-    ring.use = Use::ended; // what it holds is still to be read
-    return;
-  }
+    ring.use = RingUse::ended; // what it holds is still to be read
+  });
+}
+
+// The program has the signal now: what ran since is not sampled.
+void TimerSource::go_over() {
+  for_each_running([](TimerRing& ring) { stop_timer(ring); });
+  if (!take_signal(g_left_timer_signal)) return step_back();
+  for_each_running([&](TimerRing& ring) {
+    const pid_t thread = ring.thread.exchange(0);
+    if (start_timer(ring, rate_, thread, cpu_clock_of(thread)) != 0) ring.use = RingUse::ended;
+  });
 }
 
 void TimerSource::step_back() {
-  for (std::size_t i = 0; i < state_->rings_used; ++i) {
-    if (rings[i].use != Use::running) continue;
-    timer_delete(rings[i].timer);
-    rings[i].thread = 0;
-    rings[i].use = Use::ended;
-  }
+  for_each_running([](TimerRing& ring) {
+    stop_timer(ring);
+    ring.thread = 0;
+    ring.use = RingUse::ended;
+  });
+  const int number = last_signal();
+  g_timer_signal = 0;
   state_->stepped_back = true;
   warn_once(Notice::signal_taken,
             "the program took signal %d for itself, access samples end here; everything else is "
             "recorded as before",
-            our_signal.load());
-}
-
-void TimerSource::give_signal_up() {
-  std::unique_lock guard(state_->lock, std::defer_lock);
-  if (!lock_patiently(guard) || state_->stepped_back) return;
-  for (std::size_t i = 0; i < state_->rings_used; ++i)
-    if (rings[i].use == Use::running) timer_delete(rings[i].timer);
-  const int wanted = our_signal;
-  give_signal_back();
-  our_signal = take_signal(wanted);
-  for (std::size_t i = 0; i < state_->rings_used; ++i) {
-    TimerRing& ring = rings[i];
-    if (ring.use != Use::running) continue;
-    const pid_t thread = ring.thread.exchange(0);
-    if (our_signal == 0 || start_timer(ring, rate_, thread, cpu_clock_of(thread)) != 0)
-      ring.use = Use::ended;
-  }
-  if (our_signal != 0) return;
-  our_signal = wanted;
-  step_back();
+            number);
 }
 
 void TimerSource::drain(SampleSink& sink) {
   std::uint64_t dropped = 0;
   {
     std::lock_guard guard(state_->lock);
-    if (!state_->stepped_back && !signal_is_still_ours(our_signal)) step_back();
-    for (std::size_t i = 0; i < state_->rings_used; ++i) {
-      Use use = rings[i].use;
-      if (use == Use::free) continue;
+    const int number = g_timer_signal;
+    if (!state_->stepped_back && number == 0)
+      go_over();
+    else if (!state_->stepped_back && !timer_signal_is_ours(number))
+      step_back();
+    TimerRing* rings = g_timer_rings;
+    for (std::size_t i = 0; i < g_timer_rings_used; ++i) {
+      RingUse use = rings[i].use;
+      if (use == RingUse::free) continue;
       take_samples(rings[i], state_->samples);
       dropped += rings[i].dropped.exchange(0);
-      if (use == Use::ended) rings[i].use = Use::free;
+      if (use == RingUse::ended) rings[i].use = RingUse::free;
     }
   }
   state_->decoder.refresh();
@@ -354,20 +299,27 @@ void TimerSource::drain(SampleSink& sink) {
 
 void TimerSource::forked_child() {
   // Timers are not inherited; the parent's samples are the parent's.
-  for (std::size_t i = 0; i < state_->rings_used; ++i) {
+  TimerRing* rings = g_timer_rings;
+  for (std::size_t i = 0; i < g_timer_rings_used; ++i) {
+    rings[i].armed = 0;
     rings[i].thread = 0;
     rings[i].tail = rings[i].head.load();
     rings[i].dropped = 0;
-    rings[i].use = Use::free;
+    rings[i].use = RingUse::free;
   }
+  g_timers_of = getpid();
   state_ = fresh_state();
 }
 
 TimerSource::~TimerSource() {
-  for (std::size_t i = 0; i < state_->rings_used; ++i) {
-    if (rings[i].use == Use::running) timer_delete(rings[i].timer);
+  for_each_running([](TimerRing& ring) {
+    stop_timer(ring);
+    ring.use = RingUse::ended;
+  });
+  TimerRing* rings = g_timer_rings;
+  for (std::size_t i = 0; i < g_timer_rings_used; ++i) {
     rings[i].thread = 0;
-    rings[i].use = Use::free;
+    rings[i].use = RingUse::free;
     rings[i].tail = rings[i].head.load();
   }
   give_signal_back();
@@ -378,8 +330,8 @@ TimerSource::~TimerSource() {
 // on CPU time tick at the kernel's 4 ms only, which made the trial last 20; the clock's own
 // interrupt is as sharp or not.
 Skid measure_timer_skid() {
-  TimerRing& ring = rings[0];
-  if (ring.use != Use::free ||
+  TimerRing& ring = g_timer_rings[0];
+  if (ring.use != RingUse::free ||
       start_timer(ring, k_calibration_rate, gettid(), CLOCK_MONOTONIC) != 0)
     return {};
   Skid skid = measure_skid(k_calibration_samples, k_calibration_seconds, [&] {
@@ -387,7 +339,7 @@ Skid measure_timer_skid() {
     take_samples(ring, samples);
     return samples;
   });
-  timer_delete(ring.timer);
+  stop_timer(ring);
   ring.thread = 0;
   ring.tail = ring.head.load(); // what came last is no sample of the program
   return skid;
@@ -400,8 +352,7 @@ std::unique_ptr<SampleSource> open_timer_source(double rate, std::string& why) {
     why = "timer: no memory for its rings";
     return nullptr;
   }
-  our_signal = take_signal();
-  if (!our_signal) {
+  if (!take_signal()) {
     why = "timer: the program uses every signal that could serve";
     return nullptr;
   }

@@ -122,10 +122,16 @@ add_custom_command(OUTPUT ${preload_folder}/relro
   DEPENDS ${CMAKE_CURRENT_LIST_DIR}/preload_relro.c
   COMMENT "preload_relro" VERBATIM)
 add_custom_target(preload_relro ALL DEPENDS ${preload_folder}/relro)
-add_test(NAME conformance.preload.relro
-         COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/preload_relro.py ${preload_folder}/relro
-                 $<TARGET_FILE:libomptier_preload>)
-set_tests_properties(conformance.preload.relro PROPERTIES TIMEOUT 60 LABELS conformance)
+omptier_test(conformance.preload.relro
+  COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/preload_relro.py ${preload_folder}/relro
+          $<TARGET_FILE:libomptier_preload>
+  BESIDE TIMEOUT 60 LABELS conformance)
+
+# What runs in the program's signal handlers calls nothing that may not be called there.
+omptier_test(conformance.preload.signal-safe
+  COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/preload_signal_safe.py
+          $<TARGET_OBJECTS:libomptier_preload> $<TARGET_OBJECTS:omptier_sampling>
+  BESIDE TIMEOUT 30 LABELS conformance)
 
 # Frees and allocations while OMPTier's locks are held for a fork.
 set(fork_program ${preload_folder}/fork)

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -212,6 +213,66 @@ static void map_in_signals(void) {
   check(counts[SIGUSR1] > 100, "the handler seldom came");
 }
 
+// A handler that asks for signals and takes them, wherever it interrupts: it finds what a program
+// finds that nobody watches, and is not made to wait.
+static volatile int asked, foreign, waited;
+static void ask_in_handler(int number) {
+  struct rusage before, after;
+  getrusage(RUSAGE_THREAD, &before);
+  struct sigaction now;
+  const int one = SIGRTMIN + 4 + asked % 16;
+  for (int k = 0; k < 17; ++k)
+    if (sigaction(k == 0 ? SIGURG : SIGRTMIN + 3 + k, NULL, &now) != 0 ||
+        (now.sa_handler != SIG_DFL && now.sa_handler != on_signal))
+      ++foreign;
+  if (asked % 8 == 0) {
+    const struct sigaction mine = {.sa_handler = on_signal};
+    if (sigaction(SIGURG, &mine, &now) != 0 ||
+        (now.sa_handler != SIG_DFL && now.sa_handler != on_signal))
+      ++foreign;
+  } else if (asked % 8 == 4) {
+    const void* there = (const void*)signal(one, on_signal);
+    if (there != (const void*)SIG_DFL && there != (const void*)on_signal) ++foreign;
+  } else if (asked % 8 == 6) {
+    signal(one, SIG_DFL);
+    signal(SIGURG, SIG_DFL);
+  }
+  getrusage(RUSAGE_THREAD, &after);
+  if (after.ru_nvcsw - before.ru_nvcsw > 10) ++waited;
+  ++asked;
+  ++counts[number];
+}
+// Ends as its timer does, so that some of the signals come while it is being forgotten.
+static void* interrupted_thread(void* delay) {
+  struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1};
+  event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
+  timer_t timer;
+  check(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0, "no timer");
+  const struct itimerspec soon = {.it_value = {0, (long)(size_t)delay}};
+  check(timer_settime(timer, 0, &soon, NULL) == 0, "the timer is not set");
+  return timer;
+}
+static void ask_in_signals(void) {
+  const struct sigaction action = {.sa_handler = ask_in_handler, .sa_flags = SA_RESTART};
+  check(sigaction(SIGUSR1, &action, NULL) == 0, "sigaction");
+  for (size_t i = 0; i < 6000; ++i) {
+    pthread_t thread;
+    void* timer = NULL;
+    check(pthread_create(&thread, NULL, interrupted_thread, (void*)(500 + i % 50 * 500)) == 0 &&
+              pthread_join(thread, &timer) == 0,
+          "no thread");
+    timer_delete(timer);
+  }
+  check(counts[SIGUSR1] > 100, "the handler seldom came");
+  int foreign_signals = counts[SIGURG];
+  for (int i = 4; i < 20; ++i)
+    foreign_signals += counts[SIGRTMIN + i];
+  if (foreign == 0 && waited == 0 && foreign_signals == 0) return;
+  fprintf(stderr, "record_faults: asked %d times: %d wrong answers, waited %d times, %d signals\n",
+          asked, foreign, waited, foreign_signals);
+  exit(99);
+}
+
 #ifdef OWN_TOOL
 struct tool {
   int (*initialize)(void*, int, void*);
@@ -245,6 +306,7 @@ int main(int count, char** arguments) {
   if (strcmp(what, "library") == 0 && count > 3) load_and_unload(arguments[3], number);
   if (strcmp(what, "signals") == 0) handle_signals();
   if (strcmp(what, "mapping-signals") == 0) map_in_signals();
+  if (strcmp(what, "asking-signals") == 0) ask_in_signals();
   if (strcmp(what, "spin") == 0) work(number);
   if (strcmp(what, "kill") == 0) {
     work(0.3);

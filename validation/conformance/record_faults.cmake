@@ -13,6 +13,6 @@ record_faults_program(openmp record_faults.c ${OMPTIER_TEST_GCC} -fopenmp)
 record_faults_program(own-tool record_faults.c ${OMPTIER_TEST_CLANG} -fopenmp -DOWN_TOOL)
 record_faults_program(shim.so record_faults_shim.c ${OMPTIER_TEST_GCC} -shared -fPIC)
 foreach(case IN ITEMS children children_named children_chosen execs unseen daemon killed full folder proc perf
-                      threads library privileged debugger timeout signals mapping_signals own_tool)
+                      threads library privileged debugger timeout signals mapping_signals asking_signals own_tool)
   omptier_record_test(record-faults.${case} record_faults.py ${case} --programs ${CMAKE_BINARY_DIR}/tests/record_faults)
 endforeach()

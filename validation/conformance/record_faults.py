@@ -242,6 +242,12 @@ def case_mapping_signals(bench):
     bench.worked("p.profile")
 
 
+def case_asking_signals(bench):
+    """Handlers that ask for the timers' signal and take it, while threads end, are answered at once."""
+    bench.record(bench.plain, "asking-signals", options=("--events", "timer"), output="asking-signals", timeout=60)
+    bench.worked("p.profile")
+
+
 def case_own_tool(bench):
     """A program linked with a tool of its own: said once, unless that tool declines."""
     result = bench.record(bench.own_tool, "work", output="work")

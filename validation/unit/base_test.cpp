@@ -3,7 +3,6 @@
 // The text grammar: sizes, capacities, nodes, kinds, figures for people; every refusal is the line
 // a user will read.
 #include "base/os.hpp"
-#include "base/patient_lock.hpp"
 #include "base/text.hpp"
 
 #include <atomic>
@@ -18,27 +17,6 @@ namespace omptier {
 namespace {
 
 constexpr std::uint64_t k_most = ~std::uint64_t{0};
-
-TEST(PatientLock, OutlastsAnOwnerAndGivesUpOnItself) {
-  std::mutex mutex;
-  std::atomic<bool> held{false};
-  std::thread owner([&] {
-    const std::lock_guard<std::mutex> guard(mutex);
-    held = true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  });
-  while (!held)
-    std::this_thread::yield();
-  std::unique_lock<std::mutex> guard(mutex, std::defer_lock);
-  EXPECT_TRUE(lock_patiently(guard));
-  owner.join();
-  bool again = true; // nobody gives it back
-  std::thread([&] {
-    std::unique_lock<std::mutex> other(mutex, std::defer_lock);
-    again = lock_patiently(other);
-  }).join();
-  EXPECT_FALSE(again);
-}
 
 TEST(Size, PlainDigitsAreBytes) {
   EXPECT_EQ(*parse_size("0"), 0u);

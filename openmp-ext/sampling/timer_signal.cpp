@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See timer_signal.hpp.
+#include "sampling/timer_signal.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <ucontext.h>
+#include <unistd.h>
+
+namespace omptier {
+
+#if defined(__x86_64__)
+
+constinit std::atomic<TimerRing*> g_timer_rings{nullptr};
+constinit std::atomic<std::size_t> g_timer_rings_used{0};
+constinit std::atomic<int> g_timer_signal{0};
+constinit std::atomic<int> g_left_timer_signal{0};
+constinit std::atomic<pid_t> g_timers_of{0};
+
+namespace {
+
+// The ring a signal speaks of, if it is one of ours.
+TimerRing* ring_of(const siginfo_t* info) {
+  if (info->si_code != SI_TIMER) return nullptr;
+  TimerRing* rings = g_timer_rings.load(std::memory_order_relaxed);
+  const auto at = reinterpret_cast<std::uintptr_t>(info->si_value.sival_ptr);
+  const auto first = reinterpret_cast<std::uintptr_t>(rings);
+  if (at < first || at >= first + k_timer_rings * sizeof(TimerRing)) return nullptr;
+  return (at - first) % sizeof(TimerRing) ? nullptr : rings + (at - first) / sizeof(TimerRing);
+}
+
+// The top of the interrupted stack, from memory that is certainly there: the rest of the page that
+// the signal's frame begins in. A handler on a stack of its own knows nothing of the other.
+std::uint32_t copy_stack(std::uint64_t top, RegisterSample& sample) {
+  constexpr std::uint64_t k_page = 4096, k_red_zone = 128, k_frame = 16 << 10;
+  const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
+  const std::uint64_t end = ((top - k_red_zone - 1) | (k_page - 1)) + 1;
+  if (top - here > k_frame || top >= end) return 0;
+  const std::uint64_t bytes = std::min<std::uint64_t>(end - top, k_stack_kept);
+  std::uint64_t left = bytes;
+  void* to = sample.stack.data();
+  // No memcpy: sanitizers would look at whose bytes these are.
+  __asm__ volatile("rep movsb" : "+D"(to), "+S"(top), "+c"(left) : : "memory");
+  return static_cast<std::uint32_t>(bytes);
+}
+
+void disarm_timers(int number) {
+  constexpr itimerspec k_never = {};
+  TimerRing* rings = g_timer_rings.load();
+  const std::size_t used = rings != nullptr ? g_timer_rings_used.load() : 0;
+  for (std::size_t i = 0; i < used; ++i)
+    if (rings[i].armed.load() == number) timer_settime(rings[i].timer.load(), 0, &k_never, nullptr);
+}
+
+} // namespace
+
+void on_timer_signal(int, siginfo_t* info, void* context) {
+  int saved_errno = errno;
+  TimerRing* ring = ring_of(info);
+  // A late signal may find its ring in another thread's hands.
+  if (ring && ring->thread.load(std::memory_order_relaxed) == gettid()) {
+    std::uint32_t head = ring->head.load(std::memory_order_relaxed);
+    if (head - ring->tail.load(std::memory_order_acquire) < TimerRing::k_slots) {
+      const greg_t* saved = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+      constexpr int order[k_general_registers] = {
+          REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
+          REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+      RegisterSample& sample = ring->slots[head % TimerRing::k_slots];
+      timespec now;
+      clock_gettime(CLOCK_MONOTONIC, &now); // reads a page, calls nobody
+      sample.time = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+                    static_cast<std::uint64_t>(now.tv_nsec);
+      for (unsigned i = 0; i < k_general_registers; ++i)
+        sample.general[i] = static_cast<std::uint64_t>(saved[order[i]]);
+      sample.pc = static_cast<std::uint64_t>(saved[REG_RIP]);
+      sample.flags = static_cast<std::uint64_t>(saved[REG_EFL]);
+      sample.stack_bytes = copy_stack(sample.general[k_rsp], sample);
+      sample.thread = static_cast<std::uint32_t>(ring->thread.load(std::memory_order_relaxed));
+      sample.periods = 1 + static_cast<std::uint32_t>(info->si_overrun > 0 ? info->si_overrun : 0);
+      ring->head.store(head + 1, std::memory_order_release);
+    } else {
+      ring->dropped.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+  errno = saved_errno;
+}
+
+bool is_timer_action(const struct sigaction& action) {
+  return (action.sa_flags & SA_SIGINFO) && action.sa_sigaction == on_timer_signal;
+}
+
+bool timer_signal_is_ours(int number) {
+  struct sigaction action = {};
+  return sigaction(number, nullptr, &action) == 0 && is_timer_action(action);
+}
+
+void restore_default_action(int number) {
+  struct sigaction action = {};
+  action.sa_handler = SIG_IGN;
+  sigaction(number, &action, nullptr);
+  action.sa_handler = SIG_DFL;
+  sigaction(number, &action, nullptr);
+}
+
+// A child that was made past our handlers has the signal's action, but no timers, and may have its
+// parent's memory (vfork).
+bool program_asks_signal(int number, bool taken) {
+  if (number == 0 || number != g_timer_signal.load() || !timer_signal_is_ours(number)) return false;
+  if (!taken) return true;
+  if (getpid() == g_timers_of.load()) {
+    g_left_timer_signal.store(number);
+    int ours = number;
+    g_timer_signal.compare_exchange_strong(ours, 0);
+    disarm_timers(number);
+  }
+  restore_default_action(number);
+  return true;
+}
+
+#else
+
+bool program_asks_signal(int, bool) {
+  return false;
+}
+
+#endif
+
+} // namespace omptier

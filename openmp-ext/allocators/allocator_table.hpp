@@ -27,8 +27,8 @@ struct alignas(64) Allocator {
   std::atomic<bool> live{false};
   bool predefined = false;
   bool standard_only = false; // made of standard names: libomp's arithmetic of pool_size holds
-  bool of_one_block = false;  // made for a declaration: ends with its last block
-  std::uint8_t decided_tier = k_undecided; // asked before the others
+  Relaxed<bool> of_one_block = false; // made for a declaration: ends with its last block
+  Relaxed<std::uint8_t> decided_tier = k_undecided; // asked before the others
   std::uint32_t number = 0;
   OmpValue handle = 0;
   Space space = Space::standard_default;

@@ -98,7 +98,7 @@ bool decide_together(const Placer& placer, std::span<Wish> wishes,
 
 std::uint32_t allowed_tiers(Placer& placer, const Allocator& allocator) {
   std::uint32_t allowed = 0;
-  for (const std::size_t tier : tiers_of(placer, allocator))
+  for (const std::size_t tier : tiers_by_traits(placer, allocator))
     allowed |= std::uint32_t{1} << tier;
   return allowed;
 }

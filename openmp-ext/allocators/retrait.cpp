@@ -73,10 +73,7 @@ public:
       wish.bytes = movable.bytes;
       wish.traits = &allocator.traits;
       wish.share = live > movable.bytes ? static_cast<double>(movable.bytes) / live : 1;
-      const std::uint8_t decided = allocator.decided_tier;
-      allocator.decided_tier = k_undecided;
       wish.allowed = allowed_tiers(placer_, allocator);
-      allocator.decided_tier = decided;
       wish.group = allocator.traits.group;
       BlockInfo info;
       if (placer_.find(movable.block, true, info)) wish.now = tier_of(placer_, info);

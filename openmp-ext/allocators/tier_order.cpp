@@ -28,15 +28,15 @@ MemoryKind wanted_kind(const Allocator& allocator) {
   return kind_of(allocator.space).value_or(MemoryKind::unknown);
 }
 
-TierOrder tiers_of(Placer& placer, const Allocator& allocator) {
+namespace {
+
+void add_by_traits(Placer& placer, const Allocator& allocator, TierOrder& order) {
   const unsigned cpu = current_cpu();
   const ChoiceTable& choices = placer.choices();
-  TierOrder order;
   const auto add = [&](std::size_t tier) {
     if (tier < placer.tier_count()) order.add(tier);
   };
 
-  if (allocator.decided_tier != k_undecided) add(allocator.decided_tier);
   const TraitSet& traits = allocator.traits;
   const bool latency = traits.sensitivity == value::latency ||
                        traits.access_pattern == value::random ||
@@ -54,7 +54,7 @@ TierOrder tiers_of(Placer& placer, const Allocator& allocator) {
     const auto best = choices.tiers(preference, cpu);
     if (!best.empty()) add(best.front());
   }
-  if (allocator.required()) return order;
+  if (allocator.required()) return;
 
   const auto all = choices.tiers(usual, cpu);
   if (is_cold(traits))
@@ -63,6 +63,21 @@ TierOrder tiers_of(Placer& placer, const Allocator& allocator) {
   else
     for (const std::size_t tier : all)
       add(tier);
+}
+
+} // namespace
+
+TierOrder tiers_of(Placer& placer, const Allocator& allocator) {
+  TierOrder order;
+  if (const std::size_t decided = allocator.decided_tier; decided < placer.tier_count())
+    order.add(decided);
+  add_by_traits(placer, allocator, order);
+  return order;
+}
+
+TierOrder tiers_by_traits(Placer& placer, const Allocator& allocator) {
+  TierOrder order;
+  add_by_traits(placer, allocator, order);
   return order;
 }
 

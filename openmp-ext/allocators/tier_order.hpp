@@ -29,6 +29,8 @@ private:
 
 // Only the first kind's tiers where placement is required.
 TierOrder tiers_of(Placer& placer, const Allocator& allocator);
+// The same without what was decided at ompx_commit or ompx_apply.
+TierOrder tiers_by_traits(Placer& placer, const Allocator& allocator);
 // In the order of the kinds; a kind that this machine lacks is said once.
 TierOrder tiers_of_kinds(const Placer& placer, std::span<const MemoryKind> kinds);
 // Kind that comes first for the allocator; unknown when this machine lacks it or any will do.

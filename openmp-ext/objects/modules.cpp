@@ -25,7 +25,7 @@ struct ModuleList {
   std::atomic<unsigned> count{0};
   std::atomic<std::uint32_t> generation{0};
   std::atomic<unsigned long long> adds{0}, subs{0}; // the loader's counters at the last pass
-  std::uint32_t pass = 0;
+  std::atomic<std::uint32_t> pass{0};
   std::atomic<LoadedModule*> entries[k_max_modules] = {};
   PageArena arena;
 };
@@ -124,7 +124,7 @@ void add_module(const dl_phdr_info& info, bool program) {
   module->language = module->system && (kernel || is_language_name(module->name));
   module->runtime = !program && is_runtime_name(module->name);
   module->loaded.store(true, std::memory_order_relaxed);
-  module->seen = g_modules.pass;
+  module->seen.store(g_modules.pass.load(std::memory_order_relaxed), std::memory_order_relaxed);
   g_modules.entries[number].store(module, std::memory_order_release);
   g_modules.count.store(number + 1, std::memory_order_release);
 }
@@ -140,7 +140,7 @@ std::uintptr_t first_address(const dl_phdr_info& info) {
 
 // Known already? The same place and the same name, still loaded.
 LoadedModule* find_known(const dl_phdr_info& info, bool program) {
-  const unsigned count = g_modules.count.load(std::memory_order_relaxed);
+  const unsigned count = g_modules.count.load(std::memory_order_acquire);
   if (program) return count > 0 ? g_modules.entries[0].load() : nullptr;
   const char* name = info.dlpi_name != nullptr ? info.dlpi_name : "";
   for (unsigned i = 1; i < count; ++i) {
@@ -163,11 +163,11 @@ int visit_module(dl_phdr_info* info, std::size_t, void* argument) {
       return 1; // nothing has changed: stop
     g_modules.adds.store(info->dlpi_adds, std::memory_order_relaxed);
     g_modules.subs.store(info->dlpi_subs, std::memory_order_relaxed);
-    pass->number = ++g_modules.pass;
+    pass->number = g_modules.pass.fetch_add(1, std::memory_order_relaxed) + 1;
     pass->changed = true;
   }
   if (LoadedModule* known = find_known(*info, program))
-    known->seen = g_modules.pass;
+    known->seen.store(g_modules.pass.load(std::memory_order_relaxed), std::memory_order_relaxed);
   else
     add_module(*info, program);
   return 0;
@@ -180,7 +180,8 @@ void mark_unloaded(std::uint32_t pass) {
   const unsigned count = g_modules.count.load(std::memory_order_acquire);
   for (unsigned i = 0; i < count; ++i) {
     LoadedModule* module = g_modules.entries[i].load(std::memory_order_relaxed);
-    if (module->seen < pass) module->loaded.store(false, std::memory_order_relaxed);
+    if (module->seen.load(std::memory_order_relaxed) < pass)
+      module->loaded.store(false, std::memory_order_relaxed);
   }
 }
 

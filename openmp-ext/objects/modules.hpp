@@ -34,7 +34,7 @@ struct LoadedModule {
   bool language = false;                            // of these, the C library and its like
   bool runtime = false;                             // OpenMP runtime or OMPTier: frames are dropped
   std::atomic<bool> loaded{false};                  // false after dlclose
-  std::uint32_t seen = 0;                           // pass that saw it last (loader's lock)
+  std::atomic<std::uint32_t> seen{0};               // pass that saw it last
   mutable std::atomic<std::uint32_t> identified{0}; // 0 no, 1 being made, 2 identity is valid
   mutable char identity[80] = {};                   // "build-id:<hex>" or "segments:<hex>"
 };

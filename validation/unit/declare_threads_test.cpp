@@ -4,6 +4,7 @@
 // that ThreadSanitizer sees everything (preset tsan; libomp itself is not instrumented). A stand-in
 // plays libomp.
 #include "allocators/declarations.hpp"
+#include "allocators/tier_order.hpp"
 
 #include "../stand_in_runtime.hpp"
 
@@ -73,6 +74,39 @@ TEST(DeclareThreads, WhoeverCommitsFindsHisOwnDone) {
   std::size_t left = 0;
   placer->for_each_block([&](const BlockInfo&) { ++left; });
   EXPECT_EQ(left, 0u);
+}
+
+// ompx_apply decides on an allocator's blocks while another thread allocates from it: what was
+// decided at the commit holds all the while. (The thread sanitizer sees the rest: preset tsan.)
+TEST(DeclareThreads, DecidedTierHoldsWhileOthersApply) {
+  const omptier_hooks* hooks = attach_stand_in_runtime();
+  ASSERT_NE(hooks, nullptr);
+  void* block = nullptr;
+  ASSERT_EQ(declare(&block, 400000, 500, {}, nullptr), Result::success);
+  Outcome outcome{};
+  ASSERT_LE(commit(DecisionOrder::density, outcome), Result::incomplete);
+  BlockInfo info;
+  Placer* placer = runtime().placer_if_ready();
+  ASSERT_TRUE(placer != nullptr && placer->find(block, true, info));
+  const Allocator* allocator = runtime().allocators.by_number(info.allocator);
+  ASSERT_NE(allocator, nullptr);
+  const std::uint8_t decided = allocator->decided_tier;
+  ASSERT_NE(decided, k_undecided);
+  std::atomic<bool> over{false};
+  int undecided = 0, asked = 0;
+  std::thread other([&] {
+    for (; !over.load(); ++asked)
+      undecided += tiers_of(*placer, *allocator).front() != decided ||
+                   allocator->decided_tier == k_undecided;
+  });
+  for (int i = 0; i < 300; ++i) {
+    Outcome applied{};
+    EXPECT_LE(apply(DecisionOrder::density, applied), Result::incomplete);
+  }
+  over = true;
+  other.join();
+  EXPECT_EQ(undecided, 0) << "of " << asked;
+  give(*hooks, block);
 }
 
 // What the block is counted for when its pointer is set: the page that holds the pointer cannot be

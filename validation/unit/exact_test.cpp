@@ -5,6 +5,7 @@
 
 #include "sampling/exact/counters.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -55,6 +56,44 @@ TEST(ExactMap, AgreesWithPlainMap) {
   EXPECT_TRUE(map.is_consistent());
   EXPECT_EQ(map.find(base - 5000).end, 0u);
   EXPECT_EQ(map.find(~std::uint64_t{0}).end, 0u);
+}
+
+// As callbacks do: one thread looks while another's blocks come and go, mostly at the same places.
+// What is found is one block as it was, never a part of one and a part of the next. (The thread
+// sanitizer sees the rest: preset tsan.)
+TEST(ExactMap, FindsWholeObjectsWhileOthersChange) {
+  static ObjectMap map;
+  ASSERT_TRUE(map.open());
+  constexpr std::uint64_t k_base = 0x7f20'0000'0000, k_steps = 20'000;
+  const auto object_of = [](std::uint64_t begin, std::uint64_t bytes) { return begin * 31 + bytes; };
+  std::atomic<bool> over{false};
+  std::uint64_t found = 0, torn = 0;
+  std::thread reader([&] {
+    std::mt19937_64 random(8);
+    while (!over.load()) {
+      const std::uint64_t probe = k_base + random() % 40'000;
+      const ObjectRange range = map.find(probe);
+      if (range.end == 0) continue;
+      ++found;
+      if (probe < range.begin || probe >= range.end + 15 ||
+          range.object != object_of(range.begin, range.end - range.begin))
+        ++torn;
+    }
+  });
+  std::mt19937_64 random(9);
+  for (std::uint64_t step = 0; step < k_steps; ++step) {
+    const std::uint64_t begin = k_base + random() % 64 * 512;
+    const std::uint64_t bytes = 1 + random() % (random() % 4 == 0 ? 8192 : 512);
+    map.begin(begin, bytes, object_of(begin, bytes));
+    if (step % 64 == 0) std::this_thread::yield();
+    map.end(begin);
+  }
+  over = true;
+  reader.join();
+  EXPECT_GT(found, 0u);
+  EXPECT_EQ(torn, 0u);
+  EXPECT_EQ(map.find(k_base).end, 0u);
+  EXPECT_TRUE(map.is_consistent());
 }
 
 struct Taken {

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
+#include <vector>
 
 namespace omptier {
 namespace {
@@ -46,6 +47,33 @@ template <typename Work, typename Child> int hanging_children(int forks, Work wo
   stop.store(true);
   other.join();
   return hung;
+}
+
+// One thread marks what its pass has not seen while another's pass sees it: a module that stays is
+// never taken for unloaded. (The thread sanitizer sees the rest: preset tsan.)
+TEST(ModulesPasses, OfSeveralThreads) {
+  const auto here = reinterpret_cast<std::uintptr_t>(&guard_forks);
+  ASSERT_NE(module_of(here), nullptr);
+  std::atomic<bool> over{false};
+  std::vector<std::thread> others;
+  std::atomic<int> lost{0};
+  for (int i = 0; i < 2; ++i)
+    others.emplace_back([&] {
+      while (!over.load()) {
+        refresh_modules();
+        if (known_module_of(here) == nullptr) ++lost;
+      }
+    });
+  for (int i = 0; i < 150; ++i) {
+    void* library = dlopen(MODULES_FORK_LIBRARY, RTLD_NOW);
+    ASSERT_NE(library, nullptr) << dlerror();
+    refresh_modules();
+    dlclose(library);
+  }
+  over = true;
+  for (std::thread& other : others)
+    other.join();
+  EXPECT_EQ(lost, 0);
 }
 
 TEST(ModulesFork, LoadersLockIsFreeInTheChild) {

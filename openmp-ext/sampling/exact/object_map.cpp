@@ -20,57 +20,59 @@ template <typename T> T* reserve(std::uint64_t count) {
 
 bool ObjectMap::open() {
   if (leaves_ != nullptr) return true;
-  leaves_ = reserve<Word*>(k_leaves);
-  slots_ = reserve<ObjectRange>(k_most_objects);
-  granules_ = reserve<Word[k_granules]>(k_most_tables);
+  leaves_ = reserve<std::atomic<SharedWord*>>(k_leaves);
+  slots_ = reserve<Slot>(k_most_objects);
+  granules_ = reserve<SharedWord[k_granules]>(k_most_tables);
   return leaves_ != nullptr && slots_ != nullptr && granules_ != nullptr;
 }
 
-ObjectMap::Word* ObjectMap::page_word(std::uint64_t address, bool make) {
+ObjectMap::SharedWord* ObjectMap::page_word(std::uint64_t address, bool make) {
   if (address >> k_address_bits != 0) return nullptr;
-  Word*& leaf = leaves_[address >> k_leaf_bits];
+  std::atomic<SharedWord*>& entry = leaves_[address >> k_leaf_bits];
+  SharedWord* leaf = entry.load(std::memory_order_relaxed);
   if (leaf == nullptr && make) {
-    Word* fresh = reserve<Word>(k_leaf_pages);
-    std::atomic_thread_fence(std::memory_order_release);
-    leaf = fresh;
+    leaf = reserve<SharedWord>(k_leaf_pages);
+    entry.store(leaf, std::memory_order_release);
   }
   if (leaf == nullptr) return nullptr;
   return &leaf[address >> k_page_bits & (k_leaf_pages - 1)];
 }
 
 // Granules of one page; a table that has become empty goes back.
-void ObjectMap::set_granules(Word& page, std::uint64_t begin, std::uint64_t end, Word word) {
-  if ((page & k_shared) == 0) {
-    if (word == 0 && page == 0) return;
-    Word table = free_table_;
+void ObjectMap::set_granules(SharedWord& page, std::uint64_t begin, std::uint64_t end, Word word) {
+  const Word before = page.load(std::memory_order_relaxed);
+  Word table = before & ~k_shared;
+  if ((before & k_shared) == 0) {
+    if (word == 0 && before == 0) return;
+    table = free_table_;
     if (table != 0)
-      free_table_ = granules_[table - 1][0];
+      free_table_ = granules_[table - 1][0].load(std::memory_order_relaxed);
     else if (tables_used_ < k_most_tables)
       table = ++tables_used_;
     else
       return;
-    std::fill_n(granules_[table - 1], k_granules, page);
-    std::atomic_thread_fence(std::memory_order_release);
-    page = table | k_shared;
+    for (SharedWord& granule : granules_[table - 1])
+      granule.store(before, std::memory_order_relaxed);
+    page.store(table | k_shared, std::memory_order_release);
   }
-  Word* granules = granules_[(page & ~k_shared) - 1];
+  SharedWord* granules = granules_[table - 1];
   const auto first = (begin & (k_page - 1)) >> k_granule_bits;
   const auto last = ((end - 1) & (k_page - 1)) >> k_granule_bits;
-  std::fill(granules + first, granules + last + 1, word);
-  if (word != 0 || std::any_of(granules, granules + k_granules, [](Word w) { return w != 0; }))
-    return;
-  const Word table = page & ~k_shared;
-  page = 0;
-  granules[0] = free_table_;
+  for (auto i = first; i <= last; ++i)
+    granules[i].store(word, std::memory_order_release);
+  const auto is_set = [](const SharedWord& w) { return w.load(std::memory_order_relaxed) != 0; };
+  if (word != 0 || std::any_of(granules, granules + k_granules, is_set)) return;
+  page.store(0, std::memory_order_relaxed);
+  granules[0].store(free_table_, std::memory_order_relaxed);
   free_table_ = table;
 }
 
 void ObjectMap::set(std::uint64_t begin, std::uint64_t end, Word word) {
   for (std::uint64_t at = begin; at < end;) {
     const std::uint64_t next = std::min(end, (at | (k_page - 1)) + 1);
-    if (Word* page = page_word(at, word != 0)) {
-      if (next - at == k_page && (*page & k_shared) == 0)
-        *page = word;
+    if (SharedWord* page = page_word(at, word != 0)) {
+      if (next - at == k_page && (page->load(std::memory_order_relaxed) & k_shared) == 0)
+        page->store(word, std::memory_order_release);
       else
         set_granules(*page, at, next, word);
     }
@@ -81,45 +83,69 @@ void ObjectMap::set(std::uint64_t begin, std::uint64_t end, Word word) {
 void ObjectMap::begin(std::uint64_t address, std::uint64_t bytes, std::uint64_t object) {
   if (leaves_ == nullptr || address == 0 || address >> k_address_bits != 0) return;
   const std::lock_guard guard(lock_);
-  std::uint32_t slot = free_slot_;
-  if (slot != 0)
-    free_slot_ = static_cast<std::uint32_t>(slots_[slot - 1].begin);
+  std::uint32_t number = free_slot_;
+  if (number != 0)
+    free_slot_ = static_cast<std::uint32_t>(slots_[number - 1].begin.load());
   else if (slots_used_ < k_most_objects)
-    slot = ++slots_used_;
+    number = ++slots_used_;
   else
     return;
   const std::uint64_t end = address + std::max<std::uint64_t>(bytes, 1);
-  slots_[slot - 1] = {address, end, object};
-  set(address, end, slot);
+  Slot& slot = slots_[number - 1];
+  const std::uint32_t version = slot.version.load(std::memory_order_relaxed) | 1;
+  slot.version.store(version, std::memory_order_relaxed); // a new one: nobody can know it
+  slot.begin.store(address, std::memory_order_release);
+  slot.end.store(end, std::memory_order_release);
+  slot.object.store(object, std::memory_order_release);
+  slot.version.store(version + 1, std::memory_order_release);
+  set(address, end, number);
   changed();
 }
 
 void ObjectMap::end(std::uint64_t address) {
   if (leaves_ == nullptr) return;
   const std::lock_guard guard(lock_);
-  const ObjectRange range = find(address);
-  if (range.begin != address) return;
-  const Word page = *page_word(address, false);
-  const Word slot =
-      (page & k_shared) == 0
-          ? page
-          : granules_[(page & ~k_shared) - 1][(address & (k_page - 1)) >> k_granule_bits];
+  const Word number = word_of(address);
+  const ObjectRange range = range_of(number);
+  if (number == 0 || range.begin != address) return;
   set(range.begin, range.end, 0);
-  slots_[slot - 1] = {free_slot_, 0, 0};
-  free_slot_ = slot;
+  Slot& slot = slots_[number - 1];
+  slot.version.fetch_add(1, std::memory_order_relaxed);
+  slot.begin.store(free_slot_, std::memory_order_release);
+  free_slot_ = number;
   changed();
 }
 
-ObjectRange ObjectMap::find(std::uint64_t address) const {
-  if (leaves_ == nullptr || address >> k_address_bits != 0) return {};
-  const Word* leaf = leaves_[address >> k_leaf_bits];
-  if (leaf == nullptr) return {};
-  Word word = leaf[address >> k_page_bits & (k_leaf_pages - 1)];
-  if ((word & k_shared) != 0)
-    word = granules_[(word & ~k_shared) - 1][(address & (k_page - 1)) >> k_granule_bits];
+ObjectMap::Word ObjectMap::word_of(std::uint64_t address) const {
+  if (address >> k_address_bits != 0) return 0;
+  const SharedWord* leaf = leaves_[address >> k_leaf_bits].load(std::memory_order_acquire);
+  if (leaf == nullptr) return 0;
+  const SharedWord& page = leaf[address >> k_page_bits & (k_leaf_pages - 1)];
+  const Word word = page.load(std::memory_order_acquire);
+  if ((word & k_shared) == 0) return word;
+  return granules_[(word & ~k_shared) - 1][(address & (k_page - 1)) >> k_granule_bits].load(
+      std::memory_order_acquire);
+}
+
+// Each load is before the next, the version's second one last.
+ObjectRange ObjectMap::range_of(Word word) const {
   if (word == 0) return {};
-  const ObjectRange range = slots_[word - 1];
-  return range.end != 0 ? range : ObjectRange{};
+  const Slot& slot = slots_[word - 1];
+  const std::uint32_t version = slot.version.load(std::memory_order_acquire);
+  const ObjectRange range{slot.begin.load(std::memory_order_acquire),
+                          slot.end.load(std::memory_order_acquire),
+                          slot.object.load(std::memory_order_acquire)};
+  const bool whole = version % 2 == 0 && slot.version.load(std::memory_order_relaxed) == version;
+  return whole ? range : ObjectRange{};
+}
+
+ObjectRange ObjectMap::find(std::uint64_t address) const {
+  if (leaves_ == nullptr) return {};
+  const ObjectRange range = range_of(word_of(address));
+  constexpr std::uint64_t k_within = (1u << k_granule_bits) - 1;
+  const bool holds =
+      address >= (range.begin & ~k_within) && address < ((range.end + k_within) & ~k_within);
+  return holds ? range : ObjectRange{};
 }
 
 void ObjectMap::forked_child() {
@@ -128,13 +154,14 @@ void ObjectMap::forked_child() {
 
 bool ObjectMap::is_consistent() const {
   for (std::uint64_t i = 0; leaves_ != nullptr && i < k_leaves; ++i) {
-    for (std::uint64_t k = 0; leaves_[i] != nullptr && k < k_leaf_pages; ++k) {
-      const Word word = leaves_[i][k];
+    const SharedWord* leaf = leaves_[i].load();
+    for (std::uint64_t k = 0; leaf != nullptr && k < k_leaf_pages; ++k) {
+      const Word word = leaf[k].load();
       const std::uint64_t page = i << k_leaf_bits | k << k_page_bits;
       if ((word & k_shared) != 0) {
         if ((word & ~k_shared) > tables_used_) return false;
       } else if (word != 0) {
-        const ObjectRange& range = slots_[word - 1];
+        const ObjectRange range = range_of(word);
         if (word > slots_used_ || range.begin > page || range.end < page + k_page) return false;
       }
     }

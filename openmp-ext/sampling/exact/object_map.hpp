@@ -5,6 +5,10 @@
 // page, or a table of 16-byte granules where several share it. Changed under a lock, read without
 // one; a generation number says that something changed.
 //
+// Who reads while something changes finds an object that was there at that moment, or none: words
+// are whole, an object's entry says by an odd version that it is being changed, and a range that does
+// not hold the address was not meant.
+//
 // Assumes user addresses below 2^47. Of objects that share a granule the last one named has it.
 #pragma once
 
@@ -35,6 +39,11 @@ public:
 
 private:
   using Word = std::uint32_t; // 0 none; else slot + 1, with k_shared: granule table + 1
+  using SharedWord = std::atomic<Word>;
+  struct Slot {
+    std::atomic<std::uint64_t> begin, end, object; // of a free slot begin is the next free one
+    std::atomic<std::uint32_t> version;            // odd: changing, or free
+  };
   static constexpr unsigned k_page_bits = 12, k_leaf_bits = 30, k_address_bits = 47;
   static constexpr unsigned k_granule_bits = 4;
   static constexpr Word k_shared = 1u << 31;
@@ -44,15 +53,17 @@ private:
   static constexpr unsigned k_granules = 1u << (k_page_bits - k_granule_bits);
   static constexpr std::uint64_t k_most_objects = 1u << 24, k_most_tables = 1u << 20;
 
-  Word* page_word(std::uint64_t address, bool make);
+  SharedWord* page_word(std::uint64_t address, bool make);
+  Word word_of(std::uint64_t address) const;
+  ObjectRange range_of(Word word) const;
   void set(std::uint64_t begin, std::uint64_t end, Word word);
-  void set_granules(Word& page, std::uint64_t begin, std::uint64_t end, Word word);
+  void set_granules(SharedWord& page, std::uint64_t begin, std::uint64_t end, Word word);
 
   std::mutex lock_;
   std::atomic<std::uint32_t> generation_{1};
-  Word** leaves_ = nullptr;
-  ObjectRange* slots_ = nullptr; // reserved, touched as used
-  Word (*granules_)[k_granules] = nullptr;
+  std::atomic<SharedWord*>* leaves_ = nullptr;
+  Slot* slots_ = nullptr; // reserved, touched as used
+  SharedWord (*granules_)[k_granules] = nullptr;
   std::uint32_t slots_used_ = 0, tables_used_ = 0;
   std::uint32_t free_slot_ = 0, free_table_ = 0; // lists through the entries; 0 = empty
 };

@@ -114,6 +114,8 @@ public:
   void set_heap(Heap* heap) { heap_ = heap; }
   // Charged, but nobody's.
   std::size_t cached_bytes() const { return cached_bytes_ + open_bytes_; }
+  // Of these, those without pages, in no extent.
+  std::size_t open_bytes() const { return open_bytes_; }
 
   // Calls visit(extent) for every block and heap extent; the lock is held.
   template <typename F> void for_each(F&& visit) {

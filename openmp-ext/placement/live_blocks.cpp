@@ -170,6 +170,7 @@ bool Placer::is_sound(std::string& why_not, bool with_pages) {
         charged[kind] += counted[kind];
       if (with_pages && sound) sound = counts_its_pages(extent, why_not);
     });
+    charged[static_cast<std::size_t>(spread.extents.kind())] += spread.extents.open_bytes();
     sound = sound && spread.heap.is_sound(why_not);
   });
   if (!sound) return false;

@@ -105,7 +105,7 @@ class Newcomer:
 def own_program(job, pages):
     """A program of one's own: neutron_lookup, compiled by the line that its page gives."""
     line = pages["examples/README.md"].command("clang++-19")
-    job.run(f"cd examples && {line} && mv neutron_lookup ../my_program")
+    job.run(f"cd examples && {line} && mv ../neutron_lookup ../my_program")
 
 
 def record_to_run(job, page):

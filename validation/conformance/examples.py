@@ -162,9 +162,9 @@ def test_alone(options):
         lines = [line for line in lines if "-lomptier" not in line]
     with tempfile.TemporaryDirectory() as folder:
         for line in lines:
-            program = re.search(r"-o (\S+)", line).group(1)
+            program = re.search(r"-o \.\./(\S+)", line).group(1)  # beside examples/, which has folders of these names
             target = pathlib.Path(folder) / program
-            command = line.replace(f"-o {program}", f"-o {target}")
+            command = line.replace(f"-o ../{program}", f"-o {target}")
             if line.startswith("gfortran"):
                 command += f" -J {folder}"
             result = subprocess.run(command, shell=True, cwd=options.source / "examples",

@@ -20,7 +20,7 @@
 namespace omptier {
 namespace {
 
-constexpr NoticeInfo k_table[] = {
+constexpr NoticeInfo k_notices[] = {
 #define OMPTIER_NOTICE(id, number, severity, meaning, advice)                                      \
   {Notice::id, Severity::severity, meaning, advice},
 #include "base/notices.def"
@@ -29,13 +29,13 @@ constexpr NoticeInfo k_table[] = {
 
 constexpr std::size_t k_most_subjects = 512;
 
-constinit std::array<std::atomic<bool>, std::size(k_table)> g_said{};
+constinit std::array<std::atomic<bool>, std::size(k_notices)> g_said{};
 constinit std::array<std::atomic<std::uint64_t>, k_most_subjects> g_subjects{}; // hashes; 0 = free
 
 // True for the first who asks.
 bool is_first(Notice notice) {
   std::size_t at = 0;
-  while (k_table[at].id != notice)
+  while (k_notices[at].id != notice)
     ++at;
   std::atomic<bool>& said = g_said[at];
   return !said.load(std::memory_order_relaxed) && !said.exchange(true, std::memory_order_relaxed);
@@ -81,7 +81,7 @@ void say(const char* severity, Notice notice, const char* pattern, va_list argum
 } // namespace
 
 std::span<const NoticeInfo> all_notices() {
-  return k_table;
+  return k_notices;
 }
 
 void warn_once(Notice notice, const char* pattern, ...) {

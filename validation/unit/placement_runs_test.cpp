@@ -164,6 +164,11 @@ TEST(RunsTest, RandomTakingAndGivingBackAgainstAModel) {
   }
 }
 
+// What nodes have free is not known then: nothing stands in the way of what nobody touches.
+int open_nothing(const char*, int, unsigned) {
+  return errno = ENOENT, -1;
+}
+
 // ---- Blocks on this machine's node.
 
 class SharingTest : public ::testing::Test {
@@ -171,6 +176,9 @@ protected:
   void use(std::uint64_t decay = k_usual_decay) {
     auto platform = discover_platform({});
     ASSERT_TRUE(platform) << platform.error();
+    fake_ = os();
+    fake_.open = open_nothing;
+    replace_os_calls(&fake_);
     placer = std::make_unique<Placer>(*platform, CapacityRules(), decay);
   }
   char* place(std::size_t bytes, bool required = false, std::size_t alignment = 16,
@@ -190,9 +198,14 @@ protected:
   }
   void TearDown() override {
     if (placer) expect_sound();
+    placer.reset();
+    replace_os_calls(nullptr);
   }
   std::unique_ptr<Placer> placer;
   Refusal why = Refusal::none;
+
+private:
+  OsCalls fake_{};
 };
 
 TEST_F(SharingTest, ThousandsOfBlocksCostNoMoreThanTheirBytes) {
@@ -422,9 +435,6 @@ int advise(void* at, std::size_t bytes, int advice) {
     }
   return real->advise(at, bytes, advice);
 }
-int open_nothing(const char*, int, unsigned) {
-  return errno = ENOENT, -1;
-}
 
 class UnrealTest : public ::testing::Test {
 protected:
@@ -435,7 +445,7 @@ protected:
     fake_.bind_memory = [](void*, std::size_t, int, const unsigned long*, unsigned long,
                            unsigned) -> long { return 0; };
     fake_.advise = advise;
-    fake_.open = open_nothing; // what nodes have free is not known: nothing stands in the way
+    fake_.open = open_nothing;
     replace_os_calls(&fake_);
     on_hbm.clear();
     in_small.clear();

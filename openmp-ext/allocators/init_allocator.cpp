@@ -10,7 +10,7 @@
 namespace omptier {
 namespace {
 
-// Spaces and allocators that libomp 19 itself knows beside the standard ones (device memory).
+// Spaces and allocators that libomp itself knows beside the standard ones (device memory).
 bool is_device_number(OmpValue number) {
   return number >= 100 && number <= 102;
 }
@@ -35,7 +35,7 @@ bool libomp_serves(std::span<const TraitPair> traits) {
     case TraitKey::alignment:
       break;
     case TraitKey::access:
-      narrow = trait.value != value::all;
+      narrow = !value::is_everybody(trait.value);
       break;
     case TraitKey::pool_size:
       pool = true;
@@ -85,7 +85,7 @@ bool read_allocator(OmpValue number, std::span<const TraitPair> traits, Space& s
 }
 
 bool concerns_us(OmpValue number, std::span<const TraitPair> traits) {
-  if (number == static_cast<OmpValue>(Space::standard_default)) return !libomp_serves(traits);
+  if (space_of_number(number) == Space::standard_default) return !libomp_serves(traits);
   if (!is_device_number(number)) return true;
   return std::any_of(traits.begin(), traits.end(), [](const TraitPair& trait) {
     const KeyInfo* key = find_key(trait.key);

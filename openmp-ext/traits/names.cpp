@@ -13,10 +13,12 @@ namespace {
 
 constexpr ValueName k_sync_hints[] = {
     {3, "contended"}, {4, "uncontended"}, {5, "serialized"}, {5, "sequential"}, {6, "private"}};
-constexpr ValueName k_accesses[] = {{value::all, "all"},
-                                    {value::thread, "thread"},
-                                    {value::pteam, "pteam"},
+constexpr ValueName k_accesses[] = {{value::all, "all"},       {value::newer_all, "all"},
+                                    {value::all, "device"},    {value::memspace, "memspace"},
+                                    {value::thread, "thread"}, {value::pteam, "pteam"},
                                     {value::cgroup, "cgroup"}};
+constexpr ValueName k_device_accesses[] = {{20, "single"}, {21, "multiple"}};
+constexpr ValueName k_scopes[] = {{value::newer_all, "all"}, {value::all, "device"}};
 constexpr ValueName k_fallbacks[] = {{value::default_mem_fb, "default_mem_fb"},
                                      {value::null_fb, "null_fb"},
                                      {value::abort_fb, "abort_fb"},
@@ -83,6 +85,13 @@ constexpr KeyInfo k_keys[] = {
     ranged(TraitKey::pinned, "pinned", ValueForm::boolean, 0, 1, "true or false"),
     named(TraitKey::partition, "partition", k_partitions,
           "environment, nearest, blocked or interleaved"),
+    ranged(TraitKey::pin_device, "pin_device", ValueForm::number, 0, k_most, "a device"),
+    ranged(TraitKey::preferred_device, "preferred_device", ValueForm::number, 0, k_most,
+           "a device"),
+    named(TraitKey::device_access, "device_access", k_device_accesses, "single or multiple"),
+    named(TraitKey::target_access, "target_access", k_device_accesses, "single or multiple"),
+    named(TraitKey::atomic_scope, "atomic_scope", k_scopes, "all or device"),
+    ranged(TraitKey::part_size, "part_size", ValueForm::size, 1, k_most, "1 or more bytes"),
     named(TraitKey::access_pattern, "access_pattern", k_patterns,
           "sequential, strided, tiled, random or pointer_chase"),
     ranged(TraitKey::access_stride, "access_stride", ValueForm::size, 1, OmpValue{1} << 40,
@@ -102,7 +111,7 @@ constexpr KeyInfo k_keys[] = {
     ranged(TraitKey::migratable, "migratable", ValueForm::boolean, 0, 1, "true or false"),
 };
 static_assert(static_cast<unsigned>(TraitKey::migratable) == 5011);
-static_assert(std::size(k_keys) == 8 + k_extended_keys);
+static_assert(std::size(k_keys) == 14 + k_extended_keys);
 
 struct SpaceNames {
   Space space;
@@ -143,6 +152,8 @@ bool same_text(std::string_view a, std::string_view b) {
 } // namespace
 
 std::optional<Space> space_of_number(OmpValue number) {
+  // From LLVM 20 on the default space is 99, and 0 the null one, which its libomp takes for it.
+  if (number == k_newer_default_space) return Space::standard_default;
   for (const SpaceNames& row : k_spaces)
     if (static_cast<OmpValue>(row.space) == number) return row.space;
   return {};

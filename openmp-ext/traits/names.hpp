@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Numbers and names of memory spaces, allocators, trait keys and trait values: OpenMP's own (as
-// libomp 19's omp.h has them) and ours (include/ompx_memory.h). The runtime validates with these
+// omp.h of libomp 19 to 22 has them; what 20 renumbered is known by both numbers) and ours (include/ompx_memory.h). The runtime validates with these
 // tables, OMP_ALLOCATOR is parsed with them, and tools print C source from them.
 #pragma once
 
@@ -33,6 +33,8 @@ enum class Space : std::uint16_t {
   cxl = 504,
 };
 
+inline constexpr OmpValue k_newer_default_space = 99;
+
 std::optional<Space> space_of_number(OmpValue number);
 // Space of a predefined allocator that we serve; nothing for libomp's own (default, cgroup, …).
 std::optional<Space> space_of_predefined(OmpValue allocator);
@@ -50,6 +52,12 @@ enum class TraitKey : std::uint16_t {
   fb_data,
   pinned,
   partition,
+  pin_device, // this and the next five: from LLVM 20 on
+  preferred_device,
+  device_access,
+  target_access,
+  atomic_scope,
+  part_size,
   access_pattern = 5000,
   access_stride,
   access_mode,
@@ -102,6 +110,11 @@ inline bool is_extended(TraitKey key) {
 namespace value {
 inline constexpr OmpValue no = 0, yes = 1; // omp_atv_false, omp_atv_true
 inline constexpr OmpValue all = 7, thread = 8, pteam = 9, cgroup = 10;
+// From LLVM 20 on all is 19, and 7 is device. On the host all of these mean every thread.
+inline constexpr OmpValue newer_all = 19, memspace = 22;
+constexpr bool is_everybody(OmpValue access) {
+  return access == all || access == newer_all || access == memspace;
+}
 inline constexpr OmpValue default_mem_fb = 11, null_fb = 12, abort_fb = 13, allocator_fb = 14;
 inline constexpr OmpValue environment = 15, nearest = 16, blocked = 17, interleaved = 18;
 inline constexpr OmpValue sequential = 5100, strided = 5101, tiled = 5102;

@@ -64,6 +64,7 @@ constexpr Field k_fields[] = {
 void store(TraitSet& set, TraitKey key, OmpValue value) {
   const TraitSet defaults;
   const bool unsaid = value == k_default_value;
+  if (key == TraitKey::access && value::is_everybody(value)) value = value::all;
   for (const Field& field : k_fields) {
     if (field.key != key) continue;
     if (field.fixed != nullptr)

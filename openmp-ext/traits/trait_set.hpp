@@ -26,7 +26,9 @@ struct TraitSet {
   OmpValue fallback = value::default_mem_fb;      // value::*_fb
   OmpValue fallback_allocator = k_null_allocator; // fb_data
   OmpValue partition = value::environment;
-  OmpValue sync_hint = 0, access = 0; // 0 = default; accepted, without effect on placement
+  // 0 = default; accepted, without effect on placement. So are those of devices and part_size,
+  // which are not kept at all. Access is value::all by whichever number it was said.
+  OmpValue sync_hint = 0, access = 0;
   bool pinned = false;
   bool extended = false; // at least one extended key was given
 

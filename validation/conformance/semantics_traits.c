@@ -225,10 +225,34 @@ static void unknown_key(void) {
 }
 
 static void unknown_space(void) {
-  static const omp_uintptr_t numbers[] = {5, 99, 103, 499, 505, 1023, 1025, 1u << 20};
+  static const omp_uintptr_t numbers[] = {5, 98, 103, 499, 505, 1023, 1025, 1u << 20};
   for (size_t i = 0; i < LENGTH(numbers); ++i)
     check(make((omp_memspace_handle_t)numbers[i], 0, NULL) == omp_null_allocator, "space %zu",
           (size_t)numbers[i]);
+}
+
+// Those of omp.h of LLVM 19, and of LLVM 20 and newer: a library or program compiled with either runs on
+// each runtime.
+static void both_numbers(void) {
+  static const omp_uintptr_t default_spaces[] = {0, 99}, everybody[] = {7, 19, 22};
+  for (size_t s = 0; s < LENGTH(default_spaces); ++s)
+    for (size_t e = 0; e < LENGTH(everybody); ++e) {
+      const omp_alloctrait_t traits[] = {{omp_atk_access, everybody[e]},
+                                         {omp_atk_pool_size, 1 << 20},
+                                         {omp_atk_fallback, omp_atv_null_fb},
+                                         {(omp_alloctrait_key_t)14 /* part_size */, 4096}};
+      const omp_memspace_handle_t space = (omp_memspace_handle_t)default_spaces[s];
+      for (int count = 1; count <= 4; ++count) { // libomp's own, with a pool, ours
+        const omp_allocator_handle_t a = make(space, count, traits);
+        void* block = omp_alloc(1000, a);
+        check(a != omp_null_allocator && block != NULL, "space %zu, access %zu, %d traits",
+              (size_t)space, (size_t)everybody[e], count);
+        if (count >= 3)
+          check(omp_alloc(2 << 20, a) == NULL, "a pool beyond its size, %d traits", count);
+        omp_free(block, a);
+        omp_destroy_allocator(a);
+      }
+    }
 }
 
 static void contradictions(void) {
@@ -551,6 +575,7 @@ static const semantics_case cases[] = {
     {"bad-values", bad_values, 0},
     {"unknown-key", unknown_key, 0},
     {"unknown-space", unknown_space, 0},
+    {"both-numbers", both_numbers, 0},
     {"contradictions", contradictions, 0},
     {"last-counts", last_counts, k_dram},
     {"plain-default", plain_default, 0},

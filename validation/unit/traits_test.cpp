@@ -46,7 +46,7 @@ TEST(Names, KeysAreInTheDocumentedOrder) {
       EXPECT_EQ(value.number, expected++) << key->name << " " << value.name;
   }
   EXPECT_EQ(find_key(5012), nullptr);
-  EXPECT_EQ(find_key(9), nullptr);
+  EXPECT_EQ(find_key(15), nullptr);
   EXPECT_EQ(find_key(0), nullptr);
 }
 
@@ -57,6 +57,9 @@ TEST(Names, SpacesAndAllocators) {
   EXPECT_FALSE(kind_of(Space::automatic));
   EXPECT_FALSE(kind_of(Space::high_bw));
   EXPECT_FALSE(space_of_number(505));
+  EXPECT_FALSE(space_of_number(98));
+  EXPECT_EQ(space_of_number(0), Space::standard_default); // libomp 19's number
+  EXPECT_EQ(space_of_number(99), Space::standard_default); // from LLVM 20 on
   EXPECT_FALSE(space_of_predefined(1)); // libomp's own
   EXPECT_FALSE(space_of_predefined(6));
   EXPECT_EQ(space_of_predefined(4), Space::high_bw);
@@ -104,6 +107,26 @@ TEST(Validation, NumbersAndSizes) {
   EXPECT_TRUE(one(TraitKey::pinned, 1));
   EXPECT_FALSE(one(TraitKey::pinned, 2));
   EXPECT_FALSE(one(TraitKey::fb_data, 999));
+}
+
+// Programs compiled with omp.h of LLVM 19 and of 20 and newer come to one library.
+TEST(Validation, BothNumbersOfAccess) {
+  for (const OmpValue everybody : {7, 19, 22}) {
+    TraitSet set;
+    TraitProblem problem;
+    const TraitPair trait = {number(TraitKey::access), everybody};
+    ASSERT_TRUE(read_traits(Space::hbm, {&trait, 1}, nullptr, set, problem)) << everybody;
+    EXPECT_EQ(set.access, value::all) << everybody;
+  }
+  EXPECT_NE(refusal(Space::hbm, {{number(TraitKey::access), 20}}), "");
+}
+
+TEST(Validation, TraitsOfDevicesAreTakenWithoutEffect) {
+  EXPECT_EQ(refusal(Space::hbm, {{9, 0}, {10, 3}, {11, 20}, {12, 21}, {13, 19}, {14, 4096}}), "");
+  EXPECT_NE(refusal(Space::hbm, {{11, 7}}), "");
+  EXPECT_NE(refusal(Space::hbm, {{13, 20}}), "");
+  EXPECT_NE(refusal(Space::hbm, {{14, 0}}), "");
+  EXPECT_NE(refusal(Space::hbm, {{15, 1}}), "");
 }
 
 TEST(Validation, Contradictions) {

@@ -5,7 +5,8 @@
 # scripts are in validation/llvm/.
 #
 # Default set: LLVM's api, env and parallel/bug54082* tests in all four states of library and memkind,
-# its ompt tests once, with the real library. Label "all": the whole suite, with and without the library.
+# its ompt tests once, with the real library. Label "all": the whole suite, with and without the library; and
+# the libomps of the other LLVMs that our lines have places in, whose sources are fetched then (conformance.llvm-21.*).
 
 if(NOT TARGET libomp)
   return()
@@ -24,20 +25,29 @@ add_dependencies(libomp libomp_stock) # tests compare with it
 
 list(JOIN OMPTIER_BUILD_RUNTIME " " llvm_builder)
 
-omptier_test(conformance.llvm.patch_inserts_only
-  COMMAND ${Python3_EXECUTABLE} ${llvm_dir}/check_patch.py --libomp ${OMPTIER_EXT_DIR}/libomp
-          --builder ${llvm_builder}
-  BESIDE TIMEOUT 120 LABELS conformance)
+# conformance.<family>.patch_inserts_only, for one LLVM.
+function(llvm_patch_test family llvm label)
+  omptier_test(conformance.${family}.patch_inserts_only
+    COMMAND ${Python3_EXECUTABLE} ${llvm_dir}/check_patch.py --libomp ${OMPTIER_EXT_DIR}/libomp
+            --builder ${llvm_builder} --llvm ${llvm}
+    BESIDE TIMEOUT 300 LABELS ${label})
+endfunction()
+llvm_patch_test(llvm ${OMPTIER_LIBOMP_BUILT} conformance)
 
-# LLVM's tests: llvm_suite_test(<name> LIBRARY file|none MEMKIND hidden|visible [ALL] PARTS …)
+# LLVM's tests: llvm_suite_test(<name> LIBRARY file|none MEMKIND hidden|visible [ALL] [LLVM other] PARTS …)
 function(llvm_suite_test name)
-  cmake_parse_arguments(ARG "ALL" "LIBRARY;MEMKIND" "PARTS" ${ARGN})
+  cmake_parse_arguments(ARG "ALL" "LIBRARY;MEMKIND;LLVM" "PARTS" ${ARGN})
+  set(family llvm)
+  if(ARG_LLVM)
+    set(family llvm-${ARG_LLVM})
+    set(llvm_builder "${llvm_builder} --llvm ${ARG_LLVM}")
+  endif()
   set(form TIMEOUT 600 LABELS conformance)
   if(ARG_ALL)
     set(form TIMEOUT 3600 LABELS all)
   endif()
   # They use all processors and some measure time: alone.
-  omptier_test(conformance.llvm.suite.${name}
+  omptier_test(conformance.${family}.suite.${name}
     COMMAND ${Python3_EXECUTABLE} ${llvm_dir}/compare_suite.py --builder ${llvm_builder}
             --library ${ARG_LIBRARY} --memkind ${ARG_MEMKIND} ${ARG_PARTS}
     ${form})
@@ -100,3 +110,17 @@ omptier_test(conformance.llvm.fetch
   COMMAND ${Python3_EXECUTABLE} ${llvm_dir}/check_fetch.py --extension ${OMPTIER_EXT_DIR}
           --builder ${llvm_builder}
   BESIDE TIMEOUT 120 LABELS conformance)
+
+# The other LLVMs.
+set(llvm_others ${OMPTIER_LIBOMP_VERSIONS})
+list(REMOVE_ITEM llvm_others ${OMPTIER_LIBOMP_BUILT})
+foreach(llvm IN LISTS llvm_others)
+  llvm_patch_test(llvm-${llvm} ${llvm} all)
+  omptier_test(conformance.llvm-${llvm}.programs
+    COMMAND ${Python3_EXECUTABLE} ${llvm_dir}/check_other_version.py --build ${CMAKE_BINARY_DIR}
+            --builder ${llvm_builder} --llvm ${llvm} --own-only "^conformance\\.lifetime\\."
+            --tests "^conformance\\.(allocators|declare|semantics|lifetime|llvm\\.(program|names|loading))"
+    TIMEOUT 1800 LABELS all)
+  llvm_suite_test(whole_library LLVM ${llvm} LIBRARY ${llvm_library} MEMKIND hidden ALL PARTS .)
+endforeach()
+

@@ -11,6 +11,8 @@ and must leave nothing half-made in the cache.
 import argparse
 import hashlib
 import os
+import platform
+import re
 import shlex
 import shutil
 import subprocess
@@ -30,6 +32,55 @@ def expect(case, done, status, *words, out=None):
         wrong.append(f"{case}: printed {done.stdout!r}, expected {out}")
     elif status == 125 and (len(lines) != 1 or not all(word in lines[0] for word in words)):
         wrong.append(f"{case}: said {lines}, expected one line with {words}")
+
+
+def archive_with_two_suites(folder, thing):
+    """A package archive in a folder: the installed suite has nothing, the suite "newer" the package thing.
+    Returns the name of the installed suite."""
+    installed = platform.freedesktop_os_release()["VERSION_CODENAME"]
+    (folder / "pool").mkdir(parents=True)
+    shutil.copy(thing, folder / "pool")
+
+    def described(path):
+        content = path.read_bytes()
+        return f" {hashlib.sha256(content).hexdigest()} {len(content)}"
+
+    entry = ("Package: thing\nBinary: thing\nVersion: 1.0-1\nArchitecture: any\nFormat: 3.0 (quilt)\n"
+             f"Directory: pool\nChecksums-Sha256:\n{described(thing)} {thing.name}\n\n")
+    for suite, content in ((installed, ""), ("newer", entry)):
+        sources = folder / "dists" / suite / "main/source/Sources"
+        sources.parent.mkdir(parents=True)
+        sources.write_text(content)
+        (sources.parents[2] / "Release").write_text(
+            f"Suite: {suite}\nCodename: {suite}\nComponents: main\nArchitectures: amd64\n"
+            f"Date: Thu, 01 Jan 2026 00:00:00 UTC\nSHA256:\n{described(sources)} main/source/Sources\n")
+    return installed
+
+
+def check_suites(work, run, fetch, command, cache):
+    """What the installed suite lacks is found in another suite of the same archive, whichever way the sources
+    are written down, and without --suites or in a suite that lacks it too it is not."""
+    archive = Path(work / command[2])
+    installed = archive_with_two_suites(work / "archive", archive)
+    written = {
+        "one.list": f"deb [ trusted=yes ] file:{work}/archive {installed} main\n",
+        "one.sources": f"Types: deb\nURIs: file:{work}/archive\nSuites: {installed} {installed}-more\n"
+                       "Components: main\nTrusted: yes\n",
+    }
+    for name, text in written.items():
+        parts = work / f"sources-{name}"
+        parts.mkdir()
+        (parts / name).write_text(text)
+        conf = work / f"{name}.conf"
+        conf.write_text(f'Dir::Etc::sourcelist "{parts}/none";\nDir::Etc::sourceparts "{parts}";\n')
+        variables = {"APT_CONFIG": str(conf), "OMPTIER_CACHE": str(cache / name)}
+        expect(f"not in the installed suite, {name}", run(command, **variables), 125, archive.name, "none of the system")
+        expect(f"not in the other suite, {name}", run([fetch, "--suites", "older", *command[1:]], **variables), 125,
+               "nor in older")
+        found = run([fetch, "--suites", "older newer", *command[1:]], **variables)
+        expect(f"in the other suite, {name}", found, 0)
+        if found.returncode == 0 and not (Path(found.stdout.strip()) / "wanted/file").is_file():
+            wrong.append(f"{name}: the other suite's archive was not unpacked")
 
 
 def main():
@@ -90,6 +141,8 @@ def main():
         if leftovers:
             wrong.append(f"left in downloads: {leftovers}")
 
+        check_suites(work, run, fetch, command, work / "caches")
+
         builder = shlex.split(chosen.builder)
         expect("not a source", run([*builder, "patched", "--source", empty]), 125, str(empty), "llvm-project")
         source = Path(subprocess.run([*builder, "source"], stdout=subprocess.PIPE, text=True).stdout.strip())
@@ -99,6 +152,9 @@ def main():
         with open(other / "openmp/runtime/src/kmp_barrier.cpp", "a") as changed:
             changed.write("// another version\n")
         expect("another version", run([*builder, "patched", "--source", other / "openmp"]), 125, "kmp_barrier.cpp", "19.1.7")
+        version = other / "cmake/Modules/LLVMVersion.cmake"
+        version.write_text(re.sub(r"(MAJOR) \d+", r"\1 18", version.read_text()))
+        expect("an LLVM without places", run([*builder, "stock", "--source", other]), 125, "LLVM 18", "19.1.7")
         expect("no compiler", run([*builder, "stock", "--source", source, "--compiler", "no-such-clang"]), 125, "no-such-clang")
         if list((cache / "libomp").iterdir()):
             wrong.append(f"left in the cache: {list((cache / 'libomp').iterdir())}")

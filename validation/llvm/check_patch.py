@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Asserts that the patch of libomp only inserts lines, and only lines of ours.
 
-    check_patch.py --libomp openmp-ext/libomp --builder "COMMAND..."
+    check_patch.py --libomp openmp-ext/libomp --builder "COMMAND..." --llvm 19
 
-COMMAND is build-runtime with its arguments; it says where LLVM's original is. Checked without the code
-that applies the patch:
+COMMAND is build-runtime with its arguments; it says where that LLVM's original is. The places in every
+other LLVM are held against the patch's hunks too. Checked without the code that applies the patch:
   - every line of the patch is a header or an inserted line; hunks have no context and no line of LLVM's
     after their header;
   - the system's own `patch` accepts it on the original, and the patched files without the inserted lines
@@ -31,7 +31,7 @@ def fail(text):
 
 
 def check_form(text):
-    body = text[text.index("\n--- a/") + 1:].splitlines()
+    body = text[text.index("--- a/"):].splitlines()
     allowed = re.compile(r"\+|--- a/\S+$|@@ -\d+,0 \+\d+(,\d+)? @@$")
     for number, line in enumerate(body):
         if not allowed.match(line):
@@ -43,7 +43,9 @@ def check_application(text, source, insertions):
     files = insertions.read(text)
     with tempfile.TemporaryDirectory() as name:
         tree = Path(name) / "tree"
-        shutil.copytree(source / "openmp/runtime/src", tree / "openmp/runtime/src")
+        for folder in ("openmp/runtime/src", "openmp/module"):
+            if (source / folder).is_dir():
+                shutil.copytree(source / folder, tree / folder)
         before = {path: path.read_bytes() for path in tree.rglob("*") if path.is_file()}
         done = subprocess.run(["patch", "-p1", "-s", "-d", tree], input=text, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -79,6 +81,7 @@ def check_refusals(text, insertions):
         "hunks whose numbers disagree": text.replace(header, re.sub(r"\+\d+", "+9", header), 1),
         "a patch cut off": text[: text.rindex("\n+")],
     }
+    check_refused_places(insertions)
     for what, bad in damaged.items():
         if bad == text:
             fail(f"could not make {what}")
@@ -89,19 +92,42 @@ def check_refusals(text, insertions):
         fail(f"{what} was accepted")
 
 
+def check_refused_places(insertions):
+    files = insertions.read(insertions.PATCH.read_text())
+    for version in insertions.releases().values():
+        if version == insertions.BASE:
+            continue
+        text = insertions.places_file(version).read_text()
+        insertions.moved(files, text, version)
+        line = text.splitlines()[-1]
+        damaged = {"a place missing": line.rpartition(" ")[0], "a place too many": line + " 99999",
+                   "places out of order": re.sub(r"(\d+) (\d+)$", r"\2 \1", line), "a file missing": "# none"}
+        for what, bad in damaged.items():
+            try:
+                insertions.moved(files, text.replace(line, bad), version)
+            except insertions.Mismatch:
+                continue
+            fail(f"{what} was accepted in the places of {version}")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--libomp", type=Path, required=True)
     parser.add_argument("--builder", required=True)
+    parser.add_argument("--llvm", type=int, required=True)
     chosen = parser.parse_args()
     sys.path.insert(0, str(chosen.libomp))
     import insertions
-    text = insertions.PATCH.read_text()
-    source = subprocess.run([*chosen.builder.split(), "source"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    version = insertions.releases()[chosen.llvm]
+    text = insertions.text_of(insertions.insertions_of(version))
+    source = subprocess.run([*chosen.builder.split(), "--llvm", str(chosen.llvm), "source"], stdout=subprocess.PIPE,
+                            text=True, check=True).stdout
+    if version == insertions.BASE and not insertions.PATCH.read_text().endswith("\n" + text):
+        fail("read and written again, the patch is another")
     inserted = check_form(text)
     check_application(text, Path(source.strip()), insertions)
     check_refusals(text, insertions)
-    print(f"{inserted} lines inserted into {len(insertions.read(text))} files, none removed")
+    print(f"{inserted} lines inserted into {len(insertions.read(text))} files of LLVM {version}, none removed")
 
 
 main()

@@ -107,6 +107,9 @@ class Runtime:
             f"config.test_filecheck = {str(tools / 'FileCheck')!r}", f"config.test_not = {str(tools / 'not')!r}",
             f"config.libomp_obj_root = {str(work / 'test')!r}", f"config.library_dir = {str(lib)!r}",
             f"config.omp_header_directory = {str(result / 'include')!r}",
+            # What the files of newer LLVMs ask for beside.
+            "config.compiler_frontend_variant = 'GNU'", "config.compiler_simulate_id = ''",
+            "config.test_fortran_compiler = ''", f"config.llvm_tools_dir = {str(tools)!r}",
             f"lit_config.load_config(config, {str(source / 'openmp/runtime/test/lit.cfg')!r})",
         ]
         (work / "test/lit.site.cfg").write_text("\n".join(lines) + "\n")

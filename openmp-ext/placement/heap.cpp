@@ -59,12 +59,8 @@ unsigned Heap::take(unsigned size_class, FreeBlock* out, unsigned most) {
 }
 
 void Heap::put(unsigned size_class, const FreeBlock* blocks, unsigned count) {
-  const std::lock_guard guard(classes_[size_class].lock);
-  put_locked(size_class, blocks, count);
-}
-
-void Heap::put_locked(unsigned size_class, const FreeBlock* blocks, unsigned count) {
   ClassList& list = classes_[size_class];
+  const std::lock_guard guard(list.lock);
   for (unsigned i = 0; i < count; ++i) {
     Span* span = space_.ranges().span_of(reinterpret_cast<const void*>(blocks[i].begin));
     if (span == nullptr || span->size_class != size_class || !span->put(blocks[i].begin)) continue;

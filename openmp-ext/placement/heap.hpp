@@ -54,7 +54,6 @@ public:
   // Blocks of a class straight from the spans, and back to them.
   unsigned take(unsigned size_class, FreeBlock* out, unsigned most);
   void put(unsigned size_class, const FreeBlock* blocks, unsigned count);
-  void put_locked(unsigned size_class, const FreeBlock* blocks, unsigned count);
 
   // Gives back to the system what is empty since before a time (ns); returns the bytes.
   std::size_t drop_empty(std::uint64_t since);

@@ -188,33 +188,43 @@ void Placer::lock_all() {
   for (std::size_t tier = 0; tier < tier_count_; ++tier)
     places_[tier].lock(); // held while a heap is registered with the caches
   thread_caches::lock();
+  lock_memory();
+}
+
+void Placer::lock_memory() {
   for_each_spread([](Spread& spread) { spread.heap.lock(); });
   for_each_spread([](Spread& spread) { spread.extents.lock(); });
   ranges_.lock();
   job_.lock();
 }
 
-// Nobody else runs: what the ended moves had reserved goes back through the job's ledger.
+void Placer::unlock_memory() {
+  job_.unlock();
+  ranges_.unlock();
+  for_each_spread([](Spread& spread) { spread.extents.unlock(); });
+  for_each_spread([](Spread& spread) { spread.heap.unlock(); });
+}
+
+// Nobody else runs: what other threads kept and what ended moves had reserved goes back by the
+// usual ways, which lock.
 void Placer::forget_other_threads() {
   job_.forget_parent();
-  job_.unlock();
+  unlock_memory();
   if (folder_.is_open()) folder_.leave_to_parent();
   thread_caches::forget_others();
   for_each_spread([this](Spread& spread) {
+    const std::lock_guard guard(spread.extents);
     spread.extents.forget_moves([this](const Extent& extent) {
       PageCensus census;
       count_pages(extent.begin, extent.committed, census);
       return by_kind(extent, census);
     });
   });
-  job_.lock();
+  lock_memory();
 }
 
 void Placer::unlock_all() {
-  job_.unlock();
-  ranges_.unlock();
-  for_each_spread([](Spread& spread) { spread.extents.unlock(); });
-  for_each_spread([](Spread& spread) { spread.heap.unlock(); });
+  unlock_memory();
   thread_caches::unlock();
   for (std::size_t tier = 0; tier < tier_count_; ++tier)
     places_[tier].unlock();

@@ -188,6 +188,9 @@ public:
   void forget_other_threads();
 
 private:
+  // Of lock_all, what guards memory: heaps, extents, address space, the job's ledger.
+  void lock_memory();
+  void unlock_memory();
   // The space is locked.
   static BlockInfo info_of(const Extent& extent);
   static BlockInfo info_of(std::uintptr_t begin, std::size_t room, const BlockRecord& record,

@@ -231,7 +231,7 @@ void forget_others() {
         for (unsigned c = 0; c < k_size_classes; ++c) {
           Magazine& magazine = of_heap->magazines[c];
           if (const unsigned count = magazine.take_all())
-            of_heap->heap->put_locked(c, magazine.begin, count);
+            of_heap->heap->put(c, magazine.begin, count);
         }
       }
       retire(*cache);

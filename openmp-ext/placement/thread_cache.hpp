@@ -128,7 +128,7 @@ std::uint32_t kept(const Heap& heap, unsigned size_class);
 unsigned register_heap(Heap& heap);
 void forget_heap(Heap& heap);
 
-// fork: before the heaps' locks. forget_others in the child, with the heaps locked.
+// fork: before the heaps' locks. forget_others in the child, with the heaps unlocked.
 void lock();
 void unlock();
 void forget_others();

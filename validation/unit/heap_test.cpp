@@ -298,6 +298,8 @@ TEST_F(HeapTest, AChildTakesOverWhatItsParentsThreadsKept) {
       std::vector<Block> blocks;
       for (int i = 0; i < 200; ++i)
         blocks.push_back(get(100));
+      for (int i = 0; i < 8; ++i)
+        blocks.push_back(get(100'000)); // of a span of its own, which ends with it
       for (const Block& block : blocks)
         placer->release(block.at); // its magazine is full
       std::unique_lock guard(lock);
@@ -313,6 +315,7 @@ TEST_F(HeapTest, AChildTakesOverWhatItsParentsThreadsKept) {
   placer->lock_all();
   const pid_t child = ::fork();
   if (child == 0) {
+    ::alarm(20);
     placer->forget_other_threads();
     placer->unlock_all();
     std::string why_not;

@@ -49,7 +49,8 @@ extern void __kmp_omptier_end();
 // table.
 extern omp_allocator_handle_t __kmp_omptier_init_allocator(omp_memspace_handle_t space, int count,
                                                            omp_alloctrait_t traits[]);
-extern void __kmp_omptier_destroy_allocator(omp_allocator_handle_t allocator);
+// At its end LLVM 22 destroys the default allocator, with KMP_GTID_SHUTDOWN for a thread.
+extern void __kmp_omptier_destroy_allocator(omp_allocator_handle_t allocator, int gtid = 0);
 extern void* __kmp_omptier_calloc(size_t count, size_t size, size_t alignment,
                                   omp_allocator_handle_t allocator, const void* caller);
 extern void* __kmp_omptier_realloc(void* block, size_t size, omp_allocator_handle_t allocator,

@@ -193,7 +193,7 @@ static void bad_values(void) {
               {omp_atk_alignment, 48, "alignment", "48"},
               {omp_atk_access, omp_atv_contended, "access", "3"},
               {omp_atk_pool_size, 0, "pool_size", "0"},
-              {omp_atk_fallback, omp_atv_all, "fallback", "7"},
+              {omp_atk_fallback, 7, "fallback", "7"},
               {omp_atk_fb_data, 0, "fb_data", "0"},
               {omp_atk_fb_data, 77, "fb_data", "77"},
               {omp_atk_pinned, 2, "pinned", "2"},

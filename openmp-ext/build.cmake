@@ -24,6 +24,12 @@ set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/archives)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
+# What decodes instructions (samples, calls of statics) knows x86-64 only; elsewhere it is left out.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|amd64|AMD64")
+  find_package(zydis REQUIRED)
+  set(OMPTIER_DECODER Zydis::Zydis)
+endif()
+
 set(OMPTIER_SOURCE_DIR ${CMAKE_CURRENT_SOURCE_DIR})
 set(OMPTIER_EXT_DIR ${CMAKE_CURRENT_SOURCE_DIR}/openmp-ext)
 

@@ -31,7 +31,7 @@ namespace {
 // What we map is nobody's whom libomptier_preload.so tells of the program's mmap. Sanitizers must
 // know of all memory.
 bool goes_to_the_kernel() {
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__aarch64__)
   return __asan_init == nullptr && __tsan_init == nullptr && __msan_init == nullptr;
 #else
   return false;

@@ -35,6 +35,8 @@ void check_perf(Findings& findings) {
     return findings.works("perf events", "CPU_CLOCK opens; " + setting);
   }
   const std::string refused = std::string("CPU_CLOCK refused: ") + std::strerror(errno);
+  if (!k_decodes_instructions)
+    return findings.limited("perf events", refused + "; " + setting, "see access samples below");
   const bool by_setting = std::atoi(paranoid.c_str()) > 2 && ::geteuid() != 0;
   findings.limited("perf events", refused + "; " + setting,
                    by_setting
@@ -63,6 +65,11 @@ void check_source(Findings& findings) {
   std::string why;
   if (const auto source = open_sample_source({"auto", 100}, why))
     findings.works("access samples", why);
+  else if (!k_decodes_instructions)
+    findings.limited("access samples", why,
+                     "they need the processor's own events here (ARM SPE, which perf must be "
+                     "allowed to open); without them a profile has allocations and regions, and "
+                     "placing works");
   else
     findings.fails("access samples", why, "see perf events above; placing works without samples");
 }

@@ -3,7 +3,9 @@
 // See elf_calls.hpp. Decodes straight on; a byte that is no instruction is stepped over.
 #include "profile/elf_calls.hpp"
 
+#if defined(__x86_64__)
 #include <Zydis/Zydis.h>
+#endif
 
 namespace omptier {
 

@@ -228,7 +228,7 @@ bool file_says(const std::string& path, unsigned wanted) {
 }
 
 // Path of the shared memory of the first device that could be the unit; "" = none.
-std::string find_device() {
+[[maybe_unused]] std::string find_device() {
   constexpr const char* k_devices = "/sys/bus/pci/devices";
   DIR* devices = opendir(k_devices);
   if (!devices) return "";

@@ -58,6 +58,14 @@ struct SourceRequest {
   double rate = 100; // timer samples per second of CPU time of a thread
 };
 
+// Whether instructions are decoded on this architecture, which samples of time (perf, timer) need.
+inline constexpr bool k_decodes_instructions =
+#if defined(__x86_64__)
+    true;
+#else
+    false;
+#endif
+
 // The best source that works here, in the order exact, machine, hardware, perf, timer; null only
 // for "none" or when nothing works. why: one line on what was chosen and why better ones were not.
 std::unique_ptr<SampleSource> open_sample_source(const SourceRequest& request, std::string& why);

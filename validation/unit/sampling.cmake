@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-omptier_unit_test(sampling SOURCES sampling_decode_test.cpp sampling_source_test.cpp
-  sampling_records_test.cpp sampling_hardware_test.cpp sampling_reuse_test.cpp sampling_emulate_test.cpp
-  sampling_emulate_cases.cpp sampling_loop_test.cpp sampling_needed_test.cpp sampling_pace_test.cpp
+set(decoding_tests sampling_decode_test.cpp sampling_emulate_test.cpp sampling_emulate_cases.cpp
+  sampling_loop_test.cpp sampling_needed_test.cpp sampling_pace_test.cpp)
+if(NOT OMPTIER_DECODER)
+  set(decoding_tests) # assembly of x86-64
+endif()
+omptier_unit_test(sampling SOURCES sampling_source_test.cpp sampling_records_test.cpp
+  sampling_hardware_test.cpp sampling_reuse_test.cpp ${decoding_tests}
   LINK omptier_sampling)
 
 set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/sampling_emulate_cases.cpp
@@ -16,6 +20,9 @@ omptier_test(unit.sampling-hardware COMMAND sampling_hardware
              TIMEOUT 60 LABELS unit SKIP_RETURN_CODE 77)
 
 # The example's sources, without OpenMP: one thread.
+if(NOT OMPTIER_DECODER)
+  return()
+endif()
 set(neutron ${OMPTIER_SOURCE_DIR}/examples/neutron_lookup)
 add_executable(sampling_accuracy
   ${CMAKE_CURRENT_LIST_DIR}/sampling_accuracy.cpp ${CMAKE_CURRENT_LIST_DIR}/sampling_kernels.cpp

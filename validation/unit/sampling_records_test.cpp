@@ -6,6 +6,7 @@
 #include "base/os.hpp"
 #include "collected_samples.hpp"
 #include "machine/guest/event_unit.h"
+#include "sampling/counter_clock.hpp"
 #include "sampling/machine_source.hpp"
 #include "sampling/perf_ring.hpp"
 
@@ -185,7 +186,7 @@ struct FakeEventUnit {
   void put(std::uint32_t vcpu, std::uint64_t pc, std::uint8_t flags) {
     event_ring& ring = unit->rings[vcpu];
     event_record record = {};
-    record.tsc = __builtin_ia32_rdtsc() - 1000; // the host is 1000 ticks behind
+    record.tsc = counter_now() - 1000; // the host is 1000 ticks behind
     record.pc = pc;
     record.virtual_address = 0x1000 + ring.head;
     record.latency = 350;

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# CMake toolchain: aarch64 Linux by Debian's cross compiler, in the folder that arm64-root makes; programs
+# run under user emulation. Preset "aarch64".
+
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+if(NOT OMPTIER_ARM64_ROOT)
+  execute_process(COMMAND ${CMAKE_CURRENT_LIST_DIR}/arm64-root
+                  OUTPUT_VARIABLE OMPTIER_ARM64_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE
+                  COMMAND_ERROR_IS_FATAL ANY)
+endif()
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES OMPTIER_ARM64_ROOT)
+
+set(CMAKE_SYSROOT ${OMPTIER_ARM64_ROOT})
+set(CMAKE_C_COMPILER ${OMPTIER_ARM64_ROOT}/bin-of-host/aarch64-linux-gnu-gcc)
+set(CMAKE_CXX_COMPILER ${OMPTIER_ARM64_ROOT}/bin-of-host/aarch64-linux-gnu-g++)
+set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+set(CMAKE_FIND_ROOT_PATH ${OMPTIER_ARM64_ROOT})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+set(ENV{PKG_CONFIG_SYSROOT_DIR} ${OMPTIER_ARM64_ROOT})
+set(ENV{PKG_CONFIG_LIBDIR}
+    ${OMPTIER_ARM64_ROOT}/usr/lib/aarch64-linux-gnu/pkgconfig:${OMPTIER_ARM64_ROOT}/usr/share/pkgconfig)
+
+find_program(OMPTIER_ARM64_EMULATOR NAMES qemu-aarch64-static qemu-aarch64)
+if(OMPTIER_ARM64_EMULATOR)
+  set(CMAKE_CROSSCOMPILING_EMULATOR ${OMPTIER_ARM64_EMULATOR} -L ${OMPTIER_ARM64_ROOT})
+endif()

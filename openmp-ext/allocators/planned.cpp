@@ -13,13 +13,16 @@
 namespace omptier {
 namespace {
 
-// First come, first served to the page: what is left of faster tiers takes the block's begin.
-void begin_in_faster_tier(Placer& placer, void* block) {
+// First come, first served to the page: what is left of faster tiers, one after the other, takes
+// the block's begin.
+void begin_in_faster_tiers(Placer& placer, void* block) {
   BlockInfo info;
   if (!placer.find(block, true, info) || !info.large) return;
+  std::size_t filled = 0;
   for (std::size_t tier = 0; tier < placer.tier_count(); ++tier) {
     if (placer.kind_of_tier(tier) == info.charged) return;
-    if (placer.fill_front(block, tier) != 0) return;
+    filled += filled == 0 ? placer.fill_front(block, tier)
+                          : placer.place_part(block, filled, info.bytes, tier);
   }
 }
 
@@ -95,7 +98,7 @@ void* place_by_plan_or_strategy(Placer& placer, Allocator* allocator,
     if (wanted.plan_entry != 0)
       place_parts(placer, placed.block, plan->plan().entries[wanted.plan_entry - 1].parts);
     if (plan == nullptr && strategy.mode == Strategy::Mode::first_come)
-      begin_in_faster_tier(placer, placed.block);
+      begin_in_faster_tiers(placer, placed.block);
     return placed.block;
   }
   if (allocator != nullptr) {

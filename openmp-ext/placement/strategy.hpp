@@ -2,8 +2,8 @@
 //
 // OMPTIER_STRATEGY: placement of every allocation without plan or traits. first-come fills the
 // fastest memory that OMPTIER_CAPACITY still allows, in the order of the tiers, as first touch
-// would: a large block that does not fit as a whole begins there and goes on in the next tier with
-// room for it. only-<kind> puts everything into one kind. What fits nowhere is left to the
+// would: a large block that does not fit as a whole begins there and goes on in the next tiers, each
+// as far as it has room. only-<kind> puts everything into one kind. What fits nowhere is left to the
 // runtime's default memory.
 #pragma once
 

@@ -38,6 +38,9 @@ set_source_files_properties(
   ${neutron}/grids.cpp ${neutron}/materials.cpp ${neutron}/lookup.cpp
   PROPERTIES COMPILE_OPTIONS -O2)
 foreach(source IN ITEMS perf timer)
-  omptier_test(unit.sampling-accuracy-${source} COMMAND sampling_accuracy ${source} 15
-               TIMEOUT 600 LABELS unit)
+  omptier_test(unit.sampling-accuracy-${source}
+    COMMAND sampling_accuracy ${source} 15 chase gather triad histogram two-tables search neutron stencil
+    TIMEOUT 600 LABELS unit)
+  omptier_test(unit.sampling-accuracy-scatter-${source} COMMAND sampling_accuracy ${source} 15 scatter
+    TIMEOUT 300 LABELS unit SKIP_RETURN_CODE 77)
 endforeach()

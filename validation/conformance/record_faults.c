@@ -206,8 +206,9 @@ static void map_in_signals(void) {
   for (int i = 0; cpu_seconds() < end; ++i) { // one signal each time, however slow the handler is
     const struct itimerspec soon = {.it_value = {0, 1000 + i % 64 * 500}};
     check(timer_settime(timer, 0, &soon, NULL) == 0, "the timer is not set");
-    for (int k = 0; k < 30; ++k) // more work than signals, however long the kernel takes for one
+    for (int k = 0; k < 10; ++k)
       region_of(1);
+    work(0.0005); // more of it than of regions and signals, however long the kernel takes for those
   }
   timer_delete(timer);
   check(counts[SIGUSR1] > 100, "the handler seldom came");

@@ -3,7 +3,7 @@
 """Does what README.md and docs/ tell, on a bare machine: a minimal Debian root with nothing but apt, into
 which the sources are copied; there every command that the pages show is run as it is written.
 
-    newcomer.py [--work FOLDER] [--keep] [--before COMMAND] [12 | 13 | no-apt]…   (none named: all of them)
+    newcomer.py [--work FOLDER] [--keep] [12 | 13 | no-apt]…   (none named: all of them)
 
 12, 13: that Debian; each command is printed with its seconds, then the totals that are promised. no-apt: a
 root that has the compilers and libraries, but neither apt nor dpkg, and a user without rights, as on a
@@ -122,8 +122,6 @@ def debian(job, pages):
     page = pages["README.md"]
     job.bare(job.name)
     root.copy_sources(job.root, HOME)
-    if job.options.before:
-        job.run(job.options.before, folder="/")
     first = Span()
     job.run(page.command("./bootstrap tools"), says=["build/release/bin/omptier is ready"])
     own_program(job, pages)
@@ -190,7 +188,6 @@ def main():
     parser.add_argument("cases", nargs="*", metavar="12|13|no-apt")
     parser.add_argument("--work", type=Path, default=SOURCE / "build/bare", help="folder of roots and logs")
     parser.add_argument("--keep", action="store_true", help="leave the roots")
-    parser.add_argument("--before", help="for tries: a command that is run in the bare root first")
     options = parser.parse_args()
     cases = options.cases or ["12", "13", "no-apt"]
     for name in cases:

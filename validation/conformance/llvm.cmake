@@ -111,7 +111,10 @@ omptier_test(conformance.llvm.fetch
           --builder ${llvm_builder}
   BESIDE TIMEOUT 120 LABELS conformance)
 
-# The other LLVMs.
+# The other LLVMs, where their sources may be fetched.
+if(OMPTIER_LIBOMP_SOURCE)
+  return()
+endif()
 set(llvm_others ${OMPTIER_LIBOMP_VERSIONS})
 list(REMOVE_ITEM llvm_others ${OMPTIER_LIBOMP_BUILT})
 foreach(llvm IN LISTS llvm_others)

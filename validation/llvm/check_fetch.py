@@ -155,6 +155,8 @@ def main():
         version = other / "cmake/Modules/LLVMVersion.cmake"
         version.write_text(re.sub(r"(MAJOR) \d+", r"\1 18", version.read_text()))
         expect("an LLVM without places", run([*builder, "stock", "--source", other]), 125, "LLVM 18", "19.1.7")
+        expect("another LLVM than asked for", run([*builder, "version", "--source", source, "--llvm", "22"]), 125, str(source),
+               "asked for is 22")
         expect("no compiler", run([*builder, "stock", "--source", source, "--compiler", "no-such-clang"]), 125, "no-such-clang")
         if list((cache / "libomp").iterdir()):
             wrong.append(f"left in the cache: {list((cache / 'libomp').iterdir())}")

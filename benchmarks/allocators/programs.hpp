@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <barrier>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -67,8 +68,9 @@ template <typename T, typename P> struct Allocator {
   friend bool operator==(const Allocator&, const Allocator&) { return true; }
 };
 
-// Maps, hash tables, lists and strings of two threads, filled, thinned out and filled again.
-template <typename P> void fill_containers(unsigned seed) {
+// Maps, hash tables, lists and strings of two threads, filled, thinned out and filled again. They wait for
+// each other when they are full, so that it is their sum that is measured.
+template <typename P> void fill_containers(unsigned seed, std::barrier<>& full) {
   using Text = std::basic_string<char, std::char_traits<char>, Allocator<char, P>>;
   std::map<std::uint32_t, Text, std::less<>, Allocator<std::pair<const std::uint32_t, Text>, P>>
       sorted;
@@ -84,6 +86,7 @@ template <typename P> void fill_containers(unsigned seed) {
       hashed.emplace(key, i);
       queue.emplace_back(16 + key % 200, 'b');
     }
+    full.arrive_and_wait();
     bool drop = false;
     for (auto at = sorted.begin(); at != sorted.end(); drop = !drop) {
       hashed.erase(drop ? at->first : 0);
@@ -96,10 +99,11 @@ template <typename P> void fill_containers(unsigned seed) {
 
 template <typename P> std::size_t containers() {
   std::array<std::size_t, 2> most{};
+  std::barrier<> full(most.size());
   std::vector<std::thread> team;
   for (unsigned t = 0; t < most.size(); ++t)
-    team.emplace_back([&most, t] {
-      fill_containers<P>(t);
+    team.emplace_back([&most, &full, t] {
+      fill_containers<P>(t, full);
       most[t] = t_live.most;
     });
   for (auto& thread : team)

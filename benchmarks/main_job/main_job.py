@@ -15,7 +15,6 @@ import itertools
 import json
 import pathlib
 import re
-import statistics
 import subprocess
 import sys
 
@@ -58,10 +57,7 @@ class Job(GuestJob):
 
 
     def try_all(self, limits, lookups, rounds):
-        """Seconds of every placement of the three arrays within the limits: {(kind of each array): seconds}.
-
-        The least of all rounds: what else the host does only adds to it.
-        """
+        """Least seconds of every placement of the three arrays within the limits: {(kind of each array): seconds}."""
         def fits(kinds):
             return all(sum(self.sizes[array] for array, of in zip(ARRAYS, kinds) if of == kind) <= limit
                        for kind, limit in limits.items())
@@ -111,7 +107,8 @@ def measure(job, cases, repeats):
 
 
 def seconds(runs):
-    return statistics.median(run["lookup_seconds"] for run in runs)
+    """The least: what else the host does only adds to a time."""
+    return min(run["lookup_seconds"] for run in runs)
 
 
 def table(results, labels, base, best):

@@ -8,11 +8,13 @@
 
 #include <cerrno>
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <signal.h>
 #include <sys/stat.h>
@@ -23,7 +25,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view k_prefix = "omptier-plan-"; // then the process that made it, and a word
+// How the files' names begin: "omptier-plan-", then from where process numbers are seen (a folder for temporary
+// files may be shared by machines, and by containers of one), then the process that made it, and a word.
+std::string prefix() {
+  std::string boot;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
+  std::error_code none;
+  boot += fs::read_symlink("/proc/self/ns/pid", none).string();
+  char text[40];
+  std::snprintf(text, sizeof text, "omptier-plan-%08x-",
+                static_cast<unsigned>(std::hash<std::string>{}(boot)));
+  return text;
+}
 
 bool is_number(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
@@ -42,24 +55,25 @@ bool is_used(const fs::path& path) {
   return false;
 }
 
-// The process that made a file of ours; 0 when it is none.
-pid_t maker_of(const fs::directory_entry& entry) {
+// The process here that made a file of ours; 0 when it is none.
+pid_t maker_of(const fs::directory_entry& entry, const std::string& ours) {
   const std::string name = entry.path().filename().string();
   struct stat status;
-  if (!name.starts_with(k_prefix) || ::lstat(entry.path().c_str(), &status) != 0 ||
+  if (!name.starts_with(ours) || ::lstat(entry.path().c_str(), &status) != 0 ||
       !S_ISREG(status.st_mode) || status.st_uid != ::geteuid())
     return 0;
   pid_t maker = 0;
-  const char* begin = name.data() + k_prefix.size();
+  const char* begin = name.data() + ours.size();
   const auto [end, error] = std::from_chars(begin, name.data() + name.size(), maker);
   return error == std::errc() && end != begin && *end == '-' ? maker : 0;
 }
 
 void remove_unused(const fs::path& folder) {
+  const std::string ours = prefix();
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
-    const pid_t maker = maker_of(*entry);
+    const pid_t maker = maker_of(*entry, ours);
     const bool ended = maker > 0 && ::kill(maker, 0) != 0 && errno == ESRCH;
     if (ended && !is_used(entry->path())) ::unlink(entry->path().c_str());
   }
@@ -79,12 +93,18 @@ int write_all(int file, std::string_view text) {
 } // namespace
 
 Parsed<std::string> HandedPlan::write(const std::string& text) {
+  refused_ = true;
   std::error_code none;
-  const fs::path folder = fs::absolute(fs::temp_directory_path(none), none);
-  if (none)
-    return Parsed<std::string>::failure("no folder for the plan: TMPDIR: " + none.message());
+  fs::path folder = fs::temp_directory_path(none);
+  if (none) {
+    const char* named = std::getenv("TMPDIR");
+    return Parsed<std::string>::failure(
+        std::string("no folder for the plan: ") + (named != nullptr ? named : "/tmp") + ": " +
+        none.message() + "; set TMPDIR to one you may write to");
+  }
+  folder = fs::absolute(folder);
   remove_unused(folder);
-  std::string path = folder / (std::string(k_prefix) + std::to_string(::getpid()) + "-XXXXXX");
+  std::string path = folder / (prefix() + std::to_string(::getpid()) + "-XXXXXX");
   const int file = ::mkostemp(path.data(), O_CLOEXEC); // mode 0600
   int error = file < 0 ? errno : 0;
   if (file >= 0) {
@@ -92,7 +112,8 @@ Parsed<std::string> HandedPlan::write(const std::string& text) {
     error = write_all(file, text);
     if (::close(file) != 0 && error == 0) error = errno;
   }
-  if (error == 0) return path;
+  refused_ = error != 0;
+  if (!refused_) return path;
   return Parsed<std::string>::failure("no room for the plan: " + path + ": " +
                                       std::strerror(error) + "; set TMPDIR to a folder that has");
 }

@@ -17,6 +17,9 @@ public:
   // such files of earlier runs that nobody uses any more. The path, or why there is none.
   Parsed<std::string> write(const std::string& text);
 
+  // Whether it was tried in vain: no fault of the plan's.
+  bool refused() const { return refused_; }
+
   // Removes the file, unless a process is left that was started with it: a later run does, then.
   ~HandedPlan();
   HandedPlan() = default;
@@ -25,6 +28,7 @@ public:
 
 private:
   std::string path_;
+  bool refused_ = false;
 };
 
 } // namespace omptier

@@ -135,7 +135,7 @@ int run(const CommandContext& context, const RunArguments& arguments) {
   HandedPlan handed; // as long as the program
   if (!arguments.plan.empty()) {
     const auto plan = path_of_plan(arguments, handed);
-    if (!plan) return fail("run", 2, plan.error());
+    if (!plan) return fail("run", handed.refused() ? 125 : 2, plan.error());
     set("OMPTIER_PLAN", *plan);
   }
   set("OMPTIER_STRATEGY", arguments.strategy);

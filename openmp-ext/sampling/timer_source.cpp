@@ -331,8 +331,9 @@ TimerSource::~TimerSource() {
 // interrupt is as sharp or not.
 Skid measure_timer_skid() {
   TimerRing& ring = g_timer_rings[0];
-  if (ring.use != RingUse::free ||
-      start_timer(ring, k_calibration_rate, gettid(), CLOCK_MONOTONIC) != 0)
+  if (ring.use != RingUse::free) return {};
+  if (g_timer_rings_used == 0) g_timer_rings_used = 1; // so that a program that wants the signal stops it
+  if (start_timer(ring, k_calibration_rate, gettid(), CLOCK_MONOTONIC) != 0)
     return {};
   Skid skid = measure_skid(k_calibration_samples, k_calibration_seconds, [&] {
     std::vector<RegisterSample> samples;

@@ -20,6 +20,12 @@ import sys
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2]
+# A larger set that cannot be configured does not spoil the smaller one.
+SMALLER_AGAIN = """
+if ./bootstrap configure demo --no-packages -DOMPTIER_QEMU_SOURCE=/nowhere >/dev/null 2>&1; then
+  echo "hidden: the demo was configured with a QEMU that is not there"; exit 1
+fi
+./bootstrap configure tools --no-packages && ninja -C build/release build.ninja"""
 MERGED = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")  # links into /usr
 
 
@@ -88,16 +94,16 @@ def hide(upper, wanted):
     return len(hidden)
 
 
-def mount(*arguments):
+def mount(*arguments, refused=1):
     done = subprocess.run(["mount", *arguments], capture_output=True, text=True)
     if done.returncode != 0:
         print(f"hidden: mount {' '.join(map(str, arguments))}: {done.stderr.strip()}")
-        sys.exit(77)
+        sys.exit(refused)
 
 
 def inside(chosen):
     """In the namespace: makes the view and configures in it."""
-    mount("-t", "tmpfs", "tmpfs", chosen.folder)
+    mount("-t", "tmpfs", "tmpfs", chosen.folder, refused=77)
     view, sources = chosen.folder / "view", chosen.folder / "sources"
     names = subprocess.run([SOURCE / "bootstrap", "list", chosen.set], capture_output=True, text=True,
                            check=True).stdout.split()
@@ -115,7 +121,7 @@ def inside(chosen):
         (folder / "merged").mkdir()
     for lower, folder in (("/", view), (SOURCE, sources)):
         mount("-t", "overlay", "overlay", "-o",
-              f"lowerdir={lower},upperdir={folder}/upper,workdir={folder}/work", folder / "merged")
+              f"lowerdir={lower},upperdir={folder}/upper,workdir={folder}/work", folder / "merged", refused=77)
     seen = view / "merged"
     for name in ("source", "cache"):
         (seen / "mnt" / name).mkdir(parents=True)
@@ -127,9 +133,10 @@ def inside(chosen):
     print(f"{len(names)} packages of the set {chosen.set}; {count} files of others hidden", flush=True)
     environment = {"HOME": "/mnt", "OMPTIER_CACHE": "/mnt/cache", "LANG": "C.UTF-8",
                    "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
-    return subprocess.run(["chroot", seen, "sh", "-c",
-                           f"cd /mnt/source && ./bootstrap configure {chosen.set} || {{ cat build/bootstrap.log; exit 1; }}"],
-                          env=environment, stdin=subprocess.DEVNULL).returncode
+    script = f"cd /mnt/source && ./bootstrap configure {chosen.set} || {{ cat build/bootstrap.log; exit 1; }}"
+    if chosen.set == "tools":
+        script += SMALLER_AGAIN
+    return subprocess.run(["chroot", seen, "sh", "-c", script], env=environment, stdin=subprocess.DEVNULL).returncode
 
 
 def main():

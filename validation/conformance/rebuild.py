@@ -153,11 +153,20 @@ def program_closes_what_it_did_not_open(bench):
             break
         time.sleep(0.05)
     check(out.read_text().count("by the plan") == len(RECORDED), out.read_text())
+    # Of another machine that shares the folder: who made it is not known here, nor who reads it.
+    foreign = temporary / "omptier-plan-00000000-999999999-abcdef"
+    foreign.touch()
     for _ in range(100): # its end
         result = run("none")
-        if not list(temporary.iterdir()):
+        if list(temporary.iterdir()) == [foreign]:
             break
-    check(not list(temporary.iterdir()), "files of earlier runs stay")
+    check(list(temporary.iterdir()) == [foreign], f"stay: {list(temporary.iterdir())}")
+
+
+def no_folder_for_the_plan(bench):
+    nowhere = str(bench.folder / "nowhere")
+    result = bench.call(bench.omptier, "run", "--plan", "plan.json", "--", bench.program("1-debug"), TMPDIR=nowhere)
+    check(result.returncode == 125 and result.stdout == "" and nowhere in result.stderr.splitlines()[-1], f"{result}")
 
 
 def main():
@@ -170,7 +179,7 @@ def main():
             bench = Bench(arguments, pathlib.Path(folder))
             bench.make_plan()
             for part in (other_builds, program_found_otherwise, strict, end_of_program,
-                         program_closes_what_it_did_not_open):
+                         program_closes_what_it_did_not_open, no_folder_for_the_plan):
                 part(bench)
         except Failure as failure:
             print(failure, file=sys.stderr)

@@ -151,12 +151,14 @@ def main():
             shutil.copytree(source / part, other / part)
         with open(other / "openmp/runtime/src/kmp_barrier.cpp", "a") as changed:
             changed.write("// another version\n")
-        expect("another version", run([*builder, "patched", "--source", other / "openmp"]), 125, "kmp_barrier.cpp", "19.1.7")
+        expect("another version", run([*builder, "patched", "--source", other / "openmp"]), 125, "kmp_barrier.cpp")
         version = other / "cmake/Modules/LLVMVersion.cmake"
         version.write_text(re.sub(r"(MAJOR) \d+", r"\1 18", version.read_text()))
         expect("an LLVM without places", run([*builder, "stock", "--source", other]), 125, "LLVM 18", "19.1.7")
-        expect("another LLVM than asked for", run([*builder, "version", "--source", source, "--llvm", "22"]), 125, str(source),
-               "asked for is 22")
+        built = subprocess.run([*builder, "version"], stdout=subprocess.PIPE, text=True).stdout.strip()
+        asked = "21" if built != "21" else "22"
+        expect("another LLVM than asked for", run([*builder, "version", "--source", source, "--llvm", asked]), 125, str(source),
+               f"asked for is {asked}")
         expect("no compiler", run([*builder, "stock", "--source", source, "--compiler", "no-such-clang"]), 125, "no-such-clang")
         if list((cache / "libomp").iterdir()):
             wrong.append(f"left in the cache: {list((cache / 'libomp').iterdir())}")

@@ -40,6 +40,15 @@ void Heap::remove(ClassList& list, Span& span) {
 unsigned Heap::take(unsigned size_class, FreeBlock* out, unsigned most) {
   ClassList& list = classes_[size_class];
   const std::lock_guard guard(list.lock);
+  const unsigned passed = std::min(most, list.passing_count);
+  if (passed == 0) return take_from_spans(list, size_class, out, most);
+  list.passing_count -= passed;
+  std::copy_n(list.passing + list.passing_count, passed, out);
+  return passed;
+}
+
+unsigned Heap::take_from_spans(ClassList& list, unsigned size_class, FreeBlock* out,
+                               unsigned most) {
   unsigned taken = 0;
   while (taken < most) {
     // A span that serves others already is used up before the empty one.
@@ -61,6 +70,28 @@ unsigned Heap::take(unsigned size_class, FreeBlock* out, unsigned most) {
 void Heap::put(unsigned size_class, const FreeBlock* blocks, unsigned count) {
   ClassList& list = classes_[size_class];
   const std::lock_guard guard(list.lock);
+  put_into_spans(list, size_class, blocks, count);
+}
+
+// As many of the blocks as may wait for another thread; the others are the caller's still.
+unsigned Heap::pass(ClassList& list, unsigned size_class, const FreeBlock* blocks,
+                    unsigned count) {
+  const unsigned most = passing_capacity(size_class);
+  if (space_.decay() == 0 || most == 0) return 0;
+  if (list.passing == nullptr) {
+    const std::lock_guard guard(passing_lock_);
+    list.passing = static_cast<FreeBlock*>(passing_arena_.take(most * sizeof(FreeBlock)));
+    if (list.passing == nullptr) return 0;
+  }
+  const unsigned passed = std::min(count, most - list.passing_count);
+  std::copy_n(blocks, passed, list.passing + list.passing_count);
+  list.passing_count += passed;
+  list.passed_at = coarse_nanoseconds();
+  return passed;
+}
+
+void Heap::put_into_spans(ClassList& list, unsigned size_class, const FreeBlock* blocks,
+                          unsigned count) {
   for (unsigned i = 0; i < count; ++i) {
     Span* span = space_.ranges().span_of(reinterpret_cast<const void*>(blocks[i].begin));
     if (span == nullptr || span->size_class != size_class || !span->put(blocks[i].begin)) continue;
@@ -90,8 +121,11 @@ void Heap::empty_magazine(unsigned size_class, Magazine& magazine) {
   const unsigned half = (magazine.count() + 1) / 2;
   std::rotate(magazine.begin, magazine.begin + half, magazine.top);
   magazine.top -= half;
-  put(size_class, magazine.top, half);
   magazine.used = true;
+  ClassList& list = classes_[size_class];
+  const std::lock_guard guard(list.lock);
+  const unsigned passed = pass(list, size_class, magazine.top, half);
+  put_into_spans(list, size_class, magazine.top + passed, half - passed);
 }
 
 bool Heap::refill(unsigned size_class, Magazine& magazine) {
@@ -163,6 +197,11 @@ bool Heap::release(Span& span, void* block) {
 std::size_t Heap::drop_empty(std::uint64_t since) {
   for (ClassList& list : classes_) {
     const std::lock_guard guard(list.lock);
+    const auto size_class = static_cast<unsigned>(&list - classes_.data());
+    if (list.passing_count != 0 && list.passed_at <= since) {
+      put_into_spans(list, size_class, list.passing, list.passing_count);
+      list.passing_count = 0;
+    }
     Span* span = list.empty;
     if (span == nullptr || list.empty_since > since) continue;
     list.empty = nullptr;
@@ -186,10 +225,13 @@ bool Heap::is_sound(std::string& why_not, bool quiet) {
   }
   if (!sound) return false;
   for (unsigned c = 0; c < k_size_classes; ++c) {
-    if (quiet && number_ < k_most_heaps && kept[c] != thread_caches::kept(*this, c))
-      return why_not = "blocks are neither live, free, nor in a magazine", false;
+    const unsigned in_magazines = number_ < k_most_heaps ? thread_caches::kept(*this, c) : kept[c];
     const std::lock_guard guard(classes_[c].lock);
     const ClassList& list = classes_[c];
+    if (list.passing_count > passing_capacity(c))
+      return why_not = "more blocks pass between threads than may", false;
+    if (quiet && kept[c] != in_magazines + list.passing_count)
+      return why_not = "blocks are neither live, free, passing, nor in a magazine", false;
     const Span* before = nullptr;
     for (const Span* span = list.spans; span != nullptr; before = span, span = span->next) {
       if (span->size_class != c || !span->listed || span->previous != before)

@@ -3,7 +3,8 @@
 // Small blocks (below 256 KiB) of one binding. From the inside out: chunks (chunk.hpp) are cut into
 // spans of one size class each (span.hpp), spans into blocks; a list a class holds the spans that
 // have free blocks, under a lock of its own; threads take blocks from there and give them back in
-// batches, and serve themselves from magazines otherwise (thread_cache.hpp).
+// batches, and serve themselves from magazines otherwise (thread_cache.hpp). Where one thread
+// allocates and another frees, whole batches pass from one to the other and never see their spans.
 //
 // Blocks carry no header: 12 bytes beside the span say whose a block is, so live blocks can be
 // listed, and a second free or a free of a foreign address finds no live block and does nothing.
@@ -72,15 +73,25 @@ private:
     Span* spans = nullptr;         // with free blocks
     Span* empty = nullptr;         // of these the one that is wholly free, if any
     std::uint64_t empty_since = 0; // ns
+    // Kept blocks on their way from a magazine to another, a stack.
+    FreeBlock* passing = nullptr;
+    unsigned passing_count = 0;
+    std::uint64_t passed_at = 0; // ns, the last
   };
   void push(ClassList& list, Span& span);
   void remove(ClassList& list, Span& span);
+  unsigned take_from_spans(ClassList& list, unsigned size_class, FreeBlock* out, unsigned most);
+  void put_into_spans(ClassList& list, unsigned size_class, const FreeBlock* blocks,
+                      unsigned count);
+  unsigned pass(ClassList& list, unsigned size_class, const FreeBlock* blocks, unsigned count);
   bool refill(unsigned size_class, Magazine& magazine); // an empty one; false: memory is full
   void empty_magazine(unsigned size_class, Magazine& magazine);
 
   ExtentSpace& space_;
   Chunks chunks_;
   std::array<ClassList, k_size_classes> classes_;
+  std::mutex passing_lock_; // of the arena only
+  PageArena passing_arena_;
   unsigned number_;
 };
 

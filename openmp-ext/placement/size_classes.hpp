@@ -87,4 +87,11 @@ constexpr unsigned magazine_capacity(unsigned size_class) {
                                           std::size_t{2}, std::size_t{64}));
 }
 
+// Blocks of a class that may wait to pass from a thread that frees to one that allocates: 64 KiB of
+// them, at most what two threads hand over in bursts. Large ones pass singly by their spans.
+constexpr unsigned passing_capacity(unsigned size_class) {
+  const auto blocks = static_cast<unsigned>((std::size_t{64} << 10) / k_class_bytes[size_class]);
+  return blocks < 64 ? 0 : std::min(blocks, 1024u);
+}
+
 } // namespace omptier

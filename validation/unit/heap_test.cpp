@@ -105,6 +105,42 @@ TEST_F(HeapTest, ThreadsComeAndGoAndOthersFree) {
   EXPECT_EQ(live, 0u);
 }
 
+// Batches that pass from one thread to another are counted, come back to those who allocate, and go
+// home when memory is short.
+TEST_F(HeapTest, HandedOverInBatches) {
+  use({}, 3'600'000'000'000ul);
+  constexpr std::size_t k_count = 3'000;
+  std::vector<Block> blocks;
+  for (std::size_t i = 0; i < k_count; ++i)
+    blocks.push_back(get(64));
+  const auto by_address = [](const Block& a, const Block& b) { return a.at < b.at; };
+  std::sort(blocks.begin(), blocks.end(), by_address);
+  std::thread([&] {
+    for (const Block& block : blocks)
+      EXPECT_TRUE(intact(block) && placer->release(block.at));
+  }).join();
+  expect_sound();
+  std::size_t again = 0;
+  std::vector<Block> taken;
+  for (std::size_t i = 0; i < k_count; ++i) {
+    taken.push_back(get(64));
+    again += std::binary_search(blocks.begin(), blocks.end(), taken.back(), by_address) ? 1 : 0;
+  }
+  EXPECT_GE(again, k_count - 128); // the others lay in this thread's magazine and in its last batch
+  std::sort(taken.begin(), taken.end(), by_address);
+  EXPECT_EQ(std::adjacent_find(taken.begin(), taken.end(),
+                               [](const Block& a, const Block& b) { return a.at == b.at; }),
+            taken.end());
+  std::thread([&] {
+    for (const Block& block : taken)
+      EXPECT_TRUE(placer->release(block.at));
+  }).join();
+  const std::uint64_t before = used();
+  placer->give_back_unused();
+  expect_sound();
+  EXPECT_LT(used(), before); // no chunk is held by what nobody took
+}
+
 TEST_F(HeapTest, SecondAndForeignFreesDoNothing) {
   use();
   const Block a = get(100), b = get(100);

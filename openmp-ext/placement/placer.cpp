@@ -162,7 +162,7 @@ Extent* Placer::take_extent(TierPlace& place, ExtentSpace& extents, const BlockR
   const Announcement announcement(*this, fresh ? extent->committed : 0);
   if (fresh && !group_leaves(0)) {
     why = Refusal::group_limit;
-  } else if (fresh && !has_room(place, extent->committed)) {
+  } else if (fresh && !has_room(place, extent->committed, extent)) {
     why = Refusal::node_full;
   } else if (!is_verified(*extent) &&
              (must || extents.binding().spreading == Spreading::blocked)) {

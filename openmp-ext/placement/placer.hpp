@@ -210,8 +210,9 @@ private:
   // touched yet, fit below the control group's limit. Beyond it the kernel kills.
   bool group_leaves(std::uint64_t bytes);
   void make_group_room();
-  bool has_room(TierPlace& place, std::uint64_t bytes);
-  std::uint64_t count_promised(TierPlace& place);
+  // own: the extent that the bytes are for, where the caller has it in hand already.
+  bool has_room(TierPlace& place, std::uint64_t bytes, const Extent* own = nullptr);
+  std::uint64_t count_promised(TierPlace& place, const Extent* own = nullptr);
   bool move_extent(Extent& extent, std::size_t tier, std::uint64_t& moved);
   bool reserve_move(Extent& extent, std::size_t tier);
   ExtentPages by_kind(const Extent& extent, const PageCensus& census) const;

@@ -36,10 +36,11 @@ std::uint64_t Placer::free_on(NodeSet nodes, bool with_file_cache) const {
   return sum;
 }
 
-// Bytes handed out for first touch and not touched yet; blocks found wholly present are marked so
-// that they are not asked again.
-std::uint64_t Placer::count_promised(TierPlace& place) {
-  std::uint64_t untouched = 0;
+// Bytes handed out for first touch and not touched yet, and those that other threads are about to
+// hand out; of these each thread counts its own when it does. Blocks found wholly present are
+// marked so that they are not asked again.
+std::uint64_t Placer::count_promised(TierPlace& place, const Extent* own) {
+  std::uint64_t untouched = 0, in_hand = 0;
   place.for_each_spread([&](Spread& spread) {
     spread.extents.for_each([&](Extent& extent) {
       // What lies in no part of another kind is still promised here, and so is what was not touched
@@ -49,7 +50,7 @@ std::uint64_t Placer::count_promised(TierPlace& place) {
           extent.besides[static_cast<std::size_t>(spread.extents.kind())] == 0;
       if (extent.use != ExtentUse::block) return;
       if (!extent.ready) { // its thread is at it
-        untouched += extent.committed;
+        if (&extent != own) in_hand += extent.committed;
         return;
       }
       if (extent.verified || elsewhere) return;
@@ -61,17 +62,17 @@ std::uint64_t Placer::count_promised(TierPlace& place) {
     });
   });
   place.promised.store(untouched, std::memory_order_relaxed);
-  return untouched;
+  return untouched + in_hand;
 }
 
-bool Placer::has_room(TierPlace& place, std::uint64_t bytes) {
+bool Placer::has_room(TierPlace& place, std::uint64_t bytes, const Extent* own) {
   if (place.folder != nullptr) return true; // what is granted is allocated in its file
   if (!group_leaves(0)) return false;
   // Page cache can be given up for us; whether the kernel does so shows when pages are verified.
   const std::uint64_t free = free_on(place.nodes, true);
   if (free >= bytes && free - bytes >= place.promised.load(std::memory_order_relaxed)) return true;
   if (free < bytes) return false;
-  return free - bytes >= count_promised(place);
+  return free - bytes >= count_promised(place, own);
 }
 
 std::uint64_t Placer::room_on(std::size_t tier) {

@@ -89,13 +89,17 @@ public:
   // goes back.
   void charge_to(Extent& extent, MemoryKind kind, const ExtentPages& pages);
   // In a forked child, where nobody goes on with them: ends every move, with the accounts as the
-  // pages came to lie (pages_of(extent)). The caller holds the lock.
-  template <typename F> void forget_moves(F&& pages_of) {
+  // pages came to lie (pages_of(extent)), and gives back the blocks that were not handed out yet.
+  // The caller holds the lock.
+  template <typename F> void forget_other_threads(F&& pages_of) {
     for (Extent *extent = used_, *next = nullptr; extent != nullptr; extent = next) {
       next = extent->next;
-      if (!extent->moving) continue;
-      recharge(*extent, extent->charged, pages_of(*extent));
-      let_go(*extent);
+      if (extent->moving) {
+        recharge(*extent, extent->charged, pages_of(*extent));
+        let_go(*extent);
+      } else if (extent->use == ExtentUse::block && !extent->ready) {
+        put_back(*extent, false);
+      }
     }
   }
   // Drops cached extents until so many bytes are free again; returns the bytes dropped.

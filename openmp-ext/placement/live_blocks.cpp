@@ -205,16 +205,17 @@ void Placer::unlock_memory() {
   for_each_spread([](Spread& spread) { spread.heap.unlock(); });
 }
 
-// Nobody else runs: what other threads kept and what ended moves had reserved goes back by the
-// usual ways, which lock.
+// Nobody else runs: what other threads kept or had in hand and what ended moves had reserved goes
+// back by the usual ways, which lock.
 void Placer::forget_other_threads() {
   job_.forget_parent();
+  announced_.store(0, std::memory_order_relaxed);
   unlock_memory();
   if (folder_.is_open()) folder_.leave_to_parent();
   thread_caches::forget_others();
   for_each_spread([this](Spread& spread) {
     const std::lock_guard guard(spread.extents);
-    spread.extents.forget_moves([this](const Extent& extent) {
+    spread.extents.forget_other_threads([this](const Extent& extent) {
       PageCensus census;
       count_pages(extent.begin, extent.committed, census);
       return by_kind(extent, census);

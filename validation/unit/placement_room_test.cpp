@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What is promised and what is in hand, on nodes that are not there (made_up_nodes.hpp), whose free
-// memory and control group's limit are made up too: no block is counted twice.
+// memory and control group's limit are made up too: no block is counted twice, and a child does not
+// keep what its parent's other threads had in hand.
 #include "made_up_nodes.hpp"
 #include "placement/placer.hpp"
 
@@ -171,6 +172,39 @@ TEST_F(RoomTest, ABlockInAnotherThreadsHandIsCountedWhenItIsHandedOut) {
   maker.join();
   ASSERT_NE(block, nullptr);
   EXPECT_EQ(told(), 0u) << "all of it is there";
+  EXPECT_TRUE(placer_->release(block));
+}
+
+TEST_F(RoomTest, AChildGivesBackWhatOtherThreadsHadInHand) {
+  group_limit = 24 * k_mib;
+  use(12 * k_mib);
+  pauses = 1;
+  void* block = nullptr;
+  std::thread maker([&] { block = place(k_hbm, 8 * k_mib, true); });
+  ASSERT_TRUE(reached.try_acquire_for(std::chrono::seconds(20)));
+  placer_->lock_all();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    placer_->forget_other_threads();
+    placer_->unlock_all();
+    std::string why_not;
+    int wrong = used(MemoryKind::hbm) != 0 ? 1 : 0;
+    wrong |= placer_->is_sound(why_not) ? 0 : 2;
+    void* in_dram = place(k_dram, 8 * k_mib); // against the group's limit alone
+    wrong |= in_dram != nullptr && placer_->release(in_dram) ? 0 : 4;
+    void* in_hbm = place(k_hbm, 8 * k_mib);
+    wrong |= in_hbm != nullptr && placer_->release(in_hbm) ? 0 : 8;
+    ::_exit(wrong);
+  }
+  placer_->unlock_all();
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  go_on.release();
+  maker.join();
+  ASSERT_NE(block, nullptr);
+  EXPECT_EQ(used(MemoryKind::hbm), 8 * k_mib);
   EXPECT_TRUE(placer_->release(block));
 }
 

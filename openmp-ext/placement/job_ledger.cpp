@@ -127,7 +127,6 @@ void JobLedger::count_alone(NodeSet nodes, std::uint64_t bytes, Account& account
 bool JobLedger::reserve(NodeSet nodes, std::uint64_t bytes) {
   if (nodes.empty() || bytes == 0) return true;
   if (state_.load(std::memory_order_relaxed) == State::alone) return true;
-  enter();
   for (bool again = true;; again = false) {
     {
       const std::lock_guard guard(lock_);

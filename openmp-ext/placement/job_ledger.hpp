@@ -71,19 +71,19 @@ public:
   static constexpr std::uint64_t k_no_limit = ~std::uint64_t{0};
 
   // path: the file (copied; empty = count alone). capacity: bytes of each node that the job may
-  // take as this process sees it; k_no_limit where nothing is known. The file is opened by enter,
-  // else at the first request.
+  // take as this process sees it; k_no_limit where nothing is known. The file is opened by enter.
   JobLedger(const char* path, const NodeBytes& capacity);
   ~JobLedger() { leave(); } // only tests end one; a process's lives as long as the process
 
   // Opens the file, where nobody has tried to. May wait for another process that is opening it, a
-  // fifth of a second at most: to be called without locks, before the first request. Other threads
-  // do not wait; what they are granted meanwhile is counted alone, and told when the file is there.
+  // fifth of a second at most: to be called without locks, before blocks are placed or moved. Who
+  // asks before that or meanwhile does not wait; what is granted then is counted alone, and told
+  // when the file is there.
   void enter() {
     if (state_.load(std::memory_order_acquire) == State::apart) enter_now();
   }
   // Grants bytes on a set of nodes, or refuses; true also when this process counts alone.
-  // Thread-safe; takes no malloc.
+  // Thread-safe; waits for nobody, takes no malloc.
   bool reserve(NodeSet nodes, std::uint64_t bytes);
   // Of the same set of nodes as granted.
   void give_back(NodeSet nodes, std::uint64_t bytes);
@@ -98,8 +98,8 @@ public:
 
   // The process leaves the job; with the last one the file goes. Later requests count alone.
   void leave();
-  // In a child after fork: it has a slot of its own from its first request on. What it inherited
-  // stays counted for the parent only. The lock is held, as it was over the fork.
+  // In a child after fork: it has a slot of its own once it enters. What it inherited stays counted
+  // for the parent only. The lock is held, as it was over the fork.
   void forget_parent();
   void lock() { lock_.lock(); }
   void unlock() { lock_.unlock(); }

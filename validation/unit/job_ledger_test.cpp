@@ -48,7 +48,9 @@ protected:
     ::unlink(path_.c_str());
   }
   std::unique_ptr<JobLedger> join() {
-    return std::make_unique<JobLedger>(path_.c_str(), capacity_);
+    auto ledger = std::make_unique<JobLedger>(path_.c_str(), capacity_);
+    ledger->enter();
+    return ledger;
   }
   bool exists() const { return ::access(path_.c_str(), F_OK) == 0; }
   // A process that asks for bytes, tells over a pipe whether it got them, and waits to be ended.
@@ -57,7 +59,7 @@ protected:
     EXPECT_EQ(::pipe(ends), 0);
     const pid_t child = ::fork();
     if (child == 0) {
-      auto* ledger = new JobLedger(path_.c_str(), capacity_);
+      JobLedger* ledger = join().release();
       const char granted = ledger->reserve(nodes({0}), bytes) ? 'y' : 'n';
       if (::write(ends[1], &granted, 1) == 1)
         while (true)
@@ -163,7 +165,7 @@ TEST_F(JobLedgerTest, WhatOtherJobsLeftBehindIsRemoved) {
 TEST_F(JobLedgerTest, ClosingAllDescriptorsKeepsTheSlot) {
   const pid_t child = ::fork();
   if (child == 0) {
-    auto* ledger = new JobLedger(path_.c_str(), capacity_);
+    JobLedger* ledger = join().release();
     const bool granted = ledger->reserve(nodes({0}), k_cap);
     for (int fd = 3; fd < 1024; ++fd)
       ::close(fd);
@@ -225,7 +227,7 @@ TEST_F(JobLedgerTest, ALockThatOutlivesItsProcessHoldsNothing) {
   ASSERT_EQ(::pipe(ends), 0);
   const pid_t parent = ::fork();
   if (parent == 0) {
-    auto* own = new JobLedger(path_.c_str(), capacity_);
+    JobLedger* own = join().release();
     const pid_t child = own->reserve(nodes({0}), k_cap - 1) ? ::fork() : -1;
     if (child > 0 && ::write(ends[1], &child, sizeof child) != sizeof child) ::_exit(1);
     while (true)
@@ -260,6 +262,7 @@ TEST_F(JobLedgerTest, AForkedChildHasASlotOfItsOwn) {
   const pid_t child = ::fork();
   if (child == 0) {
     ledger->forget_parent(); // as the runtime does after fork
+    ledger->enter();
     bool fine = ledger->reserve(nodes({0}), 10) && ledger->processes() == 2 &&
                 ledger->own(0) == 10 && ledger->granted(0) == 110;
     ledger->give_back(nodes({0}), 100); // what it inherited
@@ -287,7 +290,7 @@ TEST_F(JobLedgerTest, ARaceEndsExactlyAtTheCapacity) {
   for (int i = 0; i < 8; ++i) {
     children.push_back(::fork());
     if (children.back() != 0) continue;
-    auto* ledger = new JobLedger(path_.c_str(), capacity_);
+    JobLedger* ledger = join().release();
     while (ledger->reserve(nodes({0}), k_piece))
       taken->fetch_add(k_piece);
     ::raise(SIGSTOP); // what it holds stays held
@@ -311,6 +314,7 @@ TEST_F(JobLedgerTest, KilledAtRandomNothingIsLostOrHeldForEver) {
     const pid_t child = ::fork();
     if (child != 0) return child;
     ledger->forget_parent();
+    ledger->enter();
     std::mt19937 own(seed);
     std::vector<std::uint64_t> held;
     while (true) {
@@ -496,7 +500,7 @@ TEST_F(JobLedgerTest, EveryCallFailsInTurn) {
     countdown = point;
     script();
     countdown = -1;
-    join()->reserve(nodes({0}), 1); // what a failure left behind is taken over, and removed
+    join(); // what a failure left behind is taken over, and removed
     EXPECT_FALSE(exists()) << "call " << point;
   }
   EXPECT_GT(all, 15);

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <fcntl.h>
 #include <memory>
 #include <sched.h>
@@ -20,6 +21,7 @@
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
+#include <vector>
 
 using namespace omptier;
 
@@ -69,16 +71,16 @@ protected:
   std::string path_;
   NodeSet node_;
   std::unique_ptr<JobLedger> ledger_;
-
-private:
   OsCalls calls_{};
 };
 
 TEST_F(JobWaitsTest, TheRequestOfAStoppedProcessIsCalledOff) {
+  ledger_->enter();
   ASSERT_TRUE(ledger_->reserve(node_, 1));
   const pid_t child = ::fork();
   if (child == 0) {
     ledger_->forget_parent();
+    ledger_->enter();
     if (ledger_->reserve(node_, 1)) ::raise(SIGSTOP);
     ::_exit(1);
   }
@@ -111,6 +113,7 @@ TEST_F(JobWaitsTest, OthersCountAloneWhileOneWaitsForTheFile) {
   file_is_locked = patient = true;
   std::atomic<bool> entered{false};
   std::thread first([&] {
+    ledger_->enter();
     EXPECT_TRUE(ledger_->reserve(node_, 600));
     entered = true;
   });
@@ -129,6 +132,7 @@ TEST_F(JobWaitsTest, OthersCountAloneWhileOneWaitsForTheFile) {
 }
 
 TEST_F(JobWaitsTest, TheDeadAreLookedForWithoutWaiting) {
+  ledger_->enter();
   ASSERT_TRUE(ledger_->reserve(node_, 1));
   file_is_locked = true;
   EXPECT_FALSE(ledger_->reserve(node_, k_cap));
@@ -163,6 +167,64 @@ TEST_F(JobWaitsTest, BlocksComeAndGoWhileOneThreadWaitsForTheFile) {
   first.join();
 }
 
+// Requests are made with locks held.
+TEST_F(JobWaitsTest, ARequestDoesNotOpenTheFile) {
+  file_is_locked = true;
+  EXPECT_TRUE(ledger_->reserve(node_, 600));
+  EXPECT_EQ(tries, 0);
+  file_is_locked = false;
+  ledger_->enter();
+  EXPECT_TRUE(ledger_->active());
+  EXPECT_EQ(ledger_->granted(0), 600u) << "what was counted meanwhile is told";
+  ledger_->give_back(node_, 600);
+}
+
+// With as many holes as may cost mappings, one that is freed stays charged: its space, which is
+// locked, asks the ledger. In the child nobody has opened that yet.
+TEST_F(JobWaitsTest, AChildThatFreesFirstDoesNotWaitForTheFile) {
+  constexpr std::size_t k_bytes = 270'336, k_holes = 4100;
+  auto platform = discover_platform({});
+  ASSERT_TRUE(platform);
+  calls_.open = [](const char* path, int flags, unsigned mode) { // nobody knows what is free
+    if (std::strstr(path, "meminfo") != nullptr) return errno = ENOENT, -1;
+    return real->open(path, flags, mode);
+  };
+  CapacityRules rules;
+  rules.job_ledger = path_;
+  Placer placer(*platform, rules, 0);
+  std::vector<void*> blocks(2 * k_holes);
+  for (void*& block : blocks) {
+    bool fresh = false;
+    Refusal why = Refusal::none;
+    BlockRequest request;
+    request.bytes = k_bytes;
+    ASSERT_NE(block = placer.place(0, request, fresh, why), nullptr) << describe(why);
+  }
+  for (std::size_t i = 0; i < k_holes - 1; ++i)
+    EXPECT_TRUE(placer.release(blocks[2 * i]));
+  const std::size_t open = placer.cached_bytes(placer.kind_of_tier(0));
+  EXPECT_GT(open, 0u) << "no hole stays charged";
+  placer.lock_all();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    placer.forget_other_threads();
+    placer.unlock_all();
+    file_is_locked = true;
+    const bool freed = placer.release(blocks[2 * k_holes - 2]) &&
+                       placer.cached_bytes(placer.kind_of_tier(0)) > open;
+    ::_exit(!freed ? 1 : tries != 0 ? 2 : 0);
+  }
+  placer.unlock_all();
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  for (std::size_t i = 0; i < k_holes; ++i) {
+    EXPECT_TRUE(placer.release(blocks[2 * i + 1]));
+    EXPECT_EQ(placer.release(blocks[2 * i]), i == k_holes - 1);
+  }
+}
+
 // On one processor, where a thread in a loop would never let the one that has the lock run.
 TEST_F(JobWaitsTest, AThreadThatIsPreferredGetsTheLock) {
   const sched_param highest{10};
@@ -173,6 +235,7 @@ TEST_F(JobWaitsTest, AThreadThatIsPreferredGetsTheLock) {
     return ::sched_setaffinity(0, sizeof first, &first) == 0 &&
            ::sched_setscheduler(0, policy, &parameters) == 0;
   };
+  ledger_->enter();
   ASSERT_TRUE(ledger_->reserve(node_, 1));
   std::atomic<bool> stop{false}, permitted{true};
   std::thread low([&] {

@@ -346,6 +346,7 @@ void run_kills(double seconds, std::uint64_t seed) {
   JobLedger job(file.c_str(), capacity);
   NodeSet node;
   node.add(0);
+  job.enter();
   if (!job.reserve(node, 4096) || !job.active()) fail("no job ledger: %s", job.why_alone());
   std::mt19937_64 random(seed);
   const auto end = Clock::now() + std::chrono::duration<double>(seconds);

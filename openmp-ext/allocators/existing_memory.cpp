@@ -140,7 +140,7 @@ void place_static(Placer& placer, const LoadedModule& module, const PlanEntry& e
 } // namespace
 
 void place_statics_of_plan() {
-  const Plan* plan = runtime().plan_text();
+  const Plan* const plan = runtime().plan_text();
   if (plan == nullptr) return; // said when the first allocation wants it
   refresh_modules();
   const bool strict = option_flag(Option::strict);
@@ -150,7 +150,6 @@ void place_statics_of_plan() {
     const LoadedModule* module = module_for(wanted);
     if (module == nullptr || (strict && wanted.identity != identity_of(*module))) continue;
     Placer* placer = runtime().placer();
-    plan = runtime().plan_text(); // where the placer keeps it
     if (placer != nullptr) place_static(*placer, *module, plan->entries[i], i + 1);
   }
 }

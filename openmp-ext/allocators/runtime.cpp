@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <stdexcept>
 #include <unistd.h>
+#include <utility>
 
 namespace omptier {
 
@@ -197,8 +198,7 @@ void Runtime::load_plan() {
   if (!*plan)
     return warn_once(Notice::bad_plan, "%s: the program runs without a plan.",
                      plan->error().c_str());
-  const PlanPlacement& placement = plan_storage.make(std::move(**plan));
-  plan_text_.store(&placement.plan(), std::memory_order_release);
+  const PlanPlacement& placement = plan_storage.make(std::as_const(**plan));
   const unsigned foreign = placement.matcher().sites_without_module();
   // A process that the program's launcher or shell is, with the preload library: none of its sites.
   const bool elsewhere = libomp.load() == nullptr && foreign == placement.matcher().site_count();

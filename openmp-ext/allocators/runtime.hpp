@@ -49,7 +49,7 @@ public:
   const PlanPlacement* plan() const { return plan_.load(std::memory_order_acquire); }
   // What OMPTIER_PLAN says, whether or not it places anything yet; null: nothing that can be read.
   // The file is read once: before main where the preload library is, since the program may then
-  // change its root or its user.
+  // change its root or its user. It stays where it is, whoever makes the placer meanwhile.
   const Plan* plan_text();
 
   // Says once, at the end of the process that attached, how many entries of the plan met no
@@ -72,8 +72,8 @@ private:
   std::mutex making_;
   Strategy strategy_;
   std::atomic<const PlanPlacement*> plan_{nullptr};
-  Parsed<Plan>* plan_read_ = nullptr;           // under making_; empty once it places
-  std::atomic<const Plan*> plan_text_{nullptr}; // wherever it is now
+  Parsed<Plan>* plan_read_ = nullptr; // under making_
+  std::atomic<const Plan*> plan_text_{nullptr};
 };
 
 // The one of this process.

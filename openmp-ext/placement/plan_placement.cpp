@@ -11,8 +11,8 @@
 
 namespace omptier {
 
-PlanPlacement::PlanPlacement(Plan plan)
-    : plan_(std::move(plan)), matcher_(plan_), site_of_entry_(plan_.entries.size(), 0),
+PlanPlacement::PlanPlacement(const Plan& plan)
+    : plan_(plan), matcher_(plan_), site_of_entry_(plan_.entries.size(), 0),
       instances_(matcher_.site_count()) {
   for (std::uint32_t site = 0; site < matcher_.site_count(); ++site)
     for (const std::uint32_t entry : matcher_.entries(site))

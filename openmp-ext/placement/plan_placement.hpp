@@ -23,7 +23,9 @@ struct PlanDecision {
 
 class PlanPlacement {
 public:
-  explicit PlanPlacement(Plan plan);
+  // The plan outlives this and does not change.
+  explicit PlanPlacement(const Plan& plan);
+  explicit PlanPlacement(Plan&&) = delete;
 
   PlanDecision decide(const void* caller, std::size_t bytes) const;
 
@@ -45,7 +47,7 @@ public:
   unsigned entries_without_allocation() const;
 
 private:
-  Plan plan_;
+  const Plan& plan_;
   SiteMatcher matcher_;
   std::vector<std::uint32_t> site_of_entry_;
   mutable std::vector<std::atomic<std::uint32_t>> instances_; // by site: how many were allocated

@@ -443,6 +443,22 @@ TEST(Pinned, RefusedLocksFollowTheFallback) {
   give(block);
 }
 
+// Before main one thread may be at the plan's statics while another's first allocation makes the
+// placer. In a process of its own: variables are read once.
+TEST(PlanDeathTest, StaysWhereItWasRead) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  ::setenv("OMPTIER_PLAN", OMPTIER_FIXTURES "/plans/version-1.json", 1);
+  EXPECT_EXIT(
+      {
+        const Plan* plan = runtime().plan_text();
+        if (plan == nullptr || plan->entries.size() != 1) ::_exit(2);
+        if (runtime().placer() == nullptr || runtime().plan() == nullptr) ::_exit(3);
+        ::_exit(plan->entries.size() == 1 && runtime().plan_text() == plan ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
+  ::unsetenv("OMPTIER_PLAN");
+}
+
 TEST(Z_End, FreesAfterTheRuntimesEnd) {
   void* block = get(1 << 20, 501);
   hooks().runtime_end();

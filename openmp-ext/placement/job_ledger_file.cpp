@@ -121,7 +121,7 @@ bool JobLedger::fail(const char* why) {
 }
 
 // A regular file of ours that nobody else may write to; of this format, or empty. Byte 0 is locked.
-// What nobody uses is made anew: a file whose maker was killed before it was done, or of an older
+// What nobody uses is made anew: a file whose maker was killed before it was done, or of another
 // version.
 bool JobLedger::check(int fd, bool& fresh) {
   struct stat status{};
@@ -169,7 +169,9 @@ bool JobLedger::take_slot(int fd, JobFile& file, unsigned& taken) {
 JobFile* JobLedger::attach_to(int fd, unsigned& slot) {
   bool fresh = false;
   if (!check(fd, fresh)) return nullptr;
-  if (fresh && os().allocate_file(fd, sizeof(JobFile)) != 0)
+  // Of the size that whoever joins next will look for, and all of it there.
+  if (fresh && (os().set_file_size(fd, sizeof(JobFile)) != 0 ||
+                os().allocate_file(fd, sizeof(JobFile)) != 0))
     return fail("there is no room for it in shared memory"), nullptr;
   void* at = os().map(nullptr, sizeof(JobFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (at == MAP_FAILED) return fail("it cannot be mapped"), nullptr;

@@ -398,13 +398,16 @@ TEST_F(JobLedgerTest, DamagedFilesAreMadeAnewOnceNobodyUsesThem) {
   damage([](JobFile& file, int) { file.header.version = k_job_version, file.header.nodes ^= 1; });
   expect_alone("it is of another version, or damaged");
   end(child);
-  for (int way = 0; way < 4; ++way) {
+  for (int way = 0; way <= 5; ++way) {
     auto ledger = join();
+    auto another = join();
     EXPECT_TRUE(ledger->reserve(nodes({0}), k_cap)) << way;
-    EXPECT_FALSE(ledger->reserve(nodes({0}), 1)) << way;
-    EXPECT_TRUE(ledger->active()) << way;
+    EXPECT_FALSE(another->reserve(nodes({0}), 1)) << way;
+    EXPECT_TRUE(ledger->active() && another->active()) << way << ": " << another->why_alone();
     ledger.reset();
+    another.reset();
     EXPECT_FALSE(exists());
+    if (way == 5) break;
     end(holder(7));
     damage([way](JobFile& file, int fd) {
       if (way == 0) file.header.magic = 0; // its maker was killed
@@ -413,6 +416,9 @@ TEST_F(JobLedgerTest, DamagedFilesAreMadeAnewOnceNobodyUsesThem) {
       if (way == 2) file.slots[9].granted[0] = ~std::uint64_t{0};
       if (way == 3) {
         EXPECT_EQ(::ftruncate(fd, sizeof(JobFile) + 1), 0);
+      }
+      if (way == 4) {
+        EXPECT_EQ(::ftruncate(fd, sizeof(JobFileHeader)), 0);
       }
     });
   }
@@ -452,6 +458,9 @@ ssize_t f_read(int fd, void* d, std::size_t b) {
 void* f_map(void* a, std::size_t b, int p, int f, int d, off_t o) {
   return fails_now(ENOMEM) ? MAP_FAILED : real->map(a, b, p, f, d, o);
 }
+int f_size(int fd, off_t b) {
+  return fails_now(EIO) ? -1 : real->set_file_size(fd, b);
+}
 int f_allocate(int fd, off_t b) {
   return fails_now(ENOSPC) ? -1 : real->allocate_file(fd, b);
 }
@@ -471,6 +480,7 @@ TEST_F(JobLedgerTest, EveryCallFailsInTurn) {
   faulty.open = f_open;
   faulty.read = f_read;
   faulty.map = f_map;
+  faulty.set_file_size = f_size;
   faulty.allocate_file = f_allocate;
   faulty.file_status = f_status;
   faulty.lock_file = f_lock;

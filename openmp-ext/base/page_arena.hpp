@@ -8,6 +8,7 @@
 
 #include "base/os.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -20,8 +21,14 @@ namespace omptier {
 inline std::atomic<std::size_t> g_pages_taken{0};
 inline std::atomic<std::size_t> g_most_pages{~std::size_t{0}}; // bytes
 
+// What the kernel takes for so many bytes.
+inline std::size_t in_whole_pages(std::size_t bytes) {
+  return (bytes + page_size() - 1) / page_size() * page_size();
+}
+
 // Zeroed pages, or null when the kernel has none, or the limit would be passed.
 inline void* map_pages(std::size_t bytes) {
+  bytes = in_whole_pages(bytes);
   if (g_pages_taken.load(std::memory_order_relaxed) + bytes >
       g_most_pages.load(std::memory_order_relaxed))
     return nullptr;
@@ -33,6 +40,7 @@ inline void* map_pages(std::size_t bytes) {
 }
 
 inline void unmap_pages(void* pages, std::size_t bytes) {
+  bytes = in_whole_pages(bytes);
   os().unmap(pages, bytes);
   g_pages_taken.fetch_sub(bytes, std::memory_order_relaxed);
 }
@@ -43,7 +51,7 @@ public:
   void* take(std::size_t bytes) {
     bytes = (bytes + 15) & ~std::size_t{15};
     if (bytes > left_) {
-      const std::size_t chunk = bytes > k_chunk ? (bytes + 4095) & ~std::size_t{4095} : k_chunk;
+      const std::size_t chunk = in_whole_pages(std::max(bytes, k_chunk));
       next_ = static_cast<char*>(map_pages(chunk));
       left_ = next_ != nullptr ? chunk : 0;
       if (next_ == nullptr) return nullptr;

@@ -15,10 +15,6 @@ constexpr std::uint32_t k_low_site = (1u << k_site_bits) - 1, k_high_site = 0xff
 constexpr std::uint64_t k_most_addresses = std::uint64_t{1} << 48;
 constexpr std::size_t k_small_segment = std::size_t{64} << 10; // bytes; grows by half up to here
 
-std::size_t whole_pages(std::size_t bytes) {
-  return (bytes + 4095) & ~std::size_t{4095};
-}
-
 // Bytes of one unit of a packed size.
 unsigned unit_shift(unsigned level) {
   return level <= 1 ? 0 : 4 * (level - 1);
@@ -85,9 +81,9 @@ void LiveBlocks::put(Segment& segment, const Entry& entry) {
 }
 
 bool LiveBlocks::grow(Segment& segment) {
-  const std::size_t before = whole_pages(segment.room * sizeof(Entry));
+  const std::size_t before = in_whole_pages(segment.room * sizeof(Entry));
   const std::size_t bytes =
-      whole_pages(before < k_small_segment ? before + before / 2 + 1 : before + before / 8);
+      in_whole_pages(before < k_small_segment ? before + before / 2 + 1 : before + before / 8);
   // While it is copied the old one is there too.
   if (bytes_ + bytes > most_bytes_) return false;
   auto* entries = static_cast<Entry*>(map_pages(bytes));
@@ -180,8 +176,7 @@ LiveBlocks::Ended LiveBlocks::ended(std::uint64_t number) const {
 
 void LiveBlocks::clear() {
   for (Segment& segment : segments_) {
-    if (segment.entries != nullptr)
-      unmap_pages(segment.entries, whole_pages(segment.room * sizeof(Entry)));
+    if (segment.entries != nullptr) unmap_pages(segment.entries, segment.room * sizeof(Entry));
     segment = {};
   }
   if (ended_ != nullptr) unmap_pages(ended_, k_ended * sizeof(EndedEntry));

@@ -3,6 +3,7 @@
 // The text grammar: sizes, capacities, nodes, kinds, figures for people; every refusal is the line
 // a user will read.
 #include "base/os.hpp"
+#include "base/page_arena.hpp"
 #include "base/text.hpp"
 
 #include <atomic>
@@ -165,6 +166,22 @@ TEST(Os, FactsOfThisMachine) {
   EXPECT_TRUE(node_free_bytes(0, bytes));
   EXPECT_GT(bytes, 0u);
   EXPECT_FALSE(node_free_bytes(1023, bytes));
+}
+
+// A limit of memory holds whatever the kernel's pages are.
+TEST(Pages, AreCountedAsTheKernelTakesThem) {
+  const std::size_t before = g_pages_taken;
+  g_most_pages = before + 3 * page_size();
+  void* little = map_pages(100);
+  ASSERT_NE(little, nullptr);
+  EXPECT_EQ(g_pages_taken - before, page_size());
+  EXPECT_EQ(map_pages(2 * page_size() + 1), nullptr) << "three pages, where two are left";
+  void* rest = map_pages(2 * page_size());
+  ASSERT_NE(rest, nullptr);
+  unmap_pages(rest, 2 * page_size());
+  unmap_pages(little, 100);
+  EXPECT_EQ(g_pages_taken, before);
+  g_most_pages = ~std::size_t{0};
 }
 
 } // namespace

@@ -14,8 +14,8 @@
 #include <elf.h>
 #include <link.h>
 #include <pthread.h>
-#include <sched.h>
 #include <sys/auxv.h>
+#include <time.h>
 #include <unistd.h>
 
 namespace omptier {
@@ -202,6 +202,7 @@ void write_hash(const LoadedModule& module, std::uint64_t hash) {
     bytes[i] = static_cast<unsigned char>(hash >> (56 - 8 * i));
   write_identity(module.identity, "segments:", bytes, sizeof bytes);
   module.identified.store(2, std::memory_order_release);
+  module.identified.notify_all();
 }
 
 bool may_identify(const LoadedModule& module) {
@@ -228,6 +229,12 @@ bool starts_with(const char* text, const char* prefix) {
   return std::strncmp(text, prefix, std::strlen(prefix)) == 0;
 }
 
+// A thread that is preferred to all others (SCHED_FIFO) would yield to nobody.
+void let_others_run() {
+  const timespec moment{0, 50'000};
+  ::clock_nanosleep(CLOCK_MONOTONIC, 0, &moment, nullptr);
+}
+
 } // namespace
 
 // Counted first, then looked: the forking thread looks the other way round.
@@ -247,10 +254,10 @@ void close_modules_for_fork() {
   while (!g_gate.forking.compare_exchange_weak(nobody, pthread_self()) &&
          monotonic_nanoseconds() < end) {
     nobody = 0;
-    sched_yield();
+    let_others_run();
   }
   while (g_gate.inside.load() != 0 && monotonic_nanoseconds() < end)
-    sched_yield();
+    let_others_run();
 }
 
 void open_modules_after_fork(bool in_child) {
@@ -302,8 +309,8 @@ const char* identity_of(const LoadedModule& module, const ModuleListUse&) {
   if (module.identified.load(std::memory_order_acquire) != 2)
     dl_iterate_phdr(hash_module, const_cast<LoadedModule*>(&module));
   if (may_identify(module)) write_hash(module, 0); // it has been unloaded meanwhile
-  while (module.identified.load(std::memory_order_acquire) != 2)
-    sched_yield();
+  for (std::uint32_t state; (state = module.identified.load(std::memory_order_acquire)) != 2;)
+    module.identified.wait(state);
   return module.identity;
 }
 
@@ -312,7 +319,7 @@ const char* identity_of(const LoadedModule& module) {
   while (module.identified.load(std::memory_order_acquire) != 2) {
     const ModuleListUse use;
     if (use || g_gate.forking.load() == pthread_self()) return identity_of(module, use);
-    sched_yield();
+    let_others_run();
   }
   return module.identity;
 }

@@ -9,10 +9,10 @@
 #include "preload/next.hpp"
 #include "preload/record.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <dlfcn.h>
-#include <sched.h>
 #include <type_traits>
 
 #define CALLER __builtin_return_address(0)
@@ -89,15 +89,19 @@ Runtime runtime_of_library(const void* caller) {
 }
 
 constexpr unsigned k_most_runtimes = 32;
-Runtime g_runtimes[k_most_runtimes]; // as they were met; one for all code hides those after it
-std::atomic<unsigned> g_runtime_count{0};
-std::atomic_flag g_adding = ATOMIC_FLAG_INIT;
+// As they were met; one for all code hides those after it. Two threads that meet one at the same
+// time add it twice.
+Runtime g_runtimes[k_most_runtimes];
+std::atomic<bool> g_is_known[k_most_runtimes];
+std::atomic<unsigned> g_runtime_count{0}; // begun; above the most when there were more
 
-const Runtime* known_runtime(const void* caller, unsigned begin = 0) {
+const Runtime* known_runtime(const void* caller) {
   const auto at = reinterpret_cast<std::uintptr_t>(caller);
-  const unsigned count = g_runtime_count.load(std::memory_order_acquire);
-  for (unsigned i = begin; i < count; ++i)
-    if (at >= g_runtimes[i].begin && at < g_runtimes[i].end) return &g_runtimes[i];
+  const unsigned count = std::min(g_runtime_count.load(std::memory_order_relaxed), k_most_runtimes);
+  for (unsigned i = 0; i < count; ++i)
+    if (g_is_known[i].load(std::memory_order_acquire) && at >= g_runtimes[i].begin &&
+        at < g_runtimes[i].end)
+      return &g_runtimes[i];
   return nullptr;
 }
 
@@ -107,17 +111,15 @@ __attribute__((noinline, cold)) const Runtime* find_runtime(const void* caller, 
   const Busy busy;
   other = runtime_in(RTLD_NEXT);
   if (other.entries[e_GOMP_parallel] == nullptr) other = runtime_of_library(caller);
-  while (g_adding.test_and_set(std::memory_order_acquire)) // held for a copy only
-    ::sched_yield();
-  const Runtime* known = known_runtime(caller);
-  const unsigned count = g_runtime_count.load(std::memory_order_relaxed);
-  if (known == nullptr && count < k_most_runtimes && other.entries[e_GOMP_parallel] != nullptr) {
-    g_runtimes[count] = other;
-    g_runtime_count.store(count + 1, std::memory_order_release);
-    known = &g_runtimes[count];
-  }
-  g_adding.clear(std::memory_order_release);
-  return known != nullptr ? known : &other;
+  if (const Runtime* known = known_runtime(caller)) return known;
+  if (other.entries[e_GOMP_parallel] == nullptr ||
+      g_runtime_count.load(std::memory_order_relaxed) >= k_most_runtimes)
+    return &other;
+  const unsigned mine = g_runtime_count.fetch_add(1, std::memory_order_relaxed);
+  if (mine >= k_most_runtimes) return &other;
+  g_runtimes[mine] = other;
+  g_is_known[mine].store(true, std::memory_order_release);
+  return &g_runtimes[mine];
 }
 
 // Whom to tell, or null.

@@ -55,6 +55,7 @@ class Job:
     def go(self, may_fail=False):
         (self.folder / "go").touch()
         self.output, errors = self.process.communicate(timeout=150)
+        self.wait_until_gone()
         if (self.process.returncode != 0 and not may_fail) or "FAILED" in errors:
             fail(f"status {self.process.returncode}\n{self.output}{errors}")
         pattern = r"rank (\d+) taken (\d+) limit (\d+) own (\d+) granted (\d+) processes (\d+) share (\d+) (\S+) job (\S+)"
@@ -64,6 +65,19 @@ class Job:
         if len(self.ranks) != RANKS:
             fail(f"{len(self.ranks)} ranks\n{self.output}{errors}")
         return self
+
+    def wait_until_gone(self):
+        """A killed rank may outlive its launcher for a moment."""
+        def is_one(process):
+            try:
+                return str(self.folder).encode() in (process / "cmdline").read_bytes()
+            except OSError:
+                return False
+        end = time.monotonic() + 20
+        while any(is_one(process) for process in pathlib.Path("/proc").glob("[0-9]*")):
+            if time.monotonic() > end:
+                fail("a rank is still there 20 s after its launcher's end")
+            time.sleep(0.01)
 
     def all(self, name):
         return [rank[name] for rank in self.ranks]

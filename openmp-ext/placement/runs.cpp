@@ -133,6 +133,7 @@ Extent* FreeRuns::take(std::size_t bytes, std::size_t alignment) {
   if (extent != run) keep(run);
   if (rest != nullptr) keep(rest);
   extent->committed = open ? extent->bytes : 0;
+  extent->use = ExtentUse::block; // in no bin: a neighbour that is put back must not join it
   mark(*extent, ReservedRanges::Marks::all);
   return extent;
 }
@@ -219,7 +220,9 @@ bool FreeRuns::is_sound(std::string& why_not) const {
   for (unsigned bin = 0; bin < k_bins; ++bin) {
     if ((bins_[bin] != nullptr) != ((filled_[bin / 64] >> bin % 64 & 1) != 0))
       return why_not = "a bit does not tell whether its bin is empty", false;
-    for (const Extent* run = bins_[bin]; run != nullptr; run = run->next) {
+    const Extent* previous = nullptr;
+    for (const Extent* run = bins_[bin]; run != nullptr; previous = run, run = run->next) {
+      if (run->previous != previous) return why_not = "a bin's list is broken", false;
       if (run->use != ExtentUse::free || (run->committed != 0 && run->committed != run->bytes))
         return why_not = "a free run is in use, or committed in part", false;
       if (bin_of(run->bytes / grain_) != bin || run->bytes % grain_ != 0 || run->bytes < least_)

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What becomes of runs in regions when the kernel refuses, when they are closed, and when they are
+// cached beside blocks that come and go.
+#include "base/os.hpp"
+#include "placement/placer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstring>
+#include <iterator>
+#include <map>
+#include <string>
+#include <sys/mman.h>
+
+using namespace omptier;
+
+namespace {
+
+constexpr std::size_t k_mib = 1 << 20;
+constexpr std::size_t k_usual = 270'336; // bytes of a block: 66 pages
+
+const OsCalls* real = nullptr;
+int refusals = 0; // of the next calls that make pages writable
+
+int protect(void* at, std::size_t bytes, int protection) {
+  if (protection == (PROT_READ | PROT_WRITE) && refusals > 0)
+    return --refusals, errno = ENOMEM, -1;
+  return real->protect(at, bytes, protection);
+}
+
+class RegionsTest : public ::testing::Test {
+protected:
+  void SetUp() override {
+    real = &os();
+    calls_ = *real;
+    calls_.protect = protect;
+    replace_os_calls(&calls_);
+    refusals = 0;
+  }
+  void TearDown() override {
+    refusals = 0;
+    for (const auto& [begin, extent] : taken_)
+      space_.give_back(*extent, false);
+    space_.drop_cache(~std::size_t{0});
+    expect_sound();
+    EXPECT_EQ(used(), 0u);
+    replace_os_calls(nullptr);
+  }
+  // A block, whose bytes are nobody else's; or null.
+  Extent* take(std::size_t bytes, std::size_t alignment = 16) {
+    bool fresh = false;
+    Extent* extent = space_.take(bytes, bytes, alignment, ExtentUse::block, fresh);
+    if (extent == nullptr) return nullptr;
+    const auto above = taken_.lower_bound(extent->begin);
+    const bool overlaps =
+        (above != taken_.end() && above->first < extent->end()) ||
+        (above != taken_.begin() && std::prev(above)->second->end() > extent->begin);
+    EXPECT_FALSE(overlaps) << "two have one address";
+    taken_[extent->begin] = extent;
+    return extent;
+  }
+  void give_back(Extent* extent) {
+    taken_.erase(extent->begin);
+    space_.give_back(*extent, true);
+  }
+  // Blocks until, behind so many that it is worth it, the rest of the last huge page is open.
+  bool take_until_open(std::size_t bytes) {
+    if (huge_page_size() == 0) return false;
+    for (int i = 0; i < 1000 && space_.open_bytes() == 0; ++i)
+      take(bytes);
+    return space_.open_bytes() != 0;
+  }
+  void fill_a_region() {
+    for (std::size_t filled = 0; filled < 512 * k_mib && !HasFailure(); filled += k_usual)
+      ASSERT_NE(take(k_usual), nullptr);
+    expect_sound();
+  }
+  std::uint64_t used() const { return ledger_.used(MemoryKind::dram); }
+  void expect_sound() {
+    std::string why_not;
+    ASSERT_TRUE(space_.is_sound(why_not)) << why_not;
+  }
+  std::map<std::uintptr_t, Extent*> taken_;
+  ReservedRanges ranges_;
+  Ledger ledger_{CapacityByKind()};
+  ExtentSpace space_{ranges_, ledger_, MemoryKind::dram, {}};
+
+private:
+  OsCalls calls_{};
+};
+
+// ---- The kernel does not make pages writable.
+
+// Each block is refused once, that with which the next run is opened too.
+TEST_F(RegionsTest, ARefusedBlockIsNotHandedOutTwice) {
+  for (int i = 0; i < 200; ++i) {
+    refusals = 1;
+    take(k_usual);
+    refusals = 0;
+    ASSERT_NO_FATAL_FAILURE(expect_sound());
+    take(k_usual);
+  }
+  fill_a_region();
+}
+
+// Refused between a run that is open, which is closed with it, and one that is not.
+TEST_F(RegionsTest, ARefusedBlockBesideAnOpenRunIsNotHandedOutTwice) {
+  if (!take_until_open(k_usual)) GTEST_SKIP() << "no huge pages here";
+  refusals = 1;
+  EXPECT_EQ(take(3 * k_mib + page_size(), 65536), nullptr);
+  refusals = 0;
+  EXPECT_EQ(space_.open_bytes(), 0u);
+  ASSERT_NO_FATAL_FAILURE(expect_sound());
+  fill_a_region();
+}
+
+} // namespace

@@ -364,16 +364,7 @@ void ExtentSpace::shrink(Extent& extent, std::size_t committed) {
 // Returns the pages to the system and the run to the free ones. When the kernel refuses, the extent
 // stays in the cache: a free run must read as zero.
 bool ExtentSpace::drop(Extent* extent) {
-  FreeRuns& runs = runs_of(*extent);
-  if (may_share_huge_pages(*extent)) {
-    // A huge page that is given up in part stays whole until memory is short.
-    const auto has_pages = [](const Extent* other) {
-      return other != nullptr && other->committed != 0;
-    };
-    if (has_pages(runs.before(*extent)) || has_pages(runs.after(*extent)))
-      split_at_ends(extent->begin, extent->committed);
-  }
-  if (!discard(extent->begin, extent->committed)) {
+  if (!give_up_pages(*extent)) {
     add_cached(extent);
     return false;
   }
@@ -383,7 +374,7 @@ bool ExtentSpace::drop(Extent* extent) {
   if (extent->company == Company::none) {
     os().protect(pointer(extent->begin), extent->bytes, PROT_NONE);
     extent->committed = 0;
-    runs.put(extent);
+    runs_of(*extent).put(extent);
   } else {
     free_in_region(*extent);
   }

@@ -140,7 +140,8 @@ public:
     const std::lock_guard guard(lock_);
     if (Extent* extent = used_at(address)) visit(*extent);
   }
-  bool is_sound(std::string& why_not);
+  // with_pages: closed runs hold none.
+  bool is_sound(std::string& why_not, bool with_pages = false);
   // From now on bytes of a block, which lie in no other part, are counted under a kind that has
   // granted them besides. False when there is no memory for the note, then nothing changed.
   bool add_part(Extent& extent, std::size_t begin, std::size_t end, MemoryKind kind);
@@ -184,6 +185,7 @@ private:
   void free_in_region(Extent& extent);
   Extent* join_open_before(Extent* extent, const Shape& shape);
   Extent* open_ahead(const Extent& extent);
+  bool give_up_pages(const Extent& extent);
   bool close(Extent& run);
   bool back_slice(const Slice& slice);
   bool make_accessible(std::uintptr_t begin, std::size_t bytes);
@@ -194,7 +196,8 @@ private:
   void remove_cached(Extent* extent);
   Extent* join_cached(Extent* extent);
   void divide_cached(Extent& extent, std::size_t bytes);
-  bool regions_are_sound(std::string& why_not);
+  bool has_no_pages(const Extent& run) const;
+  bool regions_are_sound(std::string& why_not, bool with_pages);
   static void* pointer(std::uintptr_t at) { return reinterpret_cast<void*>(at); }
   static void push(Extent*& head, Extent* extent);
   static void remove(Extent*& head, Extent* extent);

@@ -162,7 +162,7 @@ bool Placer::is_sound(std::string& why_not, bool with_pages) {
   std::array<std::uint64_t, k_memory_kinds + 1> charged{};
   bool sound = true;
   for_each_spread([&](Spread& spread) {
-    sound = sound && spread.extents.is_sound(why_not);
+    sound = sound && spread.extents.is_sound(why_not, with_pages);
     if (!sound) return;
     spread.extents.for_each_counted([&](const Extent& extent) {
       const KindBytes counted = counted_of(extent);

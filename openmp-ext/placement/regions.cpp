@@ -58,11 +58,29 @@ void ExtentSpace::give_back_region(Extent& region, Extent& run) {
   runs_of(Company::none).put(&region);
 }
 
-// A free run's pages are not written, and not charged, any more.
+// The committed pages of an extent or a run go back to the system; false: the kernel keeps them. A
+// huge page that is given up in part stays whole until memory is short: it is split first.
+bool ExtentSpace::give_up_pages(const Extent& extent) {
+  if (may_share_huge_pages(extent)) {
+    const auto has_pages = [](const Extent* other) {
+      return other != nullptr && other->committed != 0;
+    };
+    const FreeRuns& runs = runs_of(extent);
+    if (has_pages(runs.before(extent)) || has_pages(runs.after(extent)))
+      split_at_ends(extent.begin, extent.committed);
+  }
+  return discard(extent.begin, extent.committed);
+}
+
+// A free run's pages are not written, and not charged, any more. It may have some: a huge page that
+// a neighbour touches reaches into it until it is protected otherwise.
 bool ExtentSpace::close(Extent& run) {
+  void* const begin = pointer(run.begin);
   if (FreeRuns::closed_in_regions() >= k_most_closed_when_short ||
-      os().protect(pointer(run.begin), run.committed, PROT_READ) != 0)
+      os().protect(begin, run.committed, PROT_READ) != 0)
     return false;
+  if (!give_up_pages(run) && os().protect(begin, run.committed, PROT_READ | PROT_WRITE) == 0)
+    return false; // locked, before Linux 5.18: it stays open, and charged
   FreeRuns& runs = runs_of(run);
   runs.remove(&run);
   ledger_.give_back(kind_, run.committed);
@@ -187,8 +205,18 @@ void ExtentSpace::allow_huge_pages(Extent& extent) {
   if (begin < end) os().advise(pointer(begin), end - begin, MADV_HUGEPAGE);
 }
 
+// None where it shares units with its neighbours.
+bool ExtentSpace::has_no_pages(const Extent& run) const {
+  const std::size_t unit = ranges_.unit();
+  PageCensus census;
+  count_pages(run.begin, std::min((unit - run.begin % unit) % unit, run.bytes), census);
+  const std::size_t last = std::min(run.end() % unit, run.bytes);
+  count_pages(run.end() - last, last, census);
+  return census.present() == 0;
+}
+
 // Extents cover a region from begin to end, and are found at each address of theirs.
-bool ExtentSpace::regions_are_sound(std::string& why_not) {
+bool ExtentSpace::regions_are_sound(std::string& why_not, bool with_pages) {
   std::size_t open = 0;
   std::array<unsigned, k_companies> count{};
   for (const Extent* region = regions_; region != nullptr; region = region->next) {
@@ -205,6 +233,8 @@ bool ExtentSpace::regions_are_sound(std::string& why_not) {
       if (extent->bytes < k_granule || extent->bytes % page_size() != 0)
         return why_not = "an extent in a region is too small", false;
       if (extent->use == ExtentUse::free) open += extent->committed;
+      if (with_pages && is_free(extent, false) && folder_ == nullptr && !has_no_pages(*extent))
+        return why_not = "a closed run has pages, which nobody counts", false;
       if (extent->use != ExtentUse::free)
         for (std::uintptr_t inside = at; inside < extent->end(); inside += page_size())
           if (ranges_.owner(pointer(inside)) != extent)
@@ -219,7 +249,7 @@ bool ExtentSpace::regions_are_sound(std::string& why_not) {
   return true;
 }
 
-bool ExtentSpace::is_sound(std::string& why_not) {
+bool ExtentSpace::is_sound(std::string& why_not, bool with_pages) {
   const std::lock_guard guard(lock_);
   std::size_t cached = 0;
   const Extent* last = nullptr;
@@ -249,7 +279,7 @@ bool ExtentSpace::is_sound(std::string& why_not) {
   }
   for (const FreeRuns& runs : runs_)
     if (!runs.is_sound(why_not)) return false;
-  return regions_are_sound(why_not);
+  return regions_are_sound(why_not, with_pages);
 }
 
 } // namespace omptier

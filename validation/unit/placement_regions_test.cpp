@@ -22,12 +22,19 @@ constexpr std::size_t k_mib = 1 << 20;
 constexpr std::size_t k_usual = 270'336; // bytes of a block: 66 pages
 
 const OsCalls* real = nullptr;
-int refusals = 0; // of the next calls that make pages writable
+int refusals = 0;        // of the next calls that make pages writable
+bool keeps_pages = false; // no page is given up: memory is locked, before Linux 5.18
 
 int protect(void* at, std::size_t bytes, int protection) {
   if (protection == (PROT_READ | PROT_WRITE) && refusals > 0)
     return --refusals, errno = ENOMEM, -1;
   return real->protect(at, bytes, protection);
+}
+int advise(void* at, std::size_t bytes, int advice) {
+  constexpr int k_dontneed_locked = 24;
+  if (keeps_pages && (advice == MADV_DONTNEED || advice == k_dontneed_locked))
+    return errno = EINVAL, -1;
+  return real->advise(at, bytes, advice);
 }
 
 class RegionsTest : public ::testing::Test {
@@ -36,8 +43,10 @@ protected:
     real = &os();
     calls_ = *real;
     calls_.protect = protect;
+    calls_.advise = advise;
     replace_os_calls(&calls_);
     refusals = 0;
+    keeps_pages = false;
   }
   void TearDown() override {
     refusals = 0;
@@ -80,7 +89,7 @@ protected:
   std::uint64_t used() const { return ledger_.used(MemoryKind::dram); }
   void expect_sound() {
     std::string why_not;
-    ASSERT_TRUE(space_.is_sound(why_not)) << why_not;
+    ASSERT_TRUE(space_.is_sound(why_not, true)) << why_not;
   }
   std::map<std::uintptr_t, Extent*> taken_;
   ReservedRanges ranges_;
@@ -114,6 +123,45 @@ TEST_F(RegionsTest, ARefusedBlockBesideAnOpenRunIsNotHandedOutTwice) {
   EXPECT_EQ(space_.open_bytes(), 0u);
   ASSERT_NO_FATAL_FAILURE(expect_sound());
   fill_a_region();
+}
+
+// ---- Open runs are closed.
+
+// What is open has pages where a neighbour was touched first: a huge page of both.
+TEST_F(RegionsTest, WhatIsClosedHoldsNoPages) {
+  if (huge_page_size() == 0) GTEST_SKIP() << "no huge pages here";
+  constexpr std::size_t k_blocks = 40, k_bytes = 1100 << 10, k_unit = 2 * k_mib;
+  for (std::size_t i = 0; i < k_blocks; ++i)
+    std::memset(reinterpret_cast<void*>(take(k_bytes, k_unit)->begin), 1, k_bytes);
+  const std::uintptr_t begin = taken_.begin()->first;
+  const auto present = [&] {
+    PageCensus census;
+    EXPECT_TRUE(count_pages(begin, taken_.rbegin()->first + k_unit - begin, census));
+    return census.present();
+  };
+  const std::size_t open = space_.open_bytes();
+  if (open == 0 || present() < k_blocks * k_bytes + open / 2) GTEST_SKIP() << "no huge pages now";
+  EXPECT_LE(present(), used());
+  EXPECT_EQ(space_.drop_cache(~std::size_t{0}), open);
+  EXPECT_EQ(used(), k_blocks * k_bytes);
+  EXPECT_LE(present(), used());
+  expect_sound();
+  for (const auto& [at, extent] : taken_)
+    for (const std::size_t byte : {std::size_t{0}, k_bytes - 1})
+      EXPECT_EQ(reinterpret_cast<const char*>(at)[byte], 1) << "a neighbour's";
+}
+
+TEST_F(RegionsTest, WhatCannotBeGivenUpStaysOpenAndCharged) {
+  if (!take_until_open(k_usual)) GTEST_SKIP() << "no huge pages here";
+  const std::size_t open = space_.open_bytes();
+  const std::uint64_t charged = used();
+  keeps_pages = true;
+  EXPECT_EQ(space_.drop_cache(~std::size_t{0}), 0u);
+  keeps_pages = false;
+  EXPECT_EQ(space_.open_bytes(), open);
+  EXPECT_EQ(used(), charged);
+  expect_sound();
+  std::memset(reinterpret_cast<void*>(take(k_usual)->begin), 1, k_usual); // of what is open still
 }
 
 } // namespace

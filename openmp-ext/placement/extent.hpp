@@ -56,7 +56,7 @@ struct Extent {
   ExtentSpace* space = nullptr;
   Extent *previous = nullptr, *next = nullptr; // in the list of its use
   HeapChunk* chunk = nullptr;                  // heap
-  std::uint64_t freed_at = 0;                  // cached: when, ns
+  std::uint64_t freed_at = 0;                  // cached: when, ns; the oldest part of it
 
   // block
   std::size_t block_bytes = 0; // as the program asked

@@ -83,9 +83,9 @@ void ExtentSpace::remove(Extent*& head, Extent* extent) {
   extent->previous = extent->next = nullptr;
 }
 
-void ExtentSpace::add_cached(Extent* extent) {
+void ExtentSpace::add_cached(Extent* extent, std::uint64_t now) {
   extent->use = ExtentUse::cached;
-  extent->freed_at = monotonic_nanoseconds();
+  extent->freed_at = now;
   push(cached_, extent);
   if (oldest_ == nullptr) oldest_ = extent;
   cached_bytes_ = cached_bytes_ + extent->committed;
@@ -97,27 +97,52 @@ void ExtentSpace::remove_cached(Extent* extent) {
   cached_bytes_ = cached_bytes_ - extent->committed;
 }
 
-// Two blocks that were freed side by side may be one larger block's next.
-Extent* ExtentSpace::join_cached(Extent* extent) {
+// The other one has its age, and its place among the cached.
+void ExtentSpace::replace_cached(Extent& extent, Extent& other) {
+  other.use = ExtentUse::cached;
+  other.freed_at = extent.freed_at;
+  other.previous = extent.previous;
+  other.next = extent.next;
+  (other.previous != nullptr ? other.previous->next : cached_) = &other;
+  if (other.next != nullptr) other.next->previous = &other;
+  if (oldest_ == &extent) oldest_ = &other;
+  cached_bytes_ = cached_bytes_ - extent.committed + other.committed;
+}
+
+// Two blocks that were freed side by side may be one larger block's next. They are as old as the
+// older one: else what is used again and again would keep what lies idle beside it. Where that is
+// half of the decay already they stay apart, so that the younger one is kept for so long at least.
+void ExtentSpace::add_joined(Extent* extent, std::uint64_t now) {
   FreeRuns& runs = runs_of(*extent);
-  const auto joins = [&](const Extent* first, const Extent* second) {
-    return first != nullptr && second != nullptr && first->committed == first->bytes &&
-           (first == extent || first->use == ExtentUse::cached) &&
-           (second == extent || second->use == ExtentUse::cached) && !first->moved &&
-           !second->moved && !first->small_ends && !second->small_ends &&
-           first->bytes + second->bytes <= k_largest_in_region;
+  const auto is_like = [&](const Extent* other) {
+    return other != nullptr && other->use == ExtentUse::cached && !other->moved &&
+           !other->small_ends && now - other->freed_at <= decay_ / 2 &&
+           extent->bytes + other->bytes <= k_largest_in_region;
   };
-  const auto join = [&](Extent* first, Extent* second, Extent* cached) {
-    remove_cached(cached);
+  // The second, which is not among the cached, becomes the first's.
+  const auto join = [&](Extent* first, Extent* second) {
     first->verified = first->verified && second->verified;
+    cached_bytes_ = cached_bytes_ + second->committed;
     runs.join(*first, *second);
-    return first;
   };
-  if (Extent* before = runs.before(*extent); joins(before, extent))
-    extent = join(before, extent, before);
-  if (Extent* after = runs.after(*extent); joins(extent, after))
-    extent = join(extent, after, after);
-  return extent;
+  if (Extent* before = runs.before(*extent);
+      is_like(before) && before->committed == before->bytes) {
+    join(before, extent);
+    extent = before;
+  }
+  Extent* after = runs.after(*extent);
+  if (is_like(after) && extent->committed == extent->bytes) {
+    const bool older = extent->use == ExtentUse::cached && extent->freed_at <= after->freed_at;
+    if (older) {
+      remove_cached(after);
+    } else {
+      if (extent->use == ExtentUse::cached) remove_cached(extent);
+      replace_cached(*after, *extent);
+    }
+    join(extent, after);
+  } else if (extent->use != ExtentUse::cached) {
+    add_cached(extent, now);
+  }
 }
 
 // What a block does not need of a cached extent stays cached, as old as it was.
@@ -365,7 +390,7 @@ void ExtentSpace::shrink(Extent& extent, std::size_t committed) {
 // stays in the cache: a free run must read as zero.
 bool ExtentSpace::drop(Extent* extent) {
   if (!give_up_pages(*extent)) {
-    add_cached(extent);
+    add_cached(extent, monotonic_nanoseconds());
     return false;
   }
   allow_huge_pages(*extent); // borders were kept in small pages
@@ -417,7 +442,11 @@ void ExtentSpace::put_back(Extent& extent, bool keep) {
     drop(&extent);
     return;
   }
-  add_cached(extent.shares() ? join_cached(&extent) : &extent);
+  const std::uint64_t now = monotonic_nanoseconds();
+  if (extent.shares())
+    add_joined(&extent, now);
+  else
+    add_cached(&extent, now);
   while (cached_bytes_ > k_cache_bytes) {
     Extent* oldest = oldest_;
     remove_cached(oldest);

@@ -192,9 +192,10 @@ private:
   bool discard(std::uintptr_t begin, std::size_t bytes);
   bool may_share_huge_pages(const Extent& extent) const;
   bool others_apart(const Extent& extent, std::uintptr_t unit);
-  void add_cached(Extent* extent);
+  void add_cached(Extent* extent, std::uint64_t now);
+  void add_joined(Extent* extent, std::uint64_t now);
   void remove_cached(Extent* extent);
-  Extent* join_cached(Extent* extent);
+  void replace_cached(Extent& extent, Extent& other);
   void divide_cached(Extent& extent, std::size_t bytes);
   bool has_no_pages(const Extent& run) const;
   bool regions_are_sound(std::string& why_not, bool with_pages);

@@ -256,6 +256,8 @@ bool ExtentSpace::is_sound(std::string& why_not, bool with_pages) {
   for (const Extent* extent = cached_; extent != nullptr; last = extent, extent = extent->next) {
     cached += extent->committed;
     if (extent->use != ExtentUse::cached) return why_not = "a cached extent is in use", false;
+    if (last != nullptr && last->freed_at < extent->freed_at)
+      return why_not = "the cached extents are not in the order of their age", false;
   }
   if (last != oldest_) return why_not = "the oldest cached extent is not the last", false;
   if (cached != cached_bytes_) return why_not = "cached bytes do not add up", false;

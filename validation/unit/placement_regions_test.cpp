@@ -164,4 +164,55 @@ TEST_F(RegionsTest, WhatCannotBeGivenUpStaysOpenAndCharged) {
   std::memset(reinterpret_cast<void*>(take(k_usual)->begin), 1, k_usual); // of what is open still
 }
 
+// ---- What is cached grows old.
+
+// Joined and divided again and again, the rest of a cached run is no younger for that.
+TEST_F(RegionsTest, WhatIsUsedAgainDoesNotKeepWhatLiesIdleBesideIt) {
+  for (const bool first : {true, false}) { // the block that comes and goes lies before the rest
+    Extent* idle = take(31 * k_mib);
+    Extent* busy = first ? nullptr : take(k_usual);
+    ASSERT_TRUE(idle != nullptr && idle->shares());
+    give_back(idle);
+    const std::uint64_t freed = monotonic_nanoseconds();
+    EXPECT_EQ(space_.cached_bytes(), 31 * k_mib);
+    for (int i = 0; i < 5; ++i) {
+      if (busy != nullptr) give_back(busy);
+      busy = take(k_usual);
+    }
+    give_back(busy);
+    expect_sound();
+    EXPECT_EQ(space_.cached_bytes(), 31 * k_mib + (first ? 0 : k_usual));
+    space_.drop_older(freed);
+    EXPECT_LE(space_.cached_bytes(), k_usual) << first;
+    expect_sound();
+    space_.drop_cache(~std::size_t{0});
+  }
+}
+
+// Freed just now, a block is not dropped with what lies there since long.
+TEST_F(RegionsTest, WhatWasFreedJustNowStaysBesideWhatIsOld) {
+  constexpr std::uint64_t k_decay = 40'000'000; // ns
+  ReservedRanges ranges;
+  ExtentSpace space(ranges, ledger_, MemoryKind::dram, {}, k_decay);
+  bool fresh = false;
+  const auto some = [&] {
+    return space.take(k_usual, k_usual, 16, ExtentUse::block, fresh, false);
+  };
+  Extent *before = some(), *block = some(), *behind = some();
+  ASSERT_EQ(before->end(), block->begin);
+  ASSERT_EQ(block->end(), behind->begin);
+  space.give_back(*before, true);
+  space.give_back(*behind, true);
+  const std::uint64_t freed = monotonic_nanoseconds();
+  while (monotonic_nanoseconds() - freed <= k_decay / 2) {
+  }
+  space.give_back(*block, true);
+  EXPECT_EQ(space.cached_bytes(), 3 * k_usual);
+  EXPECT_EQ(space.drop_older(freed), 2 * k_usual);
+  EXPECT_EQ(space.cached_bytes(), k_usual);
+  std::string why_not;
+  EXPECT_TRUE(space.is_sound(why_not, true)) << why_not;
+  space.drop_cache(~std::size_t{0});
+}
+
 } // namespace

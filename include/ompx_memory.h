@@ -241,12 +241,14 @@ ompx_result_t ompx_get_placement(const void *address, size_t bytes, ompx_placeme
  *              ompx_error_errno:
  *              EINVAL  begin is NULL, the range holds no whole page or wraps around, the allocator is
  *                      unknown or names no kind, or the range is part of a block of omp_alloc's (a
- *                      whole block may be moved, unless its allocator requires another kind);
+ *                      whole one from 256 KiB on may be moved, unless its allocator requires another
+ *                      kind or pins it, or it is split over kinds or lies in OMPTIER_PMEM's folder);
  *              ENOENT  this machine has no such memory;
  *              ENOSPC  it has no room (capacity ledger or node): nothing was moved;
  *              ENOMEM  some of the range is not mapped;
  *              EPERM   the kernel or a container refuses to move pages;
- *              EAGAIN  some pages did not arrive (ompx_get_placement tells where they are).
+ *              EAGAIN  some pages did not arrive (ompx_get_placement tells where they are); a block of
+ *                      omp_alloc's of which most did not stays as a whole, or another thread moves it.
  * The ledger counts the pages under that kind until the range is placed again or the process ends.
  * About 250 microseconds a MiB in 4 KiB pages. Thread-safe. Not async-signal-safe. */
 ompx_result_t ompx_place_range(void *begin, size_t bytes, omp_allocator_handle_t allocator);

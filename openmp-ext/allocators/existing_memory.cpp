@@ -33,20 +33,19 @@ int errno_of(RangeResult result) {
   return EINVAL;
 }
 
-int move_own_block(Placer& placer, const void* begin, std::size_t bytes, MemoryKind kind) {
-  BlockInfo block;
-  if (!placer.find(begin, true, block) || bytes < block.bytes || !block.large) return EINVAL;
-  std::uint64_t moved = 0;
-  if (block.charged != kind) {
-    if (block.required) return EINVAL;
-    if (!placer.move_block(begin, kind, moved)) return ENOSPC;
+int errno_of(MoveResult result) {
+  switch (result) {
+  case MoveResult::moved:
+    return 0;
+  case MoveResult::no_room:
+    return ENOSPC;
+  case MoveResult::refused:
+    return EPERM;
+  case MoveResult::stays:
+  case MoveResult::held:
+    return EAGAIN;
   }
-  PageCensus census;
-  if (!count_pages(block.begin, block.bytes, census)) return EPERM;
-  std::uint64_t there = 0;
-  for (unsigned node = 0; node < k_max_nodes; ++node)
-    if (placer.kind_of_node(node) == kind) there += census.node[node];
-  return there == census.present() ? 0 : EAGAIN;
+  return EINVAL;
 }
 
 // The module of this process that the plan means: the same build, else the one of the same name,
@@ -138,6 +137,24 @@ void place_static(Placer& placer, const LoadedModule& module, const PlanEntry& e
 }
 
 } // namespace
+
+int move_own_block(Placer& placer, const void* begin, std::size_t bytes, MemoryKind kind) {
+  BlockInfo block;
+  if (!placer.find(begin, true, block) || bytes < block.bytes || !block.large) return EINVAL;
+  if (block.charged != kind) {
+    if (block.required || block.locked || block.split || block.space->folder() != nullptr)
+      return EINVAL;
+    std::uint64_t moved = 0;
+    const MoveResult result = placer.move_block(begin, kind, moved);
+    if (result != MoveResult::moved) return errno_of(result);
+  }
+  PageCensus census;
+  if (!count_pages(block.begin, block.bytes, census)) return EPERM;
+  std::uint64_t there = 0;
+  for (unsigned node = 0; node < k_max_nodes; ++node)
+    if (placer.kind_of_node(node) == kind) there += census.node[node];
+  return there == census.present() ? 0 : EAGAIN;
+}
 
 void place_statics_of_plan() {
   const Plan* const plan = runtime().plan_text();

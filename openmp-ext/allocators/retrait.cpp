@@ -121,7 +121,8 @@ private:
     }
     const bool has_room = placer_.room_on(tier) >= info.room;
     std::uint64_t moved = 0;
-    const bool arrived = placer_.move_block(list_[i].block, placer_.kind_of_tier(tier), moved);
+    const bool arrived = placer_.move_block(list_[i].block, placer_.kind_of_tier(tier), moved) ==
+                         MoveResult::moved;
     moved_ += moved;
     if (!arrived) refused_ = refused_ || has_room;
     if (arrived) {

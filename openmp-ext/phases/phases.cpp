@@ -120,7 +120,7 @@ bool move(Placer& placer, PlannedObject& object, MemoryKind to, const void* code
   step.plan_entry = object.entry;
   step.at = monotonic_nanoseconds();
   std::uint64_t bytes = 0;
-  const bool arrived = placer.move_block(object.block, to, bytes);
+  const bool arrived = placer.move_block(object.block, to, bytes) == MoveResult::moved;
   step.seconds = static_cast<double>(monotonic_nanoseconds() - step.at) / 1e9;
   step.bytes = bytes;
   if (arrived) object.now = to;

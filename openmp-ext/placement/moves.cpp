@@ -10,21 +10,25 @@
 
 namespace omptier {
 
-bool Placer::move_block(const void* block, MemoryKind kind, std::uint64_t& moved) {
+MoveResult Placer::move_block(const void* block, MemoryKind kind, std::uint64_t& moved) {
   moved = 0;
   std::size_t tier = 0;
   while (tier < tier_count_ && kind_of_tier(tier) != kind)
     ++tier;
-  if (tier == tier_count_) return false;
+  if (tier == tier_count_) return MoveResult::no_room;
   job_.enter();
   // The block may have been freed meanwhile, and its memory be another's.
   ExtentSpace* space = ranges_.space_of(block);
   Extent* extent = space != nullptr ? space->begin_move(block) : nullptr;
-  if (extent == nullptr) return false;
-  const bool arrived =
-      !extent->required && (extent->charged == kind || move_extent(*extent, tier, moved));
+  if (extent == nullptr) return MoveResult::held;
+  MoveResult result = MoveResult::moved;
+  // Each part of a split one is where it belongs.
+  if (extent->required || (extent->charged != kind && extent->parts != nullptr))
+    result = MoveResult::held;
+  else if (extent->charged != kind)
+    result = move_extent(*extent, tier, moved);
   space->end_move(*extent);
-  return arrived;
+  return result;
 }
 
 // Counts the extent under the tier's kind besides, if ledger and nodes have room for all of it.
@@ -60,12 +64,11 @@ NodeSet Placer::nodes_under(const Extent& extent, MemoryKind kind) const {
   return nodes;
 }
 
-bool Placer::move_extent(Extent& extent, std::size_t tier, std::uint64_t& moved) {
-  if (extent.parts != nullptr) return false; // split over kinds: each part is where it belongs
+MoveResult Placer::move_extent(Extent& extent, std::size_t tier, std::uint64_t& moved) {
   const NodeSet nodes = places_[tier].nodes;
-  if (nodes.empty()) return false; // pages do not become a file's
+  if (nodes.empty()) return MoveResult::no_room; // pages do not become a file's
   const MemoryKind from = extent.charged;
-  if (!reserve_move(extent, tier)) return false;
+  if (!reserve_move(extent, tier)) return MoveResult::no_room;
   extent.space->keep_apart(extent);
   MoveOutcome outcome = move_to_nodes(extent.begin, extent.committed, nodes);
   if (outcome.refused)
@@ -73,7 +76,8 @@ bool Placer::move_extent(Extent& extent, std::size_t tier, std::uint64_t& moved)
         Notice::moves_refused,
         "The kernel refuses to move pages (move_pages; a container or sandbox may forbid it): "
         "memory stays where it is.");
-  const bool arrived = !outcome.refused && outcome.missing <= outcome.after.present() / 2;
+  const bool refused = outcome.refused;
+  const bool arrived = !refused && outcome.missing <= outcome.after.present() / 2;
   if (arrived)
     moved = outcome.moved;
   else if (outcome.moved != 0)
@@ -81,7 +85,7 @@ bool Placer::move_extent(Extent& extent, std::size_t tier, std::uint64_t& moved)
                             extent.space->binding().home);
   extent.space->charge_to(extent, arrived ? kind_of_tier(tier) : from,
                           by_kind(extent, outcome.after));
-  return arrived;
+  return arrived ? MoveResult::moved : refused ? MoveResult::refused : MoveResult::stays;
 }
 
 } // namespace omptier

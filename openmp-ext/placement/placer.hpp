@@ -95,6 +95,15 @@ struct CapacityRules {
   CapacityRules(const CapacityByKind& by_kind = {}) : capacity(by_kind) {}
 };
 
+// What became of a block that was to move.
+enum class MoveResult : std::uint8_t {
+  moved,   // most of it is there now, or was already
+  no_room, // ledger or nodes, or there is no such memory
+  refused, // the kernel refuses to move pages
+  stays,   // more than half of the pages did not follow
+  held     // it may not move (required, pinned, split, a file's), somebody moves it, or it is gone
+};
+
 class Placer {
 public:
   // decay: nanoseconds that freed memory is kept for reuse before it goes back to the system. Time
@@ -143,10 +152,9 @@ public:
   bool has_room_on(std::size_t tier, std::uint64_t bytes) { return has_room(places_[tier], bytes); }
 
   // Moves a large block's present pages to another kind, where ledger and node have room for all of
-  // it; the ledger follows, page by page where some stay behind. moved: bytes that arrived. False
-  // when there is no room, the kernel refuses, or more than half of the pages stay: then all do, as
-  // far as they can be moved back.
-  bool move_block(const void* block, MemoryKind kind, std::uint64_t& moved);
+  // it; the ledger follows, page by page where some stay behind. moved: bytes that arrived. Where
+  // most stay, all do, as far as they can be moved back.
+  MoveResult move_block(const void* block, MemoryKind kind, std::uint64_t& moved);
   // Puts as much of a fresh large block's begin on the tier as ledger and node allow, as first
   // touch would until that tier is full; returns the bytes that arrived. Makes those pages present.
   // Only a run from the begin is kept there: what arrived behind a page that did not is moved back.
@@ -213,7 +221,7 @@ private:
   // own: the extent that the bytes are for, where the caller has it in hand already.
   bool has_room(TierPlace& place, std::uint64_t bytes, const Extent* own = nullptr);
   std::uint64_t count_promised(TierPlace& place, const Extent* own = nullptr);
-  bool move_extent(Extent& extent, std::size_t tier, std::uint64_t& moved);
+  MoveResult move_extent(Extent& extent, std::size_t tier, std::uint64_t& moved);
   bool reserve_move(Extent& extent, std::size_t tier);
   ExtentPages by_kind(const Extent& extent, const PageCensus& census) const;
   NodeSet nodes_under(const Extent& extent, MemoryKind kind) const;

@@ -89,7 +89,7 @@ protected:
   }
   bool move(void* block, MemoryKind kind) {
     std::uint64_t moved = 0;
-    return placer_->move_block(block, kind, moved);
+    return placer_->move_block(block, kind, moved) == MoveResult::moved;
   }
   std::uint64_t used(MemoryKind kind) { return placer_->ledger().used(kind); }
   std::uint64_t lies_on(void* block, unsigned node, std::size_t bytes = k_bytes) {

@@ -512,8 +512,8 @@ TEST_F(UnrealTest, AMovedBlockTakesNothingAlong) {
   }
   ASSERT_EQ(blocks[1], blocks[0] + whole_pages(700'000));
   std::uint64_t moved = 0;
-  ASSERT_TRUE(placer_->move_block(blocks[1], MemoryKind::hbm, moved));
-  ASSERT_TRUE(placer_->move_block(blocks[2], MemoryKind::hbm, moved));
+  ASSERT_EQ(placer_->move_block(blocks[1], MemoryKind::hbm, moved), MoveResult::moved);
+  ASSERT_EQ(placer_->move_block(blocks[2], MemoryKind::hbm, moved), MoveResult::moved);
   EXPECT_EQ(on_hbm.size() * page_size(), 2 * whole_pages(700'000));
   EXPECT_EQ(*on_hbm.begin(), reinterpret_cast<std::uintptr_t>(blocks[1]));
   EXPECT_EQ(placer_->ledger().used(MemoryKind::hbm), 2 * whole_pages(700'000));

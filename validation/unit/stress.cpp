@@ -204,7 +204,8 @@ private:
   void move(const Block& block) {
     std::uint64_t moved = 0;
     const MemoryKind kind = random_() % 2 == 0 ? MemoryKind::hbm : MemoryKind::dram;
-    if (block.bytes >= k_large_block && placer_.move_block(block.at, kind, moved))
+    if (block.bytes >= k_large_block &&
+        placer_.move_block(block.at, kind, moved) == MoveResult::moved)
       counts_.moved.fetch_add(1);
   }
 
@@ -257,7 +258,8 @@ void keep_listing(Placer& placer, const std::atomic<bool>& stop, Counts& counts)
       std::uint64_t moved = 0;
       const MemoryKind kind = block.charged == MemoryKind::hbm ? MemoryKind::dram : MemoryKind::hbm;
       if (block.large && random() % 4 == 0 &&
-          placer.move_block(reinterpret_cast<const void*>(block.begin), kind, moved))
+          placer.move_block(reinterpret_cast<const void*>(block.begin), kind, moved) ==
+              MoveResult::moved)
         counts.moved.fetch_add(1);
     }
     for (std::size_t tier = 0; tier < placer.tier_count(); ++tier)

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// ompx_place_range on blocks of ours, on nodes that are not there (made_up_nodes.hpp): each cause has
+// the errno that the header promises.
+#include "allocators/existing_memory.hpp"
+#include "made_up_nodes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+using namespace omptier;
+
+namespace {
+
+constexpr std::size_t k_mib = 1 << 20;
+constexpr std::size_t k_bytes = 10 * k_mib;
+
+std::uintptr_t block_begin = 0;
+bool moves_refused = false;
+long (*made_up_move)(int, unsigned long, void**, const int*, int*, int) = nullptr;
+
+long move_pages(int pid, unsigned long count, void** pages, const int* nodes, int* status,
+                int flags) {
+  if (nodes != nullptr && moves_refused) return errno = EPERM, -1;
+  return made_up_move(pid, count, pages, nodes, status, flags);
+}
+
+// DRAM on node 0, HBM on node 1.
+class OwnBlocksTest : public ::testing::Test {
+protected:
+  void SetUp() override {
+    before_ = &os();
+    calls_ = made_up_nodes::calls();
+    made_up_move = calls_.move_pages;
+    calls_.move_pages = move_pages;
+    replace_os_calls(&calls_);
+    moves_refused = false;
+    use(1024 * k_mib);
+  }
+  void TearDown() override {
+    std::string why_not;
+    EXPECT_TRUE(placer_->is_sound(why_not, true)) << why_not;
+    placer_.reset();
+    replace_os_calls(before_);
+  }
+  void use(std::size_t hbm_capacity) {
+    Platform platform;
+    Node dram, hbm;
+    dram.kind = MemoryKind::dram;
+    dram.cpus = {0};
+    hbm.number = 1;
+    hbm.kind = MemoryKind::hbm;
+    dram.capacity = hbm.capacity = 1024 * k_mib;
+    platform.nodes = {dram, hbm};
+    platform.tiers = {{MemoryKind::hbm, {1}, hbm.capacity, {}},
+                      {MemoryKind::dram, {0}, dram.capacity, {}}};
+    CapacityByKind capacity;
+    capacity[static_cast<std::size_t>(MemoryKind::hbm)] = hbm_capacity;
+    placer_ = std::make_unique<Placer>(std::move(platform), capacity);
+  }
+  void* in_dram(bool required = false) {
+    BlockRequest request;
+    request.bytes = k_bytes;
+    request.required = required;
+    bool fresh = false;
+    Refusal why = Refusal::none;
+    void* block = placer_->place(1, request, fresh, why);
+    EXPECT_NE(block, nullptr) << describe(why);
+    std::memset(block, 1, k_bytes);
+    block_begin = reinterpret_cast<std::uintptr_t>(block);
+    return block;
+  }
+  int to_hbm(void* block, std::size_t bytes = k_bytes) {
+    return move_own_block(*placer_, block, bytes, MemoryKind::hbm);
+  }
+  std::unique_ptr<Placer> placer_;
+
+private:
+  OsCalls calls_{};
+  const OsCalls* before_ = nullptr;
+};
+
+template <int percent> int stay(std::uintptr_t page, int, int to) {
+  return to == 1 && page - block_begin >= k_bytes / 100 * (100 - percent) ? -EBUSY : 0;
+}
+
+TEST_F(OwnBlocksTest, TheKernelRefuses) {
+  void* block = in_dram();
+  moves_refused = true;
+  EXPECT_EQ(to_hbm(block), EPERM);
+  moves_refused = false;
+  EXPECT_EQ(to_hbm(block), 0);
+  EXPECT_TRUE(placer_->release(block));
+}
+
+TEST_F(OwnBlocksTest, SomeOrMostPagesStay) {
+  void* block = in_dram();
+  made_up_nodes::verdict = stay<60>;
+  EXPECT_EQ(to_hbm(block), EAGAIN);
+  made_up_nodes::verdict = stay<10>;
+  EXPECT_EQ(to_hbm(block), EAGAIN);
+  made_up_nodes::verdict = nullptr;
+  EXPECT_TRUE(placer_->release(block));
+}
+
+TEST_F(OwnBlocksTest, AnotherMovesIt) {
+  void* block = in_dram();
+  ExtentSpace* space = placer_->ranges().space_of(block);
+  Extent* held = space->begin_move(block);
+  ASSERT_NE(held, nullptr);
+  EXPECT_EQ(to_hbm(block), EAGAIN);
+  space->end_move(*held);
+  EXPECT_EQ(to_hbm(block), 0);
+  EXPECT_TRUE(placer_->release(block));
+}
+
+TEST_F(OwnBlocksTest, NoRoomThere) {
+  use(k_bytes - k_mib);
+  void* block = in_dram();
+  EXPECT_EQ(to_hbm(block), ENOSPC);
+  EXPECT_TRUE(placer_->release(block));
+}
+
+TEST_F(OwnBlocksTest, BlocksThatMayNotMove) {
+  void* block = in_dram(true);
+  EXPECT_EQ(to_hbm(block), EINVAL) << "required";
+  EXPECT_TRUE(placer_->release(block));
+  block = in_dram();
+  EXPECT_EQ(to_hbm(block, k_mib), EINVAL) << "a part of it";
+  EXPECT_EQ(placer_->place_part(block, 0, 2 * k_mib, 0), 2 * k_mib);
+  EXPECT_EQ(to_hbm(block), EINVAL) << "split by a plan";
+  EXPECT_TRUE(placer_->release(block));
+}
+
+} // namespace

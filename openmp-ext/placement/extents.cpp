@@ -37,8 +37,7 @@ ExtentSpace::ExtentSpace(ReservedRanges& ranges, Ledger& ledger, MemoryKind kind
                              FreeRuns(ranges, pool_, *this, Company::required),
                              FreeRuns(ranges, pool_, *this, Company::preferred)} {}
 
-// Gives pages back to the system; they read as zero then. The second form (Linux 5.18) is for
-// programs that lock all their memory (mlockall).
+// The second form (Linux 5.18) is for programs that lock all their memory (mlockall).
 bool ExtentSpace::discard(std::uintptr_t begin, std::size_t bytes) {
   if (folder_ != nullptr) return folder_->discard(begin, bytes);
   if (os().advise(pointer(begin), bytes, MADV_DONTNEED) == 0) return true;

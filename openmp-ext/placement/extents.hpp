@@ -154,6 +154,9 @@ public:
   // Gives bytes at the extent's end back to the accounts they are counted under.
   void uncharge_end(Extent& extent, std::size_t bytes);
 
+  // Gives pages back to the system; they read as zero then. False: it keeps them.
+  bool discard(std::uintptr_t begin, std::size_t bytes);
+
   void lock() { lock_.lock(); }
   void unlock() { lock_.unlock(); }
 
@@ -189,7 +192,6 @@ private:
   bool close(Extent& run);
   bool back_slice(const Slice& slice);
   bool make_accessible(std::uintptr_t begin, std::size_t bytes);
-  bool discard(std::uintptr_t begin, std::size_t bytes);
   bool may_share_huge_pages(const Extent& extent) const;
   bool others_apart(const Extent& extent, std::uintptr_t unit);
   void add_cached(Extent* extent, std::uint64_t now);

@@ -208,6 +208,21 @@ TEST_F(FrontTest, LockedMemoryIsGivenBackToo) {
   expect_true_books();
 }
 
+// A huge page across the border would move as a whole: it is given up, locked or not.
+TEST_F(FrontTest, TheBordersHugePageIsGivenUp) {
+  if (huge_page_size() != 2 * k_mib) GTEST_SKIP() << "no huge pages here";
+  for (const bool locked : {false, true}) {
+    use(3 * k_mib);
+    locks_memory = locked;
+    auto* block = static_cast<char*>(in_dram(10 * k_mib));
+    std::memset(block, 1, 10 * k_mib);
+    ASSERT_EQ(placer_->fill_front(block, 0), 3 * k_mib);
+    EXPECT_EQ(block[3 * k_mib + 5], 0) << locked;
+    EXPECT_EQ(block[4 * k_mib], 1) << "another one";
+    EXPECT_TRUE(placer_->release(block));
+  }
+}
+
 // Parts of a plan: the hottest first, whole huge pages, as far as there is room.
 TEST_F(FrontTest, PartsTakeWhatIsLeftInTheirOrder) {
   const std::size_t unit = huge_page_size() != 0 ? huge_page_size() : 2 * k_mib;

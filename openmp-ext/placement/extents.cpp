@@ -243,9 +243,12 @@ Extent* ExtentSpace::from_cache(const Shape& shape, std::size_t commit) {
   return best;
 }
 
-// Charged and committed as wanted; of what was open already a little more, or a part.
-Extent* ExtentSpace::make_fresh(const Shape& shape, std::size_t committed) {
-  if (!ledger_.reserve(kind_, committed)) return nullptr;
+// Charged and committed as wanted, that is as asked or rounded up; of what was open already a little
+// more, or a part.
+Extent* ExtentSpace::make_fresh(const Shape& shape, std::size_t committed, std::size_t asked) {
+  const bool granted = committed > asked ? ledger_.reserve_spare(kind_, committed)
+                                         : ledger_.reserve(kind_, committed);
+  if (!granted) return nullptr;
   Extent* extent = from_free(shape);
   if (extent == nullptr) {
     ledger_.give_back(kind_, committed);
@@ -302,8 +305,8 @@ Extent* ExtentSpace::take(std::size_t bytes, std::size_t commit, std::size_t ali
     fresh = true;
     // When the ledger refuses the rounding, exact pages are tried.
     const std::size_t wanted = commit != 0 ? shape.committed : 0;
-    extent = make_fresh(shape, wanted);
-    if (extent == nullptr && pages < wanted) extent = make_fresh(shape, pages);
+    extent = make_fresh(shape, wanted, pages);
+    if (extent == nullptr && pages < wanted) extent = make_fresh(shape, pages, pages);
     if (extent == nullptr) return nullptr;
     extent->verified = false;
   }

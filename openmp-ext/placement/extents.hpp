@@ -178,7 +178,7 @@ private:
   void let_go(Extent& extent);
   Extent* used_at(const void* address);
   Extent* from_cache(const Shape& shape, std::size_t commit);
-  Extent* make_fresh(const Shape& shape, std::size_t committed);
+  Extent* make_fresh(const Shape& shape, std::size_t committed, std::size_t asked);
   Extent* commit_in_company(Extent* extent, std::size_t committed);
   Extent* from_free(const Shape& shape);
   bool add_slice(std::size_t bytes);

@@ -12,30 +12,33 @@ Ledger::Ledger(const CapacityByKind& capacity) {
 }
 
 bool Ledger::reserve(MemoryKind kind, std::uint64_t bytes) {
+  const Answer answer = ask(kind, bytes);
+  if (answer == Answer::granted) return true;
+  Account& account = at(kind);
+  account.refusals.fetch_add(1, std::memory_order_relaxed);
+  if (answer == Answer::refused_by_job)
+    account.refusals_of_job.fetch_add(1, std::memory_order_relaxed);
+  return false;
+}
+
+Ledger::Answer Ledger::ask(MemoryKind kind, std::uint64_t bytes) {
   Account& account = at(kind);
   std::uint64_t used = account.used.load(std::memory_order_relaxed);
   std::uint64_t wanted = 0;
-  if (also_.grants != nullptr && !also_.grants(also_.context, bytes)) {
-    account.refusals.fetch_add(1, std::memory_order_relaxed);
-    return false;
-  }
+  if (also_.grants != nullptr && !also_.grants(also_.context, bytes)) return Answer::refused;
   do {
-    if (__builtin_add_overflow(used, bytes, &wanted) || wanted > account.limit) {
-      account.refusals.fetch_add(1, std::memory_order_relaxed);
-      return false;
-    }
+    if (__builtin_add_overflow(used, bytes, &wanted) || wanted > account.limit)
+      return Answer::refused;
   } while (!account.used.compare_exchange_weak(used, wanted, std::memory_order_relaxed));
   if (job_ != nullptr && !job_->reserve(nodes_[static_cast<std::size_t>(kind)], bytes)) {
     account.used.fetch_sub(bytes, std::memory_order_relaxed);
-    account.refusals.fetch_add(1, std::memory_order_relaxed);
-    account.refusals_of_job.fetch_add(1, std::memory_order_relaxed);
-    return false;
+    return Answer::refused_by_job;
   }
   std::uint64_t peak = account.peak.load(std::memory_order_relaxed);
   while (peak < wanted &&
          !account.peak.compare_exchange_weak(peak, wanted, std::memory_order_relaxed)) {
   }
-  return true;
+  return Answer::granted;
 }
 
 void Ledger::give_back(MemoryKind kind, std::uint64_t bytes) {

@@ -39,6 +39,10 @@ public:
 
   // Grants bytes of a kind, or refuses. Thread-safe, without malloc.
   bool reserve(MemoryKind kind, std::uint64_t bytes);
+  // The same for what nobody asked for: refusals are not counted.
+  bool reserve_spare(MemoryKind kind, std::uint64_t bytes) {
+    return ask(kind, bytes) == Answer::granted;
+  }
   void give_back(MemoryKind kind, std::uint64_t bytes);
 
   std::uint64_t used(MemoryKind kind) const {
@@ -64,6 +68,8 @@ public:
   bool is_sound(std::string& why_not) const;
 
 private:
+  enum class Answer : std::uint8_t { granted, refused, refused_by_job };
+  Answer ask(MemoryKind kind, std::uint64_t bytes);
   struct Account {
     std::uint64_t limit = k_no_limit;
     std::atomic<std::uint64_t> used{0}, peak{0}, refusals{0}, refusals_of_job{0};

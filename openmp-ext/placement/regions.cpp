@@ -102,7 +102,7 @@ void ExtentSpace::free_in_region(Extent& extent) {
   };
   const auto keep_open = [&] {
     if (!extent.shares() || folder_ != nullptr) return false;
-    if (!ledger_.reserve(kind_, extent.bytes)) return false;
+    if (!ledger_.reserve_spare(kind_, extent.bytes)) return false;
     const std::size_t more = extent.bytes - extent.committed;
     if (more == 0 || make_accessible(extent.begin + extent.committed, more)) return true;
     ledger_.give_back(kind_, extent.bytes);
@@ -155,7 +155,7 @@ Extent* ExtentSpace::open_ahead(const Extent& extent) {
   FreeRuns& runs = runs_of(extent);
   Extent* after = runs.after(extent);
   if (rest < k_granule || !is_free(after, false) || after->bytes < rest + k_granule) return nullptr;
-  if (!ledger_.reserve(kind_, rest)) return nullptr;
+  if (!ledger_.reserve_spare(kind_, rest)) return nullptr;
   Extent* ahead = runs.cut_begin(*after, rest);
   if (ahead == nullptr) ledger_.give_back(kind_, rest);
   return ahead;

@@ -72,6 +72,24 @@ TEST(LedgerTest, GrantsUpToTheLimitAndNeverBeyond) {
   EXPECT_FALSE(ledger.reserve(MemoryKind::dram, ~std::uint64_t{0}));     // would overflow
 }
 
+// What is taken besides, where there is room: the rest of a huge page, and of the one that is opened.
+TEST(LedgerTest, OnlyWhatWasAskedForIsRefused) {
+  for (const std::size_t bytes : {std::size_t{270'336}, std::size_t{1948} << 10}) {
+    const std::size_t blocks = bytes < (1 << 20) ? 125 : 1; // so many that the next are opened
+    CapacityByKind capacity;
+    capacity[static_cast<std::size_t>(MemoryKind::dram)] = blocks * bytes;
+    Ledger ledger(capacity);
+    ReservedRanges ranges;
+    ExtentSpace space(ranges, ledger, MemoryKind::dram, {});
+    bool fresh = false;
+    for (std::size_t i = 0; i < blocks; ++i)
+      ASSERT_NE(space.take(bytes, bytes, 16, ExtentUse::block, fresh), nullptr) << i;
+    EXPECT_EQ(ledger.refusals(MemoryKind::dram), 0u) << bytes;
+    EXPECT_EQ(space.take(bytes, bytes, 16, ExtentUse::block, fresh), nullptr);
+    EXPECT_EQ(ledger.refusals(MemoryKind::dram), 1u) << bytes;
+  }
+}
+
 TEST(LedgerTest, ThreadsCannotPassTheLimitTogether) {
   Ledger ledger(everything_limited(1000));
   std::atomic<int> granted{0};

@@ -289,6 +289,7 @@ Extent* ExtentSpace::commit_in_company(Extent* extent, std::size_t committed) {
     return extent;
   }
   ledger_.give_back(kind_, committed);
+  if (open != 0) give_up_pages(*extent);
   free_in_region(*extent);
   return nullptr;
 }

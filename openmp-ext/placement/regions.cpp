@@ -97,8 +97,11 @@ void ExtentSpace::free_in_region(Extent& extent) {
   Extent* neighbours[] = {runs.before(extent), runs.after(extent)};
   const bool joins = is_free(neighbours[0], false) || is_free(neighbours[1], false);
   const auto forbid = [&] {
-    return extent.committed == 0 ||
-           os().protect(pointer(extent.begin), extent.committed, PROT_READ) == 0;
+    if (extent.committed == 0) return true;
+    if (os().protect(pointer(extent.begin), extent.committed, PROT_READ) != 0) return false;
+    // A neighbour touched since they were given up may have brought pages.
+    if (may_share_huge_pages(extent)) discard(extent.begin, extent.committed);
+    return true;
   };
   const auto keep_open = [&] {
     if (!extent.shares() || folder_ != nullptr) return false;

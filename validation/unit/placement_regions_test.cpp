@@ -25,7 +25,10 @@ const OsCalls* real = nullptr;
 int refusals = 0;        // of the next calls that make pages writable
 bool keeps_pages = false; // no page is given up: memory is locked, before Linux 5.18
 
+char* touched_late = nullptr; // just before pages may no longer be written
+
 int protect(void* at, std::size_t bytes, int protection) {
+  if (protection == PROT_READ && touched_late != nullptr) *touched_late = 1;
   if (protection == (PROT_READ | PROT_WRITE) && refusals > 0)
     return --refusals, errno = ENOMEM, -1;
   return real->protect(at, bytes, protection);
@@ -47,6 +50,7 @@ protected:
     replace_os_calls(&calls_);
     refusals = 0;
     keeps_pages = false;
+    touched_late = nullptr;
   }
   void TearDown() override {
     refusals = 0;
@@ -149,6 +153,29 @@ TEST_F(RegionsTest, WhatIsClosedHoldsNoPages) {
   for (const auto& [at, extent] : taken_)
     for (const std::size_t byte : {std::size_t{0}, k_bytes - 1})
       EXPECT_EQ(reinterpret_cast<const char*>(at)[byte], 1) << "a neighbour's";
+}
+
+TEST_F(RegionsTest, WhatIsClosedAfterARefusalHoldsNoPages) {
+  if (!take_until_open(k_usual)) GTEST_SKIP() << "no huge pages here";
+  std::memset(reinterpret_cast<void*>(taken_.rbegin()->first), 1, k_usual);
+  const std::size_t open = space_.open_bytes();
+  refusals = 1;
+  EXPECT_EQ(take(open + 2 * k_usual), nullptr);
+  refusals = 0;
+  EXPECT_EQ(space_.open_bytes(), 0u);
+  expect_sound();
+}
+
+// The neighbour's first touch, in another thread, makes a huge page of both while one is dropped.
+TEST_F(RegionsTest, WhatIsDroppedWhileItsNeighbourIsTouchedHoldsNoPages) {
+  Extent *first = take(k_mib), *second = take(k_mib);
+  ASSERT_EQ(first->end(), second->begin);
+  touched_late = reinterpret_cast<char*>(first->begin);
+  taken_.erase(second->begin);
+  space_.give_back(*second, false);
+  touched_late = nullptr;
+  EXPECT_EQ(used(), k_mib);
+  expect_sound();
 }
 
 TEST_F(RegionsTest, WhatCannotBeGivenUpStaysOpenAndCharged) {

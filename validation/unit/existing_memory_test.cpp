@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// ompx_place_range on blocks of ours, on nodes that are not there (made_up_nodes.hpp): each cause has
-// the errno that the header promises.
+// ompx_place_range on blocks of ours, on nodes that are not there (made_up_nodes.hpp): each cause
+// has the errno that the header promises.
 #include "allocators/existing_memory.hpp"
 #include "made_up_nodes.hpp"
 

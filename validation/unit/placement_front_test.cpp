@@ -210,14 +210,14 @@ TEST_F(FrontTest, LockedMemoryIsGivenBackToo) {
 
 // A huge page across the border would move as a whole: it is given up, locked or not.
 TEST_F(FrontTest, TheBordersHugePageIsGivenUp) {
-  if (huge_page_size() != 2 * k_mib) GTEST_SKIP() << "no huge pages here";
+  const bool huge = huge_page_size() == 2 * k_mib;
   for (const bool locked : {false, true}) {
     use(3 * k_mib);
     locks_memory = locked;
     auto* block = static_cast<char*>(in_dram(10 * k_mib));
     std::memset(block, 1, 10 * k_mib);
     ASSERT_EQ(placer_->fill_front(block, 0), 3 * k_mib);
-    EXPECT_EQ(block[3 * k_mib + 5], 0) << locked;
+    EXPECT_EQ(block[3 * k_mib + 5], huge ? 0 : 1) << locked;
     EXPECT_EQ(block[4 * k_mib], 1) << "another one";
     EXPECT_TRUE(placer_->release(block));
   }

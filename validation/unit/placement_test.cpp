@@ -72,7 +72,7 @@ TEST(LedgerTest, GrantsUpToTheLimitAndNeverBeyond) {
   EXPECT_FALSE(ledger.reserve(MemoryKind::dram, ~std::uint64_t{0}));     // would overflow
 }
 
-// What is taken besides, where there is room: the rest of a huge page, and of the one that is opened.
+// What is taken besides, where there is room: the rest of a huge page, or of one that is opened.
 TEST(LedgerTest, OnlyWhatWasAskedForIsRefused) {
   for (const std::size_t bytes : {std::size_t{270'336}, std::size_t{1948} << 10}) {
     const std::size_t blocks = bytes < (1 << 20) ? 125 : 1; // so many that the next are opened

@@ -165,6 +165,7 @@ WalkEnd walk_by_rules(std::uintptr_t frame, FrameChooser& chooser) {
 _Unwind_Reason_Code visit_frame(_Unwind_Context* context, void* argument) {
   auto* chooser = static_cast<FrameChooser*>(argument);
   const auto address = static_cast<ReturnAddress>(_Unwind_GetIP(context));
+  if (address == 0) return _URC_NORMAL_STOP; // what the unwinder tells of the end
   return chooser->add(address, rule_at(address)) ? _URC_NO_REASON : _URC_NORMAL_STOP;
 }
 

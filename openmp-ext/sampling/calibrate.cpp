@@ -53,6 +53,8 @@ extern char omptier_chase_load[], omptier_chase_next[], omptier_chase_end[];
 
 namespace omptier {
 
+#if defined(__x86_64__)
+
 namespace {
 
 constexpr std::size_t k_bytes = 2 << 20, k_node = 64, k_nodes = k_bytes / k_node;
@@ -74,8 +76,6 @@ void link_nodes(char* memory) {
 }
 
 } // namespace
-
-#if defined(__x86_64__)
 
 ChaseCode chase_code() {
   return {reinterpret_cast<std::uint64_t>(omptier_chase_load),

@@ -9,6 +9,9 @@ set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/objects_calls.cpp PROPERTI
 add_library(modules_fork_library SHARED ${CMAKE_CURRENT_LIST_DIR}/modules_fork_library.c)
 set_target_properties(modules_fork_library PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 target_link_options(modules_fork_library PRIVATE -Wl,--build-id=none)
+if(CMAKE_CROSSCOMPILING) # hashed under emulation
+  target_compile_definitions(modules_fork_library PRIVATE MODULES_FORK_BYTES=524288)
+endif()
 omptier_unit_test(modules_fork SOURCES modules_fork_test.cpp LINK omptier_objects)
 target_compile_definitions(unit_modules_fork PRIVATE MODULES_FORK_LIBRARY="$<TARGET_FILE:modules_fork_library>")
 add_dependencies(unit_modules_fork modules_fork_library)

@@ -56,9 +56,10 @@ void check_hardware(Findings& findings) {
                    none ? "no such event: the kernel shows neither PEBS (cpu/mem-loads) nor IBS "
                           "(ibs_op) nor SPE (arm_spe_0), as in most virtual machines"
                         : why,
-                   none ? "none needed: accesses are found from time samples, hit or miss by "
-                          "watchpoints"
-                        : "see perf events above; until then accesses are found from time samples");
+                   !k_decodes_instructions ? "see access samples below"
+                   : none ? "none needed: accesses are found from time samples, hit or miss by "
+                            "watchpoints"
+                          : "see perf events above; until then accesses are found from time samples");
 }
 
 void check_source(Findings& findings) {

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-set(decoding_tests sampling_decode_test.cpp sampling_emulate_test.cpp sampling_emulate_cases.cpp
+set(decoding_tests sampling_source_test.cpp sampling_decode_test.cpp sampling_emulate_test.cpp sampling_emulate_cases.cpp
   sampling_loop_test.cpp sampling_needed_test.cpp sampling_pace_test.cpp)
 if(NOT OMPTIER_DECODER)
-  set(decoding_tests) # assembly of x86-64
+  set(decoding_tests) # assembly of x86-64, and sources that need decoded instructions
 endif()
-omptier_unit_test(sampling SOURCES sampling_source_test.cpp sampling_records_test.cpp
+omptier_unit_test(sampling SOURCES sampling_records_test.cpp
   sampling_hardware_test.cpp sampling_reuse_test.cpp ${decoding_tests}
   LINK omptier_sampling)
 

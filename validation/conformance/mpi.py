@@ -37,10 +37,10 @@ class Job:
     """One mpirun in a session of its own, as a batch system or a terminal would start it."""
 
     def __init__(self, folder, *more, options=(), new_session=True, **variables):
-        self.folder = pathlib.Path(tempfile.mkdtemp(dir=folder))
+        self.folder = pathlib.Path(tempfile.mkdtemp(dir=folder))  # Open MPI's too: two that begin at once quarrel in /tmp
         self.process = subprocess.Popen(
             [*launcher, *options, "-n", str(RANKS), program, kind, piece, self.folder, *more],
-            env=dict(environment, **variables), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            env=dict(environment, TMPDIR=self.folder, **variables), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, start_new_session=new_session)
 
     def wait_until_ready(self):

@@ -158,14 +158,12 @@ Extent* Placer::take_extent(TierPlace& place, ExtentSpace& extents, const BlockR
                      ? Refusal::group_limit
                      : Refusal::capacity,
            nullptr;
-  why = Refusal::none;
   const Announcement announcement(*this, fresh ? extent->committed : 0);
-  if (fresh && !group_leaves(0)) {
-    why = Refusal::group_limit;
-  } else if (fresh && !has_room(place, extent->committed, extent)) {
-    why = Refusal::node_full;
-  } else if (!is_verified(*extent) &&
-             (must || extents.binding().spreading == Spreading::blocked)) {
+  why = !fresh            ? Refusal::none
+        : group_leaves(0) ? refusal_for(place, extent->committed, extent)
+                          : Refusal::group_limit;
+  if (why == Refusal::none && !is_verified(*extent) &&
+      (must || extents.binding().spreading == Spreading::blocked)) {
     const bool present = make_present(place, *extent, request.bytes);
     if (must && !present) why = Refusal::elsewhere;
     const std::lock_guard guard(extents);

@@ -218,8 +218,12 @@ private:
   // touched yet, fit below the control group's limit. Beyond it the kernel kills.
   bool group_leaves(std::uint64_t bytes);
   void make_group_room();
-  // own: the extent that the bytes are for, where the caller has it in hand already.
-  bool has_room(TierPlace& place, std::uint64_t bytes, const Extent* own = nullptr);
+  // Why so many bytes more cannot lie there; none: they can. own: the extent that they are for, where
+  // the caller has it in hand already.
+  Refusal refusal_for(TierPlace& place, std::uint64_t bytes, const Extent* own = nullptr);
+  bool has_room(TierPlace& place, std::uint64_t bytes) {
+    return refusal_for(place, bytes) == Refusal::none;
+  }
   std::uint64_t count_promised(TierPlace& place, const Extent* own = nullptr);
   MoveResult move_extent(Extent& extent, std::size_t tier, std::uint64_t& moved);
   bool reserve_move(Extent& extent, std::size_t tier);

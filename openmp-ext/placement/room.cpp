@@ -65,14 +65,16 @@ std::uint64_t Placer::count_promised(TierPlace& place, const Extent* own) {
   return untouched + in_hand;
 }
 
-bool Placer::has_room(TierPlace& place, std::uint64_t bytes, const Extent* own) {
-  if (place.folder != nullptr) return true; // what is granted is allocated in its file
-  if (!group_leaves(0)) return false;
+Refusal Placer::refusal_for(TierPlace& place, std::uint64_t bytes, const Extent* own) {
+  if (place.folder != nullptr) return Refusal::none; // what is granted is allocated in its file
+  if (!group_leaves(0)) return Refusal::group_limit;
   // Page cache can be given up for us; whether the kernel does so shows when pages are verified.
   const std::uint64_t free = free_on(place.nodes, true);
-  if (free >= bytes && free - bytes >= place.promised.load(std::memory_order_relaxed)) return true;
-  if (free < bytes) return false;
-  return free - bytes >= count_promised(place, own);
+  if (free < bytes) return Refusal::node_full;
+  return free - bytes >= place.promised.load(std::memory_order_relaxed) ||
+                 free - bytes >= count_promised(place, own)
+             ? Refusal::none
+             : Refusal::node_full;
 }
 
 std::uint64_t Placer::room_on(std::size_t tier) {

@@ -3,7 +3,7 @@
 #
 # timing_ratios_host.sh OMPTIER COMMAND…: runs the command (timing_ratios.sh) in the timed machine
 # dram-hbm-nvm. What the host's own emulation takes is added to every time: the less, the larger the
-# dilation. A host too slow for the usual one (100), where streams on HBM end late, has twice that; one with a
+# dilation. A host too slow for the usual one (100), where streams on HBM end late, has four times that; one with a
 # single processor for the machine's four is too slow for both (status 77).
 omptier=$1
 shift
@@ -11,7 +11,7 @@ if [ "$(env -u OMP_NUM_THREADS nproc)" -lt 2 ]; then
   echo "one processor for the machine's four: the host's own time would be measured"
   exit 77
 fi
-for dilation in 100 200; do
+for dilation in 100 400; do
   echo "dilation $dilation"
   "$omptier" sandbox --machine dram-hbm-nvm --timed=$dilation --timeout 300 -- "$@" && exit 0
 done

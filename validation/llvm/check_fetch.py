@@ -35,8 +35,8 @@ def expect(case, done, status, *words, out=None):
 
 
 def archive_with_two_suites(folder, thing):
-    """A package archive in a folder: the installed suite has nothing, the suite "newer" the package thing.
-    Returns the name of the installed suite."""
+    """A package archive in a folder: the installed suite has nothing, the suite "newer" the package thing, and a
+    later version of it whose files are not there. Returns the name of the installed suite."""
     installed = platform.freedesktop_os_release()["VERSION_CODENAME"]
     (folder / "pool").mkdir(parents=True)
     shutil.copy(thing, folder / "pool")
@@ -45,8 +45,9 @@ def archive_with_two_suites(folder, thing):
         content = path.read_bytes()
         return f" {hashlib.sha256(content).hexdigest()} {len(content)}"
 
-    entry = ("Package: thing\nBinary: thing\nVersion: 1.0-1\nArchitecture: any\nFormat: 3.0 (quilt)\n"
-             f"Directory: pool\nChecksums-Sha256:\n{described(thing)} {thing.name}\n\n")
+    entry = "".join(f"Package: thing\nBinary: thing\nVersion: {version}\nArchitecture: any\nFormat: 3.0 (quilt)\n"
+                    f"Directory: {pool}\nChecksums-Sha256:\n{described(thing)} {thing.name}\n\n"
+                    for version, pool in (("1.0-2", "gone"), ("1.0-1", "pool")))
     for suite, content in ((installed, ""), ("newer", entry)):
         sources = folder / "dists" / suite / "main/source/Sources"
         sources.parent.mkdir(parents=True)

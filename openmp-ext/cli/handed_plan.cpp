@@ -68,8 +68,7 @@ pid_t maker_of(const fs::directory_entry& entry, const std::string& ours) {
   return error == std::errc() && end != begin && *end == '-' ? maker : 0;
 }
 
-void remove_unused(const fs::path& folder) {
-  const std::string ours = prefix();
+void remove_unused(const fs::path& folder, const std::string& ours) {
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
@@ -103,8 +102,9 @@ Parsed<std::string> HandedPlan::write(const std::string& text) {
         none.message() + "; set TMPDIR to one you may write to");
   }
   folder = fs::absolute(folder);
-  remove_unused(folder);
-  std::string path = folder / (prefix() + std::to_string(::getpid()) + "-XXXXXX");
+  const std::string ours = prefix();
+  remove_unused(folder, ours);
+  std::string path = folder / (ours + std::to_string(::getpid()) + "-XXXXXX");
   const int file = ::mkostemp(path.data(), O_CLOEXEC); // mode 0600
   int error = file < 0 ? errno : 0;
   if (file >= 0) {

@@ -159,9 +159,7 @@ Extent* Placer::take_extent(TierPlace& place, ExtentSpace& extents, const BlockR
                      : Refusal::capacity,
            nullptr;
   const Announcement announcement(*this, fresh ? extent->committed : 0);
-  why = !fresh            ? Refusal::none
-        : group_leaves(0) ? refusal_for(place, extent->committed, extent)
-                          : Refusal::group_limit;
+  why = fresh ? refusal_for(place, extent->committed, extent) : Refusal::none;
   if (why == Refusal::none && !is_verified(*extent) &&
       (must || extents.binding().spreading == Spreading::blocked)) {
     const bool present = make_present(place, *extent, request.bytes);

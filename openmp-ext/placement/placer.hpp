@@ -222,7 +222,7 @@ private:
   // the caller has it in hand already.
   Refusal refusal_for(TierPlace& place, std::uint64_t bytes, const Extent* own = nullptr);
   bool has_room(TierPlace& place, std::uint64_t bytes) {
-    return refusal_for(place, bytes) == Refusal::none;
+    return place.folder != nullptr || refusal_for(place, bytes) == Refusal::none;
   }
   std::uint64_t count_promised(TierPlace& place, const Extent* own = nullptr);
   MoveResult move_extent(Extent& extent, std::size_t tier, std::uint64_t& moved);

@@ -66,8 +66,8 @@ std::uint64_t Placer::count_promised(TierPlace& place, const Extent* own) {
 }
 
 Refusal Placer::refusal_for(TierPlace& place, std::uint64_t bytes, const Extent* own) {
-  if (place.folder != nullptr) return Refusal::none; // what is granted is allocated in its file
   if (!group_leaves(0)) return Refusal::group_limit;
+  if (place.folder != nullptr) return Refusal::none; // what is granted is allocated in its file
   // Page cache can be given up for us; whether the kernel does so shows when pages are verified.
   const std::uint64_t free = free_on(place.nodes, true);
   if (free < bytes) return Refusal::node_full;

@@ -3,6 +3,7 @@
 // ompx_place_range on blocks of ours, on nodes that are not there (made_up_nodes.hpp): each cause
 // has the errno that the header promises.
 #include "allocators/existing_memory.hpp"
+#include "dram_and_hbm.hpp"
 #include "made_up_nodes.hpp"
 
 #include <gtest/gtest.h>
@@ -47,28 +48,11 @@ protected:
     replace_os_calls(before_);
   }
   void use(std::size_t hbm_capacity) {
-    Platform platform;
-    Node dram, hbm;
-    dram.kind = MemoryKind::dram;
-    dram.cpus = {0};
-    hbm.number = 1;
-    hbm.kind = MemoryKind::hbm;
-    dram.capacity = hbm.capacity = 1024 * k_mib;
-    platform.nodes = {dram, hbm};
-    platform.tiers = {{MemoryKind::hbm, {1}, hbm.capacity, {}},
-                      {MemoryKind::dram, {0}, dram.capacity, {}}};
-    CapacityByKind capacity;
-    capacity[static_cast<std::size_t>(MemoryKind::hbm)] = hbm_capacity;
-    placer_ = std::make_unique<Placer>(std::move(platform), capacity);
+    placer_ = std::make_unique<Placer>(dram_and_hbm(1024 * k_mib),
+                                       only(MemoryKind::hbm, hbm_capacity));
   }
   void* in_dram(bool required = false) {
-    BlockRequest request;
-    request.bytes = k_bytes;
-    request.required = required;
-    bool fresh = false;
-    Refusal why = Refusal::none;
-    void* block = placer_->place(1, request, fresh, why);
-    EXPECT_NE(block, nullptr) << describe(why);
+    void* block = block_in_dram(*placer_, k_bytes, required);
     std::memset(block, 1, k_bytes);
     block_begin = reinterpret_cast<std::uintptr_t>(block);
     return block;

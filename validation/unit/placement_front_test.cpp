@@ -4,6 +4,7 @@
 // page until it is moved, node 1 (HBM) takes as many as the test allows. What the ledger says is
 // held against where the pages are after each step. (The same on a real kernel with two nodes:
 // virtual.allocators.first-come.)
+#include "dram_and_hbm.hpp"
 #include "placement/placer.hpp"
 
 #include <gtest/gtest.h>
@@ -75,24 +76,8 @@ protected:
     replace_os_calls(nullptr);
   }
   void use(std::size_t hbm_capacity) {
-    Platform platform;
-    Node dram, hbm;
-    dram.kind = MemoryKind::dram;
-    dram.cpus = {0};
-    hbm.number = 1;
-    hbm.kind = MemoryKind::hbm;
-    dram.capacity = hbm.capacity = 1024 * k_mib;
-    platform.nodes = {dram, hbm};
-    Tier fast, slow;
-    fast.kind = MemoryKind::hbm;
-    fast.nodes = {1};
-    slow.kind = MemoryKind::dram;
-    slow.nodes = {0};
-    fast.capacity = slow.capacity = 1024 * k_mib;
-    platform.tiers = {fast, slow};
-    CapacityByKind capacity;
-    capacity[static_cast<std::size_t>(MemoryKind::hbm)] = hbm_capacity;
-    placer_ = std::make_unique<Placer>(std::move(platform), capacity);
+    placer_ = std::make_unique<Placer>(dram_and_hbm(1024 * k_mib),
+                                       only(MemoryKind::hbm, hbm_capacity));
   }
   void* in_dram(std::size_t bytes) {
     BlockRequest request;

@@ -3,6 +3,7 @@
 // Moves that do not go through: pages that stay behind, or cannot come back, on nodes that are not
 // there (made_up_nodes.hpp). Whatever happens, the ledger counts every page under the kind that it
 // lies in, and what is granted as required is there.
+#include "dram_and_hbm.hpp"
 #include "made_up_nodes.hpp"
 #include "placement/placed_ranges.hpp"
 #include "placement/placer.hpp"
@@ -56,29 +57,16 @@ protected:
   // DRAM on node 0, HBM on node 1, or on 1 and 2.
   void use(std::size_t hbm_capacity) {
     constexpr std::size_t k_most = 1024 * k_mib;
-    Platform platform;
-    for (unsigned number = 0; number < (two_hbm_ ? 3 : 2); ++number) {
-      Node node;
-      node.number = number;
-      node.kind = number == 0 ? MemoryKind::dram : MemoryKind::hbm;
-      node.capacity = k_most;
-      if (number == 0) node.cpus = {0};
-      platform.nodes.push_back(node);
+    Platform platform = dram_and_hbm(k_most);
+    if (two_hbm_) {
+      platform.nodes.push_back(platform.nodes[1]);
+      platform.nodes[2].number = 2;
+      platform.tiers[0].nodes = {1, 2};
     }
-    platform.tiers = {{MemoryKind::hbm, {1}, k_most, {}}, {MemoryKind::dram, {0}, k_most, {}}};
-    if (two_hbm_) platform.tiers[0].nodes = {1, 2};
-    CapacityByKind capacity;
-    capacity[static_cast<std::size_t>(MemoryKind::hbm)] = hbm_capacity;
-    placer_ = std::make_unique<Placer>(std::move(platform), capacity);
+    placer_ = std::make_unique<Placer>(std::move(platform), only(MemoryKind::hbm, hbm_capacity));
   }
   void* in_dram(bool required = false, std::size_t touched = k_bytes) {
-    BlockRequest request;
-    request.bytes = k_bytes;
-    request.required = required;
-    bool fresh = false;
-    Refusal why = Refusal::none;
-    void* block = placer_->place(1, request, fresh, why);
-    EXPECT_NE(block, nullptr) << describe(why);
+    void* block = block_in_dram(*placer_, k_bytes, required);
     if (touched != 0) std::memset(block, 1, touched);
     block_begin = reinterpret_cast<std::uintptr_t>(block);
     return block;

@@ -3,6 +3,7 @@
 // What is promised and what is in hand, on nodes that are not there (made_up_nodes.hpp), whose free
 // memory and control group's limit are made up too: no block is counted twice, and a child does not
 // keep what its parent's other threads had in hand.
+#include "dram_and_hbm.hpp"
 #include "made_up_nodes.hpp"
 #include "placement/placer.hpp"
 
@@ -103,18 +104,8 @@ protected:
   }
   // HBM on node 1, DRAM on node 0.
   void use(std::size_t hbm_capacity = k_node) {
-    Platform platform;
-    for (unsigned number = 0; number < 2; ++number) {
-      Node node;
-      node.number = number;
-      node.kind = number == 0 ? MemoryKind::dram : MemoryKind::hbm;
-      node.capacity = k_node;
-      if (number == 0) node.cpus = {0};
-      platform.nodes.push_back(node);
-    }
-    platform.tiers = {{MemoryKind::hbm, {1}, k_node, {}}, {MemoryKind::dram, {0}, k_node, {}}};
-    rules_.capacity[static_cast<std::size_t>(MemoryKind::hbm)] = hbm_capacity;
-    placer_ = std::make_unique<Placer>(std::move(platform), rules_);
+    rules_.capacity = only(MemoryKind::hbm, hbm_capacity);
+    placer_ = std::make_unique<Placer>(dram_and_hbm(k_node), rules_);
     NodeBytes capacity;
     capacity.fill(JobLedger::k_no_limit);
     other_ = std::make_unique<JobLedger>(rules_.job_ledger.c_str(), capacity);

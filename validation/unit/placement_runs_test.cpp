@@ -4,6 +4,7 @@
 // of such blocks cost the ledger and the kernel, what can be read behind a block of any size, and
 // neighbours of blocks that move.
 #include "base/os.hpp"
+#include "dram_and_hbm.hpp"
 #include "placement/placer.hpp"
 
 #include <gtest/gtest.h>
@@ -449,19 +450,8 @@ protected:
     replace_os_calls(&fake_);
     on_hbm.clear();
     in_small.clear();
-    Platform platform;
-    Node dram, hbm;
-    dram.kind = MemoryKind::dram;
-    dram.cpus = {0};
-    hbm.number = 1;
-    hbm.kind = MemoryKind::hbm;
-    dram.capacity = hbm.capacity = std::uint64_t{40'000'000'000};
-    platform.nodes = {dram, hbm};
-    platform.tiers = {{MemoryKind::hbm, {1}, hbm.capacity, {}},
-                      {MemoryKind::dram, {0}, dram.capacity, {}}};
-    CapacityByKind capacity;
-    capacity[static_cast<std::size_t>(MemoryKind::dram)] = dram.capacity;
-    placer_ = std::make_unique<Placer>(std::move(platform), capacity);
+    constexpr std::uint64_t k_node = 40'000'000'000;
+    placer_ = std::make_unique<Placer>(dram_and_hbm(k_node), only(MemoryKind::dram, k_node));
   }
   void TearDown() override {
     expect_sound();

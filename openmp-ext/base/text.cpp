@@ -12,11 +12,6 @@
 namespace omptier {
 namespace {
 
-bool same_ignoring_case(std::string_view a, std::string_view b) {
-  return std::ranges::equal(
-      a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
-}
-
 std::string quoted(std::string_view text) {
   return "\"" + std::string(text) + "\"";
 }
@@ -86,6 +81,11 @@ std::string format(const char* pattern, double value) {
 }
 
 } // namespace
+
+bool same_ignoring_case(std::string_view a, std::string_view b) {
+  return std::ranges::equal(
+      a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
 
 std::optional<MemoryKind> parse_memory_kind(std::string_view text) {
   for (const MemoryKind kind : k_all_memory_kinds)

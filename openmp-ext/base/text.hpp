@@ -53,6 +53,9 @@ Parsed<CapacityByKind> parse_capacity(std::string_view text);
 using NodesByKind = std::array<std::vector<unsigned>, k_memory_kinds>;
 Parsed<NodesByKind> parse_nodes(std::string_view text);
 
+// Letters of the C locale; allocates nothing.
+bool same_ignoring_case(std::string_view a, std::string_view b);
+
 std::string format_size(std::uint64_t bytes);             // "1.50 GiB"
 std::string format_rate(double bytes_per_second);         // "38.2 GB/s"
 std::string format_duration(double nanoseconds);          // "1.23 ms"

@@ -11,8 +11,6 @@
 namespace omptier {
 namespace {
 
-constexpr std::uint64_t k_mib = 1ull << 20;
-constexpr std::uint64_t k_gib = 1ull << 30;
 
 // A machine of clusters: first the node of each cluster's CPUs, then, in the same order, its HBM.
 struct Clusters {

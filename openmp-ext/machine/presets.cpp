@@ -6,9 +6,6 @@
 namespace omptier {
 namespace {
 
-constexpr std::uint64_t k_mib = 1ull << 20;
-constexpr std::uint64_t k_gib = 1ull << 30;
-
 std::string size_text(std::uint64_t bytes) {
   return bytes % k_gib == 0 ? std::to_string(bytes / k_gib) + " GiB"
                             : std::to_string(bytes / k_mib) + " MiB";

@@ -15,6 +15,9 @@
 
 namespace omptier {
 
+inline constexpr std::uint64_t k_mib = 1ull << 20;
+inline constexpr std::uint64_t k_gib = 1ull << 30;
+
 // What one initiator sees of one memory node; the units are those of the ACPI HMAT as Linux shows
 // it.
 struct NodePerformance {

@@ -10,7 +10,7 @@
 namespace omptier {
 namespace {
 
-constexpr std::size_t k_reserve = 16; // for runs whose begin has been told
+constexpr std::size_t k_kept_for_ends = 16; // for runs whose begin has been told
 
 } // namespace
 
@@ -32,7 +32,7 @@ void RegionRuns::front_ends(std::uint64_t now) {
     totals->changed = true;
   }
   const std::size_t waiting = next_ended_ - first_ended_;
-  if (!has_ring() || waiting + (front_.begin_told ? 0 : k_reserve) >= k_ended) return drop();
+  if (!has_ring() || waiting + (front_.begin_told ? 0 : k_kept_for_ends) >= k_ended) return drop();
   ended_[next_ended_++ % k_ended] = front_;
 }
 

@@ -10,11 +10,11 @@
 namespace omptier {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 // One line; bytes that are not UTF-8 (file names may hold any) are replaced, never thrown on.
-std::string compact(const Json& value) {
-  const std::string dense = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+std::string compact(const OrderedJson& value) {
+  const std::string dense = value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
   // A space after commas and colons outside texts.
   std::string text;
   bool inside = false;
@@ -33,15 +33,15 @@ std::string compact(const Json& value) {
   return text;
 }
 
-Json kinds_json(const std::vector<MemoryKind>& kinds) {
-  Json list = Json::array();
+OrderedJson kinds_json(const std::vector<MemoryKind>& kinds) {
+  OrderedJson list = OrderedJson::array();
   for (const MemoryKind kind : kinds)
     list.push_back(name_of(kind));
   return list;
 }
 
-Json frame_json(const PlanFrame& frame) {
-  Json json = {{"module", frame.module}, {"offset", frame.offset}};
+OrderedJson frame_json(const PlanFrame& frame) {
+  OrderedJson json = {{"module", frame.module}, {"offset", frame.offset}};
   const PortableFrame& portable = frame.portable;
   if (!portable.function.empty()) {
     json["function"] = portable.function;
@@ -59,13 +59,13 @@ Json frame_json(const PlanFrame& frame) {
 
 class Writer {
 public:
-  void field(const char* name, const Json& value) {
+  void field(const char* name, const OrderedJson& value) {
     begin(name);
     text_ += compact(value);
   }
   void begin_object(const char* name = nullptr) { open(name, '{'); }
   void begin_array(const char* name = nullptr) { open(name, '['); }
-  void element(const Json& value) { field(nullptr, value); }
+  void element(const OrderedJson& value) { field(nullptr, value); }
   void end(char bracket) {
     indent_ -= 2;
     if (!first_) new_line();
@@ -109,7 +109,7 @@ void write_entry(Writer& out, const PlanEntry& entry) {
   out.field("benefit_ns", entry.benefit);
   if (!entry.reason.empty()) out.field("reason", entry.reason);
   if (!entry.instances.empty()) {
-    Json ranges = Json::array();
+    OrderedJson ranges = OrderedJson::array();
     for (const InstanceRange& range : entry.instances)
       ranges.push_back({range.first, range.last});
     out.field("instances", ranges);
@@ -137,7 +137,7 @@ std::string write_plan(const Plan& plan) {
   out.field("made_by", plan.made_by);
   out.field("program", plan.program);
   out.field("platform", plan.platform_fingerprint);
-  Json capacity = Json::object();
+  OrderedJson capacity = OrderedJson::object();
   for (const MemoryKind kind : k_all_memory_kinds)
     if (const auto& bytes = plan.capacity[static_cast<std::size_t>(kind)])
       capacity[std::string(name_of(kind))] = *bytes;

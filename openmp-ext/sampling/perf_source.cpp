@@ -38,8 +38,8 @@ constexpr std::size_t k_all_rings = 2 << 20; // bytes that many threads share; 4
 constexpr double k_seconds_without_drain = 0.5, k_least_seconds = 0.15;
 constexpr double k_second_to_first = 1.3819660113; // periods
 constexpr std::size_t k_threads_with_two = 64;
-constexpr double k_calibration_rate = 20'000, k_calibration_seconds = 0.02;
-constexpr unsigned k_calibration_samples = 40;
+constexpr double k_perf_calibration_rate = 20'000, k_perf_calibration_seconds = 0.02;
+constexpr unsigned k_perf_calibration_samples = 40;
 
 std::uint64_t period_of(double rate) {
   return static_cast<std::uint64_t>(1e9 / rate);
@@ -195,7 +195,7 @@ std::unique_ptr<SampleSource> open_perf_source(double rate, std::string& why) {
   return nullptr;
 #else
   PerfRing ring;
-  if (int error = ring.open(gettid(), cpu_clock_attributes(period_of(k_calibration_rate)),
+  if (int error = ring.open(gettid(), cpu_clock_attributes(period_of(k_perf_calibration_rate)),
                             k_largest_ring)) {
     why = std::string("perf refused (") + strerrordesc_np(error) +
           "; see /proc/sys/kernel/perf_event_paranoid)";
@@ -203,7 +203,7 @@ std::unique_ptr<SampleSource> open_perf_source(double rate, std::string& why) {
   }
   static FamilySkid family;
   const Skid skid = family.get([&] {
-    return measure_skid(k_calibration_samples, k_calibration_seconds, [&] {
+    return measure_skid(k_perf_calibration_samples, k_perf_calibration_seconds, [&] {
       PerfRecords records;
       ring.drain(records);
       return std::move(records.samples);

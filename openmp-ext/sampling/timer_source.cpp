@@ -41,8 +41,8 @@ namespace omptier {
 namespace {
 
 // Five samples take 20 ms of CPU time; on a machine with much else to do ticks seldom find us.
-constexpr double k_calibration_rate = 10'000, k_calibration_seconds = 0.2;
-constexpr unsigned k_calibration_samples = 5;
+constexpr double k_timer_calibration_rate = 10'000, k_timer_calibration_seconds = 0.2;
+constexpr unsigned k_timer_calibration_samples = 5;
 
 TimerRing* ring_table() { // reserved once a process
   static TimerRing* const table = [] {
@@ -333,9 +333,9 @@ Skid measure_timer_skid() {
   TimerRing& ring = g_timer_rings[0];
   if (ring.use != RingUse::free) return {};
   if (g_timer_rings_used == 0) g_timer_rings_used = 1; // so that a program that wants the signal stops it
-  if (start_timer(ring, k_calibration_rate, gettid(), CLOCK_MONOTONIC) != 0)
+  if (start_timer(ring, k_timer_calibration_rate, gettid(), CLOCK_MONOTONIC) != 0)
     return {};
-  Skid skid = measure_skid(k_calibration_samples, k_calibration_seconds, [&] {
+  Skid skid = measure_skid(k_timer_calibration_samples, k_timer_calibration_seconds, [&] {
     std::vector<RegisterSample> samples;
     take_samples(ring, samples);
     return samples;

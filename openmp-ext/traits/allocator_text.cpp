@@ -4,6 +4,7 @@
 // belong to it (the variable may go on), each trait at a comma.
 #include "traits/allocator_text.hpp"
 
+#include "base/text.hpp"
 #include "traits/interned.hpp"
 
 #include <cctype>
@@ -27,15 +28,8 @@ char lower(char c) {
   return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
 }
 
-bool same_text(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    if (lower(a[i]) != lower(b[i])) return false;
-  return true;
-}
-
 std::string_view without_prefix(std::string_view word, std::string_view prefix) {
-  return word.size() > prefix.size() && same_text(word.substr(0, prefix.size()), prefix)
+  return word.size() > prefix.size() && same_ignoring_case(word.substr(0, prefix.size()), prefix)
              ? word.substr(prefix.size())
              : word;
 }
@@ -61,25 +55,25 @@ bool read_size(std::string_view word, OmpValue& result) {
 
 bool read_allocator_name(std::string_view word, OmpValue& handle) {
   for (OmpValue number = 1; number <= 504; number = number == 8 ? 500 : number + 1)
-    if (same_text(predefined_name(number), word)) return handle = number, true;
+    if (same_ignoring_case(predefined_name(number), word)) return handle = number, true;
   return read_size(word, handle);
 }
 
 bool read_value(const KeyInfo& key, std::string_view word, OmpValue& result) {
   word = without_prefix(without_prefix(word, "omp_atv_"), "ompx_atv_");
-  if (same_text(word, "default")) return result = k_default_value, true;
+  if (same_ignoring_case(word, "default")) return result = k_default_value, true;
   switch (key.form) {
   case ValueForm::names: {
-    if (word.size() > key.name.size() + 1 && same_text(word.substr(0, key.name.size()), key.name) &&
+    if (word.size() > key.name.size() + 1 && same_ignoring_case(word.substr(0, key.name.size()), key.name) &&
         word[key.name.size()] == '_')
       word = word.substr(key.name.size() + 1);
     for (const ValueName& name : key.values)
-      if (same_text(name.name, word)) return result = name.number, true;
+      if (same_ignoring_case(name.name, word)) return result = name.number, true;
     return false;
   }
   case ValueForm::boolean:
-    if (same_text(word, "true") || word == "1") return result = 1, true;
-    if (same_text(word, "false") || word == "0") return result = 0, true;
+    if (same_ignoring_case(word, "true") || word == "1") return result = 1, true;
+    if (same_ignoring_case(word, "false") || word == "0") return result = 0, true;
     return false;
   case ValueForm::size:
   case ValueForm::number:
@@ -96,7 +90,7 @@ bool read_value(const KeyInfo& key, std::string_view word, OmpValue& result) {
 std::optional<Space> space_named(std::string_view word) {
   for (OmpValue number = 0; number <= 504; number = number == 4 ? 500 : number + 1) {
     const auto space = space_of_number(number);
-    if (space && same_text(space_name(*space), word)) return space;
+    if (space && same_ignoring_case(space_name(*space), word)) return space;
   }
   return {};
 }
@@ -156,11 +150,11 @@ bool read_allocator_text(std::string_view text, AllocatorText& result, TraitProb
   result = {};
   std::size_t at = after_blanks(text, 0);
   const std::string_view first = word_at(text, at);
-  const bool ours = first.size() > 5 && same_text(first.substr(0, 5), "ompx_");
+  const bool ours = first.size() > 5 && same_ignoring_case(first.substr(0, 5), "ompx_");
 
   // libomp's own default allocator is 1.
   for (OmpValue number = 2; number <= 504; number = number == 8 ? 500 : number + 1)
-    if (same_text(predefined_name(number), first)) {
+    if (same_ignoring_case(predefined_name(number), first)) {
       result.predefined = number;
       result.length = at + first.size();
       return true;

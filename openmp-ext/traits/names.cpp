@@ -4,8 +4,9 @@
 // their numbers, which the checks at the end of the tables hold on to.
 #include "traits/names.hpp"
 
+#include "base/text.hpp"
+
 #include <array>
-#include <cctype>
 #include <cstddef>
 
 namespace omptier {
@@ -140,15 +141,6 @@ const SpaceNames* row_of(Space space) {
   return nullptr;
 }
 
-bool same_text(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    if (std::tolower(static_cast<unsigned char>(a[i])) !=
-        std::tolower(static_cast<unsigned char>(b[i])))
-      return false;
-  return true;
-}
-
 } // namespace
 
 std::optional<Space> space_of_number(OmpValue number) {
@@ -197,7 +189,7 @@ const KeyInfo* find_key(int number) {
 
 const KeyInfo* find_key(std::string_view name) {
   for (const KeyInfo& info : k_keys)
-    if (same_text(info.name, name)) return &info;
+    if (same_ignoring_case(info.name, name)) return &info;
   return nullptr;
 }
 

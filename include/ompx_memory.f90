@@ -23,7 +23,7 @@
 ! are thread-safe but for arguments that two threads pass at once.
 !
 ! One file, because users compile it with theirs. The bodies behind ompx_allocate repeat by type and
-! rank: Fortran 2018 has no procedure over both; all that is not typed is in `take` and `tell`.
+! rank: Fortran 2018 has no procedure over both; all that is not typed is in `block_for`.
 module ompx_memory
   use, intrinsic :: iso_c_binding, only: c_char, c_f_pointer, c_int, c_int32_t, c_intptr_t, c_loc, &
     c_null_char, c_null_ptr, c_ptr, c_size_t, c_associated
@@ -265,6 +265,8 @@ module ompx_memory
       deallocate_i4_3, deallocate_i8_1, deallocate_i8_2, deallocate_i8_3
   end interface
 
+  integer(int64), target, save :: nothing = 0 ! where arrays without elements are
+
 contains
 
   ! An allocator of the space with those traits (none: an empty array), or ompx_null_allocator when it
@@ -313,12 +315,12 @@ contains
 
   ! Elements of an array with these extents; the largest integer where no integer has that many.
   pure integer(int64) function count_of(extents)
-    integer, intent(in) :: extents(:)
+    integer(int64), intent(in) :: extents(:)
     integer :: rank
     integer(int64) :: extent
     count_of = merge(0, 1, any(extents <= 0))
     do rank = 1, size(extents)
-      extent = max(1, extents(rank))
+      extent = max(1_int64, extents(rank))
       if (count_of > huge(count_of) / extent) then
         count_of = huge(count_of)
         return
@@ -327,29 +329,28 @@ contains
     end do
   end function
 
-  ! A block for elements of so many bytes; failed when there is none.
-  subroutine take(elements, bytes_each, allocator, block, failed)
-    integer(int64), intent(in) :: elements
+  ! The block of an array with elements of so many bytes: `nothing` where it has none, c_null_ptr
+  ! where the allocator gave no memory.
+  type(c_ptr) function block_for(extents, bytes_each, allocator, stat) result(block)
+    integer(int64), intent(in) :: extents(:)
     integer, intent(in) :: bytes_each
     integer(ompx_handle_kind), intent(in) :: allocator
-    type(c_ptr), intent(out) :: block
-    logical, intent(out) :: failed
-    block = c_null_ptr
-    ! A product that is no size must not become a small one.
-    if (elements > 0 .and. elements <= huge(elements) / bytes_each) &
-      block = ompx_alloc(int(elements, c_size_t) * int(bytes_each, c_size_t), allocator)
-    failed = .not. c_associated(block)
-  end subroutine
-
-  subroutine tell(failed, stat)
-    logical, intent(in) :: failed
     integer, intent(out), optional :: stat
+    integer(int64) :: elements
+    elements = count_of(extents)
+    block = c_null_ptr
+    if (elements == 0) then
+      block = c_loc(nothing)
+    else if (elements <= huge(elements) / bytes_each) then
+      ! A product that is no size must not become a small one.
+      block = ompx_alloc(int(elements * bytes_each, c_size_t), allocator)
+    end if
     if (present(stat)) then
-      stat = merge(1, 0, failed)
-    else if (failed) then
+      stat = merge(0, 1, c_associated(block))
+    else if (.not. c_associated(block)) then
       error stop 'ompx_allocate: the allocator gave no memory'
     end if
-  end subroutine
+  end function
 
   subroutine allocate_r4_1(array, extents, allocator, stat)
     real(real32), pointer, intent(out) :: array(:)
@@ -357,28 +358,16 @@ contains
     integer(ompx_handle_kind), intent(in) :: allocator
     integer, intent(out), optional :: stat
     type(c_ptr) :: block
-    logical :: failed
-    integer(int64) :: elements
     nullify (array)
-    failed = .false.
-    elements = count_of(extents)
-    if (elements == 0) then
-      allocate (array(max(0, extents(1))))
-    else
-      call take(elements, 4, allocator, block, failed)
-      if (.not. failed) call c_f_pointer(block, array, extents)
-    end if
-    call tell(failed, stat)
+    block = block_for(int(extents, int64), 4, allocator, stat)
+    if (c_associated(block)) call c_f_pointer(block, array, max(0, extents))
   end subroutine
 
   subroutine deallocate_r4_1(array)
     real(real32), pointer, intent(inout) :: array(:)
     if (.not. associated(array)) return
-    if (size(array) == 0) then
-      deallocate (array)
-    else
+    if (size(array, kind=int64) > 0) &
       call ompx_free(c_loc(array(lbound(array, 1))), ompx_null_allocator)
-    end if
     nullify (array)
   end subroutine
 
@@ -388,28 +377,16 @@ contains
     integer(ompx_handle_kind), intent(in) :: allocator
     integer, intent(out), optional :: stat
     type(c_ptr) :: block
-    logical :: failed
-    integer(int64) :: elements
     nullify (array)
-    failed = .false.
-    elements = count_of(extents)
-    if (elements == 0) then
-      allocate (array(max(0, extents(1)), max(0, extents(2))))
-    else
-      call take(elements, 4, allocator, block, failed)
-      if (.not. failed) call c_f_pointer(block, array, extents)
-    end if
-    call tell(failed, stat)
+    block = block_for(int(extents, int64), 4, allocator, stat)
+    if (c_associated(block)) call c_f_pointer(block, array, max(0, extents))
   end subroutine
 
   subroutine deallocate_r4_2(array)
     real(real32), pointer, intent(inout) :: array(:,:)
     if (.not. associated(array)) return
-    if (size(array) == 0) then
-      deallocate (array)
-    else
+    if (size(array, kind=int64) > 0) &
       call ompx_free(c_loc(array(lbound(array, 1), lbound(array, 2))), ompx_null_allocator)
-    end if
     nullify (array)
   end subroutine
 
@@ -419,28 +396,16 @@ contains
     integer(ompx_handle_kind), intent(in) :: allocator
     integer, intent(out), optional :: stat
     type(c_ptr) :: block
-    logical :: failed
-    integer(int64) :: elements
     nullify (array)
-    failed = .false.
-    elements = count_of(extents)
-    if (elements == 0) then
-      allocate (array(max(0, extents(1)), max(0, extents(2)), max(0, extents(3))))
-    else
-      call take(elements, 4, allocator, block, failed)
-      if (.not. failed) call c_f_pointer(block, array, extents)
-    end if
-    call tell(failed, stat)
+    block = block_for(int(extents, int64), 4, allocator, stat)
+    if (c_associated(block)) call c_f_pointer(block, array, max(0, extents))
   end subroutine
 
   subroutine deallocate_r4_3(array)
     real(real32), pointer, intent(inout) :: array(:,:,:)
     if (.not. associated(array)) return
-    if (size(array) == 0) then
-      deallocate (array)
-    else
+    if (size(array, kind=int64) > 0) &
       call ompx_free(c_loc(array(lbound(array, 1), lbound(array, 2), lbound(array, 3))), ompx_null_allocator)
-    end if
     nullify (array)
   end subroutine
 
@@ -450,16 +415,9 @@ contains
     integer(ompx_handle_kind), intent(in) :: allocator
     integer, intent(out), optional :: stat
     type(c_ptr) :: block
-    logical :: failed
     nullify (array)
-    failed = .false.
-    if (extent <= 0) then
-      allocate (array(0))
-    else
-      call take(extent, 4, allocator, block, failed)
-      if (.not. failed) call c_f_pointer(block, array, [extent])
-    end if
-    call tell(failed, stat)
+    block = block_for([extent], 4, allocator, stat)
+    if (c_associated(block)) call c_f_pointer(block, array, [max(0_int64, extent)])
   end subroutine
 
   subroutine allocate_r8_1(array, extents, allocator, stat)
@@ -468,28 +426,16 @@ contains
     integer(ompx_handle_kind), intent(in) :: allocator
     integer, intent(out), optional :: stat
     type(c_ptr) :: block
-    logical :: failed
-    integer(int64) :: elements
     nullify (array)
-    failed = .false.
-    elements = count_of(extents)
-    if (elements == 0) then
-      allocate (array(max(0, extents(1))))
-    else
-      call take(elements, 8, allocator, block, failed)
-      if (.not. failed) call c_f_pointer(block, array, extents)
-    end if
-    call tell(failed, stat)
+    block = block_for(int(extents, int64), 8, allocator, stat)
+    if (c_associated(block)) call c_f_pointer(block, array, max(0, extents))
   end subroutine
 
   subroutine deallocate_r8_1(array)
     real(real64), pointer, intent(inout) :: array(:)
     if (.not. associated(array)) return
-    if (size(array) == 0) then
-      deallocate (array)
-    else
+    if (size(array, kind=int64) > 0) &
       call ompx_free(c_loc(array(lbound(array, 1))), ompx_null_allocator)
-    end if
     nullify (array)
   end subroutine
 
@@ -499,28 +445,16 @@ contains
     integer(ompx_handle_kind), intent(in) :: allocator
     integer, intent(out), optional :: stat
     type(c_ptr) :: block
-    logical :: failed
-    integer(int64) :: elements
     nullify (array)
-    failed = .false.
-    elements = count_of(extents)
-    if (elements == 0) then
-      allocate (array(max(0, extents(1)), max(0, extents(2))))
-    else
-      call take(elements, 8, allocator, block, failed)
-      if (.not. failed) call c_f_pointer(block, array, extents)
-    end if
-    call tell(failed, stat)
+    block = block_for(int(extents, int64), 8, allocator, stat)
+    if (c_associated(block)) call c_f_pointer(block, array, max(0, extents))
   end subroutine
 
   subroutine deallocate_r8_2(array)
     real(real64), pointer, intent(inout) :: array(:,:)
     if (.not. associated(array)) return
-    if (size(array) == 0) then
-      deallocate (array)
-    else
+    if (size(array, kind=int64) > 0) &
       call ompx_free(c_loc(array(lbound(array, 1), lbound(array, 2))), ompx_null_allocator)
-    end if
     nullify (array)
   end subroutine
 
@@ -530,28 +464,16 @@ contains
     integer(ompx_handle_kind), intent(in) :: allocator
     integer, intent(out), optional :: stat
     type(c_ptr) :: block
-    logical :: failed
-    integer(int64) :: elements
     nullify (array)
-    failed = .false.
-    elements = count_of(extents)
-    if (elements == 0) then
-      allocate (array(max(0, extents(1)), max(0, extents(2)), max(0, extents(3))))
-    else
-      call take(elements, 8, allocator, block, failed)
-      if (.not. failed) call c_f_pointer(block, array, extents)
-    end if
-    call tell(failed, stat)
+    block = block_for(int(extents, int64), 8, allocator, stat)
+    if (c_associated(block)) call c_f_pointer(block, array, max(0, extents))
   end subroutine
 
   subroutine deallocate_r8_3(array)
     real(real64), pointer, intent(inout) :: array(:,:,:)
     if (.not. associated(array)) return
-    if (size(array) == 0) then
-      deallocate (array)
-    else
+    if (size(array, kind=int64) > 0) &
       call ompx_free(c_loc(array(lbound(array, 1), lbound(array, 2), lbound(array, 3))), ompx_null_allocator)
-    end if
     nullify (array)
   end subroutine
 
@@ -561,16 +483,9 @@ contains
     integer(ompx_handle_kind), intent(in) :: allocator
     integer, intent(out), optional :: stat
     type(c_ptr) :: block
-    logical :: failed
     nullify (array)
-    failed = .false.
-    if (extent <= 0) then
-      allocate (array(0))
-    else
-      call take(extent, 8, allocator, block, failed)
-      if (.not. failed) call c_f_pointer(block, array, [extent])
-    end if
-    call tell(failed, stat)
+    block = block_for([extent], 8, allocator, stat)
+    if (c_associated(block)) call c_f_pointer(block, array, [max(0_int64, extent)])
   end subroutine
 
   subroutine allocate_i4_1(array, extents, allocator, stat)
@@ -579,28 +494,16 @@ contains
     integer(ompx_handle_kind), intent(in) :: allocator
     integer, intent(out), optional :: stat
     type(c_ptr) :: block
-    logical :: failed
-    integer(int64) :: elements
     nullify (array)
-    failed = .false.
-    elements = count_of(extents)
-    if (elements == 0) then
-      allocate (array(max(0, extents(1))))
-    else
-      call take(elements, 4, allocator, block, failed)
-      if (.not. failed) call c_f_pointer(block, array, extents)
-    end if
-    call tell(failed, stat)
+    block = block_for(int(extents, int64), 4, allocator, stat)
+    if (c_associated(block)) call c_f_pointer(block, array, max(0, extents))
   end subroutine
 
   subroutine deallocate_i4_1(array)
     integer(int32), pointer, intent(inout) :: array(:)
     if (.not. associated(array)) return
-    if (size(array) == 0) then
-      deallocate (array)
-    else
+    if (size(array, kind=int64) > 0) &
       call ompx_free(c_loc(array(lbound(array, 1))), ompx_null_allocator)
-    end if
     nullify (array)
   end subroutine
 
@@ -610,28 +513,16 @@ contains
     integer(ompx_handle_kind), intent(in) :: allocator
     integer, intent(out), optional :: stat
     type(c_ptr) :: block
-    logical :: failed
-    integer(int64) :: elements
     nullify (array)
-    failed = .false.
-    elements = count_of(extents)
-    if (elements == 0) then
-      allocate (array(max(0, extents(1)), max(0, extents(2))))
-    else
-      call take(elements, 4, allocator, block, failed)
-      if (.not. failed) call c_f_pointer(block, array, extents)
-    end if
-    call tell(failed, stat)
+    block = block_for(int(extents, int64), 4, allocator, stat)
+    if (c_associated(block)) call c_f_pointer(block, array, max(0, extents))
   end subroutine
 
   subroutine deallocate_i4_2(array)
     integer(int32), pointer, intent(inout) :: array(:,:)
     if (.not. associated(array)) return
-    if (size(array) == 0) then
-      deallocate (array)
-    else
+    if (size(array, kind=int64) > 0) &
       call ompx_free(c_loc(array(lbound(array, 1), lbound(array, 2))), ompx_null_allocator)
-    end if
     nullify (array)
   end subroutine
 
@@ -641,28 +532,16 @@ contains
     integer(ompx_handle_kind), intent(in) :: allocator
     integer, intent(out), optional :: stat
     type(c_ptr) :: block
-    logical :: failed
-    integer(int64) :: elements
     nullify (array)
-    failed = .false.
-    elements = count_of(extents)
-    if (elements == 0) then
-      allocate (array(max(0, extents(1)), max(0, extents(2)), max(0, extents(3))))
-    else
-      call take(elements, 4, allocator, block, failed)
-      if (.not. failed) call c_f_pointer(block, array, extents)
-    end if
-    call tell(failed, stat)
+    block = block_for(int(extents, int64), 4, allocator, stat)
+    if (c_associated(block)) call c_f_pointer(block, array, max(0, extents))
   end subroutine
 
   subroutine deallocate_i4_3(array)
     integer(int32), pointer, intent(inout) :: array(:,:,:)
     if (.not. associated(array)) return
-    if (size(array) == 0) then
-      deallocate (array)
-    else
+    if (size(array, kind=int64) > 0) &
       call ompx_free(c_loc(array(lbound(array, 1), lbound(array, 2), lbound(array, 3))), ompx_null_allocator)
-    end if
     nullify (array)
   end subroutine
 
@@ -672,16 +551,9 @@ contains
     integer(ompx_handle_kind), intent(in) :: allocator
     integer, intent(out), optional :: stat
     type(c_ptr) :: block
-    logical :: failed
     nullify (array)
-    failed = .false.
-    if (extent <= 0) then
-      allocate (array(0))
-    else
-      call take(extent, 4, allocator, block, failed)
-      if (.not. failed) call c_f_pointer(block, array, [extent])
-    end if
-    call tell(failed, stat)
+    block = block_for([extent], 4, allocator, stat)
+    if (c_associated(block)) call c_f_pointer(block, array, [max(0_int64, extent)])
   end subroutine
 
   subroutine allocate_i8_1(array, extents, allocator, stat)
@@ -690,28 +562,16 @@ contains
     integer(ompx_handle_kind), intent(in) :: allocator
     integer, intent(out), optional :: stat
     type(c_ptr) :: block
-    logical :: failed
-    integer(int64) :: elements
     nullify (array)
-    failed = .false.
-    elements = count_of(extents)
-    if (elements == 0) then
-      allocate (array(max(0, extents(1))))
-    else
-      call take(elements, 8, allocator, block, failed)
-      if (.not. failed) call c_f_pointer(block, array, extents)
-    end if
-    call tell(failed, stat)
+    block = block_for(int(extents, int64), 8, allocator, stat)
+    if (c_associated(block)) call c_f_pointer(block, array, max(0, extents))
   end subroutine
 
   subroutine deallocate_i8_1(array)
     integer(int64), pointer, intent(inout) :: array(:)
     if (.not. associated(array)) return
-    if (size(array) == 0) then
-      deallocate (array)
-    else
+    if (size(array, kind=int64) > 0) &
       call ompx_free(c_loc(array(lbound(array, 1))), ompx_null_allocator)
-    end if
     nullify (array)
   end subroutine
 
@@ -721,28 +581,16 @@ contains
     integer(ompx_handle_kind), intent(in) :: allocator
     integer, intent(out), optional :: stat
     type(c_ptr) :: block
-    logical :: failed
-    integer(int64) :: elements
     nullify (array)
-    failed = .false.
-    elements = count_of(extents)
-    if (elements == 0) then
-      allocate (array(max(0, extents(1)), max(0, extents(2))))
-    else
-      call take(elements, 8, allocator, block, failed)
-      if (.not. failed) call c_f_pointer(block, array, extents)
-    end if
-    call tell(failed, stat)
+    block = block_for(int(extents, int64), 8, allocator, stat)
+    if (c_associated(block)) call c_f_pointer(block, array, max(0, extents))
   end subroutine
 
   subroutine deallocate_i8_2(array)
     integer(int64), pointer, intent(inout) :: array(:,:)
     if (.not. associated(array)) return
-    if (size(array) == 0) then
-      deallocate (array)
-    else
+    if (size(array, kind=int64) > 0) &
       call ompx_free(c_loc(array(lbound(array, 1), lbound(array, 2))), ompx_null_allocator)
-    end if
     nullify (array)
   end subroutine
 
@@ -752,28 +600,16 @@ contains
     integer(ompx_handle_kind), intent(in) :: allocator
     integer, intent(out), optional :: stat
     type(c_ptr) :: block
-    logical :: failed
-    integer(int64) :: elements
     nullify (array)
-    failed = .false.
-    elements = count_of(extents)
-    if (elements == 0) then
-      allocate (array(max(0, extents(1)), max(0, extents(2)), max(0, extents(3))))
-    else
-      call take(elements, 8, allocator, block, failed)
-      if (.not. failed) call c_f_pointer(block, array, extents)
-    end if
-    call tell(failed, stat)
+    block = block_for(int(extents, int64), 8, allocator, stat)
+    if (c_associated(block)) call c_f_pointer(block, array, max(0, extents))
   end subroutine
 
   subroutine deallocate_i8_3(array)
     integer(int64), pointer, intent(inout) :: array(:,:,:)
     if (.not. associated(array)) return
-    if (size(array) == 0) then
-      deallocate (array)
-    else
+    if (size(array, kind=int64) > 0) &
       call ompx_free(c_loc(array(lbound(array, 1), lbound(array, 2), lbound(array, 3))), ompx_null_allocator)
-    end if
     nullify (array)
   end subroutine
 
@@ -783,16 +619,9 @@ contains
     integer(ompx_handle_kind), intent(in) :: allocator
     integer, intent(out), optional :: stat
     type(c_ptr) :: block
-    logical :: failed
     nullify (array)
-    failed = .false.
-    if (extent <= 0) then
-      allocate (array(0))
-    else
-      call take(extent, 8, allocator, block, failed)
-      if (.not. failed) call c_f_pointer(block, array, [extent])
-    end if
-    call tell(failed, stat)
+    block = block_for([extent], 8, allocator, stat)
+    if (c_associated(block)) call c_f_pointer(block, array, [max(0_int64, extent)])
   end subroutine
 
 end module ompx_memory

@@ -4,8 +4,6 @@
 // flag and gives zeros, and the flag is asked once at the end. Register numbers are x86-64's.
 #include "objects/unwind_rule.hpp"
 
-#include <cstring>
-
 namespace omptier {
 namespace {
 
@@ -16,7 +14,7 @@ constexpr std::uint8_t k_omitted = 0xff, k_relative_to_place = 0x10, k_relative_
 
 class Cursor {
 public:
-  Cursor(ByteSpan span, std::uintptr_t at) : span_(span), at_(at) {}
+  Cursor(const ByteSpan& span, std::uintptr_t at) : span_(span), at_(at) {}
   std::uintptr_t at() const { return at_; }
   bool failed() const { return failed_; }
   void fail() { failed_ = true; }
@@ -28,11 +26,10 @@ public:
   }
   template <typename T> T read() {
     T value{};
-    if (!span_.holds(at_, sizeof value)) {
+    if (!span_.read(at_, value)) {
       failed_ = true;
-      return value;
+      return T{};
     }
-    std::memcpy(&value, reinterpret_cast<const void*>(at_), sizeof value);
     at_ += sizeof value;
     return value;
   }
@@ -107,8 +104,9 @@ private:
   bool failed_ = false;
 };
 
-// The frame description entry (FDE) that may cover pc, by binary search; 0 when there is none.
-std::uintptr_t find_description(std::uintptr_t header, ByteSpan module, std::uintptr_t pc) {
+// Where the frame description entry (FDE) that may cover pc is, by binary search; 0 when there is
+// none.
+std::uintptr_t look_up(std::uintptr_t header, const ByteSpan& module, std::uintptr_t pc) {
   Cursor cursor(module, header);
   const auto version = cursor.read<std::uint8_t>();
   const auto start_encoding = cursor.read<std::uint8_t>();
@@ -119,9 +117,10 @@ std::uintptr_t find_description(std::uintptr_t header, ByteSpan module, std::uin
   const std::uint64_t count = cursor.read_pointer(count_encoding, header);
   const std::uintptr_t table = cursor.at();
   if (cursor.failed() || count == 0 || count > (module.end - table) / 8) return 0;
+  bool failed = false;
   const auto entry = [&](std::uint64_t i, std::uint64_t field) {
-    std::int32_t value;
-    std::memcpy(&value, reinterpret_cast<const void*>(table + 8 * i + 4 * field), sizeof value);
+    std::int32_t value = 0;
+    failed |= !module.read(table + 8 * i + 4 * field, value);
     return header + static_cast<std::uintptr_t>(std::intptr_t{value});
   };
   if (pc < entry(0, 0)) return 0;
@@ -130,7 +129,8 @@ std::uintptr_t find_description(std::uintptr_t header, ByteSpan module, std::uin
     const std::uint64_t middle = low + (high - low) / 2;
     (entry(middle, 0) <= pc ? low : high) = middle;
   }
-  return entry(low, 1);
+  const std::uintptr_t found = entry(low, 1);
+  return failed ? 0 : found;
 }
 
 struct CommonEntry { // what a CIE says for its FDEs
@@ -139,10 +139,11 @@ struct CommonEntry { // what a CIE says for its FDEs
   std::uint8_t pointer_encoding = 0;
   bool sized_augmentation = false;
   bool signal_frame = false;
+  std::uint64_t return_register = 0;
   std::uintptr_t program = 0, program_end = 0;
 };
 
-bool read_common_entry(ByteSpan module, std::uintptr_t at, CommonEntry& common) {
+bool read_common_entry(const ByteSpan& module, std::uintptr_t at, CommonEntry& common) {
   Cursor cursor(module, at);
   const auto length = cursor.read<std::uint32_t>();
   if (cursor.failed() || length == 0 || length == 0xffffffff) return false;
@@ -158,9 +159,7 @@ bool read_common_entry(ByteSpan module, std::uintptr_t at, CommonEntry& common) 
   }
   common.code_factor = cursor.read_unsigned();
   common.data_factor = cursor.read_signed();
-  const std::uint64_t return_register =
-      version == 1 ? cursor.read<std::uint8_t>() : cursor.read_unsigned();
-  if (return_register != k_return_address) return false;
+  common.return_register = version == 1 ? cursor.read<std::uint8_t>() : cursor.read_unsigned();
   if (augmentation[0] == 'z') {
     common.sized_augmentation = true;
     const std::uint64_t bytes = cursor.read_unsigned();
@@ -185,6 +184,35 @@ bool read_common_entry(ByteSpan module, std::uintptr_t at, CommonEntry& common) 
   }
   return !cursor.failed() && common.program <= common.program_end &&
          module.holds(common.program, common.program_end - common.program);
+}
+
+struct Description { // what an FDE says, with its CIE
+  CommonEntry common;
+  CodeRange function;
+  std::uintptr_t program = 0, program_end = 0;
+};
+
+// The one that covers pc; false where none does or it is not understood.
+bool find_description(std::uintptr_t header, const ByteSpan& module, std::uintptr_t pc,
+                      Description& found) {
+  const std::uintptr_t entry = look_up(header, module, pc);
+  if (entry == 0) return false;
+  Cursor cursor(module, entry);
+  const auto length = cursor.read<std::uint32_t>();
+  if (cursor.failed() || length == 0 || length == 0xffffffff) return false;
+  const std::uintptr_t start = cursor.at();
+  if (!module.holds(start, length)) return false;
+  const auto back = cursor.read<std::uint32_t>();
+  CommonEntry& common = found.common;
+  if (back == 0 || !read_common_entry(module, start - back, common)) return false;
+  const std::uintptr_t first = cursor.read_pointer(common.pointer_encoding, 0);
+  const std::uintptr_t bytes = cursor.read_pointer(common.pointer_encoding & 0x0f, 0);
+  if (cursor.failed() || pc < first || pc - first >= bytes || first + bytes < first) return false;
+  found.function = {first, first + bytes};
+  if (common.sized_augmentation) cursor.skip(cursor.read_unsigned());
+  found.program = cursor.at();
+  found.program_end = start + length;
+  return !cursor.failed();
 }
 
 // What the call-frame program has established so far.
@@ -229,12 +257,14 @@ void restore(FrameState& state, const FrameState& initial, std::uint64_t number)
 
 class FrameProgram {
 public:
-  FrameProgram(ByteSpan module, const CommonEntry& common, std::uintptr_t pc)
+  FrameProgram(const ByteSpan& module, const CommonEntry& common, std::uintptr_t pc)
       : module_(module), common_(common), pc_(pc) {}
 
   // Runs the instructions of [begin, end) from location on, until they are past pc.
   bool run(std::uintptr_t begin, std::uintptr_t end, std::uintptr_t location) {
-    Cursor cursor({module_.begin, end}, begin);
+    ByteSpan part = module_;
+    part.end = end;
+    Cursor cursor(part, begin);
     while (cursor.at() < end && location <= pc_ && !cursor.failed())
       if (!step(cursor, location)) return false;
     return !cursor.failed();
@@ -377,7 +407,7 @@ private:
     return true;
   }
 
-  ByteSpan module_;
+  const ByteSpan& module_;
   const CommonEntry& common_;
   std::uintptr_t pc_;
   FrameState initial_;
@@ -410,31 +440,27 @@ UnwindRule rule_of(const FrameState& state) {
 
 } // namespace
 
-UnwindRule find_unwind_rule(std::uintptr_t header, ByteSpan module, std::uintptr_t pc) {
-  UnwindRule none;
-  const std::uintptr_t description = find_description(header, module, pc);
-  if (description == 0) return none;
-  Cursor cursor(module, description);
-  const auto length = cursor.read<std::uint32_t>();
-  if (cursor.failed() || length == 0 || length == 0xffffffff) return none;
-  const std::uintptr_t start = cursor.at();
-  if (!module.holds(start, length)) return none;
-  const auto back = cursor.read<std::uint32_t>();
-  CommonEntry common;
-  if (back == 0 || !read_common_entry(module, start - back, common)) return none;
-  const std::uintptr_t first = cursor.read_pointer(common.pointer_encoding, 0);
-  const std::uintptr_t bytes = cursor.read_pointer(common.pointer_encoding & 0x0f, 0);
-  if (cursor.failed() || pc < first || pc - first >= bytes) return none;
-  if (common.sized_augmentation) cursor.skip(cursor.read_unsigned());
+UnwindRule find_unwind_rule(std::uintptr_t header, const ByteSpan& module, std::uintptr_t pc) {
+  Description found;
+  if (!find_description(header, module, pc, found) ||
+      found.common.return_register != k_return_address)
+    return {};
   UnwindRule complex;
   complex.kind = UnwindRule::Kind::complex;
-  if (cursor.failed() || common.signal_frame) return complex;
-
-  FrameProgram program(module, common, pc);
-  if (!program.run(common.program, common.program_end, first)) return complex;
+  if (found.common.signal_frame) return complex;
+  const std::uintptr_t first = found.function.begin;
+  FrameProgram program(module, found.common, pc);
+  if (!program.run(found.common.program, found.common.program_end, first)) return complex;
   program.keep_initial();
-  if (!program.run(cursor.at(), start + length, first)) return complex;
+  if (!program.run(found.program, found.program_end, first)) return complex;
   return rule_of(program.state);
+}
+
+std::optional<CodeRange> find_function(std::uintptr_t header, const ByteSpan& module,
+                                       std::uintptr_t pc) {
+  Description found;
+  if (!find_description(header, module, pc, found)) return {};
+  return found.function;
 }
 
 } // namespace omptier

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The unwind rule of one return address, read from a module's .eh_frame by way of its sorted table
-// .eh_frame_hdr: where the caller's frame is (CFA) and where the frame pointer register was saved.
-// Only what compilers emit for ordinary x86-64 functions is understood; anything else is reported
-// as complex and left to the C++ runtime's unwinder.
+// What a module's .eh_frame says of an address, by way of its sorted table .eh_frame_hdr, which the
+// loader maps with every program and library, stripped or not: the function around it, and the
+// unwind rule there, that is where the caller's frame is (CFA) and where the frame pointer register
+// was saved. Of rules only what compilers emit for ordinary x86-64 functions is understood; anything
+// else is reported as complex and left to the C++ runtime's unwinder.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <optional>
 
 namespace omptier {
 
@@ -23,16 +26,33 @@ struct UnwindRule {
   std::uint32_t saved_at = 0;      // caller's rbp is at CFA - saved_at bytes; 0 = unchanged
 };
 
-// Memory that may be read: a loaded module's segments.
+struct CodeRange {
+  std::uint64_t begin = 0, end = 0; // [begin, end)
+};
+
+// Memory that may be read: a loaded module's segments. What may be gone meanwhile is read by `copy`.
 struct ByteSpan {
   std::uintptr_t begin = 0, end = 0;
+  bool (*copy)(void* reader, std::uintptr_t address, void* to, std::size_t bytes) = nullptr;
+  void* reader = nullptr;
+
   bool holds(std::uintptr_t address, std::size_t bytes) const {
     return address >= begin && address <= end && bytes <= end - address;
+  }
+  template <typename T> bool read(std::uintptr_t address, T& value) const {
+    if (!holds(address, sizeof value)) return false;
+    if (copy != nullptr) return copy(reader, address, &value, sizeof value);
+    std::memcpy(&value, reinterpret_cast<const void*>(address), sizeof value);
+    return true;
   }
 };
 
 // The rule at pc (the return address - 1, so that the call itself is looked up). header: the
 // module's .eh_frame_hdr. Never reads outside the span; malformed tables give Kind::end or complex.
-UnwindRule find_unwind_rule(std::uintptr_t header, ByteSpan module, std::uintptr_t pc);
+UnwindRule find_unwind_rule(std::uintptr_t header, const ByteSpan& module, std::uintptr_t pc);
+
+// The function around pc; nothing where no entry covers it, or tables are malformed.
+std::optional<CodeRange> find_function(std::uintptr_t header, const ByteSpan& module,
+                                       std::uintptr_t pc);
 
 } // namespace omptier

@@ -1,79 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// .eh_frame_hdr: version 1, three encodings, then pairs (function start, its FDE) sorted by start.
-// Every linker in use writes the pairs as 32-bit offsets from the header; other encodings are left
-// alone (no bounds, no blame). The FDE gives the length; its encoding stands in the CIE before it.
-
+// See code_map.hpp.
 #include "sampling/code_map.hpp"
 
 #include "objects/modules.hpp"
 #include "sampling/process_memory.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <link.h>
 
 namespace omptier {
 
 namespace {
-
-// Values of DW_EH_PE_* (Linux Standard Base, "DWARF extensions").
-constexpr std::uint8_t k_pe_udata4 = 0x03, k_pe_sdata4 = 0x0b, k_pe_absptr = 0x00,
-                       k_pe_sdata8 = 0x0c, k_pe_udata8 = 0x04;
-constexpr std::uint8_t k_pe_datarel_sdata4 = 0x3b;
-
-struct UnwindHeader {
-  std::uint8_t version, frame_encoding, count_encoding, table_encoding;
-};
-
-struct TableEntry {
-  std::int32_t function, description; // both relative to the header
-};
-
-std::uint64_t relative(std::uint64_t base, std::int32_t offset) {
-  return base + static_cast<std::uint64_t>(static_cast<std::int64_t>(offset));
-}
-
-// Size of a function's length field in an FDE, from the augmentation of its CIE; 0 = not
-// understood.
-unsigned length_bytes(std::uint64_t common) {
-  std::uint8_t bytes[48];
-  if (!read_own_memory(common, bytes, sizeof bytes)) return 0;
-  const char* augmentation = reinterpret_cast<const char*>(bytes + 9);
-  std::size_t letters = strnlen(augmentation, 8);
-  if (bytes[8] > 4 || letters == 8 || augmentation[0] != 'z') return 0;
-  std::size_t at = 9 + letters + 1;
-  auto skip_leb = [&] {
-    while (at < sizeof bytes && (bytes[at] & 0x80))
-      ++at;
-    ++at;
-  };
-  for (int field = 0; field < 4; ++field)
-    skip_leb(); // code and data factor, return column, size
-  for (std::size_t i = 1; i < letters && at + 9 < sizeof bytes; ++i) {
-    if (augmentation[i] == 'L') ++at;
-    if (augmentation[i] == 'P') { // encoding and pointer of the personality routine
-      std::uint8_t form = bytes[at] & 0x0f;
-      at += 1 + (form == k_pe_sdata8 || form == k_pe_udata8 || form == k_pe_absptr ? 8 : 4);
-    }
-    if (augmentation[i] != 'R') continue;
-    std::uint8_t form = bytes[at] & 0x0f;
-    if (form == k_pe_sdata4 || form == k_pe_udata4) return 4;
-    return form == k_pe_sdata8 || form == k_pe_udata8 || form == k_pe_absptr ? 8 : 0;
-  }
-  return 8; // no 'R': absolute pointers
-}
-
-// Length of the function that an FDE describes; 0 = not understood.
-std::uint64_t described_length(std::uint64_t description) {
-  std::uint32_t size = 0, common_offset = 0;
-  if (!read_own(description, size) || size == 0 || size == 0xffffffff) return 0;
-  if (!read_own(description + 4, common_offset) || common_offset == 0) return 0;
-  unsigned bytes = length_bytes(description + 4 - common_offset);
-  std::uint64_t length = 0;
-  if (!bytes || !read_own_memory(description + 8 + bytes, &length, bytes)) return 0;
-  return length;
-}
 
 struct Counters {
   unsigned long long added = 0, removed = 0;
@@ -137,31 +75,11 @@ std::optional<CodeRange> CodeMap::function_around(std::uint64_t address) const {
 
 std::optional<CodeRange> function_in_unwind_table(std::uint64_t header_address,
                                                   std::uint64_t address) {
-  UnwindHeader header;
-  std::uint32_t count = 0;
-  if (!read_own(header_address, header) || header.version != 1) return {};
-  if (header.count_encoding != k_pe_udata4 || header.table_encoding != k_pe_datarel_sdata4)
-    return {};
-  // encoded pointer to .eh_frame comes first: 4 bytes in every encoding but the 8-byte ones
-  std::uint8_t form = header.frame_encoding & 0x0f;
-  unsigned pointer = form == k_pe_sdata8 || form == k_pe_udata8 || form == k_pe_absptr ? 8 : 4;
-  if (!read_own(header_address + sizeof header + pointer, count)) return {};
-  std::uint64_t table = header_address + sizeof header + pointer + 4;
-  TableEntry entry = {};
-  std::uint32_t low = 0, high = count; // first entry that begins after the address
-  while (low < high) {
-    std::uint32_t middle = low + (high - low) / 2;
-    if (!read_own(table + middle * sizeof entry, entry)) return {};
-    if (relative(header_address, entry.function) <= address)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  if (low == 0 || !read_own(table + (low - 1) * sizeof entry, entry)) return {};
-  std::uint64_t begin = relative(header_address, entry.function);
-  std::uint64_t length = described_length(relative(header_address, entry.description));
-  if (begin > address || address - begin >= length || begin + length < begin) return {};
-  return CodeRange{begin, begin + length};
+  MemoryLines lines;
+  const auto copy = [](void* reader, std::uintptr_t at, void* to, std::size_t bytes) {
+    return static_cast<MemoryLines*>(reader)->read(at, to, bytes);
+  };
+  return find_function(header_address, {0, ~std::uintptr_t{0}, copy, &lines}, address);
 }
 
 } // namespace omptier

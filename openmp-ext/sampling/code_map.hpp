@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Where the code of this process lies: which loaded object an address belongs to, and the bounds of
-// the function around it. Bounds come from the binary search table of .eh_frame_hdr, which the
-// loader maps with every program and library, stripped or not; debug information is not looked at.
+// the function around it, by its unwind table (objects/unwind_rule.hpp).
 //
 // The table of loaded objects is read again when the dynamic loader has added or removed one.
 #pragma once
 
-#include <cstdint>
-#include <optional>
+#include "objects/unwind_rule.hpp"
+
 #include <vector>
 
 namespace omptier {
-
-struct CodeRange {
-  std::uint64_t begin = 0, end = 0; // [begin, end)
-};
 
 class CodeMap {
 public:

@@ -11,7 +11,8 @@
 #include <algorithm>
 
 #if defined(__x86_64__)
-#include <Zydis/Zydis.h>
+#include "sampling/register_numbers.hpp"
+
 #include <cstring>
 #endif
 
@@ -27,27 +28,6 @@ constexpr std::size_t k_cached_instructions = 150'000;
 #if defined(__x86_64__)
 
 namespace {
-
-ZydisRegister enclosing(ZydisRegister reg) {
-  return ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
-}
-
-std::int8_t general_number(ZydisRegister reg) {
-  reg = enclosing(reg);
-  if (reg < ZYDIS_REGISTER_RAX || reg > ZYDIS_REGISTER_R15) return k_no_register;
-  return static_cast<std::int8_t>(reg - ZYDIS_REGISTER_RAX);
-}
-
-std::int8_t vector_number(ZydisRegister reg) {
-  reg = enclosing(reg);
-  if (reg < ZYDIS_REGISTER_ZMM0 || reg > ZYDIS_REGISTER_ZMM31) return k_no_register;
-  return static_cast<std::int8_t>(reg - ZYDIS_REGISTER_ZMM0);
-}
-
-std::int8_t mask_number(ZydisRegister reg) {
-  if (reg < ZYDIS_REGISTER_K0 || reg > ZYDIS_REGISTER_K7) return k_no_register;
-  return static_cast<std::int8_t>(reg - ZYDIS_REGISTER_K0);
-}
 
 Flow flow_of(const ZydisDecodedInstruction& instruction, std::uint64_t target) {
   switch (instruction.meta.category) {

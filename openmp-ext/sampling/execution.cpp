@@ -33,18 +33,6 @@ bool is_high_byte(ZydisRegister reg) {
 
 } // namespace
 
-std::int8_t general_number(ZydisRegister reg) {
-  reg = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
-  if (reg < ZYDIS_REGISTER_RAX || reg > ZYDIS_REGISTER_R15) return k_no_register;
-  return static_cast<std::int8_t>(reg - ZYDIS_REGISTER_RAX);
-}
-
-int vector_number(ZydisRegister reg) {
-  reg = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
-  if (reg < ZYDIS_REGISTER_ZMM0 || reg > ZYDIS_REGISTER_ZMM31) return -1;
-  return reg - ZYDIS_REGISTER_ZMM0;
-}
-
 const Decoded* decode_again(const Function& function, const Instruction& instruction) {
   static const ZydisDecoder decoder = [] {
     ZydisDecoder made;

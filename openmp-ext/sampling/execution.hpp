@@ -5,8 +5,8 @@
 #pragma once
 
 #include "sampling/emulate.hpp"
+#include "sampling/register_numbers.hpp"
 
-#include <Zydis/Zydis.h>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -21,10 +21,6 @@ struct Decoded {
 // An instruction with all that a Function does not keep of it, from a small cache: good until the
 // next call; null when it cannot be decoded. One thread at a time, as samples are drained.
 const Decoded* decode_again(const Function& function, const Instruction& instruction);
-
-// Numbers of the registers that hold these parts; k_no_register and -1 for others.
-std::int8_t general_number(ZydisRegister reg);
-int vector_number(ZydisRegister reg);
 
 void execute(const Instruction& instruction, const Decoded& decoded, MachineState& state);
 

@@ -13,10 +13,6 @@ namespace omptier {
 
 namespace {
 
-int mask_number(ZydisRegister reg) {
-  return reg >= ZYDIS_REGISTER_K0 && reg <= ZYDIS_REGISTER_K7 ? reg - ZYDIS_REGISTER_K0 : -1;
-}
-
 std::uint64_t lane_of(const std::uint8_t* from, std::size_t lane, unsigned width) {
   std::uint64_t value = 0;
   std::memcpy(&value, from + lane * width, width);

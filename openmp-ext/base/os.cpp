@@ -5,8 +5,9 @@
 // constructor.
 #include "base/os.hpp"
 
+#include "base/kernel_files.hpp"
+
 #include <atomic>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -152,17 +153,6 @@ std::size_t read_huge_page_size() {
 
 } // namespace
 
-std::size_t read_small_file(const char* path, char* text, std::size_t size) {
-  text[0] = '\0';
-  const int fd = os().open(path, O_RDONLY | O_CLOEXEC, 0);
-  if (fd < 0) return 0;
-  const ssize_t got = os().read(fd, text, size - 1);
-  os().close(fd);
-  const std::size_t used = got > 0 ? static_cast<std::size_t>(got) : 0;
-  text[used] = '\0';
-  return used;
-}
-
 const OsCalls& os() {
   return *calls.load(std::memory_order_relaxed);
 }
@@ -208,17 +198,6 @@ std::uint64_t own_cpu_nanoseconds() {
 
 std::uint64_t coarse_nanoseconds() {
   return nanoseconds_of(CLOCK_MONOTONIC_COARSE);
-}
-
-bool node_free_bytes(unsigned node, std::uint64_t& free_bytes) {
-  char path[80];
-  char text[2048];
-  std::snprintf(path, sizeof path, "/sys/devices/system/node/node%u/meminfo", node);
-  read_small_file(path, text, sizeof text);
-  const char* at = std::strstr(text, "MemFree:");
-  if (at == nullptr) return false;
-  free_bytes = std::strtoull(at + std::strlen("MemFree:"), nullptr, 10) * 1024;
-  return true;
 }
 
 } // namespace omptier

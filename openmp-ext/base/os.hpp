@@ -65,11 +65,4 @@ std::uint64_t own_cpu_nanoseconds();
 // The monotonic clock a few milliseconds late, read more cheaply: to see that an interval is over.
 std::uint64_t coarse_nanoseconds();
 
-// The first size - 1 bytes of a small file, as far as one read gives them, and a zero; how many, 0
-// when it cannot be read. No malloc.
-std::size_t read_small_file(const char* path, char* text, std::size_t size);
-
-// Free bytes of a NUMA node as the kernel reports them now; nothing written, no malloc.
-bool node_free_bytes(unsigned node, std::uint64_t& free_bytes);
-
 } // namespace omptier

@@ -4,9 +4,12 @@
 // fewer facts, not a crash. Only headers and tables are read; nothing is loaded or run.
 #include "cli/check_elf.hpp"
 
+#include "base/hex.hpp"
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <elfutils/libdwelf.h>
 #include <fcntl.h>
 #include <gelf.h>
 #include <memory>
@@ -115,24 +118,6 @@ void read_symbols(Elf* elf, const GElf_Shdr& section, Elf_Data* data, ElfFacts& 
   }
 }
 
-void read_notes(Elf_Data* data, ElfFacts& facts) {
-  GElf_Nhdr note;
-  std::size_t name = 0;
-  std::size_t content = 0;
-  for (std::size_t at = 0; (at = ::gelf_getnote(data, at, &note, &name, &content)) > 0;) {
-    const char* bytes = static_cast<const char*>(data->d_buf);
-    if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != 4 ||
-        std::memcmp(bytes + name, "GNU", 4) != 0)
-      continue;
-    for (std::size_t i = 0; i < note.n_descsz; ++i) {
-      char hexadecimal[3];
-      std::snprintf(hexadecimal, sizeof hexadecimal, "%02x",
-                    static_cast<unsigned char>(bytes[content + i]));
-      facts.build_id += hexadecimal;
-    }
-  }
-}
-
 void read_section(Elf* elf, Elf_Scn* section, std::size_t names, ElfFacts& facts) {
   GElf_Shdr header;
   if (::gelf_getshdr(section, &header) == nullptr) return;
@@ -150,8 +135,6 @@ void read_section(Elf* elf, Elf_Scn* section, std::size_t names, ElfFacts& facts
   case SHT_SYMTAB:
   case SHT_DYNSYM:
     return read_symbols(elf, header, data, facts);
-  case SHT_NOTE:
-    return read_notes(data, facts);
   default:
     return;
   }
@@ -190,6 +173,9 @@ Parsed<ElfFacts> read_elf(const std::string& path) {
   ::elf_getshdrstrndx(elf.get(), &names);
   for (Elf_Scn* section = nullptr; (section = ::elf_nextscn(elf.get(), section)) != nullptr;)
     read_section(elf.get(), section, names, facts);
+  const void* id = nullptr;
+  if (const ssize_t bytes = ::dwelf_elf_gnu_build_id(elf.get(), &id); bytes > 0)
+    facts.build_id = hex_of(id, static_cast<std::size_t>(bytes));
   return facts;
 }
 

@@ -5,6 +5,7 @@
 // sockets and one child process.
 #include "machine/sandbox.hpp"
 
+#include "base/hex.hpp"
 #include "machine/guest.hpp"
 #include "machine/guest/event_unit.h"
 #include "machine/guest_image.hpp"
@@ -32,15 +33,6 @@ constexpr unsigned k_nobody = 65534;
 // Variables of the caller that the command gets; by --env it gets others.
 constexpr std::string_view k_passed_on[] = {
     "PATH=", "LD_LIBRARY_PATH=", "HOME=", "LANG=", "LC_", "OMP", "KMP", "GOMP", "LIBOMP"};
-
-std::string hexadecimal(const unsigned char* bytes, std::size_t size) {
-  std::string digits;
-  for (std::size_t i = 0; i < size; ++i) {
-    digits += "0123456789abcdef"[bytes[i] >> 4];
-    digits += "0123456789abcdef"[bytes[i] & 15];
-  }
-  return digits;
-}
 
 void say(const std::string& line) {
   std::fprintf(stderr, "omptier sandbox: %s\n", line.c_str());
@@ -297,7 +289,7 @@ std::string Run::request(const std::vector<std::string>& command) const {
   ::clock_gettime(CLOCK_REALTIME, &now);
   add("time", std::to_string(now.tv_sec) + "." + std::to_string(now.tv_nsec));
   unsigned char seed[32];
-  if (::getrandom(seed, sizeof seed, 0) == sizeof seed) add("seed", hexadecimal(seed, sizeof seed));
+  if (::getrandom(seed, sizeof seed, 0) == sizeof seed) add("seed", hex_of(seed, sizeof seed));
   if (options_.unprivileged) {
     add("unprivileged", "1");
     const unsigned user = ::getuid();

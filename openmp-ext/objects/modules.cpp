@@ -5,8 +5,10 @@
 // see an entry once the count that covers it has been stored.
 #include "objects/modules.hpp"
 
+#include "base/hex.hpp"
 #include "base/page_arena.hpp"
 
+#include <algorithm>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
@@ -46,17 +48,6 @@ struct Pass {
   std::uint32_t number = 0; // when changed
 };
 
-void write_identity(char* out, const char* prefix, const unsigned char* bytes, std::size_t count) {
-  static constexpr char k_digits[] = "0123456789abcdef";
-  for (; *prefix != 0; ++prefix)
-    *out++ = *prefix;
-  for (std::size_t i = 0; i < count && i < 32; ++i) {
-    *out++ = k_digits[bytes[i] >> 4];
-    *out++ = k_digits[bytes[i] & 15];
-  }
-  *out = 0;
-}
-
 // Looks for the build-id in a note segment that lies in memory.
 bool read_build_id(const char* note, std::size_t bytes, char* identity) {
   const char* end = note + bytes;
@@ -69,8 +60,7 @@ bool read_build_id(const char* note, std::size_t bytes, char* identity) {
     if (next > end || next <= note) return false;
     if (header.n_type == NT_GNU_BUILD_ID && header.n_namesz == 4 &&
         std::memcmp(name, "GNU", 4) == 0 && header.n_descsz > 0) {
-      write_identity(identity, "build-id:", reinterpret_cast<const unsigned char*>(description),
-                     header.n_descsz);
+      write_build_id(identity, description, header.n_descsz);
       return true;
     }
     note = next;
@@ -197,10 +187,7 @@ const LoadedModule* find(std::uintptr_t address) {
 }
 
 void write_hash(const LoadedModule& module, std::uint64_t hash) {
-  unsigned char bytes[8];
-  for (unsigned i = 0; i < 8; ++i)
-    bytes[i] = static_cast<unsigned char>(hash >> (56 - 8 * i));
-  write_identity(module.identity, "segments:", bytes, sizeof bytes);
+  write_segments_id(module.identity, hash);
   module.identified.store(2, std::memory_order_release);
   module.identified.notify_all();
 }
@@ -329,6 +316,17 @@ bool identify(ReturnAddress address, const LoadedModule*& module, std::uint64_t&
   if (module == nullptr) return false;
   offset = address - module->bias;
   return true;
+}
+
+void write_build_id(char* identity, const void* bytes, std::size_t count) {
+  *write_hex(stpcpy(identity, "build-id:"), bytes, std::min(count, k_longest_build_id)) = '\0';
+}
+
+void write_segments_id(char* identity, std::uint64_t hash) {
+  unsigned char bytes[8]; // the highest first
+  for (unsigned i = 0; i < 8; ++i)
+    bytes[i] = static_cast<unsigned char>(hash >> (56 - 8 * i));
+  *write_hex(stpcpy(identity, "segments:"), bytes, sizeof bytes) = '\0';
 }
 
 std::uint64_t hash_bytes(std::uint64_t seed, const void* bytes, std::size_t count) {

@@ -22,6 +22,10 @@ namespace omptier {
 // Those of a process that are known: what more it loads is in no module.
 inline constexpr unsigned k_max_modules = 8192;
 
+// "build-id:<hex>" or "segments:<hex>" and a zero; longer build-ids are cut.
+inline constexpr std::size_t k_longest_build_id = 32; // bytes
+inline constexpr std::size_t k_identity_size = sizeof "build-id:" + 2 * k_longest_build_id;
+
 struct LoadedModule {
   std::uintptr_t bias = 0;                          // load bias: address - bias = offset
   std::uintptr_t begin = 0, end = 0;                // span of its segments
@@ -36,7 +40,7 @@ struct LoadedModule {
   std::atomic<bool> loaded{false};                  // false after dlclose
   std::atomic<std::uint32_t> seen{0};               // pass that saw it last
   mutable std::atomic<std::uint32_t> identified{0}; // 0 no, 1 being made, 2 identity is valid
-  mutable char identity[80] = {};                   // "build-id:<hex>" or "segments:<hex>"
+  mutable char identity[k_identity_size] = {};
 };
 
 // The module that holds the address now, or null (generated code, the kernel's page). Reads the
@@ -84,6 +88,10 @@ bool identify(ReturnAddress address, const LoadedModule*& module, std::uint64_t&
 // The hash behind "segments:" and a profile's checksums: against accidents, not attackers. seed: 0,
 // or the hash so far.
 std::uint64_t hash_bytes(std::uint64_t seed, const void* bytes, std::size_t count);
+
+// Texts of k_identity_size: from a build-id, and from the hash of the executable segments.
+void write_build_id(char* identity, const void* bytes, std::size_t count);
+void write_segments_id(char* identity, std::uint64_t hash);
 
 // By its path: is it the system's (its frames are dropped), is it an OpenMP runtime or ours? The
 // program itself is neither.

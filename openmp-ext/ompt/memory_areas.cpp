@@ -3,12 +3,10 @@
 // See memory_areas.hpp.
 #include "ompt/memory_areas.hpp"
 
-#include "base/os.hpp"
+#include "base/kernel_files.hpp"
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
-#include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
 #include <sys/resource.h>
@@ -21,19 +19,11 @@ extern "C" __attribute__((weak)) void* __libc_stack_end;
 namespace omptier {
 namespace {
 
-// /proc/self/stat: where brk began, its 47th field.
+// Where brk began.
 std::uintptr_t first_break() {
-  constexpr unsigned k_field = 47;
   char text[1024];
-  const int fd = os().open("/proc/self/stat", O_RDONLY | O_CLOEXEC, 0);
-  if (fd < 0) return 0;
-  const ssize_t length = os().read(fd, text, sizeof text - 1);
-  os().close(fd);
-  text[std::max<ssize_t>(length, 0)] = '\0';
-  const char* at = std::strrchr(text, ')'); // behind the name, which may hold anything
-  for (unsigned field = 2; at != nullptr && field < k_field; ++field)
-    at = std::strchr(at + 1, ' ');
-  return at != nullptr ? std::strtoull(at + 1, nullptr, 10) : 0;
+  const char* at = read_stat_field(-1, 47, text, sizeof text);
+  return at != nullptr ? std::strtoull(at, nullptr, 10) : 0;
 }
 
 // The first thread's thread-local variables lie where the loader put them. Below the thread's

@@ -4,6 +4,7 @@
 // is written with a module number beyond all others.
 #include "ompt/recorder.hpp"
 
+#include "base/kernel_files.hpp"
 #include "base/log.hpp"
 #include "base/os.hpp"
 #include "objects/stack.hpp"
@@ -15,7 +16,6 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
-#include <fcntl.h>
 #include <new>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -34,12 +34,9 @@ thread_local pid_t t_watched __attribute__((tls_model("initial-exec"))) = 0;
 // Arguments of the process, joined by blanks.
 std::string command_line() {
   std::string text;
-  const int fd = os().open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0);
-  if (fd < 0) return text;
-  char chunk[2048];
-  const ssize_t count = os().read(fd, chunk, sizeof chunk);
-  os().close(fd);
-  for (ssize_t i = 0; i < count; ++i)
+  char chunk[2049];
+  const std::size_t count = read_small_file("/proc/self/cmdline", chunk, sizeof chunk);
+  for (std::size_t i = 0; i < count; ++i)
     text += chunk[i] != 0 ? chunk[i] : ' ';
   while (!text.empty() && text.back() == ' ')
     text.pop_back();

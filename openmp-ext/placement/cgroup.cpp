@@ -3,7 +3,7 @@
 // Reads memory.max, memory.current and the "file" line of memory.stat of each limited group.
 #include "placement/cgroup.hpp"
 
-#include "base/os.hpp"
+#include "base/kernel_files.hpp"
 
 #include <algorithm>
 #include <cstdio>

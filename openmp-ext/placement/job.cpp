@@ -5,6 +5,7 @@
 // numbers too, but is one process.
 #include "placement/job.hpp"
 
+#include "base/kernel_files.hpp"
 #include "base/os.hpp"
 
 #include <charconv>
@@ -89,14 +90,10 @@ bool launched_rank(pid_t session) {
   return false;
 }
 
-// "123 (a name) S 100 123 77 …": parent, process group, session.
 bool parent_and_session(pid_t process, pid_t& parent, pid_t& session) {
-  char path[40], text[512];
-  std::snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(process));
-  if (read_small_file(path, text, sizeof text) == 0) return false;
-  const char* after_name = std::strrchr(text, ')');
-  return after_name != nullptr &&
-         std::sscanf(after_name + 1, " %*c %d %*d %d", &parent, &session) == 2;
+  char text[512];
+  const char* at = read_stat_field(process, 4, text, sizeof text);
+  return at != nullptr && std::sscanf(at, "%d %*d %d", &parent, &session) == 2;
 }
 
 // The session that the ranks have in common. Hydra (MPICH, Intel MPI) makes one for each rank: then

@@ -3,6 +3,7 @@
 // The file of the job's ledger: found or made, checked, a slot taken, left, removed. Byte 0 is
 // locked meanwhile, so that nobody removes what another one is about to join; byte 1 + i is locked
 // by the process of slot i as long as it lives.
+#include "base/kernel_files.hpp"
 #include "base/log.hpp"
 #include "base/os.hpp"
 #include "placement/job.hpp"
@@ -64,19 +65,10 @@ bool anybody_alive(int fd) {
   return os().lock_file(fd, F_OFD_GETLK, &range) != 0 || range.l_type != F_UNLCK;
 }
 
-// Field 22 of /proc/<process>/stat, in clock ticks since boot; the name (field 2) may hold
-// anything. 0 when unknown.
+// When a process started, in clock ticks since boot; 0 when unknown.
 std::uint64_t start_time_of(std::uint64_t pid) {
-  char path[48], text[1024];
-  std::snprintf(path, sizeof path, "/proc/%llu/stat", static_cast<unsigned long long>(pid));
-  const int fd = os().open(path, O_RDONLY | O_CLOEXEC, 0);
-  if (fd < 0) return 0;
-  const ssize_t got = os().read(fd, text, sizeof text - 1);
-  os().close(fd);
-  text[got > 0 ? got : 0] = '\0';
-  const char* at = std::strrchr(text, ')');
-  for (int field = 2; at != nullptr && field < 22; ++field)
-    at = std::strchr(at + 1, ' ');
+  char text[1024];
+  const char* at = read_stat_field(static_cast<pid_t>(pid), 22, text, sizeof text);
   return at != nullptr ? std::strtoull(at, nullptr, 10) : 0;
 }
 

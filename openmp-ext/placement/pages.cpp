@@ -40,12 +40,6 @@ std::uint64_t overlap(std::uintptr_t a, std::uintptr_t a_end, std::uintptr_t b,
   return high > low ? high - low : 0;
 }
 
-// Writes a line's leading decimal number after key, times 1024; 0 when the key is missing.
-std::uint64_t kib_after(const char* text, const char* key) {
-  const char* at = std::strstr(text, key);
-  return at != nullptr ? std::strtoull(at + std::strlen(key), nullptr, 10) * 1024 : 0;
-}
-
 } // namespace
 
 std::uint64_t PageCensus::on(NodeSet nodes) const {
@@ -313,31 +307,6 @@ bool settle(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, unsigned hom
   if (census.on(nodes) == census.present()) return true;
   const MoveOutcome outcome = move_to_nodes(begin, bytes, nodes, home);
   return !outcome.refused && outcome.missing == 0;
-}
-
-bool read_node_memory(unsigned node, NodeMemory& memory) {
-  char path[64] = "/sys/devices/system/node/node";
-  std::size_t length = std::strlen(path);
-  char digits[12];
-  int count = 0;
-  do
-    digits[count++] = static_cast<char>('0' + node % 10);
-  while ((node /= 10) != 0);
-  while (count > 0)
-    path[length++] = digits[--count];
-  std::memcpy(path + length, "/meminfo", sizeof "/meminfo");
-
-  const int fd = os().open(path, O_RDONLY | O_CLOEXEC, 0);
-  if (fd < 0) return false;
-  char text[4096];
-  const ssize_t got = os().read(fd, text, sizeof text - 1);
-  os().close(fd);
-  if (got <= 0) return false;
-  text[got] = '\0';
-  memory.total = kib_after(text, "MemTotal:");
-  memory.free = kib_after(text, "MemFree:");
-  memory.file_cache = kib_after(text, "Active(file):") + kib_after(text, "Inactive(file):");
-  return true;
 }
 
 std::array<std::uint64_t, k_max_nodes> read_low_watermarks() {

@@ -116,12 +116,6 @@ std::size_t leading_bytes_on(std::uintptr_t begin, std::size_t bytes, NodeSet no
 // home: the node of them that is tried first.
 bool settle(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, unsigned home = k_no_node);
 
-// Bytes of a node that an allocation may hope for: free, and held by the page cache.
-struct NodeMemory {
-  std::uint64_t total = 0, free = 0, file_cache = 0;
-};
-bool read_node_memory(unsigned node, NodeMemory& memory);
-
 // Bytes below which the kernel spills allocations for a node to other nodes (the low watermarks of
 // its zones; transparent huge pages raise them to some 25 MiB a node). One entry a node, 0 =
 // unknown. Reads a long file: for start-up only.

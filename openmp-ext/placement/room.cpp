@@ -5,6 +5,7 @@
 // memory is short, and when nobody used them for a while.
 #include "placement/placer.hpp"
 
+#include "base/kernel_files.hpp"
 #include "base/os.hpp"
 
 #include <algorithm>

@@ -7,34 +7,23 @@
 // block to its node.
 #include "platform/sysfs.hpp"
 
-#include "base/os.hpp"
+#include "base/kernel_files.hpp"
 
 #include <algorithm>
 #include <array>
 #include <climits>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <dirent.h>
-#include <fcntl.h>
 #include <memory>
 #include <unistd.h>
 
 namespace omptier {
 namespace {
 
-// Bytes of a small file; 0 when it cannot be read.
-std::size_t read_bytes(const char* path, char* bytes, std::size_t size) {
-  const int fd = os().open(path, O_RDONLY | O_CLOEXEC, 0);
-  if (fd < 0) return 0;
-  const ssize_t got = os().read(fd, bytes, size);
-  os().close(fd);
-  return got > 0 ? static_cast<std::size_t>(got) : 0;
-}
-
 std::string read_text(const std::string& path) {
   char text[4096];
-  const std::size_t got = read_bytes(path.c_str(), text, sizeof text);
+  const std::size_t got = read_small_file(path.c_str(), text, sizeof text);
   std::string result(text, got);
   while (!result.empty() && (result.back() == '\n' || result.back() == ' '))
     result.pop_back();
@@ -61,23 +50,6 @@ std::vector<std::string> names_in(const std::string& folder, std::string_view pr
   return names;
 }
 
-// "0-3,8" as the kernel prints sets.
-std::vector<unsigned> parse_list(const std::string& text) {
-  std::vector<unsigned> numbers;
-  const char* at = text.c_str();
-  while (*at >= '0' && *at <= '9') {
-    char* end = nullptr;
-    const unsigned long first = std::strtoul(at, &end, 10);
-    unsigned long last = first;
-    if (*end == '-') last = std::strtoul(end + 1, &end, 10);
-    if (last > 65535) break; // no kernel has as many processors
-    for (unsigned long n = first; n <= last; ++n)
-      numbers.push_back(static_cast<unsigned>(n));
-    at = *end == ',' ? end + 1 : end;
-  }
-  return numbers;
-}
-
 NodeFacts* find_node(MachineFacts& facts, long number) {
   for (NodeFacts& node : facts.nodes)
     if (static_cast<long>(node.number) == number) return &node;
@@ -88,10 +60,10 @@ void read_own_cpus(MachineFacts& facts, const std::string& root) {
   for (NodeFacts& node : facts.nodes) {
     const std::string folder = root + "/devices/system/node/node" + std::to_string(node.number);
     if (::access((folder + "/cpulist").c_str(), R_OK) == 0)
-      node.cpus = parse_list(read_text(folder + "/cpulist"));
-    std::uint64_t bytes = 0;
-    if (node_capacity_now(node.number, bytes, root.c_str()) && bytes > node.capacity)
-      node.capacity = bytes;
+      node.cpus = parse_number_list(read_text(folder + "/cpulist"));
+    NodeMemory now; // grows while a kernel initialises memory lazily
+    if (read_node_memory(node.number, now, root.c_str()))
+      node.capacity = std::max(node.capacity, now.total);
   }
 }
 
@@ -143,8 +115,8 @@ std::string firmware_memory(const std::string& root) {
   bool any = false;
   for (const std::string& name : names_in(entries, "17-")) {
     std::array<unsigned char, 256> raw{};
-    const std::size_t got = read_bytes((entries + "/" + name + "/raw").c_str(),
-                                       reinterpret_cast<char*>(raw.data()), raw.size());
+    const std::size_t got = read_small_file((entries + "/" + name + "/raw").c_str(),
+                                            reinterpret_cast<char*>(raw.data()), raw.size());
     if (got < 0x15) continue;
     if (raw[0x0C] == 0 && raw[0x0D] == 0) continue;
     if (raw[0x12] != 0x20 && raw[0x12] != 0x21 && raw[0x12] != 0x24) return {};
@@ -160,17 +132,6 @@ void read_sysfs(MachineFacts& facts, const std::string& root) {
   read_dax_devices(facts, root);
   read_cxl_regions(facts, root);
   facts.firmware_memory = firmware_memory(root);
-}
-
-bool node_capacity_now(unsigned node, std::uint64_t& bytes, const char* root) {
-  char path[PATH_MAX];
-  char text[2048];
-  std::snprintf(path, sizeof path, "%s/devices/system/node/node%u/meminfo", root, node);
-  text[read_bytes(path, text, sizeof text - 1)] = '\0';
-  const char* at = std::strstr(text, "MemTotal:");
-  if (at == nullptr) return false;
-  bytes = std::strtoull(at + std::strlen("MemTotal:"), nullptr, 10) * 1024;
-  return true;
 }
 
 } // namespace omptier

@@ -23,33 +23,19 @@
 namespace omptier {
 namespace {
 
-std::string hex_of(const unsigned char* bytes, std::size_t count) {
-  static constexpr char k_digits[] = "0123456789abcdef";
-  std::string text;
-  for (std::size_t i = 0; i < count && i < 32; ++i) {
-    text += k_digits[bytes[i] >> 4];
-    text += k_digits[bytes[i] & 15];
-  }
-  return text;
-}
-
-std::string segments_identity(Elf* elf) {
+bool hash_segments(Elf* elf, std::uint64_t& hash) {
   std::size_t count = 0;
-  if (elf_getphdrnum(elf, &count) != 0) return "";
-  std::uint64_t hash = 0;
+  if (elf_getphdrnum(elf, &count) != 0) return false;
   for (std::size_t i = 0; i < count; ++i) {
     GElf_Phdr segment;
-    if (gelf_getphdr(elf, static_cast<int>(i), &segment) == nullptr) return "";
+    if (gelf_getphdr(elf, static_cast<int>(i), &segment) == nullptr) return false;
     if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
     Elf_Data* data = elf_getdata_rawchunk(elf, static_cast<std::int64_t>(segment.p_offset),
                                           segment.p_filesz, ELF_T_BYTE);
-    if (data == nullptr) return "";
+    if (data == nullptr) return false;
     hash = hash_bytes(hash, data->d_buf, data->d_size);
   }
-  unsigned char bytes[8];
-  for (unsigned i = 0; i < 8; ++i)
-    bytes[i] = static_cast<unsigned char>(hash >> (56 - 8 * i));
-  return "segments:" + hex_of(bytes, sizeof bytes);
+  return true;
 }
 
 // One module's file, opened.
@@ -183,15 +169,15 @@ std::string identity_of_file(const std::string& path) {
   elf_version(EV_CURRENT);
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return "";
-  std::string identity;
+  char identity[k_identity_size] = "";
   if (Elf* elf = elf_begin(fd, ELF_C_READ_MMAP, nullptr); elf != nullptr) {
     const void* bytes = nullptr;
     const ssize_t count = elf_kind(elf) == ELF_K_ELF ? dwelf_elf_gnu_build_id(elf, &bytes) : -1;
+    std::uint64_t hash = 0;
     if (count > 0)
-      identity = "build-id:" +
-                 hex_of(static_cast<const unsigned char*>(bytes), static_cast<std::size_t>(count));
-    else if (elf_kind(elf) == ELF_K_ELF)
-      identity = segments_identity(elf);
+      write_build_id(identity, bytes, static_cast<std::size_t>(count));
+    else if (elf_kind(elf) == ELF_K_ELF && hash_segments(elf, hash))
+      write_segments_id(identity, hash);
     elf_end(elf);
   }
   close(fd);

@@ -2,12 +2,12 @@
 
 #include "sampling/reuse.hpp"
 
+#include "base/kernel_files.hpp"
 #include "base/os.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <fcntl.h>
 #include <linux/hw_breakpoint.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -34,11 +34,8 @@ perf_event_attr watchpoint(std::uint64_t address) {
 std::string file_of_cache(unsigned index, const char* file) {
   char text[256] = {};
   const std::string path = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index);
-  const int fd = os().open((path + "/" + file).c_str(), O_RDONLY | O_CLOEXEC, 0);
-  if (fd < 0) return "";
-  const ssize_t got = os().read(fd, text, sizeof text - 1);
-  os().close(fd);
-  return got > 0 ? text : "";
+  read_small_file((path + "/" + file).c_str(), text, sizeof text);
+  return text;
 }
 
 // The largest cache of the first processor, by the kernel (sysconf is ten times off on some AMD
@@ -48,30 +45,16 @@ LastLevelCache read_last_level_cache() {
   double largest = 0;
   for (unsigned index = 0; index < 8; ++index) {
     const std::string size = file_of_cache(index, "size");
-    const auto sharing = processors_in(file_of_cache(index, "shared_cpu_list"));
+    const std::size_t sharing = parse_number_list(file_of_cache(index, "shared_cpu_list")).size();
     const double bytes = std::strtod(size.c_str(), nullptr) * 1024; // "32768K"
     if (bytes <= largest || sharing == 0) continue;
     largest = cache.all = bytes;
-    cache.share = bytes / sharing;
+    cache.share = bytes / static_cast<double>(sharing);
   }
   return cache;
 }
 
 } // namespace
-
-unsigned processors_in(const std::string& list) {
-  unsigned count = 0;
-  for (const char* at = list.c_str(); *at >= '0' && *at <= '9';) {
-    char* end = nullptr;
-    const unsigned long first = std::strtoul(at, &end, 10);
-    unsigned long last = first;
-    if (*end == '-') last = std::strtoul(end + 1, &end, 10);
-    if (last < first) break;
-    count += static_cast<unsigned>(last - first + 1);
-    at = *end == ',' ? end + 1 : "";
-  }
-  return count;
-}
 
 const LastLevelCache& last_level_cache() {
   static const LastLevelCache cache = read_last_level_cache();

@@ -64,9 +64,6 @@ struct LastLevelCache {
 };
 const LastLevelCache& last_level_cache();
 
-// "0-3,8": how many processors the kernel lists so.
-unsigned processors_in(const std::string& list);
-
 // Whether an address of the calling thread can be watched here.
 bool can_watch_addresses();
 

@@ -2,6 +2,7 @@
 //
 // The text grammar: sizes, capacities, nodes, kinds, figures for people; every refusal is the line
 // a user will read.
+#include "base/kernel_files.hpp"
 #include "base/os.hpp"
 #include "base/page_arena.hpp"
 #include "base/text.hpp"
@@ -9,10 +10,12 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <gtest/gtest.h>
 #include <mutex>
 #include <sys/mman.h>
 #include <thread>
+#include <unistd.h>
 
 namespace omptier {
 namespace {
@@ -162,10 +165,32 @@ TEST(Os, FactsOfThisMachine) {
   EXPECT_TRUE(huge_page_size() == 0 || huge_page_size() % page_size() == 0);
   const std::uint64_t earlier = monotonic_nanoseconds();
   EXPECT_GE(monotonic_nanoseconds(), earlier);
-  std::uint64_t bytes = 0;
-  EXPECT_TRUE(node_free_bytes(0, bytes));
-  EXPECT_GT(bytes, 0u);
-  EXPECT_FALSE(node_free_bytes(1023, bytes));
+}
+
+TEST(KernelFiles, NodeMemoryAndOwnFields) {
+  NodeMemory memory;
+  ASSERT_TRUE(read_node_memory(0, memory));
+  EXPECT_GT(memory.total, std::uint64_t{1} << 26);
+  EXPECT_GT(memory.free, 0u);
+  EXPECT_FALSE(read_node_memory(1023, memory));
+  char text[512];
+  const char* parent = read_stat_field(-1, 4, text, sizeof text);
+  ASSERT_NE(parent, nullptr);
+  EXPECT_EQ(std::atoi(parent), ::getppid());
+  parent = read_stat_field(::getpid(), 4, text, sizeof text);
+  ASSERT_NE(parent, nullptr);
+  EXPECT_EQ(std::atoi(parent), ::getppid());
+  EXPECT_EQ(read_stat_field(0, 4, text, sizeof text), nullptr);
+}
+
+TEST(KernelFiles, ListsOfNumbers) {
+  using List = std::vector<unsigned>;
+  EXPECT_EQ(parse_number_list("0-3,8,10-11\n"), (List{0, 1, 2, 3, 8, 10, 11}));
+  EXPECT_EQ(parse_number_list("5"), List{5});
+  EXPECT_EQ(parse_number_list(""), List{});
+  EXPECT_EQ(parse_number_list("3-1"), List{});
+  EXPECT_EQ(parse_number_list("1,x"), List{1});
+  EXPECT_EQ(parse_number_list("2-4000000000,1"), List{});
 }
 
 // A limit of memory holds whatever the kernel's pages are.

@@ -118,12 +118,5 @@ TEST_F(Sysfs, WhatIsMissingOrNonsenseChangesNothing) {
   EXPECT_EQ(untouched.nodes[0].cpus, (std::vector{0u, 1u}));
 }
 
-TEST(SysfsHere, CapacityNowIsThatOfTheKernel) {
-  std::uint64_t bytes = 0;
-  ASSERT_TRUE(node_capacity_now(0, bytes));
-  EXPECT_GT(bytes, std::uint64_t{1} << 26);
-  EXPECT_FALSE(node_capacity_now(1023, bytes));
-}
-
 } // namespace
 } // namespace omptier

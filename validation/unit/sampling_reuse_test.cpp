@@ -43,13 +43,6 @@ TEST(SamplingReuse, SamplesBetweenTwoUses) {
   EXPECT_FALSE(between_uses({}, samples, 60, 8'000).is_wide());
 }
 
-TEST(SamplingReuse, CountsProcessors) {
-  EXPECT_EQ(processors_in("0-3,8,10-11\n"), 7u);
-  EXPECT_EQ(processors_in("5"), 1u);
-  EXPECT_EQ(processors_in(""), 0u);
-  EXPECT_EQ(processors_in("3-1"), 0u);
-}
-
 struct Levels final : SampleSink {
   std::uint64_t begin = 0, end = 0;
   unsigned inside = 0, cache = 0, memory = 0;

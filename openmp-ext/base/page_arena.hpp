@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/os.hpp"
+#include "base/rounding.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -23,7 +24,7 @@ inline std::atomic<std::size_t> g_most_pages{~std::size_t{0}}; // bytes
 
 // What the kernel takes for so many bytes.
 inline std::size_t in_whole_pages(std::size_t bytes) {
-  return (bytes + page_size() - 1) / page_size() * page_size();
+  return round_up(bytes, page_size());
 }
 
 // Zeroed pages, or null when the kernel has none, or the limit would be passed.
@@ -49,7 +50,7 @@ class PageArena {
 public:
   // Zeroed, aligned to 16 bytes; null when memory is refused.
   void* take(std::size_t bytes) {
-    bytes = (bytes + 15) & ~std::size_t{15};
+    bytes = round_up(bytes, 16);
     if (bytes > left_) {
       const std::size_t chunk = in_whole_pages(std::max(bytes, k_chunk));
       next_ = static_cast<char*>(map_pages(chunk));

@@ -5,6 +5,7 @@
 // counts and places are kept. What OpenMP's allocators give is told one by one below 4 KiB too, as
 // long as a site does so seldom. When a log begins to keep fewer samples,
 // sites that have been told often are counted from then on.
+#include "base/rounding.hpp"
 #include "ompt/recorder.hpp"
 
 #include "base/os.hpp"
@@ -235,7 +236,7 @@ void Recorder::small_object(std::uint32_t site, std::uint64_t address, std::size
     return void(unwatched_.fetch_add(stands_for, std::memory_order_relaxed));
   small_counts_[site].objects += stands_for;
   small_counts_[site].bytes += bytes * stands_for;
-  const std::uint64_t area = address / k_small_area * k_small_area;
+  const std::uint64_t area = round_down(address, k_small_area);
   if (small_areas_.add(area)) log_.small_area(area);
 }
 

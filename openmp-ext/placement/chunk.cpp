@@ -4,6 +4,7 @@
 #include "placement/chunk.hpp"
 
 #include "base/os.hpp"
+#include "base/rounding.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -49,7 +50,7 @@ bool Chunks::commit(HeapChunk& chunk, std::size_t bytes) {
   Extent& extent = *chunk.extent;
   const std::size_t before = extent.committed;
   if (bytes <= before) return true;
-  const std::size_t step = committed_ / 16 / k_granule * k_granule;
+  const std::size_t step = round_down(committed_ / 16, k_granule);
   const bool grown = grow(extent, bytes, std::clamp(step, k_granule, k_chunk_bytes / 2));
   committed_ += extent.committed - before; // also what the kernel would not take back
   return grown;

@@ -7,6 +7,7 @@
 
 #include "base/log.hpp"
 #include "base/os.hpp"
+#include "base/rounding.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -22,10 +23,6 @@ namespace {
 constexpr std::size_t k_cache_bytes = std::size_t{512} << 20;
 constexpr std::size_t k_cache_slack = 4; // a cached extent may be larger than needed by 1/4
 constexpr std::size_t k_largest_in_region = std::size_t{32} << 20;
-
-std::size_t round_up(std::size_t bytes, std::size_t step) {
-  return (bytes + step - 1) / step * step;
-}
 
 } // namespace
 

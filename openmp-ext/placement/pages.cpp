@@ -9,6 +9,7 @@
 
 #include "base/log.hpp"
 #include "base/os.hpp"
+#include "base/rounding.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -59,7 +60,7 @@ bool count_pages(std::uintptr_t begin, std::size_t bytes, PageCensus& census) {
   void* pages[k_batch];
   int status[k_batch];
   bool answered = true;
-  for (std::uintptr_t at = begin / page * page; at < end;) {
+  for (std::uintptr_t at = round_down(begin, page); at < end;) {
     std::size_t n = 0;
     const std::uintptr_t first = at;
     for (; n < k_batch && at < end; ++n, at += page)
@@ -249,8 +250,8 @@ bool move_rest(std::uintptr_t begin, std::uintptr_t end, NodeSet nodes, unsigned
   const std::size_t window = huge != 0 ? huge : page * k_batch;
   void* pages[k_batch];
   int status[k_batch];
-  for (std::uintptr_t at = begin / page * page; at < end;) {
-    const std::uintptr_t window_end = std::min(end, at / window * window + window);
+  for (std::uintptr_t at = round_down(begin, page); at < end;) {
+    const std::uintptr_t window_end = std::min(end, round_down(at, window) + window);
     // The first page of a window alone moves a huge page whole.
     pages[0] = reinterpret_cast<void*>(at);
     const std::uintptr_t first_end = std::min(window_end, at + page * k_batch);

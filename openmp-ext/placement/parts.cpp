@@ -4,6 +4,7 @@
 // there. It happens before the program sees the block, so pages may be given up and taken anew: a
 // huge page that a part would divide is made of small pages first. Others see the block already,
 // so it is held as for a move.
+#include "base/rounding.hpp"
 #include "placement/placer.hpp"
 
 #include "base/os.hpp"
@@ -46,9 +47,9 @@ std::size_t Placer::place_part(void* block, std::size_t begin, std::size_t end, 
   const Held held(ranges_, block);
   Extent* extent = held.extent();
   if (extent == nullptr || extent->charged == kind_of_tier(tier)) return 0;
-  begin = (std::min(begin, extent->committed) + page_size() / 2) / page_size() * page_size();
+  begin = round_down(std::min(begin, extent->committed) + page_size() / 2, page_size());
   // The object's last page is whole.
-  end = end < extent->block_bytes ? (end + page_size() / 2) / page_size() * page_size()
+  end = end < extent->block_bytes ? round_down(end + page_size() / 2, page_size())
                                   : extent->committed;
   if (begin >= end) return 0;
   for (const ExtentPart* part = extent->parts; part != nullptr; part = part->next)
@@ -89,7 +90,7 @@ std::size_t Placer::fill_part(Extent& extent, std::size_t begin, std::size_t end
   TierPlace& place = places_[tier];
   const std::uint64_t room = std::min(ledger_.room(kind), free_on(place.nodes, false));
   std::size_t bytes = end - begin;
-  if (room < bytes) bytes = room / page_size() * page_size();
+  if (room < bytes) bytes = round_down(room, page_size());
   // Where it must end early, at a huge page's border, if it has one.
   if (const std::uintptr_t first = extent.begin + begin,
       border = (first + bytes) / ranges_.unit() * ranges_.unit();

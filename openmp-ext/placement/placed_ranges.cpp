@@ -6,6 +6,7 @@
 
 #include "base/log.hpp"
 #include "base/os.hpp"
+#include "base/rounding.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -83,8 +84,8 @@ RangeResult PlacedRanges::place(Placer& placer, std::uintptr_t begin, std::size_
                                 std::uint64_t& missing) {
   missing = 0;
   const std::uintptr_t page = page_size();
-  const std::uintptr_t first = (begin + page - 1) / page * page;
-  const std::uintptr_t last = (begin + bytes) / page * page;
+  const std::uintptr_t first = round_up(begin, page);
+  const std::uintptr_t last = round_down(begin + bytes, page);
   if (first >= last || first < begin) return RangeResult::no_pages;
   const std::lock_guard guard(lock_);
   // Nothing could be remembered, so nothing is begun.

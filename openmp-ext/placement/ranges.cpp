@@ -7,6 +7,7 @@
 
 #include "base/log.hpp"
 #include "base/os.hpp"
+#include "base/rounding.hpp"
 #include "placement/extent.hpp"
 
 #include <algorithm>
@@ -31,8 +32,7 @@ void* reserve(std::size_t bytes) {
 
 // Of a table with a pointer a granule.
 std::size_t granule_table_bytes(std::size_t range_bytes) {
-  const std::size_t page = page_size();
-  return (range_bytes / k_granule * sizeof(std::atomic<void*>) + page - 1) / page * page;
+  return round_up(range_bytes / k_granule * sizeof(std::atomic<void*>), page_size());
 }
 
 } // namespace
@@ -87,7 +87,7 @@ bool ReservedRanges::reserve_range(std::size_t least) {
     os().unmap(at, bytes + unit_);
     return false;
   }
-  const std::uintptr_t begin = (reinterpret_cast<std::uintptr_t>(at) + unit_ - 1) / unit_ * unit_;
+  const std::uintptr_t begin = round_up(reinterpret_cast<std::uintptr_t>(at), unit_);
   Range& range = ranges_[count];
   range.begin.store(begin, std::memory_order_relaxed);
   range.bytes = bytes;

@@ -3,6 +3,7 @@
 // Extents that lie beside each other in regions: how a region comes and goes, what becomes of a run
 // that is given up, and huge pages that several blocks share.
 #include "base/os.hpp"
+#include "base/rounding.hpp"
 #include "placement/extents.hpp"
 
 #include <algorithm>
@@ -187,8 +188,7 @@ void ExtentSpace::keep_apart(Extent& extent) {
     extent.small_ends = true;
     for (const std::uintptr_t end : {extent.begin, extent.begin + extent.committed})
       if (end % ranges_.unit() != 0)
-        os().advise(pointer(end / ranges_.unit() * ranges_.unit()), ranges_.unit(),
-                    MADV_NOHUGEPAGE);
+        os().advise(pointer(round_down(end, ranges_.unit())), ranges_.unit(), MADV_NOHUGEPAGE);
   }
   split_at_ends(extent.begin, extent.committed);
 }
@@ -198,8 +198,8 @@ void ExtentSpace::allow_huge_pages(Extent& extent) {
   if (!extent.small_ends && extent.parts == nullptr) return;
   extent.small_ends = false;
   const std::size_t unit = ranges_.unit();
-  std::uintptr_t begin = extent.begin / unit * unit;
-  std::uintptr_t end = (extent.end() + unit - 1) / unit * unit;
+  std::uintptr_t begin = round_down(extent.begin, unit);
+  std::uintptr_t end = round_up(extent.end(), unit);
   if (extent.shares()) {
     const bool others_at_end = others_apart(extent, end - unit);
     if (others_apart(extent, begin)) begin += unit;

@@ -5,6 +5,7 @@
 #include "placement/runs.hpp"
 
 #include "base/os.hpp"
+#include "base/rounding.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -80,7 +81,7 @@ void FreeRuns::remove(Extent* run) {
 
 bool FreeRuns::fits(const Extent& run, std::size_t bytes, std::size_t alignment,
                     std::uintptr_t& begin) const {
-  begin = (run.begin + alignment - 1) / alignment * alignment;
+  begin = round_up(run.begin, alignment);
   while (begin != run.begin && begin - run.begin < least_) // too little before it
     begin += alignment;
   return begin + bytes <= run.end();

@@ -5,6 +5,7 @@
 #include "placement/thread_cache.hpp"
 
 #include "base/os.hpp"
+#include "base/rounding.hpp"
 #include "placement/heap.hpp"
 
 #include <algorithm>
@@ -41,10 +42,9 @@ constinit bool g_key_made = false;
 // Whole cache lines: what different threads write never shares one. The lock is held.
 void* take_lines(std::size_t bytes) {
   constexpr std::size_t k_line = 64;
-  void* storage = g_arena.take((bytes + k_line - 1) / k_line * k_line + k_line);
+  void* storage = g_arena.take(round_up(bytes, k_line) + k_line);
   if (storage == nullptr) return nullptr;
-  const auto at = reinterpret_cast<std::uintptr_t>(storage);
-  return reinterpret_cast<void*>((at + k_line - 1) / k_line * k_line);
+  return reinterpret_cast<void*>(round_up(reinterpret_cast<std::uintptr_t>(storage), k_line));
 }
 
 // Out of the list of living threads, into the spare ones; magazines are empty. The lock is held.

@@ -6,8 +6,10 @@
 
 #include "allocators/malloc_border.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <dlfcn.h>
+#include <unistd.h>
 
 namespace omptier::preload {
 
@@ -40,6 +42,10 @@ AddressRange library_around(const void* address);
 
 // A function of libomptier.so, or null.
 void* library_function(const char* name);
+
+inline std::size_t page() { // bytes
+  return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
 
 // Which OpenMP runtime is behind us; another one than ours is offered to libomptier.so
 // (openmp.cpp).

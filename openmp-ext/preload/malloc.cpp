@@ -6,7 +6,9 @@
 //
 // C++'s new and delete, Fortran's ALLOCATE and the C library's own calls (strdup, getline) come
 // through here by calling malloc and free. A program that brings its own new and delete keeps them.
+#include "base/rounding.hpp"
 #include "preload/blocks.hpp"
+#include "preload/library.hpp"
 #include "preload/mappings.hpp"
 #include "preload/next.hpp"
 #include "preload/next_malloc.hpp"
@@ -49,10 +51,6 @@ __attribute__((noinline)) void* large_aligned(void* (*next)(std::size_t, std::si
                                               const void* caller) {
   void* block = is_alignment(alignment) ? place(bytes, alignment, false, caller) : nullptr;
   return block != nullptr ? block : served(next(alignment, bytes), bytes, caller);
-}
-
-std::size_t page() {
-  return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
 } // namespace
@@ -133,7 +131,7 @@ OMPTIER_EXPORT void* valloc(std::size_t bytes) {
 
 OMPTIER_EXPORT void* pvalloc(std::size_t bytes) {
   if (is_small(bytes) || bytes > ~std::size_t{0} - page()) return g_next.pvalloc(bytes);
-  const std::size_t whole = (bytes + page() - 1) / page() * page();
+  const std::size_t whole = round_up(bytes, page());
   void* block = place(whole, page(), false, __builtin_return_address(0));
   return block != nullptr ? block
                           : served(g_next.pvalloc(bytes), whole, __builtin_return_address(0));

@@ -7,6 +7,7 @@
 // first calls may come from the loader's own.
 #include "preload/mappings.hpp"
 
+#include "base/rounding.hpp"
 #include "preload/blocks.hpp"
 #include "preload/library.hpp"
 #include "preload/next.hpp"
@@ -45,11 +46,6 @@ constinit NextMmap g_next_mmap = {kernel_mmap, kernel_munmap, kernel_mremap};
 // to nobody: it holds locks of its own meanwhile, which our allocations wait for under ours.
 constinit AddressRange g_allocator;
 
-std::size_t whole_pages(std::size_t bytes) {
-  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  return (bytes + page - 1) / page * page;
-}
-
 const omptier_malloc_record* record_for_mapping() {
   const omptier_malloc_record* record = g_record.load(std::memory_order_acquire);
   return record != nullptr && !Busy::now() ? record : nullptr;
@@ -66,7 +62,7 @@ void tell_unmapped(const void* address, std::size_t bytes, std::uint64_t before)
   if (const omptier_malloc_record* record = record_for_mapping()) {
     const KeepErrno keep;
     const Busy busy;
-    record->unmapped(address, whole_pages(bytes), before);
+    record->unmapped(address, round_up(bytes, page()), before);
   }
 }
 
@@ -75,7 +71,7 @@ void tell_mapped(const void* address, std::size_t bytes, const void* caller) {
   if (record == nullptr) return;
   const KeepErrno keep;
   const Busy busy;
-  if (!g_allocator.holds(caller)) record->mapped(address, whole_pages(bytes), caller);
+  if (!g_allocator.holds(caller)) record->mapped(address, round_up(bytes, page()), caller);
 }
 
 void* map(void* address, std::size_t bytes, int protection, int flags, int fd, off_t offset,

@@ -5,6 +5,7 @@
 // C library and is alone. (Two threads that both look up store the same values.)
 #include "preload/next_malloc.hpp"
 
+#include "base/rounding.hpp"
 #include "preload/blocks.hpp"
 #include "preload/next.hpp"
 
@@ -22,7 +23,7 @@ alignas(16) char early_buffer[16384];
 std::size_t early_used = 0;
 
 void* take_early(std::size_t bytes) {
-  bytes = (bytes + 15) & ~std::size_t{15};
+  bytes = round_up(bytes, 16);
   if (bytes > sizeof early_buffer - early_used) return nullptr;
   void* block = early_buffer + early_used;
   early_used += bytes;

@@ -5,6 +5,7 @@
 // made under it too: they are short, and they are what must not race.
 #include "placement/extents.hpp"
 
+#include "base/linked_list.hpp"
 #include "base/log.hpp"
 #include "base/os.hpp"
 #include "base/rounding.hpp"
@@ -61,22 +62,6 @@ bool ExtentSpace::back_slice(const Slice& slice) {
     os().advise(pointer(slice.begin), slice.bytes,
                 binding_.small_pages ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
   return true;
-}
-
-void ExtentSpace::push(Extent*& head, Extent* extent) {
-  extent->previous = nullptr;
-  extent->next = head;
-  if (head != nullptr) head->previous = extent;
-  head = extent;
-}
-
-void ExtentSpace::remove(Extent*& head, Extent* extent) {
-  if (extent->previous != nullptr)
-    extent->previous->next = extent->next;
-  else
-    head = extent->next;
-  if (extent->next != nullptr) extent->next->previous = extent->previous;
-  extent->previous = extent->next = nullptr;
 }
 
 void ExtentSpace::add_cached(Extent* extent, std::uint64_t now) {

@@ -202,8 +202,6 @@ private:
   bool has_no_pages(const Extent& run) const;
   bool regions_are_sound(std::string& why_not, bool with_pages);
   static void* pointer(std::uintptr_t at) { return reinterpret_cast<void*>(at); }
-  static void push(Extent*& head, Extent* extent);
-  static void remove(Extent*& head, Extent* extent);
 
   ReservedRanges& ranges_;
   Ledger& ledger_;

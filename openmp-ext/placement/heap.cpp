@@ -3,6 +3,7 @@
 // Lists of spans with free blocks, and the traffic between them and threads' magazines.
 #include "placement/heap.hpp"
 
+#include "base/linked_list.hpp"
 #include "base/os.hpp"
 
 #include <algorithm>
@@ -20,20 +21,12 @@ Heap::~Heap() {
 }
 
 void Heap::push(ClassList& list, Span& span) {
-  span.previous = nullptr;
-  span.next = list.spans;
-  if (list.spans != nullptr) list.spans->previous = &span;
-  list.spans = &span;
+  omptier::push(list.spans, &span);
   span.listed = true;
 }
 
 void Heap::remove(ClassList& list, Span& span) {
-  if (span.previous != nullptr)
-    span.previous->next = span.next;
-  else
-    list.spans = span.next;
-  if (span.next != nullptr) span.next->previous = span.previous;
-  span.previous = span.next = nullptr;
+  omptier::remove(list.spans, &span);
   span.listed = false;
 }
 

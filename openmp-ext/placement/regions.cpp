@@ -2,6 +2,7 @@
 //
 // Extents that lie beside each other in regions: how a region comes and goes, what becomes of a run
 // that is given up, and huge pages that several blocks share.
+#include "base/linked_list.hpp"
 #include "base/os.hpp"
 #include "base/rounding.hpp"
 #include "placement/extents.hpp"

@@ -4,6 +4,7 @@
 // the untouched end of a region is.
 #include "placement/runs.hpp"
 
+#include "base/linked_list.hpp"
 #include "base/os.hpp"
 #include "base/rounding.hpp"
 
@@ -57,10 +58,7 @@ void FreeRuns::add(Extent* run) {
   run->company = company_;
   mark(*run, ReservedRanges::Marks::ends);
   const unsigned bin = bin_of(run->bytes / grain_);
-  run->previous = nullptr;
-  run->next = bins_[bin];
-  if (run->next != nullptr) run->next->previous = run;
-  bins_[bin] = run;
+  push(bins_[bin], run);
   filled_[bin / 64] |= std::uint64_t{1} << bin % 64;
   if (company_ != Company::none && run->committed == 0)
     closed_runs.fetch_add(1, std::memory_order_relaxed);
@@ -68,12 +66,7 @@ void FreeRuns::add(Extent* run) {
 
 void FreeRuns::remove(Extent* run) {
   const unsigned bin = bin_of(run->bytes / grain_);
-  if (run->previous != nullptr)
-    run->previous->next = run->next;
-  else
-    bins_[bin] = run->next;
-  if (run->next != nullptr) run->next->previous = run->previous;
-  run->previous = run->next = nullptr;
+  omptier::remove(bins_[bin], run);
   if (bins_[bin] == nullptr) filled_[bin / 64] &= ~(std::uint64_t{1} << bin % 64);
   if (company_ != Company::none && run->committed == 0)
     closed_runs.fetch_sub(1, std::memory_order_relaxed);

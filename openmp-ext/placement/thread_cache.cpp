@@ -4,6 +4,7 @@
 // below; it comes before the heaps' locks. Fast paths never take it.
 #include "placement/thread_cache.hpp"
 
+#include "base/linked_list.hpp"
 #include "base/os.hpp"
 #include "base/rounding.hpp"
 #include "placement/heap.hpp"
@@ -50,12 +51,7 @@ void* take_lines(std::size_t bytes) {
 // Out of the list of living threads, into the spare ones; magazines are empty. The lock is held.
 void retire(ThreadCache& cache) {
   cache.routes.fill({});
-  if (cache.previous != nullptr)
-    cache.previous->next = cache.next;
-  else
-    g_caches = cache.next;
-  if (cache.next != nullptr) cache.next->previous = cache.previous;
-  cache.previous = nullptr;
+  remove(g_caches, &cache);
   cache.next = g_spare;
   g_spare = &cache;
 }
@@ -85,11 +81,8 @@ ThreadCache* ThreadCache::make_mine() {
       if (storage == nullptr) return nullptr;
       cache = new (storage) ThreadCache();
     }
-    cache->previous = nullptr;
-    cache->next = g_caches;
     cache->flush_seen = g_flushes.load(std::memory_order_relaxed);
-    if (g_caches != nullptr) g_caches->previous = cache;
-    g_caches = cache;
+    push(g_caches, cache);
   }
   t_thread_cache = cache;
   // Without its destructor the cache could never be handed back; the C library may call malloc here

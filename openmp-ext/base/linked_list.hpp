@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Lists through the members `previous` and `next` of what is in them. The owner's lock covers them.
+#pragma once
+
+namespace omptier {
+
+// In front of all others.
+template <typename T> void push(T*& head, T* node) {
+  node->previous = nullptr;
+  node->next = head;
+  if (head != nullptr) head->previous = node;
+  head = node;
+}
+
+template <typename T> void remove(T*& head, T* node) {
+  (node->previous != nullptr ? node->previous->next : head) = node->next;
+  if (node->next != nullptr) node->next->previous = node->previous;
+  node->previous = node->next = nullptr;
+}
+
+} // namespace omptier

@@ -70,23 +70,19 @@ void make_runtime() {
   pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
-const char* variable(const char* name) {
-  return ::getenv(name);
-}
-
 CapacityRules capacity_rules() {
   const auto capacity = parse_capacity(option_text(Option::capacity));
   CapacityRules rules(capacity ? *capacity : CapacityByKind{});
   rules.allowed = allowed_nodes();
   if (option_is_set(Option::reserve)) rules.reserve = option_number(Option::reserve);
-  const auto share = parse_share(option_text(Option::share), variable);
+  const auto share = parse_share(option_text(Option::share));
   if (share)
     rules.share = *share;
   else
     warn_about_value(Option::share, share.error().c_str(), "no share is taken");
   rules.folder = option_text(Option::pmem);
   const std::string_view job = option_text(Option::job);
-  if (job != "off") rules.job_ledger = job_ledger_path(job == "auto" ? job_name(variable) : job);
+  if (job != "off") rules.job_ledger = job_ledger_path(job == "auto" ? job_name() : job);
   if (!rules.job_ledger.empty()) remove_stale_job_ledgers(rules.job_ledger.c_str());
   return rules;
 }

@@ -82,11 +82,6 @@ std::string format(const char* pattern, double value) {
 
 } // namespace
 
-bool same_ignoring_case(std::string_view a, std::string_view b) {
-  return std::ranges::equal(
-      a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
-}
-
 std::optional<MemoryKind> parse_memory_kind(std::string_view text) {
   for (const MemoryKind kind : k_all_memory_kinds)
     if (same_ignoring_case(text, name_of(kind))) return kind;
@@ -173,6 +168,11 @@ Parsed<NodesByKind> parse_nodes(std::string_view text) {
           return Parsed<NodesByKind>::failure("node " + std::to_string(node) +
                                               " is named under two kinds");
   return nodes;
+}
+
+bool same_ignoring_case(std::string_view a, std::string_view b) {
+  return std::ranges::equal(
+      a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
 std::string format_size(std::uint64_t bytes) {

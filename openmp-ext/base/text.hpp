@@ -53,8 +53,7 @@ Parsed<CapacityByKind> parse_capacity(std::string_view text);
 using NodesByKind = std::array<std::vector<unsigned>, k_memory_kinds>;
 Parsed<NodesByKind> parse_nodes(std::string_view text);
 
-// Letters of the C locale; allocates nothing.
-bool same_ignoring_case(std::string_view a, std::string_view b);
+bool same_ignoring_case(std::string_view a, std::string_view b); // capital letters
 
 std::string format_size(std::uint64_t bytes);             // "1.50 GiB"
 std::string format_rate(double bytes_per_second);         // "38.2 GB/s"

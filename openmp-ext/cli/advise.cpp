@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -148,10 +147,7 @@ template <typename IsStatic> void print_traits(const Advice& advice, IsStatic&& 
 }
 
 int write_plan_file(const std::string& path, const Plan& plan) {
-  std::ofstream file(path);
-  file << write_plan(plan);
-  file.close();
-  if (!file) return fail("advise", 125, path + ": cannot be written");
+  if (const int status = write_file("advise", path, write_plan(plan)); status != 0) return status;
   std::printf("\nPlan written to %s; use it with: omptier run --plan %s -- PROGRAM\n", path.c_str(),
               path.c_str());
   return 0;

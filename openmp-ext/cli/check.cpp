@@ -46,22 +46,6 @@ Parsed<Platform> platform_here() {
   return platform ? platform : discover_platform({});
 }
 
-// A word without a slash is looked for as a shell would.
-std::string find_program(const std::string& word) {
-  if (word.find('/') != std::string::npos) return word;
-  const char* path = std::getenv("PATH");
-  std::string rest = path != nullptr ? path : "";
-  while (!rest.empty()) {
-    const auto colon = rest.find(':');
-    const std::string candidate = rest.substr(0, colon) + "/" + word;
-    std::error_code ignored;
-    if (std::filesystem::is_regular_file(candidate, ignored)) return candidate;
-    if (colon == std::string::npos) break;
-    rest.erase(0, colon + 1);
-  }
-  return word;
-}
-
 int check(const CheckOptions& wanted, const CommandContext& context) {
   if (wanted.notices) {
     std::fputs((wanted.markdown ? notices_markdown() : notices_text()).c_str(), stdout);
@@ -72,7 +56,8 @@ int check(const CheckOptions& wanted, const CommandContext& context) {
     return 0;
   }
   std::error_code error;
-  const std::string program = wanted.program.empty() ? "" : find_program(wanted.program);
+  std::string program = path_of_program(wanted.program);
+  if (program.empty()) program = wanted.program;
   if (!program.empty() && !std::filesystem::is_regular_file(program, error))
     return fail("check", 2,
                 wanted.program + ": " + (error ? error.message() : "not a file") +

@@ -9,21 +9,14 @@
 #include "platform/ranking.hpp"
 #include "platform/tiers.hpp"
 
-#include <cstdlib>
-
 namespace omptier {
-
 namespace {
-
-const char* variable(const char* name) {
-  return std::getenv(name);
-}
 
 // What a program started here could take: the launcher's share, the job it would count with, the
 // cpuset and the control group.
 void check_share(const Platform& platform, Findings& findings) {
   const std::string_view wanted = option_text(Option::share);
-  const auto share = parse_share(wanted, variable);
+  const auto share = parse_share(wanted);
   const auto capacity = parse_capacity(option_text(Option::capacity));
   if (!share) return; // said with the variables
   const std::uint64_t reserve =
@@ -51,7 +44,7 @@ void check_share(const Platform& platform, Findings& findings) {
     findings.works("job", "counted alone (OMPTIER_JOB is off)");
   else
     findings.works("job", "counted together in " +
-                              job_ledger_path(job == "auto" ? job_name(variable) : job));
+                              job_ledger_path(job == "auto" ? job_name() : job));
   const NodeSet allowed = allowed_nodes();
   std::vector<unsigned> forbidden;
   for (const Node& node : platform.nodes)

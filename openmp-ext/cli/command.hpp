@@ -27,4 +27,7 @@ void add_advise(CLI::App& app, CommandContext& context);
 // return.
 int fail(const char* command, int status, const std::string& line);
 
+// Writes the whole file: 0, or 125 and said.
+int write_file(const char* command, const std::string& path, const std::string& text);
+
 } // namespace omptier

@@ -122,21 +122,6 @@ std::string find_libraries(const CommandContext& context) {
   return {};
 }
 
-std::string path_of_program(const std::string& name) {
-  if (name.empty()) return {};
-  if (name.find('/') != std::string::npos) return name;
-  const char* folders = std::getenv("PATH");
-  std::string_view rest = folders != nullptr ? folders : "";
-  while (!rest.empty()) {
-    const auto colon = rest.find(':');
-    const std::string folder(rest.substr(0, colon)); // empty: the current one
-    const std::string path = folder.empty() ? name : folder + "/" + name;
-    if (::access(path.c_str(), X_OK) == 0) return path;
-    rest.remove_prefix(colon == std::string_view::npos ? rest.size() : colon + 1);
-  }
-  return {};
-}
-
 std::string find_preload(const std::string& libraries) {
   const std::filesystem::path path = std::filesystem::absolute(libraries) / "libomptier_preload.so";
   return std::filesystem::exists(path) ? path.string() : std::string();

@@ -5,6 +5,7 @@
 // runs, a watcher may look at it from outside. The program's standard streams are its own.
 #pragma once
 
+#include "base/program_path.hpp"
 #include "cli/command.hpp"
 
 #include <chrono>
@@ -28,9 +29,6 @@ struct Launch {
 // Folder of libomp and libomptier.so beside the running omptier program: <prefix>/lib of an
 // installation (or its multi-arch form) or of a build tree; "" when there is none.
 std::string find_libraries(const CommandContext& context);
-
-// The path of the program as exec will find it; "" when it will not.
-std::string path_of_program(const std::string& name);
 
 // libomptier_preload.so in such a folder; "" when it is not there.
 std::string find_preload(const std::string& libraries);

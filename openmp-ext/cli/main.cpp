@@ -10,12 +10,6 @@
 #include <string_view>
 
 namespace omptier {
-
-int fail(const char* command, int status, const std::string& line) {
-  std::fprintf(stderr, "omptier %s: %s\n", command, line.c_str());
-  return status;
-}
-
 namespace {
 
 // What CLI11 does not say: which word it did not know, and what to write instead.

@@ -43,7 +43,7 @@ private:
   TableRow line(const Share& share, double nanoseconds, std::uint64_t entries,
                 std::uint32_t threads, const std::string& name) const {
     return {bar(share.value, k_bar, options_.utf8),
-            percent(share.value),
+            format_percent(share.value),
             summary_.samples > 0 ? interval(share, options_.utf8) : "-",
             nanoseconds > 0 ? format_duration(nanoseconds) : "-",
             entries > 0 ? with_separators(entries) : "-",
@@ -76,7 +76,7 @@ private:
     for (std::size_t i = 0; i < std::min(k_most_objects, hottest.size()); ++i) {
       const Object& object = hottest[i];
       text += (i == 0 ? ": " : ", ") + names_.sites[object.site] + " " +
-              percent(weight > 0 ? object.weight / weight : 0);
+              format_percent(weight > 0 ? object.weight / weight : 0);
       const double hot = fraction_of(object.part->offsets.hot_ranges());
       if (hot > 0 && hot < k_part_worth_saying)
         text += " (in " + std::to_string(std::lround(100 * hot)) + " % of it)";

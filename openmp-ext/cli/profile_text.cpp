@@ -68,17 +68,18 @@ std::string head(const ProfileSummary& summary) {
   text += "\n";
   if (summary.samples_waiting > 0)
     text += "  " + with_separators(summary.samples_waiting) + " more (" +
-            percent(summary.waiting_share) +
+            format_percent(summary.waiting_share) +
             " of all) fell on threads waiting in the OpenMP runtime, or recording, and count for "
             "no object\n";
   if (summary.samples > 0 && summary.worst_error > 0)
     text += std::string("  intervals are 95 % of the sampling error") +
             (summary.measure == Measure::time ? " and of the source's usual one" : "") +
-            "; the source itself may be off by up to " + percent(summary.worst_error) + "\n";
+            "; the source itself may be off by up to " + format_percent(summary.worst_error) + "\n";
   if (summary.patterns > 0 && summary.measure == Measure::time)
     text += "  accessed: loops are weighed by " +
             std::string(summary.shares_count_accesses ? "their accesses" : "time") +
-            "; the pace is known of those that take " + percent(summary.paced) + " of the time\n";
+            "; the pace is known of those that take " + format_percent(summary.paced) +
+            " of the time\n";
   return text;
 }
 
@@ -158,12 +159,12 @@ private:
     const bool known = summary_.patterns > 0, sized = site != nullptr && has_bytes(site->kind);
     const bool cached = site != nullptr && summary_.measure != Measure::misses;
     const double latency = site != nullptr ? site->mean_latency : 0;
-    rows_.push_back({bar(row.share.value, k_bar, options_.utf8), percent(row.share.value),
+    rows_.push_back({bar(row.share.value, k_bar, options_.utf8), format_percent(row.share.value),
                      summary_.samples > 0 ? interval(row.share, options_.utf8) : "-", bytes,
                      objects, load_store(row.accesses), streamed(row.accesses),
                      sized ? hot_part(site->offsets) : "-", cached ? from_cache(*site) : "-",
                      latency > 0 ? format_duration(latency) : "-",
-                     known && accessed != nullptr ? percent(accessed->value) : "-",
+                     known && accessed != nullptr ? format_percent(accessed->value) : "-",
                      site != nullptr ? rate_text(site->access_rate) : "-",
                      known && site != nullptr ? pattern_text(site->pattern) : "-", name});
   }

@@ -14,7 +14,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -57,9 +56,7 @@ int tell_where(const std::string& where, const BytesByNode& fullest) {
     std::fprintf(stderr, "%s\n", line.c_str());
     return 0;
   }
-  std::ofstream file(where);
-  file << json.dump(1) << '\n' << std::flush;
-  return file.good() ? 0 : fail("run", 125, where + ": cannot be written");
+  return write_file("run", where, json.dump(1) + "\n");
 }
 
 // One line saying why the arguments make no sense, or "".

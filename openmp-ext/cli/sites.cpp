@@ -135,11 +135,8 @@ void add_program(Found& found, const std::string& path) {
 }
 
 int write_list(const SitesArguments& arguments, const Found& found) {
-  const std::string text = write_plan(found.plan);
-  std::ofstream file(arguments.output);
-  file << text;
-  file.close();
-  if (!file) return fail("sites", 125, arguments.output + ": cannot be written");
+  if (const int status = write_file("sites", arguments.output, write_plan(found.plan)); status != 0)
+    return status;
   std::fprintf(stderr,
                "omptier sites: %zu entries in %s: change their \"kinds\", delete the others, then: "
                "omptier run --plan %s -- …\n",

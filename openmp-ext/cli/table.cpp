@@ -41,12 +41,6 @@ std::string with_separators(std::uint64_t value) {
   return text;
 }
 
-std::string percent(double share) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f %%", 100 * share);
-  return text;
-}
-
 std::string interval(const Share& share, bool utf8) {
   char text[48];
   std::snprintf(text, sizeof text, "%.1f%s%.1f", 100 * share.low, utf8 ? "–" : "-",

@@ -29,7 +29,6 @@ std::size_t columns_of(const std::string& text);
 std::string fitted(const std::string& text, std::size_t columns, bool right_aligned = false);
 
 std::string with_separators(std::uint64_t value);    // "1,234"
-std::string percent(double share);                   // "12.3 %"
 std::string interval(const Share& share, bool utf8); // "11.0–13.5"
 
 } // namespace omptier

@@ -6,14 +6,13 @@
 // memory blocks; the devices are the same in every run, so that one snapshot serves them all.
 #include "machine/qemu_command.hpp"
 
+#include "base/program_path.hpp"
 #include "machine/failure.hpp"
 #include "machine/guest/event_unit.h"
 #include "machine/guest/protocol.h"
 
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
-#include <unistd.h>
 
 namespace omptier {
 namespace {
@@ -101,13 +100,8 @@ std::string escape_commas(const std::string& value) {
 }
 
 std::filesystem::path find_qemu() {
-  const char* path = std::getenv("PATH");
-  std::istringstream folders(path ? path : "");
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    std::filesystem::path program =
-        std::filesystem::path(folder.empty() ? "." : folder) / "qemu-system-x86_64";
-    if (::access(program.c_str(), X_OK) == 0) return program;
-  }
+  const std::string program = path_of_program("qemu-system-x86_64");
+  if (!program.empty()) return program;
   throw Failure(k_status_our_failure,
                 "qemu-system-x86_64 is not in PATH; install it (Debian: apt-get install "
                 "qemu-system-x86)");

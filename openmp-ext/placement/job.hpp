@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,9 @@ namespace omptier {
 
 // Looks a variable up; null when it is not set. Tests pass their own.
 using Environment = const char* (*)(const char* name);
+inline const char* own_environment(const char* name) {
+  return std::getenv(name);
+}
 
 // Number of the process's pid namespace; 0 when the kernel does not tell.
 std::uint64_t pid_namespace();
@@ -24,7 +28,7 @@ std::uint64_t pid_namespace();
 // "slurm-4711", "pbs-12.server", …, else "session-77-4026531836" (session and pid namespace; of
 // ranks that got sessions of their own, the launcher's); characters that do not belong in a file
 // name are replaced.
-std::string job_name(Environment environment);
+std::string job_name(Environment environment = own_environment);
 // The ledger of that job: /dev/shm/omptier-<user>-<job>.
 std::string job_ledger_path(std::string_view job);
 
@@ -38,7 +42,8 @@ struct RankShare {
 RankShare launcher_share(Environment environment);
 
 // OMPTIER_SHARE: "auto" (what the launcher says), "off" (all of it), or "1/4".
-Parsed<RankShare> parse_share(std::string_view text, Environment environment);
+Parsed<RankShare> parse_share(std::string_view text,
+                              Environment environment = own_environment);
 
 // The n-th number of Slurm's list "2(x3),1"; 0 when the text says none.
 unsigned tasks_of_node(std::string_view list, unsigned node);

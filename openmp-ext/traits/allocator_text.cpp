@@ -24,10 +24,6 @@ std::string_view word_at(std::string_view text, std::size_t from) {
   return text.substr(from, end - from);
 }
 
-char lower(char c) {
-  return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-}
-
 std::string_view without_prefix(std::string_view word, std::string_view prefix) {
   return word.size() > prefix.size() && same_ignoring_case(word.substr(0, prefix.size()), prefix)
              ? word.substr(prefix.size())
@@ -44,10 +40,10 @@ bool read_size(std::string_view word, OmpValue& result) {
       return false;
   if (i == 0) return false;
   if (i < word.size()) {
-    constexpr std::string_view units = "kmgt";
-    const std::size_t unit = units.find(lower(word[i]));
+    constexpr std::string_view units = "kmgtKMGT";
+    const std::size_t unit = units.find(word[i]);
     if (unit == units.npos || i + 1 != word.size()) return false;
-    if (__builtin_mul_overflow(number, OmpValue{1} << (10 * (unit + 1)), &number)) return false;
+    if (__builtin_mul_overflow(number, OmpValue{1} << (10 * (unit % 4 + 1)), &number)) return false;
   }
   result = number;
   return true;
@@ -64,8 +60,8 @@ bool read_value(const KeyInfo& key, std::string_view word, OmpValue& result) {
   if (same_ignoring_case(word, "default")) return result = k_default_value, true;
   switch (key.form) {
   case ValueForm::names: {
-    if (word.size() > key.name.size() + 1 && same_ignoring_case(word.substr(0, key.name.size()), key.name) &&
-        word[key.name.size()] == '_')
+    if (word.size() > key.name.size() + 1 && word[key.name.size()] == '_' &&
+        same_ignoring_case(word.substr(0, key.name.size()), key.name))
       word = word.substr(key.name.size() + 1);
     for (const ValueName& name : key.values)
       if (same_ignoring_case(name.name, word)) return result = name.number, true;

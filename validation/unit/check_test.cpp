@@ -18,11 +18,6 @@
 #include <sys/stat.h>
 
 namespace omptier {
-
-int fail(const char*, int status, const std::string&) {
-  return status;
-}
-
 namespace {
 
 namespace fs = std::filesystem;

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Finding a program as exec and shells do.
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <unistd.h>
+
+namespace omptier {
+
+// A name with a slash as it is, another one in the folders of PATH; "" when it is in none.
+inline std::string path_of_program(std::string_view name) {
+  if (name.empty() || name.find('/') != name.npos) return std::string(name);
+  const char* folders = std::getenv("PATH");
+  std::string_view rest = folders != nullptr ? folders : "";
+  while (!rest.empty()) {
+    const auto colon = rest.find(':');
+    std::string path(rest.substr(0, colon)); // empty: the current one
+    path.append(path.empty() ? "" : "/").append(name);
+    std::error_code none;
+    if (std::filesystem::is_regular_file(path, none) && ::access(path.c_str(), X_OK) == 0)
+      return path;
+    rest.remove_prefix(colon == rest.npos ? rest.size() : colon + 1);
+  }
+  return {};
+}
+
+} // namespace omptier

@@ -17,8 +17,6 @@
 namespace omptier {
 namespace {
 
-constexpr int k_longest_fallback_chain = 16;
-
 // Of the call, of the allocator's traits and ours. Only powers of two have a meaning; the next one
 // is taken for anything else.
 std::size_t alignment_for(const Allocator* allocator, const AllocationRequest& request) {

@@ -4,6 +4,7 @@
 // fewer facts, not a crash. Only headers and tables are read; nothing is loaded or run.
 #include "cli/check_elf.hpp"
 
+#include "base/file.hpp"
 #include "base/hex.hpp"
 
 #include <cerrno>
@@ -17,20 +18,6 @@
 
 namespace omptier {
 namespace {
-
-class File {
-public:
-  explicit File(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
-  ~File() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  int get() const { return fd_; }
-
-private:
-  int fd_;
-};
 
 struct EndElf {
   void operator()(Elf* elf) const { ::elf_end(elf); }
@@ -147,8 +134,8 @@ Parsed<ElfFacts> read_elf(const std::string& path) {
     return Parsed<ElfFacts>::failure(path + ": " + why);
   };
   ::elf_version(EV_CURRENT);
-  const File file(path);
-  if (file.get() < 0) return refuse(std::strerror(errno));
+  const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return refuse(std::strerror(errno));
   const std::unique_ptr<Elf, EndElf> elf(::elf_begin(file.get(), ELF_C_READ, nullptr));
   GElf_Ehdr header;
   if (!elf || ::elf_kind(elf.get()) != ELF_K_ELF || ::gelf_getehdr(elf.get(), &header) == nullptr) {

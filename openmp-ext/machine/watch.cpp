@@ -8,7 +8,6 @@
 #include <cstring>
 #include <sys/signalfd.h>
 #include <unistd.h>
-#include <utility>
 
 namespace omptier {
 namespace {
@@ -28,23 +27,6 @@ Failure system_failure(const std::string& what, int error) {
   if (error == ENOSPC || error == EDQUOT)
     line += "; free some space, or set OMPTIER_CACHE to a folder that has some";
   return Failure(k_status_our_failure, line);
-}
-
-File& File::operator=(File&& other) noexcept {
-  if (this != &other) {
-    reset();
-    descriptor_ = other.release();
-  }
-  return *this;
-}
-
-int File::release() {
-  return std::exchange(descriptor_, -1);
-}
-
-void File::reset() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-  descriptor_ = -1;
 }
 
 Watch::Watch() {

@@ -2,9 +2,10 @@
 //
 // Waiting that ends early for a reason: a signal to the launcher, or a time limit. Everything the
 // launcher waits for goes through one Watch, so nothing it does can hang beyond its limit or be
-// deaf to Ctrl-C. Also the owner of a file descriptor, which all of this is about.
+// deaf to Ctrl-C.
 #pragma once
 
+#include "base/file.hpp"
 #include "machine/failure.hpp"
 
 #include <chrono>
@@ -14,22 +15,6 @@
 #include <vector>
 
 namespace omptier {
-
-// Owns a file descriptor; -1 is none.
-class File {
-public:
-  explicit File(int descriptor = -1) : descriptor_(descriptor) {}
-  File(File&& other) noexcept : descriptor_(other.release()) {}
-  File& operator=(File&& other) noexcept;
-  ~File() { reset(); }
-  int get() const { return descriptor_; }
-  int release();
-  void reset();
-  explicit operator bool() const { return descriptor_ >= 0; }
-
-private:
-  int descriptor_;
-};
 
 struct Deadline {
   std::chrono::steady_clock::time_point when;

@@ -293,7 +293,7 @@ std::uint32_t module_generation() {
 
 // Made with the loader's lock held: nobody waits here for a thread that waits for that lock.
 const char* identity_of(const LoadedModule& module, const ModuleListUse&) {
-  if (module.identified.load(std::memory_order_acquire) != 2)
+  if (!module.is_identified())
     dl_iterate_phdr(hash_module, const_cast<LoadedModule*>(&module));
   if (may_identify(module)) write_hash(module, 0); // it has been unloaded meanwhile
   for (std::uint32_t state; (state = module.identified.load(std::memory_order_acquire)) != 2;)
@@ -303,7 +303,7 @@ const char* identity_of(const LoadedModule& module, const ModuleListUse&) {
 
 // While another thread forks its end is waited for; the forking thread itself is alone here.
 const char* identity_of(const LoadedModule& module) {
-  while (module.identified.load(std::memory_order_acquire) != 2) {
+  while (!module.is_identified()) {
     const ModuleListUse use;
     if (use || g_gate.forking.load() == pthread_self()) return identity_of(module, use);
     let_others_run();

@@ -41,6 +41,8 @@ struct LoadedModule {
   std::atomic<std::uint32_t> seen{0};               // pass that saw it last
   mutable std::atomic<std::uint32_t> identified{0}; // 0 no, 1 being made, 2 identity is valid
   mutable char identity[k_identity_size] = {};
+
+  bool is_identified() const { return identified.load(std::memory_order_acquire) == 2; }
 };
 
 // The module that holds the address now, or null (generated code, the kernel's page). Reads the

@@ -73,16 +73,14 @@ private:
   }
 
   static std::uint32_t modules_of(const ReturnAddress* stack, unsigned count) {
-    constexpr std::uint32_t k_identified = 2;
     std::uint64_t hash = 0;
     const LoadedModule* last = nullptr;
     for (unsigned i = 0; i < count; ++i) {
       const LoadedModule* module = known_module_of(stack[i]);
       if (module == last || module == nullptr) continue;
       last = module;
-      const bool identified = module->identified.load(std::memory_order_acquire) == k_identified;
       hash = hash_bytes(hash + module->bias, module->identity,
-                        identified ? std::strlen(module->identity) : 0);
+                        module->is_identified() ? std::strlen(module->identity) : 0);
     }
     return static_cast<std::uint32_t>(hash ^ hash >> 32);
   }

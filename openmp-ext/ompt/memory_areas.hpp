@@ -30,8 +30,7 @@ public:
     const std::lock_guard<std::mutex> guard(mutex);
     for (unsigned number = 0; number < module_count(); ++number) {
       const LoadedModule& module = module_at(number);
-      if (module.loaded.load(std::memory_order_relaxed) == told_[number] ||
-          module.identified.load(std::memory_order_acquire) != k_identified)
+      if (module.loaded.load(std::memory_order_relaxed) == told_[number] || !module.is_identified())
         continue;
       if (!told_[number]) name(module);
       tell(log, module, now);
@@ -44,7 +43,6 @@ public:
   static void thread_end(LogWriter& log, std::uint32_t thread);
 
 private:
-  static constexpr std::uint32_t k_identified = 2;
   bool modules_have_changed();
   void tell(LogWriter& log, const LoadedModule& module, std::uint64_t now);
   void look_at_heap(LogWriter& log, std::uint64_t now);

@@ -156,10 +156,6 @@ std::optional<std::uint64_t> active_lanes(const Instruction& instruction,
 
 namespace {
 
-// What a function may change by the System V calling convention, besides all vector registers.
-constexpr std::uint32_t k_caller_saved =
-    1u << k_rax | 1u << k_rcx | 1u << k_rdx | 1u << k_rsi | 1u << k_rdi | 0x0f00;
-
 // reg := reg + constant, as add, sub, inc, dec and lea write it; what was added.
 std::optional<std::uint64_t> added_constant(const Decoded& decoded) {
   const auto* operands = decoded.operands;

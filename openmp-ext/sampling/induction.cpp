@@ -72,10 +72,8 @@ std::vector<Loop> loops_around(const Function& function, const Loop& inner) {
 struct Written {
   std::uint32_t general = 0, vectors = 0, masks = 0;
   void add(const Instruction& instruction) {
-    constexpr std::uint32_t k_by_calls =
-        1u << k_rax | 1u << k_rcx | 1u << k_rdx | 1u << k_rsi | 1u << k_rdi | 0x0f00;
     if (instruction.flow == Flow::call || instruction.flow == Flow::kernel) {
-      general |= k_by_calls;
+      general |= k_caller_saved;
       vectors = masks = ~0u;
     }
     general |= instruction.general_written;

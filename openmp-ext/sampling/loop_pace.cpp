@@ -34,8 +34,6 @@ const Loop* innermost_loop(const Function& function, int instruction) {
 }
 
 LoopRegisters registers_of(const Function& function, const Loop& loop) {
-  constexpr std::uint16_t k_by_calls =
-      1u << k_rax | 1u << k_rcx | 1u << k_rdx | 1u << k_rsi | 1u << k_rdi | 0x0f00;
   LoopRegisters registers;
   registers.head = function.instructions[loop.first].address;
   std::uint32_t once = 0, more = 0;
@@ -43,7 +41,7 @@ LoopRegisters registers_of(const Function& function, const Loop& loop) {
     const Instruction& here = function.instructions[i];
     more |= once & here.general_written;
     once |= here.general_written;
-    if (here.flow == Flow::call || here.flow == Flow::kernel) more |= k_by_calls;
+    if (here.flow == Flow::call || here.flow == Flow::kernel) more |= k_caller_saved;
     // What is compared stands right before the branch.
     if (i > loop.first && leaves_or_closes(function, loop, here) &&
         function.instructions[i - 1].has_memory && function.instructions[i - 1].memory.reads)

@@ -17,6 +17,10 @@ inline constexpr unsigned k_stack_kept = 512; // bytes from the stack pointer on
 // General registers in the order of the x86 encoding: rax rcx rdx rbx rsp rbp rsi rdi r8 … r15.
 enum GeneralRegister : unsigned { k_rax, k_rcx, k_rdx, k_rbx, k_rsp, k_rbp, k_rsi, k_rdi };
 
+// What a function may change of them by the System V calling convention; it may all vector registers.
+inline constexpr std::uint32_t k_caller_saved =
+    1u << k_rax | 1u << k_rcx | 1u << k_rdx | 1u << k_rsi | 1u << k_rdi | 0x0f00;
+
 struct RegisterSample {
   std::uint64_t time = 0; // CLOCK_MONOTONIC nanoseconds
   std::uint64_t pc = 0;   // the instruction that would have run next

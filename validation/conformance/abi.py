@@ -10,9 +10,10 @@ import argparse
 import os
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
+
+import trial
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 ABI = SOURCE / "validation" / "abi"
@@ -23,12 +24,7 @@ COMPILER = "clang-19"
 
 
 def run(command, **more):
-    result = subprocess.run([str(word) for word in command], capture_output=True, text=True,
-                            timeout=120, **more)
-    if result.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))}: status {result.returncode}\n"
-                 f"{result.stdout}{result.stderr}")
-    return result.stdout
+    return trial.run(*command, **more).stdout
 
 
 def symbols(library):

@@ -51,7 +51,7 @@ def wrapper(bench, compiler, program):
     check("not built by omptier-cc" in refused.stderr, f"{refused.stderr}")
 
 
-arguments = parser("compiler")
+arguments = parser("omptier", "compiler")
 arguments.add_argument("programs", nargs="+")
 options = arguments.parse_args()
 bench = Recorder(options)

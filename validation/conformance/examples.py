@@ -11,24 +11,17 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
 import tempfile
+
+import trial
+from trial import fail
 
 MIB = 1 << 20
 
 
-def fail(text):
-    print(f"FAILED: {text}")
-    sys.exit(1)
-
-
 def run(program, *arguments, environment=None, status=0):
     """Runs a program; the status must be as given. Returns (stdout, stderr)."""
-    command = [str(program), *arguments]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=120,
-                            env={**os.environ, **(environment or {})})
-    if result.returncode != status:
-        fail(f"{' '.join(command)}: status {result.returncode}, expected {status}\n{result.stderr}")
+    result = trial.run(program, *arguments, status=status, env={**os.environ, **(environment or {})})
     return result.stdout, result.stderr
 
 

@@ -9,9 +9,10 @@
 import json
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
+
+from trial import check, run
 
 build, fixtures, source = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
 as_nobody = sys.argv[4:] == ["as-nobody"]
@@ -20,27 +21,20 @@ program = [str(build / "bin" / "neutron_lookup"), "--size", "medium", "--lookups
 wanted = {"nuclide": "dram", "unionized": "dram", "index": "nvm"}
 
 
-def run(command, **options):
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=200, **options)
-    if done.returncode != 0:
-        sys.exit(f"FAILED: status {done.returncode}: {' '.join(command)}\n{done.stdout}{done.stderr}")
-    return done.stdout
-
-
 with tempfile.TemporaryDirectory() as folder:
     user = {}
     if as_nobody and os.geteuid() == 0:  # whoever is not root is an ordinary user already
         os.chmod(folder, 0o777)
         user = {"user": 65534, "group": 65534, "extra_groups": []}
     profile = os.path.join(folder, "host.profile")
-    run([omptier, "record", "-o", profile, "--events", source, "--rate", "250", "--", *program], **user)
-    report = json.loads(run([omptier, "report", "--json", profile]))
-    if report["measure"] != "time" or report["samples"] < 200:
-        sys.exit(f"FAILED: {report['samples']} samples of {report['measure']}, expected at least 200 of time")
+    run(omptier, "record", "-o", profile, "--events", source, "--rate", "250", "--", *program, **user)
+    report = json.loads(run(omptier, "report", "--json", profile).stdout)
+    check(report["measure"] == "time" and report["samples"] >= 200,
+          f"{report['samples']} samples of {report['measure']}, expected at least 200 of time")
     plan = os.path.join(folder, "host.plan")
     bytes_in_all = sum(site["bytes_peak"] for site in report["sites"])
-    run([omptier, "advise", profile, "--no-traits", "--xml", str(fixtures / "machines" / "dram-hbm-nvm.xml"),
-         "--capacity", f"dram:{bytes_in_all // 10},hbm:0", "-o", plan])
+    run(omptier, "advise", profile, "--no-traits", "--xml", str(fixtures / "machines" / "dram-hbm-nvm.xml"),
+         "--capacity", f"dram:{bytes_in_all // 10},hbm:0", "-o", plan)
     placed = {}
     for entry in json.load(open(plan))["entries"]:
         for array in wanted:

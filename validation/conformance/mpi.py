@@ -16,6 +16,7 @@ import tempfile
 import time
 
 from recording import read_report
+from trial import fail
 
 case, mpi, program, kind, piece = sys.argv[1:6]
 capacity = int(sys.argv[6]) << 20 if len(sys.argv) > 6 else 0
@@ -27,10 +28,6 @@ environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1
 if capacity:
     environment["OMPTIER_CAPACITY"] = f"{kind}:{capacity >> 20}M"
 launcher = {"openmpi": ["mpirun.openmpi", "--oversubscribe"], "mpich": ["mpirun.mpich"]}[mpi]
-
-
-def fail(what):
-    sys.exit(f"FAILED: {what}")
 
 
 class Job:

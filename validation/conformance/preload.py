@@ -8,17 +8,14 @@
 #
 # usage: preload.py --omptier O --program P --folder F [--runtime own|omptier] [--machine M]
 #                   [--hot KIND=NODE] [--cold KIND=NODE] [--name-by-size] [--folder-of-runtime L] [-- ARGUMENTS]
-import argparse
 import json
 import os
 import re
-import subprocess
-import sys
 
-parser = argparse.ArgumentParser()
-parser.add_argument("--omptier", required=True)
-parser.add_argument("--program", required=True)
-parser.add_argument("--folder", required=True)
+import trial
+from trial import fail
+
+parser = trial.parser("omptier", "program", "folder")
 parser.add_argument("--runtime", default="omptier")
 parser.add_argument("--machine", help="preset of the virtual machine; default: here")
 parser.add_argument("--hot", default="dram=0", help="kind and its node")
@@ -44,11 +41,8 @@ if options.stock:
 def run(command, **more):
     if options.output and os.path.exists(options.output):
         os.remove(options.output)
-    done = subprocess.run(command, env=dict(environment, **more), stdin=subprocess.DEVNULL, capture_output=True,
-                          text=True, timeout=200)
+    done = trial.run(*command, env=dict(environment, **more))
     written = open(options.output, "rb").read() if options.output else b""
-    if done.returncode != 0:
-        sys.exit(f"FAILED: status {done.returncode}: {' '.join(command)}\n{done.stdout}{done.stderr}")
     same = "".join(line for line in done.stdout.splitlines(True) if not re.search(options.ignore, line))
     return same, done.stderr, written
 
@@ -60,7 +54,7 @@ plain, _, plain_file = run(program)
 listed, _, listed_file = run([options.omptier, "sites", "-o", "sites.json", "--runtime", options.runtime, "--",
                               *program])
 if (listed, listed_file) != (plain, plain_file):
-    sys.exit(f"FAILED: another output while its sites are listed:\n{listed}\ninstead of\n{plain}")
+    fail(f"another output while its sites are listed:\n{listed}\ninstead of\n{plain}")
 
 plan = json.load(open("sites.json"))
 chosen = []
@@ -85,7 +79,7 @@ for entry in plan["entries"]:
     entry["label"] = f"{len(chosen)} {entry['label']}"
     chosen.append(entry)
 if len(chosen) < options.least:
-    sys.exit(f"FAILED: {len(chosen)} sites found, at least {options.least} expected:\n{open('sites.json').read()}")
+    fail(f"{len(chosen)} sites found, at least {options.least} expected:\n{open('sites.json').read()}")
 plan["entries"] = chosen
 json.dump(plan, open("plan.json", "w"), indent=1)
 
@@ -96,25 +90,25 @@ if options.machine:
     command = [options.omptier, "sandbox", "--machine", options.machine, "--", *command]
 placed, said, placed_file = run(command, OMPTIER_VERBOSE="1")
 if (placed, placed_file) != (plain, plain_file):
-    sys.exit(f"FAILED: another output with the plan:\n{placed}\ninstead of\n{plain}\n{said}")
+    fail(f"another output with the plan:\n{placed}\ninstead of\n{plain}\n{said}")
 if "Warning #5" in said:
-    sys.exit(f"FAILED: a warning\n{said}")
+    fail(f"a warning\n{said}")
 title = {"dram": "DRAM", "hbm": "HBM", "nvm": "NVM", "cxl": "CXL"}
 touched = 0
 for entry in chosen:
     wanted = title[entry["kinds"][0]]
     if "static" in entry:
         if f"Static {entry['static']['symbol']}: " not in said or f"in {wanted}." not in said:
-            sys.exit(f"FAILED: {entry['label']} was not placed\n{said}")
+            fail(f"{entry['label']} was not placed\n{said}")
         continue
     line = re.search(r'"%s": (\d+) blocks of malloc, (\d+) bytes: (\d+) untouched(.*)\.' % re.escape(entry["label"]),
                      said)
     if not line:
-        sys.exit(f"FAILED: nothing was placed for {entry['label']}\n{said}")
+        fail(f"nothing was placed for {entry['label']}\n{said}")
     on_kinds = dict((k, int(b)) for b, k in re.findall(r"(\d+) in (\w+)", line.group(4)))
     if set(on_kinds) != {wanted} or on_kinds[wanted] + int(line.group(3)) != int(line.group(2)):
-        sys.exit(f"FAILED: {entry['label']}, wanted in {wanted}: {line.group(0)}")
+        fail(f"{entry['label']}, wanted in {wanted}: {line.group(0)}")
     touched += on_kinds[wanted]
 if touched < options.touched << 20:
-    sys.exit(f"FAILED: {touched} bytes of malloc's touched, expected {options.touched} MiB")
+    fail(f"{touched} bytes of malloc's touched, expected {options.touched} MiB")
 print(f"{len(chosen)} entries placed, {touched} bytes of malloc's touched and verified, output unchanged")

@@ -5,12 +5,13 @@
 # a small block and of the start of a process, with nothing for the library to do, with a plan, and recorded. With
 # nothing to do it steps aside: whose malloc the program, its pointers, a library loaded later and dlsym find
 # then. And that it exports exactly what its version script lists.
-import argparse
 import fnmatch
 import os
 import re
-import subprocess
 import sys
+
+import trial
+from trial import clean_environment, parser
 
 PROGRAM = r"""
 #include <stdlib.h>
@@ -54,19 +55,15 @@ int main(int argc, char** argv) {
 LIMITS = {"nothing to do": (0.1, 250_000), "a plan": (8, 3_000_000), "recorded": (60, 5_000_000)}
 EMPTY_PLAN = '{"version": 1, "made_by": "a person", "program": "pairs", "modules": [], "entries": []}'
 
-parser = argparse.ArgumentParser()
-for name in ["preload", "compiler", "map", "folder"]:
-    parser.add_argument("--" + name, required=True)
-options = parser.parse_args()
+options = parser("preload", "compiler", "map", "folder").parse_args()
 
 
 def run(command, **variables):
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("OMPTIER_") and k != "LD_PRELOAD"}
-    return subprocess.run(command, env=dict(environment, **variables), check=True, capture_output=True, text=True)
+    return trial.run(*command, env=clean_environment(**variables))
 
 
 def instructions(pairs, **variables):
-    said = run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", program, str(pairs)], **variables)
+    said = run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", program, pairs], **variables)
     return int(re.search(r"Collected : (\d+)", said.stderr).group(1))
 
 

@@ -4,23 +4,18 @@
 # What cannot be preloaded into is said, by run and sites alike: run goes on without, sites fails.
 #
 # usage: preload_refusals.py --omptier O --compiler CC --folder F
-import argparse
 import os
 import shutil
-import subprocess
 import sys
 
-parser = argparse.ArgumentParser()
-for name in ["omptier", "compiler", "folder"]:
-    parser.add_argument("--" + name, required=True)
-options = parser.parse_args()
-shutil.rmtree(options.folder, ignore_errors=True)
-os.makedirs(options.folder)
-os.chdir(options.folder)
+from trial import enter_fresh, parser, run
+
+options = parser("omptier", "compiler", "folder").parse_args()
+enter_fresh(options.folder)
 with open("program.c", "w") as file:
     file.write("int main(void) { return 5; }\n")
-subprocess.run([options.compiler, "-static", "program.c", "-o", "static"], check=True)
-subprocess.run([options.compiler, "program.c", "-o", "dynamic"], check=True)
+run(options.compiler, "-static", "program.c", "-o", "static")
+run(options.compiler, "program.c", "-o", "dynamic")
 with open("empty.plan", "w") as file:
     file.write('{"version": 1, "made_by": "a person", "program": "p", "modules": [], "entries": []}')
 prefix = os.path.dirname(os.path.dirname(options.omptier))
@@ -42,7 +37,7 @@ CASES = [
 ]
 failed = False
 for command, status, text in CASES:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = run(*command, status=None)
     if done.returncode != status or text not in done.stderr or (text and len(done.stderr.splitlines()) != 1):
         print(f"FAILED: {' '.join(command)}: status {done.returncode}, not {status}, or not \"{text}\": {done.stderr}")
         failed = True

@@ -10,9 +10,10 @@ import os
 import pathlib
 import shutil
 import struct
-import subprocess
 import sys
 import tempfile
+
+from trial import clean_environment, run
 
 PT_GNU_RELRO = 0x6474E552
 MEMORY_SIZE = 40 # in an Elf64_Phdr
@@ -40,11 +41,9 @@ def main():
             shutil.copy(program, copy)
             if lengthen(copy, more) == 0 and more != 0:
                 sys.exit("RELRO ends at a page")
-            environment = {name: value for name, value in os.environ.items() if not name.startswith("OMPTIER_")}
             for variable in {}, {"LD_PRELOAD": str(preload)}:
-                done = subprocess.run([copy], env={**environment, **variable}, capture_output=True, text=True,
-                                      timeout=30)
-                if done.returncode != 0 or done.stdout != "data writable, constants not\n":
+                done = run(copy, env=clean_environment(**variable))
+                if done.stdout != "data writable, constants not\n":
                     sys.exit(f"{more} bytes more, {variable}: {done}")
     print("what lies behind RELRO stays writable, RELRO is read-only again")
 

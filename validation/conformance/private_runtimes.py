@@ -8,7 +8,7 @@ import pathlib
 
 from recording import Recorder, check, parser
 
-options = parser("preload", "compiler").parse_args()
+options = parser("omptier", "preload", "compiler").parse_args()
 bench = Recorder(options)
 folder = bench.folder
 

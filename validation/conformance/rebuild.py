@@ -4,42 +4,28 @@
 # A plan made for one build of rebuild_cases.c, applied to builds in which other things changed: an
 # entry places its own object or none, never another, and whatever does not is said.
 # rebuild.py --omptier PATH --builds PREFIX --machine XML
-import argparse
 import os
 import pathlib
 import re
-import subprocess
-import sys
 import tempfile
 import time
 
+from trial import check, clean_environment, parser, run
+
 RECORDED = {"grid", "table", "list", "halo", "edge", "mesh", "ghost", "gone", "field"}
-
-
-class Failure(Exception):
-    pass
-
-
-def check(condition, what):
-    if not condition:
-        raise Failure(what)
 
 
 class Bench:
     def __init__(self, arguments, folder):
         self.omptier, self.builds, self.folder = arguments.omptier, arguments.builds, folder
         self.machine = arguments.machine
-        self.environment = {
-            name: value for name, value in os.environ.items()
-            if not name.startswith(("OMPTIER_", "OMP_", "KMP_", "LD_LIBRARY_PATH"))
-        }
+        self.environment = clean_environment()
 
     def program(self, build):
         return f"{self.builds}-{build}/solver"
 
     def call(self, *command, **more):
-        return subprocess.run(command, cwd=self.folder, env=dict(self.environment, **more),
-                              text=True, capture_output=True, timeout=60)
+        return run(*command, status=None, cwd=self.folder, env=dict(self.environment, **more))
 
     def make_plan(self):
         result = self.call(self.omptier, "record", "--events", "none", "-o", "p.profile", "--",
@@ -136,15 +122,15 @@ def program_closes_what_it_did_not_open(bench):
     temporary.mkdir()
     more = {"TMPDIR": str(temporary)}
 
-    def run(before, **environment):
+    def run_after(before, **environment):
         return bench.call(bench.omptier, "run", "--plan", "plan.json", "--",
                           bench.program("1-debug"), **more, **environment, BEFORE=before)
     for before in "close", "exec", "hide":
-        result = run(before)
+        result = run_after(before)
         check(placed_by_plan(result) == RECORDED, f"{before}: {result}")
         check(unused(result) == [] and not list(temporary.iterdir()), f"{before}: {result}")
     # A child that starts the program when everything is long over.
-    check(run("daemon").returncode == 0, "daemon")
+    check(run_after("daemon").returncode == 0, "daemon")
     check(len(list(temporary.iterdir())) == 1, "the plan's file is gone before its last reader")
     (bench.folder / "go").touch()
     out = bench.folder / "daemon.out"
@@ -157,7 +143,7 @@ def program_closes_what_it_did_not_open(bench):
     foreign = temporary / "omptier-plan-00000000-999999999-abcdef"
     foreign.touch()
     for _ in range(100): # its end
-        result = run("none")
+        result = run_after("none")
         if list(temporary.iterdir()) == [foreign]:
             break
     check(list(temporary.iterdir()) == [foreign], f"stay: {list(temporary.iterdir())}")
@@ -169,22 +155,9 @@ def no_folder_for_the_plan(bench):
     check(result.returncode == 125 and result.stdout == "" and nowhere in result.stderr.splitlines()[-1], f"{result}")
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    for name in "--omptier", "--builds", "--machine":
-        parser.add_argument(name, required=True)
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            bench = Bench(arguments, pathlib.Path(folder))
-            bench.make_plan()
-            for part in (other_builds, program_found_otherwise, strict, end_of_program,
-                         program_closes_what_it_did_not_open, no_folder_for_the_plan):
-                part(bench)
-        except Failure as failure:
-            print(failure, file=sys.stderr)
-            return 1
-    return 0
-
-
-sys.exit(main())
+with tempfile.TemporaryDirectory() as folder:
+    bench = Bench(parser("omptier", "builds", "machine").parse_args(), pathlib.Path(folder))
+    bench.make_plan()
+    for part in (other_builds, program_found_otherwise, strict, end_of_program,
+                 program_closes_what_it_did_not_open, no_folder_for_the_plan):
+        part(bench)

@@ -15,7 +15,7 @@ MEMORY_LIMIT = 32 * MIB  # OMPTIER_PROFILE_MEMORY
 # Beside it: the libraries' own pages, and one ring of the kernel's or of ours for each thread.
 LIBRARIES, A_THREAD = 8 * MIB, 40 << 10
 
-options = parser("program", threads=int, live=int, allocations=int).parse_args()
+options = parser("omptier", "program", threads=int, live=int, allocations=int).parse_args()
 bench = Recorder(options)
 
 

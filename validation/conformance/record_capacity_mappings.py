@@ -8,7 +8,7 @@
 from recording import Recorder, check, parser, site
 
 LIMIT, COUNT, MIB = 1 << 20, 100_000, 1 << 20
-options = parser("program").parse_args()
+options = parser("omptier", "program").parse_args()
 bench = Recorder(options)
 bench.record(options.program, str(COUNT), "1", options=("--size", str(LIMIT), "--rate", "1000"))
 size = (bench.folder / "p.profile").stat().st_size

@@ -11,7 +11,7 @@ import re
 from recording import Recorder, check, parser
 
 MIB = 1 << 20
-options = parser("program", stacks=int).parse_args()
+options = parser("omptier", "program", stacks=int).parse_args()
 bench = Recorder(options)
 
 

@@ -12,7 +12,7 @@ import sys
 
 from recording import Recorder, check, parser
 
-arguments = parser("program")
+arguments = parser("omptier", "program")
 arguments.add_argument("--runtime", default="omptier")
 arguments.add_argument("--stock", help="folder of the program's own OpenMP runtime")
 arguments.add_argument("--names", default="hot_malloc,by_calloc,grown,by_aligned_alloc,by_memalign,middle")

@@ -11,7 +11,7 @@ import subprocess
 
 from recording import Recorder, check, parser
 
-arguments = parser("program", "rows")
+arguments = parser("omptier", "program", "rows")
 arguments.add_argument("--stripped", action="store_true")
 arguments.add_argument("--env", action="store_true", help="by omptier env, too")
 options = arguments.parse_args()

@@ -7,7 +7,7 @@
 # usage: record_rates.py --omptier O --program P
 from recording import Recorder, check, parser, site
 
-options = parser("program").parse_args()
+options = parser("omptier", "program").parse_args()
 bench = Recorder(options)
 counts = bench.record(options.program, options=["--rate", "1000", "--events", "perf"]).stdout.split()
 quick, late, seconds = int(counts[0]), int(counts[1]), float(counts[2])

@@ -11,7 +11,7 @@ from recording import Recorder, check, parser, site
 KNOWN = 0.9  # of the time
 RIGHT = {"fresh": (0.6, 1.5), "large": (0.7, 1.4)}  # of the bytes counted
 UNKNOWN = 0.1
-options = parser("program").parse_args()
+options = parser("omptier", "program").parse_args()
 bench = Recorder(options)
 
 

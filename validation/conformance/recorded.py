@@ -14,7 +14,8 @@ import subprocess
 import sys
 import tempfile
 
-from recording import check, parser, read_report
+from recording import read_report
+from trial import check, clean_environment, parser
 
 TURN = "-size 800x600 gradient:red-blue -wave 20x100 -blur 0x1 -rotate 7 out.ppm"
 NUMPY = "import numpy as n; a = n.arange(360000.).reshape(600, 600) % 7; print((a @ a @ a).sum(), n.fft.fft2(a).real.sum())"
@@ -74,9 +75,8 @@ def run(command, folder, written, stable):
     """Exit status, what must not change, and the lines on stderr."""
     if written and (folder / written).exists():
         (folder / written).unlink()
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("OMPTIER_", "OMP_"))}
-    environment.update(OMP_NUM_THREADS="2", OMP_WAIT_POLICY="passive", OMPI_ALLOW_RUN_AS_ROOT="1",
-                       OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", LC_ALL="C.UTF-8")
+    environment = clean_environment(OMP_NUM_THREADS="2", OMP_WAIT_POLICY="passive", OMPI_ALLOW_RUN_AS_ROOT="1",
+                                    OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", LC_ALL="C.UTF-8")
     done = subprocess.run(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True,
                           timeout=200)
     output = done.stdout if not written or not stable else b""
@@ -116,7 +116,7 @@ def record(omptier, folder, name):
     return row
 
 
-arguments = parser()
+arguments = parser("omptier")
 arguments.add_argument("--markdown", action="store_true")
 arguments.add_argument("names", nargs="+")
 options = arguments.parse_args()

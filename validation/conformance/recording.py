@@ -1,25 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# What the tests of omptier record share: a folder of their own, the caller's environment without what changes
-# OpenMP or us, recording, and the report, whose shares must add up. The first failed check ends the test.
-import argparse
+# What the tests of omptier record share: a folder of their own, recording, and the report, whose shares must add up.
 import json
-import os
 import pathlib
-import subprocess
-import sys
 import tempfile
 
-
-def check(condition, what):
-    if not condition:
-        sys.exit(f"FAILED: {what}")
+from trial import check, clean_environment, parser, run
 
 
 def read_report(omptier, *logs, **more):
-    done = subprocess.run([omptier, "report", "--json", *logs], capture_output=True, text=True, timeout=400, **more)
-    check(done.returncode == 0, f"report: status {done.returncode}: {done.stderr}")
-    report = json.loads(done.stdout)
+    report = json.loads(run(omptier, "report", "--json", *logs, timeout=400, **more).stdout)
     total = report["other"]["share"] + report["small_objects"]["share"] + sum(s["share"] for s in report["sites"])
     check(not report["samples"] or abs(total - 1) < 1e-6, f"shares add up to {total}")
     return report
@@ -40,16 +30,12 @@ class Recorder:
         self.libraries = str(pathlib.Path(options.omptier).parent.parent / "lib")
         self.scratch = tempfile.TemporaryDirectory()
         self.folder = pathlib.Path(self.scratch.name)
-        self.environment = {name: value for name, value in os.environ.items()
-                            if not name.startswith(("OMPTIER_", "OMP_", "KMP_", "LD_"))}
-        self.environment.update({"OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive", "LC_ALL": "C.UTF-8"}, **variables)
+        self.environment = clean_environment(**{"OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive",
+                                                "LC_ALL": "C.UTF-8", **variables})
 
     def run(self, *command, status=0, timeout=400, **variables):
         """A command in the folder, with more variables; it must end with that status, None: any."""
-        done = subprocess.run(command, cwd=self.folder, env=dict(self.environment, **variables), timeout=timeout,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        check(status in (None, done.returncode), f"status {done.returncode} of {command}: {done.stdout}{done.stderr}")
-        return done
+        return run(*command, status=status, timeout=timeout, cwd=self.folder, env=dict(self.environment, **variables))
 
     def record(self, *command, options=(), log="p.profile", **more):
         return self.run(self.omptier, "record", "-o", log, *options, "--", *command, **more)
@@ -61,17 +47,9 @@ class Recorder:
         return self.run(self.omptier, "report", *(logs or ["p.profile"])).stdout
 
 
-def parser(*required, **types):
-    """Of --omptier and the options named, all required; types for those that are no text."""
-    made = argparse.ArgumentParser()
-    for name in ("omptier", *required, *types):
-        made.add_argument("--" + name, required=True, type=types.get(name, str))
-    return made
-
-
 def run_case(cases, *required, recorder=Recorder, optional=()):
     """<case> --omptier PATH and the options named: calls case_<case> of a test's functions with a recorder."""
-    arguments = parser(*required)
+    arguments = parser("omptier", *required)
     arguments.add_argument("case")
     for name in optional:
         arguments.add_argument("--" + name)

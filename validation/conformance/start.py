@@ -9,13 +9,12 @@ looks for when libomptier.so is not beside it, and plug-ins/hwloc_trace.so, whic
 process's first topology. That they can be found is shown first.
 """
 
-import argparse
-import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
+
+from trial import clean_environment, parser, run
 
 # The program, the C library, the loader, libomp, hwloc with what it is linked with, and ours.
 MOST_OBJECTS = 14
@@ -23,10 +22,7 @@ FOREIGN = re.compile(r"X11|xcb|OpenCL|xml|icu|crypto|memkind|numa|hwloc_")
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    for name in ("omptier", "program", "traces", "folder"):
-        parser.add_argument(f"--{name}", type=Path, required=True)
-    chosen = parser.parse_args()
+    chosen = parser(omptier=Path, program=Path, traces=Path, folder=Path).parse_args()
     chosen.folder.mkdir(parents=True, exist_ok=True)
     lib = chosen.omptier.parent.parent / "lib"
     trace = chosen.folder / "trace"
@@ -36,13 +32,11 @@ def main():
         """The libraries that the last process of the command loaded, and the traces that were left."""
         for old in [trace, *chosen.folder.glob("loader.*")]:
             old.unlink(missing_ok=True)
-        environment = {k: v for k, v in os.environ.items()
-                       if not k.startswith(("OMP", "KMP_", "LD_", "HWLOC_"))}
-        environment.update(variables, START_TRACE=str(trace), LD_DEBUG="files",
-                           LD_DEBUG_OUTPUT=str(chosen.folder / "loader"),
-                           HWLOC_PLUGINS_PATH=str(chosen.traces / "plug-ins"),
-                           LD_LIBRARY_PATH=":".join(map(str, [*libraries, chosen.traces])))
-        done = subprocess.run(list(map(str, command)), env=environment, text=True, capture_output=True)
+        environment = clean_environment("HWLOC_", **variables, START_TRACE=str(trace), LD_DEBUG="files",
+                                        LD_DEBUG_OUTPUT=str(chosen.folder / "loader"),
+                                        HWLOC_PLUGINS_PATH=str(chosen.traces / "plug-ins"),
+                                        LD_LIBRARY_PATH=":".join(map(str, [*libraries, chosen.traces])))
+        done = run(*command, status=None, env=environment)
         if done.returncode != 0:
             wrong.append(f"{case}: status {done.returncode}: {done.stderr.strip()[-300:]}")
         loaded = set()

@@ -34,6 +34,12 @@ std::size_t read_small_file(const char* path, char* text, std::size_t size) {
   return used;
 }
 
+std::string read_small_file(const std::string& path) {
+  char text[4096];
+  const std::string_view read(text, read_small_file(path.c_str(), text, sizeof text));
+  return std::string(read.substr(0, read.find_last_not_of(" \n") + 1));
+}
+
 bool read_node_memory(unsigned node, NodeMemory& memory, const char* root) {
   char text[PATH_MAX];
   if (std::strlen(root) > sizeof text - 64) return false;

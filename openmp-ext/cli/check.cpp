@@ -12,7 +12,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 namespace omptier {
@@ -100,13 +99,6 @@ std::string Findings::text() const {
       text += std::string(word.size() + feature.size(), ' ') + "-> " + finding.advice + "\n";
   }
   return text;
-}
-
-std::string first_line(const char* path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
 }
 
 void add_check(CLI::App& app, CommandContext& context) {

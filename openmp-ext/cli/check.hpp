@@ -45,9 +45,6 @@ private:
   std::vector<Finding> list_;
 };
 
-// The first line of a file below /proc or /sys, without its end; "" when it cannot be read.
-std::string first_line(const char* path);
-
 void check_sampling(Findings& findings);                         // perf, hardware, timers
 void check_memory(const Platform& platform, Findings& findings); // kinds, figures
 void check_kernel(const Platform& platform, Findings& findings); // pages, limits, placing

@@ -2,6 +2,7 @@
 //
 // What the kernel and the container let a process do with its memory: huge pages, limits, and the
 // two calls that place pages, tried on one page.
+#include "base/kernel_files.hpp"
 #include "base/os.hpp"
 #include "cli/check.hpp"
 
@@ -19,7 +20,7 @@ constexpr const char* k_container_advice =
     "a container's seccomp profile refuses it: start it with --cap-add SYS_NICE (docker, podman)";
 
 void check_huge_pages(Findings& findings) {
-  const std::string setting = first_line("/sys/kernel/mm/transparent_hugepage/enabled");
+  const std::string setting = read_small_file("/sys/kernel/mm/transparent_hugepage/enabled");
   const char* advice = "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled";
   if (setting.empty())
     findings.limited("huge pages", "this kernel has no transparent huge pages",
@@ -52,15 +53,16 @@ void check_limits(Findings& findings) {
     findings.limited("locked memory",
                      "limited to " + limit_text(limit.rlim_cur) +
                          ": enough sample rings for about 16 threads (perf allows " +
-                         first_line("/proc/sys/kernel/perf_event_mlock_kb") + " KiB a CPU besides)",
+                         read_small_file("/proc/sys/kernel/perf_event_mlock_kb") +
+                         " KiB a CPU besides)",
                      "ulimit -l unlimited");
-  const std::string maps = first_line("/proc/sys/vm/max_map_count");
+  const std::string maps = read_small_file("/proc/sys/vm/max_map_count");
   if (std::strtoull(maps.c_str(), nullptr, 10) >= 65530)
     findings.works("mappings", "up to " + maps + " a process");
   else
     findings.limited("mappings", "only " + maps + " a process",
                      "as root: sysctl vm.max_map_count=65530");
-  const std::string overcommit = first_line("/proc/sys/vm/overcommit_memory");
+  const std::string overcommit = read_small_file("/proc/sys/vm/overcommit_memory");
   if (overcommit == "2")
     findings.limited("overcommit",
                      "vm.overcommit_memory is 2: what is made accessible counts at once, not when "

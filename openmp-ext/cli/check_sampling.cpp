@@ -2,6 +2,7 @@
 //
 // How memory accesses can be sampled here: perf's events are opened as the profiler opens them, and
 // the profiler's own choice is asked.
+#include "base/kernel_files.hpp"
 #include "base/os.hpp"
 #include "cli/check.hpp"
 #include "sampling/hardware_events.hpp"
@@ -17,7 +18,7 @@ namespace omptier {
 namespace {
 
 void check_perf(Findings& findings) {
-  const std::string paranoid = first_line("/proc/sys/kernel/perf_event_paranoid");
+  const std::string paranoid = read_small_file("/proc/sys/kernel/perf_event_paranoid");
   const std::string setting =
       paranoid.empty() ? "this kernel has no perf events" : "perf_event_paranoid is " + paranoid;
   perf_event_attr attributes{};

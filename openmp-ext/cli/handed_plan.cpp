@@ -4,6 +4,7 @@
 // with: those of other users cannot be read, and cannot read the file either.
 #include "cli/handed_plan.hpp"
 
+#include "base/kernel_files.hpp"
 #include "base/options.hpp"
 
 #include <cerrno>
@@ -28,8 +29,7 @@ namespace fs = std::filesystem;
 // How the files' names begin: "omptier-plan-", then from where process numbers are seen (a folder for temporary
 // files may be shared by machines, and by containers of one), then the process that made it, and a word.
 std::string prefix() {
-  std::string boot;
-  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
+  std::string boot = read_small_file("/proc/sys/kernel/random/boot_id");
   std::error_code none;
   boot += fs::read_symlink("/proc/self/ns/pid", none).string();
   char text[40];

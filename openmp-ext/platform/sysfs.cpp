@@ -21,15 +21,6 @@
 namespace omptier {
 namespace {
 
-std::string read_text(const std::string& path) {
-  char text[4096];
-  const std::size_t got = read_small_file(path.c_str(), text, sizeof text);
-  std::string result(text, got);
-  while (!result.empty() && (result.back() == '\n' || result.back() == ' '))
-    result.pop_back();
-  return result;
-}
-
 // The whole path behind a link, or "".
 std::string real_path(const std::string& path) {
   char target[PATH_MAX];
@@ -60,7 +51,7 @@ void read_own_cpus(MachineFacts& facts, const std::string& root) {
   for (NodeFacts& node : facts.nodes) {
     const std::string folder = root + "/devices/system/node/node" + std::to_string(node.number);
     if (::access((folder + "/cpulist").c_str(), R_OK) == 0)
-      node.cpus = parse_number_list(read_text(folder + "/cpulist"));
+      node.cpus = parse_number_list(read_small_file(folder + "/cpulist"));
     NodeMemory now; // grows while a kernel initialises memory lazily
     if (read_node_memory(node.number, now, root.c_str()))
       node.capacity = std::max(node.capacity, now.total);
@@ -73,7 +64,7 @@ void read_dax_devices(MachineFacts& facts, const std::string& root) {
     const std::string device = bus + "/" + name;
     // Only memory that was given to the kernel; a device used through its file has no node here.
     if (!real_path(device + "/driver").ends_with("/kmem")) continue;
-    const std::string target = read_text(device + "/target_node");
+    const std::string target = read_small_file(device + "/target_node");
     NodeFacts* node =
         target.empty() ? nullptr : find_node(facts, std::strtol(target.c_str(), nullptr, 10));
     if (node == nullptr) continue;
@@ -92,10 +83,10 @@ void read_cxl_regions(MachineFacts& facts, const std::string& root) {
   const std::string bus = root + "/bus/cxl/devices";
   const std::string memory = root + "/devices/system/memory";
   const std::uint64_t block_size =
-      std::strtoull(read_text(memory + "/block_size_bytes").c_str(), nullptr, 16);
+      std::strtoull(read_small_file(memory + "/block_size_bytes").c_str(), nullptr, 16);
   for (const std::string& name : names_in(bus, "region")) {
     const std::uint64_t address =
-        std::strtoull(read_text(bus + "/" + name + "/resource").c_str(), nullptr, 16);
+        std::strtoull(read_small_file(bus + "/" + name + "/resource").c_str(), nullptr, 16);
     if (address == 0 || block_size == 0) continue;
     // The region may begin inside a block that the kernel left out: the next whole one is in it.
     const std::uint64_t block = (address + block_size - 1) / block_size;

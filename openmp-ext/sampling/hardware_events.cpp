@@ -2,6 +2,7 @@
 
 #include "sampling/hardware_events.hpp"
 
+#include "base/kernel_files.hpp"
 #include "base/os.hpp"
 #include "sampling/memory_event.hpp"
 #include "sampling/perf_ring.hpp"
@@ -10,7 +11,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <perfmon/pfmlib_perf_event.h>
 #include <unistd.h>
 
@@ -18,7 +18,6 @@ namespace omptier {
 
 namespace {
 
-constexpr const char* k_devices = "/sys/bus/event_source/devices/";
 // Loads that take at least so many cycles: those of the first two cache levels stay out.
 constexpr const char* k_loads = "MEM_TRANS_RETIRED:LOAD_LATENCY:ldlat=30";
 constexpr const char* k_stores[] = {"MEM_INST_RETIRED:ALL_STORES",  // from Skylake
@@ -29,12 +28,7 @@ constexpr std::uint64_t k_spe_timestamps = 1, k_spe_loads = std::uint64_t{1} << 
                         k_spe_stores = std::uint64_t{1} << 34;
 
 std::string file_of_device(const char* file) {
-  char text[32] = {};
-  const int fd = os().open((std::string(k_devices) + file).c_str(), O_RDONLY | O_CLOEXEC, 0);
-  if (fd < 0) return "";
-  const ssize_t got = os().read(fd, text, sizeof text - 1);
-  os().close(fd);
-  return got > 0 ? text : "";
+  return read_small_file(std::string("/sys/bus/event_source/devices/") + file);
 }
 
 perf_event_attr device_event(const std::string& type, std::uint64_t config) {

@@ -15,6 +15,7 @@
 
 #include "sampling/machine_source.hpp"
 
+#include "base/kernel_files.hpp"
 #include "base/os.hpp"
 #include "machine/guest/event_unit.h"
 #include "sampling/code_map.hpp"
@@ -219,12 +220,7 @@ void MachineSource::forked_child() {
 }
 
 bool file_says(const std::string& path, unsigned wanted) {
-  char text[16] = {};
-  int fd = os().open(path.c_str(), O_RDONLY | O_CLOEXEC, 0);
-  if (fd < 0) return false;
-  ssize_t got = os().read(fd, text, sizeof text - 1);
-  os().close(fd);
-  return got > 0 && std::strtoul(text, nullptr, 16) == wanted;
+  return std::strtoul(read_small_file(path).c_str(), nullptr, 16) == wanted;
 }
 
 // Path of the shared memory of the first device that could be the unit; "" = none.

@@ -32,10 +32,8 @@ perf_event_attr watchpoint(std::uint64_t address) {
 }
 
 std::string file_of_cache(unsigned index, const char* file) {
-  char text[256] = {};
-  const std::string path = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index);
-  read_small_file((path + "/" + file).c_str(), text, sizeof text);
-  return text;
+  return read_small_file("/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/" +
+                         file);
 }
 
 // The largest cache of the first processor, by the kernel (sysconf is ten times off on some AMD

@@ -181,6 +181,9 @@ TEST(KernelFiles, NodeMemoryAndOwnFields) {
   ASSERT_NE(parent, nullptr);
   EXPECT_EQ(std::atoi(parent), ::getppid());
   EXPECT_EQ(read_stat_field(0, 4, text, sizeof text), nullptr);
+  EXPECT_EQ(read_small_file("/proc/self/stat").find(std::to_string(::getpid()) + " ("), 0u);
+  EXPECT_EQ(read_small_file("/proc/sys/kernel/ostype"), "Linux");
+  EXPECT_EQ(read_small_file("/proc/none"), "");
 }
 
 TEST(KernelFiles, ListsOfNumbers) {

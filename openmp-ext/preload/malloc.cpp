@@ -131,7 +131,7 @@ OMPTIER_EXPORT void* valloc(std::size_t bytes) {
 
 OMPTIER_EXPORT void* pvalloc(std::size_t bytes) {
   if (is_small(bytes) || bytes > ~std::size_t{0} - page()) return g_next.pvalloc(bytes);
-  const std::size_t whole = round_up(bytes, page());
+  const std::size_t whole = omptier::round_up(bytes, page());
   void* block = place(whole, page(), false, __builtin_return_address(0));
   return block != nullptr ? block
                           : served(g_next.pvalloc(bytes), whole, __builtin_return_address(0));

@@ -83,7 +83,7 @@ ChaseCode chase_code() {
           reinterpret_cast<std::uint64_t>(omptier_chase_end)};
 }
 
-Skid measure_skid(unsigned wanted, double seconds,
+Skid measure_skid(unsigned most, double seconds,
                   const std::function<std::vector<RegisterSample>()>& collect) {
   Skid skid;
   void* memory = os().map(nullptr, k_bytes, PROT_READ | PROT_WRITE,
@@ -92,7 +92,7 @@ Skid measure_skid(unsigned wanted, double seconds,
   link_nodes(static_cast<char*>(memory));
   double begin = thread_cpu_seconds();
   void* node = memory;
-  while (skid.samples < wanted && !skid.surely_sharp() && skid.cpu_seconds < seconds) {
+  while (!skid.decided() && skid.samples < most && skid.cpu_seconds < seconds) {
     double slice_end = thread_cpu_seconds() + k_slice;
     while (thread_cpu_seconds() < slice_end)
       node = omptier_chase(node, k_steps);

@@ -39,7 +39,7 @@ constexpr double k_seconds_without_drain = 0.5, k_least_seconds = 0.15;
 constexpr double k_second_to_first = 1.3819660113; // periods
 constexpr std::size_t k_threads_with_two = 64;
 constexpr double k_perf_calibration_rate = 20'000, k_perf_calibration_seconds = 0.02;
-constexpr unsigned k_perf_calibration_samples = 40;
+constexpr unsigned k_perf_calibration_samples = 100;
 
 std::uint64_t period_of(double rate) {
   return static_cast<std::uint64_t>(1e9 / rate);

@@ -42,7 +42,7 @@ namespace {
 
 // Five samples take 20 ms of CPU time; on a machine with much else to do ticks seldom find us.
 constexpr double k_timer_calibration_rate = 10'000, k_timer_calibration_seconds = 0.2;
-constexpr unsigned k_timer_calibration_samples = 5;
+constexpr unsigned k_timer_calibration_samples = 100;
 
 TimerRing* ring_table() { // reserved once a process
   static TimerRing* const table = [] {

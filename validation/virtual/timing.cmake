@@ -12,7 +12,7 @@ if(TARGET omptier_time_model)
 
   set(threads env OMP_NUM_THREADS=4 OMP_WAIT_POLICY=passive OMP_PROC_BIND=true)
   omptier_test(virtual.timing.ratios
-    COMMAND sh ${CMAKE_CURRENT_LIST_DIR}/timing_ratios_host.sh ${CMAKE_BINARY_DIR}/bin/omptier ${threads}
+    COMMAND ${OMPTIER_SOURCE_DIR}/validation/alone sh ${CMAKE_CURRENT_LIST_DIR}/timing_ratios_host.sh ${CMAKE_BINARY_DIR}/bin/omptier ${threads}
             sh ${CMAKE_CURRENT_LIST_DIR}/timing_ratios.sh ${CMAKE_BINARY_DIR}/benchmarks/node_kernels
     WORKING_DIRECTORY ${CMAKE_BINARY_DIR} TIMEOUT 660 LABELS virtual
     SKIP_RETURN_CODE 77)

@@ -17,10 +17,6 @@ constexpr double k_loss_of_required = 1e6; // more than all gains together
 constexpr double k_stay = 1e-3;            // a move has to gain more, per mille
 constexpr std::uint32_t k_no_candidate = ~std::uint32_t{0};
 
-std::uint64_t whole_pages(std::uint64_t bytes) {
-  return (bytes + page_size() - 1) / page_size() * page_size();
-}
-
 // Weight of each wish in per mille.
 bool weigh(std::span<const Tier> tiers, std::span<const Wish> wishes, PageArray<double>& weights) {
   if (!weights.resize(wishes.size(), 0)) return false;
@@ -76,7 +72,7 @@ bool decide_together(const Placer& placer, std::span<Wish> wishes,
     return false;
   for (std::size_t i = 0; i < wishes.size(); ++i) {
     Candidate& candidate = candidates[of_wish[i]];
-    candidate.bytes += whole_pages(wishes[i].bytes);
+    candidate.bytes += in_whole_pages(wishes[i].bytes);
     candidate.weight += weights[i];
     candidate.mandatory = candidate.mandatory || wishes[i].mandatory;
     candidate.loss += wishes[i].mandatory ? k_loss_of_required : 1;

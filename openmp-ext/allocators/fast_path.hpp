@@ -6,7 +6,7 @@
 // the allocator's life is still the same (it changes too when somebody begins to observe), and the
 // processor is one from which everything looks as it did. A free goes into the magazine of the
 // span's class. Anything unusual (empty or full magazine, pool, plan, observer, foreign address)
-// returns to the long way, which is always right.
+// goes the long way, which is always right, and back to libomp where that declines.
 #pragma once
 
 #include "allocators/runtime.hpp"
@@ -29,18 +29,23 @@ inline std::uint32_t locality_of(const ChoiceTable& choices) {
 // first look.
 inline constexpr std::uint32_t k_by_place = 1u << 31;
 
-using LongWay = void* (*)(std::size_t, std::size_t, OmpValue, const void*);
+// libomp's own way, for what is not ours.
+using Otherwise = void* (*)(std::size_t, std::size_t, OmpValue, const void*);
+// The long way (hooks.cpp).
+void* allocate_fully(std::size_t bytes, std::size_t alignment, OmpValue handle, const void* caller,
+                     Otherwise otherwise);
+void release_fully(void* block, OmpValue handle, void (*otherwise)(void*, OmpValue));
 
 // A block from a magazine of a route that is valid. (All ends of what follows are tail calls, so
 // that the short way saves no registers.)
 [[gnu::always_inline]] inline void* take_from(const Route& route, Magazine& magazine,
                                               std::size_t bytes, std::size_t alignment,
                                               OmpValue handle, const void* caller,
-                                              LongWay otherwise) {
-  if (magazine.is_empty()) return otherwise(bytes, alignment, handle, caller);
+                                              Otherwise otherwise) {
+  if (magazine.is_empty()) return allocate_fully(bytes, alignment, handle, caller, otherwise);
   const FreeBlock taken = *--magazine.top;
   if (taken.record->is_live()) [[unlikely]] // was freed by two threads at one instant
-    return otherwise(bytes, alignment, handle, caller);
+    return allocate_fully(bytes, alignment, handle, caller, otherwise);
   taken.record->hand_out_unwatched(static_cast<std::uint32_t>(bytes), route.owner_bits, caller);
   return reinterpret_cast<void*>(taken.begin);
 }
@@ -48,14 +53,14 @@ using LongWay = void* (*)(std::size_t, std::size_t, OmpValue, const void*);
 // For routes that depend on the processor, and for larger sizes.
 [[gnu::noinline]] inline void* allocate_less_quickly(std::size_t bytes, std::size_t alignment,
                                                      OmpValue handle, const void* caller,
-                                                     LongWay otherwise) {
+                                                     Otherwise otherwise) {
   const Route& route = ThreadCache::mine().routes[ThreadCache::route_of(handle)];
   const std::uint32_t life = route.life->load(std::memory_order_relaxed);
   if (bytes - 1 >= k_large_block - 1 || (route.expected_life | k_by_place) != (life | k_by_place))
-    return otherwise(bytes, alignment, handle, caller);
+    return allocate_fully(bytes, alignment, handle, caller, otherwise);
   if ((route.expected_life & k_by_place) != 0 &&
       route.locality != locality_of(runtime_if_made()->placer_if_ready()->choices()))
-    return otherwise(bytes, alignment, handle, caller);
+    return allocate_fully(bytes, alignment, handle, caller, otherwise);
   return take_from(route, route.cache->magazines[class_of_bytes(bytes)], bytes, alignment, handle,
                    caller, otherwise);
 }
@@ -63,9 +68,10 @@ using LongWay = void* (*)(std::size_t, std::size_t, OmpValue, const void*);
 // A block, or what the long way says.
 [[gnu::noinline]] inline void* allocate_quickly(std::size_t bytes, std::size_t alignment,
                                                 OmpValue handle, const void* caller,
-                                                LongWay otherwise) {
+                                                Otherwise otherwise) {
   const Route& route = ThreadCache::mine().routes[ThreadCache::route_of(handle)];
-  if (route.handle != handle || alignment > 16) return otherwise(bytes, alignment, handle, caller);
+  if (route.handle != handle || alignment > 16)
+    return allocate_fully(bytes, alignment, handle, caller, otherwise);
   if (route.life->load(std::memory_order_relaxed) != route.expected_life ||
       bytes > k_largest_looked_up)
     return allocate_less_quickly(bytes, alignment, handle, caller, otherwise);

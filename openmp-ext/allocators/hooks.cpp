@@ -83,7 +83,7 @@ int hook_release(void* block, uintptr_t) {
 }
 
 void hook_release_quickly(void* block, uintptr_t handle, void (*otherwise)(void*, uintptr_t)) {
-  if (!release_quickly(block)) otherwise(block, handle);
+  if (!release_quickly(block)) release_fully(block, handle, otherwise);
 }
 
 void hook_stock_allocated(void* block, size_t size, uintptr_t handle, const void* caller) {
@@ -155,6 +155,18 @@ constexpr omptier_hooks k_hooks = {
 };
 
 } // namespace
+
+void* allocate_fully(std::size_t bytes, std::size_t alignment, OmpValue handle, const void* caller,
+                     Otherwise otherwise) {
+  void* block = nullptr;
+  return hook_allocate(bytes, alignment, handle, caller, &block) != 0
+             ? block
+             : otherwise(bytes, alignment, handle, caller);
+}
+
+void release_fully(void* block, OmpValue handle, void (*otherwise)(void*, OmpValue)) {
+  if (!release(block)) otherwise(block, handle);
+}
 
 const omptier_hooks* openmp_hooks() {
   return &k_hooks;

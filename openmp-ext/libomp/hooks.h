@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-#define OMPTIER_HOOKS_VERSION 2u
+#define OMPTIER_HOOKS_VERSION 3u
 
 /* One allocator trait as OpenMP lays it out (omp_alloctrait_t): key, then value. */
 typedef struct omptier_trait {
@@ -98,9 +98,9 @@ typedef struct omptier_hooks {
   void (*runtime_end)(void);
 
   /* The same as allocate and release for the calls that come most often, arranged so that each
-   * function on the way ends in a jump. What they do not want to serve at once they leave to
-   * otherwise, with the same arguments, and return what that returns; otherwise offers the call to
-   * allocate or release. NULL in a library that has none. */
+   * function on the way ends in a jump. What they decline they leave to otherwise, with the same
+   * arguments, and return what that returns; the call is not offered again. NULL in a library that
+   * has none. */
   void* (*allocate_quickly)(size_t size, size_t alignment, uintptr_t handle, const void* caller,
                             void* (*otherwise)(size_t, size_t, uintptr_t, const void*));
   void (*release_quickly)(void* block, uintptr_t handle, void (*otherwise)(void*, uintptr_t));

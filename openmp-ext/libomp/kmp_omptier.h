@@ -55,23 +55,23 @@ extern void* __kmp_omptier_calloc(size_t count, size_t size, size_t alignment,
                                   omp_allocator_handle_t allocator, const void* caller);
 extern void* __kmp_omptier_realloc(void* block, size_t size, omp_allocator_handle_t allocator,
                                    omp_allocator_handle_t free_allocator, const void* caller);
-// The two that come most often, in full (without a table they do just what libomp does); below is
-// their short way. It has both ends in jumps: a routine that goes on with libomp's own lines saves
-// registers first, which doubles what it costs.
-extern void* __kmp_omptier_alloc_fully(size_t size, size_t alignment, uintptr_t allocator,
+// The two that come most often have both ends in jumps: a routine that goes on with libomp's own
+// lines saves registers first, which doubles what it costs. What the table declines comes back to
+// these, which do as libomp does and tell the table, if there is one.
+extern void* __kmp_omptier_stock_alloc(size_t size, size_t alignment, uintptr_t allocator,
                                        const void* caller);
-extern void __kmp_omptier_free_fully(void* block, uintptr_t allocator);
+extern void __kmp_omptier_stock_release(void* block, uintptr_t allocator);
 static inline void* __kmp_omptier_alloc(size_t size, size_t alignment,
                                         omp_allocator_handle_t allocator, const void* caller) {
   const omptier_hooks* table = __kmp_omptier();
-  if (!table) return __kmp_omptier_alloc_fully(size, alignment, (uintptr_t)allocator, caller);
+  if (!table) return __kmp_omptier_stock_alloc(size, alignment, (uintptr_t)allocator, caller);
   return table->allocate_quickly(size, alignment, (uintptr_t)allocator, caller,
-                                 __kmp_omptier_alloc_fully);
+                                 __kmp_omptier_stock_alloc);
 }
 static inline void __kmp_omptier_free(void* block, omp_allocator_handle_t allocator) {
   const omptier_hooks* table = __kmp_omptier();
-  if (!table) return __kmp_omptier_free_fully(block, (uintptr_t)allocator);
-  table->release_quickly(block, (uintptr_t)allocator, __kmp_omptier_free_fully);
+  if (!table) return __kmp_omptier_stock_release(block, (uintptr_t)allocator);
+  table->release_quickly(block, (uintptr_t)allocator, __kmp_omptier_stock_release);
 }
 
 extern kmp_uint32 __kmp_omptier_team_size(int gtid, unsigned requested);

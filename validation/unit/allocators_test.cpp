@@ -183,23 +183,56 @@ TEST(Fallback, TheShortWayIsTheAllocatorsOwn) {
   hooks().destroy_allocator(second);
 }
 
+void* not_ours(std::size_t, std::size_t, std::uintptr_t, const void*) {
+  return nullptr;
+}
+
 // A plan or a strategy decides call by call: what was learnt from one says nothing of the next.
 TEST(ShortWay, IsNotTakenWherePlanOrStrategyDecide) {
-  static int asked = 0;
   const std::uintptr_t handle = make(501, {});
-  const auto quickly = [handle] {
-    give(hooks().allocate_quickly(100, 0, handle, nullptr,
-                                  [](std::size_t bytes, std::size_t, std::uintptr_t h,
-                                     const void*) { return ++asked, get(bytes, h); }));
+  Allocator* const allocator = runtime().allocators.find(handle);
+  int the_long_way = 0; // which notes that the allocator has had a block
+  const auto quickly = [&] {
+    give(hooks().allocate_quickly(100, 0, handle, nullptr, not_ours));
+    the_long_way += allocator->has_allocated.exchange(false);
   };
   runtime().places_everything.store(true);
   for (int i = 0; i < 5; ++i)
     quickly();
-  EXPECT_EQ(asked, 5);
+  EXPECT_EQ(the_long_way, 5);
   runtime().places_everything.store(false);
   for (int i = 0; i < 5; ++i)
     quickly();
-  EXPECT_EQ(asked, 6) << "learnt";
+  EXPECT_EQ(the_long_way, 6) << "learnt";
+  hooks().destroy_allocator(handle);
+}
+
+// What the short way does not serve goes on from there: libomp hears only of what is its own.
+TEST(ShortWay, LeavesToTheRuntimeOnlyWhatIsDeclined) {
+  static int left;
+  left = 0;
+  const auto quickly = [](std::size_t bytes, std::uintptr_t handle) {
+    return hooks().allocate_quickly(
+        bytes, 0, handle, nullptr,
+        [](std::size_t, std::size_t, std::uintptr_t, const void*) -> void* {
+          return ++left, nullptr;
+        });
+  };
+  const auto give_quickly = [](void* block) {
+    hooks().release_quickly(block, 0, [](void*, std::uintptr_t) { ++left; });
+  };
+  const std::uintptr_t handle = make(501, {});
+  for (const std::size_t bytes : {std::size_t{100}, std::size_t{1} << 20}) {
+    void* block = quickly(bytes, handle);
+    ASSERT_NE(block, nullptr);
+    give_quickly(block);
+  }
+  EXPECT_EQ(left, 0);
+  EXPECT_EQ(quickly(100, 1), nullptr);
+  EXPECT_EQ(left, 1);
+  int local = 0;
+  give_quickly(&local);
+  EXPECT_EQ(left, 2);
   hooks().destroy_allocator(handle);
 }
 

@@ -108,7 +108,7 @@ int malloc_allocate(size_t bytes, size_t alignment, int zeroed, const void* call
 
 size_t malloc_size_of(const void* block) {
   Placer* placer = runtime().placer_if_ready();
-  return placer != nullptr && placer->holds(block) ? placer->bytes_of(block) : 0;
+  return placer != nullptr && placer->holds(block) ? placer->held(block).bytes : 0;
 }
 
 // Its new site decides; where the plan does not name that, the block stays what it was.

@@ -11,11 +11,11 @@ namespace omptier {
 namespace {
 
 // Where the block has room for the new size, and its pool too.
-bool resize_in_place(Placer& placer, Allocator* owner, void* block, const BlockInfo& info,
+bool resize_in_place(Placer& placer, Allocator* owner, void* block, const HeldBlock& held,
                      std::size_t bytes) {
-  if (owner != nullptr && !recharge_pool(*owner, info.bytes, bytes)) return false;
+  if (owner != nullptr && !recharge_pool(*owner, held.bytes, bytes)) return false;
   if (placer.resize_in_place(block, bytes)) return true;
-  Replaced replaced{owner, info.bytes, true};
+  Replaced replaced{owner, held.bytes, true};
   if (owner != nullptr) uncharge_pool(*owner, bytes, &replaced);
   return false;
 }
@@ -33,12 +33,12 @@ void release_stock(void* block, bool charged) {
 }
 
 // Frees a block of ours. charged: its bytes are still charged to its allocator's pool.
-void release_block(Placer& placer, void* block, const BlockInfo& info, bool charged) {
+void release_block(Placer& placer, void* block, const HeldBlock& held, bool charged) {
   report_released(block);
-  Allocator* allocator = runtime().allocators.by_number(info.allocator);
+  Allocator* allocator = runtime().allocators.by_number(held.allocator);
   // First, for the allocator's entry may be another's once its last block is gone.
-  if (allocator != nullptr) count_out(*allocator, info.bytes, charged);
-  placer.release(block);
+  if (allocator != nullptr) count_out(*allocator, held.bytes, charged);
+  placer.release(held);
 }
 
 } // namespace
@@ -47,9 +47,8 @@ bool release(void* block) {
   Runtime& state = runtime();
   Placer* placer = state.placer_if_ready();
   if (block == nullptr || placer == nullptr || !placer->holds(block)) return false;
-  BlockInfo info;
-  if (!placer->find(block, true, info)) return true; // freed before: nothing is known to do
-  release_block(*placer, block, info, true);
+  const HeldBlock held = placer->held(block);
+  if (held.bytes != 0) release_block(*placer, block, held, true); // else freed before
   return true;
 }
 
@@ -57,10 +56,9 @@ OmpValue owner_of(const void* block) {
   Runtime& state = runtime();
   Placer* placer = state.placer_if_ready();
   const Allocator* owner = nullptr;
-  BlockInfo info;
   StockBlock stock;
   if (placer != nullptr && placer->holds(block)) {
-    if (placer->find(block, true, info)) owner = state.allocators.by_number(info.allocator);
+    owner = state.allocators.by_number(placer->held(block).allocator);
     // Placed by plan or strategy for an allocator of libomp's: which one is not known any more.
     return owner != nullptr ? owner->handle : k_default_mem_alloc;
   }
@@ -77,9 +75,9 @@ bool reallocate(void* block, std::size_t bytes, OmpValue handle, const void* cal
   *result = nullptr;
   if (block == nullptr) return allocate({bytes, 0, handle, false, caller}, result);
   Placer* placer = state.placer_if_ready();
-  BlockInfo info;
   const bool ours = placer != nullptr && placer->holds(block);
-  if (ours && !placer->find(block, true, info)) return true;
+  const HeldBlock held = ours ? placer->held(block) : HeldBlock{};
+  if (ours && held.bytes == 0) return true;
   if (bytes == 0) {
     if (ours) release(block);
     return ours;
@@ -105,22 +103,22 @@ bool reallocate(void* block, std::size_t bytes, OmpValue handle, const void* cal
     return true;
   }
 
-  Allocator* owner = state.allocators.by_number(info.allocator);
+  Allocator* owner = state.allocators.by_number(held.allocator);
   const bool same = owner != nullptr ? owner->handle == handle : !handle_ours;
-  if (same && resize_in_place(*placer, owner, block, info, bytes)) {
+  if (same && resize_in_place(*placer, owner, block, held, bytes)) {
     report_released(block);
     report_allocated(block, bytes, handle, caller);
     *result = block;
     return true;
   }
-  Replaced replaced{owner, info.bytes};
+  Replaced replaced{owner, held.bytes};
   if (!allocate({bytes, 0, handle, false, caller, &replaced}, result)) {
     *result = stock_allocate(bytes, k_least_alignment, handle != 0 ? handle : k_default_mem_alloc);
     if (*result != nullptr) report_allocated(*result, bytes, handle, caller);
   }
   if (*result == nullptr) return true; // the old block stays
-  std::memcpy(*result, block, std::min(bytes, info.bytes));
-  release_block(*placer, block, info, !replaced.taken_over);
+  std::memcpy(*result, block, std::min(bytes, held.bytes));
+  release_block(*placer, block, held, !replaced.taken_over);
   return true;
 }
 

@@ -9,6 +9,7 @@
 #include "base/kind.hpp"
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -49,8 +50,10 @@ struct Extent {
   bool small_ends = false; // huge pages are off where it shares them
   bool required = false;   // block: wanted there or not at all
   bool locked = false;     // block: pinned in memory
-  bool ready = false;      // block: handed out; else only the thread that has it in hand may look
-  bool moving = false;     // block: in the hand of who moves its pages, also when it is freed:
+  // block: handed out. Before that it is in the hand of one thread, which needs no lock: others look
+  // at no more than use and committed.
+  std::atomic<bool> ready{false};
+  bool moving = false;     // block: held by who moves its pages, also when it is freed:
   bool leaving = false;    // that one gives it back then,
   bool keep = false;       // into the cache
   ExtentSpace* space = nullptr;

@@ -28,12 +28,14 @@ constexpr std::size_t k_largest_in_region = std::size_t{32} << 20;
 } // namespace
 
 ExtentSpace::ExtentSpace(ReservedRanges& ranges, Ledger& ledger, MemoryKind kind,
-                         const Binding& binding, std::uint64_t decay, Folder* folder)
+                         const Binding& binding, std::uint64_t decay, Folder* folder,
+                         Promised* promised)
     : ranges_(ranges), ledger_(ledger), kind_(kind), binding_(binding), decay_(decay),
-      folder_(folder), runs_{FreeRuns(ranges, pool_, *this, Company::none),
-                             FreeRuns(ranges, pool_, *this, Company::units),
-                             FreeRuns(ranges, pool_, *this, Company::required),
-                             FreeRuns(ranges, pool_, *this, Company::preferred)} {}
+      folder_(folder), promised_(promised),
+      runs_{FreeRuns(ranges, pool_, *this, Company::none),
+            FreeRuns(ranges, pool_, *this, Company::units),
+            FreeRuns(ranges, pool_, *this, Company::required),
+            FreeRuns(ranges, pool_, *this, Company::preferred)} {}
 
 // The second form (Linux 5.18) is for programs that lock all their memory (mlockall).
 bool ExtentSpace::discard(std::uintptr_t begin, std::size_t bytes) {
@@ -301,7 +303,7 @@ Extent* ExtentSpace::take(std::size_t bytes, std::size_t commit, std::size_t ali
   extent->plan_entry = extent->plan_instance = 0;
   extent->allocator = 0;
   extent->block_bytes = 0;
-  extent->ready = false;
+  extent->ready.store(false, std::memory_order_relaxed);
   push(used_, extent);
   return extent;
 }
@@ -400,18 +402,23 @@ Extent* ExtentSpace::used_at(const void* address) {
   return used ? extent : nullptr;
 }
 
-bool ExtentSpace::release(const void* block, bool keep, std::size_t& promised) {
+void ExtentSpace::hand_out(Extent& extent) {
+  if (!extent.verified && promised_ != nullptr) promised_->add(extent.committed);
+  extent.ready.store(true, std::memory_order_release);
+}
+
+bool ExtentSpace::release(Extent& extent, const void* block, bool keep) {
   const std::lock_guard guard(lock_);
-  Extent* extent = used_at(block);
-  if (extent == nullptr || extent->use != ExtentUse::block ||
-      extent->begin != reinterpret_cast<std::uintptr_t>(block))
+  if (extent.begin != reinterpret_cast<std::uintptr_t>(block) ||
+      extent.use != ExtentUse::block || !extent.ready)
     return false;
-  promised = extent->verified ? 0 : extent->committed;
-  if (extent->locked) os().unlock(pointer(extent->begin), extent->committed);
-  extent->ready = extent->locked = false;
-  extent->leaving = true;
-  extent->keep = keep;
-  if (!extent->moving) put_back(*extent, keep);
+  if (!extent.verified && promised_ != nullptr) promised_->take_back(extent.committed);
+  if (extent.locked) os().unlock(pointer(extent.begin), extent.committed);
+  extent.locked = false;
+  extent.ready.store(false, std::memory_order_relaxed);
+  extent.leaving = true;
+  extent.keep = keep;
+  if (!extent.moving) put_back(extent, keep);
   return true;
 }
 

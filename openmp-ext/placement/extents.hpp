@@ -26,6 +26,7 @@
 #include "base/relaxed.hpp"
 #include "placement/extent.hpp"
 #include "placement/folder.hpp"
+#include "placement/group_room.hpp"
 #include "placement/ledger.hpp"
 #include "placement/pages.hpp"
 #include "placement/ranges.hpp"
@@ -55,26 +56,31 @@ class ExtentSpace {
 public:
   // kind: what the ledger is charged for. binding: where pages are preferred.
   // decay: nanoseconds that freed memory is kept for reuse. folder: where the memory comes from
-  // instead of the system.
+  // instead of the system. promised: where the tier counts what is handed out and not touched yet.
   ExtentSpace(ReservedRanges& ranges, Ledger& ledger, MemoryKind kind, const Binding& binding,
-              std::uint64_t decay = k_usual_decay, Folder* folder = nullptr);
+              std::uint64_t decay = k_usual_decay, Folder* folder = nullptr,
+              Promised* promised = nullptr);
 
   // An extent with committed >= bytes, begin aligned to alignment (power of two), charged to the
-  // ledger; null when the ledger, the address space or the kernel refuses. use: block or heap.
-  // fresh: no page has been touched yet (reads as zero). commit: bytes to make writable now, at
-  // most bytes. checked: its pages will be made present and checked.
+  // ledger; null when the ledger, the address space or the kernel refuses. use: block (in the
+  // caller's hand until hand_out or give_back) or heap. fresh: no page has been touched yet (reads
+  // as zero). commit: bytes to make writable now, at most bytes. checked: its pages will be made
+  // present and checked.
   Extent* take(std::size_t bytes, std::size_t commit, std::size_t alignment, ExtentUse use,
                bool& fresh, bool checked = false);
   // Makes more of an extent writable (charged); false when refused, then nothing changed.
   bool grow(Extent& extent, std::size_t committed);
   // Gives the pages beyond committed back to the system.
   void shrink(Extent& extent, std::size_t committed);
+  // A block in hand becomes a live one: what is known of it may be seen from now on. Its bytes are
+  // promised, unless all of them were seen where they belong.
+  void hand_out(Extent& extent);
   // Into the cache, or back to the system when it is larger than the cache takes or keep is false.
   void give_back(Extent& extent, bool keep);
-  // Gives back the extent of the block that begins there, as above; where its pages are being moved,
-  // whoever moves them does so. False when no block begins there, also for whoever comes second.
-  // promised: its bytes, unless all were seen where they belong.
-  bool release(const void* block, bool keep, std::size_t& promised);
+  // Gives back the live block that begins there, as above, and what was promised of it; where its
+  // pages are being moved, whoever moves them does so. extent: what the caller takes for its extent,
+  // one of this space at any time. False when no block begins there, also for whoever comes second.
+  bool release(Extent& extent, const void* block, bool keep);
 
   // Moves (extent_moves.cpp). The extent of the block that begins there, held in place while its
   // pages are moved: only who holds it changes where it lies and under what it is counted. Null
@@ -114,6 +120,11 @@ public:
   NodeSet nodes() const { return binding_.nodes; }
   const Folder* folder() const { return folder_; } // or null
   bool bound() const { return bound_; }            // false: the kernel refused the memory policy
+  // Freed pages suit the next block too: they are not where the last one's threads or size had them.
+  bool reuses_pages() const {
+    return binding_.nodes.count() <= 1 || binding_.spreading == Spreading::home ||
+           binding_.spreading == Spreading::interleaved;
+  }
   Heap* heap() const { return heap_; }             // that takes chunks here, or null
   void set_heap(Heap* heap) { heap_ = heap; }
   // Charged, but nobody's.
@@ -209,6 +220,7 @@ private:
   const Binding binding_;
   const std::uint64_t decay_;
   Folder* const folder_;
+  Promised* const promised_; // of the tier, or null
   Heap* heap_ = nullptr;
   Relaxed<bool> bound_ = true; // written under the lock
   std::mutex lock_;

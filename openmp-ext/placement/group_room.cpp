@@ -1,39 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Room below the limit of a control group, which several kinds of memory and several processes
-// share. What counts against it beside the pages that are there: blocks about to be made present
-// (announced), and blocks handed out for first touch, as far as they were not seen touched
-// (promised), of this process and, through the job's ledger, of the others.
-#include "placement/placer.hpp"
+// See group_room.hpp.
+#include "placement/group_room.hpp"
 
 namespace omptier {
 
-bool Placer::group_leaves(std::uint64_t bytes) {
-  if (!cgroup_.limited()) return true;
+void Promised::take_back(std::uint64_t bytes) {
+  std::uint64_t before = bytes_.load(std::memory_order_relaxed);
+  while (!bytes_.compare_exchange_weak(before, before > bytes ? before - bytes : 0,
+                                       std::memory_order_relaxed)) {
+  }
+}
+
+bool GroupRoom::leaves(std::uint64_t bytes) {
+  if (!limited()) return true;
   std::uint64_t coming = announced_.load(std::memory_order_relaxed);
   for (std::size_t tier = 0; tier < tier_count_; ++tier)
-    coming += places_[tier].promised.load(std::memory_order_relaxed);
+    coming += tiers_[tier]->bytes();
   job_.publish_coming(coming); // before room is read: of two that ask at once, one sees the other
-  const std::uint64_t room = cgroup_.room();
+  const std::uint64_t room = limits_.room();
   return coming + bytes <= room && job_.coming_of_others() <= room - coming - bytes;
-}
-
-// What was touched meanwhile is no longer coming; what nobody uses goes back; and who is gone takes
-// nothing.
-void Placer::make_group_room() {
-  for (std::size_t tier = 0; tier < tier_count_; ++tier)
-    count_promised(places_[tier]);
-  for (const MemoryKind kind : k_all_memory_kinds)
-    drop_caches(kind, ~std::size_t{0});
-  job_.reclaim_slots();
-  job_.ask_for_recount();
-}
-
-void Placer::answer_recount() {
-  if (!cgroup_.limited() || !job_.recount_wanted()) return;
-  for (std::size_t tier = 0; tier < tier_count_; ++tier)
-    count_promised(places_[tier]);
-  group_leaves(0); // publishes
 }
 
 } // namespace omptier

@@ -25,7 +25,7 @@ Ledger::Answer Ledger::ask(MemoryKind kind, std::uint64_t bytes) {
   Account& account = at(kind);
   std::uint64_t used = account.used.load(std::memory_order_relaxed);
   std::uint64_t wanted = 0;
-  if (also_.grants != nullptr && !also_.grants(also_.context, bytes)) return Answer::refused;
+  if (group_ != nullptr && !group_->leaves(bytes)) return Answer::refused;
   do {
     if (__builtin_add_overflow(used, bytes, &wanted) || wanted > account.limit)
       return Answer::refused;

@@ -2,13 +2,15 @@
 //
 // The capacity ledger of this process: bytes of each memory kind that are granted, against what
 // OMPTIER_CAPACITY or the rank's share allows, and then against what the job's other processes hold
-// on the kind's nodes (placement/job_ledger.hpp). It is asked before the kernel is. What it counts
+// on the kind's nodes (placement/job_ledger.hpp); and never beyond the limit of a control group
+// (placement/group_room.hpp). It is asked before the kernel is. What it counts
 // is memory made writable in the ranges of a kind (blocks in whole pages, chunks of the small-block
 // heaps, cached extents, open runs): what those pages can at most hold, whether touched yet or not.
 #pragma once
 
 #include "base/kind.hpp"
 #include "base/text.hpp"
+#include "placement/group_room.hpp"
 #include "placement/job_ledger.hpp"
 
 #include <array>
@@ -30,12 +32,8 @@ public:
     nodes_ = nodes;
   }
 
-  // From now on nothing is granted that this refuses. Before any use.
-  struct Question {
-    bool (*grants)(void* context, std::uint64_t bytes) = nullptr; // without locks
-    void* context = nullptr;
-  };
-  void ask_also(const Question& question) { also_ = question; }
+  // From now on nothing is granted for which the control group has no room. Before any use.
+  void keep_below(GroupRoom& group) { group_ = &group; }
 
   // Grants bytes of a kind, or refuses. Thread-safe, without malloc.
   bool reserve(MemoryKind kind, std::uint64_t bytes);
@@ -78,7 +76,7 @@ private:
   Account& at(MemoryKind kind) { return accounts_[static_cast<std::size_t>(kind)]; }
   std::array<Account, k_memory_kinds + 1> accounts_;
   JobLedger* job_ = nullptr;
-  Question also_;
+  GroupRoom* group_ = nullptr;
   std::array<NodeSet, k_memory_kinds + 1> nodes_{};
 };
 

@@ -86,16 +86,21 @@ bool Placer::find(const void* address, bool exact, BlockInfo& info,
   return found;
 }
 
-// The holder's extent or record is nobody else's to change.
-std::size_t Placer::bytes_of(const void* block) const {
-  if (const Span* span = ranges_.span_of(block)) {
-    const BlockRecord* record = Heap::find(*span, block, true);
-    return record != nullptr ? record->bytes() : 0;
+// Of a block that is not held (freed twice) anything may be read: who gives it back looks again.
+HeldBlock Placer::held(const void* block) const {
+  HeldBlock held;
+  const auto begin = reinterpret_cast<std::uintptr_t>(block);
+  if (Span* span = ranges_.span_of(block)) {
+    if (const BlockRecord* record = Heap::find(*span, block, true))
+      held = {begin, record->bytes(), record->allocator(), span};
+    return held;
   }
-  const Extent* extent = ranges_.owner(block);
-  const bool begins = extent != nullptr && extent->use == ExtentUse::block &&
-                      extent->begin == reinterpret_cast<std::uintptr_t>(block);
-  return begins ? extent->block_bytes : 0;
+  Extent* extent = ranges_.owner(block);
+  ExtentSpace* space = extent != nullptr ? extent->space : nullptr;
+  if (space != nullptr && extent->begin == begin && extent->use == ExtentUse::block &&
+      extent->ready.load(std::memory_order_acquire))
+    held = {begin, extent->block_bytes, extent->allocator, nullptr, extent, space};
+  return held;
 }
 
 bool Placer::resize_in_place(void* block, std::size_t bytes) {
@@ -209,7 +214,7 @@ void Placer::unlock_memory() {
 // back by the usual ways, which lock.
 void Placer::forget_other_threads() {
   job_.forget_parent();
-  announced_.store(0, std::memory_order_relaxed);
+  group_.forget_announced();
   unlock_memory();
   if (folder_.is_open()) folder_.leave_to_parent();
   thread_caches::forget_others();

@@ -2,8 +2,8 @@
 //
 // Placing and releasing. The order of questions is: ledger (inside the extents), node, kernel. Each
 // refusal leaves nothing behind. When ledger or node run short, the tier's cached extents are
-// dropped once and the question is asked again. (room.cpp, moves.cpp, live_blocks.cpp, parts.cpp
-// and group_room.cpp have the rest of the class.)
+// dropped once and the question is asked again. (room.cpp, moves.cpp, live_blocks.cpp and parts.cpp
+// have the rest of the class.)
 #include "placement/placer.hpp"
 
 #include "base/log.hpp"
@@ -80,12 +80,8 @@ Placer::Placer(Platform platform, const CapacityRules& rules, std::uint64_t deca
       ledger_(limits_.limit), decay_(decay) {
   node_kinds_.fill(MemoryKind::unknown);
   low_watermarks_ = read_low_watermarks();
-  cgroup_.find();
-  if (cgroup_.limited())
-    ledger_.ask_also({[](void* placer, std::uint64_t bytes) {
-                        return static_cast<Placer*>(placer)->group_leaves(bytes);
-                      },
-                      this});
+  group_.find();
+  if (group_.limited()) ledger_.keep_below(group_);
   const NodeSet allowed = rules.allowed;
   std::array<NodeSet, k_memory_kinds + 1> nodes_of_kind{};
   for (const Node& node : platform_.nodes) {
@@ -113,6 +109,7 @@ Placer::Placer(Platform platform, const CapacityRules& rules, std::uint64_t deca
       place.capacity = tier.capacity;
     }
     place.begin(ranges_, ledger_, tier.kind, decay);
+    group_.add_tier(place.promised);
   }
 }
 
@@ -139,14 +136,6 @@ bool Placer::make_present(TierPlace& place, Extent& extent, std::size_t bytes) {
          (!extents.bound() || settle(extent.begin, extent.committed, place.nodes, binding.home));
 }
 
-namespace {
-// Whoever counts what is promised may be finding out just now.
-bool is_verified(Extent& extent) {
-  const std::lock_guard guard(*extent.space);
-  return extent.verified;
-}
-} // namespace
-
 // An extent for the block, proven to be where it belongs when that is required; null and why.
 Extent* Placer::take_extent(TierPlace& place, ExtentSpace& extents, const BlockRequest& request,
                             bool& fresh, Refusal& why) {
@@ -154,34 +143,26 @@ Extent* Placer::take_extent(TierPlace& place, ExtentSpace& extents, const BlockR
   Extent* extent =
       extents.take(request.bytes, request.bytes, request.alignment, ExtentUse::block, fresh, must);
   if (extent == nullptr)
-    return why = cgroup_.limited() && ledger_.room(extents.kind()) >= request.bytes
+    return why = group_.limited() && ledger_.room(extents.kind()) >= request.bytes
                      ? Refusal::group_limit
                      : Refusal::capacity,
            nullptr;
-  const Announcement announcement(*this, fresh ? extent->committed : 0);
+  const GroupRoom::Announcement announcement(group_, fresh ? extent->committed : 0);
   why = fresh ? refusal_for(place, extent->committed, extent) : Refusal::none;
-  if (why == Refusal::none && !is_verified(*extent) &&
+  if (why == Refusal::none && !extent->verified &&
       (must || extents.binding().spreading == Spreading::blocked)) {
-    const bool present = make_present(place, *extent, request.bytes);
-    if (must && !present) why = Refusal::elsewhere;
-    const std::lock_guard guard(extents);
-    extent->verified = present;
+    extent->verified = make_present(place, *extent, request.bytes);
+    if (must && !extent->verified) why = Refusal::elsewhere;
   }
   if (why == Refusal::none && request.pinned) {
     void* begin = reinterpret_cast<void*>(extent->begin);
-    if (os().lock(begin, extent->committed) == 0) {
-      const std::lock_guard guard(extents);
-      extent->locked = true;
-    } else {
+    extent->locked = os().lock(begin, extent->committed) == 0;
+    if (!extent->locked) {
       os().unlock(begin, extent->committed); // a part may be locked, and could not be dropped then
       why = Refusal::lock_limit;
     }
   }
-  if (why == Refusal::none) {
-    if (!is_verified(*extent))
-      place.promised.fetch_add(extent->committed, std::memory_order_relaxed);
-    return extent;
-  }
+  if (why == Refusal::none) return extent;
   extents.give_back(*extent, false);
   return nullptr;
 }
@@ -204,7 +185,6 @@ void* Placer::place_large(TierPlace& place, Spread& spread, const BlockRequest& 
         drop_caches(extents.kind(), attempt == 0 ? request.bytes : ~std::size_t{0}) == 0)
       return nullptr;
   }
-  const std::lock_guard guard(extents); // whoever visits the blocks sees all of it or none
   extent->block_bytes = request.bytes;
   extent->caller = request.caller;
   extent->allocator = request.allocator;
@@ -212,7 +192,7 @@ void* Placer::place_large(TierPlace& place, Spread& spread, const BlockRequest& 
   extent->plan_instance = request.plan_instance;
   extent->reason = static_cast<std::uint8_t>(request.reason);
   extent->required = request.required;
-  extent->ready = true;
+  extents.hand_out(*extent); // whoever visits the blocks sees all of it or none
   return reinterpret_cast<void*>(extent->begin);
 }
 
@@ -237,7 +217,7 @@ void* Placer::place(std::size_t tier, const BlockRequest& request, bool& fresh, 
   void* block =
       spread->heap.allocate(request.bytes, request.alignment, request.owner(), request.caller);
   if (block == nullptr) {
-    if (!group_leaves(k_granule)) make_group_room();
+    if (!group_.leaves(k_granule)) make_group_room();
     drop_caches(spread->extents.kind(), k_chunk_bytes);
     block =
         spread->heap.allocate(request.bytes, request.alignment, request.owner(), request.caller);
@@ -248,27 +228,12 @@ void* Placer::place(std::size_t tier, const BlockRequest& request, bool& fresh, 
   return block;
 }
 
-bool Placer::release(void* block) {
+bool Placer::release(const HeldBlock& held) {
   let_decay();
-  if (Span* span = ranges_.span_of(block)) return Heap::of(*span).release(*span, block);
-  ExtentSpace* space = ranges_.space_of(block);
-  if (space == nullptr) return false;
-  // Pages where the last block's threads or size had them would be wrong for the next one's.
-  const Binding& binding = space->binding();
-  const bool reusable = binding.nodes.count() <= 1 || binding.spreading == Spreading::home ||
-                        binding.spreading == Spreading::interleaved;
-  std::size_t was_promised = 0;
-  if (!space->release(block, reusable, was_promised)) return false;
-  for (std::size_t tier = 0; tier < tier_count_ && was_promised != 0; ++tier) {
-    TierPlace& place = places_[tier];
-    if (place.nodes != space->nodes()) continue;
-    std::uint64_t promised = place.promised.load(std::memory_order_relaxed);
-    while (!place.promised.compare_exchange_weak(
-        promised, promised > was_promised ? promised - was_promised : 0,
-        std::memory_order_relaxed)) {
-    }
-  }
-  return true;
+  auto* const block = reinterpret_cast<void*>(held.begin);
+  if (held.span != nullptr) return Heap::of(*held.span).release(*held.span, block);
+  return held.extent != nullptr &&
+         held.space->release(*held.extent, block, held.space->reuses_pages());
 }
 
 } // namespace omptier

@@ -10,7 +10,7 @@
 //            that touch them, and are counted when somebody asks.
 #pragma once
 
-#include "placement/cgroup.hpp"
+#include "placement/group_room.hpp"
 #include "placement/job.hpp"
 #include "placement/ledger.hpp"
 #include "placement/tier_place.hpp"
@@ -23,7 +23,7 @@
 
 namespace omptier {
 
-inline constexpr std::size_t k_most_tiers = 16;
+inline constexpr std::size_t k_most_tiers = GroupRoom::k_most;
 
 // Why a tier gave no memory.
 enum class Refusal : std::uint8_t {
@@ -63,6 +63,16 @@ struct BlockRequest {
   const void* caller = nullptr;
 
   std::uint32_t owner() const { return allocator | (watched ? BlockRecord::k_watched : 0); }
+};
+
+// A live block of ours as its holder may know it: nobody else changes what is said here.
+struct HeldBlock {
+  std::uintptr_t begin = 0;
+  std::size_t bytes = 0;        // as asked; 0: there is none
+  std::uint32_t allocator = 0;  // number
+  Span* span = nullptr;         // of a small one
+  Extent* extent = nullptr;     // of a large one,
+  ExtentSpace* space = nullptr; // that lies here
 };
 
 // A block of ours as it was at one moment.
@@ -119,7 +129,7 @@ public:
   bool is_shared(MemoryKind kind) const {
     return kind != MemoryKind::unknown && limits_.shared[static_cast<std::size_t>(kind)];
   }
-  const CgroupLimits& cgroup() const { return cgroup_; }
+  const CgroupLimits& cgroup() const { return group_.limits(); }
   ReservedRanges& ranges() { return ranges_; }
   std::size_t tier_count() const { return tier_count_; }
   MemoryKind kind_of_tier(std::size_t tier) const { return platform_.tiers[tier].kind; }
@@ -130,16 +140,17 @@ public:
 
   // A block on the tier, or null and why. fresh: it reads as zero.
   void* place(std::size_t tier, const BlockRequest& request, bool& fresh, Refusal& why);
-  // False when no live block of ours begins there.
-  bool release(void* block);
+  // Gives back a block that held() found. False when somebody else has done so since.
+  bool release(const HeldBlock& held);
+  bool release(const void* block) { return release(held(block)); }
   // The live block that begins at (exact) or contains an address. Any address may be asked for that
   // way, whatever other threads free meanwhile; exact is for a block that the caller holds, or that
   // was large. parts: where the parts of a split block are copied to, as many as fit.
   bool find(const void* address, bool exact, BlockInfo& info,
             std::span<ExtentPart> parts = {}) const;
-  // Bytes asked for of a live block that the caller holds; 0 when none of ours begins there. Takes
-  // no lock: it is asked while a fork holds them all.
-  std::size_t bytes_of(const void* block) const;
+  // The live block of ours that begins there; no bytes when none does. The caller holds it, so that
+  // no lock is needed: it is asked while a fork holds them all, too.
+  HeldBlock held(const void* block) const;
   // New size of a live block that keeps its place; false when it does not fit there.
   bool resize_in_place(void* block, std::size_t bytes);
 
@@ -186,7 +197,9 @@ public:
 
   // Another process of the job wants to know what this one still will touch. Where this is asked,
   // at allocations and when parallel regions begin, costs nothing without a control group's limit.
-  void answer_recount();
+  void answer_recount() {
+    if (group_.limited()) recount();
+  }
 
   // fork: everything is locked while the process is copied.
   void lock_all();
@@ -207,17 +220,8 @@ private:
                     Refusal& why);
   Extent* take_extent(TierPlace& place, ExtentSpace& extents, const BlockRequest& request,
                       bool& fresh, Refusal& why);
-  // Bytes that are about to be touched, while it lives.
-  struct Announcement {
-    Placer& placer;
-    const std::uint64_t bytes;
-    Announcement(Placer& p, std::uint64_t b) : placer(p), bytes(b) { placer.announced_ += bytes; }
-    ~Announcement() { placer.announced_ -= bytes; }
-  };
-  // Bytes more, with what was announced and what the job's processes were handed out and have not
-  // touched yet, fit below the control group's limit. Beyond it the kernel kills.
-  bool group_leaves(std::uint64_t bytes);
   void make_group_room();
+  void recount();
   // Why so many bytes more cannot lie there; none: they can. own: the extent that they are for, where
   // the caller has it in hand already.
   Refusal refusal_for(TierPlace& place, std::uint64_t bytes, const Extent* own = nullptr);
@@ -255,14 +259,13 @@ private:
   const std::uint64_t reserve_;
   const KindLimits limits_;
   JobLedger job_;
+  GroupRoom group_{job_};
   Ledger ledger_;
   ReservedRanges ranges_;
   std::array<TierPlace, k_most_tiers> places_;
   std::size_t tier_count_ = 0;
   std::array<MemoryKind, k_max_nodes> node_kinds_{};
   std::array<std::uint64_t, k_max_nodes> low_watermarks_{};
-  CgroupLimits cgroup_;
-  std::atomic<std::uint64_t> announced_{0};
   const std::uint64_t decay_;
   std::atomic<std::uint64_t> next_decay_{0};    // when to look for what decayed, ns
   std::atomic<std::uint64_t> next_pressure_{0}; // when threads may be asked for their blocks again

@@ -62,18 +62,17 @@ std::uint64_t Placer::count_promised(TierPlace& place, const Extent* own) {
         extent.verified = true;
     });
   });
-  place.promised.store(untouched, std::memory_order_relaxed);
+  place.promised.set(untouched);
   return untouched + in_hand;
 }
 
 Refusal Placer::refusal_for(TierPlace& place, std::uint64_t bytes, const Extent* own) {
-  if (!group_leaves(0)) return Refusal::group_limit;
+  if (!group_.leaves(0)) return Refusal::group_limit;
   if (place.folder != nullptr) return Refusal::none; // what is granted is allocated in its file
   // Page cache can be given up for us; whether the kernel does so shows when pages are verified.
   const std::uint64_t free = free_on(place.nodes, true);
   if (free < bytes) return Refusal::node_full;
-  return free - bytes >= place.promised.load(std::memory_order_relaxed) ||
-                 free - bytes >= count_promised(place, own)
+  return free - bytes >= place.promised.bytes() || free - bytes >= count_promised(place, own)
              ? Refusal::none
              : Refusal::node_full;
 }
@@ -89,7 +88,7 @@ std::uint64_t Placer::room_on(std::size_t tier) {
   std::uint64_t room = free == Ledger::k_no_limit ? free : free + cached;
   if (room != Ledger::k_no_limit) room = room > promised ? room - promised : 0;
   const std::uint64_t of_ledger = ledger_.room(kind_of_tier(tier));
-  const std::uint64_t of_group = cgroup_.room();
+  const std::uint64_t of_group = group_.limits().room();
   if (of_ledger != Ledger::k_no_limit) room = std::min(room, of_ledger + cached);
   if (of_group != CgroupLimits::k_no_limit) room = std::min(room, of_group + cached);
   return room;
@@ -112,6 +111,24 @@ std::size_t Placer::drop_caches(MemoryKind kind, std::size_t bytes) {
   if (ThreadCache* mine = ThreadCache::make_mine()) mine->flush();
   each([](Spread& spread) { return spread.heap.drop_empty(~std::uint64_t{0}); });
   return dropped;
+}
+
+// What was touched meanwhile is no longer coming to the control group; what nobody uses goes back;
+// and who is gone takes nothing.
+void Placer::make_group_room() {
+  for (std::size_t tier = 0; tier < tier_count_; ++tier)
+    count_promised(places_[tier]);
+  for (const MemoryKind kind : k_all_memory_kinds)
+    drop_caches(kind, ~std::size_t{0});
+  job_.reclaim_slots();
+  job_.ask_for_recount();
+}
+
+void Placer::recount() {
+  if (!job_.recount_wanted()) return;
+  for (std::size_t tier = 0; tier < tier_count_; ++tier)
+    count_promised(places_[tier]);
+  group_.leaves(0); // publishes
 }
 
 void Placer::give_back_unused() {

@@ -58,7 +58,8 @@ Spread* TierPlace::spread_for(const SpreadChoice& choice) {
   if (Spread* ready = spreads_[slot].load(std::memory_order_acquire)) return ready;
   void* storage = arena_.take(sizeof(Spread));
   if (storage == nullptr) return nullptr;
-  Spread* made = new (storage) Spread(*ranges_, *ledger_, kind_, binding_of(slot), decay_, folder);
+  Spread* made = new (storage)
+      Spread(*ranges_, *ledger_, kind_, binding_of(slot), decay_, folder, promised);
   spreads_[slot].store(made, std::memory_order_release);
   return made;
 }

@@ -25,8 +25,8 @@ struct Spread { // one binding: extents and small blocks
   ExtentSpace extents;
   Heap heap;
   Spread(ReservedRanges& ranges, Ledger& ledger, MemoryKind kind, const Binding& binding,
-         std::uint64_t decay, Folder* folder)
-      : extents(ranges, ledger, kind, binding, decay, folder), heap(extents) {}
+         std::uint64_t decay, Folder* folder, Promised& promised)
+      : extents(ranges, ledger, kind, binding, decay, folder, &promised), heap(extents) {}
 };
 
 // What a block wants of the nodes of its tier.
@@ -41,7 +41,7 @@ class TierPlace {
 public:
   NodeSet nodes;
   std::uint64_t capacity = 0;             // bytes of its nodes
-  std::atomic<std::uint64_t> promised{0}; // bytes handed out, perhaps not touched yet
+  Promised promised;
 
   Folder* folder = nullptr; // where the memory comes from, for a tier without nodes
 

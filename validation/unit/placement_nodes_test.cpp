@@ -205,7 +205,7 @@ TEST(FolderTest, GivesZeroedMemoryAndTakesItBack) {
     EXPECT_EQ(text[0], 0);
     EXPECT_EQ(text[bytes - 1], 0);
     std::memset(text, 1, bytes);
-    extent->ready = true; // as if handed out
+    extents.hand_out(*extent);
     EXPECT_EQ(extents.begin_move(text), nullptr);
     extents.give_back(*extent, true);
   }

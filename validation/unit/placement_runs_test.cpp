@@ -119,7 +119,7 @@ private:
     EXPECT_LT(sum, 64u * 256);
     for (const std::size_t at : {std::size_t{0}, bytes / 2, bytes - 1})
       block[at] = taken.fill;
-    taken.extent->ready = true;
+    space_.hand_out(*taken.extent);
     taken_[begin] = taken;
   }
   void give_back() {
@@ -130,9 +130,8 @@ private:
     for (const std::size_t at : {std::size_t{0}, taken.bytes / 2, taken.bytes - 1})
       ASSERT_EQ(block[at], taken.fill);
     taken_.erase(it);
-    std::size_t promised = 0;
-    ASSERT_TRUE(space_.release(block, random_() % 3 != 0, promised));
-    ASSERT_FALSE(space_.release(block, true, promised)) << "twice";
+    ASSERT_TRUE(space_.release(*taken.extent, block, random_() % 3 != 0));
+    ASSERT_FALSE(space_.release(*taken.extent, block, true)) << "twice";
   }
   std::size_t span() const { return taken_.rbegin()->first - taken_.begin()->first + 1; }
 
@@ -346,8 +345,8 @@ TEST_F(SharingTest, FindTellsNeighboursApart) {
   EXPECT_EQ(info.begin, reinterpret_cast<std::uintptr_t>(two));
   EXPECT_FALSE(placer->find(two + 4096, true, info));
   EXPECT_FALSE(placer->release(two + page_size()));
-  EXPECT_EQ(placer->bytes_of(two), 300'000u);
-  EXPECT_EQ(placer->bytes_of(two + page_size()), 0u);
+  EXPECT_EQ(placer->held(two).bytes, 300'000u);
+  EXPECT_EQ(placer->held(two + page_size()).bytes, 0u);
   EXPECT_TRUE(placer->release(one));
   EXPECT_FALSE(placer->release(one)) << "freed twice";
   EXPECT_FALSE(placer->find(one + 5, false, info));

@@ -40,21 +40,6 @@ Partition partition_of(const Allocator& allocator) {
 
 } // namespace
 
-void report_allocated(const void* block, std::size_t bytes, OmpValue handle, const void* caller) {
-  const omptier_observer* observer = runtime().observer.load(std::memory_order_acquire);
-  if (observer != nullptr && observer->allocated != nullptr)
-    observer->allocated(block, bytes, handle, caller);
-}
-
-void report_released(const void* block) {
-  const omptier_observer* observer = runtime().observer.load(std::memory_order_acquire);
-  if (observer != nullptr && observer->released != nullptr) observer->released(block);
-}
-
-void stock_allocated(void* block, std::size_t bytes, OmpValue handle, const void* caller) {
-  report_allocated(block, bytes, handle, caller);
-}
-
 void* stock_allocate(std::size_t bytes, std::size_t alignment, OmpValue handle) {
   if (bytes > k_largest_block) return nullptr;
   const omptier_runtime* libomp = runtime().libomp.load(std::memory_order_acquire);
@@ -102,7 +87,7 @@ void* stock_block(Allocator& allocator, const AllocationRequest& request, StockR
   void* block = stock_allocate(request.bytes, alignment_for(&allocator, request), stock_handle);
   if (block == nullptr) return nullptr;
   if (request.zeroed) std::memset(block, 0, request.bytes);
-  count_in(allocator);
+  allocator.count_in();
   StockBlock entry;
   entry.begin = reinterpret_cast<std::uintptr_t>(block);
   entry.bytes = request.bytes;
@@ -156,8 +141,8 @@ void* fall_back(Allocator& allocator, const AllocationRequest& request, Refusal 
 
 // Whether the next small block of the allocator may come from where this one came by itself.
 bool may_be_repeated(const Allocator& allocator, const BlockRequest& block) {
-  return !allocator.wants_to_know() && !block.pinned && block.partition != Partition::blocked &&
-         block.alignment <= k_least_alignment &&
+  return block.bytes < k_large_block && !allocator.wants_to_know() && !block.pinned &&
+         block.partition != Partition::blocked && block.alignment <= k_least_alignment &&
          !runtime().places_everything.load(std::memory_order_relaxed);
 }
 
@@ -173,7 +158,7 @@ Placed place_by_traits(Allocator& allocator, const AllocationRequest& request, b
   wanted.reason = wanted.required                         ? PlacementReason::required
                   : allocator.decided_tier != k_undecided ? PlacementReason::declared
                                                           : PlacementReason::preferred;
-  count_in(allocator);
+  allocator.count_in();
   const Placed placed = place_on(*placer, tiers, wanted, request.zeroed);
   if (placed.block == nullptr)
     count_out(allocator, request.bytes, false);
@@ -184,7 +169,7 @@ Placed place_by_traits(Allocator& allocator, const AllocationRequest& request, b
 }
 
 void* allocate_from(Allocator& allocator, const AllocationRequest& request, int chain) {
-  if (!charge_pool(allocator, request.bytes, request.replaced))
+  if (allocator.pooled() && !charge_pool(allocator, request.bytes, request.replaced))
     return fall_back(allocator, request, Refusal::none, chain);
   Placed placed;
   if (allocator.space != Space::standard_default || allocator.places_default_space())

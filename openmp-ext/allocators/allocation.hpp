@@ -36,8 +36,7 @@ OmpValue owner_of(const void* block);
 // As omp_realloc, allocators resolved. False: not ours.
 bool reallocate(void* block, std::size_t bytes, OmpValue handle, const void* caller, void** result);
 
-// The runtime served (or is about to free) a block itself.
-void stock_allocated(void* block, std::size_t bytes, OmpValue handle, const void* caller);
+// The runtime is about to free a block itself.
 void stock_released(void* block);
 // A block of ours kept its place in a new size (for the observer).
 void report_resized(void* block, std::size_t bytes, const void* caller);
@@ -61,8 +60,5 @@ struct Placed {
 Placed place_on(Placer& placer, const TierOrder& tiers, BlockRequest block, bool zeroed);
 // libomp's own memory; on a runtime that never attached, the C library's. Not zeroed.
 void* stock_allocate(std::size_t bytes, std::size_t alignment, OmpValue handle);
-// For the observer.
-void report_allocated(const void* block, std::size_t bytes, OmpValue handle, const void* caller);
-void report_released(const void* block);
 
 } // namespace omptier

@@ -12,7 +12,6 @@
 namespace omptier {
 namespace {
 
-// Predefined handles in the order of their numbers in the table, from 1.
 constexpr OmpValue k_predefined[] = {2, 3, 4, 5, 6, 7, 8, 500, 501, 502, 503, 504};
 
 // omp_cgroup_mem_alloc, omp_pteam_mem_alloc and omp_thread_mem_alloc: the specification leaves
@@ -26,19 +25,18 @@ OmpValue access_of(OmpValue predefined) {
 
 } // namespace
 
-Allocator* AllocatorTable::table() {
-  Allocator* entries = table_.load(std::memory_order_acquire);
-  if (entries != nullptr) return entries;
+Allocator* AllocatorTable::make_table() {
   const std::lock_guard guard(lock_);
-  entries = table_.load(std::memory_order_relaxed);
+  Allocator* entries = table_.load(std::memory_order_relaxed);
   if (entries != nullptr) return entries;
   void* at = os().map(nullptr, k_entries * sizeof(Allocator), PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) return nullptr;
   entries = static_cast<Allocator*>(at);
-  std::uint32_t number = 0;
+  static_assert(number_of_predefined(504) < k_first_dynamic);
   for (const OmpValue handle : k_predefined) {
-    Allocator* entry = new (&entries[++number]) Allocator();
+    const std::uint32_t number = number_of_predefined(handle);
+    Allocator* entry = new (&entries[number]) Allocator();
     entry->number = number;
     entry->handle = handle;
     entry->space = space_of_predefined(handle).value_or(Space::standard_default);
@@ -50,36 +48,6 @@ Allocator* AllocatorTable::table() {
   }
   table_.store(entries, std::memory_order_release);
   return entries;
-}
-
-Allocator* AllocatorTable::predefined(OmpValue handle) {
-  Allocator* entries = table();
-  if (entries == nullptr) return nullptr;
-  std::uint32_t number = 0;
-  for (const OmpValue known : k_predefined) {
-    ++number;
-    if (known == handle) return &entries[number];
-  }
-  return nullptr;
-}
-
-Allocator* AllocatorTable::find(OmpValue handle) {
-  if (handle <= 504) {
-    if (handle < 2 || (handle > 8 && handle < 500)) return nullptr;
-    return predefined(handle);
-  }
-  Allocator* entries = table_.load(std::memory_order_acquire);
-  const auto offset = handle - reinterpret_cast<OmpValue>(entries);
-  if (entries == nullptr || offset >= k_entries * sizeof(Allocator) ||
-      offset % sizeof(Allocator) != 0)
-    return nullptr;
-  Allocator* entry = &entries[offset / sizeof(Allocator)];
-  return entry->live.load(std::memory_order_acquire) ? entry : nullptr;
-}
-
-Allocator* AllocatorTable::by_number(std::uint32_t number) {
-  Allocator* entries = table_.load(std::memory_order_acquire);
-  return number != k_no_allocator && entries != nullptr ? &entries[number] : nullptr;
 }
 
 // Finds destroyed entries without live blocks. The lock is held.

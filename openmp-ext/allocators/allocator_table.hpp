@@ -46,6 +46,12 @@ struct alignas(64) Allocator {
   bool pooled() const { return traits.pool_size != k_default_value; }
   // Every block that comes or goes matters at once: no short way.
   bool wants_to_know() const { return pooled() || of_one_block; }
+  // A block was taken.
+  void count_in() {
+    if (!has_allocated.load(std::memory_order_relaxed))
+      has_allocated.store(true, std::memory_order_relaxed);
+    if (of_one_block) blocks.fetch_add(1, std::memory_order_relaxed);
+  }
 
   // Over the default space, which is the runtime's own memory, but with traits that only placed
   // memory can have: served from DRAM, as the default memory usually is.
@@ -87,7 +93,10 @@ public:
            handle - reinterpret_cast<OmpValue>(entries) < k_entries * sizeof(Allocator);
   }
   // By number; valid while one of its blocks is live.
-  Allocator* by_number(std::uint32_t number);
+  Allocator* by_number(std::uint32_t number) {
+    Allocator* entries = table_.load(std::memory_order_acquire);
+    return number != k_no_allocator && entries != nullptr ? &entries[number] : nullptr;
+  }
   // A new allocator, or null when address space or entries are exhausted.
   Allocator* make(Space space, const TraitSet& traits, bool standard_only);
   // False when the handle is not ours. Predefined handles stay; a second time does nothing.
@@ -101,8 +110,16 @@ public:
 private:
   static constexpr std::uint32_t k_first_dynamic = 16;
   static_assert(k_entries == BlockRecord::k_watched);
-  Allocator* table();
-  Allocator* predefined(OmpValue handle);
+  // Predefined ones have the first numbers, in their order; 0: it is none of ours.
+  static constexpr std::uint32_t number_of_predefined(OmpValue handle) {
+    if (handle >= 2 && handle <= 8) return static_cast<std::uint32_t>(handle - 1);
+    return handle >= 500 && handle <= 504 ? static_cast<std::uint32_t>(handle - 492) : 0;
+  }
+  Allocator* table() {
+    Allocator* entries = table_.load(std::memory_order_acquire);
+    return entries != nullptr ? entries : make_table();
+  }
+  Allocator* make_table();
   void collect();
 
   std::atomic<Allocator*> table_{nullptr};
@@ -112,5 +129,20 @@ private:
   Allocator* free_ = nullptr;
   void (*mark_used_)(Marks&) = nullptr;
 };
+
+inline Allocator* AllocatorTable::find(OmpValue handle) {
+  if (handle <= 504) {
+    const std::uint32_t number = number_of_predefined(handle);
+    Allocator* entries = number != 0 ? table() : nullptr;
+    return entries != nullptr ? &entries[number] : nullptr;
+  }
+  Allocator* entries = table_.load(std::memory_order_acquire);
+  const auto offset = handle - reinterpret_cast<OmpValue>(entries);
+  if (entries == nullptr || offset >= k_entries * sizeof(Allocator) ||
+      offset % sizeof(Allocator) != 0)
+    return nullptr;
+  Allocator* entry = &entries[offset / sizeof(Allocator)];
+  return entry->live.load(std::memory_order_acquire) ? entry : nullptr;
+}
 
 } // namespace omptier

@@ -54,12 +54,6 @@ void uncharge_pool(Allocator& allocator, std::size_t bytes, Replaced* replaced) 
     allocator.pool.charge(pool_scope(allocator), old - bytes, k_default_value);
 }
 
-void count_in(Allocator& allocator) {
-  if (!allocator.has_allocated.load(std::memory_order_relaxed))
-    allocator.has_allocated.store(true, std::memory_order_relaxed);
-  if (allocator.of_one_block) allocator.blocks.fetch_add(1, std::memory_order_relaxed);
-}
-
 void count_out(Allocator& allocator, std::size_t bytes, bool charged) {
   if (charged) uncharge_pool(allocator, bytes);
   if (allocator.of_one_block && allocator.blocks.fetch_sub(1, std::memory_order_relaxed) == 1)

@@ -30,8 +30,8 @@ void uncharge_pool(Allocator& allocator, std::size_t bytes, Replaced* replaced =
 // A live block becomes another size, in its place or in another: only the difference counts.
 bool recharge_pool(Allocator& allocator, std::size_t from, std::size_t to);
 
-void count_in(Allocator& allocator);
-// charged: the block's bytes are still charged to the pool. May end the allocator.
+// A block that count_in() counted is gone, of an allocator that wants to know. charged: its bytes
+// are still charged to the pool. May end the allocator.
 void count_out(Allocator& allocator, std::size_t bytes, bool charged);
 
 } // namespace omptier

@@ -87,7 +87,7 @@ void hook_release_quickly(void* block, uintptr_t handle, void (*otherwise)(void*
 }
 
 void hook_stock_allocated(void* block, size_t size, uintptr_t handle, const void* caller) {
-  stock_allocated(block, size, handle, caller);
+  report_allocated(block, size, handle, caller);
 }
 
 void hook_stock_released(void* block) {

@@ -30,9 +30,14 @@ struct EntryPages {
 };
 std::atomic<EntryPages*> entry_pages{nullptr};
 
+bool pages_are_told() {
+  static const bool told = option_flag(Option::verbose);
+  return told;
+}
+
 EntryPages* pages_of_entry(std::uint32_t entry) {
   const PlanPlacement* plan = runtime().plan();
-  if (entry == 0 || plan == nullptr || !option_flag(Option::verbose)) return nullptr;
+  if (entry == 0 || plan == nullptr || !pages_are_told()) return nullptr;
   EntryPages* all = entry_pages.load(std::memory_order_acquire);
   if (all == nullptr) {
     all = static_cast<EntryPages*>(map_pages(plan->plan().entries.size() * sizeof(EntryPages)));
@@ -60,7 +65,7 @@ void count_block(Placer& placer, const BlockInfo& block) {
 void tell_pages() {
   const PlanPlacement* plan = runtime().plan();
   Placer* placer = runtime().placer_if_ready();
-  if (plan == nullptr || placer == nullptr || !option_flag(Option::verbose)) return;
+  if (plan == nullptr || placer == nullptr || !pages_are_told()) return;
   placer->for_each_block([&](const BlockInfo& block) { count_block(*placer, block); });
   for (std::uint32_t entry = 1; entry <= plan->plan().entries.size(); ++entry) {
     const EntryPages* pages = pages_of_entry(entry);
@@ -134,7 +139,7 @@ int malloc_reallocate(void* block, size_t bytes, const void* caller, void** resu
 }
 
 int malloc_release(void* block) {
-  if (option_flag(Option::verbose)) {
+  if (pages_are_told()) {
     Placer* placer = runtime().placer_if_ready();
     BlockInfo info;
     if (placer != nullptr && placer->find(block, true, info)) count_block(*placer, info);

@@ -91,7 +91,7 @@ void* place_by_plan_or_strategy(Placer& placer, Allocator* allocator,
   if (!order) return nullptr;
   if (allocator != nullptr) {
     if (!charge_pool(*allocator, request.bytes, request.replaced)) return nullptr;
-    count_in(*allocator);
+    allocator->count_in();
   }
   const Placed placed = place_on(placer, *order, wanted, request.zeroed);
   if (placed.block != nullptr) {

@@ -37,7 +37,8 @@ void release_block(Placer& placer, void* block, const HeldBlock& held, bool char
   report_released(block);
   Allocator* allocator = runtime().allocators.by_number(held.allocator);
   // First, for the allocator's entry may be another's once its last block is gone.
-  if (allocator != nullptr) count_out(*allocator, held.bytes, charged);
+  if (allocator != nullptr && allocator->wants_to_know())
+    count_out(*allocator, held.bytes, charged);
   placer.release(held);
 }
 

@@ -51,7 +51,7 @@ void after_fork_in_child() {
 
 // The job's ledger is left at the very end, when nothing else of the process may run any more.
 __attribute__((destructor)) void leave_job() {
-  Runtime* ready = g_runtime.load(std::memory_order_acquire);
+  Runtime* ready = runtime_if_made();
   if (ready == nullptr) return;
   if (Placer* placer = ready->placer_if_ready()) placer->job().leave();
 }
@@ -113,9 +113,7 @@ DiscoverOptions discover_option() {
 
 } // namespace
 
-Runtime& runtime() {
-  Runtime* ready = g_runtime.load(std::memory_order_acquire);
-  if (ready != nullptr) return *ready;
+Runtime& runtime_made_now() {
   pthread_once(&made, make_runtime);
   return *g_runtime.load(std::memory_order_acquire);
 }

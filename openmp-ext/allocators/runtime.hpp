@@ -76,8 +76,29 @@ private:
   std::atomic<const Plan*> plan_text_{nullptr};
 };
 
+// Null before the first call of runtime().
+extern constinit std::atomic<Runtime*> g_runtime;
+inline Runtime* runtime_if_made() {
+  return g_runtime.load(std::memory_order_acquire);
+}
 // The one of this process.
-Runtime& runtime();
+Runtime& runtime_made_now();
+inline Runtime& runtime() {
+  Runtime* ready = runtime_if_made();
+  return ready != nullptr ? *ready : runtime_made_now();
+}
+// Tell the observer, if there is one.
+inline void report_allocated(const void* block, std::size_t bytes, OmpValue handle,
+                             const void* caller) {
+  const omptier_observer* observer = runtime().observer.load(std::memory_order_acquire);
+  if (observer != nullptr && observer->allocated != nullptr)
+    observer->allocated(block, bytes, handle, caller);
+}
+inline void report_released(const void* block) {
+  const omptier_observer* observer = runtime().observer.load(std::memory_order_acquire);
+  if (observer != nullptr && observer->released != nullptr) observer->released(block);
+}
+
 // Where blocks of ours lie, while the short ways may be taken: there is a placer, nobody observes.
 // Else it points to g_no_spans.
 extern constinit std::atomic<const SpanTable*> g_quick_spans;
@@ -85,11 +106,6 @@ extern constinit const SpanTable g_no_spans;
 // To be called when placer or observer changed.
 void open_or_close_short_ways();
 
-// Null before the first call of runtime().
-extern constinit std::atomic<Runtime*> g_runtime;
-inline Runtime* runtime_if_made() {
-  return g_runtime.load(std::memory_order_acquire);
-}
 
 // For tests only: forgets everything (leaks it) and begins anew with the given platform.
 void restart_runtime_for_tests(Platform platform, const CapacityRules& rules, Strategy strategy,

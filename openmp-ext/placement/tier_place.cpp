@@ -18,14 +18,15 @@ void TierPlace::begin(ReservedRanges& ranges, Ledger& ledger, MemoryKind kind,
   ledger_ = &ledger;
   kind_ = kind;
   decay_ = decay;
+  several_ = nodes.count() > 1;
 }
 
 TierPlace::~TierPlace() {
   for_each_spread([](Spread& spread) { spread.~Spread(); });
 }
 
+// Of several nodes.
 unsigned TierPlace::slot_for(const SpreadChoice& choice) const {
-  if (nodes.count() <= 1) return k_first_touch;
   const unsigned home = nodes.has(choice.home) ? choice.home : nodes.first();
   const unsigned small = choice.bytes < k_units_a_node * nodes.count() * ranges_->unit() ? 1 : 0;
   switch (choice.partition) {
@@ -50,10 +51,8 @@ Binding TierPlace::binding_of(unsigned slot) const {
           .small_pages = slot != (blocked ? k_blocked : k_interleaved)};
 }
 
-Spread* TierPlace::spread_for(const SpreadChoice& choice) {
+Spread* TierPlace::make_spread(unsigned slot) {
   if (nodes.empty() && folder == nullptr) return nullptr;
-  const unsigned slot = slot_for(choice);
-  if (Spread* ready = spreads_[slot].load(std::memory_order_acquire)) return ready;
   const std::lock_guard guard(making_);
   if (Spread* ready = spreads_[slot].load(std::memory_order_acquire)) return ready;
   void* storage = arena_.take(sizeof(Spread));

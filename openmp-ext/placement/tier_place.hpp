@@ -45,13 +45,20 @@ public:
 
   Folder* folder = nullptr; // where the memory comes from, for a tier without nodes
 
-  // Before the first block, once. The objects named outlive this one. decay as for ExtentSpace.
+  // Before the first block, once; nodes are set. The objects named outlive this one. decay as for
+  // ExtentSpace.
   void begin(ReservedRanges& ranges, Ledger& ledger, MemoryKind kind, std::uint64_t decay);
   // Only tests end a placer.
   ~TierPlace();
+  // Its nodes: are there several?
+  bool has_several() const { return several_; }
   // The Spread for a block, made when missing; null when there is no memory for that, or the tier
   // has no nodes that placement can name. Thread-safe.
-  Spread* spread_for(const SpreadChoice& choice);
+  Spread* spread_for(const SpreadChoice& choice) {
+    const unsigned slot = several_ ? slot_for(choice) : k_first_touch;
+    Spread* ready = spreads_[slot].load(std::memory_order_acquire);
+    return ready != nullptr ? ready : make_spread(slot);
+  }
 
   // Calls visit(Spread&) for each there is.
   template <typename F> void for_each_spread(F&& visit) const {
@@ -69,11 +76,13 @@ private:
                             k_interleaved = k_max_nodes + 3, k_slots = k_max_nodes + 5;
   unsigned slot_for(const SpreadChoice& choice) const;
   Binding binding_of(unsigned slot) const;
+  Spread* make_spread(unsigned slot);
 
   ReservedRanges* ranges_ = nullptr;
   Ledger* ledger_ = nullptr;
   MemoryKind kind_ = MemoryKind::unknown;
   std::uint64_t decay_ = 0;
+  bool several_ = false;
   std::array<std::atomic<Spread*>, k_slots> spreads_{};
   std::mutex making_;
   PageArena arena_;

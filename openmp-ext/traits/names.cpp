@@ -161,11 +161,6 @@ bool is_extended(Space space) {
   return static_cast<unsigned>(space) >= static_cast<unsigned>(Space::automatic);
 }
 
-std::optional<MemoryKind> kind_of(Space space) {
-  if (static_cast<unsigned>(space) < static_cast<unsigned>(Space::dram)) return {};
-  return static_cast<MemoryKind>(static_cast<unsigned>(space) - static_cast<unsigned>(Space::dram));
-}
-
 std::string_view space_name(Space space) {
   const SpaceNames* row = row_of(space);
   return row != nullptr ? row->space_name : std::string_view{};

@@ -39,7 +39,12 @@ std::optional<Space> space_of_number(OmpValue number);
 // Space of a predefined allocator that we serve; nothing for libomp's own (default, cgroup, …).
 std::optional<Space> space_of_predefined(OmpValue allocator);
 bool is_extended(Space space);                        // 500 and above
-std::optional<MemoryKind> kind_of(Space space);       // of the four kind spaces
+// Of the four kind spaces.
+constexpr std::optional<MemoryKind> kind_of(Space space) {
+  const auto first = static_cast<unsigned>(Space::dram), number = static_cast<unsigned>(space);
+  if (number < first) return {};
+  return static_cast<MemoryKind>(number - first);
+}
 std::string_view space_name(Space space);             // "ompx_hbm_mem_space"
 std::string_view predefined_name(OmpValue allocator); // "ompx_hbm_mem_alloc", "" when unknown
 

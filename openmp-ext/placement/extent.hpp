@@ -50,8 +50,8 @@ struct Extent {
   bool small_ends = false; // huge pages are off where it shares them
   bool required = false;   // block: wanted there or not at all
   bool locked = false;     // block: pinned in memory
-  // block: handed out. Before that it is in the hand of one thread, which needs no lock: others look
-  // at no more than use and committed.
+  // block: handed out. Before that it is in the hand of one thread, which needs no lock: others
+  // look at no more than use and committed.
   std::atomic<bool> ready{false};
   bool moving = false;     // block: held by who moves its pages, also when it is freed:
   bool leaving = false;    // that one gives it back then,

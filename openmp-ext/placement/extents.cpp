@@ -31,6 +31,8 @@ ExtentSpace::ExtentSpace(ReservedRanges& ranges, Ledger& ledger, MemoryKind kind
                          const Binding& binding, std::uint64_t decay, Folder* folder,
                          Promised* promised)
     : ranges_(ranges), ledger_(ledger), kind_(kind), binding_(binding), decay_(decay),
+      reuses_pages_(binding.nodes.count() <= 1 || binding.spreading == Spreading::home ||
+                    binding.spreading == Spreading::interleaved),
       folder_(folder), promised_(promised),
       runs_{FreeRuns(ranges, pool_, *this, Company::none),
             FreeRuns(ranges, pool_, *this, Company::units),
@@ -227,11 +229,12 @@ Extent* ExtentSpace::from_cache(const Shape& shape, std::size_t commit) {
   return best;
 }
 
-// Charged and committed as wanted, that is as asked or rounded up; of what was open already a little
-// more, or a part.
-Extent* ExtentSpace::make_fresh(const Shape& shape, std::size_t committed, std::size_t asked) {
-  const bool granted = committed > asked ? ledger_.reserve_spare(kind_, committed)
-                                         : ledger_.reserve(kind_, committed);
+// Charged and committed as wanted, that is as asked or rounded up; of what was open already a
+// little more, or a part.
+Extent* ExtentSpace::make_fresh(const Shape& shape, std::size_t committed, std::size_t asked,
+                                Ledger::Coming* coming) {
+  const bool granted = committed > asked ? ledger_.reserve_spare(kind_, committed, coming)
+                                         : ledger_.reserve(kind_, committed, coming);
   if (!granted) return nullptr;
   Extent* extent = from_free(shape);
   if (extent == nullptr) {
@@ -279,7 +282,7 @@ Extent* ExtentSpace::commit_in_company(Extent* extent, std::size_t committed) {
 }
 
 Extent* ExtentSpace::take(std::size_t bytes, std::size_t commit, std::size_t alignment,
-                          ExtentUse use, bool& fresh, bool checked) {
+                          ExtentUse use, bool& fresh, bool checked, Ledger::Coming* coming) {
   if (bytes > (std::size_t{1} << 46) || alignment > (std::size_t{1} << 40)) return nullptr;
   const Shape shape = shape_of(bytes, alignment, use, checked);
   const std::size_t pages = round_up(commit, page_size());
@@ -290,8 +293,8 @@ Extent* ExtentSpace::take(std::size_t bytes, std::size_t commit, std::size_t ali
     fresh = true;
     // When the ledger refuses the rounding, exact pages are tried.
     const std::size_t wanted = commit != 0 ? shape.committed : 0;
-    extent = make_fresh(shape, wanted, pages);
-    if (extent == nullptr && pages < wanted) extent = make_fresh(shape, pages, pages);
+    extent = make_fresh(shape, wanted, pages, coming);
+    if (extent == nullptr && pages < wanted) extent = make_fresh(shape, pages, pages, coming);
     if (extent == nullptr) return nullptr;
     extent->verified = false;
   }
@@ -417,8 +420,8 @@ bool ExtentSpace::release(Extent& extent, const void* block, bool keep) {
   extent.locked = false;
   extent.ready.store(false, std::memory_order_relaxed);
   extent.leaving = true;
-  extent.keep = keep;
-  if (!extent.moving) put_back(extent, keep);
+  extent.keep = keep && reuses_pages_;
+  if (!extent.moving) put_back(extent, extent.keep);
   return true;
 }
 

@@ -65,9 +65,9 @@ public:
   // ledger; null when the ledger, the address space or the kernel refuses. use: block (in the
   // caller's hand until hand_out or give_back) or heap. fresh: no page has been touched yet (reads
   // as zero). commit: bytes to make writable now, at most bytes. checked: its pages will be made
-  // present and checked.
+  // present and checked. coming: announces to the control group what is fresh.
   Extent* take(std::size_t bytes, std::size_t commit, std::size_t alignment, ExtentUse use,
-               bool& fresh, bool checked = false);
+               bool& fresh, bool checked = false, Ledger::Coming* coming = nullptr);
   // Makes more of an extent writable (charged); false when refused, then nothing changed.
   bool grow(Extent& extent, std::size_t committed);
   // Gives the pages beyond committed back to the system.
@@ -78,9 +78,10 @@ public:
   // Into the cache, or back to the system when it is larger than the cache takes or keep is false.
   void give_back(Extent& extent, bool keep);
   // Gives back the live block that begins there, as above, and what was promised of it; where its
-  // pages are being moved, whoever moves them does so. extent: what the caller takes for its extent,
-  // one of this space at any time. False when no block begins there, also for whoever comes second.
-  bool release(Extent& extent, const void* block, bool keep);
+  // pages are being moved, whoever moves them does so. extent: what the caller takes for its
+  // extent, one of this space at any time. False when no block begins there, also for whoever comes
+  // second.
+  bool release(Extent& extent, const void* block, bool keep = true);
 
   // Moves (extent_moves.cpp). The extent of the block that begins there, held in place while its
   // pages are moved: only who holds it changes where it lies and under what it is counted. Null
@@ -120,11 +121,6 @@ public:
   NodeSet nodes() const { return binding_.nodes; }
   const Folder* folder() const { return folder_; } // or null
   bool bound() const { return bound_; }            // false: the kernel refused the memory policy
-  // Freed pages suit the next block too: they are not where the last one's threads or size had them.
-  bool reuses_pages() const {
-    return binding_.nodes.count() <= 1 || binding_.spreading == Spreading::home ||
-           binding_.spreading == Spreading::interleaved;
-  }
   Heap* heap() const { return heap_; }             // that takes chunks here, or null
   void set_heap(Heap* heap) { heap_ = heap; }
   // Charged, but nobody's.
@@ -189,7 +185,8 @@ private:
   void let_go(Extent& extent);
   Extent* used_at(const void* address);
   Extent* from_cache(const Shape& shape, std::size_t commit);
-  Extent* make_fresh(const Shape& shape, std::size_t committed, std::size_t asked);
+  Extent* make_fresh(const Shape& shape, std::size_t committed, std::size_t asked,
+                     Ledger::Coming* coming);
   Extent* commit_in_company(Extent* extent, std::size_t committed);
   Extent* from_free(const Shape& shape);
   bool add_slice(std::size_t bytes);
@@ -219,6 +216,7 @@ private:
   const MemoryKind kind_;
   const Binding binding_;
   const std::uint64_t decay_;
+  const bool reuses_pages_; // freed pages are not where a block's threads or size had them
   Folder* const folder_;
   Promised* const promised_; // of the tier, or null
   Heap* heap_ = nullptr;

@@ -5,16 +5,9 @@
 
 namespace omptier {
 
-void Promised::take_back(std::uint64_t bytes) {
-  std::uint64_t before = bytes_.load(std::memory_order_relaxed);
-  while (!bytes_.compare_exchange_weak(before, before > bytes ? before - bytes : 0,
-                                       std::memory_order_relaxed)) {
-  }
-}
-
 bool GroupRoom::leaves(std::uint64_t bytes) {
   if (!limited()) return true;
-  std::uint64_t coming = announced_.load(std::memory_order_relaxed);
+  std::uint64_t coming = announced_.load();
   for (std::size_t tier = 0; tier < tier_count_; ++tier)
     coming += tiers_[tier]->bytes();
   job_.publish_coming(coming); // before room is read: of two that ask at once, one sees the other

@@ -21,7 +21,13 @@ public:
   std::uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
   void add(std::uint64_t bytes) { bytes_.fetch_add(bytes, std::memory_order_relaxed); }
   void set(std::uint64_t bytes) { bytes_.store(bytes, std::memory_order_relaxed); }
-  void take_back(std::uint64_t bytes); // as far as they were not seen touched since
+  // As far as they were not seen touched since.
+  void take_back(std::uint64_t bytes) {
+    std::uint64_t before = this->bytes();
+    while (!bytes_.compare_exchange_weak(before, before > bytes ? before - bytes : 0,
+                                         std::memory_order_relaxed)) {
+    }
+  }
 
 private:
   std::atomic<std::uint64_t> bytes_{0};
@@ -41,19 +47,24 @@ public:
   // Reads the groups' files; thread-safe, takes the job's lock.
   bool leaves(std::uint64_t bytes);
 
-  // Bytes that are about to be touched, while it lives.
+  // Bytes that are about to be touched, while it lives: of two threads that ask at once, one sees
+  // the other.
   class Announcement {
   public:
-    Announcement(GroupRoom& group, std::uint64_t bytes) : group_(group), bytes_(bytes) {
-      group_.announced_.fetch_add(bytes_);
-    }
+    explicit Announcement(GroupRoom& group) : group_(group) {}
     ~Announcement() { group_.announced_.fetch_sub(bytes_); }
     Announcement(const Announcement&) = delete;
     Announcement& operator=(const Announcement&) = delete;
+    // Announces so many in place of those before; whether the group leaves room for them.
+    bool fits(std::uint64_t bytes) {
+      group_.announced_.fetch_add(bytes - bytes_);
+      bytes_ = bytes;
+      return group_.leaves(0);
+    }
 
   private:
     GroupRoom& group_;
-    const std::uint64_t bytes_;
+    std::uint64_t bytes_ = 0;
   };
   // In a child after fork: the threads that announced are not here.
   void forget_announced() { announced_.store(0, std::memory_order_relaxed); }

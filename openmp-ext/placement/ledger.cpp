@@ -11,8 +11,8 @@ Ledger::Ledger(const CapacityByKind& capacity) {
     at(kind).limit = capacity[static_cast<std::size_t>(kind)].value_or(k_no_limit);
 }
 
-bool Ledger::reserve(MemoryKind kind, std::uint64_t bytes) {
-  const Answer answer = ask(kind, bytes);
+bool Ledger::reserve(MemoryKind kind, std::uint64_t bytes, Coming* coming) {
+  const Answer answer = ask(kind, bytes, coming);
   if (answer == Answer::granted) return true;
   Account& account = at(kind);
   account.refusals.fetch_add(1, std::memory_order_relaxed);
@@ -21,11 +21,11 @@ bool Ledger::reserve(MemoryKind kind, std::uint64_t bytes) {
   return false;
 }
 
-Ledger::Answer Ledger::ask(MemoryKind kind, std::uint64_t bytes) {
+Ledger::Answer Ledger::ask(MemoryKind kind, std::uint64_t bytes, Coming* coming) {
   Account& account = at(kind);
   std::uint64_t used = account.used.load(std::memory_order_relaxed);
   std::uint64_t wanted = 0;
-  if (group_ != nullptr && !group_->leaves(bytes)) return Answer::refused;
+  if (!group_leaves(bytes, coming)) return Answer::refused;
   do {
     if (__builtin_add_overflow(used, bytes, &wanted) || wanted > account.limit)
       return Answer::refused;

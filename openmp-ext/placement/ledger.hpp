@@ -35,11 +35,13 @@ public:
   // From now on nothing is granted for which the control group has no room. Before any use.
   void keep_below(GroupRoom& group) { group_ = &group; }
 
-  // Grants bytes of a kind, or refuses. Thread-safe, without malloc.
-  bool reserve(MemoryKind kind, std::uint64_t bytes);
+  // Grants bytes of a kind, or refuses. Thread-safe, without malloc. coming: where they are to be
+  // announced to the control group, if it has a limit, from then on.
+  using Coming = GroupRoom::Announcement;
+  bool reserve(MemoryKind kind, std::uint64_t bytes, Coming* coming = nullptr);
   // The same for what nobody asked for: refusals are not counted.
-  bool reserve_spare(MemoryKind kind, std::uint64_t bytes) {
-    return ask(kind, bytes) == Answer::granted;
+  bool reserve_spare(MemoryKind kind, std::uint64_t bytes, Coming* coming = nullptr) {
+    return ask(kind, bytes, coming) == Answer::granted;
   }
   void give_back(MemoryKind kind, std::uint64_t bytes);
 
@@ -67,7 +69,10 @@ public:
 
 private:
   enum class Answer : std::uint8_t { granted, refused, refused_by_job };
-  Answer ask(MemoryKind kind, std::uint64_t bytes);
+  Answer ask(MemoryKind kind, std::uint64_t bytes, Coming* coming);
+  bool group_leaves(std::uint64_t bytes, Coming* coming) {
+    return group_ == nullptr || (coming != nullptr ? coming->fits(bytes) : group_->leaves(bytes));
+  }
   struct Account {
     std::uint64_t limit = k_no_limit;
     std::atomic<std::uint64_t> used{0}, peak{0}, refusals{0}, refusals_of_job{0};

@@ -86,23 +86,6 @@ bool Placer::find(const void* address, bool exact, BlockInfo& info,
   return found;
 }
 
-// Of a block that is not held (freed twice) anything may be read: who gives it back looks again.
-HeldBlock Placer::held(const void* block) const {
-  HeldBlock held;
-  const auto begin = reinterpret_cast<std::uintptr_t>(block);
-  if (Span* span = ranges_.span_of(block)) {
-    if (const BlockRecord* record = Heap::find(*span, block, true))
-      held = {begin, record->bytes(), record->allocator(), span};
-    return held;
-  }
-  Extent* extent = ranges_.owner(block);
-  ExtentSpace* space = extent != nullptr ? extent->space : nullptr;
-  if (space != nullptr && extent->begin == begin && extent->use == ExtentUse::block &&
-      extent->ready.load(std::memory_order_acquire))
-    held = {begin, extent->block_bytes, extent->allocator, nullptr, extent, space};
-  return held;
-}
-
 bool Placer::resize_in_place(void* block, std::size_t bytes) {
   BlockInfo info;
   if (!find(block, true, info) || bytes == 0) return false;

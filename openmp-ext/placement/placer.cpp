@@ -115,7 +115,7 @@ Placer::Placer(Platform platform, const CapacityRules& rules, std::uint64_t deca
 
 // The node of a tier next to the calling thread.
 unsigned Placer::home_in(std::size_t tier) const {
-  if (places_[tier].nodes.count() <= 1) return k_no_node;
+  if (!places_[tier].has_several()) return k_no_node;
   const int cpu = ::sched_getcpu();
   for (const unsigned node : choices_.nodes_of_tier(tier, cpu > 0 ? static_cast<unsigned>(cpu) : 0))
     if (places_[tier].nodes.has(node)) return node;
@@ -140,15 +140,15 @@ bool Placer::make_present(TierPlace& place, Extent& extent, std::size_t bytes) {
 Extent* Placer::take_extent(TierPlace& place, ExtentSpace& extents, const BlockRequest& request,
                             bool& fresh, Refusal& why) {
   const bool must = request.required || request.pinned;
-  Extent* extent =
-      extents.take(request.bytes, request.bytes, request.alignment, ExtentUse::block, fresh, must);
+  GroupRoom::Announcement coming(group_);
+  Extent* extent = extents.take(request.bytes, request.bytes, request.alignment, ExtentUse::block,
+                                fresh, must, &coming);
   if (extent == nullptr)
     return why = group_.limited() && ledger_.room(extents.kind()) >= request.bytes
                      ? Refusal::group_limit
                      : Refusal::capacity,
            nullptr;
-  const GroupRoom::Announcement announcement(group_, fresh ? extent->committed : 0);
-  why = fresh ? refusal_for(place, extent->committed, extent) : Refusal::none;
+  why = fresh ? refusal_of_nodes(place, extent->committed, extent) : Refusal::none;
   if (why == Refusal::none && !extent->verified &&
       (must || extents.binding().spreading == Spreading::blocked)) {
     extent->verified = make_present(place, *extent, request.bytes);
@@ -228,12 +228,28 @@ void* Placer::place(std::size_t tier, const BlockRequest& request, bool& fresh, 
   return block;
 }
 
+// Of a block that is not held (freed twice) anything may be read: who gives it back looks again.
+HeldBlock Placer::held(const void* block) const {
+  HeldBlock held;
+  const auto begin = reinterpret_cast<std::uintptr_t>(block);
+  if (Span* span = ranges_.span_of(block)) {
+    if (const BlockRecord* record = Heap::find(*span, block, true))
+      held = {begin, record->bytes(), record->allocator(), span};
+    return held;
+  }
+  Extent* extent = ranges_.owner(block);
+  ExtentSpace* space = extent != nullptr ? extent->space : nullptr;
+  if (space != nullptr && extent->begin == begin && extent->use == ExtentUse::block &&
+      extent->ready.load(std::memory_order_acquire))
+    held = {begin, extent->block_bytes, extent->allocator, nullptr, extent, space};
+  return held;
+}
+
 bool Placer::release(const HeldBlock& held) {
   let_decay();
   auto* const block = reinterpret_cast<void*>(held.begin);
   if (held.span != nullptr) return Heap::of(*held.span).release(*held.span, block);
-  return held.extent != nullptr &&
-         held.space->release(*held.extent, block, held.space->reuses_pages());
+  return held.extent != nullptr && held.space->release(*held.extent, block);
 }
 
 } // namespace omptier

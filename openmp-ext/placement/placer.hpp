@@ -10,6 +10,7 @@
 //            that touch them, and are counted when somebody asks.
 #pragma once
 
+#include "base/os.hpp"
 #include "placement/group_room.hpp"
 #include "placement/job.hpp"
 #include "placement/ledger.hpp"
@@ -17,6 +18,7 @@
 #include "platform/choice.hpp"
 #include "platform/platform.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <span>
@@ -103,6 +105,23 @@ struct CapacityRules {
   bool folder_without_dax = false;         // for tests
   std::string job_ledger;                  // file that the job's processes share; "" = none
   CapacityRules(const CapacityByKind& by_kind = {}) : capacity(by_kind) {}
+};
+
+// Something that is done now and then, by whoever comes by.
+class Interval {
+public:
+  explicit Interval(std::uint64_t ns) : ns_(std::max(ns, k_least)) {}
+  // True once an interval, for one thread.
+  bool is_due() {
+    const std::uint64_t now = coarse_nanoseconds();
+    std::uint64_t next = next_.load(std::memory_order_relaxed);
+    return now >= next && next_.compare_exchange_strong(next, now + ns_, std::memory_order_relaxed);
+  }
+
+private:
+  static constexpr std::uint64_t k_least = 10'000'000;
+  const std::uint64_t ns_;
+  std::atomic<std::uint64_t> next_{0}; // ns
 };
 
 // What became of a block that was to move.
@@ -222,11 +241,13 @@ private:
                       bool& fresh, Refusal& why);
   void make_group_room();
   void recount();
-  // Why so many bytes more cannot lie there; none: they can. own: the extent that they are for, where
-  // the caller has it in hand already.
-  Refusal refusal_for(TierPlace& place, std::uint64_t bytes, const Extent* own = nullptr);
+  // Why the tier's nodes cannot take so many bytes more; none: they can. own: the extent that they
+  // are for, where the caller has it in hand already.
+  Refusal refusal_of_nodes(TierPlace& place, std::uint64_t bytes, const Extent* own = nullptr);
+  // The control group is asked, too.
   bool has_room(TierPlace& place, std::uint64_t bytes) {
-    return place.folder != nullptr || refusal_for(place, bytes) == Refusal::none;
+    return place.folder != nullptr ||
+           (group_.leaves(0) && refusal_of_nodes(place, bytes) == Refusal::none);
   }
   std::uint64_t count_promised(TierPlace& place, const Extent* own = nullptr);
   MoveResult move_extent(Extent& extent, std::size_t tier, std::uint64_t& moved);
@@ -241,7 +262,11 @@ private:
   void uncount_rest(Extent& extent, std::size_t begin, std::size_t end, MemoryKind kind);
   bool part_border(Extent& extent, std::size_t at);
   std::size_t drop_caches(MemoryKind kind, std::size_t bytes);
-  void let_decay();
+  // Gives back to the system what nobody used for a while. No lock is held.
+  void let_decay() {
+    if (look_for_unused_.is_due()) drop_unused();
+  }
+  void drop_unused();
   std::uint64_t free_on(NodeSet nodes, bool with_file_cache) const;
   unsigned home_in(std::size_t tier) const;
   bool make_present(TierPlace& place, Extent& extent, std::size_t bytes);
@@ -267,8 +292,8 @@ private:
   std::array<MemoryKind, k_max_nodes> node_kinds_{};
   std::array<std::uint64_t, k_max_nodes> low_watermarks_{};
   const std::uint64_t decay_;
-  std::atomic<std::uint64_t> next_decay_{0};    // when to look for what decayed, ns
-  std::atomic<std::uint64_t> next_pressure_{0}; // when threads may be asked for their blocks again
+  Interval look_for_unused_{decay_ / 4};
+  Interval pressure_{0}; // threads may be asked for their blocks again
 };
 
 template <typename F> void Placer::for_each_block(F&& visit) {

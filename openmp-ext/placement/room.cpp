@@ -11,18 +11,6 @@
 #include <algorithm>
 
 namespace omptier {
-namespace {
-
-constexpr std::uint64_t k_least_interval = 10'000'000; // ns between two looks at the time
-
-// True once an interval, for one thread.
-bool is_due(std::atomic<std::uint64_t>& next, std::uint64_t now, std::uint64_t interval) {
-  std::uint64_t due = next.load(std::memory_order_relaxed);
-  return now >= due && next.compare_exchange_strong(due, now + interval, std::memory_order_relaxed);
-}
-
-} // namespace
-
 std::uint64_t Placer::free_on(NodeSet nodes, bool with_file_cache) const {
   std::uint64_t sum = 0;
   for (unsigned node = 0; node < k_max_nodes; ++node) {
@@ -66,8 +54,7 @@ std::uint64_t Placer::count_promised(TierPlace& place, const Extent* own) {
   return untouched + in_hand;
 }
 
-Refusal Placer::refusal_for(TierPlace& place, std::uint64_t bytes, const Extent* own) {
-  if (!group_.leaves(0)) return Refusal::group_limit;
+Refusal Placer::refusal_of_nodes(TierPlace& place, std::uint64_t bytes, const Extent* own) {
   if (place.folder != nullptr) return Refusal::none; // what is granted is allocated in its file
   // Page cache can be given up for us; whether the kernel does so shows when pages are verified.
   const std::uint64_t free = free_on(place.nodes, true);
@@ -106,7 +93,7 @@ std::size_t Placer::drop_caches(MemoryKind kind, std::size_t bytes) {
   each([&](Spread& spread) { return spread.extents.drop_cache(bytes); });
   if (dropped >= bytes) return dropped;
   // Other threads are asked now and then only: each would empty its magazines at every request.
-  if (is_due(next_pressure_, coarse_nanoseconds(), k_least_interval))
+  if (pressure_.is_due())
     thread_caches::flush_all_later();
   if (ThreadCache* mine = ThreadCache::make_mine()) mine->flush();
   each([](Spread& spread) { return spread.heap.drop_empty(~std::uint64_t{0}); });
@@ -140,9 +127,7 @@ void Placer::give_back_unused() {
   });
 }
 
-// Gives back to the system what nobody used for a while. No lock is held.
-void Placer::let_decay() {
-  if (!is_due(next_decay_, coarse_nanoseconds(), std::max(decay_ / 4, k_least_interval))) return;
+void Placer::drop_unused() {
   const std::uint64_t now = monotonic_nanoseconds();
   const std::uint64_t since = now > decay_ ? now - decay_ : 0;
   for_each_spread([&](Spread& spread) {

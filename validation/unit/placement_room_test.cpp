@@ -30,6 +30,7 @@ constexpr std::size_t k_hbm = 0, k_dram = 1; // tiers
 const OsCalls* real = nullptr; // with the nodes
 std::array<std::size_t, 2> free_bytes{};
 std::size_t group_limit = 0;
+int group_reads = 0;
 
 // Files that are made up, by number of descriptor; nullptr ends them.
 constexpr const char* k_files[] = {"/sys/devices/system/node/node0/meminfo",
@@ -48,6 +49,7 @@ std::string text_of(unsigned file) {
            std::to_string(free_bytes[file] >> 10) + " kB\n";
   if (file == 3) return "0::/job\n";
   if (file == 4) return std::to_string(group_limit) + "\n";
+  group_reads += file == 5 ? 1 : 0;
   return file == 5 ? "0\n" : "";
 }
 int open_made_up(const char* path, int flags, unsigned mode) {
@@ -150,6 +152,22 @@ TEST_F(RoomTest, ABlockIsNotInItsOwnWay) {
   EXPECT_EQ(why_, Refusal::node_full);
   EXPECT_TRUE(placer_->release(first));
   EXPECT_TRUE(placer_->release(second));
+}
+
+// What a fresh block needs is asked for once, by the ledger; one from the cache needs nothing.
+TEST_F(RoomTest, ALargeBlockReadsTheGroupsFilesOnce) {
+  group_limit = 24 * k_mib;
+  use();
+  for (const bool required : {true, false}) {
+    const int before = group_reads;
+    for (int round = 0; round < 2; ++round) {
+      void* block = place(k_hbm, 6 * k_mib, required);
+      ASSERT_NE(block, nullptr) << describe(why_);
+      EXPECT_EQ(group_reads, before + 1) << "required " << required << ", round " << round;
+      EXPECT_TRUE(placer_->release(block));
+    }
+    placer_->give_back_unused();
+  }
 }
 
 TEST_F(RoomTest, ABlockInAnotherThreadsHandIsCountedWhenItIsHandedOut) {

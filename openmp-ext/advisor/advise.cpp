@@ -123,7 +123,7 @@ Plan plan_from(const Advice& advice, const ProfileSummary& summary,
     entry.region = plan_frames(summary.regions[move.region].frames, portable);
     entry.benefit = move.saved;
     entry.reason = "while " + advice.workload.regions[move.region].label + " runs: saves " +
-                   format_duration(move.saved / advice.workload.threads) + ", moving costs " +
+                   format_duration(move.saved / advice.workload.threads.most()) + ", moving costs " +
                    format_duration(move.spent);
     add_entry(plan, std::move(entry));
   }

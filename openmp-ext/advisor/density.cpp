@@ -4,6 +4,7 @@
 #include "advisor/density.hpp"
 
 #include "advisor/usage.hpp"
+#include "model/cost.hpp"
 
 #include <algorithm>
 #include <numeric>

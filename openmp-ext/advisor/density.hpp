@@ -7,7 +7,7 @@
 // none is left: one site of a faster kind leaves for a slower one so that another may enter.
 #pragma once
 
-#include "advisor/cost.hpp"
+#include "advisor/tier_choice.hpp"
 #include "advisor/workload.hpp"
 
 #include <cstddef>

@@ -3,7 +3,7 @@
 // Translates a profile's summary, site by site.
 #include "advisor/evidence.hpp"
 
-#include "advisor/cost.hpp"
+#include "model/cost.hpp"
 #include "profile/bootstrap.hpp"
 
 #include <algorithm>
@@ -11,8 +11,6 @@
 
 namespace omptier {
 namespace {
-
-constexpr std::int64_t k_prefetched_stride = 2048; // bytes; farther no stride prefetcher goes
 
 bool is_streamed(const ObjectPattern& pattern) {
   return pattern.kind == PatternKind::sequential ||

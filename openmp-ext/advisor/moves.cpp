@@ -4,6 +4,8 @@
 // to the home placement pay for being moved.
 #include "advisor/moves.hpp"
 
+#include "model/cost.hpp"
+
 #include <algorithm>
 
 namespace omptier {
@@ -71,7 +73,7 @@ private:
     const double saved = costs[site][from] - costs[site][tier];
     const double spent =
         visits * time_of_exchange(workload_.sites[site].peak_bytes(), tiers_[from], tiers_[tier]);
-    if (visits > 0 && saved / workload_.threads > k_move_margin * spent)
+    if (visits > 0 && saved / workload_.threads.most() > k_move_margin * spent)
       moves_.push_back({region, site, tier, saved, spent});
   }
 

@@ -4,19 +4,8 @@
 #include "advisor/workload.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace omptier {
-
-double Demand::total() const {
-  return std::accumulate(accesses.begin(), accesses.end(), 0.0);
-}
-
-Demand& Demand::operator+=(const Demand& other) {
-  for (std::size_t i = 0; i < accesses.size(); ++i)
-    accesses[i] += other.accesses[i];
-  return *this;
-}
 
 std::uint64_t SiteDemand::peak_bytes() const {
   std::uint64_t peak = 0;

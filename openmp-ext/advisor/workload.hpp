@@ -5,30 +5,14 @@
 // region. Made from profiles (advisor/evidence.hpp) or by hand in tests.
 #pragma once
 
-#include "base/kind.hpp"
+#include "model/demand.hpp"
 #include "objects/access.hpp"
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace omptier {
-
-// The four manners of access that memories serve at different speed. Streamed = part of a
-// sequential run that hardware prefetch follows; scattered = everything else.
-enum class Manner : std::uint8_t { scattered_load, streamed_load, scattered_store, streamed_store };
-inline constexpr std::size_t k_manners = 4;
-
-// Accesses that reach memory (not those that a cache serves), by manner: estimated counts for the whole run (samples × weight).
-struct Demand {
-  std::array<double, k_manners> accesses{};
-
-  double& of(Manner manner) { return accesses[static_cast<std::size_t>(manner)]; }
-  double of(Manner manner) const { return accesses[static_cast<std::size_t>(manner)]; }
-  double total() const;
-  Demand& operator+=(const Demand& other);
-};
 
 // One stretch of time with the bytes of the site that were alive in it.
 struct LiveStretch {
@@ -44,7 +28,7 @@ struct RegionDemand {
 struct SiteDemand {
   std::string label;             // for people
   std::vector<LiveStretch> live; // ascending, not overlapping
-  Demand demand;                 // whole run
+  Demand demand;                 // whole run: estimated counts (samples × weight)
   std::vector<RegionDemand> by_region;
   double share = 0;                     // of the measured quantity, 0…1
   double share_low = 0, share_high = 0; // 95 % interval
@@ -66,7 +50,7 @@ struct WorkloadRegion {
 struct Workload {
   std::vector<SiteDemand> sites;
   std::vector<WorkloadRegion> regions;
-  unsigned threads = 1; // that access memory at the same time
+  Threads threads;
   Measure measure = Measure::misses;
 };
 

@@ -4,7 +4,7 @@
 // others do not claim goes to the rest by bytes, which gives them one density.
 #include "allocators/decide.hpp"
 
-#include "allocators/tier_gain.hpp"
+#include "allocators/declared_demand.hpp"
 #include "base/page_array.hpp"
 
 #include <algorithm>

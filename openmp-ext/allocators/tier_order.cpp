@@ -4,7 +4,7 @@
 // meaning; then, unless placement is required, all others by what the traits say matters.
 #include "allocators/tier_order.hpp"
 
-#include "allocators/tier_gain.hpp"
+#include "allocators/declared_demand.hpp"
 #include "base/log.hpp"
 
 #include <algorithm>

@@ -10,6 +10,7 @@
 #include "cli/command.hpp"
 #include "cli/profile_text.hpp"
 #include "machine/as_platform.hpp"
+#include "model/cost.hpp"
 #include "platform/platform.hpp"
 
 #include <algorithm>
@@ -127,7 +128,7 @@ void print_moves(const Advice& advice) {
                 std::string(title_of(advice.tiers[move.tier].kind)).c_str(),
                 advice.workload.sites[move.site].label.c_str(),
                 advice.workload.regions[move.region].label.c_str(),
-                format_duration(move.saved / advice.workload.threads).c_str(),
+                format_duration(move.saved / advice.workload.threads.most()).c_str(),
                 format_duration(move.spent).c_str());
 }
 
@@ -174,7 +175,7 @@ int advise_command(const AdviseArguments& arguments) {
     std::fprintf(stderr, "omptier advise: %s\n", note.c_str());
 
   Workload workload = workload_from(input->summary, {names.sites, names.regions},
-                                    figures_recorded_in(input->platform));
+                                    reference_figures(input->platform.tiers));
   if (arguments.threads > 0) workload.threads = arguments.threads;
   const Advice advice = advise(std::move(workload), usable_tiers(input->platform, input->capacity));
   if (const std::string why = nothing_to_decide(advice); !why.empty())

@@ -6,6 +6,7 @@
 #include "advisor/advise.hpp"
 #include "advisor/explain.hpp"
 #include "dark_machine.hpp"
+#include "model/cost.hpp"
 
 #include <gtest/gtest.h>
 
@@ -67,7 +68,7 @@ TEST(EstimatedAdvice, PlacesAsWithFigures) {
     const Advice advice = advise(three_arrays(), usable_tiers(dark, capacity));
     EXPECT_EQ(kinds_of(advice), kinds) << machine;
     EXPECT_GT(advice.placement.saved, 0) << machine;
-    EXPECT_GT(figures_recorded_in(dark).read_latency, 0) << machine;
+    EXPECT_GT(reference_figures(dark.tiers).read_latency, 0) << machine;
   }
 }
 
@@ -79,7 +80,7 @@ TEST(EstimatedAdvice, OneNodeWithoutFiguresIsPricedByItsKind) {
   ASSERT_EQ(tiers.size(), 3u);
   for (const TierChoice& tier : tiers)
     EXPECT_EQ(tier.estimated, tier.kind == MemoryKind::nvm);
-  EXPECT_GT(tiers[2].figures.read_latency, 2 * figures_recorded_in(platform).read_latency);
+  EXPECT_GT(tiers[2].figures.read_latency, 2 * reference_figures(platform.tiers).read_latency);
   EXPECT_EQ(kinds_of(advise(three_arrays(), tiers)),
             (std::vector{MemoryKind::dram, MemoryKind::hbm, MemoryKind::nvm}));
 }

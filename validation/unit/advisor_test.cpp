@@ -3,11 +3,11 @@
 // The advisor on workloads made by hand: cost formulas at their corners, capacity over time,
 // placement by density against brute force over all placements, moves per region, reasons and
 // pasted traits.
-#include "advisor/cost.hpp"
 #include "advisor/density.hpp"
 #include "advisor/explain.hpp"
 #include "advisor/moves.hpp"
 #include "advisor/usage.hpp"
+#include "model/cost.hpp"
 
 #include <gtest/gtest.h>
 #include <random>

@@ -2,8 +2,8 @@
 //
 // The best feasible set against every assignment there is, on random instances; the gains by tier
 // that traits lead to.
+#include "allocators/declared_demand.hpp"
 #include "allocators/feasible_set.hpp"
-#include "allocators/tier_gain.hpp"
 #include "base/os.hpp"
 
 #include <gtest/gtest.h>
@@ -134,7 +134,7 @@ std::vector<Tier> three_tiers() {
   return {hbm, dram, nvm};
 }
 
-TEST(TierGain, LatencyAndBandwidthWantDifferentMemory) {
+TEST(DeclaredDemand, LatencyAndBandwidthWantDifferentMemory) {
   const std::vector<Tier> tiers = three_tiers();
   TraitSet scattered, streamed;
   scattered.access_pattern = 5103;
@@ -163,13 +163,16 @@ TEST(TierGain, LatencyAndBandwidthWantDifferentMemory) {
   EXPECT_DOUBLE_EQ(relative_times(strided, tiers)[0], (1.2 + 0.25) / 2);
 }
 
-TEST(TierGain, WeightIsImportanceElseFrequencyElseUnknown) {
+TEST(DeclaredDemand, WeightIsImportanceElseFrequencyElseUnknown) {
   const std::vector<Tier> tiers = three_tiers();
   TraitSet traits;
   EXPECT_LT(weight_of(traits, tiers), 0);
   traits.access_pattern = 5103;
+  traits.access_mode = 5140;
   traits.access_frequency = 1'000'000; // times 100 ns: a tenth of a second each second
   EXPECT_DOUBLE_EQ(weight_of(traits, tiers), 100);
+  traits.access_mode = 5142; // half are stores, of which 16 are on their way at once
+  EXPECT_DOUBLE_EQ(weight_of(traits, tiers), 50 + 50 / 16.);
   traits.importance = 300;
   EXPECT_DOUBLE_EQ(weight_of(traits, tiers), 300);
   traits.sensitivity = 5223;
@@ -177,7 +180,7 @@ TEST(TierGain, WeightIsImportanceElseFrequencyElseUnknown) {
   EXPECT_TRUE(is_cold(traits));
 }
 
-TEST(TierGain, UnknownFiguresFollowTheKind) {
+TEST(DeclaredDemand, UnknownFiguresFollowTheKind) {
   std::vector<Tier> tiers = three_tiers();
   for (Tier& tier : tiers)
     tier.figures = {};

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How long accesses take on a kind of memory. The time charged to one access of one thread is
+// How long accesses take on a memory: the one answer for the runtime's decisions and the advisor's.
+// The time charged to one access of one thread is
 //
-//   scattered load    read latency
+//   scattered load    max(read latency, 64 B · threads / read bandwidth)
 //   streamed load     max(read latency / k_prefetch_lines, 64 B · threads / read bandwidth)
-//   scattered store   max(write latency / k_store_lines,   64 B · threads · 2 / (read ∥ write))
-//   streamed store    the same as a scattered store
+//   any store         max(write latency / k_store_lines,
+//                         64 B · threads · (1 / read + 1 / write bandwidth))
 //
 // A core waits for a scattered load; it does not wait for prefetched lines and buffered stores
 // until the outstanding lines are used up (Little's law: 64 B · lines / latency is the bandwidth of
 // one core), nor beyond its share of the memory's bandwidth. A store also reads its line first,
 // hence the time of both transfers. Figures that the firmware does not give are estimated
-// (platform/usual_figures.hpp), and what rests on them is called so.
+// (platform/usual_figures.hpp), and what rests on them is called so. Nothing here allocates.
 #pragma once
 
-#include "advisor/workload.hpp"
+#include "model/demand.hpp"
 #include "platform/platform.hpp"
 
-#include <vector>
+#include <span>
 
 namespace omptier {
 
@@ -27,28 +28,19 @@ inline constexpr double k_line_bytes = 64;
 inline constexpr double k_prefetch_lines = 16;
 inline constexpr double k_store_lines = 16;
 
-// A kind the advisor may use, with the bytes it may use of it.
-struct TierChoice {
-  MemoryKind kind = MemoryKind::unknown;
-  std::uint64_t capacity = 0;
-  Figures figures;
-  bool estimated = false; // some of the figures are
-};
-
 // Nanoseconds of one access on that memory while `threads` threads access it.
 double access_time(Manner manner, const Figures& figures, unsigned threads);
 
 // Nanoseconds of thread time for the whole demand.
-double demand_time(const Demand& demand, const Figures& figures, unsigned threads);
+double demand_time(const Demand& demand, const Figures& figures, Threads threads);
 
-// The kinds of the platform with the smaller of their capacity and the limit; kinds limited to 0
-// are left out; fastest first as the platform orders them. Tiers of one kind are taken together.
-// Unknown figures are estimated.
-std::vector<TierChoice> usable_tiers(const Platform& platform, const CapacityByKind& limits);
+// As many threads as make every stream on a memory of those figures wait for its bandwidth: what is
+// assumed of a program that says no more than that it streams.
+unsigned threads_that_saturate(const Figures& figures);
 
-// Of the memory that a recorded run used: unplaced programs live in DRAM, or in the only kind there
-// is. Unknown figures are estimated.
-Figures figures_recorded_in(const Platform& platform);
+// Of the memory that programs live in which nobody has placed, and over which times are counted:
+// the first DRAM, else the first tier. Unknown figures are estimated; all 0 without tiers.
+Figures reference_figures(std::span<const Tier> tiers);
 
 // Nanoseconds to move so many bytes between two kinds by one thread while the program waits. A line
 // of a huge page costs

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The cost formulas of cost.hpp.
-#include "advisor/cost.hpp"
+// The formulas of cost.hpp.
+#include "model/cost.hpp"
 
 #include "platform/usual_figures.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace omptier {
 namespace {
@@ -37,37 +38,29 @@ double access_time(Manner manner, const Figures& figures, unsigned threads) {
   return 0;
 }
 
-double demand_time(const Demand& demand, const Figures& figures, unsigned threads) {
+double demand_time(const Demand& demand, const Figures& figures, Threads threads) {
   double time = 0;
-  for (std::size_t i = 0; i < k_manners; ++i)
-    time += demand.accesses[i] * access_time(static_cast<Manner>(i), figures, threads);
+  for (std::size_t i = 0; i < k_manners; ++i) {
+    const auto manner = static_cast<Manner>(i);
+    time += demand.accesses[i] * access_time(manner, figures, threads.of(manner));
+  }
   return time;
 }
 
-std::vector<TierChoice> usable_tiers(const Platform& platform, const CapacityByKind& limits) {
-  const FigureEstimates estimates(platform.tiers);
-  std::vector<TierChoice> choices;
-  for (const Tier& tier : platform.tiers) {
-    if (tier.kind == MemoryKind::unknown) continue;
-    const auto same = std::ranges::find(choices, tier.kind, &TierChoice::kind);
-    if (same != choices.end())
-      same->capacity += tier.capacity;
-    else
-      choices.push_back({tier.kind, tier.capacity, estimates.estimate(tier.kind, tier.figures),
-                         !are_known(tier.figures)});
-  }
-  for (TierChoice& choice : choices)
-    if (const auto& limit = limits[static_cast<std::size_t>(choice.kind)])
-      choice.capacity = std::min(choice.capacity, *limit);
-  std::erase_if(choices, [](const TierChoice& choice) { return choice.capacity == 0; });
-  return choices;
+unsigned threads_that_saturate(const Figures& figures) {
+  const auto lines = [](double latency, double line) { return line > 0 ? latency / line : 1; };
+  const double read = line_time(figures.read_bandwidth, 1);
+  const double store = read + line_time(figures.write_bandwidth, 1);
+  const double threads = std::max(lines(figures.read_latency / k_prefetch_lines, read),
+                                  lines(figures.write_latency / k_store_lines, store));
+  return static_cast<unsigned>(std::clamp(std::ceil(threads), 1.0, 1e6));
 }
 
-Figures figures_recorded_in(const Platform& platform) {
-  const Tier* tier = platform.tier(MemoryKind::dram);
-  if (tier == nullptr && !platform.tiers.empty()) tier = &platform.tiers.front();
-  if (tier == nullptr) return {};
-  return FigureEstimates(platform.tiers).estimate(tier->kind, tier->figures);
+Figures reference_figures(std::span<const Tier> tiers) {
+  if (tiers.empty()) return {};
+  auto reference = std::ranges::find(tiers, MemoryKind::dram, &Tier::kind);
+  if (reference == tiers.end()) reference = tiers.begin();
+  return FigureEstimates(tiers).estimate(reference->kind, reference->figures);
 }
 
 double move_time(std::uint64_t bytes, const Figures& from, const Figures& to) {

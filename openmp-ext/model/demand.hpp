@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What is asked of a memory: how many accesses, in what manner, by how many threads at once. Made
+// from profiles (advisor/evidence.hpp) and from traits (allocators/declared_demand.hpp).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+
+namespace omptier {
+
+// The four manners of access that memories serve at different speed. Streamed = part of a
+// sequential run that hardware prefetch follows; scattered = everything else.
+enum class Manner : std::uint8_t { scattered_load, streamed_load, scattered_store, streamed_store };
+inline constexpr std::size_t k_manners = 4;
+
+// Bytes from one access to the next; beyond no stride prefetcher goes, and accesses are scattered.
+inline constexpr std::int64_t k_prefetched_stride = 2048;
+
+// Accesses that reach memory (not those that a cache serves), by manner.
+struct Demand {
+  std::array<double, k_manners> accesses{};
+
+  double& of(Manner manner) { return accesses[static_cast<std::size_t>(manner)]; }
+  double of(Manner manner) const { return accesses[static_cast<std::size_t>(manner)]; }
+  double total() const { return std::accumulate(accesses.begin(), accesses.end(), 0.0); }
+  Demand& operator+=(const Demand& other) {
+    for (std::size_t i = 0; i < accesses.size(); ++i)
+      accesses[i] += other.accesses[i];
+    return *this;
+  }
+  Demand& operator*=(double factor) {
+    for (double& count : accesses)
+      count *= factor;
+    return *this;
+  }
+};
+
+// Threads that access memory at the same time: where accesses are scattered, and where they stream.
+struct Threads {
+  unsigned scattered = 1, streamed = 1;
+
+  constexpr Threads() = default;
+  constexpr Threads(unsigned all) : scattered(all), streamed(all) {}
+  constexpr Threads(unsigned scatter, unsigned stream) : scattered(scatter), streamed(stream) {}
+  constexpr unsigned of(Manner manner) const {
+    return manner == Manner::streamed_load || manner == Manner::streamed_store ? streamed
+                                                                               : scattered;
+  }
+  constexpr unsigned most() const { return std::max(scattered, streamed); }
+};
+
+} // namespace omptier

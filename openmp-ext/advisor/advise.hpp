@@ -3,7 +3,7 @@
 // The advice as a whole: workload and tiers in, placement and moves out, and both as a plan.
 #pragma once
 
-#include "advisor/density.hpp"
+#include "advisor/placement.hpp"
 #include "advisor/moves.hpp"
 #include "plan/plan.hpp"
 #include "profile/aggregate.hpp"

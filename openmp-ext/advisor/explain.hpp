@@ -4,7 +4,7 @@
 // believing a plan, and pastes when the program is to say it itself.
 #pragma once
 
-#include "advisor/density.hpp"
+#include "advisor/placement.hpp"
 
 #include <string>
 

@@ -12,7 +12,7 @@
 // pushed out by such a move get an entry for their own regions too, so that they come back.
 #pragma once
 
-#include "advisor/density.hpp"
+#include "advisor/placement.hpp"
 
 namespace omptier {
 

@@ -12,7 +12,7 @@
 namespace omptier {
 namespace {
 
-constexpr double k_whole = 1000;           // per mille
+constexpr double k_whole = 1000;           // per mille of memory time
 constexpr double k_loss_of_required = 1e6; // more than all gains together
 constexpr double k_stay = 1e-3;            // a move has to gain more, per mille
 constexpr std::uint32_t k_no_candidate = ~std::uint32_t{0};
@@ -59,23 +59,22 @@ bool group_up(std::span<const Wish> wishes, PageArray<Candidate>& candidates,
 
 } // namespace
 
-bool decide_together(const Placer& placer, std::span<Wish> wishes,
+bool decide_together(std::span<const Tier> tiers, std::span<Wish> wishes,
                      std::span<const std::uint64_t> room, DecisionOrder order) {
-  const std::span<const Tier> tiers(placer.platform().tiers.data(), placer.tier_count());
   PageArray<double> weights;
   PageArray<Candidate> candidates;
-  PageArray<std::uint32_t> of_wish, scratch;
+  PageArray<std::uint32_t> of_wish;
   PageArray<std::uint8_t> chosen;
   if (wishes.empty()) return true;
   if (!weigh(tiers, wishes, weights) || !group_up(wishes, candidates, of_wish) ||
-      !scratch.resize(candidates.size(), 0) || !chosen.resize(candidates.size(), k_nowhere))
+      !chosen.resize(candidates.size(), k_nowhere))
     return false;
   for (std::size_t i = 0; i < wishes.size(); ++i) {
     Candidate& candidate = candidates[of_wish[i]];
     candidate.bytes += in_whole_pages(wishes[i].bytes);
     candidate.weight += weights[i];
     candidate.mandatory = candidate.mandatory || wishes[i].mandatory;
-    candidate.loss += wishes[i].mandatory ? k_loss_of_required : 1;
+    candidate.loss += wishes[i].mandatory ? k_loss_of_required : k_loss_of_nowhere * k_whole;
     const auto times = relative_times(*wishes[i].traits, tiers);
     double worst = 0;
     for (std::size_t tier = 0; tier < tiers.size(); ++tier)
@@ -84,7 +83,7 @@ bool decide_together(const Placer& placer, std::span<Wish> wishes,
       candidate.gain[tier] += weights[i] * (worst - times[tier]);
     if (wishes[i].now != k_nowhere) candidate.gain[wishes[i].now] += k_stay;
   }
-  choose_set(candidates.all(), room, order, chosen.all(), scratch.all());
+  if (!choose_set({candidates.all(), room}, order, chosen.all())) return false;
   for (std::size_t i = 0; i < wishes.size(); ++i) {
     wishes[i].wished = best_tier(candidates[of_wish[i]]);
     wishes[i].decided = chosen[of_wish[i]];

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "allocators/allocation.hpp"
-#include "allocators/feasible_set.hpp"
+#include "model/solver.hpp"
 
 namespace omptier {
 
@@ -21,9 +21,14 @@ struct Wish { // one block to decide on
   std::uint8_t decided = k_nowhere; // out
 };
 
-// room: bytes by tier of the placer. False when memory for the lists is refused: nothing decided.
-bool decide_together(const Placer& placer, std::span<Wish> wishes,
+// room: bytes by tier. False when memory for the lists is refused: nothing decided.
+bool decide_together(std::span<const Tier> tiers, std::span<Wish> wishes,
                      std::span<const std::uint64_t> room, DecisionOrder order);
+
+// Those that the placer places on.
+inline std::span<const Tier> placed_tiers(const Placer& placer) {
+  return {placer.platform().tiers.data(), placer.tier_count()};
+}
 
 // The tiers that an allocator's blocks may lie in.
 std::uint32_t allowed_tiers(Placer& placer, const Allocator& allocator);

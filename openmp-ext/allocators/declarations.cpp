@@ -104,7 +104,8 @@ private:
       wish.mandatory = allocator.required();
       wish.group = allocator.traits.group;
     }
-    if (!decide_together(*placer_, {wishes_.begin(), count}, room, order_)) return false;
+    if (!decide_together(placed_tiers(*placer_), {wishes_.begin(), count}, room, order_))
+      return false;
     if (wished_.empty() && !wished_.resize(set_.size(), k_nowhere)) return false;
     const bool first = count == set_.size();
     for (std::size_t i = 0, w = 0; i < set_.size(); ++i) {

@@ -99,9 +99,9 @@ double weight_of(const TraitSet& traits, std::span<const Tier> tiers) {
   return static_cast<double>(static_cast<OmpValue>(traits.access_frequency)) * time * 1e-9 * 1000;
 }
 
-std::array<double, k_most_priced_tiers> relative_times(const TraitSet& traits,
-                                                       std::span<const Tier> tiers) {
-  std::array<double, k_most_priced_tiers> times{};
+std::array<double, k_most_choices> relative_times(const TraitSet& traits,
+                                                  std::span<const Tier> tiers) {
+  std::array<double, k_most_choices> times{};
   if (tiers.empty()) return times;
   const FigureEstimates estimates(tiers);
   const Threads threads = assumed_threads(tiers);

@@ -19,14 +19,13 @@
 #pragma once
 
 #include "model/cost.hpp"
+#include "model/solver.hpp"
 #include "traits/trait_set.hpp"
 
 #include <array>
 #include <span>
 
 namespace omptier {
-
-inline constexpr std::size_t k_most_priced_tiers = 16;
 
 // Threads that are assumed to use blocks of whose threads nothing is known.
 Threads assumed_threads(std::span<const Tier> tiers);
@@ -39,8 +38,8 @@ double weight_of(const TraitSet& traits, std::span<const Tier> tiers);
 bool is_cold(const TraitSet& traits);
 
 // Time on each tier over the time on DRAM (on the first tier where there is no DRAM); at most
-// k_most_priced_tiers tiers.
-std::array<double, k_most_priced_tiers> relative_times(const TraitSet& traits,
-                                                       std::span<const Tier> tiers);
+// k_most_choices tiers.
+std::array<double, k_most_choices> relative_times(const TraitSet& traits,
+                                                  std::span<const Tier> tiers);
 
 } // namespace omptier

@@ -81,7 +81,7 @@ public:
       wish.allowed |= std::uint32_t{1} << wish.now;
       room[wish.now] += movable.committed; // its own room is there for it or another
     }
-    return decide_together(placer_, wishes_.all(), room, order_);
+    return decide_together(placed_tiers(placer_), wishes_.all(), room, order_);
   }
 
   // Passes until nothing moves any more: first what leaves for slower tiers.

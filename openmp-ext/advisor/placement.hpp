@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Value density with lifetimes: which site goes to which kind of memory when it stays there for as
-// long as it lives. The value of a placement is the time it saves against the slowest usable kind;
-// a site's density is value / peak bytes. Sites are taken by density and put into the kind that
-// saves most among those with room while they live; then exchanges that save time are made until
-// none is left: one site of a faster kind leaves for a slower one so that another may enter.
+// Which site goes to which kind of memory when it stays there for as long as it lives: the model's
+// solver (model/solver.hpp) over the lifetimes of a workload. The gain of a site on a tier is the
+// time it saves against the slowest usable kind; a site's density is value / peak bytes. A site
+// without room anywhere loses a per mille of the time of all, as for ompx_commit.
 #pragma once
 
 #include "advisor/tier_choice.hpp"

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// From workload and costs to the solver's problem, and back.
+#include "advisor/placement.hpp"
+
+#include "model/cost.hpp"
+#include "model/solver.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace omptier {
+namespace {
+
+double slowest(const std::vector<double>& costs) {
+  return costs.empty() ? 0 : *std::ranges::max_element(costs);
+}
+
+// All moments at which a site's live bytes change, ascending, without repeats.
+std::vector<std::uint64_t> moments_of_change(const Workload& workload) {
+  std::vector<std::uint64_t> cuts;
+  for (const SiteDemand& site : workload.sites)
+    for (const LiveStretch& stretch : site.live) {
+      cuts.push_back(stretch.begin);
+      cuts.push_back(stretch.end);
+    }
+  std::ranges::sort(cuts);
+  const auto repeats = std::ranges::unique(cuts);
+  cuts.erase(repeats.begin(), repeats.end());
+  return cuts;
+}
+
+std::vector<Stay> stays_of(const SiteDemand& site, const std::vector<std::uint64_t>& cuts) {
+  const auto piece = [&](std::uint64_t time) {
+    return static_cast<std::uint32_t>(std::ranges::lower_bound(cuts, time) - cuts.begin());
+  };
+  std::vector<Stay> stays;
+  for (const LiveStretch& stretch : site.live)
+    stays.push_back({piece(stretch.begin), piece(stretch.end), stretch.bytes});
+  return stays;
+}
+
+Candidate candidate_of(const SiteDemand& site, const std::vector<Stay>& stays,
+                       const std::vector<double>& costs, double loss) {
+  Candidate candidate;
+  candidate.bytes = site.peak_bytes();
+  candidate.stays = stays;
+  candidate.loss = loss;
+  for (std::size_t tier = 0; tier < costs.size(); ++tier) {
+    candidate.allowed |= std::uint32_t{1} << tier;
+    candidate.gain[tier] = slowest(costs) - costs[tier];
+  }
+  return candidate;
+}
+
+// Of all sites where programs live that nobody has placed.
+double time_in_reference(const std::vector<TierChoice>& tiers, const CostTable& costs) {
+  if (tiers.empty()) return 0;
+  const auto dram = std::ranges::find(tiers, MemoryKind::dram, &TierChoice::kind);
+  const auto reference = static_cast<std::size_t>(dram == tiers.end() ? 0 : dram - tiers.begin());
+  double time = 0;
+  for (const auto& row : costs)
+    time += row[reference];
+  return time;
+}
+
+} // namespace
+
+CostTable cost_table(const Workload& workload, const std::vector<TierChoice>& tiers) {
+  CostTable costs;
+  for (const SiteDemand& site : workload.sites) {
+    auto& row = costs.emplace_back();
+    for (const TierChoice& tier : tiers)
+      row.push_back(demand_time(site.demand, tier.figures, workload.threads));
+  }
+  return costs;
+}
+
+Placement place_by_density(const Workload& workload, const std::vector<TierChoice>& tiers,
+                           const CostTable& costs) {
+  const std::vector<std::uint64_t> cuts = moments_of_change(workload);
+  const double loss = k_loss_of_nowhere * time_in_reference(tiers, costs);
+  std::vector<std::vector<Stay>> stays;
+  std::vector<Candidate> candidates;
+  for (const SiteDemand& site : workload.sites)
+    stays.push_back(stays_of(site, cuts));
+  for (std::size_t site = 0; site < stays.size(); ++site)
+    candidates.push_back(candidate_of(workload.sites[site], stays[site], costs[site], loss));
+  std::vector<std::uint64_t> capacity;
+  for (const TierChoice& tier : tiers)
+    capacity.push_back(tier.capacity);
+
+  std::vector<std::uint8_t> chosen(candidates.size());
+  const std::size_t pieces = cuts.size() > 1 ? cuts.size() - 1 : 1;
+  if (!choose_set({candidates, capacity, pieces}, DecisionOrder::density, chosen))
+    throw std::bad_alloc();
+  Placement placement;
+  for (std::size_t site = 0; site < chosen.size(); ++site) {
+    const std::uint8_t tier = chosen[site];
+    placement.tier_of_site.push_back(tier == k_nowhere ? Placement::k_nowhere : tier);
+    if (tier != k_nowhere) placement.saved += slowest(costs[site]) - costs[site][tier];
+  }
+  return placement;
+}
+
+} // namespace omptier

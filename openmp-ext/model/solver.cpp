@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Greedy, exchanges, branch and bound: see solver.hpp.
+#include "model/solver.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace omptier {
+namespace {
+
+constexpr int k_exchange_rounds = 8;
+constexpr double k_least_gain = 1e-9;     // over what is at stake: less is rounding
+constexpr std::size_t k_most_steps = 20'000'000; // of the search through pieces of time
+
+double gain_of(const Candidate& candidate, std::uint8_t tier) {
+  return tier == k_nowhere ? -candidate.loss : candidate.gain[tier];
+}
+bool may_lie_in(const Candidate& candidate, unsigned tier) {
+  return (candidate.allowed >> tier & 1) != 0;
+}
+double best_gain(const Candidate& candidate) {
+  const std::uint8_t tier = best_tier(candidate);
+  return tier == k_nowhere ? 0 : candidate.gain[tier];
+}
+// What a byte of the candidate is worth at best.
+double density_of(const Candidate& candidate) {
+  return best_gain(candidate) / static_cast<double>(std::max<std::uint64_t>(candidate.bytes, 1));
+}
+
+// Tiers a candidate may lie in, best first, then nowhere. Returns how many. Equal gains: the later
+// tier first, which is the slower one, so that fast memory stays free.
+using Options = std::array<std::uint8_t, k_most_choices + 1>;
+unsigned options_of(const Candidate& candidate, Options& out) {
+  unsigned count = 0;
+  for (unsigned tier = k_most_choices; tier-- > 0;)
+    if (may_lie_in(candidate, tier)) out[count++] = static_cast<std::uint8_t>(tier);
+  // Not stable_sort, which takes memory from malloc.
+  std::sort(out.begin(), out.begin() + count, [&](std::uint8_t a, std::uint8_t b) {
+    const double first = candidate.gain[a], second = candidate.gain[b];
+    return first != second ? first > second : a > b;
+  });
+  out[count++] = k_nowhere;
+  return count;
+}
+
+// An assignment under construction, and the room that it leaves.
+class Assignment {
+public:
+  Assignment(std::span<const Candidate> candidates, std::span<std::uint8_t> chosen)
+      : candidates_(candidates), chosen_(chosen) {}
+
+  bool make(const Problem& problem) {
+    return room_.make(problem.capacity, problem.pieces) && entering_.resize(chosen_.size(), 0) &&
+           leaving_.resize(chosen_.size(), 0) && left_.resize(chosen_.size(), 0);
+  }
+
+  // One after the other, the mandatory ones first; `value` says who comes first of the others.
+  template <typename Value> void fill_by(Value value) {
+    sort(entering_, [&](const Candidate& a, const Candidate& b) {
+      return a.mandatory != b.mandatory ? a.mandatory - b.mandatory : order(value(a), value(b));
+    });
+    for (const std::uint32_t i : entering_.all())
+      put_in_best(i);
+  }
+  void fill_as_given() {
+    for (std::size_t i = 0; i < chosen_.size(); ++i)
+      put_in_best(i);
+  }
+
+  // Lets one into a tier that suits it better when those that must leave it for that lose less.
+  void exchange() {
+    sort(leaving_, [](const Candidate& a, const Candidate& b) {
+      return order(density_of(b), density_of(a));
+    });
+    for (int round = 0; round < k_exchange_rounds; ++round) {
+      bool changed = false;
+      for (std::uint32_t i = 0; i < chosen_.size(); ++i)
+        for (std::uint8_t tier = 0; tier < room_.tiers(); ++tier)
+          changed = try_to_enter(i, tier) || changed;
+      if (!changed) return;
+    }
+  }
+
+private:
+  static int order(double first, double second) { return (first > second) - (first < second); }
+
+  // Whoever `compare` finds greater comes first; the number decides between equals, so that the
+  // result is the same every time.
+  template <typename Compare> void sort(PageArray<std::uint32_t>& by, Compare compare) {
+    for (std::uint32_t i = 0; i < by.size(); ++i)
+      by[i] = i;
+    std::sort(by.begin(), by.end(), [&](std::uint32_t a, std::uint32_t b) {
+      const int greater = compare(candidates_[a], candidates_[b]);
+      return greater != 0 ? greater > 0 : a < b;
+    });
+  }
+
+  void put(std::uint32_t i, std::uint8_t tier) {
+    if (chosen_[i] != k_nowhere) room_.give_back(candidates_[i], chosen_[i]);
+    chosen_[i] = tier;
+    if (tier != k_nowhere) room_.take(candidates_[i], tier);
+  }
+  void put_in_best(std::uint32_t i) {
+    Options options;
+    const unsigned count = options_of(candidates_[i], options);
+    unsigned o = 0;
+    while (o + 1 < count && !room_.fits(candidates_[i], options[o]))
+      ++o; // nowhere comes last and always takes it
+    put(i, options[o]);
+  }
+
+  bool try_to_enter(std::uint32_t i, std::uint8_t tier) {
+    const Candidate& in = candidates_[i];
+    const std::uint8_t from = chosen_[i];
+    if (!may_lie_in(in, tier) || in.gain[tier] <= gain_of(in, from)) return false;
+    put(i, k_nowhere);
+    std::size_t count = 0; // of those in left_: they left the tier, the cheapest first
+    bool fits = room_.fits(in, tier);
+    for (std::size_t at = 0; !fits && at < leaving_.size(); ++at) {
+      if (chosen_[leaving_[at]] != tier) continue;
+      left_[count++] = leaving_[at];
+      put(leaving_[at], k_nowhere);
+      fits = room_.fits(in, tier);
+    }
+    double gain = in.gain[tier] - gain_of(in, from);
+    if (fits) {
+      put(i, tier);
+      for (std::size_t at = count; at-- > 0;) {
+        const Candidate& out = candidates_[left_[at]];
+        put_in_best(left_[at]);
+        gain += gain_of(out, chosen_[left_[at]]) - out.gain[tier];
+      }
+      if (gain > k_least_gain * best_gain(in)) return true;
+    }
+    put(i, k_nowhere);
+    for (std::size_t at = 0; at < count; ++at)
+      put(left_[at], k_nowhere);
+    for (std::size_t at = 0; at < count; ++at)
+      put(left_[at], tier);
+    put(i, from);
+    return false;
+  }
+
+  std::span<const Candidate> candidates_;
+  std::span<std::uint8_t> chosen_;
+  Room room_;
+  PageArray<std::uint32_t> entering_, leaving_, left_;
+};
+
+// Depth-first search over a few candidates, with the best assignment found so far.
+class Search {
+public:
+  Search(const Problem& problem, std::span<std::uint8_t> best) : problem_(problem), best_(best) {}
+
+  bool run() {
+    if (!room_.make(problem_.capacity, problem_.pieces)) return false;
+    most_nodes_ = std::min<std::size_t>(k_most_nodes, k_most_steps / room_.pieces());
+    count_ = problem_.candidates.size();
+    for (std::uint32_t i = 0; i < count_; ++i)
+      items_[i] = item_of(i);
+    std::sort(items_.begin(), items_.begin() + count_, [](const Item& a, const Item& b) {
+      const double first = a.density(), second = b.density();
+      return first != second ? first > second : a.candidate < b.candidate;
+    });
+    double at_stake = 0;
+    for (std::size_t depth = 0; depth < count_; ++depth)
+      at_stake += items_[depth].worth;
+    least_ = k_least_gain * at_stake;
+    for (std::size_t tier = 0; tier < problem_.capacity.size(); ++tier)
+      if (wanted_[tier])
+        left_ += static_cast<double>(problem_.capacity[tier]) * static_cast<double>(room_.pieces());
+    descend(0, 0);
+    return true;
+  }
+
+private:
+  struct Item {
+    std::uint32_t candidate = 0;
+    unsigned options = 0;
+    Options tiers{};
+    double worth = 0;  // gain at best, at least 0
+    double volume = 0; // bytes over all pieces of time
+    double density() const {
+      return volume > 0 ? worth / volume : worth > 0 ? std::numeric_limits<double>::infinity() : 0;
+    }
+  };
+
+  Item item_of(std::uint32_t i) {
+    const Candidate& candidate = problem_.candidates[i];
+    Item item;
+    item.candidate = i;
+    item.options = options_of(candidate, item.tiers);
+    item.worth = std::max(0.0, best_gain(candidate));
+    if (candidate.stays.empty())
+      item.volume = static_cast<double>(candidate.bytes) * static_cast<double>(room_.pieces());
+    for (const Stay& stay : candidate.stays)
+      item.volume += static_cast<double>(stay.bytes) * (stay.end - stay.begin);
+    best_total_ += gain_of(candidate, best_[i]);
+    for (unsigned tier = 0; tier < wanted_.size(); ++tier)
+      wanted_[tier] |= may_lie_in(candidate, tier) && candidate.gain[tier] > 0;
+    return item;
+  }
+
+  // No assignment of the candidates from depth on gains more than this: the free room of all wanted
+  // tiers and times as one, filled by density with parts of candidates, each at its best gain; what
+  // no room is left for gains nothing.
+  double bound(std::size_t depth) const {
+    double room = std::max(0.0, left_), sum = 0;
+    for (std::size_t d = depth; d < count_; ++d) {
+      const Item& item = items_[d];
+      if (item.volume > room) return sum + item.worth * room / item.volume;
+      sum += item.worth;
+      room -= item.volume;
+    }
+    return sum;
+  }
+
+  void descend(std::size_t depth, double total) {
+    if (depth == count_) {
+      if (total <= best_total_ + least_) return;
+      best_total_ = total;
+      std::copy_n(current_.begin(), count_, best_.begin());
+      return;
+    }
+    if (++nodes_ > most_nodes_ || total + bound(depth) <= best_total_ + least_) return;
+    const Item& item = items_[depth];
+    const Candidate& candidate = problem_.candidates[item.candidate];
+    for (unsigned o = 0; o + 1 < item.options; ++o) {
+      const std::uint8_t tier = item.tiers[o];
+      if (!room_.fits(candidate, tier)) continue;
+      const double volume = wanted_[tier] ? item.volume : 0;
+      current_[item.candidate] = tier;
+      room_.take(candidate, tier);
+      left_ -= volume;
+      descend(depth + 1, total + candidate.gain[tier]);
+      left_ += volume;
+      room_.give_back(candidate, tier);
+    }
+    current_[item.candidate] = k_nowhere;
+    descend(depth + 1, total - candidate.loss);
+  }
+
+  const Problem& problem_;
+  std::span<std::uint8_t> best_;
+  Room room_;
+  std::size_t count_ = 0;
+  std::array<Item, k_exact_candidates> items_{}; // by density
+  std::array<std::uint8_t, k_exact_candidates> current_{};
+  std::array<bool, k_most_choices> wanted_{}; // tiers in which somebody gains
+  double left_ = 0;                           // volume of the wanted tiers that is free
+  double best_total_ = 0, least_ = 0;         // so far; by which a better one must be better
+  std::size_t nodes_ = 0, most_nodes_ = 0;
+};
+
+} // namespace
+
+std::uint8_t best_tier(const Candidate& candidate) {
+  std::uint8_t best = k_nowhere;
+  for (unsigned tier = 0; tier < k_most_choices; ++tier)
+    if (may_lie_in(candidate, tier) &&
+        (best == k_nowhere || candidate.gain[tier] >= candidate.gain[best]))
+      best = static_cast<std::uint8_t>(tier);
+  return best;
+}
+
+bool choose_set(const Problem& problem, DecisionOrder order, std::span<std::uint8_t> chosen) {
+  std::ranges::fill(chosen, k_nowhere);
+  Assignment assignment(problem.candidates, chosen);
+  if (!assignment.make(problem)) return false;
+  switch (order) {
+  case DecisionOrder::declaration:
+    assignment.fill_as_given();
+    return true;
+  case DecisionOrder::importance:
+    assignment.fill_by([](const Candidate& candidate) { return candidate.weight; });
+    return true;
+  case DecisionOrder::density:
+    break;
+  }
+  assignment.fill_by(density_of);
+  assignment.exchange();
+  return problem.candidates.size() > k_exact_candidates || Search(problem, chosen).run();
+}
+
+} // namespace omptier

@@ -23,7 +23,29 @@ double share_of_reads(const TraitSet& traits) {
   }
 }
 
-// Of the time: 0 scattered, 1 streamed.
+// One access in the middle, as the mode mixes loads and stores.
+Demand one_access(const TraitSet& traits, bool streamed) {
+  const double loads = share_of_reads(traits);
+  Demand one;
+  one.of(streamed ? Manner::streamed_load : Manner::scattered_load) = loads;
+  one.of(streamed ? Manner::streamed_store : Manner::scattered_store) = 1 - loads;
+  return one;
+}
+
+// Accesses that take 1 ns on the reference.
+Demand unit_demand(const TraitSet& traits, const Figures& reference, Threads threads) {
+  const double part = streamed_part(traits);
+  Demand unit;
+  for (const bool streamed : {false, true}) {
+    Demand one = one_access(traits, streamed);
+    one *= (streamed ? part : 1 - part) / demand_time(one, reference, threads);
+    unit += one;
+  }
+  return unit;
+}
+
+} // namespace
+
 double streamed_part(const TraitSet& traits) {
   switch (static_cast<OmpValue>(traits.sensitivity)) {
   case value::latency:
@@ -49,29 +71,6 @@ double streamed_part(const TraitSet& traits) {
   }
 }
 
-// One access in the middle, as the mode mixes loads and stores.
-Demand one_access(const TraitSet& traits, bool streamed) {
-  const double loads = share_of_reads(traits);
-  Demand one;
-  one.of(streamed ? Manner::streamed_load : Manner::scattered_load) = loads;
-  one.of(streamed ? Manner::streamed_store : Manner::scattered_store) = 1 - loads;
-  return one;
-}
-
-// Accesses that take 1 ns on the reference.
-Demand unit_demand(const TraitSet& traits, const Figures& reference, Threads threads) {
-  const double part = streamed_part(traits);
-  Demand unit;
-  for (const bool streamed : {false, true}) {
-    Demand one = one_access(traits, streamed);
-    one *= (streamed ? part : 1 - part) / demand_time(one, reference, threads);
-    unit += one;
-  }
-  return unit;
-}
-
-} // namespace
-
 Threads assumed_threads(std::span<const Tier> tiers) {
   const FigureEstimates estimates(tiers);
   Threads threads;
@@ -79,11 +78,6 @@ Threads assumed_threads(std::span<const Tier> tiers) {
     threads.streamed = std::max(
         threads.streamed, threads_that_saturate(estimates.estimate(tier.kind, tier.figures)));
   return threads;
-}
-
-bool is_cold(const TraitSet& traits) {
-  return traits.sensitivity == value::none || traits.importance == 0 ||
-         traits.access_frequency == 0;
 }
 
 double weight_of(const TraitSet& traits, std::span<const Tier> tiers) {

@@ -33,9 +33,19 @@ Threads assumed_threads(std::span<const Tier> tiers);
 // Weight in per mille of memory time; negative = the traits do not say.
 double weight_of(const TraitSet& traits, std::span<const Tier> tiers);
 
+// Of the block's memory time, what goes by bandwidth: 1 streamed, 0.5 both, 0 scattered.
+double streamed_part(const TraitSet& traits);
+inline bool is_scattered(const TraitSet& traits) { // mostly asked of traits that say neither
+  const bool says = (OmpValue{traits.sensitivity} | OmpValue{traits.access_pattern}) != 0;
+  return says && streamed_part(traits) == 0;
+}
+
 // The traits say that it does not matter where the block lies: sensitivity none, importance 0 or
 // access_frequency 0. Such blocks go to the slowest memory with room.
-bool is_cold(const TraitSet& traits);
+inline bool is_cold(const TraitSet& traits) {
+  return traits.sensitivity == value::none || traits.importance == 0 ||
+         traits.access_frequency == 0;
+}
 
 // Time on each tier over the time on DRAM (on the first tier where there is no DRAM); at most
 // k_most_choices tiers.

@@ -38,10 +38,7 @@ void add_by_traits(Placer& placer, const Allocator& allocator, TierOrder& order)
   };
 
   const TraitSet& traits = allocator.traits;
-  const bool latency = traits.sensitivity == value::latency ||
-                       traits.access_pattern == value::random ||
-                       traits.access_pattern == value::pointer_chase;
-  const Preference usual = latency ? Preference::latency : Preference::bandwidth;
+  const Preference usual = is_scattered(traits) ? Preference::latency : Preference::bandwidth;
   if (const auto kind =
           allocator.places_default_space() ? MemoryKind::dram : kind_of(allocator.space)) {
     for (std::size_t t = 0; t < placer.tier_count(); ++t)

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The gains by tier that traits lead to.
+// The gains by tier that traits lead to, and the order of tiers for a block alone.
 #include "allocators/declared_demand.hpp"
+#include "allocators/tier_order.hpp"
 #include "base/os.hpp"
+#include "dram_and_hbm.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 using namespace omptier;
@@ -81,6 +84,28 @@ TEST(DeclaredDemand, UnknownFiguresFollowTheKind) {
   EXPECT_LT(b[1], b[2]);
   EXPECT_LT(s[1], s[0]);
   EXPECT_LT(s[0], s[2]);
+}
+
+// What is allocated alone asks first for the memory that a commit would wish it in.
+TEST(DeclaredDemand, ABlockAloneIsServedAlike) {
+  Placer placer(dram_and_hbm(std::uint64_t{1} << 30), {});
+  Allocator allocator;
+  allocator.space = Space::automatic;
+  TraitSet& traits = allocator.traits;
+  traits.extended = true;
+  traits.access_mode = value::read_only;
+  for (const OmpValue sensitivity : {OmpValue{0}, value::latency, value::bandwidth, value::both})
+    for (const OmpValue pattern : {OmpValue{0}, value::sequential, value::strided, value::tiled,
+                                   value::random, value::pointer_chase})
+      for (const std::size_t stride : {64, 4096}) {
+        traits.sensitivity = sensitivity;
+        traits.access_pattern = pattern;
+        traits.access_stride = pattern == value::strided ? stride : 0;
+        const auto times = relative_times(traits, placer.platform().tiers);
+        const std::size_t wished = times[0] < times[1] ? 0 : 1;
+        EXPECT_EQ(tiers_by_traits(placer, allocator).front(), wished)
+            << "sensitivity " << sensitivity << ", pattern " << pattern << ", stride " << stride;
+      }
 }
 
 } // namespace

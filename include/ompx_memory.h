@@ -278,7 +278,7 @@ ompx_result_t ompx_phase(const char *name);
  *     ompx_commit(ompx_order_density, NULL);
  *     ... omp_free(grid, omp_null_allocator);
  *
- * The time a block costs in a kind of memory is taken as
+ * The time a block costs in a kind of memory is taken, with the prices of omptier advise, as
  *     importance x (time of one access there / time of one access in DRAM),
  * an access being scattered (latency) or streamed (bandwidth) by sensitivity, else access_pattern,
  * and reads and writes mixed by access_mode. Without importance, access_frequency x time of one

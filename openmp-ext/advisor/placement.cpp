@@ -53,14 +53,11 @@ Candidate candidate_of(const SiteDemand& site, const std::vector<Stay>& stays,
   return candidate;
 }
 
-// Of all sites where programs live that nobody has placed.
+// Of all sites, unplaced.
 double time_in_reference(const std::vector<TierChoice>& tiers, const CostTable& costs) {
-  if (tiers.empty()) return 0;
-  const auto dram = std::ranges::find(tiers, MemoryKind::dram, &TierChoice::kind);
-  const auto reference = static_cast<std::size_t>(dram == tiers.end() ? 0 : dram - tiers.begin());
   double time = 0;
   for (const auto& row : costs)
-    time += row[reference];
+    if (!row.empty()) time += row[reference_tier(tiers)];
   return time;
 }
 

@@ -58,9 +58,8 @@ unsigned threads_that_saturate(const Figures& figures) {
 
 Figures reference_figures(std::span<const Tier> tiers) {
   if (tiers.empty()) return {};
-  auto reference = std::ranges::find(tiers, MemoryKind::dram, &Tier::kind);
-  if (reference == tiers.end()) reference = tiers.begin();
-  return FigureEstimates(tiers).estimate(reference->kind, reference->figures);
+  const Tier& reference = tiers[reference_tier(tiers)];
+  return FigureEstimates(tiers).estimate(reference.kind, reference.figures);
 }
 
 double move_time(std::uint64_t bytes, const Figures& from, const Figures& to) {

@@ -38,8 +38,15 @@ double demand_time(const Demand& demand, const Figures& figures, Threads threads
 // assumed of a program that says no more than that it streams.
 unsigned threads_that_saturate(const Figures& figures);
 
-// Of the memory that programs live in which nobody has placed, and over which times are counted:
-// the first DRAM, else the first tier. Unknown figures are estimated; all 0 without tiers.
+// The memory that programs live in which nobody has placed, and over which times are counted: index
+// of the first DRAM, else 0.
+template <typename Tiers> std::size_t reference_tier(const Tiers& tiers) {
+  std::size_t at = 0;
+  while (at < tiers.size() && tiers[at].kind != MemoryKind::dram)
+    ++at;
+  return at < tiers.size() ? at : 0;
+}
+// Its figures, estimated where they are unknown; all 0 without tiers.
 Figures reference_figures(std::span<const Tier> tiers);
 
 // Nanoseconds to move so many bytes between two kinds by one thread while the program waits. A line

@@ -10,7 +10,7 @@ namespace omptier {
 namespace {
 
 constexpr int k_exchange_rounds = 8;
-constexpr double k_least_gain = 1e-9;     // over what is at stake: less is rounding
+constexpr double k_least_gain = 1e-9;            // over what is at stake: less is rounding
 constexpr std::size_t k_most_steps = 20'000'000; // of the search through pieces of time
 
 double gain_of(const Candidate& candidate, std::uint8_t tier) {

@@ -33,7 +33,7 @@ struct Candidate : Need {
   double weight = 0;         // for the order of importance
   double loss = 0;           // of being nowhere, a positive number
   bool mandatory = false;    // served before the others
-  std::uint32_t allowed = 0; // tiers it may lie in, one bit each
+  std::uint32_t allowed = 0; // tiers it may lie in, one bit each; only such that have a capacity
   std::array<double, k_most_choices> gain{};
 };
 

@@ -8,8 +8,8 @@
 #define EXAMPLES_VIRTUAL_MACHINE_H
 
 #if defined(__has_include)
-#if __has_include("machine/guest/model.h")
-#include "machine/guest/model.h"
+#if __has_include("borders/model_marks.h")
+#include "borders/model_marks.h"
 #define EXAMPLES_HAVE_MARKS 1
 #endif
 #endif

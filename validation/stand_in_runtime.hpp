@@ -4,7 +4,7 @@
 // memory is malloc's, its default allocator is number 1, and it tells neither sizes nor scopes.
 #pragma once
 
-#include "libomp/hooks.h"
+#include "borders/libomp_hooks.h"
 
 #include <cstdlib>
 

@@ -5,8 +5,8 @@
 // compare placements by: the random data want low latency, the streamed data bandwidth. Placements,
 // separated by slashes in one argument such as 0,1/0,0/0,2, run interleaved; prints each one's
 // median in guest seconds per iteration.
+#include "borders/model_marks.h"
 #include "guest_memory.h"
-#include "machine/guest/model.h"
 
 #include <omp.h>
 #include <stdbool.h>

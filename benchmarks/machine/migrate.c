@@ -8,8 +8,8 @@
 //
 // The time model's charges for folios and shoot-downs are calibrated by this: copying is to be
 // about a quarter of moving 4 KiB pages between DRAM and HBM.
+#include "borders/model_marks.h"
 #include "guest_memory.h"
-#include "machine/guest/model.h"
 
 #include <omp.h>
 

@@ -8,8 +8,8 @@
 // Meant for the timed virtual machine, where only ratios mean anything: repeats are interleaved
 // over the nodes, and one line per pattern and node gives the median in guest seconds and relative
 // to the list's first node in the same repeat, with the extremes of that ratio.
+#include "borders/model_marks.h"
 #include "guest_memory.h"
-#include "machine/guest/model.h"
 
 #include <omp.h>
 

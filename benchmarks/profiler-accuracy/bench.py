@@ -34,7 +34,7 @@ HELD_OUT = {
     "buckets": {"keys": "sequential", "heads": "random", "entries": "pointer chase"},
     "banded": {"x": "sequential", "band": "sequential", "right": "sequential"},
     "structures": {"moving": "sequential", "still": "strided"},
-    # From here on: those that the rule for streams' time (profile/streams.hpp) was not made with.
+    # From here on: those that the rule for streams' time (analysis/streams.hpp) was not made with.
     "update": {"y": "sequential", "x": "sequential"},
     "widen": {"to": "sequential", "from": "sequential"},
     "matvec": {"y": "sequential", "matrix": "sequential", "x": "sequential"},

@@ -3,10 +3,10 @@
 // The advice as a whole: workload and tiers in, placement and moves out, and both as a plan.
 #pragma once
 
-#include "advisor/placement.hpp"
 #include "advisor/moves.hpp"
+#include "advisor/placement.hpp"
+#include "analysis/aggregate.hpp"
 #include "plan/plan.hpp"
-#include "profile/aggregate.hpp"
 
 #include <functional>
 

@@ -3,8 +3,8 @@
 // Translates a profile's summary, site by site.
 #include "advisor/evidence.hpp"
 
+#include "analysis/bootstrap.hpp"
 #include "model/cost.hpp"
-#include "profile/bootstrap.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -8,8 +8,8 @@
 #pragma once
 
 #include "advisor/workload.hpp"
+#include "analysis/aggregate.hpp"
 #include "platform/platform.hpp"
-#include "profile/aggregate.hpp"
 
 #include <string>
 #include <vector>

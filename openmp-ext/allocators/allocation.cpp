@@ -7,7 +7,7 @@
 
 #include "allocators/fast_path.hpp"
 #include "allocators/planned.hpp"
-#include "base/log.hpp"
+#include "base/notices.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -7,7 +7,7 @@
 
 #include "allocators/init_allocator.hpp"
 #include "base/leaky.hpp"
-#include "base/log.hpp"
+#include "base/notices.hpp"
 #include "base/page_array.hpp"
 
 #include <atomic>

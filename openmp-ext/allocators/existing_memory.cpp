@@ -5,7 +5,7 @@
 #include "allocators/existing_memory.hpp"
 
 #include "allocators/allocation.hpp"
-#include "base/log.hpp"
+#include "base/notices.hpp"
 #include "base/options.hpp"
 #include "objects/statics.hpp"
 

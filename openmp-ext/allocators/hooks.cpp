@@ -7,9 +7,9 @@
 #include "allocators/fast_path.hpp"
 #include "allocators/init_allocator.hpp"
 #include "allocators/placement_text.hpp"
-#include "base/log.hpp"
+#include "base/notices.hpp"
 #include "base/options.hpp"
-#include "phases/phases.hpp"
+#include "migration/region_moves.hpp"
 #include "placement/block_list.hpp"
 #include "traits/allocator_text.hpp"
 

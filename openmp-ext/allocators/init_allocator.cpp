@@ -3,7 +3,7 @@
 // omp_init_allocator: which calls concern us, and what is refused.
 #include "allocators/init_allocator.hpp"
 
-#include "base/log.hpp"
+#include "base/notices.hpp"
 
 #include <algorithm>
 

@@ -4,12 +4,12 @@
 // two things. A block whose site the plan does not name stays the program's malloc's, also where
 // the plan has a "rest". And nobody waits while another thread discovers the platform: that thread
 // may need the loader's lock, which the caller of malloc may hold.
-#include "allocators/malloc_border.h"
+#include "borders/malloc_placement.h"
 
 #include "allocators/allocation.hpp"
 #include "allocators/existing_memory.hpp"
 #include "allocators/site_list.hpp"
-#include "base/log.hpp"
+#include "base/notices.hpp"
 #include "base/options.hpp"
 #include "objects/modules.hpp"
 

@@ -6,8 +6,8 @@
 #include "allocators/placement_text.hpp"
 
 #include "allocators/allocation.hpp"
-#include "base/log.hpp"
-#include "phases/phases.hpp"
+#include "base/notices.hpp"
+#include "migration/region_moves.hpp"
 #include "placement/block_list.hpp"
 #include "traits/interned.hpp"
 

@@ -6,7 +6,7 @@
 
 #include "allocators/charges.hpp"
 #include "allocators/tier_order.hpp"
-#include "base/log.hpp"
+#include "base/notices.hpp"
 
 #include <optional>
 

@@ -8,7 +8,7 @@
 #include "allocators/declarations.hpp"
 #include "allocators/init_allocator.hpp"
 
-#include "base/log.hpp"
+#include "base/notices.hpp"
 #include "base/page_array.hpp"
 
 #include <cstring>

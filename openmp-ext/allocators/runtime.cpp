@@ -6,7 +6,7 @@
 #include "allocators/declarations.hpp"
 #include "allocators/site_list.hpp"
 #include "base/leaky.hpp"
-#include "base/log.hpp"
+#include "base/notices.hpp"
 #include "base/options.hpp"
 #include "objects/modules.hpp"
 #include "traits/interned.hpp"

@@ -8,8 +8,8 @@
 
 #include "allocators/allocator_table.hpp"
 #include "allocators/stock_blocks.hpp"
-#include "libomp/hooks.h"
-#include "objects/observer.h"
+#include "borders/libomp_hooks.h"
+#include "borders/observer.h"
 #include "placement/placed_ranges.hpp"
 #include "placement/placer.hpp"
 #include "placement/plan_placement.hpp"

@@ -5,7 +5,7 @@
 #include "allocators/site_list.hpp"
 
 #include "base/leaky.hpp"
-#include "base/log.hpp"
+#include "base/notices.hpp"
 #include "objects/stack.hpp"
 #include "plan/plan.hpp"
 

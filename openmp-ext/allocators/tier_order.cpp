@@ -5,7 +5,7 @@
 #include "allocators/tier_order.hpp"
 
 #include "allocators/declared_demand.hpp"
-#include "base/log.hpp"
+#include "base/notices.hpp"
 
 #include <algorithm>
 #include <sched.h>

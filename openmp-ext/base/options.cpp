@@ -5,7 +5,7 @@
 // their type. Nothing here has a destructor.
 #include "base/options.hpp"
 
-#include "base/log.hpp"
+#include "base/notices.hpp"
 #include "base/text.hpp"
 
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the libraries say inside a program, by number: as text, and as the page docs/notices.md.
-#include "base/log.hpp"
+#include "base/notices.hpp"
 #include "cli/check.hpp"
 
 namespace omptier {

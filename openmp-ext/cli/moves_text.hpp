@@ -4,8 +4,8 @@
 // how long it took.
 #pragma once
 
-#include "profile/aggregate.hpp"
-#include "profile/symbols.hpp"
+#include "analysis/aggregate.hpp"
+#include "symbols/symbols.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>

@@ -3,7 +3,7 @@
 // Looks up a plan's frames in another build of the program.
 #include "cli/plan_for_build.hpp"
 
-#include "profile/symbols.hpp"
+#include "symbols/symbols.hpp"
 
 #include <algorithm>
 #include <filesystem>

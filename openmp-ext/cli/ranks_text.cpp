@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "cli/ranks_text.hpp"
 
+#include "analysis/ranks.hpp"
 #include "base/text.hpp"
 #include "cli/profile_text.hpp"
 #include "cli/table.hpp"
-#include "profile/ranks.hpp"
 
 #include <algorithm>
 #include <cstdio>

@@ -3,8 +3,8 @@
 // The ranks of an MPI job side by side, and how unevenly each object lies on them.
 #pragma once
 
-#include "profile/aggregate.hpp"
-#include "profile/symbols.hpp"
+#include "analysis/aggregate.hpp"
+#include "symbols/symbols.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>

@@ -9,7 +9,7 @@
 #include "cli/launch.hpp"
 #include "objects/statics.hpp"
 #include "plan/plan.hpp"
-#include "profile/symbols.hpp"
+#include "symbols/symbols.hpp"
 
 #include <algorithm>
 #include <cerrno>

@@ -3,7 +3,7 @@
 // Tables for people: cells, columns aligned by characters, bars, columns that say nothing left out.
 #pragma once
 
-#include "profile/aggregate.hpp"
+#include "analysis/aggregate.hpp"
 
 #include <cstdint>
 #include <string>

@@ -7,8 +7,8 @@
 #include "machine/qemu_command.hpp"
 
 #include "base/program_path.hpp"
+#include "borders/event_unit.h"
 #include "machine/failure.hpp"
-#include "machine/guest/event_unit.h"
 #include "machine/guest/protocol.h"
 
 #include <cstdlib>

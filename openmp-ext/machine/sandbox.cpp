@@ -6,8 +6,8 @@
 #include "machine/sandbox.hpp"
 
 #include "base/hex.hpp"
+#include "borders/event_unit.h"
 #include "machine/guest.hpp"
-#include "machine/guest/event_unit.h"
 #include "machine/guest_image.hpp"
 #include "machine/qemu_command.hpp"
 #include "machine/snapshot.hpp"

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "ompt/other_tool.hpp"
-#include "ompt/recorder.hpp"
+#include "recorder/recorder.hpp"
 
 namespace omptier {
 

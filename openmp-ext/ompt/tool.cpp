@@ -4,15 +4,15 @@
 // ompt_start_tool, and from then on the callbacks below. Objects come from libomptier.so, the very
 // copy that the patched libomp has loaded; over an unpatched libomp there is none, and regions and
 // samples are recorded alone. Another tool named behind ours goes on working (other_tool.hpp).
-#include "base/log.hpp"
+#include "base/notices.hpp"
 #include "base/options.hpp"
-#include "objects/malloc_record.h"
+#include "borders/malloc_record.h"
+#include "borders/observer.h"
 #include "objects/modules.hpp"
-#include "objects/observer.h"
 #include "objects/stack.hpp"
 #include "ompt/other_tool.hpp"
 #include "ompt/phase_events.hpp"
-#include "ompt/recorder.hpp"
+#include "recorder/recorder.hpp"
 #include "sampling/timer_signal.hpp"
 
 #include <atomic>

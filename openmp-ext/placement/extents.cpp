@@ -6,7 +6,7 @@
 #include "placement/extents.hpp"
 
 #include "base/linked_list.hpp"
-#include "base/log.hpp"
+#include "base/notices.hpp"
 #include "base/os.hpp"
 #include "base/rounding.hpp"
 

@@ -4,7 +4,7 @@
 // locked meanwhile, so that nobody removes what another one is about to join; byte 1 + i is locked
 // by the process of slot i as long as it lives.
 #include "base/kernel_files.hpp"
-#include "base/log.hpp"
+#include "base/notices.hpp"
 #include "base/os.hpp"
 #include "placement/job.hpp"
 #include "placement/job_ledger.hpp"

@@ -6,7 +6,7 @@
 // counted where it lies.
 #include "placement/placer.hpp"
 
-#include "base/log.hpp"
+#include "base/notices.hpp"
 
 namespace omptier {
 

@@ -7,7 +7,7 @@
 // policy kills.
 #include "placement/pages.hpp"
 
-#include "base/log.hpp"
+#include "base/notices.hpp"
 #include "base/os.hpp"
 #include "base/rounding.hpp"
 

@@ -4,7 +4,7 @@
 // node spills, it does not kill.
 #include "placement/placed_ranges.hpp"
 
-#include "base/log.hpp"
+#include "base/notices.hpp"
 #include "base/os.hpp"
 #include "base/rounding.hpp"
 

@@ -6,7 +6,7 @@
 // have the rest of the class.)
 #include "placement/placer.hpp"
 
-#include "base/log.hpp"
+#include "base/notices.hpp"
 #include "base/os.hpp"
 
 #include <sched.h>

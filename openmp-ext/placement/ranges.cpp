@@ -5,7 +5,7 @@
 // touched only where memory is in use.
 #include "placement/ranges.hpp"
 
-#include "base/log.hpp"
+#include "base/notices.hpp"
 #include "base/os.hpp"
 #include "base/rounding.hpp"
 #include "placement/extent.hpp"

@@ -4,7 +4,7 @@
 // that lie within the bounds of what was ever handed out by us. Everything else never comes here.
 #pragma once
 
-#include "allocators/malloc_border.h"
+#include "borders/malloc_placement.h"
 
 #include <atomic>
 #include <cerrno>

@@ -4,7 +4,7 @@
 // end.
 #pragma once
 
-#include "allocators/malloc_border.h"
+#include "borders/malloc_placement.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -6,7 +6,7 @@
 // 4 KiB or larger: glibc's word before it says so (is_short), else its usable size.
 #pragma once
 
-#include "objects/malloc_record.h"
+#include "borders/malloc_record.h"
 #include "preload/blocks.hpp"
 #include "preload/next.hpp"
 

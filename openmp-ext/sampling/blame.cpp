@@ -2,7 +2,7 @@
 
 #include "sampling/blame.hpp"
 
-#include "sampling/emulate.hpp"
+#include "emulation/emulate.hpp"
 
 #include <algorithm>
 

@@ -17,10 +17,10 @@
 // Whether caches or memory served it, reuse.hpp may find out.
 #pragma once
 
+#include "emulation/decode.hpp"
+#include "emulation/needed_reads.hpp"
+#include "emulation/registers.hpp"
 #include "objects/access.hpp"
-#include "sampling/decode.hpp"
-#include "sampling/needed_reads.hpp"
-#include "sampling/registers.hpp"
 #include "sampling/reuse.hpp"
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 // would be noise. A short pointer chase, where exactly one instruction stalls, tells.
 #pragma once
 
-#include "sampling/registers.hpp"
+#include "emulation/registers.hpp"
 
 #include <cstdint>
 #include <functional>

@@ -4,7 +4,7 @@
 // a program is linked with (exact/border.h); this source tells it of objects and regions and hands
 // on its counts. A sample here is all that one instruction did to one object since the last drain,
 // with its bytes as weight.
-#include "sampling/exact/border.h"
+#include "borders/exact_counts.h"
 #include "sampling/sources.hpp"
 
 #include <algorithm>

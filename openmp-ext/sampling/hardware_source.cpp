@@ -14,7 +14,7 @@
 #include "sampling/sources.hpp"
 #include "sampling/thread_rings.hpp"
 
-#include "base/log.hpp"
+#include "base/notices.hpp"
 #include "base/os.hpp"
 
 #include <algorithm>

@@ -17,8 +17,8 @@
 
 #include "base/kernel_files.hpp"
 #include "base/os.hpp"
-#include "machine/guest/event_unit.h"
-#include "sampling/code_map.hpp"
+#include "borders/event_unit.h"
+#include "emulation/code_map.hpp"
 #include "sampling/counter_clock.hpp"
 #include "sampling/sources.hpp"
 

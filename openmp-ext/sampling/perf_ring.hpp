@@ -6,7 +6,7 @@
 // business; the one of type CPU_CLOCK, whose records are the registers, is here.
 #pragma once
 
-#include "sampling/registers.hpp"
+#include "emulation/registers.hpp"
 
 #include <cstddef>
 #include <cstdint>

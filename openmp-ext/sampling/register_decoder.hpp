@@ -6,9 +6,9 @@
 // emulated, and counts for eight. Helper thread only.
 #pragma once
 
+#include "emulation/loop_accesses.hpp"
+#include "emulation/loop_pace.hpp"
 #include "sampling/blame.hpp"
-#include "sampling/loop_accesses.hpp"
-#include "sampling/loop_pace.hpp"
 #include "sampling/source.hpp"
 
 namespace omptier {

@@ -11,7 +11,7 @@
 // thread, which finds no signal, goes over to another one.
 #pragma once
 
-#include "sampling/registers.hpp"
+#include "emulation/registers.hpp"
 
 #include <atomic>
 #include <csignal>

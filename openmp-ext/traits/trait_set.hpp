@@ -5,7 +5,7 @@
 // and migratable, a stride without the strided pattern).
 #pragma once
 
-#include "base/log.hpp"
+#include "base/notices.hpp"
 #include "base/relaxed.hpp"
 #include "traits/names.hpp"
 

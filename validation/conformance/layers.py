@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """layers.py SOURCE: files of openmp-ext include as the section "Layers" of docs/design.md says.
 
-That section is read: the indented lines are the layers, the headers named with their folder the borders.
+That section is read: its indented lines are the layers.
 """
 
 import pathlib
@@ -13,12 +13,11 @@ source = pathlib.Path(sys.argv[1])
 section = (source / "docs/design.md").read_text().split("## Layers")[1].split("\n## ")[0]
 layers = " ".join(re.findall(r"^    (\S.*)$", section, re.M)).split("|")
 level = {folder: height for height, layer in enumerate(layers) for folder in layer.split()}
-borders = set(re.findall(r"`(\S+/\S+\.h)`", section))
 
 
 def allowed(folder, header):
     other = header.split("/")[0]
-    return other == folder or header in borders or level[other] < level[folder]
+    return other == folder or level[other] < level[folder]
 
 
 folders = {path.name for path in (source / "openmp-ext").iterdir() if path.is_dir()}

@@ -27,7 +27,7 @@ function(omptier_fuzz_object source)
 endfunction()
 
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
-foreach(layer IN ITEMS base objects plan profile symbols sampling)
+foreach(layer IN ITEMS base objects plan log emulation sampling analysis symbols)
   get_target_property(sources omptier_${layer} SOURCES)
   get_target_property(folder omptier_${layer} SOURCE_DIR)
   foreach(source IN LISTS sources)

@@ -4,8 +4,8 @@
 // as a ring, and that of ARM SPE on any bytes as packets. The input is the ring; its first bytes are the registers and the place of the
 // interrupt, too, and the rest is the code.
 
+#include "emulation/emulate.hpp"
 #include "sampling/blame.hpp"
-#include "sampling/emulate.hpp"
 #include "sampling/memory_event.hpp"
 #include "sampling/perf_ring.hpp"
 

@@ -5,7 +5,7 @@
 
 #include "cli/check_elf.hpp"
 #include "objects/statics.hpp"
-#include "profile/symbols.hpp"
+#include "symbols/symbols.hpp"
 
 #include <cstdio>
 #include <cstdlib>

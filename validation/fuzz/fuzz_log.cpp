@@ -4,10 +4,10 @@
 // more with the checksums and numbers of their blocks put right, so that changed records are
 // reached. Whatever a profile says, its summary keeps its invariants.
 
+#include "analysis/aggregate.hpp"
+#include "log/format.hpp"
+#include "log/reader.hpp"
 #include "objects/modules.hpp"
-#include "profile/aggregate.hpp"
-#include "profile/format.hpp"
-#include "profile/log_reader.hpp"
 
 #include <cstddef>
 #include <cstdio>

@@ -6,8 +6,8 @@
 // one may call the other. The input: a number for each general register, which of them point to
 // memory, where in the code the sample is, then the code; the input is the memory and the stack.
 
-#include "sampling/induction.hpp"
-#include "sampling/loop_accesses.hpp"
+#include "emulation/induction.hpp"
+#include "emulation/loop_accesses.hpp"
 
 #include <algorithm>
 #include <cmath>

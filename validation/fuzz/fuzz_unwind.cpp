@@ -4,8 +4,8 @@
 // bounds of the function around a sampled address. The input is a module's memory: an address to
 // look up (8 bytes, counted from the module's begin), then the bytes, .eh_frame_hdr first.
 
+#include "emulation/code_map.hpp"
 #include "objects/unwind_rule.hpp"
-#include "sampling/code_map.hpp"
 
 #include <cstdlib>
 #include <cstring>

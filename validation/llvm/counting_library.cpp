@@ -18,7 +18,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include "libomp/hooks.h"
+#include "borders/libomp_hooks.h"
 
 namespace {
 

@@ -5,8 +5,8 @@
 // the first.
 #include "allocators/pool.hpp"
 #include "allocators/runtime.hpp"
-#include "libomp/hooks.h"
-#include "objects/observer.h"
+#include "borders/libomp_hooks.h"
+#include "borders/observer.h"
 
 #include <gtest/gtest.h>
 

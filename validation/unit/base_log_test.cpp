@@ -2,7 +2,7 @@
 //
 // Notices inside the application: libomp's form, once, whole lines from many threads, and nothing
 // of the application disturbed.
-#include "base/log.hpp"
+#include "base/notices.hpp"
 
 #include "said.hpp"
 

@@ -3,7 +3,7 @@
 // A loop in this program's code, emulated from registers that the test makes up.
 #pragma once
 
-#include "sampling/loop_accesses.hpp"
+#include "emulation/loop_accesses.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -4,7 +4,7 @@
 #include "allocators/declarations.hpp"
 #include "allocators/placement_text.hpp"
 #include "allocators/runtime.hpp"
-#include "libomp/hooks.h"
+#include "borders/libomp_hooks.h"
 #include "traits/trait_set.hpp"
 
 #include <array>

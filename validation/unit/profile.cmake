@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 omptier_unit_test(profile SOURCES profile_log_test.cpp profile_metrics_test.cpp
-  profile_working_set_test.cpp profile_totals_test.cpp profile_pattern_test.cpp profile_streams_test.cpp profile_rates_test.cpp profile_areas_test.cpp LINK omptier_profile)
+  profile_working_set_test.cpp profile_totals_test.cpp profile_pattern_test.cpp profile_streams_test.cpp profile_rates_test.cpp profile_areas_test.cpp LINK omptier_analysis)
 
 # Names need debug information, whatever the kind of build.
 omptier_unit_test(symbols SOURCES profile_symbols_test.cpp objects_calls.cpp LINK omptier_symbols)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Memory that nobody allocates: areas through the log, and what the summary makes of them.
+#include "analysis/aggregate.hpp"
+#include "analysis/areas.hpp"
 #include "base/os.hpp"
-#include "profile/aggregate.hpp"
-#include "profile/areas.hpp"
 #include "profile_build.hpp"
 
 #include <algorithm>

@@ -3,8 +3,8 @@
 // Small helpers of the profile tests: a scratch file that removes itself, and a writer on it.
 #pragma once
 
-#include "profile/log_reader.hpp"
-#include "profile/log_writer.hpp"
+#include "log/reader.hpp"
+#include "log/writer.hpp"
 
 #include <cstdio>
 #include <cstdlib>

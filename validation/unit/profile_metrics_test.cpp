@@ -4,9 +4,9 @@
 // regions, lifetimes, joined profiles.
 #include "profile_summary.hpp"
 
+#include "analysis/bootstrap.hpp"
+#include "analysis/ranks.hpp"
 #include "objects/live.hpp"
-#include "profile/bootstrap.hpp"
-#include "profile/ranks.hpp"
 
 #include <cmath>
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 // instructions of a loop access, as a compiler would make them, and says what a person would call
 // it.
 
-#include "profile/pattern.hpp"
+#include "analysis/object_pattern.hpp"
 
 #include <algorithm>
 #include <functional>

@@ -5,8 +5,8 @@
 #include "profile_build.hpp"
 #include "profile_summary.hpp"
 
+#include "analysis/loop_rates.hpp"
 #include "base/os.hpp"
-#include "profile/loop_rates.hpp"
 
 #include <cmath>
 #include <gtest/gtest.h>

@@ -4,8 +4,8 @@
 // whole profiles in which all time was blamed on one array.
 #include "profile_summary.hpp"
 
-#include "profile/shares.hpp"
-#include "profile/streams.hpp"
+#include "analysis/shares.hpp"
+#include "analysis/streams.hpp"
 
 #include <cmath>
 #include <gtest/gtest.h>

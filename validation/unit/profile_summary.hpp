@@ -3,7 +3,7 @@
 // What tests ask of summaries.
 #pragma once
 
-#include "profile/aggregate.hpp"
+#include "analysis/aggregate.hpp"
 
 #include <gtest/gtest.h>
 #include <span>

@@ -5,10 +5,10 @@
 #include "objects_calls.hpp"
 
 #include "objects/modules.hpp"
-#include "profile/elf_calls.hpp"
-#include "profile/functions.hpp"
-#include "profile/source_line.hpp"
-#include "profile/symbols.hpp"
+#include "symbols/elf_calls.hpp"
+#include "symbols/functions.hpp"
+#include "symbols/source_line.hpp"
+#include "symbols/symbols.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Which part of an object is in use, by the offsets of a few samples.
-#include "profile/working_set.hpp"
+#include "analysis/working_set.hpp"
 
 #include <gtest/gtest.h>
 #include <random>

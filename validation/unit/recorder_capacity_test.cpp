@@ -6,13 +6,13 @@
 #include "made_up_source.hpp"
 #include "profile_build.hpp"
 
+#include "analysis/aggregate.hpp"
 #include "base/os.hpp"
-#include "ompt/live_blocks.hpp"
-#include "ompt/recorder.hpp"
-#include "ompt/region_runs.hpp"
-#include "ompt/sample_batch.hpp"
-#include "profile/aggregate.hpp"
-#include "profile/log_budget.hpp"
+#include "log/budget.hpp"
+#include "recorder/live_blocks.hpp"
+#include "recorder/recorder.hpp"
+#include "recorder/region_runs.hpp"
+#include "recorder/sample_batch.hpp"
 
 #include <atomic>
 #include <chrono>

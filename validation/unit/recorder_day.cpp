@@ -9,10 +9,10 @@
 // usage: recorder_day SECONDS REGIONS LOG_BYTES FOLDER
 #include "made_up_source.hpp"
 
+#include "analysis/aggregate.hpp"
 #include "base/os.hpp"
 #include "base/page_arena.hpp"
-#include "ompt/recorder.hpp"
-#include "profile/aggregate.hpp"
+#include "recorder/recorder.hpp"
 
 #include <algorithm>
 #include <cinttypes>

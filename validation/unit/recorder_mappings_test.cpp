@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the program has mapped: whole, in parts, across several, against a map of single pages.
-#include "ompt/mappings.hpp"
+#include "recorder/mappings.hpp"
 
 #include <gtest/gtest.h>
 #include <map>

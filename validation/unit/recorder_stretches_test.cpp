@@ -5,7 +5,7 @@
 #include "profile_build.hpp"
 
 #include "base/os.hpp"
-#include "ompt/stretches.hpp"
+#include "recorder/stretches.hpp"
 
 #include <gtest/gtest.h>
 #include <thread>

@@ -7,8 +7,8 @@
 #include "profile_summary.hpp"
 
 #include "base/os.hpp"
-#include "ompt/helper_thread.hpp"
-#include "ompt/recorder.hpp"
+#include "recorder/helper_thread.hpp"
+#include "recorder/recorder.hpp"
 
 #include <atomic>
 #include <chrono>

@@ -3,10 +3,10 @@
 // Decoding and blame on known machine code with known registers. The code below is only looked at,
 // never run; labels name the places where interrupts are pretended.
 
+#include "emulation/emulate.hpp"
+#include "emulation/process_memory.hpp"
 #include "sampling/blame.hpp"
 #include "sampling/calibrate.hpp"
-#include "sampling/emulate.hpp"
-#include "sampling/process_memory.hpp"
 
 #include <cstdlib>
 #include <cstring>

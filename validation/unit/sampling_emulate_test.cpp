@@ -4,7 +4,7 @@
 // first instruction to their return, and must come to the processor's result; single vector
 // instructions that carry indices must leave what the processor leaves.
 
-#include "sampling/emulate.hpp"
+#include "emulation/emulate.hpp"
 #include "sampling_emulate_cases.hpp"
 
 #include <cstring>

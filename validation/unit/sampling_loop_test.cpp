@@ -4,9 +4,9 @@
 // looked at, never run, so it may use vectors that this machine lacks.
 
 #include "emulated_loop.hpp"
+#include "emulation/induction.hpp"
+#include "emulation/needed_reads.hpp"
 #include "sampling/blame.hpp"
-#include "sampling/induction.hpp"
-#include "sampling/needed_reads.hpp"
 
 #include <cstring>
 #include <numeric>

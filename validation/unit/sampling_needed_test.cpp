@@ -5,7 +5,7 @@
 // nothing can be read.
 
 #include "emulated_loop.hpp"
-#include "sampling/needed_reads.hpp"
+#include "emulation/needed_reads.hpp"
 
 #include <algorithm>
 #include <string>

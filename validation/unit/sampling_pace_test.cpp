@@ -3,8 +3,8 @@
 // Iterations between two samples, from pretended registers, and what a loop accesses meanwhile. The
 // code below is only looked at, never run.
 
-#include "sampling/loop_accesses.hpp"
-#include "sampling/loop_pace.hpp"
+#include "emulation/loop_accesses.hpp"
+#include "emulation/loop_pace.hpp"
 
 #include <gtest/gtest.h>
 #include <vector>

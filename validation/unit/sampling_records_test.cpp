@@ -4,8 +4,8 @@
 // its event unit.
 
 #include "base/os.hpp"
+#include "borders/event_unit.h"
 #include "collected_samples.hpp"
-#include "machine/guest/event_unit.h"
 #include "sampling/counter_clock.hpp"
 #include "sampling/machine_source.hpp"
 #include "sampling/perf_ring.hpp"

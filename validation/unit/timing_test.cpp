@@ -2,7 +2,7 @@
 //
 // The parts of the time model without QEMU: configuration, caches, nodes, kernel symbols, counted
 // misses and the memory-event unit.
-#include "machine/guest/event_unit.h"
+#include "borders/event_unit.h"
 #include "machine/timing/caches.h"
 #include "machine/timing/config.h"
 #include "machine/timing/kernel.h"

@@ -5,8 +5,8 @@
 // moved when a region begins and moved out for the next one, the observer told. Pages are counted
 // by the kernel.
 //     allocators_plan FOLDER    (for the plan file)
+#include "borders/observer.h"
 #include "objects/modules.hpp"
-#include "objects/observer.h"
 #include "placement/pages.hpp"
 #include "plan/plan.hpp"
 

@@ -10,8 +10,8 @@
 // kernel tells; that times, put on the guest's clock, lie within the run; and that the share of the
 // first array is 3/4 within four standard deviations. Prints both address ranges, so that the
 // exported misses can be compared (timing_misses).
-#include "machine/guest/event_unit.h"
-#include "machine/guest/model.h"
+#include "borders/event_unit.h"
+#include "borders/model_marks.h"
 
 #include <errno.h>
 #include <fcntl.h>

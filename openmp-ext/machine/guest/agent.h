@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * What the parts of the guest's first program share: agent.c (boot and request), files.c (file
- * systems), relay.c (the program, its pipes, its end). Single-threaded.
+ * The request, and the parts that agent.c calls one after the other to serve it: files.c (file systems),
+ * nvdimm.c, relay.c (the program, its pipes, its end). Single-threaded.
  */
 #pragma once
-
-#include "protocol.h"
-
-#include <stddef.h>
 
 struct request {
   char** arguments;
@@ -22,15 +18,6 @@ struct request {
   int capability;   /* kept by an unprivileged program, or -1 */
   int model;        /* the time model is attached: switch it on around the program */
 };
-
-int agent_port(void);
-/* 0, or -1 when the other side is gone. */
-int write_all(int file, const void* data, size_t size);
-int read_all(int file, void* data, size_t size);
-void send_frame(uint32_t type, const void* data, uint32_t size);
-void send_note(const char* format, ...) __attribute__((format(printf, 1, 2)));
-/* Reports one line of text to the launcher and waits for the end of the machine. */
-void fail(const char* format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
 /* Host's / read-only at /, own /proc /sys /dev /tmp /run, the shared folder over it. */
 void lay_out_files(const struct request* request);

@@ -10,6 +10,7 @@
  */
 #define _GNU_SOURCE
 #include "agent.h"
+#include "port.h"
 
 #include <errno.h>
 #include <net/if.h>

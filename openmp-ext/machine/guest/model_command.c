@@ -3,7 +3,7 @@
 // omptier-model: gives the marks of model.h from a script in the virtual machine, in the order of
 // its arguments, then executes a command if one follows `--`. The command keeps this process, so
 // its exit status, signals and streams are its own. Statically linked: it must run in any root.
-#include "machine/guest/model.h"
+#include "borders/model_marks.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE
 #include "agent.h"
+#include "port.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,7 +11,8 @@
  */
 #define _GNU_SOURCE
 #include "agent.h"
-#include "model.h"
+#include "borders/model_marks.h"
+#include "port.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// Producer of the memory-event unit (../guest/event_unit.h): chooses every N-th miss and writes it
+// Producer of the memory-event unit (borders/event_unit.h): chooses every N-th miss and writes it
 // into the vCPU's ring. N varies uniformly by ± half, from a generator seeded by the vCPU's number
 // alone, so that programs with a period of their own are sampled fairly and runs are alike.
 #pragma once
 
-#include "machine/guest/event_unit.h"
+#include "borders/event_unit.h"
 #include "machine/timing/config.h"
 
 struct events;

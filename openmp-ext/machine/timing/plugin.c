@@ -2,7 +2,7 @@
 //
 // Glue between QEMU and the time model: decides at translation which instructions are watched, and
 // hands their accesses on. All of user code is watched; of the kernel only what kernel.h names.
-#include "machine/guest/model.h"
+#include "borders/model_marks.h"
 #include "machine/timing/miss_file.h"
 #include "machine/timing/model.h"
 
@@ -67,7 +67,7 @@ static void watch_accesses(struct qemu_plugin_insn* instruction) {
                                    QEMU_PLUGIN_MEM_RW, pc);
 }
 
-// A mark is an eight-byte NOP with our signature (../guest/model.h).
+// A mark is an eight-byte NOP with our signature (borders/model_marks.h).
 static void watch_mark(struct qemu_plugin_insn* instruction) {
   static const unsigned char nop[4] = {0x0f, 0x1f, 0x84, 0x00};
   if (qemu_plugin_insn_size(instruction) != 8) return;

@@ -6,7 +6,7 @@
 // locked or allocated while counting; a table that is full counts what it could not hold.
 #pragma once
 
-#include "sampling/exact/border.h"
+#include "borders/exact_counts.h"
 #include "sampling/exact/object_map.hpp"
 
 #include <atomic>

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// From records to metrics: what each allocation site held and when, which share of the samples fell
+// on it with its 95 % interval, in which manner it was accessed, in which parallel regions. Report
+// and advisor both start here.
+//
+// Several profiles: those with different ranks are ranks, those of one rank are repeats. Sites are
+// joined by their exact frames (module identities and offsets). Weights are averaged over the
+// profiles: they are those of one process; bytes and lifetimes are those of the process where the
+// site is largest.
+#pragma once
+
+#include "analysis/areas.hpp"
+#include "analysis/object_pattern.hpp"
+#include "analysis/working_set.hpp"
+#include "log/reader.hpp"
+#include "log/record.hpp"
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace omptier {
+
+struct Share {
+  double value = 0, low = 0, high = 0; // fractions of all samples' weight; 95 % interval
+  Share& operator+=(const Share& other);
+};
+
+// How often an object was accessed, over the whole length of what it is a rate of: instructions'
+// accesses, a vector's as one. By one process, all threads together.
+struct AccessRate {
+  double value = 0, low = 0, high = 0; // per second; 95 % interval
+  double bytes = 0;                    // per second
+  double known = 0;        // part of the time of its accesses in loops whose pace is known: what is
+                           // accessed in others is not in the value
+  std::uint64_t pairs = 0; // of samples, of the loop with fewest; 0 = nothing is known
+};
+
+// Weights of samples by manner; in the unit of the profile's measure (events or nanoseconds).
+struct AccessWeights {
+  double scattered_load = 0, streamed_load = 0, scattered_store = 0, streamed_store = 0;
+  double unknown = 0; // neither load nor store known
+  // Of all these: what served them, as far as it is known.
+  double from_cache = 0, from_memory = 0;
+
+  double total() const {
+    return scattered_load + streamed_load + scattered_store + streamed_store + unknown;
+  }
+  double loads() const { return scattered_load + streamed_load; }
+  double stores() const { return scattered_store + streamed_store; }
+  double streamed() const { return streamed_load + streamed_store; }
+  void add(const AccessSample& sample, double weight);
+  AccessWeights& operator+=(const AccessWeights& other);
+  AccessWeights& operator*=(double factor);
+};
+
+// The samples of a site, region or phase, or of a site in one of these.
+struct Sampled {
+  std::uint64_t samples = 0; // all profiles together
+  AccessWeights accesses;    // of one process
+  Share share;               // of all samples, or of the region's or phase's
+  void add(const AccessSample& sample, double weight) {
+    ++samples;
+    accesses.add(sample, weight);
+  }
+};
+
+// Live bytes of a site from a moment on, until the next step. Nanoseconds since the run's start.
+struct LiveStep {
+  std::uint64_t time = 0;
+  std::uint64_t bytes = 0;
+};
+
+// A site's part in a region or phase.
+struct SitePart : Sampled {
+  std::uint32_t of = 0; // index into ProfileSummary::regions or phases
+  OffsetHistogram offsets;
+  // Known by region only:
+  double dealt = 0; // of the weight, what was blamed on others' streams, less what was given away
+  AccessRate access_rate; // while the region runs
+};
+
+// One object of a site; the largest k_instances_kept of them, in order of time.
+struct InstanceSummary {
+  std::uint32_t instance = 0;
+  std::uint64_t begin = 0, end = 0; // nanoseconds since the run's start
+  std::uint64_t bytes = 0;
+  double weight = 0;
+};
+
+// What one rank of a job did with one site, or with all of them.
+struct RankPart {
+  double weight = 0;            // of the rank's samples there, one run's
+  std::uint64_t bytes_peak = 0; // of all sites together: the sum of their peaks
+};
+
+struct RankSummary {
+  std::uint64_t rank = 0;
+  std::string host;
+  std::uint64_t profiles = 0, samples = 0, nanoseconds = 0; // runs; all of theirs; the longest
+  RankPart all;                                             // samples in no object included
+};
+
+struct SiteSummary : Sampled {
+  std::vector<Frame> frames; // modules index ProfileSummary::modules
+  SiteKind kind = SiteKind::allocation;
+  std::string symbol;        // of a variable
+  std::uint64_t objects = 0; // of one process: the one with most
+  std::uint64_t bytes_total = 0, bytes_peak = 0, bytes_largest = 0;
+  bool by_malloc = false; // not by an allocator of OpenMP's
+  std::vector<LiveStep> live;
+  std::vector<InstanceSummary> instances;
+  // Of the accesses themselves, counted in bytes, where the source knows them (ProfileSummary::
+  // patterns is not 0): another share than that of samples.
+  Share access_share;
+  double write_share = 0; // of the object's bytes
+  AccessRate access_rate;
+  ObjectPattern pattern;
+  std::uint32_t through =
+      k_nothing; // site whose values were the indices, if its pattern is indirect
+  static constexpr std::uint32_t k_nothing = ~std::uint32_t{0};
+  double mean_latency = 0; // nanoseconds, weighted; 0 = the source does not say
+  double cache_share = 0;  // of samples whose level is known: served by a cache
+  double level_share = 0;  // of samples: those whose level is known
+  OffsetHistogram offsets;
+  std::vector<SitePart> by_region, by_phase; // most accessed first
+  std::vector<RankPart> by_rank;             // as ProfileSummary::ranks
+};
+
+struct RegionSummary : Sampled {
+  std::vector<Frame> frames; // codeptr first; none: outside of all regions
+  std::uint64_t entries = 0;
+  std::uint64_t entered_anew = 0; // entries after another region than itself
+  std::uint64_t nanoseconds = 0;  // of wall time, all entries of one process together
+  std::uint32_t threads = 0;      // most
+};
+
+// A part of the run on one level with regions (named by the program) or below them; of the latter
+// only those in which time was seen to pass are told apart (analysis/phase_track.hpp).
+struct PhaseSummary : Sampled {
+  enum class Kind : std::uint8_t { named, to_barrier, to_end, serial };
+  Kind kind = Kind::named;
+  std::string name;              // of a named one
+  std::uint32_t region = 0;      // which is divided; serial: the one before, 0 = the run's start
+  std::uint32_t next_region = 0; // serial: the one behind, 0 = the run's end
+  std::vector<Frame> frames;     // of the barrier that ends it
+  std::uint64_t entries = 0, nanoseconds = 0;
+};
+
+// One move of an object's pages between kinds.
+struct MoveSummary {
+  static constexpr std::uint32_t k_no_site = ~std::uint32_t{0};
+  std::uint32_t site = k_no_site;     // whose object it was
+  std::uint32_t region = 0;           // that was about to begin; 0: none was
+  std::uint64_t begin = 0, bytes = 0; // nanoseconds from the start of the run; bytes that arrived
+  MemoryKind from = MemoryKind::unknown, to = MemoryKind::unknown;
+  double seconds = 0;
+};
+
+struct ProfileSummary {
+  std::vector<RunRecord> runs;    // one a profile
+  std::vector<RankSummary> ranks; // in order of their numbers; empty when all profiles are of one
+  std::vector<std::string> notes; // cut logs, joined jobs …: one line each, for people
+  std::vector<ModuleInfo> modules;
+  std::vector<SiteSummary> sites;     // largest share first, then most bytes
+  std::vector<RegionSummary> regions; // [0] = outside of all regions
+  std::vector<PhaseSummary> phases;
+  Measure measure = Measure::time;
+  double worst_error = 0; // of the source, as a fraction
+  std::uint64_t samples = 0, samples_lost = 0;
+  std::uint64_t samples_waiting = 0; // more, on threads that waited in the OpenMP runtime
+  double waiting_share = 0;          // of the weight of these and all samples
+  std::uint64_t unknown_address = 0; // samples without an address
+  std::uint64_t no_operand = 0;      // of these: where no memory operand was near
+  std::uint64_t outside_objects = 0; // samples whose address lies in no recorded object
+  SmallObjects small_objects;        // under 4 KiB, of one process: the one with most
+  std::uint64_t small_sites = 0;     // that allocated them
+  Sampled small;                     // on their pages
+  Sampled other;                     // without an address or outside of objects
+  std::uint64_t patterns = 0;        // records of what instructions accessed
+  Share other_access_share;
+  double paced = 0;                   // part of their time in loops whose pace is known
+  bool shares_count_accesses = false; // access shares weigh loops by accesses; else by time
+  std::uint64_t nanoseconds = 0;      // length of the longest run
+  double mean_nanoseconds = 0;        // of all runs
+  std::uint32_t threads = 0;          // most that ran a region, at least 1
+  std::uint64_t log_bytes = 0;
+  std::vector<MoveSummary> moves; // of the first profile, in order of time
+};
+
+inline constexpr std::size_t k_instances_kept = 4096;
+
+// Stacks, the heap, code: how many bytes of them are in use nobody knows.
+constexpr bool has_bytes(SiteKind kind) {
+  return kind != SiteKind::stacks && kind != SiteKind::heap && kind != SiteKind::constants;
+}
+
+// "allocation", "mapping", "static" (a variable), "statics", "constants", "stacks", "heap".
+const char* name_of(SiteKind kind);
+
+// Profiles must be of the same measure; a failure is one line.
+Parsed<ProfileSummary> summarize(std::span<const Profile> profiles);
+
+// Reads all files, names their statics (none without statics_of), then summarizes: what commands
+// call.
+Parsed<ProfileSummary> summarize_files(std::span<const std::string> paths,
+                                       const StaticsOf& statics_of = {});
+
+// What must hold: shares sum to 1 (when there are samples), every interval holds its value, live
+// steps ascend and end at 0 or with the run.
+bool is_consistent(const ProfileSummary& summary, std::string& why_not);
+
+} // namespace omptier

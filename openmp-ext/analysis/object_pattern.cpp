@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Each instruction votes with its bytes. A chase is told by its pointers. One step that makes up
+// most of an instruction's steps is its stride; instructions with the same stride are one walk, and
+// cover size/stride of what they pass: half or more is sequential. Of those that ran seldom beside
+// the others (an array was filled once) that part counts. Several steps that come back
+// again and again are tiles: short runs, then a jump over what other tiles hold. Anything else is
+// random.
+#include "analysis/object_pattern.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+namespace omptier {
+namespace {
+
+constexpr double k_most = 0.85;        // of an instruction's steps, for a stride
+constexpr double k_regular = 0.6;      // of its steps, for tiles
+constexpr double k_jumps = 0.02;       // of its steps, from one run to the next
+constexpr std::int64_t k_far = 4;      // strides that make a step a jump
+constexpr double k_filled = 0.5;       // of what lies between the begins of two runs: no tiles
+constexpr double k_widest = 0x1p62;    // bytes
+constexpr std::size_t k_places = 32;   // kept of an instruction
+constexpr std::int64_t k_run = 128;    // bytes side by side, from which a piece is a tile's row
+constexpr std::int64_t k_copied = 512; // bytes an access, from which it is a copy of a piece
+
+// Instructions of one stride.
+struct Walk {
+  struct Piece {             // what one accesses
+    std::uint64_t place = 0; // within the stride
+    std::int64_t size = 0;
+    double accesses = 0;
+  };
+  double bytes = 0;
+  std::int64_t size = 0; // the largest
+  std::vector<Piece> pieces;
+
+  // Against the busiest; those of one loop differ by the error of sampling only.
+  double weight(const Piece& piece) const {
+    const double most = std::ranges::max(pieces, {}, &Piece::accesses).accesses;
+    return most > 0 ? std::min(1.0, 2 * piece.accesses / most) : 1;
+  }
+  // Bytes of a stride.
+  double covered() const {
+    return std::accumulate(pieces.begin(), pieces.end(), 0.0, [&](double sum, const Piece& piece) {
+      return sum + weight(piece) * double(piece.size);
+    });
+  }
+  // Bytes side by side.
+  std::int64_t longest_run() const {
+    std::map<std::uint64_t, std::int64_t> sizes; // by place
+    for (const Piece& piece : pieces)
+      if (weight(piece) >= 0.5) sizes[piece.place] = piece.size;
+    std::uint64_t longest = 0, begin = 0, end = 0;
+    for (const auto& [place, bytes_there] : sizes) {
+      if (place > end) begin = place;
+      end = std::max(end, place + static_cast<std::uint64_t>(bytes_there));
+      longest = std::max(longest, end - begin);
+    }
+    return static_cast<std::int64_t>(longest);
+  }
+};
+
+// An instruction that accesses runs of one stride and jumps from each to the next.
+struct Runs {
+  std::int64_t period = 0; // from the begin of one run to the next
+  double length = 0;       // of a run, bytes
+};
+
+std::optional<Runs> runs_of(const std::pair<double, std::int64_t>& steps,
+                            const std::pair<double, std::int64_t>& jumps, double all) {
+  const auto stride = double(steps.second), jump = double(jumps.second);
+  if (jumps.first < k_jumps * all || std::abs(jump) < k_far * std::abs(stride)) return {};
+  const double in_a_run = steps.first / jumps.first;
+  // Whole strides: how many steps a run has is known by counting only.
+  const auto unit = std::gcd(std::abs(steps.second), std::abs(jumps.second));
+  const double between = std::abs(in_a_run * stride + jump);
+  if (between >= k_widest) return {}; // a made-up log's: nothing is so far apart
+  return Runs{std::llround(between / double(unit)) * unit, (in_a_run + 1) * std::abs(stride)};
+}
+
+// Bytes between the begins of two runs that some instruction was seen to access.
+std::int64_t touched(const std::vector<std::pair<std::uint64_t, std::int64_t>>& places,
+                     std::int64_t period) {
+  std::map<std::uint64_t, std::int64_t> pieces;
+  for (const auto& [address, size] : places)
+    pieces[address % static_cast<std::uint64_t>(period)] = size;
+  std::int64_t bytes = 0;
+  std::uint64_t end = 0;
+  for (const auto& [place, size] : pieces) {
+    const std::uint64_t begin = std::max(place, end);
+    end = std::max(end, place + static_cast<std::uint64_t>(size));
+    bytes += static_cast<std::int64_t>(end - begin);
+  }
+  return bytes;
+}
+
+} // namespace
+
+const char* name_of(PatternKind kind) {
+  static constexpr const char* k_names[] = {"unknown", "sequential", "strided",
+                                            "tiled",   "random",     "pointer chase"};
+  return k_names[static_cast<unsigned>(kind)];
+}
+
+void PatternEvidence::add(const AccessPattern& pattern) {
+  (pattern.kind == AccessKind::store ? stored_ : loaded_) += double{pattern.bytes};
+  Of& of = instructions_[{pattern.pc, pattern.kind}];
+  of.address = pattern.address;
+  if (of.places.size() < k_places) of.places.push_back(pattern.address);
+  of.bytes += double{pattern.bytes};
+  of.accesses += double{pattern.accesses};
+  of.chased += double{pattern.chased} * double{pattern.bytes};
+  if (pattern.through != 0) of.indirect += double{pattern.bytes};
+  bool any = false;
+  for (const AccessPattern::Stride& stride : pattern.strides) {
+    if (!(stride.share > 0)) break;
+    any = true;
+    if (of.strides.size() < 64 || of.strides.count(stride.bytes) != 0)
+      of.strides[stride.bytes] += double{pattern.accesses} * double{stride.share};
+  }
+  if (any) of.known += double{pattern.accesses};
+}
+
+ObjectPattern PatternEvidence::decide() const {
+  std::map<std::int64_t, Walk> walks; // by stride
+  struct Rows {                       // runs with gaps, which other instructions may fill
+    double bytes = 0;
+    std::vector<std::pair<std::uint64_t, std::int64_t>> places;
+  };
+  std::map<std::int64_t, Rows> rows; // by period
+  std::array<double, 6> votes{};
+  const auto vote = [&](PatternKind kind, double bytes) {
+    votes[static_cast<unsigned>(kind)] += bytes;
+  };
+  ObjectPattern decided;
+  double indirect = 0;
+  for (const auto& [key, of] : instructions_) {
+    indirect += of.indirect;
+    const std::int64_t size =
+        std::llround(std::min(of.bytes / std::max(of.accesses, 1e-9), k_widest));
+    if (size >= k_copied) {
+      vote(PatternKind::sequential, of.bytes);
+      continue;
+    }
+    if (of.chased >= 0.5 * of.bytes) {
+      vote(PatternKind::pointer_chase, of.bytes);
+      continue;
+    }
+    if (of.indirect >= 0.5 * of.bytes) {
+      vote(PatternKind::random, of.bytes);
+      continue;
+    }
+    if (of.known <= 0) continue;
+    std::vector<std::pair<double, std::int64_t>> order;
+    double moving = of.known; // steps that lead elsewhere; staying is no pattern
+    for (const auto& [stride, count] : of.strides) {
+      if (stride == 0)
+        moving -= count;
+      else
+        order.emplace_back(count, stride);
+    }
+    std::sort(order.rbegin(), order.rend());
+    if (order.empty() || moving <= 0) continue;
+    double first = order[0].first / moving, few = 0;
+    for (std::size_t i = 0; i < std::min<std::size_t>(order.size(), 3); ++i)
+      few += order[i].first / moving;
+    if (first >= k_most || (few >= k_most && first >= k_regular && order.size() > 1)) {
+      // The rows of a tile leave gaps; the lines of a grid follow one another, a row that is read
+      // again and again comes back to its begin.
+      const auto runs = order.size() > 1 ? runs_of(order[0], order[1], moving) : std::nullopt;
+      if (runs && runs->length < k_filled * double(runs->period)) {
+        Rows& of_period = rows[runs->period];
+        of_period.bytes += of.bytes;
+        for (const std::uint64_t place : of.places)
+          of_period.places.emplace_back(place, size);
+        continue;
+      }
+      Walk& walk = walks[std::abs(order[0].second)];
+      const auto stride = static_cast<std::uint64_t>(std::abs(order[0].second));
+      walk.pieces.push_back({of.address % stride, size, of.accesses});
+      walk.bytes += of.bytes;
+      walk.size = std::max(walk.size, size);
+    } else {
+      vote(few >= k_most ? PatternKind::tiled : PatternKind::random, of.bytes);
+    }
+  }
+  for (const auto& [period, row] : rows) {
+    const bool filled = double(touched(row.places, period)) >= k_filled * double(period);
+    vote(filled ? PatternKind::sequential : PatternKind::tiled, row.bytes);
+  }
+  double widest = 0;
+  for (const auto& [stride, walk] : walks) {
+    const double covered = walk.covered();
+    if (2 * covered >= double(stride)) {
+      vote(PatternKind::sequential, walk.bytes);
+    } else if (walk.longest_run() >= k_run) {
+      vote(PatternKind::tiled, walk.bytes); // a loop over a tile's row was unrolled
+    } else {
+      vote(PatternKind::strided, walk.bytes);
+      if (walk.bytes <= widest) continue;
+      widest = walk.bytes;
+      const double together = std::max(1.0, std::round(covered / double(walk.size)));
+      decided.stride = static_cast<std::int64_t>(double(stride) / together);
+    }
+  }
+  const auto best = std::max_element(votes.begin(), votes.end());
+  if (*best > 0) decided.kind = static_cast<PatternKind>(best - votes.begin());
+  if (decided.kind != PatternKind::strided) decided.stride = 0;
+  decided.indirect = bytes() > 0 ? indirect / bytes() : 0;
+  return decided;
+}
+
+} // namespace omptier

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Shares with their 95 % intervals: of samples by site, by region and within regions; of the bytes
+// that instructions accessed, with the pattern of each site.
+#pragma once
+
+#include "analysis/sweep.hpp"
+
+namespace omptier {
+
+// 0 where the whole is.
+double share_of(double part, double whole);
+
+// Holds its value, whatever the interval says.
+Share make_share(double value, Interval interval);
+
+// Shares of all samples, by site and by region, and of each region's samples by site. runs: one a
+// profile.
+void add_intervals(ProfileSummary& summary, const std::vector<std::vector<Attribution>>& runs);
+
+// Shares of the bytes accessed, and in which pattern. runs: as Sweep::accesses, one a profile.
+void add_patterns(ProfileSummary& summary, const std::vector<SiteEvidence>& evidence,
+                  std::vector<std::vector<WeightedSample>>& runs);
+
+// The source's worst error, less where time was shared among streams (streams.hpp).
+double error_left(const Profile& profile);
+
+// Shares of time have a fault that no number of samples cures: a streamed store waits unseen, a
+// load hides behind another. Widens the intervals of sites by what the source was usually off by
+// where that was measured (benchmarks/profiler-accuracy --time), a fraction of its worst error.
+void admit_source_error(ProfileSummary& summary);
+
+// Where every access was counted there is no sampling error: an interval is its share.
+void close_intervals(ProfileSummary& summary);
+
+} // namespace omptier

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See streams.hpp. Accesses of one site that are near each other are one stream: the rows of a
+// stencil, the instructions of an unrolled loop.
+#include "analysis/streams.hpp"
+
+#include "analysis/object_pattern.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace omptier {
+namespace {
+
+constexpr double k_line = 64;              // bytes
+constexpr std::uint64_t k_near = 1u << 20; // bytes that a core's own cache keeps between two uses
+constexpr double k_golden = 0.6180339887498949; // multiples of it fill [0, 1) evenly
+
+using Accesses = std::span<const LoopAccess>;
+
+// Prefetchers see lines: what accesses each of them is as good as sequential.
+bool is_stream(Accesses site) {
+  PatternEvidence evidence;
+  for (const LoopAccess& access : site)
+    evidence.add(access.pattern);
+  const ObjectPattern pattern = evidence.decide();
+  return pattern.kind == PatternKind::sequential || pattern.kind == PatternKind::tiled ||
+         (pattern.kind == PatternKind::strided && double(pattern.stride) <= k_line);
+}
+
+// Accesses beside each other move a line once: what the farthest step passes, and of steps over
+// what is not accessed no more than the lines touched.
+double lines_of(Accesses near) {
+  double passed = 0, touched = 0;
+  for (const LoopAccess& access : near) {
+    const AccessPattern& pattern = access.pattern;
+    const double accesses = double{pattern.accesses};
+    const auto step = std::abs(double(pattern.strides[0].bytes));
+    touched += std::max(double{pattern.bytes}, accesses * k_line) / k_line;
+    const bool known = pattern.strides[0].share > 0;
+    passed = std::max(passed, known ? accesses * step / k_line : double{pattern.bytes} / k_line);
+  }
+  return std::min(passed, touched);
+}
+
+void add_stream(Accesses near, std::vector<Stream>& streams) {
+  const auto one_of = [&](AccessKind kind) {
+    return std::ranges::find_if(
+        near, [&](const LoopAccess& access) { return access.pattern.kind == kind; });
+  };
+  const auto add = [&](const LoopAccess& access, double lines) {
+    const AccessPattern& pattern = access.pattern;
+    streams.push_back({access.site, access.cached ? 0 : lines, pattern.address, pattern.place,
+                       pattern.kind == AccessKind::store ? AccessKind::store : AccessKind::load});
+  };
+  const double lines = lines_of(near);
+  const auto load = one_of(AccessKind::load), store = one_of(AccessKind::store);
+  if (store == near.end())
+    add(near.front(), lines);
+  else if (load == near.end())
+    add(*store, 2 * lines); // written back, and read before
+  else
+    add(*load, lines), add(*store, lines);
+}
+
+} // namespace
+
+std::vector<Stream> streams_of(std::vector<LoopAccess> accesses) {
+  std::ranges::sort(accesses, [](const LoopAccess& one, const LoopAccess& other) {
+    return one.site != other.site ? one.site < other.site
+                                  : one.pattern.address < other.pattern.address;
+  });
+  std::vector<Stream> streams;
+  const Accesses all(accesses);
+  for (std::size_t begin = 0, end = 0; begin < all.size(); begin = end) {
+    while (end < all.size() && all[end].site == all[begin].site)
+      ++end;
+    if (!is_stream(all.subspan(begin, end - begin))) continue;
+    for (std::size_t first = begin, last = begin; first < end; first = last) {
+      while (last < end && all[last].pattern.address - all[first].pattern.address <= k_near)
+        ++last;
+      add_stream(all.subspan(first, last - first), streams);
+    }
+  }
+  return streams;
+}
+
+const Stream* StreamDealer::deal(std::uint64_t pc, std::uint32_t site) {
+  const auto known = loops_.find(pc);
+  if (known == loops_.end()) return nullptr;
+  const std::vector<Stream>& streams = known->second;
+  double all = 0;
+  bool blamed = false;
+  for (const Stream& stream : streams) {
+    all += stream.lines;
+    blamed = blamed || stream.site == site;
+  }
+  if (!blamed || !(all > 0)) return nullptr;
+  double whole = 0;
+  const double at = 2 * std::modf(k_golden * double(++dealt_), &whole) - 1;
+  if (at < 0) return nullptr; // the half that stays
+  double sum = 0;
+  for (const Stream& stream : streams)
+    if ((sum += stream.lines) > at * all) return &stream;
+  return nullptr;
+}
+
+} // namespace omptier

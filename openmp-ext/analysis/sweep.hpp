@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One profile in the order of time: objects come and go, regions begin and end, and every sample is
+// given to the object its address lies in at that moment and to the outermost region that is
+// running. What several profiles have in common (sites, regions, modules) gets common numbers from
+// Names and goes into the summary at once; what only one profile knows stays in the sweep until the
+// profiles are joined.
+#pragma once
+
+#include "analysis/aggregate.hpp"
+#include "analysis/bootstrap.hpp"
+#include "analysis/object_pattern.hpp"
+#include "analysis/streams.hpp"
+#include "objects/live.hpp"
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace omptier {
+
+// Gathers the modules and frame lists of several profiles under common numbers.
+class Names {
+public:
+  explicit Names(ProfileSummary& summary) : summary_(summary) {}
+
+  std::vector<Frame> translate(const Profile& profile, const std::vector<Frame>& frames) {
+    std::vector<Frame> out;
+    for (const Frame& frame : frames)
+      out.push_back({module(profile.modules[frame.module]), frame.offset});
+    return out;
+  }
+
+  std::uint32_t site(const Profile& profile, const SiteRecord& record) {
+    const std::size_t before = summary_.sites.size();
+    const std::vector<Frame> frames = translate(profile, record.frames);
+    const std::uint32_t site = number(record.kind, frames, sites_, summary_.sites);
+    if (site == before) {
+      summary_.sites[site].kind = record.kind;
+      summary_.sites[site].symbol = record.symbol;
+    }
+    return site;
+  }
+  std::uint32_t region(const std::vector<Frame>& frames) {
+    return number(SiteKind::allocation, frames, regions_, summary_.regions);
+  }
+
+private:
+  using Key = std::pair<SiteKind, std::vector<std::pair<std::uint32_t, std::uint64_t>>>;
+
+  std::uint32_t module(const ModuleInfo& info) {
+    const auto [at, fresh] =
+        modules_.emplace(info.identity, static_cast<std::uint32_t>(summary_.modules.size()));
+    if (fresh) summary_.modules.push_back(info);
+    return at->second;
+  }
+
+  template <typename T>
+  static std::uint32_t number(SiteKind kind, const std::vector<Frame>& frames,
+                              std::map<Key, std::uint32_t>& known, std::vector<T>& list) {
+    Key key{kind, {}};
+    for (const Frame& frame : frames)
+      key.second.emplace_back(frame.module, frame.offset);
+    const auto [at, fresh] = known.emplace(key, static_cast<std::uint32_t>(list.size()));
+    if (fresh) {
+      list.emplace_back();
+      list.back().frames = frames;
+    }
+    return at->second;
+  }
+
+  ProfileSummary& summary_;
+  std::map<std::string, std::uint32_t> modules_;
+  std::map<Key, std::uint32_t> sites_, regions_;
+};
+
+// For Attribution::site beside a site's number.
+inline constexpr std::uint32_t k_no_site = MoveSummary::k_no_site;
+inline constexpr std::uint32_t k_small_objects = k_no_site - 1;
+
+// Where one sample fell.
+struct Attribution {
+  std::uint32_t site = k_no_site;
+  std::uint32_t region = 0;
+  float weight = 1;
+  float position = 0; // in the object, of its length
+};
+
+// A pattern's record and where it belongs.
+struct PatternAt {
+  const AccessPattern* pattern;
+  std::uint32_t site, through; // summary numbers, k_no_site
+  std::uint32_t region;
+};
+
+// What instructions did to the objects of one site, all profiles together.
+struct SiteEvidence {
+  PatternEvidence pattern;
+  std::map<std::uint32_t, double> through; // bytes by the site of their indices
+};
+
+// What only one profile knows of a site, before the profiles are joined.
+struct SiteInProfile {
+  std::uint64_t objects = 0, bytes_total = 0, bytes_largest = 0, bytes_peak = 0;
+  std::vector<LiveStep> live;
+  std::vector<InstanceSummary> instances;
+  double latency_sum = 0, latency_weight = 0;
+};
+
+class Sweep {
+public:
+  Sweep(ProfileSummary& summary, Names& names, const Profile& profile);
+
+  void run();
+
+  // The moves of this profile with what was moved and for which region. Needs no sweep: an object
+  // cannot be released while it is moved, and the region's begin is the next to be recorded.
+  std::vector<MoveSummary> moves() const;
+
+  std::vector<SiteInProfile> sites; // by summary number
+  std::vector<Attribution> attributions;
+  std::vector<PatternAt> patterns; // of the profile's
+
+private:
+  std::uint64_t relative(std::uint64_t time) const;
+
+  // Everything that happened up to this moment, in order; a release before what takes its place.
+  void advance(std::uint64_t now);
+  static std::uint64_t bytes_of(const ObjectRecord& object);
+  void begin_next();
+  void release_next();
+  void step_live(SiteInProfile& site, std::uint64_t time, std::int64_t change);
+  void take_totals(const SiteTotals& totals);
+  // Totals of all runs take the place of what the told ones add up to.
+  bool is_totalled(std::uint32_t region) const;
+  void take_region_totals();
+  void step_region(const RegionRecord& record);
+  void close_region(std::uint64_t time);
+  void add_to_site(Attribution& at, std::uint32_t site, const AccessSample& sample,
+                   const BlockPlace& place);
+  std::uint32_t region_now() const;
+  void attribute(AccessSample blamed);
+  // The object that holds the address, not a small one.
+  std::optional<std::uint64_t> object_at(std::uint64_t address) const;
+  std::uint32_t site_at(std::uint64_t address, std::uint32_t place) const;
+  bool is_small_object(std::uint64_t address) const;
+  LiveMap& map_of(const ObjectRecord& object);
+  void attribute_patterns(std::uint64_t now);
+  // Of a sample of time: blamed on a stream, it may stand for another of the same loop.
+  void learn_streams(const AccessSample& sample);
+  AccessSample shared_among_streams(const AccessSample& sample, std::uint32_t region);
+  bool is_cached(std::uint32_t site) const;
+  SitePart& part_of(std::uint32_t site, std::uint32_t region);
+  // What is known of an instruction later holds for its earlier samples, too.
+  void learn_levels();
+  AccessLevel level_of(const AccessSample& sample) const;
+  void keep_instances();
+
+  struct Running {
+    std::uint32_t region; // of the profile
+    std::uint32_t thread;
+  };
+
+  ProfileSummary& summary_;
+  const Profile& profile_;
+  std::size_t next_pattern_ = 0;
+  std::vector<std::uint32_t> site_numbers_, region_numbers_;
+  std::vector<std::uint64_t> by_release_; // objects
+  std::size_t next_object_ = 0, next_release_ = 0, next_region_ = 0, next_totals_ = 0;
+  std::vector<SiteTotals> counted_; // by number of the profile: what has been taken over
+  // What lies in what is looked up first: a block may be a thread's stack, small objects and others
+  // lie in the heap.
+  LiveMap live_, modules_, stacks_, heap_;
+  std::vector<Running> running_;
+  std::uint32_t last_region_ = 0;
+  std::uint64_t region_begin_ = 0;
+  std::vector<double> object_weights_;
+  std::unordered_map<std::uint64_t, double> cached_; // by instruction: weight of cache less memory
+  StreamDealer streams_;
+};
+
+} // namespace omptier

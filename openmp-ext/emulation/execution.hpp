@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What single instructions do to an emulated state (x86-64 only; emulate.cpp calls it). Integer
+// instructions are in execution.cpp; those of vectors that carry indices in execution_vector.cpp.
+#pragma once
+
+#include "emulation/emulate.hpp"
+#include "emulation/register_numbers.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+namespace omptier {
+
+struct Decoded {
+  ZydisDecodedInstruction instruction;
+  ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+};
+
+// An instruction with all that a Function does not keep of it, from a small cache: good until the
+// next call; null when it cannot be decoded. One thread at a time, as samples are drained.
+const Decoded* decode_again(const Function& function, const Instruction& instruction);
+
+void execute(const Instruction& instruction, const Decoded& decoded, MachineState& state);
+
+// Of a conditional branch, cmov or set: does its condition hold? Nothing when a flag it asks for is
+// not known, or for other instructions.
+std::optional<bool> condition_holds(ZydisMnemonic mnemonic, const MachineState& state);
+
+// One instruction's execution on a state. Operands are numbered as Zydis does, targets first.
+class Execution {
+public:
+  using Value = std::optional<std::uint64_t>;
+
+  Execution(const Instruction& compact, const Decoded& decoded, MachineState& state)
+      : compact_(compact), decoded_(decoded), state_(state) {}
+  // False for an instruction that is not among those known here.
+  bool run_moves();
+  bool run_arithmetic();
+  bool run_bits();
+  bool run_stack();
+  bool run_vectors();
+  bool run_masks();
+  void forget_written();
+
+private:
+  ZydisMnemonic mnemonic() const { return decoded_.instruction.mnemonic; }
+  const ZydisDecodedOperand& operand(unsigned i) const { return decoded_.operands[i]; }
+  unsigned visible() const { return decoded_.instruction.operand_count_visible; }
+  unsigned bits() const { return operand(0).size; } // of the target
+
+  Value get(unsigned i) const;
+  Value effective_address(unsigned i) const;
+  void put(unsigned i, Value value);
+  void set_flags(std::uint64_t which, Value result, bool carry = false, bool overflow = false);
+
+  void add(Value left, Value right, bool carry_in, bool keep);
+  void subtract(Value left, Value right, bool borrow, bool keep);
+  void logical(std::uint64_t (*operation)(std::uint64_t, std::uint64_t), bool keep);
+  void shift();
+  void rotate();
+  void multiply();
+  void multiply_wide();
+  void divide();
+  void extend_accumulator();
+  void count_bits();
+  void conditional_move();
+  void exchange();
+  void string();
+
+  using Lane = std::function<std::uint64_t(std::uint64_t, std::uint64_t)>;
+  bool vector_get(unsigned i, std::uint8_t* to, std::size_t bytes) const;
+  void vector_put(unsigned i, const std::uint8_t* from, std::size_t bytes);
+  bool has_mask() const;
+  bool keep_lanes(std::uint8_t* value, std::size_t bytes) const;
+  void move_vector();
+  void move_lowest();
+  void widen(unsigned from, unsigned to, bool with_sign);
+  void lanes(unsigned width, const Lane& operation);
+  void lanes_by_constant(unsigned width, const Lane& operation);
+  void broadcast(unsigned width);
+  void extract();
+  void combine_by_table();
+
+  // Masks (execution_mask.cpp).
+  Value mask_get(unsigned i) const;
+  void mask_put(unsigned i, Value value);
+  void move_mask();
+  void combine_masks();
+  using Test = std::function<bool(std::uint64_t, std::uint64_t)>;
+  void compare(unsigned width, const Test& test, unsigned last_source);
+  void compare_by_number(unsigned width, bool with_sign);
+  void spread_mask(unsigned width);
+  void gather_signs(unsigned width);
+  void gather();
+
+  const Instruction& compact_;
+  const Decoded& decoded_;
+  MachineState& state_;
+};
+
+} // namespace omptier

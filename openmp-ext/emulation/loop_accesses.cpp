@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "emulation/loop_accesses.hpp"
+
+#include "emulation/induction.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace omptier {
+namespace {
+
+constexpr std::uint64_t k_node = 256;     // largest distance of a field from its node's begin
+constexpr std::size_t k_links_apart = 32; // accesses between a pointer's load and its use
+
+// Where a jump through memory (a procedure linkage table) leads; 0 = unknown.
+std::uint64_t target_in_memory(const Instruction& instruction, const MachineState& state) {
+  std::uint64_t target = 0;
+  if (!instruction.has_memory) return 0;
+  const auto address = address_in(instruction, state);
+  if (!address || !state.read(*address, &target, sizeof target)) return 0;
+  return target;
+}
+
+bool is_return(const Function& function, const Instruction& instruction) {
+  const auto bytes = function.bytes_of(instruction);
+  const bool prefixed = bytes.size() > 1 && (bytes[0] == 0xf2 || bytes[0] == 0xf3);
+  const std::uint8_t operation = bytes[prefixed ? 1 : 0];
+  return operation == 0xc3 || operation == 0xc2;
+}
+
+// Vector registers that only one instruction of the function writes, from constants: the indices of
+// a gather with a fixed stride are loaded in front of the loop, and a sample has no vectors.
+void set_constants(const Function& function, MachineState& state) {
+  std::uint32_t once = 0, more = 0;
+  for (const Instruction& instruction : function.instructions) {
+    more |= once & instruction.vectors_written;
+    once |= instruction.vectors_written;
+  }
+  const std::uint32_t constant = once & ~more & ~state.vectors_known;
+  if (constant == 0) return;
+  MachineState alone;
+  for (const Instruction& instruction : function.instructions)
+    if (instruction.flow == Flow::next && (instruction.vectors_written & constant) != 0)
+      step(function, instruction, alone);
+  for (unsigned i = 0; i < alone.vectors.size(); ++i)
+    if ((alone.vectors_known & constant & 1u << i) != 0) state.vectors[i] = alone.vectors[i];
+  state.vectors_known |= alone.vectors_known & constant;
+}
+
+} // namespace
+
+void LoopAccesses::note_one(const Instruction& instruction, std::uint64_t address,
+                            std::uint32_t bytes, bool store, std::uint32_t step,
+                            const MachineState& state) {
+  if (accesses_.size() >= k_most_accesses) {
+    complete_ = std::min(complete_, visits_.size());
+    return;
+  }
+  Access access{instruction.address, address, step, bytes, store, false, false, 0, 0, {}};
+  const std::size_t nearby = std::min<std::size_t>(accesses_.size(), k_links_apart);
+  for (std::size_t back = 1; back <= nearby && access.links == 0; ++back) {
+    const Access& before = accesses_[accesses_.size() - back];
+    if (before.value && before.bytes == 8 && address - *before.value <= k_node)
+      access.links = before.links + 1;
+  }
+  std::uint64_t value = 0;
+  if (!store && (bytes == 8 || bytes == 4) && state.read(address, &value, bytes))
+    access.value = value;
+  accesses_.push_back(access);
+}
+
+void LoopAccesses::note(const Instruction& instruction, const MachineState& state,
+                        std::uint32_t step) {
+  const bool jumps = instruction.flow != Flow::next;
+  if (instruction.string_source || instruction.string_target) {
+    const std::uint32_t width = std::max<std::uint32_t>(instruction.memory.bytes, 1);
+    std::uint64_t count = 1;
+    if (instruction.repeated) count = state.knows(k_rcx) ? state.general[k_rcx] : 0;
+    const auto bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(count * width, 1u << 30));
+    if (bytes == 0) return;
+    if (instruction.string_source && state.knows(k_rsi))
+      note_one(instruction, state.general[k_rsi], bytes, false, step, state);
+    if (instruction.string_target && state.knows(k_rdi))
+      note_one(instruction, state.general[k_rdi], bytes, true, step, state);
+    if (step == 0 && instruction.repeated)
+      for (Access& access : accesses_)
+        access.sampled = true;
+    return;
+  }
+  if (!instruction.has_memory || jumps || instruction.memory.thread_local_base) return;
+  const MemoryOperand& memory = instruction.memory;
+  const auto active_ones = active_lanes(instruction, state);
+  if (!active_ones) settled_ = visits_.size();
+  const std::uint64_t lanes = active_ones.value_or(~std::uint64_t{0});
+  if (!memory.is_vector_indexed() && memory.mask != k_no_register) {
+    unsigned first = 0, active = 0; // elements under a mask, side by side
+    for (unsigned lane = memory.lanes; lane-- > 0;)
+      if (lanes >> lane & 1) first = lane, ++active;
+    const auto begin = address_in(instruction, state);
+    ++(begin ? known_ : unknown_);
+    if (begin && active > 0)
+      note_one(instruction, *begin + std::uint64_t{first} * memory.lane_bytes,
+               active * memory.lane_bytes, memory.writes, step, state);
+    return;
+  }
+  if (memory.is_vector_indexed() && !address_in(instruction, state) && memory.base >= 0 &&
+      memory.base < k_instruction_pointer && state.knows(memory.base)) {
+    // Indices that only vector registers had: the object is known, the place in it is not.
+    const std::uint64_t base =
+        state.general[memory.base] + static_cast<std::uint64_t>(memory.displacement);
+    const std::size_t before = accesses_.size();
+    note_one(instruction, base, std::uint32_t{memory.bytes} * memory.lanes, memory.writes, step,
+             state);
+    if (accesses_.size() > before) accesses_.back().vague = true;
+    settled_ = visits_.size();
+    return;
+  }
+  for (unsigned lane = 0; lane < memory.lanes; ++lane) {
+    if (!(lanes >> lane & 1)) continue;
+    const auto address = address_in(instruction, state, lane);
+    ++(address ? known_ : unknown_);
+    if (!address) continue;
+    const std::size_t before = accesses_.size();
+    if (memory.reads) note_one(instruction, *address, memory.bytes, false, step, state);
+    if (memory.writes) note_one(instruction, *address, memory.bytes, true, step, state);
+    if (memory.is_vector_indexed() && memory.base >= 0 && state.knows(memory.base))
+      for (std::size_t i = before; i < accesses_.size(); ++i)
+        accesses_[i].base = state.general[memory.base];
+  }
+}
+
+// Where a stub of a procedure linkage table at this address leads; 0 = none stands there, or
+// unknown.
+std::uint64_t LoopAccesses::behind_stub(std::uint64_t address) {
+  const Function* function = functions_.around(address);
+  const int at = function != nullptr ? function->at(address) : -1;
+  for (int i = at; i >= 0 && i < at + 2; ++i) { // endbr64 may stand before the jump
+    if (static_cast<std::size_t>(i) >= function->instructions.size()) break;
+    const Instruction& here = function->instructions[static_cast<std::size_t>(i)];
+    if (here.flow == Flow::end && here.has_memory) return target_in_memory(here, MachineState());
+  }
+  return 0;
+}
+
+// Where the sampled function returns to. By now the thread may be elsewhere and its stack
+// another's: what is there must lie behind a call of this function, else the last such place is
+// taken.
+std::uint64_t LoopAccesses::caller_of(const Function& function, const MachineState& state) {
+  const std::uint64_t begin = function.range.begin;
+  std::uint64_t back = 0;
+  if (callers_.size() >= k_callers_kept) callers_.clear();
+  if (state.knows(k_rsp) && state.read(state.general[k_rsp], &back, sizeof back)) {
+    const Function* caller = functions_.around(back);
+    const int at = caller != nullptr ? caller->at(back) : -1;
+    if (at > 0) {
+      const Instruction call = caller->instructions[static_cast<std::size_t>(at) - 1]; // a copy
+      if (call.flow == Flow::call &&
+          (call.target == begin || call.target == 0 || behind_stub(call.target) == begin))
+        return callers_[begin] = back;
+    }
+  }
+  const auto known = callers_.find(begin);
+  return known != callers_.end() ? known->second : 0;
+}
+
+void LoopAccesses::walk(const RegisterSample& sample, std::uint64_t sought) {
+  const Function* function = functions_.around(sample.pc);
+  const int at = function != nullptr ? function->at(sample.pc) : -1;
+  if (at < 0)
+    needed_.read_all();
+  else
+    needed_.begin(*function, at, functions_.generation());
+  const std::uint64_t known = known_, unknown = unknown_;
+  while (!walk_once(sample, sought)) {
+    known_ = known, unknown_ = unknown;
+    function = functions_.around(sample.pc);
+    if (function == nullptr)
+      needed_.read_all();
+    else
+      needed_.widen(*function);
+  }
+}
+
+bool LoopAccesses::walk_once(const RegisterSample& sample, std::uint64_t sought) {
+  accesses_.clear();
+  visits_.clear();
+  settled_ = 0;
+  complete_ = ~std::size_t{0};
+  MachineState state = MachineState::of(sample);
+  const Function* function = functions_.around(sample.pc);
+  if (function != nullptr) set_constants(*function, state);
+  int at = function != nullptr ? function->at(sample.pc) : -1;
+  loop_ = {};
+  heads_.clear();
+  if (const Loop* loop = at >= 0 ? innermost_loop(*function, at) : nullptr; loop != nullptr)
+    loop_ = registers_of(*function, *loop);
+  std::vector<std::uint64_t> returns;
+  std::vector<std::uint64_t> tried; // loop heads whose vectors were looked for
+  int depth = 0;
+  unsigned again = 0;
+  int before = -1;     // number of the instruction that ran before, in the same function
+  bool certain = true; // that this is the way the program goes
+  const auto go = [&](std::uint64_t target) {
+    const Function* const left = function;
+    function = target != 0 ? functions_.around(target) : nullptr;
+    at = function != nullptr ? function->at(target) : -1;
+    if (function != left) before = -1;
+  };
+  for (std::uint32_t step_number = 0; at >= 0 && step_number < k_steps; ++step_number) {
+    // A copy: the cache may drop the function when it decodes another.
+    const Instruction here = function->instructions[static_cast<std::size_t>(at)];
+    visits_.push_back({here.address, depth, static_cast<std::uint32_t>(accesses_.size())});
+    if (here.address == sample.pc && depth == 0 && ++again > k_enough_visits) break;
+    if (here.joined && before >= 0 && certain) function->came(at, before);
+    before = at;
+    if (here.address == loop_.head && depth == 0 && heads_.size() < k_heads)
+      heads_.push_back({std::to_array(state.general), state.known});
+    if (function->gathers)
+      if (const Loop* loop = loop_beginning_at(*function, at);
+          loop != nullptr && std::ranges::find(tried, here.address) == tried.end()) {
+        tried.push_back(here.address);
+        state.skips_reads = false;
+        recover_vectors(*function, *loop, needed_.of(*function, *loop), state);
+      }
+    const bool inside = needed_.holds(here, depth);
+    if (state.skipped && (state.missed || !inside)) return false;
+    if (!inside) needed_.read_all();
+    state.skips_reads = inside && here.flow == Flow::next && !needed_.needs(at);
+    note(here, state, step_number);
+    if (here.address == sought && !accesses_.empty() && accesses_.back().pc == sought &&
+        !accesses_.back().vague)
+      return true;
+    if (complete_ <= visits_.size()) break; // no more accesses are kept
+    switch (here.flow) {
+    case Flow::call: {
+      const std::uint64_t target = here.target != 0 ? here.target : target_in_memory(here, state);
+      const bool known = target != 0 && returns.size() < k_most_depth && functions_.around(target);
+      if (!known) {
+        function = functions_.around(here.address);
+        if (function == nullptr) return true;
+        step(*function, here, state);
+        go(here.end());
+        continue;
+      }
+      returns.push_back(here.end());
+      if (state.knows(k_rsp)) {
+        state.general[k_rsp] -= 8;
+        state.write(state.general[k_rsp], &returns.back(), sizeof(std::uint64_t));
+      }
+      ++depth;
+      go(target);
+      continue;
+    }
+    case Flow::end: {
+      if (!is_return(*function, here)) { // a jump through memory, or nowhere we could know
+        go(target_in_memory(here, state));
+        continue;
+      }
+      std::uint64_t back = 0;
+      if (!returns.empty()) {
+        back = returns.back();
+        returns.pop_back();
+      } else {
+        back = caller_of(*function, state);
+      }
+      if (state.knows(k_rsp)) state.general[k_rsp] += 8;
+      --depth;
+      go(back);
+      before = at - 1; // the call
+      continue;
+    }
+    case Flow::jump:
+      go(here.target != 0 ? here.target : target_in_memory(here, state));
+      continue;
+    case Flow::conditional: {
+      const auto taken = branch_taken(*function, here, state);
+      const bool leads_back = here.target != 0 && here.target <= here.address;
+      certain = certain && taken.has_value();
+      go(taken.value_or(leads_back) ? here.target : here.end());
+      continue;
+    }
+    case Flow::kernel:
+    case Flow::next:
+      step(*function, here, state);
+      if (static_cast<std::size_t>(++at) >= function->instructions.size()) at = -1;
+      continue;
+    }
+  }
+  return !state.skipped || !state.missed;
+}
+
+// The accesses between the first and the last visit of one instruction: of those the walk came to
+// at least twice, one that stands as far outside as possible (inner loops are visited more often),
+// so that the parts of nested loops keep their proportion.
+bool LoopAccesses::whole_iterations(std::size_t& first, std::size_t& last) {
+  struct Seen {
+    std::size_t first, last, count;
+    std::size_t length() const { return last - first; }
+  };
+  const auto choose = [&](std::size_t from) {
+    std::map<std::pair<std::uint64_t, int>, Seen> seen;
+    std::size_t longest = 0;
+    for (std::size_t i = from; i < std::min(visits_.size(), complete_); ++i) {
+      const auto [at, fresh] = seen.try_emplace({visits_[i].pc, visits_[i].depth}, Seen{i, i, 0});
+      at->second.last = i;
+      ++at->second.count;
+      longest = std::max(longest, at->second.length());
+    }
+    const Seen* best = nullptr;
+    for (const auto& [key, one] : seen) {
+      if (one.count < 2 || one.length() * 3 < longest) continue;
+      if (best == nullptr || one.count < best->count ||
+          (one.count == best->count && one.length() > best->length()))
+        best = &one;
+    }
+    if (best == nullptr) return false;
+    first = visits_[best->first].first_access;
+    last = visits_[best->last].first_access;
+    iterations_ = 0;
+    for (std::size_t i = best->first; i < best->last; ++i)
+      if (visits_[i].pc == loop_.head && visits_[i].depth == 0) ++iterations_;
+    return first < last;
+  };
+  return choose(settled_) || (settled_ > 0 && choose(0));
+}
+
+// A load whose values, times a constant, are the steps of these accesses. Both are in the order of
+// the walk, so that one pass finds the load before each access.
+std::uint64_t LoopAccesses::index_of(std::span<const Access* const> accesses) const {
+  if (accesses.size() < 3) return 0;
+  std::map<std::uint64_t, std::vector<const Access*>> candidates; // loads by instruction
+  for (const Access& other : accesses_)
+    if (!other.store && other.value && other.pc != accesses[0]->pc)
+      candidates[other.pc].push_back(&other);
+  const auto wide = [](const Access* access) { // values wrap as addresses do
+    return access->bytes == 4
+               ? static_cast<std::uint64_t>(static_cast<std::int32_t>(*access->value))
+               : *access->value;
+  };
+  struct Step {
+    std::uint64_t moved, index;
+  };
+  std::vector<Step> steps;
+  for (const auto& [pc, loads] : candidates) {
+    steps.clear();
+    const Access *before = nullptr, *used = nullptr;
+    auto next = loads.begin();
+    for (std::size_t i = 0; i < accesses.size(); ++i) {
+      const Access* latest = before;
+      for (; next != loads.end() && (*next)->step <= accesses[i]->step; ++next)
+        latest = *next;
+      if (before != nullptr && latest != before) {
+        steps.push_back(
+            {accesses[i]->address - accesses[i - 1]->address, wide(latest) - wide(before)});
+        used = latest;
+      }
+      before = latest;
+    }
+    if (steps.size() < 2) continue;
+    for (const std::uint64_t scale : {8, 4, 1, 2, 16, 32, 64, 24, 12, 48, 40, 56}) {
+      const auto fits = std::ranges::count_if(steps, [scale](const Step& step) {
+        return step.moved != 0 && step.moved == scale * step.index;
+      });
+      if (static_cast<std::size_t>(fits) * 4 >= steps.size() * 3) return used->address;
+    }
+  }
+  return 0;
+}
+
+// Steps of one instruction in the whole walk.
+AccessPattern LoopAccesses::summary_of(std::span<const Access* const> accesses) const {
+  AccessPattern pattern;
+  std::map<std::int64_t, unsigned> strides;
+  unsigned chases = 0, steps = 0;
+  for (std::size_t i = 1; i < accesses.size(); ++i) {
+    if (accesses[i]->vague || accesses[i - 1]->vague) continue;
+    ++steps;
+    ++strides[static_cast<std::int64_t>(accesses[i]->address - accesses[i - 1]->address)];
+    if (accesses[i]->links > 1) ++chases; // one pointer is an array of pointers
+  }
+  if (steps == 0) return pattern;
+  const auto all = static_cast<float>(steps);
+  pattern.chased = static_cast<float>(chases) / all;
+  std::vector<std::pair<unsigned, std::int64_t>> order;
+  for (const auto& [stride, count] : strides)
+    order.emplace_back(count, stride);
+  std::sort(order.rbegin(), order.rend());
+  for (std::size_t i = 0; i < std::min<std::size_t>(order.size(), AccessPattern::k_strides); ++i)
+    pattern.strides[i] = {order[i].second, static_cast<float>(order[i].first) / all};
+  return pattern;
+}
+
+void LoopAccesses::summarize(std::size_t first, std::size_t last, const RegisterSample& sample,
+                             double weight) {
+  // Gathers that count from one base are one: an unrolled loop spreads its lanes over them.
+  struct Of {
+    std::vector<const Access*> anywhere, inside;
+    double bytes = 0;
+  };
+  std::map<std::pair<std::uint64_t, bool>, Of> by_instruction;
+  std::map<std::pair<std::uint64_t, bool>, std::uint64_t> gathers; // instruction by base
+  double bytes = 0;
+  for (std::size_t i = 0; i < accesses_.size(); ++i) {
+    const Access& access = accesses_[i];
+    std::uint64_t pc = access.pc;
+    if (access.base != 0) pc = gathers.try_emplace({access.base, access.store}, pc).first->second;
+    Of& of = by_instruction[{pc, access.store}];
+    of.anywhere.push_back(&access);
+    if (i < first || i >= last) continue;
+    of.inside.push_back(&access);
+    of.bytes += access.bytes;
+    bytes += access.bytes;
+  }
+  for (const auto& [key, of] : by_instruction) {
+    if (of.inside.empty()) continue;
+    AccessPattern pattern = summary_of(of.anywhere);
+    const bool steady = pattern.strides[0].share >= 0.5f || pattern.chased >= 0.5f;
+    if (!steady) pattern.through = index_of(of.anywhere);
+    const Access* drawn = of.inside[++draws_ * 0x9e3779b97f4a7c15 % of.inside.size()];
+    if (drawn->vague) // of a gather before the loop's head was reached: another knows its place
+      for (const Access* access : of.inside)
+        if (!access->vague) drawn = access;
+    // Both ends of a copy are in the sample's registers; where the next ones lie comes from memory,
+    // which a caller may have left by now.
+    for (const Access* access : of.anywhere)
+      if (access->sampled) drawn = access;
+    pattern.time = sample.time;
+    pattern.thread = sample.thread;
+    pattern.pc = key.first;
+    pattern.address = drawn->address;
+    pattern.kind = key.second ? AccessKind::store : AccessKind::load;
+    pattern.accesses = static_cast<float>(weight / bytes * double(of.inside.size()));
+    pattern.bytes = static_cast<float>(weight / bytes * of.bytes);
+    patterns_.push_back(pattern);
+  }
+}
+
+std::uint64_t LoopAccesses::next_address(const RegisterSample& sample, std::uint64_t pc,
+                                         std::uint64_t lane) {
+  walk(sample, pc);
+  std::vector<const Access*> found;
+  for (const Access& access : accesses_)
+    if (access.pc == pc && (found.empty() || access.step == found[0]->step || found[0]->vague)) {
+      if (!found.empty() && found[0]->step != access.step) found.clear();
+      found.push_back(&access);
+    }
+  return found.empty() ? 0 : found[lane % found.size()]->address;
+}
+
+// Registers that count by the same step from each visit of the loop's head to the next.
+void LoopAccesses::find_steps() {
+  for (unsigned g = 0; g < k_general_registers; ++g) {
+    if ((loop_.counting >> g & 1) == 0) continue;
+    const auto known = [g](const Head& head) { return (head.known >> g & 1) != 0; };
+    bool counts = heads_.size() > 2 && std::ranges::all_of(heads_, known);
+    const std::uint64_t step = counts ? heads_[1].general[g] - heads_[0].general[g] : 0;
+    for (std::size_t i = 2; counts && i < heads_.size(); ++i)
+      counts = heads_[i].general[g] - heads_[i - 1].general[g] == step;
+    loop_.step[g] = static_cast<std::int64_t>(step);
+    if (!counts || step == 0)
+      loop_.counting = static_cast<std::uint16_t>(loop_.counting & ~(1u << g));
+  }
+}
+
+// bytes: of what was summarized.
+void LoopAccesses::add_pace(double bytes, const RegisterSample& sample,
+                            const RegisterSample* earlier) {
+  if (loop_.head == 0 || iterations_ == 0) return;
+  for (AccessPattern& pattern : patterns_)
+    pattern.loop = loop_.head;
+  const Function* function = earlier != nullptr ? functions_.around(sample.pc) : nullptr;
+  const Loop* loop =
+      function != nullptr ? innermost_loop(*function, function->at(earlier->pc)) : nullptr;
+  if (loop == nullptr || function->instructions[loop->first].address != loop_.head) return;
+  find_steps();
+  const auto nanoseconds = static_cast<double>(sample.ran - earlier->ran);
+  const auto iterations = iterations_between(loop_, *earlier, sample, nanoseconds);
+  if (!iterations) return;
+  for (AccessPattern& pattern : patterns_) {
+    pattern.run_nanoseconds = static_cast<float>(nanoseconds);
+    pattern.run_bytes =
+        *iterations < 0 ? -1 : static_cast<float>(*iterations * bytes / iterations_);
+  }
+}
+
+std::span<const AccessPattern> LoopAccesses::of(const RegisterSample& sample, double weight,
+                                                const RegisterSample* earlier) {
+  patterns_.clear();
+  walk(sample);
+  std::size_t first = 0, last = 0;
+  if (!whole_iterations(first, last)) return patterns_;
+  summarize(first, last, sample, weight);
+  double bytes = 0;
+  for (std::size_t i = first; i < last; ++i)
+    bytes += accesses_[i].bytes;
+  add_pace(bytes, sample, earlier);
+  return patterns_;
+}
+
+} // namespace omptier

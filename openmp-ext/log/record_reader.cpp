@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See record_reader.hpp.
+#include "log/record_reader.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace omptier {
+namespace {
+
+constexpr std::uint32_t k_largest_number = 1u << 28; // of sites and regions in one log
+
+// Numbers of sites and regions are given in order: a large gap would be paid for in memory.
+template <typename T> std::uint32_t next_number(RecordBody& body, const std::vector<T>& list) {
+  constexpr std::size_t k_largest_gap = 1024;
+  return body.small(static_cast<std::uint32_t>(
+      std::min<std::size_t>(k_largest_number, list.size() + k_largest_gap)));
+}
+
+template <typename T> T& slot(std::vector<T>& list, std::uint32_t number) {
+  if (list.size() <= number) list.resize(number + 1);
+  return list[number];
+}
+
+// In the gaps of a damaged file's numbers: outside of regions, from start to end.
+constexpr StretchDefinition k_unknown_stretch = {StretchDefinition::Kind::serial, 0, 0, {}, 0, 0};
+
+} // namespace
+
+void RecordReader::begin_block(std::uint64_t base_time) {
+  state_ = {};
+  place_ = through_place_ = 0;
+  state_.time = state_.sample_time = state_.pattern_time = state_.stretch_time = base_time;
+}
+
+// By type; null for those of a later version.
+constexpr RecordReader::Readers RecordReader::readers() {
+  Readers readers{};
+  const auto set = [&](RecordType type, Reader reader) {
+    readers[static_cast<std::uint8_t>(type)] = reader;
+  };
+  set(RecordType::run, &RecordReader::read_run);
+  set(RecordType::module, &RecordReader::read_module);
+  set(RecordType::site, &RecordReader::read_site);
+  set(RecordType::object, &RecordReader::read_object);
+  set(RecordType::release, &RecordReader::read_release);
+  set(RecordType::region_definition, &RecordReader::read_region_definition);
+  set(RecordType::region, &RecordReader::read_region);
+  set(RecordType::move, &RecordReader::read_move);
+  set(RecordType::phase, &RecordReader::read_phase);
+  set(RecordType::lost, &RecordReader::read_lost);
+  set(RecordType::end, &RecordReader::read_end);
+  set(RecordType::pattern, &RecordReader::read_pattern);
+  set(RecordType::waiting, &RecordReader::read_waiting);
+  set(RecordType::small_objects, &RecordReader::read_small_objects);
+  set(RecordType::small_area, &RecordReader::read_small_area);
+  set(RecordType::stretch_definition, &RecordReader::read_stretch_definition);
+  set(RecordType::stretch, &RecordReader::read_stretch);
+  set(RecordType::stretch_count, &RecordReader::read_stretch_count);
+  set(RecordType::site_totals, &RecordReader::read_site_totals);
+  set(RecordType::in_block, &RecordReader::read_in_block);
+  set(RecordType::region_totals, &RecordReader::read_region_totals);
+  set(RecordType::thinned, &RecordReader::read_thinned);
+  set(RecordType::shortages, &RecordReader::read_shortages);
+  set(RecordType::area, &RecordReader::read_area);
+  set(RecordType::area_end, &RecordReader::read_area_end);
+  set(RecordType::loop, &RecordReader::read_loop);
+  return readers;
+}
+
+bool RecordReader::read(RecordBody& body) {
+  static constexpr Readers k_readers = readers();
+  const auto type = body.raw<std::uint8_t>();
+  if ((type & k_sample_bit) != 0) return read_sample(type, body);
+  const std::uint64_t bytes = body.number();
+  RecordBody part = body.part(bytes);
+  if (!body.good()) return false;
+  if (!has_run_ && type != static_cast<std::uint8_t>(RecordType::run)) return false;
+  if (const Reader reader = k_readers[type]) (this->*reader)(part);
+  return part.good();
+}
+
+std::uint64_t RecordReader::time(RecordBody& body) {
+  const std::uint64_t now = body.difference(state_.time);
+  profile_.last_time = std::max(profile_.last_time, now);
+  return now;
+}
+
+std::uint64_t RecordReader::time_in_order(RecordBody& body) {
+  const std::uint64_t now = time(body);
+  if (now < last_event_) body.fail();
+  return last_event_ = now;
+}
+
+void RecordReader::read_run(RecordBody& body) {
+  has_run_ = true;
+  RunRecord& run = profile_.run;
+  body.numbers(run.process, run.rank, run.start_time, run.wall_clock_start);
+  run.measure = static_cast<Measure>(body.small(3));
+  run.worst_error = body.raw<double>();
+  run.rate = body.raw<double>();
+  for (std::string* text :
+       {&run.host, &run.program, &run.command_line, &run.job, &run.source, &run.source_description})
+    *text = body.text();
+  profile_.last_time = run.start_time;
+}
+
+void RecordReader::read_module(RecordBody& body) {
+  const std::uint32_t number = body.small(k_largest_module);
+  ModuleInfo module;
+  module.bias = body.number();
+  module.system = body.number() != 0;
+  module.identity = body.text();
+  module.name = body.text();
+  module.path = body.text();
+  if (body.good()) slot(profile_.modules, number) = std::move(module);
+}
+
+void RecordReader::read_site(RecordBody& body) {
+  const std::uint32_t number = next_number(body, profile_.sites);
+  slot(profile_.sites, number) = {number, body.frames()};
+}
+
+void RecordReader::read_small_objects(RecordBody& body) {
+  const std::uint32_t number = next_number(body, profile_.sites);
+  SmallObjects& small = slot(profile_.small_objects, number);
+  body.numbers(small.objects, small.bytes);
+}
+
+void RecordReader::read_small_area(RecordBody& body) {
+  profile_.small_areas.insert(body.number());
+}
+
+void RecordReader::read_object(RecordBody& body) {
+  ObjectRecord object;
+  object.time = time_in_order(body);
+  object.address = body.difference(state_.object_address);
+  object.bytes = body.number();
+  object.site = body.small(k_largest_number);
+  object.thread = static_cast<std::uint32_t>(body.number());
+  object.allocator = body.number();
+  object.object = profile_.objects.size();
+  if (!body.good() || object.site >= profile_.sites.size()) {
+    body.fail(); // an object of a site that was never named
+    return;
+  }
+  std::uint32_t& instances = slot(instances_, object.site);
+  if (object.allocator == ObjectRecord::k_rest && instances > 0)
+    object.instance = instances - 1;
+  else
+    object.instance = instances++;
+  // A block that was freed behind our back: its memory is another object's now.
+  for (const std::uint64_t old : live_.insert(object.address, object.bytes, object.object))
+    profile_.objects[old].released = object.time;
+  profile_.objects.push_back(object);
+}
+
+void RecordReader::read_release(RecordBody& body) {
+  const std::uint64_t now = time_in_order(body);
+  const std::uint64_t address = body.difference(state_.object_address);
+  if (const auto object = live_.erase(address)) profile_.objects[*object].released = now;
+}
+
+void RecordReader::read_site_totals(RecordBody& body) {
+  SiteTotals totals;
+  totals.time = time_in_order(body);
+  const std::uint32_t number = body.small(2 * k_largest_number);
+  totals.site = number >> 1;
+  totals.by_malloc = (number & 1) != 0;
+  body.numbers(totals.objects, totals.bytes, totals.largest, totals.live, totals.peak);
+  totals.peak_time = totals.time - std::min(totals.time, body.number());
+  if (totals.site >= profile_.sites.size()) body.fail();
+  if (!body.good()) return;
+  SiteTotals& before = slot(last_totals_, totals.site); // counts from the start on never fall
+  if (totals.live > totals.peak || totals.peak > totals.bytes || totals.bytes >> 56 != 0 ||
+      totals.bytes < before.bytes || totals.objects < before.objects) {
+    body.fail();
+    return;
+  }
+  before = totals;
+  profile_.site_totals.push_back(totals);
+}
+
+void RecordReader::read_in_block(RecordBody& body) {
+  BlockPlace place;
+  const std::uint32_t number = body.small(2 * k_largest_number);
+  place.site = number >> 1;
+  body.numbers(place.offset, place.bytes);
+  if (!body.good() || place.site >= profile_.sites.size() || place.offset > place.bytes) {
+    body.fail();
+    return;
+  }
+  profile_.places.push_back(place);
+  ((number & k_block_of_index) != 0 ? through_place_ : place_) =
+      static_cast<std::uint32_t>(profile_.places.size());
+}
+
+void RecordReader::read_region_totals(RecordBody& body) {
+  RegionTotals totals;
+  const std::uint32_t number = next_number(body, profile_.region_definitions);
+  body.numbers(totals.entries, totals.entered_anew, totals.nanoseconds, totals.threads);
+  if (number >= profile_.region_definitions.size()) body.fail();
+  if (body.good()) slot(profile_.region_totals, number) = totals;
+}
+
+void RecordReader::read_area(RecordBody& body) {
+  AreaRecord area;
+  area.kind = static_cast<AreaKind>(body.small(k_area_kinds));
+  const bool of_module = area.kind == AreaKind::module || area.kind == AreaKind::statics;
+  area.number =
+      of_module ? body.small(k_largest_module) : static_cast<std::uint32_t>(body.number());
+  body.numbers(area.address, area.bytes, area.begin);
+  if (area.bytes == 0 || area.address + area.bytes < area.address) body.fail();
+  if (!body.good()) return;
+  if (of_module) slot(profile_.modules, area.number);
+  end_area(area.kind, area.number, area.begin);
+  open_areas_[{area.kind, area.number}] = profile_.areas.size();
+  profile_.areas.push_back(area);
+}
+
+void RecordReader::read_area_end(RecordBody& body) {
+  const auto kind = static_cast<AreaKind>(body.small(k_area_kinds));
+  const auto number = static_cast<std::uint32_t>(body.number());
+  end_area(kind, number, body.number());
+}
+
+void RecordReader::end_area(AreaKind kind, std::uint32_t number, std::uint64_t end) {
+  const auto at = open_areas_.find({kind, number});
+  if (at == open_areas_.end()) return;
+  AreaRecord& area = profile_.areas[at->second];
+  area.end = std::max(area.begin, end);
+  open_areas_.erase(at);
+}
+
+void RecordReader::read_region_definition(RecordBody& body) {
+  const std::uint32_t number = next_number(body, profile_.region_definitions);
+  slot(profile_.region_definitions, number) = {number, body.frames()};
+}
+
+void RecordReader::read_region(RecordBody& body) {
+  RegionRecord region;
+  region.time = time(body);
+  const std::uint32_t number = body.small(2 * k_largest_number);
+  region.region = number >> 1;
+  region.begin = (number & 1) != 0;
+  body.numbers(region.threads, region.thread);
+  if (region.region >= profile_.region_definitions.size())
+    body.fail();
+  else
+    profile_.regions.push_back(region);
+}
+
+void RecordReader::read_stretch_definition(RecordBody& body) {
+  const std::uint32_t number = next_number(body, profile_.stretch_definitions);
+  const auto regions = static_cast<std::uint32_t>(profile_.region_definitions.size());
+  StretchDefinition stretch;
+  stretch.kind = static_cast<StretchDefinition::Kind>(body.small(3));
+  const bool serial = stretch.kind == StretchDefinition::Kind::serial;
+  stretch.region = body.small(regions + (serial ? 1 : 0));
+  stretch.next_region = body.small(regions + 1);
+  if (stretch.kind == StretchDefinition::Kind::barrier) {
+    const std::vector<Frame> frames = body.frames();
+    if (frames.empty()) return body.fail();
+    stretch.frame = frames.front();
+  }
+  if (!body.good()) return;
+  if (number >= profile_.stretch_definitions.size())
+    profile_.stretch_definitions.resize(number + 1, k_unknown_stretch);
+  profile_.stretch_definitions[number] = stretch;
+}
+
+void RecordReader::read_stretch(RecordBody& body) {
+  StretchRecord stretch;
+  stretch.end = body.difference(state_.stretch_time);
+  stretch.nanoseconds = std::min(body.number(), stretch.end);
+  stretch.stretch = body.small(static_cast<std::uint32_t>(profile_.stretch_definitions.size()));
+  stretch.thread = static_cast<std::uint32_t>(body.number());
+  profile_.last_time = std::max(profile_.last_time, stretch.end);
+  if (body.good()) profile_.stretches.push_back(stretch);
+}
+
+void RecordReader::read_stretch_count(RecordBody& body) {
+  const std::uint32_t number =
+      body.small(static_cast<std::uint32_t>(profile_.stretch_definitions.size()));
+  if (!body.good()) return;
+  StretchDefinition& stretch = profile_.stretch_definitions[number];
+  body.numbers(stretch.entries, stretch.nanoseconds);
+}
+
+void RecordReader::read_move(RecordBody& body) {
+  MoveRecord move;
+  move.time = time(body);
+  body.numbers(move.address, move.bytes);
+  move.from = static_cast<MemoryKind>(body.small(k_memory_kinds + 1));
+  move.to = static_cast<MemoryKind>(body.small(k_memory_kinds + 1));
+  move.seconds = body.raw<double>();
+  profile_.moves.push_back(move);
+}
+
+void RecordReader::read_phase(RecordBody& body) {
+  profile_.phases.push_back({time_in_order(body), body.text()});
+}
+
+void RecordReader::read_lost(RecordBody& body) {
+  const std::uint64_t samples = body.number();
+  profile_.samples_lost += samples;
+  profile_.lost_by[body.empty() ? 0 : body.small(k_loss_reasons)] += samples;
+}
+
+void RecordReader::read_thinned(RecordBody& body) {
+  profile_.thinnings.push_back({time_in_order(body), body.number()});
+}
+
+void RecordReader::read_shortages(RecordBody& body) {
+  Shortages& all = profile_.shortages;
+  for (std::uint64_t* number : {&all.objects, &all.by_caller, &all.runs, &all.stretches,
+                                &all.phases, &all.areas, &all.moves, &all.regions_by_caller})
+    *number = body.empty() ? 0 : body.number();
+}
+
+void RecordReader::read_waiting(RecordBody& body) {
+  profile_.samples_waiting += body.number();
+  const double weight = body.raw<double>();
+  if (weight >= 0 && std::isfinite(weight)) profile_.waiting += weight;
+}
+
+void RecordReader::read_end(RecordBody& body) {
+  EndRecord& end = profile_.end.emplace();
+  end.time = time_in_order(body);
+  body.numbers(end.samples, end.samples_lost);
+}
+
+void RecordReader::read_loop(RecordBody& body) {
+  loop_ = {};
+  loop_.loop = body.difference(state_.loop);
+  if (body.empty()) return;
+  loop_.run_nanoseconds = body.raw<float>();
+  loop_.run_bytes = body.raw<float>();
+  const bool sane = loop_.run_nanoseconds >= 0 && loop_.run_nanoseconds <= 1e18f &&
+                    loop_.run_bytes >= -1 && loop_.run_bytes <= 1e18f;
+  if (!sane) body.fail();
+}
+
+void RecordReader::read_pattern(RecordBody& body) {
+  AccessPattern pattern;
+  pattern.time = body.difference(state_.pattern_time);
+  pattern.thread = static_cast<std::uint32_t>(body.number());
+  pattern.pc = body.difference(state_.pattern_pc);
+  pattern.address = body.difference(state_.pattern_address);
+  pattern.through = body.number();
+  pattern.kind = static_cast<AccessKind>(body.small(3));
+  pattern.accesses = body.raw<float>();
+  pattern.bytes = body.raw<float>();
+  pattern.chased = body.raw<float>();
+  const auto is_sane = [](float value, float most) { return value >= 0 && value <= most; };
+  bool sane = is_sane(pattern.accesses, 1e30f) && is_sane(pattern.bytes, 1e30f) &&
+              is_sane(pattern.chased, 1);
+  for (AccessPattern::Stride& stride : pattern.strides) {
+    if (body.empty()) break;
+    stride.bytes = unfold_sign(body.number());
+    stride.share = body.raw<float>();
+    sane = sane && is_sane(stride.share, 1.001f);
+    if (stride.bytes == INT64_MIN) stride = {}; // nothing is so far apart, and it has no size
+  }
+  if (!sane) body.fail();
+  pattern.place = std::exchange(place_, 0);
+  pattern.through_place = std::exchange(through_place_, 0);
+  pattern.loop = loop_.loop;
+  pattern.run_nanoseconds = loop_.run_nanoseconds;
+  pattern.run_bytes = loop_.run_bytes;
+  loop_ = {};
+  profile_.last_time = std::max(profile_.last_time, pattern.time);
+  if (body.good()) profile_.patterns.push_back(pattern);
+}
+
+bool RecordReader::read_sample(std::uint8_t head, RecordBody& body) {
+  AccessSample sample;
+  const unsigned kind = head >> 5 & 3, level = head >> 3 & 3;
+  if (kind == 3 || level == 3 || !has_run_) return false;
+  sample.kind = static_cast<AccessKind>(kind);
+  sample.level = static_cast<AccessLevel>(level);
+  sample.streamed = (head & k_sample_streamed) != 0;
+  sample.time = body.difference(state_.sample_time);
+  sample.thread = static_cast<std::uint32_t>(body.number());
+  sample.pc = body.difference(state_.sample_pc);
+  sample.address = body.difference(state_.sample_address);
+  if ((head & k_sample_weight) != 0) state_.sample_weight = body.raw<float>();
+  sample.weight = state_.sample_weight;
+  if ((head & k_sample_extras) != 0) {
+    sample.node = body.raw<std::uint8_t>();
+    sample.latency = static_cast<float>(body.number()) / 10;
+  }
+  if (!(sample.weight > 0) || sample.weight > 1e30f) return false;
+  sample.place = std::exchange(place_, 0);
+  profile_.last_time = std::max(profile_.last_time, sample.time);
+  profile_.samples.push_back(sample);
+  return body.good();
+}
+
+void RecordReader::finish() {
+  std::ranges::stable_sort(profile_.samples, {}, &AccessSample::time);
+  std::ranges::stable_sort(profile_.patterns, {}, &AccessPattern::time);
+  std::ranges::stable_sort(profile_.stretches, {}, &StretchRecord::end);
+  std::ranges::stable_sort(profile_.regions, {}, &RegionRecord::time);
+  std::uint32_t most = 0; // a frame may name any module: make them all exist
+  const auto note = [&](const std::vector<Frame>& frames) {
+    for (const Frame& frame : frames)
+      most = std::max(most, frame.module + 1);
+  };
+  for (const SiteRecord& site : profile_.sites)
+    note(site.frames);
+  for (const RegionDefinition& region : profile_.region_definitions)
+    note(region.frames);
+  for (const StretchDefinition& stretch : profile_.stretch_definitions)
+    note({stretch.frame});
+  if (profile_.modules.size() < most) profile_.modules.resize(most);
+}
+
+} // namespace omptier

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// From the records of a log to the lists of a Profile, one record after the other. What a record
+// names must have been named before; numbers are checked before they are used. Blocks are
+// log_reader.cpp's.
+#pragma once
+
+#include "log/format.hpp"
+#include "log/reader.hpp"
+#include "log/record_body.hpp"
+#include "objects/live.hpp"
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace omptier {
+
+class RecordReader {
+public:
+  explicit RecordReader(Profile& profile) : profile_(profile) {}
+
+  // Differences start anew with every block.
+  void begin_block(std::uint64_t base_time);
+  // False: no writer of ours would have written this.
+  bool read(RecordBody& body);
+  // The run record, which must be the first, has been read.
+  bool has_run() const { return has_run_; }
+  // After the last one: lists in order of time, a module for every number that a frame names.
+  void finish();
+
+private:
+  using Reader = void (RecordReader::*)(RecordBody&);
+  using Readers = std::array<Reader, k_sample_bit>; // by type
+  static constexpr Readers readers();
+
+  std::uint64_t time(RecordBody& body);
+  // Of records that the writer times itself, under its lock: they are in order.
+  std::uint64_t time_in_order(RecordBody& body);
+  void read_run(RecordBody& body);
+  void read_module(RecordBody& body);
+  void read_site(RecordBody& body);
+  void read_object(RecordBody& body);
+  void read_release(RecordBody& body);
+  void read_region_definition(RecordBody& body);
+  void read_region(RecordBody& body);
+  void read_move(RecordBody& body);
+  void read_phase(RecordBody& body);
+  void read_lost(RecordBody& body);
+  void read_end(RecordBody& body);
+  void read_pattern(RecordBody& body);
+  void read_waiting(RecordBody& body);
+  void read_small_objects(RecordBody& body);
+  void read_small_area(RecordBody& body);
+  void read_stretch_definition(RecordBody& body);
+  void read_stretch(RecordBody& body);
+  void read_stretch_count(RecordBody& body);
+  void read_site_totals(RecordBody& body);
+  // Kept for the sample or pattern that follows.
+  void read_in_block(RecordBody& body);
+  void read_region_totals(RecordBody& body);
+  void read_thinned(RecordBody& body);
+  void read_shortages(RecordBody& body);
+  void read_area(RecordBody& body);
+  void read_area_end(RecordBody& body);
+  void end_area(AreaKind kind, std::uint32_t number, std::uint64_t end);
+  void read_loop(RecordBody& body);
+  bool read_sample(std::uint8_t head, RecordBody& body);
+
+  Profile& profile_;
+  bool has_run_ = false;
+  DifferenceState state_;
+  std::uint64_t last_event_ = 0;
+  std::vector<SiteTotals> last_totals_;         // by site
+  std::uint32_t place_ = 0, through_place_ = 0; // of the next sample or pattern
+  AccessPattern loop_;                          // the loop of the next pattern
+  LiveMap live_;
+  std::vector<std::uint32_t> instances_;
+  std::map<std::pair<AreaKind, std::uint32_t>, std::size_t> open_areas_; // indices
+};
+
+} // namespace omptier

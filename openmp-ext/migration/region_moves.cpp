@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Moves at the begin of a region. The work is bounded: at most 128 objects are looked at, in the
+// order of what the plan expects to gain from them. All tables are fixed or our own pages: no
+// malloc.
+#include "migration/region_moves.hpp"
+
+#include "base/os.hpp"
+#include "objects/stack.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <mutex>
+
+namespace omptier {
+namespace {
+
+constexpr std::size_t k_most_objects = 128;
+constexpr std::size_t k_most_entries = 1024; // whose totals are kept
+
+struct Totals {
+  std::atomic<std::uint64_t> moves{0}, bytes{0}, nanoseconds{0}, first{0}, last{0}, without_room{0};
+};
+
+// A live block that the plan placed.
+struct PlannedObject {
+  const void* block = nullptr;
+  std::size_t committed = 0;
+  MemoryKind now = MemoryKind::unknown;
+  MemoryKind home = MemoryKind::unknown;   // where it lives when no region asks for it
+  MemoryKind wanted = MemoryKind::unknown; // by the region that begins; unknown: it does not say
+  double benefit = 0;                      // of the region's entry
+  std::uint32_t entry = 0;                 // that gives wanted, else home
+};
+
+struct Objects {
+  std::array<PlannedObject, k_most_objects> list;
+  std::size_t count = 0;
+};
+
+std::mutex lock; // one region at a time moves pages
+std::uint32_t last_region = FrameMatcher::k_none;
+std::uint64_t last_allocations = 0; // plan matches seen then: new objects mean another look
+Objects objects;
+Totals totals[k_most_entries];
+
+// The entry of an object's site for a region (or without one), or null.
+const PlanEntry* entry_for(const PlanPlacement& plan, std::uint32_t placed_by,
+                           std::uint32_t instance, std::uint32_t region, std::uint32_t& index) {
+  for (const std::uint32_t entry : plan.matcher().entries(plan.site_of_entry(placed_by)))
+    if (plan.matcher().region_of_entry(entry) == region && plan.covers(entry, instance)) {
+      index = entry;
+      return &plan.plan().entries[entry];
+    }
+  return nullptr;
+}
+
+// The first kind of a list that this machine has.
+MemoryKind first_present(const Placer& placer, const std::vector<MemoryKind>& kinds) {
+  for (const MemoryKind kind : kinds)
+    for (std::size_t tier = 0; tier < placer.tier_count(); ++tier)
+      if (placer.kind_of_tier(tier) == kind) return kind;
+  return MemoryKind::unknown;
+}
+
+// Another kind than the one given, in the plan's order: where an object goes when it must leave.
+MemoryKind other_kind(const Placer& placer, const std::vector<MemoryKind>& kinds,
+                      MemoryKind not_it) {
+  for (const MemoryKind kind : kinds)
+    if (kind != not_it)
+      for (std::size_t tier = 0; tier < placer.tier_count(); ++tier)
+        if (placer.kind_of_tier(tier) == kind) return kind;
+  return MemoryKind::unknown;
+}
+
+void collect(const PlanPlacement& plan, Placer& placer, std::uint32_t region) {
+  objects.count = 0;
+  placer.for_each_block([&](const BlockInfo& info) {
+    if (!info.large || info.plan_entry == 0 || objects.count == k_most_objects) return;
+    const std::uint32_t placed_by = info.plan_entry - 1;
+    PlannedObject object;
+    object.block = reinterpret_cast<const void*>(info.begin);
+    object.committed = info.room;
+    object.now = info.charged;
+    object.entry = placed_by; // a move home is that entry's
+    const PlanEntry* home =
+        entry_for(plan, placed_by, info.plan_instance, FrameMatcher::k_none, object.entry);
+    if (home != nullptr) object.home = first_present(placer, home->kinds);
+    const PlanEntry* here = entry_for(plan, placed_by, info.plan_instance, region, object.entry);
+    if (here != nullptr) {
+      object.wanted = first_present(placer, here->kinds);
+      object.benefit = here->benefit;
+    }
+    // No home of its own: whatever its entries name next.
+    if (object.home == MemoryKind::unknown || object.home == object.now)
+      object.home = other_kind(placer, plan.plan().entries[placed_by].kinds, object.now);
+    objects.list[objects.count++] = object;
+  });
+}
+
+void count_move(const RegionMove& move) {
+  if (move.plan_entry >= k_most_entries) return;
+  Totals& total = totals[move.plan_entry];
+  total.moves.fetch_add(1, std::memory_order_relaxed);
+  total.bytes.fetch_add(move.bytes, std::memory_order_relaxed);
+  total.nanoseconds.fetch_add(static_cast<std::uint64_t>(move.seconds * 1e9),
+                              std::memory_order_relaxed);
+  if (total.first.load(std::memory_order_relaxed) == 0) total.first.store(move.at);
+  total.last.store(move.at, std::memory_order_relaxed);
+}
+
+bool move(Placer& placer, PlannedObject& object, MemoryKind to, const void* codeptr,
+          void (*moved)(const RegionMove&)) {
+  RegionMove step;
+  step.block = object.block;
+  step.from = object.now;
+  step.to = to;
+  step.codeptr = codeptr;
+  step.plan_entry = object.entry;
+  step.at = monotonic_nanoseconds();
+  std::uint64_t bytes = 0;
+  const bool arrived = placer.move_block(object.block, to, bytes) == MoveResult::moved;
+  step.seconds = static_cast<double>(monotonic_nanoseconds() - step.at) / 1e9;
+  step.bytes = bytes;
+  if (arrived) object.now = to;
+  if (bytes != 0) {
+    count_move(step);
+    if (moved != nullptr) moved(step);
+  }
+  return arrived;
+}
+
+// Moves objects out of a kind that the region does not want there, least claim first, until so many
+// bytes have room.
+void make_room(Placer& placer, MemoryKind kind, const PlannedObject& newcomer, const void* codeptr,
+               void (*moved)(const RegionMove&)) {
+  for (std::size_t i = objects.count; i-- > 0 && placer.room(kind) < newcomer.committed;) {
+    PlannedObject& object = objects.list[i];
+    if (object.now != kind || object.block == newcomer.block) continue;
+    const bool has_claim = object.wanted == kind && object.benefit >= newcomer.benefit;
+    if (has_claim || object.home == MemoryKind::unknown || object.home == kind) continue;
+    move(placer, object, object.home, codeptr, moved);
+  }
+}
+
+} // namespace
+
+void region_begins(const PlanPlacement& plan, Placer& placer, const void* codeptr,
+                   void (*moved)(const RegionMove&)) {
+  ReturnAddress stack[k_max_frames];
+  const unsigned depth = std::clamp(plan.matcher().region_depth(), 1u, k_max_frames);
+  const unsigned count = capture_stack(codeptr, stack, depth);
+  const std::uint32_t region = plan.matcher().match_region(stack, count);
+  if (region == FrameMatcher::k_none) return;
+
+  const std::unique_lock guard(lock, std::try_to_lock);
+  if (!guard.owns_lock()) return;
+  if (region == last_region && plan.matched() == last_allocations) return;
+  last_region = region;
+  last_allocations = plan.matched();
+
+  collect(plan, placer, region);
+  // Greatest gain first; objects that the region does not name come last.
+  std::sort(objects.list.begin(), objects.list.begin() + objects.count,
+            [](const PlannedObject& a, const PlannedObject& b) { return a.benefit > b.benefit; });
+  for (std::size_t i = 0; i < objects.count; ++i) {
+    PlannedObject& object = objects.list[i];
+    if (object.wanted == MemoryKind::unknown || object.wanted == object.now) continue;
+    if (placer.room(object.wanted) < object.committed)
+      make_room(placer, object.wanted, object, codeptr, moved);
+    if (!move(placer, object, object.wanted, codeptr, moved) && object.entry < k_most_entries)
+      totals[object.entry].without_room.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+MoveTotals move_totals(std::uint32_t plan_entry) {
+  MoveTotals result;
+  if (plan_entry >= k_most_entries) return result;
+  const Totals& total = totals[plan_entry];
+  result.moves = total.moves.load();
+  result.bytes = total.bytes.load();
+  result.nanoseconds = total.nanoseconds.load();
+  result.first = total.first.load();
+  result.last = total.last.load();
+  result.without_room = total.without_room.load();
+  return result;
+}
+
+} // namespace omptier

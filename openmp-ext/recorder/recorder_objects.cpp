@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The recorder's part that hears of objects. Blocks from 64 KiB are told one by one, those from
+// 4 KiB on are counted by site and kept in a table, so that samples find their site; below, only
+// counts and places are kept. What OpenMP's allocators give is told one by one below 4 KiB too, as
+// long as a site does so seldom. When a log begins to keep fewer samples,
+// sites that have been told often are counted from then on.
+#include "base/rounding.hpp"
+#include "recorder/recorder.hpp"
+
+#include "base/os.hpp"
+#include "objects/stack.hpp"
+#include "recorder/inside.hpp"
+
+#include <algorithm>
+
+namespace omptier {
+namespace {
+
+constexpr std::uint32_t k_no_module = k_max_modules;
+constexpr std::size_t k_least_counted = 4096, k_least_told = std::size_t{64} << 10;
+constexpr std::uint32_t k_small_told = 1024; // of one site
+
+// Elements of a table by site that shall hold this one.
+std::size_t with_room(std::uint32_t site) {
+  return std::size_t{site} + site / 4 + 64;
+}
+
+} // namespace
+
+std::uint32_t Recorder::module_number(const LoadedModule* module) {
+  const std::uint32_t number = module != nullptr ? module->number : k_no_module;
+  std::uint8_t& byte = module_written_[number / 8];
+  const auto bit = static_cast<std::uint8_t>(1u << number % 8);
+  if ((byte & bit) != 0) return number;
+  byte |= bit;
+  ModuleText text;
+  if (module != nullptr)
+    text = {identity_of(*module), module->name, module->path, module->bias, module->system};
+  log_.module(number, text);
+  return number;
+}
+
+// The loader's lock is never waited for under ours: a thread that holds it may be waiting for ours,
+// in a malloc of its dl_iterate_phdr.
+void Recorder::identify_modules(const ReturnAddress* frames, unsigned count) {
+  refresh_modules();
+  for (unsigned i = 0; i < count; ++i) {
+    const ModuleListUse use;
+    const LoadedModule* module = known_module_of(frames[i]);
+    if (use && module != nullptr) identity_of(*module, use);
+  }
+}
+
+// Some room is kept for stacks of one frame, which every other one then goes by.
+bool Recorder::is_full_of_stacks(const StackTable& table, unsigned frames) const {
+  return table.count() >= (frames > 1 ? most_stacks_ : most_stacks_ + most_stacks_ / 4);
+}
+
+// The stack's number; its frames (and their modules) enter the log when it is new.
+std::uint32_t Recorder::define(StackTable& table, const ReturnAddress* frames, unsigned count,
+                               bool site) {
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    std::uint32_t number = table.known(frames, count);
+    if (number == StackTable::k_full && count > 1 && is_full_of_stacks(table, count)) {
+      (site ? by_caller_ : regions_by_caller_).fetch_add(1, std::memory_order_relaxed);
+      count = 1;
+      number = table.known(frames, count);
+    }
+    if (number != StackTable::k_full) return number;
+  }
+  identify_modules(frames, count);
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (is_full_of_stacks(table, count)) return table.known(frames, count);
+  bool fresh = false;
+  const std::uint32_t number = table.number_of(frames, count, fresh);
+  if (!fresh) return number;
+  Frame exact[k_max_frames];
+  for (unsigned i = 0; i < count; ++i) {
+    const LoadedModule* module = known_module_of(frames[i]);
+    exact[i].offset = frames[i] - (module != nullptr ? module->bias : 0);
+    exact[i].module = module_number(module);
+  }
+  if (site)
+    log_.site(number, exact, count);
+  else
+    log_.region_definition(number, exact, count);
+  return number;
+}
+
+void Recorder::allocated(const void* block, std::size_t bytes, std::uintptr_t allocator,
+                         const void* caller) {
+  if (!active() || block == nullptr) return;
+  const Inside inside;
+  ReturnAddress frames[k_max_frames];
+  const unsigned count = capture_stack(caller, frames, options_.site_depth);
+  object(block, bytes, allocator, frames, count);
+}
+
+// Under mutex_.
+Recorder::SiteCount* Recorder::count_of(std::uint32_t site) {
+  if (site >= site_counts_.size() && !site_counts_.resize(with_room(site), {})) return nullptr;
+  return &site_counts_[site];
+}
+
+bool Recorder::is_told(std::size_t bytes, const SiteCount& count) const {
+  if (source_wants_objects_.load(std::memory_order_relaxed)) return true;
+  if (bytes >= k_least_told) return count.told < most_told_.load(std::memory_order_relaxed);
+  return bytes < k_least_counted && count.told < k_small_told;
+}
+
+// Under mutex_: the block that begins there goes. True when the log is to be told.
+bool Recorder::end_block(std::uint64_t address) {
+  LiveBlock block;
+  if (!live_.erase(address, monotonic_nanoseconds(), block)) return false;
+  if (block.told) return true;
+  SiteCount& count = site_counts_[block.site];
+  count.live -= std::min(count.live, block.bytes);
+  count.changed = true;
+  return false;
+}
+
+// Under mutex_.
+void Recorder::begin_block(SiteCount& count, std::uint64_t bytes, bool by_malloc) {
+  ++count.objects;
+  count.bytes += bytes;
+  count.largest = std::max(count.largest, bytes);
+  count.live += bytes;
+  count.by_malloc = count.by_malloc || by_malloc;
+  count.changed = true;
+  if (count.live <= count.peak) return;
+  count.peak = count.live;
+  count.peak_time = monotonic_nanoseconds();
+}
+
+void Recorder::object(const void* block, std::size_t bytes, std::uintptr_t allocator,
+                      const ReturnAddress* frames, unsigned count) {
+  const std::uint32_t site = define(sites_, frames, count, true);
+  if (site == StackTable::k_full) return void(unwatched_.fetch_add(1, std::memory_order_relaxed));
+  const auto address = reinterpret_cast<std::uintptr_t>(block);
+  bool told = false;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    end_block(address); // that was freed behind our back
+    SiteCount* counted = count_of(site);
+    if (counted != nullptr) told = is_told(bytes, *counted);
+    if (counted != nullptr && !told && bytes < k_least_counted) {
+      small_object(site, address, bytes, 1);
+      return;
+    }
+    LiveBlock live{address, bytes, site, told};
+    if (counted == nullptr || !live_.insert(live))
+      return void(unwatched_.fetch_add(1, std::memory_order_relaxed));
+    if (told)
+      ++counted->told;
+    else
+      begin_block(*counted, live_.counted_bytes(bytes), allocator == 0);
+  }
+  if (told) log_.object(site, address, bytes, this_thread(), allocator);
+  tell_source([&](SampleSource& source) { source.object_begin(address, bytes); });
+}
+
+void Recorder::released(const void* block) {
+  if (!active() || block == nullptr) return;
+  const Inside inside;
+  const auto address = reinterpret_cast<std::uintptr_t>(block);
+  tell_source([&](SampleSource& source) { source.object_end(address); });
+  bool told = false, half_full = false;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    const auto before = live_.next_ended();
+    told = end_block(address);
+    const auto now = live_.next_ended();
+    half_full = now != before && now % (LiveBlocks::k_ended / 2) == LiveBlocks::k_ended / 2 - 1;
+  }
+  if (told) log_.release(address);
+  if (half_full) helper_.wake();
+}
+
+namespace {
+
+const LoadedModule* module_at_call(const void* caller) {
+  const auto at = reinterpret_cast<std::uintptr_t>(caller);
+  const LoadedModule* module = known_module_of(at);
+  return module != nullptr ? module : module_of(at);
+}
+
+// The frames of a block's site; none: it is nobody's, of the C library at its start and the like.
+// What another library of the system's allocates goes by its own call, then by the program's that
+// led there, if any did.
+unsigned frames_of(const void* caller, ReturnAddress* frames, unsigned depth) {
+  const unsigned count = capture_stack(caller, frames, depth);
+  const LoadedModule* module = module_at_call(caller);
+  if (module == nullptr || !module->system) return count;
+  const auto own = reinterpret_cast<ReturnAddress>(caller);
+  const bool alone = count == 1 && frames[0] == own;
+  if (module->language) return alone ? 0 : count;
+  if (alone) return count;
+  const unsigned kept = std::min(count, k_max_frames - 1);
+  std::copy_backward(frames, frames + kept, frames + kept + 1);
+  frames[0] = own;
+  return kept + 1;
+}
+
+} // namespace
+
+bool Recorder::is_runtimes(const void* caller) {
+  const LoadedModule* module = module_at_call(caller);
+  return module != nullptr && module->runtime;
+}
+
+void Recorder::malloc_allocated(const void* block, std::size_t bytes, const void* caller) {
+  if (!active() || block == nullptr || is_runtimes(caller)) return;
+  ReturnAddress frames[k_max_frames];
+  if (const unsigned count = frames_of(caller, frames, options_.site_depth))
+    object(block, bytes, 0, frames, count);
+}
+
+void Recorder::small_allocated(const void* block, std::size_t bytes, const void* caller,
+                               std::uint32_t stands_for) {
+  if (!active() || is_runtimes(caller)) return;
+  ReturnAddress frames[k_max_frames];
+  const unsigned count = capture_stack(caller, frames, options_.site_depth);
+  const std::uint32_t site = define(sites_, frames, count, true);
+  if (site == StackTable::k_full)
+    return void(unwatched_.fetch_add(stands_for, std::memory_order_relaxed));
+  const std::lock_guard<std::mutex> guard(mutex_);
+  small_object(site, reinterpret_cast<std::uintptr_t>(block), bytes, stands_for);
+}
+
+// Under mutex_.
+void Recorder::small_object(std::uint32_t site, std::uint64_t address, std::size_t bytes,
+                            std::uint32_t stands_for) {
+  if (site >= small_counts_.size() && !small_counts_.resize(with_room(site), {}))
+    return void(unwatched_.fetch_add(stands_for, std::memory_order_relaxed));
+  small_counts_[site].objects += stands_for;
+  small_counts_[site].bytes += bytes * stands_for;
+  const std::uint64_t area = round_down(address, k_small_area);
+  if (small_areas_.add(area)) log_.small_area(area);
+}
+
+void Recorder::write_small_objects() {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  for (std::uint32_t site = 0; site < small_counts_.size(); ++site) {
+    SmallCount& count = small_counts_[site];
+    if (count.objects == count.written) continue;
+    log_.small_objects(site, count.objects, count.bytes);
+    count.written = count.objects;
+  }
+}
+
+// Parts are rounded up each: together they may have more than the whole had, which is no new peak.
+void Recorder::add_rest(SiteCount& count, std::uint64_t bytes) {
+  count.live = std::min(count.live + bytes, count.peak);
+}
+
+// Under mutex_. One of a site that has been told often is counted, as blocks are.
+bool Recorder::begin_mapping(const Mapping& fresh) {
+  SiteCount* count = count_of(fresh.site);
+  if (count == nullptr || !mappings_.add(fresh)) return false;
+  const std::uint64_t bytes = fresh.end - fresh.begin;
+  if (fresh.told) {
+    ++count->told;
+    log_.object(fresh.site, fresh.begin, bytes, this_thread(), ObjectRecord::k_mapping);
+    return true;
+  }
+  end_block(fresh.begin); // malloc's, unseen
+  if (!live_.insert({fresh.begin, bytes, fresh.site, false})) return false;
+  begin_block(*count, live_.counted_bytes(bytes), false);
+  return true;
+}
+
+// Under mutex_.
+void Recorder::end_mappings(std::uint64_t begin, std::uint64_t end, std::uint64_t before) {
+  const bool tell = source_ != nullptr && source_wants_objects_.load(std::memory_order_relaxed);
+  mappings_.remove(
+      begin, end, before,
+      [&](const Mapping& old) {
+        if (tell) source_->object_end(old.begin);
+        if (old.told)
+          log_.release(old.begin);
+        else
+          end_block(old.begin);
+      },
+      [&](const Mapping& rest) {
+        const std::uint64_t bytes = rest.end - rest.begin;
+        if (tell) source_->object_begin(rest.begin, bytes);
+        if (rest.told)
+          log_.object(rest.site, rest.begin, bytes, this_thread(), ObjectRecord::k_rest);
+        else if (live_.insert({rest.begin, bytes, rest.site, false}))
+          add_rest(site_counts_[rest.site], live_.counted_bytes(bytes));
+      });
+}
+
+void Recorder::mapped(const void* address, std::size_t bytes, const void* caller) {
+  if (!active() || Inside::now()) return;
+  const auto begin = reinterpret_cast<std::uintptr_t>(address);
+  ReturnAddress frames[k_max_frames];
+  const unsigned count = is_runtimes(caller) ? 0 : frames_of(caller, frames, options_.site_depth);
+  const std::uint32_t site = count == 0 ? StackTable::k_full : define(sites_, frames, count, true);
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    const std::uint64_t number = ++mappings_told_;
+    end_mappings(begin, begin + bytes, number); // what was there, whoever unmapped it
+    if (count == 0) return;
+    const SiteCount* counted = site != StackTable::k_full ? count_of(site) : nullptr;
+    const bool told =
+        counted != nullptr && (source_wants_objects_.load(std::memory_order_relaxed) ||
+                               counted->told < most_told_.load(std::memory_order_relaxed));
+    if (counted == nullptr || !begin_mapping({begin, begin + bytes, number, site, told}))
+      return void(unwatched_.fetch_add(1, std::memory_order_relaxed));
+  }
+  tell_source([&](SampleSource& source) { source.object_begin(begin, bytes); });
+}
+
+void Recorder::unmapped(const void* address, std::size_t bytes, std::uint64_t before) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(address);
+  if (!active() || Inside::now() || begin + bytes <= begin)
+    return; // the kernel refuses what goes round
+  const std::lock_guard<std::mutex> guard(mutex_);
+  end_mappings(begin, begin + bytes, before);
+}
+
+void Recorder::look_at_areas() {
+  areas_.look(log_, mutex_, [&](const LoadedModule& module) { module_number(&module); });
+}
+
+void Recorder::write_site_totals() {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  for (std::uint32_t site = 0; site < site_counts_.size(); ++site) {
+    SiteCount& count = site_counts_[site];
+    if (!count.changed) continue;
+    log_.site_totals({site, count.by_malloc, count.objects, count.bytes, count.largest, count.live,
+                      count.peak, count.peak_time, 0});
+    count.changed = false;
+    count.peak = count.live;
+    count.peak_time = monotonic_nanoseconds();
+  }
+}
+
+} // namespace omptier

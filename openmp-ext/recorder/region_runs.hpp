@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Runs of parallel regions, counted all, told to the log only where a sample lies in them: a
+// program with 100,000 regions a second writes no more than its samples need. What counts as
+// running is the outermost region, the one that has run longest: when it ends, the next oldest
+// takes its place. analysis/sweep.cpp counts in the same way what it is told.
+//
+// begin and end are called on the program's threads, the rest on the helper thread; the lock inside
+// is held for some instructions. Ended runs wait in a ring; when that is full they are counted and
+// not told, which is said. A run whose begin has been told always has its end told.
+#pragma once
+
+#include "base/page_array.hpp"
+#include "log/writer.hpp"
+#include "recorder/stretches.hpp"
+
+#include <atomic>
+#include <mutex>
+
+namespace omptier {
+
+class RegionRuns {
+public:
+  static constexpr std::size_t k_ended = std::size_t{1} << 14;
+
+  void begin(std::uint32_t region, std::uint32_t threads, std::uint32_t thread);
+  // True when the helper thread should come: the ring is half full.
+  bool end(std::uint32_t region, std::uint32_t thread);
+  // The next run is told whatever falls into it: pages were moved for it.
+  void tell_next();
+
+  // Runs that ended by then, and the one that goes on, if a sample lies in them (all of them, when
+  // every is true). times: sorted.
+  void tell(SampleTimes& times, std::uint64_t until, bool every, LogWriter& log);
+  // One without a number: it is counted with those that there was no room for, whose samples are
+  // outside of regions.
+  void drop() { dropped_.fetch_add(1, std::memory_order_relaxed); }
+  std::uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
+  // Of regions that ran since the last time.
+  void write_totals(LogWriter& log);
+
+  // Around fork; in the child nothing runs that is recorded.
+  void lock() { mutex_.lock(); }
+  void unlock() { mutex_.unlock(); }
+  void forget();
+
+private:
+  struct Running {
+    std::uint32_t region, thread, threads;
+  };
+  struct Run { // as the outermost one
+    std::uint64_t begin, end;
+    std::uint32_t region, thread, threads;
+    bool must_tell, begin_told;
+  };
+  struct Totals {
+    RegionTotals all;
+    bool changed;
+  };
+  void front_begins(std::uint64_t now);
+  void front_ends(std::uint64_t now);
+  Totals* totals_of(std::uint32_t region);
+  bool has_ring() { return !ended_.empty() || ended_.resize(k_ended, {}); }
+  static void tell_begin(const Run& run, LogWriter& log);
+
+  std::mutex mutex_;
+  PageArray<Running> running_; // [0]: the outermost
+  PageArray<Totals> totals_;   // by region
+  Run front_{};                // running_[0]'s
+  PageArray<Run> ended_;       // a ring
+  std::uint64_t first_ended_ = 0, next_ended_ = 0;
+  std::uint32_t last_region_ = ~std::uint32_t{0};
+  bool tell_next_ = false;
+  std::atomic<std::uint64_t> dropped_{0};
+};
+
+} // namespace omptier

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Stretches on their way from the program's threads to the log. A stretch is what lies between two
+// moments that every thread of the program shares: a barrier of an outermost region, its begin, its
+// end. Within a region it is named by the barrier (or the end) that ends it, for the barrier behind
+// a loop is the loop's; outside of regions by the regions before and behind it. Only the primary
+// thread tells of them: a look at the clock and one entry in a queue, no lock, no system call. The
+// helper thread takes the entries out, counts them, and lets only those into the log in which a
+// sample lies: a program with a million barriers a second makes no larger a log than one with ten.
+//
+// When the queue is full (the helper thread did not get to run), stretches are dropped and counted:
+// samples in them are in no stretch.
+#pragma once
+
+#include "base/page_array.hpp"
+#include "log/record.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace omptier {
+
+struct EndedStretch {
+  using Kind = StretchDefinition::Kind;
+
+  std::uint64_t begin = 0, end = 0;
+  Kind kind = Kind::barrier;
+  std::uint32_t thread = 0;
+  std::uint32_t region = 0; // the recorder's number; of a serial one: before it, from 1, or 0
+  std::uint64_t place = 0;  // return address of the barrier; of a serial one: region behind it
+};
+
+class StretchQueue {
+public:
+  static constexpr std::size_t k_entries = std::size_t{1} << 16;
+
+  // Recording begins, ends: what is outside of regions is a stretch from here, up to here.
+  void begin();
+  void end();
+  // On the thread that meets the construct, which becomes the team's primary thread.
+  void region_began(std::uint32_t region, std::uint32_t thread);
+  void region_ended(std::uint32_t thread);
+  // On any thread, when it leaves a barrier. Returns the region's number + 1; 0 when the barrier
+  // does not count: not a primary thread, a region in a region, dropped.
+  std::uint64_t passed(const void* place, std::uint32_t thread);
+
+  // Helper thread: the entries that ended by then, in order. take(const EndedStretch&).
+  template <typename Take> void drain(std::uint64_t until, Take&& take) {
+    Entry* entries = entries_.load(std::memory_order_acquire);
+    if (entries == nullptr) return;
+    const std::uint64_t head = head_.load(std::memory_order_acquire);
+    std::uint64_t tail = tail_.load(std::memory_order_relaxed);
+    for (; tail != head; ++tail) {
+      Entry& entry = entries[tail % k_entries];
+      if (entry.written.load(std::memory_order_acquire) != tail + 1) break; // not finished yet
+      if (entry.stretch.end > until) break;
+      take(entry.stretch);
+      tail_.store(tail + 1, std::memory_order_release);
+    }
+  }
+  // Those that there was no room for.
+  std::uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
+  // In the child after fork: nothing is on its way, and no thread is in a region that is recorded.
+  void forget();
+
+private:
+  struct Entry {
+    std::atomic<std::uint64_t> written; // its number in the queue, from 1
+    EndedStretch stretch;
+  };
+  bool put(const EndedStretch& stretch);
+  bool put_if_room(const EndedStretch& stretch);
+  bool open();
+
+  std::atomic<Entry*> entries_{nullptr}; // pages of our own, from the first region on
+  std::atomic<std::uint64_t> head_{0}, tail_{0};
+  // Of the whole program: outermost regions that are running; since when none is, and behind which.
+  std::atomic<std::uint32_t> running_{0}, last_region_{0};
+  std::atomic<std::uint64_t> serial_since_{0};
+  std::atomic<std::uint64_t> dropped_{0};
+};
+
+// The times of samples that were drained, for asking which stretches hold any.
+class SampleTimes {
+public:
+  void add(std::uint64_t time) { times_.add(time); }
+  // Before the questions.
+  void sort();
+  // In (since, until]. Cheap when asked in about the order of time.
+  bool any(std::uint64_t since, std::uint64_t until);
+  // Stretches that ended by then have been judged: of the samples before it only the last may still
+  // lie in one that has not ended.
+  void settle(std::uint64_t until);
+  void clear();
+
+private:
+  PageArray<std::uint64_t> times_;
+  std::size_t next_ = 0; // where the last question led
+};
+
+} // namespace omptier

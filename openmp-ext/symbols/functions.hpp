@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The functions of one ELF file by address and by name, and the calls each makes with the name of
+// what is called. Names are those that source and other builds share: demangled, and without the
+// suffixes that compilers append to the parts and copies they make of a function. Used by
+// symbols.cpp; addresses are the file's own (what a frame's offset is).
+#pragma once
+
+#include "symbols/elf_calls.hpp"
+
+#include <cstdint>
+#include <elfutils/libdwfl.h>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace omptier {
+
+struct NamedFunction {
+  std::string name; // shared by its parts and copies: "make(int)"
+  std::string part; // this one: "make(int) [clone .cold]"; mostly the same
+  std::uint64_t begin = 0, bytes = 0;
+};
+
+struct NamedCall {
+  std::uint64_t behind = 0; // return address
+  std::string callee;       // "" when indirect, or without a symbol
+  std::uint64_t target = 0; // address of a function in this file; 0 = elsewhere or unknown
+};
+
+// Mangled or not -> as people write it; unchanged when it is no mangled name.
+std::string demangle(const std::string& name);
+
+// Without the compiler's suffixes: "make.part.0.cold" -> "make", and without a symbol version.
+std::string without_suffixes(std::string name);
+
+// Calls use(name, symbol, address) for every named symbol.
+template <typename Use> void for_each_symbol(Dwfl_Module* module, Use&& use) {
+  const int count = dwfl_module_getsymtab(module);
+  for (int i = 0; i < count; ++i) {
+    GElf_Sym symbol;
+    GElf_Addr address = 0;
+    const char* name =
+        dwfl_module_getsym_info(module, i, &symbol, &address, nullptr, nullptr, nullptr);
+    if (name != nullptr) use(name, symbol, address);
+  }
+}
+
+class Functions {
+public:
+  // The module stays the caller's. bias: as dwfl_module_getelf gave it.
+  Functions(Dwfl_Module* module, Elf* elf, std::uint64_t bias);
+
+  std::optional<NamedFunction> at(std::uint64_t address) const;
+
+  // Every part and copy of the functions with that name, or the one part with that very name.
+  std::vector<NamedFunction> named(const std::string& name);
+
+  const std::vector<NamedCall>& calls_of(const NamedFunction& function);
+
+private:
+  std::string callee_of(const Call& call, std::uint64_t& target);
+  std::string name_at(std::uint64_t address) const;
+  std::vector<std::uint8_t> code(std::uint64_t begin, std::uint64_t bytes) const;
+  void read_names();
+  void read_slots();
+
+  Dwfl_Module* module_;
+  Elf* elf_;
+  std::uint64_t bias_;
+  bool names_read_ = false, slots_read_ = false;
+  std::unordered_multimap<std::string, NamedFunction> by_name_;
+  // What the loader puts into a slot, by the slot's address: a symbol, or an address of this file.
+  std::unordered_map<std::uint64_t, std::string> slots_;
+  std::unordered_map<std::uint64_t, std::uint64_t> own_slots_;
+  std::map<std::uint64_t, std::vector<NamedCall>> calls_; // by the function's begin
+};
+
+} // namespace omptier

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See symbols.hpp. Each module is reported to its own libdwfl session, so addresses of different
+// modules never meet; "vaddr" below is the address in the file, which is what a frame's offset is.
+#include "symbols/symbols.hpp"
+
+#include "objects/modules.hpp"
+#include "symbols/functions.hpp"
+#include "symbols/variables.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwelf.h>
+#include <elfutils/libdwfl.h>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <unistd.h>
+
+namespace omptier {
+namespace {
+
+bool hash_segments(Elf* elf, std::uint64_t& hash) {
+  std::size_t count = 0;
+  if (elf_getphdrnum(elf, &count) != 0) return false;
+  for (std::size_t i = 0; i < count; ++i) {
+    GElf_Phdr segment;
+    if (gelf_getphdr(elf, static_cast<int>(i), &segment) == nullptr) return false;
+    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
+    Elf_Data* data = elf_getdata_rawchunk(elf, static_cast<std::int64_t>(segment.p_offset),
+                                          segment.p_filesz, ELF_T_BYTE);
+    if (data == nullptr) return false;
+    hash = hash_bytes(hash, data->d_buf, data->d_size);
+  }
+  return true;
+}
+
+// One module's file, opened.
+class ModuleFile {
+public:
+  explicit ModuleFile(const std::string& path) {
+    static constexpr Dwfl_Callbacks k_callbacks = {dwfl_build_id_find_elf,
+                                                   dwfl_standard_find_debuginfo,
+                                                   dwfl_offline_section_address, nullptr};
+    session_ = dwfl_begin(&k_callbacks);
+    if (session_ == nullptr) return;
+    dwfl_report_begin(session_);
+    module_ = dwfl_report_offline(session_, path.c_str(), path.c_str(), -1);
+    dwfl_report_end(session_, nullptr, nullptr);
+    if (module_ != nullptr) elf_ = dwfl_module_getelf(module_, &bias_);
+    if (elf_ != nullptr) functions_ = std::make_unique<Functions>(module_, elf_, bias_);
+    std::error_code no_file;
+    made_ = std::filesystem::last_write_time(path, no_file);
+  }
+  ~ModuleFile() {
+    if (session_ != nullptr) dwfl_end(session_);
+  }
+  ModuleFile(const ModuleFile&) = delete;
+  ModuleFile& operator=(const ModuleFile&) = delete;
+
+  bool usable() const { return elf_ != nullptr; }
+
+  Functions& functions() { return *functions_; }
+
+  std::vector<StaticVariable> statics() { return variables_in(module_, bias_, k_least_variable); }
+
+  SourceVariable variable(std::uint64_t vaddr, const std::string& symbol) {
+    if (variables_ == nullptr) variables_ = std::make_unique<VariableNames>(module_);
+    return variables_->at(vaddr, symbol, bias_);
+  }
+
+  // The name that the call's result is assigned to, as the source says it. A source file that was
+  // changed after it was compiled is not asked.
+  std::string variable_at(std::uint64_t vaddr) {
+    return variable_of(locations_at(vaddr, ""), made_);
+  }
+
+  // Innermost inlined function first. vaddr: of the call itself.
+  std::vector<SourceLocation> locations_at(std::uint64_t vaddr, const std::string& linked) {
+    std::vector<SourceLocation> locations(1);
+    Dwarf_Addr debug_bias = 0;
+    Dwarf_Die* unit = unit_at(vaddr + bias_, debug_bias);
+    const Dwarf_Addr address = vaddr + bias_ - debug_bias;
+    Dwarf_Die* scopes = nullptr;
+    if (unit != nullptr) fill_line(unit, address, locations[0]);
+    const int count = unit != nullptr ? dwarf_getscopes(unit, address, &scopes) : 0;
+    if (count > 0) {
+      Dwarf_Die* chain = nullptr; // the lexical scopes of the inlined code's concrete instance
+      const int depth = dwarf_getscopes_die(&scopes[0], &chain);
+      for (int i = 0; i < depth; ++i)
+        add_scope(unit, &chain[i], locations);
+      std::free(chain);
+    }
+    std::free(scopes);
+    if (locations.back().function.empty()) locations.back().function = linked;
+    return locations;
+  }
+
+private:
+  // The compilation unit that holds the address. Some compilers (clang) write no table of address
+  // ranges, so where libdw finds nothing every unit is asked.
+  Dwarf_Die* unit_at(Dwarf_Addr address, Dwarf_Addr& debug_bias) {
+    if (Dwarf_Die* unit = dwfl_module_addrdie(module_, address, &debug_bias)) return unit;
+    for (Dwarf_Die* unit = nullptr;
+         (unit = dwfl_module_nextcu(module_, unit, &debug_bias)) != nullptr;)
+      if (dwarf_haspc(unit, address - debug_bias) == 1) return unit;
+    return nullptr;
+  }
+
+  static void fill_line(Dwarf_Die* unit, Dwarf_Addr address, SourceLocation& location) {
+    Dwarf_Line* line = dwarf_getsrc_die(unit, address);
+    int number = 0;
+    if (line == nullptr || dwarf_lineno(line, &number) != 0) return;
+    const char* file = dwarf_linesrc(line, nullptr, nullptr);
+    if (file == nullptr) return;
+    location.file = with_folder(file, unit);
+    location.line = static_cast<std::uint32_t>(std::max(number, 0));
+    if (dwarf_linecol(line, &number) == 0)
+      location.column = static_cast<std::uint32_t>(std::max(number, 0));
+  }
+
+  static std::string with_folder(const std::string& file, Dwarf_Die* unit) {
+    Dwarf_Attribute attribute;
+    const char* folder = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
+    return file[0] == '/' || folder == nullptr ? file : folder + ("/" + file);
+  }
+
+  // An inlined function's scope names the function of the last location and opens that of the
+  // call.
+  static void add_scope(Dwarf_Die* unit, Dwarf_Die* scope, std::vector<SourceLocation>& locations) {
+    const int tag = dwarf_tag(scope);
+    if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram) return;
+    Dwarf_Attribute attribute;
+    const char* linkage =
+        dwarf_formstring(dwarf_attr_integrate(scope, DW_AT_linkage_name, &attribute));
+    const char* plain = dwarf_diename(scope);
+    if (locations.back().function.empty() && (linkage != nullptr || plain != nullptr))
+      locations.back().function = linkage != nullptr ? demangle(linkage) : plain;
+    if (tag != DW_TAG_inlined_subroutine) return;
+    SourceLocation outer;
+    Dwarf_Word file = 0, line = 0, column = 0;
+    Dwarf_Files* files = nullptr;
+    if (dwarf_formudata(dwarf_attr(scope, DW_AT_call_line, &attribute), &line) == 0)
+      outer.line = static_cast<std::uint32_t>(line);
+    if (dwarf_formudata(dwarf_attr(scope, DW_AT_call_column, &attribute), &column) == 0)
+      outer.column = static_cast<std::uint32_t>(column);
+    if (dwarf_formudata(dwarf_attr(scope, DW_AT_call_file, &attribute), &file) == 0 &&
+        dwarf_getsrcfiles(unit, &files, nullptr) == 0)
+      if (const char* name = dwarf_filesrc(files, file, nullptr, nullptr))
+        outer.file = with_folder(name, unit);
+    locations.push_back(std::move(outer));
+  }
+
+  Dwfl* session_ = nullptr;
+  Dwfl_Module* module_ = nullptr;
+  Elf* elf_ = nullptr;
+  GElf_Addr bias_ = 0;
+  std::unique_ptr<Functions> functions_;
+  std::unique_ptr<VariableNames> variables_;
+  std::filesystem::file_time_type made_;
+};
+
+} // namespace
+
+std::string identity_of_file(const std::string& path) {
+  elf_version(EV_CURRENT);
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return "";
+  char identity[k_identity_size] = "";
+  if (Elf* elf = elf_begin(fd, ELF_C_READ_MMAP, nullptr); elf != nullptr) {
+    const void* bytes = nullptr;
+    const ssize_t count = elf_kind(elf) == ELF_K_ELF ? dwelf_elf_gnu_build_id(elf, &bytes) : -1;
+    std::uint64_t hash = 0;
+    if (count > 0)
+      write_build_id(identity, bytes, static_cast<std::size_t>(count));
+    else if (elf_kind(elf) == ELF_K_ELF && hash_segments(elf, hash))
+      write_segments_id(identity, hash);
+    elf_end(elf);
+  }
+  close(fd);
+  return identity;
+}
+
+struct Symbols::State {
+  std::map<std::string, std::unique_ptr<ModuleFile>> files; // by identity; null = unusable
+  std::map<std::pair<std::string, std::uint64_t>, ResolvedFrame> resolved;
+  std::vector<std::string> problems;
+
+  ModuleFile* file_of(const ModuleInfo& module) {
+    const auto at = files.find(module.identity);
+    if (at != files.end()) return at->second.get();
+    std::unique_ptr<ModuleFile>& file = files[module.identity];
+    if (module.path.empty() || module.path[0] != '/') return nullptr; // the kernel's page and such
+    const std::string now = identity_of_file(module.path);
+    if (now != module.identity) {
+      problems.push_back(
+          module.path +
+          (now.empty() ? ": cannot be read" : ": was built anew since it was recorded") +
+          "; its frames stay without names");
+      return nullptr;
+    }
+    file = std::make_unique<ModuleFile>(module.path);
+    if (!file->usable()) file.reset();
+    return file.get();
+  }
+};
+
+Symbols::Symbols() : state_(std::make_unique<State>()) {
+  // Debug information is looked for on this machine only: no report waits for a network.
+  unsetenv("DEBUGINFOD_URLS");
+}
+Symbols::~Symbols() = default;
+
+const std::vector<std::string>& Symbols::problems() const {
+  return state_->problems;
+}
+
+std::vector<StaticVariable> Symbols::statics_of(const ModuleInfo& module) {
+  if (is_runtime_name(module.name.c_str()) || is_language_name(module.name.c_str())) return {};
+  ModuleFile* file = state_->file_of(module);
+  return file != nullptr ? file->statics() : std::vector<StaticVariable>();
+}
+
+std::string Symbols::label_of_static(const ModuleInfo& module, std::uint64_t offset,
+                                     const std::string& symbol) {
+  ModuleFile* file = state_->file_of(module);
+  const SourceVariable found =
+      file != nullptr ? file->variable(offset, symbol) : SourceVariable{plain_name(symbol), "", 0};
+  std::string where = found.file.empty() ? module.name : found.file;
+  if (found.line > 0) where += ":" + std::to_string(found.line);
+  return found.name + " (" + where + ")";
+}
+
+namespace {
+
+// The calls of one callee that the function makes.
+std::vector<const NamedCall*> calls_of_callee(Functions& functions, const NamedFunction& function,
+                                              const std::string& callee) {
+  std::vector<const NamedCall*> calls;
+  for (const NamedCall& call : functions.calls_of(function))
+    if (call.callee == callee) calls.push_back(&call);
+  return calls;
+}
+
+// Names the call that returns to the address. A part or copy of a function goes by the function's
+// name where it alone makes such calls.
+void name_call(Functions& functions, const NamedFunction& function, std::uint64_t behind,
+               PortableFrame& frame) {
+  frame.function = function.name;
+  const auto& all = functions.calls_of(function);
+  const auto call = std::ranges::find(all, behind, &NamedCall::behind);
+  if (call == all.end()) return; // no instruction that is known as a call: nothing to be found by
+  frame.callee = call->callee;
+  const auto calls = calls_of_callee(functions, function, call->callee);
+  frame.calls = static_cast<std::uint32_t>(calls.size());
+  frame.ordinal = static_cast<std::uint32_t>(std::ranges::find(calls, &*call) - calls.begin());
+  for (const NamedFunction& other : functions.named(function.name))
+    if (other.begin != function.begin && !calls_of_callee(functions, other, frame.callee).empty())
+      frame.function = function.part;
+}
+
+std::string title_of_callee(const PortableFrame& wanted) {
+  return wanted.callee.empty() ? "by address" : "of " + wanted.callee;
+}
+
+// Names that compilers number in order of the source: another one may have the number now.
+bool is_numbered(const std::string& function) {
+  for (const char* mark : {"._omp_fn.", ".omp_outlined", "lambda", "$_", "{unnamed"})
+    if (function.find(mark) != std::string::npos) return true;
+  return false;
+}
+
+// Of the functions with the wanted name the one that makes such calls.
+Parsed<NamedFunction> find_function(Functions& functions, const PortableFrame& wanted,
+                                    std::uint64_t called) {
+  std::vector<NamedFunction> found = functions.named(wanted.function);
+  if (found.empty())
+    return Parsed<NamedFunction>::failure("there is no function " + wanted.function + " now");
+  // Of several with one name (static ones in several files) the caller's call says which.
+  if (const auto meant = std::ranges::find(found, called, &NamedFunction::begin);
+      meant != found.end()) {
+    const auto part = meant->part;
+    const auto begin = meant->begin;
+    std::erase_if(found,
+                  [&](const NamedFunction& f) { return f.part == part && f.begin != begin; });
+  }
+  std::erase_if(found, [&](const NamedFunction& f) {
+    return calls_of_callee(functions, f, wanted.callee).empty();
+  });
+  if (found.empty())
+    return Parsed<NamedFunction>::failure(wanted.function + " makes no call " +
+                                          title_of_callee(wanted) + " now");
+  if (found.size() > 1)
+    std::erase_if(found, [&](const NamedFunction& f) { return f.part != wanted.function; });
+  if (found.size() != 1)
+    return Parsed<NamedFunction>::failure("several functions are called " + wanted.function +
+                                          " now");
+  return found.front();
+}
+
+} // namespace
+
+ResolvedFrame Symbols::resolve(const ModuleInfo& module, std::uint64_t offset) {
+  const auto key = std::make_pair(module.identity, offset);
+  if (const auto at = state_->resolved.find(key); at != state_->resolved.end()) return at->second;
+  ResolvedFrame frame;
+  if (ModuleFile* file = state_->file_of(module); file != nullptr && offset > 0) {
+    if (const std::optional<NamedFunction> function = file->functions().at(offset - 1)) {
+      frame.known = true;
+      name_call(file->functions(), *function, offset, frame.portable);
+    }
+    frame.locations = file->locations_at(offset - 1, frame.portable.function);
+    frame.portable.variable = file->variable_at(offset - 1);
+    frame.portable.file = std::filesystem::path(frame.locations.front().file).filename().string();
+    frame.portable.line = frame.locations.front().line;
+    if (!frame.known && !frame.locations.back().function.empty()) {
+      frame.known = true; // no symbol, but debug information
+      frame.portable.function = frame.locations.back().function;
+    }
+  }
+  state_->resolved[key] = frame;
+  return frame;
+}
+
+Parsed<FoundCall> Symbols::find_call(const ModuleInfo& module, const PortableFrame& wanted,
+                                     std::uint64_t called) {
+  using Failure = Parsed<FoundCall>;
+  ModuleFile* file = state_->file_of(module);
+  if (file == nullptr) return Failure::failure(module.name + " cannot be read");
+  if (wanted.function.empty() || (wanted.callee.empty() && wanted.calls == 0))
+    return Failure::failure("the plan does not say which call it is");
+  const auto function = find_function(file->functions(), wanted, called);
+  if (!function) return Failure::failure(function.error());
+  const auto calls = calls_of_callee(file->functions(), *function, wanted.callee);
+  const auto found = [&](std::size_t number) {
+    return FoundCall{calls[number]->behind, calls[number]->target};
+  };
+
+  std::vector<std::string> variables;
+  if (!wanted.variable.empty())
+    for (const NamedCall* call : calls)
+      variables.push_back(file->variable_at(call->behind - 1));
+  const bool variables_known =
+      std::ranges::any_of(variables, [](const std::string& name) { return !name.empty(); });
+  const bool same_count = wanted.calls == 0 || wanted.calls == calls.size();
+  const bool in_place = same_count && wanted.ordinal < calls.size();
+
+  if (variables_known) {
+    if (in_place && variables[wanted.ordinal] == wanted.variable) return found(wanted.ordinal);
+    if (std::ranges::count(variables, wanted.variable) == 1)
+      return found(static_cast<std::size_t>(std::ranges::find(variables, wanted.variable) -
+                                            variables.begin()));
+  }
+  if (!in_place)
+    return Failure::failure(wanted.function + " makes " + (same_count ? "only " : "") +
+                            std::to_string(calls.size()) +
+                            (calls.size() == 1 ? " call " : " calls ") + title_of_callee(wanted) +
+                            " now" + (same_count ? "" : ", not " + std::to_string(wanted.calls)));
+  if (variables_known)
+    return Failure::failure("call " + std::to_string(wanted.ordinal + 1) + " " +
+                            title_of_callee(wanted) + " in " + wanted.function +
+                            " is no longer assigned to " + wanted.variable);
+  if (is_numbered(wanted.function))
+    return Failure::failure(wanted.function +
+                            " is a name that the compiler numbers, and debug information that "
+                            "would confirm it is missing");
+  return found(wanted.ordinal);
+}
+
+} // namespace omptier

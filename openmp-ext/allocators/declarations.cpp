@@ -27,12 +27,12 @@ struct Declaration {
 };
 
 constinit std::mutex lock;
-Leaky<PageArray<Declaration>> storage;
-PageArray<Declaration>* made = nullptr;
+Leaky<PageArray<Declaration>> declaration_storage;
+PageArray<Declaration>* declared = nullptr;
 // Under the lock.
 PageArray<Declaration>& declarations() {
-  if (made == nullptr) made = &storage.make();
-  return *made;
+  if (declared == nullptr) declared = &declaration_storage.make();
+  return *declared;
 }
 
 // Blocks are freed by omp_free, so the runtime must be ours. It loads us when it initialises

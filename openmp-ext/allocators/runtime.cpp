@@ -28,7 +28,7 @@ namespace {
 // This thread is discovering the platform: what it allocates meanwhile is none of our business.
 __attribute__((tls_model("initial-exec"))) thread_local bool discovering = false;
 
-Leaky<Runtime> storage;
+Leaky<Runtime> runtime_storage;
 pthread_once_t made = PTHREAD_ONCE_INIT;
 
 Leaky<Placer> placer_storage;
@@ -64,7 +64,7 @@ void mark_allocators(AllocatorTable::Marks& used) {
 }
 
 void make_runtime() {
-  Runtime& made_runtime = storage.make();
+  Runtime& made_runtime = runtime_storage.make();
   made_runtime.allocators.set_mark_used(mark_allocators);
   g_runtime.store(&made_runtime, std::memory_order_release);
   pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);

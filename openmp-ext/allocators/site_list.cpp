@@ -19,7 +19,7 @@
 namespace omptier {
 namespace {
 
-Leaky<SiteList> storage;
+Leaky<SiteList> site_storage;
 
 std::uint32_t number_of(Plan& plan, const LoadedModule& module) {
   const char* identity = identity_of(module);
@@ -42,7 +42,7 @@ bool write_file(const std::string& path, const std::string& text) {
 } // namespace
 
 SiteList& site_list() {
-  static SiteList& list = storage.make();
+  static SiteList& list = site_storage.make();
   return list;
 }
 

@@ -66,12 +66,12 @@ struct Walk {
 };
 
 // An instruction that accesses runs of one stride and jumps from each to the next.
-struct Runs {
+struct PeriodicRuns {
   std::int64_t period = 0; // from the begin of one run to the next
   double length = 0;       // of a run, bytes
 };
 
-std::optional<Runs> runs_of(const std::pair<double, std::int64_t>& steps,
+std::optional<PeriodicRuns> runs_of(const std::pair<double, std::int64_t>& steps,
                             const std::pair<double, std::int64_t>& jumps, double all) {
   const auto stride = double(steps.second), jump = double(jumps.second);
   if (jumps.first < k_jumps * all || std::abs(jump) < k_far * std::abs(stride)) return {};
@@ -80,7 +80,7 @@ std::optional<Runs> runs_of(const std::pair<double, std::int64_t>& steps,
   const auto unit = std::gcd(std::abs(steps.second), std::abs(jumps.second));
   const double between = std::abs(in_a_run * stride + jump);
   if (between >= k_widest) return {}; // a made-up log's: nothing is so far apart
-  return Runs{std::llround(between / double(unit)) * unit, (in_a_run + 1) * std::abs(stride)};
+  return PeriodicRuns{std::llround(between / double(unit)) * unit, (in_a_run + 1) * std::abs(stride)};
 }
 
 // Bytes between the begins of two runs that some instruction was seen to access.

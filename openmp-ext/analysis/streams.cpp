@@ -16,10 +16,10 @@ constexpr double k_line = 64;              // bytes
 constexpr std::uint64_t k_near = 1u << 20; // bytes that a core's own cache keeps between two uses
 constexpr double k_golden = 0.6180339887498949; // multiples of it fill [0, 1) evenly
 
-using Accesses = std::span<const LoopAccess>;
+using AccessSpan = std::span<const LoopAccess>;
 
 // Prefetchers see lines: what accesses each of them is as good as sequential.
-bool is_stream(Accesses site) {
+bool is_stream(AccessSpan site) {
   PatternEvidence evidence;
   for (const LoopAccess& access : site)
     evidence.add(access.pattern);
@@ -30,7 +30,7 @@ bool is_stream(Accesses site) {
 
 // Accesses beside each other move a line once: what the farthest step passes, and of steps over
 // what is not accessed no more than the lines touched.
-double lines_of(Accesses near) {
+double lines_of(AccessSpan near) {
   double passed = 0, touched = 0;
   for (const LoopAccess& access : near) {
     const AccessPattern& pattern = access.pattern;
@@ -43,7 +43,7 @@ double lines_of(Accesses near) {
   return std::min(passed, touched);
 }
 
-void add_stream(Accesses near, std::vector<Stream>& streams) {
+void add_stream(AccessSpan near, std::vector<Stream>& streams) {
   const auto one_of = [&](AccessKind kind) {
     return std::ranges::find_if(
         near, [&](const LoopAccess& access) { return access.pattern.kind == kind; });
@@ -71,7 +71,7 @@ std::vector<Stream> streams_of(std::vector<LoopAccess> accesses) {
                                   : one.pattern.address < other.pattern.address;
   });
   std::vector<Stream> streams;
-  const Accesses all(accesses);
+  const AccessSpan all(accesses);
   for (std::size_t begin = 0, end = 0; begin < all.size(); begin = end) {
     while (end < all.size() && all[end].site == all[begin].site)
       ++end;

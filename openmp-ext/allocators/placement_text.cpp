@@ -66,8 +66,8 @@ void explain_parts(const BlockInfo& block, const char* reason, char* text, std::
 void explain_nodes(const BlockInfo& block, char* text, std::size_t size) {
   const Binding& binding = block.space->binding();
   text[0] = '\0';
-  if (const Folder* folder = block.space->folder()) {
-    std::snprintf(text, size, "; from the folder %s", folder->path());
+  if (const char* folder = block.space->backing().folder()) {
+    std::snprintf(text, size, "; from the folder %s", folder);
     return;
   }
   if (binding.nodes.count() < 2 || block.moved) return;
@@ -163,7 +163,7 @@ MemoryKind kind_of_node(unsigned node) {
 
 // Memory of a folder is in no node's pages; all of it is allocated in the file.
 bool in_folder(const BlockInfo& block) {
-  return block.space->folder() != nullptr;
+  return block.space->backing().folder() != nullptr;
 }
 
 void fill_pages(std::uintptr_t begin, std::size_t bytes, PlacementReport& report) {

@@ -16,7 +16,7 @@ Extent* ExtentSpace::begin_move(const void* block) {
   if (extent == nullptr || extent->use != ExtentUse::block || extent->moving ||
       extent->begin != reinterpret_cast<std::uintptr_t>(block))
     return nullptr;
-  if (extent->locked || folder_ != nullptr) return nullptr; // pages of a file stay where they are
+  if (extent->locked || !backing_.comes_at_touch) return nullptr;
   extent->moving = true;
   return extent;
 }

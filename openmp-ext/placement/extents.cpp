@@ -14,10 +14,6 @@
 #include <cerrno>
 #include <sys/mman.h>
 
-#ifndef MADV_DONTNEED_LOCKED
-#define MADV_DONTNEED_LOCKED 24
-#endif
-
 namespace omptier {
 namespace {
 
@@ -28,45 +24,18 @@ constexpr std::size_t k_largest_in_region = std::size_t{32} << 20;
 } // namespace
 
 ExtentSpace::ExtentSpace(ReservedRanges& ranges, Ledger& ledger, MemoryKind kind,
-                         const Binding& binding, std::uint64_t decay, Folder* folder,
+                         const Binding& binding, std::uint64_t decay, Backing& backing,
                          Promised* promised)
     : ranges_(ranges), ledger_(ledger), kind_(kind), binding_(binding), decay_(decay),
       reuses_pages_(binding.nodes.count() <= 1 || binding.spreading == Spreading::home ||
                     binding.spreading == Spreading::interleaved),
-      folder_(folder), promised_(promised),
+      backing_(backing),
+      huge_pages_(backing.comes_at_touch && huge_page_size() != 0 && !binding.small_pages),
+      promised_(promised),
       runs_{FreeRuns(ranges, pool_, *this, Company::none),
             FreeRuns(ranges, pool_, *this, Company::units),
             FreeRuns(ranges, pool_, *this, Company::required),
             FreeRuns(ranges, pool_, *this, Company::preferred)} {}
-
-// The second form (Linux 5.18) is for programs that lock all their memory (mlockall).
-bool ExtentSpace::discard(std::uintptr_t begin, std::size_t bytes) {
-  if (folder_ != nullptr) return folder_->discard(begin, bytes);
-  if (os().advise(pointer(begin), bytes, MADV_DONTNEED) == 0) return true;
-  return errno == EINVAL && os().advise(pointer(begin), bytes, MADV_DONTNEED_LOCKED) == 0;
-}
-
-bool ExtentSpace::make_accessible(std::uintptr_t begin, std::size_t bytes) {
-  if (folder_ != nullptr && !folder_->allocate(begin, bytes)) return false;
-  if (os().protect(pointer(begin), bytes, PROT_READ | PROT_WRITE) == 0) return true;
-  if (folder_ != nullptr) folder_->discard(begin, bytes);
-  return false;
-}
-
-// Policy and size of pages of a fresh slice, or the file behind it; false: it cannot be used.
-bool ExtentSpace::back_slice(const Slice& slice) {
-  if (folder_ != nullptr) return folder_->map(slice.begin, slice.bytes);
-  if (bind_range(slice.begin, slice.bytes, binding_) == BindResult::refused) {
-    bound_ = false;
-    warn_once(Notice::policy_refused,
-              "The kernel refuses memory policies here (mbind; a container or sandbox may forbid "
-              "them): memory is not placed.");
-  }
-  if (huge_page_size() != 0)
-    os().advise(pointer(slice.begin), slice.bytes,
-                binding_.small_pages ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
-  return true;
-}
 
 void ExtentSpace::add_cached(Extent* extent, std::uint64_t now) {
   extent->use = ExtentUse::cached;
@@ -149,10 +118,13 @@ bool ExtentSpace::add_slice(std::size_t bytes) {
   Extent* run = pool_.make();
   if (run == nullptr) return false;
   const Slice slice = ranges_.take(bytes, this);
-  if (slice.bytes == 0 || !back_slice(slice)) {
+  const auto bound = slice.bytes != 0 ? backing_.bind(slice.begin, slice.bytes, binding_)
+                                      : Backing::Bound::no;
+  if (bound == Backing::Bound::no) {
     pool_.drop(run);
     return false;
   }
+  if (bound == Backing::Bound::without_policy) bound_ = false;
   run->begin = slice.begin;
   run->bytes = slice.bytes;
   run->space = this;
@@ -216,7 +188,7 @@ Extent* ExtentSpace::from_cache(const Shape& shape, std::size_t commit) {
     // Only the end is missing; it is committed like a fresh one.
     const std::size_t more = commit - best->committed;
     if (!ledger_.reserve(kind_, more)) return nullptr;
-    if (!make_accessible(best->begin + best->committed, more)) {
+    if (!backing_.commit(best->begin + best->committed, more)) {
       ledger_.give_back(kind_, more);
       return nullptr;
     }
@@ -245,7 +217,7 @@ Extent* ExtentSpace::make_fresh(const Shape& shape, std::size_t committed, std::
   const std::size_t behind = shape.company == Company::none ? extent->bytes - committed : 0;
   const bool readable =
       behind == 0 || os().protect(pointer(extent->begin + committed), behind, PROT_READ) == 0;
-  if (readable && (committed == 0 || make_accessible(extent->begin, committed))) {
+  if (readable && (committed == 0 || backing_.commit(extent->begin, committed))) {
     extent->committed = committed;
     return extent;
   }
@@ -264,7 +236,7 @@ Extent* ExtentSpace::commit_in_company(Extent* extent, std::size_t committed) {
   FreeRuns& runs = runs_of(*extent);
   Extent* ahead = committed == extent->bytes ? open_ahead(*extent) : nullptr;
   const std::size_t more = committed - open + (ahead != nullptr ? ahead->bytes : 0);
-  const bool done = make_accessible(extent->begin + open, more);
+  const bool done = backing_.commit(extent->begin + open, more);
   if (ahead != nullptr) {
     ahead->committed = done ? ahead->bytes : 0;
     open_bytes_ = open_bytes_ + ahead->committed;
@@ -317,7 +289,7 @@ bool ExtentSpace::grow(Extent& extent, std::size_t committed) {
   if (wanted <= extent.committed) return true;
   const std::size_t more = wanted - extent.committed;
   if (!ledger_.reserve(kind_, more)) return false;
-  if (!make_accessible(extent.begin + extent.committed, more)) {
+  if (!backing_.commit(extent.begin + extent.committed, more)) {
     ledger_.give_back(kind_, more);
     return false;
   }
@@ -370,7 +342,7 @@ void ExtentSpace::shrink(Extent& extent, std::size_t committed) {
   if (kept >= extent.committed) return;
   const std::size_t less = extent.committed - kept;
   // A refusal leaves the extent as large as it was, and counted so.
-  if (!discard(extent.begin + kept, less)) return;
+  if (!backing_.drop(extent.begin + kept, less)) return;
   os().protect(pointer(extent.begin + kept), less, PROT_READ);
   uncharge_end(extent, less);
   extent.committed = kept;

@@ -24,8 +24,8 @@
 #include "base/kind.hpp"
 #include "base/object_pool.hpp"
 #include "base/relaxed.hpp"
+#include "placement/backing.hpp"
 #include "placement/extent.hpp"
-#include "placement/folder.hpp"
 #include "placement/group_room.hpp"
 #include "placement/ledger.hpp"
 #include "placement/pages.hpp"
@@ -55,10 +55,10 @@ struct ExtentPages {
 class ExtentSpace {
 public:
   // kind: what the ledger is charged for. binding: where pages are preferred.
-  // decay: nanoseconds that freed memory is kept for reuse. folder: where the memory comes from
-  // instead of the system. promised: where the tier counts what is handed out and not touched yet.
+  // decay: nanoseconds that freed memory is kept for reuse. backing: what the memory is.
+  // promised: where the tier counts what is handed out and not touched yet.
   ExtentSpace(ReservedRanges& ranges, Ledger& ledger, MemoryKind kind, const Binding& binding,
-              std::uint64_t decay = k_usual_decay, Folder* folder = nullptr,
+              std::uint64_t decay = k_usual_decay, Backing& backing = node_pages(),
               Promised* promised = nullptr);
 
   // An extent with committed >= bytes, begin aligned to alignment (power of two), charged to the
@@ -119,7 +119,7 @@ public:
   MemoryKind kind() const { return kind_; }
   const Binding& binding() const { return binding_; }
   NodeSet nodes() const { return binding_.nodes; }
-  const Folder* folder() const { return folder_; } // or null
+  Backing& backing() const { return backing_; }
   bool bound() const { return bound_; }            // false: the kernel refused the memory policy
   Heap* heap() const { return heap_; }             // that takes chunks here, or null
   void set_heap(Heap* heap) { heap_ = heap; }
@@ -161,9 +161,6 @@ public:
   // Gives bytes at the extent's end back to the accounts they are counted under.
   void uncharge_end(Extent& extent, std::size_t bytes);
 
-  // Gives pages back to the system; they read as zero then. False: it keeps them.
-  bool discard(std::uintptr_t begin, std::size_t bytes);
-
   void lock() { lock_.lock(); }
   void unlock() { lock_.unlock(); }
 
@@ -198,9 +195,7 @@ private:
   Extent* open_ahead(const Extent& extent);
   bool give_up_pages(const Extent& extent);
   bool close(Extent& run);
-  bool back_slice(const Slice& slice);
-  bool make_accessible(std::uintptr_t begin, std::size_t bytes);
-  bool may_share_huge_pages(const Extent& extent) const;
+  bool may_share_huge_pages(const Extent& extent) const { return extent.shares() && huge_pages_; }
   bool others_apart(const Extent& extent, std::uintptr_t unit);
   void add_cached(Extent* extent, std::uint64_t now);
   void add_joined(Extent* extent, std::uint64_t now);
@@ -217,7 +212,8 @@ private:
   const Binding binding_;
   const std::uint64_t decay_;
   const bool reuses_pages_; // freed pages are not where a block's threads or size had them
-  Folder* const folder_;
+  Backing& backing_;
+  const bool huge_pages_;    // are made there
   Promised* const promised_; // of the tier, or null
   Heap* heap_ = nullptr;
   Relaxed<bool> bound_ = true; // written under the lock

@@ -68,31 +68,34 @@ const Folder::Slice* Folder::slice_of(std::uintptr_t begin) const {
   return nullptr;
 }
 
-bool Folder::map(std::uintptr_t begin, std::size_t bytes) {
+Backing::Bound Folder::bind(std::uintptr_t begin, std::size_t bytes, const Binding&) {
   const unsigned count = count_.load(std::memory_order_relaxed);
-  if (of_parent_ || count == k_most_slices) return false;
+  if (of_parent_ || count == k_most_slices) return Bound::no;
   const std::uint64_t offset =
       count == 0 ? 0 : slices_[count - 1].offset + slices_[count - 1].bytes;
-  if (!is_unnamed(file_, offset)) return false;
-  if (os().set_file_size(file_, static_cast<off_t>(offset + bytes)) != 0) return false;
+  if (!is_unnamed(file_, offset)) return Bound::no;
+  if (os().set_file_size(file_, static_cast<off_t>(offset + bytes)) != 0) return Bound::no;
   // Over the reservation of the same addresses, at once.
   if (os().map(reinterpret_cast<void*>(begin), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, file_,
                static_cast<off_t>(offset)) == MAP_FAILED)
-    return false;
+    return Bound::no;
   slices_[count] = {begin, bytes, offset};
   count_.store(count + 1, std::memory_order_release);
-  return true;
+  return Bound::yes;
 }
 
-bool Folder::allocate(std::uintptr_t begin, std::size_t bytes) {
+bool Folder::commit(std::uintptr_t begin, std::size_t bytes) {
   const Slice* slice = slice_of(begin);
-  if (slice == nullptr || of_parent_ || !is_unnamed(file_, slice->offset + slice->bytes))
+  if (slice == nullptr || of_parent_ || !is_unnamed(file_, slice->offset + slice->bytes) ||
+      os().allocate_range(file_, 0, static_cast<off_t>(slice->offset + (begin - slice->begin)),
+                          static_cast<off_t>(bytes)) != 0)
     return false;
-  return os().allocate_range(file_, 0, static_cast<off_t>(slice->offset + (begin - slice->begin)),
-                             static_cast<off_t>(bytes)) == 0;
+  if (os().protect(reinterpret_cast<void*>(begin), bytes, PROT_READ | PROT_WRITE) == 0) return true;
+  drop(begin, bytes);
+  return false;
 }
 
-bool Folder::discard(std::uintptr_t begin, std::size_t bytes) {
+bool Folder::drop(std::uintptr_t begin, std::size_t bytes) {
   if (of_parent_) return true; // nothing is handed out any more
   const Slice* slice = slice_of(begin);
   return slice != nullptr &&

@@ -11,6 +11,8 @@
 // no snapshot of a file, and a copy at each fork would need as much ordinary memory.
 #pragma once
 
+#include "placement/backing.hpp"
+
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -19,26 +21,31 @@
 
 namespace omptier {
 
-class Folder {
+class Folder final : public Backing {
 public:
   // Makes the file. "" when that worked and the folder has DAX (or any_file_system is set, for
   // tests), else one line that says why not.
   std::string open(const char* path, bool any_file_system = false);
   bool is_open() const { return file_ >= 0; }
-  const char* path() const { return path_.c_str(); }
-  std::uint64_t free_bytes() const; // of the file system
   std::uint64_t capacity() const;
 
-  // Maps a slice of reserved address space, inaccessible yet. The caller's lock covers it.
-  bool map(std::uintptr_t begin, std::size_t bytes);
-  // Allocates what lies behind a part of a slice; false: the file system is full.
-  bool allocate(std::uintptr_t begin, std::size_t bytes);
-  // Gives it back; it reads as zero then.
-  bool discard(std::uintptr_t begin, std::size_t bytes);
+  // Of the file system.
+  std::uint64_t free_bytes() const override;
+  // Maps a slice, whatever the binding. The caller's lock covers it.
+  Bound bind(std::uintptr_t begin, std::size_t bytes, const Binding& binding) override;
+  // Allocated in the file first; false: the file system is full.
+  bool commit(std::uintptr_t begin, std::size_t bytes) override;
+  bool drop(std::uintptr_t begin, std::size_t bytes) override;
+  // None is on a node.
+  bool census(std::uintptr_t, std::size_t bytes, PageCensus& census) const override {
+    census.untouched += bytes;
+    return true;
+  }
+  const char* folder() const override { return path_.c_str(); }
   // In a child made by fork.
   void leave_to_parent();
 
-  Folder() = default;
+  Folder() : Backing(false) {}
   // Only tests end it.
   ~Folder();
   Folder(const Folder&) = delete;

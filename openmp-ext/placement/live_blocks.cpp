@@ -87,31 +87,31 @@ bool Placer::find(const void* address, bool exact, BlockInfo& info,
 }
 
 bool Placer::resize_in_place(void* block, std::size_t bytes) {
-  BlockInfo info;
-  if (!find(block, true, info) || bytes == 0) return false;
-  if (bytes > info.room || bytes < info.room / 2) return false;
-  if (info.large) {
-    ranges_.space_of(block)->visit_at(block, [&](Extent& extent) { extent.block_bytes = bytes; });
-    return true;
+  const HeldBlock held = this->held(block);
+  if (held.bytes == 0 || bytes == 0) return false;
+  const std::size_t room =
+      held.extent != nullptr ? held.extent->committed : std::size_t{held.span->block_bytes};
+  if (bytes > room || bytes < room / 2) return false;
+  if (held.extent != nullptr) {
+    const std::lock_guard guard(*held.space);
+    held.extent->block_bytes = bytes;
+  } else if (bytes < k_large_block) {
+    held.record->resize(static_cast<std::uint32_t>(bytes));
+  } else {
+    return false;
   }
-  if (bytes >= k_large_block) return false;
-  const Span* span = ranges_.span_of(block);
-  BlockRecord* record = span != nullptr ? Heap::find(*span, block, true) : nullptr;
-  if (record == nullptr) return false;
-  record->resize(static_cast<std::uint32_t>(bytes));
   return true;
 }
 
 bool Placer::reassign(void* block, std::uint32_t allocator, bool watched) {
-  BlockInfo info;
-  if (!find(block, true, info)) return false;
-  if (info.large) {
-    ranges_.space_of(block)->visit_at(block, [&](Extent& extent) { extent.allocator = allocator; });
-    return true;
+  const HeldBlock held = this->held(block);
+  if (held.extent != nullptr) {
+    const std::lock_guard guard(*held.space);
+    held.extent->allocator = allocator;
+  } else if (held.record != nullptr) {
+    held.record->reassign(allocator | (watched ? BlockRecord::k_watched : 0));
   }
-  Heap::find(*ranges_.span_of(block), block, true)
-      ->reassign(allocator | (watched ? BlockRecord::k_watched : 0));
-  return true;
+  return held.bytes != 0;
 }
 
 namespace {
@@ -128,11 +128,10 @@ KindBytes counted_of(const Extent& extent) {
 } // namespace
 
 bool Placer::counts_its_pages(const Extent& extent, std::string& why_not) const {
-  // Where the kernel refused the memory policy, or the memory is a file's.
-  if (!extent.space->bound() || extent.space->folder() != nullptr) return true;
+  if (!extent.space->bound()) return true; // the kernel refused the memory policy
   const KindBytes counted = counted_of(extent);
   PageCensus census;
-  count_pages(extent.begin, extent.committed, census);
+  extent.space->backing().census(extent.begin, extent.committed, census);
   const ExtentPages pages = by_kind(extent, census);
   for (const MemoryKind kind : k_all_memory_kinds)
     if (const auto k = static_cast<std::size_t>(kind); counted[k] < pages.on[k])

@@ -76,7 +76,7 @@ bool Placer::part_border(Extent& extent, std::size_t at) {
     if (part->begin < end && begin < part->end) return true; // done by that part
   PageCensus census;
   if (count_pages(extent.begin + begin, end - begin, census) && census.present() != 0) {
-    extent.space->discard(extent.begin + begin, end - begin);
+    extent.space->backing().drop(extent.begin + begin, end - begin);
     const std::lock_guard guard(*extent.space);
     extent.verified = false;
   }

@@ -104,8 +104,9 @@ Placer::Placer(Platform platform, const CapacityRules& rules, std::uint64_t deca
                      "its memory serves the runtime's default space only.",
                      node, k_max_nodes);
     }
+    if (!place.nodes.empty()) place.backing = &node_pages();
     if (tier.nodes.empty() && folder_.is_open()) {
-      place.folder = &folder_;
+      place.backing = &folder_;
       place.capacity = tier.capacity;
     }
     place.begin(ranges_, ledger_, tier.kind, decay);
@@ -202,7 +203,7 @@ void* Placer::place(std::size_t tier, const BlockRequest& request, bool& fresh, 
   let_decay();
   answer_recount();
   TierPlace& place = places_[tier];
-  if (place.nodes.empty() && place.folder == nullptr) return why = Refusal::not_allowed, nullptr;
+  if (place.backing == nullptr) return why = Refusal::not_allowed, nullptr;
   // What does not come from a heap, and need not be present, may spread as threads touch it.
   const bool large = request.bytes >= k_large_block || request.pinned ||
                      (request.plan_entry != 0 && request.bytes >= k_granule) ||
@@ -233,15 +234,19 @@ HeldBlock Placer::held(const void* block) const {
   HeldBlock held;
   const auto begin = reinterpret_cast<std::uintptr_t>(block);
   if (Span* span = ranges_.span_of(block)) {
-    if (const BlockRecord* record = Heap::find(*span, block, true))
-      held = {begin, record->bytes(), record->allocator(), span};
+    if (BlockRecord* record = Heap::find(*span, block, true))
+      held = {begin, record->bytes(), record->allocator(), span, record};
     return held;
   }
   Extent* extent = ranges_.owner(block);
   ExtentSpace* space = extent != nullptr ? extent->space : nullptr;
   if (space != nullptr && extent->begin == begin && extent->use == ExtentUse::block &&
       extent->ready.load(std::memory_order_acquire))
-    held = {begin, extent->block_bytes, extent->allocator, nullptr, extent, space};
+    held = {.begin = begin,
+            .bytes = extent->block_bytes,
+            .allocator = extent->allocator,
+            .extent = extent,
+            .space = space};
   return held;
 }
 

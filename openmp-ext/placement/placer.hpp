@@ -11,6 +11,7 @@
 #pragma once
 
 #include "base/os.hpp"
+#include "placement/folder.hpp"
 #include "placement/group_room.hpp"
 #include "placement/job.hpp"
 #include "placement/ledger.hpp"
@@ -70,11 +71,12 @@ struct BlockRequest {
 // A live block of ours as its holder may know it: nobody else changes what is said here.
 struct HeldBlock {
   std::uintptr_t begin = 0;
-  std::size_t bytes = 0;        // as asked; 0: there is none
-  std::uint32_t allocator = 0;  // number
-  Span* span = nullptr;         // of a small one
-  Extent* extent = nullptr;     // of a large one,
-  ExtentSpace* space = nullptr; // that lies here
+  std::size_t bytes = 0;         // as asked; 0: there is none
+  std::uint32_t allocator = 0;   // number
+  Span* span = nullptr;          // of a small one,
+  BlockRecord* record = nullptr; // in it
+  Extent* extent = nullptr;      // of a large one,
+  ExtentSpace* space = nullptr;  // that lies here
 };
 
 // A block of ours as it was at one moment.
@@ -246,8 +248,7 @@ private:
   Refusal refusal_of_nodes(TierPlace& place, std::uint64_t bytes, const Extent* own = nullptr);
   // The control group is asked, too.
   bool has_room(TierPlace& place, std::uint64_t bytes) {
-    return place.folder != nullptr ||
-           (group_.leaves(0) && refusal_of_nodes(place, bytes) == Refusal::none);
+    return group_.leaves(0) && refusal_of_nodes(place, bytes) == Refusal::none;
   }
   std::uint64_t count_promised(TierPlace& place, const Extent* own = nullptr);
   MoveResult move_extent(Extent& extent, std::size_t tier, std::uint64_t& moved);
@@ -277,7 +278,7 @@ private:
 
   static Platform with_folder(Platform platform, Folder& folder, const CapacityRules& rules);
 
-  Folder folder_; // open: the last tier
+  Folder folder_; // open: the last tier's
   Platform platform_;
   ChoiceTable choices_;
   const RankShare share_;

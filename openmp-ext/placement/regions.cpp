@@ -71,7 +71,7 @@ bool ExtentSpace::give_up_pages(const Extent& extent) {
     if (has_pages(runs.before(extent)) || has_pages(runs.after(extent)))
       split_at_ends(extent.begin, extent.committed);
   }
-  return discard(extent.begin, extent.committed);
+  return backing_.drop(extent.begin, extent.committed);
 }
 
 // A free run's pages are not written, and not charged, any more. It may have some: a huge page that
@@ -102,14 +102,14 @@ void ExtentSpace::free_in_region(Extent& extent) {
     if (extent.committed == 0) return true;
     if (os().protect(pointer(extent.begin), extent.committed, PROT_READ) != 0) return false;
     // A neighbour touched since they were given up may have brought pages.
-    if (may_share_huge_pages(extent)) discard(extent.begin, extent.committed);
+    if (may_share_huge_pages(extent)) backing_.drop(extent.begin, extent.committed);
     return true;
   };
   const auto keep_open = [&] {
-    if (!extent.shares() || folder_ != nullptr) return false;
+    if (!extent.shares() || !backing_.comes_at_touch) return false;
     if (!ledger_.reserve_spare(kind_, extent.bytes)) return false;
     const std::size_t more = extent.bytes - extent.committed;
-    if (more == 0 || make_accessible(extent.begin + extent.committed, more)) return true;
+    if (more == 0 || backing_.commit(extent.begin + extent.committed, more)) return true;
     ledger_.give_back(kind_, extent.bytes);
     return false;
   };
@@ -166,10 +166,6 @@ Extent* ExtentSpace::open_ahead(const Extent& extent) {
   return ahead;
 }
 
-bool ExtentSpace::may_share_huge_pages(const Extent& extent) const {
-  return extent.shares() && huge_page_size() != 0 && !binding_.small_pages && folder_ == nullptr;
-}
-
 // Pages of another extent in the unit are to stay apart.
 bool ExtentSpace::others_apart(const Extent& extent, std::uintptr_t unit) {
   const FreeRuns& runs = runs_of(extent);
@@ -195,7 +191,7 @@ void ExtentSpace::keep_apart(Extent& extent) {
 }
 
 void ExtentSpace::allow_huge_pages(Extent& extent) {
-  if (huge_page_size() == 0 || binding_.small_pages || folder_ != nullptr) return;
+  if (!huge_pages_) return;
   if (!extent.small_ends && extent.parts == nullptr) return;
   extent.small_ends = false;
   const std::size_t unit = ranges_.unit();
@@ -213,9 +209,9 @@ void ExtentSpace::allow_huge_pages(Extent& extent) {
 bool ExtentSpace::has_no_pages(const Extent& run) const {
   const std::size_t unit = ranges_.unit();
   PageCensus census;
-  count_pages(run.begin, std::min((unit - run.begin % unit) % unit, run.bytes), census);
+  backing_.census(run.begin, std::min((unit - run.begin % unit) % unit, run.bytes), census);
   const std::size_t last = std::min(run.end() % unit, run.bytes);
-  count_pages(run.end() - last, last, census);
+  backing_.census(run.end() - last, last, census);
   return census.present() == 0;
 }
 
@@ -237,7 +233,7 @@ bool ExtentSpace::regions_are_sound(std::string& why_not, bool with_pages) {
       if (extent->bytes < k_granule || extent->bytes % page_size() != 0)
         return why_not = "an extent in a region is too small", false;
       if (extent->use == ExtentUse::free) open += extent->committed;
-      if (with_pages && is_free(extent, false) && folder_ == nullptr && !has_no_pages(*extent))
+      if (with_pages && is_free(extent, false) && !has_no_pages(*extent))
         return why_not = "a closed run has pages, which nobody counts", false;
       if (extent->use != ExtentUse::free)
         for (std::uintptr_t inside = at; inside < extent->end(); inside += page_size())

@@ -55,7 +55,8 @@ std::uint64_t Placer::count_promised(TierPlace& place, const Extent* own) {
 }
 
 Refusal Placer::refusal_of_nodes(TierPlace& place, std::uint64_t bytes, const Extent* own) {
-  if (place.folder != nullptr) return Refusal::none; // what is granted is allocated in its file
+  if (place.backing == nullptr) return Refusal::not_allowed;
+  if (!place.backing->comes_at_touch) return Refusal::none; // what is granted is there
   // Page cache can be given up for us; whether the kernel does so shows when pages are verified.
   const std::uint64_t free = free_on(place.nodes, true);
   if (free < bytes) return Refusal::node_full;
@@ -66,8 +67,9 @@ Refusal Placer::refusal_of_nodes(TierPlace& place, std::uint64_t bytes, const Ex
 
 std::uint64_t Placer::room_on(std::size_t tier) {
   TierPlace& place = places_[tier];
-  if (place.folder != nullptr)
-    return std::min(place.folder->free_bytes(), ledger_.room(kind_of_tier(tier)));
+  if (place.backing == nullptr) return 0;
+  if (!place.backing->comes_at_touch)
+    return std::min(place.backing->free_bytes(), ledger_.room(kind_of_tier(tier)));
   std::uint64_t cached = 0;
   place.for_each_spread([&](const Spread& spread) { cached += spread.extents.cached_bytes(); });
   const std::uint64_t free = free_on(place.nodes, true);

@@ -52,13 +52,12 @@ Binding TierPlace::binding_of(unsigned slot) const {
 }
 
 Spread* TierPlace::make_spread(unsigned slot) {
-  if (nodes.empty() && folder == nullptr) return nullptr;
   const std::lock_guard guard(making_);
   if (Spread* ready = spreads_[slot].load(std::memory_order_acquire)) return ready;
   void* storage = arena_.take(sizeof(Spread));
   if (storage == nullptr) return nullptr;
   Spread* made = new (storage)
-      Spread(*ranges_, *ledger_, kind_, binding_of(slot), decay_, folder, promised);
+      Spread(*ranges_, *ledger_, kind_, binding_of(slot), decay_, *backing, promised);
   spreads_[slot].store(made, std::memory_order_release);
   return made;
 }

@@ -25,8 +25,8 @@ struct Spread { // one binding: extents and small blocks
   ExtentSpace extents;
   Heap heap;
   Spread(ReservedRanges& ranges, Ledger& ledger, MemoryKind kind, const Binding& binding,
-         std::uint64_t decay, Folder* folder, Promised& promised)
-      : extents(ranges, ledger, kind, binding, decay, folder, &promised), heap(extents) {}
+         std::uint64_t decay, Backing& backing, Promised& promised)
+      : extents(ranges, ledger, kind, binding, decay, backing, &promised), heap(extents) {}
 };
 
 // What a block wants of the nodes of its tier.
@@ -43,7 +43,7 @@ public:
   std::uint64_t capacity = 0;             // bytes of its nodes
   Promised promised;
 
-  Folder* folder = nullptr; // where the memory comes from, for a tier without nodes
+  Backing* backing = nullptr; // null: nothing that this process may use
 
   // Before the first block, once; nodes are set. The objects named outlive this one. decay as for
   // ExtentSpace.
@@ -52,8 +52,8 @@ public:
   ~TierPlace();
   // Its nodes: are there several?
   bool has_several() const { return several_; }
-  // The Spread for a block, made when missing; null when there is no memory for that, or the tier
-  // has no nodes that placement can name. Thread-safe.
+  // The Spread for a block, made when missing; null when there is no memory for that. The tier has
+  // a backing. Thread-safe.
   Spread* spread_for(const SpreadChoice& choice) {
     const unsigned slot = several_ ? slot_for(choice) : k_first_touch;
     Spread* ready = spreads_[slot].load(std::memory_order_acquire);

@@ -20,18 +20,18 @@ TEST(Folder, ANumberThatIsTheProgramsNowIsLeftAlone) {
   void* at = ::mmap(nullptr, 2 * k_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(at, MAP_FAILED);
   const auto begin = reinterpret_cast<std::uintptr_t>(at);
-  ASSERT_TRUE(folder.map(begin, k_bytes));
-  EXPECT_TRUE(folder.allocate(begin, k_bytes));
-  EXPECT_TRUE(folder.discard(begin, k_bytes));
+  ASSERT_EQ(folder.bind(begin, k_bytes, {}), Backing::Bound::yes);
+  EXPECT_TRUE(folder.commit(begin, k_bytes));
+  EXPECT_TRUE(folder.drop(begin, k_bytes));
 
   char path[] = "/dev/shm/omptier-folder-test-XXXXXX";
   const int other = ::mkstemp(path);
   const std::string text(2 * k_bytes, 'x');
   ASSERT_EQ(::write(other, text.data(), text.size()), static_cast<ssize_t>(text.size()));
   ASSERT_EQ(::dup2(other, number), number);
-  EXPECT_FALSE(folder.discard(begin, k_bytes));
-  EXPECT_FALSE(folder.allocate(begin, k_bytes));
-  EXPECT_FALSE(folder.map(begin + k_bytes, k_bytes));
+  EXPECT_FALSE(folder.drop(begin, k_bytes));
+  EXPECT_FALSE(folder.commit(begin, k_bytes));
+  EXPECT_EQ(folder.bind(begin + k_bytes, k_bytes, {}), Backing::Bound::no);
   std::string now(2 * k_bytes, '-');
   EXPECT_EQ(::pread(other, now.data(), now.size(), 0), static_cast<ssize_t>(now.size()));
   EXPECT_TRUE(now == text);

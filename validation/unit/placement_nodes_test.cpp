@@ -195,7 +195,7 @@ TEST(FolderTest, GivesZeroedMemoryAndTakesItBack) {
   ReservedRanges ranges;
   CapacityByKind capacity;
   Ledger ledger(capacity);
-  ExtentSpace extents(ranges, ledger, MemoryKind::nvm, {}, 0, &folder);
+  ExtentSpace extents(ranges, ledger, MemoryKind::nvm, {}, 0, folder);
   bool fresh = false;
   const std::size_t bytes = std::size_t{3} << 20;
   for (int round = 0; round < 2; ++round) {
@@ -218,7 +218,7 @@ TEST(FolderTest, AFullFileSystemRefuses) {
   ReservedRanges ranges;
   CapacityByKind capacity;
   Ledger ledger(capacity);
-  ExtentSpace extents(ranges, ledger, MemoryKind::nvm, {}, 0, &folder);
+  ExtentSpace extents(ranges, ledger, MemoryKind::nvm, {}, 0, folder);
   OsCalls full = os();
   full.allocate_range = [](int, int, off_t, off_t) -> int {
     errno = ENOSPC;

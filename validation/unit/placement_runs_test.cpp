@@ -393,7 +393,7 @@ TEST(FolderSharingTest, SomethingReadableLiesBehindBlocksOfAFolder) {
   ReservedRanges ranges;
   CapacityByKind capacity;
   Ledger ledger(capacity);
-  ExtentSpace extents(ranges, ledger, MemoryKind::nvm, {}, 0, &folder);
+  ExtentSpace extents(ranges, ledger, MemoryKind::nvm, {}, 0, folder);
   std::string why_not;
   for (const std::size_t bytes : {page_size(), k_large_block, 2 * k_mib, 8 * k_mib, 40 * k_mib}) {
     bool fresh = false;

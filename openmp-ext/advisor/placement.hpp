@@ -6,13 +6,26 @@
 // without room anywhere loses a per mille of the time of all, as for ompx_commit.
 #pragma once
 
-#include "advisor/tier_choice.hpp"
 #include "advisor/workload.hpp"
+#include "platform/platform.hpp"
 
 #include <cstddef>
 #include <vector>
 
 namespace omptier {
+
+// A kind the advisor may use, with the bytes it may use of it.
+struct TierChoice {
+  MemoryKind kind = MemoryKind::unknown;
+  std::uint64_t capacity = 0;
+  Figures figures;
+  bool estimated = false; // some of the figures are
+};
+
+// The kinds of the platform with the smaller of their capacity and the limit; kinds limited to 0
+// are left out; fastest first as the platform orders them. Tiers of one kind are taken together.
+// Unknown figures are estimated.
+std::vector<TierChoice> usable_tiers(const Platform& platform, const CapacityByKind& limits);
 
 struct Placement {
   // For each site of the workload the index of its tier, k_nowhere when no tier has room for it.

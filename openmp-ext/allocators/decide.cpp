@@ -60,7 +60,7 @@ bool group_up(std::span<const Wish> wishes, PageArray<Candidate>& candidates,
 } // namespace
 
 bool decide_together(std::span<const Tier> tiers, std::span<Wish> wishes,
-                     std::span<const std::uint64_t> room, DecisionOrder order) {
+                     const TierRoom& room, DecisionOrder order) {
   PageArray<double> weights;
   PageArray<Candidate> candidates;
   PageArray<std::uint32_t> of_wish;
@@ -83,12 +83,20 @@ bool decide_together(std::span<const Tier> tiers, std::span<Wish> wishes,
       candidate.gain[tier] += weights[i] * (worst - times[tier]);
     if (wishes[i].now != k_nowhere) candidate.gain[wishes[i].now] += k_stay;
   }
-  if (!choose_set({candidates.all(), room}, order, chosen.all())) return false;
+  const Problem problem{candidates.all(), {room.data(), tiers.size()}};
+  if (!choose_set(problem, order, chosen.all())) return false;
   for (std::size_t i = 0; i < wishes.size(); ++i) {
     wishes[i].wished = best_tier(candidates[of_wish[i]]);
     wishes[i].decided = chosen[of_wish[i]];
   }
   return true;
+}
+
+TierRoom room_now(Placer& placer) {
+  TierRoom room{};
+  for (std::size_t tier = 0; tier < placer.tier_count(); ++tier)
+    room[tier] = placer.room_on(tier);
+  return room;
 }
 
 std::uint32_t allowed_tiers(Placer& placer, const Allocator& allocator) {

@@ -21,14 +21,17 @@ struct Wish { // one block to decide on
   std::uint8_t decided = k_nowhere; // out
 };
 
-// room: bytes by tier. False when memory for the lists is refused: nothing decided.
-bool decide_together(std::span<const Tier> tiers, std::span<Wish> wishes,
-                     std::span<const std::uint64_t> room, DecisionOrder order);
+using TierRoom = std::array<std::uint64_t, k_most_tiers>; // bytes by tier
 
-// Those that the placer places on.
+// False when memory for the lists is refused: nothing decided.
+bool decide_together(std::span<const Tier> tiers, std::span<Wish> wishes,
+                     const TierRoom& room, DecisionOrder order);
+
+// The tiers that the placer places on, and what they have room for now.
 inline std::span<const Tier> placed_tiers(const Placer& placer) {
   return {placer.platform().tiers.data(), placer.tier_count()};
 }
+TierRoom room_now(Placer& placer);
 
 // The tiers that an allocator's blocks may lie in.
 std::uint32_t allowed_tiers(Placer& placer, const Allocator& allocator);

@@ -87,9 +87,7 @@ private:
   // The wishes of those not done, at the front of wishes_, in the order of the set.
   bool decide() {
     if (placer_ == nullptr) return true;
-    std::array<std::uint64_t, k_most_tiers> room{};
-    for (std::size_t tier = 0; tier < placer_->tier_count(); ++tier)
-      room[tier] = placer_->room_on(tier);
+    const TierRoom room = room_now(*placer_);
     std::size_t count = 0;
     for (std::size_t i = 0; i < set_.size(); ++i) {
       if (set_[i].done) continue;

@@ -8,38 +8,24 @@
 namespace omptier {
 namespace {
 
-double share_of_reads(const TraitSet& traits) {
-  switch (static_cast<OmpValue>(traits.access_mode)) {
-  case value::read_only:
-    return 1;
-  case value::read_mostly:
-    return 0.9;
-  case value::write_mostly:
-    return 0.1;
-  case value::write_only:
-    return 0;
-  default:
-    return 0.5;
-  }
-}
-
-// One access in the middle, as the mode mixes loads and stores.
-Demand one_access(const TraitSet& traits, bool streamed) {
-  const double loads = share_of_reads(traits);
-  Demand one;
-  one.of(streamed ? Manner::streamed_load : Manner::scattered_load) = loads;
-  one.of(streamed ? Manner::streamed_store : Manner::scattered_store) = 1 - loads;
-  return one;
+double share_of_loads(const TraitSet& traits) {
+  const OmpValue mode = traits.access_mode;
+  return mode == value::read_only      ? 1
+         : mode == value::read_mostly  ? 0.9
+         : mode == value::write_mostly ? 0.1
+         : mode == value::write_only   ? 0
+                                       : 0.5;
 }
 
 // Accesses that take 1 ns on the reference.
 Demand unit_demand(const TraitSet& traits, const Figures& reference, Threads threads) {
-  const double part = streamed_part(traits);
+  const double loads = share_of_loads(traits), part = streamed_part(traits);
   Demand unit;
   for (const bool streamed : {false, true}) {
-    Demand one = one_access(traits, streamed);
-    one *= (streamed ? part : 1 - part) / demand_time(one, reference, threads);
-    unit += one;
+    Demand one;
+    one.of(streamed ? Manner::streamed_load : Manner::scattered_load) = loads;
+    one.of(streamed ? Manner::streamed_store : Manner::scattered_store) = 1 - loads;
+    unit += one *= (streamed ? part : 1 - part) / demand_time(one, reference, threads);
   }
   return unit;
 }
@@ -47,28 +33,14 @@ Demand unit_demand(const TraitSet& traits, const Figures& reference, Threads thr
 } // namespace
 
 double streamed_part(const TraitSet& traits) {
-  switch (static_cast<OmpValue>(traits.sensitivity)) {
-  case value::latency:
-    return 0;
-  case value::bandwidth:
-    return 1;
-  case value::both:
-    return 0.5;
-  default:
-    break;
-  }
-  switch (static_cast<OmpValue>(traits.access_pattern)) {
-  case value::random:
-  case value::pointer_chase:
-    return 0;
-  case value::strided:
+  const OmpValue sensitivity = traits.sensitivity, pattern = traits.access_pattern;
+  if (sensitivity == value::latency) return 0;
+  if (sensitivity == value::bandwidth) return 1;
+  if (sensitivity == value::both) return 0.5;
+  if (pattern == value::random || pattern == value::pointer_chase) return 0;
+  if (pattern == value::strided)
     return traits.access_stride > std::size_t{k_prefetched_stride} ? 0 : 1;
-  case value::sequential:
-  case value::tiled:
-    return 1;
-  default:
-    return 0.5;
-  }
+  return pattern == value::sequential || pattern == value::tiled ? 1 : 0.5;
 }
 
 Threads assumed_threads(std::span<const Tier> tiers) {
@@ -86,11 +58,11 @@ double weight_of(const TraitSet& traits, std::span<const Tier> tiers) {
     return static_cast<double>(static_cast<OmpValue>(traits.importance));
   if (traits.access_frequency == k_default_value || tiers.empty()) return -1;
   const Threads threads = assumed_threads(tiers);
-  const bool streamed = streamed_part(traits) == 1;
-  const double time =
-      demand_time(one_access(traits, streamed), reference_figures(tiers), threads) /
-      (streamed ? threads.streamed : threads.scattered);
-  return static_cast<double>(static_cast<OmpValue>(traits.access_frequency)) * time * 1e-9 * 1000;
+  const Demand unit = unit_demand(traits, reference_figures(tiers), threads);
+  const double part = streamed_part(traits); // what takes 1 ns of its threads takes so much of all
+  const double shared = part / threads.streamed + (1 - part) / threads.scattered;
+  return static_cast<double>(static_cast<OmpValue>(traits.access_frequency)) * shared /
+         unit.total() * 1e-9 * 1000;
 }
 
 std::array<double, k_most_choices> relative_times(const TraitSet& traits,

@@ -62,9 +62,7 @@ public:
     if (!list_movable(placer_, list_) || !wishes_.resize(list_.size(), Wish{})) return false;
     if (!live_.resize(AllocatorTable::k_entries, std::uint64_t{0})) return false;
     placer_.for_each_block([&](const BlockInfo& info) { live_[info.allocator] += info.bytes; });
-    std::array<std::uint64_t, k_most_tiers> room{};
-    for (std::size_t tier = 0; tier < placer_.tier_count(); ++tier)
-      room[tier] = placer_.room_on(tier);
+    TierRoom room = room_now(placer_);
     for (std::size_t i = 0; i < list_.size(); ++i) {
       const Movable& movable = list_[i];
       Allocator& allocator = *movable.allocator;

@@ -18,18 +18,6 @@ unsigned current_cpu() {
   return cpu >= 0 ? static_cast<unsigned>(cpu) : 0;
 }
 
-} // namespace
-
-void TierOrder::add(std::size_t tier) {
-  if (count_ < k_most_tiers && std::find(begin(), end(), tier) == end()) tiers_[count_++] = tier;
-}
-
-MemoryKind wanted_kind(const Allocator& allocator) {
-  return kind_of(allocator.space).value_or(MemoryKind::unknown);
-}
-
-namespace {
-
 void add_by_traits(Placer& placer, const Allocator& allocator, TierOrder& order) {
   const unsigned cpu = current_cpu();
   const ChoiceTable& choices = placer.choices();
@@ -63,6 +51,14 @@ void add_by_traits(Placer& placer, const Allocator& allocator, TierOrder& order)
 }
 
 } // namespace
+
+void TierOrder::add(std::size_t tier) {
+  if (count_ < k_most_tiers && std::find(begin(), end(), tier) == end()) tiers_[count_++] = tier;
+}
+
+MemoryKind wanted_kind(const Allocator& allocator) {
+  return kind_of(allocator.space).value_or(MemoryKind::unknown);
+}
 
 TierOrder tiers_of(Placer& placer, const Allocator& allocator) {
   TierOrder order;

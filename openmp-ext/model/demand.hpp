@@ -41,16 +41,14 @@ struct Demand {
 
 // Threads that access memory at the same time: where accesses are scattered, and where they stream.
 struct Threads {
-  unsigned scattered = 1, streamed = 1;
+  unsigned scattered, streamed;
 
-  constexpr Threads() = default;
-  constexpr Threads(unsigned all) : scattered(all), streamed(all) {}
-  constexpr Threads(unsigned scatter, unsigned stream) : scattered(scatter), streamed(stream) {}
-  constexpr unsigned of(Manner manner) const {
-    return manner == Manner::streamed_load || manner == Manner::streamed_store ? streamed
-                                                                               : scattered;
+  Threads(unsigned all = 1) : scattered(all), streamed(all) {}
+  unsigned of(Manner manner) const {
+    const bool stream = manner == Manner::streamed_load || manner == Manner::streamed_store;
+    return stream ? streamed : scattered;
   }
-  constexpr unsigned most() const { return std::max(scattered, streamed); }
+  unsigned most() const { return std::max(scattered, streamed); }
 };
 
 } // namespace omptier

@@ -26,22 +26,34 @@ struct Need {
 
 class Room {
 public:
-  // capacity: bytes by tier, the same in all pieces. False when memory for the lists is refused.
-  bool make(std::span<const std::uint64_t> capacity, std::size_t pieces);
-
+  // capacity: bytes by tier, the same in all pieces. False when memory for the list is refused.
+  bool make(std::span<const std::uint64_t> capacity, std::size_t pieces) {
+    pieces_ = pieces;
+    for (const std::uint64_t bytes : capacity)
+      if (!left_.resize(left_.size() + pieces, bytes)) return false;
+    return true;
+  }
   // Whether the need fits at every moment.
-  bool fits(const Need& need, std::size_t tier) const;
-  void take(const Need& need, std::size_t tier); // what fits
-  void give_back(const Need& need, std::size_t tier);
-
-  std::size_t pieces() const { return pieces_; }
-  std::size_t tiers() const { return pieces_ == 0 ? 0 : left_.size() / pieces_; }
+  bool fits(const Need& need, std::size_t tier) {
+    return in_each_piece(need, tier, [](auto& left, auto bytes) { return bytes <= left; });
+  }
+  void take(const Need& need, std::size_t tier) { // what fits
+    in_each_piece(need, tier, [](auto& left, auto bytes) { return left -= bytes, true; });
+  }
+  void give_back(const Need& need, std::size_t tier) {
+    in_each_piece(need, tier, [](auto& left, auto bytes) { return left += bytes, true; });
+  }
 
 private:
-  // use(bytes left, bytes needed) in each piece until it returns false; whether it never did.
-  template <typename Array, typename Use>
-  static bool in_each_piece(Array& left, std::size_t pieces, const Need& need, std::size_t tier,
-                            Use use);
+  // use(bytes left, bytes needed) piece by piece until it returns false; whether it never did.
+  template <typename Use> bool in_each_piece(const Need& need, std::size_t tier, Use use) {
+    std::uint64_t* const left = left_.begin() + tier * pieces_;
+    const Stay always{0, static_cast<std::uint32_t>(pieces_), need.bytes};
+    for (const Stay& stay : need.stays.empty() ? std::span(&always, 1) : need.stays)
+      for (std::size_t piece = stay.begin; piece < stay.end; ++piece)
+        if (!use(left[piece], stay.bytes)) return false;
+    return true;
+  }
 
   PageArray<std::uint64_t> left_; // by tier, then piece
   std::size_t pieces_ = 0;

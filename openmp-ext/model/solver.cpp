@@ -4,7 +4,8 @@
 #include "model/solver.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <numeric>
+#include <utility>
 
 namespace omptier {
 namespace {
@@ -51,51 +52,43 @@ public:
       : candidates_(candidates), chosen_(chosen) {}
 
   bool make(const Problem& problem) {
-    return room_.make(problem.capacity, problem.pieces) && entering_.resize(chosen_.size(), 0) &&
-           leaving_.resize(chosen_.size(), 0) && left_.resize(chosen_.size(), 0);
+    tiers_ = problem.capacity.size();
+    if (!room_.make(problem.capacity, problem.pieces) || !order_.resize(chosen_.size(), 0) ||
+        !gone_.resize(chosen_.size(), 0))
+      return false;
+    std::iota(order_.begin(), order_.end(), 0u);
+    return true;
   }
 
-  // One after the other, the mandatory ones first; `value` says who comes first of the others.
-  template <typename Value> void fill_by(Value value) {
-    sort(entering_, [&](const Candidate& a, const Candidate& b) {
-      return a.mandatory != b.mandatory ? a.mandatory - b.mandatory : order(value(a), value(b));
+  // The greatest key comes first; the number decides between equals, so that the result is the same
+  // every time.
+  using Key = std::pair<bool, double>;
+  void sort_by(Key (*key)(const Candidate&)) {
+    std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
+      const auto first = key(candidates_[a]), second = key(candidates_[b]);
+      return first != second ? first > second : a < b;
     });
-    for (const std::uint32_t i : entering_.all())
-      put_in_best(i);
   }
-  void fill_as_given() {
-    for (std::size_t i = 0; i < chosen_.size(); ++i)
+
+  // One after the other into the best tier that has room.
+  void fill() {
+    for (const std::uint32_t i : order_.all())
       put_in_best(i);
   }
 
   // Lets one into a tier that suits it better when those that must leave it for that lose less.
   void exchange() {
-    sort(leaving_, [](const Candidate& a, const Candidate& b) {
-      return order(density_of(b), density_of(a));
-    });
-    for (int round = 0; round < k_exchange_rounds; ++round) {
-      bool changed = false;
+    sort_by([](const Candidate& candidate) { return Key(false, -density_of(candidate)); });
+    bool changed = true;
+    for (int round = 0; changed && round < k_exchange_rounds; ++round) {
+      changed = false;
       for (std::uint32_t i = 0; i < chosen_.size(); ++i)
-        for (std::uint8_t tier = 0; tier < room_.tiers(); ++tier)
+        for (std::uint8_t tier = 0; tier < tiers_; ++tier)
           changed = try_to_enter(i, tier) || changed;
-      if (!changed) return;
     }
   }
 
 private:
-  static int order(double first, double second) { return (first > second) - (first < second); }
-
-  // Whoever `compare` finds greater comes first; the number decides between equals, so that the
-  // result is the same every time.
-  template <typename Compare> void sort(PageArray<std::uint32_t>& by, Compare compare) {
-    for (std::uint32_t i = 0; i < by.size(); ++i)
-      by[i] = i;
-    std::sort(by.begin(), by.end(), [&](std::uint32_t a, std::uint32_t b) {
-      const int greater = compare(candidates_[a], candidates_[b]);
-      return greater != 0 ? greater > 0 : a < b;
-    });
-  }
-
   void put(std::uint32_t i, std::uint8_t tier) {
     if (chosen_[i] != k_nowhere) room_.give_back(candidates_[i], chosen_[i]);
     chosen_[i] = tier;
@@ -115,37 +108,37 @@ private:
     const std::uint8_t from = chosen_[i];
     if (!may_lie_in(in, tier) || in.gain[tier] <= gain_of(in, from)) return false;
     put(i, k_nowhere);
-    std::size_t count = 0; // of those in left_: they left the tier, the cheapest first
+    std::size_t count = 0; // of those in gone_: they left the tier, the cheapest first
     bool fits = room_.fits(in, tier);
-    for (std::size_t at = 0; !fits && at < leaving_.size(); ++at) {
-      if (chosen_[leaving_[at]] != tier) continue;
-      left_[count++] = leaving_[at];
-      put(leaving_[at], k_nowhere);
+    for (std::size_t at = 0; !fits && at < order_.size(); ++at) {
+      if (chosen_[order_[at]] != tier) continue;
+      put(gone_[count++] = order_[at], k_nowhere);
       fits = room_.fits(in, tier);
     }
     double gain = in.gain[tier] - gain_of(in, from);
     if (fits) {
       put(i, tier);
       for (std::size_t at = count; at-- > 0;) {
-        const Candidate& out = candidates_[left_[at]];
-        put_in_best(left_[at]);
-        gain += gain_of(out, chosen_[left_[at]]) - out.gain[tier];
+        const Candidate& out = candidates_[gone_[at]];
+        put_in_best(gone_[at]);
+        gain += gain_of(out, chosen_[gone_[at]]) - out.gain[tier];
       }
       if (gain > k_least_gain * best_gain(in)) return true;
     }
     put(i, k_nowhere);
     for (std::size_t at = 0; at < count; ++at)
-      put(left_[at], k_nowhere);
+      put(gone_[at], k_nowhere);
     for (std::size_t at = 0; at < count; ++at)
-      put(left_[at], tier);
+      put(gone_[at], tier);
     put(i, from);
     return false;
   }
 
   std::span<const Candidate> candidates_;
   std::span<std::uint8_t> chosen_;
+  std::size_t tiers_ = 0;
   Room room_;
-  PageArray<std::uint32_t> entering_, leaving_, left_;
+  PageArray<std::uint32_t> order_, gone_;
 };
 
 // Depth-first search over a few candidates, with the best assignment found so far.
@@ -155,7 +148,7 @@ public:
 
   bool run() {
     if (!room_.make(problem_.capacity, problem_.pieces)) return false;
-    most_nodes_ = std::min<std::size_t>(k_most_nodes, k_most_steps / room_.pieces());
+    most_nodes_ = std::min<std::size_t>(k_most_nodes, k_most_steps / problem_.pieces);
     count_ = problem_.candidates.size();
     for (std::uint32_t i = 0; i < count_; ++i)
       items_[i] = item_of(i);
@@ -163,13 +156,9 @@ public:
       const double first = a.density(), second = b.density();
       return first != second ? first > second : a.candidate < b.candidate;
     });
-    double at_stake = 0;
-    for (std::size_t depth = 0; depth < count_; ++depth)
-      at_stake += items_[depth].worth;
-    least_ = k_least_gain * at_stake;
+    const auto pieces = static_cast<double>(problem_.pieces);
     for (std::size_t tier = 0; tier < problem_.capacity.size(); ++tier)
-      if (wanted_[tier])
-        left_ += static_cast<double>(problem_.capacity[tier]) * static_cast<double>(room_.pieces());
+      if (wanted_[tier]) left_ += static_cast<double>(problem_.capacity[tier]) * pieces;
     descend(0, 0);
     return true;
   }
@@ -181,9 +170,7 @@ private:
     Options tiers{};
     double worth = 0;  // gain at best, at least 0
     double volume = 0; // bytes over all pieces of time
-    double density() const {
-      return volume > 0 ? worth / volume : worth > 0 ? std::numeric_limits<double>::infinity() : 0;
-    }
+    double density() const { return worth / std::max(volume, 1e-9); } // what needs no room is first
   };
 
   Item item_of(std::uint32_t i) {
@@ -193,10 +180,11 @@ private:
     item.options = options_of(candidate, item.tiers);
     item.worth = std::max(0.0, best_gain(candidate));
     if (candidate.stays.empty())
-      item.volume = static_cast<double>(candidate.bytes) * static_cast<double>(room_.pieces());
+      item.volume = static_cast<double>(candidate.bytes) * static_cast<double>(problem_.pieces);
     for (const Stay& stay : candidate.stays)
       item.volume += static_cast<double>(stay.bytes) * (stay.end - stay.begin);
     best_total_ += gain_of(candidate, best_[i]);
+    least_ += k_least_gain * item.worth;
     for (unsigned tier = 0; tier < wanted_.size(); ++tier)
       wanted_[tier] |= may_lie_in(candidate, tier) && candidate.gain[tier] > 0;
     return item;
@@ -256,29 +244,21 @@ private:
 } // namespace
 
 std::uint8_t best_tier(const Candidate& candidate) {
-  std::uint8_t best = k_nowhere;
-  for (unsigned tier = 0; tier < k_most_choices; ++tier)
-    if (may_lie_in(candidate, tier) &&
-        (best == k_nowhere || candidate.gain[tier] >= candidate.gain[best]))
-      best = static_cast<std::uint8_t>(tier);
-  return best;
+  Options options;
+  options_of(candidate, options);
+  return options[0];
 }
 
 bool choose_set(const Problem& problem, DecisionOrder order, std::span<std::uint8_t> chosen) {
   std::ranges::fill(chosen, k_nowhere);
   Assignment assignment(problem.candidates, chosen);
   if (!assignment.make(problem)) return false;
-  switch (order) {
-  case DecisionOrder::declaration:
-    assignment.fill_as_given();
-    return true;
-  case DecisionOrder::importance:
-    assignment.fill_by([](const Candidate& candidate) { return candidate.weight; });
-    return true;
-  case DecisionOrder::density:
-    break;
-  }
-  assignment.fill_by(density_of);
+  if (order == DecisionOrder::importance)
+    assignment.sort_by([](const Candidate& c) { return std::pair(c.mandatory, c.weight); });
+  if (order == DecisionOrder::density)
+    assignment.sort_by([](const Candidate& c) { return std::pair(c.mandatory, density_of(c)); });
+  assignment.fill();
+  if (order != DecisionOrder::density) return true;
   assignment.exchange();
   return problem.candidates.size() > k_exact_candidates || Search(problem, chosen).run();
 }

@@ -95,9 +95,9 @@ std::vector<std::size_t> committed(const Workloads& given) {
     wishes[i].traits = &traits[i];
     wishes[i].allowed = (1u << given.tiers.size()) - 1;
   }
-  std::vector<std::uint64_t> room;
-  for (const Tier& at : given.tiers)
-    room.push_back(at.capacity);
+  TierRoom room{};
+  for (std::size_t at = 0; at < given.tiers.size(); ++at)
+    room[at] = given.tiers[at].capacity;
   EXPECT_TRUE(decide_together(given.tiers, wishes, room, DecisionOrder::density));
   std::vector<std::size_t> placed;
   for (const Wish& wish : wishes)
@@ -181,9 +181,10 @@ TEST(Agreement, PricesAreTheSame) {
       const Demand demand = accesses(use, 1, dram, threads);
       for (std::size_t at = 0; at < tiers.size(); ++at)
         EXPECT_NEAR(times[at], demand_time(demand, tiers[at].figures, threads), 1e-9);
-      if (use.streamed != 0 && use.streamed != 1) continue;
       traits.access_frequency = 1'000'000;
-      const double of_one = 1 / demand.total() / (use.streamed == 1 ? threads.streamed : 1);
+      const double of_one =
+          (use.streamed / threads.streamed + (1 - use.streamed) / threads.scattered) /
+          demand.total();
       EXPECT_NEAR(weight_of(traits, tiers), 1e6 * of_one * 1e-9 * 1000, 1e-9);
     }
 }

@@ -31,10 +31,11 @@ inline constexpr std::uint32_t k_by_place = 1u << 31;
 
 // libomp's own way, for what is not ours.
 using Otherwise = void* (*)(std::size_t, std::size_t, OmpValue, const void*);
-// The long way (hooks.cpp).
-void* allocate_fully(std::size_t bytes, std::size_t alignment, OmpValue handle, const void* caller,
-                     Otherwise otherwise);
-void release_fully(void* block, OmpValue handle, void (*otherwise)(void*, OmpValue));
+// The long way (hooks.cpp); within the short one it would save registers there.
+[[gnu::noinline]] void* allocate_fully(std::size_t bytes, std::size_t alignment, OmpValue handle,
+                                       const void* caller, Otherwise otherwise);
+[[gnu::noinline]] void release_fully(void* block, OmpValue handle,
+                                     void (*otherwise)(void*, OmpValue));
 
 // A block from a magazine of a route that is valid. (All ends of what follows are tail calls, so
 // that the short way saves no registers.)

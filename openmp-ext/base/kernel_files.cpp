@@ -43,7 +43,8 @@ std::string read_small_file(const std::string& path) {
 bool read_node_memory(unsigned node, NodeMemory& memory, const char* root) {
   char text[PATH_MAX];
   if (std::strlen(root) > sizeof text - 64) return false;
-  char* number = stpcpy(stpcpy(text, root), "/devices/system/node/node"); // allocations wait for this
+  // Allocations wait for this: no stdio.
+  char* number = stpcpy(stpcpy(text, root), "/devices/system/node/node");
   stpcpy(std::to_chars(number, number + 10, node).ptr, "/meminfo");
   if (read_small_file(text, text, sizeof text) == 0) return false;
   memory.total = kib_after(text, "MemTotal:");

@@ -16,6 +16,6 @@ foreach(name IN ITEMS required lacking semantics threads)
 endforeach()
 
 omptier_openmp_program(allocators_pairs SOURCE allocators_pairs.c)
-omptier_test(conformance.allocators.cost
+omptier_test(conformance.pair-cost
   COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/allocators_cost.py --program ${allocators_pairs}
   BESIDE TIMEOUT 120 LABELS conformance)

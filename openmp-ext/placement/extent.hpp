@@ -63,6 +63,7 @@ struct Extent {
 
   // block
   std::size_t block_bytes = 0; // as the program asked
+  std::uint64_t promised = 0;  // of its bytes, in the tier's count: perhaps not touched yet
   const void* caller = nullptr;
   std::uint32_t allocator = 0;     // number of the allocator
   std::uint32_t plan_entry = 0;    // 1 + index of the plan's entry that placed it; 0 = none

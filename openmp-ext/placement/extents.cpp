@@ -172,7 +172,7 @@ ExtentSpace::Shape ExtentSpace::shape_of(std::size_t bytes, std::size_t alignmen
   return shape;
 }
 
-Extent* ExtentSpace::from_cache(const Shape& shape, std::size_t commit) {
+Extent* ExtentSpace::from_cache(const Shape& shape, std::size_t commit, Ledger::Coming* coming) {
   const bool divides = shape.company == Company::required || shape.company == Company::preferred;
   Extent* best = nullptr;
   for (Extent* extent = cached_; extent != nullptr; extent = extent->next) {
@@ -187,7 +187,7 @@ Extent* ExtentSpace::from_cache(const Shape& shape, std::size_t commit) {
   if (best->committed < commit) {
     // Only the end is missing; it is committed like a fresh one.
     const std::size_t more = commit - best->committed;
-    if (!ledger_.reserve(kind_, more)) return nullptr;
+    if (!ledger_.reserve(kind_, more, coming)) return nullptr;
     if (!backing_.commit(best->begin + best->committed, more)) {
       ledger_.give_back(kind_, more);
       return nullptr;
@@ -260,7 +260,7 @@ Extent* ExtentSpace::take(std::size_t bytes, std::size_t commit, std::size_t ali
   const std::size_t pages = round_up(commit, page_size());
   const std::lock_guard guard(lock_);
   fresh = false;
-  Extent* extent = use == ExtentUse::block ? from_cache(shape, pages) : nullptr;
+  Extent* extent = use == ExtentUse::block ? from_cache(shape, pages, coming) : nullptr;
   if (extent == nullptr) {
     fresh = true;
     // When the ledger refuses the rounding, exact pages are tried.
@@ -377,8 +377,14 @@ Extent* ExtentSpace::used_at(const void* address) {
   return used ? extent : nullptr;
 }
 
+void ExtentSpace::promise(Extent& extent, std::uint64_t bytes) {
+  if (promised_ == nullptr || bytes == extent.promised) return;
+  promised_->add(bytes - extent.promised); // modulo 2^64: nobody sees less in between
+  extent.promised = bytes;
+}
+
 void ExtentSpace::hand_out(Extent& extent) {
-  if (!extent.verified && promised_ != nullptr) promised_->add(extent.committed);
+  if (!extent.verified) promise(extent, extent.committed);
   extent.ready.store(true, std::memory_order_release);
 }
 
@@ -387,7 +393,7 @@ bool ExtentSpace::release(Extent& extent, const void* block, bool keep) {
   if (extent.begin != reinterpret_cast<std::uintptr_t>(block) ||
       extent.use != ExtentUse::block || !extent.ready)
     return false;
-  if (!extent.verified && promised_ != nullptr) promised_->take_back(extent.committed);
+  promise(extent, 0);
   if (extent.locked) os().unlock(pointer(extent.begin), extent.committed);
   extent.locked = false;
   extent.ready.store(false, std::memory_order_relaxed);
@@ -403,6 +409,7 @@ void ExtentSpace::give_back(Extent& extent, bool keep) {
 }
 
 void ExtentSpace::put_back(Extent& extent, bool keep) {
+  promise(extent, 0); // of a thread that a fork left behind while it handed the block out
   remove(used_, &extent);
   if (!keep || decay_ == 0 || extent.use != ExtentUse::block || extent.moved ||
       extent.small_ends || extent.committed > k_cache_bytes / 2) {

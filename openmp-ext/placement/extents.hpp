@@ -72,6 +72,8 @@ public:
   bool grow(Extent& extent, std::size_t committed);
   // Gives the pages beyond committed back to the system.
   void shrink(Extent& extent, std::size_t committed);
+  // So many of an extent's bytes are promised from now on. The lock is held, or the extent in hand.
+  void promise(Extent& extent, std::uint64_t bytes);
   // A block in hand becomes a live one: what is known of it may be seen from now on. Its bytes are
   // promised, unless all of them were seen where they belong.
   void hand_out(Extent& extent);
@@ -181,7 +183,7 @@ private:
   void recharge(Extent& extent, MemoryKind kind, const ExtentPages& pages);
   void let_go(Extent& extent);
   Extent* used_at(const void* address);
-  Extent* from_cache(const Shape& shape, std::size_t commit);
+  Extent* from_cache(const Shape& shape, std::size_t commit, Ledger::Coming* coming);
   Extent* make_fresh(const Shape& shape, std::size_t committed, std::size_t asked,
                      Ledger::Coming* coming);
   Extent* commit_in_company(Extent* extent, std::size_t committed);

@@ -15,19 +15,11 @@
 
 namespace omptier {
 
-// Bytes of a tier that were handed out and are perhaps not touched yet.
+// Bytes of a tier that were handed out and are perhaps not touched yet: the sum of its extents'.
 class Promised {
 public:
   std::uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
   void add(std::uint64_t bytes) { bytes_.fetch_add(bytes, std::memory_order_relaxed); }
-  void set(std::uint64_t bytes) { bytes_.store(bytes, std::memory_order_relaxed); }
-  // As far as they were not seen touched since.
-  void take_back(std::uint64_t bytes) {
-    std::uint64_t before = this->bytes();
-    while (!bytes_.compare_exchange_weak(before, before > bytes ? before - bytes : 0,
-                                         std::memory_order_relaxed)) {
-    }
-  }
 
 private:
   std::atomic<std::uint64_t> bytes_{0};

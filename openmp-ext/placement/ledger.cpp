@@ -25,7 +25,7 @@ Ledger::Answer Ledger::ask(MemoryKind kind, std::uint64_t bytes, Coming* coming)
   Account& account = at(kind);
   std::uint64_t used = account.used.load(std::memory_order_relaxed);
   std::uint64_t wanted = 0;
-  if (!group_leaves(bytes, coming)) return Answer::refused;
+  if (!group_leaves(kind, bytes, coming)) return Answer::refused;
   do {
     if (__builtin_add_overflow(used, bytes, &wanted) || wanted > account.limit)
       return Answer::refused;

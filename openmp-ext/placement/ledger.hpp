@@ -34,6 +34,8 @@ public:
 
   // From now on nothing is granted for which the control group has no room. Before any use.
   void keep_below(GroupRoom& group) { group_ = &group; }
+  // … but this kind, whose memory is a folder's with DAX: the kernel charges it to no group.
+  void leave_to_folder(MemoryKind kind) { at(kind).of_folder = true; }
 
   // Grants bytes of a kind, or refuses. Thread-safe, without malloc. coming: where they are to be
   // announced to the control group, if it has a limit, from then on.
@@ -70,11 +72,12 @@ public:
 private:
   enum class Answer : std::uint8_t { granted, refused, refused_by_job };
   Answer ask(MemoryKind kind, std::uint64_t bytes, Coming* coming);
-  bool group_leaves(std::uint64_t bytes, Coming* coming) {
-    return group_ == nullptr || (coming != nullptr ? coming->fits(bytes) : group_->leaves(bytes));
+  bool group_leaves(MemoryKind kind, std::uint64_t bytes, Coming* coming) {
+    return group_ == nullptr || at(kind).of_folder || (coming != nullptr ? coming->fits(bytes) : group_->leaves(bytes));
   }
   struct Account {
     std::uint64_t limit = k_no_limit;
+    bool of_folder = false;
     std::atomic<std::uint64_t> used{0}, peak{0}, refusals{0}, refusals_of_job{0};
   };
   const Account& at(MemoryKind kind) const { return accounts_[static_cast<std::size_t>(kind)]; }

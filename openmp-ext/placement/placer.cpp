@@ -110,7 +110,10 @@ Placer::Placer(Platform platform, const CapacityRules& rules, std::uint64_t deca
       place.capacity = tier.capacity;
     }
     place.begin(ranges_, ledger_, tier.kind, decay);
-    group_.add_tier(place.promised);
+    if (place.backing != nullptr && place.backing->comes_at_touch)
+      group_.add_tier(place.promised);
+    else if (place.backing != nullptr)
+      ledger_.leave_to_folder(tier.kind);
   }
 }
 
@@ -163,9 +166,24 @@ Extent* Placer::take_extent(TierPlace& place, ExtentSpace& extents, const BlockR
       why = Refusal::lock_limit;
     }
   }
-  if (why == Refusal::none) return extent;
+  if (why == Refusal::none) {
+    hand_out(*extent, request); // while it is announced: it is always in one of the counts
+    return extent;
+  }
   extents.give_back(*extent, false);
   return nullptr;
+}
+
+// Whoever visits the blocks sees all of it or none.
+void Placer::hand_out(Extent& extent, const BlockRequest& request) {
+  extent.block_bytes = request.bytes;
+  extent.caller = request.caller;
+  extent.allocator = request.allocator;
+  extent.plan_entry = request.plan_entry;
+  extent.plan_instance = request.plan_instance;
+  extent.reason = static_cast<std::uint8_t>(request.reason);
+  extent.required = request.required;
+  extent.space->hand_out(extent);
 }
 
 void* Placer::place_large(TierPlace& place, Spread& spread, const BlockRequest& request,
@@ -186,14 +204,6 @@ void* Placer::place_large(TierPlace& place, Spread& spread, const BlockRequest& 
         drop_caches(extents.kind(), attempt == 0 ? request.bytes : ~std::size_t{0}) == 0)
       return nullptr;
   }
-  extent->block_bytes = request.bytes;
-  extent->caller = request.caller;
-  extent->allocator = request.allocator;
-  extent->plan_entry = request.plan_entry;
-  extent->plan_instance = request.plan_instance;
-  extent->reason = static_cast<std::uint8_t>(request.reason);
-  extent->required = request.required;
-  extents.hand_out(*extent); // whoever visits the blocks sees all of it or none
   return reinterpret_cast<void*>(extent->begin);
 }
 

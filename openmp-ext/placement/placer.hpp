@@ -241,6 +241,7 @@ private:
                     Refusal& why);
   Extent* take_extent(TierPlace& place, ExtentSpace& extents, const BlockRequest& request,
                       bool& fresh, Refusal& why);
+  static void hand_out(Extent& extent, const BlockRequest& request);
   void make_group_room();
   void recount();
   // Why the tier's nodes cannot take so many bytes more; none: they can. own: the extent that they
@@ -248,7 +249,8 @@ private:
   Refusal refusal_of_nodes(TierPlace& place, std::uint64_t bytes, const Extent* own = nullptr);
   // The control group is asked, too.
   bool has_room(TierPlace& place, std::uint64_t bytes) {
-    return group_.leaves(0) && refusal_of_nodes(place, bytes) == Refusal::none;
+    return (place.backing == nullptr || !place.backing->comes_at_touch || group_.leaves(0)) &&
+           refusal_of_nodes(place, bytes) == Refusal::none;
   }
   std::uint64_t count_promised(TierPlace& place, const Extent* own = nullptr);
   MoveResult move_extent(Extent& extent, std::size_t tier, std::uint64_t& moved);

@@ -30,6 +30,7 @@ std::uint64_t Placer::free_on(NodeSet nodes, bool with_file_cache) const {
 // marked so that they are not asked again.
 std::uint64_t Placer::count_promised(TierPlace& place, const Extent* own) {
   std::uint64_t untouched = 0, in_hand = 0;
+  if (place.backing == nullptr || !place.backing->comes_at_touch) return 0;
   place.for_each_spread([&](Spread& spread) {
     spread.extents.for_each([&](Extent& extent) {
       // What lies in no part of another kind is still promised here, and so is what was not touched
@@ -42,15 +43,17 @@ std::uint64_t Placer::count_promised(TierPlace& place, const Extent* own) {
         if (&extent != own) in_hand += extent.committed;
         return;
       }
-      if (extent.verified || elsewhere) return;
       PageCensus census;
-      if (!count_pages(extent.begin, extent.committed, census)) return;
-      untouched += census.untouched;
-      if (census.on(place.nodes) == extent.committed - extent.apart && census.untouched == 0)
-        extent.verified = true;
+      if (extent.verified || elsewhere) {
+        spread.extents.promise(extent, 0);
+      } else if (count_pages(extent.begin, extent.committed, census)) {
+        spread.extents.promise(extent, census.untouched);
+        if (census.on(place.nodes) == extent.committed - extent.apart && census.untouched == 0)
+          extent.verified = true;
+      }
+      untouched += extent.promised;
     });
   });
-  place.promised.set(untouched);
   return untouched + in_hand;
 }
 

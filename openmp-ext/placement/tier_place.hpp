@@ -25,8 +25,8 @@ struct Spread { // one binding: extents and small blocks
   ExtentSpace extents;
   Heap heap;
   Spread(ReservedRanges& ranges, Ledger& ledger, MemoryKind kind, const Binding& binding,
-         std::uint64_t decay, Backing& backing, Promised& promised)
-      : extents(ranges, ledger, kind, binding, decay, backing, &promised), heap(extents) {}
+         std::uint64_t decay, Backing& backing, Promised* promised)
+      : extents(ranges, ledger, kind, binding, decay, backing, promised), heap(extents) {}
 };
 
 // What a block wants of the nodes of its tier.

@@ -57,8 +57,16 @@ int open_made_up(const char* path, int flags, unsigned mode) {
     if (std::strcmp(path, k_files[i]) == 0) return k_first_file + i;
   return real->open(path, flags, mode);
 }
+// The next look at what a node has free waits: a fresh block is in hand.
+std::binary_semaphore asked{0}, answer{0};
+std::atomic<int> waits{0};
+
 ssize_t read_made_up(int fd, void* data, std::size_t bytes) {
   if (fd < k_first_file) return real->read(fd, data, bytes);
+  if (fd < k_first_file + 2 && waits.exchange(0) != 0) {
+    asked.release();
+    EXPECT_TRUE(answer.try_acquire_for(std::chrono::seconds(20)));
+  }
   const std::string text = text_of(static_cast<unsigned>(fd - k_first_file));
   return static_cast<ssize_t>(text.copy(static_cast<char*>(data), bytes));
 }
@@ -182,6 +190,41 @@ TEST_F(RoomTest, ABlockInAnotherThreadsHandIsCountedWhenItIsHandedOut) {
   ASSERT_NE(block, nullptr);
   EXPECT_EQ(told(), 0u) << "all of it is there";
   EXPECT_TRUE(placer_->release(block));
+}
+
+TEST_F(RoomTest, ABlockHandedOutWhileOthersAreCountedIsPromised) {
+  use();
+  void* other = place(k_hbm, 4 * k_mib);
+  ASSERT_NE(other, nullptr);
+  waits = 1;
+  void* block = nullptr;
+  std::thread maker([&] { block = place(k_hbm, 6 * k_mib); });
+  ASSERT_TRUE(asked.try_acquire_for(std::chrono::seconds(20)));
+  pauses = 1;
+  std::thread counter([&] { placer_->room_on(k_hbm); });
+  ASSERT_TRUE(reached.try_acquire_for(std::chrono::seconds(20)));
+  answer.release();
+  maker.join();
+  go_on.release();
+  counter.join();
+  ASSERT_NE(block, nullptr);
+  EXPECT_EQ(told(), 10 * k_mib);
+  EXPECT_TRUE(placer_->release(block));
+  EXPECT_TRUE(placer_->release(other));
+  EXPECT_EQ(told(), 0u);
+}
+
+TEST_F(RoomTest, AFreedBlockTakesBackNoMoreThanIsPromisedOfIt) {
+  use();
+  void* first = place(k_hbm, 6 * k_mib);
+  void* second = place(k_hbm, 4 * k_mib);
+  ASSERT_TRUE(first != nullptr && second != nullptr);
+  std::memset(first, 1, 4 * k_mib);
+  placer_->room_on(k_hbm); // counts
+  EXPECT_EQ(told(), 6 * k_mib);
+  EXPECT_TRUE(placer_->release(first));
+  EXPECT_EQ(told(), 4 * k_mib);
+  EXPECT_TRUE(placer_->release(second));
 }
 
 TEST_F(RoomTest, AChildGivesBackWhatOtherThreadsHadInHand) {

@@ -4,7 +4,7 @@
 # timing_ratios.sh NODE_KERNELS, inside the timed machine dram-hbm-nvm: are the ratios of the access
 # patterns' times on HBM (node 1) and NVM (node 2) to DRAM (node 0) within 15 % of what this model is
 # specified to show, and in the right order? Medians of three repeats, interleaved over the nodes. Says
-# each ratio; status 1 if one is not.
+# each ratio; status 76 if one is not.
 "$1" 0,1,2 16 3 >/tmp/ratios || exit 1
 cat /tmp/ratios
 awk '
@@ -22,12 +22,12 @@ awk '
         checked++
         if ($7 < wanted[key] * 0.85 || $7 > wanted[key] * 1.15) {
             printf "%s on node %s: %.3f is not within 15 %% of %.2f\n", $1, $3, $7, wanted[key]
-            bad = 1
+            bad = 76
         }
     }
     END {
         if (checked != count) { printf "%d ratios of %d found\n", checked, count; exit 1 }
         # Loads that wait for latency: HBM is slower than DRAM, NVM slower than both.
-        if (!(seen["gather 1"] > 1.1 && seen["gather 2"] > seen["gather 1"])) { print "gather: wrong order"; bad = 1 }
+        if (!(seen["gather 1"] > 1.1 && seen["gather 2"] > seen["gather 1"])) { print "gather: wrong order"; bad = 76 }
         exit bad
     }' /tmp/ratios

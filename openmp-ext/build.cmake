@@ -56,15 +56,15 @@ endif()
 # The debug preset has it all.
 set(OMPTIER_LINES_ONLY $<$<CONFIG:RelWithDebInfo>:-g1>)
 
-# Users' builds compile several files at once, since headers cost more than what the files hold; what looks
-# for faults (sanitizers, clang-tidy, debug, the cross build) compiles each by itself.
-set(OMPTIER_UNITY OFF)
-if(CMAKE_BUILD_TYPE MATCHES "^Rel" AND NOT OMPTIER_SANITIZE AND NOT CMAKE_CXX_CLANG_TIDY)
-  set(OMPTIER_UNITY ON)
-endif()
+# Headers cost more than what the files hold. What looks for faults (sanitizers, clang-tidy, debug, the cross
+# build) compiles each by itself all the same.
+option(OMPTIER_UNITY "Compile several files of a folder at once" ON)
 function(omptier_join_sources target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${OMPTIER_UNITY} UNITY_BUILD_BATCH_SIZE 6)
-  if(OMPTIER_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU) # a class of a .cpp file is taken for a header's
+  if(NOT OMPTIER_UNITY OR NOT CMAKE_BUILD_TYPE MATCHES "^Rel" OR OMPTIER_SANITIZE OR CMAKE_CXX_CLANG_TIDY)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU) # a class of a .cpp file is taken for a header's
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
   endif()
 endfunction()

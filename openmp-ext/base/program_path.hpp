@@ -15,15 +15,16 @@ namespace omptier {
 inline std::string path_of_program(std::string_view name) {
   if (name.empty() || name.find('/') != name.npos) return std::string(name);
   const char* folders = std::getenv("PATH");
-  std::string_view rest = folders != nullptr ? folders : "";
-  while (!rest.empty()) {
+  std::string_view rest = folders != nullptr ? folders : "/bin:/usr/bin"; // execvp's default
+  for (bool more = true; more;) {
     const auto colon = rest.find(':');
     std::string path(rest.substr(0, colon)); // empty: the current one
     path.append(path.empty() ? "" : "/").append(name);
     std::error_code none;
     if (std::filesystem::is_regular_file(path, none) && ::access(path.c_str(), X_OK) == 0)
       return path;
-    rest.remove_prefix(colon == rest.npos ? rest.size() : colon + 1);
+    more = colon != rest.npos;
+    rest.remove_prefix(more ? colon + 1 : 0);
   }
   return {};
 }

@@ -23,8 +23,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Release that this header is of. A library takes programs of all older ones of the same major number;
- * what is younger than 1.0 says "since". */
+/* Release of this header. A program built with an older header of the same major number works with a newer
+ * library. What was added after 1.0 is marked "since". */
 #define OMPX_VERSION_MAJOR 1
 #define OMPX_VERSION_MINOR 1
 #define OMPX_VERSION_PATCH 0
@@ -169,8 +169,8 @@ enum {
  * ompx_result_t, and so does ompx_place_range: programs that ask for -1 and errno are right as well.)
  *
  * A structure that the library fills begins with its size, which the program sets before the call and
- * which stays. It may be that of an older or a newer header: of an older one's, what it has is filled
- * in; in a newer one's, what this library does not know must be zero and stays zero.
+ * which stays. The size may be that of an older or a newer header. The library fills the members that
+ * both know; members it does not know must be zero and are left alone.
  *   EINVAL  the size is less than the first release of that structure had;
  *   E2BIG   what this library does not know is not zero, or the size is over 4096. */
 typedef enum ompx_result {
@@ -282,8 +282,9 @@ ompx_result_t ompx_phase(const char *name);
  *     importance x (time of one access there / time of one access in DRAM),
  * an access being scattered (latency) or streamed (bandwidth) by sensitivity, else access_pattern,
  * and reads and writes mixed by access_mode. Without importance, access_frequency x time of one
- * access counts; blocks that say neither share by bytes what the others leave of 1000 per mille.
- * Blocks of one group (ompx_atk_group) lie in one kind of memory or none of them gets the better one.
+ * access counts; blocks that say neither share, by size, what the others leave of the 1000 per mille.
+ * All blocks of a group (ompx_atk_group) go to the same kind of memory: where the better kind has no
+ * room for all, none goes there.
  * Required blocks come first. Sensitivity none, importance 0 or access_frequency 0: the slowest
  * memory with room.
  *

@@ -133,8 +133,9 @@ def debian(job, pages):
     for beginning in ("omptier record", "omptier report"):
         job.run(pages["docs/profiling.md"].command(beginning), PATH=f"{HOME}/build/release/bin:{tools}")
 
-    job.put(f"{HOME}/examples/starter/traits.c", page.block("c"))  # what README shows is what is compiled
-    job.run(page.command("clang-19 -O2 -fopenmp -I include"), says=[r"sum \d+"])
+    traits = pages["docs/traits.md"]
+    job.put(f"{HOME}/examples/starter/traits.c", traits.block("c"))  # what the page shows is what is compiled
+    job.run(traits.command("clang-19 -O2 -fopenmp -I include"), says=[r"sum \d+"])
 
     install = page.inline("cmake --install").replace("FOLDER", "/opt/omptier")
     job.run(install)
@@ -202,7 +203,7 @@ def main():
     for name in cases:
         print(f"{name if name == 'no-apt' else 'Debian ' + name} (load {os.getloadavg()[0]:.1f})", flush=True)
         pages = {path: Page(SOURCE / path) for path in ("README.md", "examples/README.md", "docs/profiling.md",
-                                                        "docs/building.md")}
+                                                        "docs/building.md", "docs/traits.md")}
         job = Newcomer(name, options)
         try:
             (no_apt if name == "no-apt" else debian)(job, pages)

@@ -77,8 +77,9 @@ public:
   }
 
   // Lets one into a tier that suits it better when those that must leave it for that lose less.
+  // Mandatory ones leave last: without room elsewhere nothing is worth their going.
   void exchange() {
-    sort_by([](const Candidate& candidate) { return Key(false, -density_of(candidate)); });
+    sort_by([](const Candidate& c) { return Key(!c.mandatory, -density_of(c)); });
     bool changed = true;
     for (int round = 0; changed && round < k_exchange_rounds; ++round) {
       changed = false;

@@ -232,6 +232,31 @@ TEST(Solver, MandatoryComesFirst) {
   }
 }
 
+// Too many for the exact search. The required one gains nothing, but nobody gets in for its going.
+TEST(Solver, ExchangesLeaveWhatIsRequired) {
+  Instance instance;
+  instance.room = {100, 1000};
+  instance.candidates.resize(k_exact_candidates + 1);
+  for (Candidate& candidate : instance.candidates) {
+    candidate.bytes = 10;
+    candidate.allowed = 3;
+  }
+  Candidate &required = instance.candidates[0], &dense = instance.candidates[1],
+            &best = instance.candidates[2];
+  required.bytes = 40;
+  required.allowed = 1;
+  required.mandatory = true;
+  required.loss = 1e6;
+  dense.bytes = 35;
+  dense.gain[0] = 35;
+  best.bytes = 60;
+  best.gain[0] = 59;
+  EXPECT_DOUBLE_EQ(instance.solve(DecisionOrder::density), 59);
+  EXPECT_EQ(instance.chosen[0], 0);
+  EXPECT_EQ(instance.chosen[1], 1);
+  EXPECT_EQ(instance.chosen[2], 0);
+}
+
 TEST(Solver, EqualGainsLeaveTheFasterTierFree) {
   Instance instance;
   Candidate cold;

@@ -21,6 +21,7 @@ struct Wish { // one block to decide on
   std::uint8_t decided = k_nowhere; // out
 };
 
+static_assert(k_most_tiers <= k_most_choices); // the solver takes every tier that is placed on
 using TierRoom = std::array<std::uint64_t, k_most_tiers>; // bytes by tier
 
 // False when memory for the lists is refused: nothing decided.

@@ -89,6 +89,13 @@ public:
     }
   }
 
+  // All the room, as if nothing were chosen: lent to the search, which needs no memory of its own.
+  Room& empty_room() {
+    for (std::uint32_t i = 0; i < chosen_.size(); ++i)
+      if (chosen_[i] != k_nowhere) room_.give_back(candidates_[i], chosen_[i]);
+    return room_;
+  }
+
 private:
   void put(std::uint32_t i, std::uint8_t tier) {
     if (chosen_[i] != k_nowhere) room_.give_back(candidates_[i], chosen_[i]);
@@ -145,10 +152,10 @@ private:
 // Depth-first search over a few candidates, with the best assignment found so far.
 class Search {
 public:
-  Search(const Problem& problem, std::span<std::uint8_t> best) : problem_(problem), best_(best) {}
+  Search(const Problem& problem, Room& room, std::span<std::uint8_t> best)
+      : problem_(problem), room_(room), best_(best) {}
 
-  bool run() {
-    if (!room_.make(problem_.capacity, problem_.pieces)) return false;
+  void run() {
     most_nodes_ = std::min<std::size_t>(k_most_nodes, k_most_steps / problem_.pieces);
     count_ = problem_.candidates.size();
     for (std::uint32_t i = 0; i < count_; ++i)
@@ -161,7 +168,6 @@ public:
     for (std::size_t tier = 0; tier < problem_.capacity.size(); ++tier)
       if (wanted_[tier]) left_ += static_cast<double>(problem_.capacity[tier]) * pieces;
     descend(0, 0);
-    return true;
   }
 
 private:
@@ -231,8 +237,8 @@ private:
   }
 
   const Problem& problem_;
+  Room& room_; // all of it; so it is again afterwards
   std::span<std::uint8_t> best_;
-  Room room_;
   std::size_t count_ = 0;
   std::array<Item, k_exact_candidates> items_{}; // by density
   std::array<std::uint8_t, k_exact_candidates> current_{};
@@ -261,7 +267,9 @@ bool choose_set(const Problem& problem, DecisionOrder order, std::span<std::uint
   assignment.fill();
   if (order != DecisionOrder::density) return true;
   assignment.exchange();
-  return problem.candidates.size() > k_exact_candidates || Search(problem, chosen).run();
+  if (problem.candidates.size() <= k_exact_candidates)
+    Search(problem, assignment.empty_room(), chosen).run();
+  return true;
 }
 
 } // namespace omptier

@@ -257,6 +257,19 @@ TEST(Solver, ExchangesLeaveWhatIsRequired) {
   EXPECT_EQ(instance.chosen[2], 0);
 }
 
+// Three lists are all the memory that a decision needs: with them, nothing refuses it any more.
+TEST(Solver, TheSearchNeedsNoMemoryOfItsOwn) {
+  std::mt19937 random(4);
+  Instance instance = random_instance(random, 6, 2);
+  const double best = best_of_all(instance);
+  g_most_pages = g_pages_taken + 3 * page_size();
+  EXPECT_NEAR(instance.solve(DecisionOrder::density), best, 1e-6);
+  g_most_pages = g_pages_taken + 2 * page_size();
+  EXPECT_FALSE(choose_set({instance.candidates, instance.room}, DecisionOrder::density,
+                          instance.chosen));
+  g_most_pages = ~std::size_t{0};
+}
+
 TEST(Solver, EqualGainsLeaveTheFasterTierFree) {
   Instance instance;
   Candidate cold;

@@ -161,7 +161,7 @@ public:
     for (std::uint32_t i = 0; i < count_; ++i)
       items_[i] = item_of(i);
     std::sort(items_.begin(), items_.begin() + count_, [](const Item& a, const Item& b) {
-      const double first = a.density(), second = b.density();
+      const auto first = a.key(), second = b.key();
       return first != second ? first > second : a.candidate < b.candidate;
     });
     const auto pieces = static_cast<double>(problem_.pieces);
@@ -177,7 +177,9 @@ private:
     Options tiers{};
     double worth = 0;  // gain at best, at least 0
     double volume = 0; // bytes over all pieces of time
-    double density() const { return worth / std::max(volume, 1e-9); } // what needs no room is first
+    bool mandatory = false;
+    // The greatest comes first: what is mandatory, then by density; what needs no room is dense.
+    Assignment::Key key() const { return {mandatory, worth / std::max(volume, 1e-9)}; }
   };
 
   Item item_of(std::uint32_t i) {
@@ -186,6 +188,7 @@ private:
     item.candidate = i;
     item.options = options_of(candidate, item.tiers);
     item.worth = std::max(0.0, best_gain(candidate));
+    item.mandatory = candidate.mandatory;
     if (candidate.stays.empty())
       item.volume = static_cast<double>(candidate.bytes) * static_cast<double>(problem_.pieces);
     for (const Stay& stay : candidate.stays)
@@ -199,11 +202,16 @@ private:
 
   // No assignment of the candidates from depth on gains more than this: the free room of all wanted
   // tiers and times as one, filled by density with parts of candidates, each at its best gain; what
-  // no room is left for gains nothing.
+  // no room is left for gains nothing. Mandatory ones gain their best and need none: they come
+  // first, before the rest is searched.
   double bound(std::size_t depth) const {
     double room = std::max(0.0, left_), sum = 0;
     for (std::size_t d = depth; d < count_; ++d) {
       const Item& item = items_[d];
+      if (item.mandatory) {
+        sum += item.worth;
+        continue;
+      }
       if (item.volume > room) return sum + item.worth * room / item.volume;
       sum += item.worth;
       room -= item.volume;
@@ -240,7 +248,7 @@ private:
   Room& room_; // all of it; so it is again afterwards
   std::span<std::uint8_t> best_;
   std::size_t count_ = 0;
-  std::array<Item, k_exact_candidates> items_{}; // by density
+  std::array<Item, k_exact_candidates> items_{}; // by key
   std::array<std::uint8_t, k_exact_candidates> current_{};
   std::array<bool, k_most_choices> wanted_{}; // tiers in which somebody gains
   double left_ = 0;                           // volume of the wanted tiers that is free

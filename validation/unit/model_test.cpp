@@ -157,6 +157,10 @@ TEST(Solver, SmallSetsAreExact) {
   std::mt19937 random(1);
   for (int round = 0; round < 300; ++round) {
     Instance instance = random_instance(random, 1 + random() % 6, 1 + random() % 3);
+    for (Candidate& candidate : instance.candidates) {
+      candidate.mandatory = round % 2 == 1 && random() % 3 == 0;
+      if (candidate.mandatory) candidate.loss = 1000;
+    }
     const double best = best_of_all(instance);
     EXPECT_NEAR(instance.solve(DecisionOrder::density), best, 1e-6) << "round " << round;
     EXPECT_LE(instance.solve(DecisionOrder::importance), best + 1e-6);
@@ -255,6 +259,40 @@ TEST(Solver, ExchangesLeaveWhatIsRequired) {
   EXPECT_EQ(instance.chosen[0], 0);
   EXPECT_EQ(instance.chosen[1], 1);
   EXPECT_EQ(instance.chosen[2], 0);
+}
+
+// What the others gain at most in so much room of one tier.
+double best_in(std::uint64_t room, std::span<const Candidate> candidates) {
+  std::vector<double> best(room + 1, 0);
+  for (const Candidate& candidate : candidates)
+    for (std::uint64_t bytes = room; bytes >= candidate.bytes; --bytes)
+      best[bytes] = std::max(best[bytes], best[bytes - candidate.bytes] + candidate.gain[0]);
+  return best[room];
+}
+
+// A required object of no gain that takes half of the room: the search keeps that room for it, and
+// has steps enough left for the others.
+TEST(Solver, WhatIsRequiredDoesNotHideTheBestOfTheOthers) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 100; ++round) {
+    Instance instance;
+    Candidate& required = instance.candidates.emplace_back();
+    required.mandatory = true;
+    required.loss = 1e6;
+    required.allowed = 1;
+    required.bytes = 500;
+    instance.room = {1000};
+    while (instance.candidates.size() < k_exact_candidates) {
+      Candidate& other = instance.candidates.emplace_back();
+      other.bytes = 50 + random() % 150;
+      other.gain[0] = static_cast<double>(other.bytes + random() % 20);
+      other.allowed = 1;
+    }
+    EXPECT_NEAR(instance.solve(DecisionOrder::density),
+                best_in(500, std::span(instance.candidates).subspan(1)), 1e-6)
+        << "round " << round;
+    EXPECT_EQ(instance.chosen[0], 0);
+  }
 }
 
 // Three lists are all the memory that a decision needs: with them, nothing refuses it any more.

@@ -12,9 +12,9 @@
 namespace omptier {
 namespace {
 
-constexpr double k_whole = 1000;           // per mille of memory time
-constexpr double k_loss_of_required = 1e6; // more than all gains together
-constexpr double k_stay = 1e-3;            // a move has to gain more, per mille
+constexpr double k_whole = 1000; // per mille of memory time
+constexpr double k_stay = 1e-3;  // a move has to gain more, per mille
+constexpr double k_loss = k_loss_of_nowhere * k_whole;
 constexpr std::uint32_t k_no_candidate = ~std::uint32_t{0};
 
 // Weight of each wish in per mille.
@@ -57,6 +57,15 @@ bool group_up(std::span<const Wish> wishes, PageArray<Candidate>& candidates,
   return true;
 }
 
+// A required block is worth more than all the others together, whatever their traits say of them;
+// twice as much, lest rounding make it equal.
+double loss_of_required(std::span<const Candidate> candidates, std::size_t wishes) {
+  double at_stake = k_loss * static_cast<double>(wishes);
+  for (const Candidate& candidate : candidates)
+    if (candidate.allowed != 0) at_stake += std::max(0.0, candidate.gain[best_tier(candidate)]);
+  return 2 * at_stake;
+}
+
 } // namespace
 
 bool decide_together(std::span<const Tier> tiers, std::span<Wish> wishes,
@@ -74,7 +83,6 @@ bool decide_together(std::span<const Tier> tiers, std::span<Wish> wishes,
     candidate.bytes += in_whole_pages(wishes[i].bytes);
     candidate.weight += weights[i];
     candidate.mandatory = candidate.mandatory || wishes[i].mandatory;
-    candidate.loss += wishes[i].mandatory ? k_loss_of_required : k_loss_of_nowhere * k_whole;
     const auto times = relative_times(*wishes[i].traits, tiers);
     double worst = 0;
     for (std::size_t tier = 0; tier < tiers.size(); ++tier)
@@ -83,6 +91,9 @@ bool decide_together(std::span<const Tier> tiers, std::span<Wish> wishes,
       candidate.gain[tier] += weights[i] * (worst - times[tier]);
     if (wishes[i].now != k_nowhere) candidate.gain[wishes[i].now] += k_stay;
   }
+  const double of_required = loss_of_required(candidates.all(), wishes.size());
+  for (std::size_t i = 0; i < wishes.size(); ++i)
+    candidates[of_wish[i]].loss += wishes[i].mandatory ? of_required : k_loss;
   const Problem problem{candidates.all(), {room.data(), tiers.size()}};
   if (!choose_set(problem, order, chosen.all())) return false;
   for (std::size_t i = 0; i < wishes.size(); ++i) {

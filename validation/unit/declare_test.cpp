@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The gains by tier that traits lead to, and the order of tiers for a block alone.
+#include "allocators/decide.hpp"
 #include "allocators/declared_demand.hpp"
 #include "allocators/tier_order.hpp"
 #include "base/os.hpp"
@@ -106,6 +107,29 @@ TEST(DeclaredDemand, ABlockAloneIsServedAlike) {
         EXPECT_EQ(tiers_by_traits(placer, allocator).front(), wished)
             << "sensitivity " << sensitivity << ", pattern " << pattern << ", stride " << stride;
       }
+}
+
+// HBM holds one of the two. The one says of itself that it is used without end, the other may lie
+// nowhere else.
+TEST(Decide, NoFrequencyOutweighsWhatIsRequired) {
+  const std::vector<Tier> tiers = three_tiers();
+  TraitSet often, plain;
+  often.sensitivity = value::bandwidth;
+  for (const OmpValue frequency : {OmpValue{1'000'000'000'000}, OmpValue{1} << 62}) {
+    often.access_frequency = frequency;
+    Wish wishes[2];
+    for (Wish& wish : wishes)
+      wish.bytes = 10 * page_size();
+    wishes[0].traits = &often;
+    wishes[0].allowed = 7;
+    wishes[1].traits = &plain;
+    wishes[1].allowed = 1;
+    wishes[1].mandatory = true;
+    const TierRoom room{10 * page_size(), 0, 100 * page_size()};
+    ASSERT_TRUE(decide_together(tiers, wishes, room, DecisionOrder::density));
+    EXPECT_EQ(wishes[0].decided, 2);
+    EXPECT_EQ(wishes[1].decided, 0);
+  }
 }
 
 } // namespace

@@ -80,7 +80,8 @@ bool decide_together(std::span<const Tier> tiers, std::span<Wish> wishes,
     return false;
   for (std::size_t i = 0; i < wishes.size(); ++i) {
     Candidate& candidate = candidates[of_wish[i]];
-    candidate.bytes += in_whole_pages(wishes[i].bytes);
+    const std::uint64_t in_pages = in_whole_pages(wishes[i].bytes); // 0 when it wraps
+    candidate.bytes = sum_of_bytes(candidate.bytes, std::max(in_pages, wishes[i].bytes));
     candidate.weight += weights[i];
     candidate.mandatory = candidate.mandatory || wishes[i].mandatory;
     const auto times = relative_times(*wishes[i].traits, tiers);

@@ -7,6 +7,8 @@
 #include "allocators/allocation.hpp"
 #include "model/solver.hpp"
 
+#include <algorithm>
+
 namespace omptier {
 
 struct Wish { // one block to decide on
@@ -23,6 +25,11 @@ struct Wish { // one block to decide on
 
 static_assert(k_most_tiers <= k_most_choices); // the solver takes every tier that is placed on
 using TierRoom = std::array<std::uint64_t, k_most_tiers>; // bytes by tier
+
+// Saturating: sizes are the program's word, and room that cannot be known is as good as unlimited.
+inline std::uint64_t sum_of_bytes(std::uint64_t a, std::uint64_t b) {
+  return a + std::min(b, ~a);
+}
 
 // False when memory for the lists is refused: nothing decided.
 bool decide_together(std::span<const Tier> tiers, std::span<Wish> wishes,

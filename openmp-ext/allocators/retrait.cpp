@@ -77,7 +77,8 @@ public:
       if (placer_.find(movable.block, true, info)) wish.now = tier_of(placer_, info);
       if (wish.now == k_nowhere) continue;
       wish.allowed |= std::uint32_t{1} << wish.now;
-      room[wish.now] += movable.committed; // its own room is there for it or another
+      // Its own room is there for it or another.
+      room[wish.now] = sum_of_bytes(room[wish.now], movable.committed);
     }
     return decide_together(placed_tiers(placer_), wishes_.all(), room, order_);
   }

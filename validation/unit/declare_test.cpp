@@ -132,4 +132,28 @@ TEST(Decide, NoFrequencyOutweighsWhatIsRequired) {
   }
 }
 
+TEST(Decide, SizesBeyondAllMemoryDoNotWrapAround) {
+  const std::vector<Tier> tiers = three_tiers();
+  const TraitSet traits;
+  const TierRoom room{10 * page_size(), 10 * page_size(), 100 * page_size()};
+  const auto decided = [&](std::uint64_t one, std::uint64_t other, OmpValue group) {
+    Wish wishes[2];
+    for (Wish& wish : wishes) {
+      wish.traits = &traits;
+      wish.allowed = 7;
+      wish.group = group;
+    }
+    wishes[0].bytes = one;
+    wishes[1].bytes = other;
+    EXPECT_TRUE(decide_together(tiers, wishes, room, DecisionOrder::density));
+    return wishes[0].decided;
+  };
+  constexpr std::uint64_t k_half = std::uint64_t{1} << 63, k_most = ~std::uint64_t{0};
+  EXPECT_NE(decided(page_size(), page_size(), 1), k_nowhere);
+  EXPECT_EQ(decided(k_half, k_half, 1), k_nowhere);
+  EXPECT_EQ(decided(k_most, page_size(), 0), k_nowhere);
+  EXPECT_EQ(sum_of_bytes(k_most - 5, 5), k_most);
+  EXPECT_EQ(sum_of_bytes(k_most - 5, 6), k_most);
+}
+
 } // namespace

@@ -153,9 +153,10 @@ void expect_agreement(unsigned seed, int rounds) {
     const std::vector<std::size_t> runtime = committed(given);
     const Advice advice = advised(given);
     if (runtime == advice.placement.tier_of_site) continue;
-    // Two placements of one value are no contradiction.
+    // Two placements of one value are no contradiction. The search lets go of 1e-9 of what is at
+    // stake, which may be several times the time of the best placement.
     const double ours = time_of(advice, runtime);
-    ASSERT_NEAR(ours, time_of(advice, advice.placement.tier_of_site), 1e-9 * ours)
+    ASSERT_NEAR(ours, time_of(advice, advice.placement.tier_of_site), 1e-8 * ours)
         << "seed " << seed << ", workload " << round << " of " << given.arrays.size() << " arrays";
   }
 }

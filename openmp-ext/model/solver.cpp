@@ -24,6 +24,10 @@ double best_gain(const Candidate& candidate) {
   const std::uint8_t tier = best_tier(candidate);
   return tier == k_nowhere ? 0 : candidate.gain[tier];
 }
+// What needs no room lies at its best already, and leaves the others theirs.
+bool competes(const Candidate& candidate) {
+  return candidate.bytes != 0;
+}
 // What a byte of the candidate is worth at best.
 double density_of(const Candidate& candidate) {
   return best_gain(candidate) / static_cast<double>(std::max<std::uint64_t>(candidate.bytes, 1));
@@ -157,9 +161,8 @@ public:
 
   void run() {
     most_nodes_ = std::min<std::size_t>(k_most_nodes, k_most_steps / problem_.pieces);
-    count_ = problem_.candidates.size();
-    for (std::uint32_t i = 0; i < count_; ++i)
-      items_[i] = item_of(i);
+    for (std::uint32_t i = 0; i < problem_.candidates.size(); ++i)
+      if (competes(problem_.candidates[i])) items_[count_++] = item_of(i);
     std::sort(items_.begin(), items_.begin() + count_, [](const Item& a, const Item& b) {
       const auto first = a.key(), second = b.key();
       return first != second ? first > second : a.candidate < b.candidate;
@@ -223,7 +226,8 @@ private:
     if (depth == count_) {
       if (total <= best_total_ + least_) return;
       best_total_ = total;
-      std::copy_n(current_.begin(), count_, best_.begin());
+      for (std::size_t d = 0; d < count_; ++d)
+        best_[items_[d].candidate] = current_[d];
       return;
     }
     if (++nodes_ > most_nodes_ || total + bound(depth) <= best_total_ + least_) return;
@@ -233,14 +237,14 @@ private:
       const std::uint8_t tier = item.tiers[o];
       if (!room_.fits(candidate, tier)) continue;
       const double volume = wanted_[tier] ? item.volume : 0;
-      current_[item.candidate] = tier;
+      current_[depth] = tier;
       room_.take(candidate, tier);
       left_ -= volume;
       descend(depth + 1, total + candidate.gain[tier]);
       left_ += volume;
       room_.give_back(candidate, tier);
     }
-    current_[item.candidate] = k_nowhere;
+    current_[depth] = k_nowhere;
     descend(depth + 1, total - candidate.loss);
   }
 
@@ -249,7 +253,7 @@ private:
   std::span<std::uint8_t> best_;
   std::size_t count_ = 0;
   std::array<Item, k_exact_candidates> items_{}; // by key
-  std::array<std::uint8_t, k_exact_candidates> current_{};
+  std::array<std::uint8_t, k_exact_candidates> current_{}; // tier of each item
   std::array<bool, k_most_choices> wanted_{}; // tiers in which somebody gains
   double left_ = 0;                           // volume of the wanted tiers that is free
   double best_total_ = 0, least_ = 0;         // so far; by which a better one must be better
@@ -275,7 +279,8 @@ bool choose_set(const Problem& problem, DecisionOrder order, std::span<std::uint
   assignment.fill();
   if (order != DecisionOrder::density) return true;
   assignment.exchange();
-  if (problem.candidates.size() <= k_exact_candidates)
+  const auto competing = std::ranges::count_if(problem.candidates, competes);
+  if (static_cast<std::size_t>(competing) <= k_exact_candidates)
     Search(problem, assignment.empty_room(), chosen).run();
   return true;
 }

@@ -6,10 +6,10 @@
 //
 //   density      the assignment of largest total gain. First greedy, by gain per byte; then
 //                exchanges that gain: objects leave a tier, the cheapest first, so that another may
-//                enter. Of up to k_exact_candidates all assignments are searched then, depth first,
-//                cut where even filling the free room with the densest of the rest could not beat
-//                the best found; at most k_most_nodes, so that the result is never worse than the
-//                exchanges'.
+//                enter. Of up to k_exact_candidates that need room all assignments are searched
+//                then, depth first, cut where even filling the free room with the densest of the
+//                rest could not beat the best found; at most k_most_nodes, so that the result is
+//                never worse than the exchanges'.
 //   importance   one after the other by weight, each into its best tier with room (H2M's rule)
 //   declaration  the same in the order given
 //

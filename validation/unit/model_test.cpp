@@ -270,28 +270,47 @@ double best_in(std::uint64_t room, std::span<const Candidate> candidates) {
   return best[room];
 }
 
-// A required object of no gain that takes half of the room: the search keeps that room for it, and
-// has steps enough left for the others.
+// As many as are searched, in one tier. The first is required, gains nothing and takes half of it.
+Instance half_required(std::mt19937& random) {
+  Instance instance;
+  Candidate& required = instance.candidates.emplace_back();
+  required.mandatory = true;
+  required.loss = 1e6;
+  required.allowed = 1;
+  required.bytes = 500;
+  instance.room = {1000};
+  while (instance.candidates.size() < k_exact_candidates) {
+    Candidate& other = instance.candidates.emplace_back();
+    other.bytes = 50 + random() % 150;
+    other.gain[0] = static_cast<double>(other.bytes + random() % 20);
+    other.allowed = 1;
+  }
+  return instance;
+}
+
+// The search keeps the room for it, and has steps enough left for the others.
 TEST(Solver, WhatIsRequiredDoesNotHideTheBestOfTheOthers) {
   std::mt19937 random(5);
   for (int round = 0; round < 100; ++round) {
-    Instance instance;
-    Candidate& required = instance.candidates.emplace_back();
-    required.mandatory = true;
-    required.loss = 1e6;
-    required.allowed = 1;
-    required.bytes = 500;
-    instance.room = {1000};
-    while (instance.candidates.size() < k_exact_candidates) {
+    Instance instance = half_required(random);
+    const double best = best_in(500, std::span(instance.candidates).subspan(1));
+    EXPECT_NEAR(instance.solve(DecisionOrder::density), best, 1e-6) << "round " << round;
+    EXPECT_EQ(instance.chosen[0], 0);
+  }
+}
+
+TEST(Solver, WhatNeedsNoRoomIsNotCounted) {
+  std::mt19937 random(6);
+  for (int round = 0; round < 20; ++round) {
+    Instance instance = half_required(random);
+    const double best = best_in(500, std::span(instance.candidates).subspan(1));
+    for (int more = 0; more < 10; ++more) {
       Candidate& other = instance.candidates.emplace_back();
-      other.bytes = 50 + random() % 150;
-      other.gain[0] = static_cast<double>(other.bytes + random() % 20);
+      other.gain[0] = 3;
       other.allowed = 1;
     }
-    EXPECT_NEAR(instance.solve(DecisionOrder::density),
-                best_in(500, std::span(instance.candidates).subspan(1)), 1e-6)
-        << "round " << round;
-    EXPECT_EQ(instance.chosen[0], 0);
+    std::ranges::reverse(instance.candidates);
+    EXPECT_NEAR(instance.solve(DecisionOrder::density), best + 30, 1e-6) << "round " << round;
   }
 }
 

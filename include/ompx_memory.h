@@ -2,18 +2,18 @@
  *
  * OMPTier's additions to OpenMP's memory management, for C11 and C++11 and later.
  *
- * Works over any omp.h: the one OMPTier installs, clang's, gcc's. Needs libomptier at link time only
- * for the functions at the end; the spaces, allocators and traits are numbers that OMPTier's
- * OpenMP runtime understands.
+ * Works over any omp.h: the one OMPTier installs, clang's, gcc's. The spaces, allocators and traits
+ * are numbers that OMPTier's OpenMP runtime understands. Only the functions at the end need
+ * libomptier at link time.
  *
  *     omp_alloctrait_t traits[] = {{ompx_atk_access_pattern, ompx_atv_access_pattern_random},
  *                                  {omp_atk_fallback, omp_atv_default_mem_fb}};
  *     omp_allocator_handle_t fast = omp_init_allocator(ompx_hbm_mem_space, 2, traits);
  *     double *x = (double *)omp_alloc(n * sizeof *x, fast);
  *
- * An unknown key, value or space, and the contradictions named below, give the null allocator and
- * one warning that names key and value; so does a fallback that leads back to its own allocator.
- * Everything else always gives an allocator.
+ * An unknown key, value or space, the contradictions named below, and a fallback that leads back to
+ * its own allocator give the null allocator and one warning that names key and value. Everything
+ * else always gives an allocator.
  */
 #ifndef OMPX_MEMORY_H
 #define OMPX_MEMORY_H
@@ -23,8 +23,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Release of this header. A program built with an older header of the same major number works with a newer
- * library. What was added after 1.0 is marked "since". */
+/* Release of this header. A program built with an older header of the same major number works with a
+ * newer library. "Since" marks additions after 1.0. */
 #define OMPX_VERSION_MAJOR 1
 #define OMPX_VERSION_MINOR 1
 #define OMPX_VERSION_PATCH 0
@@ -35,18 +35,21 @@ extern "C" {
 
 /* ---- Memory spaces and predefined allocators (500-504) --------------------------------------------
  *
- * ompx_auto   every kind, in order of cost: takes what is fastest and free. Placement "preferred".
+ * ompx_auto   every kind, in order of cost: the fastest with room. Placement "preferred".
  * ompx_dram   ordinary memory of the processors.        )
  * ompx_hbm    high-bandwidth memory beside processors.  ) placement "required": that kind of memory,
  * ompx_nvm    non-volatile memory used as memory.       ) else the fallback trait
  * ompx_cxl    memory behind a CXL link.                 ) (default omp_atv_default_mem_fb)
  *
- * A kind that this machine lacks behaves as one that is full: the fallback is taken.
+ * A kind that this machine lacks behaves as a full one: the fallback is taken.
  *
- * The standard spaces get a meaning: omp_high_bw_mem_space is the memory of highest bandwidth from
- * the processor the allocating thread runs on (mean of read and write; within 10 % the lower latency
- * wins), omp_low_lat_mem_space that of lowest read latency, omp_large_cap_mem_space the largest,
- * omp_const_mem_space the best for reading. omp_default_mem_space stays the runtime's own.
+ * The standard spaces get a meaning, as seen from the processor of the allocating thread:
+ *   omp_high_bw_mem_space    highest bandwidth (mean of read and write; within 10 % the lower
+ *                            latency wins)
+ *   omp_low_lat_mem_space    lowest read latency
+ *   omp_large_cap_mem_space  largest capacity
+ *   omp_const_mem_space      best for reading
+ * omp_default_mem_space stays the runtime's own.
  */
 #define ompx_auto_mem_space ((omp_memspace_handle_t)500)
 #define ompx_dram_mem_space ((omp_memspace_handle_t)501)
@@ -63,7 +66,7 @@ extern "C" {
 /* ---- Trait keys (from 5000) -----------------------------------------------------------------------
  *
  * Usable with every memory space, beside the standard traits. Values of the k-th key are numbered
- * from 5100 + 20 k. omp_atv_default is accepted for every key and means "not said".
+ * from 5100 + 20 k. omp_atv_default is accepted for every key and means "not stated".
  *
  * The omp.h that OMPTier installs has the keys as enumerators of omp_alloctrait_key_t (and then
  * defines OMPX_KEYS_IN_OMP_H); over another omp.h they are macros with the same meaning.
@@ -73,8 +76,8 @@ extern "C" {
 } /* extern "C" */
 namespace ompx {
 namespace detail {
-/* A key outside the enumerators of a foreign omp.h, by its bits: C++ leaves the cast undefined. A
- * constant expression where the compiler can copy bits in one. */
+/* A key outside the enumerators of a foreign omp.h, made from its bits, because C++ leaves the cast
+ * undefined. A constant expression where the compiler has __builtin_bit_cast. */
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_bit_cast)
 #define OMPX_BIT_CAST 1
@@ -101,22 +104,22 @@ extern "C" {
 #else
 #define OMPX_TRAIT_KEY(number) ((omp_alloctrait_key_t)(number))
 #endif
-/* How the data is walked: an ompx_atv_access_pattern_* value. */
+/* How accesses go through the data: an ompx_atv_access_pattern_* value. */
 #define ompx_atk_access_pattern OMPX_TRAIT_KEY(5000)
 /* Bytes from one access to the next; needs access_pattern strided. 1 or more. */
 #define ompx_atk_access_stride OMPX_TRAIT_KEY(5001)
 /* How reads and writes are mixed: an ompx_atv_access_mode_* value. */
 #define ompx_atk_access_mode OMPX_TRAIT_KEY(5002)
-/* Accesses per second by all threads together, all live blocks of the allocator. 0 = never. */
+/* Accesses per second, by all threads to all live blocks of the allocator. 0 = never. */
 #define ompx_atk_access_frequency OMPX_TRAIT_KEY(5003)
-/* Which threads touch it: an ompx_atv_access_origin_* value. */
+/* Which threads access the data: an ompx_atv_access_origin_* value. */
 #define ompx_atk_access_origin OMPX_TRAIT_KEY(5004)
-/* Share of the program's memory time, in per mille (0-1000), all live blocks of the allocator. */
+/* Share of all live blocks of the allocator in the program's memory time, in per mille (0-1000). */
 #define ompx_atk_importance OMPX_TRAIT_KEY(5005)
-/* What slow memory would cost: an ompx_atv_sensitivity_* value. */
+/* Whether latency or bandwidth of the memory matters: an ompx_atv_sensitivity_* value. */
 #define ompx_atk_sensitivity OMPX_TRAIT_KEY(5006)
-/* ompx_atv_placement_required: that memory or the fallback; ompx_atv_placement_preferred: that
- * memory while it has room, else the next best. Refused: required with ompx_auto_mem_space. */
+/* ompx_atv_placement_required: that memory, else the fallback. ompx_atv_placement_preferred: that
+ * memory while it has room, else the next best. required is refused with ompx_auto_mem_space. */
 #define ompx_atk_placement OMPX_TRAIT_KEY(5007)
 /* How long blocks live: an ompx_atv_lifetime_* value. */
 #define ompx_atk_lifetime OMPX_TRAIT_KEY(5008)
@@ -124,7 +127,7 @@ extern "C" {
 #define ompx_atk_group OMPX_TRAIT_KEY(5009)
 /* Name (from ompx_name) under which reports show the blocks. */
 #define ompx_atk_label OMPX_TRAIT_KEY(5010)
-/* omp_atv_true: pages may be moved while the program runs. Refused together with pinned. */
+/* omp_atv_true: pages may move while the program runs. Refused together with pinned. */
 #define ompx_atk_migratable OMPX_TRAIT_KEY(5011)
 #endif /* OMPX_KEYS_IN_OMP_H */
 
@@ -162,36 +165,36 @@ enum {
 
 /* ---- Functions (libomptier) -----------------------------------------------------------------------
  *
- * One convention for all of them. What can fail returns an ompx_result_t: 0 is success, 1 success with
- * something left to wish for, anything else an error, which changes nothing, unless said; with every
- * error errno is set too, so that perror says what was wrong. ompx_name, which returns a value, returns
- * 0 and sets errno. (ompx_get_placement, ompx_dump and ompx_phase returned 0 or -1 before there was an
- * ompx_result_t, and so does ompx_place_range: programs that ask for -1 and errno are right as well.)
+ * All follow one convention. Functions that can fail return an ompx_result_t: 0 is success, 1 is
+ * incomplete success, anything else is an error. An error changes nothing, unless documented, and
+ * also sets errno for perror. ompx_name returns a value; on an error it returns 0 and sets errno.
+ * (ompx_get_placement, ompx_dump and ompx_phase returned 0 or -1 before ompx_result_t existed.
+ * These three and ompx_place_range return -1 on every error, so testing for -1 and errno is right.)
  *
- * A structure that the library fills begins with its size, which the program sets before the call and
- * which stays. The size may be that of an older or a newer header. The library fills the members that
- * both know; members it does not know must be zero and are left alone.
- *   EINVAL  the size is less than the first release of that structure had;
- *   E2BIG   what this library does not know is not zero, or the size is over 4096. */
+ * A structure that the library fills begins with its size. The program sets the size before the
+ * call; the library does not change it. It may be the size of an older or a newer header. The library
+ * fills the members that both know. Members unknown to the library must be zero and stay so. Errors:
+ *   EINVAL  the size is less than that of the structure's first release;
+ *   E2BIG   a member unknown to this library is not zero, or the size is over 4096. */
 typedef enum ompx_result {
   ompx_success = 0,
-  ompx_incomplete = 1,             /* done, but not everything is where it would be best */
-  ompx_error_errno = -1,           /* errno alone says what: see the function */
+  ompx_incomplete = 1,             /* done, but not everything is in its best place */
+  ompx_error_errno = -1,           /* errno alone has the reason: see the function */
   ompx_error_invalid_argument = 2, /* EINVAL: null or repeated pointer, 0 bytes, wrong order; or a
                                       struct_size, with EINVAL or E2BIG */
-  ompx_error_bad_traits = 3,       /* EINVAL: unknown or contradicting: one warning says which */
-  ompx_error_fixed_trait = 4,      /* EPERM: cannot change: OpenMP's own traits, placement */
-  ompx_error_not_found = 5,        /* ENOENT: not declared; not a block or an allocator of OMPTier's */
+  ompx_error_bad_traits = 3,       /* EINVAL: unknown or contradicting: one warning names them */
+  ompx_error_fixed_trait = 4,      /* EPERM: OpenMP's own traits and placement cannot change */
+  ompx_error_not_found = 5,        /* ENOENT: not declared; no block or allocator of OMPTier's */
   ompx_error_no_runtime = 6,       /* ENOSYS: the OpenMP runtime in this process is not OMPTier's */
-  ompx_error_out_of_memory = 7,    /* ENOMEM: for lists of the library's own */
+  ompx_error_out_of_memory = 7,    /* ENOMEM: for the library's own lists */
   ompx_error_moves_refused = 8     /* EPERM: the kernel moves no pages (a container may forbid it) */
 } ompx_result_t;
 
-/* Makes a trait value of a name, for ompx_atk_group and ompx_atk_label. The text is copied; the same
- * text always gives the same value, for the life of the process.
+/* Makes a trait value of a name, for ompx_atk_group and ompx_atk_label. A trait with a value from
+ * elsewhere is refused. The text is copied. The same text gives the same value throughout the process.
  *   name     1 to 255 characters of [A-Za-z0-9_.-], ended by a zero.
- *   returns  the value, or 0 and errno: EINVAL the text is NULL or malformed, ENOMEM memory for it is
- *            exhausted. A trait with a value that did not come from here is refused.
+ *   returns  the value, or 0 and errno: EINVAL the text is NULL or malformed; ENOMEM no memory for
+ *            it.
  * Thread-safe. Not async-signal-safe. */
 omp_uintptr_t ompx_name(const char *name);
 
@@ -201,7 +204,7 @@ enum {
   ompx_kind_hbm = 1,
   ompx_kind_nvm = 2,
   ompx_kind_cxl = 3,
-  ompx_kind_unknown = 4 /* a node whose kind could not be told */
+  ompx_kind_unknown = 4 /* a node whose kind is not known */
 };
 
 #define OMPX_MAX_NODES 64
@@ -213,42 +216,43 @@ typedef struct ompx_placement {
   size_t untouched;   /* not in memory: never touched, or swapped out */
   size_t unqueried;   /* pages the kernel refused to report on (containers may) */
   size_t node_bytes[OMPX_MAX_NODES]; /* the same by NUMA node number; higher nodes: only in bytes */
-  size_t block_bytes; /* size the program asked for, when the address lies in a block of ours, else 0 */
+  size_t block_bytes; /* requested size, if the address lies in a block of ours; else 0 */
   int wanted_kind;    /* ompx_kind_* that was wanted first, or -1: none, memory of the runtime */
-  int required;       /* 1 when the wanted kind was required */
-  char reason[192];   /* one line for people: what was decided and why; "" for unknown memory */
+  int required;       /* 1 if the wanted kind was required */
+  char reason[192];   /* one line for people: the decision and its reason; "" for unknown memory */
 } ompx_placement_t;
 
 /* Asks the kernel where the pages of [address, address + bytes) are.
- *   address  any address of the process; need not be ours. Pages are counted whole, but only the
- *            part of the first and last page that lies in the range.
+ *   address  any address of the process; need not be ours. Of the first and last page only the part
+ *            in the range counts.
  *   bytes    length; 0 = the whole block of ours that contains address.
  *   returns  ompx_success; ompx_error_errno: EINVAL result is NULL, or bytes is 0 and address lies in
- *            no block of ours; EINVAL, E2BIG as every struct_size.
+ *            no block of ours; EINVAL, E2BIG for struct_size.
  * About 0.1 microseconds a page. Thread-safe. */
 ompx_result_t ompx_get_placement(const void *address, size_t bytes, ompx_placement_t *result);
 
-/* Since 1.1. Moves memory that exists already (a static array, a COMMON block, a mapping, a stack) to a kind of
- * memory, and keeps the part of it that is not in memory yet for that kind. What is in it stays; other
- * threads may use it meanwhile.
+/* Since 1.1. Moves existing memory (a static array, a COMMON block, a mapping, a stack) to a kind of
+ * memory. Pages that are not in memory yet will come there too. The content stays, and other threads
+ * may use it meanwhile.
  *   begin      first byte of the range; need not be aligned.
- *   bytes      length, in bytes. Only pages that lie wholly in the range are moved: the first and the
- *              last page of an unaligned range are shared with other data and stay where they are.
- *   allocator  says where to: ompx_dram_mem_alloc, ompx_hbm_mem_alloc, ompx_nvm_mem_alloc,
+ *   bytes      length, in bytes. Only pages wholly in the range are moved: an unaligned range shares
+ *              its first and last page with other data, and these stay where they are.
+ *   allocator  the target: ompx_dram_mem_alloc, ompx_hbm_mem_alloc, ompx_nvm_mem_alloc,
  *              ompx_cxl_mem_alloc, or any other allocator that names a kind of memory or omp_high_bw,
  *              low_lat, large_cap (its kind of memory counts, not its alignment, pool or fallback).
- *   returns    ompx_success: every page that is in memory lies there now, as the kernel says.
+ *   returns    ompx_success: the kernel reports every page that is in memory there.
  *              ompx_error_errno:
  *              EINVAL  begin is NULL, the range holds no whole page or wraps around, the allocator is
- *                      unknown or names no kind, or the range is part of a block of omp_alloc's (a
- *                      whole one from 256 KiB on may be moved, unless its allocator requires another
- *                      kind or pins it, or it is split over kinds or lies in OMPTIER_PMEM's folder);
+ *                      unknown or names no kind, or the range lies in a block of omp_alloc's. A whole
+ *                      block from 256 KiB on may be moved, unless its allocator requires another
+ *                      kind or pins it, or it is split over kinds or lies in OMPTIER_PMEM's folder;
  *              ENOENT  this machine has no such memory;
  *              ENOSPC  it has no room (capacity ledger or node): nothing was moved;
  *              ENOMEM  some of the range is not mapped;
  *              EPERM   the kernel or a container refuses to move pages;
- *              EAGAIN  some pages did not arrive (ompx_get_placement tells where they are); a block of
- *                      omp_alloc's of which most did not stays as a whole, or another thread moves it.
+ *              EAGAIN  some pages did not arrive (ompx_get_placement shows where they are); for a
+ *                      block of omp_alloc's: most did not, and the whole block stays, or another
+ *                      thread moves it.
  * The ledger counts the pages under that kind until the range is placed again or the process ends.
  * About 250 microseconds a MiB in 4 KiB pages. Thread-safe. Not async-signal-safe. */
 ompx_result_t ompx_place_range(void *begin, size_t bytes, omp_allocator_handle_t allocator);
@@ -256,11 +260,11 @@ ompx_result_t ompx_place_range(void *begin, size_t bytes, omp_allocator_handle_t
 /* Writes all live objects and the capacity ledger as text to a file descriptor.
  *   fd       open for writing; left open.
  *   returns  ompx_success; ompx_error_errno: that of write(2).
- * Thread-safe; blocks that other threads allocate meanwhile may be missing. */
+ * Thread-safe; blocks that other threads allocate during the call may be missing. */
 ompx_result_t ompx_dump(int fd);
 
-/* Names the phase of the program that begins here; ends at the next call. Only a hint and a mark in
- * profiles: phases are found without it.
+/* Names the phase of the program that begins here; the next call ends it. The name is only a hint and
+ * a mark in profiles, which have phases without it too.
  *   name     as for ompx_name; NULL ends the phase.
  *   returns  ompx_success; ompx_error_errno: EINVAL the name is malformed, ENOMEM as ompx_name.
  * Thread-safe; call it from one thread, outside parallel regions. */
@@ -268,9 +272,9 @@ ompx_result_t ompx_phase(const char *name);
 
 /* ---- Declare and commit (since 1.1) ---------------------------------------------------------------
  *
- * Allocations that know of each other: declare them, then commit, and who gets the fast memory is
- * decided for all of them together, from their traits, the figures of this machine's memory and the
- * room there is, not by who asks first.
+ * Declare several allocations, then commit them. The commit decides for all of them together which
+ * get the fast memory: by their traits, the figures of this machine's memory and its free room, not by
+ * the order of requests.
  *
  *     double *grid, *table;
  *     ompx_declare(&grid, n, ompx_auto_mem_space, 2, traits_of_grid);
@@ -278,90 +282,88 @@ ompx_result_t ompx_phase(const char *name);
  *     ompx_commit(ompx_order_density, NULL);
  *     ... omp_free(grid, omp_null_allocator);
  *
- * The time a block costs in a kind of memory is taken, with the prices of omptier advise, as
- *     importance x (time of one access there / time of one access in DRAM),
- * an access being scattered (latency) or streamed (bandwidth) by sensitivity, else access_pattern,
- * and reads and writes mixed by access_mode. Without importance, access_frequency x time of one
- * access counts; blocks that say neither share, by size, what the others leave of the 1000 per mille.
- * All blocks of a group (ompx_atk_group) go to the same kind of memory: where the better kind has no
- * room for all, none goes there.
- * Required blocks come first. Sensitivity none, importance 0 or access_frequency 0: the slowest
- * memory with room.
+ * The cost of a block in a kind of memory uses the prices of omptier advise:
+ *     importance x (time of one access there / time of one access in DRAM).
+ * sensitivity, else access_pattern, decides whether an access is scattered (latency) or streamed
+ * (bandwidth). access_mode gives the mix of reads and writes. Without importance, access_frequency x
+ * time of one access counts. Blocks with neither share, by size, what the others leave of the 1000
+ * per mille. All blocks of a group (ompx_atk_group) go to the same kind of memory: if the better kind
+ * has no room for all, none goes there. Required blocks come first. Blocks with sensitivity none,
+ * importance 0 or access_frequency 0 get the slowest memory with room.
  *
  * These functions need OMPTier's OpenMP runtime in the process (ompx_error_no_runtime otherwise). */
 
-/* Who is served first where not all fit. */
+/* Which blocks are served first if not all fit. */
 typedef enum ompx_order {
-  ompx_order_density = 0,    /* the set that saves most time: gain per byte, then exact or improved */
+  ompx_order_density = 0,    /* the set that saves most time: gain per byte, exchanges, search */
   ompx_order_importance = 1, /* most important first, whatever its size */
   ompx_order_declaration = 2 /* first declared (ompx_apply: first found) first */
 } ompx_order_t;
 
-/* What a commit or an apply came to. Counts of blocks, sizes in bytes. */
+/* Outcome of a commit or an apply. Counts of blocks, sizes in bytes. */
 typedef struct ompx_outcome {
   size_t struct_size; /* in: sizeof(ompx_outcome_t); set it before the call */
   size_t considered;  /* blocks decided on */
-  size_t as_wished;   /* where each would lie if it were alone */
-  size_t next_best;   /* in other memory of a kind */
-  size_t fallback;    /* memory of the runtime, by the fallback trait */
+  size_t as_wished;   /* in the memory that each would get alone */
+  size_t next_best;   /* in another tier of memory */
+  size_t fallback;    /* in the runtime's memory, by the fallback trait */
   size_t failed;      /* NULL, by the fallback trait null_fb or because memory ran out */
-  size_t bytes_moved; /* ompx_apply: bytes that the kernel says have arrived */
+  size_t bytes_moved; /* ompx_apply: bytes that the kernel reports as arrived */
 } ompx_outcome_t;
 
 /* Declares an allocation; nothing is allocated before ompx_commit.
- *   address_of_pointer  where the commit puts the block's address; set to NULL now. Must stay valid
+ *   address_of_pointer  the commit stores the block's address there; set to NULL now. Must stay valid
  *                       until commit or withdrawal. One declaration each.
- *   bytes               size, 1 or more. The block's alignment is that of the alignment trait, at
- *                       least 16.
+ *   bytes               size, 1 or more. The alignment trait sets the block's alignment, at least 16.
  *   space               as for omp_init_allocator; ompx_auto_mem_space lets the commit choose.
- *   count, traits       as for omp_init_allocator; copied. importance and access_frequency are those
- *                       of this block.
+ *   count, traits       as for omp_init_allocator; copied. importance and access_frequency are for
+ *                       this block alone.
  *   returns             ompx_success, ompx_error_invalid_argument, ompx_error_bad_traits,
  *                       ompx_error_out_of_memory.
  * Thread-safe. Declarations belong to the process: a commit by any thread takes all of them. */
 ompx_result_t ompx_declare(void *address_of_pointer, size_t bytes, omp_memspace_handle_t space,
                            int count, const omp_alloctrait_t *traits);
 
-/* Takes a declaration back that is not committed yet. The pointer stays NULL.
+/* Takes back a declaration that is not committed yet. The pointer stays NULL.
  *   address_of_pointer  as given to ompx_declare.
  *   returns             ompx_success, ompx_error_not_found.
  * Thread-safe. */
 ompx_result_t ompx_withdraw(void *address_of_pointer);
 
 /* Decides on everything declared since the last commit, allocates it in the order of declaration and
- * sets the pointers. A block is freed with omp_free(block, omp_null_allocator). What a block gets
- * when no memory it may lie in has room is said by its fallback trait, NULL with null_fb.
- *   order    who is served first.
- *   outcome  NULL, or what came of it.
+ * sets the pointers. Free a block with omp_free(block, omp_null_allocator). If no memory allowed for
+ * a block has room, its fallback trait decides; with null_fb the pointer is NULL.
+ *   order    which blocks are served first.
+ *   outcome  NULL, or the structure to fill.
  *   returns  ompx_success: all as wished, or nothing was declared; ompx_incomplete: some are not (see
  *            outcome); ompx_error_invalid_argument, ompx_error_no_runtime,
  *            ompx_error_out_of_memory: nothing was allocated, the declarations stay.
- * Thread-safe: when it returns, everything that the calling thread declared before is set, also when
- * another thread's commit did it. Not from a signal handler. */
+ * Thread-safe: when it returns, all pointers that the calling thread declared before are set, by this
+ * or another thread's commit. Not from a signal handler. */
 ompx_result_t ompx_commit(ompx_order_t order, ompx_outcome_t *outcome);
 
 /* Changes traits of one live block; the others stay. Moves nothing: ompx_apply does.
- *   block          begin of a block in OMPTier's memory. If its allocator has other blocks too, the
- *                  block gets traits of its own from now on and leaves the allocator's pool.
- *   count, traits  those to change: every key of ompx_memory.h but placement. omp_atv_default takes
- *                  one back.
+ *   block          first address of a block in OMPTier's memory. If its allocator has other blocks
+ *                  too, the block gets traits of its own and leaves the allocator's pool.
+ *   count, traits  those to change: every key of ompx_memory.h but placement. omp_atv_default resets
+ *                  a trait.
  *   returns        ompx_success, ompx_error_invalid_argument, ompx_error_bad_traits,
  *                  ompx_error_fixed_trait, ompx_error_not_found, ompx_error_out_of_memory.
- * Thread-safe; the block must not be freed meanwhile. */
+ * Thread-safe; no thread may free the block during the call. */
 ompx_result_t ompx_update_traits(void *block, int count, const omp_alloctrait_t *traits);
 
-/* The same for an allocator of OMPTier's made by omp_init_allocator: for its live blocks and for
- * those to come. Predefined allocators have no traits to change (ompx_error_not_found).
- * Thread-safe: an allocation at the same time sees each trait old or new. */
+/* The same for an allocator of OMPTier's made by omp_init_allocator: for its live and its future
+ * blocks. Predefined allocators have no traits to change (ompx_error_not_found).
+ * Thread-safe: a concurrent allocation sees the old or the new value of each trait. */
 ompx_result_t ompx_update_allocator(omp_allocator_handle_t allocator, int count,
                                     const omp_alloctrait_t *traits);
 
-/* Decides again on all live blocks that may move, as a commit would, and moves their pages. May move:
+/* Decides again on all live blocks that may move, as a commit would, and moves their pages. These are
  * blocks of 256 KiB and more whose allocator has a trait of this header, unless required, pinned,
  * migratable=false, or placed by a plan. Other threads may use the blocks meanwhile.
- *   order    who is served first.
- *   outcome  NULL, or what came of it; bytes_moved is counted by asking the kernel after the moves.
- *   returns  ompx_success: all is where it is best; ompx_incomplete: not all has room there;
+ *   order    which blocks are served first.
+ *   outcome  NULL, or the structure to fill; bytes_moved comes from the kernel, after the moves.
+ *   returns  ompx_success: all blocks are in their best place; ompx_incomplete: some have no room there;
  *            ompx_error_moves_refused; ompx_error_invalid_argument, ompx_error_out_of_memory.
  * Takes 0.1 to 1 ms a MiB moved. Thread-safe. Not from a signal handler. */
 ompx_result_t ompx_apply(ompx_order_t order, ompx_outcome_t *outcome);

@@ -1,6 +1,6 @@
 ! SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 !
-! OMPTier for Fortran 2018: allocators, traits and placement of ompx_memory.h, and arrays on an
+! OMPTier for Fortran 2018: allocators, traits and placement as in ompx_memory.h, and arrays on an
 ! allocator. Compile this file with your program and link OpenMP and libomptier:
 !
 !     gfortran -fopenmp ompx_memory.f90 program.f90 -lomptier
@@ -15,15 +15,15 @@
 !     ...
 !     call ompx_deallocate(grid)
 !
-! Handles, spaces and traits have the numbers and kinds of omp_lib (omp_allocator_handle_kind and
-! omp_memspace_handle_kind are c_intptr_t, omp_alloctrait_key_kind is c_int) and may be passed to its
-! routines; the module itself needs no omp_lib, so that it serves every compiler's.
+! Handles, spaces and traits have the numbers and kinds of omp_lib, so omp_lib's routines accept them
+! (omp_allocator_handle_kind and omp_memspace_handle_kind are c_intptr_t, omp_alloctrait_key_kind is
+! c_int). The module does not use omp_lib, so it works with that of every compiler.
 !
-! ompx_memory.h says in detail what each routine does; sizes are in bytes unless said. All routines
-! are thread-safe but for arguments that two threads pass at once.
+! ompx_memory.h documents each routine in detail. Sizes are in bytes unless stated otherwise. All
+! routines are thread-safe, unless two threads pass the same argument at once.
 !
-! One file, because users compile it with theirs. The bodies behind ompx_allocate repeat by type and
-! rank: Fortran 2018 has no procedure over both; all that is not typed is in `block_for`.
+! This is one file because users compile it with theirs. The bodies behind ompx_allocate repeat for
+! each type and rank: Fortran 2018 has no procedure generic in both. `block_for` has the untyped part.
 module ompx_memory
   use, intrinsic :: iso_c_binding, only: c_char, c_f_pointer, c_int, c_int32_t, c_intptr_t, c_loc, &
     c_null_char, c_null_ptr, c_ptr, c_size_t, c_associated
@@ -42,7 +42,7 @@ module ompx_memory
   public :: ompx_update_traits, ompx_update_allocator, ompx_apply
   public :: ompx_allocate, ompx_deallocate
 
-  ! Memory spaces and predefined allocators, 500 to 504; omp_lib has the standard ones.
+  ! Memory spaces and predefined allocators, 500 to 504; the standard ones are in omp_lib.
   integer(ompx_handle_kind), parameter, public :: ompx_auto_mem_space = 500
   integer(ompx_handle_kind), parameter, public :: ompx_dram_mem_space = 501
   integer(ompx_handle_kind), parameter, public :: ompx_hbm_mem_space = 502
@@ -69,7 +69,7 @@ module ompx_memory
   integer(c_int), parameter, public :: ompx_atk_label = 5010
   integer(c_int), parameter, public :: ompx_atk_migratable = 5011
 
-  ! Values of the k-th key from 5100 + 20 k.
+  ! The values of the k-th key begin at 5100 + 20 k.
   integer(ompx_value_kind), parameter, public :: ompx_atv_access_pattern_sequential = 5100
   integer(ompx_value_kind), parameter, public :: ompx_atv_access_pattern_strided = 5101
   integer(ompx_value_kind), parameter, public :: ompx_atv_access_pattern_tiled = 5102
@@ -99,10 +99,10 @@ module ompx_memory
   integer(c_int), parameter, public :: ompx_kind_cxl = 3
   integer(c_int), parameter, public :: ompx_kind_unknown = 4
 
-  ! Release that this module is of, as in ompx_memory.h.
+  ! This module's release, as in ompx_memory.h.
   integer, parameter, public :: ompx_version_major = 1, ompx_version_minor = 1, ompx_version_patch = 0
 
-  ! What every function here returns that can fail (ompx_result_t), and in what order a commit serves.
+  ! Result of every function that can fail (ompx_result_t); order in which a commit serves blocks.
   integer(c_int), parameter, public :: ompx_success = 0
   integer(c_int), parameter, public :: ompx_incomplete = 1
   integer(c_int), parameter, public :: ompx_error_errno = -1
@@ -117,14 +117,14 @@ module ompx_memory
   integer(c_int), parameter, public :: ompx_order_importance = 1
   integer(c_int), parameter, public :: ompx_order_declaration = 2
 
-  ! One allocator trait, laid out as C's omp_alloctrait_t. A value like any other: thread-safe.
+  ! One allocator trait, laid out like C's omp_alloctrait_t. A value: thread-safe.
   type, bind(C) :: ompx_trait
     integer(c_int) :: key
     integer(ompx_value_kind) :: value
   end type
 
-  ! Where a range of memory is, in bytes (ompx_placement_t). bytes(ompx_kind_hbm) and so on. A value:
-  ! thread-safe.
+  ! Location of a range of memory, in bytes (ompx_placement_t): bytes(ompx_kind_hbm) and so on. A
+  ! value: thread-safe.
   type, bind(C) :: ompx_placement
     integer(c_size_t) :: struct_size = 0 ! set by ompx_get_placement
     integer(c_size_t) :: bytes(0:4) = 0
@@ -135,7 +135,7 @@ module ompx_memory
     character(kind=c_char) :: reason(192) = c_null_char ! as text: ompx_reason
   end type
 
-  ! What a commit or an apply came to (ompx_outcome_t): counts of blocks, bytes moved. A value:
+  ! Outcome of a commit or an apply (ompx_outcome_t): counts of blocks, bytes moved. A value:
   ! thread-safe.
   type, bind(C) :: ompx_outcome
     integer(c_size_t) :: struct_size = 56
@@ -150,7 +150,7 @@ module ompx_memory
       integer(ompx_handle_kind), value :: allocator
     end subroutine
 
-    ! omp_alloc: a block of so many bytes, or c_null_ptr by the fallback trait. Thread-safe.
+    ! omp_alloc: a block of the given size, or c_null_ptr by the fallback trait. Thread-safe.
     type(c_ptr) function ompx_alloc(bytes, allocator) bind(C, name='omp_alloc')
       import :: c_ptr, c_size_t, ompx_handle_kind
       integer(c_size_t), value :: bytes
@@ -164,15 +164,15 @@ module ompx_memory
       integer(ompx_handle_kind), value :: allocator
     end subroutine
 
-    ! Objects and ledger as text to an open file descriptor; ompx_success, or
-    ! ompx_error_errno when writing fails. Thread-safe.
+    ! Writes objects and ledger as text to an open file descriptor. Returns ompx_success, or
+    ! ompx_error_errno if writing fails. Thread-safe.
     integer(c_int) function ompx_dump(fd) bind(C)
       import :: c_int
       integer(c_int), value :: fd
     end function
 
-    ! Declares an allocation. pointer is set by ompx_commit and must be a target that lives until
-    ! then; make an array of it with c_f_pointer. count traits. Returns ompx_success or an error.
+    ! Declares an allocation with count traits. ompx_commit sets pointer, which must be a target that
+    ! lives until then; c_f_pointer makes an array of it. Returns ompx_success or an error.
     ! Thread-safe.
     integer(c_int) function ompx_declare(pointer, bytes, space, count, traits) bind(C)
       import :: c_int, c_ptr, c_size_t, ompx_handle_kind, ompx_trait
@@ -183,7 +183,7 @@ module ompx_memory
       type(ompx_trait), intent(in) :: traits(*)
     end function
 
-    ! Takes a declaration back; ompx_success or ompx_error_not_found. Thread-safe.
+    ! Withdraws a declaration. Returns ompx_success or ompx_error_not_found. Thread-safe.
     integer(c_int) function ompx_withdraw(pointer) bind(C)
       import :: c_int, c_ptr
       type(c_ptr), target :: pointer
@@ -196,7 +196,7 @@ module ompx_memory
       type(ompx_outcome), intent(inout) :: outcome
     end function
 
-    ! Changes traits of the block that begins at block. Thread-safe; do not free it meanwhile.
+    ! Changes traits of the block that begins at block. Thread-safe; do not free the block meanwhile.
     integer(c_int) function ompx_update_traits(block, count, traits) bind(C)
       import :: c_int, c_ptr, ompx_trait
       type(c_ptr), value :: block
@@ -212,7 +212,7 @@ module ompx_memory
       type(ompx_trait), intent(in) :: traits(*)
     end function
 
-    ! Moves live blocks to where their traits now say. Thread-safe.
+    ! Moves live blocks according to their current traits. Thread-safe.
     integer(c_int) function ompx_apply(order, outcome) bind(C)
       import :: c_int, ompx_outcome
       integer(c_int), value :: order
@@ -243,11 +243,11 @@ module ompx_memory
     end function
   end interface
 
-  ! ompx_allocate(array, extents, allocator [, stat]): an array pointer of rank 1 to 3, of real(real32),
-  ! real(real64), integer(int32) or integer(int64), on an allocator. extents is an array of default
-  ! integers with one extent a rank, lower bounds are 1; for rank 1 also one integer(int64). stat is
-  ! 0, or 1 when the allocator gave no memory; without stat that ends the program with a message.
-  ! Elements are undefined. Thread-safe.
+  ! ompx_allocate(array, extents, allocator [, stat]): allocates an array pointer of rank 1 to 3, of
+  ! real(real32), real(real64), integer(int32) or integer(int64). extents is an array of default
+  ! integers, one per rank; for rank 1 it may be one integer(int64). Lower bounds are 1. stat is 0, or 1
+  ! if the allocator gave no memory; without stat, the program then ends with a message. Elements are
+  ! undefined. Thread-safe.
   interface ompx_allocate
     module procedure &
       allocate_r4_1, allocate_r4_2, allocate_r4_3, allocate_r4_long, &
@@ -256,8 +256,8 @@ module ompx_memory
       allocate_i8_1, allocate_i8_2, allocate_i8_3, allocate_i8_long
   end interface
 
-  ! ompx_deallocate(array): frees what ompx_allocate made and nullifies the pointer; nothing for a
-  ! pointer that is not associated. The pointer must be to the whole array. Thread-safe.
+  ! ompx_deallocate(array): frees an array of ompx_allocate and nullifies the pointer. Does nothing if
+  ! the pointer is not associated. The pointer must be to the whole array. Thread-safe.
   interface ompx_deallocate
     module procedure &
       deallocate_r4_1, deallocate_r4_2, deallocate_r4_3, deallocate_r8_1, &
@@ -265,34 +265,34 @@ module ompx_memory
       deallocate_i4_3, deallocate_i8_1, deallocate_i8_2, deallocate_i8_3
   end interface
 
-  integer(int64), target, save :: nothing = 0 ! where arrays without elements are
+  integer(int64), target, save :: nothing = 0 ! address of arrays without elements
 
 contains
 
-  ! An allocator of the space with those traits (none: an empty array), or ompx_null_allocator when it
-  ! is refused; a warning then says why. Thread-safe.
+  ! Returns an allocator for the space with these traits (none: an empty array). Returns
+  ! ompx_null_allocator if the runtime refuses it; a warning then states why. Thread-safe.
   integer(ompx_handle_kind) function ompx_init_allocator(space, traits)
     integer(ompx_handle_kind), intent(in) :: space
     type(ompx_trait), intent(in) :: traits(:)
     ompx_init_allocator = c_init_allocator(space, size(traits, kind=c_int), traits)
   end function
 
-  ! The trait value of a name for ompx_atk_group and ompx_atk_label: 1 to 255 characters of
-  ! [A-Za-z0-9_.-], blanks at the end ignored; 0 when it is none. Thread-safe.
+  ! Returns the trait value of a name, for ompx_atk_group and ompx_atk_label. A name has 1 to 255
+  ! characters of [A-Za-z0-9_.-]; trailing blanks are ignored. Returns 0 otherwise. Thread-safe.
   integer(ompx_value_kind) function ompx_name(text)
     character(*), intent(in) :: text
     ompx_name = c_name(trim(text) // c_null_char)
   end function
 
-  ! Names the phase of the program that begins here. ompx_success, or ompx_error_errno when the name is
-  ! none. Thread-safe.
+  ! Names the phase of the program that begins here. Returns ompx_success, or ompx_error_errno if the
+  ! name is malformed. Thread-safe.
   integer(c_int) function ompx_phase(text)
     character(*), intent(in) :: text
     ompx_phase = c_phase(trim(text) // c_null_char)
   end function
 
-  ! Where bytes from address on are; bytes 0 = the whole block. ompx_success, or ompx_error_errno when
-  ! the address lies in no block. Thread-safe.
+  ! Gets the location of the given bytes from address on; bytes 0 = the whole block. Returns
+  ! ompx_success, or ompx_error_errno if the address lies in no block. Thread-safe.
   integer(c_int) function ompx_get_placement(address, bytes, placement)
     type(c_ptr), intent(in) :: address
     integer(c_size_t), intent(in) :: bytes
@@ -301,7 +301,7 @@ contains
     ompx_get_placement = c_get_placement(address, bytes, placement)
   end function
 
-  ! The line of a placement that says what was decided and why. Thread-safe.
+  ! Returns the line of a placement that states the decision and its reason. Thread-safe.
   function ompx_reason(placement) result(text)
     type(ompx_placement), intent(in) :: placement
     character(:), allocatable :: text
@@ -313,7 +313,7 @@ contains
     end do
   end function
 
-  ! Elements of an array with these extents; the largest integer where no integer has that many.
+  ! Number of elements of an array with these extents, or the largest integer on overflow.
   pure integer(int64) function count_of(extents)
     integer(int64), intent(in) :: extents(:)
     integer :: rank
@@ -329,8 +329,8 @@ contains
     end do
   end function
 
-  ! The block of an array with elements of so many bytes: `nothing` where it has none, c_null_ptr
-  ! where the allocator gave no memory.
+  ! Allocates the block of an array with elements of bytes_each bytes. Returns `nothing` if the array
+  ! has no elements, c_null_ptr if the allocator gave no memory.
   type(c_ptr) function block_for(extents, bytes_each, allocator, stat) result(block)
     integer(int64), intent(in) :: extents(:)
     integer, intent(in) :: bytes_each
@@ -342,7 +342,7 @@ contains
     if (elements == 0) then
       block = c_loc(nothing)
     else if (elements <= huge(elements) / bytes_each) then
-      ! A product that is no size must not become a small one.
+      ! A product that overflows must not become a small size.
       block = ompx_alloc(int(elements * bytes_each, c_size_t), allocator)
     end if
     if (present(stat)) then

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // OMPTier for C++17 and later: containers and polymorphic memory resources on OpenMP allocators, and
-// traits that the compiler checks. Header only, over ompx_memory.h; link OpenMP and libomptier.
+// traits that the compiler checks. Header only, on top of ompx_memory.h; link OpenMP and libomptier.
 //
 //     ompx::allocator_handle fast(ompx_auto_mem_space,
 //                                 ompx::traits{}.pattern(ompx::access_pattern::random)
 //                                               .importance(300));
 //     std::vector<double, ompx::allocator<double>> table(n, fast);
 //
-// Thread safety: objects of these classes are values; different objects may be used from different
-// threads, one object only as a standard container may. Allocating and freeing through copies of
-// one allocator is thread-safe, and a block may be freed by another thread than took it.
+// Thread safety: objects of these classes are values. Different threads may use different objects; for
+// one object, the rules of standard containers apply. Allocating and freeing through copies of one
+// allocator is thread-safe, and any thread may free a block.
 // Sources: [allocator.requirements] and [mem.res] of the C++17 standard, OpenMP 5.2 chapter 6.
 #ifndef OMPX_MEMORY_HPP
 #define OMPX_MEMORY_HPP
@@ -33,10 +33,10 @@
 
 namespace ompx {
 
-// ---- Trait values, one type a key -------------------------------------------------------------------
+// ---- Trait values, one type per key -----------------------------------------------------------------
 
-// How data is walked; for strides see traits::strided, which wants the stride. Thread-safe, as all
-// enumerations here: plain values.
+// Order in which accesses go through the data; for strides see traits::strided, which takes the
+// stride. Thread-safe, as all enumerations here: plain values.
 enum class access_pattern : std::uint16_t {
   sequential = ompx_atv_access_pattern_sequential,
   tiled = ompx_atv_access_pattern_tiled,
@@ -51,7 +51,7 @@ enum class access_mode : std::uint16_t {
   write_mostly = ompx_atv_access_mode_write_mostly,
   write_only = ompx_atv_access_mode_write_only
 };
-// Which threads touch the data. Thread-safe.
+// Which threads access the data. Thread-safe.
 enum class access_origin : std::uint16_t {
   single_thread = ompx_atv_access_origin_single_thread,
   multiple_threads = ompx_atv_access_origin_multiple_threads
@@ -63,7 +63,7 @@ enum class sensitivity : std::uint16_t {
   both = ompx_atv_sensitivity_both,
   none = ompx_atv_sensitivity_none
 };
-// That memory or the fallback, or the next best memory. Thread-safe.
+// required: that memory, else the fallback; preferred: that memory, else the next best. Thread-safe.
 enum class placement : std::uint16_t {
   required = ompx_atv_placement_required,
   preferred = ompx_atv_placement_preferred
@@ -74,13 +74,13 @@ enum class lifetime : std::uint16_t {
   phase = ompx_atv_lifetime_phase,
   temporary = ompx_atv_lifetime_temporary
 };
-// What happens when the memory wanted has no room (omp_atk_fallback). Thread-safe.
+// What happens when the requested memory has no room (omp_atk_fallback). Thread-safe.
 enum class fallback : std::uint16_t {
   default_memory = omp_atv_default_mem_fb,
   null = omp_atv_null_fb, // containers then throw std::bad_alloc
   abort = omp_atv_abort_fb
 }; // another allocator: traits::fallback_to
-// How a block is spread over the nodes of its memory (omp_atk_partition). Thread-safe.
+// How a block is distributed over the nodes of its memory (omp_atk_partition). Thread-safe.
 enum class partition : std::uint16_t {
   environment = omp_atv_environment,
   nearest = omp_atv_nearest,
@@ -88,9 +88,9 @@ enum class partition : std::uint16_t {
   interleaved = omp_atv_interleaved
 };
 
-// Name of a group or a label, interned by ompx_name.
+// Name for a group or a label, interned by ompx_name.
 //   text    1 to 255 characters of [A-Za-z0-9_.-]
-//   throws  std::invalid_argument for any other text, std::bad_alloc when memory is exhausted
+//   throws  std::invalid_argument for any other text, std::bad_alloc if memory is exhausted
 // Thread-safe.
 class name {
 public:
@@ -112,20 +112,20 @@ private:
 
 // ---- Traits -----------------------------------------------------------------------------------------
 
-// A list of allocator traits in which every key takes values of its own type, so that a wrong value
-// does not compile. Each function returns a list with that trait added; of two with one key the last
-// counts. Numbers that no type can bound (importance, alignment) are checked when they are given:
-// std::out_of_range. Nothing is allocated. Thread-safe: a value.
+// A list of allocator traits. Every key takes values of its own type, so a wrong value does not
+// compile. Each function returns the list with one trait added; it replaces an earlier trait of the
+// same key. Numbers that no type can bound (importance, alignment) are checked at run time:
+// std::out_of_range. Allocates nothing. Thread-safe: a value.
 class traits {
 public:
-  // At most so many different keys.
+  // Greatest number of different keys.
   static constexpr std::size_t capacity = 20;
 
-  // OMPTier's own traits (ompx_memory.h says what each means).
+  // OMPTier's own traits; ompx_memory.h documents each.
   [[nodiscard]] traits pattern(ompx::access_pattern value) const {
     return with(ompx_atk_access_pattern, value);
   }
-  // Pattern strided; stride in bytes, 1 or more.
+  // Strided pattern; the stride is in bytes, 1 or more.
   template <typename N> [[nodiscard]] traits strided(N bytes) const {
     return with(ompx_atk_access_pattern, std::uintptr_t{ompx_atv_access_pattern_strided})
         .with(ompx_atk_access_stride, number(bytes, 1, most));
@@ -133,7 +133,7 @@ public:
   [[nodiscard]] traits mode(ompx::access_mode value) const {
     return with(ompx_atk_access_mode, value);
   }
-  // Accesses per second, all threads, all blocks of the allocator; 0 = never.
+  // Accesses per second by all threads to all blocks of the allocator; 0 = never.
   template <typename N> [[nodiscard]] traits frequency(N per_second) const {
     return with(ompx_atk_access_frequency, number(per_second, 0, most));
   }
@@ -160,16 +160,16 @@ public:
     return with(ompx_atk_label, value.value());
   }
   [[nodiscard]] traits migratable(bool value) const { return with(ompx_atk_migratable, truth(value)); }
-  template <typename T> traits migratable(T) const = delete; // true or false, nothing converted
+  template <typename T> traits migratable(T) const = delete; // only bool, without conversion
 
-  // OpenMP's.
-  // Bytes; a power of two.
+  // OpenMP's traits.
+  // In bytes; a power of two.
   template <typename N> [[nodiscard]] traits alignment(N bytes) const {
     const std::uintptr_t value = number(bytes, 1, most);
     if ((value & (value - 1)) != 0) throw std::out_of_range("ompx::traits: alignment no power of two");
     return with(omp_atk_alignment, value);
   }
-  // Bytes that all blocks of the allocator may have together.
+  // Greatest sum of bytes of all blocks of the allocator.
   template <typename N> [[nodiscard]] traits pool_size(N bytes) const {
     return with(omp_atk_pool_size, number(bytes, 1, most));
   }
@@ -223,14 +223,14 @@ private:
 
 // ---- Allocators -------------------------------------------------------------------------------------
 
-// Owns an OpenMP allocator: made by omp_init_allocator, destroyed by omp_destroy_allocator. Blocks may
-// outlive it. Moves, does not copy. Thread-safe as a std::unique_ptr is.
+// Owns an OpenMP allocator, from omp_init_allocator to omp_destroy_allocator. Blocks may outlive it.
+// Movable, not copyable. Thread-safe like std::unique_ptr.
 class allocator_handle {
 public:
-  // No allocator: get() is omp_null_allocator.
+  // Owns none: get() is omp_null_allocator.
   allocator_handle() noexcept = default;
   //   space   one of omp_*_mem_space, ompx_*_mem_space
-  //   throws  std::invalid_argument when the runtime refuses space or traits (its warning says why)
+  //   throws  std::invalid_argument if the runtime refuses space or traits (its warning states why)
   explicit allocator_handle(omp_memspace_handle_t space, const traits &list = {})
       : handle_(omp_init_allocator(space, list.size(), const_cast<omp_alloctrait_t *>(list.data()))) {
     if (handle_ == omp_null_allocator)
@@ -245,7 +245,7 @@ public:
 
   omp_allocator_handle_t get() const noexcept { return handle_; }
   explicit operator bool() const noexcept { return handle_ != omp_null_allocator; }
-  // Gives the allocator away without destroying it.
+  // Gives up ownership without destroying the allocator.
   omp_allocator_handle_t release() noexcept {
     const omp_allocator_handle_t given = handle_;
     handle_ = omp_null_allocator;
@@ -256,7 +256,7 @@ public:
     if (handle_ != omp_null_allocator) omp_destroy_allocator(handle_);
     handle_ = other;
   }
-  // ompx_update_allocator with these traits: its result codes, nothing thrown.
+  // ompx_update_allocator with these traits. Returns its result; throws nothing.
   ompx_result_t update(const traits &list) const noexcept {
     return ompx_update_allocator(handle_, list.size(), list.data());
   }
@@ -267,11 +267,11 @@ private:
 
 namespace detail {
 
-// Alignment that every allocator of every runtime gives.
+// Alignment that every allocator of every runtime guarantees.
 inline constexpr std::size_t k_usual_alignment = 8;
 
 inline void *allocate(std::size_t bytes, std::size_t alignment, omp_allocator_handle_t handle) {
-  if (bytes == 0) bytes = 1; // omp_alloc(0) is NULL, which would read as exhaustion
+  if (bytes == 0) bytes = 1; // omp_alloc(0) returns NULL, as if memory were exhausted
   void *block = alignment <= k_usual_alignment ? omp_alloc(bytes, handle)
                                                : omp_aligned_alloc(alignment, bytes, handle);
   if (block == nullptr) throw std::bad_alloc();
@@ -280,14 +280,13 @@ inline void *allocate(std::size_t bytes, std::size_t alignment, omp_allocator_ha
 
 } // namespace detail
 
-// Allocator for standard containers on an OpenMP allocator. Holds the handle and does not own it: the
-// allocator_handle must live as long as containers allocate. Two are equal when their handles are.
+// Allocator for standard containers on an OpenMP allocator. Does not own the handle: the
+// allocator_handle must live as long as containers allocate. Two are equal if their handles are equal.
 //
-// A container keeps its memory when it is copied to (no propagation on copy assignment) and takes the
-// memory along when it is moved or swapped, so moving never copies elements; a copy-constructed
-// container lies in the same memory as the original. T may be over-aligned.
-//   allocate   throws std::bad_array_new_length when n objects are no size at all, std::bad_alloc when
-//              the OpenMP allocator returns NULL (its fallback trait says when)
+// Copy assignment to a container keeps its allocator. Move and swap transfer the allocator, so moving
+// never copies elements. Copy construction uses the original's allocator. T may be over-aligned.
+//   allocate   throws std::bad_array_new_length if n objects are larger than any object can be, and
+//              std::bad_alloc if the OpenMP allocator returns NULL (its fallback trait decides when)
 // Thread-safe: allocate and deallocate, from any thread.
 template <typename T> class allocator {
 public:
@@ -297,10 +296,10 @@ public:
   using propagate_on_container_swap = std::true_type;
   using is_always_equal = std::false_type;
 
-  // The calling thread's default allocator of this moment (OMP_ALLOCATOR, omp_set_default_allocator).
+  // The calling thread's current default allocator (OMP_ALLOCATOR, omp_set_default_allocator).
   allocator() noexcept : handle_(omp_get_default_allocator()) {}
-  // Implicit, so that a container is made with an allocator_handle in the allocator's place. Not so of
-  // OpenMP's own type, which is an enumeration: a vector would take it for a number of elements.
+  // Implicit, so that a container's constructor accepts an allocator_handle as its allocator. Explicit
+  // for OpenMP's own type: it is an enumeration, so a vector would take it for a number of elements.
   allocator(const allocator_handle &handle) noexcept : handle_(handle.get()) {}
   explicit allocator(omp_allocator_handle_t handle) noexcept : handle_(handle) {}
   template <typename U> allocator(const allocator<U> &other) noexcept : handle_(other.handle()) {}
@@ -320,19 +319,19 @@ private:
   omp_allocator_handle_t handle_;
 };
 
-// Equal handles: either frees what the other allocated. Thread-safe.
+// True if the handles are equal: each may then free the other's blocks. Thread-safe.
 template <typename T, typename U>
 bool operator==(const allocator<T> &a, const allocator<U> &b) noexcept {
   return a.handle() == b.handle();
 }
-// The opposite. Thread-safe.
+// True if the handles differ. Thread-safe.
 template <typename T, typename U>
 bool operator!=(const allocator<T> &a, const allocator<U> &b) noexcept {
   return !(a == b);
 }
 
 // Memory resource for std::pmr containers on an OpenMP allocator, which it does not own. Throws
-// std::bad_alloc as ompx::allocator does. Equal to resources of the same handle. Thread-safe.
+// std::bad_alloc like ompx::allocator. Equal to resources with the same handle. Thread-safe.
 class memory_resource final : public std::pmr::memory_resource {
 public:
   explicit memory_resource(omp_allocator_handle_t handle) noexcept : handle_(handle) {}
@@ -356,10 +355,10 @@ private:
 
 // ---- Declare and commit -----------------------------------------------------------------------------
 
-// ompx_declare for count objects of type T, which are not constructed. Over-aligned T get their
-// alignment.
-//   pointer  set by the commit; nullptr until then
-//   returns  as ompx_declare; ompx_error_invalid_argument also when count objects are no size
+// ompx_declare for count objects of type T; constructs none. Over-aligned T get their alignment.
+//   pointer  nullptr until the commit sets it
+//   returns  as ompx_declare; also ompx_error_invalid_argument if count objects are larger than any
+//            object can be
 // Thread-safe.
 template <typename T>
 ompx_result_t declare(T *&pointer, std::size_t count, traits list = {},
@@ -372,7 +371,7 @@ ompx_result_t declare(T *&pointer, std::size_t count, traits list = {},
   return ompx_declare(&pointer, count * sizeof(T), space, list.size(), list.data());
 }
 
-// What a commit or an apply returned and came to. Thread-safe: a value.
+// Result and counts of a commit or an apply. Thread-safe: a value.
 struct outcome : ompx_outcome_t {
   ompx_result_t result = ompx_success;
 };

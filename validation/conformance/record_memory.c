@@ -2,7 +2,8 @@
  *
  * One array of each kind of memory, all summed up equally often: statics (file-local, function-local,
  * initialised, read-only), a mapping of which the first half goes and one that grows, malloc, the stacks of main and
- * of a thread, thread-local. Prints the sums. usage: record_memory [ROUNDS] */
+ * of a thread, thread-local. They take turns, so that a machine that is slow for a while is slow for all of them.
+ * Prints the sums. usage: record_memory [ROUNDS] */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -10,17 +11,18 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { LENGTH = 1 << 15, BYTES = LENGTH * sizeof(double) };
+enum { LENGTH = 1 << 15, BYTES = LENGTH * sizeof(double), TURNS = 30 };
 
 static double grid[LENGTH];
 double initialised[LENGTH] = {1};
 static const double table[LENGTH] = {0, 1};
 static __thread double per_thread[LENGTH];
 static int rounds = 1500;
+static pthread_barrier_t turn;
 
 __attribute__((noinline)) static double sum_of(const double *values) {
   double sum = 0;
-  for (int round = 0; round < rounds; ++round)
+  for (int round = 0; round < rounds / TURNS; ++round)
     for (int i = 0; i < LENGTH; ++i)
       sum += values[i];
   return sum;
@@ -37,12 +39,20 @@ static void wait_for_sampling(void) {
   usleep(300000);
 }
 
-static void *on_stack(void *result) {
-  volatile double array[LENGTH];
-  wait_for_sampling();
+static void fill(volatile double *array) {
   for (int i = 0; i < LENGTH; ++i)
     array[i] = 1;
-  *(double *)result = sum_of((const double *)array);
+}
+
+static void *thread(void *result) {
+  volatile double array[LENGTH];
+  wait_for_sampling();
+  fill(array);
+  for (int i = 0; i < TURNS; ++i) {
+    pthread_barrier_wait(&turn);
+    *(double *)result += sum_of((const double *)array);
+    pthread_barrier_wait(&turn);
+  }
   return NULL;
 }
 
@@ -57,15 +67,26 @@ int main(int argc, char **argv) {
   remapped = mremap(remapped, 4096, BYTES, MREMAP_MAYMOVE);
   if (remapped == MAP_FAILED) return 1;
   double *block = malloc(BYTES);
+  volatile double array[LENGTH];
+  fill(array);
   for (int i = 0; i < LENGTH; ++i)
     arena[i] = remapped[i] = block[i] = grid[i] = per_thread[i] = 1;
-  double sums[2];
-  on_stack(&sums[0]);
-  pthread_t thread;
-  pthread_create(&thread, NULL, on_stack, &sums[1]);
-  pthread_join(thread, NULL);
-  printf("%g %g %g %g %g %g %g %g %g %g\n", sum_of(grid), sum_of(initialised), sum_of(table), in_function(),
-         sum_of(arena), sum_of(remapped), sum_of(block), sum_of(per_thread), sums[0], sums[1]);
+  const double *all[] = {grid, initialised, table, arena, remapped, block, per_thread, (const double *)array};
+  enum { ALL = sizeof all / sizeof *all };
+  double sums[ALL + 2] = {0};
+  pthread_t other;
+  pthread_barrier_init(&turn, NULL, 2);
+  pthread_create(&other, NULL, thread, &sums[ALL + 1]);
+  for (int i = 0; i < TURNS; ++i) {
+    for (int k = 0; k < ALL; ++k)
+      sums[k] += sum_of(all[k]);
+    sums[ALL] += in_function();
+    pthread_barrier_wait(&turn);  /* the thread's */
+    pthread_barrier_wait(&turn);
+  }
+  pthread_join(other, NULL);
+  for (int k = 0; k < ALL + 2; ++k)
+    printf("%g\n", sums[k]);
   munmap(remapped, BYTES);
   return munmap(arena, BYTES);
 }

@@ -3,7 +3,7 @@
 // Translates a profile's summary, site by site.
 #include "advisor/evidence.hpp"
 
-#include "analysis/bootstrap.hpp"
+#include "analysis/resampling.hpp"
 #include "model/cost.hpp"
 
 #include <algorithm>

@@ -11,7 +11,7 @@
 #include "base/options.hpp"
 #include "migration/region_moves.hpp"
 #include "placement/block_list.hpp"
-#include "traits/allocator_text.hpp"
+#include "traits/trait_text.hpp"
 
 #include <cstddef>
 #include <cstring>

@@ -14,7 +14,7 @@
 #include "analysis/object_pattern.hpp"
 #include "analysis/working_set.hpp"
 #include "log/reader.hpp"
-#include "log/record.hpp"
+#include "log/records.hpp"
 
 #include <array>
 #include <cstdint>

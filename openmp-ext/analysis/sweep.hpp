@@ -8,8 +8,8 @@
 #pragma once
 
 #include "analysis/aggregate.hpp"
-#include "analysis/bootstrap.hpp"
 #include "analysis/object_pattern.hpp"
+#include "analysis/resampling.hpp"
 #include "analysis/streams.hpp"
 #include "objects/live.hpp"
 

@@ -3,7 +3,7 @@
 // omptier advise: from profiles to a plan. Says where each allocation site should live and why,
 // writes the plan, and prints the same advice as C source for those who want to say it in the
 // program.
-#include "advisor/advise.hpp"
+#include "advisor/advice.hpp"
 #include "advisor/evidence.hpp"
 #include "advisor/explain.hpp"
 #include "base/text.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // omptier sandbox: runs a command inside a virtual machine with several kinds of memory.
-#include "machine/sandbox.hpp"
 #include "cli/command.hpp"
+#include "machine/guest_run.hpp"
 
 #include <cstdio>
 #include <filesystem>

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "base/text.hpp"
-#include "log/record.hpp"
+#include "log/records.hpp"
 #include "objects/pattern.hpp"
 
 #include <optional>

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "log/format.hpp"
-#include "log/record.hpp"
+#include "log/records.hpp"
 #include "objects/access.hpp"
 #include "objects/pattern.hpp"
 

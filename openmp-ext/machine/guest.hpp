@@ -40,7 +40,7 @@ struct Frame {
 struct RunResult {
   int status = 0;
   int signal = 0;
-  std::vector<std::string> notes; // "key=value" of the guest, see explain() in sandbox.cpp
+  std::vector<std::string> notes; // "key=value" of the guest, see explain() in guest_run.cpp
 };
 
 class Guest {

@@ -2,8 +2,7 @@
 //
 // Placing and releasing. The order of questions is: ledger (inside the extents), node, kernel. Each
 // refusal leaves nothing behind. When ledger or node run short, the tier's cached extents are
-// dropped once and the question is asked again. (room.cpp, moves.cpp, live_blocks.cpp and parts.cpp
-// have the rest of the class.)
+// dropped once and the question is asked again. (placer_*.cpp have the rest of the class.)
 #include "placement/placer.hpp"
 
 #include "base/notices.hpp"

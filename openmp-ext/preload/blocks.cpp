@@ -6,7 +6,7 @@
 #include "preload/blocks.hpp"
 
 #include "preload/next_malloc.hpp"
-#include "preload/record.hpp"
+#include "preload/recording.hpp"
 
 #include <cerrno>
 #include <cstring>

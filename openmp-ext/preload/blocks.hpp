@@ -15,7 +15,7 @@ namespace omptier::preload {
 
 inline constexpr std::size_t k_least_bytes = std::size_t{64} << 10;
 
-// Blocks from here on come here: 0 when all are recorded (preload/record.hpp).
+// Blocks from here on come here: 0 when all are recorded (preload/recording.hpp).
 extern __attribute__((visibility("hidden"))) std::atomic<std::size_t> g_least_bytes;
 inline bool is_small(std::size_t bytes) {
   return bytes < g_least_bytes.load(std::memory_order_relaxed);

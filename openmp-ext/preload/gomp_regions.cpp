@@ -7,7 +7,7 @@
 #include "preload/blocks.hpp"
 #include "preload/library.hpp"
 #include "preload/next.hpp"
-#include "preload/record.hpp"
+#include "preload/recording.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -7,7 +7,7 @@
 
 #include "base/warnings_wanted.hpp"
 #include "preload/blocks.hpp"
-#include "preload/record.hpp"
+#include "preload/recording.hpp"
 
 #include <algorithm>
 #include <atomic>

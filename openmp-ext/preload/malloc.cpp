@@ -9,10 +9,10 @@
 #include "base/rounding.hpp"
 #include "preload/blocks.hpp"
 #include "preload/library.hpp"
-#include "preload/mappings.hpp"
+#include "preload/mmap.hpp"
 #include "preload/next.hpp"
 #include "preload/next_malloc.hpp"
-#include "preload/record.hpp"
+#include "preload/recording.hpp"
 #include "preload/step_aside.hpp"
 
 #include <cerrno>

@@ -10,7 +10,7 @@
 // everything a compiler can make of an allocator is here (omp_*, __kmpc_*, GOMP_*).
 #include "preload/library.hpp"
 #include "preload/next.hpp"
-#include "preload/record.hpp"
+#include "preload/recording.hpp"
 
 #include <atomic>
 #include <cerrno>

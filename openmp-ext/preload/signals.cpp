@@ -8,7 +8,7 @@
 // Programs call these two in signal handlers: nothing here, nor in what it calls, takes a lock, or
 // memory, or waits (sampling/timer_signal.hpp). What is next of their name was looked up at start.
 #include "preload/blocks.hpp"
-#include "preload/record.hpp"
+#include "preload/recording.hpp"
 
 #include <csignal>
 #include <unistd.h>

@@ -5,7 +5,7 @@
 // for the ended blocks are looked through once for all of them. Helper thread only.
 #pragma once
 
-#include "log/record.hpp"
+#include "log/records.hpp"
 #include "objects/pattern.hpp"
 #include "recorder/live_blocks.hpp"
 

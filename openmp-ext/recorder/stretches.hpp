@@ -13,7 +13,7 @@
 #pragma once
 
 #include "base/page_array.hpp"
-#include "log/record.hpp"
+#include "log/records.hpp"
 
 #include <atomic>
 #include <cstddef>

@@ -3,7 +3,7 @@
 // Advice for machines whose firmware does not say how fast their memories are: the captured ones
 // without their figures. Where they are in the dark, arrays go where they go with figures, and
 // text and plan say that speeds are estimated.
-#include "advisor/advise.hpp"
+#include "advisor/advice.hpp"
 #include "advisor/explain.hpp"
 #include "dark_machine.hpp"
 #include "model/cost.hpp"

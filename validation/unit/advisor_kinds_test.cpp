@@ -2,7 +2,7 @@
 //
 // From rows of all kinds to a plan: statics by their symbol, allocations as the runtime sees their
 // call stack, nothing for what no plan reaches.
-#include "advisor/advise.hpp"
+#include "advisor/advice.hpp"
 #include "advisor/evidence.hpp"
 #include "advisor/explain.hpp"
 

@@ -2,9 +2,9 @@
 //
 // The advisor on workloads made by hand: placement by density against brute force over all
 // placements, moves per region, reasons and pasted traits.
-#include "advisor/placement.hpp"
 #include "advisor/explain.hpp"
-#include "advisor/moves.hpp"
+#include "advisor/move_advice.hpp"
+#include "advisor/placement.hpp"
 
 #include <gtest/gtest.h>
 #include <random>

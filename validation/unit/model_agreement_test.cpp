@@ -3,9 +3,9 @@
 // ompx_commit and omptier advise on the same machine: arrays whose use is declared by traits, and
 // the same use as the advisor knows it, accesses by manner, are placed alike. The accesses are
 // worked out here from what the traits mean (include/ompx_memory.h), not by the code under test.
-#include "advisor/advise.hpp"
-#include "allocators/declared_demand.hpp"
+#include "advisor/advice.hpp"
 #include "allocators/decide.hpp"
+#include "allocators/declared_demand.hpp"
 #include "base/os.hpp"
 
 #include <gtest/gtest.h>

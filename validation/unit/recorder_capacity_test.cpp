@@ -3,8 +3,8 @@
 // What keeps log and memory bounded: the table of live blocks against a simple model, samples in
 // blocks that are long gone, runs of regions against what the log's sweep counts, the log's largest
 // size, and all of it together in a recorder.
+#include "log_build.hpp"
 #include "made_up_source.hpp"
-#include "profile_build.hpp"
 
 #include "analysis/aggregate.hpp"
 #include "base/os.hpp"

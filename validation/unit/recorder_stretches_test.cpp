@@ -2,7 +2,7 @@
 //
 // Stretches from the thread that ends them to the log: which count, which get a record, what
 // happens when there are too many; their records written and read back.
-#include "profile_build.hpp"
+#include "log_build.hpp"
 
 #include "base/os.hpp"
 #include "recorder/stretches.hpp"

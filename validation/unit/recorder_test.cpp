@@ -2,9 +2,9 @@
 //
 // The recorder with a source made up here: what it is told ends up in the log; it survives fork,
 // other threads, a folder that is not there; its cost.
+#include "analysis_summary.hpp"
+#include "log_build.hpp"
 #include "made_up_source.hpp"
-#include "profile_build.hpp"
-#include "profile_summary.hpp"
 
 #include "base/os.hpp"
 #include "recorder/helper_thread.hpp"

@@ -3,7 +3,7 @@
 // OMPTIER_SITES when a program has more call stacks than the list holds.
 #include "allocators/site_list.hpp"
 
-#include "said.hpp"
+#include "stderr_of.hpp"
 
 #include <gtest/gtest.h>
 
@@ -18,12 +18,12 @@ TEST(SiteList, WhatDoesNotFitIsSaidOnce) {
     list.add(reinterpret_cast<const void*>(block), 100,
              reinterpret_cast<const void*>(std::uintptr_t{number} + 1));
   };
-  EXPECT_EQ(said_by([&] {
+  EXPECT_EQ(stderr_of([&] {
               for (std::uint32_t i = 0; i < SiteList::k_most_sites; ++i)
                 add(i);
             }),
             "");
-  EXPECT_EQ(said_by([&] {
+  EXPECT_EQ(stderr_of([&] {
               for (std::uint32_t i = 0; i < 5; ++i)
                 add(SiteList::k_most_sites + i);
               add(0); // known: still counted

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Numbers, validation, names and text form of traits, from DESIGN's list and the header's.
-#include "traits/allocator_text.hpp"
 #include "traits/interned.hpp"
 #include "traits/trait_set.hpp"
+#include "traits/trait_text.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,8 +2,8 @@
 //
 // What a log holds instead of one record an object or a region's run: totals, places in untold
 // objects, thinning. Written, read back and summarized.
-#include "profile_build.hpp"
-#include "profile_summary.hpp"
+#include "analysis_summary.hpp"
+#include "log_build.hpp"
 
 #include "base/os.hpp"
 

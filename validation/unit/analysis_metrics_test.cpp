@@ -2,10 +2,10 @@
 //
 // Metrics from samples whose truth is known: shares, intervals that hold the truth, manners,
 // regions, lifetimes, joined profiles.
-#include "profile_summary.hpp"
+#include "analysis_summary.hpp"
 
-#include "analysis/bootstrap.hpp"
 #include "analysis/ranks.hpp"
+#include "analysis/resampling.hpp"
 #include "objects/live.hpp"
 
 #include <cmath>

@@ -8,7 +8,7 @@
 #include <string>
 #include <unistd.h>
 
-template <typename Say> std::string said_by(Say say) {
+template <typename Say> std::string stderr_of(Say say) {
   int ends[2];
   EXPECT_EQ(::pipe(ends), 0);
   const int before = ::dup(STDERR_FILENO);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A live block moves to another kind of memory as a whole; parts.cpp moves parts of fresh ones.
-// Pages may stay behind (busy, shared, or the node was full after all). Where most arrive, the
-// block is of the new kind; else those that did are moved back. Either way, what does not follow is
+// A live block moves to another kind of memory as a whole; placer_parts.cpp moves parts of fresh
+// ones. Pages may stay behind (busy, shared, or the node was full after all). Where most arrive,
+// the block is of the new kind; else those that did are moved back. Either way, what does not follow is
 // counted where it lies.
 #include "placement/placer.hpp"
 

@@ -2,7 +2,7 @@
 //
 // How streams of one loop share its time: small loops whose lines can be counted by hand, then
 // whole profiles in which all time was blamed on one array.
-#include "profile_summary.hpp"
+#include "analysis_summary.hpp"
 
 #include "analysis/shares.hpp"
 #include "analysis/streams.hpp"

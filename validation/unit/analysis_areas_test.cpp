@@ -4,7 +4,7 @@
 #include "analysis/aggregate.hpp"
 #include "analysis/areas.hpp"
 #include "base/os.hpp"
-#include "profile_build.hpp"
+#include "log_build.hpp"
 
 #include <algorithm>
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-omptier_unit_test(profile SOURCES profile_log_test.cpp profile_metrics_test.cpp
-  profile_working_set_test.cpp profile_totals_test.cpp profile_pattern_test.cpp profile_streams_test.cpp profile_rates_test.cpp profile_areas_test.cpp LINK omptier_analysis)
+omptier_unit_test(analysis SOURCES log_test.cpp analysis_metrics_test.cpp
+  analysis_working_set_test.cpp analysis_totals_test.cpp analysis_pattern_test.cpp analysis_streams_test.cpp analysis_rates_test.cpp analysis_areas_test.cpp LINK omptier_analysis)
 
 # Names need debug information, whatever the kind of build.
-omptier_unit_test(symbols SOURCES profile_symbols_test.cpp objects_calls.cpp LINK omptier_symbols)
+omptier_unit_test(symbols SOURCES symbols_test.cpp objects_calls.cpp LINK omptier_symbols)
 target_compile_options(unit_symbols PRIVATE -g)
 # The source is asked for the variable of a call: it must be where the debug information says.
 set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/objects_calls.cpp PROPERTIES

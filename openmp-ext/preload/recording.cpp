@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See record.hpp. Here too: which processes are recorded. pthread_create and
+// See recording.hpp. Here too: which processes are recorded. pthread_create and
 // thrd_create are passed on with a function of ours in front of the program's, so that a thread is
 // known from its first instruction to its last (a key's destructor). Threads that the recorder
 // makes for itself are told by where their function lies.
-#include "preload/record.hpp"
+#include "preload/recording.hpp"
 
 #include "preload/library.hpp"
-#include "preload/mappings.hpp"
+#include "preload/mmap.hpp"
 #include "preload/next_malloc.hpp"
 
 #include <algorithm>

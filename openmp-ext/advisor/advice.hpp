@@ -3,7 +3,7 @@
 // The advice as a whole: workload and tiers in, placement and moves out, and both as a plan.
 #pragma once
 
-#include "advisor/moves.hpp"
+#include "advisor/move_advice.hpp"
 #include "advisor/placement.hpp"
 #include "analysis/aggregate.hpp"
 #include "plan/plan.hpp"

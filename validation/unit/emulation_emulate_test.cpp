@@ -5,7 +5,7 @@
 // instructions that carry indices must leave what the processor leaves.
 
 #include "emulation/emulate.hpp"
-#include "sampling_emulate_cases.hpp"
+#include "emulation_emulate_cases.hpp"
 
 #include <cstring>
 #include <gtest/gtest.h>

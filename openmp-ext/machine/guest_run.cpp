@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See sandbox.hpp: find the image, have a machine booted (from a snapshot when there is one), send
-// the request, pass on what comes back, explain how it ended. All that a run owns is memory,
+// See guest_run.hpp: find the image, have a machine booted (from a snapshot when there is one),
+// send the request, pass on what comes back, explain how it ended. All that a run owns is memory,
 // sockets and one child process.
-#include "machine/sandbox.hpp"
+#include "machine/guest_run.hpp"
 
 #include "base/hex.hpp"
 #include "borders/event_unit.h"

@@ -5,14 +5,14 @@
 // malloc's. A mapping that moves or grows is a new one, as a block is after realloc. What fails
 // changes nothing: told is what has happened. Until the library starts they ask the kernel: the
 // first calls may come from the loader's own.
-#include "preload/mappings.hpp"
+#include "preload/mmap.hpp"
 
 #include "base/rounding.hpp"
 #include "preload/blocks.hpp"
 #include "preload/library.hpp"
 #include "preload/next.hpp"
 #include "preload/next_malloc.hpp"
-#include "preload/record.hpp"
+#include "preload/recording.hpp"
 
 #include <cerrno>
 #include <cstdarg>

@@ -4,7 +4,7 @@
 // of the application disturbed.
 #include "base/notices.hpp"
 
-#include "said.hpp"
+#include "stderr_of.hpp"
 
 #include <gtest/gtest.h>
 
@@ -22,12 +22,12 @@ namespace omptier {
 namespace {
 
 TEST(Log, FormIsLibomps) {
-  EXPECT_EQ(said_by([] { warn_once(Notice::bad_trait_value, "value %d of %s", 7, "x"); }),
+  EXPECT_EQ(stderr_of([] { warn_once(Notice::bad_trait_value, "value %d of %s", 7, "x"); }),
             "OMP: Warning #5003: value 7 of x\n");
 }
 
 TEST(Log, OnceIsOnce) {
-  EXPECT_EQ(said_by([] {
+  EXPECT_EQ(stderr_of([] {
               for (int i = 0; i < 5; ++i)
                 warn_once(Notice::address_space, "number %d", i);
             }),
@@ -35,7 +35,7 @@ TEST(Log, OnceIsOnce) {
 }
 
 TEST(Log, OnceASubject) {
-  EXPECT_EQ(said_by([] {
+  EXPECT_EQ(stderr_of([] {
               for (int i = 0; i < 3; ++i)
                 for (const char* name : {"OMPTIER_SHARE", "OMPTIER_STRATEGY"})
                   warn_once_of(Notice::bad_option_value, name, "%s, round %d", name, i);
@@ -45,7 +45,7 @@ TEST(Log, OnceASubject) {
 }
 
 TEST(Log, SubjectsAreTheirNotices) {
-  EXPECT_EQ(said_by([] {
+  EXPECT_EQ(stderr_of([] {
               warn_once_of(Notice::unusable_node, "x", "%s", "a node");
               warn_once_of(Notice::static_not_placed, "x", "%s", "a static");
             }),
@@ -74,7 +74,7 @@ TEST(Log, SubjectsAreBounded) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(
       {
-        const std::string text = said_by([] {
+        const std::string text = stderr_of([] {
           for (int i = 0; i < 600; ++i)
             warn_once_of(Notice::static_not_placed, std::to_string(i), "%d", i);
         });
@@ -97,7 +97,7 @@ TEST(Log, NumbersAscend) {
 
 TEST(Log, LongTextsAreCutToOneLine) {
   const std::string text =
-      said_by([] { warn_once(Notice::bad_plan, "%s", std::string(5000, 'x').c_str()); });
+      stderr_of([] { warn_once(Notice::bad_plan, "%s", std::string(5000, 'x').c_str()); });
   EXPECT_LE(text.size(), 1024u);
   EXPECT_GT(text.size(), 900u);
   EXPECT_EQ(text.back(), '\n');
@@ -105,7 +105,7 @@ TEST(Log, LongTextsAreCutToOneLine) {
 }
 
 TEST(Log, LeavesErrnoAlone) {
-  said_by([] {
+  stderr_of([] {
     errno = EXDEV;
     warn_once(Notice::plan_refused, "%s", "x");
     EXPECT_EQ(errno, EXDEV);
@@ -113,7 +113,7 @@ TEST(Log, LeavesErrnoAlone) {
 }
 
 TEST(Log, LinesOfThreadsStayWhole) {
-  const std::string text = said_by([] {
+  const std::string text = stderr_of([] {
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t)
       threads.emplace_back([t] {
@@ -134,7 +134,7 @@ TEST(Log, LinesOfThreadsStayWhole) {
 }
 
 TEST(Log, InformationOnlyWhenAskedFor) {
-  EXPECT_EQ(said_by([] { inform(Notice::bad_plan, "%s", "x"); }), "");
+  EXPECT_EQ(stderr_of([] { inform(Notice::bad_plan, "%s", "x"); }), "");
 }
 
 } // namespace

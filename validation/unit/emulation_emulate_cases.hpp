@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Functions that are run and emulated (sampling_emulate_test.cpp): of a number below 20 and of 64
+// Functions that are run and emulated (emulation_emulate_test.cpp): of a number below 20 and of 64
 // words of data.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Puts the parts of the advisor together and writes what they decided into a plan.
-#include "advisor/advise.hpp"
+#include "advisor/advice.hpp"
 
 #include "advisor/explain.hpp"
 #include "base/text.hpp"

@@ -3,7 +3,7 @@
 // Small functions as compilers make them, to be run and to be emulated: the two results must be the
 // same. Loops with indices, hashes, divisions, calls, spilled registers. Compiled with -O2.
 
-#include "sampling_emulate_cases.hpp"
+#include "emulation_emulate_cases.hpp"
 
 #if defined(__clang__)
 #define CASE extern "C" __attribute__((noinline)) std::uint64_t

@@ -2,7 +2,7 @@
 //
 // Parser of the text form of allocators. A trait list ends at the first character that cannot
 // belong to it (the variable may go on), each trait at a comma.
-#include "traits/allocator_text.hpp"
+#include "traits/trait_text.hpp"
 
 #include "base/text.hpp"
 #include "traits/interned.hpp"

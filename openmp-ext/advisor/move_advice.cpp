@@ -2,7 +2,7 @@
 //
 // Region by region: the best placement for that region's demand alone, and which of its differences
 // to the home placement pay for being moved.
-#include "advisor/moves.hpp"
+#include "advisor/move_advice.hpp"
 
 #include "model/cost.hpp"
 

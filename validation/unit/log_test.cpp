@@ -3,7 +3,7 @@
 // What is written is read back; a log cut off anywhere is read up to the cut; changed bytes are
 // noticed and named; a writer that cannot write goes quiet.
 #include "log/name.hpp"
-#include "profile_build.hpp"
+#include "log_build.hpp"
 
 #include "base/os.hpp"
 

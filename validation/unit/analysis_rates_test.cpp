@@ -2,8 +2,8 @@
 //
 // Rates of loops from pairs of samples, of runs that are longer or shorter than the gaps between
 // them, and rates and shares of accesses from a log.
-#include "profile_build.hpp"
-#include "profile_summary.hpp"
+#include "analysis_summary.hpp"
+#include "log_build.hpp"
 
 #include "analysis/loop_rates.hpp"
 #include "base/os.hpp"

@@ -180,7 +180,7 @@ static void handle_signals(void) {
   const struct itimerval soon = {.it_value = {.tv_usec = 10000}};
   setitimer(ITIMER_PROF, &soon, NULL);
   setitimer(ITIMER_REAL, &soon, NULL);
-  work(0.2);
+  work(0.8);
   for (size_t i = 0; i < sizeof mine / sizeof *mine; ++i) {
     const int wanted = mine[i] == SIGPROF || mine[i] == SIGALRM ? 2 : 1;
     if (counts[mine[i]] == wanted) continue;
@@ -308,7 +308,7 @@ int main(int count, char** arguments) {
   if (strcmp(what, "signals") == 0) handle_signals();
   if (strcmp(what, "mapping-signals") == 0) map_in_signals();
   if (strcmp(what, "asking-signals") == 0) ask_in_signals();
-  if (strcmp(what, "spin") == 0) work(number);
+  if (strcmp(what, "spin") == 0 && count > 2) work(atof(arguments[2]));
   if (strcmp(what, "kill") == 0) {
     work(0.3);
     raise(SIGKILL);

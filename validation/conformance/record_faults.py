@@ -211,8 +211,8 @@ def case_debugger(bench):
     """Under gdb the program is recorded, and gdb sees no signal of ours."""
     for source in "perf", "timer":
         result = bench.run(bench.omptier, "record", "-o", "p.profile", "--rate", "1000", "--events", source, "--", "gdb", "-nx", "-batch",
-                           "-ex", "set debuginfod enabled off", "-ex", "run", "--args", bench.openmp, "work")
-        check("work done" in result.stdout and "exited normally" in result.stdout, f"{result}")
+                           "-ex", "set debuginfod enabled off", "-ex", "run", "--args", bench.openmp, "spin", "0.4")
+        check("spin done" in result.stdout and "exited normally" in result.stdout, f"{result}")
         check("received signal" not in result.stdout, f"{result.stdout}")
         bench.worked("p.profile", regions=2)
 
@@ -231,7 +231,7 @@ def case_signals(bench):
         for program in bench.plain, bench.openmp:
             result = bench.record(program, "signals", options=("--events", source), output="signals")
             check(result.stderr.count("\n") == 1, f"{result.stderr}")
-            # 0.4 s of work, most of it after the program has taken its signals.
+            # 1 s of work, most of it after the program has taken its signals; on a busy machine most ticks are others'.
             samples = bench.worked("p.profile")["samples"]
             check(samples > 50, f"{source}: samples ended: {samples}")
 

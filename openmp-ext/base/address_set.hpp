@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A set of addresses (not 0) in pages of its own: open addressing, at most half full; no malloc.
-// The caller's lock covers it.
+// A set of non-zero addresses: open addressing, at most half full, in pages of its own (no malloc).
+// The caller's lock protects it.
 #pragma once
 
 #include "base/page_array.hpp"
@@ -12,7 +12,7 @@ namespace omptier {
 
 class AddressSet {
 public:
-  // True when it is new; false too when there is no memory for it.
+  // True if the address is new; false if it is known, or if there is no memory for it.
   bool add(std::uintptr_t address) {
     if (2 * (used_ + 1) > slots_.size() && !grow()) return false;
     std::uintptr_t& slot = find(address);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The owner of a file descriptor; -1 is none.
+// Owns a file descriptor and closes it; -1 is none.
 #pragma once
 
 #include <unistd.h>

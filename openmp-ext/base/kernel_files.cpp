@@ -43,7 +43,7 @@ std::string read_small_file(const std::string& path) {
 bool read_node_memory(unsigned node, NodeMemory& memory, const char* root) {
   char text[PATH_MAX];
   if (std::strlen(root) > sizeof text - 64) return false;
-  // Allocations wait for this: no stdio.
+  // Allocation paths call this: no stdio.
   char* number = stpcpy(stpcpy(text, root), "/devices/system/node/node");
   stpcpy(std::to_chars(number, number + 10, node).ptr, "/meminfo");
   if (read_small_file(text, text, sizeof text) == 0) return false;
@@ -57,7 +57,7 @@ const char* read_stat_field(pid_t process, unsigned field, char* text, std::size
   char path[40] = "/proc/self/stat";
   if (process >= 0) std::snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(process));
   read_small_file(path, text, size);
-  const char* at = std::strrchr(text, ')'); // behind the name, the second, which may hold anything
+  const char* at = std::strrchr(text, ')'); // the last ')': the name may hold some
   for (unsigned i = 2; at != nullptr && i < field; ++i)
     at = std::strchr(at + 1, ' ');
   return at;

@@ -17,13 +17,13 @@ inline constexpr std::size_t k_memory_kinds = 4; // without unknown
 inline constexpr std::array<MemoryKind, k_memory_kinds> k_all_memory_kinds = {
     MemoryKind::dram, MemoryKind::hbm, MemoryKind::nvm, MemoryKind::cxl};
 
-// "dram", "hbm", …: as options, plans and JSON spell it.
+// "dram", "hbm", …: spelling of options, plans and JSON.
 constexpr std::string_view name_of(MemoryKind kind) {
   constexpr std::array<std::string_view, 5> names = {"dram", "hbm", "nvm", "cxl", "unknown"};
   return names[static_cast<std::size_t>(kind)];
 }
 
-// "DRAM", "HBM", …: as people read it.
+// "DRAM", "HBM", …: spelling of reports.
 constexpr std::string_view title_of(MemoryKind kind) {
   constexpr std::array<std::string_view, 5> names = {"DRAM", "HBM", "NVM", "CXL", "unknown"};
   return names[static_cast<std::size_t>(kind)];

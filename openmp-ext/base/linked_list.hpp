@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Lists through the members `previous` and `next` of what is in them. The owner's lock covers them.
+// Doubly linked lists through the elements' members `previous` and `next`. The owner's lock
+// protects them.
 #pragma once
 
 namespace omptier {
 
-// In front of all others.
+// Inserts at the head.
 template <typename T> void push(T*& head, T* node) {
   node->previous = nullptr;
   node->next = head;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the loader knows of one module in this process: which words of it hold the addresses of
-// which symbols. Whoever writes such a word binds the module's references to a symbol anew. Where
-// the loader has made the words read-only after relocation (RELRO, down to whole pages), they are
-// made writable meanwhile. Needs nothing but the C library.
+// The relocations of one loaded module: which of its words hold the addresses of which symbols.
+// Writing such a word rebinds the module's references to a symbol. Words that the loader made
+// read-only after relocation (RELRO, down to whole pages) are made writable meanwhile. Needs only
+// the C library.
 #pragma once
 
 #include <cstddef>
@@ -64,7 +64,7 @@ private:
   bool open_ = false;
 };
 
-// Protection of the module's segment that holds an address, or -1: of no segment.
+// Protection of the module's segment that holds the address; -1 if none does.
 inline int protection_at(const dl_phdr_info& info, std::uintptr_t address) {
   for (unsigned i = 0; i < info.dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = info.dlpi_phdr[i];
@@ -99,10 +99,10 @@ struct ModuleSymbols {
   std::size_t call_count = 0;
   ElfW(Sym) * symbols = nullptr;
   std::uintptr_t strings = 0; // follow the symbols, as all linkers lay them out
-  ModulePart relro; // what the loader makes read-only: not the page that it ends within
+  ModulePart relro; // what the loader makes read-only, without the page that it ends in
 
   // Calls visit(word, symbol's index, writable) for every word that holds a symbol's address;
-  // writable() says whether it may be written now.
+  // writable() makes its page writable and returns whether it is.
   template <typename F> void for_each_reference(F&& visit) const {
     WritablePages pages;
     const auto list = [&](const ElfW(Rela) * first, std::size_t count) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Warnings inside the application's process. A line is put together in a buffer on the stack and
-// leaves with one write(2), so that lines of several threads never mix and no lock, malloc or FILE
-// of the application is touched. What was said is remembered without a lock: one flag a notice, and
-// of notices with subjects the hash of number and subject.
+// Warnings inside the application's process. A line is built in a buffer on the stack and written
+// by one write(2): lines of several threads never mix, and no lock, malloc or FILE of the
+// application is used. What was printed is remembered without a lock: one flag per notice, and a
+// hash of number and subject for notices with subjects.
 #include "base/notices.hpp"
 
 #include "base/options.hpp"
@@ -29,16 +29,16 @@ constexpr NoticeInfo k_notices[] = {
 
 constexpr std::size_t k_most_subjects = 512;
 
-constinit std::array<std::atomic<bool>, std::size(k_notices)> g_said{};
+constinit std::array<std::atomic<bool>, std::size(k_notices)> g_printed{};
 constinit std::array<std::atomic<std::uint64_t>, k_most_subjects> g_subjects{}; // hashes; 0 = free
 
-// True for the first who asks.
 bool is_first(Notice notice) {
   std::size_t at = 0;
   while (k_notices[at].id != notice)
     ++at;
-  std::atomic<bool>& said = g_said[at];
-  return !said.load(std::memory_order_relaxed) && !said.exchange(true, std::memory_order_relaxed);
+  std::atomic<bool>& printed = g_printed[at];
+  return !printed.load(std::memory_order_relaxed) &&
+         !printed.exchange(true, std::memory_order_relaxed);
 }
 
 // FNV-1a; never 0.
@@ -63,12 +63,12 @@ bool is_first_of(Notice notice, std::string_view subject) {
   return false;
 }
 
-void say(const char* severity, Notice notice, const char* pattern, va_list arguments) {
+void print_line(const char* severity, Notice notice, const char* pattern, va_list arguments) {
   const int saved_errno = errno;
   char line[1024];
   int length =
       std::snprintf(line, sizeof line, "OMP: %s #%u: ", severity, static_cast<unsigned>(notice));
-  const int room = static_cast<int>(sizeof line) - length - 1; // one for the line's end
+  const int room = static_cast<int>(sizeof line) - length - 1; // one for the newline
   const int wanted =
       std::vsnprintf(line + length, static_cast<std::size_t>(room), pattern, arguments);
   length += wanted < 0 ? 0 : (wanted < room ? wanted : room - 1);
@@ -88,7 +88,7 @@ void warn_once(Notice notice, const char* pattern, ...) {
   if (!is_first(notice) || !warnings_wanted()) return;
   va_list arguments;
   va_start(arguments, pattern);
-  say("Warning", notice, pattern, arguments);
+  print_line("Warning", notice, pattern, arguments);
   va_end(arguments);
 }
 
@@ -96,7 +96,7 @@ void warn_once_of(Notice notice, std::string_view subject, const char* pattern, 
   if (!is_first_of(notice, subject) || !warnings_wanted()) return;
   va_list arguments;
   va_start(arguments, pattern);
-  say("Warning", notice, pattern, arguments);
+  print_line("Warning", notice, pattern, arguments);
   va_end(arguments);
 }
 
@@ -104,7 +104,7 @@ void inform(Notice notice, const char* pattern, ...) {
   if (!option_flag(Option::verbose)) return;
   va_list arguments;
   va_start(arguments, pattern);
-  say("Info", notice, pattern, arguments);
+  print_line("Info", notice, pattern, arguments);
   va_end(arguments);
 }
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What OMPTier says inside a stranger's process: lines on stderr in libomp's own form. Every
-// message has a number of its own in one table (base/notices.def), from which `omptier check
-// --notices` and docs/notices.md are made. A warning is said once, or once for each thing that it
-// is about; what is no warning is told with OMPTIER_VERBOSE=1 only. Written with one write(2), no
-// stdio, no malloc; silent when KMP_WARNINGS is off or 0. Command-line tools print their own
-// errors; this is for the libraries.
+// Lines on stderr from inside the application's process, in libomp's form. Every message has a
+// number in one table (base/notices.def), from which `omptier check --notices` and docs/notices.md
+// are generated. A warning is printed once, or once per subject; information is printed only with
+// OMPTIER_VERBOSE=1. No stdio, no malloc, one write(2) per line; silent when KMP_WARNINGS is off or
+// 0. Command-line tools print their own errors; this is for the libraries.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +36,7 @@ std::span<const NoticeInfo> all_notices();
 // format as printf's; truncated at 1,000 characters.
 void warn_once(Notice notice, const char* format, ...) __attribute__((format(printf, 2, 3)));
 
-// The same, once for each subject: the variable, memory kind, static and so on that the line is
+// The same, once per subject: the variable, memory kind, static or other thing that the line is
 // about. At most 512 lines a process, then warning 5049.
 void warn_once_of(Notice notice, std::string_view subject, const char* format, ...)
     __attribute__((format(printf, 3, 4)));

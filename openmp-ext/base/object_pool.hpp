@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Objects of our own tables, in pages of our own: made one at a time, kept on a free list, never
-// given back to the system, so that nothing on an allocation path calls the program's malloc. Not
-// thread-safe: the owner's lock covers it.
+// Objects of our own tables, in pages of our own: allocated one at a time, recycled through a free
+// list, never returned to the system. So nothing on an allocation path calls the program's malloc.
+// Not thread-safe: the owner's lock protects it.
 #pragma once
 
 #include "base/page_arena.hpp"

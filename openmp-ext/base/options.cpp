@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The OMPTIER_* variables. All are read at the first question, copied into one static buffer (the
-// environment may change later, and no malloc of the application is called), and checked against
-// their type. Nothing here has a destructor.
+// Reads all OMPTIER_* variables at the first use, copies them into one static buffer (the
+// environment may change later, and the application's malloc must not be called) and checks them
+// against their types. Nothing here has a destructor.
 #include "base/options.hpp"
 
 #include "base/notices.hpp"
@@ -51,7 +51,7 @@ Values read_environment() {
     values.text[i] = k_table[i].fallback;
     const char* text = std::getenv(k_table[i].name);
     if (text == nullptr || *text == '\0') continue;
-    if (has_more_rights()) { // its user must not say what files it reads and writes
+    if (has_more_rights()) { // its user must not choose the files that it reads and writes
       warn_once(Notice::variables_ignored,
                 "%s: this program has more rights than its user (set-uid, set-gid or "
                 "capabilities): OMPTIER_* variables are ignored.",

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The one table of OMPTIER_* variables. The code, `omptier check` and docs/environment.md are made
-// from it (base/options.def: one line a variable: name, type, default, who reads it, one sentence).
-// Values are read from the environment once, at the first use, without malloc of the application's;
-// a value that does not parse gives one warning and the default; an OMPTIER_* variable that is not
-// in the table is named in one warning.
+// The one table of OMPTIER_* variables, base/options.def, from which the code, `omptier check` and
+// docs/environment.md are generated. Values are read from the environment once, at the first use,
+// without the application's malloc. A value that does not parse gives one warning and the default;
+// OMPTIER_* variables that the table lacks are named in one warning.
 #pragma once
 
 #include <cstddef>
@@ -34,20 +33,20 @@ struct OptionInfo {
 std::span<const OptionInfo> all_options();
 const OptionInfo& info_of(Option option);
 
-// Text of the variable, or its default; never null ("" = unset). Valid for the life of the process.
+// The variable's text, or its default; never null ("" = unset). Valid for the life of the process.
 const char* option_text(Option option);
 bool option_is_set(Option option);
 std::uint64_t option_number(Option option); // size and number types
 bool option_flag(Option option);
 
-// One line saying why the text is no value of that type; "" when it is one.
+// One line explaining why the text is not a value of that type; "" when it is.
 std::string problem_with(OptionType type, const char* text);
 
-// The warning about a variable's value that cannot be used, once a variable: "OMPTIER_SHARE: <why>;
-// <what is done instead>."
+// Warns once per variable that its value cannot be used: "OMPTIER_SHARE: <why>; <what is done
+// instead>."
 void warn_about_value(Option option, const char* why, const char* instead);
 
-// Warns once about every OMPTIER_* variable of the environment that the table does not hold.
+// Warns once about all OMPTIER_* variables of the environment that the table lacks.
 void warn_about_unknown_variables();
 
 } // namespace omptier

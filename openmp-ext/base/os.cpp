@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The table of operating-system calls as Linux has them, and a few facts of the machine read from
-// /sys. mbind and move_pages go straight to the kernel: libnuma adds nothing here but a
-// constructor.
+// The table of operating-system calls for Linux, and a few facts of the machine from /sys. mbind
+// and move_pages are direct system calls: libnuma would add only a constructor.
 #include "base/os.hpp"
 
 #include "base/kernel_files.hpp"
@@ -19,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// In a process with a sanitizer.
+// Defined in a process that runs with a sanitizer.
 extern "C" {
 __attribute__((weak)) void __asan_init();
 __attribute__((weak)) void __tsan_init();
@@ -29,8 +28,8 @@ __attribute__((weak)) void __msan_init();
 namespace omptier {
 namespace {
 
-// What we map is nobody's whom libomptier_preload.so tells of the program's mmap. Sanitizers must
-// know of all memory.
+// Our own mappings bypass libc's mmap, which libomptier_preload.so intercepts to record the
+// program's. Under a sanitizer they do not, because sanitizers must know all memory.
 bool goes_to_the_kernel() {
 #if defined(__x86_64__) || defined(__aarch64__)
   return __asan_init == nullptr && __tsan_init == nullptr && __msan_init == nullptr;
@@ -65,8 +64,8 @@ long sys_move(int pid, unsigned long count, void** pages, const int* nodes, int*
 int sys_perf(perf_event_attr* attributes, pid_t pid, int cpu, int group_fd, unsigned long flags) {
   return static_cast<int>(::syscall(SYS_perf_event_open, attributes, pid, cpu, group_fd, flags));
 }
-// The four that follow are points where a thread may be cancelled; malloc, behind which they are
-// called, is none.
+// The next four calls are cancellation points. malloc, which calls them, is none, so cancellation
+// is disabled meanwhile.
 class NotCancelled {
 public:
   NotCancelled() { ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }

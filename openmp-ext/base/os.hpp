@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Every operating-system call that can fail, behind one table of function pointers. The code of all
-// layers calls `os().name(...)`; tests put their own table in place to inject faults. Calls return
-// what the kernel returns: -1 and errno, or MAP_FAILED.
+// Every operating-system call that can fail, behind one table of function pointers. All layers call
+// `os().name(...)`; tests install their own table to inject faults. Calls return what the kernel
+// returns: -1 and errno, or MAP_FAILED.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ struct OsCalls {
   ssize_t (*write)(int fd, const void* data, std::size_t bytes);
   ssize_t (*read)(int fd, void* data, std::size_t bytes);
   int (*close)(int fd);
-  int (*allocate_file)(int fd, off_t bytes); // fallocate from 0: no page of it can be lacking later
+  int (*allocate_file)(int fd, off_t bytes); // fallocate from 0: no page is missing later
   int (*file_status)(int fd, struct stat* status);
   int (*lock_file)(int fd, int command, struct flock* range); // fcntl: F_OFD_SETLK, F_OFD_GETLK
   int (*unlink)(const char* path);
@@ -43,18 +43,18 @@ struct OsCalls {
   long (*set_policy)(int mode, const unsigned long* nodes, unsigned long node_limit);
   int (*set_file_size)(int fd, off_t bytes);                                   // ftruncate
   int (*allocate_range)(int fd, int mode, off_t offset, off_t bytes);          // fallocate
-  int (*start_thread)(pthread_t* thread, void* (*run)(void*), void* argument); // errno's number
+  int (*start_thread)(pthread_t* thread, void* (*run)(void*), void* argument); // an errno number
 };
 
 // The table in use; never null. replace_os_calls returns the previous one (tests only, one thread).
 const OsCalls& os();
 const OsCalls* replace_os_calls(const OsCalls* calls);
 
-// A descriptor of ours from 240 up, out of the way of programs that count on the lowest free
-// numbers: the given one, moved if there is room.
+// Moves one of our descriptors to 240 or above, because some programs rely on the lowest free
+// numbers. Returns the given one if there is no room.
 int move_up(int fd);
 
-// Facts of the machine, read once, never assumed.
+// Facts of the machine, read once.
 std::size_t page_size();
 std::size_t huge_page_size(); // 0 when transparent huge pages are off
 
@@ -62,7 +62,8 @@ std::size_t huge_page_size(); // 0 when transparent huge pages are off
 std::uint64_t monotonic_nanoseconds();
 // CPU time of the calling thread.
 std::uint64_t own_cpu_nanoseconds();
-// The monotonic clock a few milliseconds late, read more cheaply: to see that an interval is over.
+// The monotonic clock, a few milliseconds late but cheaper to read: to check whether an interval is
+// over.
 std::uint64_t coarse_nanoseconds();
 
 } // namespace omptier

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Memory for our own tables inside a stranger's process: whole pages straight from the kernel,
-// handed out by advancing a pointer and never given back. Nothing here calls malloc, so it may be
-// used on the program's allocation path; growing tables double, so at most half of what was ever
-// taken is idle. Not thread-safe: the owner's lock covers it.
+// Memory for our own tables inside the application's process: whole pages from the kernel, handed
+// out by advancing a pointer and never given back. Nothing here calls malloc, so the program's
+// allocation path may use it. Growing tables double, so at most half of what was taken is idle. Not
+// thread-safe: the owner's lock protects it.
 #pragma once
 
 #include "base/os.hpp"
@@ -18,16 +18,15 @@
 
 namespace omptier {
 
-// What this library has taken in that way, and the most it may: the recorder keeps to a limit.
+// Bytes that this library has taken, and its limit, which the recorder sets.
 inline std::atomic<std::size_t> g_pages_taken{0};
 inline std::atomic<std::size_t> g_most_pages{~std::size_t{0}}; // bytes
 
-// What the kernel takes for so many bytes.
 inline std::size_t in_whole_pages(std::size_t bytes) {
   return round_up(bytes, page_size());
 }
 
-// Zeroed pages, or null when the kernel has none, or the limit would be passed.
+// Zeroed pages; null when the kernel has none or the limit would be exceeded.
 inline void* map_pages(std::size_t bytes) {
   bytes = in_whole_pages(bytes);
   if (g_pages_taken.load(std::memory_order_relaxed) + bytes >

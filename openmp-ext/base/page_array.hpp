@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A growing array in pages of our own: declarations and the lists that decisions are made from must
-// not use the program's malloc, whose calls may be ours to place. Elements are plain data and move
+// not use the program's malloc, whose blocks may be ours to place. Elements are plain data and move
 // when the array grows.
 #pragma once
 
@@ -23,7 +23,7 @@ public:
   PageArray& operator=(const PageArray&) = delete;
   ~PageArray() { release(); }
 
-  // False when the kernel has no memory: nothing changed.
+  // False when the kernel has no memory; the array is then unchanged.
   bool add(const T& element) {
     if (count_ == room_ && !reserve(std::max<std::size_t>(2 * room_, 4096 / sizeof(T) + 1)))
       return false;
@@ -46,7 +46,6 @@ public:
     std::swap(count_, other.count_);
     std::swap(room_, other.room_);
   }
-  // Gives the pages back to the system.
   void release() {
     if (items_ != nullptr) unmap_pages(items_, room_ * sizeof(T));
     items_ = nullptr;

@@ -11,14 +11,14 @@
 
 namespace omptier {
 
-// A name with a slash as it is, another one in the folders of PATH; "" when it is in none.
+// A name with a slash as it is, any other searched in the folders of PATH; "" if it is not found.
 inline std::string path_of_program(std::string_view name) {
   if (name.empty() || name.find('/') != name.npos) return std::string(name);
   const char* folders = std::getenv("PATH");
   std::string_view rest = folders != nullptr ? folders : "/bin:/usr/bin"; // execvp's default
   for (bool more = true; more;) {
     const auto colon = rest.find(':');
-    std::string path(rest.substr(0, colon)); // empty: the current one
+    std::string path(rest.substr(0, colon)); // an empty part is the current folder
     path.append(path.empty() ? "" : "/").append(name);
     std::error_code none;
     if (std::filesystem::is_regular_file(path, none) && ::access(path.c_str(), X_OK) == 0)

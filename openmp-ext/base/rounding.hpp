@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Rounding of sizes and addresses to multiples of a step, which need be no power of two.
+// Rounding of sizes and addresses to multiples of a step, which need not be a power of two.
 #pragma once
 
 #include <type_traits>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Structures that begin with their size (struct_size), filled for programs that were built with an
-// older or a newer header than this library, as the kernel does with those of its system calls: a
-// shorter one gets what it has room for; in a longer one, what we do not know must be zero, so that
-// a wish of tomorrow's is refused instead of overlooked, and stays zero.
+// Structures that begin with their size (struct_size), filled for programs built with an older or
+// newer header than this library, as the kernel does for its system calls. A shorter structure gets
+// what it has room for. In a longer one the members that we do not know must be zero and stay zero,
+// so that a request of a newer header is refused, not overlooked.
 #pragma once
 
 #include <algorithm>
@@ -13,10 +13,10 @@
 
 namespace omptier {
 
-inline constexpr std::size_t k_largest_struct = 4096; // else the size was never set
+inline constexpr std::size_t k_largest_struct = 4096; // larger: the size was never set
 
-// 0, or the errno that says why theirs is not acceptable. first: size that the structure had in the
-// first release.
+// 0, or the errno to return for an unacceptable size. first: the structure's size in its first
+// release.
 template <typename T> int problem_with_size(const T& theirs, std::size_t first) {
   static_assert(offsetof(T, struct_size) == 0 && sizeof(T) <= k_largest_struct);
   if (theirs.struct_size < first) return EINVAL;
@@ -29,7 +29,8 @@ template <typename T> int problem_with_size(const T& theirs, std::size_t first) 
              : 0;
 }
 
-// Everything but the size, as far as theirs, which has no problem, has room.
+// Copies everything but the size, as far as theirs has room. theirs must have passed
+// problem_with_size.
 template <typename T> void give_struct(const T& ours, T& theirs) {
   constexpr std::size_t k_size = sizeof ours.struct_size;
   std::memcpy(reinterpret_cast<char*>(&theirs) + k_size,

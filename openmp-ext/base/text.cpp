@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Sizes, capacities and node lists as text. Everything is parsed by hand over string_view: the
-// grammar is small, independent of the locale, and every refusal can name what it stumbled over.
+// Sizes, capacities and node lists as text. Parsed by hand over string_view: the grammar is small
+// and independent of the locale, and every error names the part that is wrong.
 #include "base/text.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ std::string quoted(std::string_view text) {
   return "\"" + std::string(text) + "\"";
 }
 
-// Calls use(part) for each comma-separated part; stops at the first that returns an error line.
+// Calls use(part) for each comma-separated part; stops at the first error line that it returns.
 template <typename Use> std::string for_each_part(std::string_view text, Use use) {
   while (true) {
     const auto comma = text.find(',');

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The text grammar of OMPTIER_* variables, command options and reports: sizes (K, M, G, T = powers
-// of 1024), capacities by kind ("dram:64M,hbm:0"), nodes by kind ("hbm:1+3,nvm:2-3"), and the forms
-// in which figures are shown to people (GiB for sizes, GB/s = 10⁹ bytes/s for rates). Errors are
-// one line that names the place in the text and what would be right.
+// of 1024), capacities by kind ("dram:64M,hbm:0"), nodes by kind ("hbm:1+3,nvm:2-3"), and figures
+// as reports show them (GiB for sizes, GB/s = 10⁹ bytes/s for rates). An error is one line that
+// names the wrong part and shows what is accepted.
 #pragma once
 
 #include "base/kind.hpp"
@@ -18,7 +18,7 @@
 
 namespace omptier {
 
-// A value or one line saying why there is none.
+// A value, or one line explaining why there is none.
 template <typename T> class Parsed {
 public:
   Parsed(T value) : state_(std::move(value)) {}
@@ -49,7 +49,7 @@ Parsed<std::uint64_t> parse_size(std::string_view text);
 using CapacityByKind = std::array<std::optional<std::uint64_t>, k_memory_kinds>;
 Parsed<CapacityByKind> parse_capacity(std::string_view text);
 
-// Operating-system node numbers per kind, as OMPTIER_NODES says it; empty = not named.
+// Operating-system node numbers per kind, from OMPTIER_NODES; empty = not named.
 using NodesByKind = std::array<std::vector<unsigned>, k_memory_kinds>;
 Parsed<NodesByKind> parse_nodes(std::string_view text);
 

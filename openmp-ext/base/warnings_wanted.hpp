@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// libomp's own switch, KMP_WARNINGS, holds for our warnings too. Needs nothing but the C library.
+// libomp's own switch, KMP_WARNINGS, applies to our warnings too. Needs only the C library.
 #pragma once
 
 #include <cstdlib>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Each question is turned into a list of memories with their figures from the processor in
-// question, and put in order by platform/ranking. A tier counts as its nearest node does.
+// Turns each question into a list of memories with their figures from the processor in question,
+// and ranks it by platform/ranking. A tier is ranked by its nearest node.
 #include "platform/choice.hpp"
 
 #include "platform/ranking.hpp"
@@ -19,10 +19,10 @@ bool contains(const std::vector<unsigned>& cpus, unsigned cpu) {
 unsigned distance_from(const Node& node, unsigned cpu) {
   for (const InitiatorView& view : node.views)
     if (view.distance != 0 && contains(view.cpus, cpu)) return view.distance;
-  return contains(node.cpus, cpu) ? 10 : 0; // a node is at 10 from itself, by definition of SLIT
+  return contains(node.cpus, cpu) ? 10 : 0; // SLIT defines 10 as the distance of a node from itself
 }
 
-// The distance that belongs to the node's best view.
+// Distance from the initiator with the node's best view.
 unsigned least_distance(const Node& node) {
   unsigned least = 0;
   for (const InitiatorView& view : node.views)
@@ -67,7 +67,7 @@ std::vector<std::size_t> tiers_by(const Platform& platform, Preference preferenc
   std::vector<Ranked> memories;
   for (const Tier& tier : platform.tiers) {
     const std::vector<unsigned> nodes = nodes_of(platform, tier, cpu);
-    // Memory of no node (a folder) has no figures.
+    // Memory without a node (a DAX directory) has no figures.
     Ranked memory = nodes.empty() ? Ranked{tier.kind, {}, tier.capacity, 0}
                                   : ranked(platform, *platform.node(nodes.front()), cpu);
     memory.capacity = tier.capacity;
@@ -94,7 +94,7 @@ std::vector<unsigned> best_nodes_for(const Platform& platform, MemoryKind kind, 
 }
 
 ChoiceTable::ChoiceTable(const Platform& platform) {
-  // Processors look alike when they are in the same sets everywhere.
+  // Processors belong to one place when every node's sets treat them alike.
   std::vector<const std::vector<unsigned>*> sets;
   unsigned cpu_limit = 1;
   for (const Node& node : platform.nodes) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which memory is meant by "highest bandwidth", "lowest latency", "largest capacity" or "HBM" for a
+// Which memory "highest bandwidth", "lowest latency", "largest capacity" or "HBM" means for a
 // thread on a given processor. The first half are pure functions on a Platform: they allocate, and
-// are for start-up, reports and tests. The second half is the same answers made once for every
+// are for start-up, reports and tests. The second half is a table of the same answers for every
 // processor, so that an allocation looks its nodes up without malloc, lock or arithmetic.
 //
-// Figures are those from the processor itself. Where the firmware gives none from there (Linux
-// shows a node's figures from its nearest processors only), the node's best view is used, made
-// worse by the ratio of the firmware's distances. Figures that the firmware gives from nowhere are
-// estimated by the kind (usual_figures.hpp): without any, the order is HBM, DRAM, CXL, NVM by
-// bandwidth and DRAM, HBM, CXL, NVM by latency. Among equals the distance decides.
+// Figures are those seen from the processor. Where the firmware gives none from there (Linux shows
+// a node's figures from its nearest processors only), the node's best view is used, scaled by the
+// ratio of the firmware's distances. Figures that the firmware gives from nowhere are estimated by
+// kind (usual_figures.hpp): if all are missing, the order is HBM, DRAM, CXL, NVM by bandwidth and
+// DRAM, HBM, CXL, NVM by latency. Equal memories are ordered by distance.
 #pragma once
 
 #include "platform/platform.hpp"
@@ -21,7 +21,6 @@
 
 namespace omptier {
 
-// What a standard memory space asks for.
 enum class Preference : std::uint8_t {
   bandwidth, // omp_high_bw_mem_space: mean of read and write; within 10 % the lower latency wins
   latency,   // omp_low_lat_mem_space: lowest read latency
@@ -31,7 +30,7 @@ enum class Preference : std::uint8_t {
 inline constexpr std::size_t k_preferences = 4;
 inline constexpr double k_bandwidth_tie = 0.10; // share of the better bandwidth
 
-// Figures of a node from a processor, estimated as above where the firmware names none from there.
+// Figures of a node as seen from a processor, estimated as above where the firmware gives none.
 Figures estimated_view(const Platform& platform, unsigned node_number, unsigned cpu);
 
 // All tiers, best first for a thread on that processor, as indices into Platform::tiers.
@@ -48,9 +47,9 @@ std::vector<unsigned> best_nodes_for(const Platform& platform, Preference prefer
 // the machine has no such memory.
 std::vector<unsigned> best_nodes_for(const Platform& platform, MemoryKind kind, unsigned cpu);
 
-// The answers above for every processor, made once. Look-ups are thread-safe and take neither
-// malloc nor lock; a processor number beyond the table is answered as processor 0's. The spans
-// point into the table.
+// The answers above for every processor, computed once. Look-ups are thread-safe and take neither
+// malloc nor lock; a processor number beyond the table counts as processor 0. The spans point into
+// the table.
 class ChoiceTable {
 public:
   explicit ChoiceTable(const Platform& platform);
@@ -70,7 +69,7 @@ public:
     return at(cpu).by_tier[tier];
   }
 
-  // Places from which memory looks alike, at least one, and the one a processor belongs to.
+  // Places: groups of processors that see all memory alike; at least one.
   std::size_t places() const { return places_.size(); }
   std::uint32_t place_of(unsigned cpu) const { return cpu < of_cpu_.size() ? of_cpu_[cpu] : 0; }
 

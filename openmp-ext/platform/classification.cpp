@@ -12,10 +12,10 @@
 //      it is the DRAM, and the processors' own memory the HBM.
 //   5. Memory of processors that nothing above decided: DRAM (the only kind of memory: DRAM unless
 //      the firmware lists HBM only).
-//   6. No figures, but a label of the firmware: what the label says. Else unknown.
+//   6. No figures, but a label of the firmware: what the label means. Else unknown.
 //
-// Labels are hints because they are often wrong; figures are the firmware's too, but the programs
-// that need them would be slow on every system if they were.
+// Labels are hints because they are often wrong. Figures are the firmware's too, but a machine with
+// wrong ones would run slowly under every operating system that uses them, so they get corrected.
 #include "platform/classification.hpp"
 
 #include <algorithm>
@@ -53,14 +53,14 @@ bool share_cpus(const std::vector<unsigned>& a, const std::vector<unsigned>& b) 
   return std::ranges::any_of(a, [&](unsigned cpu) { return std::ranges::find(b, cpu) != b.end(); });
 }
 
-// Two memories from the same processors. Null figures: there is no place that sees both.
+// Two memories seen from the same processors. reference null: no processor sees both.
 struct Comparison {
   const Candidate* reference = nullptr;
   Figures own;
   Figures other;
 };
 
-// The node against the fastest of the references, from where the node itself is fastest.
+// Compares the node with the fastest reference, from where the node itself is fastest.
 Comparison compare(const Candidate& candidate, const std::vector<const Candidate*>& references) {
   Comparison best;
   for (const InitiatorView& view : candidate.facts->views) {
@@ -122,7 +122,7 @@ void apply_origins(std::vector<Candidate>& candidates) {
   }
 }
 
-// If every node would be NVM by this rule, the figures are the firmware's mistake: one kind only.
+// If this rule made every node NVM, the firmware's figures would be wrong: one kind only.
 void apply_asymmetry(std::vector<Candidate>& candidates) {
   std::vector<std::pair<Candidate*, double>> slow_writers;
   std::size_t others = 0;
@@ -142,7 +142,7 @@ void apply_asymmetry(std::vector<Candidate>& candidates) {
            "write bandwidth is " + ratio(share) + " of read (less than half)");
 }
 
-// What the others are measured by: DRAM that was named, and the undecided memory of processors.
+// What the others are compared with: DRAM named so, and undecided memory of processors.
 std::vector<const Candidate*> references_of(const std::vector<Candidate>& candidates) {
   std::vector<const Candidate*> references;
   for (const Candidate& c : candidates)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Columns are as wide as their widest cell; numbers stand right, words left.
+// Columns are as wide as their widest cell; numbers are right-aligned, words left-aligned.
 #include "platform/describe.hpp"
 
 #include "platform/choice.hpp"
@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::size_t k_columns = 9;
 using Row = std::array<std::string, k_columns>;
-// Right-aligned columns.
 constexpr std::array<bool, k_columns> k_right = {true, false, true, false, true,
                                                  true, true,  true, false};
 
@@ -85,7 +84,7 @@ std::string nodes_text(const Platform& platform, const std::vector<unsigned>& no
          std::to_string(nodes.front()) + ")";
 }
 
-// Groups of processors that own a node; "here" differs between them.
+// One line per group of processors that own a node, since "here" differs between them.
 std::string spaces_text(const Platform& platform) {
   std::string text;
   for (const Node& node : platform.nodes) {

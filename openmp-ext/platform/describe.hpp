@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A platform as text for people: what `omptier topology` prints and the fixtures of the tests hold.
+// A platform as text for people: the output of `omptier topology`, compared with the fixtures of
+// the tests.
 #pragma once
 
 #include "platform/platform.hpp"
@@ -13,8 +14,8 @@ namespace omptier {
 // "0-3,8": operating-system numbers as ranges.
 std::string format_numbers(const std::vector<unsigned>& numbers);
 
-// Aligned columns, one line a node and view, then the tiers and what each standard memory space
-// means from each group of processors. Ends with a newline.
+// Aligned columns, one line per node and view, then the tiers and the meaning of each standard
+// memory space for each group of processors. Ends with a newline.
 std::string describe(const Platform& platform);
 
 } // namespace omptier

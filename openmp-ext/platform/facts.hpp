@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What is known of a memory before its kind is: the facts that hwloc and sysfs deliver, gathered
-// for classification. Facts carry no judgement.
+// What is known of a memory before its kind is decided: facts from hwloc and sysfs, without
+// judgement.
 #pragma once
 
 #include "platform/platform.hpp"
@@ -12,12 +12,12 @@
 
 namespace omptier {
 
-// Where the operating system says a node's memory comes from.
+// Where a node's memory comes from, according to the operating system.
 enum class MemoryOrigin : std::uint8_t {
   unknown,
   nvdimm,   // a DAX device of an NVDIMM (ACPI NFIT)
   cxl,      // a CXL region
-  reserved, // specific-purpose memory that the firmware set aside (says nothing about its kind)
+  reserved, // specific-purpose memory that the firmware set aside; of any kind
 };
 
 struct NodeFacts {
@@ -27,7 +27,7 @@ struct NodeFacts {
   std::vector<InitiatorView> views; // nearest first as the firmware lists them
   MemoryOrigin origin = MemoryOrigin::unknown;
   std::string origin_name; // "dax0.0", "region0"
-  std::string label;       // hwloc's or the firmware's word for it ("MCDRAM"): a hint only
+  std::string label;       // hwloc's or the firmware's name for it ("MCDRAM"): a hint only
 };
 
 struct MachineFacts {

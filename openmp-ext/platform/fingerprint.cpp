@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Numbers are written with four digits, a tenth of the tolerance, so that rounding alone can never
-// tell two alike platforms apart.
+// Numbers have four digits, a tenth of the tolerance, so that rounding alone never makes two equal
+// platforms differ.
 #include "platform/fingerprint.hpp"
 
 #include <algorithm>

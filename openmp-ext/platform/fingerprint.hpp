@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A platform in one short text that profiles and plans carry: kinds, number of nodes, capacity and
-// figures of each tier, such as
+// A platform as one short text in profiles and plans: kinds, number of nodes, capacity and figures
+// of each tier, such as
 // "hbm:2x16GiB,410/390GB/s,130/130ns;dram:2x64GiB,105/105GB/s,95/95ns".
 #pragma once
 
@@ -14,9 +14,9 @@ namespace omptier {
 
 std::string make_fingerprint(const std::vector<Tier>& tiers);
 
-// True when two fingerprints mean the same machine: all words equal and all numbers within 1 %.
-// Capacity is what the kernel leaves of a module, and differs a little from boot to boot, so texts
-// are not compared byte by byte.
+// True when two fingerprints mean the same machine: all words equal and all numbers within 1 %. Not
+// a byte comparison, because capacity is what the kernel leaves of a module and differs a little
+// from boot to boot.
 bool same_platform(std::string_view a, std::string_view b);
 
 } // namespace omptier

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See hwloc_plugins.hpp. Where hwloc's reference is not found (a libhwloc inside the program, a
-// loader that lays out modules otherwise) nothing is changed, and the plug-ins are opened.
+// Where hwloc's reference is not found (a libhwloc inside the program, a loader that lays out
+// modules otherwise) nothing is changed, and the plug-ins are opened.
 #include "platform/hwloc_plugins.hpp"
 
 #include "base/module_symbols.hpp"

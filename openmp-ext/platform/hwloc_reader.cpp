@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Loads an hwloc topology as cheaply as it can be had: every object type but nodes and processors
-// is filtered out, the x86 component, which moves the calling thread over every processor, is off,
-// and for this machine no plug-in is opened.
+// Loads an hwloc topology as cheaply as possible: every object type but nodes and processors is
+// filtered out, the x86 component, which moves the calling thread over every processor, is off, and
+// for this machine no plug-in is opened.
 //
 // Figures are hwloc's ReadBandwidth, WriteBandwidth, ReadLatency and WriteLatency; its Bandwidth
 // and Latency are averages of those and are never used. hwloc counts MiB/s and nanoseconds.
 //
-// hwloc gives memory without processors the processors it is near to, so "its own processors" are
-// worked out here for XML exports: of the nodes that share processors, the smallest and then the
-// first has them (Linux numbers the nodes of processors before all others). On this machine sysfs
-// knows better and overrides it.
+// For memory without processors hwloc lists the processors near it. So the owner of processors is
+// determined here for XML exports: of the nodes that share processors, the smallest, then the first
+// (Linux numbers the nodes of processors before all others). On this machine sysfs has the exact
+// answer and overrides it.
 #include "platform/hwloc_reader.hpp"
 
 #include "base/os.hpp"
@@ -77,7 +77,7 @@ NodeFacts facts_of(hwloc_topology_t topology, hwloc_obj_t object) {
   NodeFacts node;
   node.number = object->os_index;
   node.capacity = object->attr->numanode.local_memory;
-  node.cpus = numbers_in(object->cpuset); // near processors; narrowed by keep_own_cpus
+  node.cpus = numbers_in(object->cpuset); // processors near it; narrowed by keep_own_cpus
   if (object->subtype != nullptr) node.label = object->subtype;
   if (const char* device = hwloc_obj_get_info_by_name(object, "DAXDevice")) {
     node.origin_name = device;
@@ -114,8 +114,8 @@ void keep_own_cpus(std::vector<NodeFacts>& nodes) {
   }
 }
 
-// The firmware's distance matrix (ACPI SLIT): one view per pair of a node with processors and a
-// node.
+// Adds one view per pair of a node with processors and a node, from the firmware's distance matrix
+// (ACPI SLIT).
 void add_distances(hwloc_topology_t topology, std::vector<NodeFacts>& nodes) {
   unsigned count = 1;
   hwloc_distances_s* matrix = nullptr;
@@ -142,8 +142,8 @@ void add_distances(hwloc_topology_t topology, std::vector<NodeFacts>& nodes) {
   hwloc_distances_release(topology, matrix);
 }
 
-// What nodes hang on must stay, or they are handed to the whole machine: packages and groups here,
-// in an export also caches and whatever else its author kept.
+// The parents of nodes must be kept, else hwloc attaches the nodes to the whole machine: packages
+// and groups here, in an export also caches and whatever else its author kept.
 void filter_types(hwloc_topology_t topology, bool live) {
   if (live) {
     hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
@@ -156,7 +156,7 @@ void filter_types(hwloc_topology_t topology, bool live) {
   }
 }
 
-// An export may need the plug-in that knows all of XML.
+// An export may need the plug-in that reads all of XML.
 int initialise(hwloc_topology_t& topology, bool live) {
   if (!live) return hwloc_topology_init(&topology);
   const HwlocPluginsLeftOut left_out;
@@ -172,7 +172,7 @@ std::string load(Topology& topology, const std::string& xml) {
   if (xml.empty()) {
     hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
   } else {
-    // hwloc reports an unreadable file with a bare errno: ask the system first.
+    // hwloc reports an unreadable file as a bare errno, so it is opened here first.
     const int fd = os().open(xml.c_str(), O_RDONLY | O_CLOEXEC, 0);
     if (fd < 0) return xml + ": " + std::strerror(errno);
     os().close(fd);

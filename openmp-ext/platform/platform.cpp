@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Puts the steps of discovery together: hwloc, sysfs, classification, tiers, fingerprint.
+// The steps of discovery: hwloc, sysfs, classification, tiers, fingerprint.
 #include "platform/platform.hpp"
 
 #include "platform/classification.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which memory is here: NUMA nodes with their kind and the rule that decided it, capacities, and
+// The machine's memory: NUMA nodes with their kind and the rule that decided it, capacities, and
 // latency and bandwidth as seen from each initiator. Made once from hwloc (or from an XML file, for
 // tests and for advising on another machine) and never changed afterwards.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace omptier {
 
-// What one memory looks like from one place; 0 = unknown. Nanoseconds and bytes per second.
+// One memory as seen from one place; 0 = unknown. Nanoseconds and bytes per second.
 struct Figures {
   double read_latency = 0;
   double write_latency = 0;
@@ -42,7 +42,7 @@ struct Node {
 // Nodes of one kind and performance class.
 struct Tier {
   MemoryKind kind = MemoryKind::unknown;
-  std::vector<unsigned> nodes; // node numbers, ascending; none: memory from a folder
+  std::vector<unsigned> nodes; // node numbers, ascending; none: a DAX directory
   std::uint64_t capacity = 0;
   Figures figures; // best view of its nodes
 };
@@ -54,7 +54,7 @@ struct Platform {
 
   const Node* node(unsigned number) const;
   const Tier* tier(MemoryKind kind) const; // first of that kind, or null
-  // Figures of a node as the processor sees them; unknown figures stay 0.
+  // Figures of a node as seen from the processor; 0 = unknown.
   Figures view(unsigned node_number, unsigned cpu) const;
 };
 
@@ -63,11 +63,11 @@ struct DiscoverOptions {
   NodesByKind forced; // OMPTIER_NODES
 };
 
-// Classifies what hwloc finds. Fails with one line when the XML cannot be read. Takes about a
-// millisecond; allocates: never call it from an allocation path before a guard is set.
+// Discovers and classifies the memory. Fails with one line when the XML cannot be read. Takes about
+// a millisecond and allocates: an allocation path must set a guard before it calls this.
 Parsed<Platform> discover_platform(const DiscoverOptions& options);
 
-// Checks what must hold: every node in exactly one tier, capacities add up, kinds agree.
+// Checks the invariants: every node in exactly one tier, capacities add up, kinds agree.
 bool is_consistent(const Platform& platform, std::string& why_not);
 
 } // namespace omptier

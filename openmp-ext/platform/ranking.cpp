@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// "Within 10 % the lower latency wins" is no ordering that a sort could use (a may tie with b and b
-// with c, but not a with c). So the best is picked, then the best of what remains, and so on; a
-// machine has a handful of memories.
+// The rule "within 10 % the lower latency wins" is not transitive (a may tie with b and b with c,
+// but not a with c), so it cannot order a sort. So the best is picked, then the best of the rest,
+// and so on; a machine has a handful of memories.
 #include "platform/ranking.hpp"
 
 #include "platform/usual_figures.hpp"
@@ -14,7 +14,7 @@
 namespace omptier {
 namespace {
 
-// Place of a kind where figures do not tell memories apart.
+// Rank of a kind where figures do not separate memories.
 unsigned usual_place(MemoryKind kind, Preference preference) {
   using enum MemoryKind;
   static constexpr std::array<MemoryKind, 4> by_bandwidth = {hbm, dram, cxl, nvm};
@@ -28,7 +28,7 @@ double bandwidth_of(const Ranked& memory, Preference preference) {
                                              : mean_bandwidth(memory.figures);
 }
 
-// Figures are equal: the usual order of kinds, then the nearer.
+// For equal figures: the usual order of kinds, then the nearer.
 bool usually_better(const Ranked& a, const Ranked& b, Preference preference) {
   const unsigned place_a = usual_place(a.kind, preference);
   const unsigned place_b = usual_place(b.kind, preference);
@@ -67,7 +67,7 @@ Remaining::iterator best_by_bandwidth(std::span<const Ranked> memories, Remainin
   return best;
 }
 
-// With the figures that the firmware does not give estimated.
+// The memories with missing figures estimated.
 std::vector<Ranked> completed(std::span<const Ranked> memories) {
   FigureEstimates estimates;
   for (const Ranked& memory : memories)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The order of memories by what is wanted of them: the one place that knows what "better" means.
-// Unknown figures are estimated (usual_figures.hpp).
+// Orders memories by a preference: the one place that defines "better". Unknown figures are
+// estimated (usual_figures.hpp).
 #pragma once
 
 #include "platform/choice.hpp"
@@ -18,7 +18,7 @@ struct Ranked {
   unsigned distance = 0; // 0 = unknown
 };
 
-// Mean of read and write; what is known of it when only one is. 0 = neither is.
+// Mean of read and write; the known one if only one is known; 0 if neither is.
 double mean_bandwidth(const Figures& figures);
 
 // Indices of the memories, best first; equal ones keep their order.

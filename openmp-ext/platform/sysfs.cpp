@@ -62,7 +62,7 @@ void read_dax_devices(MachineFacts& facts, const std::string& root) {
   const std::string bus = root + "/bus/dax/devices";
   for (const std::string& name : names_in(bus, "dax")) {
     const std::string device = bus + "/" + name;
-    // Only memory that was given to the kernel; a device used through its file has no node here.
+    // Only memory that was handed to the kernel; a device used through its file has no node here.
     if (!real_path(device + "/driver").ends_with("/kmem")) continue;
     const std::string target = read_small_file(device + "/target_node");
     NodeFacts* node =
@@ -88,7 +88,7 @@ void read_cxl_regions(MachineFacts& facts, const std::string& root) {
     const std::uint64_t address =
         std::strtoull(read_small_file(bus + "/" + name + "/resource").c_str(), nullptr, 16);
     if (address == 0 || block_size == 0) continue;
-    // The region may begin inside a block that the kernel left out: the next whole one is in it.
+    // The region may begin inside a block that the kernel left out, so take the next whole block.
     const std::uint64_t block = (address + block_size - 1) / block_size;
     for (const std::string& link : names_in(memory + "/memory" + std::to_string(block), "node")) {
       NodeFacts* node = find_node(facts, std::strtol(link.c_str() + 4, nullptr, 10));
@@ -99,8 +99,8 @@ void read_cxl_regions(MachineFacts& facts, const std::string& root) {
   }
 }
 
-// SMBIOS type 17 describes one memory module each: byte 0x0C its size (0 = empty slot), 0x12 its
-// type (0x20 HBM, 0x21 HBM2, 0x24 HBM3). Says "HBM" when there is nothing else.
+// True memory type from SMBIOS type 17, which describes one module each: byte 0x0C its size (0 =
+// empty slot), 0x12 its type (0x20 HBM, 0x21 HBM2, 0x24 HBM3). "HBM" when all modules are HBM.
 std::string firmware_memory(const std::string& root) {
   const std::string entries = root + "/firmware/dmi/entries";
   bool any = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What Linux itself knows of its memory and hwloc does not tell: where a node's memory comes from
-// (NVDIMM, CXL region), which processors are really its own, and what the firmware calls the modules.
+// What Linux knows of memory and hwloc does not report: where a node's memory comes from (NVDIMM,
+// CXL region), which processors are its own, and the firmware's name for the modules.
 #pragma once
 
 #include "platform/facts.hpp"
@@ -10,8 +10,8 @@
 
 namespace omptier {
 
-// Completes the facts of this machine. root is "/sys" but in tests, which lay out a tree of their
-// own. What is absent or unreadable (the firmware's tables are, but for root) stays as it was.
+// Completes the facts of this machine. root is "/sys", or a tree of the tests' own. What is absent
+// or unreadable (the firmware's tables are readable by root only) stays as it was.
 void read_sysfs(MachineFacts& facts, const std::string& root = "/sys");
 
 } // namespace omptier

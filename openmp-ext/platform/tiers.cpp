@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A node joins the first tier of its kind whose first node it resembles in every figure that both
-// have; nodes without figures form one tier a kind. The comparison is with the first node, not with
-// the last that joined, so that a chain of small differences does not grow into one class.
+// have; nodes without figures form one tier per kind. Comparing with the first node, not with the
+// last that joined, keeps a chain of small differences from growing into one tier.
 #include "platform/tiers.hpp"
 
 #include "platform/ranking.hpp"

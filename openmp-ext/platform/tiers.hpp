@@ -7,11 +7,10 @@
 
 namespace omptier {
 
-// Nodes whose figures differ by no more than this share are of one class.
+// Largest relative difference of figures within a tier.
 inline constexpr double k_class_tolerance = 0.25;
 
-// What a node is like from its nearest processors: the view of highest mean bandwidth, then lowest
-// read latency.
+// A node's view from its nearest processors: highest mean bandwidth, then lowest read latency.
 Figures best_view(const Node& node);
 
 // Groups the nodes, fastest tier first.

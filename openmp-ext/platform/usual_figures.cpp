@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The table and the scaling. The figures are those of one socket, idle latency and bandwidth of all
-// cores, rounded. A store to ordinary memory reads its line first, so that it waits as long as a
-// load: hence one latency for both, also for Optane, whose write queue answers sooner.
+// cores, rounded. A store to ordinary memory first reads its line and so takes as long as a load:
+// hence one latency for both, also for Optane, whose write queue acknowledges sooner.
 //
 //   DRAM  eight channels, between DDR4-3200 and DDR5-4800
 //   HBM   J. McCalpin, "Bandwidth Limits in the Intel Xeon Max (Sapphire Rapids with HBM)
-//         Processors", ISC High Performance 2023 workshops: far less than the stacks could, and a
-//         longer way than to DDR5
+//         Processors", ISC High Performance 2023 workshops: far below the stacks' peak, and a
+//         longer latency than DDR5's
 //   NVM   J. Izraelevitz et al., "Basic Performance Measurements of the Intel Optane DC Persistent
 //         Memory Module", arXiv:1903.05714, 2019: 305 ns of a random load; a module reads 6.6 and
 //         writes 2.3 GB/s, six interleaved 39 and 14

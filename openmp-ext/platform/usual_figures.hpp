@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How fast memory of a kind usually is, for machines whose firmware does not say (no ACPI HMAT), or
-// says it of some nodes only. The one table of it: what the advisor, the runtime's choice of tiers
-// and its gains take for unknown figures. Estimates decide; they are never shown as this machine's
-// figures, and whoever decides by them says so.
+// Usual figures of each memory kind, for machines whose firmware gives none (no ACPI HMAT) or only
+// some nodes' figures. The one such table: the advisor, the runtime's choice of tiers and its gains
+// use it for unknown figures. Estimates are used for decisions only; they are never shown as this
+// machine's figures, and messages about such decisions mention them.
 //
-// An unknown figure is the table's, scaled as far as the machine is known, by the first of
+// An unknown figure is the table's, scaled by the first known one of these ratios, each measured
+// over the table's value:
 //   the same memory's figure in the other direction (read for write, write for read)
-//   that figure of the machine's DRAM; of several, the mean of how they compare with the table
+//   that figure of the machine's DRAM; of several, the mean of their ratios
 //   that figure of its other memories, in the same way
-// each over what the table has for it.
 #pragma once
 
 #include "platform/platform.hpp"
@@ -19,13 +19,12 @@
 
 namespace omptier {
 
-// The table. Unknown memory counts as the slowest, so that nothing is let into it for its speed.
+// The table. Unknown memory counts as the slowest, so that it is never chosen for its speed.
 const Figures& usual_figures(MemoryKind kind);
 
-// All four figures are known.
 bool are_known(const Figures& figures);
 
-// learn() every memory of a machine, then estimate(). Takes no malloc; a value.
+// First learn() every memory of a machine, then estimate(). No malloc; copyable.
 class FigureEstimates {
 public:
   FigureEstimates() = default;
@@ -34,11 +33,11 @@ public:
       learn(tier.kind, tier.figures);
   }
   void learn(MemoryKind kind, const Figures& figures);
-  // What is known stays as it is.
+  // Known figures are returned unchanged.
   Figures estimate(MemoryKind kind, const Figures& figures) const;
 
 private:
-  struct Scale { // of one figure: known ones over the table's
+  struct Scale { // of one figure: known values over the table's
     double sum = 0;
     unsigned count = 0;
   };

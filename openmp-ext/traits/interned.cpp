@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Table of interned names. Texts lie in pages of our own, are never removed, and are found by
-// number through two levels of pointers that are only ever added to: readers need no lock.
+// Table of interned names. Texts lie in pages of our own and are never removed; they are found by
+// number through two levels of pointers to which entries are only added, so readers need no lock.
 #include "traits/interned.hpp"
 
 #include "base/page_arena.hpp"

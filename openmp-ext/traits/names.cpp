@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The tables behind names.hpp. One row a key; the rows of extended keys are in the order that fixes
-// their numbers, which the checks at the end of the tables hold on to.
+// The tables behind names.hpp, one row per key. The order of the extended keys' rows fixes their
+// numbers; static assertions after the tables check it.
 #include "traits/names.hpp"
 
 #include "base/text.hpp"
@@ -144,7 +144,8 @@ const SpaceNames* row_of(Space space) {
 } // namespace
 
 std::optional<Space> space_of_number(OmpValue number) {
-  // From LLVM 20 on the default space is 99, and 0 the null one, which its libomp takes for it.
+  // From LLVM 20 on the default space is 99 and 0 is the null space, which its libomp treats as the
+  // default.
   if (number == k_newer_default_space) return Space::standard_default;
   for (const SpaceNames& row : k_spaces)
     if (static_cast<OmpValue>(row.space) == number) return row.space;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Numbers and names of memory spaces, allocators, trait keys and trait values: OpenMP's own (as
-// omp.h of libomp 19 to 22 has them; what 20 renumbered is known by both numbers) and ours (include/ompx_memory.h). The runtime validates with these
-// tables, OMP_ALLOCATOR is parsed with them, and tools print C source from them.
+// Numbers and names of memory spaces, allocators, trait keys and trait values: OpenMP's own (as in
+// omp.h of libomp 19 to 22; what 20 renumbered is accepted under both numbers) and ours
+// (include/ompx_memory.h). The runtime validates with these tables, OMP_ALLOCATOR is parsed with
+// them, and tools print C source from them.
 #pragma once
 
 #include "base/kind.hpp"
@@ -39,7 +40,7 @@ std::optional<Space> space_of_number(OmpValue number);
 // Space of a predefined allocator that we serve; nothing for libomp's own (default, cgroup, …).
 std::optional<Space> space_of_predefined(OmpValue allocator);
 bool is_extended(Space space);                        // 500 and above
-// Of the four kind spaces.
+// The kind of one of the four kind spaces.
 constexpr std::optional<MemoryKind> kind_of(Space space) {
   const auto first = static_cast<unsigned>(Space::dram), number = static_cast<unsigned>(space);
   if (number < first) return {};
@@ -79,7 +80,6 @@ enum class TraitKey : std::uint16_t {
 inline constexpr unsigned k_first_extended_key = 5000;
 inline constexpr unsigned k_extended_keys = 12;
 
-// What values a key takes.
 enum class ValueForm : std::uint8_t {
   names,     // one of a list
   boolean,   // omp_atv_true or omp_atv_false
@@ -100,7 +100,7 @@ struct KeyInfo {
   ValueForm form;
   std::span<const ValueName> values; // for ValueForm::names
   OmpValue least, most;              // for size and number, both included
-  std::string_view expected;         // for people: what would be right
+  std::string_view expected;         // for messages: which values are accepted
 };
 
 std::span<const KeyInfo> all_keys();

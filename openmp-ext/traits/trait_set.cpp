@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Validation of traits. Each value is first held against its key's row of the table, then stored,
-// and at the end the whole set is looked at for contradictions.
+// Validation of traits. Each value is checked against its key's row of the table and stored; then
+// the whole set is checked for contradictions.
 #include "traits/trait_set.hpp"
 
 #include "traits/interned.hpp"
@@ -33,7 +33,7 @@ bool value_fits(const KeyInfo& key, OmpValue value, bool (*is_allocator)(OmpValu
   return false;
 }
 
-// Where the value of a key is kept; one of the two is null. pinned and migratable are flags.
+// The member that holds a key's value; one of the two is null. pinned and migratable are flags.
 struct Field {
   TraitKey key;
   OmpValue TraitSet::* fixed;
@@ -60,16 +60,16 @@ constexpr Field k_fields[] = {
     {TraitKey::label, nullptr, &TraitSet::label},
 };
 
-// k_default_value stands for what the key means when nothing is said.
+// k_default_value means the key's default.
 void store(TraitSet& set, TraitKey key, OmpValue value) {
   const TraitSet defaults;
-  const bool unsaid = value == k_default_value;
+  const bool is_default = value == k_default_value;
   if (key == TraitKey::access && value::is_everybody(value)) value = value::all;
   for (const Field& field : k_fields) {
     if (field.key != key) continue;
     if (field.fixed != nullptr)
-      set.*field.fixed = unsaid ? defaults.*field.fixed : value;
-    else if (unsaid)
+      set.*field.fixed = is_default ? defaults.*field.fixed : value;
+    else if (is_default)
       set.*field.changeable = defaults.*field.changeable;
     else
       set.*field.changeable = value;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The traits of one allocator, validated. What is refused, and nothing else: an unknown key, a
-// value that its key does not take, and three contradictions (required in the auto space, pinned
-// and migratable, a stride without the strided pattern).
+// The validated traits of one allocator. Refused are only an unknown key, a value that its key does
+// not take, and three contradictions (required in the auto space, pinned and migratable, a stride
+// without the strided pattern).
 #pragma once
 
 #include "base/notices.hpp"
@@ -26,50 +26,50 @@ struct TraitSet {
   OmpValue fallback = value::default_mem_fb;      // value::*_fb
   OmpValue fallback_allocator = k_null_allocator; // fb_data
   OmpValue partition = value::environment;
-  // 0 = default; accepted, without effect on placement. So are those of devices and part_size,
-  // which are not kept at all. Access is value::all by whichever number it was said.
+  // 0 = default; accepted, without effect on placement. Those of devices and part_size are not even
+  // stored. Access is value::all for each of its numbers.
   OmpValue sync_hint = 0, access = 0;
   bool pinned = false;
   bool extended = false; // at least one extended key was given
 
-  // Extended traits; 0 = not said. ompx_update_traits may change those that are Relaxed while other
+  // Extended traits; 0 = not given. ompx_update_traits may change the Relaxed ones while other
   // threads allocate.
   OmpValue placement = 0; // value::required, value::preferred
   Relaxed<OmpValue> access_pattern = 0, access_mode = 0, access_origin = 0, sensitivity = 0,
                     lifetime = 0;
   Relaxed<OmpValue> group = 0, label = 0;
   Relaxed<std::size_t> access_stride = 0; // bytes
-  // Accesses per second, and per mille of memory time; k_default_value = not said.
+  // Accesses per second, and per mille of memory time; k_default_value = not given.
   Relaxed<OmpValue> access_frequency = k_default_value, importance = k_default_value;
-  Relaxed<bool> migratable = false; // migratable=true was said
-  Relaxed<bool> stationary = false; // migratable=false was said
+  Relaxed<bool> migratable = false; // migratable=true was given
+  Relaxed<bool> stationary = false; // migratable=false was given
 
-  // Takes over the traits that may change during an allocator's life: all of ours but placement.
+  // Copies the traits that may change during an allocator's life: all of ours but placement.
   void change_to(const TraitSet& other);
 };
 
-// Why traits were refused: the number of the warning, and its text without what follows from it.
+// Why traits were refused: the warning's number, and its text without the consequence.
 struct TraitProblem {
   Notice notice = Notice::bad_trait_value;
   char text[320] = "";
 
   bool set(Notice number, const char* format, ...) __attribute__((format(printf, 3, 4))); // false
-  // The warning, once for each text and memory space (its number): consequence says what happens
-  // now ("the null allocator is returned").
+  // Prints the warning, once per text and memory space (its number). consequence: what happens now
+  // ("the null allocator is returned").
   void warn_that(const char* consequence, OmpValue space) const;
 };
 
-// Reads the traits of a new allocator of the space. The last of several traits with one key counts.
-// is_allocator says whether a value may be an allocator (for fb_data). False and problem filled
-// when refused. No malloc.
+// Reads the traits of a new allocator of the space. If several traits have one key, the last
+// counts. is_allocator: whether a value may be an allocator (for fb_data). False, with problem
+// filled, when they are refused. No malloc.
 bool read_traits(Space space, std::span<const TraitPair> traits, bool (*is_allocator)(OmpValue),
                  TraitSet& set, TraitProblem& problem);
 
-// Whether the value is one that the key takes (omp_atv_default included); false for unknown keys.
+// Whether the key takes the value (omp_atv_default included); false for unknown keys.
 bool is_valid_trait(const TraitPair& trait, bool (*is_allocator)(OmpValue));
 
-// Value of a trait for people: "random", "65536", the text of a name. Writes to text, ended by
-// zero.
+// Value of a trait for messages: "random", "65536", the text of a name. Writes a zero-terminated
+// text of at most size bytes.
 void describe_value(const KeyInfo& key, OmpValue value, char* text, std::size_t size);
 
 } // namespace omptier

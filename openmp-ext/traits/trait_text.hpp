@@ -13,18 +13,18 @@
 namespace omptier {
 
 struct AllocatorText {
-  std::size_t length = 0;                 // characters understood; 0 = not an allocator of ours
+  std::size_t length = 0;                 // characters parsed; 0 = not an allocator of ours
   OmpValue predefined = k_null_allocator; // handle, when a predefined allocator was named
   Space space = Space::standard_default;  // else space and traits
   std::array<TraitPair, 32> traits{};
   int trait_count = 0;
-  // Only we understand it. False: libomp may read it too, and does where its own memory is meant.
+  // Only we can parse it. False: libomp can too, and does where its own memory is meant.
   bool for_us = false;
 };
 
-// Understands ompx_ names, the predefined allocators but omp_default_mem_alloc, and memory spaces
-// with traits; the default space without traits, and anything else, has length 0 and is libomp's.
-// False and problem filled when the text is ours but wrong; length is then what was read.
+// Parses ompx_ names, the predefined allocators but omp_default_mem_alloc, and memory spaces with
+// traits. The default space without traits, and any other text, is left to libomp: length 0. False,
+// with problem filled, when the text is ours but wrong; length is then the part parsed.
 bool read_allocator_text(std::string_view text, AllocatorText& result, TraitProblem& problem);
 
 } // namespace omptier

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See frame_matcher.hpp. One open-addressed table of (hash of a list's return addresses, list), at
-// most half full. A stack's hash is made frame by frame, so every prefix is looked up on the way; a
-// hit is compared address by address.
+// One open-addressed table of (hash of a list's return addresses, list), at most half full. A
+// stack's hash is computed frame by frame, so every prefix is looked up on the way; a hit is
+// compared address by address.
 #include "objects/frame_matcher.hpp"
 
 #include "base/page_arena.hpp"
@@ -22,7 +22,7 @@ std::uint64_t extend_hash(std::uint64_t hash, ReturnAddress address) {
 
 } // namespace
 
-// Lies in pages of its own: it may have to be made again on the program's allocation path.
+// Lies in pages of its own, because the program's allocation path may have to rebuild it.
 struct FrameMatcher::Table {
   struct Slot {
     std::uint64_t hash;
@@ -57,7 +57,7 @@ FrameMatcher::FrameMatcher(std::span<const std::string> identities,
   current();
 }
 
-FrameMatcher::~FrameMatcher() = default; // its pages stay: a thread may be matching still
+FrameMatcher::~FrameMatcher() = default; // its pages stay: a thread may still be matching
 
 // Maps the lists to the modules as they are loaded now.
 FrameMatcher::Table* FrameMatcher::build(const ModuleListUse& use) const {
@@ -115,13 +115,13 @@ FrameMatcher::Table* FrameMatcher::build(const ModuleListUse& use) const {
   return table;
 }
 
-// The table, made anew when the loader's list has changed. Whoever comes while another thread makes
-// it, or forks, uses the old one: only modules that have just been loaded are missing there.
+// The table, rebuilt after the loader's list has changed. While another thread rebuilds it or
+// forks, the old one is used: it lacks only modules that have just been loaded.
 const FrameMatcher::Table* FrameMatcher::current() const {
   Table* table = table_.load(std::memory_order_acquire);
   if (table != nullptr && table->generation.load(std::memory_order_relaxed) == module_generation())
     return table;
-  const ModuleListUse use; // so no child is forked with the flag set
+  const ModuleListUse use; // so no child is forked with building_ set
   if (!use || building_.test_and_set(std::memory_order_acquire)) return table;
   if (Table* fresh = build(use); fresh != nullptr) {
     table_.store(fresh, std::memory_order_release);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Recognises captured stacks: given lists of frames by (module identity, offset), says which list a
-// stack of run-time return addresses is. Made once, when a plan is loaded; matching then is a few
-// hash steps over return addresses, without lock or malloc.
+// Recognises captured stacks: given lists of frames by (module identity, offset), finds the list
+// that matches a stack of run-time return addresses. Built once, when a plan is loaded; matching is
+// then a few hash steps over return addresses, without lock or malloc.
 //
-// A list matches a stack when it is the stack's beginning (innermost frames); of several, the
-// longest wins: so a plan made with fewer frames, or shortened by hand, works. Modules are mapped
-// to where they are loaded now, and again after the loader's list has changed (dlopen).
+// A list matches a stack if it is a prefix of it (innermost frames); the longest match wins. So a
+// plan made with fewer frames, or shortened by hand, works. Modules are mapped to their present
+// addresses, and again after the loader's list has changed (dlopen).
 //
-// Another build has other identities and offsets: nothing matches exactly. The portable match by
-// function name and ordinal of the call needs symbol tables and decoding, which have no place in a
-// stranger's process: `omptier run` rewrites such a plan for the present build before it starts the
-// program, and the runtime only counts the lists whose modules are not here.
+// Another build has other identities and offsets: nothing matches exactly. The portable match, by
+// function name and ordinal of the call, needs symbol tables and decoding, too much for the
+// application's process: `omptier run` rewrites such a plan for the present build before it starts
+// the program, and the runtime only counts the lists whose modules are not loaded.
 #pragma once
 
 #include "objects/modules.hpp"
@@ -28,22 +28,22 @@ class FrameMatcher {
 public:
   static constexpr std::uint32_t k_none = ~std::uint32_t{0};
 
-  // identities: the plan's module table; lists: frames that index it, innermost first. Allocates;
-  // identical lists are one (list_of tells). Empty lists never match.
+  // identities: the plan's module table; lists: frames that index it, innermost first. Allocates.
+  // Identical lists become one (see list_of). Empty lists never match.
   FrameMatcher(std::span<const std::string> identities, std::span<const std::vector<Frame>> lists);
   ~FrameMatcher();
   FrameMatcher(const FrameMatcher&) = delete;
   FrameMatcher& operator=(const FrameMatcher&) = delete;
 
-  // Number of the distinct list that the stack begins with, or k_none. Thread-safe.
+  // Number of the distinct list that is a prefix of the stack, or k_none. Thread-safe.
   std::uint32_t match(const ReturnAddress* stack, unsigned count) const;
 
-  // How many frames a capture should ask for: the longest list.
+  // Frames that a capture needs: the length of the longest list.
   unsigned depth() const { return depth_; }
   unsigned distinct_lists() const { return static_cast<unsigned>(distinct_.size()); }
-  // The distinct list that the given one (by its place in the constructor's span) became.
+  // The distinct list for an index of the constructor's span.
   std::uint32_t list_of(std::size_t given) const { return given_to_distinct_[given]; }
-  // Of the distinct lists: how many name a module that is not loaded (another build, or not yet).
+  // How many distinct lists name a module that is not loaded (another build, or not yet).
   unsigned lists_without_module() const;
 
 private:

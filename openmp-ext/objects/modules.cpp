@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See modules.hpp. All changes of the list happen inside a dl_iterate_phdr callback: the loader's
-// own lock is the only one, and it is held from the first callback of a pass to the last. Readers
-// see an entry once the count that covers it has been stored.
+// See modules.hpp. The list changes only inside dl_iterate_phdr callbacks, so the loader's own
+// lock, held from the first callback of a pass to the last, is the only one. Readers see an entry
+// after the count that covers it has been stored.
 #include "objects/modules.hpp"
 
 #include "base/hex.hpp"
@@ -34,7 +34,7 @@ struct ModuleList {
 // Constant-initialised, no destructor: usable before constructors and after destructors have run.
 constinit ModuleList g_modules;
 
-// Who is inside the loader's list, and the thread that forks (0: none does).
+// Number of threads inside the loader's list, and the thread that forks (0: none).
 struct Gate {
   std::atomic<std::uint32_t> inside{0};
   std::atomic<pthread_t> forking{0};
@@ -48,7 +48,7 @@ struct Pass {
   std::uint32_t number = 0; // when changed
 };
 
-// Looks for the build-id in a note segment that lies in memory.
+// Finds the build-id in a note segment in memory.
 bool read_build_id(const char* note, std::size_t bytes, char* identity) {
   const char* end = note + bytes;
   while (note + sizeof(ElfW(Nhdr)) <= end) {
@@ -70,10 +70,10 @@ bool read_build_id(const char* note, std::size_t bytes, char* identity) {
 
 const char* path_of(const dl_phdr_info& info, bool program) {
   if (!program) return info.dlpi_name != nullptr ? info.dlpi_name : "";
-  static char path[PATH_MAX]; // one pass at a time: the loader's lock
+  static char path[PATH_MAX]; // one pass at a time, under the loader's lock
   const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
   path[length > 0 ? length : 0] = 0;
-  // Without /proc: as it was started, if its folder is still the current one.
+  // Without /proc: the path it was started by, valid if its folder is still the current one.
   if (length <= 0 && realpath(reinterpret_cast<const char*>(getauxval(AT_EXECFN)), path) == nullptr)
     path[0] = 0;
   return path;
@@ -128,7 +128,7 @@ std::uintptr_t first_address(const dl_phdr_info& info) {
   return begin;
 }
 
-// Known already? The same place and the same name, still loaded.
+// The entry of a known module: same place and name, still loaded.
 LoadedModule* find_known(const dl_phdr_info& info, bool program) {
   const unsigned count = g_modules.count.load(std::memory_order_acquire);
   if (program) return count > 0 ? g_modules.entries[0].load() : nullptr;
@@ -163,9 +163,9 @@ int visit_module(dl_phdr_info* info, std::size_t, void* argument) {
   return 0;
 }
 
-// The callback's last visit is not marked, so unloaded modules are told from the number of a pass
-// that is complete. Another thread's pass may be under way: what it has seen already or not yet has
-// at least this number if it is still loaded.
+// The callback is not called after the last module, so unloaded modules are found by the number of
+// a completed pass. Another thread's pass may be under way: every module that is still loaded has
+// at least this number, visited by it or not.
 void mark_unloaded(std::uint32_t pass) {
   const unsigned count = g_modules.count.load(std::memory_order_acquire);
   for (unsigned i = 0; i < count; ++i) {
@@ -216,7 +216,7 @@ bool starts_with(const char* text, const char* prefix) {
   return std::strncmp(text, prefix, std::strlen(prefix)) == 0;
 }
 
-// A thread that is preferred to all others (SCHED_FIFO) would yield to nobody.
+// A sleep, since sched_yield by a SCHED_FIFO thread lets no lower priority run.
 void let_others_run() {
   const timespec moment{0, 50'000};
   ::clock_nanosleep(CLOCK_MONOTONIC, 0, &moment, nullptr);
@@ -224,7 +224,8 @@ void let_others_run() {
 
 } // namespace
 
-// Counted first, then looked: the forking thread looks the other way round.
+// Increments inside, then reads forking; the forking thread does it in the opposite order, so that
+// at least one sees the other.
 ModuleListUse::ModuleListUse() {
   g_gate.inside.fetch_add(1);
   entered_ = g_gate.forking.load() == 0;
@@ -237,10 +238,10 @@ ModuleListUse::~ModuleListUse() {
 
 void close_modules_for_fork() {
   const std::uint64_t end = monotonic_nanoseconds() + k_longest_wait;
-  pthread_t nobody = 0;
-  while (!g_gate.forking.compare_exchange_weak(nobody, pthread_self()) &&
+  pthread_t none = 0;
+  while (!g_gate.forking.compare_exchange_weak(none, pthread_self()) &&
          monotonic_nanoseconds() < end) {
-    nobody = 0;
+    none = 0;
     let_others_run();
   }
   while (g_gate.inside.load() != 0 && monotonic_nanoseconds() < end)
@@ -248,7 +249,7 @@ void close_modules_for_fork() {
 }
 
 void open_modules_after_fork(bool in_child) {
-  if (in_child) { // whoever was still inside is not here
+  if (in_child) { // threads that were inside do not exist in the child
     g_gate.inside.store(0);
     for (unsigned i = 0; i < module_count(); ++i) {
       std::uint32_t being_made = 1;
@@ -291,7 +292,7 @@ std::uint32_t module_generation() {
   return g_modules.generation.load(std::memory_order_acquire);
 }
 
-// Made with the loader's lock held: nobody waits here for a thread that waits for that lock.
+// Hashes with the loader's lock held, so no thread here waits for another that waits for that lock.
 const char* identity_of(const LoadedModule& module, const ModuleListUse&) {
   if (!module.is_identified())
     dl_iterate_phdr(hash_module, const_cast<LoadedModule*>(&module));
@@ -301,7 +302,7 @@ const char* identity_of(const LoadedModule& module, const ModuleListUse&) {
   return module.identity;
 }
 
-// While another thread forks its end is waited for; the forking thread itself is alone here.
+// Waits while another thread forks; the forking thread itself is alone here.
 const char* identity_of(const LoadedModule& module) {
   while (!module.is_identified()) {
     const ModuleListUse use;
@@ -323,7 +324,7 @@ void write_build_id(char* identity, const void* bytes, std::size_t count) {
 }
 
 void write_segments_id(char* identity, std::uint64_t hash) {
-  unsigned char bytes[8]; // the highest first
+  unsigned char bytes[8]; // most significant first
   for (unsigned i = 0; i < 8; ++i)
     bytes[i] = static_cast<unsigned char>(hash >> (56 - 8 * i));
   *write_hex(stpcpy(identity, "segments:"), bytes, sizeof bytes) = '\0';

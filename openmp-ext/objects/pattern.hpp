@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What one instruction did to one object for a while: how much it accessed and in which steps.
-// Exact counts bring these, and so does the emulation of a sampled loop; a profile keeps them
-// beside its samples, because an access share is another thing than a time share.
+// What one instruction did to one object over some time: how much it accessed, and in which
+// strides. Exact counts and the emulation of a sampled loop produce these records; a profile keeps
+// them beside its samples, because a share of accesses is not a share of time.
 #pragma once
 
 #include "objects/access.hpp"
@@ -27,11 +27,12 @@ struct AccessPattern {
   AccessKind kind = AccessKind::unknown;
   float accesses = 0; // how many, or in which proportion
   float bytes = 0;    // in the same proportion; per access: bytes / accesses
-  float chased = 0;   // share of accesses that followed a pointer found by a pointer
+  float chased = 0;   // share of accesses through a pointer that was itself loaded through one
   std::uint32_t place = 0, through_place = 0; // as AccessSample::place
   // The innermost loop around the sample, by the address of its first instruction; 0 = unknown.
-  // What it accessed since another sample of the thread in the same run of it, and in which time: 0
-  // = there is none; bytes < 0: the other was of another run.
+  // run_bytes: what it accessed since another sample of the thread in the same run of the loop, and
+  // run_nanoseconds: in which time. 0 = no such sample; bytes < 0: the other sample was of another
+  // run.
   std::uint64_t loop = 0;
   float run_nanoseconds = 0, run_bytes = 0;
   std::array<Stride, k_strides> strides{}; // the most frequent first

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Allocation sites: where in a program an allocation is made, by its call stack. A frame is known
-// exactly (module identity + offset in the module) and portably (which of its function's calls of
-// which callee it is). Modules are named by their build-id, else by a hash of their executable
-// segments, so that a site recorded in one run is found again in another in spite of ASLR.
+// Allocation sites: where in a program an allocation is made, by its call stack. A frame is
+// identified exactly (module identity + offset in the module) and portably (the function, the
+// callee, and which of the calls of that callee). Modules are identified by their build-id, else by
+// a hash of their executable segments, so that a site is recognised in another run in spite of
+// ASLR.
 #pragma once
 
 #include <cstddef>
@@ -31,15 +32,15 @@ struct ModuleInfo {
   bool system = false;    // system library: its frames are dropped from sites
 };
 
-// What people and other builds know a frame by. Calls are counted per callee, so that a call added
-// elsewhere in the function does not change what another is known by. Names are demangled and
-// without the suffixes that compilers give to parts and copies of a function (".cold", ".part.0").
+// Identifies a frame for people and other builds. Calls are counted per callee, so that a call
+// added elsewhere in the function does not renumber the others. Names are demangled and without
+// compilers' suffixes for parts and copies of a function (".cold", ".part.0").
 struct PortableFrame {
   std::string function;      // "" when unknown
   std::string callee;        // function that is called; "" when indirect
   std::uint32_t ordinal = 0; // which of the function's calls of that callee, from 0
   std::uint32_t calls = 0;   // how many of them the function has; 0 = unknown
-  std::string variable;      // what the call's result is assigned to; "" when unknown
+  std::string variable;      // variable that gets the call's result; "" when unknown
   std::string file;          // hint only
   std::uint32_t line = 0;    // hint only
 };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // See stack.hpp. The walk keeps three registers (return address, stack pointer, frame pointer) and
-// leaves each frame by its unwind rule. Rules are found in .eh_frame once per return address and
-// kept in a table without locks: an entry is two words, of which the first is the key xor-ed with
-// the second, so a torn entry matches nothing. A rule also carries a hash of the call instruction's
-// bytes: after dlclose and dlopen other code may stand at the same address. A frame whose rule is
-// complex sends the whole walk to the C++ runtime's unwinder, slower and as exact.
+// unwinds each frame by its rule. Rules are found in .eh_frame once per return address and cached
+// in a lock-free table: an entry is two words, the first being the key xor-ed with the second, so a
+// torn entry matches nothing. A rule also carries a hash of the call instruction's bytes, because
+// after dlclose and dlopen other code may lie at the same address. If a frame's rule is complex,
+// the C++ runtime's unwinder does the whole walk: slower, equally exact.
 #include "objects/stack.hpp"
 
 #include "base/options.hpp"
@@ -30,7 +30,7 @@ constexpr unsigned k_deepest_walk = 512; // frames of all kinds, before the walk
 constexpr unsigned k_cache_entries = 16384;
 constexpr std::uintptr_t k_largest_frame = std::uintptr_t{1} << 32;
 
-// An unwind rule with what a walk wants to know of the frame's module.
+// An unwind rule and what a walk needs to know of the frame's module.
 struct CachedRule {
   UnwindRule rule;
   bool system = false;
@@ -63,8 +63,8 @@ struct CacheEntry {
 };
 constinit CacheEntry g_cache[k_cache_entries] = {};
 
-// Of the eight bytes before the return address: the call and what leads to it. A return address on
-// a walked stack is always mapped code.
+// Hash of the eight bytes before the return address: the call and what precedes it. A return
+// address on a walked stack is always mapped code.
 OMPTIER_READS_STACK std::uint64_t hash_of_code(ReturnAddress address) {
   std::uint64_t bytes;
   __builtin_memcpy(&bytes, reinterpret_cast<const void*>(address - 8), sizeof bytes);
@@ -95,7 +95,7 @@ CachedRule rule_at(ReturnAddress address) {
   if ((word & 1) != 0 && key == (address ^ word) && hash_of_code(address) == word >> 48)
     return unpack(word);
   const LoadedModule* module = module_of(address);
-  if (module == nullptr) return {}; // generated code or a wild value: never read what is there
+  if (module == nullptr) return {}; // generated code or a wild value: never dereferenced
   const CachedRule cached = look_up_rule(address);
   const std::uint64_t fresh = pack(cached, hash_of_code(address));
   entry.word.store(fresh, std::memory_order_relaxed);
@@ -104,7 +104,7 @@ CachedRule rule_at(ReturnAddress address) {
 }
 static_assert(k_cache_entries == 1u << (64 - 50));
 
-// Chooses among the frames of a walk, in order, those that make a site.
+// Selects, in the order of a walk, the frames that make a site.
 class FrameChooser {
 public:
   FrameChooser(const void* caller, ReturnAddress* out, unsigned max)
@@ -151,7 +151,7 @@ WalkEnd walk_by_rules(std::uintptr_t frame, FrameChooser& chooser) {
     if (rule.kind == UnwindRule::Kind::complex) return WalkEnd::complex;
     const std::uintptr_t cfa =
         (rule.from_frame_pointer ? frame_pointer : stack_pointer) + rule.cfa_offset;
-    // A stack only grows. Assembly may use the frame pointer for other things without saying so.
+    // A stack only grows. Assembly may use the frame pointer otherwise without unwind information.
     if (cfa <= stack_pointer || cfa - stack_pointer > k_largest_frame || cfa % 8 != 0)
       return WalkEnd::done;
     address = read_word(cfa - 8);
@@ -165,7 +165,7 @@ WalkEnd walk_by_rules(std::uintptr_t frame, FrameChooser& chooser) {
 _Unwind_Reason_Code visit_frame(_Unwind_Context* context, void* argument) {
   auto* chooser = static_cast<FrameChooser*>(argument);
   const auto address = static_cast<ReturnAddress>(_Unwind_GetIP(context));
-  if (address == 0) return _URC_NORMAL_STOP; // what the unwinder tells of the end
+  if (address == 0) return _URC_NORMAL_STOP; // how the unwinder reports the end
   return chooser->add(address, rule_at(address)) ? _URC_NO_REASON : _URC_NORMAL_STOP;
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Numbers call stacks: the same return addresses get the same number, from 0 in the order in which
-// they are first met. Open addressing in pages of its own, doubled when half full; no malloc. The
-// caller's lock covers it. Addresses mean something only as long as the same modules lie there:
-// when the list of modules has changed, a stack is known again if its modules are those of before,
-// so that libraries which come and go take no numbers from others.
+// Numbers call stacks: equal return addresses get the same number, from 0 in order of first
+// occurrence. Open addressing in pages of its own, doubled when half full; no malloc. The caller's
+// lock protects it. Addresses are valid only while the same modules lie there: after the list of
+// modules has changed, a stack is recognised if its modules are the same as before, so libraries
+// that come and go do not change the numbers of other stacks.
 #pragma once
 
 #include "base/page_arena.hpp"
@@ -20,14 +20,14 @@ class StackTable {
 public:
   static constexpr std::uint32_t k_full = ~std::uint32_t{0};
 
-  // Of a stack that is known, else k_full.
+  // Number of a known stack, else k_full.
   std::uint32_t known(const ReturnAddress* stack, unsigned count) {
     if (capacity_ == 0) return k_full;
     const Slot* slot = find(hash_of(stack, count), stack, count);
     return slot->stack != nullptr ? slot->number : k_full;
   }
 
-  // The stack's number; fresh tells whether it is new. k_full when memory is refused.
+  // The stack's number; fresh: whether it is new. k_full when memory is refused.
   std::uint32_t number_of(const ReturnAddress* stack, unsigned count, bool& fresh) {
     fresh = false;
     if (2 * (used_ + 1) > capacity_ && !grow()) return k_full;
@@ -44,7 +44,7 @@ public:
     return slot->number;
   }
 
-  // Numbers start again from 0 (a new log in a forked child).
+  // Numbers start again from 0 (for a new log in a forked child).
   void restart() {
     if (slots_ != nullptr) std::memset(slots_, 0, capacity_ * sizeof(Slot));
     used_ = 0;
@@ -59,8 +59,8 @@ private:
     std::uint64_t hash;
     std::uint32_t number;
     std::uint32_t count;
-    std::uint32_t generation; // of modules, in which it was last found to be true
-    std::uint32_t modules;    // a hash of their identities and places
+    std::uint32_t generation; // of the module list when the entry was last verified
+    std::uint32_t modules;    // a hash of the modules' identities and places
   };
 
   static std::uint64_t hash_of(const ReturnAddress* stack, unsigned count) {
@@ -85,7 +85,7 @@ private:
     return static_cast<std::uint32_t>(hash ^ hash >> 32);
   }
 
-  // Its slot, or the empty one where it is to be.
+  // The stack's slot, or the empty slot where it belongs.
   Slot* find(std::uint64_t hash, const ReturnAddress* stack, unsigned count) {
     const std::uint32_t generation = module_generation();
     std::size_t at = hash & (capacity_ - 1);
@@ -96,7 +96,7 @@ private:
           std::memcmp(slot.stack, stack, count * sizeof *stack) != 0)
         continue;
       if (slot.generation == generation) return &slot;
-      if (slot.modules != modules_of(stack, count)) continue; // other libraries lay there
+      if (slot.modules != modules_of(stack, count)) continue; // other libraries were loaded there
       slot.generation = generation;
       return &slot;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A reader of one kind of section. Whatever the file says is checked against its size: a damaged
-// file finds nothing.
+// A reader of ELF symbol tables. Every offset and count is checked against the file's size: in a
+// damaged file nothing is found.
 #include "objects/statics.hpp"
 
 #include "base/os.hpp"
@@ -21,7 +21,7 @@ using Header = ElfW(Ehdr);
 using Section = ElfW(Shdr);
 using Symbol = ElfW(Sym);
 
-// A file in memory for as long as this lives.
+// A file, mapped while this exists.
 class MappedFile {
 public:
   explicit MappedFile(const char* path) {
@@ -41,7 +41,7 @@ public:
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
-  // So many objects at an offset, or null when the file is too short.
+  // count objects at an offset; null when the file is too short.
   template <typename T> const T* at(std::uint64_t offset, std::uint64_t count) const {
     if (begin_ == nullptr || offset % alignof(T) != 0 || offset > bytes_ ||
         count > (bytes_ - offset) / sizeof(T))
@@ -73,7 +73,7 @@ public:
     section_count_ = sections_ != nullptr ? header->e_shnum : 0;
   }
 
-  // SHT_SYMTAB or SHT_DYNSYM; without symbols when the file has none.
+  // SHT_SYMTAB or SHT_DYNSYM; a table without symbols when the file has none.
   Table table(unsigned type) const {
     Table table;
     for (unsigned i = 0; i < section_count_; ++i) {
@@ -83,7 +83,7 @@ public:
       const std::size_t count = section.sh_size / sizeof(Symbol);
       const auto* symbols = file_.at<Symbol>(section.sh_offset, count);
       const auto* text = file_.at<char>(names.sh_offset, names.sh_size);
-      // The last name must end inside.
+      // The last name must end inside the section.
       if (symbols == nullptr || text == nullptr || names.sh_size == 0 ||
           text[names.sh_size - 1] != '\0')
         continue;
@@ -139,8 +139,8 @@ StaticSearch search_file(const char* path, const LoadedModule& module, const cha
     if (table.count == 0) continue;
     result = search(file, table, module, name, found);
     if (result != StaticSearch::unknown) return result;
-    if (type == SHT_SYMTAB) return result; // holds what the other one does
-    result = StaticSearch::no_symbols;     // of exported names only
+    if (type == SHT_SYMTAB) return result; // a superset of SHT_DYNSYM
+    result = StaticSearch::no_symbols;     // exported names only
   }
   return result;
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Where a static lies: a global or file-local array, a Fortran COMMON block or module variable, by
-// the name that the linker knows it by ("grid", "work.0", "blk_", "__fields_MOD_rho"). Read from
-// the symbol table of the module's file, or of the file of debug information that Debian keeps for
-// it.
+// Finds a static: a global or file-local array, a Fortran COMMON block or module variable, by its
+// linker name ("grid", "work.0", "blk_", "__fields_MOD_rho"). Read from the symbol table of the
+// module's file, or of its debug file as Debian installs it.
 #pragma once
 
 #include "objects/modules.hpp"
@@ -13,7 +12,7 @@ namespace omptier {
 struct StaticObject {
   std::uintptr_t begin = 0;
   std::size_t bytes = 0;
-  bool in_file = false; // .data: its pages are the file's until they are written; else .bss
+  bool in_file = false; // .data: its pages are the file's until written; else .bss
 };
 
 enum class StaticSearch : std::uint8_t {
@@ -23,15 +22,15 @@ enum class StaticSearch : std::uint8_t {
   no_symbols, // the file cannot be read, or holds no symbol table
 };
 
-// Maps the file for the time of the search; no malloc. Thread-safe.
+// Maps the file during the search; no malloc. Thread-safe.
 StaticSearch find_static(const LoadedModule& module, const char* symbol, StaticObject& found);
 
 struct NamedStatic {
   const char* symbol;
   std::uint64_t bytes;
 };
-// Calls visit(argument, static) for each static of at least so many bytes in a program file or
-// library, in the file's order; false when it has no symbol table.
+// Calls visit(argument, static) for each static of at least least_bytes in a program file or
+// library, in the file's order; false when the file has no symbol table.
 bool list_statics(const char* path, std::uint64_t least_bytes,
                   void (*visit)(void* argument, const NamedStatic& named), void* argument);
 

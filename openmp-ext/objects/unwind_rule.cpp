@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See unwind_rule.hpp. A bounded cursor reads the tables: an attempt to read past the module sets a
-// flag and gives zeros, and the flag is asked once at the end. Register numbers are x86-64's.
+// See unwind_rule.hpp. A bounded cursor reads the tables: reading past the module sets a flag and
+// gives zeros; the flag is checked once at the end. Register numbers are x86-64's.
 #include "objects/unwind_rule.hpp"
 
 namespace omptier {
@@ -104,8 +104,7 @@ private:
   bool failed_ = false;
 };
 
-// Where the frame description entry (FDE) that may cover pc is, by binary search; 0 when there is
-// none.
+// Finds by binary search the frame description entry (FDE) that may cover pc; 0 when there is none.
 std::uintptr_t look_up(std::uintptr_t header, const ByteSpan& module, std::uintptr_t pc) {
   Cursor cursor(module, header);
   const auto version = cursor.read<std::uint8_t>();
@@ -133,7 +132,7 @@ std::uintptr_t look_up(std::uintptr_t header, const ByteSpan& module, std::uintp
   return failed ? 0 : found;
 }
 
-struct CommonEntry { // what a CIE says for its FDEs
+struct CommonEntry { // what a CIE holds for its FDEs
   std::uint64_t code_factor = 1;
   std::int64_t data_factor = 1;
   std::uint8_t pointer_encoding = 0;
@@ -186,13 +185,13 @@ bool read_common_entry(const ByteSpan& module, std::uintptr_t at, CommonEntry& c
          module.holds(common.program, common.program_end - common.program);
 }
 
-struct Description { // what an FDE says, with its CIE
+struct Description { // what an FDE and its CIE hold
   CommonEntry common;
   CodeRange function;
   std::uintptr_t program = 0, program_end = 0;
 };
 
-// The one that covers pc; false where none does or it is not understood.
+// The FDE that covers pc; false where none does or it is malformed.
 bool find_description(std::uintptr_t header, const ByteSpan& module, std::uintptr_t pc,
                       Description& found) {
   const std::uintptr_t entry = look_up(header, module, pc);
@@ -311,7 +310,7 @@ private:
       return pop();
     case 0x2e:
       cursor.read_unsigned();
-      return true; // size of arguments: no matter
+      return true; // size of arguments: not needed
     default:
       return low >= 0x0c && low <= 0x13 && low != 0x10 && low != 0x11
                  ? define_cfa(low, cursor)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a module's .eh_frame says of an address, by way of its sorted table .eh_frame_hdr, which the
-// loader maps with every program and library, stripped or not: the function around it, and the
-// unwind rule there, that is where the caller's frame is (CFA) and where the frame pointer register
-// was saved. Of rules only what compilers emit for ordinary x86-64 functions is understood; anything
-// else is reported as complex and left to the C++ runtime's unwinder.
+// Looks up an address in a module's .eh_frame through its sorted table .eh_frame_hdr, which the
+// loader maps with every program and library, stripped or not: the function around the address, and
+// the unwind rule there, that is where the caller's frame is (CFA) and where the frame pointer
+// register was saved. Only the rules that compilers emit for ordinary x86-64 functions are
+// interpreted; anything else is reported as complex and left to the C++ runtime's unwinder.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,8 @@ struct CodeRange {
   std::uint64_t begin = 0, end = 0; // [begin, end)
 };
 
-// Memory that may be read: a loaded module's segments. What may be gone meanwhile is read by `copy`.
+// Memory that may be read: a loaded module's segments. `copy`, if set, reads memory that may be
+// unmapped meanwhile.
 struct ByteSpan {
   std::uintptr_t begin = 0, end = 0;
   bool (*copy)(void* reader, std::uintptr_t address, void* to, std::size_t bytes) = nullptr;
@@ -51,7 +52,7 @@ struct ByteSpan {
 // module's .eh_frame_hdr. Never reads outside the span; malformed tables give Kind::end or complex.
 UnwindRule find_unwind_rule(std::uintptr_t header, const ByteSpan& module, std::uintptr_t pc);
 
-// The function around pc; nothing where no entry covers it, or tables are malformed.
+// The function around pc; nothing if no entry covers it or the tables are malformed.
 std::optional<CodeRange> find_function(std::uintptr_t header, const ByteSpan& module,
                                        std::uintptr_t pc);
 

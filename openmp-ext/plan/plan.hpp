@@ -2,7 +2,7 @@
 //
 // A plan: which allocation sites go to which kind of memory, and why. Written by the advisor,
 // edited by people, read by the runtime. JSON with a version; sizes in bytes, times in nanoseconds.
-// Modules are named by identity, so that the runtime can tell the same build from another one.
+// Modules have identities, so that the runtime can recognise the same build.
 #pragma once
 
 #include "base/kind.hpp"
@@ -37,11 +37,11 @@ struct PlanPart { // bytes [begin, end) of an object
 };
 
 struct PlanEntry {
-  std::string label;                    // name for people: "nuclide_grid (grids.cpp:41)"
+  std::string label;                    // for people: "nuclide_grid (grids.cpp:41)"
   std::vector<PlanFrame> frames;        // allocation site, innermost first; empty for a static
   std::vector<InstanceRange> instances; // empty = all
   std::vector<PlanFrame> region;        // empty = always; else while this region runs
-  std::vector<MemoryKind> kinds;        // wanted kind first, then what to take when it is full
+  std::vector<MemoryKind> kinds;        // wanted kind first, then the fallbacks when it is full
   std::uint64_t bytes = 0;              // largest sum alive at one time
   double benefit = 0;                   // predicted nanoseconds saved against the slowest kind used
   std::string reason = {};              // one line for people
@@ -64,13 +64,13 @@ struct Plan {
       rest; // kinds, best first, for allocations the plan does not name; empty = untouched
 };
 
-// Reads a plan; a failure is one line "<name>:<line>: what is wrong; what would be right".
+// Reads a plan; an error is one line "<name>:<line>: what is wrong; what is accepted".
 Parsed<Plan> parse_plan(std::string_view json, std::string_view name);
 Parsed<Plan> read_plan(const std::string& path);
 std::string write_plan(const Plan& plan);
 
-// Frames of one kind of site against the plan: index of the entry, or nothing. How it matched is
-// told apart so that the runtime can warn: exact (same build) or portable (names).
+// How an entry matched a site; the runtime warns accordingly: exact (same build) or portable (by
+// names).
 enum class Match : std::uint8_t { none, exact, portable };
 
 } // namespace omptier

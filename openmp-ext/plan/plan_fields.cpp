@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The tables themselves. A new field of the format is one line here, one in the reader's
-// assignment, one in the writer and one in docs/plan-format.md.
+// The tables. A new field of the format is one line here, one in the reader's assignment, one in
+// the writer and one in docs/plan-format.md.
 #include "plan/plan_fields.hpp"
 
 namespace omptier {

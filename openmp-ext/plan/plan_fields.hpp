@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The schema of a plan as a table: which fields each object has, of which type, and which of them
-// must be there. The reader walks a file against it; docs/plan-format.md tells the same to people.
+// The schema of a plan as a table: the fields of each object, their types, and which are required.
+// The reader checks a file against it; docs/plan-format.md documents it.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace omptier {
 
-enum class PlanPlace : std::uint8_t { // where in the document a value stands
-  file,                               // outside everything
+enum class PlanPlace : std::uint8_t { // position of a value in the document
+  file,                               // at the top level
   plan,
   capacity,
   modules, // array of module
@@ -30,7 +30,7 @@ enum class PlanPlace : std::uint8_t { // where in the document a value stands
   estimated, // array of text
   parts,     // array of part
   part,
-  static_object, // what a static is known by
+  static_object, // what identifies a static
 };
 
 enum class PlanType : std::uint8_t { text, whole, real, size, address, array, object };
@@ -45,7 +45,7 @@ struct PlanField {
 // Fields of an object; empty for arrays.
 std::span<const PlanField> fields_of(PlanPlace place);
 
-// "a plan", "an entry": for messages.
+// For messages: "a plan", "an entry".
 const char* title_of(PlanPlace place);
 const char* title_of(PlanType type);
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Reads plans. nlohmann-json delivers events (an object begins, a key, a text, …), and a small
-// machine walks them against the table of fields: no tree of the file is ever built, nesting
-// deeper than the format's is refused at once, and the line of every complaint is known, because
-// the characters are handed out through an iterator that remembers how far the parser came.
+// Reads plans. nlohmann-json delivers events (begin of an object, a key, a text, …), and a small
+// state machine checks them against the table of fields: no tree of the file is built, nesting
+// deeper than the format's is refused at once, and every error has its line, because the parser
+// takes the characters from an iterator that counts them.
 //
 // This runs inside applications: a hostile or broken file must end in one line. No exception
-// leaves: the parser reports errors as events, and lack of memory is caught at the door.
+// leaves: the parser reports errors as events, and exhausted memory is caught in parse_plan and
+// read_plan.
 #include "base/os.hpp"
 #include "plan/plan.hpp"
 #include "plan/plan_fields.hpp"
@@ -28,7 +29,7 @@ using Json = nlohmann::json;
 constexpr std::size_t k_largest_file = std::size_t{1} << 30;
 constexpr std::uint64_t k_largest_whole = std::numeric_limits<std::uint32_t>::max();
 
-// Hands out the characters and leaves in *furthest how many were taken.
+// Delivers the characters and counts them in *furthest.
 class CountingIterator {
 public:
   using iterator_category = std::input_iterator_tag;
@@ -75,7 +76,7 @@ bool parse_hexadecimal(std::string_view text, std::uint64_t& value) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-// Receives the parser's events. Every function returns false to stop; error() then says why.
+// Receives the parser's events. Every function returns false to stop; error() then explains why.
 class PlanBuilder {
 public:
   PlanBuilder(std::string_view json, std::string_view name, const std::size_t* furthest)
@@ -84,7 +85,7 @@ public:
   Plan take() { return std::move(plan_); }
   const std::string& error() const { return error_; }
 
-  // What can only be checked when everything was read.
+  // Checks that need the whole file.
   bool finish() {
     if (highest_module_ >= 0 && static_cast<std::size_t>(highest_module_) >= plan_.modules.size())
       return refuse_at(highest_module_line_,
@@ -94,7 +95,7 @@ public:
     return true;
   }
 
-  // Events, under the names that nlohmann-json asks for.
+  // Events, under the names that nlohmann-json requires.
   bool start_object(std::size_t) { return open(PlanType::object); }
   bool end_object() { return close_object(); }
   bool start_array(std::size_t) { return open(PlanType::array); }
@@ -115,16 +116,16 @@ public:
 private:
   struct Level {
     PlanPlace place;
-    std::uint32_t seen = 0;           // bit i: field i of the table was there
+    std::uint32_t seen = 0;           // bit i: field i of the table was seen
     const PlanField* field = nullptr; // whose value comes next
     std::size_t line = 1;             // where it began
-    unsigned elements = 0;            // of an array of plain values
+    unsigned elements = 0;            // of an array of plain values: read so far
   };
 
   Level& level() { return levels_.back(); }
   PlanPlace place() const { return levels_.empty() ? PlanPlace::file : levels_.back().place; }
 
-  // The last character taken may already belong to what follows a number.
+  // The last character taken may already be the one after a number.
   std::size_t line() {
     const std::size_t upto = *furthest_ == 0 ? 0 : std::min(*furthest_ - 1, json_.size());
     for (; counted_upto_ < upto; ++counted_upto_)
@@ -157,7 +158,7 @@ private:
   std::string_view name_;
   const std::size_t* furthest_;
   std::size_t counted_upto_ = 0;
-  std::size_t lines_ = 0; // ends of lines before counted_upto_
+  std::size_t lines_ = 0; // newlines before counted_upto_
   std::vector<Level> levels_;
   Plan plan_;
   std::int64_t highest_module_ = -1;
@@ -167,7 +168,6 @@ private:
   std::string error_;
 };
 
-// What stands as an element of an array.
 PlanPlace element_of(PlanPlace array) {
   switch (array) {
   case PlanPlace::file:
@@ -282,7 +282,7 @@ bool PlanBuilder::close_object() {
   return true;
 }
 
-// Where it ends, or how long it is; and no byte twice in one entry.
+// Checks that the part has one end, and that parts of an entry do not overlap.
 bool PlanBuilder::finish_part() {
   PlanPart& part = entry().parts.back();
   if (part_ends_ != 1)
@@ -492,7 +492,7 @@ Parsed<Plan> parse(std::string_view json, std::string_view name) {
   return builder.take();
 }
 
-// The whole file, or why not.
+// Reads the whole file; returns an error text, or "".
 std::string read_file(const std::string& path, std::string& content) {
   const int fd = os().open(path.c_str(), O_RDONLY | O_CLOEXEC, 0);
   if (fd < 0) return std::strerror(errno);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Writes plans for people to read and edit: fields in a fixed order, what matters first, one line a
-// frame. nlohmann-json renders the values; the layout is ours, because its own is either one line
-// or one line for every number.
+// Writes plans for people to read and edit: fields in a fixed order, the most important first, one
+// line per frame. nlohmann-json renders the values; the layout is ours, because its own is either a
+// single line or a line for every number.
 #include "plan/plan.hpp"
 
 #include <nlohmann/json.hpp>
@@ -12,10 +12,10 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-// One line; bytes that are not UTF-8 (file names may hold any) are replaced, never thrown on.
+// One line; bytes that are not UTF-8 (file names may hold any) are replaced, so nothing throws.
 std::string compact(const OrderedJson& value) {
   const std::string dense = value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
-  // A space after commas and colons outside texts.
+  // Adds a space after commas and colons outside strings.
   std::string text;
   bool inside = false;
   bool escaped = false;

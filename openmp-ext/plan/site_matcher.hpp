@@ -2,7 +2,7 @@
 //
 // A loaded plan's allocation sites and regions, ready to be matched against captured stacks.
 // Entries with the same frames (other instances, other regions) share one site: the caller counts
-// instances by site number and asks the site's entries in the plan's order.
+// instances by site number and tries the site's entries in the plan's order.
 #pragma once
 
 #include "objects/frame_matcher.hpp"
@@ -34,16 +34,16 @@ public:
   unsigned site_count() const { return sites_.distinct_lists(); }
   unsigned depth() const { return sites_.depth(); }
 
-  // The region of a captured stack that begins with the construct's codeptr, or k_none; and the one
-  // that an entry is limited to (k_none: always).
+  // The region of a captured stack that begins with the construct's codeptr, or k_none; and the
+  // region that an entry is limited to (k_none: none).
   std::uint32_t match_region(const ReturnAddress* stack, unsigned count) const {
     return regions_.match(stack, count);
   }
   std::uint32_t region_of_entry(std::uint32_t entry) const { return region_of_entry_[entry]; }
   unsigned region_depth() const { return regions_.depth(); }
 
-  // Sites that name a module which is not loaded: the plan was made for another build (then
-  // `omptier run --plan` matches by names first), or the library is not loaded yet.
+  // Number of sites that name a module which is not loaded: the plan was made for another build
+  // (then `omptier run --plan` matches by names first), or the library is not loaded yet.
   unsigned sites_without_module() const { return sites_.lists_without_module(); }
 
 private:

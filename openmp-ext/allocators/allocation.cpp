@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Order of authority for one allocation: an explicit placement=required in the source, then the
-// plan, then the strategy, then the allocator's space and traits; libomp's own memory when nothing
-// of these concerns it. Each way ends either with a block or in the allocator's fallback.
+// What decides an allocation, in order: an explicit placement=required in the source, the plan, the
+// strategy, the allocator's space and traits; libomp's own memory if none of these applies. Each
+// path ends either with a block or in the allocator's fallback.
 #include "allocators/allocation.hpp"
 
 #include "allocators/fast_path.hpp"
@@ -17,8 +17,7 @@
 namespace omptier {
 namespace {
 
-// Of the call, of the allocator's traits and ours. Only powers of two have a meaning; the next one
-// is taken for anything else.
+// The largest of the call's alignment, the trait's and ours; rounded up to a power of two.
 std::size_t alignment_for(const Allocator* allocator, const AllocationRequest& request) {
   const std::size_t asked = std::max({allocator != nullptr ? allocator->traits.alignment : 1,
                                       request.alignment, k_least_alignment});
@@ -81,7 +80,7 @@ Placed place_on(Placer& placer, const TierOrder& tiers, BlockRequest block, bool
 
 namespace {
 
-// A block of libomp's memory on behalf of an allocator of ours.
+// A block of libomp's memory for an allocator of ours.
 void* stock_block(Allocator& allocator, const AllocationRequest& request, StockReason reason,
                   Refusal refusal, OmpValue stock_handle) {
   void* block = stock_allocate(request.bytes, alignment_for(&allocator, request), stock_handle);
@@ -104,8 +103,8 @@ void* stock_block(Allocator& allocator, const AllocationRequest& request, StockR
   const std::string_view space = space_name(allocator.space);
   warn_once(
       Notice::aborted_as_asked,
-      "%.*s: %zu bytes cannot be had (%s) and the allocator's fallback is abort_fb: the program is "
-      "aborted as it asked.",
+      "%.*s: %zu bytes cannot be allocated (%s) and the allocator's fallback is abort_fb: the "
+      "program is aborted as requested.",
       static_cast<int>(space.size()), space.data(), bytes,
       refusal == Refusal::none ? "its pool is used up" : describe(refusal));
   std::abort();
@@ -126,27 +125,26 @@ void* fall_back(Allocator& allocator, const AllocationRequest& request, Refusal 
     Allocator* next = allocators.find(fallback_allocator);
     if (next != nullptr && chain < k_longest_fallback_chain)
       return allocate_from(*next, request, chain + 1);
-    // Not ours; one of ours that was destroyed is taken for the default one.
+    // Not ours. A destroyed allocator of ours counts as the default one.
     if (next == nullptr && !allocators.made_here(fallback_allocator))
       stock_handle = fallback_allocator;
   }
   const std::string_view space = space_name(allocator.space);
   if (refusal != Refusal::none && refusal != Refusal::nothing_known)
     warn_once_of(Notice::capacity_exhausted, space,
-                 "%.*s: %zu bytes cannot be had, %s; the fallback is taken (ompx_dump shows which "
-                 "blocks are concerned).",
+                 "%.*s: %zu bytes cannot be allocated, %s; the fallback is taken (ompx_dump shows "
+                 "which blocks are concerned).",
                  static_cast<int>(space.size()), space.data(), request.bytes, describe(refusal));
   return stock_block(allocator, request, StockReason::fallback, refusal, stock_handle);
 }
 
-// Whether the next small block of the allocator may come from where this one came by itself.
+// Whether the allocator's next small block may come from the same place without these decisions.
 bool may_be_repeated(const Allocator& allocator, const BlockRequest& block) {
   return block.bytes < k_large_block && !allocator.wants_to_know() && !block.pinned &&
          block.partition != Partition::blocked && block.alignment <= k_least_alignment &&
          !runtime().places_everything.load(std::memory_order_relaxed);
 }
 
-// A block where the allocator's space and traits say.
 Placed place_by_traits(Allocator& allocator, const AllocationRequest& request, bool first_asked) {
   Placer* placer = runtime().placer();
   if (placer == nullptr) return {.why = Refusal::nothing_known};
@@ -183,8 +181,8 @@ void* allocate_from(Allocator& allocator, const AllocationRequest& request, int 
   return fall_back(allocator, request, placed.why, chain);
 }
 
-// An allocator that was destroyed before, or a number that is none: what happens then is left open
-// by the specification. To libomp the handle would be a pointer of its own.
+// For a destroyed allocator or an invalid number, whose behaviour the specification leaves open.
+// libomp would use the handle as a pointer.
 void* memory_of_destroyed(const AllocationRequest& request) {
   void* block = stock_allocate(request.bytes, alignment_for(nullptr, request), k_default_mem_alloc);
   if (block != nullptr && request.zeroed) std::memset(block, 0, request.bytes);

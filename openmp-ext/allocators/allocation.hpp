@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What an OpenMP allocation means: pool, alignment, tiers asked, fallback (allocation.cpp,
-// planned.cpp); and the same for freeing and resizing (release.cpp). The hooks (for libomp) and
-// tests call this.
+// The semantics of an OpenMP allocation: pool, alignment, order of tiers, fallback (allocation.cpp,
+// planned.cpp); and of freeing and resizing (release.cpp). Called by the hooks (for libomp) and by
+// tests.
 #pragma once
 
 #include "allocators/charges.hpp"
@@ -15,13 +15,13 @@ inline constexpr int k_longest_fallback_chain = 16;
 
 struct AllocationRequest {
   std::size_t bytes = 0;
-  std::size_t alignment = 0; // of the call, 0 = none named
-  OmpValue handle = 0;       // as passed, default allocator resolved
+  std::size_t alignment = 0; // given by the call, 0 = none
+  OmpValue handle = 0;       // as passed; the default allocator is already resolved
   bool zeroed = false;
   const void* caller = nullptr;
   Replaced* replaced = nullptr;
-  // Only a site that the plan names concerns us, not its rest and no strategy (malloc). With a
-  // plan_entry (1 + index), that entry decides where the site is not named.
+  // For malloc: only a site that the plan names concerns us, neither the plan's rest nor a
+  // strategy. If plan_entry (1 + index) is not 0, that entry decides where the site is not named.
   bool named_only = false;
   std::uint32_t plan_entry = 0;
   std::uint32_t plan_instance = 0;
@@ -31,30 +31,30 @@ struct AllocationRequest {
 bool allocate(const AllocationRequest& request, void** block);
 // False: not a block of ours.
 bool release(void* block);
-// Allocator of a live block, whoever allocated it: for omp_realloc without one.
+// Allocator of a live block, for omp_realloc without one.
 OmpValue owner_of(const void* block);
-// As omp_realloc, allocators resolved. False: not ours.
+// omp_realloc with resolved allocators. False: not ours.
 bool reallocate(void* block, std::size_t bytes, OmpValue handle, const void* caller, void** result);
 
 // The runtime is about to free a block itself.
 void stock_released(void* block);
-// A block of ours kept its place in a new size (for the observer).
+// Reports to the observer that a block of ours was resized in place.
 void report_resized(void* block, std::size_t bytes, const void* caller);
 
 // The table that libomp gets (hooks.cpp).
 const omptier_hooks* openmp_hooks();
 
-// Shared by the ways that an allocation can take.
+// Shared by the paths of an allocation.
 
 inline constexpr OmpValue k_default_mem_alloc = 1;
 inline constexpr std::size_t k_least_alignment = 16; // of every block of ours, as malloc's
 
-// What the placer is asked for on behalf of an allocator (null: none of ours), but for the reason.
+// What to request from the placer for an allocator (null: none of ours), without the reason.
 BlockRequest block_request(const Allocator* allocator, const AllocationRequest& request);
-// Asks tiers in order.
+// Result of trying tiers in order.
 struct Placed {
   void* block = nullptr;               // null when all refused
-  std::size_t tier = 0;                // that gave it
+  std::size_t tier = 0;                // that has the block
   Refusal why = Refusal::no_such_kind; // of the last tier that refused
 };
 Placed place_on(Placer& placer, const TierOrder& tiers, BlockRequest block, bool zeroed);

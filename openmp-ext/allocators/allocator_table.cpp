@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The table of allocators. Its address space is taken at the first use and backed as far as entries
-// are used.
+// The table of allocators. Its address space is reserved at the first use; memory backs only
+// entries in use.
 #include "allocators/allocator_table.hpp"
 
 #include "base/os.hpp"
@@ -15,7 +15,7 @@ namespace {
 constexpr OmpValue k_predefined[] = {2, 3, 4, 5, 6, 7, 8, 500, 501, 502, 503, 504};
 
 // omp_cgroup_mem_alloc, omp_pteam_mem_alloc and omp_thread_mem_alloc: the specification leaves
-// their memory space open; the default one it is. 0 for all others.
+// their memory space open; we use the default one. 0 for all other allocators.
 OmpValue access_of(OmpValue predefined) {
   return predefined == 6   ? value::cgroup
          : predefined == 7 ? value::pteam
@@ -50,7 +50,7 @@ Allocator* AllocatorTable::make_table() {
   return entries;
 }
 
-// Finds destroyed entries without live blocks. The lock is held.
+// Finds destroyed entries without live blocks. The caller holds the lock.
 void AllocatorTable::collect() {
   if (mark_used_ == nullptr) return;
   Marks used;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Our OpenMP allocators: predefined ones and those made by omp_init_allocator. They lie in one
-// table in address space of our own, and a handle is the address of its entry, so that "is this
-// handle ours?" is a compare and nothing is read that somebody may have made up. (libomp takes
-// handles above 1024 for pointers of its own: ours are asked first.) Blocks name their allocator by
-// its number; an entry is used again only after it was destroyed and its last block freed. Nobody
-// counts blocks for that: an entry that never had one is free at once; for the others live blocks
-// are looked through when all entries were used.
+// table in address space of our own, and a handle is the address of its entry: a comparison decides
+// whether a handle is ours, and no untrusted pointer is read. (libomp uses handles above 1024 as
+// pointers, so we check handles first.) Blocks refer to their allocator by its number; an entry is
+// reused only after it was destroyed and its last block freed. No count of blocks is kept for that:
+// an entry that never had a block is free at once; for the others, live blocks are searched when
+// all entries were used.
 #pragma once
 
 #include "allocators/pool.hpp"
@@ -26,35 +26,35 @@ inline constexpr std::uint8_t k_undecided = 0xff;  // no tier was chosen at ompx
 struct alignas(64) Allocator {
   std::atomic<bool> live{false};
   bool predefined = false;
-  bool standard_only = false; // made of standard names: libomp's arithmetic of pool_size holds
+  bool standard_only = false; // made of standard names: pool_size as libomp counts it
   Relaxed<bool> of_one_block = false; // made for a declaration: ends with its last block
-  Relaxed<std::uint8_t> decided_tier = k_undecided; // asked before the others
+  Relaxed<std::uint8_t> decided_tier = k_undecided; // tried before the others
   std::uint32_t number = 0;
   OmpValue handle = 0;
   Space space = Space::standard_default;
   TraitSet traits;
   Pool pool;                               // bytes charged to pool_size
   std::atomic<std::uint64_t> fallbacks{0}; // allocations that took the fallback
-  // Another number in each life of the entry, 0 between them: what was learnt of it is still true.
+  // Different in each life of the entry, 0 between them: shows whether a learnt route is still
+  // valid.
   std::atomic<std::uint32_t> life{0};
   Allocator* next_free = nullptr;
-  bool listed = false; // among the free
+  bool listed = false; // in the free list
 
   std::atomic<bool> has_allocated{false}; // a block was taken in this life
-  std::atomic<std::uint32_t> blocks{0};   // live ones, where of_one_block
+  std::atomic<std::uint32_t> blocks{0};   // live ones, if of_one_block
 
   bool pooled() const { return traits.pool_size != k_default_value; }
-  // Every block that comes or goes matters at once: no short way.
+  // Every allocation and free must be counted at once: no fast path.
   bool wants_to_know() const { return pooled() || of_one_block; }
-  // A block was taken.
   void count_in() {
     if (!has_allocated.load(std::memory_order_relaxed))
       has_allocated.store(true, std::memory_order_relaxed);
     if (of_one_block) blocks.fetch_add(1, std::memory_order_relaxed);
   }
 
-  // Over the default space, which is the runtime's own memory, but with traits that only placed
-  // memory can have: served from DRAM, as the default memory usually is.
+  // Whether the allocator is over the default space, the runtime's own memory, but has traits that
+  // only placed memory can have: served from DRAM, as default memory usually is.
   bool places_default_space() const {
     return space == Space::standard_default &&
            (traits.pinned || traits.partition != value::environment);
@@ -63,8 +63,8 @@ struct alignas(64) Allocator {
     if (traits.placement != 0) return traits.placement == value::required;
     return space != Space::automatic && space != Space::standard_default;
   }
-  // Bytes that a block charges to pool_size. LLVM's tests fix that an allocator of the standard
-  // charges the 40-byte descriptor libomp puts in front of each block.
+  // Bytes that a block charges to pool_size. An allocator of standard names also charges the
+  // 40-byte descriptor that libomp puts in front of each block, because LLVM's tests check that.
   std::uint64_t pool_charge(std::size_t bytes) const { return bytes + (standard_only ? 40 : 0); }
 };
 
@@ -78,13 +78,13 @@ public:
     void add(std::uint32_t number) { bits[number / 64] |= std::uint64_t{1} << number % 64; }
     bool has(std::uint32_t number) const { return (bits[number / 64] >> number % 64 & 1) != 0; }
   };
-  // Who tells the numbers of all live blocks' allocators; the table is locked meanwhile.
+  // mark_used adds the allocators of all live blocks; it is called while the table is locked.
   void set_mark_used(void (*mark_used)(Marks&)) { mark_used_ = mark_used; }
 
   // The allocator of a handle that is ours and live, or null. Lock-free.
   Allocator* find(OmpValue handle);
-  // Whether a value is no allocator that libomp may be shown: numbers behind the predefined ones,
-  // of which it takes the last for a pointer.
+  // Numbers after the predefined ones, which libomp must not see: it would use the last of them as
+  // a pointer.
   static bool is_no_handle(OmpValue handle) { return handle > 504 && handle <= 1024; }
   // Whether a value is, or was before it was destroyed, an allocator made here.
   bool made_here(OmpValue handle) const {
@@ -101,7 +101,7 @@ public:
   Allocator* make(Space space, const TraitSet& traits, bool standard_only);
   // False when the handle is not ours. Predefined handles stay; a second time does nothing.
   bool destroy(OmpValue handle);
-  // Its traits changed: threads choose tiers anew.
+  // After a change of its traits: threads choose tiers again.
   void forget_routes(Allocator& allocator);
   void forget_all_routes();
   void lock() { lock_.lock(); }
@@ -110,7 +110,7 @@ public:
 private:
   static constexpr std::uint32_t k_first_dynamic = 16;
   static_assert(k_entries == BlockRecord::k_watched);
-  // Predefined ones have the first numbers, in their order; 0: it is none of ours.
+  // The first numbers are those of the predefined ones, in their order; 0: not one of ours.
   static constexpr std::uint32_t number_of_predefined(OmpValue handle) {
     if (handle >= 2 && handle <= 8) return static_cast<std::uint32_t>(handle - 1);
     return handle >= 500 && handle <= 504 ? static_cast<std::uint32_t>(handle - 492) : 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The functions of include/ompx_memory.h. The header itself is not included here: it needs an
-// omp.h; the declarations are repeated and a conformance test compiles both together.
+// The functions of include/ompx_memory.h. The header is not included because it needs an omp.h; a
+// conformance test compiles it together with the declarations repeated here.
 #include "allocators/declarations.hpp"
 #include "allocators/existing_memory.hpp"
 #include "allocators/placement_text.hpp"
@@ -17,10 +17,9 @@ using namespace omptier;
 
 namespace {
 
-// Sizes in the first release that had the structure.
+// Sizes of the structures in their first releases.
 constexpr std::size_t k_first_placement = 784, k_first_outcome = 56;
 
-// errno that goes with each error.
 int errno_of(Result result) {
   switch (result) {
   case Result::success:
@@ -48,7 +47,7 @@ int answer(Result result) {
   return static_cast<int>(result);
 }
 
-// For functions whose errors errno alone tells apart.
+// For functions whose errors differ by errno only.
 int answer_by_errno(int error) {
   if (error == 0) return static_cast<int>(Result::success);
   errno = error;
@@ -62,8 +61,7 @@ std::span<const TraitPair> list(int count, const TraitPair* traits) {
   return {traits, static_cast<std::size_t>(count)};
 }
 
-// Calls decide(order, outcome) with an outcome of the size this library knows; the caller's may be
-// absent.
+// Calls decide(order, outcome) with an outcome of this library's size; the caller may pass none.
 template <typename F> int with_outcome(int order, Outcome* outcome, F&& decide) {
   if (order < 0 || order > static_cast<int>(DecisionOrder::declaration))
     return answer(Result::invalid_argument);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Nothing is charged where no pool_size was given. A block that replaces another charges only the
-// difference, and gives back only that when it cannot be had.
+// Without a pool_size nothing is charged. A block that replaces another charges only the
+// difference, and gives back only that if the allocation fails.
 #include "allocators/charges.hpp"
 
 #include "allocators/runtime.hpp"
@@ -11,7 +11,7 @@
 namespace omptier {
 namespace {
 
-// Whose bytes the allocator's pool_size counts together with the calling thread's; 0: everybody's.
+// Scope that the allocator's pool_size counts the calling thread in; 0: the process.
 std::uintptr_t pool_scope(const Allocator& allocator) {
   const OmpValue access = allocator.traits.access;
   if (access == 0 || access == value::all) return 0;
@@ -50,7 +50,7 @@ void uncharge_pool(Allocator& allocator, std::size_t bytes, Replaced* replaced) 
   const std::size_t old = replaced->bytes;
   if (bytes > old)
     allocator.pool.give_back(pool_scope(allocator), bytes - old);
-  else // whatever others took meanwhile: the old block is there
+  else // whatever others charged meanwhile: the old block exists
     allocator.pool.charge(pool_scope(allocator), old - bytes, k_default_value);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One line a memory space. The tiers are those that an allocation by the calling thread would ask
-// now, by the same function.
+// One line per memory space. An allocation by the calling thread would use the same tiers: the same
+// function chooses them.
 #include "allocators/choices_text.hpp"
 
 #include "allocators/allocation.hpp"
@@ -14,7 +14,7 @@
 namespace omptier {
 namespace {
 
-// Lines in a buffer of fixed size; a line that does not fit is left out, and all after it.
+// Lines in a buffer of fixed size; the first line that does not fit and all after it are dropped.
 class Lines {
 public:
   Lines(char* text, std::size_t size) : text_(text), size_(size) { text_[0] = '\0'; }
@@ -77,7 +77,6 @@ const char* meaning_of(Space space) {
   }
 }
 
-// Why the nodes of a tier are of its kind.
 const char* rule_of(const Placer& placer, std::size_t tier) {
   const std::vector<unsigned>& nodes = placer.platform().tiers[tier].nodes;
   if (nodes.empty()) return "the folder of OMPTIER_PMEM";

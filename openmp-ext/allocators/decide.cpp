@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See decide.hpp. What traits leave unsaid is shared out: the per mille of memory time that the
-// others do not claim goes to the rest by bytes, which gives them one density.
+// See decide.hpp. Blocks without a weight share, by bytes, the per mille of memory time that the
+// others leave, and so have one density.
 #include "allocators/decide.hpp"
 
 #include "allocators/declared_demand.hpp"
@@ -13,28 +13,28 @@ namespace omptier {
 namespace {
 
 constexpr double k_whole = 1000; // per mille of memory time
-constexpr double k_stay = 1e-3;  // a move has to gain more, per mille
+constexpr double k_stay = 1e-3;  // a move must gain more than this, per mille
 constexpr double k_loss = k_loss_of_nowhere * k_whole;
 constexpr std::uint32_t k_no_candidate = ~std::uint32_t{0};
 
-// Weight of each wish in per mille.
+// Computes the weight of each wish in per mille.
 bool weigh(std::span<const Tier> tiers, std::span<const Wish> wishes, PageArray<double>& weights) {
   if (!weights.resize(wishes.size(), 0)) return false;
-  double said = 0, unsaid_bytes = 0;
+  double given = 0, open_bytes = 0;
   for (std::size_t i = 0; i < wishes.size(); ++i) {
     weights[i] = weight_of(*wishes[i].traits, tiers);
     if (weights[i] < 0)
-      unsaid_bytes += static_cast<double>(wishes[i].bytes);
+      open_bytes += static_cast<double>(wishes[i].bytes);
     else
-      said += weights[i] *= wishes[i].share;
+      given += weights[i] *= wishes[i].share;
   }
-  const double left = std::max(0.0, k_whole - said);
+  const double left = std::max(0.0, k_whole - given);
   for (std::size_t i = 0; i < wishes.size(); ++i)
-    if (weights[i] < 0) weights[i] = left * static_cast<double>(wishes[i].bytes) / unsaid_bytes;
+    if (weights[i] < 0) weights[i] = left * static_cast<double>(wishes[i].bytes) / open_bytes;
   return true;
 }
 
-// Which candidate each wish belongs to: members of a group that have a tier in common share one.
+// Candidate of each wish: members of a group that have a tier in common share one.
 bool group_up(std::span<const Wish> wishes, PageArray<Candidate>& candidates,
               PageArray<std::uint32_t>& of_wish) {
   if (!of_wish.resize(wishes.size(), k_no_candidate)) return false;
@@ -57,8 +57,8 @@ bool group_up(std::span<const Wish> wishes, PageArray<Candidate>& candidates,
   return true;
 }
 
-// A required block is worth more than all the others together, whatever their traits say of them;
-// twice as much, lest rounding make it equal.
+// A required block is worth more than all the others together, whatever their traits; twice as
+// much, so that rounding cannot make it equal.
 double loss_of_required(std::span<const Candidate> candidates, std::size_t wishes) {
   double at_stake = k_loss * static_cast<double>(wishes);
   for (const Candidate& candidate : candidates)

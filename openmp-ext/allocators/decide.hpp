@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Several blocks decided together: from their traits to gains by tier, blocks of one group made one
-// candidate, the best feasible set, and back to a tier for each block.
+// Decides on several blocks together: computes gains by tier from their traits, makes the blocks of
+// a group one candidate, finds the best feasible set, and assigns a tier to each block.
 #pragma once
 
 #include "allocators/allocation.hpp"
@@ -17,31 +17,29 @@ struct Wish { // one block to decide on
   double share = 1;                 // of its allocator's weight: bytes over all its live bytes
   std::uint32_t allowed = 0;        // tiers, one bit each
   bool mandatory = false;           // required
-  OmpValue group = 0;               // decided as one with others of the same name; 0 = none
-  std::uint8_t now = k_nowhere;     // tier it lies in; kept where another is not better
+  OmpValue group = 0;               // decided as one with others of this name; 0 = none
+  std::uint8_t now = k_nowhere;     // present tier; kept unless another is better
   std::uint8_t wished = k_nowhere;  // out: best tier if it were alone
   std::uint8_t decided = k_nowhere; // out
 };
 
-static_assert(k_most_tiers <= k_most_choices); // the solver takes every tier that is placed on
+static_assert(k_most_tiers <= k_most_choices); // the solver handles every placed tier
 using TierRoom = std::array<std::uint64_t, k_most_tiers>; // bytes by tier
 
-// Saturating: sizes are the program's word, and room that cannot be known is as good as unlimited.
+// Saturating: the program chooses the sizes, and unknown room counts as unlimited.
 inline std::uint64_t sum_of_bytes(std::uint64_t a, std::uint64_t b) {
   return a + std::min(b, ~a);
 }
 
-// False when memory for the lists is refused: nothing decided.
+// False when memory for the lists is refused; nothing is decided then.
 bool decide_together(std::span<const Tier> tiers, std::span<Wish> wishes,
                      const TierRoom& room, DecisionOrder order);
 
-// The tiers that the placer places on, and what they have room for now.
 inline std::span<const Tier> placed_tiers(const Placer& placer) {
   return {placer.platform().tiers.data(), placer.tier_count()};
 }
 TierRoom room_now(Placer& placer);
 
-// The tiers that an allocator's blocks may lie in.
 std::uint32_t allowed_tiers(Placer& placer, const Allocator& allocator);
 
 // The tier that a block of ours lies in by its record; k_nowhere when unknown.

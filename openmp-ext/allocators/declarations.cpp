@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Declare, withdraw, commit. A declaration owns an allocator of its own in the table, so that the
-// block keeps its traits, is counted and explained as any other, and omp_free and omp_realloc know
-// it; the allocator ends with the block.
+// Declare, withdraw, commit. A declaration owns an allocator of its own in the table, so the block
+// keeps its traits, is counted and reported like any other, and omp_free and omp_realloc accept it;
+// the allocator ends with the block.
 #include "allocators/declarations.hpp"
 
 #include "allocators/init_allocator.hpp"
@@ -23,20 +23,20 @@ struct Declaration {
   Allocator* allocator;
   const void* caller;
   void* block; // during a commit
-  bool done;   // during a commit: need not be tried again
+  bool done;   // during a commit: no further attempt needed
 };
 
 constinit std::mutex lock;
 Leaky<PageArray<Declaration>> declaration_storage;
 PageArray<Declaration>* declared = nullptr;
-// Under the lock.
+// The caller holds the lock.
 PageArray<Declaration>& declarations() {
   if (declared == nullptr) declared = &declaration_storage.make();
   return *declared;
 }
 
-// Blocks are freed by omp_free, so the runtime must be ours. It loads us when it initialises
-// itself, which its first call does.
+// Blocks are freed by omp_free, so the runtime must be ours. It loads this library when it
+// initialises itself, in its first call.
 bool runtime_is_ours() {
   Runtime& state = runtime();
   if (state.libomp.load(std::memory_order_acquire) != nullptr) return true;
@@ -46,9 +46,9 @@ bool runtime_is_ours() {
   return state.libomp.load(std::memory_order_acquire) != nullptr;
 }
 
-// One attempt: those not done yet are decided with the room there is, then allocated in the order
-// of their declaration. Members of a group that did not get the group's tier, because kernel or
-// ledger gave less than expected, are given back and may try again without that tier.
+// One attempt decides on the declarations that are not done with the present room, then allocates
+// in order of declaration. If members of a group did not get the group's tier, because kernel or
+// ledger gave less than expected, they are freed and tried again without that tier.
 class Commit {
 public:
   Commit(Placer* placer, DecisionOrder order, std::span<Declaration> set)
@@ -59,7 +59,8 @@ public:
     const std::size_t attempts = placer_ != nullptr ? placer_->tier_count() + 1 : 1;
     if (!forbidden_.resize(set_.size(), 0)) return false;
     for (std::size_t attempt = 0; attempt < attempts; ++attempt) {
-      // Later there are blocks already: without memory for lists, the rest goes where traits say.
+      // In later attempts some blocks exist: without memory for lists, the rest is placed by
+      // traits.
       if (!decide() && attempt == 0) return false;
       allocate_all();
       if (attempt + 1 == attempts || !split_groups()) break;
@@ -84,7 +85,7 @@ public:
   }
 
 private:
-  // The wishes of those not done, at the front of wishes_, in the order of the set.
+  // Puts the wishes of declarations not done at the front of wishes_, in the order of the set.
   bool decide() {
     if (placer_ == nullptr) return true;
     const TierRoom room = room_now(*placer_);
@@ -138,7 +139,7 @@ private:
     return info.reason == PlacementReason::plan || info.reason == PlacementReason::strategy;
   }
 
-  // True when some group has to try again.
+  // True when a group needs another attempt.
   bool split_groups() {
     bool again = false;
     for (std::size_t i = 0; i < set_.size(); ++i) {
@@ -229,7 +230,7 @@ Result commit(DecisionOrder order, Outcome& outcome) {
     } else {
       runtime().allocators.destroy(declaration.allocator->handle);
     }
-    // Last: another thread may be waiting for it, and free the block at once.
+    // Last: another thread may wait for the pointer and free the block at once.
     std::atomic_ref(*declaration.pointer).store(declaration.block, std::memory_order_release);
   }
   set.release();

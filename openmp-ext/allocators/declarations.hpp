@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// ompx_declare and ompx_commit: allocations that are first collected and then decided together, and
-// ompx_update_traits and ompx_apply: live blocks decided again after what is known of them changed.
-// One set of declarations a process, under one lock, which a commit holds until every pointer is
-// set: whoever commits finds his own declarations done, by himself or by another.
+// ompx_declare and ompx_commit: allocations that are first collected and then decided together;
+// ompx_update_traits and ompx_apply: live blocks decided again after their traits changed. A
+// process has one set of declarations under one lock, which a commit holds until every pointer is
+// set: when ompx_commit returns, the caller's own declarations are committed, by this thread or
+// another.
 #pragma once
 
 #include "allocators/decide.hpp"
 
 namespace omptier {
 
-// As ompx_result of include/ompx_memory.h.
+// The values of ompx_result in include/ompx_memory.h.
 enum class Result : int {
   success = 0,
   incomplete = 1,
@@ -24,7 +25,7 @@ enum class Result : int {
   moves_refused = 8,
 };
 
-// As ompx_outcome_t.
+// The layout of ompx_outcome_t.
 struct Outcome {
   std::size_t struct_size;
   std::size_t considered;
@@ -44,7 +45,7 @@ Result update_block(void* block, std::span<const TraitPair> traits);
 Result update_allocator(OmpValue handle, std::span<const TraitPair> traits);
 Result apply(DecisionOrder order, Outcome& outcome);
 
-// fork: held while the process is copied.
+// Held during a fork.
 void lock_declarations();
 void unlock_declarations();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// From traits to demand, and what it costs.
+// From traits to demand and its cost.
 #include "allocators/declared_demand.hpp"
 
 #include "platform/usual_figures.hpp"
@@ -17,7 +17,7 @@ double share_of_loads(const TraitSet& traits) {
                                        : 0.5;
 }
 
-// Accesses that take 1 ns on the reference.
+// A demand that takes 1 ns on the reference.
 Demand unit_demand(const TraitSet& traits, const Figures& reference, Threads threads) {
   const double loads = share_of_loads(traits), part = streamed_part(traits);
   Demand unit;
@@ -59,7 +59,7 @@ double weight_of(const TraitSet& traits, std::span<const Tier> tiers) {
   if (traits.access_frequency == k_default_value || tiers.empty()) return -1;
   const Threads threads = assumed_threads(tiers);
   const Demand unit = unit_demand(traits, reference_figures(tiers), threads);
-  const double part = streamed_part(traits); // what takes 1 ns of its threads takes so much of all
+  const double part = streamed_part(traits); // 1 ns of a thread is so much of all
   const double shared = part / threads.streamed + (1 - part) / threads.scattered;
   return static_cast<double>(static_cast<OmpValue>(traits.access_frequency)) * shared /
          unit.total() * 1e-9 * 1000;

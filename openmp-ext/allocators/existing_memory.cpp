@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A range goes to the first tier of the wanted kind that has room. Blocks of ours keep their
-// range's policy and are moved as a whole, as a plan's regions move them.
+// A range goes to the first tier of the wanted kind that has room. A block of ours keeps its
+// range's policy and moves as a whole, like the moves of a plan's regions.
 #include "allocators/existing_memory.hpp"
 
 #include "allocators/allocation.hpp"
@@ -49,7 +49,7 @@ int errno_of(MoveResult result) {
 }
 
 // The module of this process that the plan means: the same build, else the one of the same name,
-// since a static keeps its name from build to build.
+// because statics keep their names across builds.
 const LoadedModule* module_for(const PlanModule& wanted) {
   const LoadedModule* by_name = nullptr;
   for (unsigned number = 0; number < module_count(); ++number) {
@@ -95,7 +95,7 @@ const char* describe(RangeResult result) {
   return "";
 }
 
-// First kind with room, in the plan's order. missing: bytes that did not arrive there.
+// Tries the kinds in the plan's order. missing: bytes that did not arrive.
 RangeResult place_on_kinds(Placer& placer, const StaticObject& object, const PlanEntry& entry,
                            std::uint32_t number, MemoryKind& kind, std::uint64_t& missing) {
   RangeResult result = RangeResult::no_room;
@@ -158,7 +158,7 @@ int move_own_block(Placer& placer, const void* begin, std::size_t bytes, MemoryK
 
 void place_statics_of_plan() {
   const Plan* const plan = runtime().plan_text();
-  if (plan == nullptr) return; // said when the first allocation wants it
+  if (plan == nullptr) return; // reported when the first allocation needs it
   refresh_modules();
   const bool strict = option_flag(Option::strict);
   for (std::uint32_t i = 0; i < plan->entries.size(); ++i) {

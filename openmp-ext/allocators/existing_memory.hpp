@@ -8,13 +8,13 @@
 
 namespace omptier {
 
-// As ompx_place_range; returns 0 or the errno.
+// Implements ompx_place_range; returns 0 or the errno.
 int place_range(void* begin, std::size_t bytes, OmpValue allocator);
-// The same for memory of ours: the large block that begins there, to a kind.
+// The same for the large block of ours that begins there.
 int move_own_block(Placer& placer, const void* begin, std::size_t bytes, MemoryKind kind);
 
-// Moves the statics that the plan names, where their modules are loaded. Asks for nothing (no
-// platform discovery) when the plan names none.
+// Moves the statics that the plan names in loaded modules. Does nothing (no platform discovery)
+// when the plan names none.
 void place_statics_of_plan();
 
 } // namespace omptier

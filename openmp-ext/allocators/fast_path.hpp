@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The short way of a small block. An allocation that went the long way (pool, alignment, which
-// tiers, fallback) and was served by the first tier of its allocator leaves a route in its thread's
-// cache: handle -> magazines. The next one of that handle takes a block from these magazines, if
-// the allocator's life is still the same (it changes too when somebody begins to observe), and the
-// processor is one from which everything looks as it did. A free goes into the magazine of the
-// span's class. Anything unusual (empty or full magazine, pool, plan, observer, foreign address)
-// goes the long way, which is always right, and back to libomp where that declines.
+// The fast path of a small block. An allocation that took the slow path (pool, alignment, order of
+// tiers, fallback) and was served by its allocator's first tier leaves a route in its thread's
+// cache: handle -> magazines. The next allocation of that handle takes a block from these
+// magazines, if the allocator's life is unchanged (it also changes when an observer attaches) and
+// the processor sees memory like the one before. A free goes into the magazine of the span's class.
+// Anything unusual (empty or full magazine, pool, plan, observer, foreign address) takes the slow
+// path, which is always correct, and goes back to libomp if that declines.
 #pragma once
 
 #include "allocators/runtime.hpp"
@@ -18,34 +18,34 @@ namespace omptier {
 
 inline constexpr std::uint32_t k_any_locality = ~0u;
 
-// From where the calling thread looks at memory.
+// Place in the choice table from which the calling thread sees memory.
 inline std::uint32_t locality_of(const ChoiceTable& choices) {
   if (choices.places() == 1) return k_any_locality;
   const int cpu = ::sched_getcpu();
   return choices.place_of(cpu >= 0 ? static_cast<unsigned>(cpu) : 0);
 }
 
-// In a route's expected_life where the processor matters: such a route is never found valid at the
-// first look.
+// Bit of a route's expected_life where the processor matters: the first comparison then never finds
+// the route valid.
 inline constexpr std::uint32_t k_by_place = 1u << 31;
 
-// libomp's own way, for what is not ours.
+// libomp's own function, for what is not ours.
 using Otherwise = void* (*)(std::size_t, std::size_t, OmpValue, const void*);
-// The long way (hooks.cpp); within the short one it would save registers there.
+// The slow path (hooks.cpp); inlined it would make the fast one save registers.
 [[gnu::noinline]] void* allocate_fully(std::size_t bytes, std::size_t alignment, OmpValue handle,
                                        const void* caller, Otherwise otherwise);
 [[gnu::noinline]] void release_fully(void* block, OmpValue handle,
                                      void (*otherwise)(void*, OmpValue));
 
-// A block from a magazine of a route that is valid. (All ends of what follows are tail calls, so
-// that the short way saves no registers.)
+// A block from a magazine of a valid route. (All exits below are tail calls, so that the fast path
+// saves no registers.)
 [[gnu::always_inline]] inline void* take_from(const Route& route, Magazine& magazine,
                                               std::size_t bytes, std::size_t alignment,
                                               OmpValue handle, const void* caller,
                                               Otherwise otherwise) {
   if (magazine.is_empty()) return allocate_fully(bytes, alignment, handle, caller, otherwise);
   const FreeBlock taken = *--magazine.top;
-  if (taken.record->is_live()) [[unlikely]] // was freed by two threads at one instant
+  if (taken.record->is_live()) [[unlikely]] // was freed by two threads at the same time
     return allocate_fully(bytes, alignment, handle, caller, otherwise);
   taken.record->hand_out_unwatched(static_cast<std::uint32_t>(bytes), route.owner_bits, caller);
   return reinterpret_cast<void*>(taken.begin);
@@ -66,7 +66,7 @@ using Otherwise = void* (*)(std::size_t, std::size_t, OmpValue, const void*);
                    caller, otherwise);
 }
 
-// A block, or what the long way says.
+// Takes the fast path, else the slow one.
 [[gnu::noinline]] inline void* allocate_quickly(std::size_t bytes, std::size_t alignment,
                                                 OmpValue handle, const void* caller,
                                                 Otherwise otherwise) {
@@ -81,7 +81,7 @@ using Otherwise = void* (*)(std::size_t, std::size_t, OmpValue, const void*);
                    otherwise);
 }
 
-// False: go the long way.
+// False: take the slow path.
 [[gnu::always_inline]] inline bool release_quickly(void* block) {
   const Span* span = g_quick_spans.load(std::memory_order_acquire)->find(block);
   if (span == nullptr) return false;
@@ -96,12 +96,12 @@ using Otherwise = void* (*)(std::size_t, std::size_t, OmpValue, const void*);
   return true;
 }
 
-// Remembers that a small block of the allocator came from the first of its tiers. life: of the
-// allocator when these were chosen.
+// Stores a route: a small block of the allocator came from its first tier. life: of the allocator
+// when its tiers were chosen.
 inline void learn_route(const Allocator& allocator, std::uint32_t life, const Placer& placer,
                         const void* block, std::uint32_t locality) {
-  // Who closes the short ways changes the lives afterwards, so a route that is learnt meanwhile is
-  // out of date.
+  // Closing the fast paths changes the lives afterwards, so a route learnt meanwhile is already
+  // invalid.
   if (g_quick_spans.load(std::memory_order_acquire) == &g_no_spans) return;
   ThreadCache& cache = ThreadCache::mine();
   const Span* span = placer.ranges().span_of(block);

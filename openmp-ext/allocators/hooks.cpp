@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The table that the patched libomp calls: a thin shell of C functions around allocation.hpp and
-// phases/. No exception leaves it; none of the allocation paths below throws or allocates.
+// The table that the patched libomp calls: thin C functions around allocation.hpp. No exception
+// leaves it; none of the allocation paths below throws or allocates.
 #include "allocators/allocation.hpp"
 #include "allocators/choices_text.hpp"
 #include "allocators/fast_path.hpp"
@@ -25,17 +25,17 @@ namespace {
 static_assert(sizeof(TraitPair) == sizeof(omptier_trait) &&
               offsetof(TraitPair, value) == offsetof(omptier_trait, value));
 
-// libomp takes a handle above this number for a pointer of its own.
+// libomp uses a handle above this number as a pointer.
 constexpr OmpValue k_first_pointer = 1024;
 
-// The default allocator of the calling thread where the program named none.
+// The thread's default allocator if the program passed none.
 OmpValue resolved(OmpValue handle) {
   if (handle != k_null_allocator) return handle;
   const omptier_runtime* libomp = runtime().libomp.load(std::memory_order_acquire);
   return libomp != nullptr ? libomp->default_allocator() : k_null_allocator;
 }
 
-// More than libomp's arithmetic stands, of a predefined allocator of its own: these give null then.
+// Sizes beyond libomp's arithmetic, for its own predefined allocators: the result is null.
 bool is_impossible(std::size_t bytes, OmpValue handle) {
   return bytes > PTRDIFF_MAX && handle <= k_first_pointer &&
          runtime().allocators.find(handle) == nullptr;
@@ -63,7 +63,7 @@ int hook_allocate_zeroed(size_t count, size_t size, size_t alignment, uintptr_t 
                          const void* caller, void** block) {
   std::size_t bytes = 0;
   handle = resolved(handle);
-  // Too much to be had anywhere, so what the fallback says happens.
+  // No memory is that large, so the fallback applies.
   if (__builtin_mul_overflow(count, size, &bytes)) bytes = SIZE_MAX;
   if (is_impossible(bytes, handle)) return *block = nullptr, 1;
   return allocate({bytes, alignment, handle, true, caller}, block) ? 1 : 0;
@@ -71,7 +71,7 @@ int hook_allocate_zeroed(size_t count, size_t size, size_t alignment, uintptr_t 
 
 int hook_reallocate(void* block, size_t size, uintptr_t handle, uintptr_t free_handle,
                     const void* caller, void** result) {
-  // Without an allocator the block's own is meant, however the block was found.
+  // Without an allocator, the block's own.
   if (handle == k_null_allocator && block != nullptr) handle = owner_of(block);
   if (handle == k_null_allocator) handle = resolved(free_handle);
   if (size != 0 && is_impossible(size, handle)) return *result = nullptr, 1;
@@ -107,7 +107,7 @@ size_t hook_parse_allocator(const char* text, uintptr_t* handle) {
   if (parsed.length == 0) return 0;
   if (!good) {
     problem.warn_that("the default allocator stays", 0);
-    return std::strlen(text); // said once: libomp would complain about the rest too
+    return std::strlen(text); // warned already: libomp would also warn about the rest
   }
   const std::span<const TraitPair> traits(parsed.traits.data(),
                                           static_cast<std::size_t>(parsed.trait_count));
@@ -143,7 +143,7 @@ void hook_region_end(const void*) {}
 void hook_barrier(void) {}
 void hook_runtime_end(void) {
   inform_about_moves();
-  runtime().tell_unused_entries();
+  runtime().warn_about_unused_entries();
 }
 
 constexpr omptier_hooks k_hooks = {
@@ -194,20 +194,20 @@ OMPTIER_EXPORT int omptier_observe(const omptier_observer* observer) {
   Runtime& state = runtime();
   if (observer == nullptr) {
     state.observer.store(nullptr, std::memory_order_release);
-    open_or_close_short_ways();
+    open_or_close_fast_paths();
     return 0;
   }
   if (observer->version != OMPTIER_OBSERVER_VERSION || observer->size < sizeof(omptier_observer))
     return -1;
   const omptier_observer* none = nullptr;
   if (!state.observer.compare_exchange_strong(none, observer, std::memory_order_acq_rel)) return -1;
-  open_or_close_short_ways();
+  open_or_close_fast_paths();
   if (observer->allocated == nullptr) return 0;
   const auto handle_of = [&](std::uint32_t number) -> OmpValue {
     const Allocator* allocator = state.allocators.by_number(number);
     return allocator != nullptr ? allocator->handle : OmpValue{1};
   };
-  // What is live, told with nothing locked: the observer has locks of its own.
+  // Reports live blocks without holding a lock, because the observer has locks of its own.
   BlockList blocks;
   PageArray<StockBlock> stock;
   if (Placer* placer = state.placer_if_ready()) blocks.fill(*placer);

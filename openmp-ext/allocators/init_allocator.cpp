@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// omp_init_allocator: which calls concern us, and what is refused.
+// omp_init_allocator: which calls are ours, and which are refused.
 #include "allocators/init_allocator.hpp"
 
 #include "base/notices.hpp"
@@ -10,22 +10,22 @@
 namespace omptier {
 namespace {
 
-// Spaces and allocators that libomp itself knows beside the standard ones (device memory).
+// Spaces and allocators that only libomp defines (device memory).
 bool is_device_number(OmpValue number) {
   return number >= 100 && number <= 102;
 }
 
-// Anything that may be an allocator: ours, predefined, or (from 1024 on) a pointer of libomp's,
-// which only libomp can judge.
+// Whether a value may be an allocator: ours, predefined, or (from 1024 on) a pointer of libomp's,
+// which only libomp can check.
 bool may_be_allocator(OmpValue value) {
   AllocatorTable& allocators = runtime().allocators;
   if (allocators.made_here(value)) return allocators.find(value) != nullptr;
   return allocators.find(value) != nullptr || value == 1 || is_device_number(value) || value > 1024;
 }
 
-// What libomp makes of the default space and these traits is what the specification says, so the
-// memory stays wholly libomp's. It aborts at bad values and at omp_atv_default, knows neither
-// pinned nor partition nor the scopes of a pool, and looks at no allocator of ours.
+// For the default space with these traits libomp conforms to the specification, so the memory stays
+// wholly libomp's. It aborts at bad values and at omp_atv_default, ignores pinned, partition and
+// the scopes of a pool, and accepts no allocator of ours.
 bool libomp_serves(std::span<const TraitPair> traits) {
   bool pool = false, narrow = false, to_allocator = false, allocator = false;
   for (const TraitPair& trait : traits) {
@@ -60,11 +60,11 @@ bool libomp_serves(std::span<const TraitPair> traits) {
   return !(pool && narrow) && !(to_allocator && !allocator);
 }
 
-// Whether the allocator falls back on itself, at once or over others. Handles are used again after
-// they were destroyed, so a fallback may have become another allocator meanwhile.
+// Whether the allocator falls back on itself, directly or through others. Handles are reused after
+// their allocator was destroyed, so a fallback may have become another allocator meanwhile.
 bool falls_back_on_itself(const Allocator& allocator) {
   const Allocator* at = &allocator;
-  for (;;) { // a chain that this allocator does not close ends: no older one was let close one
+  for (;;) { // ends unless this allocator closes a circle: older ones were refused if they did
     if (at->traits.fallback != value::allocator_fb) return false;
     at = runtime().allocators.find(at->traits.fallback_allocator);
     if (at == nullptr) return false;
@@ -106,8 +106,8 @@ void make_allocator(OmpValue number, std::span<const TraitPair> traits, OmpValue
   if (falls_back_on_itself(*allocator)) {
     warn_once(
         Notice::circular_fallback,
-        "Trait fb_data names an allocator that falls back on this one, at once or over others: the "
-        "null allocator is returned.");
+        "Trait fb_data names an allocator that falls back on this one, directly or through others: "
+        "the null allocator is returned.");
     runtime().allocators.destroy(allocator->handle);
     return;
   }

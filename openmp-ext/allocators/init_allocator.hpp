@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// omp_init_allocator, for the hooks and for whoever reads traits as it does.
+// omp_init_allocator, for the hooks and for functions that read traits in the same way.
 #pragma once
 
 #include "allocators/runtime.hpp"
@@ -9,12 +9,12 @@
 
 namespace omptier {
 
-// False = nothing of ours is named. *handle 0 = refused (said on stderr).
+// False = nothing of ours is named. *handle 0 = refused, with a warning.
 bool init_allocator(OmpValue space, std::span<const TraitPair> traits, OmpValue* handle);
-// The two halves of it.
 bool concerns_us(OmpValue space, std::span<const TraitPair> traits);
 void make_allocator(OmpValue space, std::span<const TraitPair> traits, OmpValue* handle);
-// What it reads: space number and traits, put over what set holds. False and problem when refused.
+// Reads the space number and the traits, which override those in set. False, with problem filled,
+// when they are refused.
 bool read_allocator(OmpValue number, std::span<const TraitPair> traits, Space& space, TraitSet& set,
                     TraitProblem& problem);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What libomptier_preload.so calls: blocks of malloc that the plan names, as omp_alloc's but for
-// two things. A block whose site the plan does not name stays the program's malloc's, also where
-// the plan has a "rest". And nobody waits while another thread discovers the platform: that thread
-// may need the loader's lock, which the caller of malloc may hold.
+// The functions that libomptier_preload.so calls: malloc blocks that the plan names are treated
+// like omp_alloc's, with two exceptions. A block whose site the plan does not name stays with the
+// program's malloc, even if the plan has a "rest". And no thread waits while another one discovers
+// the platform: that one may need the loader's lock, which the caller of malloc may hold.
 #include "borders/malloc_placement.h"
 
 #include "allocators/allocation.hpp"
@@ -23,26 +23,26 @@
 namespace omptier {
 namespace {
 
-// With OMPTIER_VERBOSE=1: what became of each entry's blocks, pages counted by the kernel when a
-// block is freed, or at the end of the process.
+// With OMPTIER_VERBOSE=1: where each entry's blocks lay, counted by the kernel when a block is
+// freed, or at the end of the process.
 struct EntryPages {
   std::atomic<std::uint64_t> blocks, bytes, untouched, on_kind[k_memory_kinds + 1];
 };
 std::atomic<EntryPages*> entry_pages{nullptr};
 
-bool pages_are_told() {
-  static const bool told = option_flag(Option::verbose);
-  return told;
+bool reports_pages() {
+  static const bool verbose = option_flag(Option::verbose);
+  return verbose;
 }
 
 EntryPages* pages_of_entry(std::uint32_t entry) {
   const PlanPlacement* plan = runtime().plan();
-  if (entry == 0 || plan == nullptr || !pages_are_told()) return nullptr;
+  if (entry == 0 || plan == nullptr || !reports_pages()) return nullptr;
   EntryPages* all = entry_pages.load(std::memory_order_acquire);
   if (all == nullptr) {
     all = static_cast<EntryPages*>(map_pages(plan->plan().entries.size() * sizeof(EntryPages)));
     EntryPages* none = nullptr;
-    // The loser's pages stay unused: two threads' first frees, once.
+    // If two threads free for the first time, the loser's pages stay unused, once.
     if (!entry_pages.compare_exchange_strong(none, all, std::memory_order_acq_rel)) all = none;
   }
   return all != nullptr ? all + (entry - 1) : nullptr;
@@ -62,10 +62,10 @@ void count_block(Placer& placer, const BlockInfo& block) {
       pages->on_kind[static_cast<std::size_t>(placer.kind_of_node(node))] += census.node[node];
 }
 
-void tell_pages() {
+void report_pages() {
   const PlanPlacement* plan = runtime().plan();
   Placer* placer = runtime().placer_if_ready();
-  if (plan == nullptr || placer == nullptr || !pages_are_told()) return;
+  if (plan == nullptr || placer == nullptr || !reports_pages()) return;
   placer->for_each_block([&](const BlockInfo& block) { count_block(*placer, block); });
   for (std::uint32_t entry = 1; entry <= plan->plan().entries.size(); ++entry) {
     const EntryPages* pages = pages_of_entry(entry);
@@ -86,8 +86,8 @@ void tell_pages() {
   }
 }
 
-// hwloc (libomp's own use of it) may be loading a plugin whose constructors allocate: it holds its
-// lock on this very thread, and discovery would wait for that for ever.
+// hwloc (used by libomp) may be loading a plugin whose constructors allocate: it holds its lock on
+// this thread, so discovery would deadlock.
 bool inside_hwloc() {
   const auto visit = [](_Unwind_Context* context, void* found) {
     const LoadedModule* module = module_of(static_cast<std::uintptr_t>(_Unwind_GetIP(context)));
@@ -116,7 +116,7 @@ size_t malloc_size_of(const void* block) {
   return placer != nullptr && placer->holds(block) ? placer->held(block).bytes : 0;
 }
 
-// Its new site decides; where the plan does not name that, the block stays what it was.
+// The new call's site decides; if the plan does not name it, the block stays where it was.
 int malloc_reallocate(void* block, size_t bytes, const void* caller, void** result) {
   Placer* placer = runtime().placer_if_ready();
   BlockInfo info;
@@ -139,7 +139,7 @@ int malloc_reallocate(void* block, size_t bytes, const void* caller, void** resu
 }
 
 int malloc_release(void* block) {
-  if (pages_are_told()) {
+  if (reports_pages()) {
     Placer* placer = runtime().placer_if_ready();
     BlockInfo info;
     if (placer != nullptr && placer->find(block, true, info)) count_block(*placer, info);
@@ -162,8 +162,8 @@ void malloc_start() {
 }
 
 void malloc_end() {
-  tell_pages();
-  runtime().tell_unused_entries();
+  report_pages();
+  runtime().warn_about_unused_entries();
   if (option_is_set(Option::sites)) site_list().write(option_text(Option::sites));
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Questions about live memory. Pages are always counted by the kernel at the moment of the
-// question; what was decided comes from the block's own record. Nothing here takes malloc, so it
-// may be called from anywhere but a signal handler.
+// Answers about live memory. Pages are always counted by the kernel at the time of the call; the
+// decision comes from the block's own record. No malloc, so this may be called anywhere but in a
+// signal handler.
 #include "allocators/placement_text.hpp"
 
 #include "allocators/allocation.hpp"
@@ -62,7 +62,7 @@ void explain_parts(const BlockInfo& block, const char* reason, char* text, std::
   }
 }
 
-// Which nodes of a tier of several, and why; "" for a tier of one.
+// Which of a tier's several nodes were chosen, and why; "" for a tier of one.
 void explain_nodes(const BlockInfo& block, char* text, std::size_t size) {
   const Binding& binding = block.space->binding();
   text[0] = '\0';
@@ -154,14 +154,12 @@ void explain_range(const PlacedRange& range, char* text, std::size_t size) {
     std::snprintf(text, size, "%s: by ompx_place_range", title_of(range.kind).data());
 }
 
-// Kind of a node: from the platform when it is known, without discovering it only for this
-// question.
 MemoryKind kind_of_node(unsigned node) {
   Placer* placer = runtime().placer();
   return placer != nullptr ? placer->kind_of_node(node) : MemoryKind::unknown;
 }
 
-// Memory of a folder is in no node's pages; all of it is allocated in the file.
+// Memory of a DAX directory lies in no node; all of it is allocated in the file.
 bool in_folder(const BlockInfo& block) {
   return block.space->backing().folder() != nullptr;
 }
@@ -178,7 +176,7 @@ void fill_pages(std::uintptr_t begin, std::size_t bytes, PlacementReport& report
   report.unqueried = census.unqueried;
 }
 
-// Collects text and writes it in pieces; remembers the first error.
+// Collects text and writes it in pieces; keeps the first error.
 class Writer {
 public:
   explicit Writer(int fd) : fd_(fd) {}
@@ -229,7 +227,7 @@ void write_object(Writer& out, std::uintptr_t begin, std::size_t bytes, const ch
   out.line(" reason \"%s\"\n", reason);
 }
 
-// What all processes of the job hold, node by node.
+// What all processes of the job hold, by node.
 void write_job(Writer& out, JobLedger& job) {
   if (!job.active()) {
     out.line("job alone%s%s\n", *job.why_alone() != '\0' ? ": " : "", job.why_alone());
@@ -270,7 +268,7 @@ void write_ledger(Writer& out, Placer& placer) {
   write_job(out, placer.job());
 }
 
-// One line a plan entry whose objects were moved: how often, how much, when, how long.
+// One line per plan entry whose objects were moved: how often, how much, when, how long.
 void write_moves(Writer& out, const PlanPlacement& plan) {
   for (std::uint32_t entry = 0; entry < plan.plan().entries.size(); ++entry) {
     const MoveTotals total = move_totals(entry);
@@ -308,7 +306,7 @@ bool describe_placement(const void* address, std::size_t bytes, PlacementReport&
   Runtime& state = runtime();
   Placer* placer = state.placer_if_ready();
   BlockInfo block;
-  ExtentPart parts[8]; // more than a text has room for
+  ExtentPart parts[8]; // more than fit a text
   StockBlock stock;
   if (placer != nullptr && placer->holds(address) && placer->find(address, false, block, parts)) {
     if (bytes == 0) begin = block.begin, bytes = block.bytes;
@@ -334,7 +332,7 @@ bool describe_placement(const void* address, std::size_t bytes, PlacementReport&
         stock.wanted == static_cast<std::uint8_t>(MemoryKind::unknown) ? -1 : stock.wanted;
     report.required = allocator != nullptr && allocator->required() ? 1 : 0;
   } else if (PlacedRange range; state.placed_ranges.find(address, range)) {
-    if (bytes == 0) return false; // a range has no size of its own
+    if (bytes == 0) return false; // a range of the program has no length of its own
     explain_range(range, report.reason, sizeof report.reason);
     report.wanted_kind = static_cast<int>(range.kind);
   } else if (bytes == 0) {
@@ -347,7 +345,7 @@ bool describe_placement(const void* address, std::size_t bytes, PlacementReport&
   return true;
 }
 
-// Nothing is locked while the text is written: whoever reads it may allocate.
+// Writes with nothing locked, because the reader of the descriptor may allocate.
 bool write_dump(int fd) {
   Writer out(fd);
   Runtime& state = runtime();

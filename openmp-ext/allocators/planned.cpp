@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The plan names kinds by allocation site; what it does not name, a strategy may place. Pools,
-// pinning and partition of the allocator hold as they do without a plan.
+// The plan names kinds by allocation site; a strategy may place other allocations. Pools, pinning
+// and partition of the allocator apply as without a plan.
 #include "allocators/planned.hpp"
 
 #include "allocators/charges.hpp"
@@ -13,8 +13,8 @@
 namespace omptier {
 namespace {
 
-// First come, first served to the page: what is left of faster tiers, one after the other, takes
-// the block's begin.
+// First come, first served, to the page: the first pages of the block take what is left of the
+// faster tiers, one tier after the other.
 void begin_in_faster_tiers(Placer& placer, void* block) {
   BlockInfo info;
   if (!placer.find(block, true, info) || !info.large) return;
@@ -26,7 +26,7 @@ void begin_in_faster_tiers(Placer& placer, void* block) {
   }
 }
 
-// Hottest first: each range goes to its kind as far as there is room left.
+// Hottest first: moves each range to its kind as far as there is room.
 void place_parts(Placer& placer, void* block, std::span<const PlanPart> parts) {
   BlockInfo info;
   if (parts.empty() || !placer.find(block, true, info) || !info.large) return;
@@ -48,7 +48,7 @@ bool source_overrules(const Allocator* allocator, const Plan& plan, std::uint32_
   return true;
 }
 
-// Tiers that the plan names for the allocation, nothing where it does not; completes wanted.
+// Tiers that the plan names for the allocation, or nothing; completes wanted.
 std::optional<TierOrder> order_of_plan(const PlanPlacement& plan, const Placer& placer,
                                        const Allocator* allocator, const AllocationRequest& request,
                                        BlockRequest& wanted) {

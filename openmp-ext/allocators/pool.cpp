@@ -27,7 +27,7 @@ void Pool::reuse_page(void* page) {
   slots_.store(slots, std::memory_order_release);
 }
 
-// The scope's own counter, made at its first use; a shared one when the table is full or refused.
+// The scope's counter, created at its first use; the shared one when the table is full or refused.
 std::atomic<std::uint64_t>* Pool::counter(std::uintptr_t scope) {
   Slot* table = scope != 0 ? slots() : nullptr;
   if (table == nullptr) return &shared_;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Bytes in use of an allocator's pool_size. OpenMP lets the access trait say whose bytes the limit
-// holds for: everybody's together (all), or those of each contention group, team or thread by
-// itself. A *scope* is the identity of such a group, 0 for everybody; each scope met gets a counter
-// of its own in one page. Blocks do not remember their scope, since they are to be freed inside it:
-// what is freed elsewhere is taken from the scope that holds most, so that the sum stays right.
+// Bytes in use of an allocator's pool_size. In OpenMP the access trait decides what the limit
+// applies to: the whole process (all), or each contention group, team or thread by itself. A
+// *scope* is the identity of such a group, 0 for the process; each scope gets a counter of its own
+// in one page. Blocks do not store their scope, since they should be freed inside it: a block freed
+// elsewhere is subtracted from the scope that holds most, so the sum stays right.
 //
-// Lock-free, no malloc. With more scopes than counters, some share one: then the limit is met
+// Lock-free, no malloc. With more scopes than counters, some share one: then the limit is reached
 // sooner, never later.
 #pragma once
 
@@ -17,14 +17,13 @@ namespace omptier {
 
 class Pool {
 public:
-  // Counts bytes for the scope; false, and nothing counted, when more than limit were in use then.
+  // Charges bytes to the scope; false, and nothing charged, if that would exceed the limit.
   bool charge(std::uintptr_t scope, std::uint64_t bytes, std::uint64_t limit);
-  // Bytes charged before.
   void give_back(std::uintptr_t scope, std::uint64_t bytes);
   std::uint64_t used(std::uintptr_t scope) const;
 
-  // The page of counters, to be used again by the next allocator in the same place. The allocator
-  // must not be in use.
+  // Takes the page of counters, for the next allocator in the same entry. The allocator must not be
+  // in use.
   void* take_page() { return slots_.exchange(nullptr); }
   void reuse_page(void* page);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Freeing and resizing, of blocks of ours and of the runtime's blocks that stand for them. A resize
-// ends in its place, or in a new block that takes over the old one's charge.
+// Frees and resizes blocks of ours, and blocks of the runtime that stand in for them. A resize ends
+// in place, or in a new block that takes over the old one's charge.
 #include "allocators/allocation.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace omptier {
 namespace {
 
-// Where the block has room for the new size, and its pool too.
+// Resizes in place if the block and its pool have room.
 bool resize_in_place(Placer& placer, Allocator* owner, void* block, const HeldBlock& held,
                      std::size_t bytes) {
   if (owner != nullptr && !recharge_pool(*owner, held.bytes, bytes)) return false;
@@ -20,7 +20,7 @@ bool resize_in_place(Placer& placer, Allocator* owner, void* block, const HeldBl
   return false;
 }
 
-// Takes a block of libomp's off the books. charged: as above.
+// Removes a block of libomp's from our tables. charged: see release_block.
 void release_stock(void* block, bool charged) {
   if (block == nullptr) return;
   report_released(block);
@@ -36,7 +36,7 @@ void release_stock(void* block, bool charged) {
 void release_block(Placer& placer, void* block, const HeldBlock& held, bool charged) {
   report_released(block);
   Allocator* allocator = runtime().allocators.by_number(held.allocator);
-  // First, for the allocator's entry may be another's once its last block is gone.
+  // First, because the entry may belong to another allocator once its last block is gone.
   if (allocator != nullptr && allocator->wants_to_know())
     count_out(*allocator, held.bytes, charged);
   placer.release(held);
@@ -60,7 +60,7 @@ OmpValue owner_of(const void* block) {
   StockBlock stock;
   if (placer != nullptr && placer->holds(block)) {
     owner = state.allocators.by_number(placer->held(block).allocator);
-    // Placed by plan or strategy for an allocator of libomp's: which one is not known any more.
+    // Placed by plan or strategy for an allocator of libomp's, which is not recorded.
     return owner != nullptr ? owner->handle : k_default_mem_alloc;
   }
   if (!state.stock_blocks.empty() && state.stock_blocks.find_exact(block, stock))

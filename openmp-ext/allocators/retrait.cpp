@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Traits of live blocks changed, and live blocks moved to where the traits now say. What can move:
-// large blocks whose allocator has traits of ours, not required in one kind, not pinned, not
-// migratable=false, not placed by a plan. Moves out of a tier come before moves into it; where two
-// tiers without a byte to spare should exchange blocks, those stay.
+// Changes traits of live blocks, and moves live blocks according to their present traits. Movable
+// are large blocks whose allocator has traits of ours, unless required in one kind, pinned,
+// migratable=false or placed by a plan. Moves out of a tier come before moves into it; if two full
+// tiers would have to exchange blocks, these stay.
 #include "allocators/allocation.hpp"
 #include "allocators/declarations.hpp"
 #include "allocators/init_allocator.hpp"
@@ -20,10 +20,10 @@ struct Movable {
   void* block;
   std::size_t bytes;
   Allocator* allocator;
-  std::size_t committed; // with the rest of its last page
+  std::size_t committed; // whole pages
 };
 
-// The allocator's traits with the new ones over them.
+// The allocator's traits, overridden by the new ones.
 Result merge(const Allocator& allocator, std::span<const TraitPair> traits, TraitSet& merged) {
   merged = allocator.traits;
   for (const TraitPair& trait : traits) {
@@ -53,7 +53,6 @@ bool list_movable(Placer& placer, PageArray<Movable>& list) {
   return complete;
 }
 
-// Moves of one call to ompx_apply.
 class Apply {
 public:
   Apply(Placer& placer, DecisionOrder order) : placer_(placer), order_(order) {}
@@ -77,13 +76,13 @@ public:
       if (placer_.find(movable.block, true, info)) wish.now = tier_of(placer_, info);
       if (wish.now == k_nowhere) continue;
       wish.allowed |= std::uint32_t{1} << wish.now;
-      // Its own room is there for it or another.
+      // Its own room is available to it or another block.
       room[wish.now] = sum_of_bytes(room[wish.now], movable.committed);
     }
     return decide_together(placed_tiers(placer_), wishes_.all(), room, order_);
   }
 
-  // Passes until nothing moves any more: first what leaves for slower tiers.
+  // Passes until nothing moves any more; moves to slower tiers first.
   void move() {
     for (bool progress = true; progress;) {
       progress = false;
@@ -102,7 +101,7 @@ public:
     }
     outcome.bytes_moved = moved_;
   }
-  // Something had to move and nothing did although there was room.
+  // Some block had to move and none did although there was room.
   bool refused() const { return refused_; }
 
 private:
@@ -112,7 +111,7 @@ private:
   }
 
   bool move_one(std::size_t i, std::uint8_t tier) {
-    BlockInfo info; // freed, and perhaps another's by now?
+    BlockInfo info; // freed, and perhaps reused by now?
     if (!placer_.find(list_[i].block, true, info) || !info.large ||
         runtime().allocators.by_number(info.allocator) != list_[i].allocator) {
       wishes_[i].now = k_nowhere;
@@ -131,7 +130,7 @@ private:
     return arrived;
   }
 
-  // A group of which a part could not follow goes back to where that part is.
+  // If part of a group could not follow, the group goes back to where that part is.
   void rejoin_groups() {
     for (std::size_t i = 0; i < list_.size(); ++i) {
       if (wishes_[i].group == 0 || !wants_to_move(i)) continue;
@@ -175,7 +174,7 @@ Result update_block(void* block, std::span<const TraitPair> traits) {
   Allocator* owner = state.allocators.by_number(info.allocator);
   if (owner != nullptr && owner->of_one_block && owner->live.load())
     return update_allocator(owner->handle, traits);
-  // It shares its allocator with others: from now on it has one of its own.
+  // Its allocator has other blocks too, so the block gets one of its own.
   Allocator* own = state.allocators.make(owner != nullptr ? owner->space : Space::automatic,
                                          owner != nullptr ? owner->traits : TraitSet(), false);
   if (own == nullptr) return Result::out_of_memory;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Start of the runtime's state and its life through fork.
+// Start of the runtime's state, and fork.
 #include "allocators/runtime.hpp"
 
 #include "allocators/declarations.hpp"
@@ -25,7 +25,7 @@ constinit std::atomic<const SpanTable*> g_quick_spans{&g_no_spans};
 
 namespace {
 
-// This thread is discovering the platform: what it allocates meanwhile is none of our business.
+// This thread is discovering the platform: its own allocations meanwhile are not placed.
 __attribute__((tls_model("initial-exec"))) thread_local bool discovering = false;
 
 Leaky<Runtime> runtime_storage;
@@ -49,7 +49,7 @@ void after_fork_in_child() {
   runtime().unlock_all();
 }
 
-// The job's ledger is left at the very end, when nothing else of the process may run any more.
+// Leaves the job's ledger at the very end, when no other code of the process runs any more.
 __attribute__((destructor)) void leave_job() {
   Runtime* ready = runtime_if_made();
   if (ready == nullptr) return;
@@ -88,12 +88,12 @@ CapacityRules capacity_rules() {
 }
 
 // With OMPTIER_VERBOSE=1.
-void tell_share(Placer& placer) {
+void inform_about_share(Placer& placer) {
   for (const MemoryKind kind : k_all_memory_kinds)
     if (placer.is_shared(kind))
       inform(
           Notice::share_taken,
-          "%s: this process may take %llu MiB, 1/%u of it, since %s says so (OMPTIER_SHARE=off or "
+          "%s: this process may take %llu MiB, 1/%u of it, because of %s (OMPTIER_SHARE=off or "
           "OMPTIER_CAPACITY changes that).",
           title_of(kind).data(), static_cast<unsigned long long>(placer.ledger().limit(kind) >> 20),
           placer.share().ranks, placer.share().source);
@@ -118,12 +118,12 @@ Runtime& runtime_made_now() {
   return *g_runtime.load(std::memory_order_acquire);
 }
 
-void open_or_close_short_ways() {
+void open_or_close_fast_paths() {
   Runtime& state = runtime();
   const Placer* placer = state.placer_if_ready();
   const bool open = placer != nullptr && state.observer.load(std::memory_order_acquire) == nullptr;
   const SpanTable* before = g_quick_spans.exchange(open ? &placer->ranges().first() : &g_no_spans);
-  // Routes that were learnt serve no longer; new ones are not learnt while the ways are closed.
+  // Routes learnt before are invalid; none are learnt while the paths are closed.
   if (!open && before != &g_no_spans) state.allocators.forget_all_routes();
 }
 
@@ -151,10 +151,10 @@ Placer* Runtime::make_placer_locked() {
     load_strategy();
     Placer& made_placer =
         placer_storage.make(std::move(*platform), capacity_rules(), decay_option());
-    tell_share(made_placer);
+    inform_about_share(made_placer);
     load_plan();
     placer_.store(&made_placer, std::memory_order_release);
-    open_or_close_short_ways();
+    open_or_close_fast_paths();
   } catch (const std::exception& error) {
     warn_once(Notice::no_platform, "%s: memory is not placed.", error.what());
     failed_.store(true, std::memory_order_release);
@@ -194,7 +194,7 @@ void Runtime::load_plan() {
                      plan->error().c_str());
   const PlanPlacement& placement = plan_storage.make(std::as_const(**plan));
   const unsigned foreign = placement.matcher().sites_without_module();
-  // A process that the program's launcher or shell is, with the preload library: none of its sites.
+  // In a launcher or shell that has the preload library but none of the program's modules.
   const bool elsewhere = libomp.load() == nullptr && foreign == placement.matcher().site_count();
   if (foreign != 0 && !elsewhere) {
     if (option_flag(Option::strict))
@@ -210,13 +210,13 @@ void Runtime::load_plan() {
   plan_.store(&placement, std::memory_order_release);
 }
 
-void Runtime::tell_unused_entries() const {
+void Runtime::warn_about_unused_entries() const {
   const PlanPlacement* placement = plan();
   if (placement == nullptr || attached_in.load(std::memory_order_relaxed) != ::getpid()) return;
   if (libomp.load(std::memory_order_relaxed) == nullptr &&
       placement->matcher().sites_without_module() == placement->matcher().site_count())
-    return; // another program's plan: this is its launcher, or a command it calls
-  if (!placement->was_asked()) return; // nothing was allocated, or not through us
+    return; // another program's plan: this is its launcher, or a command that it runs
+  if (!placement->was_used()) return; // no allocation came to us
   const unsigned unused = placement->entries_without_allocation();
   if (unused == 0) return;
   warn_once(Notice::plan_unused,
@@ -226,7 +226,7 @@ void Runtime::tell_unused_entries() const {
             unused, placement->plan().entries.size());
 }
 
-// Discovery is waited for (it takes none of the other locks), unless this very thread is at it.
+// Waits for discovery (which takes none of the other locks), unless this thread does it.
 void Runtime::lock_all() {
   site_list().lock();
   lock_declarations();
@@ -256,7 +256,7 @@ void restart_runtime_for_tests(Platform platform, const CapacityRules& rules, St
   fresh->libomp.store(runtime().libomp.load());
   fresh->start_for_tests(new Placer(std::move(platform), rules), strategy, plan);
   g_runtime.store(fresh);
-  open_or_close_short_ways();
+  open_or_close_fast_paths();
 }
 
 void Runtime::start_for_tests(Placer* placer, Strategy strategy, const PlanPlacement* plan) {

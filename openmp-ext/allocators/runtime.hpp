@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The state of libomptier.so in a process: what libomp offers, the placer once something needed it,
+// The state of libomptier.so in a process: libomp's functions, the placer once it is needed,
 // allocators, strategy and plan, the observer. Nothing happens before the first call that concerns
 // us: then the platform is discovered (hwloc, a millisecond) behind a guard against re-entry, since
 // discovery itself allocates. Nothing here is ever destroyed.
@@ -22,39 +22,38 @@ namespace omptier {
 
 class Runtime {
 public:
-  // What libomp offers; null before it attached, or on a runtime that is not patched.
+  // libomp's functions; null before it attached, or on a runtime that is not patched.
   std::atomic<const omptier_runtime*> libomp{nullptr};
   std::atomic<pid_t> attached_in{0}; // process that libomp attached in
   AllocatorTable allocators;
   StockBlocks stock_blocks;
   PlacedRanges placed_ranges; // statics of the plan, ompx_place_range
   std::atomic<const omptier_observer*> observer{nullptr};
-  // A plan or a strategy was asked for, so every allocation concerns us.
+  // A plan or a strategy is set, so every allocation concerns us.
   std::atomic<bool> places_everything{false};
-  std::atomic<OmpValue> environment_allocator{k_null_allocator}; // what OMP_ALLOCATOR gave, if ours
+  std::atomic<OmpValue> environment_allocator{k_null_allocator}; // OMP_ALLOCATOR's, if ours
   std::atomic<std::uint64_t> source_wins{0}; // plan entries overruled by a required trait
 
-  // The placer, made at the first call; null while it is being made by this very thread, and when
-  // the platform cannot be discovered (said once).
+  // The placer, made at the first call; null on the thread that is making it, and when the platform
+  // cannot be discovered (one warning).
   Placer* placer() {
     Placer* ready = placer_.load(std::memory_order_acquire);
     return ready != nullptr ? ready : make_placer();
   }
   // The same, but null also while another thread makes it.
   Placer* placer_without_waiting();
-  // The placer if it was made already.
   Placer* placer_if_ready() const { return placer_.load(std::memory_order_acquire); }
-  // Valid once placer() has answered.
+  // Valid once placer() has returned.
   const Strategy& strategy() const { return strategy_; }
   const PlanPlacement* plan() const { return plan_.load(std::memory_order_acquire); }
-  // What OMPTIER_PLAN says, whether or not it places anything yet; null: nothing that can be read.
-  // The file is read once: before main where the preload library is, since the program may then
-  // change its root or its user. It stays where it is, whoever makes the placer meanwhile.
+  // The plan of OMPTIER_PLAN, whether or not it places anything yet; null: none, or unreadable. The
+  // file is read once: with the preload library before main, since the program may then change its
+  // root or its user. The plan never moves, whichever thread makes the placer meanwhile.
   const Plan* plan_text();
 
-  // Says once, at the end of the process that attached, how many entries of the plan met no
-  // allocation. Nothing without a plan, in its forked children, or where OpenMP allocated nothing.
-  void tell_unused_entries() const;
+  // Warns once, at the end of the process that attached, how many entries of the plan matched no
+  // allocation. Silent without a plan, in forked children, or if OpenMP allocated nothing.
+  void warn_about_unused_entries() const;
 
   void lock_all();
   void unlock_all();
@@ -81,13 +80,13 @@ extern constinit std::atomic<Runtime*> g_runtime;
 inline Runtime* runtime_if_made() {
   return g_runtime.load(std::memory_order_acquire);
 }
-// The one of this process.
+// The process's state, created at the first call.
 Runtime& runtime_made_now();
 inline Runtime& runtime() {
   Runtime* ready = runtime_if_made();
   return ready != nullptr ? *ready : runtime_made_now();
 }
-// Tell the observer, if there is one.
+// Report to the observer, if there is one.
 inline void report_allocated(const void* block, std::size_t bytes, OmpValue handle,
                              const void* caller) {
   const omptier_observer* observer = runtime().observer.load(std::memory_order_acquire);
@@ -99,15 +98,15 @@ inline void report_released(const void* block) {
   if (observer != nullptr && observer->released != nullptr) observer->released(block);
 }
 
-// Where blocks of ours lie, while the short ways may be taken: there is a placer, nobody observes.
-// Else it points to g_no_spans.
+// Where blocks of ours lie while the fast paths are open, that is while there is a placer and no
+// observer. Otherwise it points to g_no_spans.
 extern constinit std::atomic<const SpanTable*> g_quick_spans;
 extern constinit const SpanTable g_no_spans;
-// To be called when placer or observer changed.
-void open_or_close_short_ways();
+// To be called after placer or observer changed.
+void open_or_close_fast_paths();
 
 
-// For tests only: forgets everything (leaks it) and begins anew with the given platform.
+// For tests only: leaks the present state and starts again with the given platform.
 void restart_runtime_for_tests(Platform platform, const CapacityRules& rules, Strategy strategy,
                                const PlanPlacement* plan);
 

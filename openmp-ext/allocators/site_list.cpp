@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Frames are taken apart into module and offset when a stack is first met: the module may be gone
-// at the end. Only the end calls malloc.
+// Frames are split into module and offset when a stack first occurs, because the module may be gone
+// at the end. malloc is called only at the end.
 #include "allocators/site_list.hpp"
 
 #include "base/leaky.hpp"
@@ -65,7 +65,7 @@ SiteList::SeenSite* SiteList::site_of(const void* caller) {
   for (unsigned i = 0; site.frames != nullptr && i < count; ++i) {
     SeenFrame frame{};
     if (!identify(stack[i], frame.module, frame.offset)) break;
-    // A site of the system's or the runtime's alone is none of the program's.
+    // A stack of system or runtime frames only is not one of the program's sites.
     if (frame.module->system || frame.module->runtime) break;
     site.frames[site.frame_count++] = frame;
   }
@@ -126,7 +126,8 @@ void SiteList::write(const char* path) {
     std::ranges::stable_sort(plan.entries, std::greater{}, &PlanEntry::bytes);
     if (plan.entries.empty()) return;
     const std::string file = std::string(path) + "." + std::to_string(::getpid());
-    // Where the modules were loaded from, which no plan tells: for the one who adds the names.
+    // Where the modules were loaded from, which a plan does not hold: `omptier sites` needs it to
+    // add names.
     std::string paths;
     for (const PlanModule& module : plan.modules)
       for (unsigned number = 0; number < module_count(); ++number)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// OMPTIER_SITES: the call stacks of the program's large malloc blocks, how many each made and how
-// many bytes were alive at one time, written at the end as a plan that a person can edit. Names are
-// added afterwards by `omptier sites`; nothing is looked up in the program. What is met when the
-// list is full is left out, which is said once.
+// OMPTIER_SITES: the call stacks of the program's large malloc blocks, with the number of blocks
+// and the most bytes alive at one time, written at the end as a plan that a person can edit.
+// `omptier sites` adds names afterwards; the program itself looks up none. Stacks beyond the list's
+// room are left out, with one warning.
 #pragma once
 
 #include "allocators/stock_blocks.hpp"
@@ -15,8 +15,8 @@ class SiteList {
 public:
   void add(const void* block, std::size_t bytes, const void* caller);
   void remove(const void* block);
-  // Writes <path>.<process id>, and beside it, in .modules, a line a module: the path of its file.
-  // Nothing when there was no block. Failure is said once.
+  // Writes <path>.<process id>, and beside it, in .modules, one line per module: the path of its
+  // file. Writes nothing when there was no block. Warns once on failure.
   void write(const char* path);
 
   void lock() { lock_.lock(); }

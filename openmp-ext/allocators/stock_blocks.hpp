@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Blocks of libomp's own memory that an allocator of ours handed out: fallbacks, and allocators
-// over the default space. libomp frees them; this table remembers whose they are and why they are
-// there.
+// over the default space. libomp frees them; this table stores their allocator and the reason.
 #pragma once
 
 #include "base/page_arena.hpp"
@@ -22,13 +21,13 @@ struct StockBlock {
   std::uint32_t allocator = 0;
   StockReason reason = StockReason::fallback;
   std::uint8_t wanted = 4;  // MemoryKind that was wanted
-  std::uint8_t refusal = 0; // Refusal of the last tier asked
+  std::uint8_t refusal = 0; // Refusal of the last tier tried
 };
 
 class StockBlocks {
 public:
   bool empty() const { return count_.load(std::memory_order_relaxed) == 0; }
-  void add(const StockBlock& block); // forgotten when memory for the table is refused
+  void add(const StockBlock& block); // not stored when memory for the table is refused
   bool remove(const void* block, StockBlock& removed);
   bool find_exact(const void* block, StockBlock& found);
   bool find(const void* address, StockBlock& found); // the block that contains address
@@ -51,7 +50,7 @@ private:
 
   std::mutex lock_;
   std::atomic<std::size_t> count_{0};
-  std::size_t used_ = 0; // slots that are not free, removed ones too
+  std::size_t used_ = 0; // slots that are not free, including removed ones
   std::size_t capacity_ = 0;
   StockBlock* slots_ = nullptr;
 };

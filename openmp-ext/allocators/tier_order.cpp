@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A kind's own space asks the tiers of that kind; a standard space the one that is best by its
-// meaning; then, unless placement is required, all others by what the traits say matters.
+// A kind's own space tries the tiers of that kind; a standard space tries the best tier by its
+// meaning; then, unless placement is required, all others in the order of what matters by the
+// traits.
 #include "allocators/tier_order.hpp"
 
 #include "allocators/declared_demand.hpp"

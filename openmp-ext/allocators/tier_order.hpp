@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which tiers an allocation asks, first to last: of an allocator, from the calling thread's
-// processor, or of a list of kinds.
+// The order in which an allocation tries tiers: for an allocator, seen from the calling thread's
+// processor, or for a list of kinds.
 #pragma once
 
 #include "allocators/allocator_table.hpp"
@@ -14,7 +14,7 @@ namespace omptier {
 
 class TierOrder {
 public:
-  // At the end, unless it is there already.
+  // Appends the tier unless it is in the list.
   void add(std::size_t tier);
   bool empty() const { return count_ == 0; }
   std::size_t front() const { return tiers_[0]; }
@@ -27,13 +27,13 @@ private:
   std::size_t count_ = 0;
 };
 
-// Only the first kind's tiers where placement is required.
+// Only the first kind's tiers if placement is required.
 TierOrder tiers_of(Placer& placer, const Allocator& allocator);
-// The same without what was decided at ompx_commit or ompx_apply.
+// The same, ignoring what ompx_commit or ompx_apply decided.
 TierOrder tiers_by_traits(Placer& placer, const Allocator& allocator);
-// In the order of the kinds; a kind that this machine lacks is said once.
+// In the order of the kinds; warns once of a kind that this machine lacks.
 TierOrder tiers_of_kinds(const Placer& placer, std::span<const MemoryKind> kinds);
-// Kind that comes first for the allocator; unknown when this machine lacks it or any will do.
+// The allocator's first kind; unknown when this machine lacks it or any kind will do.
 MemoryKind wanted_kind(const Allocator& allocator);
 
 } // namespace omptier

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Moves at the begin of a region. The work is bounded: at most 128 objects are looked at, in the
-// order of what the plan expects to gain from them. All tables are fixed or our own pages: no
-// malloc.
+// Moves at the begin of a region. The work is bounded: at most 128 objects are considered, in order
+// of the gain that the plan expects. All tables are fixed or in our own pages: no malloc.
 #include "migration/region_moves.hpp"
 
 #include "base/os.hpp"
@@ -17,21 +16,20 @@ namespace omptier {
 namespace {
 
 constexpr std::size_t k_most_objects = 128;
-constexpr std::size_t k_most_entries = 1024; // whose totals are kept
+constexpr std::size_t k_most_entries = 1024; // entries whose totals are kept
 
 struct Totals {
   std::atomic<std::uint64_t> moves{0}, bytes{0}, nanoseconds{0}, first{0}, last{0}, without_room{0};
 };
 
-// A live block that the plan placed.
 struct PlannedObject {
   const void* block = nullptr;
   std::size_t committed = 0;
   MemoryKind now = MemoryKind::unknown;
-  MemoryKind home = MemoryKind::unknown;   // where it lives when no region asks for it
-  MemoryKind wanted = MemoryKind::unknown; // by the region that begins; unknown: it does not say
-  double benefit = 0;                      // of the region's entry
-  std::uint32_t entry = 0;                 // that gives wanted, else home
+  MemoryKind home = MemoryKind::unknown;   // where it lies when no region wants it elsewhere
+  MemoryKind wanted = MemoryKind::unknown; // by the region that begins; unknown: not named
+  double benefit = 0;                      // of the region's entry, ns
+  std::uint32_t entry = 0;                 // the entry that gives wanted, else home
 };
 
 struct Objects {
@@ -39,13 +37,13 @@ struct Objects {
   std::size_t count = 0;
 };
 
-std::mutex lock; // one region at a time moves pages
+std::mutex lock; // so that one region at a time moves pages
 std::uint32_t last_region = FrameMatcher::k_none;
-std::uint64_t last_allocations = 0; // plan matches seen then: new objects mean another look
+std::uint64_t last_allocations = 0; // plan matches at the last look: more mean new objects
 Objects objects;
 Totals totals[k_most_entries];
 
-// The entry of an object's site for a region (or without one), or null.
+// The entry of an object's site for a region (or for none), or null.
 const PlanEntry* entry_for(const PlanPlacement& plan, std::uint32_t placed_by,
                            std::uint32_t instance, std::uint32_t region, std::uint32_t& index) {
   for (const std::uint32_t entry : plan.matcher().entries(plan.site_of_entry(placed_by)))
@@ -56,7 +54,6 @@ const PlanEntry* entry_for(const PlanPlacement& plan, std::uint32_t placed_by,
   return nullptr;
 }
 
-// The first kind of a list that this machine has.
 MemoryKind first_present(const Placer& placer, const std::vector<MemoryKind>& kinds) {
   for (const MemoryKind kind : kinds)
     for (std::size_t tier = 0; tier < placer.tier_count(); ++tier)
@@ -64,7 +61,7 @@ MemoryKind first_present(const Placer& placer, const std::vector<MemoryKind>& ki
   return MemoryKind::unknown;
 }
 
-// Another kind than the one given, in the plan's order: where an object goes when it must leave.
+// The first other kind in the plan's order: where an object goes when it must leave.
 MemoryKind other_kind(const Placer& placer, const std::vector<MemoryKind>& kinds,
                       MemoryKind not_it) {
   for (const MemoryKind kind : kinds)
@@ -83,7 +80,7 @@ void collect(const PlanPlacement& plan, Placer& placer, std::uint32_t region) {
     object.block = reinterpret_cast<const void*>(info.begin);
     object.committed = info.room;
     object.now = info.charged;
-    object.entry = placed_by; // a move home is that entry's
+    object.entry = placed_by; // a move home belongs to that entry
     const PlanEntry* home =
         entry_for(plan, placed_by, info.plan_instance, FrameMatcher::k_none, object.entry);
     if (home != nullptr) object.home = first_present(placer, home->kinds);
@@ -92,7 +89,7 @@ void collect(const PlanPlacement& plan, Placer& placer, std::uint32_t region) {
       object.wanted = first_present(placer, here->kinds);
       object.benefit = here->benefit;
     }
-    // No home of its own: whatever its entries name next.
+    // Without a home of its own, it goes to the next kind that its entries name.
     if (object.home == MemoryKind::unknown || object.home == object.now)
       object.home = other_kind(placer, plan.plan().entries[placed_by].kinds, object.now);
     objects.list[objects.count++] = object;
@@ -131,8 +128,8 @@ bool move(Placer& placer, PlannedObject& object, MemoryKind to, const void* code
   return arrived;
 }
 
-// Moves objects out of a kind that the region does not want there, least claim first, until so many
-// bytes have room.
+// Moves objects that the region does not want there out of a kind, least benefit first, until
+// newcomer fits.
 void make_room(Placer& placer, MemoryKind kind, const PlannedObject& newcomer, const void* codeptr,
                void (*moved)(const RegionMove&)) {
   for (std::size_t i = objects.count; i-- > 0 && placer.room(kind) < newcomer.committed;) {

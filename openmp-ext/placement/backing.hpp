@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the address space of a tier is made of, as a table of operations. There are two: pages of
-// NUMA nodes by memory policy (node_pages), and a file in a folder with DAX (folder.hpp). Extents
-// ask for nothing else; what differs between the two is written there, or follows from
-// comes_at_touch.
+// The memory behind a tier's address space, as a table of operations. There are two kinds: pages of
+// NUMA nodes by memory policy (node_pages), and a file in a DAX directory (folder.hpp). Extents use
+// nothing else; differences between the two are implemented there, or follow from comes_at_touch.
 #pragma once
 
 #include "placement/pages.hpp"
@@ -17,31 +16,31 @@ class Backing {
 public:
   enum class Bound : std::uint8_t { yes, without_policy, no };
 
-  // Memory comes page by page when it is touched, to the nodes of the policy, where the kernel
-  // tells of it and moves it. Else all that is committed is there, on no node that has a number,
-  // and stays.
+  // True: a page gets memory when it is first touched, on the policy's nodes; the kernel reports
+  // its node and can move it. False: committed memory exists at once, has no node number, and does
+  // not move.
   const bool comes_at_touch;
 
-  // A slice of reserved address space, inaccessible yet, is made of it from now on, or cannot be.
+  // Makes an inaccessible slice of reserved address space use this memory, if it can.
   virtual Bound bind(std::uintptr_t begin, std::size_t bytes, const Binding& binding) = 0;
-  // A part of a slice may be written from now on; false: there is no memory, nothing has changed.
+  // Makes a part of a slice writable; false: there is no memory, nothing has changed.
   virtual bool commit(std::uintptr_t begin, std::size_t bytes) = 0;
-  // Gives what lies there back; it reads as zero then. False: it stays.
+  // Frees the memory of a part, which then reads as zero. False: the memory stays.
   virtual bool drop(std::uintptr_t begin, std::size_t bytes) = 0;
-  // Where the pages of a part are. False: the kernel does not tell.
+  // Where the pages of a part are. False: the kernel does not report it.
   virtual bool census(std::uintptr_t begin, std::size_t bytes, PageCensus& census) const {
     return count_pages(begin, bytes, census);
   }
-  // Bytes that may still be committed, where that is known of all there is; else ~0.
+  // Bytes that can still be committed, if the backing knows; else ~0.
   virtual std::uint64_t free_bytes() const { return ~std::uint64_t{0}; }
-  virtual const char* folder() const { return nullptr; } // its path
+  virtual const char* folder() const { return nullptr; } // its path; null for nodes
 
 protected:
   explicit constexpr Backing(bool at_touch) : comes_at_touch(at_touch) {}
   ~Backing() = default;
 };
 
-// Pages of NUMA nodes: one for all tiers of the process.
+// Pages of NUMA nodes: one object for all tiers of the process.
 Backing& node_pages();
 
 } // namespace omptier

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The live blocks as they were at one moment, copied out from under the locks: what is done with
-// them may write to pipes, call out, or take locks of its own (the profiler's, which a fork takes
-// before ours). In pages of our own, 80 bytes a block.
+// A copy of the live blocks at one moment, so that no lock is held while they are used: users may
+// write to pipes, call out, or take locks of their own (the profiler's, which a fork takes before
+// ours). In pages of our own, 80 bytes per block.
 #pragma once
 
 #include "base/page_array.hpp"
@@ -16,7 +16,7 @@ public:
   bool fill(Placer& placer) {
     bool complete = true;
     placer.for_each_block([&](const BlockInfo& block) { complete = add(block) && complete; });
-    std::size_t next = 0; // the array stays where it is from now on
+    std::size_t next = 0; // the array does not move from now on
     for (BlockInfo& block : blocks_) {
       if (!block.split) continue;
       block.parts = &parts_[next];
@@ -43,7 +43,7 @@ private:
   }
 
   PageArray<BlockInfo> blocks_;
-  PageArray<ExtentPart> parts_; // of the split ones, in their order
+  PageArray<ExtentPart> parts_; // of the split blocks, in their order
 };
 
 } // namespace omptier

@@ -23,7 +23,7 @@ bool read_file_of(const char* folder, const char* name, char* text, std::size_t 
 
 struct CgroupFiles {
   bool version_1;
-  const char *limit, *used, *cache; // cache: the lines of memory.stat that can be given up
+  const char *limit, *used, *cache; // cache: the lines of memory.stat with reclaimable bytes
 };
 
 namespace {
@@ -65,7 +65,7 @@ void CgroupLimits::find(const char* root) {
 }
 
 // In a container the path may be the host's while the mount begins at the container's own group:
-// what is missing is passed over, the mount's own folder is always looked at.
+// folders that do not exist are skipped, and the mount's own folder is always read.
 void CgroupLimits::find_upwards(const char* mount, const char* path, std::size_t length,
                                 const CgroupFiles& files) {
   char folder[sizeof Level::folder];
@@ -76,7 +76,7 @@ void CgroupLimits::find_upwards(const char* mount, const char* path, std::size_t
   for (std::size_t end = std::strlen(folder); count_ < k_most_levels && end >= mount_length;) {
     folder[end] = '\0';
     char limit[64];
-    // "max", and version 1's largest number, are no limits.
+    // Version 2's "max" and version 1's largest number mean no limit.
     if (read_file_of(folder, files.limit, limit, sizeof limit) && limit[0] != 'm')
       if (const std::uint64_t bytes = std::strtoull(limit, nullptr, 10);
           bytes < std::uint64_t{1} << 60) {
@@ -119,7 +119,7 @@ std::uint64_t CgroupLimits::room() const {
   return least;
 }
 
-// "Mems_allowed:\t00000000,00000003": words of 32 bits, the highest first.
+// "Mems_allowed:\t00000000,00000003": words of 32 bits, most significant first.
 NodeSet allowed_nodes() {
   NodeSet all{~std::uint64_t{0}};
   char text[8192];

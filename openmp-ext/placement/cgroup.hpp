@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the kernel lets this process have: memory limits of the control groups it is in (versions 1
-// and 2, those above included), passing one of which gets it killed, so room is asked for before
-// memory is taken; and the nodes that its cpuset allows. Groups are looked up once; without a limit
-// nothing is read later.
+// Limits that the kernel puts on this process. Memory limits of its control groups (versions 1 and
+// 2, parents included): exceeding one gets the process killed, so room is checked before memory is
+// taken. And the nodes that its cpuset allows. Groups are looked up once; without a limit nothing
+// is read later.
 #pragma once
 
 #include "placement/pages.hpp"
@@ -13,17 +13,17 @@
 
 namespace omptier {
 
-struct CgroupFiles; // what a version calls them
+struct CgroupFiles; // file names of a version
 
 class CgroupLimits {
 public:
   static constexpr std::uint64_t k_no_limit = ~std::uint64_t{0};
 
-  // Finds the limited groups from the process's own upwards. root: where control groups are
+  // Finds the limited groups, from the process's own upwards. root: where control groups are
   // mounted (version 2 there or in unified/, version 1 in memory/).
   void find(const char* root = "/sys/fs/cgroup");
-  // Bytes until the nearest limit, page cache counted as free, less what page tables and others
-  // will need; k_no_limit when there is none.
+  // Bytes until the nearest limit: page cache counts as free, and a margin for page tables and
+  // other users is subtracted; k_no_limit when there is none.
   std::uint64_t room() const;
   bool limited() const { return count_ != 0; }
   std::uint64_t least_limit() const; // k_no_limit when there is none
@@ -41,7 +41,7 @@ private:
   unsigned count_ = 0;
 };
 
-// The nodes that the process's cpuset allows (Mems_allowed); all of them when that cannot be read.
+// The nodes that the process's cpuset allows (Mems_allowed); all of them when that is unreadable.
 NodeSet allowed_nodes();
 
 } // namespace omptier

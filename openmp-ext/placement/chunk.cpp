@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Cutting and retiring of spans. One lock; the extents' comes below it.
+// Cuts and retires spans. One lock, which is taken before the extents'.
 #include "placement/chunk.hpp"
 
 #include "base/os.hpp"
@@ -16,7 +16,8 @@ std::uint64_t run_of(unsigned granules) {
   return granules == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << granules) - 1;
 }
 
-// First granule of a free run that ends within so many; k_chunk_granules: there is none.
+// First granule of a free run of that length that ends within the first `within`; k_chunk_granules:
+// there is none.
 unsigned free_run(const HeapChunk& chunk, unsigned granules, unsigned within) {
   const std::uint64_t run = run_of(granules);
   for (unsigned first = 0; first + granules <= within; ++first) {
@@ -28,8 +29,8 @@ unsigned free_run(const HeapChunk& chunk, unsigned granules, unsigned within) {
 
 } // namespace
 
-// Makes an extent larger by a step, or by what is needed at least; all of it is present and where
-// it belongs then.
+// Grows an extent by a step, or at least by what is needed; all of it is then present and on the
+// binding's nodes.
 bool Chunks::grow(Extent& extent, std::size_t least, std::size_t step) {
   const std::size_t before = extent.committed;
   for (const std::size_t wanted : {std::min(std::max(least, before + step), extent.bytes), least}) {
@@ -44,19 +45,19 @@ bool Chunks::grow(Extent& extent, std::size_t least, std::size_t step) {
   return false;
 }
 
-// Steps of a sixteenth of the heap: what is made present before it is needed stays a small part of
-// it, and a large heap grows by huge pages.
+// The step is a sixteenth of the heap: memory made present early stays a small part of it, and a
+// large heap grows by huge pages.
 bool Chunks::commit(HeapChunk& chunk, std::size_t bytes) {
   Extent& extent = *chunk.extent;
   const std::size_t before = extent.committed;
   if (bytes <= before) return true;
   const std::size_t step = round_down(committed_ / 16, k_granule);
   const bool grown = grow(extent, bytes, std::clamp(step, k_granule, k_chunk_bytes / 2));
-  committed_ += extent.committed - before; // also what the kernel would not take back
+  committed_ += extent.committed - before; // also counts what the kernel refused to take back
   return grown;
 }
 
-// Records first, then bits, in one piece that serves any span of the class.
+// Records first, then bits, in one piece of the size that any span of the class needs.
 bool Chunks::take_records(Span& span) {
   const unsigned size_class = span.size_class;
   const std::size_t blocks = granules_of_span(size_class) * k_granule / k_class_bytes[size_class];
@@ -83,7 +84,7 @@ Span* Chunks::cut_at(HeapChunk& chunk, unsigned first, unsigned granules) {
   return span;
 }
 
-// What is present already is used up before any chunk grows.
+// Uses up what is present before any chunk grows.
 Span* Chunks::cut_from_chunks(unsigned granules) {
   for (HeapChunk* chunk = chunks_; chunk != nullptr; chunk = chunk->next) {
     const auto present = static_cast<unsigned>(chunk->extent->committed / k_granule);
@@ -156,7 +157,7 @@ void Chunks::retire(Span& span) {
     chunk.empty_since = monotonic_nanoseconds();
 }
 
-// The lock is held.
+// The caller holds the lock.
 void Chunks::drop(HeapChunk& chunk) {
   for (HeapChunk** link = &chunks_; *link != nullptr; link = &(*link)->next)
     if (*link == &chunk) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Chunks: heap extents of 4 MiB that spans are cut from, in granules of 64 KiB. A chunk becomes
+// Chunks: heap extents of 4 MiB from which spans are cut, in granules of 64 KiB. A chunk becomes
 // accessible step by step, and each step is made present and verified to lie on the binding's
-// nodes, so every small block is where it says, or refused. A chunk without spans is kept for a
+// nodes; so every small block is on them, or its allocation fails. An empty chunk is kept for a
 // while (decay) before it goes back to the system.
 #pragma once
 
@@ -20,7 +20,7 @@ struct HeapChunk {
   Extent* extent = nullptr;
   Heap* heap = nullptr;
   HeapChunk* next = nullptr;
-  std::uint64_t taken = 0;       // one bit a granule
+  std::uint64_t taken = 0;       // one bit per granule
   std::uint64_t empty_since = 0; // ns; while taken is 0
 };
 static_assert(k_chunk_granules == 64);
@@ -29,13 +29,13 @@ class Chunks {
 public:
   Chunks(Heap& heap, ExtentSpace& space) : heap_(heap), space_(space) {}
 
-  // A span of a class, opened; null when the binding's memory is full or elsewhere.
+  // Cuts a span of a class and opens it; null when the binding's memory is full or elsewhere.
   Span* cut(unsigned size_class, std::uint16_t heap_number);
-  // A span whose blocks are all free.
+  // Takes back a span whose blocks are all free.
   void retire(Span& span);
-  // Gives chunks back that are empty since before a time (ns); returns their bytes.
+  // Gives back chunks that have been empty since before a time (ns); returns their bytes.
   std::size_t drop_empty(std::uint64_t since);
-  // Calls visit(span) for each; the lock is held.
+  // Calls visit(span) for each span with the lock held.
   template <typename F> void for_each_span(F&& visit);
   bool is_sound(std::string& why_not);
 

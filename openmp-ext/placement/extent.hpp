@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// An extent: consecutive pages inside the slices of one binding, for one large block, one chunk of
-// the small-block heap, or nobody. Its *committed* bytes, whole pages from its begin, may be
-// written, and the ledger is charged for just these; behind them it can be read at most. So nothing
-// that the kernel makes present, huge pages included, is uncounted.
+// An extent: consecutive pages inside the slices of one binding, for one large block, for one chunk
+// of the small-block heap, or unused. Its *committed* bytes, whole pages from its begin, are
+// writable, and only these are charged to the ledger; pages after them are at most readable. So
+// every page that the kernel makes present, huge pages included, is counted.
 #pragma once
 
 #include "base/kind.hpp"
@@ -21,18 +21,19 @@ struct HeapChunk;
 // region: address space that extents are cut from, without pages of its own.
 enum class ExtentUse : std::uint8_t { free, cached, block, heap, region };
 
-// Whose pages may lie in one huge page with an extent's.
+// Which extents may share a huge page.
 enum class Company : std::uint8_t {
   none,      // largest extents: units of their own, outside of regions
-  units,     // nobody's: units of their own in a region
-  required,  // of blocks whose pages are checked when they are placed: all of one tier
-  preferred, // of blocks that are left to the threads that touch them, and may be moved
+  units,     // none: units of their own in a region
+  required,  // blocks whose pages are checked when placed, of one tier
+  preferred, // blocks placed by first touch, which may move
 };
 inline constexpr unsigned k_companies = 4;
 
 using KindBytes = std::array<std::uint64_t, k_memory_kinds + 1>; // by MemoryKind
 
-// Bytes [begin, end) of an extent that lie in another kind than the rest and are charged to it.
+// Bytes [begin, end) of an extent that lie in another kind than the rest and are charged to that
+// kind.
 struct ExtentPart {
   std::size_t begin = 0, end = 0;
   MemoryKind kind = MemoryKind::unknown;
@@ -42,38 +43,38 @@ struct ExtentPart {
 struct Extent {
   std::uintptr_t begin = 0;
   std::size_t bytes = 0;     // virtual, whole pages
-  std::size_t committed = 0; // writable from begin, whole pages; of a free one all or nothing
+  std::size_t committed = 0; // writable from begin, whole pages; a free one: all or nothing
   ExtentUse use = ExtentUse::free;
   Company company = Company::none;
   bool verified = false;   // every committed page was seen on the binding's nodes
   bool moved = false;      // pages are, or may be, elsewhere than on the binding's nodes
-  bool small_ends = false; // huge pages are off where it shares them
+  bool small_ends = false; // huge pages are off in those that it shares
   bool required = false;   // block: wanted there or not at all
   bool locked = false;     // block: pinned in memory
-  // block: handed out. Before that it is in the hand of one thread, which needs no lock: others
-  // look at no more than use and committed.
+  // block: handed out. Before that only its thread uses it, without a lock: others read nothing but
+  // use and committed.
   std::atomic<bool> ready{false};
-  bool moving = false;     // block: held by who moves its pages, also when it is freed:
-  bool leaving = false;    // that one gives it back then,
+  bool moving = false;     // block: held by the thread that moves its pages, also when freed:
+  bool leaving = false;    // then that thread gives it back,
   bool keep = false;       // into the cache
   ExtentSpace* space = nullptr;
   Extent *previous = nullptr, *next = nullptr; // in the list of its use
   HeapChunk* chunk = nullptr;                  // heap
-  std::uint64_t freed_at = 0;                  // cached: when, ns; the oldest part of it
+  std::uint64_t freed_at = 0;                  // cached: when, ns; of its oldest part
 
   // block
-  std::size_t block_bytes = 0; // as the program asked
-  std::uint64_t promised = 0;  // of its bytes, in the tier's count: perhaps not touched yet
+  std::size_t block_bytes = 0; // requested size
+  std::uint64_t promised = 0;  // of its bytes, in the tier's count: perhaps untouched
   const void* caller = nullptr;
   std::uint32_t allocator = 0;     // number of the allocator
   std::uint32_t plan_entry = 0;    // 1 + index of the plan's entry that placed it; 0 = none
-  std::uint32_t plan_instance = 0; // which allocation of its site it was, from 0
+  std::uint32_t plan_instance = 0; // index of the allocation at its site, from 0
   std::uint8_t reason = 0;         // PlacementReason
-  MemoryKind charged = MemoryKind::unknown; // kind the ledger counts the extent under …
-  ExtentPart* parts = nullptr;              // … but for these bytes: a block split over kinds
+  MemoryKind charged = MemoryKind::unknown; // kind that the ledger counts the extent under …
+  ExtentPart* parts = nullptr;              // … except these bytes: a block split over kinds
   std::size_t apart = 0;                    // sum of the parts
-  // Counted under other kinds besides: what a move has reserved, then pages that it left behind,
-  // and where first touch brings those still to come.
+  // Counted under other kinds in addition: reservations of a move, pages that it left behind, and
+  // bytes whose first touch will go there.
   KindBytes besides{};
 
   std::uintptr_t end() const { return begin + bytes; }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What an extent is counted under while its pages are moved, and afterwards. At every moment the
-// ledger counts at least what lies in a kind: a move reserves before it begins, and gives back what
-// it has seen to be elsewhere. Nobody waits for a move: a block that is freed meanwhile is given
-// back by whoever moves it.
+// The accounting of an extent while its pages move, and afterwards. The ledger always counts at
+// least what lies in a kind: a move reserves before it begins, and gives back what it has verified
+// to be elsewhere. No thread waits for a move: if a block is freed meanwhile, the moving thread
+// gives it back.
 #include "placement/extents.hpp"
 
 #include <algorithm>
@@ -58,7 +58,7 @@ void ExtentSpace::recharge(Extent& extent, MemoryKind kind, const ExtentPages& p
     extent.besides[at(kind)] -= extent.committed - extent.apart;
     extent.charged = kind;
   }
-  // What the account it is under, and those of the parts, do not count yet.
+  // Bytes that neither the extent's account nor those of the parts count yet.
   KindBytes uncounted = pages.on;
   uncounted[at(kind_)] += pages.coming; // where the memory policy brings them
   for (std::uint64_t& bytes : uncounted)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Taking extents and giving them back, and the cache of those that were freed. (regions.cpp has the
-// rest of the class.) All lists are guarded by one lock; the kernel calls that commit and drop are
-// made under it too: they are short, and they are what must not race.
+// Takes extents and gives them back, and caches freed ones. (regions.cpp has the rest of the
+// class.) One lock guards all lists. The kernel calls that commit and drop are made under it: they
+// are short, and they must not race.
 #include "placement/extents.hpp"
 
 #include "base/linked_list.hpp"
@@ -51,7 +51,7 @@ void ExtentSpace::remove_cached(Extent* extent) {
   cached_bytes_ = cached_bytes_ - extent->committed;
 }
 
-// The other one has its age, and its place among the cached.
+// The other extent gets its age and its place in the cache.
 void ExtentSpace::replace_cached(Extent& extent, Extent& other) {
   other.use = ExtentUse::cached;
   other.freed_at = extent.freed_at;
@@ -63,9 +63,10 @@ void ExtentSpace::replace_cached(Extent& extent, Extent& other) {
   cached_bytes_ = cached_bytes_ - extent.committed + other.committed;
 }
 
-// Two blocks that were freed side by side may be one larger block's next. They are as old as the
-// older one: else what is used again and again would keep what lies idle beside it. Where that is
-// half of the decay already they stay apart, so that the younger one is kept for so long at least.
+// Two blocks that were freed side by side may fit one larger block. The joined extent has the age
+// of the older one, otherwise memory that is reused again and again would keep its idle neighbours
+// alive. If the older one has reached half of the decay they stay apart, so that the younger one is
+// kept for at least that long.
 void ExtentSpace::add_joined(Extent* extent, std::uint64_t now) {
   FreeRuns& runs = runs_of(*extent);
   const auto is_like = [&](const Extent* other) {
@@ -73,7 +74,7 @@ void ExtentSpace::add_joined(Extent* extent, std::uint64_t now) {
            !other->small_ends && now - other->freed_at <= decay_ / 2 &&
            extent->bytes + other->bytes <= k_largest_in_region;
   };
-  // The second, which is not among the cached, becomes the first's.
+  // The second, which is not in the cache, becomes part of the first.
   const auto join = [&](Extent* first, Extent* second) {
     first->verified = first->verified && second->verified;
     cached_bytes_ = cached_bytes_ + second->committed;
@@ -99,7 +100,7 @@ void ExtentSpace::add_joined(Extent* extent, std::uint64_t now) {
   }
 }
 
-// What a block does not need of a cached extent stays cached, as old as it was.
+// The part of a cached extent that a block does not need stays cached, with its age.
 void ExtentSpace::divide_cached(Extent& extent, std::size_t bytes) {
   if (extent.committed < bytes + std::max(k_granule, bytes / 16)) return;
   Extent* rest = runs_of(extent).cut(extent, bytes);
@@ -132,7 +133,7 @@ bool ExtentSpace::add_slice(std::size_t bytes) {
   return true;
 }
 
-// Free address space, and more of it when there is none left.
+// Takes free address space, reserving more if there is none.
 Extent* ExtentSpace::from_free(const Shape& shape) {
   FreeRuns& runs = runs_of(shape.company);
   if (Extent* extent = runs.take(shape.bytes, shape.alignment)) return extent;
@@ -144,8 +145,8 @@ Extent* ExtentSpace::from_free(const Shape& shape) {
   return more ? runs.take(shape.bytes, shape.alignment) : nullptr;
 }
 
-// Whole units where that adds little (they are quicker to touch), so that what is charged is what
-// was asked for, within 1/16.
+// Rounds up to whole units (which are faster to touch) if that adds at most 1/16; otherwise charges
+// exactly the requested pages.
 ExtentSpace::Shape ExtentSpace::shape_of(std::size_t bytes, std::size_t alignment, ExtentUse use,
                                          bool checked) const {
   const std::size_t unit = ranges_.unit();
@@ -185,7 +186,7 @@ Extent* ExtentSpace::from_cache(const Shape& shape, std::size_t commit, Ledger::
   }
   if (best == nullptr) return nullptr;
   if (best->committed < commit) {
-    // Only the end is missing; it is committed like a fresh one.
+    // Only the end is missing; it is committed as in a fresh extent.
     const std::size_t more = commit - best->committed;
     if (!ledger_.reserve(kind_, more, coming)) return nullptr;
     if (!backing_.commit(best->begin + best->committed, more)) {
@@ -201,8 +202,8 @@ Extent* ExtentSpace::from_cache(const Shape& shape, std::size_t commit, Ledger::
   return best;
 }
 
-// Charged and committed as wanted, that is as asked or rounded up; of what was open already a
-// little more, or a part.
+// Charges and commits the extent, with exactly the requested bytes or rounded up; an already open
+// part may make that a little more, or cover some of it.
 Extent* ExtentSpace::make_fresh(const Shape& shape, std::size_t committed, std::size_t asked,
                                 Ledger::Coming* coming) {
   const bool granted = committed > asked ? ledger_.reserve_spare(kind_, committed, coming)
@@ -227,7 +228,7 @@ Extent* ExtentSpace::make_fresh(const Shape& shape, std::size_t committed, std::
   return nullptr;
 }
 
-// What of it is open was charged when it was freed.
+// Its open part was charged when it was freed.
 Extent* ExtentSpace::commit_in_company(Extent* extent, std::size_t committed) {
   const std::size_t open = extent->committed;
   open_bytes_ = open_bytes_ - open;
@@ -263,7 +264,7 @@ Extent* ExtentSpace::take(std::size_t bytes, std::size_t commit, std::size_t ali
   Extent* extent = use == ExtentUse::block ? from_cache(shape, pages, coming) : nullptr;
   if (extent == nullptr) {
     fresh = true;
-    // When the ledger refuses the rounding, exact pages are tried.
+    // If the ledger refuses the rounded size, exact pages are tried.
     const std::size_t wanted = commit != 0 ? shape.committed : 0;
     extent = make_fresh(shape, wanted, pages, coming);
     if (extent == nullptr && pages < wanted) extent = make_fresh(shape, pages, pages, coming);
@@ -341,15 +342,15 @@ void ExtentSpace::shrink(Extent& extent, std::size_t committed) {
   const std::size_t kept = round_up(committed, page_size());
   if (kept >= extent.committed) return;
   const std::size_t less = extent.committed - kept;
-  // A refusal leaves the extent as large as it was, and counted so.
+  // If the kernel refuses, the extent keeps its size and its charge.
   if (!backing_.drop(extent.begin + kept, less)) return;
   os().protect(pointer(extent.begin + kept), less, PROT_READ);
   uncharge_end(extent, less);
   extent.committed = kept;
 }
 
-// Returns the pages to the system and the run to the free ones. When the kernel refuses, the extent
-// stays in the cache: a free run must read as zero.
+// Returns the pages to the system and makes the extent a free run. If the kernel refuses, the
+// extent stays in the cache, because a free run must read as zero.
 bool ExtentSpace::drop(Extent* extent) {
   if (!give_up_pages(*extent)) {
     add_cached(extent, monotonic_nanoseconds());
@@ -368,7 +369,7 @@ bool ExtentSpace::drop(Extent* extent) {
   return true;
 }
 
-// Owners of units change under the lock only.
+// The owner of a unit changes only under the lock.
 Extent* ExtentSpace::used_at(const void* address) {
   Extent* extent = ranges_.owner(address);
   if (extent == nullptr) return nullptr;
@@ -379,7 +380,7 @@ Extent* ExtentSpace::used_at(const void* address) {
 
 void ExtentSpace::promise(Extent& extent, std::uint64_t bytes) {
   if (promised_ == nullptr || bytes == extent.promised) return;
-  promised_->add(bytes - extent.promised); // modulo 2^64: nobody sees less in between
+  promised_->add(bytes - extent.promised); // modulo 2^64: never too small in between
   extent.promised = bytes;
 }
 
@@ -409,7 +410,7 @@ void ExtentSpace::give_back(Extent& extent, bool keep) {
 }
 
 void ExtentSpace::put_back(Extent& extent, bool keep) {
-  promise(extent, 0); // of a thread that a fork left behind while it handed the block out
+  promise(extent, 0); // of a thread that a fork left behind before hand_out
   remove(used_, &extent);
   if (!keep || decay_ == 0 || extent.use != ExtentUse::block || extent.moved ||
       extent.small_ends || extent.committed > k_cache_bytes / 2) {

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Extents of one binding, for large blocks and for the chunks of the small-block heap. Those of up
-// to 32 MiB lie in *regions*: 512 MiB of address space that can be read as a whole (what is not
-// touched reads as zero and takes no memory) and of which a run of pages may be written, and is
-// charged to the ledger, while somebody has it. Blocks that do not fill whole units (huge pages)
-// lie beside each other page by page, so that they share huge pages and kernel mappings. Extents of
-// whole units begin at one. Larger extents have units of their own, of which at least the last page
-// can only be read. So something readable lies behind every block.
+// Extents of one binding, for large blocks and for chunks of the small-block heap. Those up to 32
+// MiB lie in *regions*: 512 MiB of address space, readable as a whole (untouched pages read as zero
+// and take no memory), in which a run of pages is writable and charged to the ledger while it is in
+// use. Blocks that do not fill whole units (huge pages) lie side by side, page by page, so that
+// they share huge pages and kernel mappings. Extents of whole units begin at a unit. Larger extents
+// have units of their own, of which at least the last page is only readable. So the memory after
+// every block is readable.
 //
-// Who may share is told by Extent::company. What shares a huge page may come to lie on another
-// node with it (a first touch or khugepaged makes it as a whole), so blocks whose pages were
-// checked are not put beside those that threads place by touching them or phases move; and before
-// a block moves, huge pages are switched off where it shares them, and divided.
+// Extent::company decides who may share. Pages that share a huge page can only be on one node (a
+// first touch or khugepaged creates it as a whole). So blocks whose pages were checked are kept
+// apart from blocks that threads place by first touch or that moves may relocate; and before a
+// block moves, the huge pages that it shares are split and disabled.
 //
-// Freed extents keep their pages in a bounded cache and are handed out again without any kernel
-// call (a first touch costs 90 to 360 us per MiB, reuse next to nothing); those that share huge
-// pages are joined and divided there. The ledger goes on counting them; they are dropped when it
-// runs short, and some time after they were freed. A run that was dropped may not be written; else
-// it is *open*, charged though it has no pages: so it is kept where there are many holes already,
-// each of which costs the process two kernel mappings.
+// Freed extents keep their pages in a bounded cache and are reused without any kernel call (a first
+// touch costs 90 to 360 us per MiB, reuse almost nothing). Those that share huge pages are joined
+// and divided in the cache. The ledger still counts them; they are dropped when it runs short, and
+// some time after they were freed. A dropped run is made read-only (*closed*); otherwise it is
+// *open*: charged although it has no pages. Runs stay open where there are many holes, since each
+// hole costs the process two kernel mappings.
 #pragma once
 
 #include "base/kind.hpp"
@@ -44,62 +44,64 @@ class Heap;
 
 inline constexpr std::uint64_t k_usual_decay = 10'000'000'000; // ns
 
-// Where the pages of an extent are.
+// Where the pages of an extent are, in bytes.
 struct ExtentPages {
   KindBytes on{};            // bytes by kind
   std::uint64_t coming = 0;  // not in memory yet
-  std::uint64_t unknown = 0; // the kernel refused to say
+  std::uint64_t unknown = 0; // the kernel refused to report them
   bool home = false;         // none is on other nodes than the binding's
 };
 
 class ExtentSpace {
 public:
-  // kind: what the ledger is charged for. binding: where pages are preferred.
-  // decay: nanoseconds that freed memory is kept for reuse. backing: what the memory is.
-  // promised: where the tier counts what is handed out and not touched yet.
+  // kind: charged in the ledger. binding: preferred nodes. decay: nanoseconds that freed memory is
+  // kept for reuse. backing: the memory. promised: the tier's count of bytes that are handed out
+  // and not touched yet.
   ExtentSpace(ReservedRanges& ranges, Ledger& ledger, MemoryKind kind, const Binding& binding,
               std::uint64_t decay = k_usual_decay, Backing& backing = node_pages(),
               Promised* promised = nullptr);
 
   // An extent with committed >= bytes, begin aligned to alignment (power of two), charged to the
-  // ledger; null when the ledger, the address space or the kernel refuses. use: block (in the
-  // caller's hand until hand_out or give_back) or heap. fresh: no page has been touched yet (reads
+  // ledger; null when the ledger, the address space or the kernel refuses. use: block (only the
+  // caller uses it until hand_out or give_back) or heap. fresh: no page has been touched yet (reads
   // as zero). commit: bytes to make writable now, at most bytes. checked: its pages will be made
-  // present and checked. coming: announces to the control group what is fresh.
+  // present and checked. coming: announces fresh memory to the control group.
   Extent* take(std::size_t bytes, std::size_t commit, std::size_t alignment, ExtentUse use,
                bool& fresh, bool checked = false, Ledger::Coming* coming = nullptr);
-  // Makes more of an extent writable (charged); false when refused, then nothing changed.
+  // Makes more of an extent writable and charges it; false when refused, then nothing has changed.
   bool grow(Extent& extent, std::size_t committed);
   // Gives the pages beyond committed back to the system.
   void shrink(Extent& extent, std::size_t committed);
-  // So many of an extent's bytes are promised from now on. The lock is held, or the extent in hand.
+  // Sets the promised bytes of an extent. The caller holds the lock or has not handed the block
+  // out.
   void promise(Extent& extent, std::uint64_t bytes);
-  // A block in hand becomes a live one: what is known of it may be seen from now on. Its bytes are
-  // promised, unless all of them were seen where they belong.
+  // Turns a taken block into a live one that others can see. Its bytes are promised, unless all of
+  // them were verified to be on the binding's nodes.
   void hand_out(Extent& extent);
-  // Into the cache, or back to the system when it is larger than the cache takes or keep is false.
+  // Puts an extent into the cache, or gives it back to the system if it is too large for the cache
+  // or keep is false.
   void give_back(Extent& extent, bool keep);
-  // Gives back the live block that begins there, as above, and what was promised of it; where its
-  // pages are being moved, whoever moves them does so. extent: what the caller takes for its
-  // extent, one of this space at any time. False when no block begins there, also for whoever comes
-  // second.
+  // Gives back the live block that begins there, and what was promised of it; if its pages are
+  // being moved, the moving thread does so. extent: the caller's guess of the block's extent, in
+  // this space at any time. False when no block begins there, and for the second of two calls.
   bool release(Extent& extent, const void* block, bool keep = true);
 
-  // Moves (extent_moves.cpp). The extent of the block that begins there, held in place while its
-  // pages are moved: only who holds it changes where it lies and under what it is counted. Null
-  // when there is none, it is pinned or a file's, or somebody else moves it.
+  // Moves (extent_moves.cpp). Holds the extent of the block that begins there while its pages move:
+  // only the holder changes where it lies and how it is counted. Null when there is no such block,
+  // it is pinned or in a file, or another thread holds it.
   Extent* begin_move(const void* block);
   void end_move(Extent& extent);
-  // Counts bytes of a held extent under a kind besides, if the ledger grants them; and no longer.
+  // Counts bytes of a held extent under another kind in addition, if the ledger grants them; and
+  // undoes it.
   bool count_besides(Extent& extent, MemoryKind kind, std::size_t bytes);
   void uncount_besides(Extent& extent, MemoryKind kind, std::size_t bytes);
-  // From now on a held extent is counted under this kind, which it was or which has granted all of
-  // it besides. What lies or will come elsewhere stays counted there, as far as it was; the rest
-  // goes back.
+  // Counts a held extent under this kind from now on: its own, or one that has granted all of it in
+  // addition. Bytes that lie elsewhere, or will, stay counted there as far as they were; the rest
+  // is given back.
   void charge_to(Extent& extent, MemoryKind kind, const ExtentPages& pages);
-  // In a forked child, where nobody goes on with them: ends every move, with the accounts as the
-  // pages came to lie (pages_of(extent)), and gives back the blocks that were not handed out yet.
-  // The caller holds the lock.
+  // In a forked child, where other threads do not exist: ends every move, with the accounts
+  // according to the pages (pages_of(extent)), and gives back blocks that were not handed out. The
+  // caller holds the lock.
   template <typename F> void forget_other_threads(F&& pages_of) {
     for (Extent *extent = used_, *next = nullptr; extent != nullptr; extent = next) {
       next = extent->next;
@@ -111,9 +113,9 @@ public:
       }
     }
   }
-  // Drops cached extents until so many bytes are free again; returns the bytes dropped.
+  // Drops cached extents until that many bytes are free; returns the bytes dropped.
   std::size_t drop_cache(std::size_t bytes);
-  // Drops cached extents that were freed before a time (ns), a few at most; the bytes dropped.
+  // Drops a few cached extents that were freed before a time (ns); returns the bytes dropped.
   std::size_t drop_older(std::uint64_t since);
 
   ReservedRanges& ranges() { return ranges_; }
@@ -125,52 +127,51 @@ public:
   bool bound() const { return bound_; }            // false: the kernel refused the memory policy
   Heap* heap() const { return heap_; }             // that takes chunks here, or null
   void set_heap(Heap* heap) { heap_ = heap; }
-  // Charged, but nobody's.
+  // Charged, but not in use.
   std::size_t cached_bytes() const { return cached_bytes_ + open_bytes_; }
-  // Of these, those without pages, in no extent.
+  // Of these, bytes without pages and outside of extents.
   std::size_t open_bytes() const { return open_bytes_; }
 
-  // Calls visit(extent) for every block and heap extent; the lock is held.
+  // Calls visit(extent) for every block and heap extent with the lock held.
   template <typename F> void for_each(F&& visit) {
     const std::lock_guard guard(lock_);
     for (Extent* extent = used_; extent != nullptr; extent = extent->next)
       visit(*extent);
   }
-  // The same for the cached ones too: for all that the ledger counts.
+  // The same for cached ones too: for everything that the ledger counts.
   template <typename F> void for_each_counted(F&& visit) {
     for_each(visit);
     const std::lock_guard guard(lock_);
     for (const Extent* extent = cached_; extent != nullptr; extent = extent->next)
       visit(*extent);
   }
-  // Calls visit(extent) for the live block's or heap's extent that an address of this space lies
-  // in, if any; the lock is held. Any address of the space may be asked for, at any time.
+  // Calls visit(extent) with the lock held for the block or heap extent that contains an address of
+  // this space, if any. Accepts any address of the space at any time.
   template <typename F> void visit_at(const void* address, F&& visit) {
     const std::lock_guard guard(lock_);
     if (Extent* extent = used_at(address)) visit(*extent);
   }
-  // with_pages: closed runs hold none.
+  // with_pages: also checks that closed runs have no pages.
   bool is_sound(std::string& why_not, bool with_pages = false);
-  // From now on bytes of a block, which lie in no other part, are counted under a kind that has
-  // granted them besides. False when there is no memory for the note, then nothing changed.
+  // Counts bytes of a block, outside of its other parts, under a kind that has granted them in
+  // addition. False when there is no memory for the part; then nothing has changed.
   bool add_part(Extent& extent, std::size_t begin, std::size_t end, MemoryKind kind);
-  // Before pages of an extent move: huge pages that it shares are divided, and none is made there
-  // until it is dropped.
+  // Before pages of an extent move: splits the huge pages that it shares and disables new ones
+  // there until the extent is dropped.
   void keep_apart(Extent& extent);
-  // Huge pages are made again where pages of an extent were to move, as far as no other's were.
-  // The space is locked.
+  // Enables huge pages again where pages of an extent were to move, unless a neighbour's were too.
+  // The caller holds the lock.
   void allow_huge_pages(Extent& extent);
-  // Gives bytes at the extent's end back to the accounts they are counted under.
+  // Gives bytes at the extent's end back to the accounts that count them.
   void uncharge_end(Extent& extent, std::size_t bytes);
 
   void lock() { lock_.lock(); }
   void unlock() { lock_.unlock(); }
 
 private:
-  // What an extent for so many bytes is to be.
   struct Shape {
     std::size_t bytes = 0;     // virtual
-    std::size_t committed = 0; // at best: with the rest of the last unit where that is little
+    std::size_t committed = 0; // rounded up to whole units where that adds little
     std::size_t alignment = 0;
     Company company = Company::none;
   };
@@ -178,7 +179,7 @@ private:
   FreeRuns& runs_of(Company company) { return runs_[static_cast<std::size_t>(company)]; }
   FreeRuns& runs_of(const Extent& extent) { return runs_of(extent.company); }
 
-  // With the lock held.
+  // The caller holds the lock.
   void put_back(Extent& extent, bool keep);
   void recharge(Extent& extent, MemoryKind kind, const ExtentPages& pages);
   void let_go(Extent& extent);
@@ -213,10 +214,10 @@ private:
   const MemoryKind kind_;
   const Binding binding_;
   const std::uint64_t decay_;
-  const bool reuses_pages_; // freed pages are not where a block's threads or size had them
+  const bool reuses_pages_; // freed pages do not depend on the threads or size of a block
   Backing& backing_;
-  const bool huge_pages_;    // are made there
-  Promised* const promised_; // of the tier, or null
+  const bool huge_pages_;    // may be made there
+  Promised* const promised_; // the tier's, or null
   Heap* heap_ = nullptr;
   Relaxed<bool> bound_ = true; // written under the lock
   std::mutex lock_;
@@ -227,7 +228,7 @@ private:
   std::array<unsigned, k_companies> region_count_{};
   Extent* used_ = nullptr;
   Extent* cached_ = nullptr;              // latest first
-  Extent* oldest_ = nullptr;              // end of the cached
+  Extent* oldest_ = nullptr;              // end of that list
   Relaxed<std::size_t> cached_bytes_ = 0; // written under the lock
   Relaxed<std::size_t> open_bytes_ = 0;   // of free runs; written under the lock
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See folder.hpp. The file has no name, so nothing is left when the process ends, however it does.
+// See folder.hpp. The file is unnamed, so nothing is left behind however the process ends.
 #include "placement/folder.hpp"
 
 #include "base/os.hpp"
@@ -21,8 +21,8 @@
 namespace omptier {
 namespace {
 
-// The program may have closed all descriptors and opened a file of its own under the number: that
-// one must not be cut, filled or given holes. Ours has no name, and at least the bytes mapped.
+// The program may have closed all descriptors and opened a file of its own with the same number,
+// which must not be truncated, filled or punched. Ours has no name and at least the mapped size.
 bool is_unnamed(int file, std::uint64_t bytes) {
   struct stat status = {};
   return os().file_status(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 0 &&
@@ -75,7 +75,7 @@ Backing::Bound Folder::bind(std::uintptr_t begin, std::size_t bytes, const Bindi
       count == 0 ? 0 : slices_[count - 1].offset + slices_[count - 1].bytes;
   if (!is_unnamed(file_, offset)) return Bound::no;
   if (os().set_file_size(file_, static_cast<off_t>(offset + bytes)) != 0) return Bound::no;
-  // Over the reservation of the same addresses, at once.
+  // Replaces the reservation of the same addresses atomically.
   if (os().map(reinterpret_cast<void*>(begin), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, file_,
                static_cast<off_t>(offset)) == MAP_FAILED)
     return Bound::no;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Memory from a folder of a file system with DAX (an NVDIMM as App Direct): an unnamed file of the
-// folder is mapped over slices of our own reserved ranges, so its blocks are found, listed and
-// freed like all others. Bytes are allocated in the file before they become accessible, so a full
-// file system refuses instead of killing the process at a touch, and returned as holes.
+// Memory from a DAX directory (a file system with DAX, such as an NVDIMM in App Direct mode): an
+// unnamed file there is mapped over slices of our own reserved ranges, so its blocks are found,
+// listed and freed like all others. Bytes are allocated in the file before they become accessible,
+// so a full file system refuses instead of killing the process at a touch. Freed bytes become
+// holes.
 //
-// The mapping is shared, as DAX wants it. After fork the child's is private: what it writes is in
-// ordinary memory, it gets nothing new from the folder, and must not touch its parent's data. What
-// it has not written it reads from the file, the parent's later writes included: the kernel makes
-// no snapshot of a file, and a copy at each fork would need as much ordinary memory.
+// The mapping is shared, as DAX requires. After fork the child's is private: its writes go to
+// ordinary memory, it gets nothing new from the directory, and cannot change its parent's data.
+// Pages that it has not written it reads from the file, including the parent's later writes: the
+// kernel makes no snapshot of a file, and a copy at each fork would need as much ordinary memory.
 #pragma once
 
 #include "placement/backing.hpp"
@@ -23,30 +24,30 @@ namespace omptier {
 
 class Folder final : public Backing {
 public:
-  // Makes the file. "" when that worked and the folder has DAX (or any_file_system is set, for
-  // tests), else one line that says why not.
+  // Creates the file. Returns "" on success (the directory has DAX, or any_file_system is set, for
+  // tests), else one line that explains why not.
   std::string open(const char* path, bool any_file_system = false);
   bool is_open() const { return file_ >= 0; }
   std::uint64_t capacity() const;
 
-  // Of the file system.
+  // Of the file system, in bytes.
   std::uint64_t free_bytes() const override;
-  // Maps a slice, whatever the binding. The caller's lock covers it.
+  // Maps a slice, whatever the binding. The caller's lock protects it.
   Bound bind(std::uintptr_t begin, std::size_t bytes, const Binding& binding) override;
-  // Allocated in the file first; false: the file system is full.
+  // Allocates in the file first; false: the file system is full.
   bool commit(std::uintptr_t begin, std::size_t bytes) override;
   bool drop(std::uintptr_t begin, std::size_t bytes) override;
-  // None is on a node.
+  // No page is on a node.
   bool census(std::uintptr_t, std::size_t bytes, PageCensus& census) const override {
     census.untouched += bytes;
     return true;
   }
   const char* folder() const override { return path_.c_str(); }
-  // In a child made by fork.
+  // Called in a child made by fork.
   void leave_to_parent();
 
   Folder() : Backing(false) {}
-  // Only tests end it.
+  // Used by tests only.
   ~Folder();
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Room below the limit of a control group, which several kinds of memory and several processes
-// share. What counts against it beside the pages that are there: blocks about to be made present
-// (announced), and blocks handed out for first touch, as far as they were not seen touched
-// (promised), of this process and, through the job's ledger, of the others.
+// share. Besides the present pages these count against it, for this process and, through the job's
+// ledger, for the others: blocks about to be made present (announced), and blocks handed out for
+// first touch, as far as they are not known to be touched (promised).
 #pragma once
 
 #include "placement/cgroup.hpp"
@@ -15,7 +15,7 @@
 
 namespace omptier {
 
-// Bytes of a tier that were handed out and are perhaps not touched yet: the sum of its extents'.
+// Bytes of a tier that are handed out and perhaps not touched yet: the sum over its extents.
 class Promised {
 public:
   std::uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
@@ -28,26 +28,26 @@ private:
 class GroupRoom {
 public:
   explicit GroupRoom(JobLedger& job) : job_(job) {}
-  // Finds the groups' limits. Before any use, as the next one.
+  // Finds the groups' limits. To be called before any use, like the next one.
   void find() { limits_.find(); }
-  // What is promised of a tier is coming; of k_most tiers at most.
+  // Adds a tier's promised bytes; k_most tiers at most.
   void add_tier(const Promised& promised) { tiers_[tier_count_++] = &promised; }
 
   bool limited() const { return limits_.limited(); }
   const CgroupLimits& limits() const { return limits_; }
-  // So many bytes more, with all that is coming, fit below the limit. Beyond it the kernel kills.
-  // Reads the groups' files; thread-safe, takes the job's lock.
+  // Whether bytes more, with all that is announced and promised, fit below the limit, beyond which
+  // the kernel kills. Reads the groups' files; thread-safe, takes the job's lock.
   bool leaves(std::uint64_t bytes);
 
-  // Bytes that are about to be touched, while it lives: of two threads that ask at once, one sees
-  // the other.
+  // Announces bytes that are about to be touched, while it exists: of two threads that announce
+  // concurrently, at least one sees the other.
   class Announcement {
   public:
     explicit Announcement(GroupRoom& group) : group_(group) {}
     ~Announcement() { group_.announced_.fetch_sub(bytes_); }
     Announcement(const Announcement&) = delete;
     Announcement& operator=(const Announcement&) = delete;
-    // Announces so many in place of those before; whether the group leaves room for them.
+    // Replaces the announced bytes; returns whether the group has room for them.
     bool fits(std::uint64_t bytes) {
       group_.announced_.fetch_add(bytes - bytes_);
       bytes_ = bytes;
@@ -58,7 +58,7 @@ public:
     GroupRoom& group_;
     std::uint64_t bytes_ = 0;
   };
-  // In a child after fork: the threads that announced are not here.
+  // In a child after fork: the threads that announced do not exist there.
   void forget_announced() { announced_.store(0, std::memory_order_relaxed); }
 
   static constexpr std::size_t k_most = 16;

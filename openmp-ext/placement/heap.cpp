@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Lists of spans with free blocks, and the traffic between them and threads' magazines.
+// Lists of spans with free blocks, and the exchange of blocks with threads' magazines.
 #include "placement/heap.hpp"
 
 #include "base/linked_list.hpp"
@@ -44,11 +44,11 @@ unsigned Heap::take_from_spans(ClassList& list, unsigned size_class, FreeBlock* 
                                unsigned most) {
   unsigned taken = 0;
   while (taken < most) {
-    // A span that serves others already is used up before the empty one.
+    // A partly used span is used up before the empty one.
     Span* span = list.spans;
     if (span != nullptr && span == list.empty && span->next != nullptr) span = span->next;
     if (span == nullptr) {
-      if (taken != 0) break; // enough to go on with
+      if (taken != 0) break; // enough for now
       span = chunks_.cut(size_class, static_cast<std::uint16_t>(number_));
       if (span == nullptr) break;
       push(list, *span);
@@ -66,7 +66,7 @@ void Heap::put(unsigned size_class, const FreeBlock* blocks, unsigned count) {
   put_into_spans(list, size_class, blocks, count);
 }
 
-// As many of the blocks as may wait for another thread; the others are the caller's still.
+// Adds blocks to the passing stack up to its capacity; the rest stay with the caller.
 unsigned Heap::pass(ClassList& list, unsigned size_class, const FreeBlock* blocks,
                     unsigned count) {
   const unsigned most = passing_capacity(size_class);
@@ -90,7 +90,8 @@ void Heap::put_into_spans(ClassList& list, unsigned size_class, const FreeBlock*
     if (span == nullptr || span->size_class != size_class || !span->put(blocks[i].begin)) continue;
     if (!span->listed) push(list, *span);
     if (span->free != span->blocks) continue;
-    // Wholly free: one is kept for what comes next, another's granules may serve any class.
+    // Wholly free: one such span is kept; another is retired, so that any class can use its
+    // granules.
     remove(list, *span);
     if (list.empty != nullptr) {
       chunks_.retire(*span);
@@ -108,8 +109,8 @@ void Heap::put_into_spans(ClassList& list, unsigned size_class, const FreeBlock*
   }
 }
 
-// Half of a full magazine's blocks, those that came first, go back. They leave the magazine before
-// others can have them: a child made by fork in between must not find them in both places.
+// Half of a full magazine's blocks, the oldest, go back. They leave the magazine before others can
+// take them: a child forked in between must not find them in both places.
 void Heap::empty_magazine(unsigned size_class, Magazine& magazine) {
   const unsigned half = (magazine.count() + 1) / 2;
   std::rotate(magazine.begin, magazine.begin + half, magazine.top);
@@ -148,7 +149,7 @@ void* Heap::allocate(std::size_t bytes, std::size_t alignment, std::uint32_t own
       }
       block = *--magazine->top;
     }
-  } while (block.record->is_live()); // was freed by two threads at one instant
+  } while (block.record->is_live()); // was freed by two threads at the same time
   block.record->hand_out(static_cast<std::uint32_t>(bytes), owner, caller);
   return reinterpret_cast<void*>(block.begin);
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Small blocks (below 256 KiB) of one binding. From the inside out: chunks (chunk.hpp) are cut into
-// spans of one size class each (span.hpp), spans into blocks; a list a class holds the spans that
-// have free blocks, under a lock of its own; threads take blocks from there and give them back in
-// batches, and serve themselves from magazines otherwise (thread_cache.hpp). Where one thread
-// allocates and another frees, whole batches pass from one to the other and never see their spans.
+// Small blocks (below 256 KiB) of one binding. Chunks (chunk.hpp) are cut into spans of one size
+// class each (span.hpp), spans into blocks. A list per class holds the spans with free blocks,
+// under a lock of its own; threads take and return blocks there in batches, and otherwise use their
+// magazines (thread_cache.hpp). If one thread allocates and another frees, whole batches pass from
+// one to the other without touching their spans.
 //
-// Blocks carry no header: 12 bytes beside the span say whose a block is, so live blocks can be
-// listed, and a second free or a free of a foreign address finds no live block and does nothing.
-// Two threads that free one block at the same instant may both put it into their magazines; a block
-// whose record is live is not handed out, so it has one owner still while its span stands.
+// Blocks carry no header: a record of 12 bytes beside the span holds the owner, so live blocks can
+// be listed, and a second free, or a free of a foreign address, finds no live block and does
+// nothing. Two threads that free one block at the same time may both put it into their magazines; a
+// block whose record is live is never handed out, so it still has one owner while its span exists.
 //
-// Locks: all caches, a class, the chunks, the extents, in this order.
+// Order of locks: all caches, a class, the chunks, the extents.
 #pragma once
 
 #include "placement/chunk.hpp"
@@ -29,39 +29,40 @@ namespace omptier {
 class Heap {
 public:
   explicit Heap(ExtentSpace& space);
-  // Only tests end a heap.
+  // Used by tests only.
   ~Heap();
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;
 
-  // Of all heaps of the process that have magazines; k_most_heaps: this one has none.
+  // Index among the process's heaps with magazines; k_most_heaps: this one has none.
   unsigned number() const { return number_; }
   static Heap& of(const Span& span) { return *span.chunk->heap; }
 
   // A block of bytes (1 to k_large_block - 1) at an address aligned to alignment (power of two, at
   // most 64 KiB), or null when the binding's memory is full or elsewhere.
   void* allocate(std::size_t bytes, std::size_t alignment, std::uint32_t owner, const void* caller);
-  // The record of the live block that begins at (or, exact false, contains) an address inside a
-  // span; null when there is none. begin: of the block. The span must stay: the caller holds the
-  // block, or a lock.
+  // The record of the live block that begins at (or, if exact is false, contains) an address inside
+  // a span; null when there is none. begin: of the block. The span must not go away: the caller
+  // owns the block, or holds a lock.
   static BlockRecord* find(const Span& span, const void* address, bool exact,
                            std::uintptr_t* begin = nullptr);
-  // Calls visit(begin, room, record) for the live block that an address lies in, if any; the
-  // chunks' lock is held. Any address of this heap's space may be asked for, at any time.
+  // Calls visit(begin, room, record) with the chunks' lock held for the live block that contains an
+  // address, if any. Accepts any address of this heap's space at any time.
   template <typename F> void visit_at(const void* address, F&& visit);
   // False when no live block begins there (freed twice, or never ours).
   bool release(Span& span, void* block);
 
-  // Blocks of a class straight from the spans, and back to them.
+  // Takes blocks of a class directly from the spans, and returns them.
   unsigned take(unsigned size_class, FreeBlock* out, unsigned most);
   void put(unsigned size_class, const FreeBlock* blocks, unsigned count);
 
-  // Gives back to the system what is empty since before a time (ns); returns the bytes.
+  // Gives back to the system what has been empty since before a time (ns); returns the bytes.
   std::size_t drop_empty(std::uint64_t since);
 
-  // Calls visit(address, record) for every live block; its class's lock and the chunks' are held.
+  // Calls visit(address, record) for every live block, with the locks of its class and the chunks
+  // held.
   template <typename F> void for_each(F&& visit);
-  // While no thread uses it, magazines are counted too.
+  // quiet: no thread uses the heap, so magazines are checked too.
   bool is_sound(std::string& why_not, bool quiet = true);
 
   void lock();
@@ -71,12 +72,12 @@ private:
   struct ClassList {
     std::mutex lock;
     Span* spans = nullptr;         // with free blocks
-    Span* empty = nullptr;         // of these the one that is wholly free, if any
+    Span* empty = nullptr;         // the one of these that is wholly free, if any
     std::uint64_t empty_since = 0; // ns
-    // Kept blocks on their way from a magazine to another, a stack.
+    // Kept blocks on their way from one magazine to another, a stack.
     FreeBlock* passing = nullptr;
     unsigned passing_count = 0;
-    std::uint64_t passed_at = 0; // ns, the last
+    std::uint64_t passed_at = 0; // ns, of the last one
   };
   void push(ClassList& list, Span& span);
   void remove(ClassList& list, Span& span);
@@ -90,21 +91,21 @@ private:
   ExtentSpace& space_;
   Chunks chunks_;
   std::array<ClassList, k_size_classes> classes_;
-  std::mutex passing_lock_; // of the arena only
+  std::mutex passing_lock_; // protects only the arena
   PageArena passing_arena_;
   unsigned number_;
 };
 
 template <typename F> void Heap::visit_at(const void* address, F&& visit) {
-  const std::lock_guard guard(chunks_); // its span stays
+  const std::lock_guard guard(chunks_); // so that its span stays
   const Span* span = space_.ranges().span_of(address);
   std::uintptr_t begin = 0;
   const BlockRecord* record = span != nullptr ? find(*span, address, false, &begin) : nullptr;
   if (record != nullptr) visit(begin, std::size_t{span->block_bytes}, *record);
 }
 
-// Class by class: while a class is locked none of its spans goes away, and while the chunks are,
-// no span of another class does.
+// Class by class: while a class is locked none of its spans goes away, and while the chunks are
+// locked no span at all does.
 template <typename F> void Heap::for_each(F&& visit) {
   for (unsigned size_class = 0; size_class < k_size_classes; ++size_class) {
     const std::lock_guard guard(classes_[size_class].lock);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The variables that schedulers and launchers set. A launcher's count is believed only with the
-// local rank beside it, and Slurm's only inside of a step: a batch script has the allocation's
-// numbers too, but is one process.
+// Variables of schedulers and launchers. A launcher's count is used only if the local rank is set
+// too, and Slurm's only inside a step: a batch script has the allocation's numbers as well, but is
+// one process.
 #include "placement/job.hpp"
 
 #include "base/kernel_files.hpp"
@@ -19,7 +19,7 @@
 namespace omptier {
 namespace {
 
-constexpr unsigned k_most_ranks = 4096; // on one machine; more is no count
+constexpr unsigned k_most_ranks = 4096; // on one machine; a larger number is not a count
 
 struct NamedVariable {
   const char* scheduler;
@@ -43,7 +43,7 @@ constexpr LauncherVariables k_launchers[] = {
     {"JSM_NAMESPACE_LOCAL_SIZE", "JSM_NAMESPACE_LOCAL_RANK"},     // IBM jsrun
 };
 
-// False for anything but digits alone.
+// False for anything but digits.
 bool number_in(std::string_view text, unsigned& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size() && !text.empty();
@@ -67,7 +67,7 @@ bool slurm_share(Environment environment, RankShare& share) {
   for (const char* name : {"SLURM_STEP_TASKS_PER_NODE", "SLURM_NTASKS_PER_NODE"}) {
     const char* list = environment(name);
     if (list == nullptr) continue;
-    // The second is one number for all nodes.
+    // The second variable is one number for all nodes.
     share.ranks = tasks_of_node(list, name[6] == 'S' ? node : 0);
     share.source = name;
     return true;
@@ -75,7 +75,7 @@ bool slurm_share(Environment environment, RankShare& share) {
   return false;
 }
 
-// Was the leader of this session started by a launcher, as one of its ranks?
+// Whether a launcher started the leader of this session, as one of its ranks.
 bool launched_rank(pid_t session) {
   char path[40];
   std::snprintf(path, sizeof path, "/proc/%d/environ", static_cast<int>(session));
@@ -96,8 +96,8 @@ bool parent_and_session(pid_t process, pid_t& parent, pid_t& session) {
   return at != nullptr && std::sscanf(at, "%d %*d %d", &parent, &session) == 2;
 }
 
-// The session that the ranks have in common. Hydra (MPICH, Intel MPI) makes one for each rank: then
-// it is the launcher's, found among the ancestors.
+// The session that the ranks share. Hydra (MPICH, Intel MPI) makes one for each rank: then it is
+// the launcher's, found among the ancestors.
 pid_t session_of_job(Environment environment) {
   constexpr unsigned k_most_ancestors = 100;
   pid_t session = ::getsid(0);

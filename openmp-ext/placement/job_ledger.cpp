@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Granting and giving back. The order of reads and writes is what keeps the sum right: a request is
-// published before others' slots are read; it is added to what is granted before it is withdrawn,
-// and counts only if its own process could withdraw it; and a reader looks at a slot's request
-// before it looks at what the slot was granted. All of these are sequentially consistent. Only its
-// own process ever publishes one, so a request that was called off does not come back.
+// Grants and gives back. The order of reads and writes keeps the sum right: a request is published
+// before others' slots are read; it is added to the granted bytes before it is withdrawn, and
+// counts only if its own process could withdraw it; and a reader reads a slot's request before its
+// granted bytes. All of these are sequentially consistent. Only the slot's process ever publishes a
+// request, so one that was called off does not come back.
 #include "placement/job_ledger.hpp"
 
 #include "base/os.hpp"
@@ -15,7 +15,7 @@
 namespace omptier {
 namespace {
 
-constexpr int k_most_rounds = 64; // of calling one another off: each is an even chance
+constexpr int k_most_rounds = 64; // of calling one another off: each succeeds half of the time
 constexpr std::uint64_t k_reclaim_pause = 1'000'000; // ns
 
 std::uint64_t add(std::uint64_t a, std::uint64_t b) { // saturating: a file can hold anything
@@ -59,7 +59,8 @@ JobLedger::Sums JobLedger::sum(NodeSet nodes) const {
   return sums;
 }
 
-// Node by node as far as each has room; what others ask for counts as gone on every node.
+// Distributes bytes over the nodes by their room; other processes' requests count as granted on
+// every node.
 bool JobLedger::spread(NodeSet nodes, std::uint64_t bytes, const Sums& sums,
                        NodeBytes& parts) const {
   each_node(nodes, [&](unsigned node) {
@@ -71,8 +72,8 @@ bool JobLedger::spread(NodeSet nodes, std::uint64_t bytes, const Sums& sums,
   return bytes == 0;
 }
 
-// Nobody is asked or waited for: a request that was called off is simply not there any more when
-// its process comes to grant it.
+// No process is notified or waited for: its process no longer finds a request that was called off
+// when it wants to grant it.
 void JobLedger::call_off_others(NodeSet nodes) {
   for (unsigned i = 0; i < slots_seen(); ++i) {
     JobSlot& slot = file_->slots[i];
@@ -99,7 +100,7 @@ bool JobLedger::decide(NodeSet nodes, std::uint64_t bytes, Account& account) {
       each_node(nodes, [&](unsigned node) { own.granted[node].fetch_sub(parts[node]); });
       continue;
     }
-    // Would it fit if the others did not ask?
+    // Would it fit without the others' requests?
     if (sums.asked == 0) break;
     sums.asked = 0;
     parts = {};
@@ -110,7 +111,8 @@ bool JobLedger::decide(NodeSet nodes, std::uint64_t bytes, Account& account) {
   return false;
 }
 
-// As far as the nodes go, the rest on the first: nobody is refused for what only the others know.
+// Distributes over the nodes by room, the rest on the first: nothing is refused because of a limit
+// that only other processes know.
 void JobLedger::count_alone(NodeSet nodes, std::uint64_t bytes, Account& account) const {
   Sums own;
   for (const Account& each : accounts_)
@@ -135,7 +137,7 @@ bool JobLedger::reserve(NodeSet nodes, std::uint64_t bytes) {
       if (file_ == nullptr) return count_alone(nodes, bytes, *counted), true;
       if (decide(nodes, bytes, *counted)) return true;
     }
-    // Somebody killed may still be counted. Not looked for at every refusal.
+    // A killed process may still be counted. Checked at intervals, not at every refusal.
     const std::uint64_t now = monotonic_nanoseconds();
     std::uint64_t before = reclaimed_at_.load(std::memory_order_relaxed);
     if (!again || now - before < k_reclaim_pause ||

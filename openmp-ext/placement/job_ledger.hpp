@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The ledger of a job: bytes per NUMA node that the job's processes on this machine hold together,
-// in a file of /dev/shm that all of them map. Each process writes only its own slot; what is
-// granted is the sum over the slots, so nothing has to be repaired when a process is killed: its
-// slot just stops counting.
+// in a file of /dev/shm that all of them map. Each process writes only its own slot; the total is
+// the sum over the slots, so nothing needs repair when a process is killed: its slot just stops
+// counting.
 //
-// A request is published in the slot (*asking*), then everybody's slots are read, then it is
-// granted, if it is still published, or withdrawn. Of two processes at least one sees the other's
-// request, so together they never pass a node's capacity. Where a request fits only without those
-// of others, it calls them off; who was called off asks again. So nobody waits for a process that
-// is stopped, or was killed, in the middle of its request; the worst that such a one does is to
-// hold what it was about to be granted.
+// A request is published in the slot (*asking*), then all slots are read, then it is granted, if it
+// is still published, or withdrawn. Of two processes at least one sees the other's request, so
+// together they never exceed a node's capacity. If a request fits only without those of others, it
+// calls them off, and their processes try again. So no process waits for one that is stopped, or
+// was killed, in the middle of its request; at worst such a process holds what it was about to be
+// granted.
 //
-// Within a process the ledger is guarded by a lock that is held for some microseconds, never while
-// anything is waited for: whoever finds the file busy counts alone meanwhile.
+// Within a process a lock protects the ledger. It is held for some microseconds, never while
+// waiting: a thread that finds the file busy counts for this process alone meanwhile.
 //
-// Who is alive, the kernel says: a slot belongs to the process that holds a lock (F_OFD_SETLK) on
-// the slot's byte of the file. The mapping keeps that lock, not a descriptor, so a program that
-// closes all descriptors does not lose it; it goes with the process, however that ends. A child
-// that was forked past our handlers keeps it too, with its copy of the mapping; then process
-// number, start time and pid namespace in the slot tell that its process is gone: of our namespace,
-// and no process has that number, or one that started at another time. Slots are taken, cleared and
+// The kernel shows which processes are alive: a slot belongs to the process that holds a lock
+// (F_OFD_SETLK) on the slot's byte of the file. The mapping keeps that lock, not a descriptor, so a
+// program that closes all descriptors does not lose it; it ends with the process in any case. A
+// child that was forked past our handlers also keeps it, with its copy of the mapping. Then process
+// number, start time and pid namespace in the slot show whether its process is gone: it is if the
+// namespace is ours and no process has that number and start time. Slots are taken, cleared and
 // counted under the lock of byte 0.
 //
-// Where the file cannot be used, one warning says why and the process counts alone.
+// If the file cannot be used, one warning explains why, and the process counts alone.
 #pragma once
 
 #include "placement/pages.hpp"
@@ -43,16 +43,16 @@ inline constexpr unsigned k_job_slots = 512;
 struct JobFileHeader {
   std::uint64_t magic;
   std::uint32_t version, header_bytes, slot_bytes, slots, nodes, uid;
-  std::atomic<std::uint64_t> slots_seen; // no slot from here on was ever taken
+  std::atomic<std::uint64_t> slots_seen; // slots from here on were never taken
   std::uint64_t unused[3];
 };
 
-struct JobSlot { // written by its process; cleared by whoever proves that process gone
+struct JobSlot { // written by its process; cleared once that is known to be gone
   std::atomic<std::uint64_t> pid, start_time, pid_namespace; // 0 = unknown; no pid: a free slot
-  // A request being decided; 0 bytes = none. Others set the bytes to 0 to call it off.
+  // A request being decided; 0 bytes = none. Other processes set the bytes to 0 to call it off.
   std::atomic<std::uint64_t> asking_nodes, asking_bytes;
   std::atomic<std::uint64_t> coming;                     // bytes granted that are not in memory yet
-  std::atomic<std::uint64_t> recount;                    // others ask whether that is still so
+  std::atomic<std::uint64_t> recount;                    // others ask for a recount of coming
   std::uint64_t unused;
   std::atomic<std::uint64_t> granted[k_max_nodes];
 };
@@ -71,43 +71,44 @@ public:
   static constexpr std::uint64_t k_no_limit = ~std::uint64_t{0};
 
   // path: the file (copied; empty = count alone). capacity: bytes of each node that the job may
-  // take as this process sees it; k_no_limit where nothing is known. The file is opened by enter.
+  // take, as this process sees it; k_no_limit where unknown. enter opens the file.
   JobLedger(const char* path, const NodeBytes& capacity);
-  ~JobLedger() { leave(); } // only tests end one; a process's lives as long as the process
+  ~JobLedger() { leave(); } // tests only; a process's ledger is never destroyed
 
-  // Opens the file, where nobody has tried to. May wait for another process that is opening it, a
-  // fifth of a second at most: to be called without locks, before blocks are placed or moved. Who
-  // asks before that or meanwhile does not wait; what is granted then is counted alone, and told
-  // when the file is there.
+  // Opens the file if that was not tried before. May wait for another process that opens it, a
+  // fifth of a second at most: to be called without locks, before blocks are placed or moved.
+  // Requests before or during that do not wait: they are counted alone, and published when the file
+  // is open.
   void enter() {
     if (state_.load(std::memory_order_acquire) == State::apart) enter_now();
   }
   // Grants bytes on a set of nodes, or refuses; true also when this process counts alone.
-  // Thread-safe; waits for nobody, takes no malloc.
+  // Thread-safe; never waits, no malloc.
   bool reserve(NodeSet nodes, std::uint64_t bytes);
-  // Of the same set of nodes as granted.
+  // For the same set of nodes as granted.
   void give_back(NodeSet nodes, std::uint64_t bytes);
 
-  // Bytes that this process was granted and that are not in memory yet, said before a limit that
-  // the job shares (a control group's) is compared with what all of them still will take.
+  // Publishes the bytes that this process was granted and that are not in memory yet, before the
+  // limit of a shared control group is compared with what all processes will still take.
   void publish_coming(std::uint64_t bytes);
   std::uint64_t coming_of_others();
-  // What is coming may have come long ago: only its process can tell. Asks all others to look.
+  // Published bytes may have come into memory meanwhile, which only their process can tell. Asks
+  // all others to recount.
   void ask_for_recount();
-  bool recount_wanted(); // by somebody since the last call
+  bool recount_wanted(); // asked by another process since the last call
 
-  // The process leaves the job; with the last one the file goes. Later requests count alone.
+  // Leaves the job; the last process removes the file. Later requests count alone.
   void leave();
-  // In a child after fork: it has a slot of its own once it enters. What it inherited stays counted
-  // for the parent only. The lock is held, as it was over the fork.
+  // In a child after fork: it gets a slot of its own when it enters. What it inherited stays
+  // counted for the parent only. The caller holds the lock, as during the fork.
   void forget_parent();
   void lock() { lock_.lock(); }
   void unlock() { lock_.unlock(); }
 
   bool active() const { return state_.load(std::memory_order_acquire) == State::entered; }
   const char* path() const { return path_; }
-  const char* why_alone() const { return why_.load(); } // "" while active or not asked yet
-  unsigned processes();                          // slots in use, the dead not yet cleared included
+  const char* why_alone() const { return why_.load(); } // "" while active or not entered yet
+  unsigned processes();                          // slots in use, dead ones included
   std::uint64_t granted(unsigned node);          // to the whole job
   std::uint64_t own(unsigned node);              // of it to this process
   std::uint64_t capacity(unsigned node) const { return capacity_[node]; }
@@ -117,7 +118,7 @@ public:
 
 private:
   enum class State : std::uint8_t { apart, entering, entered, alone };
-  struct Account { // what was granted on one set of nodes
+  struct Account { // bytes granted on one set of nodes
     std::uint64_t nodes = 0;
     std::uint64_t inherited = 0; // by fork: counted by the parent, may be given back here
     NodeBytes bytes{};
@@ -137,7 +138,7 @@ private:
   int open_file(int flags);
   void close_file(int fd);
   unsigned reclaim();
-  // With the lock held.
+  // The caller holds the lock.
   unsigned slots_seen() const;
   Account* account(NodeSet nodes);
   Sums sum(NodeSet nodes) const;
@@ -150,24 +151,24 @@ private:
   NodeBytes capacity_;
   std::atomic<State> state_{State::apart};
   std::atomic<const char*> why_{""};
-  // One thread at a time has the file open: a child forked meanwhile must give back its copies of
-  // the descriptor and of a mapping that is not file_ yet.
+  // One thread at a time opens the file: a child forked meanwhile must close its copies of the
+  // descriptor and of a mapping that is not file_ yet.
   std::atomic_flag opening_ = ATOMIC_FLAG_INIT;
   std::atomic<int> open_fd_{-1};
   std::atomic<JobFile*> fresh_file_{nullptr};
   std::atomic<std::uint64_t> inode_{0};
   std::atomic<std::uint64_t> reclaimed_at_{0}; // ns
 
-  std::mutex lock_; // of what follows
+  std::mutex lock_; // protects what follows
   std::uint64_t coming_ = 0;
   JobFile* file_ = nullptr;
   unsigned slot_ = 0;
   std::array<Account, k_most_accounts> accounts_;
 };
 
-// Removes ledgers beside this one, of the same user, whose processes were all killed: nobody else
-// would come to remove them. For the start, before placing: it lists the folder. How many were
-// removed.
+// Removes other ledgers of the same user in this one's folder whose processes were all killed,
+// since no process would remove them. To be called at start, before placing: it lists the folder.
+// Returns how many were removed.
 unsigned remove_stale_job_ledgers(const char* path);
 
 } // namespace omptier

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The file of the job's ledger: found or made, checked, a slot taken, left, removed. Byte 0 is
-// locked meanwhile, so that nobody removes what another one is about to join; byte 1 + i is locked
-// by the process of slot i as long as it lives.
+// The file of the job's ledger: finds or creates it, checks it, takes a slot, leaves, removes it.
+// Byte 0 is locked meanwhile, so that a file that another process is about to join is not removed;
+// byte 1 + i is locked by the process of slot i while it lives.
 #include "base/kernel_files.hpp"
 #include "base/notices.hpp"
 #include "base/os.hpp"
@@ -44,7 +44,8 @@ bool set_lock(int fd, off_t byte, short type) {
   return os().lock_file(fd, F_OFD_SETLK, &range) == 0;
 }
 
-// Waits for a while, a fifth of a second at most; false and errno. No lock of ours is held.
+// Waits for at most a fifth of a second; false and errno on failure. The caller holds no lock of
+// ours.
 bool lock_begin(int fd) {
   for (int i = 0; i < k_most_waits; ++i) {
     if (set_lock(fd, 0, F_WRLCK)) return true;
@@ -55,13 +56,13 @@ bool lock_begin(int fd) {
   return false;
 }
 
-// True when another process holds the lock of some slot, or nothing can be known.
+// True when another process holds the lock of some slot, or that cannot be determined.
 bool anybody_alive(int fd) {
   struct flock range{};
   range.l_type = F_WRLCK;
   range.l_whence = SEEK_SET;
   range.l_start = 1;
-  range.l_len = 0; // to the end, other versions' slots included
+  range.l_len = 0; // to the end, including slots of other versions
   return os().lock_file(fd, F_OFD_GETLK, &range) != 0 || range.l_type != F_UNLCK;
 }
 
@@ -72,8 +73,8 @@ std::uint64_t start_time_of(std::uint64_t pid) {
   return at != nullptr ? std::strtoull(at, nullptr, 10) : 0;
 }
 
-// Whether the process of a slot has ended, as far as numbers can tell: they count in our pid
-// namespace only, and a number that is in use again has another start time.
+// Whether the process of a slot has ended, according to its numbers: they are valid in our pid
+// namespace only, and a reused number has another start time.
 bool is_gone(const JobSlot& slot, std::uint64_t our_namespace) {
   const std::uint64_t pid = slot.pid.load();
   if (our_namespace == 0 || slot.pid_namespace.load() != our_namespace) return false;
@@ -112,9 +113,9 @@ bool JobLedger::fail(const char* why) {
   return false;
 }
 
-// A regular file of ours that nobody else may write to; of this format, or empty. Byte 0 is locked.
-// What nobody uses is made anew: a file whose maker was killed before it was done, or of another
-// version.
+// Accepts a regular file of ours that no other user may write to, of this format or empty. Byte 0
+// is locked. A file that no process uses is initialised again: its creator was killed before it was
+// done, or had another version.
 bool JobLedger::check(int fd, bool& fresh) {
   struct stat status{};
   if (os().file_status(fd, &status) != 0) return fail("it cannot be examined");
@@ -137,7 +138,7 @@ bool JobLedger::check(int fd, bool& fresh) {
   return fresh || fail("it is of another version, or damaged");
 }
 
-// A slot whose byte nobody has locked is free, whatever stands in it.
+// A slot whose byte is not locked is free, whatever it contains.
 bool JobLedger::take_slot(int fd, JobFile& file, unsigned& taken) {
   for (unsigned i = 0; i < k_job_slots; ++i) {
     if (!set_lock(fd, 1 + static_cast<off_t>(i), F_WRLCK)) {
@@ -161,7 +162,7 @@ bool JobLedger::take_slot(int fd, JobFile& file, unsigned& taken) {
 JobFile* JobLedger::attach_to(int fd, unsigned& slot) {
   bool fresh = false;
   if (!check(fd, fresh)) return nullptr;
-  // Of the size that whoever joins next will look for, and all of it there.
+  // Extended to the size that other processes expect, with all of it allocated.
   if (fresh && (os().set_file_size(fd, sizeof(JobFile)) != 0 ||
                 os().allocate_file(fd, sizeof(JobFile)) != 0))
     return fail("there is no room for it in shared memory"), nullptr;
@@ -185,7 +186,7 @@ int JobLedger::open_file(int flags) {
   return fd;
 }
 
-// The lock of byte 0 goes here and now: a child forked meanwhile would keep it with its copy of the
+// Unlocks byte 0 explicitly: a child forked meanwhile would keep the lock with its copy of the
 // descriptor.
 void JobLedger::close_file(int fd) {
   set_lock(fd, 0, F_UNLCK);
@@ -193,7 +194,8 @@ void JobLedger::close_file(int fd) {
   os().close(fd);
 }
 
-// The mapping keeps the lock of our slot; the descriptor, and with it the lock of byte 0, goes.
+// The mapping keeps the lock of our slot; the descriptor is closed, and with it goes the lock of
+// byte 0.
 JobFile* JobLedger::attach(unsigned& slot) {
   fail("it is removed again and again");
   for (int attempt = 0; attempt < k_most_reopens; ++attempt) {
@@ -219,14 +221,14 @@ void JobLedger::enter_now() {
   State apart = State::apart;
   if (!state_.compare_exchange_strong(apart, State::entering)) return;
   unsigned slot = 0;
-  opening_.test_and_set(); // nobody else opens a file that is not entered
+  opening_.test_and_set(); // no other thread opens a file that is not entered
   JobFile* const file = attach(slot);
   opening_.clear();
   if (file == nullptr) {
     state_.store(State::alone, std::memory_order_release);
     warn_once(Notice::job_ledger,
               "The job's ledger %s cannot be used (%s): memory that other processes of the job hold "
-              "is seen only once it is touched.",
+              "is counted only once it is touched.",
               path_, why_.load());
     return;
   }
@@ -235,7 +237,7 @@ void JobLedger::enter_now() {
   slot_ = slot;
   file_ = file;
   fresh_file_.store(nullptr);
-  // What was granted and published meanwhile.
+  // Publishes what was granted meanwhile.
   JobSlot& own = file->slots[slot];
   own.coming.store(coming_);
   for (const Account& account : accounts_)
@@ -244,15 +246,15 @@ void JobLedger::enter_now() {
   state_.store(State::entered, std::memory_order_release);
 }
 
-// Under the lock of byte 0 a slot whose byte can be locked is nobody's. Where another process, or
-// another thread, has the file just now, nothing is reclaimed.
+// Under the lock of byte 0, a slot whose byte can be locked is unused. While another process or
+// thread has the file locked, nothing is reclaimed.
 unsigned JobLedger::reclaim() {
   if (opening_.test_and_set()) return 0;
   JobFile* file = nullptr;
   unsigned own = 0, count = 0, slots = 0;
   {
     const std::lock_guard guard(lock_);
-    file = file_; // while opening_ is ours, nobody unmaps it
+    file = file_; // while we hold opening_, file_ is not unmapped
     own = slot_;
     if (file != nullptr) slots = slots_seen();
   }
@@ -276,7 +278,8 @@ unsigned JobLedger::reclaim() {
   return count;
 }
 
-// Where another thread has the file open, it stays for whoever comes next, and our mapping with it.
+// If another thread has the file open, the file stays for processes to come, and so does our
+// mapping.
 void JobLedger::leave() {
   state_.store(State::alone, std::memory_order_release);
   const bool opening = !opening_.test_and_set();
@@ -299,7 +302,7 @@ void JobLedger::leave() {
   opening_.clear();
 }
 
-// Files that another thread had open are closed in its place.
+// Closes files that another thread had open.
 void JobLedger::forget_parent() {
   if (const int fd = open_fd_.exchange(-1); fd >= 0) os().close(fd);
   if (JobFile* fresh = fresh_file_.exchange(nullptr); fresh != nullptr && fresh != file_)
@@ -318,7 +321,7 @@ void JobLedger::forget_parent() {
 
 unsigned remove_stale_job_ledgers(const char* path) {
   const char* const name = std::strrchr(path, '/');
-  // "…/omptier-<user>-" is what they have in common.
+  // The common prefix is "…/omptier-<user>-".
   const char* const first = name != nullptr ? std::strchr(name, '-') : nullptr;
   const char* const second = first != nullptr ? std::strchr(first + 1, '-') : nullptr;
   if (second == nullptr) return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Accounts of the ledger: one counter a kind, raised by compare-and-swap so that the limit is never
-// passed even for a moment.
+// Accounts of the ledger: one counter per kind, raised by compare-and-swap, so that the limit is
+// never exceeded.
 #include "placement/ledger.hpp"
 
 namespace omptier {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The capacity ledger of this process: bytes of each memory kind that are granted, against what
-// OMPTIER_CAPACITY or the rank's share allows, and then against what the job's other processes hold
-// on the kind's nodes (placement/job_ledger.hpp); and never beyond the limit of a control group
-// (placement/group_room.hpp). It is asked before the kernel is. What it counts
-// is memory made writable in the ranges of a kind (blocks in whole pages, chunks of the small-block
-// heaps, cached extents, open runs): what those pages can at most hold, whether touched yet or not.
+// The capacity ledger of this process: bytes granted of each memory kind. They are limited by
+// OMPTIER_CAPACITY or the rank's share, then by what the job's other processes hold on the kind's
+// nodes (placement/job_ledger.hpp), and always by the limit of a control group
+// (placement/group_room.hpp). Consulted before the kernel. It counts memory made writable in the
+// ranges of a kind (blocks in whole pages, chunks of the small-block heaps, cached extents, open
+// runs): the most that those pages can hold, touched or not.
 #pragma once
 
 #include "base/kind.hpp"
@@ -26,22 +26,23 @@ public:
 
   explicit Ledger(const CapacityByKind& capacity);
 
-  // From now on the job is asked too: bytes of a kind are counted on these nodes. Before any use.
+  // Also consult the job's ledger from now on: bytes of a kind count on these nodes. Before any
+  // use.
   void join(JobLedger& job, const std::array<NodeSet, k_memory_kinds + 1>& nodes) {
     job_ = &job;
     nodes_ = nodes;
   }
 
-  // From now on nothing is granted for which the control group has no room. Before any use.
+  // Grant nothing that the control group has no room for. Before any use.
   void keep_below(GroupRoom& group) { group_ = &group; }
-  // … but this kind, whose memory is a folder's with DAX: the kernel charges it to no group.
+  // Except for this kind, which lies in a DAX directory: the kernel charges it to no group.
   void leave_to_folder(MemoryKind kind) { at(kind).of_folder = true; }
 
-  // Grants bytes of a kind, or refuses. Thread-safe, without malloc. coming: where they are to be
-  // announced to the control group, if it has a limit, from then on.
+  // Grants bytes of a kind, or refuses. Thread-safe, no malloc. coming: announces them to the
+  // control group, if it has a limit.
   using Coming = GroupRoom::Announcement;
   bool reserve(MemoryKind kind, std::uint64_t bytes, Coming* coming = nullptr);
-  // The same for what nobody asked for: refusals are not counted.
+  // The same for optional memory: refusals are not counted.
   bool reserve_spare(MemoryKind kind, std::uint64_t bytes, Coming* coming = nullptr) {
     return ask(kind, bytes, coming) == Answer::granted;
   }
@@ -57,11 +58,11 @@ public:
   std::uint64_t refusals(MemoryKind kind) const {
     return at(kind).refusals.load(std::memory_order_relaxed);
   }
-  // Of these, those that only the job refused.
+  // Of these, those that only the job's ledger refused.
   std::uint64_t refusals_of_job(MemoryKind kind) const {
     return at(kind).refusals_of_job.load(std::memory_order_relaxed);
   }
-  // As the process's own limit has it.
+  // By the process's own limit.
   std::uint64_t room(MemoryKind kind) const {
     const std::uint64_t now = used(kind);
     return now < limit(kind) ? limit(kind) - now : 0;

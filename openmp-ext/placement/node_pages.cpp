@@ -23,7 +23,6 @@ class NodePages final : public Backing {
 public:
   constexpr NodePages() : Backing(true) {}
 
-  // Policy and size of pages.
   Bound bind(std::uintptr_t begin, std::size_t bytes, const Binding& binding) override {
     const BindResult result = bind_range(begin, bytes, binding);
     if (result == BindResult::refused)
@@ -37,7 +36,7 @@ public:
   bool commit(std::uintptr_t begin, std::size_t bytes) override {
     return os().protect(pointer(begin), bytes, PROT_READ | PROT_WRITE) == 0;
   }
-  // The second form (Linux 5.18) is for programs that lock all their memory (mlockall).
+  // The second call (Linux 5.18) is for programs that lock all their memory (mlockall).
   bool drop(std::uintptr_t begin, std::size_t bytes) override {
     if (os().advise(pointer(begin), bytes, MADV_DONTNEED) == 0) return true;
     return errno == EINVAL && os().advise(pointer(begin), bytes, MADV_DONTNEED_LOCKED) == 0;

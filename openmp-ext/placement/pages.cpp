@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The kernel's answers about pages. Facts that shape this code (all seen on real kernels):
-// move_pages into a full node returns an error although most pages moved, so its status is never
-// believed and the range is counted again; one 4 KiB address of a huge page moves all of it, and
-// passing its other addresses too gives EBUSY, so moves name one address a huge page; the strict
-// policy kills.
+// Pages and the kernel. Behaviour of real kernels that shapes this code: move_pages into a full
+// node returns an error although most pages moved, so its status is ignored and the range is
+// counted again. One 4 KiB address of a huge page moves all of it, and passing its other addresses
+// too gives EBUSY, so moves name one address per huge page. Under the strict policy a full node
+// kills the process.
 #include "placement/pages.hpp"
 
 #include "base/notices.hpp"
@@ -103,10 +103,10 @@ std::size_t leading_bytes_on(std::uintptr_t begin, std::size_t bytes, NodeSet no
 
 namespace {
 
-// Whether the kernel makes pages present when asked (Linux 5.14). Tried once, on a page of our own:
-// of other memory the same error says that it may not be written.
+// Whether the kernel makes pages present on request (Linux 5.14). Tested once, on a page of our
+// own: for other memory the same error means that it is not writable.
 bool kernel_populates() {
-  static std::atomic<const OsCalls*> it_does{nullptr}, it_does_not{nullptr}; // behind that table
+  static std::atomic<const OsCalls*> it_does{nullptr}, it_does_not{nullptr}; // for that table
   const OsCalls& table = os();
   if (it_does.load(std::memory_order_relaxed) == &table) return true;
   if (it_does_not.load(std::memory_order_relaxed) == &table) return false;
@@ -133,7 +133,7 @@ bool populate(std::uintptr_t begin, std::size_t bytes) {
   if (bytes == 0) return true;
   if (kernel_populates())
     return os().advise(reinterpret_cast<void*>(begin), bytes, MADV_POPULATE_WRITE) == 0;
-  // Touch each page, keeping what is there.
+  // Touches each page, preserving its content.
   const std::size_t page = page_size();
   for (std::size_t at = 0; at < bytes; at += page) {
     auto* byte = reinterpret_cast<volatile char*>(begin + at);
@@ -191,7 +191,8 @@ bool populate_parts(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, std:
   const int error = errno;
   if (switched) os().set_policy(mode, own, k_limit);
   errno = error;
-  // Where the thread's policy may not be changed, or its node was short of free pages.
+  // Some pages remain if the thread's policy may not be changed, or its node was short of free
+  // pages.
   for (unsigned i = 0; i < nodes.count() && present; ++i) {
     const Part part = part_of(begin, bytes, nodes, i, step);
     NodeSet here;
@@ -201,7 +202,7 @@ bool populate_parts(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, std:
   return present;
 }
 
-// Taking a part of a huge page for cold splits it, which fails while anybody looks at it.
+// Marking part of a huge page cold splits it; that fails while another user holds the page.
 void split_at_ends(std::uintptr_t begin, std::size_t bytes) {
   constexpr unsigned k_tries = 3;
   const std::size_t huge = huge_page_size();
@@ -219,7 +220,7 @@ namespace {
 
 constexpr int k_shared = -EACCES; // a page's status: other processes map it too
 
-// One call to move n pages to a node; false when the kernel moves none for anybody.
+// One call to move n pages to a node; false when the kernel refuses to move pages at all.
 bool ask_to_move(void** pages, std::size_t n, unsigned node, int* status) {
   int nodes[k_batch];
   std::fill_n(nodes, n, static_cast<int>(node));
@@ -228,7 +229,7 @@ bool ask_to_move(void** pages, std::size_t n, unsigned node, int* status) {
          (errno != EPERM && errno != ENOSYS);
 }
 
-// Of the pages [begin, end), at most k_batch, those present on none of the nodes.
+// Lists, of the pages [begin, end) and at most k_batch, those present on none of the nodes.
 std::size_t list_elsewhere(std::uintptr_t begin, std::uintptr_t end, NodeSet nodes, void** pages) {
   int status[k_batch];
   std::size_t n = 0, elsewhere = 0;
@@ -241,8 +242,8 @@ std::size_t list_elsewhere(std::uintptr_t begin, std::uintptr_t end, NodeSet nod
   return elsewhere;
 }
 
-// Moves what lies on none of the nodes to one of them; false when the kernel refuses. some_there:
-// pages may be on the nodes already.
+// Moves pages that are on none of the nodes to one of them; false when the kernel refuses.
+// some_there: some pages may already be on the nodes.
 bool move_rest(std::uintptr_t begin, std::uintptr_t end, NodeSet nodes, unsigned node,
                bool some_there, MoveOutcome& outcome) {
   const std::size_t page = page_size();
@@ -252,13 +253,13 @@ bool move_rest(std::uintptr_t begin, std::uintptr_t end, NodeSet nodes, unsigned
   int status[k_batch];
   for (std::uintptr_t at = round_down(begin, page); at < end;) {
     const std::uintptr_t window_end = std::min(end, round_down(at, window) + window);
-    // The first page of a window alone moves a huge page whole.
+    // The first page of a window moves a whole huge page.
     pages[0] = reinterpret_cast<void*>(at);
     const std::uintptr_t first_end = std::min(window_end, at + page * k_batch);
     if ((!some_there || list_elsewhere(at, first_end, nodes, pages) != 0) &&
         !ask_to_move(pages, 1, node, status))
       return false;
-    // Whatever of the window is still elsewhere is made of small pages.
+    // Pages of the window that are still elsewhere are small ones.
     while (at < window_end) {
       const std::uintptr_t batch_end = std::min(window_end, at + page * k_batch);
       const std::size_t n = list_elsewhere(at, batch_end, nodes, pages);
@@ -279,7 +280,7 @@ MoveOutcome move_to_nodes(std::uintptr_t begin, std::size_t bytes, NodeSet nodes
   outcome.refused = !count_pages(begin, bytes, before);
   outcome.after = after = before;
   if (outcome.refused) return outcome;
-  // The first, if any, then the others.
+  // The preferred node, if any, then the others.
   for (unsigned i = 0; i <= k_max_nodes && after.on(nodes) != after.present(); ++i) {
     const unsigned node = i == 0 ? first : i - 1;
     if (!nodes.has(node) || (i != 0 && node == first)) continue;
@@ -297,12 +298,12 @@ MoveOutcome move_to_nodes(std::uintptr_t begin, std::size_t bytes, NodeSet nodes
 }
 
 bool settle(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, unsigned home) {
-  if (nodes.empty()) return true; // memory of no node
+  if (nodes.empty()) return true; // memory without a node
   PageCensus census;
   if (!count_pages(begin, bytes, census)) {
     warn_once(Notice::pages_unverified,
-              "The kernel refuses to say where pages are (move_pages; a container or sandbox may "
-              "forbid it): placement cannot be verified.");
+              "The kernel refuses to report where pages are (move_pages; a container or sandbox "
+              "may forbid it): placement cannot be verified.");
     return true;
   }
   if (census.on(nodes) == census.present()) return true;
@@ -321,7 +322,7 @@ std::array<std::uint64_t, k_max_nodes> read_low_watermarks() {
     used += static_cast<std::size_t>(got);
     text[used] = '\0';
     char* line = text;
-    // "Node 1, zone   Normal" opens a zone; "        low      5693" is in pages.
+    // "Node 1, zone   Normal" begins a zone; "        low      5693" is in pages.
     for (char* end = nullptr; (end = std::strchr(line, '\n')) != nullptr; line = end + 1) {
       *end = '\0';
       if (std::strncmp(line, "Node ", 5) == 0)

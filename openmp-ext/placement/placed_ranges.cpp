@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Order: ledger, node, policy, then the pages. The policy is a preference, as everywhere: a full
-// node spills, it does not kill.
+// Order: ledger, node, policy, then the pages. The policy is a preference, as everywhere: when a
+// node is full, the kernel spills and does not kill.
 #include "placement/placed_ranges.hpp"
 
 #include "base/notices.hpp"
@@ -14,7 +14,7 @@
 
 namespace omptier {
 
-// Room for two more entries: a range placed in the middle of another one cuts it in two.
+// Room for two more entries: a range placed in the middle of another one splits it.
 bool PlacedRanges::make_room() {
   if (count_ + 2 <= capacity_) return true;
   const std::size_t wanted = capacity_ == 0 ? 128 : 2 * capacity_;
@@ -40,8 +40,8 @@ std::uint64_t PlacedRanges::counted(std::uintptr_t begin, std::uintptr_t end,
   return sum;
 }
 
-// The new range takes the place of what older ones said about its pages. What they were counted
-// under goes back, but for pages that still lie there.
+// The new range replaces older entries for its pages. Their charges are given back, except for
+// pages that still lie there.
 void PlacedRanges::record(Placer& placer, PlacedRange range, const PageCensus& pages) {
   for (std::size_t i = 0; i < count_;) {
     PlacedRange& old = ranges_[i];
@@ -56,7 +56,8 @@ void PlacedRanges::record(Placer& placer, PlacedRange range, const PageCensus& p
     behind.begin = high;
     old.end = low;
     const bool before_it = old.begin < old.end, behind_it = behind.begin < behind.end;
-    // What it counted besides stays with a part that is left of it, else with the new range.
+    // The old range's additional charges stay with a part that is left of it, else go to the new
+    // range.
     KindBytes& heir = before_it ? old.besides : behind_it ? behind.besides : range.besides;
     const KindBytes besides = old.besides;
     old.besides = behind.besides = {};
@@ -88,11 +89,11 @@ RangeResult PlacedRanges::place(Placer& placer, std::uintptr_t begin, std::size_
   const std::uintptr_t last = round_down(begin + bytes, page);
   if (first >= last || first < begin) return RangeResult::no_pages;
   const std::lock_guard guard(lock_);
-  // Nothing could be remembered, so nothing is begun.
+  // Without room for an entry nothing is begun.
   if (!make_room()) return RangeResult::no_room;
   const MemoryKind kind = placer.kind_of_tier(tier);
   const NodeSet nodes = placer.nodes_of_tier(tier);
-  if (nodes.empty()) return RangeResult::no_room; // a tier of a folder
+  if (nodes.empty()) return RangeResult::no_room; // a tier of a DAX directory
   const std::uint64_t charge = last - first - counted(first, last, kind);
   if (!placer.ledger().reserve(kind, charge)) return RangeResult::no_room;
   const auto give_up = [&](RangeResult result) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Memory that somebody else made (statics, COMMON blocks, mappings) and that is to lie in a kind of
-// memory: its present pages are moved there, the others get the policy that first touch follows.
-// The ledger is charged for whole pages; a list remembers which, so that a range placed again is
-// counted once. Pages shared with what lies before or after the range are left alone.
+// Places memory that was not allocated by us (statics, COMMON blocks, mappings) in a kind of
+// memory: its present pages are moved there, the others get a policy for their first touch. The
+// ledger is charged for whole pages; a list keeps the ranges, so that one placed again is counted
+// once. Pages shared with data before or after the range are left alone.
 #pragma once
 
 #include "placement/placer.hpp"
@@ -14,25 +14,25 @@ enum class RangeResult : std::uint8_t {
   placed,     // every present page is there
   no_pages,   // no page lies wholly in the range
   no_room,    // ledger or node; nothing was changed
-  not_mapped, // some of it is no memory
+  not_mapped, // part of it is not mapped
   refused,    // the kernel refuses policies or moves
   partly,     // some present pages are elsewhere
-  shared,     // the same, because other processes use them too: pages of a file
+  shared,     // the same, because other processes share them: pages of a file
 };
 
 struct PlacedRange {
   std::uintptr_t begin = 0, end = 0; // whole pages
   MemoryKind kind = MemoryKind::unknown;
   std::uint32_t plan_entry = 0; // 1 + index of the plan's entry; 0 = ompx_place_range
-  // Counted under other kinds besides: pages counted there before that did not follow.
+  // Charged under other kinds in addition: pages that did not follow.
   KindBytes besides{};
 };
 
 class PlacedRanges {
 public:
-  // of_file: pages that are still those of a file are made present first, and the process's own
-  // where they may be written (.data); constants stay the file's, which all its processes share.
-  // missing: present bytes that are elsewhere in the end.
+  // of_file: pages that still belong to a file are made present first, as the process's own where
+  // they are writable (.data); constants stay the file's, which all its processes share. missing:
+  // present bytes that are elsewhere in the end.
   RangeResult place(Placer& placer, std::uintptr_t begin, std::size_t bytes, std::size_t tier,
                     bool of_file, std::uint32_t plan_entry, std::uint64_t& missing);
   bool find(const void* address, PlacedRange& found);

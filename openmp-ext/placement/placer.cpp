@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Placing and releasing. The order of questions is: ledger (inside the extents), node, kernel. Each
-// refusal leaves nothing behind. When ledger or node run short, the tier's cached extents are
-// dropped once and the question is asked again. (placer_*.cpp have the rest of the class.)
+// Places and releases blocks. Each placement checks the ledger (inside the extents), then the node,
+// then the kernel. A refusal leaves nothing behind. When ledger or node run short, the tier's
+// cached extents are dropped once and the placement is tried again. (placer_*.cpp have the rest of
+// the class.)
 #include "placement/placer.hpp"
 
 #include "base/notices.hpp"
@@ -52,7 +53,7 @@ NodeBytes capacity_of_nodes(const Platform& platform, std::uint64_t reserve) {
 
 } // namespace
 
-// With a tier of the folder where that is wanted and there is no other NVM.
+// Adds a tier for the DAX directory if there is one and the machine has no other NVM.
 Platform Placer::with_folder(Platform platform, Folder& folder, const CapacityRules& rules) {
   if (rules.folder.empty()) return platform;
   if (platform.tier(MemoryKind::nvm) != nullptr) {
@@ -116,7 +117,7 @@ Placer::Placer(Platform platform, const CapacityRules& rules, std::uint64_t deca
   }
 }
 
-// The node of a tier next to the calling thread.
+// The node of a tier nearest to the calling thread.
 unsigned Placer::home_in(std::size_t tier) const {
   if (!places_[tier].has_several()) return k_no_node;
   const int cpu = ::sched_getcpu();
@@ -125,8 +126,7 @@ unsigned Placer::home_in(std::size_t tier) const {
   return k_no_node;
 }
 
-// Makes the pages of an extent for a block of so many bytes present; true when they are all on the
-// tier.
+// Makes the first bytes of an extent present for a block; true when they are all on the tier.
 bool Placer::make_present(TierPlace& place, Extent& extent, std::size_t bytes) {
   const ExtentSpace& extents = *extent.space;
   const Binding& binding = extents.binding();
@@ -139,7 +139,7 @@ bool Placer::make_present(TierPlace& place, Extent& extent, std::size_t bytes) {
          (!extents.bound() || settle(extent.begin, extent.committed, place.nodes, binding.home));
 }
 
-// An extent for the block, proven to be where it belongs when that is required; null and why.
+// An extent for the block, verified to be on the tier when that is required; null and why.
 Extent* Placer::take_extent(TierPlace& place, ExtentSpace& extents, const BlockRequest& request,
                             bool& fresh, Refusal& why) {
   const bool must = request.required || request.pinned;
@@ -166,14 +166,14 @@ Extent* Placer::take_extent(TierPlace& place, ExtentSpace& extents, const BlockR
     }
   }
   if (why == Refusal::none) {
-    hand_out(*extent, request); // while it is announced: it is always in one of the counts
+    hand_out(*extent, request); // while announced, so that one of the counts has it
     return extent;
   }
   extents.give_back(*extent, false);
   return nullptr;
 }
 
-// Whoever visits the blocks sees all of it or none.
+// Other threads see the block with all its data or not at all.
 void Placer::hand_out(Extent& extent, const BlockRequest& request) {
   extent.block_bytes = request.bytes;
   extent.caller = request.caller;
@@ -187,7 +187,8 @@ void Placer::hand_out(Extent& extent, const BlockRequest& request) {
 
 void* Placer::place_large(TierPlace& place, Spread& spread, const BlockRequest& request,
                           bool& fresh, Refusal& why) {
-  // Beyond all memory of the tier (which may grow a little after start): no page table is touched.
+  // Larger than all memory of the tier (which may grow a little after start): no page table is
+  // touched.
   if (request.bytes / 2 > place.capacity) return why = Refusal::node_full, nullptr;
   ExtentSpace& extents = spread.extents;
   Extent* extent = nullptr;
@@ -198,7 +199,7 @@ void* Placer::place_large(TierPlace& place, Spread& spread, const BlockRequest& 
       make_group_room();
       continue;
     }
-    // Cached extents are in the way: as much as is asked for is dropped first, then all.
+    // Cached extents may be in the way: first as much as requested is dropped, then all.
     if (attempt == 2 || why == Refusal::lock_limit ||
         drop_caches(extents.kind(), attempt == 0 ? request.bytes : ~std::size_t{0}) == 0)
       return nullptr;
@@ -213,7 +214,7 @@ void* Placer::place(std::size_t tier, const BlockRequest& request, bool& fresh, 
   answer_recount();
   TierPlace& place = places_[tier];
   if (place.backing == nullptr) return why = Refusal::not_allowed, nullptr;
-  // What does not come from a heap, and need not be present, may spread as threads touch it.
+  // Blocks outside of heaps that need not be present may be spread by first touch.
   const bool large = request.bytes >= k_large_block || request.pinned ||
                      (request.plan_entry != 0 && request.bytes >= k_granule) ||
                      (request.partition == Partition::blocked && request.bytes >= k_granule) ||
@@ -238,7 +239,8 @@ void* Placer::place(std::size_t tier, const BlockRequest& request, bool& fresh, 
   return block;
 }
 
-// Of a block that is not held (freed twice) anything may be read: who gives it back looks again.
+// If the caller does not own the block (freed twice), the values read are arbitrary; release checks
+// them again.
 HeldBlock Placer::held(const void* block) const {
   HeldBlock held;
   const auto begin = reinterpret_cast<std::uintptr_t>(block);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Placement of one block on one tier, with everything that takes: the ledger, the node's free
-// memory, extents or heap, and for *required* memory the proof by the kernel's page query. Which
-// tier to ask, and what to do when it refuses, is decided above.
+// Places one block on one tier: checks the ledger and the node's free memory, takes memory from
+// extents or heap, and for *required* memory verifies the pages with the kernel. Higher layers
+// decide which tier to try, and what to do when it refuses.
 //
-// required:  the ledger grants, the node has room, pages are made present and each is seen on the
-//            tier's nodes; any page elsewhere (that cannot be moved there) releases the block.
+// required:  the ledger grants, the node has room, pages are made present and each is verified to
+//            be on the tier's nodes; a page elsewhere (that cannot be moved there) releases the
+//            block.
 // preferred: the ledger grants and the node has room; pages come at first touch, from the threads
-//            that touch them, and are counted when somebody asks.
+//            that touch them, and are counted on request.
 #pragma once
 
 #include "base/os.hpp"
@@ -28,11 +29,10 @@ namespace omptier {
 
 inline constexpr std::size_t k_most_tiers = GroupRoom::k_most;
 
-// Why a tier gave no memory.
 enum class Refusal : std::uint8_t {
   none,
   no_such_kind,
-  nothing_known, // of this machine's memory: said when it was looked at
+  nothing_known, // of this machine's memory: reported at discovery
   capacity,
   node_full,
   elsewhere,
@@ -42,7 +42,7 @@ enum class Refusal : std::uint8_t {
 };
 const char* describe(Refusal refusal);
 
-// Why a block is where it is; kept with the block, for ompx_get_placement and ompx_dump.
+// Why a block is where it is; stored with the block, for ompx_get_placement and ompx_dump.
 enum class PlacementReason : std::uint8_t {
   required,
   preferred,
@@ -60,7 +60,7 @@ struct BlockRequest {
   Partition partition = Partition::environment;
   PlacementReason reason = PlacementReason::required;
   std::uint32_t allocator = 0;
-  bool watched = false; // the allocator wants to know of the block's end
+  bool watched = false; // the allocator must be notified of the block's end
   std::uint32_t plan_entry = 0;
   std::uint32_t plan_instance = 0;
   const void* caller = nullptr;
@@ -68,39 +68,39 @@ struct BlockRequest {
   std::uint32_t owner() const { return allocator | (watched ? BlockRecord::k_watched : 0); }
 };
 
-// A live block of ours as its holder may know it: nobody else changes what is said here.
+// A live block of ours, for its owner: no other thread changes these values.
 struct HeldBlock {
   std::uintptr_t begin = 0;
-  std::size_t bytes = 0;         // as asked; 0: there is none
-  std::uint32_t allocator = 0;   // number
-  Span* span = nullptr;          // of a small one,
-  BlockRecord* record = nullptr; // in it
-  Extent* extent = nullptr;      // of a large one,
-  ExtentSpace* space = nullptr;  // that lies here
+  std::size_t bytes = 0;         // requested; 0: there is no such block
+  std::uint32_t allocator = 0;   // its number
+  Span* span = nullptr;          // small block: its span,
+  BlockRecord* record = nullptr; // and its record there
+  Extent* extent = nullptr;      // large block: its extent,
+  ExtentSpace* space = nullptr;  // and that one's space
 };
 
-// A block of ours as it was at one moment.
+// A snapshot of a block of ours.
 struct BlockInfo {
   std::uintptr_t begin = 0;
-  std::size_t bytes = 0; // as asked
-  std::size_t room = 0;  // usable without moving: what is counted, for a large one
+  std::size_t bytes = 0; // requested
+  std::size_t room = 0;  // usable in place; for a large block, what is counted
   const void* caller = nullptr;
-  const ExtentSpace* space = nullptr; // where it was placed: binding, kind, folder
+  const ExtentSpace* space = nullptr; // where it was placed: binding, kind, directory
   std::uint32_t allocator = 0;
   bool large = false;
   // Of a large block only.
-  KindBytes besides{}; // counted under other kinds too: pages that a move left behind, or to come
+  KindBytes besides{}; // counted under other kinds in addition: left behind or to come
   bool required = false, locked = false, moved = false, split = false;
   PlacementReason reason = PlacementReason::required;
   MemoryKind charged = MemoryKind::unknown;
   std::uint32_t plan_entry = 0, plan_instance = 0; // as Extent's
-  const ExtentPart* parts = nullptr;               // latest first; who fills this says how long
+  const ExtentPart* parts = nullptr;               // latest first; see who fills this
 };
 
 // What limits a process's memory besides the machine.
 struct CapacityRules {
   CapacityByKind capacity;                 // OMPTIER_CAPACITY
-  RankShare share;                         // of what it does not name
+  RankShare share;                         // of kinds that it does not name
   std::uint64_t reserve = k_usual_reserve; // bytes of each node left to others
   NodeSet allowed{~std::uint64_t{0}};      // nodes that may be used
   std::string folder;                      // OMPTIER_PMEM: memory where no node is NVM; "" = none
@@ -109,11 +109,11 @@ struct CapacityRules {
   CapacityRules(const CapacityByKind& by_kind = {}) : capacity(by_kind) {}
 };
 
-// Something that is done now and then, by whoever comes by.
+// For periodic work that any thread does when it comes by.
 class Interval {
 public:
   explicit Interval(std::uint64_t ns) : ns_(std::max(ns, k_least)) {}
-  // True once an interval, for one thread.
+  // True once per interval, for one thread.
   bool is_due() {
     const std::uint64_t now = coarse_nanoseconds();
     std::uint64_t next = next_.load(std::memory_order_relaxed);
@@ -126,19 +126,18 @@ private:
   std::atomic<std::uint64_t> next_{0}; // ns
 };
 
-// What became of a block that was to move.
 enum class MoveResult : std::uint8_t {
-  moved,   // most of it is there now, or was already
+  moved,   // most of it is there now, or was before
   no_room, // ledger or nodes, or there is no such memory
   refused, // the kernel refuses to move pages
   stays,   // more than half of the pages did not follow
-  held     // it may not move (required, pinned, split, a file's), somebody moves it, or it is gone
+  held     // may not move (required, pinned, split, in a file), is being moved, or is gone
 };
 
 class Placer {
 public:
-  // decay: nanoseconds that freed memory is kept for reuse before it goes back to the system. Time
-  // is looked at when blocks come and go by a slow path; there is no helper thread.
+  // decay: nanoseconds that freed memory is kept for reuse before it goes back to the system.
+  // Checked when blocks come and go by a slow path; there is no helper thread.
   Placer(Platform platform, const CapacityRules& rules, std::uint64_t decay = k_usual_decay);
 
   const Platform& platform() const { return platform_; }
@@ -146,7 +145,7 @@ public:
   Ledger& ledger() { return ledger_; }
   JobLedger& job() { return job_; }
   const RankShare& share() const { return share_; }
-  // The limit of a kind is the rank's share, not OMPTIER_CAPACITY.
+  // Whether the kind's limit is the rank's share, not OMPTIER_CAPACITY.
   bool is_shared(MemoryKind kind) const {
     return kind != MemoryKind::unknown && limits_.shared[static_cast<std::size_t>(kind)];
   }
@@ -159,81 +158,81 @@ public:
     return node < k_max_nodes ? node_kinds_[node] : MemoryKind::unknown;
   }
 
-  // A block on the tier, or null and why. fresh: it reads as zero.
+  // Places a block on the tier; null and why. fresh: it reads as zero.
   void* place(std::size_t tier, const BlockRequest& request, bool& fresh, Refusal& why);
-  // Gives back a block that held() found. False when somebody else has done so since.
+  // Gives back a block that held() found. False when another thread already did.
   bool release(const HeldBlock& held);
   bool release(const void* block) { return release(held(block)); }
-  // The live block that begins at (exact) or contains an address. Any address may be asked for that
-  // way, whatever other threads free meanwhile; exact is for a block that the caller holds, or that
-  // was large. parts: where the parts of a split block are copied to, as many as fit.
+  // The live block that begins at (exact) or contains an address. Without exact any address is
+  // allowed, whatever other threads free meanwhile; exact is for a block that the caller owns, or
+  // for a large one. parts: receives the parts of a split block, as many as fit.
   bool find(const void* address, bool exact, BlockInfo& info,
             std::span<ExtentPart> parts = {}) const;
-  // The live block of ours that begins there; no bytes when none does. The caller holds it, so that
-  // no lock is needed: it is asked while a fork holds them all, too.
+  // The live block of ours that begins there; bytes is 0 when there is none. The caller owns the
+  // block, so no lock is needed: this is also called while a fork holds them all.
   HeldBlock held(const void* block) const;
-  // New size of a live block that keeps its place; false when it does not fit there.
+  // Resizes a live block in place; false when it does not fit.
   bool resize_in_place(void* block, std::size_t bytes);
 
-  // The live block that begins there belongs to another allocator from now on. False: none begins.
+  // Changes the allocator of the live block that begins there. False: none begins there.
   bool reassign(void* block, std::uint32_t allocator, bool watched);
 
   bool holds(const void* address) const { return ranges_.holds(address); }
   const ReservedRanges& ranges() const { return ranges_; }
-  // So many bytes more could come to lie on the tier's nodes, as node and cgroup are now.
+  // Whether bytes more fit on the tier's nodes, as node and cgroup are now.
   bool has_room_on(std::size_t tier, std::uint64_t bytes) { return has_room(places_[tier], bytes); }
 
-  // Moves a large block's present pages to another kind, where ledger and node have room for all of
-  // it; the ledger follows, page by page where some stay behind. moved: bytes that arrived. Where
-  // most stay, all do, as far as they can be moved back.
+  // Moves a large block's present pages to another kind, if ledger and node have room for all of
+  // it; the ledger follows, page by page if some stay behind. moved: bytes that arrived. If most
+  // stay, the others are moved back as far as possible.
   MoveResult move_block(const void* block, MemoryKind kind, std::uint64_t& moved);
-  // Puts as much of a fresh large block's begin on the tier as ledger and node allow, as first
+  // Puts as much of the begin of a fresh large block on the tier as ledger and node allow, as first
   // touch would until that tier is full; returns the bytes that arrived. Makes those pages present.
-  // Only a run from the begin is kept there: what arrived behind a page that did not is moved back.
-  // What the pages held may be lost.
+  // Only a contiguous run from the begin is kept: what arrived after a page that did not is moved
+  // back. The pages' content may be lost.
   std::size_t fill_front(void* block, std::size_t tier);
   // Puts bytes [begin, end) of a fresh large block on a tier, from its begin on as far as ledger
-  // and nodes have room; borders are rounded to pages. Returns the bytes that arrived
-  // (counted from the rounded begin); 0 too where an earlier part overlaps. What the pages held is
-  // lost.
+  // and nodes have room; borders are rounded to pages. Returns the bytes that arrived (counted from
+  // the rounded begin); 0 also if an earlier part overlaps. The pages' content is lost.
   std::size_t place_part(void* block, std::size_t begin, std::size_t end, std::size_t tier);
-  // Bytes that blocks could still be granted of a kind, cached ones included, as the ledger sees
-  // it.
+  // Bytes of a kind that the ledger could still grant, including cached ones.
   std::uint64_t room(MemoryKind kind) const { return ledger_.room(kind) + cached_bytes(kind); }
 
-  // Bytes that large blocks could take of a tier now: ledger, nodes and control group, cached ones
-  // included, what was promised and is not touched yet left out.
+  // Bytes of a tier that large blocks could take now: by ledger, nodes and control group, including
+  // cached bytes, without promised bytes that are not touched yet.
   std::uint64_t room_on(std::size_t tier);
 
   // Calls visit(const BlockInfo&) for every live block; blocks that come or go meanwhile may be
-  // missed. visit must not allocate from, free to or find with us; parts last until it returns.
+  // missed. visit must not allocate, free or find through the placer; parts are valid until it
+  // returns.
   template <typename F> void for_each_block(F&& visit);
 
   std::uint64_t cached_bytes(MemoryKind kind) const;
-  // Everything that nobody uses goes back to the system, what the calling thread keeps included.
+  // Returns all unused memory to the system, including the calling thread's magazines.
   void give_back_unused();
-  // All that is known agrees. with_pages: every page is counted under the kind that it lies in too,
-  // which holds while nothing runs and the kernel has put no page of a preferred block elsewhere.
+  // Checks all invariants. with_pages: also that every page is counted under the kind that it lies
+  // in, which holds while nothing runs and the kernel has put no page of a preferred block
+  // elsewhere.
   bool is_sound(std::string& why_not, bool with_pages = false);
 
-  // Another process of the job wants to know what this one still will touch. Where this is asked,
-  // at allocations and when parallel regions begin, costs nothing without a control group's limit.
+  // Answers a process of the job that needs to know what this one will still touch. Called at
+  // allocations and when parallel regions begin; costs nothing without a control group's limit.
   void answer_recount() {
     if (group_.limited()) recount();
   }
 
-  // fork: everything is locked while the process is copied.
+  // Held during a fork: all locks.
   void lock_all();
   void unlock_all();
-  // In the child, before unlock_all: it counts for itself in the job's ledger from now on, and
-  // threads that kept blocks or were moving one are not here.
+  // In the child, before unlock_all: it gets its own slot in the job's ledger, and the threads that
+  // kept blocks or were moving one do not exist.
   void forget_other_threads();
 
 private:
-  // Of lock_all, what guards memory: heaps, extents, address space, the job's ledger.
+  // The part of lock_all that protects memory: heaps, extents, address space, the job's ledger.
   void lock_memory();
   void unlock_memory();
-  // The space is locked.
+  // The caller holds the space's lock.
   static BlockInfo info_of(const Extent& extent);
   static BlockInfo info_of(std::uintptr_t begin, std::size_t room, const BlockRecord& record,
                            const ExtentSpace& space);
@@ -244,10 +243,10 @@ private:
   static void hand_out(Extent& extent, const BlockRequest& request);
   void make_group_room();
   void recount();
-  // Why the tier's nodes cannot take so many bytes more; none: they can. own: the extent that they
-  // are for, where the caller has it in hand already.
+  // Why the tier's nodes cannot take bytes more; none: they can. own: the extent for these bytes,
+  // if the caller already has it.
   Refusal refusal_of_nodes(TierPlace& place, std::uint64_t bytes, const Extent* own = nullptr);
-  // The control group is asked, too.
+  // Also checks the control group.
   bool has_room(TierPlace& place, std::uint64_t bytes) {
     return (place.backing == nullptr || !place.backing->comes_at_touch || group_.leaves(0)) &&
            refusal_of_nodes(place, bytes) == Refusal::none;
@@ -265,7 +264,7 @@ private:
   void uncount_rest(Extent& extent, std::size_t begin, std::size_t end, MemoryKind kind);
   bool part_border(Extent& extent, std::size_t at);
   std::size_t drop_caches(MemoryKind kind, std::size_t bytes);
-  // Gives back to the system what nobody used for a while. No lock is held.
+  // Gives memory that was unused for a while back to the system. The caller holds no lock.
   void let_decay() {
     if (look_for_unused_.is_due()) drop_unused();
   }
@@ -280,7 +279,7 @@ private:
 
   static Platform with_folder(Platform platform, Folder& folder, const CapacityRules& rules);
 
-  Folder folder_; // open: the last tier's
+  Folder folder_; // open: the last tier is its
   Platform platform_;
   ChoiceTable choices_;
   const RankShare share_;
@@ -296,7 +295,7 @@ private:
   std::array<std::uint64_t, k_max_nodes> low_watermarks_{};
   const std::uint64_t decay_;
   Interval look_for_unused_{decay_ / 4};
-  Interval pressure_{0}; // threads may be asked for their blocks again
+  Interval pressure_{0}; // until threads may be asked for their blocks again
 };
 
 template <typename F> void Placer::for_each_block(F&& visit) {
@@ -304,7 +303,7 @@ template <typename F> void Placer::for_each_block(F&& visit) {
     spread.extents.for_each([&](const Extent& extent) {
       if (extent.use == ExtentUse::block && extent.ready) visit(info_of(extent));
     });
-    // Not meanwhile: the heap's locks come before the extents'.
+    // Not inside the loop above: the heap's locks come before the extents'.
     spread.heap.for_each([&](std::uintptr_t begin, const BlockRecord& record) {
       visit(info_of(begin, record.bytes(), record, spread.extents));
     });

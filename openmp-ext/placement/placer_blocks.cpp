@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Questions about live blocks, large and small, and what changes of them in their place; whether
-// all that is known agrees; and holding everything still for a fork.
+// Look-up of live blocks, large and small, and changes to them in place; checks of all invariants;
+// and the locks held during a fork.
 #include "placement/placer.hpp"
 
 #include <string>
@@ -44,7 +44,7 @@ BlockInfo Placer::info_of(std::uintptr_t begin, std::size_t room, const BlockRec
 
 namespace {
 
-// In the list's order, linked.
+// Copies in the list's order, and links the copies.
 const ExtentPart* copy_parts(const ExtentPart* from, std::span<ExtentPart> to) {
   std::size_t count = 0;
   for (; from != nullptr && count < to.size(); from = from->next) {
@@ -116,7 +116,6 @@ bool Placer::reassign(void* block, std::uint32_t allocator, bool watched) {
 
 namespace {
 
-// The ledger's bytes of an extent.
 KindBytes counted_of(const Extent& extent) {
   KindBytes counted = extent.besides;
   counted[static_cast<std::size_t>(extent.charged)] += extent.committed - extent.apart;
@@ -192,8 +191,8 @@ void Placer::unlock_memory() {
   for_each_spread([](Spread& spread) { spread.heap.unlock(); });
 }
 
-// Nobody else runs: what other threads kept or had in hand and what ended moves had reserved goes
-// back by the usual ways, which lock.
+// No other thread runs. What other threads kept or had taken, and what ended moves had reserved, is
+// given back by the usual functions, which lock.
 void Placer::forget_other_threads() {
   job_.forget_parent();
   group_.forget_announced();

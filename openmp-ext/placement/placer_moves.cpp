@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A live block moves to another kind of memory as a whole; placer_parts.cpp moves parts of fresh
-// ones. Pages may stay behind (busy, shared, or the node was full after all). Where most arrive,
-// the block is of the new kind; else those that did are moved back. Either way, what does not follow is
-// counted where it lies.
+// Moves a live block to another kind of memory as a whole; placer_parts.cpp moves parts of fresh
+// ones. Pages may stay behind (busy, shared, or the node was full after all). If most arrive, the
+// block is of the new kind; else the others are moved back. In both cases, pages that do not follow
+// are counted where they lie.
 #include "placement/placer.hpp"
 
 #include "base/notices.hpp"
@@ -17,12 +17,12 @@ MoveResult Placer::move_block(const void* block, MemoryKind kind, std::uint64_t&
     ++tier;
   if (tier == tier_count_) return MoveResult::no_room;
   job_.enter();
-  // The block may have been freed meanwhile, and its memory be another's.
+  // The block may have been freed meanwhile, and its memory reused.
   ExtentSpace* space = ranges_.space_of(block);
   Extent* extent = space != nullptr ? space->begin_move(block) : nullptr;
   if (extent == nullptr) return MoveResult::held;
   MoveResult result = MoveResult::moved;
-  // Each part of a split one is where it belongs.
+  // Each part of a split block is already where it belongs.
   if (extent->required || (extent->charged != kind && extent->parts != nullptr))
     result = MoveResult::held;
   else if (extent->charged != kind)
@@ -31,7 +31,7 @@ MoveResult Placer::move_block(const void* block, MemoryKind kind, std::uint64_t&
   return result;
 }
 
-// Counts the extent under the tier's kind besides, if ledger and nodes have room for all of it.
+// Counts the extent under the tier's kind in addition, if ledger and nodes have room for all of it.
 bool Placer::reserve_move(Extent& extent, std::size_t tier) {
   const MemoryKind kind = kind_of_tier(tier);
   if (!extent.space->count_besides(extent, kind, extent.committed)) {
@@ -55,7 +55,7 @@ ExtentPages Placer::by_kind(const Extent& extent, const PageCensus& census) cons
   return pages;
 }
 
-// Where pages of the extent belong that are counted under a kind.
+// Nodes of the extent's pages that are counted under a kind.
 NodeSet Placer::nodes_under(const Extent& extent, MemoryKind kind) const {
   if (kind == extent.space->kind()) return extent.space->nodes();
   NodeSet nodes;
@@ -66,7 +66,7 @@ NodeSet Placer::nodes_under(const Extent& extent, MemoryKind kind) const {
 
 MoveResult Placer::move_extent(Extent& extent, std::size_t tier, std::uint64_t& moved) {
   const NodeSet nodes = places_[tier].nodes;
-  if (nodes.empty()) return MoveResult::no_room; // pages do not become a file's
+  if (nodes.empty()) return MoveResult::no_room; // pages cannot move into a file
   const MemoryKind from = extent.charged;
   if (!reserve_move(extent, tier)) return MoveResult::no_room;
   extent.space->keep_apart(extent);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Blocks split over several kinds of memory: a run of pages is moved to another tier and counted
-// there. It happens before the program sees the block, so pages may be given up and taken anew: a
-// huge page that a part would divide is made of small pages first. Others see the block already,
-// so it is held as for a move.
+// Splits blocks over several kinds of memory: moves a run of pages to another tier and counts it
+// there. This happens before the program sees the block, so pages may be dropped and taken again: a
+// huge page that a border would divide is first replaced by small pages. Other threads can see the
+// block already, so it is held as for a move.
 #include "base/rounding.hpp"
 #include "placement/placer.hpp"
 
@@ -16,7 +16,7 @@ namespace omptier {
 
 namespace {
 
-// A block held in place while its parts are made; nothing when it cannot be.
+// Holds a block while its parts are made; empty when it cannot be held.
 class Held {
 public:
   Held(const ReservedRanges& ranges, const void* block) : space_(ranges.space_of(block)) {
@@ -48,7 +48,7 @@ std::size_t Placer::place_part(void* block, std::size_t begin, std::size_t end, 
   Extent* extent = held.extent();
   if (extent == nullptr || extent->charged == kind_of_tier(tier)) return 0;
   begin = round_down(std::min(begin, extent->committed) + page_size() / 2, page_size());
-  // The object's last page is whole.
+  // The last page of the object is included as a whole.
   end = end < extent->block_bytes ? round_down(end + page_size() / 2, page_size())
                                   : extent->committed;
   if (begin >= end) return 0;
@@ -57,8 +57,8 @@ std::size_t Placer::place_part(void* block, std::size_t begin, std::size_t end, 
   return fill_part(*extent, begin, end, tier, page_size());
 }
 
-// A huge page across the border would go to one side as a whole: its unit is made of small pages.
-// That of the block's own end too, where others lie in it. False when the border divides none.
+// A huge page across the border would go to one side as a whole, so its unit gets small pages; so
+// does the unit of the block's own end if others share it. False when the border divides none.
 bool Placer::part_border(Extent& extent, std::size_t at) {
   const std::uintptr_t border = extent.begin + at;
   if (huge_page_size() == 0 || border % ranges_.unit() == 0) return false;
@@ -73,7 +73,7 @@ bool Placer::part_border(Extent& extent, std::size_t at) {
     os().advise(reinterpret_cast<void*>(unit), ranges_.unit(), MADV_NOHUGEPAGE);
   }
   for (const ExtentPart* part = extent.parts; part != nullptr; part = part->next)
-    if (part->begin < end && begin < part->end) return true; // done by that part
+    if (part->begin < end && begin < part->end) return true; // that part already did
   PageCensus census;
   if (count_pages(extent.begin + begin, end - begin, census) && census.present() != 0) {
     extent.space->backing().drop(extent.begin + begin, end - begin);
@@ -91,7 +91,7 @@ std::size_t Placer::fill_part(Extent& extent, std::size_t begin, std::size_t end
   const std::uint64_t room = std::min(ledger_.room(kind), free_on(place.nodes, false));
   std::size_t bytes = end - begin;
   if (room < bytes) bytes = round_down(room, page_size());
-  // Where it must end early, at a huge page's border, if it has one.
+  // If it must end early, then at a huge page's border, if it has one.
   if (const std::uintptr_t first = extent.begin + begin,
       border = (first + bytes) / ranges_.unit() * ranges_.unit();
       least < k_large_block && begin + bytes != end && border > first && huge_page_size() != 0)
@@ -117,7 +117,7 @@ std::size_t Placer::fill_part(Extent& extent, std::size_t begin, std::size_t end
   return arrived;
 }
 
-// What was reserved for bytes [begin, end) and did not come, or went back, is no longer counted.
+// Uncounts what was reserved for bytes [begin, end) and did not arrive, or was moved back.
 void Placer::uncount_rest(Extent& extent, std::size_t begin, std::size_t end, MemoryKind kind) {
   if (begin == end) return;
   PageCensus census;
@@ -127,8 +127,8 @@ void Placer::uncount_rest(Extent& extent, std::size_t begin, std::size_t end, Me
   extent.space->uncount_besides(extent, kind, end - begin - left);
 }
 
-// Moves bytes of the extent to the nodes. Returns those that lie there at the end: all, or a run
-// from the first that is worth it, or none.
+// Moves bytes of the extent to the nodes. Returns the bytes that lie there in the end: all, or a
+// run from the first if it has at least `least` bytes, or none.
 std::size_t Placer::move_part(Extent& extent, std::size_t begin, std::size_t bytes, NodeSet nodes,
                               std::size_t least) {
   const std::uintptr_t first = extent.begin + begin;

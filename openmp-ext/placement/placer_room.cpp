@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Whether there is room, and how room is made: what the nodes have free, less what the kernel
-// keeps, less what was handed out for first touch and is not touched yet; caches go back when
-// memory is short, and when nobody used them for a while.
+// Checks for room and makes room. Room is what the nodes have free, less what the kernel reserves,
+// less what was handed out for first touch and is not touched yet. Caches are dropped when memory
+// is short, and after they were unused for a while.
 #include "placement/placer.hpp"
 
 #include "base/kernel_files.hpp"
@@ -16,30 +16,30 @@ std::uint64_t Placer::free_on(NodeSet nodes, bool with_file_cache) const {
   for (unsigned node = 0; node < k_max_nodes; ++node) {
     NodeMemory memory;
     if (!nodes.has(node)) continue;
-    if (!read_node_memory(node, memory)) return Ledger::k_no_limit; // cannot be known: let it try
+    if (!read_node_memory(node, memory)) return Ledger::k_no_limit; // unknown: try it
     const std::uint64_t free = memory.free + (with_file_cache ? memory.file_cache : 0);
-    // What the kernel keeps before it spills, and a little for everybody else.
+    // What the kernel keeps before it spills, and a margin for other processes.
     const std::uint64_t margin = low_watermarks_[node] + reserve_of(memory.total, reserve_);
     sum += free > margin ? free - margin : 0;
   }
   return sum;
 }
 
-// Bytes handed out for first touch and not touched yet, and those that other threads are about to
-// hand out; of these each thread counts its own when it does. Blocks found wholly present are
-// marked so that they are not asked again.
+// Bytes handed out for first touch and not touched yet, and bytes that other threads are about to
+// hand out (each thread counts its own). Blocks found wholly present are marked, so that they are
+// not queried again.
 std::uint64_t Placer::count_promised(TierPlace& place, const Extent* own) {
   std::uint64_t untouched = 0, in_hand = 0;
   if (place.backing == nullptr || !place.backing->comes_at_touch) return 0;
   place.for_each_spread([&](Spread& spread) {
     spread.extents.for_each([&](Extent& extent) {
-      // What lies in no part of another kind is still promised here, and so is what was not touched
-      // before the others were moved.
+      // Bytes in no part of another kind are still promised here, and so is what was untouched
+      // before the rest moved.
       const bool elsewhere =
           extent.charged != spread.extents.kind() &&
           extent.besides[static_cast<std::size_t>(spread.extents.kind())] == 0;
       if (extent.use != ExtentUse::block) return;
-      if (!extent.ready) { // its thread is at it
+      if (!extent.ready) { // its thread has not handed it out yet
         if (&extent != own) in_hand += extent.committed;
         return;
       }
@@ -59,8 +59,8 @@ std::uint64_t Placer::count_promised(TierPlace& place, const Extent* own) {
 
 Refusal Placer::refusal_of_nodes(TierPlace& place, std::uint64_t bytes, const Extent* own) {
   if (place.backing == nullptr) return Refusal::not_allowed;
-  if (!place.backing->comes_at_touch) return Refusal::none; // what is granted is there
-  // Page cache can be given up for us; whether the kernel does so shows when pages are verified.
+  if (!place.backing->comes_at_touch) return Refusal::none; // granted memory exists
+  // The kernel can reclaim page cache for us; whether it does so shows when pages are verified.
   const std::uint64_t free = free_on(place.nodes, true);
   if (free < bytes) return Refusal::node_full;
   return free - bytes >= place.promised.bytes() || free - bytes >= count_promised(place, own)
@@ -86,8 +86,8 @@ std::uint64_t Placer::room_on(std::size_t tier) {
   return room;
 }
 
-// Memory of a kind is short: what nobody uses goes back, cached extents first, then what heaps and
-// threads keep (other threads give theirs back when they next come by). The bytes that came free.
+// Drops unused memory when a kind is short: cached extents first, then what heaps and threads keep
+// (other threads flush theirs in their next slow path). Returns the bytes that became free.
 std::size_t Placer::drop_caches(MemoryKind kind, std::size_t bytes) {
   std::size_t dropped = 0;
   const auto each = [&](auto&& drop) {
@@ -97,7 +97,8 @@ std::size_t Placer::drop_caches(MemoryKind kind, std::size_t bytes) {
   };
   each([&](Spread& spread) { return spread.extents.drop_cache(bytes); });
   if (dropped >= bytes) return dropped;
-  // Other threads are asked now and then only: each would empty its magazines at every request.
+  // Other threads are asked only at intervals, else each would empty its magazines at every
+  // request.
   if (pressure_.is_due())
     thread_caches::flush_all_later();
   if (ThreadCache* mine = ThreadCache::make_mine()) mine->flush();
@@ -105,8 +106,8 @@ std::size_t Placer::drop_caches(MemoryKind kind, std::size_t bytes) {
   return dropped;
 }
 
-// What was touched meanwhile is no longer coming to the control group; what nobody uses goes back;
-// and who is gone takes nothing.
+// Makes room in the control group: touched bytes are no longer promised, unused memory is dropped,
+// and slots of dead processes are cleared.
 void Placer::make_group_room() {
   for (std::size_t tier = 0; tier < tier_count_; ++tier)
     count_promised(places_[tier]);

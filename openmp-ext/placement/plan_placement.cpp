@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Matching of allocations with a plan's entries.
+// Matches allocations with a plan's entries.
 #include "placement/plan_placement.hpp"
 
 #include "objects/modules.hpp"
@@ -31,7 +31,7 @@ bool PlanPlacement::covers(std::uint32_t entry, std::uint32_t instance) const {
 unsigned PlanPlacement::entries_without_allocation() const {
   unsigned count = 0;
   for (std::uint32_t entry = 0; entry < plan_.entries.size(); ++entry) {
-    if (!plan_.entries[entry].symbol.empty()) continue; // of statics it is said at start
+    if (!plan_.entries[entry].symbol.empty()) continue; // statics are reported at start
     const std::uint32_t made = instances_[site_of_entry_[entry]].load(std::memory_order_relaxed);
     const std::vector<InstanceRange>& ranges = plan_.entries[entry].instances;
     const bool met =
@@ -43,7 +43,7 @@ unsigned PlanPlacement::entries_without_allocation() const {
   return count;
 }
 
-// Libraries of the system and OpenMP runtimes allocate for themselves, too.
+// System libraries and OpenMP runtimes also allocate for themselves.
 static bool is_of_program(const void* caller) {
   const LoadedModule* module = module_of(reinterpret_cast<std::uintptr_t>(caller));
   return module == nullptr || !(module->system || module->runtime);
@@ -51,7 +51,7 @@ static bool is_of_program(const void* caller) {
 
 PlanDecision PlanPlacement::decide(const void* caller, std::size_t bytes) const {
   PlanDecision decision;
-  if (!was_asked() && is_of_program(caller)) asked_.store(true, std::memory_order_relaxed);
+  if (!was_used() && is_of_program(caller)) used_.store(true, std::memory_order_relaxed);
   const unsigned depth = std::min(std::max(matcher_.depth(), 1u), k_max_frames);
   ReturnAddress stack[k_max_frames];
   const unsigned count = capture_stack(caller, stack, depth);
@@ -59,7 +59,8 @@ PlanDecision PlanPlacement::decide(const void* caller, std::size_t bytes) const 
   if (site != FrameMatcher::k_none) {
     matched_.fetch_add(1, std::memory_order_relaxed);
     const std::uint32_t instance = instances_[site].fetch_add(1, std::memory_order_relaxed);
-    // An entry without region says where the object begins; else the first that covers it does.
+    // An entry without region gives the object's first kind; without one, the first entry that
+    // covers it does.
     for (const bool with_region : {false, true})
       for (const std::uint32_t entry : matcher_.entries(site))
         if (is_for_region(entry) == with_region && covers(entry, instance)) {

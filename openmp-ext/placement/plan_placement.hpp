@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A plan in use: says for one allocation which kinds of memory to try. The call stack is captured
-// and matched against the plan's sites; instances of a site are counted, so that an entry for "the
-// third grid" finds the third. No malloc and no lock after it was made.
+// A plan in use: gives the memory kinds to try for one allocation. The call stack is captured and
+// matched against the plan's sites; instances of a site are counted, so that an entry for "the
+// third grid" finds the third. No malloc and no lock after construction.
 #pragma once
 
 #include "base/kind.hpp"
@@ -16,9 +16,9 @@
 namespace omptier {
 
 struct PlanDecision {
-  std::span<const MemoryKind> kinds; // in this order; empty = the plan does not say
+  std::span<const MemoryKind> kinds; // in this order; empty = not in the plan
   std::uint32_t entry = 0;           // 1 + index of the plan's entry; 0 = the plan's rest
-  std::uint32_t instance = 0;        // which allocation of its site this is, from 0
+  std::uint32_t instance = 0;        // index of the allocation at its site, from 0
 };
 
 class PlanPlacement {
@@ -32,26 +32,26 @@ public:
   const Plan& plan() const { return plan_; }
   const SiteMatcher& matcher() const { return matcher_; }
   bool has_regions() const { return has_regions_; }
-  // Entries that move an object while a region runs.
+  // Whether the entry moves an object while a region runs.
   bool is_for_region(std::uint32_t entry) const {
     return matcher_.region_of_entry(entry) != FrameMatcher::k_none;
   }
-  // The site of an entry and its site's entries, for objects that several entries concern.
+  // The site of an entry; several entries of one site may concern an object.
   std::uint32_t site_of_entry(std::uint32_t entry) const { return site_of_entry_[entry]; }
   bool covers(std::uint32_t entry, std::uint32_t instance) const;
-  // Whether the program itself, not a library of the system, ever allocated by the plan.
-  bool was_asked() const { return asked_.load(std::memory_order_relaxed); }
+  // Whether the program itself, not a system library, ever allocated through the plan.
+  bool was_used() const { return used_.load(std::memory_order_relaxed); }
   std::uint64_t matched() const { return matched_.load(std::memory_order_relaxed); }
-  // Entries of which no allocation was made so far: another build, another input, or stacks that
-  // differ. An entry for a region counts by its site, whether or not the region ran.
+  // Entries that matched no allocation so far: another build, another input, or different stacks.
+  // An entry for a region counts by its site, whether or not the region ran.
   unsigned entries_without_allocation() const;
 
 private:
   const Plan& plan_;
   SiteMatcher matcher_;
   std::vector<std::uint32_t> site_of_entry_;
-  mutable std::vector<std::atomic<std::uint32_t>> instances_; // by site: how many were allocated
-  mutable std::atomic<bool> asked_{false};
+  mutable std::vector<std::atomic<std::uint32_t>> instances_; // by site: number of allocations
+  mutable std::atomic<bool> used_{false};
   mutable std::atomic<std::uint64_t> matched_{0};
   bool has_regions_ = false;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Reservation of address space and the tables of owners. The tables of a range are themselves
-// reserved without backing (8 bytes a unit: 4 MiB for 1 TiB; 128 MiB each for the granules) and
-// touched only where memory is in use.
+// Reservation of address space and the tables of owners. The tables of a range are also reserved
+// without backing (8 bytes a unit: 4 MiB for 1 TiB; 128 MiB each for the granules) and touched only
+// where memory is in use.
 #include "placement/ranges.hpp"
 
 #include "base/notices.hpp"
@@ -30,7 +30,6 @@ void* reserve(std::size_t bytes) {
   return at == MAP_FAILED ? nullptr : at;
 }
 
-// Of a table with a pointer a granule.
 std::size_t granule_table_bytes(std::size_t range_bytes) {
   return round_up(range_bytes / k_granule * sizeof(std::atomic<void*>), page_size());
 }
@@ -60,12 +59,12 @@ const ReservedRanges::Range* ReservedRanges::find(std::uintptr_t address) const 
 bool ReservedRanges::reserve_range(std::size_t least) {
   const unsigned count = count_.load(std::memory_order_relaxed);
   if (count == k_most_ranges) return false;
-  // A request larger than the usual range gets a range of its own size.
+  // A request larger than the usual range gets a range of its size.
   std::size_t bytes = k_largest_range;
   while (bytes < least && bytes < (std::size_t{1} << 46))
     bytes *= 2;
   void* at = nullptr;
-  // One unit more than needed, to cut the begin to a unit boundary.
+  // One extra unit, to align the begin to a unit.
   while ((at = reserve(bytes + unit_)) == nullptr && bytes / 2 >= std::max(k_least_range, least))
     bytes /= 2;
   if (at == nullptr) return false;
@@ -109,7 +108,7 @@ Slice ReservedRanges::take_from(Range& range, std::size_t bytes, ExtentSpace* sp
   for (unsigned first = 0; first + wanted <= k_slices; ++first) {
     const std::uint64_t mask = ((std::uint64_t{1} << wanted) - 1) << first;
     if ((range.taken & mask) != 0) continue;
-    // The tables grow with the slices.
+    // The tables are made accessible together with the slices.
     const std::size_t end = (first + wanted) * slice;
     if (end > range.accessible.load(std::memory_order_relaxed)) {
       const std::size_t bytes_of_table =
@@ -152,8 +151,8 @@ Extent* ReservedRanges::owner_of_unit(std::uintptr_t address) const {
   return range->owners[unit].load(std::memory_order_acquire);
 }
 
-// The extent that begins in the granule, or fills it, or ends in it: that one is named a granule
-// before.
+// The extent that begins in the granule, or fills it, or ends in it; the last one is the entry of a
+// granule before.
 Extent* ReservedRanges::owner_in_region(std::uintptr_t address) const {
   const Range& range = *find(address);
   const std::size_t granule =
@@ -183,7 +182,7 @@ void ReservedRanges::set_owner_of_units(Extent& extent, Marks marks) {
     range.owners[i].store(&extent, std::memory_order_release);
 }
 
-// A granule that the extent only ends in is the next one's.
+// A granule in which the extent only ends belongs to the next extent.
 void ReservedRanges::set_owner_of_granules(Extent& extent, Marks marks) {
   const Range& range = *find(extent.begin);
   const std::uintptr_t begin = range.begin.load(std::memory_order_relaxed);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The address space that everything we hand out lies in. Ranges are reserved without access
-// (PROT_NONE) where the kernel likes, 1 TiB at first, halved on refusal down to 4 GiB; at most
-// eight. A range is cut into equal slices; a slice belongs to one *binding* (a tier and a way of
-// spreading over its nodes) and gets its memory policy once, when it is taken, never per
-// allocation: policies set while a range is inaccessible hold later, and few differing policies
+// The address space of all memory that we hand out. Ranges are reserved without access (PROT_NONE)
+// at addresses of the kernel's choice, 1 TiB at first, halved on refusal down to 4 GiB; at most
+// eight. A range is divided into equal slices; a slice belongs to one *binding* (a tier and a
+// distribution over its nodes) and gets its memory policy once, when it is taken, never per
+// allocation: a policy set while a range is inaccessible stays in force, and few different policies
 // mean few kernel mappings.
 //
-// Memory is dealt in *units* (a huge page, else 2 MiB); a table tells the extent that owns each
-// unit. Of a region, the extents in it are found through a second table, by *granules* of 64 KiB:
-// no extent is smaller, so at most one begins in a granule, and that one is named, else the one
-// that fills it. A third table, by granules too, has the spans of small blocks. Both are reserved
-// with the range and made accessible slice by slice. "Is this address ours?" is one compare with
-// the overall bounds, then at most eight.
+// Memory is managed in *units* (a huge page, else 2 MiB); a table has the extent that owns each
+// unit. Inside a region, extents are found through a second table, by *granules* of 64 KiB: no
+// extent is smaller, so at most one begins in a granule; the entry is that one, else the one that
+// fills the granule. A third table, also by granules, has the spans of small blocks. Both are
+// reserved with the range and made accessible slice by slice. To test whether an address is ours
+// takes one comparison with the overall bounds, then at most eight.
 #pragma once
 
 #include "placement/size_classes.hpp"
@@ -40,11 +40,10 @@ struct Slice {
   std::size_t bytes = 0;
 };
 
-// The spans of a range by granule.
 struct SpanTable {
   std::atomic<std::uintptr_t> begin{0};
-  std::atomic<Span*>* spans = nullptr; // one a granule
-  // Bytes from begin whose part of spans is accessible: slices are taken in order.
+  std::atomic<Span*>* spans = nullptr; // one per granule
+  // Bytes from begin for which spans is accessible: slices are taken in order.
   std::atomic<std::size_t> accessible{0};
 
   Span* find(const void* address) const {
@@ -57,7 +56,7 @@ struct SpanTable {
 
 class ReservedRanges {
 public:
-  // Bytes of one unit: the huge page where there are huge pages of a sensible size, else 2 MiB.
+  // Bytes of a unit: the huge page size if it is reasonable, else 2 MiB.
   std::size_t unit() const { return unit_; }
 
   bool holds(const void* address) const {
@@ -67,45 +66,44 @@ public:
     return find(at) != nullptr;
   }
 
-  // Of the range that was reserved first; 0 before that.
+  // Of the first range; 0 before it is reserved.
   std::size_t slice_bytes() const {
     return count_.load(std::memory_order_acquire) != 0 ? ranges_[0].bytes / k_slices : 0;
   }
 
-  // Consecutive free slices of at least so many bytes, still inaccessible and without policy, which
-  // are the space's from now on; bytes is 0 when no address space is left. Reserves another range
-  // when needed.
+  // Takes consecutive free slices of at least that many bytes for the space, still inaccessible and
+  // without policy; bytes is 0 when no address space is left. Reserves another range when needed.
   Slice take(std::size_t bytes, ExtentSpace* space);
-  // Whose slice an address of ours lies in, or null. That never changes.
+  // The space whose slice contains an address of ours, or null. That never changes.
   ExtentSpace* space_of(const void* address) const;
 
-  // The extent that an address of ours lies in, the region's own for what no extent of it has, or
-  // null. It may be another's at any moment unless its space is locked, or the caller holds the
-  // block that begins there.
+  // The extent that contains an address of ours, the region's own if no extent of it does, or null.
+  // It can change at any moment unless its space is locked, or the caller owns the block that
+  // begins there.
   Extent* owner(const void* address) const;
-  // As it stands in the table of units: of any part of a region the region.
+  // The entry of the table of units: inside a region always the region.
   Extent* owner_of_unit(std::uintptr_t address) const;
-  // Of an address in a region; null for what no extent of it has.
+  // For an address in a region; null if no extent of it contains the address.
   Extent* owner_in_region(std::uintptr_t address) const;
-  // The tables name the extent from now on, at its ends only if nobody looks inside it. What they
-  // name where no extent lies may be outdated: owner() asks the extent itself.
+  // Enters the extent in the tables, only at its ends if addresses inside are never looked up.
+  // Entries where no extent lies may be outdated: owner() checks the extent itself.
   enum class Marks { all, ends };
   void set_owner_of_units(Extent& extent, Marks marks = Marks::all);
   void set_owner_of_granules(Extent& extent, Marks marks = Marks::all);
 
-  // The span of small blocks that an address of ours lies in, or null.
+  // The span of small blocks that contains an address of ours, or null.
   Span* span_of(const void* address) const {
     Span* span = ranges_[0].find(address);
     return span != nullptr ? span : span_beyond_first(reinterpret_cast<std::uintptr_t>(address));
   }
-  // Of the range that was reserved first, which nearly all blocks lie in.
+  // Of the first range, in which nearly all blocks lie.
   const SpanTable& first() const { return ranges_[0]; }
   void set_span(std::uintptr_t begin, unsigned granules, Span* span);
 
   bool is_sound(std::string& why_not) const;
 
   ReservedRanges();
-  // Only tests end a placer; the one of a process lives as long as the process.
+  // Used by tests only: a process's placer is never destroyed.
   ~ReservedRanges();
   ReservedRanges(const ReservedRanges&) = delete;
   ReservedRanges& operator=(const ReservedRanges&) = delete;
@@ -113,9 +111,9 @@ public:
 private:
   struct Range : SpanTable {
     std::size_t bytes = 0;
-    std::atomic<Extent*>* owners = nullptr;   // one a unit
-    std::atomic<Extent*>* granules = nullptr; // one a granule
-    std::uint32_t taken = 0;                // one bit a slice
+    std::atomic<Extent*>* owners = nullptr;   // one per unit
+    std::atomic<Extent*>* granules = nullptr; // one per granule
+    std::uint32_t taken = 0;                // one bit per slice
     std::array<std::atomic<ExtentSpace*>, k_slices> spaces{};
   };
   const Range* find(std::uintptr_t address) const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Extents that lie beside each other in regions: how a region comes and goes, what becomes of a run
-// that is given up, and huge pages that several blocks share.
+// Extents side by side in regions: how a region is added and removed, what happens to a freed run,
+// and huge pages that several blocks share.
 #include "base/linked_list.hpp"
 #include "base/os.hpp"
 #include "base/rounding.hpp"
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t k_least_region = std::size_t{128} << 20; // k_least_range's slice
 constexpr std::size_t k_usual_region = std::size_t{512} << 20;
-constexpr int k_most_closed = 4096; // each costs two kernel mappings of the 65,530 usual
+constexpr int k_most_closed = 4096; // each costs two of usually 65,530 kernel mappings
 constexpr int k_most_closed_when_short = 4 * k_most_closed;
 
 bool is_free(const Extent* extent, bool open) {
@@ -24,7 +24,8 @@ bool is_free(const Extent* extent, bool open) {
 
 } // namespace
 
-// All of it but the last unit, which is what can be read behind the last extent.
+// Free run of the whole region without its last unit, which keeps the memory after the last extent
+// readable.
 bool ExtentSpace::add_region(Company company) {
   Extent* run = pool_.make();
   if (run == nullptr) return false;
@@ -60,8 +61,8 @@ void ExtentSpace::give_back_region(Extent& region, Extent& run) {
   runs_of(Company::none).put(&region);
 }
 
-// The committed pages of an extent or a run go back to the system; false: the kernel keeps them. A
-// huge page that is given up in part stays whole until memory is short: it is split first.
+// Gives the committed pages of an extent or a run back to the system; false: the kernel keeps them.
+// A huge page that is freed in part would stay whole until memory is short, so it is split first.
 bool ExtentSpace::give_up_pages(const Extent& extent) {
   if (may_share_huge_pages(extent)) {
     const auto has_pages = [](const Extent* other) {
@@ -74,8 +75,8 @@ bool ExtentSpace::give_up_pages(const Extent& extent) {
   return backing_.drop(extent.begin, extent.committed);
 }
 
-// A free run's pages are not written, and not charged, any more. It may have some: a huge page that
-// a neighbour touches reaches into it until it is protected otherwise.
+// Makes a free run read-only and uncharges it. It may have pages: until it is protected, a huge
+// page that a neighbour touches reaches into it.
 bool ExtentSpace::close(Extent& run) {
   void* const begin = pointer(run.begin);
   if (FreeRuns::closed_in_regions() >= k_most_closed_when_short ||
@@ -92,8 +93,8 @@ bool ExtentSpace::close(Extent& run) {
   return true;
 }
 
-// An extent without pages, and no longer charged. What was committed of it may still be written: it
-// stays open, charged again, where one hole more would be one too many.
+// Frees an extent without pages that is no longer charged. If another hole would exceed the limit,
+// its committed bytes stay writable: it becomes open, and charged again.
 void ExtentSpace::free_in_region(Extent& extent) {
   FreeRuns& runs = runs_of(extent);
   Extent* neighbours[] = {runs.before(extent), runs.after(extent)};
@@ -101,7 +102,7 @@ void ExtentSpace::free_in_region(Extent& extent) {
   const auto forbid = [&] {
     if (extent.committed == 0) return true;
     if (os().protect(pointer(extent.begin), extent.committed, PROT_READ) != 0) return false;
-    // A neighbour touched since they were given up may have brought pages.
+    // A neighbour touched since the pages were dropped may have brought new ones.
     if (may_share_huge_pages(extent)) backing_.drop(extent.begin, extent.committed);
     return true;
   };
@@ -132,7 +133,7 @@ void ExtentSpace::free_in_region(Extent& extent) {
     give_back_region(*region, *run);
 }
 
-// An extent that was just taken begins in what is open before it, if that alone was too little.
+// Extends an extent that was just taken over the open run before it, which alone was too small.
 Extent* ExtentSpace::join_open_before(Extent* extent, const Shape& shape) {
   if (extent->committed != 0 || shape.alignment > page_size()) return extent;
   FreeRuns& runs = runs_of(*extent);
@@ -145,9 +146,9 @@ Extent* ExtentSpace::join_open_before(Extent* extent, const Shape& shape) {
   return before;
 }
 
-// Where many blocks lie side by side, the rest of the last one's huge page is opened with it: a
-// block that is touched before the next one is taken is touched in huge pages then. Returns that
-// rest, charged and not written yet, or null.
+// Where many blocks lie side by side, also opens the rest of the last one's huge page, so that a
+// block that is touched before the next one is taken still gets huge pages. Returns that rest,
+// charged and not written yet, or null.
 Extent* ExtentSpace::open_ahead(const Extent& extent) {
   constexpr unsigned k_least_units = 16; // before it, so that the rest is little
   if (!may_share_huge_pages(extent)) return nullptr;
@@ -166,7 +167,7 @@ Extent* ExtentSpace::open_ahead(const Extent& extent) {
   return ahead;
 }
 
-// Pages of another extent in the unit are to stay apart.
+// Whether another extent's pages in the unit must stay small.
 bool ExtentSpace::others_apart(const Extent& extent, std::uintptr_t unit) {
   const FreeRuns& runs = runs_of(extent);
   for (const Extent* other = runs.before(extent); other != nullptr && other->end() > unit;
@@ -205,7 +206,7 @@ void ExtentSpace::allow_huge_pages(Extent& extent) {
   if (begin < end) os().advise(pointer(begin), end - begin, MADV_HUGEPAGE);
 }
 
-// None where it shares units with its neighbours.
+// Whether the run has no pages, ignoring units shared with its neighbours.
 bool ExtentSpace::has_no_pages(const Extent& run) const {
   const std::size_t unit = ranges_.unit();
   PageCensus census;
@@ -215,7 +216,7 @@ bool ExtentSpace::has_no_pages(const Extent& run) const {
   return census.present() == 0;
 }
 
-// Extents cover a region from begin to end, and are found at each address of theirs.
+// Checks that extents cover a region from begin to end, and are found at each of their addresses.
 bool ExtentSpace::regions_are_sound(std::string& why_not, bool with_pages) {
   std::size_t open = 0;
   std::array<unsigned, k_companies> count{};
@@ -234,7 +235,7 @@ bool ExtentSpace::regions_are_sound(std::string& why_not, bool with_pages) {
         return why_not = "an extent in a region is too small", false;
       if (extent->use == ExtentUse::free) open += extent->committed;
       if (with_pages && is_free(extent, false) && !has_no_pages(*extent))
-        return why_not = "a closed run has pages, which nobody counts", false;
+        return why_not = "a closed run has pages that are not counted", false;
       if (extent->use != ExtentUse::free)
         for (std::uintptr_t inside = at; inside < extent->end(); inside += page_size())
           if (ranges_.owner(pointer(inside)) != extent)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Cutting and joining of free runs. The smallest bins come first, so that holes are filled before
-// the untouched end of a region is.
+// Cuts and joins free runs. The smallest bins come first, so that holes are filled before the
+// untouched end of a region.
 #include "placement/runs.hpp"
 
 #include "base/linked_list.hpp"
@@ -29,7 +29,7 @@ int FreeRuns::closed_in_regions() {
   return closed_runs.load(std::memory_order_relaxed);
 }
 
-// The highest bit and the two below it.
+// Index from the highest bit and the two below it.
 unsigned FreeRuns::bin_of(std::size_t grains) {
   if (grains < 4) return static_cast<unsigned>(grains);
   const auto top = static_cast<unsigned>(std::bit_width(grains)) - 1;
@@ -52,7 +52,8 @@ void FreeRuns::mark(Extent& extent, ReservedRanges::Marks marks) {
     ranges_.set_owner_of_granules(extent, marks);
 }
 
-// Only the ends of a free run are marked: neighbours look there, nobody looks inside.
+// Only the ends of a free run are entered in the tables: neighbours look there, and no look-up goes
+// inside.
 void FreeRuns::add(Extent* run) {
   run->use = ExtentUse::free;
   run->company = company_;
@@ -80,7 +81,7 @@ bool FreeRuns::fits(const Extent& run, std::size_t bytes, std::size_t alignment,
   return begin + bytes <= run.end();
 }
 
-// A few of each bin are looked at first: a bin that is high enough has none that does not fit.
+// First tries a few runs of each bin: in a bin that is high enough every run fits.
 Extent* FreeRuns::find(std::size_t bytes, std::size_t alignment, std::uintptr_t& begin) const {
   for (const unsigned most : {8u, ~0u})
     for (unsigned bin = next_bin(bin_of(bytes / grain_)); bin < k_bins; bin = next_bin(bin + 1)) {
@@ -133,7 +134,7 @@ Extent* FreeRuns::take(std::size_t bytes, std::size_t alignment) {
 }
 
 Extent* FreeRuns::neighbour(const Extent& extent, std::uintptr_t address) const {
-  if (company_ == Company::none) { // the next slice's extents are another lock's
+  if (company_ == Company::none) { // the next slice's extents have another lock
     const auto* at = reinterpret_cast<const void*>(address);
     Extent* found = ranges_.space_of(at) == &space_ ? ranges_.owner_of_unit(address) : nullptr;
     return found != nullptr && found->holds(address) ? found : nullptr;
@@ -158,7 +159,7 @@ void FreeRuns::join(Extent& first, Extent& second) {
 }
 
 void FreeRuns::drop(Extent& extent) {
-  extent.bytes = 0; // what still names it finds nothing in it
+  extent.bytes = 0; // an outdated entry for it finds nothing in it
   pool_.drop(&extent);
 }
 
@@ -213,7 +214,7 @@ Extent* FreeRuns::open_run() const {
 bool FreeRuns::is_sound(std::string& why_not) const {
   for (unsigned bin = 0; bin < k_bins; ++bin) {
     if ((bins_[bin] != nullptr) != ((filled_[bin / 64] >> bin % 64 & 1) != 0))
-      return why_not = "a bit does not tell whether its bin is empty", false;
+      return why_not = "a bit does not match its bin", false;
     const Extent* previous = nullptr;
     for (const Extent* run = bins_[bin]; run != nullptr; previous = run, run = run->next) {
       if (run->previous != previous) return why_not = "a bin's list is broken", false;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Free runs of pages: what no extent has, of the slices (whole units) or of the regions of one
-// company (whole pages). Runs lie in bins by size, four a doubling, of which bits tell the empty
-// ones; neighbours are found through the owners of the adjoining addresses and joined, so two free
-// runs adjoin only where one is *open*, its pages committed and charged still, and one is closed.
+// Free runs of pages: the parts of the slices (whole units), or of the regions of one company
+// (whole pages), that no extent has. Runs are in bins by size, four per doubling, with a bitmap of
+// the non-empty ones. Neighbours are found through the owners of the adjoining addresses and
+// joined; so two adjoining free runs exist only if one is *open*, its pages still committed and
+// charged, and the other closed.
 //
-// In regions no run is smaller than a granule: what would be left of one goes with the extent.
+// In regions no run is smaller than a granule: a smaller rest goes with the extent.
 #pragma once
 
 #include "base/object_pool.hpp"
@@ -21,34 +22,35 @@ namespace omptier {
 
 class FreeRuns {
 public:
-  // The objects named outlive this one; their owner's lock covers it.
+  // The referenced objects outlive this one; their owner's lock protects it.
   FreeRuns(ReservedRanges& ranges, ObjectPool<Extent>& pool, ExtentSpace& space, Company company);
 
-  // Bytes (whole units or pages) out of a run, begin aligned; a little more where too little would
-  // be left. What it has committed is the run's. Null when there is no such run, or no memory for
-  // the bookkeeping.
+  // Takes bytes (whole units or pages) out of a run, begin aligned; a little more if too little
+  // would be left. committed is as in the run. Null when there is no such run, or no memory for the
+  // bookkeeping.
   Extent* take(std::size_t bytes, std::size_t alignment);
-  // An extent is free, its pages wholly committed or not at all. Returns the run it is part of now.
+  // Frees an extent whose pages are all committed or all not. Returns the run that contains it now.
   Extent* put(Extent* extent);
 
-  // The extent of whatever use that adjoins, if it is of the same space and region.
+  // The adjoining extent of any use, if it is of the same space and region.
   Extent* before(const Extent& extent) const;
   Extent* after(const Extent& extent) const;
-  // Cuts an extent after so many bytes; the second part, or null: no memory, or too little is left.
+  // Cuts an extent after that many bytes; returns the second part, or null: no memory, or too
+  // little is left.
   Extent* cut(Extent& extent, std::size_t bytes);
-  // The same of a free run, which stays among the free ones behind the part that it loses.
+  // The same for a free run, which stays free without its begin.
   Extent* cut_begin(Extent& run, std::size_t bytes);
-  // Two adjoining extents become the first.
+  // Joins two adjoining extents into the first.
   void join(Extent& first, Extent& second);
-  // Forgets an extent whose pages are another's now.
+  // Removes an extent whose pages belong to another now.
   void drop(Extent& extent);
-  // Takes a run out, or puts it back as it is.
+  // Takes a run out of its bin, or puts it back unchanged.
   void remove(Extent* run);
   void add(Extent* run);
 
-  // Some run with committed pages, or null.
+  // Any run with committed pages, or null.
   Extent* open_run() const;
-  // Of all runs of the process in regions that are not open: each costs two kernel mappings.
+  // Number of closed runs in all regions of the process: each costs two kernel mappings.
   static int closed_in_regions();
   bool is_sound(std::string& why_not) const;
 

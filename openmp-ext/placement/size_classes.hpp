@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Sizes of small blocks: 16 to 128 bytes in steps of 16, then four classes a doubling up to 256
-// KiB, so that at most a quarter of a block is lost. What depends on a class alone stands here: how
-// large its spans are and how many of its blocks a thread may keep for itself.
+// Sizes of small blocks: 16 to 128 bytes in steps of 16, then four classes per doubling up to 256
+// KiB, so at most a quarter of a block is lost. Also here is what depends on a class only: how
+// large its spans are and how many of its blocks a thread may keep.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace omptier {
 
-// From here on blocks are extents.
+// From this size on blocks are extents.
 inline constexpr std::size_t k_large_block = std::size_t{256} << 10;
 inline constexpr std::size_t k_chunk_bytes = 4 << 20;
 inline constexpr unsigned k_granule_shift = 16;
@@ -38,13 +38,13 @@ static_assert(k_class_bytes[7] == 128 && k_class_bytes[k_size_classes - 1] == k_
 constexpr unsigned class_of_bytes(std::size_t bytes) {
   const std::size_t last = bytes - 1;
   if (last < 128) return static_cast<unsigned>(last >> 4);
-  // The highest bit and the two below it.
+  // Index from the highest bit and the two below it.
   const auto top = static_cast<unsigned>(std::bit_width(last)) - 1;
   return top * 4 + static_cast<unsigned>(last >> (top - 2)) - 24;
 }
 
-// The same by looking it up: of (bytes + 15) / 16, for up to k_largest_looked_up bytes. Of 0 bytes
-// it is k_size_classes. Mixed sizes would mislead the processor about the branch above.
+// The same by table: index (bytes + 15) / 16, for up to k_largest_looked_up bytes; k_size_classes
+// for 0 bytes. Mixed sizes would make the branch above unpredictable.
 inline constexpr std::size_t k_largest_looked_up = 1024;
 inline constexpr auto k_class_of_sixteenths = [] {
   std::array<std::uint8_t, k_largest_looked_up / 16 + 1> classes{};
@@ -59,7 +59,7 @@ static_assert([] {
   return true;
 }());
 
-// … and whose blocks are aligned (power of two); k_no_class when no class does.
+// The same with aligned blocks (power of two); k_no_class if no class has them.
 constexpr unsigned class_of(std::size_t bytes, std::size_t alignment) {
   if (alignment > k_granule || bytes > k_large_block) return k_no_class;
   for (unsigned c = class_of_bytes(std::max(bytes, std::size_t{1})); c < k_size_classes; ++c)
@@ -67,8 +67,8 @@ constexpr unsigned class_of(std::size_t bytes, std::size_t alignment) {
   return k_no_class;
 }
 
-// Granules of a span: as few as leave at most an eighth behind the last block. What is kept for a
-// span is little for its blocks all the same, and a program that uses a few blocks of every size
+// Granules of a span: the fewest that waste at most an eighth after the last block. The bookkeeping
+// of a span is still small beside its blocks, and a program that uses a few blocks of every size
 // does not pay for many.
 constexpr unsigned granules_of_span(unsigned size_class) {
   const std::size_t block = k_class_bytes[size_class];
@@ -79,16 +79,15 @@ constexpr unsigned granules_of_span(unsigned size_class) {
 }
 static_assert(granules_of_span(0) == 1 && granules_of_span(k_size_classes - 1) == 4);
 
-// Blocks of a class that one thread keeps at most: 32 KiB of them, within limits. A thread that
-// uses many sizes has as many magazines, and touching a block of some KiB costs more than fetching
-// it.
+// Most blocks of a class that one thread keeps: 32 KiB of them, within limits. A thread that uses
+// many sizes has as many magazines, and touching a block of some KiB costs more than fetching it.
 constexpr unsigned magazine_capacity(unsigned size_class) {
   return static_cast<unsigned>(std::clamp((std::size_t{32} << 10) / k_class_bytes[size_class],
                                           std::size_t{2}, std::size_t{64}));
 }
 
-// Blocks of a class that may wait to pass from a thread that frees to one that allocates: 64 KiB of
-// them, at most what two threads hand over in bursts. Large ones pass singly by their spans.
+// Most blocks of a class that may wait to pass from a freeing thread to an allocating one: 64 KiB
+// of them, enough for bursts between two threads. Larger blocks go singly through their spans.
 constexpr unsigned passing_capacity(unsigned size_class) {
   const auto blocks = static_cast<unsigned>((std::size_t{64} << 10) / k_class_bytes[size_class]);
   return blocks < 64 ? 0 : std::min(blocks, 1024u);

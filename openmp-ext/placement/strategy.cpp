@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Text of OMPTIER_STRATEGY.
+// Parses OMPTIER_STRATEGY.
 #include "placement/strategy.hpp"
 
 namespace omptier {

@@ -2,9 +2,9 @@
 //
 // OMPTIER_STRATEGY: placement of every allocation without plan or traits. first-come fills the
 // fastest memory that OMPTIER_CAPACITY still allows, in the order of the tiers, as first touch
-// would: a large block that does not fit as a whole begins there and goes on in the next tiers, each
-// as far as it has room. only-<kind> puts everything into one kind. What fits nowhere is left to the
-// runtime's default memory.
+// would: a large block that does not fit as a whole begins there and continues in the next tiers,
+// each as far as it has room. only-<kind> puts everything into one kind. Blocks that fit nowhere go
+// to the runtime's default memory.
 #pragma once
 
 #include "base/kind.hpp"
@@ -20,7 +20,7 @@ inline constexpr std::size_t k_least_strategy_block = 4096; // smaller blocks ar
 struct Strategy {
   enum class Mode : std::uint8_t { none, first_come, only };
   Mode mode = Mode::none;
-  MemoryKind kind = MemoryKind::unknown; // of only
+  MemoryKind kind = MemoryKind::unknown; // for only-<kind>
 };
 
 // "" -> none, "first-come", "only-dram", "only-hbm", "only-nvm", "only-cxl".

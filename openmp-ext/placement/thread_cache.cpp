@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Making and handing back of thread caches. One lock guards the list of all caches and the tables
-// below; it comes before the heaps' locks. Fast paths never take it.
+// Creates and retires thread caches. One lock protects the list of all caches and the tables below;
+// it comes before the heaps' locks. Fast paths never take it.
 #include "placement/thread_cache.hpp"
 
 #include "base/linked_list.hpp"
@@ -20,7 +20,7 @@ constinit HeapCache g_no_heap_cache{};
 
 namespace {
 
-// What a thread has before its first use and after its end: no route, no heap.
+// A thread's cache before its first use and after its end: no route, no heap.
 constinit ThreadCache g_not_begun{}, g_ended{};
 
 } // namespace
@@ -40,7 +40,7 @@ constinit std::atomic<std::uint32_t> g_flushes{0};
 pthread_key_t g_key;
 constinit bool g_key_made = false;
 
-// Whole cache lines: what different threads write never shares one. The lock is held.
+// Whole cache lines, so that different threads never write the same one. The caller holds the lock.
 void* take_lines(std::size_t bytes) {
   constexpr std::size_t k_line = 64;
   void* storage = g_arena.take(round_up(bytes, k_line) + k_line);
@@ -48,7 +48,8 @@ void* take_lines(std::size_t bytes) {
   return reinterpret_cast<void*>(round_up(reinterpret_cast<std::uintptr_t>(storage), k_line));
 }
 
-// Out of the list of living threads, into the spare ones; magazines are empty. The lock is held.
+// Moves a cache from the list of living threads to the spare ones; its magazines are empty. The
+// caller holds the lock.
 void retire(ThreadCache& cache) {
   cache.routes.fill({});
   remove(g_caches, &cache);
@@ -85,8 +86,8 @@ ThreadCache* ThreadCache::make_mine() {
     push(g_caches, cache);
   }
   t_thread_cache = cache;
-  // Without its destructor the cache could never be handed back; the C library may call malloc here
-  // when the program has many keys, which finds the cache in place.
+  // Without its destructor the cache could never be retired. If the program has many keys, the C
+  // library may call malloc here, which finds the cache in place.
   if (pthread_setspecific(g_key, cache) != 0) {
     t_thread_cache = &g_ended;
     cache->flush();
@@ -213,8 +214,8 @@ void unlock() {
   g_lock.unlock();
 }
 
-// Another thread may have been anywhere in its fast path: a block it was just taking or giving is
-// at worst never used again. What its magazines name is believed only as far as spans agree.
+// Another thread may have been anywhere in its fast path: a block that it was just taking or
+// freeing is at worst never used again. Its magazines are trusted only as far as the spans agree.
 void forget_others() {
   for (ThreadCache* cache = g_caches; cache != nullptr;) {
     ThreadCache* next = cache->next;

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What one thread keeps for itself, so that most calls touch nothing shared: magazines of free
-// blocks by heap and class, and routes (which magazines serve which handle). It lies in pages of
-// our own; the thread reaches it through one pointer of thread-local storage.
+// Per-thread state that keeps most calls away from shared data: magazines of free blocks by heap
+// and class, and routes (which magazines serve which handle). It lies in pages of our own; the
+// thread reaches it through one pointer of thread-local storage.
 //
-// A block freed by another thread than its allocator's goes into the magazine of the thread that
-// frees; full magazines give half of their blocks back under the class's lock. Magazines that saw
-// no traffic for a while are emptied when their thread next comes by a slow path, all of them when
-// memory is short (flush_all_later).
+// A block goes into the magazine of the thread that frees it, whoever allocated it; full magazines
+// give half of their blocks back under the class's lock. Magazines that were unused for a while are
+// emptied in their thread's next slow path, all of them when memory is short (flush_all_later).
 //
-// At a thread's end its blocks go back (pthread key destructor). What it allocates or
-// frees after that, in destructors of others, goes straight to the heaps. In a child made by fork
-// the caches of the threads that are not there are taken apart. Nothing is ever destroyed.
+// At a thread's end its blocks go back (pthread key destructor). Later calls of that thread, in
+// destructors of others, use the heaps directly. In a child made by fork the caches of the missing
+// threads are dissolved. Nothing is ever destroyed.
 #pragma once
 
 #include "placement/span.hpp"
@@ -23,10 +22,10 @@
 
 namespace omptier {
 
-inline constexpr unsigned k_most_heaps = 256; // with magazines; others serve without
+inline constexpr unsigned k_most_heaps = 256; // with magazines; others work without
 
-// Blocks that a thread takes at first: as many as lie on cache lines of their own with their
-// records, so that two threads that use one block each do not write the same lines.
+// Blocks of a thread's first refill: enough that they and their records fill cache lines of their
+// own, so that two threads that use one block each do not write the same lines.
 inline constexpr unsigned k_first_batch = 8;
 constexpr unsigned first_batch(unsigned size_class) {
   return std::min(k_first_batch, magazine_capacity(size_class) / 2);
@@ -34,9 +33,9 @@ constexpr unsigned first_batch(unsigned size_class) {
 
 // A stack of free blocks.
 struct Magazine {
-  FreeBlock* top = nullptr; // behind the last
+  FreeBlock* top = nullptr; // after the last
   FreeBlock* begin = nullptr;
-  FreeBlock* end = nullptr; // begin and end are equal until it is first used
+  FreeBlock* end = nullptr; // equal to begin until first used
   std::uint16_t batch = 0;  // blocks of the last refill; doubles up to half the capacity
   bool used = false;        // refilled or emptied since the last look
 
@@ -44,14 +43,14 @@ struct Magazine {
   unsigned capacity() const { return static_cast<unsigned>(end - begin); }
   bool is_empty() const { return top == begin; }
   bool is_full() const { return top == end; }
-  // The block is in its place before it counts: in a process copied by fork what lies below the top
-  // is this thread's.
+  // The block is stored before it counts: in a forked child, everything below the top belongs to
+  // this thread.
   [[gnu::always_inline]] void push(const FreeBlock& block) {
     *top = block;
     std::atomic_signal_fence(std::memory_order_release);
     ++top;
   }
-  // For those who give all blocks back: they are out of the magazine before others can have them.
+  // For giving all blocks back: they leave the magazine before others can take them.
   unsigned take_all() {
     const unsigned all = count();
     top = begin;
@@ -64,20 +63,20 @@ struct Magazine {
 struct alignas(64) HeapCache {
   Heap* heap = nullptr;
   HeapCache* next_spare = nullptr;
-  std::array<Magazine, k_size_classes + 1> magazines; // the last, of 0 bytes, has no room
+  std::array<Magazine, k_size_classes + 1> magazines; // the last, for 0 bytes, has no room
 };
-// Stands where there is none: every magazine both empty and full, never written.
+// Used where there is none: every magazine is both empty and full, and never written.
 extern constinit HeapCache g_no_heap_cache;
 
 inline constinit std::atomic<std::uint32_t> g_no_life{0};
 
-// A short way from a handle to magazines, learnt from an allocation that went the long one.
+// A fast path from a handle to magazines, learnt from an allocation that took the slow path.
 struct alignas(64) Route {
   std::uintptr_t handle = 0;
   const std::atomic<std::uint32_t>* life = &g_no_life; // of the allocator; changes when it ends
-  std::uint32_t expected_life = 1;                     // so that an empty route never serves
+  std::uint32_t expected_life = 1;                     // so that an empty route never matches
   std::uint32_t owner_bits = 0;                        // of the records; never watched
-  std::uint32_t locality = 0;                          // of the processors it was learnt on
+  std::uint32_t locality = 0;                          // of the processors that it was learnt on
   HeapCache* cache = nullptr;
 };
 
@@ -86,10 +85,10 @@ struct alignas(64) ThreadCache {
   static constexpr unsigned k_routes = 1 << k_route_bits;
 
   std::array<Route, k_routes> routes;
-  // Each is g_no_heap_cache until it is needed; the last, of heaps without a number, always.
+  // Each is g_no_heap_cache until needed; the last, for heaps without a number, always is.
   std::array<HeapCache*, k_most_heaps + 1> heaps = no_heaps();
-  ThreadCache *previous = nullptr, *next = nullptr; // of all threads
-  std::uint64_t next_look = 0;                      // when unused magazines are looked for, ns
+  ThreadCache *previous = nullptr, *next = nullptr; // list of all threads' caches
+  std::uint64_t next_look = 0;                      // when unused magazines are next looked for, ns
   std::uint32_t flush_seen = 0;                     // value of flush_all_later's counter
 
   static unsigned route_of(std::uintptr_t handle) {
@@ -99,12 +98,12 @@ struct alignas(64) ThreadCache {
   // The calling thread's; before its first use and after its end one without routes and heaps,
   // which must not be written.
   static ThreadCache& mine();
-  // The calling thread's, made when it has none; null when memory is refused or the thread ends.
+  // The calling thread's, created if missing; null when memory is refused or the thread ends.
   static ThreadCache* make_mine();
   // A magazine ready for use, or null.
   Magazine* magazine(Heap& heap, unsigned size_class);
-  // Gives back what was not used for a while (ns), or all when that was asked for; cheap when
-  // nothing is due. Slow paths call it, without locks.
+  // Gives back what was unused for a while (ns), or everything after flush_all_later; cheap when
+  // nothing is due. Called by slow paths, without locks.
   void look_after(std::uint64_t decay);
   void flush();
 
@@ -118,17 +117,18 @@ private:
 
 namespace thread_caches {
 
-// Every thread empties its magazines when it next comes by a slow path.
+// Makes every thread empty its magazines in its next slow path.
 void flush_all_later();
 // Blocks in all threads' magazines of a heap and class. For checks, while no thread uses them.
 std::uint32_t kept(const Heap& heap, unsigned size_class);
 
-// A number for a heap, or k_most_heaps when all are given out. Only tests ever end a heap: no other
-// thread may use it then.
+// A number for a heap, or k_most_heaps when all are taken. Only tests destroy a heap: then no other
+// thread may use it.
 unsigned register_heap(Heap& heap);
 void forget_heap(Heap& heap);
 
-// fork: before the heaps' locks. forget_others in the child, with the heaps unlocked.
+// For fork: taken before the heaps' locks. forget_others is called in the child, with the heaps
+// unlocked.
 void lock();
 void unlock();
 void forget_others();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which binding a block belongs to. What is made present at once goes to the node next to the
-// thread that asks for it; what threads may still touch first is left to them.
+// Chooses the binding of a block. Memory that is made present at once goes to the node nearest to
+// the calling thread; the rest is left to first touch.
 #include "placement/tier_place.hpp"
 
 namespace omptier {
 namespace {
 
-// Huge pages are worth it from so many of them a node on; with fewer the parts would be unequal.
+// Huge pages pay from this number of units per node on; with fewer the parts would be unequal.
 constexpr std::size_t k_units_a_node = 8;
 
 } // namespace
@@ -25,7 +25,7 @@ TierPlace::~TierPlace() {
   for_each_spread([](Spread& spread) { spread.~Spread(); });
 }
 
-// Of several nodes.
+// For a tier of several nodes.
 unsigned TierPlace::slot_for(const SpreadChoice& choice) const {
   const unsigned home = nodes.has(choice.home) ? choice.home : nodes.first();
   const unsigned small = choice.bytes < k_units_a_node * nodes.count() * ranges_->unit() ? 1 : 0;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The memory of one tier as placement sees it: its nodes, and one Spread (binding, extents, heap
-// for small blocks) for each way in which blocks spread over them. A tier of one node has one
-// Spread. A tier of several has one a node for blocks of the threads next to it, one for blocks
-// that threads spread by touching them first, and two each for interleaved and blocked ones: with
-// huge pages, and without for blocks too small to spread over the nodes in these. A Spread is made
-// when it is first needed and takes no address space before its first block.
+// for small blocks) for each way in which blocks are distributed over them. A tier of one node has
+// one Spread. A tier of several has one per node for blocks of the threads nearest to it, one for
+// blocks distributed by first touch, and two each for interleaved and blocked ones: with huge
+// pages, and without them for blocks too small to distribute in huge pages. A Spread is created
+// when first needed and takes no address space before its first block.
 #pragma once
 
 #include "placement/extents.hpp"
@@ -17,8 +17,7 @@
 
 namespace omptier {
 
-// How a block's pages spread over the nodes of a tier that has several. What a tier of one node
-// makes of it is the same for all.
+// How a block's pages are distributed over the nodes of a tier; without effect if it has one node.
 enum class Partition : std::uint8_t { environment, nearest, blocked, interleaved };
 
 struct Spread { // one binding: extents and small blocks
@@ -29,12 +28,12 @@ struct Spread { // one binding: extents and small blocks
       : extents(ranges, ledger, kind, binding, decay, backing, promised), heap(extents) {}
 };
 
-// What a block wants of the nodes of its tier.
+// A block's request for the nodes of its tier.
 struct SpreadChoice {
   Partition partition = Partition::environment;
-  bool present = false; // its pages are made present by the thread that asks
+  bool present = false; // its pages are made present by the calling thread
   std::size_t bytes = 0;
-  unsigned home = k_no_node; // node of the tier next to that thread
+  unsigned home = k_no_node; // node of the tier nearest to that thread
 };
 
 class TierPlace {
@@ -43,35 +42,33 @@ public:
   std::uint64_t capacity = 0;             // bytes of its nodes
   Promised promised;
 
-  Backing* backing = nullptr; // null: nothing that this process may use
+  Backing* backing = nullptr; // null: no memory that this process may use
 
-  // Before the first block, once; nodes are set. The objects named outlive this one. decay as for
-  // ExtentSpace.
+  // Called once, before the first block, with nodes set. The referenced objects outlive this one.
+  // decay as for ExtentSpace.
   void begin(ReservedRanges& ranges, Ledger& ledger, MemoryKind kind, std::uint64_t decay);
-  // Only tests end a placer.
+  // Used by tests only.
   ~TierPlace();
-  // Its nodes: are there several?
   bool has_several() const { return several_; }
-  // The Spread for a block, made when missing; null when there is no memory for that. The tier has
-  // a backing. Thread-safe.
+  // The Spread for a block, created if missing; null when there is no memory for that. The tier
+  // must have a backing. Thread-safe.
   Spread* spread_for(const SpreadChoice& choice) {
     const unsigned slot = several_ ? slot_for(choice) : k_first_touch;
     Spread* ready = spreads_[slot].load(std::memory_order_acquire);
     return ready != nullptr ? ready : make_spread(slot);
   }
 
-  // Calls visit(Spread&) for each there is.
   template <typename F> void for_each_spread(F&& visit) const {
     for (const auto& slot : spreads_)
       if (Spread* spread = slot.load(std::memory_order_acquire)) visit(*spread);
   }
 
-  // No Spread is made meanwhile.
+  // Prevents the creation of a Spread.
   void lock() { making_.lock(); }
   void unlock() { making_.unlock(); }
 
 private:
-  // One a node, by number, then the others.
+  // One per node, by number, then the others.
   static constexpr unsigned k_first_touch = k_max_nodes, k_blocked = k_max_nodes + 1,
                             k_interleaved = k_max_nodes + 3, k_slots = k_max_nodes + 5;
   unsigned slot_for(const SpreadChoice& choice) const;

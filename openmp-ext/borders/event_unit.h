@@ -39,7 +39,7 @@ struct event_record {
   uint64_t tsc;              // time-stamp counter of the host, when the miss was modelled
   uint64_t pc;               // the instruction, guest virtual address
   uint64_t virtual_address;  // what it accessed
-  uint64_t physical_address; // guest physical, as /proc/PID/pagemap says it
+  uint64_t physical_address; // guest physical, as in /proc/PID/pagemap
   uint64_t sequence;         // 0, 1, 2, … in this ring, lost records included
   uint64_t misses;           // misses of user code on this vCPU up to and including this one
   float latency;             // modelled nanoseconds, undilated, waiting for bandwidth included
@@ -87,8 +87,8 @@ _Static_assert(sizeof(struct event_ring) == 128, "layout of version 1");
 _Static_assert(sizeof(struct event_unit) <= EVENT_UNIT_RECORDS, "header fits its page");
 #endif
 
-// Null if a region of `size` bytes holds an event unit that this header describes; otherwise a few
-// words that say what is wrong with it.
+// Null if a region of `size` bytes holds an event unit of this layout; otherwise a few words about
+// what is wrong.
 static inline const char* event_unit_problem(const struct event_unit* unit, uint64_t size) {
   if (size < sizeof *unit) return "region too small for a header";
   if (unit->magic != EVENT_UNIT_MAGIC) return "no event unit here (the time model is not running)";
@@ -108,7 +108,7 @@ static inline struct event_record* event_unit_records(struct event_unit* unit, u
   return (struct event_record*)((char*)unit + EVENT_UNIT_RECORDS) + vcpu * unit->capacity;
 }
 
-// Copies up to `most` records of one vCPU and gives their places back. Returns how many.
+// Copies up to `most` records of one vCPU and frees their places in the ring. Returns how many.
 static inline uint64_t event_unit_read(struct event_unit* unit, uint32_t vcpu,
                                        struct event_record* out, uint64_t most) {
   struct event_ring* ring = &unit->rings[vcpu];
@@ -124,9 +124,9 @@ static inline uint64_t event_unit_read(struct event_unit* unit, uint32_t vcpu,
 }
 
 #if defined(__x86_64__)
-// Guest's counter minus the host's: add it to a record's tsc to get what rdtsc reads in the guest.
-// Takes the tightest of 32 tries; *window gets its width in ticks (the error is at most half of
-// it). Returns 0 and a window of ~0 where no plugin answers.
+// Guest's counter minus the host's: add it to a record's tsc to get the guest's rdtsc. Takes the
+// tightest of 32 tries and stores its width in *window, in ticks (the error is at most half of it).
+// Returns 0 and a window of ~0 where no plugin answers.
 static inline int64_t event_unit_clock_offset(struct event_unit* unit, uint64_t* window) {
   int64_t offset = 0;
   *window = ~UINT64_C(0);

@@ -2,11 +2,11 @@
  *
  * The border between the patched libomp and libomptier.so.
  *
- * libomp, when it initialises its allocators, loads libomptier.so from the folder it lies in itself
- * ($ORIGIN) and asks it once for the table below. From then on it offers every allocator call,
- * region and barrier to the table *before* it does anything of its own (before its thread look-up
- * too). A hook that returns 0 says "not mine": libomp goes on as stock. If the library is missing,
- * or was built for another version of the table, libomp has no table and behaves as stock.
+ * When libomp initialises its allocators, it loads libomptier.so from its own folder ($ORIGIN) and
+ * fetches the table below once. From then on it offers every allocator call, region and barrier to
+ * the table *before* it does anything of its own (before its thread look-up too). A hook that
+ * returns 0 declines: libomp goes on as stock. If the library is missing, or was built for another
+ * version of the table, libomp has no table and behaves as stock.
  *
  * Everything is plain C with fixed-width or pointer-sized types, so that both sides may be built by
  * different compilers. Handles and memory spaces are passed as the integers that omp.h gives them.
@@ -48,7 +48,7 @@ typedef struct omptier_hooks {
 
   /* omp_alloc, omp_aligned_alloc, __kmpc_alloc, __kmpc_aligned_alloc, GOMP_alloc. alignment in
    * bytes, 0 when the call names none. handle is what the program passed; for 0
-   * (omp_null_allocator) the library asks default_allocator below, which costs libomp's thread
+   * (omp_null_allocator) the library calls default_allocator below, which costs libomp's thread
    * look-up. caller = return address of the OpenMP routine in the program. Returns 1 when handled;
    * *block may be NULL (null fallback). */
   int (*allocate)(size_t size, size_t alignment, uintptr_t handle, const void* caller,
@@ -56,33 +56,33 @@ typedef struct omptier_hooks {
   /* omp_calloc, omp_aligned_calloc: count elements of size bytes, zeroed. */
   int (*allocate_zeroed)(size_t count, size_t size, size_t alignment, uintptr_t handle,
                          const void* caller, void** block);
-  /* omp_realloc. Handled when block lies in our memory or handle is ours. A block of libomp's own
-   * that is to move into ours is copied by the library, which frees the old one through stock_free.
-   */
+  /* omp_realloc. Handled when block lies in our memory or handle is ours. If a block of libomp's
+   * own moves into our memory, the library copies it and frees the old one through stock_free. */
   int (*reallocate)(void* block, size_t size, uintptr_t handle, uintptr_t free_handle,
                     const void* caller, void** result);
   /* omp_free, __kmpc_free, GOMP_free. Returns 1 when block lies in our memory. */
   int (*release)(void* block, uintptr_t handle);
 
-  /* After libomp itself served an allocation that no hook took (for the profiler): block, bytes. Of
-   * a reallocation: the new block, then stock_released for the old one. */
+  /* After libomp itself served an allocation that no hook took (for the profiler). For a
+   * reallocation: called for the new block, then stock_released for the old one. */
   void (*stock_allocated)(void* block, size_t size, uintptr_t handle, const void* caller);
   /* Before libomp itself frees such a block. */
   void (*stock_released)(void* block);
 
-  /* OMP_DISPLAY_ENV=verbose: writes lines for the table, each ended by a newline and without a
-   * prefix, "name='value'", as many as fit into size bytes with a zero at the end. Returns the
-   * bytes written without that zero; 0 when nothing of ours is in use. Called as init_allocator is
-   * while libomp initialises, or by omp_display_env. */
+  /* OMP_DISPLAY_ENV=verbose: writes the library's lines, "name='value'" without a prefix, each
+   * ended by a newline, as many as fit into size bytes with a terminating zero. Returns the
+   * bytes written without that zero; 0 when nothing of ours is in use. Called while libomp
+   * initialises, with the limits of init_allocator, or by omp_display_env. */
   size_t (*display)(char* text, size_t size);
 
-  /* OMP_ALLOCATOR: text is one allocator or memory-space text as the variable holds it. Returns the
-   * number of characters understood and sets *handle (0: refused, libomp's default memory is used),
-   * or 0 when the text is not ours. Called as init_allocator is while OMP_ALLOCATOR is read. */
+  /* OMP_ALLOCATOR: text is one allocator or memory-space text of the variable. Returns the
+   * number of characters parsed and sets *handle (0: refused, libomp's default memory is used),
+   * or 0 when the text is not ours. Called while OMP_ALLOCATOR is read, with the limits of
+   * init_allocator. */
   size_t (*parse_allocator)(const char* text, uintptr_t* handle);
 
   /* The primary thread is about to fork a team / has joined it. codeptr = return address of the
-   * construct in the program, the same that OMPT gives as codeptr_ra. thread_count = threads asked
+   * construct in the program, OMPT's codeptr_ra. thread_count = number of threads requested
    * for (num_threads clause, else the ICV); the team may be smaller. Called outside any lock of
    * libomp, before the workers are released and after they have arrived. Nested constructs are
    * regions too, each from the thread that meets it. Not called for teams constructs, nor where a
@@ -97,16 +97,16 @@ typedef struct omptier_hooks {
    * this comes after the library's own static destructors; it may come more than once. */
   void (*runtime_end)(void);
 
-  /* The same as allocate and release for the calls that come most often, arranged so that each
-   * function on the way ends in a jump. What they decline they leave to otherwise, with the same
-   * arguments, and return what that returns; the call is not offered again. NULL in a library that
-   * has none. */
+  /* The same as allocate and release for the most frequent calls, arranged so that each function on
+   * the path ends in a jump. A call that they decline they pass to otherwise, with the same
+   * arguments, and return its result; the call is not offered again. NULL in a library that has
+   * none. */
   void* (*allocate_quickly)(size_t size, size_t alignment, uintptr_t handle, const void* caller,
                             void* (*otherwise)(size_t, size_t, uintptr_t, const void*));
   void (*release_quickly)(void* block, uintptr_t handle, void (*otherwise)(void*, uintptr_t));
 } omptier_hooks;
 
-/* What libomp offers the library, so that the library need not call omp_* routines back. */
+/* What libomp offers the library, which therefore needs no omp_* routines. */
 typedef struct omptier_runtime {
   uint32_t version;
   uint32_t size;
@@ -114,15 +114,14 @@ typedef struct omptier_runtime {
    * default memory here, since the thread's default allocator may be ours. */
   void* (*stock_allocate)(size_t size, size_t alignment, uintptr_t handle);
   void (*stock_free)(void* block);
-  /* Usable bytes requested for a block of libomp's own. */
+  /* Bytes that the program requested for a block of libomp's own. */
   size_t (*stock_size)(const void* block);
   /* Default allocator of the calling thread (def-allocator-var). */
   uintptr_t (*default_allocator)(void);
   /* Allocator that a block of libomp's own was taken from. */
   uintptr_t (*stock_owner)(const void* block);
-  /* Whom pool_size counts together with the calling thread, for an access trait other than all:
-   * identity of its thread, team or contention group. access = omp_atv_thread, _pteam or _cgroup.
-   * Never 0. */
+  /* Scope of a pool_size with an access trait other than all: identity of the calling thread's
+   * thread, team or contention group. access = omp_atv_thread, _pteam or _cgroup. Never 0. */
   uintptr_t (*scope)(uintptr_t access);
 } omptier_runtime;
 

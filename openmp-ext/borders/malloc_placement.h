@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * The border between libomptier_preload.so, which stands in front of the program's malloc, and
- * libomptier.so, which places blocks. The preload library loads libomptier.so from beside itself when a
- * plan is there (or the program calls an OpenMP allocator on a runtime that is not ours), and asks it
- * once for the table below. Plain C, as hooks.h, and for the same reasons; all functions are
+ * The border between libomptier_preload.so, which intercepts the program's malloc, and
+ * libomptier.so, which places blocks. The preload library loads libomptier.so from its own folder
+ * if there is a plan (or the program calls an OpenMP allocator on a runtime that is not ours), and
+ * fetches the table below once. Plain C for the reasons given in libomp_hooks.h; all functions are
  * thread-safe, never throw, and stay valid for the life of the process.
  *
- * The library's own calls of malloc come back to the preload library, which passes them on to the
+ * malloc calls of the library itself come back to the preload library, which passes them on to the
  * program's malloc while a thread is inside one of these functions.
  */
 #ifndef OMPTIER_ALLOCATORS_MALLOC_BORDER_H
@@ -23,26 +23,27 @@ extern "C" {
 
 #define OMPTIER_MALLOC_VERSION 1u
 
-/* What the environment asks for: bits of omptier_malloc.wants. */
+/* What the environment requests: bits of omptier_malloc.wants. */
 #define OMPTIER_MALLOC_PLACES 1u /* a plan: offer blocks to allocate */
-#define OMPTIER_MALLOC_LISTS 2u  /* somebody watches: tell of blocks by allocated and released */
+#define OMPTIER_MALLOC_LISTS 2u  /* an observer: report blocks by allocated and released */
 
 typedef struct omptier_malloc {
   uint32_t version; /* OMPTIER_MALLOC_VERSION */
   uint32_t size;    /* sizeof(omptier_malloc) */
   uint32_t wants;
-  /* The OpenMP allocator calls, for a runtime that does not ask for them itself. */
+  /* The OpenMP allocator calls, for a runtime that does not attach by itself. */
   const omptier_hooks* openmp;
 
-  /* Returns 1 and the block when the plan names the call's site and there is room; else 0: the
+  /* Returns 1 and the block when the plan names the call's site and there is room; else 0, and the
    * program's malloc serves it. alignment: power of two, or 0. caller: return address of malloc. */
   int (*allocate)(size_t bytes, size_t alignment, int zeroed, const void* caller, void** block);
-  /* A block of ours in a new size, *result never NULL; 0 when it must become the program's malloc's
-   * (then it is untouched). Copies and frees the old one when it moves. */
+  /* Resizes a block of ours; *result is never NULL. Returns 0 when the program's malloc must
+   * serve the new size (the block is then untouched). Copies and frees the old block when it
+   * moves. */
   int (*reallocate)(void* block, size_t bytes, const void* caller, void** result);
   /* Returns 1 when the block lies in our memory. */
   int (*release)(void* block);
-  /* Bytes asked for; 0 when the address is not the begin of a block of ours. No lock. */
+  /* Bytes requested; 0 when no block of ours begins at the address. Takes no lock. */
   size_t (*size_of)(const void* block);
 
   /* The program's malloc served a block / is about to free one. */
@@ -53,7 +54,7 @@ typedef struct omptier_malloc {
   void (*start)(void);
   /* At the end of the process. */
   void (*end)(void);
-  /* The OpenMP runtime is not ours: what it offers in libomp's stead (valid for the life of the
+  /* The OpenMP runtime is not ours: runtime stands in for libomp's table (valid for the life of the
    * process). From here on the members of openmp may be called. */
   void (*attach)(const omptier_runtime* runtime);
 } omptier_malloc;

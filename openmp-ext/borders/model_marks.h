@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Marks by which a program in the virtual machine switches the time model (machine/timing/README.md).
+// Marks by which a program in the virtual machine switches the time model
+// (machine/timing/README.md).
 //
-// Each mark is one eight-byte NOP whose displacement says what is meant. The timing plugin
+// Each mark is one eight-byte NOP whose displacement encodes a command. The timing plugin
 // recognises it when it translates the code; every other x86-64 processor skips it, so a marked
 // program runs anywhere. On other architectures the marks are empty.
 #pragma once
@@ -33,7 +34,7 @@
 #define omptier_model_off() OMPTIER_MARK(OMPTIER_MARK_OFF)
 // Empties the modelled caches and zeroes all counts.
 #define omptier_model_reset() OMPTIER_MARK(OMPTIER_MARK_RESET)
-// Stamps the host's clock into the memory-event unit (event_unit.h uses it).
+// Stores the host's clock in the memory-event unit (event_unit.h uses it).
 #define omptier_model_synchronise() OMPTIER_MARK(OMPTIER_MARK_SYNCHRONISE)
 // Writes the counters to the statistics file, and one section of counted misses. n: constant, 0–15.
 #define omptier_model_mark(n) OMPTIER_MARK(OMPTIER_MARK_FIRST + (n))

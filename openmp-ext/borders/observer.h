@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * How libomptier.so tells the profiler (libomptier_ompt.so) which objects come and go. The profiler
- * attaches one table; from then on every block that the runtime hands out, from our memory or
- * from libomp's own, is reported. The functions are called on the allocating thread, outside
- * our locks; they must not call OpenMP routines and must not allocate with omp_alloc.
+ * Reports from libomptier.so to the profiler (libomptier_ompt.so): which objects come and go. The
+ * profiler attaches one table; from then on every block that the runtime hands out, from our memory
+ * or from libomp's own, is reported. The functions are called on the allocating thread, outside our
+ * locks; they must not call OpenMP routines and must not allocate with omp_alloc.
  */
 #ifndef OMPTIER_OBJECTS_OBSERVER_H
 #define OMPTIER_OBJECTS_OBSERVER_H
@@ -27,7 +27,7 @@ typedef struct omptier_observer {
   void (*released)(const void* block);
   /* The program named a phase (ompx_phase). */
   void (*phase)(const char* name);
-  /* Pages of [address, address + bytes) were moved; seconds it took; region that caused it. */
+  /* Pages of [address, address + bytes) were moved, in so many seconds, because of that region. */
   void (*moved)(const void* address, size_t bytes, unsigned from_kind, unsigned to_kind,
                 double seconds, const void* region_codeptr);
 } omptier_observer;

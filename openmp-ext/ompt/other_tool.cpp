@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See other_tool.hpp. The runtime's look-up and set functions carry no argument of ours, so the one
-// OtherTool of the process is known here.
+// See other_tool.hpp. The runtime's look-up and set functions take no argument of ours, so the
+// process's only OtherTool is a global here.
 #include "ompt/other_tool.hpp"
 
 #include <cstdlib>
@@ -23,7 +23,7 @@ StartTool start_function(const std::string& library) {
                            : nullptr;
 }
 
-// By address, not by name: ours is found under libomp's own symbol of that name.
+// Compared by address: the name is the same, since libomp itself has a symbol of that name.
 bool is_ours(StartTool start) {
   Dl_info it, we;
   return dladdr(reinterpret_cast<void*>(start), &it) != 0 && dladdr(&g_tool, &we) != 0 &&
@@ -40,7 +40,7 @@ constexpr bool is_shared(ompt_callbacks_t event) {
 void OtherTool::find(unsigned omp_version, const char* runtime_version) {
   const char* list = std::getenv("OMP_TOOL_LIBRARIES");
   std::string_view rest = list != nullptr ? list : "";
-  bool behind_us = false; // those in front have been asked by libomp, and declined
+  bool behind_us = false; // libomp has tried those in front, and they declined
   while (!rest.empty() && tool_ == nullptr) {
     const std::size_t colon = rest.find(':');
     const StartTool start = start_function(std::string(rest.substr(0, colon)));
@@ -103,14 +103,14 @@ int OtherTool::get_callback(ompt_callbacks_t event, ompt_callback_t* callback) {
 void RegionNotes::note(const ompt_data_t* region, std::uint64_t number) {
   if (number == 0) return;
   for (Note& note : notes_) {
-    const ompt_data_t* nobody = nullptr;
-    if (!note.region.compare_exchange_strong(nobody, region, std::memory_order_acquire)) continue;
+    const ompt_data_t* none = nullptr;
+    if (!note.region.compare_exchange_strong(none, region, std::memory_order_acquire)) continue;
     note.number = number;
     return;
   }
 }
 
-// Begin and end of a region come from the same thread: nobody else looks at its note.
+// A region's begin and end come on the same thread, so no other thread uses its note.
 std::uint64_t RegionNotes::take(const ompt_data_t* region) {
   for (Note& note : notes_) {
     if (note.region.load(std::memory_order_relaxed) != region) continue;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Another OMPT tool beside ours. libomp starts one tool and asks no further, so ours starts the
-// next one in its place: the first behind it in OMP_TOOL_LIBRARIES that accepts, else Archer where
-// ThreadSanitizer is in the program, as libomp does. The other tool gets the runtime's own entry
-// points; only the callbacks that we need ourselves are kept here and called from ours. All the
-// ompt_data_t of the runtime are the other tool's: what we note about a region lies in RegionNotes.
+// Another OMPT tool beside ours. libomp starts one tool only, so ours starts the next one: the
+// first behind it in OMP_TOOL_LIBRARIES that accepts, else Archer if ThreadSanitizer is in the
+// program, as libomp does. The other tool gets the runtime's own entry points; only the callbacks
+// that we also need are kept here and called from ours. All ompt_data_t of the runtime belong to
+// the other tool; our numbers of regions are in RegionNotes.
 #pragma once
 
 #include <array>
@@ -14,16 +14,16 @@
 
 namespace omptier {
 
-class OtherTool { // one a process
+class OtherTool { // one per process
 public:
-  // Looks for it; called while libomp looks for tools.
+  // Finds the tool; called while libomp looks for tools.
   void find(unsigned omp_version, const char* runtime_version);
-  // Starts it. False: there is none, or it declined.
+  // Starts the tool. False: there is none, or it declined.
   bool initialize(ompt_function_lookup_t runtime, int device);
   void finalize();
   bool active() const { return active_; }
 
-  // Its callback of an event that is ours too, or null.
+  // The tool's callback of an event that we use too, or null.
   template <typename Callback> Callback callback(ompt_callbacks_t event) const {
     const auto index = static_cast<unsigned>(event);
     return reinterpret_cast<Callback>(shared_[index].load(std::memory_order_acquire));
@@ -37,15 +37,15 @@ private:
   ompt_start_tool_result_t* tool_ = nullptr;
   ompt_function_lookup_t runtime_ = nullptr;
   bool active_ = false;
-  // By number of event; ours are the first four (threads and parallel regions, begin and end) and
+  // By event number; we use the first four (threads and parallel regions, begin and end) and
   // barriers.
   std::array<std::atomic<ompt_callback_t>, ompt_callback_sync_region + 1> shared_{};
 };
 
-// Numbers noted for regions that are running, by the address of the runtime's datum for them.
+// Numbers of running regions, by the address of the runtime's datum for each.
 class RegionNotes {
 public:
-  // Full: the number is dropped, and taken as 0.
+  // If the table is full, the number is dropped, and take returns 0.
   void note(const ompt_data_t* region, std::uint64_t number);
   std::uint64_t take(const ompt_data_t* region);
   // In a forked child: the regions of other threads never end.

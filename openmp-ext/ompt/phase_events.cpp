@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // See phase_events.hpp. Explicit barriers and those at the end of worksharing constructs delimit
-// stretches; so do those that libomp calls the implementation's, as it calls all of gcc's programs.
-// The one at the end of a region is the region's end. The primary thread is the one that releases
-// the others, so the moment it leaves is the moment the next stretch begins for all.
+// stretches; so do barriers of the kind "implementation", as libomp calls all those of gcc's
+// programs. The barrier at the end of a region is the region's end. The primary thread releases the
+// others, so the moment it leaves is when the next stretch begins for all.
 #include "ompt/phase_events.hpp"
 
 namespace omptier {

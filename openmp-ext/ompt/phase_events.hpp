@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The OMPT events that cut a parallel region into stretches: barriers, as the threads leave them.
-// Called twice by every thread at every barrier, so what is not ours is found out first.
+// The OMPT events that divide a parallel region into stretches: barriers, as the threads leave
+// them. Every thread calls this twice at every barrier, so events that are not ours are sorted out
+// first.
 #pragma once
 
 #include "ompt/other_tool.hpp"
@@ -9,7 +10,7 @@
 
 namespace omptier {
 
-// Both live as long as the process.
+// recorder and other must live as long as the process.
 void set_phase_callbacks(ompt_set_callback_t set, Recorder& recorder, OtherTool& other);
 
 } // namespace omptier

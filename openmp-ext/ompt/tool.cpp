@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // libomptier_ompt.so: the OMPT tool that records. libomp finds it through OMP_TOOL_LIBRARIES, calls
-// ompt_start_tool, and from then on the callbacks below. Objects come from libomptier.so, the very
-// copy that the patched libomp has loaded; over an unpatched libomp there is none, and regions and
-// samples are recorded alone. Another tool named behind ours goes on working (other_tool.hpp).
+// ompt_start_tool, and from then on the callbacks below. Objects come from the copy of
+// libomptier.so that the patched libomp has loaded; an unpatched libomp has none, and then only
+// regions and samples are recorded. Another tool named behind ours also works (other_tool.hpp).
 #include "base/notices.hpp"
 #include "base/options.hpp"
 #include "borders/malloc_record.h"
@@ -36,15 +36,15 @@ Recorder& recorder() {
 }
 
 OtherTool g_other;
-RegionNotes g_notes; // when there is another tool: the runtime's data are then its own
+RegionNotes g_notes; // only with another tool, which then owns the runtime's data
 
 using Observe = int (*)(const omptier_observer*);
 std::atomic<Observe> g_observe{nullptr};
-// With libomptier_preload.so in the process: recording begins before main, and goes on when OpenMP
+// libomptier_preload.so is in the process: recording begins before main, and goes on when OpenMP
 // has ended.
 std::atomic<bool> g_whole_process{false};
 pid_t g_started_in = 0;
-std::atomic<bool> g_asked{false}; // by libomp, whether we are its tool
+std::atomic<bool> g_asked{false}; // libomp has called ompt_start_tool
 
 void on_allocated(const void* block, std::size_t bytes, std::uintptr_t allocator,
                   const void* caller) {
@@ -68,7 +68,7 @@ constexpr omptier_observer k_observer = {OMPTIER_OBSERVER_VERSION,
                                          on_phase,
                                          on_moved};
 
-// The function of the libomptier.so that is loaded, or null.
+// omptier_observe of the loaded libomptier.so, or null.
 Observe find_observe() {
   refresh_modules();
   for (unsigned i = 0; i < module_count(); ++i) {
@@ -87,7 +87,7 @@ void attach_observer() {
   if (g_observe.load() != nullptr) return;
   const Observe observe = find_observe();
   if (observe == nullptr) {
-    if (g_whole_process.load()) return; // malloc's are
+    if (g_whole_process.load()) return; // malloc's objects are
     inform(Notice::objects_unseen,
            "this runtime is not OMPTier's: regions and samples are recorded, objects are not");
     return;
@@ -121,8 +121,8 @@ std::unique_ptr<SampleSource> open_source(RecorderOptions& options) {
   return source;
 }
 
-// A forked child records into a log of its own from its first region, thread or recorded block on:
-// children that only exec leave nothing behind.
+// A forked child starts a log of its own at its first region, thread or recorded block, so that
+// children which only exec leave no log.
 void wake_forked_child() {
   if (!recorder().wants_restart()) return;
   static std::atomic<pid_t> woken{0}; // only one of the child's threads may open a source
@@ -132,10 +132,10 @@ void wake_forked_child() {
   if (observe != nullptr) observe(nullptr);
   if (!recorder().restart_in_child(open_source(options))) return;
   recorder().thread_begin();
-  if (observe != nullptr) observe(&k_observer); // reports what is live already
+  if (observe != nullptr) observe(&k_observer); // also reports the blocks that are already live
 }
 
-// Sources of samples allocate: what they throw must not reach libomp.
+// Sample sources allocate: their exceptions must not reach libomp.
 template <typename Work> void guarded(Work&& work) {
   try {
     work();
@@ -144,15 +144,14 @@ template <typename Work> void guarded(Work&& work) {
   }
 }
 
-// The other tool's callback of an event, when it has one.
 template <typename Callback, typename... A>
 void call_other(ompt_callbacks_t event, A... arguments) {
   if (!g_other.active()) return;
   if (const auto callback = g_other.callback<Callback>(event)) callback(arguments...);
 }
 
-// A child comes with its parent's place in the count to the next small block that is told: the
-// first one means nothing.
+// A child inherits its parent's count of blocks until the next reported small block, so its first
+// report may come at once and does not show that the child does any work.
 bool is_first_small_since_fork() {
   static std::atomic<pid_t> seen_in{0};
   if (!recorder().wants_restart()) return false;
@@ -160,7 +159,7 @@ bool is_first_small_since_fork() {
   return seen_in.exchange(process) != process;
 }
 
-// caller of malloc: what an OpenMP runtime does in a forked child is no sign of life.
+// caller: of malloc. An OpenMP runtime's own allocations in a forked child do not start its log.
 void wake_for_block(const void* caller) {
   if (recorder().wants_restart() && !recorder().is_runtimes(caller)) guarded(wake_forked_child);
 }
@@ -221,7 +220,7 @@ bool start_recorder() {
   }
 }
 
-// Started by a program that is recorded alone.
+// Whether this process was started by a program whose children are not recorded.
 bool is_ignored_child() {
   return std::strcmp(option_text(Option::children), "no") == 0 &&
          std::getenv("OMPTIER_RECORD") == nullptr && !recorder().active();
@@ -253,7 +252,7 @@ void on_finalize(ompt_data_t*) {
   }
 }
 
-// What libomptier_preload.so calls.
+// Entries for libomptier_preload.so.
 
 int start_whole_process() {
   if (!start_recorder()) return 0;
@@ -264,8 +263,8 @@ int start_whole_process() {
   return 1;
 }
 
-// A tool that the program was linked with is asked before us, and then we are not.
-void say_whose_the_regions_are() {
+// libomp prefers a tool that the program was linked with, and then never starts ours.
+void warn_of_linked_tool() {
   if (g_asked.load() || getpid() != g_started_in) return;
   void* start = dlsym(RTLD_DEFAULT, "ompt_start_tool");
   if (start == nullptr || dlsym(RTLD_DEFAULT, "omp_get_max_threads") == nullptr) return;
@@ -279,7 +278,7 @@ void say_whose_the_regions_are() {
 }
 
 void end_whole_process() {
-  guarded(say_whose_the_regions_are);
+  guarded(warn_of_linked_tool);
   guarded(finish);
 }
 
@@ -327,13 +326,13 @@ constexpr omptier_malloc_record k_malloc_record = {
 
 extern "C" __attribute__((visibility("default"))) ompt_start_tool_result_t*
 ompt_start_tool(unsigned int omp_version, const char* runtime_version) {
-  // Not in programs with more rights than their user: they would write files on his word.
+  // Not in programs with more rights than their user, who could make them write files.
   if (getauxval(AT_SECURE) != 0) return nullptr;
   omptier::g_asked.store(true);
   if (omptier::is_ignored_child()) return nullptr;
   try {
     omptier::g_other.find(omp_version, runtime_version);
-  } catch (...) { // no memory for a file's name: then without it
+  } catch (...) { // no memory for a file's name: goes on without the other tool
   }
   static ompt_start_tool_result_t result = {&omptier::on_initialize, &omptier::on_finalize, {0}};
   return &result;

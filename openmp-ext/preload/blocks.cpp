@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See blocks.hpp. A call into the library is always made with Busy set: whatever it allocates there
-// (hwloc while the platform is discovered, the reader of plans) comes back to malloc and is passed
-// on.
+// Calls into libomptier.so are always made with Busy set, so whatever the library allocates (hwloc
+// while the platform is discovered, the reader of plans) comes back to malloc and goes to the
+// program's own.
 #include "preload/blocks.hpp"
 
 #include "preload/next_malloc.hpp"
@@ -26,7 +26,7 @@ constinit std::atomic<bool> g_sizes_known{false};
 // Blocks freed by a thread that was busy, linked through their first word.
 constinit std::atomic<void*> g_freed_later{nullptr};
 
-// The table when it concerns this call.
+// The table if it is there, wants such calls and did not make this one itself.
 const omptier_malloc* table_for(std::uint32_t want) {
   const omptier_malloc* table = g_table.load(std::memory_order_acquire);
   return table != nullptr && (table->wants & want) != 0 && !Busy::now() ? table : nullptr;
@@ -50,13 +50,13 @@ void free_later(void* block) {
                                               std::memory_order_relaxed));
 }
 
-// 0 when the block is not ours.
+// Size of a block of ours; 0 for other blocks.
 std::size_t our_size(const void* block) {
   const omptier_malloc* table = g_table.load(std::memory_order_acquire);
   return table != nullptr && may_be_ours(block) ? table->size_of(block) : 0;
 }
 
-void tell_freed(void* block) {
+void report_freed(void* block) {
   record_free(block);
   if (const omptier_malloc* table = table_for(OMPTIER_MALLOC_LISTS)) {
     const KeepErrno keep;
@@ -65,7 +65,6 @@ void tell_freed(void* block) {
   }
 }
 
-// A block of ours, moved to the program's malloc.
 void* move_out(void* block, std::size_t old_bytes, std::size_t bytes) {
   void* fresh = g_next.malloc(bytes);
   if (fresh == nullptr) return nullptr;
@@ -117,9 +116,9 @@ void watch_everything() {
 
 void start_placing(const omptier_malloc* table) {
   g_sizes_known.store(next_malloc_knows_sizes(), std::memory_order_relaxed);
-  g_least_header.store(0, std::memory_order_relaxed); // ours have no such word
+  g_least_header.store(0, std::memory_order_relaxed); // our blocks have no such word
   g_table.store(table, std::memory_order_release);
-  // Every free is looked at when blocks are listed.
+  // Blocks are listed, so every free must be checked.
   if ((table->wants & OMPTIER_MALLOC_LISTS) != 0) cover(nullptr, ~std::size_t{0});
 }
 
@@ -154,7 +153,7 @@ void* resize(void* block, std::size_t bytes, const void* caller) {
   }
   if (bytes < k_least_recorded && is_short(block)) {
     void* result = g_next.realloc(block, bytes);
-    if (result != nullptr && !is_untold()) record_block(result, bytes, caller);
+    if (result != nullptr && !is_left_out()) record_block(result, bytes, caller);
     return result;
   }
   if (const std::size_t old_bytes = our_size(block))
@@ -169,14 +168,14 @@ void* resize(void* block, std::size_t bytes, const void* caller) {
   if (bytes >= k_least_bytes && old_bytes != 0)
     if (void* fresh = place(bytes, 0, false, caller)) {
       std::memcpy(fresh, block, old_bytes < bytes ? old_bytes : bytes);
-      tell_freed(block);
+      report_freed(block);
       g_next.free(block);
       return fresh;
     }
-  tell_freed(block);
+  report_freed(block);
   void* result = g_next.realloc(block, bytes);
   if (result == nullptr && bytes != 0 && old_bytes != 0)
-    served(block, old_bytes, caller); // it is still there
+    served(block, old_bytes, caller); // the old block is still there
   return served(result, bytes, caller);
 }
 
@@ -189,7 +188,7 @@ void give_back(void* block) {
   }
   const std::size_t bytes = our_size(block);
   if (bytes == 0) {
-    tell_freed(block);
+    report_freed(block);
     return g_next.free(block);
   }
   if (Busy::now()) return free_later(block);

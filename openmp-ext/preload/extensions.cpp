@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The functions of ompx_memory.h, for programs that look for them (dlsym, weak symbols) without
-// linking libomptier: each passes on to libomptier.so, which is loaded at the first call.
+// The functions of ompx_memory.h, for programs that look them up (dlsym, weak symbols) without
+// linking libomptier. Each forwards to libomptier.so, which is loaded at the first call.
 #include "preload/library.hpp"
 #include "preload/next.hpp"
 
@@ -38,7 +38,7 @@ OMPTIER_EXPORT int ompx_phase(const char* name) {
   return pass_on<int>("ompx_phase", -1, name);
 }
 
-// Results are those of ompx_result_t.
+// The results of ompx_result_t.
 namespace {
 constexpr int k_no_runtime = 6;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Parallel regions and barriers of programs on GCC's libgomp, which has no OMPT: while recording,
-// its entries are passed on to with a word to the recorder before and behind. On every other
-// runtime, which tells by OMPT itself, and when nothing is recorded, each is a jump, so that the
-// runtime sees the program's call as its own. Entries that gcc made up to 4.8 are not here.
+// its entries are forwarded and reported to the recorder before and after. On every other runtime,
+// which reports by OMPT itself, and when nothing is recorded, each entry is a jump, so that the
+// runtime sees the program's own call. Entries that gcc emitted only up to 4.8 are missing.
 #include "preload/blocks.hpp"
 #include "preload/library.hpp"
 #include "preload/next.hpp"
@@ -22,7 +22,7 @@ namespace {
 
 using Body = void (*)(void*);
 
-// The entries that stand here, and what is asked of a runtime beside them.
+// The entries that are intercepted, and the other functions needed of a runtime.
 #define OMPTIER_ENTRIES(X)                                                                         \
   X(GOMP_parallel)                                                                                 \
   X(GOMP_parallel_reductions)                                                                      \
@@ -47,8 +47,8 @@ using Body = void (*)(void*);
 enum Entry : unsigned { OMPTIER_ENTRIES(OMPTIER_NUMBER) k_entries };
 constexpr const char* k_names[] = {OMPTIER_ENTRIES(OMPTIER_NAME)};
 
-// One runtime behind us, and the code whose calls go to it. All entries are found at once: at a
-// barrier the loader's lock may be held by who waits in it.
+// One runtime behind this library, and the range of code whose calls go to it. All entries are
+// looked up at once, because at a barrier a waiting thread may hold the loader's lock.
 struct Runtime {
   std::uintptr_t begin, end;
   bool libgomp;
@@ -60,7 +60,7 @@ const void* file_of(const void* address) {
   return ::dladdr(address, &info) != 0 ? info.dli_fbase : nullptr;
 }
 
-// LLVM's runtime, ours or another, has gcc's entries beside its own, in one file.
+// LLVM's runtime, ours or another build, has gcc's entries in the same file as its own.
 Runtime runtime_in(void* scope) {
   Runtime runtime{0, ~std::uintptr_t{0}, false, {}};
   for (unsigned i = 0; i < k_entries; ++i)
@@ -71,8 +71,8 @@ Runtime runtime_in(void* scope) {
   return runtime;
 }
 
-// The runtime of libraries that were loaded with one of their own, as Python's packages are: each
-// may have another. It stays loaded, since its entries are kept here.
+// The runtime of libraries that were loaded with one of their own, such as Python packages: each
+// may have another. It is never unloaded, since its entries are kept here.
 Runtime runtime_of_library(const void* caller) {
   Dl_info info;
   void* scope =
@@ -89,11 +89,11 @@ Runtime runtime_of_library(const void* caller) {
 }
 
 constexpr unsigned k_most_runtimes = 32;
-// As they were met; one for all code hides those after it. Two threads that meet one at the same
-// time add it twice.
+// In order of discovery; one whose range is all code hides those after it. Two threads that
+// discover one at the same time add it twice.
 Runtime g_runtimes[k_most_runtimes];
 std::atomic<bool> g_is_known[k_most_runtimes];
-std::atomic<unsigned> g_runtime_count{0}; // begun; above the most when there were more
+std::atomic<unsigned> g_runtime_count{0}; // entries begun; exceeds the maximum if there were more
 
 const Runtime* known_runtime(const void* caller) {
   const auto at = reinterpret_cast<std::uintptr_t>(caller);
@@ -105,7 +105,7 @@ const Runtime* known_runtime(const void* caller) {
   return nullptr;
 }
 
-// The symbols that all libraries see come before a library's own, as they do without us.
+// Symbols in the global scope come before a library's own, as without us.
 __attribute__((noinline, cold)) const Runtime* find_runtime(const void* caller, Runtime& other) {
   const KeepErrno keep;
   const Busy busy;
@@ -122,7 +122,7 @@ __attribute__((noinline, cold)) const Runtime* find_runtime(const void* caller, 
   return &g_runtimes[mine];
 }
 
-// Whom to tell, or null.
+// The recorder if the region must be reported to it, else null.
 const omptier_malloc_record* listener(const Runtime& runtime) {
   const omptier_malloc_record* record = g_record.load(std::memory_order_acquire);
   return record != nullptr && runtime.libgomp && !Busy::now() ? record : nullptr;
@@ -135,7 +135,7 @@ unsigned threads_of(const Runtime& runtime, unsigned asked) {
   return threads > 0 ? static_cast<unsigned>(threads) : 1;
 }
 
-// Tells of a region as long as it lives.
+// Reports a region's begin when constructed and its end when destroyed.
 class Region {
 public:
   Region(const omptier_malloc_record* record, const void* codeptr, unsigned threads)
@@ -163,7 +163,7 @@ void passed(const omptier_malloc_record* record, const void* codeptr) {
   record->barrier_passed(codeptr);
 }
 
-// The ways through the recorder stand apart, so that the other way is a jump.
+// The recording paths are separate functions, so that the other path ends in a jump.
 template <typename R, typename... A>
 __attribute__((noinline)) R in_region(const omptier_malloc_record* record, const Runtime& runtime,
                                       const void* codeptr, R (*next)(Body, void*, unsigned, A...),
@@ -198,7 +198,7 @@ using namespace omptier::preload;
     runtime = find_runtime(CALLER, other);                                                         \
   auto* function = reinterpret_cast<std::add_pointer_t<TYPE>>(runtime->entries[e_##NAME]);
 
-// NAME(parameters) of libgomp, all of which begin with body, data and number of threads.
+// Defines a region entry NAME of libgomp; all begin with body, data and number of threads.
 #define OMPTIER_REGION(RESULT, NAME, PARAMETERS, ARGUMENTS)                                        \
   OMPTIER_EXPORT RESULT NAME PARAMETERS {                                                          \
     OMPTIER_NEXT(RESULT PARAMETERS, NAME)                                                          \

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Without a plan nothing happens at start: two look-ups in the environment. The library stays
-// loaded and its table in use to the very end, since blocks are freed after everybody's
-// destructors.
+// Without a plan, start-up costs two look-ups in the environment. libomptier.so stays loaded and
+// its table in use to the very end, since blocks are freed even after the last destructors.
 #include "preload/library.hpp"
 
 #include "base/warnings_wanted.hpp"
@@ -28,12 +27,12 @@ constinit std::atomic<void*> g_handle{nullptr};
 pthread_once_t g_loading = PTHREAD_ONCE_INIT;
 pid_t g_started_in = 0;
 
-void say(const char* text) {
+void print_warning(const char* text) {
   if (!warnings_wanted()) return;
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text, std::strlen(text));
 }
 
-// Whoever forks holds the library's locks until both processes go on.
+// The forking thread holds the library's locks until both processes go on.
 void before_fork() {
   Busy::enter();
 }
@@ -48,11 +47,12 @@ void load() {
   const auto* table =
       attach<omptier_malloc>(handle, "omptier_malloc_attach", OMPTIER_MALLOC_VERSION);
   if (table == nullptr) {
-    say("OMP: Warning #5101: libomptier.so is not beside libomptier_preload.so, or is of another "
-        "version: memory is not placed.\n");
+    print_warning("OMP: Warning #5101: libomptier.so is not beside libomptier_preload.so, or is of "
+                  "another version: memory is not placed.\n");
     return;
   }
-  // After the library's own handlers: these run before them at a fork, and behind them after it.
+  // Registered after the library's own handlers, so at a fork these run before them, and after it
+  // behind them.
   ::pthread_atfork(before_fork, after_fork, after_fork);
   g_handle.store(handle, std::memory_order_relaxed);
   g_library.store(table, std::memory_order_release);
@@ -65,7 +65,7 @@ bool is_set(const char* name) {
 
 // After the libraries that this process was started with, before main.
 __attribute__((constructor)) void start() {
-  next_sigaction(); // looked up now: programs call them where nothing can be looked up
+  next_sigaction(); // looked up now: programs call them where no look-up is possible
   next_signal();
   const bool recording = start_recording();
   if (recording) watch_everything();
@@ -93,8 +93,8 @@ __attribute__((destructor)) void end() {
 
 } // namespace
 
-// Another library of the same version of OMPTier may be loaded already, by the OpenMP runtime or
-// the program: it is the same file, so the loader gives the same one.
+// The OpenMP runtime or the program may have loaded another copy of libomptier.so: it is the same
+// file, so the loader returns the same library.
 void* open_beside(const char* name) {
   Dl_info self;
   char path[PATH_MAX + 64];

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Finding libomptier.so, which lies beside this library, and the life of a process: start, fork,
-// end.
+// Finds libomptier.so in this library's folder; start, fork and end of a process.
 #pragma once
 
 #include "borders/malloc_placement.h"
@@ -13,14 +12,14 @@
 
 namespace omptier::preload {
 
-// The table of libomptier.so, which is loaded now if it was not; null when it is not there or the
-// process is privileged (setuid). Loads a library: not for use inside malloc.
+// The table of libomptier.so, loaded at the first call; null when it is missing or the process is
+// privileged (setuid). Loads a library: not for use inside malloc.
 const omptier_malloc* library();
 
-// A library that lies beside this one, loaded; null when it is not there.
+// Loads a library from this one's folder; null when it is missing.
 void* open_beside(const char* name);
 
-// What such a library's function gives for the version; null when it has none.
+// The table that such a library's function returns for the version; null when it has none.
 template <typename Table>
 const Table* attach(void* library, const char* function, std::uint32_t version) {
   void* found = library != nullptr ? ::dlsym(library, function) : nullptr;
@@ -30,14 +29,14 @@ const Table* attach(void* library, const char* function, std::uint32_t version) 
 
 struct AddressRange {
   std::uintptr_t begin = 0, end = 0;
-  const char* name = ""; // the loader's, of the library's file; as long as it is loaded
+  const char* name = ""; // the loader's name of the library's file; valid while it is loaded
   bool holds(const void* address) const {
     const auto at = reinterpret_cast<std::uintptr_t>(address);
     return at >= begin && at < end;
   }
 };
 // From the first to the last segment of the library around an address; empty when there is none.
-// Waits for nobody who loads a library.
+// Does not wait for threads that load a library.
 AddressRange library_around(const void* address);
 
 // A function of libomptier.so, or null.
@@ -47,7 +46,7 @@ inline std::size_t page() { // bytes
   return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
-// Which OpenMP runtime is behind us; another one than ours is offered to libomptier.so
+// Finds the OpenMP runtime behind this library; one that is not ours is offered to libomptier.so
 // (openmp.cpp).
 void find_openmp_runtime();
 

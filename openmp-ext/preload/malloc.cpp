@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The functions that stand in front of the program's malloc. What does not concern us costs a
-// compare and a jump: small blocks by their size, frees by the bounds of what we ever handed out.
+// The functions that intercept the program's malloc. Blocks that do not concern us cost a compare
+// and a jump: small ones by their size, frees by the bounds of all blocks that we ever handed out.
 // The rest is in blocks.cpp.
 //
-// C++'s new and delete, Fortran's ALLOCATE and the C library's own calls (strdup, getline) come
-// through here by calling malloc and free. A program that brings its own new and delete keeps them.
+// C++'s new and delete, Fortran's ALLOCATE and the C library's own calls (strdup, getline) arrive
+// here because they call malloc and free. A program's own new and delete are not intercepted.
 #include "base/rounding.hpp"
 #include "preload/blocks.hpp"
 #include "preload/library.hpp"
@@ -22,7 +22,7 @@ using namespace omptier::preload;
 
 namespace {
 
-// Out of line, so that the short way needs no stack frame.
+// Out of line, so that the fast path needs no stack frame.
 __attribute__((noinline)) void* large_malloc(std::size_t bytes, const void* caller) {
   if (bytes < k_least_recorded) {
     void* small = g_next.malloc(bytes);
@@ -41,7 +41,7 @@ __attribute__((noinline)) void* large_calloc(std::size_t count, std::size_t size
   return block != nullptr ? block : served(g_next.calloc(count, size), bytes, caller);
 }
 
-// An alignment that is none is for the program's malloc to refuse.
+// An invalid alignment is left to the program's malloc to refuse.
 bool is_alignment(std::size_t alignment) {
   return alignment != 0 && (alignment & (alignment - 1)) == 0;
 }
@@ -58,7 +58,7 @@ __attribute__((noinline)) void* large_aligned(void* (*next)(std::size_t, std::si
 OMPTIER_EXPORT void* malloc(std::size_t bytes) {
   if (is_small(bytes)) [[likely]]
     return g_next.malloc(bytes);
-  if (bytes < k_least_recorded && is_untold()) return g_next.malloc(bytes);
+  if (bytes < k_least_recorded && is_left_out()) return g_next.malloc(bytes);
   return large_malloc(bytes, __builtin_return_address(0));
 }
 
@@ -68,7 +68,7 @@ OMPTIER_EXPORT void free(void* block) {
   return g_next.free(block);
 }
 
-// C23's, for C libraries that have them: the sizes are a hint that nobody here needs.
+// C23's, for C libraries that have them: the sizes are a hint that is not needed here.
 OMPTIER_EXPORT void free_sized(void* block, std::size_t) {
   free(block);
 }
@@ -80,7 +80,7 @@ OMPTIER_EXPORT void* calloc(std::size_t count, std::size_t size) {
   std::size_t bytes = 0;
   if (!__builtin_mul_overflow(count, size, &bytes) && is_small(bytes)) [[likely]]
     return g_next.calloc(count, size);
-  if (count < k_least_recorded && bytes < k_least_recorded && is_untold())
+  if (count < k_least_recorded && bytes < k_least_recorded && is_left_out())
     return g_next.calloc(count, size);
   return large_calloc(count, size, __builtin_return_address(0));
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The functions that stand in front of mmap, munmap and mremap, for `omptier record`. The C library
-// maps for malloc, threads and itself without them; what another malloc in front of it maps is that
-// malloc's. A mapping that moves or grows is a new one, as a block is after realloc. What fails
-// changes nothing: told is what has happened. Until the library starts they ask the kernel: the
-// first calls may come from the loader's own.
+// Intercepts mmap, munmap and mremap for `omptier record`. Mappings that the C library makes for
+// malloc, threads and itself do not come here; those of another malloc in front of it belong to
+// that malloc. A mapping that moves or grows is a new one, like a block after realloc. Only
+// successful calls are reported. Until the library starts, the functions are system calls, because
+// the first calls may come from the loader.
 #include "preload/mmap.hpp"
 
 #include "base/rounding.hpp"
@@ -42,8 +42,8 @@ void* kernel_mremap(void* address, std::size_t old_bytes, std::size_t bytes, int
 
 constinit NextMmap g_next_mmap = {kernel_mmap, kernel_munmap, kernel_mremap};
 
-// The library that serves malloc, when that is not the C library. What it maps and unmaps is told
-// to nobody: it holds locks of its own meanwhile, which our allocations wait for under ours.
+// The library that serves malloc, when that is not the C library. Its mappings are not reported: it
+// holds its own locks meanwhile, for which our allocations wait while holding ours.
 constinit AddressRange g_allocator;
 
 const omptier_malloc_record* record_for_mapping() {
@@ -51,14 +51,14 @@ const omptier_malloc_record* record_for_mapping() {
   return record != nullptr && !Busy::now() ? record : nullptr;
 }
 
-// What was told before this moment; another thread may be given the same addresses as soon as they
-// are free, and tell of them before we tell that they were.
+// Number of mappings reported before this moment. As soon as the addresses are free, another thread
+// may map them and report that before this thread reports the unmapping.
 std::uint64_t moment() {
   const omptier_malloc_record* record = record_for_mapping();
-  return record != nullptr ? record->mappings_told() : 0;
+  return record != nullptr ? record->mappings_reported() : 0;
 }
 
-void tell_unmapped(const void* address, std::size_t bytes, std::uint64_t before) {
+void report_unmapped(const void* address, std::size_t bytes, std::uint64_t before) {
   if (const omptier_malloc_record* record = record_for_mapping()) {
     const KeepErrno keep;
     const Busy busy;
@@ -66,7 +66,7 @@ void tell_unmapped(const void* address, std::size_t bytes, std::uint64_t before)
   }
 }
 
-void tell_mapped(const void* address, std::size_t bytes, const void* caller) {
+void report_mapped(const void* address, std::size_t bytes, const void* caller) {
   const omptier_malloc_record* record = record_for_mapping();
   if (record == nullptr) return;
   const KeepErrno keep;
@@ -77,7 +77,7 @@ void tell_mapped(const void* address, std::size_t bytes, const void* caller) {
 void* map(void* address, std::size_t bytes, int protection, int flags, int fd, off_t offset,
           const void* caller) {
   void* result = g_next_mmap.mmap(address, bytes, protection, flags, fd, offset);
-  if (result != MAP_FAILED) tell_mapped(result, bytes, caller);
+  if (result != MAP_FAILED) report_mapped(result, bytes, caller);
   return result;
 }
 
@@ -121,7 +121,7 @@ OMPTIER_EXPORT int munmap(void* address, std::size_t bytes) {
     return g_next_mmap.munmap(address, bytes);
   const std::uint64_t before = moment();
   const int result = g_next_mmap.munmap(address, bytes);
-  if (result == 0) tell_unmapped(address, bytes, before);
+  if (result == 0) report_unmapped(address, bytes, before);
   return result;
 }
 
@@ -138,7 +138,7 @@ OMPTIER_EXPORT void* mremap(void* address, std::size_t old_bytes, std::size_t by
   const std::uint64_t before = moment();
   void* result = g_next_mmap.mremap(address, old_bytes, bytes, flags, wanted);
   if (result == MAP_FAILED) return result;
-  if (old_bytes > 0 && (flags & MREMAP_DONTUNMAP) == 0) tell_unmapped(address, old_bytes, before);
-  tell_mapped(result, bytes, __builtin_return_address(0));
+  if (old_bytes > 0 && (flags & MREMAP_DONTUNMAP) == 0) report_unmapped(address, old_bytes, before);
+  report_mapped(result, bytes, __builtin_return_address(0));
   return result;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// mmap, munmap and mremap of the program, told to the recorder.
+// The program's mmap, munmap and mremap, reported to the recorder.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,11 @@ struct NextMmap {
   int (*munmap)(void*, std::size_t);
   void* (*mremap)(void*, std::size_t, std::size_t, int, ...);
 };
-// The C library's, or those of whoever stands behind us.
+// The C library's, or those of the next library that intercepts them.
 NextMmap next_mmap();
 
-// Before recording starts: from now on calls go to those, and what the library that serves malloc
-// maps is left out.
+// Called before recording starts: from now on calls go to those functions, and mappings of the
+// library that serves malloc are left out.
 void watch_mappings();
 
 } // namespace omptier::preload

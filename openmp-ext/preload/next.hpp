@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What functions that stand in front of others need: to be exported, and to find the next of their
-// name. A look-up takes the loader's lock and may allocate.
+// What intercepting functions need: to be exported, and to find the next function of their name. A
+// look-up takes the loader's lock and may allocate.
 #pragma once
 
 #include <atomic>
@@ -11,12 +11,12 @@
 
 namespace omptier::preload {
 
-// Leaves the pointer as it is where there is no such function.
+// Leaves the pointer unchanged if there is no such function.
 template <typename F> void look_up(F*& function, const char* name, void* where = RTLD_NEXT) {
   if (void* found = ::dlsym(where, name)) function = reinterpret_cast<F*>(found);
 }
 
-// One function, looked up when it is first asked for. Any thread.
+// One function, looked up at its first use. Thread-safe.
 template <typename F> class Next {
 public:
   explicit constexpr Next(const char* name) : name_(name) {}

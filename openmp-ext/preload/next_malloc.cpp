@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // See next_malloc.hpp. The loader relocates this library before any code of the process runs, so
-// the initial pointers are good from the first call on; the first call comes from the loader or the
-// C library and is alone. (Two threads that both look up store the same values.)
+// the initial pointers are valid from the first call on; the first call comes from the loader or
+// the C library, on the only thread. (Two threads that both look up store the same values.)
 #include "preload/next_malloc.hpp"
 
 #include "base/rounding.hpp"
@@ -27,7 +27,7 @@ void* take_early(std::size_t bytes) {
   if (bytes > sizeof early_buffer - early_used) return nullptr;
   void* block = early_buffer + early_used;
   early_used += bytes;
-  cover(block, bytes); // so that free has a second look at it
+  cover(block, bytes); // so that free checks it
   return block;
 }
 
@@ -49,7 +49,8 @@ void look_up_all() {
   looking_up = false;
 }
 
-// Looks up and calls what was found; a function that no library has stays here and fails.
+// Looks up and calls the function; if no library has it, the pointer stays at First and the call
+// fails.
 template <auto Member, auto First, typename R, typename... A> R look_up_and_call(A... arguments) {
   look_up_all();
   if (g_next.*Member == First) return R();
@@ -61,7 +62,7 @@ void* first_malloc(std::size_t bytes) {
   return look_up_and_call<&NextMalloc::malloc, first_malloc, void*>(bytes);
 }
 void* first_calloc(std::size_t count, std::size_t size) {
-  if (looking_up) return take_early(count * size); // the loader's own sizes; zero from the start
+  if (looking_up) return take_early(count * size); // the loader's own sizes; zeroed memory
   return look_up_and_call<&NextMalloc::calloc, first_calloc, void*>(count, size);
 }
 void* first_realloc(void* block, std::size_t bytes) {
@@ -142,8 +143,8 @@ bool next_malloc_has_headers() {
   for (const std::size_t bytes : {std::size_t{20}, std::size_t{1001}, std::size_t{1} << 20}) {
     void* block = g_next.malloc(bytes);
     if (block == nullptr) return false;
-    // Valgrind and its like put allocators of their own behind the C library's names, whose size is
-    // the one asked for; what lies before their blocks is not to be read.
+    // Valgrind and similar tools put allocators of their own behind the C library's names. Their
+    // usable size equals the requested one; the word before their blocks must not be read.
     const std::size_t usable = g_next.malloc_usable_size(block);
     const std::size_t word =
         usable != bytes ? static_cast<const std::size_t*>(block)[-1] : std::size_t{0};

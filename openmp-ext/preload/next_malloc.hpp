@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The malloc that the program would have without us: glibc's, or whatever allocator it links or
-// preloads behind us. One pointer a function; until the first call each points to a function that
-// looks all of them up. That look-up may itself allocate (dlsym's messages): such blocks come from
-// a small buffer and are never freed.
+// The malloc that the program would have without us: glibc's, or another allocator that it links or
+// preloads behind us. One pointer per function; initially each points to a function that looks all
+// of them up. That look-up may itself allocate (dlsym's messages): such blocks come from a small
+// buffer and are never freed.
 #pragma once
 
 #include <cstddef>
@@ -26,21 +26,21 @@ struct NextMalloc {
 };
 extern __attribute__((visibility("hidden"))) NextMalloc g_next;
 
-// All of them are looked up. False when not all are there, or blocks of the buffer are about, which
-// no malloc but ours may free.
+// Looks up all of them. False when one is missing, or when blocks of the buffer exist, which only
+// our functions may free.
 bool find_next_malloc();
 
-// Tried: every block has glibc's word before it, its size and three flags, and none is of the
+// Tested: every block has glibc's word before it (its size and three flags), and none is of the
 // buffer.
 bool next_malloc_has_headers();
 
-// False: a malloc that brings no malloc_usable_size, and the one that was found, the C library's,
-// would read what is none of its blocks.
+// False if the program's malloc has no malloc_usable_size of its own: the C library's would then
+// read blocks that are not its own.
 bool next_malloc_knows_sizes();
 
-// A block of the buffer: freeing it does nothing, its size is not known.
+// A block of the buffer: freeing it does nothing, its size is unknown.
 bool is_early_block(const void* block);
-// Bytes of the buffer in use from there on: no block is larger.
+// Bytes of the buffer in use from there on; the block is no larger.
 std::size_t early_bytes_from(const void* block);
 
 } // namespace omptier::preload

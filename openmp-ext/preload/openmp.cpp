@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The OpenMP allocator routines, for runtimes that do not know OMPTier: Debian's libomp, GCC's
-// libgomp. On our patched runtime each is a jump to the runtime's own. On another one,
-// libomptier.so is asked first, with the same table that the patched runtime uses, and what it
-// declines goes to that runtime. Which it is is found out at the first call that finds one: only
-// the patched libomp has both clang's entries and the version nodes of gcc's programs.
+// The OpenMP allocator routines, for runtimes without OMPTier: Debian's libomp, GCC's libgomp. On
+// our patched runtime each is a jump to the runtime's own. On another one, libomptier.so is called
+// first, with the same table that the patched runtime uses, and what it declines goes to that
+// runtime. The first call that finds a runtime identifies it: only the patched libomp has both
+// clang's entries and the version nodes of gcc's programs.
 //
-// An allocator of ours must not reach a runtime that would take it for a pointer of its own: so
-// everything a compiler can make of an allocator is here (omp_*, __kmpc_*, GOMP_*).
+// An allocator of ours must not reach a runtime that would use it as a pointer. So every entry that
+// a compiler can call with an allocator is here (omp_*, __kmpc_*, GOMP_*).
 #include "preload/library.hpp"
 #include "preload/next.hpp"
 #include "preload/recording.hpp"
@@ -28,7 +28,7 @@ namespace {
 using Handle = std::uintptr_t;
 constexpr Handle k_default_mem_alloc = 1;
 
-// A routine that the runtime behind us does not have: nothing can be had.
+// Stands in for a routine that the runtime behind us lacks: gives nothing.
 template <typename R, typename... A> R nothing(A...) {
   return R();
 }
@@ -39,7 +39,7 @@ template <typename R, typename... A> struct Routine<R(A...)> {
   explicit operator bool() const { return function != nothing<R, A...>; }
 };
 
-// What the runtime behind us has.
+// The routines of the runtime behind us.
 struct NextOpenMp {
   Routine<void*(std::size_t, Handle)> alloc;
   Routine<void*(std::size_t, std::size_t, Handle)> aligned_alloc;
@@ -59,11 +59,11 @@ struct NextOpenMp {
   Routine<void(void*, Handle)> gomp_free;
 };
 constinit NextOpenMp g_runtime;
-// Whom to ask first: null until it is known, or when nobody is (the patched runtime asks by
-// itself).
+// Called first: null until the runtime is known, and on the patched runtime, which calls them by
+// itself.
 std::atomic<const omptier_hooks*> g_hooks{nullptr};
 std::atomic<bool> g_known{false};
-// The loader's count of modules when there was no runtime among them: it may come by dlopen.
+// The loader's count of modules when no runtime was among them; one may come by dlopen.
 std::atomic<unsigned long long> g_none_among{0};
 
 unsigned long long modules_so_far() {
@@ -76,7 +76,7 @@ unsigned long long modules_so_far() {
   return count;
 }
 
-// The runtime may have been loaded by a module of the program's, out of RTLD_NEXT's sight.
+// The runtime may have been loaded by a module of the program's, where RTLD_NEXT does not find it.
 void* find_runtime() {
   if (::dlsym(RTLD_NEXT, "omp_get_max_threads") != nullptr) return RTLD_NEXT;
   for (const char* name : {"libomp.so.5", "libomp.so", "libgomp.so.1", "libiomp5.so"})
@@ -95,7 +95,7 @@ bool is_patched(void* handle) {
 
 constexpr std::uintptr_t k_access_thread = 8; // omp_atv_thread
 
-// What libomptier.so gets from a stock runtime in libomp's stead.
+// Functions of a stock runtime that libomptier.so gets in place of libomp's.
 void* stock_allocate(std::size_t bytes, std::size_t alignment, Handle handle) {
   if (handle == 0) handle = k_default_mem_alloc;
   if (alignment != 0 && g_runtime.aligned_alloc)
@@ -105,18 +105,18 @@ void* stock_allocate(std::size_t bytes, std::size_t alignment, Handle handle) {
 void stock_free(void* block) {
   g_runtime.free(block, 0);
 }
-// Such a runtime does not tell. Only asked for by a realloc of its blocks, which is done here.
+// Unknown for such a runtime. Called only for a realloc of its blocks, which is done here.
 std::size_t stock_size(const void*) {
   return 0;
 }
 Handle default_allocator() {
   return g_runtime.get_default_allocator ? g_runtime.get_default_allocator() : k_default_mem_alloc;
 }
-// Nor this: the block's allocator is then taken for the one it is freed with, or the default.
+// Unknown too: the block's allocator is then the one it is freed with, or the default.
 Handle stock_owner(const void*) {
   return 0;
 }
-// Teams and contention groups cannot be told apart from outside: a pool is then everybody's.
+// Teams and contention groups cannot be distinguished from outside, so all threads share a pool.
 std::uintptr_t scope(std::uintptr_t access) {
   return access == k_access_thread ? ::pthread_self() : 1;
 }
@@ -148,7 +148,7 @@ void look_up_routines(NextOpenMp& found, void* handle) {
   look_up(handle, found.gomp_free, "GOMP_free");
 }
 
-// No lock, which a fork would leave shut: two threads find and store the same.
+// Takes no lock, since a fork could leave it locked: two threads find and store the same values.
 void find_out() {
   const unsigned long long modules = modules_so_far();
   if (modules == g_none_among.load(std::memory_order_relaxed)) return;
@@ -174,55 +174,56 @@ const omptier_hooks* hooks() {
   return g_hooks.load(std::memory_order_relaxed);
 }
 
-// The runtime's own block, which the observer hears of.
-void* told(const omptier_hooks* ask, void* block, std::size_t bytes, Handle handle,
-           const void* caller) {
-  if (block != nullptr) ask->stock_allocated(block, bytes, handle, caller);
+// Reports a block of the runtime's own to the observer and returns it.
+void* reported(const omptier_hooks* table, void* block, std::size_t bytes, Handle handle,
+               const void* caller) {
+  if (block != nullptr) table->stock_allocated(block, bytes, handle, caller);
   return block;
 }
 
-// True: it was ours.
-bool release(const omptier_hooks* ask, void* block, Handle handle) {
-  if (ask->release(block, handle) != 0) return true;
-  if (block != nullptr) ask->stock_released(block);
+// True if the block was ours.
+bool release(const omptier_hooks* table, void* block, Handle handle) {
+  if (table->release(block, handle) != 0) return true;
+  if (block != nullptr) table->stock_released(block);
   return false;
 }
 
-// The routines on a runtime that is not ours; caller = return address of the exported one.
-__attribute__((noinline)) void* stock_alloc(const omptier_hooks* ask, std::size_t bytes,
+// The routines on a runtime that is not ours; caller = return address of the exported routine.
+__attribute__((noinline)) void* stock_alloc(const omptier_hooks* table, std::size_t bytes,
                                             std::size_t alignment, Handle handle,
                                             const void* caller) {
   void* block = nullptr;
-  if (ask->allocate(bytes, alignment, handle, caller, &block) != 0) return block;
+  if (table->allocate(bytes, alignment, handle, caller, &block) != 0) return block;
   block = alignment != 0 ? g_runtime.aligned_alloc(alignment, bytes, handle)
                          : g_runtime.alloc(bytes, handle);
-  return told(ask, block, bytes, handle, caller);
+  return reported(table, block, bytes, handle, caller);
 }
 
-__attribute__((noinline)) void* stock_calloc(const omptier_hooks* ask, std::size_t count,
+__attribute__((noinline)) void* stock_calloc(const omptier_hooks* table, std::size_t count,
                                              std::size_t size, std::size_t alignment, Handle handle,
                                              const void* caller) {
   void* block = nullptr;
-  if (ask->allocate_zeroed(count, size, alignment, handle, caller, &block) != 0) return block;
+  if (table->allocate_zeroed(count, size, alignment, handle, caller, &block) != 0) return block;
   block = alignment != 0 ? g_runtime.aligned_calloc(alignment, count, size, handle)
                          : g_runtime.calloc(count, size, handle);
-  return told(ask, block, count * size, handle, caller);
+  return reported(table, block, count * size, handle, caller);
 }
 
-// A block of the runtime's own that the program resizes, perhaps into memory of ours: the runtime
-// brings it to its new size first, since only it knows the old one.
-void* resize_stock(const omptier_hooks* ask, void* block, std::size_t bytes, Handle handle,
+// Resizes a block of the runtime's own, perhaps into memory of ours: the runtime resizes it first,
+// since only it knows the old size.
+void* resize_stock(const omptier_hooks* table, void* block, std::size_t bytes, Handle handle,
                    Handle free_handle, const void* caller) {
   void* ours = nullptr;
-  if (ask->allocate(bytes, 0, handle != 0 ? handle : free_handle, caller, &ours) == 0) {
-    ask->stock_released(block);
-    return told(ask, g_runtime.realloc(block, bytes, handle, free_handle), bytes, handle, caller);
+  if (table->allocate(bytes, 0, handle != 0 ? handle : free_handle, caller, &ours) == 0) {
+    table->stock_released(block);
+    return reported(table, g_runtime.realloc(block, bytes, handle, free_handle), bytes, handle,
+                    caller);
   }
   if (ours == nullptr) return nullptr; // null_fb: the old block stays
-  ask->stock_released(block);
+  table->stock_released(block);
   void* grown = g_runtime.realloc(block, bytes, k_default_mem_alloc, 0);
   if (grown == nullptr) {
-    ask->release(ours, 0);
+    table->release(ours, 0);
     return nullptr;
   }
   std::memcpy(ours, grown, bytes);
@@ -230,16 +231,17 @@ void* resize_stock(const omptier_hooks* ask, void* block, std::size_t bytes, Han
   return ours;
 }
 
-__attribute__((noinline)) void* stock_realloc(const omptier_hooks* ask, void* block,
+__attribute__((noinline)) void* stock_realloc(const omptier_hooks* table, void* block,
                                               std::size_t bytes, Handle handle, Handle free_handle,
                                               const void* caller) {
   if (block == nullptr || library()->size_of(block) != 0) {
     void* result = nullptr;
-    if (ask->reallocate(block, bytes, handle, free_handle, caller, &result) != 0) return result;
-    return told(ask, g_runtime.realloc(block, bytes, handle, free_handle), bytes, handle, caller);
+    if (table->reallocate(block, bytes, handle, free_handle, caller, &result) != 0) return result;
+    return reported(table, g_runtime.realloc(block, bytes, handle, free_handle), bytes, handle,
+                    caller);
   }
-  if (bytes != 0) return resize_stock(ask, block, bytes, handle, free_handle, caller);
-  ask->stock_released(block);
+  if (bytes != 0) return resize_stock(table, block, bytes, handle, free_handle, caller);
+  table->stock_released(block);
   return g_runtime.realloc(block, bytes, handle, free_handle);
 }
 
@@ -253,94 +255,100 @@ void find_openmp_runtime() {
 
 using namespace omptier::preload;
 
-// Each ends in a jump on our own runtime, which then sees the program's call as its own.
+// On our own runtime each ends in a jump, so that the runtime sees the program's own call.
 
 OMPTIER_EXPORT void* omp_alloc(std::size_t bytes, Handle handle) {
-  if (const omptier_hooks* ask = hooks()) return stock_alloc(ask, bytes, 0, handle, CALLER);
+  if (const omptier_hooks* table = hooks()) return stock_alloc(table, bytes, 0, handle, CALLER);
   return g_runtime.alloc(bytes, handle);
 }
 
 OMPTIER_EXPORT void* omp_aligned_alloc(std::size_t alignment, std::size_t bytes, Handle handle) {
-  if (const omptier_hooks* ask = hooks()) return stock_alloc(ask, bytes, alignment, handle, CALLER);
+  if (const omptier_hooks* table = hooks())
+    return stock_alloc(table, bytes, alignment, handle, CALLER);
   return g_runtime.aligned_alloc(alignment, bytes, handle);
 }
 
 OMPTIER_EXPORT void* omp_calloc(std::size_t count, std::size_t size, Handle handle) {
-  if (const omptier_hooks* ask = hooks()) return stock_calloc(ask, count, size, 0, handle, CALLER);
+  if (const omptier_hooks* table = hooks())
+    return stock_calloc(table, count, size, 0, handle, CALLER);
   return g_runtime.calloc(count, size, handle);
 }
 
 OMPTIER_EXPORT void* omp_aligned_calloc(std::size_t alignment, std::size_t count, std::size_t size,
                                         Handle handle) {
-  if (const omptier_hooks* ask = hooks())
-    return stock_calloc(ask, count, size, alignment, handle, CALLER);
+  if (const omptier_hooks* table = hooks())
+    return stock_calloc(table, count, size, alignment, handle, CALLER);
   return g_runtime.aligned_calloc(alignment, count, size, handle);
 }
 
 OMPTIER_EXPORT void* omp_realloc(void* block, std::size_t bytes, Handle handle,
                                  Handle free_handle) {
-  if (const omptier_hooks* ask = hooks())
-    return stock_realloc(ask, block, bytes, handle, free_handle, CALLER);
+  if (const omptier_hooks* table = hooks())
+    return stock_realloc(table, block, bytes, handle, free_handle, CALLER);
   return g_runtime.realloc(block, bytes, handle, free_handle);
 }
 
 OMPTIER_EXPORT void omp_free(void* block, Handle handle) {
-  const omptier_hooks* ask = hooks();
-  if (ask == nullptr || !release(ask, block, handle)) g_runtime.free(block, handle);
+  const omptier_hooks* table = hooks();
+  if (table == nullptr || !release(table, block, handle)) g_runtime.free(block, handle);
 }
 
 OMPTIER_EXPORT Handle omp_init_allocator(Handle space, int count, const omptier_trait* traits) {
   Handle handle = 0;
-  const omptier_hooks* ask = hooks();
-  if (ask != nullptr && ask->init_allocator(space, count, traits, &handle) != 0) return handle;
+  const omptier_hooks* table = hooks();
+  if (table != nullptr && table->init_allocator(space, count, traits, &handle) != 0) return handle;
   return g_runtime.init_allocator(space, count, traits);
 }
 
 OMPTIER_EXPORT void omp_destroy_allocator(Handle handle) {
-  const omptier_hooks* ask = hooks();
-  if (ask == nullptr || ask->destroy_allocator(handle) == 0) g_runtime.destroy_allocator(handle);
+  const omptier_hooks* table = hooks();
+  if (table == nullptr || table->destroy_allocator(handle) == 0)
+    g_runtime.destroy_allocator(handle);
 }
 
-// What clang makes of `#pragma omp allocate` and allocate clauses.
+// Calls that clang emits for `#pragma omp allocate` and allocate clauses.
 
 OMPTIER_EXPORT void* __kmpc_alloc(int thread, std::size_t bytes, Handle handle) {
-  if (const omptier_hooks* ask = hooks()) return stock_alloc(ask, bytes, 0, handle, CALLER);
+  if (const omptier_hooks* table = hooks()) return stock_alloc(table, bytes, 0, handle, CALLER);
   return g_runtime.kmpc_alloc(thread, bytes, handle);
 }
 
 OMPTIER_EXPORT void* __kmpc_aligned_alloc(int thread, std::size_t alignment, std::size_t bytes,
                                           Handle handle) {
-  if (const omptier_hooks* ask = hooks()) return stock_alloc(ask, bytes, alignment, handle, CALLER);
+  if (const omptier_hooks* table = hooks())
+    return stock_alloc(table, bytes, alignment, handle, CALLER);
   return g_runtime.kmpc_aligned_alloc(thread, alignment, bytes, handle);
 }
 
 OMPTIER_EXPORT void __kmpc_free(int thread, void* block, Handle handle) {
-  const omptier_hooks* ask = hooks();
-  if (ask == nullptr || !release(ask, block, handle)) g_runtime.kmpc_free(thread, block, handle);
+  const omptier_hooks* table = hooks();
+  if (table == nullptr || !release(table, block, handle))
+    g_runtime.kmpc_free(thread, block, handle);
 }
 
 OMPTIER_EXPORT Handle __kmpc_init_allocator(int thread, Handle space, int count,
                                             const omptier_trait* traits) {
   Handle handle = 0;
-  const omptier_hooks* ask = hooks();
-  if (ask != nullptr && ask->init_allocator(space, count, traits, &handle) != 0) return handle;
+  const omptier_hooks* table = hooks();
+  if (table != nullptr && table->init_allocator(space, count, traits, &handle) != 0) return handle;
   return g_runtime.kmpc_init_allocator(thread, space, count, traits);
 }
 
 OMPTIER_EXPORT void __kmpc_destroy_allocator(int thread, Handle handle) {
-  const omptier_hooks* ask = hooks();
-  if (ask == nullptr || ask->destroy_allocator(handle) == 0)
+  const omptier_hooks* table = hooks();
+  if (table == nullptr || table->destroy_allocator(handle) == 0)
     g_runtime.kmpc_destroy_allocator(thread, handle);
 }
 
-// What gcc makes of allocate clauses.
+// Calls that gcc emits for allocate clauses.
 
 OMPTIER_EXPORT void* GOMP_alloc(std::size_t alignment, std::size_t bytes, Handle handle) {
-  if (const omptier_hooks* ask = hooks()) return stock_alloc(ask, bytes, alignment, handle, CALLER);
+  if (const omptier_hooks* table = hooks())
+    return stock_alloc(table, bytes, alignment, handle, CALLER);
   return g_runtime.gomp_alloc(alignment, bytes, handle);
 }
 
 OMPTIER_EXPORT void GOMP_free(void* block, Handle handle) {
-  const omptier_hooks* ask = hooks();
-  if (ask == nullptr || !release(ask, block, handle)) g_runtime.gomp_free(block, handle);
+  const omptier_hooks* table = hooks();
+  if (table == nullptr || !release(table, block, handle)) g_runtime.gomp_free(block, handle);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See recording.hpp. Here too: which processes are recorded. pthread_create and
-// thrd_create are passed on with a function of ours in front of the program's, so that a thread is
-// known from its first instruction to its last (a key's destructor). Threads that the recorder
-// makes for itself are told by where their function lies.
+// See recording.hpp. Also decides which processes are recorded. pthread_create and thrd_create are
+// forwarded with a function of ours around the program's, so that a thread is known from its first
+// instruction to its last (a key's destructor). The recorder's own threads are recognised by the
+// address of their function.
 #include "preload/recording.hpp"
 
 #include "preload/library.hpp"
@@ -35,10 +35,10 @@ __attribute__((tls_model("initial-exec"))) thread_local std::uint32_t t_random =
 
 pthread_key_t g_at_thread_end;
 
-// Programs allocate in patterns: the distance varies from 1 to twice the period less one.
+// Programs allocate in patterns, so the distance varies from 1 to twice the period less one.
 std::uint32_t next_distance() {
   if (t_random == 0) {
-    static constinit std::atomic<std::uint32_t> threads{0}; // one after the other in the same place
+    static constinit std::atomic<std::uint32_t> threads{0}; // one seed per thread
     constexpr std::uint32_t k_apart = 0x9e3779b9;
     t_random = k_first_seed ^ (threads.fetch_add(1, std::memory_order_relaxed) * k_apart);
     if (t_random == 0) t_random = k_first_seed;
@@ -49,9 +49,9 @@ std::uint32_t next_distance() {
   return 1 + t_random % (2 * k_small_period - 1);
 }
 
-// The program that `omptier record` was told to run, or one with an OpenMP runtime: not the shells
-// and tools on the way to it. Without children, OMPTIER_RECORD goes with the first that is
-// recorded.
+// True for the program that `omptier record` runs, or one with an OpenMP runtime, but not for the
+// shells and tools that start it. If children are not recorded, the first recorded process removes
+// OMPTIER_RECORD.
 bool is_to_be_recorded() {
   const char* tools = std::getenv("OMP_TOOL_LIBRARIES");
   if (tools == nullptr || std::strstr(tools, "libomptier_ompt.so") == nullptr) return false;
@@ -66,20 +66,20 @@ bool is_to_be_recorded() {
   if (length > 0)
     self[length] = '\0';
   else if (::realpath(reinterpret_cast<const char*>(::getauxval(AT_EXECFN)), self) == nullptr)
-    return false; // there is no /proc, and the name that was started is gone
+    return false; // there is no /proc, and the program's file is gone
   return std::strcmp(self, program) == 0;
 }
 
-// Programs that bring an own start of threads and an own malloc (sanitizers), or whose checks come
-// after our constructor (omptier-cc): the OMPT tool records these by itself, from OpenMP's start.
+// Programs with their own thread start and malloc (sanitizers), or whose checks come after our
+// constructor (omptier-cc): the OMPT tool records these by itself, from OpenMP's start.
 bool starts_by_itself() {
   for (const char* sign : {"__tsan_init", "__asan_init", "__msan_init", "omptier_exact_table"})
     if (::dlsym(RTLD_DEFAULT, sign) != nullptr) return true;
   return false;
 }
 
-// A thread begins somewhere between two blocks that are told: the smaller of two distances is one
-// half of a distance on average, and 1 in k_small_period times.
+// A thread begins at a random point between two reported blocks: the smaller of two distances is
+// half a distance on average, and 1 once in k_small_period.
 std::uint32_t first_distance() {
   return std::min(next_distance(), next_distance());
 }
@@ -90,7 +90,7 @@ struct Start {
   bool ours; // the recorder's own thread
 };
 
-// On the new thread: what it is to run.
+// On the new thread: the function that it runs.
 Start begin_thread(void* argument) {
   const Start start = *static_cast<Start*>(argument);
   g_next.free(argument);
@@ -124,8 +124,8 @@ void at_thread_end(void*) {
 
 constinit AddressRange g_recorder;
 
-// Where the recorder was loaded by another than us (as OpenMP's tool), its threads are found by
-// their library's name.
+// If the recorder was loaded otherwise (as OpenMP's tool), its threads are recognised by their
+// library's name.
 bool is_ours(const void* function) {
   if (g_record.load(std::memory_order_acquire) != nullptr) return g_recorder.holds(function);
   constexpr char k_ours[] = "libomptier_";
@@ -134,20 +134,19 @@ bool is_ours(const void* function) {
   return std::strncmp(slash != nullptr ? slash + 1 : name, k_ours, sizeof k_ours - 1) == 0;
 }
 
-// The library that the recorder is. Before anything is told to it.
-void start_telling(const omptier_malloc_record* record) {
+void start_reporting(const omptier_malloc_record* record) {
   g_recorder = library_around(reinterpret_cast<const void*>(record));
   g_record.store(record, std::memory_order_release);
 }
 
-// Gives the thread a beginning and an end of ours: create(start) calls on the C library with run or
-// another function that passes start to it. no_memory: what to answer then.
+// Runs code of ours at a thread's begin and end: create(start) calls the C library's function with
+// run or another function that passes start to it. no_memory: the result if memory is exhausted.
 template <typename Function, typename Create>
 int create_thread(Function function, void* argument, int no_memory, Create&& create) {
   const bool ours = Busy::now() || is_ours(reinterpret_cast<const void*>(function));
   const omptier_malloc_record* record = g_record.load(std::memory_order_acquire);
   if (!ours && record == nullptr) return create(nullptr);
-  if (!ours) { // in a forked child, which may be known by this only
+  if (!ours) { // in a forked child, whose only sign may be this thread
     const Busy busy;
     record->thread_begin();
   }
@@ -175,9 +174,10 @@ bool start_recording() {
       record->start() == 0)
     return false;
   watch_mappings();
-  // After the recorder's own handlers: these run before them at a fork, and behind them after it.
+  // Registered after the recorder's own handlers, so at a fork these run before them, and after it
+  // behind them.
   ::pthread_atfork(Busy::enter, Busy::leave, Busy::leave);
-  start_telling(record);
+  start_reporting(record);
   return true;
 }
 
@@ -197,7 +197,7 @@ void record_block(const void* block, std::size_t bytes, const void* caller) {
   if (record == nullptr || Busy::now()) return;
   if (bytes < k_least_recorded) {
     if (t_until_small == 0) t_until_small = first_distance();
-    if (is_untold()) return;
+    if (is_left_out()) return;
     t_until_small = next_distance();
   }
   const KeepErrno keep;
@@ -224,15 +224,15 @@ using namespace omptier::preload;
 OMPTIER_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                                   void* (*function)(void*), void* argument) {
   const auto next = next_pthread_create();
-  next_thrd_create(); // looked up with the first thread: later ones may be waited for by who loads
-                      // a library, and nothing can be looked up meanwhile
+  next_thrd_create(); // looked up with the first thread: later, a thread that loads a library may
+                      // wait for the new one, and no look-up is possible meanwhile
   return create_thread(function, argument, EAGAIN, [&](Start* start) {
     return start != nullptr ? next(thread, attributes, run_thread, start)
                             : next(thread, attributes, function, argument);
   });
 }
 
-// The C library's own makes its threads without the function above.
+// The C library's thrd_create does not call the pthread_create above.
 OMPTIER_EXPORT int thrd_create(thrd_t* thread, thrd_start_t function, void* argument) {
   const auto next = next_thrd_create();
   next_pthread_create();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // `omptier record`: blocks and threads (here), mappings, signals and libgomp's regions (their own
-// files) are told to the recorder, libomptier_ompt.so. Blocks under 4 KiB are told by sample: of
-// every thread's one in k_small_period, which stands for them all. A free is told when the block is
-// 4 KiB or larger: glibc's word before it says so (is_short), else its usable size.
+// files) are reported to the recorder, libomptier_ompt.so. Blocks under 4 KiB are sampled: of each
+// thread's, one in k_small_period is reported and stands for all of them. A free is reported if the
+// block has 4 KiB or more, by glibc's word before it (is_short), else by its usable size.
 #pragma once
 
 #include "borders/malloc_record.h"
@@ -20,29 +20,29 @@ inline constexpr std::size_t k_least_recorded = 4096;
 
 extern __attribute__((visibility("hidden"))) std::atomic<const omptier_malloc_record*> g_record;
 
-// The C library's.
+// The C library's functions.
 extern constinit Next<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>
     next_pthread_create;
 extern constinit Next<int(thrd_t*, thrd_start_t, void*)> next_thrd_create;
 extern constinit Next<int(int, const struct sigaction*, struct sigaction*)> next_sigaction;
 extern constinit Next<sighandler_t(int, sighandler_t)> next_signal;
 
-// Loads the recorder and starts it when this process is to be recorded. Before main.
+// Loads and starts the recorder if this process is to be recorded. Called before main.
 bool start_recording();
 void end_recording();
-// Whether code is the recorder's. Any time after that, in signal handlers too.
+// Whether code belongs to the recorder. Any time after the start, in signal handlers too.
 bool is_recorder(const void* code);
 
-// How many blocks under 4 KiB this thread allocates before one is told.
+// Blocks under 4 KiB that this thread allocates until one is reported.
 extern
     __attribute__((visibility("hidden"),
                    tls_model("initial-exec"))) thread_local constinit std::uint32_t t_until_small;
 
-// The program has, or is about to give back, a block of its own malloc.
+// A block of the program's malloc was allocated, or is about to be freed.
 void record_block(const void* block, std::size_t bytes, const void* caller);
 void record_free(void* block);
-// Counts one of them down. False: it is this one, whose record_block is to come.
-inline bool is_untold() {
+// Counts one such block; false if it is the one to report by record_block.
+inline bool is_left_out() {
   if (t_until_small <= 1) [[unlikely]]
     return false;
   --t_until_small;

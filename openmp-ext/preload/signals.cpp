@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Where perf is refused, samples come by a signal that nobody uses. A program that asks for its
-// action is told the default one; before a program changes it, the recorder's timers end, so that
-// the program's handler never sees one of ours, and the recorder goes over to another signal later.
-// Other ways to set a handler than sigaction and signal are noticed by the recorder.
+// Where perf is refused, samples come by a signal that the program does not use. A program that
+// queries its action gets the default one. Before a program changes it, the recorder's timers end,
+// so that the program's handler never gets a signal of ours, and the recorder changes to another
+// signal later. The recorder notices handlers set by other means than sigaction and signal.
 //
-// Programs call these two in signal handlers: nothing here, nor in what it calls, takes a lock, or
-// memory, or waits (sampling/timer_signal.hpp). What is next of their name was looked up at start.
+// Programs call these two in signal handlers: nothing here, nor in what it calls, takes a lock,
+// allocates or waits (sampling/timer_signal.hpp). The next functions were looked up at start.
 #include "preload/blocks.hpp"
 #include "preload/recording.hpp"
 
@@ -16,8 +16,8 @@
 namespace omptier::preload {
 namespace {
 
-// The recorder's, until now: it has given it up if the program takes it. The recorder itself comes
-// here too.
+// Whether the signal was the recorder's until now: it gives the signal up if the program takes it.
+// The recorder's own calls come here too.
 bool was_recorders(int number, bool taken, const void* caller) {
   if (number != SIGURG && number < SIGRTMIN) return false;
   const omptier_malloc_record* record = g_record.load(std::memory_order_acquire);

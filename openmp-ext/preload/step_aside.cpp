@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See step_aside.hpp. Every module's relocations tell where its references to symbols are; one that
-// holds an address of ours is overwritten, whatever its name. Our own symbols lie in the dynamic
-// symbol table, which is read-only: an entry without section and value is none.
+// See step_aside.hpp. Each module's relocations list the words with addresses of symbols; one that
+// holds an address of ours is overwritten, whatever its name. Our own symbols lie in the read-only
+// dynamic symbol table: an entry with neither section nor value counts as undefined.
 #include "preload/step_aside.hpp"
 
 #include "base/module_symbols.hpp"
@@ -15,7 +15,7 @@ namespace {
 struct Pass {
   Interposed* functions;
   std::size_t count;
-  ModulePart ours = {~std::uintptr_t{0}, 0}; // holds all that were found
+  ModulePart ours = {~std::uintptr_t{0}, 0}; // range of all functions found
   std::size_t changed = 0;
 
   Interposed* named(const char* name) const {
@@ -31,7 +31,7 @@ struct Pass {
   }
 };
 
-// Of this library: where its functions are; from now on nobody finds them.
+// Finds the addresses of our functions in this library, and hides their symbols.
 void hide_symbols(Pass& pass, const ModuleSymbols& module, const dl_phdr_info& info) {
   const auto begin = reinterpret_cast<std::uintptr_t>(module.symbols);
   const int protection = protection_at(info, begin);

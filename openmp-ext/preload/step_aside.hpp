@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A process that has no use for our malloc is given back the next one, as if this library had never
-// stood in front of it: the loader has bound everybody's references to us by then, so they are
-// bound again, and what is bound later (lazily, or by libraries to come) does not find us any more.
-// A call then costs what it costs without us. An IFUNC symbol would say the same, but glibc 2.36
-// resolves one while its library is not relocated yet ("Relink … with …", then a crash).
+// Gives a process that does not need our malloc the next one, as if this library had never
+// intercepted it. By then the loader has bound all modules' references to us, so they are bound
+// again, and later bindings (lazy ones, or of libraries to come) no longer find our symbols. A call
+// then costs what it costs without us. An IFUNC symbol could do the same, but glibc 2.36 resolves
+// it before its library is relocated ("Relink … with …", then a crash).
 #pragma once
 
 #include <cstddef>
@@ -12,16 +12,15 @@
 
 namespace omptier::preload {
 
-// One function of ours that stands in front of another.
 struct Interposed {
   const char* name;
   std::uintptr_t next;
   std::uintptr_t ours = 0; // found by step_aside
 };
 
-// References to ours in all loaded modules become references to next, and our symbols are no longer
-// found. What the kernel or the loader's layout does not allow stays: it works, through us. Called
-// once, before main. Returns how many references were changed.
+// References to ours in all loaded modules become references to next, and our symbols are hidden.
+// References that the kernel or the loader's layout does not let us change still work, through us.
+// Called once, before main. Returns how many references were changed.
 std::size_t step_aside(Interposed* functions, std::size_t count);
 
 } // namespace omptier::preload

@@ -189,14 +189,16 @@ module ompx_memory
       type(c_ptr), target :: pointer
     end function
 
-    ! Decides on all declarations together, allocates, sets the pointers. Thread-safe.
+    ! Decides on all declarations together, allocates their blocks and sets the pointers. Returns
+    ! ompx_success, ompx_incomplete or an error. Thread-safe.
     integer(c_int) function ompx_commit(order, outcome) bind(C)
       import :: c_int, ompx_outcome
       integer(c_int), value :: order
       type(ompx_outcome), intent(inout) :: outcome
     end function
 
-    ! Changes traits of the block that begins at block. Thread-safe; do not free the block meanwhile.
+    ! Changes traits of the block that begins at block. Returns ompx_success or an error.
+    ! Thread-safe; do not free the block meanwhile.
     integer(c_int) function ompx_update_traits(block, count, traits) bind(C)
       import :: c_int, c_ptr, ompx_trait
       type(c_ptr), value :: block
@@ -204,7 +206,8 @@ module ompx_memory
       type(ompx_trait), intent(in) :: traits(*)
     end function
 
-    ! Changes traits of an allocator made by ompx_init_allocator. Thread-safe.
+    ! Changes traits of an allocator made by ompx_init_allocator. Returns ompx_success or an error.
+    ! Thread-safe.
     integer(c_int) function ompx_update_allocator(allocator, count, traits) bind(C)
       import :: c_int, ompx_handle_kind, ompx_trait
       integer(ompx_handle_kind), value :: allocator
@@ -212,7 +215,8 @@ module ompx_memory
       type(ompx_trait), intent(in) :: traits(*)
     end function
 
-    ! Moves live blocks according to their current traits. Thread-safe.
+    ! Moves live blocks according to their current traits. Returns ompx_success, ompx_incomplete or
+    ! an error. Thread-safe.
     integer(c_int) function ompx_apply(order, outcome) bind(C)
       import :: c_int, ompx_outcome
       integer(c_int), value :: order
@@ -291,8 +295,9 @@ contains
     ompx_phase = c_phase(trim(text) // c_null_char)
   end function
 
-  ! Gets the location of the given bytes from address on; bytes 0 = the whole block. Returns
-  ! ompx_success, or ompx_error_errno if the address lies in no block. Thread-safe.
+  ! Gets the location of the given bytes from address on; bytes 0 = the whole block that contains
+  ! address. Returns ompx_success, or ompx_error_errno if bytes is 0 and there is no such block.
+  ! Thread-safe.
   integer(c_int) function ompx_get_placement(address, bytes, placement)
     type(c_ptr), intent(in) :: address
     integer(c_size_t), intent(in) :: bytes

@@ -3,8 +3,8 @@
  * OMPTier's additions to OpenMP's memory management, for C11 and C++11 and later.
  *
  * Works over any omp.h: the one OMPTier installs, clang's, gcc's. The spaces, allocators and traits
- * are numbers that OMPTier's OpenMP runtime understands. Only the functions at the end need
- * libomptier at link time.
+ * are numbers that OMPTier's OpenMP runtime knows. Only the functions at the end need libomptier at
+ * link time.
  *
  *     omp_alloctrait_t traits[] = {{ompx_atk_access_pattern, ompx_atv_access_pattern_random},
  *                                  {omp_atk_fallback, omp_atv_default_mem_fb}};
@@ -250,9 +250,9 @@ ompx_result_t ompx_get_placement(const void *address, size_t bytes, ompx_placeme
  *              ENOSPC  it has no room (capacity ledger or node): nothing was moved;
  *              ENOMEM  some of the range is not mapped;
  *              EPERM   the kernel or a container refuses to move pages;
- *              EAGAIN  some pages did not arrive (ompx_get_placement shows where they are); for a
- *                      block of omp_alloc's: most did not, and the whole block stays, or another
- *                      thread moves it.
+ *              EAGAIN  some pages did not arrive (ompx_get_placement shows where they are). A block
+ *                      of omp_alloc's of which most pages did not arrive stays where it was; EAGAIN
+ *                      also means that another thread is moving the block.
  * The ledger counts the pages under that kind until the range is placed again or the process ends.
  * About 250 microseconds a MiB in 4 KiB pages. Thread-safe. Not async-signal-safe. */
 ompx_result_t ompx_place_range(void *begin, size_t bytes, omp_allocator_handle_t allocator);

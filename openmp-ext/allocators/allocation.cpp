@@ -181,8 +181,7 @@ void* allocate_from(Allocator& allocator, const AllocationRequest& request, int 
   return fall_back(allocator, request, placed.why, chain);
 }
 
-// For a destroyed allocator or an invalid number, whose behaviour the specification leaves open.
-// libomp would use the handle as a pointer.
+// For a destroyed or invalid handle: undefined by OpenMP, but libomp would use it as a pointer.
 void* memory_of_destroyed(const AllocationRequest& request) {
   void* block = stock_allocate(request.bytes, alignment_for(nullptr, request), k_default_mem_alloc);
   if (block != nullptr && request.zeroed) std::memset(block, 0, request.bytes);

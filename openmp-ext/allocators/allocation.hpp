@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The semantics of an OpenMP allocation: pool, alignment, order of tiers, fallback (allocation.cpp,
-// planned.cpp); and of freeing and resizing (release.cpp). Called by the hooks (for libomp) and by
-// tests.
+// planned.cpp); and of freeing and resizing (release.cpp). Called by the hooks and tests.
 #pragma once
 
 #include "allocators/charges.hpp"

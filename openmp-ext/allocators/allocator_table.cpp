@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The table of allocators. Its address space is reserved at the first use; memory backs only
-// entries in use.
+// Address space is reserved at the first use; memory backs only entries in use.
 #include "allocators/allocator_table.hpp"
 
 #include "base/os.hpp"

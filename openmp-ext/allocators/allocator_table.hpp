@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Our OpenMP allocators: predefined ones and those made by omp_init_allocator. They lie in one
-// table in address space of our own, and a handle is the address of its entry: a comparison decides
-// whether a handle is ours, and no untrusted pointer is read. (libomp uses handles above 1024 as
-// pointers, so we check handles first.) Blocks refer to their allocator by its number; an entry is
-// reused only after it was destroyed and its last block freed. No count of blocks is kept for that:
-// an entry that never had a block is free at once; for the others, live blocks are searched when
-// all entries were used.
+// Our OpenMP allocators: predefined ones and those of omp_init_allocator. They lie in one table in
+// address space of our own, and a handle is its entry's address: a comparison decides whether a
+// handle is ours, and no untrusted pointer is read. (libomp uses handles above 1024 as pointers, so
+// we check first.) Blocks refer to their allocator by number; an entry is reused only after it was
+// destroyed and its last block freed. Blocks are not counted for that: an entry that never had one
+// is free at once; for the others, live blocks are searched when all entries were used.
 #pragma once
 
 #include "allocators/pool.hpp"
@@ -35,8 +34,7 @@ struct alignas(64) Allocator {
   TraitSet traits;
   Pool pool;                               // bytes charged to pool_size
   std::atomic<std::uint64_t> fallbacks{0}; // allocations that took the fallback
-  // Different in each life of the entry, 0 between them: shows whether a learnt route is still
-  // valid.
+  // Different in each life of the entry, 0 between them: validates learnt routes.
   std::atomic<std::uint32_t> life{0};
   Allocator* next_free = nullptr;
   bool listed = false; // in the free list
@@ -83,8 +81,7 @@ public:
 
   // The allocator of a handle that is ours and live, or null. Lock-free.
   Allocator* find(OmpValue handle);
-  // Numbers after the predefined ones, which libomp must not see: it would use the last of them as
-  // a pointer.
+  // Unused numbers, which libomp must not see: it would use the last of them as a pointer.
   static bool is_no_handle(OmpValue handle) { return handle > 504 && handle <= 1024; }
   // Whether a value is, or was before it was destroyed, an allocator made here.
   bool made_here(OmpValue handle) const {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One line per memory space. An allocation by the calling thread would use the same tiers: the same
-// function chooses them.
+// One line per memory space, with the tiers of the function that allocations use too.
 #include "allocators/choices_text.hpp"
 
 #include "allocators/allocation.hpp"

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Our part of OMP_DISPLAY_ENV=verbose: what each memory space means on this machine, on which
-// nodes, and why; the first tier of OMP_ALLOCATOR's allocator; the OMPTIER_* variables that are
-// set.
+// nodes, and why; the first tier of OMP_ALLOCATOR's allocator; the OMPTIER_* variables set.
 #pragma once
 
 #include <cstddef>
 
 namespace omptier {
 
-// Writes lines "name='value'", each ended by a newline, and a terminating zero; whole lines only,
-// as many as fit. Returns the bytes written; 0 when nothing of ours is in use (the platform is then
-// not discovered).
+// Writes lines "name='value'", each ended by a newline, and a terminating zero; whole lines only.
+// Returns the bytes written; 0 when nothing of ours is in use (nothing is then discovered).
 std::size_t describe_choices(char* text, std::size_t size);
 
 } // namespace omptier

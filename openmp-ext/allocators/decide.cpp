@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See decide.hpp. Blocks without a weight share, by bytes, the per mille of memory time that the
-// others leave, and so have one density.
+// See decide.hpp. Blocks without a weight share what the others leave by bytes: one density.
 #include "allocators/decide.hpp"
 
 #include "allocators/declared_demand.hpp"
@@ -57,8 +56,7 @@ bool group_up(std::span<const Wish> wishes, PageArray<Candidate>& candidates,
   return true;
 }
 
-// A required block is worth more than all the others together, whatever their traits; twice as
-// much, so that rounding cannot make it equal.
+// Twice what all other blocks together are worth, so that rounding cannot make it equal.
 double loss_of_required(std::span<const Candidate> candidates, std::size_t wishes) {
   double at_stake = k_loss * static_cast<double>(wishes);
   for (const Candidate& candidate : candidates)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Declare, withdraw, commit. A declaration owns an allocator of its own in the table, so the block
-// keeps its traits, is counted and reported like any other, and omp_free and omp_realloc accept it;
-// the allocator ends with the block.
+// A declaration owns an allocator of its own in the table, so the block keeps its traits, is
+// counted and reported like any other, and omp_free accepts it; the allocator ends with the block.
 #include "allocators/declarations.hpp"
 
 #include "allocators/init_allocator.hpp"
@@ -35,8 +34,7 @@ PageArray<Declaration>& declarations() {
   return *declared;
 }
 
-// Blocks are freed by omp_free, so the runtime must be ours. It loads this library when it
-// initialises itself, in its first call.
+// omp_free must free the blocks, so the runtime must be ours. Its first call loads this library.
 bool runtime_is_ours() {
   Runtime& state = runtime();
   if (state.libomp.load(std::memory_order_acquire) != nullptr) return true;
@@ -59,8 +57,7 @@ public:
     const std::size_t attempts = placer_ != nullptr ? placer_->tier_count() + 1 : 1;
     if (!forbidden_.resize(set_.size(), 0)) return false;
     for (std::size_t attempt = 0; attempt < attempts; ++attempt) {
-      // In later attempts some blocks exist: without memory for lists, the rest is placed by
-      // traits.
+      // In later attempts some blocks exist: without memory for lists, traits place the rest.
       if (!decide() && attempt == 0) return false;
       allocate_all();
       if (attempt + 1 == attempts || !split_groups()) break;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // ompx_declare and ompx_commit: allocations that are first collected and then decided together;
-// ompx_update_traits and ompx_apply: live blocks decided again after their traits changed. A
-// process has one set of declarations under one lock, which a commit holds until every pointer is
-// set: when ompx_commit returns, the caller's own declarations are committed, by this thread or
-// another.
+// ompx_update_traits and ompx_apply: live blocks decided again after their traits changed. One lock
+// covers a process's declarations; a commit holds it until every pointer is set, so when
+// ompx_commit returns, the caller's own are committed, by this thread or another.
 #pragma once
 
 #include "allocators/decide.hpp"

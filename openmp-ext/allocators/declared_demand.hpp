@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Turns the traits of a block into a demand, which the cost model prices on each tier
-// (model/cost.hpp).
+// Turns a block's traits into a demand, which the cost model prices (model/cost.hpp).
 //
 //   time on a tier = weight · time there of accesses that take 1 on the reference (DRAM)
 //   weight         = importance (per mille of memory time); else access_frequency · time of one
@@ -47,8 +46,7 @@ inline bool is_cold(const TraitSet& traits) {
          traits.access_frequency == 0;
 }
 
-// Time on each tier relative to DRAM (to the first tier if there is no DRAM); at most
-// k_most_choices tiers.
+// Time on each tier relative to DRAM, else to the first tier; at most k_most_choices tiers.
 std::array<double, k_most_choices> relative_times(const TraitSet& traits,
                                                   std::span<const Tier> tiers);
 

@@ -13,8 +13,7 @@ int place_range(void* begin, std::size_t bytes, OmpValue allocator);
 // The same for the large block of ours that begins there.
 int move_own_block(Placer& placer, const void* begin, std::size_t bytes, MemoryKind kind);
 
-// Moves the statics that the plan names in loaded modules. Does nothing (no platform discovery)
-// when the plan names none.
+// Moves the plan's statics in loaded modules; the platform is not discovered if there are none.
 void place_statics_of_plan();
 
 } // namespace omptier

@@ -25,8 +25,7 @@ inline std::uint32_t locality_of(const ChoiceTable& choices) {
   return choices.place_of(cpu >= 0 ? static_cast<unsigned>(cpu) : 0);
 }
 
-// Bit of a route's expected_life where the processor matters: the first comparison then never finds
-// the route valid.
+// Bit of expected_life if the processor matters: the first comparison then always fails.
 inline constexpr std::uint32_t k_by_place = 1u << 31;
 
 // libomp's own function, for what is not ours.
@@ -37,8 +36,7 @@ using Otherwise = void* (*)(std::size_t, std::size_t, OmpValue, const void*);
 [[gnu::noinline]] void release_fully(void* block, OmpValue handle,
                                      void (*otherwise)(void*, OmpValue));
 
-// A block from a magazine of a valid route. (All exits below are tail calls, so that the fast path
-// saves no registers.)
+// From a valid route's magazine. (Exits are tail calls, so that no registers are saved.)
 [[gnu::always_inline]] inline void* take_from(const Route& route, Magazine& magazine,
                                               std::size_t bytes, std::size_t alignment,
                                               OmpValue handle, const void* caller,
@@ -96,12 +94,10 @@ using Otherwise = void* (*)(std::size_t, std::size_t, OmpValue, const void*);
   return true;
 }
 
-// Stores a route: a small block of the allocator came from its first tier. life: of the allocator
-// when its tiers were chosen.
+// Stores a route: a small block came from the first tier. life: when tiers were chosen.
 inline void learn_route(const Allocator& allocator, std::uint32_t life, const Placer& placer,
                         const void* block, std::uint32_t locality) {
-  // Closing the fast paths changes the lives afterwards, so a route learnt meanwhile is already
-  // invalid.
+  // Closing the fast paths changes the lives afterwards, which ends a route learnt meanwhile.
   if (g_quick_spans.load(std::memory_order_acquire) == &g_no_spans) return;
   ThreadCache& cache = ThreadCache::mine();
   const Span* span = placer.ranges().span_of(block);

@@ -15,8 +15,7 @@ bool is_device_number(OmpValue number) {
   return number >= 100 && number <= 102;
 }
 
-// Whether a value may be an allocator: ours, predefined, or (from 1024 on) a pointer of libomp's,
-// which only libomp can check.
+// Ours, predefined, or (from 1024 on) a pointer of libomp's, which only libomp can check.
 bool may_be_allocator(OmpValue value) {
   AllocatorTable& allocators = runtime().allocators;
   if (allocators.made_here(value)) return allocators.find(value) != nullptr;

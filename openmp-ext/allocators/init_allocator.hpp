@@ -13,8 +13,7 @@ namespace omptier {
 bool init_allocator(OmpValue space, std::span<const TraitPair> traits, OmpValue* handle);
 bool concerns_us(OmpValue space, std::span<const TraitPair> traits);
 void make_allocator(OmpValue space, std::span<const TraitPair> traits, OmpValue* handle);
-// Reads the space number and the traits, which override those in set. False, with problem filled,
-// when they are refused.
+// Reads space and traits, which override those in set. False, with problem, if refused.
 bool read_allocator(OmpValue number, std::span<const TraitPair> traits, Space& space, TraitSet& set,
                     TraitProblem& problem);
 

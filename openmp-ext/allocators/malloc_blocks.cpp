@@ -23,8 +23,7 @@
 namespace omptier {
 namespace {
 
-// With OMPTIER_VERBOSE=1: where each entry's blocks lay, counted by the kernel when a block is
-// freed, or at the end of the process.
+// With OMPTIER_VERBOSE=1: where each entry's blocks lay when freed or at the end.
 struct EntryPages {
   std::atomic<std::uint64_t> blocks, bytes, untouched, on_kind[k_memory_kinds + 1];
 };
@@ -86,8 +85,7 @@ void report_pages() {
   }
 }
 
-// hwloc (used by libomp) may be loading a plugin whose constructors allocate: it holds its lock on
-// this thread, so discovery would deadlock.
+// hwloc may be loading a plugin whose constructors allocate, under its lock: a deadlock.
 bool inside_hwloc() {
   const auto visit = [](_Unwind_Context* context, void* found) {
     const LoadedModule* module = module_of(static_cast<std::uintptr_t>(_Unwind_GetIP(context)));

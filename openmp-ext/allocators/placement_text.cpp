@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Answers about live memory. Pages are always counted by the kernel at the time of the call; the
-// decision comes from the block's own record. No malloc, so this may be called anywhere but in a
-// signal handler.
+// Answers about live memory. Pages are always counted by the kernel at the call; the decision comes
+// from the block's own record. No malloc: callable anywhere but in a signal handler.
 #include "allocators/placement_text.hpp"
 
 #include "allocators/allocation.hpp"

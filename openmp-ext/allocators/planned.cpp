@@ -13,8 +13,7 @@
 namespace omptier {
 namespace {
 
-// First come, first served, to the page: the first pages of the block take what is left of the
-// faster tiers, one tier after the other.
+// First come, first served, to the page: the first pages take what is left of faster tiers.
 void begin_in_faster_tiers(Placer& placer, void* block) {
   BlockInfo info;
   if (!placer.find(block, true, info) || !info.large) return;

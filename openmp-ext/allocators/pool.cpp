@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Counters of scopes in an open-addressed table; a scope keeps its counter until the allocator is
-// destroyed.
+// Counters in an open-addressed table; a scope keeps its counter until its allocator ends.
 #include "allocators/pool.hpp"
 
 #include "base/page_arena.hpp"

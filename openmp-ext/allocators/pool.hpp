@@ -6,8 +6,7 @@
 // in one page. Blocks do not store their scope, since they should be freed inside it: a block freed
 // elsewhere is subtracted from the scope that holds most, so the sum stays right.
 //
-// Lock-free, no malloc. With more scopes than counters, some share one: then the limit is reached
-// sooner, never later.
+// Lock-free, no malloc. If scopes share a counter, the limit is reached sooner, never later.
 #pragma once
 
 #include <atomic>
@@ -22,8 +21,7 @@ public:
   void give_back(std::uintptr_t scope, std::uint64_t bytes);
   std::uint64_t used(std::uintptr_t scope) const;
 
-  // Takes the page of counters, for the next allocator in the same entry. The allocator must not be
-  // in use.
+  // The page of counters, for the entry's next allocator. The allocator must not be in use.
   void* take_page() { return slots_.exchange(nullptr); }
   void reuse_page(void* page);
 

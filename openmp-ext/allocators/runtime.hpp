@@ -34,8 +34,7 @@ public:
   std::atomic<OmpValue> environment_allocator{k_null_allocator}; // OMP_ALLOCATOR's, if ours
   std::atomic<std::uint64_t> source_wins{0}; // plan entries overruled by a required trait
 
-  // The placer, made at the first call; null on the thread that is making it, and when the platform
-  // cannot be discovered (one warning).
+  // The placer, made at the first call; null on the thread that makes it, or without a platform.
   Placer* placer() {
     Placer* ready = placer_.load(std::memory_order_acquire);
     return ready != nullptr ? ready : make_placer();
@@ -98,8 +97,7 @@ inline void report_released(const void* block) {
   if (observer != nullptr && observer->released != nullptr) observer->released(block);
 }
 
-// Where blocks of ours lie while the fast paths are open, that is while there is a placer and no
-// observer. Otherwise it points to g_no_spans.
+// Where blocks lie while the fast paths are open (a placer, no observer); else g_no_spans.
 extern constinit std::atomic<const SpanTable*> g_quick_spans;
 extern constinit const SpanTable g_no_spans;
 // To be called after placer or observer changed.

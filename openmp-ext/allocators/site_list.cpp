@@ -126,8 +126,7 @@ void SiteList::write(const char* path) {
     std::ranges::stable_sort(plan.entries, std::greater{}, &PlanEntry::bytes);
     if (plan.entries.empty()) return;
     const std::string file = std::string(path) + "." + std::to_string(::getpid());
-    // Where the modules were loaded from, which a plan does not hold: `omptier sites` needs it to
-    // add names.
+    // Where the modules were loaded from, which no plan holds but `omptier sites` needs.
     std::string paths;
     for (const PlanModule& module : plan.modules)
       for (unsigned number = 0; number < module_count(); ++number)

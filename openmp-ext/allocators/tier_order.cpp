@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A kind's own space tries the tiers of that kind; a standard space tries the best tier by its
-// meaning; then, unless placement is required, all others in the order of what matters by the
-// traits.
+// A kind's own space tries the tiers of that kind, a standard space the best tier by its meaning;
+// then, unless placement is required, all others in the order that matters by the traits.
 #include "allocators/tier_order.hpp"
 
 #include "allocators/declared_demand.hpp"

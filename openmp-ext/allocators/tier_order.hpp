@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The order in which an allocation tries tiers: for an allocator, seen from the calling thread's
-// processor, or for a list of kinds.
+// The order in which an allocation tries tiers: of an allocator from here, or of listed kinds.
 #pragma once
 
 #include "allocators/allocator_table.hpp"

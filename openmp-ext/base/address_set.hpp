@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A set of non-zero addresses: open addressing, at most half full, in pages of its own (no malloc).
-// The caller's lock protects it.
+// A set of non-zero addresses in pages of its own (no malloc). The caller's lock protects it.
 #pragma once
 
 #include "base/page_array.hpp"

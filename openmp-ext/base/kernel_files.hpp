@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Reads small files below /proc and /sys, through base/os. Only functions that return a string or a
-// vector call malloc.
+// Small files below /proc and /sys, through base/os; malloc only to return strings and vectors.
 #pragma once
 
 #include <cstddef>

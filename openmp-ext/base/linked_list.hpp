@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Doubly linked lists through the elements' members `previous` and `next`. The owner's lock
-// protects them.
+// Doubly linked lists through members `previous` and `next`. The owner's lock protects them.
 #pragma once
 
 namespace omptier {

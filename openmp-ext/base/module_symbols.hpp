@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The relocations of one loaded module: which of its words hold the addresses of which symbols.
-// Writing such a word rebinds the module's references to a symbol. Words that the loader made
-// read-only after relocation (RELRO, down to whole pages) are made writable meanwhile. Needs only
-// the C library.
+// Writing such a word rebinds the module's references. Words that the loader made read-only (RELRO,
+// down to whole pages) are made writable meanwhile. Needs only the C library.
 #pragma once
 
 #include <cstddef>

@@ -59,7 +59,7 @@ bool is_first_of(Notice notice, std::string_view subject) {
     if (there == hash) return false;
   }
   warn_once(Notice::more_notices, "there are so many different warnings that further ones of their "
-                                  "kinds are not shown; see to the first ones.");
+                                  "kinds are not shown; resolve the first ones.");
   return false;
 }
 

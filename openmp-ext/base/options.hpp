@@ -42,8 +42,7 @@ bool option_flag(Option option);
 // One line explaining why the text is not a value of that type; "" when it is.
 std::string problem_with(OptionType type, const char* text);
 
-// Warns once per variable that its value cannot be used: "OMPTIER_SHARE: <why>; <what is done
-// instead>."
+// Warns once per variable: "OMPTIER_SHARE: <why>; <what is done instead>."
 void warn_about_value(Option option, const char* why, const char* instead);
 
 // Warns once about all OMPTIER_* variables of the environment that the table lacks.

@@ -64,8 +64,7 @@ long sys_move(int pid, unsigned long count, void** pages, const int* nodes, int*
 int sys_perf(perf_event_attr* attributes, pid_t pid, int cpu, int group_fd, unsigned long flags) {
   return static_cast<int>(::syscall(SYS_perf_event_open, attributes, pid, cpu, group_fd, flags));
 }
-// The next four calls are cancellation points. malloc, which calls them, is none, so cancellation
-// is disabled meanwhile.
+// The next four are cancellation points, but malloc, which calls them, must not be one.
 class NotCancelled {
 public:
   NotCancelled() { ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Every operating-system call that can fail, behind one table of function pointers. All layers call
-// `os().name(...)`; tests install their own table to inject faults. Calls return what the kernel
+// Every operating-system call that can fail, behind one table of function pointers:
+// `os().name(...)`. Tests install a table that injects faults. Calls return what the kernel
 // returns: -1 and errno, or MAP_FAILED.
 #pragma once
 
@@ -62,8 +62,7 @@ std::size_t huge_page_size(); // 0 when transparent huge pages are off
 std::uint64_t monotonic_nanoseconds();
 // CPU time of the calling thread.
 std::uint64_t own_cpu_nanoseconds();
-// The monotonic clock, a few milliseconds late but cheaper to read: to check whether an interval is
-// over.
+// The monotonic clock, some milliseconds late but cheaper: to check that an interval is over.
 std::uint64_t coarse_nanoseconds();
 
 } // namespace omptier

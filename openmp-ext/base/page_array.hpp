@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A growing array in pages of our own: declarations and the lists that decisions are made from must
-// not use the program's malloc, whose blocks may be ours to place. Elements are plain data and move
-// when the array grows.
+// A growing array in pages of our own, because lists for decisions must not use the program's
+// malloc, whose blocks may be ours to place. Elements are plain data and move when it grows.
 #pragma once
 
 #include "base/page_arena.hpp"

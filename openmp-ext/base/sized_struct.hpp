@@ -15,8 +15,7 @@ namespace omptier {
 
 inline constexpr std::size_t k_largest_struct = 4096; // larger: the size was never set
 
-// 0, or the errno to return for an unacceptable size. first: the structure's size in its first
-// release.
+// 0, or the errno for an unacceptable size. first: the structure's size in its first release.
 template <typename T> int problem_with_size(const T& theirs, std::size_t first) {
   static_assert(offsetof(T, struct_size) == 0 && sizeof(T) <= k_largest_struct);
   if (theirs.struct_size < first) return EINVAL;
@@ -29,8 +28,7 @@ template <typename T> int problem_with_size(const T& theirs, std::size_t first) 
              : 0;
 }
 
-// Copies everything but the size, as far as theirs has room. theirs must have passed
-// problem_with_size.
+// Copies all but the size, as far as theirs has room. theirs has passed problem_with_size.
 template <typename T> void give_struct(const T& ours, T& theirs) {
   constexpr std::size_t k_size = sizeof ours.struct_size;
   std::memcpy(reinterpret_cast<char*>(&theirs) + k_size,

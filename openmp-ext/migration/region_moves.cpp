@@ -128,8 +128,7 @@ bool move(Placer& placer, PlannedObject& object, MemoryKind to, const void* code
   return arrived;
 }
 
-// Moves objects that the region does not want there out of a kind, least benefit first, until
-// newcomer fits.
+// Moves objects out that the region does not want there, least benefit first, to fit newcomer.
 void make_room(Placer& placer, MemoryKind kind, const PlannedObject& newcomer, const void* codeptr,
                void (*moved)(const RegionMove&)) {
   for (std::size_t i = objects.count; i-- > 0 && placer.room(kind) < newcomer.committed;) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One open-addressed table of (hash of a list's return addresses, list), at most half full. A
-// stack's hash is computed frame by frame, so every prefix is looked up on the way; a hit is
-// compared address by address.
+// An open-addressed table of (hash of a list's return addresses, list). A stack's hash is computed
+// frame by frame, so every prefix is looked up; a hit is compared address by address.
 #include "objects/frame_matcher.hpp"
 
 #include "base/page_arena.hpp"

@@ -163,9 +163,8 @@ int visit_module(dl_phdr_info* info, std::size_t, void* argument) {
   return 0;
 }
 
-// The callback is not called after the last module, so unloaded modules are found by the number of
-// a completed pass. Another thread's pass may be under way: every module that is still loaded has
-// at least this number, visited by it or not.
+// Nothing marks the end of a pass, so unloaded modules are found by a completed pass's number.
+// While another thread's pass is under way, every loaded module has at least this number.
 void mark_unloaded(std::uint32_t pass) {
   const unsigned count = g_modules.count.load(std::memory_order_acquire);
   for (unsigned i = 0; i < count; ++i) {
@@ -224,8 +223,7 @@ void let_others_run() {
 
 } // namespace
 
-// Increments inside, then reads forking; the forking thread does it in the opposite order, so that
-// at least one sees the other.
+// Increments, then reads forking; the forking thread does the opposite, so one sees the other.
 ModuleListUse::ModuleListUse() {
   g_gate.inside.fetch_add(1);
   entered_ = g_gate.forking.load() == 0;

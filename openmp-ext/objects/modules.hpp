@@ -46,8 +46,7 @@ struct LoadedModule {
   bool is_identified() const { return identified.load(std::memory_order_acquire) == 2; }
 };
 
-// The module that holds the address now, or null (generated code, the vDSO). Reads the list again
-// if the loader has changed it. Thread-safe.
+// The module at the address, or null (generated code, vDSO). Follows the loader. Thread-safe.
 const LoadedModule* module_of(std::uintptr_t address);
 
 // The same from the list as last read: no lock, no system call, but misses later libraries.
@@ -65,8 +64,7 @@ std::uint32_t module_generation();
 // segments (1 ms per few MB). Thread-safe, valid for the life of the process.
 const char* identity_of(const LoadedModule& module);
 
-// Held by a thread while it may be inside the loader's list; converts to false while a fork is
-// under way.
+// Held while a thread may be inside the loader's list; false while a fork is under way.
 class ModuleListUse {
 public:
   ModuleListUse();
@@ -89,16 +87,14 @@ void open_modules_after_fork(bool in_child);
 // A return address as (module identity, offset); false when no module holds it.
 bool identify(ReturnAddress address, const LoadedModule*& module, std::uint64_t& offset);
 
-// The hash of "segments:" and of a profile's checksums: detects accidents, not attacks. seed: 0, or
-// the hash so far.
+// Hash of "segments:" and of profiles' checksums, against accidents only. seed: 0, or hash so far.
 std::uint64_t hash_bytes(std::uint64_t seed, const void* bytes, std::size_t count);
 
 // Write texts of k_identity_size: from a build-id, and from the hash of the executable segments.
 void write_build_id(char* identity, const void* bytes, std::size_t count);
 void write_segments_id(char* identity, std::uint64_t hash);
 
-// Classify a module by path or name: a system library (its frames are dropped), an OpenMP runtime
-// or ours. The program itself is neither.
+// System libraries (their frames are dropped); OpenMP runtimes and ours. Never the program.
 bool is_system_path(const char* path);
 bool is_runtime_name(const char* name);
 // Libraries of a language's implementation: the C library, those of C++ and Fortran.

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Allocation sites: where in a program an allocation is made, by its call stack. A frame is
-// identified exactly (module identity + offset in the module) and portably (the function, the
-// callee, and which of the calls of that callee). Modules are identified by their build-id, else by
-// a hash of their executable segments, so that a site is recognised in another run in spite of
-// ASLR.
+// identified exactly (module identity + offset) and portably (the function, the callee, and which
+// of the calls of that callee). Modules are identified by build-id, else by a hash of their
+// executable segments, so that a site is recognised in another run in spite of ASLR.
 #pragma once
 
 #include <cstddef>

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Call stacks of allocations and parallel regions, from .eh_frame, since default -O2 code has no
-// frame pointers. Every capture walks the present stack; only the unwind rule of each call
-// instruction's frame is cached, so different stacks are never confused. Eight frames take a
-// fraction of a microsecond once the rules are cached (a fifteenth of _Unwind_Backtrace); no
-// malloc, no lock then.
+// frame pointers. Only the unwind rule of each call instruction's frame is cached, never a stack,
+// so different stacks are never confused. With cached rules, eight frames take a fraction of a
+// microsecond (a fifteenth of _Unwind_Backtrace), no malloc, no lock.
 #pragma once
 
 #include "objects/site.hpp"

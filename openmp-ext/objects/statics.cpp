@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A reader of ELF symbol tables. Every offset and count is checked against the file's size: in a
-// damaged file nothing is found.
+// Reads ELF symbol tables. Offsets and counts are checked: a damaged file finds nothing.
 #include "objects/statics.hpp"
 
 #include "base/os.hpp"

@@ -30,8 +30,7 @@ struct CodeRange {
   std::uint64_t begin = 0, end = 0; // [begin, end)
 };
 
-// Memory that may be read: a loaded module's segments. `copy`, if set, reads memory that may be
-// unmapped meanwhile.
+// A loaded module's segments. `copy`, if set, reads memory that may be unmapped meanwhile.
 struct ByteSpan {
   std::uintptr_t begin = 0, end = 0;
   bool (*copy)(void* reader, std::uintptr_t address, void* to, std::size_t bytes) = nullptr;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See other_tool.hpp. The runtime's look-up and set functions take no argument of ours, so the
-// process's only OtherTool is a global here.
+// The runtime's look-up and set functions take no argument of ours: OtherTool is a global here.
 #include "ompt/other_tool.hpp"
 
 #include <cstdlib>

@@ -37,8 +37,7 @@ private:
   ompt_start_tool_result_t* tool_ = nullptr;
   ompt_function_lookup_t runtime_ = nullptr;
   bool active_ = false;
-  // By event number; we use the first four (threads and parallel regions, begin and end) and
-  // barriers.
+  // By event number; ours are begin and end of threads and parallel regions, and barriers.
   std::array<std::atomic<ompt_callback_t>, ompt_callback_sync_region + 1> shared_{};
 };
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The OMPT events that divide a parallel region into stretches: barriers, as the threads leave
-// them. Every thread calls this twice at every barrier, so events that are not ours are sorted out
-// first.
+// them. Called twice per thread and barrier, so other events are sorted out first.
 #pragma once
 
 #include "ompt/other_tool.hpp"

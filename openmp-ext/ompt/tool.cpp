@@ -40,8 +40,7 @@ RegionNotes g_notes; // only with another tool, which then owns the runtime's da
 
 using Observe = int (*)(const omptier_observer*);
 std::atomic<Observe> g_observe{nullptr};
-// libomptier_preload.so is in the process: recording begins before main, and goes on when OpenMP
-// has ended.
+// With libomptier_preload.so recording begins before main and outlives OpenMP.
 std::atomic<bool> g_whole_process{false};
 pid_t g_started_in = 0;
 std::atomic<bool> g_asked{false}; // libomp has called ompt_start_tool
@@ -121,8 +120,8 @@ std::unique_ptr<SampleSource> open_source(RecorderOptions& options) {
   return source;
 }
 
-// A forked child starts a log of its own at its first region, thread or recorded block, so that
-// children which only exec leave no log.
+// A forked child starts its log at its first region, thread or recorded block, so that children
+// which only exec leave none.
 void wake_forked_child() {
   if (!recorder().wants_restart()) return;
   static std::atomic<pid_t> woken{0}; // only one of the child's threads may open a source

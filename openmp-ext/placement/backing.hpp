@@ -16,9 +16,8 @@ class Backing {
 public:
   enum class Bound : std::uint8_t { yes, without_policy, no };
 
-  // True: a page gets memory when it is first touched, on the policy's nodes; the kernel reports
-  // its node and can move it. False: committed memory exists at once, has no node number, and does
-  // not move.
+  // True: a page gets memory at its first touch, on the policy's nodes; the kernel reports and
+  // moves it. False: committed memory exists at once, without a node number, and does not move.
   const bool comes_at_touch;
 
   // Makes an inaccessible slice of reserved address space use this memory, if it can.

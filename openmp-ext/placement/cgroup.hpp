@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Limits that the kernel puts on this process. Memory limits of its control groups (versions 1 and
-// 2, parents included): exceeding one gets the process killed, so room is checked before memory is
-// taken. And the nodes that its cpuset allows. Groups are looked up once; without a limit nothing
-// is read later.
+// Limits of the kernel on this process: memory limits of its control groups (versions 1 and 2,
+// parents included), which kill when exceeded, so room is checked before memory is taken; and the
+// nodes of its cpuset. Groups are looked up once; without a limit nothing is read later.
 #pragma once
 
 #include "placement/pages.hpp"

@@ -16,8 +16,7 @@ std::uint64_t run_of(unsigned granules) {
   return granules == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << granules) - 1;
 }
 
-// First granule of a free run of that length that ends within the first `within`; k_chunk_granules:
-// there is none.
+// First granule of a free run that ends within the first `within`; k_chunk_granules: none.
 unsigned free_run(const HeapChunk& chunk, unsigned granules, unsigned within) {
   const std::uint64_t run = run_of(granules);
   for (unsigned first = 0; first + granules <= within; ++first) {
@@ -29,8 +28,7 @@ unsigned free_run(const HeapChunk& chunk, unsigned granules, unsigned within) {
 
 } // namespace
 
-// Grows an extent by a step, or at least by what is needed; all of it is then present and on the
-// binding's nodes.
+// Grows an extent by a step, or at least as needed; all of it is then present on the nodes.
 bool Chunks::grow(Extent& extent, std::size_t least, std::size_t step) {
   const std::size_t before = extent.committed;
   for (const std::size_t wanted : {std::min(std::max(least, before + step), extent.bytes), least}) {
@@ -45,8 +43,7 @@ bool Chunks::grow(Extent& extent, std::size_t least, std::size_t step) {
   return false;
 }
 
-// The step is a sixteenth of the heap: memory made present early stays a small part of it, and a
-// large heap grows by huge pages.
+// A sixteenth of the heap: little is present too early, and a large heap gets huge pages.
 bool Chunks::commit(HeapChunk& chunk, std::size_t bytes) {
   Extent& extent = *chunk.extent;
   const std::size_t before = extent.committed;

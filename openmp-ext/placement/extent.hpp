@@ -24,7 +24,7 @@ enum class ExtentUse : std::uint8_t { free, cached, block, heap, region };
 // Which extents may share a huge page.
 enum class Company : std::uint8_t {
   none,      // largest extents: units of their own, outside of regions
-  units,     // none: units of their own in a region
+  units,     // no other's: units of their own in a region
   required,  // blocks whose pages are checked when placed, of one tier
   preferred, // blocks placed by first touch, which may move
 };
@@ -32,8 +32,7 @@ inline constexpr unsigned k_companies = 4;
 
 using KindBytes = std::array<std::uint64_t, k_memory_kinds + 1>; // by MemoryKind
 
-// Bytes [begin, end) of an extent that lie in another kind than the rest and are charged to that
-// kind.
+// Bytes [begin, end) of an extent that lie in another kind and are charged to that kind.
 struct ExtentPart {
   std::size_t begin = 0, end = 0;
   MemoryKind kind = MemoryKind::unknown;
@@ -51,8 +50,7 @@ struct Extent {
   bool small_ends = false; // huge pages are off in those that it shares
   bool required = false;   // block: wanted there or not at all
   bool locked = false;     // block: pinned in memory
-  // block: handed out. Before that only its thread uses it, without a lock: others read nothing but
-  // use and committed.
+  // block: handed out. Before, others read nothing but use and committed.
   std::atomic<bool> ready{false};
   bool moving = false;     // block: held by the thread that moves its pages, also when freed:
   bool leaving = false;    // then that thread gives it back,
@@ -73,8 +71,7 @@ struct Extent {
   MemoryKind charged = MemoryKind::unknown; // kind that the ledger counts the extent under …
   ExtentPart* parts = nullptr;              // … except these bytes: a block split over kinds
   std::size_t apart = 0;                    // sum of the parts
-  // Counted under other kinds in addition: reservations of a move, pages that it left behind, and
-  // bytes whose first touch will go there.
+  // Also counted under other kinds: what a move reserved or left behind, and touches to come.
   KindBytes besides{};
 
   std::uintptr_t end() const { return begin + bytes; }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The accounting of an extent while its pages move, and afterwards. The ledger always counts at
-// least what lies in a kind: a move reserves before it begins, and gives back what it has verified
-// to be elsewhere. No thread waits for a move: if a block is freed meanwhile, the moving thread
-// gives it back.
+// The accounting of an extent while its pages move, and afterwards. The ledger counts at least what
+// lies in a kind: a move reserves before it begins, and gives back what is verified to be
+// elsewhere. No thread waits for a move: the moving thread gives back a block that was freed
+// meanwhile.
 #include "placement/extents.hpp"
 
 #include <algorithm>

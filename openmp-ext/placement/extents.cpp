@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Takes extents and gives them back, and caches freed ones. (regions.cpp has the rest of the
-// class.) One lock guards all lists. The kernel calls that commit and drop are made under it: they
-// are short, and they must not race.
+// Takes extents and gives them back, and caches freed ones. (regions.cpp has the rest.) One lock
+// guards all lists, and the kernel calls that commit and drop, which are short and must not race.
 #include "placement/extents.hpp"
 
 #include "base/linked_list.hpp"
@@ -63,10 +62,9 @@ void ExtentSpace::replace_cached(Extent& extent, Extent& other) {
   cached_bytes_ = cached_bytes_ - extent.committed + other.committed;
 }
 
-// Two blocks that were freed side by side may fit one larger block. The joined extent has the age
-// of the older one, otherwise memory that is reused again and again would keep its idle neighbours
-// alive. If the older one has reached half of the decay they stay apart, so that the younger one is
-// kept for at least that long.
+// Two blocks freed side by side may fit one larger block. The joined extent has the older one's
+// age, or reused memory would keep its idle neighbours alive. From half of the decay on they stay
+// apart, so that the younger one is kept for at least that long.
 void ExtentSpace::add_joined(Extent* extent, std::uint64_t now) {
   FreeRuns& runs = runs_of(*extent);
   const auto is_like = [&](const Extent* other) {
@@ -145,8 +143,7 @@ Extent* ExtentSpace::from_free(const Shape& shape) {
   return more ? runs.take(shape.bytes, shape.alignment) : nullptr;
 }
 
-// Rounds up to whole units (which are faster to touch) if that adds at most 1/16; otherwise charges
-// exactly the requested pages.
+// Rounds up to whole units (faster to touch) if that adds at most 1/16; else exact pages.
 ExtentSpace::Shape ExtentSpace::shape_of(std::size_t bytes, std::size_t alignment, ExtentUse use,
                                          bool checked) const {
   const std::size_t unit = ranges_.unit();

@@ -55,8 +55,7 @@ struct ExtentPages {
 class ExtentSpace {
 public:
   // kind: charged in the ledger. binding: preferred nodes. decay: nanoseconds that freed memory is
-  // kept for reuse. backing: the memory. promised: the tier's count of bytes that are handed out
-  // and not touched yet.
+  // kept for reuse. promised: the tier's count of bytes handed out and not touched yet.
   ExtentSpace(ReservedRanges& ranges, Ledger& ledger, MemoryKind kind, const Binding& binding,
               std::uint64_t decay = k_usual_decay, Backing& backing = node_pages(),
               Promised* promised = nullptr);
@@ -72,14 +71,12 @@ public:
   bool grow(Extent& extent, std::size_t committed);
   // Gives the pages beyond committed back to the system.
   void shrink(Extent& extent, std::size_t committed);
-  // Sets the promised bytes of an extent. The caller holds the lock or has not handed the block
-  // out.
+  // Sets an extent's promised bytes. The caller holds the lock or has not handed it out.
   void promise(Extent& extent, std::uint64_t bytes);
   // Turns a taken block into a live one that others can see. Its bytes are promised, unless all of
   // them were verified to be on the binding's nodes.
   void hand_out(Extent& extent);
-  // Puts an extent into the cache, or gives it back to the system if it is too large for the cache
-  // or keep is false.
+  // Into the cache, or back to the system if it is too large or keep is false.
   void give_back(Extent& extent, bool keep);
   // Gives back the live block that begins there, and what was promised of it; if its pages are
   // being moved, the moving thread does so. extent: the caller's guess of the block's extent, in
@@ -91,17 +88,14 @@ public:
   // it is pinned or in a file, or another thread holds it.
   Extent* begin_move(const void* block);
   void end_move(Extent& extent);
-  // Counts bytes of a held extent under another kind in addition, if the ledger grants them; and
-  // undoes it.
+  // Also counts bytes of a held extent under another kind, if the ledger grants them; undoes it.
   bool count_besides(Extent& extent, MemoryKind kind, std::size_t bytes);
   void uncount_besides(Extent& extent, MemoryKind kind, std::size_t bytes);
-  // Counts a held extent under this kind from now on: its own, or one that has granted all of it in
-  // addition. Bytes that lie elsewhere, or will, stay counted there as far as they were; the rest
-  // is given back.
+  // Counts a held extent under this kind: its own, or one that has granted all of it. Bytes that
+  // lie elsewhere, or will, stay counted there as far as they were; the rest is given back.
   void charge_to(Extent& extent, MemoryKind kind, const ExtentPages& pages);
-  // In a forked child, where other threads do not exist: ends every move, with the accounts
-  // according to the pages (pages_of(extent)), and gives back blocks that were not handed out. The
-  // caller holds the lock.
+  // In a forked child: ends the moves of missing threads, with the accounts as the pages lie
+  // (pages_of(extent)), and gives back blocks not handed out. The caller holds the lock.
   template <typename F> void forget_other_threads(F&& pages_of) {
     for (Extent *extent = used_, *next = nullptr; extent != nullptr; extent = next) {
       next = extent->next;
@@ -156,11 +150,9 @@ public:
   // Counts bytes of a block, outside of its other parts, under a kind that has granted them in
   // addition. False when there is no memory for the part; then nothing has changed.
   bool add_part(Extent& extent, std::size_t begin, std::size_t end, MemoryKind kind);
-  // Before pages of an extent move: splits the huge pages that it shares and disables new ones
-  // there until the extent is dropped.
+  // Before a move: splits the huge pages that an extent shares, and disables new ones there.
   void keep_apart(Extent& extent);
-  // Enables huge pages again where pages of an extent were to move, unless a neighbour's were too.
-  // The caller holds the lock.
+  // Enables huge pages again unless a neighbour needs them off. The caller holds the lock.
   void allow_huge_pages(Extent& extent);
   // Gives bytes at the extent's end back to the accounts that count them.
   void uncharge_end(Extent& extent, std::size_t bytes);

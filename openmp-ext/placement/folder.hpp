@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Memory from a DAX directory (a file system with DAX, such as an NVDIMM in App Direct mode): an
-// unnamed file there is mapped over slices of our own reserved ranges, so its blocks are found,
-// listed and freed like all others. Bytes are allocated in the file before they become accessible,
-// so a full file system refuses instead of killing the process at a touch. Freed bytes become
-// holes.
+// Memory from a DAX directory (such as an NVDIMM in App Direct mode): an unnamed file there is
+// mapped over slices of our own reserved ranges, so its blocks are found, listed and freed like all
+// others. Bytes are allocated in the file before they become accessible, so a full file system
+// refuses instead of killing the process at a touch. Freed bytes become holes.
 //
 // The mapping is shared, as DAX requires. After fork the child's is private: its writes go to
 // ordinary memory, it gets nothing new from the directory, and cannot change its parent's data.
@@ -24,8 +23,8 @@ namespace omptier {
 
 class Folder final : public Backing {
 public:
-  // Creates the file. Returns "" on success (the directory has DAX, or any_file_system is set, for
-  // tests), else one line that explains why not.
+  // Creates the file. "" on success, else one line that explains why not. The directory must have
+  // DAX unless any_file_system is set (for tests).
   std::string open(const char* path, bool any_file_system = false);
   bool is_open() const { return file_ >= 0; }
   std::uint64_t capacity() const;

@@ -39,8 +39,7 @@ public:
   // the kernel kills. Reads the groups' files; thread-safe, takes the job's lock.
   bool leaves(std::uint64_t bytes);
 
-  // Announces bytes that are about to be touched, while it exists: of two threads that announce
-  // concurrently, at least one sees the other.
+  // Announces bytes to be touched while it exists. Of two at once, at least one sees the other.
   class Announcement {
   public:
     explicit Announcement(GroupRoom& group) : group_(group) {}

@@ -90,8 +90,7 @@ void Heap::put_into_spans(ClassList& list, unsigned size_class, const FreeBlock*
     if (span == nullptr || span->size_class != size_class || !span->put(blocks[i].begin)) continue;
     if (!span->listed) push(list, *span);
     if (span->free != span->blocks) continue;
-    // Wholly free: one such span is kept; another is retired, so that any class can use its
-    // granules.
+    // Wholly free: one such span is kept; another's granules become free for any class.
     remove(list, *span);
     if (list.empty != nullptr) {
       chunks_.retire(*span);

@@ -41,9 +41,8 @@ public:
   // A block of bytes (1 to k_large_block - 1) at an address aligned to alignment (power of two, at
   // most 64 KiB), or null when the binding's memory is full or elsewhere.
   void* allocate(std::size_t bytes, std::size_t alignment, std::uint32_t owner, const void* caller);
-  // The record of the live block that begins at (or, if exact is false, contains) an address inside
-  // a span; null when there is none. begin: of the block. The span must not go away: the caller
-  // owns the block, or holds a lock.
+  // The record of the live block that begins at an address inside a span (or, if exact is false,
+  // contains it), or null. begin: of the block. The caller owns the block, or holds a lock.
   static BlockRecord* find(const Span& span, const void* address, bool exact,
                            std::uintptr_t* begin = nullptr);
   // Calls visit(begin, room, record) with the chunks' lock held for the live block that contains an
@@ -59,8 +58,7 @@ public:
   // Gives back to the system what has been empty since before a time (ns); returns the bytes.
   std::size_t drop_empty(std::uint64_t since);
 
-  // Calls visit(address, record) for every live block, with the locks of its class and the chunks
-  // held.
+  // Calls visit(address, record) for every live block, holding its class's and the chunks' locks.
   template <typename F> void for_each(F&& visit);
   // quiet: no thread uses the heap, so magazines are checked too.
   bool is_sound(std::string& why_not, bool quiet = true);
@@ -104,8 +102,7 @@ template <typename F> void Heap::visit_at(const void* address, F&& visit) {
   if (record != nullptr) visit(begin, std::size_t{span->block_bytes}, *record);
 }
 
-// Class by class: while a class is locked none of its spans goes away, and while the chunks are
-// locked no span at all does.
+// A locked class keeps its spans; while the chunks are locked no span goes away.
 template <typename F> void Heap::for_each(F&& visit) {
   for (unsigned size_class = 0; size_class < k_size_classes; ++size_class) {
     const std::lock_guard guard(classes_[size_class].lock);

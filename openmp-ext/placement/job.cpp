@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Variables of schedulers and launchers. A launcher's count is used only if the local rank is set
-// too, and Slurm's only inside a step: a batch script has the allocation's numbers as well, but is
-// one process.
+// Variables of schedulers and launchers. A launcher's count is used only with a local rank, and
+// Slurm's only inside a step: a batch script has the allocation's numbers, but is one process.
 #include "placement/job.hpp"
 
 #include "base/kernel_files.hpp"
@@ -96,8 +95,7 @@ bool parent_and_session(pid_t process, pid_t& parent, pid_t& session) {
   return at != nullptr && std::sscanf(at, "%d %*d %d", &parent, &session) == 2;
 }
 
-// The session that the ranks share. Hydra (MPICH, Intel MPI) makes one for each rank: then it is
-// the launcher's, found among the ancestors.
+// The session that the ranks share: Hydra's own if Hydra (MPICH, Intel MPI) gives each rank one.
 pid_t session_of_job(Environment environment) {
   constexpr unsigned k_most_ancestors = 100;
   pid_t session = ::getsid(0);

@@ -59,8 +59,7 @@ JobLedger::Sums JobLedger::sum(NodeSet nodes) const {
   return sums;
 }
 
-// Distributes bytes over the nodes by their room; other processes' requests count as granted on
-// every node.
+// Distributes bytes over the nodes by room; other processes' requests count on every node.
 bool JobLedger::spread(NodeSet nodes, std::uint64_t bytes, const Sums& sums,
                        NodeBytes& parts) const {
   each_node(nodes, [&](unsigned node) {
@@ -72,8 +71,7 @@ bool JobLedger::spread(NodeSet nodes, std::uint64_t bytes, const Sums& sums,
   return bytes == 0;
 }
 
-// No process is notified or waited for: its process no longer finds a request that was called off
-// when it wants to grant it.
+// No process is notified or waited for: it just finds its request gone when it would grant it.
 void JobLedger::call_off_others(NodeSet nodes) {
   for (unsigned i = 0; i < slots_seen(); ++i) {
     JobSlot& slot = file_->slots[i];
@@ -111,8 +109,7 @@ bool JobLedger::decide(NodeSet nodes, std::uint64_t bytes, Account& account) {
   return false;
 }
 
-// Distributes over the nodes by room, the rest on the first: nothing is refused because of a limit
-// that only other processes know.
+// By room, the rest on the first node: nothing is refused for a limit only others know.
 void JobLedger::count_alone(NodeSet nodes, std::uint64_t bytes, Account& account) const {
   Sums own;
   for (const Account& each : accounts_)

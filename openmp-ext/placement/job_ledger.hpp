@@ -1,26 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The ledger of a job: bytes per NUMA node that the job's processes on this machine hold together,
-// in a file of /dev/shm that all of them map. Each process writes only its own slot; the total is
-// the sum over the slots, so nothing needs repair when a process is killed: its slot just stops
-// counting.
+// The ledger of a job: bytes per NUMA node that the job's processes on this machine hold, in a file
+// of /dev/shm that all of them map. Each process writes only its own slot; the total is the sum
+// over the slots, so a killed process leaves nothing to repair: its slot just stops counting.
 //
 // A request is published in the slot (*asking*), then all slots are read, then it is granted, if it
 // is still published, or withdrawn. Of two processes at least one sees the other's request, so
-// together they never exceed a node's capacity. If a request fits only without those of others, it
-// calls them off, and their processes try again. So no process waits for one that is stopped, or
-// was killed, in the middle of its request; at worst such a process holds what it was about to be
-// granted.
+// together they never exceed a node's capacity. A request that fits only without those of others
+// calls them off, and their processes try again. So no process waits for one that was stopped or
+// killed in the middle of its request; at worst that one holds what it was about to be granted.
 //
 // Within a process a lock protects the ledger. It is held for some microseconds, never while
 // waiting: a thread that finds the file busy counts for this process alone meanwhile.
 //
 // The kernel shows which processes are alive: a slot belongs to the process that holds a lock
-// (F_OFD_SETLK) on the slot's byte of the file. The mapping keeps that lock, not a descriptor, so a
-// program that closes all descriptors does not lose it; it ends with the process in any case. A
-// child that was forked past our handlers also keeps it, with its copy of the mapping. Then process
-// number, start time and pid namespace in the slot show whether its process is gone: it is if the
-// namespace is ours and no process has that number and start time. Slots are taken, cleared and
+// (F_OFD_SETLK) on the slot's byte of the file. The mapping keeps the lock, not a descriptor, so it
+// ends with the process, whatever descriptors the program closes. A child forked past our handlers
+// also keeps it, with its copy of the mapping. Then the slot's process has ended if its pid
+// namespace is ours and no process has its number and start time. Slots are taken, cleared and
 // counted under the lock of byte 0.
 //
 // If the file cannot be used, one warning explains why, and the process counts alone.
@@ -75,15 +72,13 @@ public:
   JobLedger(const char* path, const NodeBytes& capacity);
   ~JobLedger() { leave(); } // tests only; a process's ledger is never destroyed
 
-  // Opens the file if that was not tried before. May wait for another process that opens it, a
-  // fifth of a second at most: to be called without locks, before blocks are placed or moved.
-  // Requests before or during that do not wait: they are counted alone, and published when the file
-  // is open.
+  // Opens the file if that was not tried before. May wait a fifth of a second for another process
+  // that opens it: call it without locks, before blocks are placed or moved. Requests meanwhile are
+  // counted alone, and published when the file is open.
   void enter() {
     if (state_.load(std::memory_order_acquire) == State::apart) enter_now();
   }
-  // Grants bytes on a set of nodes, or refuses; true also when this process counts alone.
-  // Thread-safe; never waits, no malloc.
+  // Grants bytes on a set of nodes; true also when counting alone. Thread-safe, no malloc.
   bool reserve(NodeSet nodes, std::uint64_t bytes);
   // For the same set of nodes as granted.
   void give_back(NodeSet nodes, std::uint64_t bytes);
@@ -92,8 +87,7 @@ public:
   // limit of a shared control group is compared with what all processes will still take.
   void publish_coming(std::uint64_t bytes);
   std::uint64_t coming_of_others();
-  // Published bytes may have come into memory meanwhile, which only their process can tell. Asks
-  // all others to recount.
+  // Asks all other processes to recount: their published bytes may have come into memory.
   void ask_for_recount();
   bool recount_wanted(); // asked by another process since the last call
 
@@ -166,9 +160,8 @@ private:
   std::array<Account, k_most_accounts> accounts_;
 };
 
-// Removes other ledgers of the same user in this one's folder whose processes were all killed,
-// since no process would remove them. To be called at start, before placing: it lists the folder.
-// Returns how many were removed.
+// Removes other ledgers of the same user in this one's folder whose processes were all killed;
+// returns how many. Lists the folder: to be called at start, before placing.
 unsigned remove_stale_job_ledgers(const char* path);
 
 } // namespace omptier

@@ -44,8 +44,7 @@ bool set_lock(int fd, off_t byte, short type) {
   return os().lock_file(fd, F_OFD_SETLK, &range) == 0;
 }
 
-// Waits for at most a fifth of a second; false and errno on failure. The caller holds no lock of
-// ours.
+// Waits for at most a fifth of a second; false and errno on failure. Called without locks.
 bool lock_begin(int fd) {
   for (int i = 0; i < k_most_waits; ++i) {
     if (set_lock(fd, 0, F_WRLCK)) return true;
@@ -113,9 +112,8 @@ bool JobLedger::fail(const char* why) {
   return false;
 }
 
-// Accepts a regular file of ours that no other user may write to, of this format or empty. Byte 0
-// is locked. A file that no process uses is initialised again: its creator was killed before it was
-// done, or had another version.
+// Accepts a regular file that only our user may write to, of this format or empty. Byte 0 is
+// locked. A file that no process uses is initialised again: its creator was killed, or older.
 bool JobLedger::check(int fd, bool& fresh) {
   struct stat status{};
   if (os().file_status(fd, &status) != 0) return fail("it cannot be examined");
@@ -186,16 +184,14 @@ int JobLedger::open_file(int flags) {
   return fd;
 }
 
-// Unlocks byte 0 explicitly: a child forked meanwhile would keep the lock with its copy of the
-// descriptor.
+// Unlocks byte 0 explicitly: a child forked meanwhile would keep the lock.
 void JobLedger::close_file(int fd) {
   set_lock(fd, 0, F_UNLCK);
   open_fd_.store(-1);
   os().close(fd);
 }
 
-// The mapping keeps the lock of our slot; the descriptor is closed, and with it goes the lock of
-// byte 0.
+// The mapping keeps our slot's lock; closing the descriptor ends the lock of byte 0.
 JobFile* JobLedger::attach(unsigned& slot) {
   fail("it is removed again and again");
   for (int attempt = 0; attempt < k_most_reopens; ++attempt) {
@@ -278,8 +274,7 @@ unsigned JobLedger::reclaim() {
   return count;
 }
 
-// If another thread has the file open, the file stays for processes to come, and so does our
-// mapping.
+// If another thread has the file open, the file stays, and so does our mapping.
 void JobLedger::leave() {
   state_.store(State::alone, std::memory_order_release);
   const bool opening = !opening_.test_and_set();

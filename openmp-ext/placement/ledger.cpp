@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Accounts of the ledger: one counter per kind, raised by compare-and-swap, so that the limit is
-// never exceeded.
+// One counter per kind, raised by compare-and-swap, so that the limit is never exceeded.
 #include "placement/ledger.hpp"
 
 namespace omptier {

@@ -26,8 +26,7 @@ public:
 
   explicit Ledger(const CapacityByKind& capacity);
 
-  // Also consult the job's ledger from now on: bytes of a kind count on these nodes. Before any
-  // use.
+  // Consults the job's ledger too: bytes of a kind count on these nodes. Before any use.
   void join(JobLedger& job, const std::array<NodeSet, k_memory_kinds + 1>& nodes) {
     job_ = &job;
     nodes_ = nodes;
@@ -38,8 +37,7 @@ public:
   // Except for this kind, which lies in a DAX directory: the kernel charges it to no group.
   void leave_to_folder(MemoryKind kind) { at(kind).of_folder = true; }
 
-  // Grants bytes of a kind, or refuses. Thread-safe, no malloc. coming: announces them to the
-  // control group, if it has a limit.
+  // Thread-safe, no malloc. coming: announces the bytes to a limited control group.
   using Coming = GroupRoom::Announcement;
   bool reserve(MemoryKind kind, std::uint64_t bytes, Coming* coming = nullptr);
   // The same for optional memory: refusals are not counted.

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Pages and the kernel. Behaviour of real kernels that shapes this code: move_pages into a full
-// node returns an error although most pages moved, so its status is ignored and the range is
-// counted again. One 4 KiB address of a huge page moves all of it, and passing its other addresses
-// too gives EBUSY, so moves name one address per huge page. Under the strict policy a full node
-// kills the process.
+// Behaviour of real kernels that shapes this code: move_pages into a full node returns an error
+// although most pages moved, so its status is ignored and the range is counted again. One 4 KiB
+// address of a huge page moves all of it, and its other addresses then give EBUSY, so moves name
+// one address per huge page. Under the strict policy a full node kills the process.
 #include "placement/pages.hpp"
 
 #include "base/notices.hpp"
@@ -191,8 +190,7 @@ bool populate_parts(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, std:
   const int error = errno;
   if (switched) os().set_policy(mode, own, k_limit);
   errno = error;
-  // Some pages remain if the thread's policy may not be changed, or its node was short of free
-  // pages.
+  // Some remain if the thread's policy may not be changed, or its node was short of pages.
   for (unsigned i = 0; i < nodes.count() && present; ++i) {
     const Part part = part_of(begin, bytes, nodes, i, step);
     NodeSet here;

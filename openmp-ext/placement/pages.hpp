@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Pages of the kernel: where they are (move_pages as a query), making them present, moving them to
-// other nodes with the result verified page by page, and how much of a node is free. In batches on
-// the stack, without malloc.
+// Pages of the kernel: where they are (move_pages as a query), making them present, moving them
+// with the result verified page by page, and the free memory of nodes. In batches, without malloc.
 #pragma once
 
 #include <array>
@@ -43,9 +42,8 @@ bool count_pages(std::uintptr_t begin, std::size_t bytes, PageCensus& census);
 
 // Makes pages of ours present and writable. False and errno when memory ran out.
 bool populate(std::uintptr_t begin, std::size_t bytes);
-// Makes the program's own memory present without writing to it: pages of a file become the
-// process's own if they are writable, others are mapped as they are. Does nothing before Linux
-// 5.14.
+// Makes the program's own memory present without writing: writable pages of a file become the
+// process's own, others are mapped as they are. Does nothing before Linux 5.14.
 void map_in(std::uintptr_t begin, std::size_t bytes);
 
 enum class Spreading : std::uint8_t {
@@ -85,9 +83,8 @@ Part part_of(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, unsigned i,
 // own memory policy meanwhile, which places each page without a separate mapping per part.
 bool populate_parts(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, std::size_t step);
 
-// Splits the huge pages that cross the range's ends, because a huge page moves as a whole and part
-// of it is outside the range. The content stays. Locked memory, and memory shared with a forked
-// child, is left as it is.
+// Splits the huge pages that cross the range's ends, since a huge page moves as a whole. The
+// content stays. Locked memory, and memory shared with a forked child, is left as it is.
 void split_at_ends(std::uintptr_t begin, std::size_t bytes);
 
 struct MoveOutcome {
@@ -103,14 +100,12 @@ struct MoveOutcome {
 MoveOutcome move_to_nodes(std::uintptr_t begin, std::size_t bytes, NodeSet nodes,
                           unsigned first = k_no_node);
 
-// Bytes from the range's begin up to the first page that is not on the nodes; 0 when the kernel
-// refuses to report.
+// Bytes from the begin up to the first page off the nodes; 0 when the kernel does not report.
 std::size_t leading_bytes_on(std::uintptr_t begin, std::size_t bytes, NodeSet nodes);
 
 // True when every present page of the range is on the nodes, if necessary after moving the others
-// there (the kernel may have spilled rather than reclaimed page cache). Also true when the kernel
-// refuses to report where pages are, after one warning: then nothing is known. home: the node to
-// try first.
+// there (the kernel may have spilled rather than reclaimed page cache). Also true, after one
+// warning, when the kernel refuses to report where pages are. home: the node to try first.
 bool settle(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, unsigned home = k_no_node);
 
 // Free bytes below which the kernel spills allocations for a node to other nodes (the low

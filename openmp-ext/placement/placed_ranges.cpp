@@ -40,8 +40,7 @@ std::uint64_t PlacedRanges::counted(std::uintptr_t begin, std::uintptr_t end,
   return sum;
 }
 
-// The new range replaces older entries for its pages. Their charges are given back, except for
-// pages that still lie there.
+// Replaces older entries for its pages, whose charges go back except for pages still there.
 void PlacedRanges::record(Placer& placer, PlacedRange range, const PageCensus& pages) {
   for (std::size_t i = 0; i < count_;) {
     PlacedRange& old = ranges_[i];
@@ -56,8 +55,7 @@ void PlacedRanges::record(Placer& placer, PlacedRange range, const PageCensus& p
     behind.begin = high;
     old.end = low;
     const bool before_it = old.begin < old.end, behind_it = behind.begin < behind.end;
-    // The old range's additional charges stay with a part that is left of it, else go to the new
-    // range.
+    // Its additional charges stay with a part that is left, else go to the new range.
     KindBytes& heir = before_it ? old.besides : behind_it ? behind.besides : range.besides;
     const KindBytes besides = old.besides;
     old.besides = behind.besides = {};

@@ -30,9 +30,8 @@ struct PlacedRange {
 
 class PlacedRanges {
 public:
-  // of_file: pages that still belong to a file are made present first, as the process's own where
-  // they are writable (.data); constants stay the file's, which all its processes share. missing:
-  // present bytes that are elsewhere in the end.
+  // of_file: pages of a file are made present first, as the process's own where writable (.data);
+  // constants stay shared. missing: present bytes that are elsewhere in the end.
   RangeResult place(Placer& placer, std::uintptr_t begin, std::size_t bytes, std::size_t tier,
                     bool of_file, std::uint32_t plan_entry, std::uint64_t& missing);
   bool find(const void* address, PlacedRange& found);

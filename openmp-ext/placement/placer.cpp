@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Places and releases blocks. Each placement checks the ledger (inside the extents), then the node,
-// then the kernel. A refusal leaves nothing behind. When ledger or node run short, the tier's
-// cached extents are dropped once and the placement is tried again. (placer_*.cpp have the rest of
-// the class.)
+// Places and releases blocks. Each placement checks the ledger (inside the extents), the node, then
+// the kernel; a refusal leaves nothing behind. When ledger or node run short, the tier's cached
+// extents are dropped once and it is tried again. (placer_*.cpp have the rest of the class.)
 #include "placement/placer.hpp"
 
 #include "base/notices.hpp"
@@ -187,8 +186,7 @@ void Placer::hand_out(Extent& extent, const BlockRequest& request) {
 
 void* Placer::place_large(TierPlace& place, Spread& spread, const BlockRequest& request,
                           bool& fresh, Refusal& why) {
-  // Larger than all memory of the tier (which may grow a little after start): no page table is
-  // touched.
+  // More than the tier will ever have (it may grow a little): no page table is touched.
   if (request.bytes / 2 > place.capacity) return why = Refusal::node_full, nullptr;
   ExtentSpace& extents = spread.extents;
   Extent* extent = nullptr;
@@ -239,8 +237,7 @@ void* Placer::place(std::size_t tier, const BlockRequest& request, bool& fresh, 
   return block;
 }
 
-// If the caller does not own the block (freed twice), the values read are arbitrary; release checks
-// them again.
+// If the block was freed twice, the values are arbitrary; release checks them again.
 HeldBlock Placer::held(const void* block) const {
   HeldBlock held;
   const auto begin = reinterpret_cast<std::uintptr_t>(block);

@@ -187,9 +187,8 @@ public:
   // stay, the others are moved back as far as possible.
   MoveResult move_block(const void* block, MemoryKind kind, std::uint64_t& moved);
   // Puts as much of the begin of a fresh large block on the tier as ledger and node allow, as first
-  // touch would until that tier is full; returns the bytes that arrived. Makes those pages present.
-  // Only a contiguous run from the begin is kept: what arrived after a page that did not is moved
-  // back. The pages' content may be lost.
+  // touch would, and makes it present; returns the bytes that arrived. Only a contiguous run from
+  // the begin is kept: later pages are moved back. The pages' content may be lost.
   std::size_t fill_front(void* block, std::size_t tier);
   // Puts bytes [begin, end) of a fresh large block on a tier, from its begin on as far as ledger
   // and nodes have room; borders are rounded to pages. Returns the bytes that arrived (counted from
@@ -202,17 +201,15 @@ public:
   // cached bytes, without promised bytes that are not touched yet.
   std::uint64_t room_on(std::size_t tier);
 
-  // Calls visit(const BlockInfo&) for every live block; blocks that come or go meanwhile may be
-  // missed. visit must not allocate, free or find through the placer; parts are valid until it
-  // returns.
+  // Calls visit(const BlockInfo&) for every live block; may miss blocks that come or go meanwhile.
+  // visit must not allocate, free or find; parts are valid until it returns.
   template <typename F> void for_each_block(F&& visit);
 
   std::uint64_t cached_bytes(MemoryKind kind) const;
   // Returns all unused memory to the system, including the calling thread's magazines.
   void give_back_unused();
-  // Checks all invariants. with_pages: also that every page is counted under the kind that it lies
-  // in, which holds while nothing runs and the kernel has put no page of a preferred block
-  // elsewhere.
+  // Checks all invariants. with_pages: also that every page is counted under its kind, which holds
+  // while nothing runs and the kernel has put no preferred block's page elsewhere.
   bool is_sound(std::string& why_not, bool with_pages = false);
 
   // Answers a process of the job that needs to know what this one will still touch. Called at
@@ -224,8 +221,7 @@ public:
   // Held during a fork: all locks.
   void lock_all();
   void unlock_all();
-  // In the child, before unlock_all: it gets its own slot in the job's ledger, and the threads that
-  // kept blocks or were moving one do not exist.
+  // In the child, before unlock_all: takes a slot of the job's ledger, ends other threads' moves.
   void forget_other_threads();
 
 private:
@@ -243,8 +239,7 @@ private:
   static void hand_out(Extent& extent, const BlockRequest& request);
   void make_group_room();
   void recount();
-  // Why the tier's nodes cannot take bytes more; none: they can. own: the extent for these bytes,
-  // if the caller already has it.
+  // Why the tier's nodes cannot take more bytes. own: the extent that already has them, if any.
   Refusal refusal_of_nodes(TierPlace& place, std::uint64_t bytes, const Extent* own = nullptr);
   // Also checks the control group.
   bool has_room(TierPlace& place, std::uint64_t bytes) {

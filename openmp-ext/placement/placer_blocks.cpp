@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Look-up of live blocks, large and small, and changes to them in place; checks of all invariants;
-// and the locks held during a fork.
+// Look-up and changes in place of live blocks; checks of all invariants; locks during a fork.
 #include "placement/placer.hpp"
 
 #include <string>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Moves a live block to another kind of memory as a whole; placer_parts.cpp moves parts of fresh
-// ones. Pages may stay behind (busy, shared, or the node was full after all). If most arrive, the
-// block is of the new kind; else the others are moved back. In both cases, pages that do not follow
-// are counted where they lie.
+// ones. Pages may stay behind (busy, shared, or a full node). If most arrive, the block is of the
+// new kind; else the others are moved back. Pages that stay are counted where they lie.
 #include "placement/placer.hpp"
 
 #include "base/notices.hpp"

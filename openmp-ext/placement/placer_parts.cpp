@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Splits blocks over several kinds of memory: moves a run of pages to another tier and counts it
-// there. This happens before the program sees the block, so pages may be dropped and taken again: a
-// huge page that a border would divide is first replaced by small pages. Other threads can see the
-// block already, so it is held as for a move.
+// there. The program has not seen the block yet, so pages may be dropped and taken again: a huge
+// page across a border is first replaced by small ones. Other threads' listings can see it, so it
+// is held as for a move.
 #include "base/rounding.hpp"
 #include "placement/placer.hpp"
 

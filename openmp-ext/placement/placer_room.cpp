@@ -25,16 +25,14 @@ std::uint64_t Placer::free_on(NodeSet nodes, bool with_file_cache) const {
   return sum;
 }
 
-// Bytes handed out for first touch and not touched yet, and bytes that other threads are about to
-// hand out (each thread counts its own). Blocks found wholly present are marked, so that they are
-// not queried again.
+// Bytes handed out and not touched yet, and bytes that other threads are about to hand out (each
+// counts its own). Blocks found wholly present are marked and not queried again.
 std::uint64_t Placer::count_promised(TierPlace& place, const Extent* own) {
   std::uint64_t untouched = 0, in_hand = 0;
   if (place.backing == nullptr || !place.backing->comes_at_touch) return 0;
   place.for_each_spread([&](Spread& spread) {
     spread.extents.for_each([&](Extent& extent) {
-      // Bytes in no part of another kind are still promised here, and so is what was untouched
-      // before the rest moved.
+      // Bytes outside of parts are still promised here; so are bytes untouched before a move.
       const bool elsewhere =
           extent.charged != spread.extents.kind() &&
           extent.besides[static_cast<std::size_t>(spread.extents.kind())] == 0;
@@ -97,8 +95,7 @@ std::size_t Placer::drop_caches(MemoryKind kind, std::size_t bytes) {
   };
   each([&](Spread& spread) { return spread.extents.drop_cache(bytes); });
   if (dropped >= bytes) return dropped;
-  // Other threads are asked only at intervals, else each would empty its magazines at every
-  // request.
+  // At intervals only, else every thread would empty its magazines at every request.
   if (pressure_.is_due())
     thread_caches::flush_all_later();
   if (ThreadCache* mine = ThreadCache::make_mine()) mine->flush();
@@ -106,8 +103,7 @@ std::size_t Placer::drop_caches(MemoryKind kind, std::size_t bytes) {
   return dropped;
 }
 
-// Makes room in the control group: touched bytes are no longer promised, unused memory is dropped,
-// and slots of dead processes are cleared.
+// Updates promised bytes, drops unused memory, and clears slots of dead processes.
 void Placer::make_group_room() {
   for (std::size_t tier = 0; tier < tier_count_; ++tier)
     count_promised(places_[tier]);

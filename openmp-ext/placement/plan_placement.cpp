@@ -59,8 +59,7 @@ PlanDecision PlanPlacement::decide(const void* caller, std::size_t bytes) const 
   if (site != FrameMatcher::k_none) {
     matched_.fetch_add(1, std::memory_order_relaxed);
     const std::uint32_t instance = instances_[site].fetch_add(1, std::memory_order_relaxed);
-    // An entry without region gives the object's first kind; without one, the first entry that
-    // covers it does.
+    // An entry without region gives the object's first kind; else the first that covers it.
     for (const bool with_region : {false, true})
       for (const std::uint32_t entry : matcher_.entries(site))
         if (is_for_region(entry) == with_region && covers(entry, instance)) {

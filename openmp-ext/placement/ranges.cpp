@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Reservation of address space and the tables of owners. The tables of a range are also reserved
-// without backing (8 bytes a unit: 4 MiB for 1 TiB; 128 MiB each for the granules) and touched only
-// where memory is in use.
+// Reserves address space and the tables of owners. The tables are reserved without backing too (per
+// range, 8 bytes a unit: 4 MiB for 1 TiB; 128 MiB each for granules), touched where in use.
 #include "placement/ranges.hpp"
 
 #include "base/notices.hpp"
@@ -151,8 +150,7 @@ Extent* ReservedRanges::owner_of_unit(std::uintptr_t address) const {
   return range->owners[unit].load(std::memory_order_acquire);
 }
 
-// The extent that begins in the granule, or fills it, or ends in it; the last one is the entry of a
-// granule before.
+// The extent that begins in the granule, fills it, or (by the granule before) ends in it.
 Extent* ReservedRanges::owner_in_region(std::uintptr_t address) const {
   const Range& range = *find(address);
   const std::size_t granule =

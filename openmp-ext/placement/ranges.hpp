@@ -77,9 +77,8 @@ public:
   // The space whose slice contains an address of ours, or null. That never changes.
   ExtentSpace* space_of(const void* address) const;
 
-  // The extent that contains an address of ours, the region's own if no extent of it does, or null.
-  // It can change at any moment unless its space is locked, or the caller owns the block that
-  // begins there.
+  // The extent that contains an address of ours, else the region's own, or null. Only stable while
+  // its space is locked, or for the caller's own block.
   Extent* owner(const void* address) const;
   // The entry of the table of units: inside a region always the region.
   Extent* owner_of_unit(std::uintptr_t address) const;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Extents side by side in regions: how a region is added and removed, what happens to a freed run,
-// and huge pages that several blocks share.
+// Adds and removes regions, frees runs in them, and handles huge pages that blocks share.
 #include "base/linked_list.hpp"
 #include "base/os.hpp"
 #include "base/rounding.hpp"
@@ -24,8 +23,7 @@ bool is_free(const Extent* extent, bool open) {
 
 } // namespace
 
-// Free run of the whole region without its last unit, which keeps the memory after the last extent
-// readable.
+// A free run without the last unit, which stays readable behind the last extent.
 bool ExtentSpace::add_region(Company company) {
   Extent* run = pool_.make();
   if (run == nullptr) return false;
@@ -147,8 +145,8 @@ Extent* ExtentSpace::join_open_before(Extent* extent, const Shape& shape) {
 }
 
 // Where many blocks lie side by side, also opens the rest of the last one's huge page, so that a
-// block that is touched before the next one is taken still gets huge pages. Returns that rest,
-// charged and not written yet, or null.
+// block touched before the next is taken gets it. Returns that rest, charged and unwritten, or
+// null.
 Extent* ExtentSpace::open_ahead(const Extent& extent) {
   constexpr unsigned k_least_units = 16; // before it, so that the rest is little
   if (!may_share_huge_pages(extent)) return nullptr;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Cuts and joins free runs. The smallest bins come first, so that holes are filled before the
-// untouched end of a region.
+// Cuts and joins free runs. Smallest bins first, so that holes are filled before a region's end.
 #include "placement/runs.hpp"
 
 #include "base/linked_list.hpp"
@@ -52,8 +51,7 @@ void FreeRuns::mark(Extent& extent, ReservedRanges::Marks marks) {
     ranges_.set_owner_of_granules(extent, marks);
 }
 
-// Only the ends of a free run are entered in the tables: neighbours look there, and no look-up goes
-// inside.
+// The tables get only the ends of a free run: neighbours look there, and nothing looks inside.
 void FreeRuns::add(Extent* run) {
   run->use = ExtentUse::free;
   run->company = company_;

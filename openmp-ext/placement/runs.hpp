@@ -25,9 +25,8 @@ public:
   // The referenced objects outlive this one; their owner's lock protects it.
   FreeRuns(ReservedRanges& ranges, ObjectPool<Extent>& pool, ExtentSpace& space, Company company);
 
-  // Takes bytes (whole units or pages) out of a run, begin aligned; a little more if too little
-  // would be left. committed is as in the run. Null when there is no such run, or no memory for the
-  // bookkeeping.
+  // Takes bytes (whole units or pages) out of a run, begin aligned; more if too little would be
+  // left. committed is the run's. Null when there is no such run, or no memory for bookkeeping.
   Extent* take(std::size_t bytes, std::size_t alignment);
   // Frees an extent whose pages are all committed or all not. Returns the run that contains it now.
   Extent* put(Extent* extent);
@@ -35,8 +34,7 @@ public:
   // The adjoining extent of any use, if it is of the same space and region.
   Extent* before(const Extent& extent) const;
   Extent* after(const Extent& extent) const;
-  // Cuts an extent after that many bytes; returns the second part, or null: no memory, or too
-  // little is left.
+  // Cuts an extent after so many bytes; the second part, or null: no memory, or too little left.
   Extent* cut(Extent& extent, std::size_t bytes);
   // The same for a free run, which stays free without its begin.
   Extent* cut_begin(Extent& run, std::size_t bytes);

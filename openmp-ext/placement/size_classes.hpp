@@ -67,9 +67,8 @@ constexpr unsigned class_of(std::size_t bytes, std::size_t alignment) {
   return k_no_class;
 }
 
-// Granules of a span: the fewest that waste at most an eighth after the last block. The bookkeeping
-// of a span is still small beside its blocks, and a program that uses a few blocks of every size
-// does not pay for many.
+// Granules of a span: the fewest that waste at most an eighth after the last block. A program that
+// uses a few blocks of every size should not pay for many.
 constexpr unsigned granules_of_span(unsigned size_class) {
   const std::size_t block = k_class_bytes[size_class];
   std::size_t span = k_granule;

@@ -102,8 +102,7 @@ struct Span {
   Span *previous = nullptr, *next = nullptr; // in that list
 
   std::uint32_t words() const { return (blocks + 63) / 64; }
-  // Index of the block that contains an address inside the span; blocks: after the last. Exact for
-  // offsets below 2^32.
+  // Index of the block that contains an address, or `blocks`. Exact below 2^32 of offset.
   std::uint32_t index_of(std::uintptr_t address) const {
     return static_cast<std::uint32_t>(times_reciprocal(address) >> 64);
   }

@@ -48,8 +48,7 @@ void* take_lines(std::size_t bytes) {
   return reinterpret_cast<void*>(round_up(reinterpret_cast<std::uintptr_t>(storage), k_line));
 }
 
-// Moves a cache from the list of living threads to the spare ones; its magazines are empty. The
-// caller holds the lock.
+// From the list of living threads to the spare ones, with empty magazines and the lock held.
 void retire(ThreadCache& cache) {
   cache.routes.fill({});
   remove(g_caches, &cache);

@@ -43,8 +43,7 @@ struct Magazine {
   unsigned capacity() const { return static_cast<unsigned>(end - begin); }
   bool is_empty() const { return top == begin; }
   bool is_full() const { return top == end; }
-  // The block is stored before it counts: in a forked child, everything below the top belongs to
-  // this thread.
+  // Stored before it counts: in a forked child, everything below the top is this thread's.
   [[gnu::always_inline]] void push(const FreeBlock& block) {
     *top = block;
     std::atomic_signal_fence(std::memory_order_release);
@@ -95,7 +94,7 @@ struct alignas(64) ThreadCache {
     return static_cast<std::uint32_t>(handle) * 0x9e3779b1u >> (32 - k_route_bits);
   }
 
-  // The calling thread's; before its first use and after its end one without routes and heaps,
+  // The calling thread's. Before its first use and after its end: one without routes and heaps,
   // which must not be written.
   static ThreadCache& mine();
   // The calling thread's, created if missing; null when memory is refused or the thread ends.
@@ -122,13 +121,11 @@ void flush_all_later();
 // Blocks in all threads' magazines of a heap and class. For checks, while no thread uses them.
 std::uint32_t kept(const Heap& heap, unsigned size_class);
 
-// A number for a heap, or k_most_heaps when all are taken. Only tests destroy a heap: then no other
-// thread may use it.
+// A number for a heap, or k_most_heaps when all are taken. Only tests destroy heaps.
 unsigned register_heap(Heap& heap);
 void forget_heap(Heap& heap);
 
-// For fork: taken before the heaps' locks. forget_others is called in the child, with the heaps
-// unlocked.
+// For fork: locked before the heaps'. forget_others: in the child, with the heaps unlocked.
 void lock();
 void unlock();
 void forget_others();

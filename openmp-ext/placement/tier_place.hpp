@@ -44,14 +44,12 @@ public:
 
   Backing* backing = nullptr; // null: no memory that this process may use
 
-  // Called once, before the first block, with nodes set. The referenced objects outlive this one.
-  // decay as for ExtentSpace.
+  // Called once with nodes set, before the first block. The referenced objects outlive this one.
   void begin(ReservedRanges& ranges, Ledger& ledger, MemoryKind kind, std::uint64_t decay);
   // Used by tests only.
   ~TierPlace();
   bool has_several() const { return several_; }
-  // The Spread for a block, created if missing; null when there is no memory for that. The tier
-  // must have a backing. Thread-safe.
+  // The Spread for a block, created if missing; null without memory for it. Thread-safe.
   Spread* spread_for(const SpreadChoice& choice) {
     const unsigned slot = several_ ? slot_for(choice) : k_first_touch;
     Spread* ready = spreads_[slot].load(std::memory_order_acquire);

@@ -69,8 +69,7 @@ Parsed<Plan> parse_plan(std::string_view json, std::string_view name);
 Parsed<Plan> read_plan(const std::string& path);
 std::string write_plan(const Plan& plan);
 
-// How an entry matched a site; the runtime warns accordingly: exact (same build) or portable (by
-// names).
+// How an entry matched, for the runtime's warning: exact (same build) or portable (by names).
 enum class Match : std::uint8_t { none, exact, portable };
 
 } // namespace omptier

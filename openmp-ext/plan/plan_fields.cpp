@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The tables. A new field of the format is one line here, one in the reader's assignment, one in
-// the writer and one in docs/plan-format.md.
+// A new field is one line here, in the reader, in the writer and in docs/plan-format.md.
 #include "plan/plan_fields.hpp"
 
 namespace omptier {

@@ -6,8 +6,7 @@
 // takes the characters from an iterator that counts them.
 //
 // This runs inside applications: a hostile or broken file must end in one line. No exception
-// leaves: the parser reports errors as events, and exhausted memory is caught in parse_plan and
-// read_plan.
+// leaves: the parser reports errors as events; parse_plan and read_plan catch exhausted memory.
 #include "base/os.hpp"
 #include "plan/plan.hpp"
 #include "plan/plan_fields.hpp"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Writes plans for people to read and edit: fields in a fixed order, the most important first, one
-// line per frame. nlohmann-json renders the values; the layout is ours, because its own is either a
-// single line or a line for every number.
+// line per frame. nlohmann-json's own layout would be one line, or a line for every number.
 #include "plan/plan.hpp"
 
 #include <nlohmann/json.hpp>

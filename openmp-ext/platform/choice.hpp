@@ -36,20 +36,17 @@ Figures estimated_view(const Platform& platform, unsigned node_number, unsigned 
 // All tiers, best first for a thread on that processor, as indices into Platform::tiers.
 std::vector<std::size_t> tiers_by(const Platform& platform, Preference preference, unsigned cpu);
 
-// Nodes of one tier, nearest to the processor first (lowest latency, then shortest distance, then
-// lowest number).
+// Nodes of one tier, nearest to the processor first: by latency, distance, number.
 std::vector<unsigned> nodes_of(const Platform& platform, const Tier& tier, unsigned cpu);
 
 // Nodes of the best tier for a preference, nearest first; empty only when there are no nodes.
 std::vector<unsigned> best_nodes_for(const Platform& platform, Preference preference, unsigned cpu);
 
-// All nodes of a kind, whatever their tier: best bandwidth class first, then nearest. Empty when
-// the machine has no such memory.
+// All nodes of a kind, best bandwidth class first, then nearest; may be empty.
 std::vector<unsigned> best_nodes_for(const Platform& platform, MemoryKind kind, unsigned cpu);
 
-// The answers above for every processor, computed once. Look-ups are thread-safe and take neither
-// malloc nor lock; a processor number beyond the table counts as processor 0. The spans point into
-// the table.
+// The answers above for every processor, computed once. Look-ups are thread-safe, without malloc or
+// lock; processor numbers beyond the table count as 0. Spans point into the table.
 class ChoiceTable {
 public:
   explicit ChoiceTable(const Platform& platform);

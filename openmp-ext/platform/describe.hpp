@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A platform as text for people: the output of `omptier topology`, compared with the fixtures of
-// the tests.
+// A platform as text: the output of `omptier topology`, which tests compare with fixtures.
 #pragma once
 
 #include "platform/platform.hpp"

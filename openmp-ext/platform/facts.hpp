@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What is known of a memory before its kind is decided: facts from hwloc and sysfs, without
-// judgement.
+// What hwloc and sysfs report of a memory before its kind is decided.
 #pragma once
 
 #include "platform/platform.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Numbers have four digits, a tenth of the tolerance, so that rounding alone never makes two equal
-// platforms differ.
+// Four digits, a tenth of the tolerance: rounding alone never makes equal platforms differ.
 #include "platform/fingerprint.hpp"
 
 #include <algorithm>

@@ -14,9 +14,8 @@ namespace omptier {
 
 std::string make_fingerprint(const std::vector<Tier>& tiers);
 
-// True when two fingerprints mean the same machine: all words equal and all numbers within 1 %. Not
-// a byte comparison, because capacity is what the kernel leaves of a module and differs a little
-// from boot to boot.
+// True for the same machine: all words equal and all numbers within 1 %, because capacity is what
+// the kernel leaves of a module and differs a little from boot to boot.
 bool same_platform(std::string_view a, std::string_view b);
 
 } // namespace omptier

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// When the process's first topology is created, hwloc opens every plug-in it finds. A
-// distribution's plug-ins bring X11, OpenCL, libxml2 and thirty more libraries, none of which is
-// needed for memory nodes. No call prevents that, only the variable HWLOC_PLUGINS_PATH, and the
-// environment belongs to the application. So hwloc's own reference to getenv is bound to a function
-// of ours for a moment.
+// When the process's first topology is created, hwloc opens every plug-in it finds; a
+// distribution's bring X11, OpenCL, libxml2 and thirty more libraries, none needed for memory
+// nodes. Only the variable HWLOC_PLUGINS_PATH prevents that, and the environment belongs to the
+// application. So hwloc's reference to getenv is bound to a function of ours for a moment.
 #pragma once
 
 #include <cstdint>
 
 namespace omptier {
 
-// While an object exists, hwloc on this thread finds no plug-ins. Other threads are unaffected with
-// one exception: hwloc counts its users, so a topology that another thread creates before ours is
-// destroyed shares our start without plug-ins.
+// While one exists, hwloc finds no plug-ins on this thread. Other threads are unaffected, but hwloc
+// counts its users: a topology that one creates meanwhile shares our start without plug-ins.
 class HwlocPluginsLeftOut {
 public:
   HwlocPluginsLeftOut();

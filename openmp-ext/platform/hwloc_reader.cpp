@@ -114,8 +114,7 @@ void keep_own_cpus(std::vector<NodeFacts>& nodes) {
   }
 }
 
-// Adds one view per pair of a node with processors and a node, from the firmware's distance matrix
-// (ACPI SLIT).
+// One view per pair of a node with processors and a node, from ACPI SLIT.
 void add_distances(hwloc_topology_t topology, std::vector<NodeFacts>& nodes) {
   unsigned count = 1;
   hwloc_distances_s* matrix = nullptr;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// hwloc's view of the memory here: NUMA nodes, their processors, and the HMAT figures it exports as
-// memory attributes.
+// hwloc's NUMA nodes, their processors, and the HMAT figures that it exports.
 #pragma once
 
 #include "platform/facts.hpp"

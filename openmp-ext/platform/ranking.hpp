@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Orders memories by a preference: the one place that defines "better". Unknown figures are
-// estimated (usual_figures.hpp).
+// Orders memories by a preference: the one place that defines "better".
 #pragma once
 
 #include "platform/choice.hpp"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Calls into libomptier.so are always made with Busy set, so whatever the library allocates (hwloc
-// while the platform is discovered, the reader of plans) comes back to malloc and goes to the
-// program's own.
+// Calls into libomptier.so are always made with Busy set, so its own allocations (hwloc while the
+// platform is discovered, the reader of plans) come back to malloc and go to the program's.
 #include "preload/blocks.hpp"
 
 #include "preload/next_malloc.hpp"

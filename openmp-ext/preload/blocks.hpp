@@ -49,8 +49,7 @@ std::size_t next_size(void* block);
 
 // Places a block; null: the program's malloc serves it. alignment 0 = malloc's own.
 void* place(std::size_t bytes, std::size_t alignment, bool zeroed, const void* caller);
-// Reports a block that the program's malloc served to those that list or record blocks. Returns the
-// block.
+// Reports a block of the program's malloc to those that list or record; returns it.
 void* served(void* block, std::size_t bytes, const void* caller);
 // realloc of any block.
 void* resize(void* block, std::size_t bytes, const void* caller);

@@ -89,8 +89,8 @@ Runtime runtime_of_library(const void* caller) {
 }
 
 constexpr unsigned k_most_runtimes = 32;
-// In order of discovery; one whose range is all code hides those after it. Two threads that
-// discover one at the same time add it twice.
+// In order of discovery; one whose range is all code hides later ones. Two threads that discover
+// one at the same time add it twice.
 Runtime g_runtimes[k_most_runtimes];
 std::atomic<bool> g_is_known[k_most_runtimes];
 std::atomic<unsigned> g_runtime_count{0}; // entries begun; exceeds the maximum if there were more

@@ -51,8 +51,7 @@ void load() {
                   "another version: memory is not placed.\n");
     return;
   }
-  // Registered after the library's own handlers, so at a fork these run before them, and after it
-  // behind them.
+  // After the library's own handlers: at a fork these run before them, later behind them.
   ::pthread_atfork(before_fork, after_fork, after_fork);
   g_handle.store(handle, std::memory_order_relaxed);
   g_library.store(table, std::memory_order_release);

@@ -46,8 +46,7 @@ inline std::size_t page() { // bytes
   return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
-// Finds the OpenMP runtime behind this library; one that is not ours is offered to libomptier.so
-// (openmp.cpp).
+// Finds the OpenMP runtime behind us, and offers a foreign one to libomptier.so (openmp.cpp).
 void find_openmp_runtime();
 
 } // namespace omptier::preload

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The functions that intercept the program's malloc. Blocks that do not concern us cost a compare
-// and a jump: small ones by their size, frees by the bounds of all blocks that we ever handed out.
-// The rest is in blocks.cpp.
+// Intercepts the program's malloc. Blocks that do not concern us cost a compare and a jump: small
+// ones by size, frees by the bounds of all blocks ever handed out. The rest is in blocks.cpp.
 //
 // C++'s new and delete, Fortran's ALLOCATE and the C library's own calls (strdup, getline) arrive
 // here because they call malloc and free. A program's own new and delete are not intercepted.

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Intercepts mmap, munmap and mremap for `omptier record`. Mappings that the C library makes for
-// malloc, threads and itself do not come here; those of another malloc in front of it belong to
-// that malloc. A mapping that moves or grows is a new one, like a block after realloc. Only
-// successful calls are reported. Until the library starts, the functions are system calls, because
-// the first calls may come from the loader.
+// Intercepts mmap, munmap and mremap for `omptier record`. The C library's own mappings do not come
+// here; those of another malloc belong to that malloc. A mapping that moves or grows is a new one,
+// like a block after realloc. Only successful calls are reported. Until the library starts, the
+// functions are system calls, because the first calls may come from the loader.
 #include "preload/mmap.hpp"
 
 #include "base/rounding.hpp"

@@ -16,8 +16,8 @@ struct NextMmap {
 // The C library's, or those of the next library that intercepts them.
 NextMmap next_mmap();
 
-// Called before recording starts: from now on calls go to those functions, and mappings of the
-// library that serves malloc are left out.
+// Called before recording starts: calls then go to next_mmap's functions, and mappings of the
+// library that serves malloc are not reported.
 void watch_mappings();
 
 } // namespace omptier::preload

@@ -49,8 +49,7 @@ void look_up_all() {
   looking_up = false;
 }
 
-// Looks up and calls the function; if no library has it, the pointer stays at First and the call
-// fails.
+// Calls the function found; if no library has it, the pointer stays First and the call fails.
 template <auto Member, auto First, typename R, typename... A> R look_up_and_call(A... arguments) {
   look_up_all();
   if (g_next.*Member == First) return R();

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The malloc that the program would have without us: glibc's, or another allocator that it links or
-// preloads behind us. One pointer per function; initially each points to a function that looks all
-// of them up. That look-up may itself allocate (dlsym's messages): such blocks come from a small
-// buffer and are never freed.
+// The malloc that the program would have without us: glibc's, or an allocator that it links or
+// preloads behind us. Initially each pointer leads to a function that looks all of them up. That
+// may itself allocate (dlsym's messages): such blocks come from a small buffer and are never freed.
 #pragma once
 
 #include <cstddef>
@@ -26,16 +25,13 @@ struct NextMalloc {
 };
 extern __attribute__((visibility("hidden"))) NextMalloc g_next;
 
-// Looks up all of them. False when one is missing, or when blocks of the buffer exist, which only
-// our functions may free.
+// Looks up all. False if one is missing, or if blocks of the buffer exist, which only we may free.
 bool find_next_malloc();
 
-// Tested: every block has glibc's word before it (its size and three flags), and none is of the
-// buffer.
+// Tested: every block has glibc's word before it (size and flags); none is of the buffer.
 bool next_malloc_has_headers();
 
-// False if the program's malloc has no malloc_usable_size of its own: the C library's would then
-// read blocks that are not its own.
+// False if it has no malloc_usable_size of its own: the C library's would misread its blocks.
 bool next_malloc_knows_sizes();
 
 // A block of the buffer: freeing it does nothing, its size is unknown.

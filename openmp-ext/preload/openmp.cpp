@@ -59,8 +59,7 @@ struct NextOpenMp {
   Routine<void(void*, Handle)> gomp_free;
 };
 constinit NextOpenMp g_runtime;
-// Called first: null until the runtime is known, and on the patched runtime, which calls them by
-// itself.
+// Called first; null until the runtime is known, and for the patched runtime.
 std::atomic<const omptier_hooks*> g_hooks{nullptr};
 std::atomic<bool> g_known{false};
 // The loader's count of modules when no runtime was among them; one may come by dlopen.
@@ -209,8 +208,7 @@ __attribute__((noinline)) void* stock_calloc(const omptier_hooks* table, std::si
   return reported(table, block, count * size, handle, caller);
 }
 
-// Resizes a block of the runtime's own, perhaps into memory of ours: the runtime resizes it first,
-// since only it knows the old size.
+// Resizes a block of the runtime's own, perhaps into our memory: only the runtime knows its size.
 void* resize_stock(const omptier_hooks* table, void* block, std::size_t bytes, Handle handle,
                    Handle free_handle, const void* caller) {
   void* ours = nullptr;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See recording.hpp. Also decides which processes are recorded. pthread_create and thrd_create are
-// forwarded with a function of ours around the program's, so that a thread is known from its first
-// instruction to its last (a key's destructor). The recorder's own threads are recognised by the
-// address of their function.
+// Also decides which processes are recorded. pthread_create and thrd_create are forwarded with a
+// function of ours around the program's, so that a thread is known from its first instruction to
+// its last (a key's destructor). The recorder's threads are known by their function's address.
 #include "preload/recording.hpp"
 
 #include "preload/library.hpp"
@@ -49,9 +48,8 @@ std::uint32_t next_distance() {
   return 1 + t_random % (2 * k_small_period - 1);
 }
 
-// True for the program that `omptier record` runs, or one with an OpenMP runtime, but not for the
-// shells and tools that start it. If children are not recorded, the first recorded process removes
-// OMPTIER_RECORD.
+// True for the program that `omptier record` runs, or one with an OpenMP runtime, not for shells
+// and tools before it. Without children, the first recorded process removes OMPTIER_RECORD.
 bool is_to_be_recorded() {
   const char* tools = std::getenv("OMP_TOOL_LIBRARIES");
   if (tools == nullptr || std::strstr(tools, "libomptier_ompt.so") == nullptr) return false;
@@ -124,8 +122,7 @@ void at_thread_end(void*) {
 
 constinit AddressRange g_recorder;
 
-// If the recorder was loaded otherwise (as OpenMP's tool), its threads are recognised by their
-// library's name.
+// A recorder loaded otherwise (as OpenMP's tool) is recognised by its library's name.
 bool is_ours(const void* function) {
   if (g_record.load(std::memory_order_acquire) != nullptr) return g_recorder.holds(function);
   constexpr char k_ours[] = "libomptier_";
@@ -174,8 +171,7 @@ bool start_recording() {
       record->start() == 0)
     return false;
   watch_mappings();
-  // Registered after the recorder's own handlers, so at a fork these run before them, and after it
-  // behind them.
+  // After the recorder's own handlers: at a fork these run before them, later behind them.
   ::pthread_atfork(Busy::enter, Busy::leave, Busy::leave);
   start_reporting(record);
   return true;

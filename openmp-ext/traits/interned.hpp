@@ -16,8 +16,7 @@ inline constexpr std::size_t k_longest_name = 255;
 // 1 to 255 characters of [A-Za-z0-9_.-].
 bool is_valid_name(std::string_view text);
 
-// The number of a text, the same for equal texts; 0 when it is not a valid name or memory is
-// exhausted. Thread-safe, no malloc.
+// The number of a text; 0 if it is no valid name or memory is exhausted. Thread-safe, no malloc.
 OmpValue intern_name(std::string_view text);
 
 // The zero-terminated text of a number made by intern_name; null for any other value. Lock-free.

@@ -144,8 +144,7 @@ const SpaceNames* row_of(Space space) {
 } // namespace
 
 std::optional<Space> space_of_number(OmpValue number) {
-  // From LLVM 20 on the default space is 99 and 0 is the null space, which its libomp treats as the
-  // default.
+  // From LLVM 20 on the default space is 99; 0 is the null space, used like the default.
   if (number == k_newer_default_space) return Space::standard_default;
   for (const SpaceNames& row : k_spaces)
     if (static_cast<OmpValue>(row.space) == number) return row.space;

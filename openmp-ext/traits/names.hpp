@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Numbers and names of memory spaces, allocators, trait keys and trait values: OpenMP's own (as in
-// omp.h of libomp 19 to 22; what 20 renumbered is accepted under both numbers) and ours
-// (include/ompx_memory.h). The runtime validates with these tables, OMP_ALLOCATOR is parsed with
-// them, and tools print C source from them.
+// Numbers and names of memory spaces, allocators, trait keys and trait values: OpenMP's own (libomp
+// 19 to 22; what 20 renumbered has both numbers) and ours (include/ompx_memory.h). For validation,
+// the parser of OMP_ALLOCATOR, and tools that print C source.
 #pragma once
 
 #include "base/kind.hpp"

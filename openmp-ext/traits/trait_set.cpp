@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Validation of traits. Each value is checked against its key's row of the table and stored; then
-// the whole set is checked for contradictions.
+// Each value is checked against its key's row and stored; then contradictions are checked.
 #include "traits/trait_set.hpp"
 
 #include "traits/interned.hpp"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The validated traits of one allocator. Refused are only an unknown key, a value that its key does
-// not take, and three contradictions (required in the auto space, pinned and migratable, a stride
-// without the strided pattern).
+// The validated traits of one allocator. Refused are only an unknown key, a wrong value, and three
+// contradictions (required in the auto space, pinned and migratable, a stride without strided).
 #pragma once
 
 #include "base/notices.hpp"
@@ -32,8 +31,7 @@ struct TraitSet {
   bool pinned = false;
   bool extended = false; // at least one extended key was given
 
-  // Extended traits; 0 = not given. ompx_update_traits may change the Relaxed ones while other
-  // threads allocate.
+  // Extended traits; 0 = not given. ompx_update_traits may change Relaxed ones at any time.
   OmpValue placement = 0; // value::required, value::preferred
   Relaxed<OmpValue> access_pattern = 0, access_mode = 0, access_origin = 0, sensitivity = 0,
                     lifetime = 0;
@@ -54,22 +52,19 @@ struct TraitProblem {
   char text[320] = "";
 
   bool set(Notice number, const char* format, ...) __attribute__((format(printf, 3, 4))); // false
-  // Prints the warning, once per text and memory space (its number). consequence: what happens now
-  // ("the null allocator is returned").
+  // Warns once per text and memory space. consequence: "the null allocator is returned".
   void warn_that(const char* consequence, OmpValue space) const;
 };
 
-// Reads the traits of a new allocator of the space. If several traits have one key, the last
-// counts. is_allocator: whether a value may be an allocator (for fb_data). False, with problem
-// filled, when they are refused. No malloc.
+// Reads the traits of a new allocator. The last of several with one key counts. is_allocator:
+// whether a value may be an allocator (fb_data). False, with problem, if refused. No malloc.
 bool read_traits(Space space, std::span<const TraitPair> traits, bool (*is_allocator)(OmpValue),
                  TraitSet& set, TraitProblem& problem);
 
 // Whether the key takes the value (omp_atv_default included); false for unknown keys.
 bool is_valid_trait(const TraitPair& trait, bool (*is_allocator)(OmpValue));
 
-// Value of a trait for messages: "random", "65536", the text of a name. Writes a zero-terminated
-// text of at most size bytes.
+// Value of a trait for messages, zero-terminated: "random", "65536", the text of a name.
 void describe_value(const KeyInfo& key, OmpValue value, char* text, std::size_t size);
 
 } // namespace omptier

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// omptier advise: from profiles to a plan. Says where each allocation site should live and why,
-// writes the plan, and prints the same advice as C source for those who want to say it in the
-// program.
+// omptier advise: from profiles to a plan. Reports which memory each allocation site should get and
+// why, writes the plan, and prints the same advice as C source with traits.
 #include "advisor/advice.hpp"
 #include "advisor/evidence.hpp"
 #include "advisor/explain.hpp"
@@ -25,7 +24,7 @@ namespace {
 struct AdviseArguments {
   std::vector<std::string> profiles;
   std::string capacity, nodes, xml, machine, plan;
-  unsigned threads = 0; // 0: as many as were recorded
+  unsigned threads = 0; // 0: as recorded
   bool traits = true;
 };
 
@@ -35,8 +34,8 @@ struct Input {
   CapacityByKind capacity;
 };
 
-// The machine to place on: one of the table's, a captured one, or this.
-Parsed<Platform> platform_meant(const AdviseArguments& arguments, const CapacityByKind& capacity) {
+// The machine to place on: a preset, a captured one, or this one.
+Parsed<Platform> target_platform(const AdviseArguments& arguments, const CapacityByKind& capacity) {
   if (!arguments.machine.empty()) {
     const Machine* machine = find_machine(arguments.machine);
     if (machine == nullptr)
@@ -62,7 +61,7 @@ Parsed<Input> read_input(const AdviseArguments& arguments, Symbols& symbols) {
     if (!capacity) return Outcome::failure("--capacity: " + capacity.error());
     input.capacity = *capacity;
   }
-  const auto platform = platform_meant(arguments, input.capacity);
+  const auto platform = target_platform(arguments, input.capacity);
   if (!platform) return Outcome::failure(platform.error());
   input.platform = *platform;
   auto summary = summarize_files(
@@ -80,20 +79,20 @@ std::string kinds_in_words(const std::vector<TierChoice>& tiers) {
   return text;
 }
 
-// One line where the firmware does not say how fast the memories are, or "".
+// One line if the firmware gives no figures for some of the kinds, or "".
 std::string estimates_in_words(const std::vector<TierChoice>& tiers) {
   std::string kinds;
   for (const TierChoice& tier : tiers)
     if (tier.estimated) kinds += (kinds.empty() ? "" : ", ") + std::string(title_of(tier.kind));
   if (kinds.empty()) return {};
   return "the firmware does not give bandwidth and latency of " + kinds +
-         " (no HMAT): usual ones of such memory are taken, and what rests on them is called "
-         "estimated; with measured ones: lstopo --of xml m.xml; hwloc-annotate m.xml m.xml "
+         " (no HMAT): the usual figures of such memory are used, and results that rest on them are "
+         "called estimated; to use measured ones: lstopo --of xml m.xml; hwloc-annotate m.xml m.xml "
          "numanode:1 memattr ReadLatency 0x3 130 (CPUs, ns; WriteLatency; ReadBandwidth, "
          "WriteBandwidth: MiB/s); omptier advise --xml m.xml";
 }
 
-constexpr double k_least_share = 0.005; // to be mentioned
+constexpr double k_least_share = 0.005; // of the samples, to be listed
 
 void print_placement(const Advice& advice) {
   std::printf("Memory to place in: %s\n\n", kinds_in_words(advice.tiers).c_str());
@@ -132,10 +131,10 @@ void print_moves(const Advice& advice) {
                 format_duration(move.spent).c_str());
 }
 
-// Statics have no allocator that could have traits.
+// Statics are left out: they have no allocator that could have traits.
 template <typename IsStatic> void print_traits(const Advice& advice, IsStatic&& is_static) {
-  std::printf("\nTo say the same in the source, paste these and allocate with them:\n\n");
-  std::map<std::string, int> uses; // sites of one label get numbered identifiers
+  std::printf("\nThe same as C source; paste it and allocate with these allocators:\n\n");
+  std::map<std::string, int> uses; // of a label; repeated ones are numbered
   for (std::size_t site = 0; site < advice.workload.sites.size(); ++site) {
     const std::size_t tier = advice.placement.tier_of_site[site];
     if (tier == Placement::k_nowhere || advice.workload.sites[site].demand.total() <= 0 ||
@@ -154,7 +153,7 @@ int write_plan_file(const std::string& path, const Plan& plan) {
   return 0;
 }
 
-// One line saying why there is nothing to decide, or "".
+// One line with the reason why there is nothing to decide, or "".
 std::string nothing_to_decide(const Advice& advice) {
   if (std::ranges::none_of(advice.workload.sites, &SiteDemand::placeable))
     return "the profile holds no allocation or static that a plan can place (blocks and statics "

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// omptier check: feature by feature, what works here, what does not and what to do about it; with a
-// program, whether it will run with OMPTier. Nothing is assumed: what can be tried is tried, on one
-// page of memory or with one event that is closed again.
+// omptier check: reports feature by feature what works here, what does not, and what to do about
+// it; for a given program, whether it will run with OMPTier. Features are tried, not assumed: on
+// one page of memory, or with one event that is closed again.
 #include "cli/check.hpp"
 
 #include "base/options.hpp"
@@ -36,7 +36,7 @@ struct CheckOptions {
   std::string program;
 };
 
-// With OMPTIER_NODES as set, if it can be used; what is wrong with it is check_variables' to say.
+// Honours OMPTIER_NODES if it can be used; check_variables reports what is wrong with it.
 Parsed<Platform> platform_here() {
   DiscoverOptions options;
   if (const char* text = std::getenv(info_of(Option::nodes).name); text != nullptr && *text != '\0')
@@ -103,12 +103,12 @@ std::string Findings::text() const {
 
 void add_check(CLI::App& app, CommandContext& context) {
   CLI::App* command = app.add_subcommand(
-      "check", "Says what works here, what does not, and what to do; also for one program");
+      "check", "Check what works here, what does not, and what to do; also for one program");
   const auto wanted = std::make_shared<CheckOptions>();
   command->add_option("program", wanted->program, "Program to look at (it is not run)");
   command->add_flag("--variables", wanted->variables, "List the OMPTIER_* variables");
   command->add_flag("--notices", wanted->notices,
-                    "List what the libraries may say inside a program, by number");
+                    "List the libraries' warnings and information messages, by number");
   command->add_flag("--markdown", wanted->markdown,
                     "List them as the page docs/environment.md or docs/notices.md");
   command->callback([wanted, &context] { context.status = check(*wanted, context); });

@@ -14,15 +14,15 @@ namespace omptier {
 
 enum class FindingState : std::uint8_t {
   works,
-  limited, // does without, or does less; nothing is wrong
-  fails,   // does not work, or not as somebody asked: exit status 1
+  limited, // works in part, or is replaced by something lesser
+  fails,   // does not work, or not as requested: exit status 1
 };
 
 struct Finding {
   FindingState state = FindingState::works;
   std::string feature; // "perf events"
   std::string what;    // what was found
-  std::string advice;  // what to do; "" when there is nothing to do
+  std::string advice;  // what to do, or ""
 };
 
 class Findings {
@@ -51,7 +51,7 @@ void check_kernel(const Platform& platform, Findings& findings); // pages, limit
 void check_variables(Findings& findings);                        // OMPTIER_*
 void check_runtime(const CommandContext& context,
                    Findings& findings); // libraries beside the command
-// The program: what it is linked with and what would keep OMPTier out. runtime_folder: where our
+// Checks how the program is linked and what would keep OMPTier out of it. runtime_folder: where our
 // libraries are, "" = not found.
 void check_program(const std::string& path, const std::string& runtime_folder, Findings& findings);
 

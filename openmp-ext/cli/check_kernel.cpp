@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the kernel and the container let a process do with its memory: huge pages, limits, and the
-// two calls that place pages, tried on one page.
+// What the kernel and the container allow a process to do with its memory: huge pages, limits, and
+// the two calls that place pages, tried on one page.
 #include "base/kernel_files.hpp"
 #include "base/os.hpp"
 #include "cli/check.hpp"
@@ -72,7 +72,7 @@ void check_limits(Findings& findings) {
     findings.works("overcommit", "vm.overcommit_memory is " + overcommit);
 }
 
-// One page of our own, given back at the end.
+// One anonymous page of our own.
 class Page {
 public:
   Page()
@@ -107,7 +107,7 @@ std::string refusal(long error) {
 
 void check_placing(const Platform& platform, Findings& findings) {
   Page page;
-  if (!page) return findings.fails("placing", refusal(-errno), "not even one page can be had");
+  if (!page) return findings.fails("placing", refusal(-errno), "not even one page can be mapped");
   const unsigned node = platform.nodes.front().number;
   unsigned long mask[1024 / (8 * sizeof(unsigned long))] = {};
   mask[node / (8 * sizeof(unsigned long))] = 1ul << node % (8 * sizeof(unsigned long));
@@ -119,7 +119,7 @@ void check_placing(const Platform& platform, Findings& findings) {
   const long here = page.where();
   if (here < 0) return findings.fails("move_pages", refusal(here), k_container_advice);
   if (platform.nodes.size() < 2)
-    return findings.works("move_pages", "pages can be asked for their node (there is but one)");
+    return findings.works("move_pages", "the node of a page can be queried (there is one)");
   const unsigned other = platform.nodes[0].number == static_cast<unsigned>(here)
                              ? platform.nodes[1].number
                              : platform.nodes[0].number;

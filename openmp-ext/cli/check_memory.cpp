@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which kinds of memory are here, and whether the firmware says how fast they are.
+// Which kinds of memory are here, and whether the firmware gives their latency and bandwidth.
 #include "base/options.hpp"
 #include "cli/check.hpp"
 #include "placement/cgroup.hpp"
@@ -12,13 +12,13 @@
 namespace omptier {
 namespace {
 
-// What a program started here could take: the launcher's share, the job it would count with, the
-// cpuset and the control group.
+// What a program started from here may take: its rank's share, its job, the cpuset, the control
+// group.
 void check_share(const Platform& platform, Findings& findings) {
   const std::string_view wanted = option_text(Option::share);
   const auto share = parse_share(wanted);
   const auto capacity = parse_capacity(option_text(Option::capacity));
-  if (!share) return; // said with the variables
+  if (!share) return; // check_variables reports it
   const std::uint64_t reserve =
       option_is_set(Option::reserve) ? option_number(Option::reserve) : k_usual_reserve;
   const KindLimits limits =
@@ -83,7 +83,7 @@ void check_memory(const Platform& platform, Findings& findings) {
         "machine with several");
   if (!unknown.empty())
     findings.limited("memory kinds", "node " + format_numbers(unknown) + " is of unknown kind",
-                     "say what it is: OMPTIER_NODES=hbm:" + format_numbers({unknown[0]}));
+                     "name its kind: OMPTIER_NODES=hbm:" + format_numbers({unknown[0]}));
   if (without_figures.empty())
     findings.works("memory figures", "bandwidth and latency of every node (ACPI HMAT)");
   else if (platform.nodes.size() == 1)
@@ -92,9 +92,9 @@ void check_memory(const Platform& platform, Findings& findings) {
     findings.limited("memory figures",
                      "the firmware gives no bandwidth or latency for node " +
                          format_numbers(without_figures) +
-                         " (no HMAT): placement and advice take usual ones of its kind",
+                         " (no HMAT): placement and advice use the usual figures of its kind",
                      "where a kind is not recognised, name it in OMPTIER_NODES; 'omptier advise' "
-                     "says how to give it measured figures");
+                     "describes how to supply measured figures");
   check_share(platform, findings);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the libraries say inside a program, by number: as text, and as the page docs/notices.md.
+// The libraries' numbered messages: as text, and as the page docs/notices.md.
 #include "base/notices.hpp"
 #include "cli/check.hpp"
 
@@ -30,7 +30,7 @@ std::string notices_markdown() {
       "# Notices\n\n"
       "Made by `omptier check --notices --markdown` from the table `openmp-ext/base/notices.def`; "
       "do not edit it here (a test compares).\n\n"
-      "What the libraries say on stderr inside a program, as `OMP: Warning #N: …`. A warning "
+      "What the libraries print on a program's stderr, as `OMP: Warning #N: …`. A warning "
       "comes once a process, or once for each variable, memory kind, static, … that it is about; "
       "`KMP_WARNINGS=0` silences all. Information comes with `OMPTIER_VERBOSE=1`. A number keeps "
       "its meaning from release to release.\n\n"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Will this program run with OMPTier? It is never run for that. Everything that could load another
-// OpenMP runtime than ours, or none, or keep our libraries out, is looked for; and what the
-// profiler needs to name lines of source.
+// Will this program run with OMPTier? Its ELF files are read, it is not run. Looks for whatever
+// would load another OpenMP runtime than ours, load none, or keep our libraries out, and for the
+// debug information that the profiler needs to name source lines.
 #include "cli/check.hpp"
 #include "cli/check_elf.hpp"
 #include "cli/launch.hpp"
@@ -45,7 +45,7 @@ std::string list_some(const std::vector<std::string>& names) {
   return list + (names.size() > 5 ? ", and " + std::to_string(names.size() - 5) + " more" : "");
 }
 
-// Returns the runtime that ld.so would be asked for; "" when the program names none.
+// Returns the OpenMP runtime that the program asks ld.so for; "" if it names none.
 std::string check_linking(const ElfFacts& program, Findings& findings) {
   if (!program.interpreter) {
     findings.fails("linking", "statically linked: no library of OMPTier can be loaded into it",
@@ -70,7 +70,7 @@ std::string check_linking(const ElfFacts& program, Findings& findings) {
   return *runtime;
 }
 
-// What a plan can place of the program's malloc: not one that the program has inside.
+// Which of the program's allocations a plan can place: none of a malloc linked into the program.
 void check_malloc(const ElfFacts& program, Findings& findings) {
   if (program.own_symbols.contains("malloc") || program.defined_symbols.contains("malloc"))
     return findings.limited("malloc", "the program has its own inside, which a plan cannot reach",
@@ -99,7 +99,7 @@ void check_search_path(const ElfFacts& program, const std::string& path, const s
     if (there_is(fs::path(folder) / runtime))
       return findings.fails("search path",
                             "DT_RPATH loads " + runtime + " from " + folder +
-                                ", before anything LD_LIBRARY_PATH says",
+                                ", before LD_LIBRARY_PATH is searched",
                             "link with -Wl,--enable-new-dtags, or: patchelf --set-rpath '" +
                                 program.rpath + "' " + path);
     if (colon == std::string::npos) break;
@@ -158,7 +158,7 @@ void check_names(const ElfFacts& program, Findings& findings) {
     findings.limited("debug information", "none: sites are named by function at best",
                      "compile with -g (it changes neither code nor speed)");
   if (id.empty())
-    findings.limited("build-id", "none: the program is told by a hash of its code",
+    findings.limited("build-id", "none: the program is identified by a hash of its code",
                      "link with -Wl,--build-id");
   else
     findings.works("build-id", id);

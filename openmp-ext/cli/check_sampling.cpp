@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How memory accesses can be sampled here: perf's events are opened as the profiler opens them, and
-// the profiler's own choice is asked.
+// How memory accesses can be sampled here: opens perf's events as the profiler does, and reports
+// the source that the profiler would choose.
 #include "base/kernel_files.hpp"
 #include "base/os.hpp"
 #include "cli/check.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The OMPTIER_* variables of the environment against the table of options, and the table itself as
-// text and as the page docs/environment.md.
+// The OMPTIER_* variables of the environment, checked against the table of options; and that table
+// as text and as the page docs/environment.md.
 #include "base/options.hpp"
 #include "cli/check.hpp"
 #include "placement/job.hpp"
@@ -38,7 +38,7 @@ const char* word_of(OptionType type) {
   return "";
 }
 
-// What the value's type does not know but its reader will: "" = nothing wrong.
+// Errors that only the value's reader finds, beyond its type: "" = none.
 std::string problem_of_use(Option option, const char* text) {
   switch (option) {
   case Option::plan: {
@@ -147,12 +147,11 @@ std::string variables_markdown() {
   std::string text =
       "# Environment variables\n\n"
       "Made by `omptier check --markdown` from the table `openmp-ext/base/options.def`; do not "
-      "edit "
-      "it here (a test compares).\n\n"
+      "edit it here (a test compares).\n\n"
       "A value that cannot be read gives one warning and the default; an `OMPTIER_*` variable that "
-      "is not in this table gives one warning. `omptier check` says which are set and whether they "
-      "can be used. Sizes: `K`, `M`, `G`, `T` are powers of 1024, plain digits are bytes. Kinds: "
-      "`dram`, `hbm`, `nvm`, `cxl`. Nodes: `1+3` or `2-3`.\n\n"
+      "is not in this table gives one warning. `omptier check` shows which are set and whether "
+      "they can be used. Sizes: `K`, `M`, `G`, `T` are powers of 1024, plain digits are bytes. "
+      "Kinds: `dram`, `hbm`, `nvm`, `cxl`. Nodes: `1+3` or `2-3`.\n\n"
       "| variable | type | default | read by | meaning |\n"
       "| --- | --- | --- | --- | --- |\n";
   for (const OptionInfo& option : all_options()) {

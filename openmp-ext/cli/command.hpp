@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The omptier command: one file a subcommand. Each registers itself on the parser and leaves its
+// The omptier command, one file a subcommand. Each registers itself on the parser and stores its
 // exit status in the context; main prints CLI11's own errors (status 2) and returns the status.
 #pragma once
 
@@ -9,8 +9,8 @@
 namespace omptier {
 
 struct CommandContext {
-  int status = 0;   // what the process returns
-  std::string self; // folder the omptier program lies in ("…/bin"), for ../lib beside it
+  int status = 0;   // exit status of the process
+  std::string self; // folder of the omptier program ("…/bin"); its libraries are in ../lib
 };
 
 void add_topology(CLI::App& app, CommandContext& context);
@@ -23,11 +23,10 @@ void add_sites(CLI::App& app, CommandContext& context);
 void add_report(CLI::App& app, CommandContext& context);
 void add_advise(CLI::App& app, CommandContext& context);
 
-// One line on stderr, "omptier <command>: what; what to do", and the status for the caller to
-// return.
+// Prints one line on stderr, "omptier <command>: what; what to do", and returns `status`.
 int fail(const char* command, int status, const std::string& line);
 
-// Writes the whole file: 0, or 125 and said.
+// Writes the whole file. Returns 0, or 125 after an error message.
 int write_file(const char* command, const std::string& path, const std::string& text);
 
 } // namespace omptier

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See handed_plan.hpp. Who uses a file is told by the environments that processes were started
-// with: those of other users cannot be read, and cannot read the file either.
+// See handed_plan.hpp. A file is in use while a process has its path in the environment that it was
+// started with. Environments of other users cannot be read, but those users cannot read the file
+// either.
 #include "cli/handed_plan.hpp"
 
 #include "base/kernel_files.hpp"
@@ -26,8 +27,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// How the files' names begin: "omptier-plan-", then from where process numbers are seen (a folder for temporary
-// files may be shared by machines, and by containers of one), then the process that made it, and a word.
+// Start of the files' names: "omptier-plan-", an identity of this machine's boot and pid namespace
+// (a temporary folder may be shared by machines, and by containers of one), the pid of the process
+// that made the file, and a random word.
 std::string prefix() {
   std::string boot = read_small_file("/proc/sys/kernel/random/boot_id");
   std::error_code none;
@@ -55,7 +57,7 @@ bool is_used(const fs::path& path) {
   return false;
 }
 
-// The process here that made a file of ours; 0 when it is none.
+// Pid of the process that made this file, if that was here; 0 for other files.
 pid_t maker_of(const fs::directory_entry& entry, const std::string& ours) {
   const std::string name = entry.path().filename().string();
   struct stat status;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A plan that `omptier run` made itself, handed to the program as a file. A file, not an open
-// descriptor: programs close what they did not open (daemons before anything else), and what they
-// start may read the plan too, after they have ended.
+// A plan that `omptier run` derived for the present build, passed to the program as a file. Not as
+// an open descriptor: programs close descriptors that they did not open (daemons do so first), and
+// processes that they start may read the plan after they have ended.
 #pragma once
 
 #include "base/text.hpp"
@@ -13,14 +13,14 @@ namespace omptier {
 
 class HandedPlan {
 public:
-  // Writes the text to a file of this user's alone in the folder for temporary files, and removes
-  // such files of earlier runs that nobody uses any more. The path, or why there is none.
+  // Writes the text to a file in the temporary folder that only this user can read, and removes
+  // such files of earlier runs that are no longer in use. Returns the path, or why there is none.
   Parsed<std::string> write(const std::string& text);
 
-  // Whether it was tried in vain: no fault of the plan's.
+  // True if writing failed, which is no fault of the plan.
   bool refused() const { return refused_; }
 
-  // Removes the file, unless a process is left that was started with it: a later run does, then.
+  // Removes the file, unless a process that was started with it still runs; then a later run does.
   ~HandedPlan();
   HandedPlan() = default;
   HandedPlan(const HandedPlan&) = delete;

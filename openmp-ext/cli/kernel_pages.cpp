@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Reads numa_maps: one line a mapping, "address policy key[=value]…"; N<node>=<pages> counts pages
-// of kernelpagesize_kB, file=… marks file mappings.
+// Reads numa_maps: one line a mapping, "address policy key[=value]…". N<node>=<pages> counts pages
+// of kernelpagesize_kB; file=… marks file mappings.
 #include "cli/kernel_pages.hpp"
 
 #include <charconv>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Where a running program's memory really is, as the kernel says: private pages of a process by
-// NUMA node, from /proc/<pid>/numa_maps. Used by `omptier run` to report bytes per memory kind
-// without believing our own books.
+// Where the kernel has a process's private pages, by NUMA node, from /proc/<pid>/numa_maps.
+// `omptier run --where` reports these bytes by memory kind, independently of our own ledger.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +14,10 @@ namespace omptier {
 
 using BytesByNode = std::map<unsigned, std::uint64_t>;
 
-// Sums the anonymous mappings (heap, stacks, private memory) of numa_maps text; files are left out.
+// Sums the anonymous mappings (heap, stacks, private memory) of a numa_maps text.
 BytesByNode parse_numa_maps(std::string_view text);
 
-// The same for a running process; empty when it is gone or the kernel does not say.
+// The same for a running process; empty if it has ended or numa_maps cannot be read.
 BytesByNode anonymous_bytes_by_node(pid_t process);
 
 std::uint64_t total_bytes(const BytesByNode& bytes);

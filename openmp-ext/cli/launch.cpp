@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // fork, exec, wait. The child reports a failed exec through a pipe that a successful exec closes,
-// so that "no such program" is ours to say and never mistaken for the program's own status 127.
+// so that "no such program" is never mistaken for the program's own status 127.
 #include "cli/launch.hpp"
 
 #include "cli/check_elf.hpp"
@@ -21,59 +21,59 @@
 namespace omptier {
 namespace {
 
-// The program gets these from the terminal itself, or from us when they were sent to us alone.
-constexpr int k_passed_on[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+// Forwarded to the program, unless the terminal sends them to it itself.
+constexpr int k_forwarded[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 volatile sig_atomic_t running_program = 0;
 
-// With SIGCHLD ignored, as some launchers leave it, the system would throw the program's end away.
-// The program gets it as we got it.
-class EndsAreKept {
+// If SIGCHLD is ignored, as some launchers leave it, the kernel discards the program's exit status.
+// The program gets the disposition that we inherited.
+class DefaultSigchld {
 public:
-  EndsAreKept() {
+  DefaultSigchld() {
     struct sigaction usual{};
     usual.sa_handler = SIG_DFL;
     ::sigaction(SIGCHLD, &usual, &before_);
   }
-  ~EndsAreKept() { give_back(); }
-  void give_back() const { ::sigaction(SIGCHLD, &before_, nullptr); }
-  EndsAreKept(const EndsAreKept&) = delete;
-  EndsAreKept& operator=(const EndsAreKept&) = delete;
+  ~DefaultSigchld() { restore(); }
+  void restore() const { ::sigaction(SIGCHLD, &before_, nullptr); }
+  DefaultSigchld(const DefaultSigchld&) = delete;
+  DefaultSigchld& operator=(const DefaultSigchld&) = delete;
 
 private:
   struct sigaction before_{};
 };
 
-void pass_on(int signal) {
+void forward(int signal) {
   if (running_program > 0) ::kill(static_cast<pid_t>(running_program), signal);
 }
 
-// Signals as they are while the program runs: passed on, or left to it; put back at the end.
-class SignalsOfTheProgram {
+// While the program runs: forwards signals, ignores those that the terminal sends to both of us.
+class SignalForwarding {
 public:
-  explicit SignalsOfTheProgram(pid_t program) {
+  explicit SignalForwarding(pid_t program) {
     running_program = program;
     struct sigaction action{};
     action.sa_flags = SA_RESTART;
-    action.sa_handler = pass_on;
-    for (const int signal : k_passed_on)
+    action.sa_handler = forward;
+    for (const int signal : k_forwarded)
       ::sigaction(signal, &action, nullptr);
-    action.sa_handler = SIG_IGN; // typed at the terminal: the program has it already
+    action.sa_handler = SIG_IGN; // typed at the terminal: the program gets it too
     for (const int signal : {SIGINT, SIGQUIT})
       ::sigaction(signal, &action, nullptr);
   }
-  ~SignalsOfTheProgram() {
+  ~SignalForwarding() {
     running_program = 0;
-    for (const int signal : k_passed_on)
+    for (const int signal : k_forwarded)
       ::signal(signal, SIG_DFL);
     for (const int signal : {SIGINT, SIGQUIT})
       ::signal(signal, SIG_DFL);
   }
-  SignalsOfTheProgram(const SignalsOfTheProgram&) = delete;
-  SignalsOfTheProgram& operator=(const SignalsOfTheProgram&) = delete;
+  SignalForwarding(const SignalForwarding&) = delete;
+  SignalForwarding& operator=(const SignalForwarding&) = delete;
 };
 
-// Of a list with colons that the user may have made.
-void put_in_front(const char* variable, const std::string& text) {
+// Prepends to a colon-separated list that the user may have set.
+void prepend(const char* variable, const std::string& text) {
   if (text.empty()) return;
   const char* before = std::getenv(variable);
   const bool more = before != nullptr && *before != '\0';
@@ -83,11 +83,11 @@ void put_in_front(const char* variable, const std::string& text) {
 void set_environment(const Launch& what) {
   for (const auto& [name, value] : what.environment)
     ::setenv(name.c_str(), value.c_str(), 1);
-  put_in_front("LD_LIBRARY_PATH", what.libraries);
-  put_in_front("LD_PRELOAD", what.preload);
+  prepend("LD_LIBRARY_PATH", what.libraries);
+  prepend("LD_PRELOAD", what.preload);
 }
 
-[[noreturn]] void become(const Launch& what, int report) {
+[[noreturn]] void exec_program(const Launch& what, int report) {
   set_environment(what);
   std::vector<char*> arguments;
   for (const std::string& word : what.command)
@@ -105,7 +105,8 @@ int wait_for(const char* name, pid_t program, const Launch& what) {
     const pid_t ended = ::waitpid(program, &status, what.watch ? WNOHANG : 0);
     if (ended == program) return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     if (ended < 0 && errno != EINTR)
-      return fail(name, 125, std::string("the program's end is lost: ") + std::strerror(errno));
+      return fail(name, 125,
+                  std::string("the program's exit status is lost: ") + std::strerror(errno));
     if (!what.watch) continue;
     what.watch(program);
     std::this_thread::sleep_for(what.watch_every);
@@ -168,17 +169,17 @@ int launch(const char* name, const Launch& what) {
   int report[2];
   if (::pipe2(report, O_CLOEXEC) != 0)
     return fail(name, 125, std::string("no pipe to be had: ") + std::strerror(errno));
-  const EndsAreKept ends;
+  const DefaultSigchld sigchld;
   const pid_t program = ::fork();
   if (program < 0)
     return fail(name, 125, std::string("the program cannot be started: ") + std::strerror(errno));
   if (program == 0) {
-    ends.give_back();
+    sigchld.restore();
     ::close(report[0]);
-    become(what, report[1]);
+    exec_program(what, report[1]);
   }
   ::close(report[1]);
-  const SignalsOfTheProgram signals(program);
+  const SignalForwarding forwarding(program);
   int error = 0;
   ssize_t got = 0;
   while ((got = ::read(report[0], &error, sizeof error)) < 0 && errno == EINTR)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Starting the user's program for `omptier run` and `omptier record`: with our libraries found
-// first, the variables set, signals passed on, and its end turned into our exit status. While it
-// runs, a watcher may look at it from outside. The program's standard streams are its own.
+// Starts the user's program for `omptier run` and `omptier record`: puts our libraries first, sets
+// variables, forwards signals and returns its exit status. A watcher may observe the process while
+// it runs. The program's standard streams are its own.
 #pragma once
 
 #include "base/program_path.hpp"
@@ -19,35 +19,35 @@ namespace omptier {
 
 struct Launch {
   std::vector<std::string> command;                             // program and arguments
-  std::vector<std::pair<std::string, std::string>> environment; // set in the program only
+  std::vector<std::pair<std::string, std::string>> environment; // set for the program only
   std::string libraries;            // folder put in front of LD_LIBRARY_PATH; "" = none
   std::string preload;              // library put in front of LD_PRELOAD; "" = none
-  std::function<void(pid_t)> watch; // called between starts and end; may be empty
+  std::function<void(pid_t)> watch; // called every watch_every while it runs; may be empty
   std::chrono::milliseconds watch_every{50};
 };
 
-// Folder of libomp and libomptier.so beside the running omptier program: <prefix>/lib of an
-// installation (or its multi-arch form) or of a build tree; "" when there is none.
+// Folder of libomp and libomptier.so that belongs to this omptier program: <prefix>/lib of an
+// installation (or its multi-arch form) or of a build tree; "" if there is none.
 std::string find_libraries(const CommandContext& context);
 
-// libomptier_preload.so in such a folder; "" when it is not there.
+// Path of libomptier_preload.so in that folder; "" if it is not there.
 std::string find_preload(const std::string& libraries);
 
-// The same for a certain program: why its malloc cannot be reached is one line in problem, and the
-// library then "". closed: nothing at all can be loaded into it (static, or with more rights than its
-// user).
+// The same for a given program. If its malloc cannot be reached, problem gives the reason in one
+// line and library is "". closed: nothing at all can be loaded into it (it is static, or has more
+// rights than its user).
 struct Preload {
   std::string library, problem;
   bool closed = false;
 };
 Preload preload_for(const std::string& program, const std::string& libraries);
 
-// One line when the text is no OpenMP runtime to choose ("own", "omptier"), or "".
+// One line if the text names no OpenMP runtime ("own", "omptier"), or "".
 std::string problem_with_runtime(const std::string& runtime);
 
-// Runs the program to its end. Returns its exit status, 128 + signal when a signal ended it, 126
-// when it could not be executed, 127 when there is no such program, 125 when we failed (all but the
-// first two with one line on stderr, beginning "omptier <name>:").
+// Runs the program to its end. Returns its exit status, 128 + signal if a signal ended it, 126 if
+// it could not be executed, 127 if there is no such program, 125 if we failed; the last three with
+// one line on stderr that begins "omptier <name>:".
 int launch(const char* name, const Launch& what);
 
 } // namespace omptier

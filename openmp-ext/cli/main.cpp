@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Entry of the omptier command: puts the subcommands together and turns their outcome into the exit
-// status that docs/design.md fixes (0 done, 1 found something, 2 usage, 124-128+n of a program
-// run).
+// Entry of the omptier command: puts the subcommands together and returns the exit status that
+// docs/design.md fixes (0 done, 1 found something, 2 usage, 124-128+n of a program run).
 #include "cli/command.hpp"
 
 #include <cstdio>
@@ -12,9 +11,9 @@
 namespace omptier {
 namespace {
 
-// What CLI11 does not say: which word it did not know, and what to write instead.
-std::string problem_with_line(const CLI::App& app, const CLI::ParseError& error, int argc,
-                              char** argv) {
+// Completes CLI11's messages: the word that was not recognised, and what to write instead.
+std::string explain_parse_error(const CLI::App& app, const CLI::ParseError& error, int argc,
+                                char** argv) {
   if (app.get_subcommands().empty()) {
     std::string names;
     for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
@@ -23,7 +22,7 @@ std::string problem_with_line(const CLI::App& app, const CLI::ParseError& error,
     if (first.empty() || first[0] != '-')
       return (first.empty() ? "no command is named" : "there is no command " + first) +
              "; there are: " + names;
-    return std::string(error.what()) + " (omptier --help says more)";
+    return std::string(error.what()) + " (see omptier --help)";
   }
   const std::string command = app.get_subcommands().front()->get_name();
   std::string text = error.what();
@@ -31,13 +30,13 @@ std::string problem_with_line(const CLI::App& app, const CLI::ParseError& error,
     text = "no program is named: omptier " + command + " [options] -- ./program [arguments]";
   if (text == "profiles is required")
     text = "no profile is named: omptier " + command + " my.profile";
-  return text + " (omptier " + command + " --help says more)";
+  return text + " (see omptier " + command + " --help)";
 }
 
 } // namespace
 } // namespace omptier
 
-// What leaves it is memory running out before there is a command.
+// Only running out of memory before there is a command can throw past this.
 // NOLINTNEXTLINE(bugprone-exception-escape)
 int main(int argc, char** argv) {
   CLI::App app{"Places the data of OpenMP programs in DRAM, HBM, NVM and CXL memory."};
@@ -48,8 +47,8 @@ int main(int argc, char** argv) {
   omptier::CommandContext context;
   std::error_code ignored;
   context.self = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path().string();
-  // The options of all commands are half of what a start of ours costs: those of the one that is
-  // named suffice, and where none is named all of them are to be told.
+  // Building the options of all commands takes half of our start time: build those of the command
+  // that is named, or all if none is.
   const std::string_view first = argc > 1 ? argv[1] : "";
   bool named = false;
 #define OMPTIER_COMMAND(name) named = named || first == #name;
@@ -65,7 +64,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
     std::fprintf(stderr, "omptier: %s\n",
-                 omptier::problem_with_line(app, error, argc, argv).c_str());
+                 omptier::explain_parse_error(app, error, argc, argv).c_str());
     return 2;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "omptier: %s\n", error.what());

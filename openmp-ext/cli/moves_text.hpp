@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What was moved between memory kinds while a profile was recorded: what, for which region, when,
-// how long it took.
+// Moves between memory kinds while a profile was recorded: which object, for which region, when,
+// and how long they took.
 #pragma once
 
 #include "analysis/aggregate.hpp"
@@ -12,8 +12,8 @@
 
 namespace omptier {
 
-// A table with a row for each (object, region, from, to), largest sum of times first, at most 20;
-// "" without moves.
+// A table with a row for each (object, region, from, to), longest total time first, at most 20; ""
+// without moves.
 std::string moves_text(const ProfileSummary& summary, const ProfileNames& names);
 
 // Every single move, in order of time.

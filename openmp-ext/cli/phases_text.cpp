@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See phases_text.hpp. Stretches stand indented under the region that they divide, and add up to
-// it; named phases are a table of their own, since they and regions are two views of one run.
+// See phases_text.hpp. Stretches are indented under the region that they divide, and add up to it.
+// Named phases have a table of their own: they and regions are two views of one run.
 #include "cli/phases_text.hpp"
 
 #include "base/text.hpp"
@@ -18,8 +18,8 @@ using Kind = PhaseSummary::Kind;
 
 constexpr std::size_t k_most_stretches = 8; // rows under one region
 constexpr std::size_t k_most_objects = 3;
-constexpr double k_part_worth_saying = 0.5; // of an object
-constexpr double k_least_shown = 0.0005;    // share of a stretch
+constexpr double k_largest_hot_part = 0.5; // of an object, to be shown
+constexpr double k_least_shown = 0.0005;   // share of a stretch
 
 class PhaseTables {
 public:
@@ -51,7 +51,8 @@ private:
             name};
   }
 
-  // ": a 62.0 % (in 12 % of it), b 20.1 %"; weight: of all that lies in the parts' phases.
+  // ": a 62.0 % (in 12 % of it), b 20.1 %". numbers: of phases or regions; weight: of all accesses
+  // in these.
   std::string objects(std::vector<SitePart> SiteSummary::* parts,
                       const std::vector<std::uint32_t>& numbers, double weight) const {
     struct Object {
@@ -78,13 +79,13 @@ private:
       text += (i == 0 ? ": " : ", ") + names_.sites[object.site] + " " +
               format_percent(weight > 0 ? object.weight / weight : 0);
       const double hot = fraction_of(object.part->offsets.hot_ranges());
-      if (hot > 0 && hot < k_part_worth_saying)
+      if (hot > 0 && hot < k_largest_hot_part)
         text += " (in " + std::to_string(std::lround(100 * hot)) + " % of it)";
     }
     return text;
   }
 
-  // Phases of one name are one to the reader: a compiler may have made two calls of one barrier.
+  // Phases of one name are shown as one: a compiler may have made two calls for one barrier.
   using Group = std::vector<std::uint32_t>;
 
   TableRow line_of(const Group& group, const std::string& indent, bool alone = false) const {

@@ -11,8 +11,8 @@
 namespace omptier {
 namespace {
 
-// The C library's start code, and what is outside of main: the same whatever the program allocates,
-// and without debug information in most systems.
+// The C library's start code and other frames outside of main: they are the same for all
+// allocations, and on most systems have no debug information.
 bool is_outside_of_main(const std::vector<PlanFrame>& frames, std::size_t at) {
   if (frames[at].portable.function == "_start") return true;
   return std::any_of(frames.begin(), frames.begin() + static_cast<std::ptrdiff_t>(at),
@@ -24,9 +24,10 @@ public:
   Search(std::uint32_t old_module, ModuleInfo now)
       : old_module_(old_module), now_(std::move(now)) {}
 
-  // Gives the frames of the rebuilt module their new offsets, from the outermost on, since an outer
-  // call says which function an inner frame is of. A site is known by the beginning of its stack,
-  // so frames outside of main may fall away. Returns "" or why a frame is not found.
+  // Gives the frames of the rebuilt module their new offsets, outermost first, since an outer call
+  // determines which function an inner frame is in. Frames outside of main that are not found are
+  // dropped: a site is matched by the inner end of its stack. Returns "" or why a frame is not
+  // found.
   std::string renew(std::vector<PlanFrame>& frames) {
     std::uint64_t called = 0;
     for (std::size_t at = frames.size(); at-- > 0;) {
@@ -80,7 +81,7 @@ PlanForBuild plan_for_build(const Plan& plan, const std::string& program) {
   Search search(number, {identity, name, path, 0, false});
   result.plan.modules[number].identity = identity;
   result.plan.entries.clear();
-  std::vector<const PlanEntry*> before; // what each renewed entry was made from
+  std::vector<const PlanEntry*> before; // the old entry of each new one
   for (const PlanEntry& old : plan.entries) {
     PlanEntry entry = old;
     std::string why = search.renew(entry.frames);
@@ -89,7 +90,7 @@ PlanForBuild plan_for_build(const Plan& plan, const std::string& program) {
     for (std::size_t i = 0; i < before.size() && why.empty(); ++i)
       if (same_frames(result.plan.entries[i].frames, entry.frames) &&
           !same_frames(before[i]->frames, old.frames))
-        why = "cannot be told from " + before[i]->label;
+        why = "cannot be distinguished from " + before[i]->label;
     if (!why.empty()) {
       result.lost.push_back({old.label, why});
       continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A profile's summary for programs (declared in profile_text.hpp).
+// A profile's summary as JSON (declared in profile_text.hpp).
 #include "cli/moves_text.hpp"
 #include "cli/profile_text.hpp"
 #include "cli/ranks_text.hpp"
@@ -14,7 +14,7 @@ nlohmann::json json_of(const Share& share) {
   return {{"share", share.value}, {"low", share.low}, {"high", share.high}};
 }
 
-// Nothing where no loop's pace is known.
+// Adds nothing if no loop's pace is known.
 void add_rate(nlohmann::json& json, const AccessRate& rate) {
   if (rate.pairs == 0) return;
   json["access_rate"] = {{"per_second", rate.value},  {"low", rate.low},
@@ -30,7 +30,7 @@ nlohmann::json json_of(const AccessWeights& accesses) {
           {"unknown", accesses.unknown}};
 }
 
-// The ranges that 9 of 10 accesses go to, hottest first, as fractions of the object.
+// The ranges that take 9 of 10 accesses, hottest first, as fractions of the object.
 nlohmann::json json_of(const OffsetHistogram& offsets) {
   nlohmann::json list = nlohmann::json::array();
   for (const HotRange& range : offsets.hot_ranges())

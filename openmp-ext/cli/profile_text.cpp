@@ -17,7 +17,7 @@
 namespace omptier {
 namespace {
 
-// "98/2": loads and stores of a hundred; "-" when the source does not say.
+// "98/2": percent of loads and stores; "-" if the source does not distinguish them.
 std::string load_store(const AccessWeights& accesses) {
   const double known = accesses.loads() + accesses.stores();
   if (known <= 0) return "-";
@@ -25,20 +25,20 @@ std::string load_store(const AccessWeights& accesses) {
   return std::to_string(loads) + "/" + std::to_string(100 - loads);
 }
 
-// "-" for none, too: not every source can say it.
+// "-" also for none: not every source can detect streams.
 std::string streamed(const AccessWeights& accesses) {
   if (accesses.streamed() <= 0) return "-";
   return std::to_string(std::lround(100 * accesses.streamed() / accesses.total())) + " %";
 }
 
-// Of the object's bytes, those that 9 of 10 accesses go to.
+// The part of the object's bytes that takes 9 of 10 accesses.
 std::string hot_part(const OffsetHistogram& offsets) {
   return offsets.empty()
              ? "-"
              : std::to_string(std::lround(100 * fraction_of(offsets.hot_ranges()))) + " %";
 }
 
-// Of the samples whose level is known, those that a cache served; "-" where too few are known.
+// The part of the samples of known level that a cache served; "-" if too few are known.
 std::string from_cache(const SiteSummary& site) {
   if (site.level_share < 0.1) return "-";
   return std::to_string(std::lround(100 * site.cache_share)) + " %";
@@ -83,7 +83,7 @@ std::string head(const ProfileSummary& summary) {
   return text;
 }
 
-// "1.24 G"; more than that where some of the loops have no pace; nothing where most have none.
+// "1.24 G"; "> 1.24 G" if the pace of some loops is unknown; "-" if that of most is.
 std::string rate_text(const AccessRate& rate) {
   constexpr double k_all = 0.95, k_most = 0.5, k_least = 1000;
   if (rate.known < k_most || rate.value < k_least) return "-";
@@ -106,7 +106,7 @@ std::string pattern_text(const ObjectPattern& pattern) {
   return name_of(pattern.kind);
 }
 
-// Of a thousand samples one, or a hundredth of the memory.
+// At least one sample in a thousand, or a hundredth of the memory.
 bool is_worth_a_row(const SiteSummary& site, const ProfileSummary& summary) {
   if (summary.samples == 0 || site.share.value >= 0.001) return true;
   std::uint64_t bytes = 0;
@@ -121,7 +121,7 @@ public:
             const ProfileTextOptions& options)
       : summary_(summary), names_(names), options_(options) {}
 
-  // "" without a row.
+  // The table; "" without rows.
   std::string text() {
     std::vector<std::size_t> others;
     for (std::size_t i = 0; i < summary_.sites.size(); ++i)
@@ -152,7 +152,7 @@ private:
             {"object"}};
   }
 
-  // site: null of more than one.
+  // site: null for a row of several sites.
   void add(const Sampled& row, const std::string& bytes, const std::string& objects,
            const std::string& name, const Share* accessed = nullptr,
            const SiteSummary* site = nullptr) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A profile's summary for people (text with bars) and for programs (JSON). Used by `omptier
-// report`, and by others that show what was recorded.
+// A profile's summary for people (text with bars) and for programs (JSON), as `omptier report`
+// prints it.
 #pragma once
 
 #include "analysis/aggregate.hpp"

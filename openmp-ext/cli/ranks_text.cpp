@@ -26,7 +26,7 @@ std::string times_mean(double factor) {
 }
 
 std::string with_rank(const Imbalance& most) {
-  const bool even = most.factor < 1.005; // or nothing there
+  const bool even = most.factor < 1.005; // or no weight at all
   return times_mean(most.factor) + (even ? "" : " rank " + std::to_string(most.rank));
 }
 
@@ -38,7 +38,7 @@ std::string ranks_text(const ProfileSummary& summary, const ProfileNames& names,
   double sum = 0;
   for (const RankSummary& rank : summary.ranks)
     sum += rank.all.weight;
-  // Those with most, in order of their numbers.
+  // The ranks with the largest weight, in order of their numbers.
   std::vector<const RankSummary*> shown;
   for (const RankSummary& rank : summary.ranks)
     shown.push_back(&rank);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The ranks of an MPI job side by side, and how unevenly each object lies on them.
+// Compares the ranks of an MPI job, and how evenly each object is spread over them.
 #pragma once
 
 #include "analysis/aggregate.hpp"
@@ -11,12 +11,12 @@
 
 namespace omptier {
 
-// A table with a row for each rank and one with a row for each object, the most_sites first; ""
-// when the profiles are of one rank.
+// A table with a row for each rank, and one with a row for each of the first most_sites objects; ""
+// if the profiles are of one rank.
 std::string ranks_text(const ProfileSummary& summary, const ProfileNames& names,
                        std::size_t most_sites);
 
-// [] when the profiles are of one rank; else each with its objects' parts, as in "sites".
+// One entry a rank, with the parts of its objects in the order of "sites"; [] for one rank.
 nlohmann::json ranks_json(const ProfileSummary& summary);
 
 } // namespace omptier

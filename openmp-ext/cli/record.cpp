@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// omptier record: starts a program with the profiler as its OMPT tool, and with the library that
-// stands in front of malloc and starts the profiler where there is no OMPT. Works from an
-// installation and from a build tree; the program's own end is ours. omptier env: prints
-// what record would set, for a job script that starts the program by itself.
+// omptier record: starts a program with the profiler as its OMPT tool, and with the preloaded
+// library that intercepts malloc and starts the profiler if there is no OMPT. Works from an
+// installation and from a build tree; returns the program's exit status. omptier env: prints the
+// variables that record would set, for a job script that starts the program itself.
 #include "base/options.hpp"
 #include "base/text.hpp"
 #include "cli/launch.hpp"
@@ -26,7 +26,7 @@ struct RecordArguments {
   std::vector<std::string> command;
 };
 
-// Started on the way to the program, not the program that is meant.
+// Programs that only start the one to be recorded.
 bool is_launcher(const std::string& path) {
   static constexpr const char* k_launchers[] = {
       "sh",   "bash",          "dash",  "zsh",    "ksh",     "csh",    "tcsh",    "fish",
@@ -37,8 +37,8 @@ bool is_launcher(const std::string& path) {
   return std::ranges::find(k_launchers, name) != std::end(k_launchers);
 }
 
-// malloc's blocks are recorded too. What cannot be seen is said, the program runs all the same.
-// Without a program (omptier env) those with an OpenMP runtime are meant.
+// Records malloc's blocks too. Reports what cannot be recorded; the program runs all the same.
+// Without a program (omptier env), all programs with an OpenMP runtime are recorded.
 void add_preload(const char* command, Launch& what, const std::string& folder) {
   const bool any_program = what.command.empty();
   const Preload preload = preload_for(any_program ? std::string() : what.command[0], folder);
@@ -53,7 +53,7 @@ void add_preload(const char* command, Launch& what, const std::string& folder) {
     what.environment.emplace_back("OMPTIER_RECORD", program.string());
 }
 
-// A name that nothing can be written to; found before the program runs for hours.
+// An output that cannot be written is an error now, not after the program has run for hours.
 std::string problem_with_output(const std::filesystem::path& path) {
   std::error_code ignored;
   const std::string folder = path.parent_path().string();
@@ -70,7 +70,7 @@ bool names_program(const Launch& what) {
                              [](const auto& set) { return set.first == "OMPTIER_RECORD"; });
 }
 
-// 0 and what to launch, or the exit status of the command, which has said why.
+// Returns 0 and what to launch, or the exit status after an error message.
 int prepare(const char* command, const CommandContext& context, const RecordArguments& arguments,
             Launch& what) {
   const std::string folder = find_libraries(context);
@@ -93,7 +93,7 @@ int prepare(const char* command, const CommandContext& context, const RecordArgu
           (others != nullptr && *others != 0 ? ":" + std::string(others) : ""));
   set("OMP_TOOL", "enabled");
   if (!arguments.output.empty()) {
-    // The program may change its folder before OpenMP starts: the name is made absolute.
+    // Absolute, because the program may change its folder before OpenMP starts.
     std::error_code error;
     const auto path = std::filesystem::absolute(arguments.output, error);
     if (const std::string problem = problem_with_output(path); !problem.empty())
@@ -125,7 +125,7 @@ int record(const CommandContext& context, const RecordArguments& arguments) {
   return launch("record", what);
 }
 
-// For every shell of the Bourne family: nothing in single quotes means anything.
+// Quoted for shells of the Bourne family.
 std::string quoted(const std::string& text) {
   std::string quoted = "'";
   for (const char c : text)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// omptier report: what profiles hold, as text with bars or as JSON. A profile that cannot be read
-// is one line naming file and place, status 2; one that was cut off is read up to the cut, and said
-// so.
+// omptier report: prints profiles as text with bars or as JSON. For a profile that cannot be read
+// it prints one line with file and place (status 2); a truncated one is read up to the cut, with a
+// note.
 #include "cli/command.hpp"
 #include "cli/profile_text.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// omptier run: starts a program on the patched runtime with a plan or a strategy, and can say
-// afterwards how many bytes the kernel had in which memory kind at the program's fullest moment.
+// omptier run: starts a program on the patched runtime with a plan or a strategy. With --where it
+// reports how many bytes the kernel had in which memory kind when the program used most.
 #include "base/text.hpp"
 #include "cli/handed_plan.hpp"
 #include "cli/kernel_pages.hpp"
@@ -36,8 +36,8 @@ std::array<std::uint64_t, k_memory_kinds + 1> by_kind(const BytesByNode& bytes,
   return sums;
 }
 
-// "-" = one line on stderr, else a JSON file.
-int tell_where(const std::string& where, const BytesByNode& fullest) {
+// where: "-" = one line on stderr, else the path of a JSON file.
+int report_where(const std::string& where, const BytesByNode& fullest) {
   const auto platform = discover_platform({});
   if (!platform) return fail("run", 125, platform.error());
   const auto sums = by_kind(fullest, *platform);
@@ -59,7 +59,7 @@ int tell_where(const std::string& where, const BytesByNode& fullest) {
   return write_file("run", where, json.dump(1) + "\n");
 }
 
-// One line saying why the arguments make no sense, or "".
+// One line with the reason why the arguments exclude each other, or "".
 std::string problem_with(const RunArguments& arguments) {
   if (!arguments.capacity.empty())
     if (const auto capacity = parse_capacity(arguments.capacity); !capacity)
@@ -71,14 +71,14 @@ std::string problem_with(const RunArguments& arguments) {
   if (arguments.runtime == "own" && !arguments.strategy.empty())
     return "--strategy needs OMPTier's runtime";
   if (arguments.runtime == "own" && arguments.no_preload)
-    return "--runtime own --no-preload leaves nobody to apply a plan";
+    return "with --runtime own and --no-preload nothing applies the plan";
   return {};
 }
 
-// The path under which the program finds the plan for its present build. A plan that cannot be read
-// is a mistake in the command, said before the program runs for hours without it.
+// Path of the plan for the program's present build. A plan that cannot be read is a usage error,
+// reported before the program runs for hours without it.
 Parsed<std::string> path_of_plan(const RunArguments& arguments, HandedPlan& handed) {
-  // The program may change its folder before OpenMP starts: the path is made absolute.
+  // Absolute, because the program may change its folder before OpenMP starts.
   const std::string path = std::filesystem::absolute(arguments.plan).string();
   const auto plan = read_plan(path);
   if (!plan) return Parsed<std::string>::failure(plan.error());
@@ -88,7 +88,7 @@ Parsed<std::string> path_of_plan(const RunArguments& arguments, HandedPlan& hand
     std::fprintf(
         stderr,
         "omptier run: %td entries of the plan are for parallel regions, which only OMPTier's "
-        "runtime tells of: nothing is moved for them\n",
+        "runtime reports: nothing is moved for them\n",
         for_regions);
   const PlanForBuild now = plan_for_build(*plan, path_of_program(arguments.command[0]));
   if (now.same_build) return path;
@@ -106,7 +106,7 @@ Parsed<std::string> path_of_plan(const RunArguments& arguments, HandedPlan& hand
   return handed.write(write_plan(now.plan));
 }
 
-// A plan concerns malloc too. What will not be placed is said, the program runs all the same.
+// A plan also places malloc's blocks. Reports if it cannot; the program runs all the same.
 std::string preload_of_plan(const RunArguments& arguments, const std::string& libraries) {
   if (arguments.plan.empty() || arguments.no_preload) return {};
   const Preload preload = preload_for(arguments.command[0], libraries);
@@ -129,7 +129,7 @@ int run(const CommandContext& context, const RunArguments& arguments) {
   const auto set = [&](const char* name, const std::string& value) {
     if (!value.empty()) what.environment.emplace_back(name, value);
   };
-  HandedPlan handed; // as long as the program
+  HandedPlan handed; // lives as long as the program runs
   if (!arguments.plan.empty()) {
     const auto plan = path_of_plan(arguments, handed);
     if (!plan) return fail("run", handed.refused() ? 125 : 2, plan.error());
@@ -147,7 +147,7 @@ int run(const CommandContext& context, const RunArguments& arguments) {
     };
   const int status = launch("run", what);
   if (!arguments.where.empty())
-    if (const int failed = tell_where(arguments.where, fullest); status == 0) return failed;
+    if (const int failed = report_where(arguments.where, fullest); status == 0) return failed;
   return status;
 }
 
@@ -164,7 +164,7 @@ void add_run(CLI::App& app, CommandContext& context) {
                       "Bytes allowed of each kind, such as dram:64M,hbm:0");
   command->add_option(
       "--where", arguments->where,
-      "Say how many bytes the kernel had in which kind: a JSON file, or - for stderr");
+      "Report how many bytes the kernel had in which kind: a JSON file, or - for stderr");
   command->add_option("--runtime", arguments->runtime,
                       "OpenMP runtime: omptier (default), or own: the one the program was linked "
                       "with, on which a plan's moves per region are left out");

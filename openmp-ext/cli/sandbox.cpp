@@ -19,7 +19,7 @@ struct SandboxArguments {
   SandboxOptions options;
 };
 
-// A file of the library folder that belongs to the program in folder self.
+// A file of the library folder that belongs to the program in folder `self`.
 std::filesystem::path beside(const std::filesystem::path& self, const char* name) {
   for (const char* lib : {"lib64", "lib/x86_64-linux-gnu"})
     if (std::filesystem::exists(self.parent_path() / lib / name))
@@ -75,7 +75,7 @@ void add_sandbox(CLI::App& app, CommandContext& context) {
                   "the sandbox, 126/127 not run, 128+N signal N.");
   command->add_option("--machine", arguments->machine, "Machine to emulate (see --list)");
   command->add_flag("--list", arguments->list, "Lists the machines and ends");
-  // A flag with a value takes it only behind "=": "--timed -- command" stays what it says.
+  // A flag takes a value only after "=", so "--timed -- command" is no dilation.
   CLI::Option* timed = command->add_flag("--timed{100}", arguments->dilation,
                                          "Memory takes modelled time, dilated so many times: "
                                          "--timed or --timed=N");
@@ -85,7 +85,7 @@ void add_sandbox(CLI::App& app, CommandContext& context) {
       ->allow_extra_args(false);
   command->add_flag("--stdin", options.forward_input, "The command reads this command's stdin");
   command->add_flag("--unprivileged", options.unprivileged,
-                    "Runs as an ordinary user (nobody, if started by root)");
+                    "Runs as an ordinary user (as nobody if started by root)");
   command->add_flag("--memory-events", options.memory_events,
                     "The memory-event unit records modelled misses");
   command->add_option("--events-period", options.events_period,

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// omptier sites: runs a program once and writes a plan for its large malloc blocks that a person
-// can edit: one entry a call stack, with names, the bytes alive at one time and how many blocks
-// there were; and one entry for each large static. Every entry says DRAM: to be changed, or
-// deleted.
+// omptier sites: runs a program once and writes a plan of its large malloc blocks and statics for a
+// person to edit. Each call stack has one entry with names, peak of live bytes and number of
+// blocks; each large static has one. All kinds are DRAM.
 #include "base/os.hpp"
 #include "base/text.hpp"
 #include "cli/launch.hpp"
@@ -34,7 +33,7 @@ struct SitesArguments {
   std::vector<std::string> command;
 };
 
-// A folder of our own, gone with this object.
+// A temporary folder, removed with this object.
 class PrivateFolder {
 public:
   PrivateFolder() {
@@ -65,8 +64,8 @@ std::uint64_t bytes_of(const Plan& plan) {
   return sum;
 }
 
-// Of the processes that wrote a list, the one with most memory: the others are its launcher and
-// what it called.
+// The list with most memory: those of other processes come from launchers and from what the program
+// started.
 Found largest_list(const std::string& folder) {
   Found largest;
   for (const auto& file : fs::directory_iterator(folder)) {
@@ -122,7 +121,7 @@ void add_statics(Found& found) {
                    [](const PlanEntry& a, const PlanEntry& b) { return a.bytes > b.bytes; });
 }
 
-// The program may allocate nothing: its statics are listed all the same.
+// Lists the program's statics even if it allocates nothing.
 void add_program(Found& found, const std::string& path) {
   const std::string identity = identity_of_file(path);
   if (identity.empty() ||

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// omptier topology: which memory is here, of which kind, by which rule, and how fast it is from
-// where. For people as columns, for programs as JSON (bytes, nanoseconds, bytes per second).
+// omptier topology: the memory of this machine: kind, the rule that decided it, and its figures by
+// initiator. For people as columns, for programs as JSON (bytes, nanoseconds, bytes per second).
 #include "base/options.hpp"
 #include "cli/command.hpp"
 #include "platform/describe.hpp"
@@ -49,7 +49,7 @@ std::string platform_json(const Platform& platform) {
   for (const Tier& tier : platform.tiers) {
     Json entry = {{"kind", name_of(tier.kind)}, {"nodes", tier.nodes}, {"capacity", tier.capacity}};
     entry.update(figures_json(tier.figures));
-    // What decisions take for the unknown ones.
+    // The figures that decisions use in place of the unknown ones.
     if (!are_known(tier.figures))
       entry["estimated"] = figures_json(estimates.estimate(tier.kind, tier.figures));
     tiers.push_back(std::move(entry));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * The guest's first program, a static executable, as bytes inside the library: the build names its
- * file in OMPTIER_AGENT_FILE.
+ * Embeds the guest's init program, a static executable, in the library. The build passes its path
+ * in OMPTIER_AGENT_FILE.
  */
 __asm__(".section .rodata\n"
         ".balign 16\n"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See as_platform.hpp. The table's MB/s and the platform's bytes per second are the only
-// difference.
+// See as_platform.hpp. Only the units differ: the table has MB/s, the platform bytes per second.
 #include "machine/as_platform.hpp"
 
 #include "platform/fingerprint.hpp"
@@ -12,7 +11,7 @@
 namespace omptier {
 namespace {
 
-// CPUs are numbered through in the order of the nodes.
+// CPUs are numbered in the order of the nodes.
 std::vector<std::vector<unsigned>> cpus_of_nodes(const Machine& machine) {
   std::vector<std::vector<unsigned>> cpus;
   unsigned next = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How the launcher ends early: one line for the user and the exit status. Thrown inside the omptier
-// command only; nothing of it crosses a C border.
+// An early end of the launcher: one line for the user and the exit status. Thrown inside the
+// omptier command only; it never crosses a C border.
 #pragma once
 
 #include <stdexcept>
@@ -23,7 +23,7 @@ private:
   int status_;
 };
 
-// A failure with the text of errno after "what: ".
+// A failure with the text "what: strerror(error)".
 Failure system_failure(const std::string& what, int error);
 
 } // namespace omptier

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See guest.hpp. QEMU runs in a session of its own, so that Ctrl-C reaches the launcher only, which
-// then decides; PR_SET_PDEATHSIG ends it when the launcher is killed outright.
+// See guest.hpp. QEMU runs in a session of its own, so that Ctrl-C reaches only the launcher, which
+// then decides. PR_SET_PDEATHSIG ends QEMU if the launcher is killed.
 #include "machine/guest.hpp"
 
 #include <cerrno>
@@ -17,9 +17,9 @@
 namespace omptier {
 namespace {
 
-constexpr std::size_t k_console_kept = 256 << 10; // bytes of the kernel's messages
+constexpr std::size_t k_console_kept = 256 << 10; // bytes of the kernel's messages that are kept
 
-// The last line of the kernel's messages that says why it gave up, or "".
+// The last line of the kernel's messages that gives the reason of a panic, or "".
 std::string panic_reason(const std::string& console) {
   constexpr const char* k_words = "Kernel panic - not syncing: ";
   std::size_t at = console.rfind(k_words);
@@ -74,7 +74,7 @@ void Guest::start(const std::vector<std::string>& command, const Channels& chann
 
   ::setsid();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != launcher) _exit(0); // it died before we asked to be told
+  if (::getppid() != launcher) _exit(0); // it died before prctl took effect
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -116,7 +116,7 @@ void Guest::pump() {
   if (files[0].revents && !take(control_.get(), control_bytes_)) control_.reset();
   if (files[2].revents && !take(monitor_.get(), monitor_bytes_)) {
     monitor_.reset();
-    gone_ = true; // what it said before is still to be looked at
+    gone_ = true; // frames that it sent before are still read
   }
   if (files[4].revents) pump_input();
 }
@@ -136,7 +136,7 @@ void Guest::pump_input() {
 }
 
 void Guest::report_end() {
-  // Take in what is still on the way; QEMU has closed its ends, so this ends.
+  // Read what is still in flight; QEMU has closed its ends, so this terminates.
   while (console_ && take(console_.get(), console_bytes_)) {
   }
   while (messages_file_ && take(messages_file_.get(), messages_)) {
@@ -199,7 +199,7 @@ std::optional<nlohmann::json> Guest::next_answer() {
     monitor_bytes_.erase(0, end + 1);
     if (answer.contains("return") || answer.contains("error")) return answer;
   }
-  return std::nullopt; // greetings and events are of no interest
+  return std::nullopt; // greetings and events are ignored
 }
 
 nlohmann::json Guest::monitor(const std::string& command, const nlohmann::json& arguments) {
@@ -308,8 +308,8 @@ void Guest::quit() {
 
 void Guest::stop() {
   if (process_ <= 0) return;
-  ::kill(-process_, SIGKILL); // the session it leads
-  ::kill(process_, SIGKILL);  // in case it has not made it yet
+  ::kill(-process_, SIGKILL); // its process group
+  ::kill(process_, SIGKILL);  // in case setsid has not run yet
   while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
   }
   process_ = -1;

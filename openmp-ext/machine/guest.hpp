@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One running virtual machine: the QEMU process and the three sockets to it. Everything between the
-// launcher and QEMU goes over inherited sockets and anonymous files, so there is nothing on disk to
-// clean up, and several machines never meet. QEMU dies with the launcher, whatever ends it.
+// One running virtual machine: the QEMU process and three sockets to it. Launcher and QEMU exchange
+// everything over inherited sockets and anonymous files, so no files need cleaning up, and several
+// machines do not interfere. QEMU ends whenever the launcher does.
 //
-// Single-threaded: every member waits in one loop, which also notices the end of QEMU and whatever
-// the Watch notices; each of these leaves it as a Failure.
+// Single-threaded. Every member waits in one loop, which also detects the end of QEMU and the
+// events of the Watch (signals, time limit); each of these is thrown as a Failure.
 #pragma once
 
 #include "machine/guest/protocol.h"
@@ -20,7 +20,7 @@
 
 namespace omptier {
 
-// A connected pair of sockets; the far end is given to QEMU and closed here after the fork.
+// A connected pair of sockets; QEMU gets the far end, which is closed here after the fork.
 struct Channel {
   File near, far;
   static Channel make();
@@ -40,35 +40,35 @@ struct Frame {
 struct RunResult {
   int status = 0;
   int signal = 0;
-  std::vector<std::string> notes; // "key=value" of the guest, see explain() in guest_run.cpp
+  std::vector<std::string> notes; // "key=value"; explain() in guest_run.cpp reads them
 };
 
 class Guest {
 public:
-  // Starts QEMU. inherited: file descriptors it gets besides the channels'. echo_console: the
-  // kernel's messages also go to stderr.
+  // Starts QEMU. inherited: file descriptors that it gets besides the channels. echo_console:
+  // copies the kernel's messages to stderr.
   Guest(const std::vector<std::string>& command, Channels channels,
         const std::vector<int>& inherited, Watch& watch, bool echo_console);
-  // Ends QEMU and waits for it.
+  // Kills QEMU and waits for it.
   ~Guest();
   Guest(const Guest&) = delete;
 
   // Waits until the guest has booted.
   void wait_until_ready();
 
-  // One command of QEMU's monitor and its answer. Throws Failure(125) on an error.
+  // Runs one QMP command and returns its result. Throws Failure(125) on an error.
   nlohmann::json monitor(const std::string& command, const nlohmann::json& arguments = nullptr);
-  // Gives QEMU an open file under a name.
+  // Passes an open file to QEMU under a name.
   void pass_file(const std::string& name, int descriptor);
 
-  // Where the program's output goes as it comes: 1 is its stdout, 2 its stderr.
+  // Called with output as it arrives: 1 is the program's stdout, 2 its stderr.
   using Output = std::function<void(int standard, const std::string& bytes)>;
 
-  // Runs the program described by the strings of a RUN frame. With forward_input, our stdin is the
-  // program's; otherwise it has none. Without output, its output is ours.
+  // Runs the program that the strings of a RUN frame describe. forward_input: the program reads our
+  // stdin; otherwise it has none. Without `output`, its output goes to our stdout and stderr.
   RunResult run(const std::string& request, bool forward_input, const Output& output = nullptr);
 
-  // Lets QEMU end by itself, so that the time model writes what it has to. Kills it otherwise.
+  // Lets QEMU end by itself, so that the time model writes its files; kills it if it does not.
   void quit();
 
   const std::string& qemu_messages() const { return messages_; }
@@ -76,7 +76,7 @@ public:
 private:
   void start(const std::vector<std::string>& command, const Channels& channels,
              const std::vector<int>& inherited, int messages);
-  void pump(); // waits for something to happen and takes it in
+  void pump(); // waits for an event and handles it
   void pump_input();
   bool take(int descriptor, std::string& into);
   std::optional<Frame> next_frame();

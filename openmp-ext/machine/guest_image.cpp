@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See guest_image.hpp. The archive format is cpio's "new ASCII" one, the only one Linux unpacks;
-// several archives may follow each other, each padded to four bytes.
+// See guest_image.hpp. The archives are in cpio's "new ASCII" format, the only one that Linux
+// unpacks; several may be concatenated, each padded to four bytes.
 #include "machine/guest_image.hpp"
 
 #include "machine/failure.hpp"
@@ -61,7 +61,7 @@ std::string value_of(const std::filesystem::path& about, std::string_view key) {
   return "";
 }
 
-// Empty identity: not there, or not whole.
+// identity is empty if the image is missing or incomplete.
 GuestImage look_for_image(const std::filesystem::path& cache, bool nvdimm) {
   GuestImage image;
   std::error_code error;
@@ -91,7 +91,7 @@ void run_make_guest(const std::filesystem::path& make_guest, const std::filesyst
   if (child < 0) throw system_failure("cannot start make-guest", errno);
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-    ::dup2(2, 1); // the program's stdout is not ours to write to
+    ::dup2(2, 1); // stdout belongs to the program
     ::execl(make_guest.c_str(), make_guest.c_str(), "--cache", cache.c_str(), nullptr);
     _exit(127);
   }
@@ -101,7 +101,7 @@ void run_make_guest(const std::filesystem::path& make_guest, const std::filesyst
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
   throw Failure(k_status_our_failure,
                 "the guest's kernel is missing and could not be made; run " + make_guest.string() +
-                    " and see what it says (it needs python3, apt-get and dpkg-deb)");
+                    " to see the reason (it needs python3, apt-get and dpkg-deb)");
 }
 
 } // namespace

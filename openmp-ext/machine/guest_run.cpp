@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See guest_run.hpp: find the image, have a machine booted (from a snapshot when there is one),
-// send the request, pass on what comes back, explain how it ended. All that a run owns is memory,
-// sockets and one child process.
+// See guest_run.hpp: finds the image, boots a machine or restores a snapshot, sends the request,
+// passes the output on and explains how the run ended. A run owns nothing but memory, sockets and
+// one child process.
 #include "machine/guest_run.hpp"
 
 #include "base/hex.hpp"
@@ -27,14 +27,14 @@
 namespace omptier {
 namespace {
 
-constexpr double k_boot_limit = 240; // seconds; a boot takes a few, or tens on a crowded machine
+constexpr double k_boot_limit = 240; // seconds; a boot takes a few, or tens on a busy host
 constexpr unsigned k_nobody = 65534;
 
-// Variables of the caller that the command gets; by --env it gets others.
-constexpr std::string_view k_passed_on[] = {
+// Variables of the caller that the command inherits; --env adds others.
+constexpr std::string_view k_inherited[] = {
     "PATH=", "LD_LIBRARY_PATH=", "HOME=", "LANG=", "LC_", "OMP", "KMP", "GOMP", "LIBOMP"};
 
-void say(const std::string& line) {
+void report(const std::string& line) {
   std::fprintf(stderr, "omptier sandbox: %s\n", line.c_str());
 }
 
@@ -53,12 +53,12 @@ std::string inherited_path(const File& file) {
 
 std::string identity(const std::filesystem::path& file) {
   struct stat information = {};
-  ::stat(file.c_str(), &information); // the program itself, also behind symbolic links
+  ::stat(file.c_str(), &information); // follows symbolic links
   return std::to_string(information.st_ino) + "." + std::to_string(information.st_size) + "." +
          std::to_string(information.st_mtim.tv_sec);
 }
 
-// One run: everything that must outlive the machine, in the order of its making.
+// One run: what must outlive the machine, in the order of construction.
 class Run {
 public:
   Run(const Machine& machine, const SandboxOptions& options)
@@ -93,14 +93,14 @@ private:
   const Machine& machine_;
   const SandboxOptions& options_;
   std::filesystem::path qemu_, cache_;
-  GuestImage image_; // may be made first, with signals as the caller has them
+  GuestImage image_; // before watch_: make-guest runs with the caller's signals
   Watch watch_;
   std::filesystem::path folder_;
   std::string kernel_line_;
   SnapshotStore store_;
   std::optional<std::chrono::steady_clock::time_point> deadline_;
   File initial_files_, event_unit_, configuration_;
-  bool modelled_ = false; // the model is attached to machines started from now on
+  bool modelled_ = false; // attach the model to machines started from now on
 };
 
 std::string Run::snapshot_key() const {
@@ -108,7 +108,7 @@ std::string Run::snapshot_key() const {
       image_.identity + agent_identity() + "\n" + identity(qemu_) + "\n" + kernel_line_;
   for (const std::string& argument : machine_arguments(machine_))
     key += "\n" + argument;
-  // The devices, which are the same in every run but belong to the state.
+  // The devices are the same in every run, but are part of the saved state.
   for (const std::string& argument : connection_arguments({}))
     if (!argument.starts_with("/proc/")) key += "\n" + argument;
   return key;
@@ -148,8 +148,8 @@ std::unique_ptr<Guest> Run::start(bool restore) {
       .command_line = kernel_line_,
       .shared = folder_.string(),
       .shared_writable = folder_ != "/",
-      // One thread is quicker when nothing is timed: page migration need not wait for CPUs that
-      // the host has descheduled. Time means something only when each CPU has its own.
+      // Untimed, one thread is faster: page migration need not wait for CPUs that the host has
+      // descheduled. Modelled time needs one thread a CPU.
       .one_thread = !(modelled_ && options_.dilation),
       .restore = restore,
       .plugin = modelled_ ? escape_commas(options_.plugin.string()) +
@@ -171,13 +171,13 @@ std::unique_ptr<Guest> Run::boot() {
   return guest;
 }
 
-// Boots and saves a machine. Null when someone else has saved one meanwhile.
+// Boots and saves a machine. Null if another process has saved one meanwhile.
 std::unique_ptr<Guest> Run::boot_and_save() {
   File lock;
   while (!(lock = store_.try_lock()))
     watch_.pause(50);
   if (store_.open()) return nullptr;
-  // Without the model: it would slow the boot down, and the saved state does not hold it.
+  // Without the model, which would slow the boot down and is no part of the saved state.
   const bool modelled = std::exchange(modelled_, false);
   std::unique_ptr<Guest> guest = boot();
   modelled_ = modelled;
@@ -193,7 +193,7 @@ std::unique_ptr<Guest> Run::ready_guest() {
       if (std::unique_ptr<Guest> guest = boot_and_save()) return guest;
       saved = store_.open();
     } catch (const NoSnapshot& failure) {
-      say(std::string(failure.what()) + "; going on without a snapshot");
+      report(std::string(failure.what()) + "; going on without a snapshot");
       return boot();
     }
   }
@@ -204,13 +204,13 @@ std::unique_ptr<Guest> Run::ready_guest() {
     return guest;
   } catch (const Failure& failure) {
     if (failure.status() != k_status_our_failure) throw;
-    say(std::string("the saved machine is damaged (") + failure.what() + "); booting instead");
+    report(std::string("the saved machine is damaged (") + failure.what() + "); booting instead");
   }
   store_.remove();
   return boot();
 }
 
-// The guest kernel's symbol table, read once for each image from a guest of our own.
+// The guest kernel's symbol table, read from a separate guest once for each image.
 std::string Run::symbols() {
   const std::filesystem::path file = image_.kernel.parent_path() / "kallsyms";
   if (std::filesystem::exists(file)) return file.string();
@@ -267,8 +267,8 @@ std::string Run::request(const std::vector<std::string>& command) const {
   bool waits_actively = true, moves_threads = true;
   for (char** variable = environ; *variable; ++variable) {
     const std::string_view entry = *variable;
-    if (entry.starts_with("OMPTIER_CACHE=")) continue; // ours, not the program's
-    for (std::string_view prefix : k_passed_on)
+    if (entry.starts_with("OMPTIER_CACHE=")) continue; // the launcher's, not the program's
+    for (std::string_view prefix : k_inherited)
       if (entry.starts_with(prefix)) {
         add("env", std::string(entry));
         break;
@@ -276,9 +276,9 @@ std::string Run::request(const std::vector<std::string>& command) const {
     if (entry.starts_with("OMP_WAIT_POLICY=")) waits_actively = false;
     if (entry.starts_with("OMP_PROC_BIND=")) moves_threads = false;
   }
-  // Emulated CPUs share the host's: a thread that spins takes the time of one that works.
+  // Emulated CPUs share the host's: a spinning thread takes time from a working one.
   if (waits_actively) add("env", "OMP_WAIT_POLICY=passive");
-  // The caches of the time model and the records of the memory-event unit belong to a CPU.
+  // The caches of the time model and the rings of the memory-event unit belong to a CPU.
   if (moves_threads && modelled_) add("env", "OMP_PROC_BIND=true");
   for (const std::string& variable : options_.environment)
     add("env", variable);
@@ -295,7 +295,7 @@ std::string Run::request(const std::vector<std::string>& command) const {
     const unsigned user = ::getuid();
     add("user", std::to_string(user == 0 ? k_nobody : user));
     add("group", std::to_string(user == 0 ? k_nobody : ::getgid()));
-    // What root owns on the host must stay writable in the current folder.
+    // For files of root's in the current folder, which must stay writable.
     if (user == 0) add("capability", std::to_string(CAP_DAC_OVERRIDE));
   }
   if (modelled_) add("model", "1");
@@ -308,32 +308,33 @@ void Run::explain(const RunResult& result) const {
     const std::size_t equals = note.find('=');
     const std::string key = note.substr(0, equals), value = note.substr(equals + 1);
     if (key == "exec")
-      say("cannot run " + program + ": " + std::strerror(std::atoi(value.c_str())) +
-          (program.starts_with("/tmp/") || program.starts_with("/run/")
-               ? "; the machine has a /tmp and /run of its own, so keep programs elsewhere"
-               : ""));
+      report("cannot run " + program + ": " + std::strerror(std::atoi(value.c_str())) +
+             (program.starts_with("/tmp/") || program.starts_with("/run/")
+                  ? "; the machine has a /tmp and /run of its own, so keep programs elsewhere"
+                  : ""));
     else if (key == "folder")
-      say("cannot enter " + folder_.string() + ": " + std::strerror(std::atoi(value.c_str())) +
-          "; --unprivileged needs a folder that its user may enter");
+      report("cannot enter " + folder_.string() + ": " + std::strerror(std::atoi(value.c_str())) +
+             "; --unprivileged needs a folder that its user may enter");
     else if (key == "illegal")
-      say(value + " used an instruction that the virtual CPU lacks (such as AVX-512); build it for "
-                  "x86-64-v3 instead of -march=native");
+      report(value + " used an instruction that the virtual CPU lacks (such as AVX-512); build it "
+                     "for x86-64-v3 instead of -march=native");
     else if (key == "kept-folder")
-      say("the current folder could not be unmounted: " + value + "; its files may be incomplete");
+      report("the current folder could not be unmounted: " + value +
+             "; its files may be incomplete");
     else if (result.status == 0)
       continue; // the rest explains failures
     else if (key == "memory")
-      say("the machine ran out of memory and its kernel killed " + value +
-          "; take less, or leave memory unbound");
+      report("the machine ran out of memory and its kernel killed " + value +
+             "; take less, or leave memory unbound");
     else if (key == "full-tmp")
-      say("/tmp of the machine is full (" + value +
-          " MiB of its memory); write to the current folder instead");
+      report("/tmp of the machine is full (" + value +
+             " MiB of its memory); write to the current folder instead");
     else if (key == "full-folder")
-      say("no space left for " + value + " on the host; free some");
+      report("no space left for " + value + " on the host; free some");
   }
 }
 
-// QEMU 10.0 calls deprecated what 7.2 has no other name for.
+// QEMU 10.0 warns of deprecated options for which 7.2 has no other name.
 std::string without_deprecations(const std::string& messages) {
   std::string kept;
   std::istringstream lines(messages);
@@ -350,11 +351,11 @@ int Run::to_the_end() {
   watch_.set_deadline(deadline(0));
   const RunResult result = guest->run(request(options_.command), options_.forward_input);
   watch_.set_deadline(deadline(k_boot_limit));
-  if (modelled_) guest->quit(); // the model writes its files at the end
+  if (modelled_) guest->quit(); // the model writes its files when QEMU ends
   explain(result);
   if (modelled_) {
     const std::string messages = without_deprecations(guest->qemu_messages());
-    if (!messages.empty()) say("QEMU: " + messages);
+    if (!messages.empty()) report("QEMU: " + messages);
   }
   return result.status;
 }
@@ -368,10 +369,10 @@ int run_sandbox(const Machine& machine, const SandboxOptions& options) {
 #endif
     return Run(machine, options).to_the_end();
   } catch (const Failure& failure) {
-    if (*failure.what()) say(failure.what());
+    if (*failure.what()) report(failure.what());
     return failure.status();
   } catch (const std::exception& error) {
-    say(error.what());
+    report(error.what());
     return k_status_our_failure;
   }
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Runs a command inside a virtual machine with several kinds of memory: what `omptier sandbox`
-// does.
+// Runs a command in a virtual machine with several kinds of memory, as `omptier sandbox` does.
 #pragma once
 
 #include "machine/presets.hpp"
@@ -15,27 +14,27 @@ namespace omptier {
 
 struct SandboxOptions {
   std::vector<std::string> command;
-  std::vector<std::string> environment; // "NAME=value", on top of what is passed on
+  std::vector<std::string> environment; // "NAME=value", besides what is inherited
   double timeout = 0;                   // seconds of real time; 0: none
   bool forward_input = false;           // the command reads our stdin
   bool unprivileged = false;            // the command runs as an ordinary user
-  bool snapshot = true;                 // boot once, restore afterwards
+  bool snapshot = true;                 // boot once, then restore a snapshot
   bool console = false;                 // the kernel's messages go to stderr
   std::string kernel_options;           // added to the kernel's command line
 
-  std::optional<double> dilation; // memory takes modelled time, so many times slower
+  std::optional<double> dilation; // memory takes modelled time, slowed down by this factor
   std::string misses;             // file for exported misses
   std::string statistics;         // file for the time model's counters
-  bool memory_events = false;     // the memory-event unit records misses
-  unsigned events_period = 0;     // mean misses between two records; 0: the plugin's default
+  bool memory_events = false;     // record misses in the memory-event unit
+  unsigned events_period = 0;     // mean misses per record; 0: the plugin's default
 
   std::filesystem::path make_guest; // program that makes the guest's image
   std::filesystem::path plugin;     // the time model
 };
 
-// Runs the command to its end, passing its output on. Returns its exit status as a shell would say
-// it, or 124 (time-out), 125 (our failure, explained on stderr), 128 + signal (to us). One machine
-// a call; not thread-safe (signals of the process are watched).
+// Runs the command to its end and passes its output on. Returns its exit status as a shell would,
+// or 124 (time-out), 125 (our failure, reported on stderr), 128 + signal (sent to us). One call at
+// a time: it handles the process's signals.
 int run_sandbox(const Machine& machine, const SandboxOptions& options);
 
 } // namespace omptier

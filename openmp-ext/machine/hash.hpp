@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A short name for a long text, for files in the cache (FNV-1a, 64 bits). Not for secrets.
+// A short name for a long text, for files in the cache (FNV-1a, 64 bits). Not cryptographic.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The table of machines. Latencies are idle, bandwidths those of the whole machine, from published
-// measurements of the real ones, rounded; capacities are scaled down (a gigabyte where the machine
-// has a hundred) in about the real proportion. In each row: read and write latency in ns, read and
-// write bandwidth in MB/s.
+// The presets. Latencies are idle ones, bandwidths those of the whole machine, rounded from
+// published measurements of the real machines. Capacities are scaled down (a gigabyte for about a
+// hundred), in roughly the real proportions. A row has read and write latency in ns, read and write
+// bandwidth in MB/s.
 #include "machine/presets.hpp"
 
 #include <utility>
@@ -12,20 +12,20 @@ namespace omptier {
 namespace {
 
 
-// A machine of clusters: first the node of each cluster's CPUs, then, in the same order, its HBM.
+// A machine of clusters. Nodes: those with each cluster's CPUs, then, in the same order, its HBM.
 struct Clusters {
   int sockets, per_socket;
   int cpus; // of a cluster
   std::uint64_t dram, hbm;
-  // What a cluster's CPUs see of their own memory, of another cluster's, of another socket's; the
-  // distance of each (to DRAM it is 10 at home).
+  // Performance and distance of a cluster's own memory, another cluster's, another socket's, as
+  // seen by its CPUs (to its own DRAM the distance is 10).
   NodePerformance dram_seen[3], hbm_seen[3];
   int dram_distance[3], hbm_distance[3];
 };
 
 void add_clusters(Machine& machine, const Clusters& clusters) {
   const int count = clusters.sockets * clusters.per_socket;
-  // 0 the same cluster, 1 the same socket, 2 farther.
+  // 0: same cluster, 1: same socket, 2: other socket.
   const auto apart = [&](int a, int b) {
     return a == b ? 0 : a / clusters.per_socket == b / clusters.per_socket ? 1 : 2;
   };
@@ -36,8 +36,8 @@ void add_clusters(Machine& machine, const Clusters& clusters) {
     added.size = dram ? clusters.dram : clusters.hbm;
     added.cpus = dram ? clusters.cpus : 0;
     added.initiator = dram ? -1 : node - count;
-    // Arrays are named before they are indexed: gcc 12 takes a wrong index for one chosen by ?:
-    // where -fsanitize=undefined is on.
+    // References first: with -fsanitize=undefined, gcc 12 warns of a wrong index where ?: chooses
+    // between the arrays.
     const auto& seen = dram ? clusters.dram_seen : clusters.hbm_seen;
     for (int from = 0; from < count; ++from)
       added.seen_from.push_back(seen[apart(from, node % count)]);
@@ -49,12 +49,12 @@ void add_clusters(Machine& machine, const Clusters& clusters) {
   }
 }
 
-// DRAM with CPUs.
+// A DRAM node with CPUs.
 MachineNode with_cpus(int cpus, std::uint64_t size, std::vector<NodePerformance> seen_from) {
   return {.kind = MemoryKind::dram, .size = size, .cpus = cpus, .seen_from = std::move(seen_from)};
 }
 
-// Memory without CPUs, next to those of a node.
+// A node without CPUs, local to those of `node`.
 MachineNode beside(int node, MemoryKind kind, std::uint64_t size,
                    std::vector<NodePerformance> seen_from) {
   return {.kind = kind,
@@ -69,8 +69,8 @@ MachineNode as_nvdimm(MachineNode node) {
   return node;
 }
 
-// No real machine has all three; this one is for trying everything at once. Its NVM writes three
-// times slower than it reads, so that the difference shows.
+// No real machine has all three; this one tries everything at once. Its NVM writes three times
+// slower than it reads, so that the difference shows.
 Machine dram_hbm_nvm() {
   return {
       .name = "dram-hbm-nvm",
@@ -88,8 +88,8 @@ Machine dram_hbm_nvm() {
   };
 }
 
-// Two sockets of Ice Lake with Optane DIMMs as system RAM: Linux shows the Optane of each socket
-// as a node without CPUs.
+// Two Ice Lake sockets with Optane DIMMs as system RAM: Linux shows the Optane of each socket as a
+// node without CPUs.
 Machine icelake_optane() {
   return {
       .name = "icelake-optane",
@@ -127,7 +127,7 @@ Machine xeon_max_flat() {
   };
 }
 
-// A CXL memory expander that the firmware gives out as a node without CPUs.
+// A CXL memory expander that the firmware presents as a node without CPUs.
 Machine dram_cxl() {
   return {
       .name = "dram-cxl",
@@ -144,9 +144,9 @@ Machine dram_cxl() {
   };
 }
 
-// Knights Landing (Xeon Phi 7250) with MCDRAM in flat mode and sub-NUMA clusters of a quadrant.
-// The distances are the firmware's: the other quadrants' DRAM counts as nearer than one's own
-// MCDRAM. No real CPU name: of a Knights Landing hwloc believes its own figures, not the HMAT's.
+// Knights Landing (Xeon Phi 7250) with MCDRAM in flat mode and sub-NUMA clustering by quadrants.
+// The distances are the firmware's: other quadrants' DRAM is nearer than the own MCDRAM. It has no
+// real CPU name: for a Knights Landing, hwloc replaces the HMAT's figures by its own.
 Machine knl_snc4_flat() {
   Machine machine = {.name = "knl-snc4-flat",
                      .description = "Knights Landing, four quadrants, each with DRAM and MCDRAM",
@@ -194,8 +194,8 @@ Machine xeon_max_snc4_2s() {
   return machine;
 }
 
-// One socket with DRAM and two NVDIMMs: one is brought online as memory, through device DAX and
-// kmem, one holds a file system (App Direct).
+// One socket with DRAM and two NVDIMMs: one becomes memory through device DAX and kmem, one holds a
+// file system (App Direct).
 Machine nvdimm() {
   return {
       .name = "nvdimm",

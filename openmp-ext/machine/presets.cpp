@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Questions about machines, and what must hold of each.
+// Queries about presets, and the invariants of each.
 #include "machine/presets.hpp"
 
 namespace omptier {

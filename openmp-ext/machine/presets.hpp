@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The machines that can be emulated, as data. One description serves everything: QEMU's NUMA nodes,
-// distances and HMAT (qemu_command.cpp), the time model's configuration (timing_setup.cpp), and
-// what `omptier sandbox --list` prints. To add a machine, add a function to machine_table.cpp;
-// check_machine says what is wrong with it, in the unit test.
+// The machines that can be emulated. One description determines QEMU's NUMA nodes, distances and
+// HMAT (qemu_command.cpp), the time model's configuration (timing_setup.cpp), and the output of
+// `omptier sandbox --list`. To add a machine, add a function to machine_table.cpp; the unit test
+// runs check_machine on it.
 #pragma once
 
 #include "base/kind.hpp"
@@ -18,8 +18,7 @@ namespace omptier {
 inline constexpr std::uint64_t k_mib = 1ull << 20;
 inline constexpr std::uint64_t k_gib = 1ull << 30;
 
-// What one initiator sees of one memory node; the units are those of the ACPI HMAT as Linux shows
-// it.
+// The performance of one memory node as one initiator sees it; units as Linux shows the ACPI HMAT.
 struct NodePerformance {
   int read_latency;    // ns
   int write_latency;   // ns
@@ -28,12 +27,13 @@ struct NodePerformance {
 };
 
 struct MachineNode {
-  MemoryKind kind;      // what it stands for; the guest has to find out by the attributes
+  MemoryKind kind;      // as emulated; the guest has to derive it from attributes
   std::uint64_t size;   // bytes, a multiple of 2 MiB
-  int cpus = 0;         // CPUs of this node; they are numbered through in the order of the nodes
-  int initiator = -1;   // for a node without CPUs: the node whose CPUs are next to it
-  int media_block = 64; // bytes the medium reads or writes at least (256: Optane)
-  // An NVDIMM, which the guest brings online as memory through device DAX; at most one, the last.
+  int cpus = 0;         // CPUs of this node, numbered in the order of the nodes
+  int initiator = -1;   // of a node without CPUs: the node whose CPUs are local to it
+  int media_block = 64; // access granularity of the medium in bytes (256: Optane)
+  // An NVDIMM that the guest brings online as memory through device DAX; at most one, the last
+  // node.
   bool nvdimm = false;
   // One entry for each node that has CPUs, in the order of the nodes.
   std::vector<NodePerformance> seen_from;
@@ -42,7 +42,7 @@ struct MachineNode {
 struct Machine {
   std::string_view name;
   std::string_view description;
-  std::string_view cpu_model; // properties added to QEMU's -cpu, so that CPUID names the real one
+  std::string_view cpu_model; // appended to QEMU's -cpu, so that CPUID names the real CPU
   int sockets;
   int cores; // per socket
   std::vector<MachineNode> nodes;
@@ -51,7 +51,7 @@ struct Machine {
   std::uint64_t dax_folder = 0;
 };
 
-// The table. Built at the first call, never destroyed; thread-safe.
+// The presets. Built at the first call, never destroyed; thread-safe.
 const std::vector<Machine>& machines();
 
 // The machine of that name, or null.
@@ -60,7 +60,7 @@ const Machine* find_machine(std::string_view name);
 // "dram-hbm-nvm, icelake-optane, …"
 std::string machine_names();
 
-// Node numbers that have CPUs.
+// The nodes that have CPUs.
 std::vector<int> initiators(const Machine& machine);
 
 bool has_nvdimm(const Machine& machine);
@@ -68,8 +68,8 @@ bool has_nvdimm(const Machine& machine);
 // CPU numbers of a node, "0-3", or "" without CPUs.
 std::string cpu_list(const Machine& machine, std::size_t node);
 
-// Invariants that QEMU and Linux rely on: square distances, a performance for each pair, CPUs that
-// add up, and sizes in whole huge pages. Empty when they hold, else the first that does not.
+// Checks what QEMU and Linux rely on: square distances, a performance for each pair, CPUs that add
+// up, sizes in whole huge pages. Returns the first violation, or "".
 std::string check_machine(const Machine& machine);
 
 // For --list: "dram-hbm-nvm  DRAM 1 GiB, HBM 512 MiB, …; description".

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See qemu_command.hpp. Facts that shaped it: the HMAT must give read and write figures for every
-// pair of initiator and target, because mixing them with combined ones loses values in Linux; the
-// RAM of the nodes comes first, in order, because the time model finds a node by the order of the
-// memory blocks; the devices are the same in every run, so that one snapshot serves them all.
+// See qemu_command.hpp. Three constraints: the HMAT must give read and write figures for every pair
+// of initiator and target, since Linux loses values if these are mixed with combined ones. The
+// nodes' RAM comes first, in order, since the time model identifies a node by the order of memory
+// blocks. The devices are the same in every run, so that one snapshot serves all runs.
 #include "machine/qemu_command.hpp"
 
 #include "base/program_path.hpp"
@@ -17,12 +17,12 @@
 namespace omptier {
 namespace {
 
-// Instructions that programs built for x86-64-v3 use are all there. The flags taken away make
-// emulation slower or (la57) only add a level to the page tables.
+// All instructions of x86-64-v3. The flags taken away slow emulation down or (la57) only add a
+// level to the page tables.
 constexpr const char* k_cpu = "max,-erms,-fsrm,-la57,-smap,-smep,-umip,-pku,-pks";
 
-// QEMU passes the host's counter through; the guest's own calibration against an emulated timer
-// can be wrong by an order of magnitude on a busy host, so it is told.
+// QEMU passes the host's counter through. The guest is given its rate: its own calibration against
+// an emulated timer can be wrong by an order of magnitude on a busy host.
 std::string tsc_kilohertz() {
 #if defined(__x86_64__)
   std::ifstream information("/proc/cpuinfo");
@@ -31,7 +31,7 @@ std::string tsc_kilohertz() {
       return std::to_string(
           static_cast<long>(std::strtod(line.c_str() + line.find(':') + 1, nullptr) * 500));
 #endif
-  return "1000000"; // elsewhere QEMU counts nanoseconds
+  return "1000000"; // on other hosts QEMU counts nanoseconds
 }
 
 std::string file_path(int descriptor) {
@@ -78,7 +78,8 @@ void add_hmat(Arguments& arguments, const Machine& machine) {
     }
 }
 
-// The node's own memory, and the folder's; the guest's nvdimm.c counts on the order.
+// The NVDIMM that is a node, then the one with the folder; the guest's nvdimm.c relies on this
+// order.
 void add_nvdimms(Arguments& arguments, const Machine& machine) {
   const std::string node = std::to_string(machine.nodes.size() - 1);
   arguments.insert(arguments.end(),
@@ -137,7 +138,7 @@ std::vector<std::string> machine_arguments(const Machine& machine) {
 }
 
 std::string kernel_command_line(const std::string& additions) {
-  // panic=-1 with QEMU's -no-reboot: a panic ends QEMU at once, and the console says why.
+  // panic=-1 with QEMU's -no-reboot: a panic ends QEMU at once; the console has the reason.
   std::string line = "console=ttyS0 quiet panic=-1 tsc=reliable no_timer_check mitigations=off "
                      "nokaslr random.trust_cpu=on audit=0 cryptomgr.notests "
                      "numa_balancing=disable tsc_early_khz=" +
@@ -165,7 +166,7 @@ std::vector<std::string> connection_arguments(const Connections& connections) {
       "local,id=shared,security_model=none,multidevs=remap,path=" +
           escape_commas(connections.shared) + (connections.shared_writable ? "" : ",readonly=on"),
       "-device", "virtio-9p-pci,fsdev=shared,mount_tag=shared",
-      // The memory-event unit; "master" makes it a device that may be saved and restored.
+      // The memory-event unit; "master" allows saving and restoring with this device.
       "-object",
       "memory-backend-file,id=events,share=on,mem-path=" + file_path(connections.event_unit) +
           ",size=" + std::to_string(EVENT_UNIT_SIZE),

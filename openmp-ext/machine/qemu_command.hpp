@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// QEMU's command line for a machine of the table. Two parts: what the machine is made of, which a
-// snapshot depends on, and what one run connects to it, which it does not.
+// QEMU's command line for a preset, in two parts: the machine itself, which a snapshot depends on,
+// and the connections of one run, which it does not depend on.
 #pragma once
 
 #include "machine/presets.hpp"
@@ -12,35 +12,34 @@
 
 namespace omptier {
 
-// qemu-system-x86_64 in PATH. Throws Failure (125) that names the package when there is none.
+// qemu-system-x86_64 in PATH. Throws Failure (125) that names the package to install.
 std::filesystem::path find_qemu();
 
-// CPUs, memory nodes, distances, HMAT, memory-event unit. unit_file: file descriptor behind the
-// memory-event unit, inherited by QEMU.
+// CPUs, memory nodes, distances, HMAT, memory-event unit.
 std::vector<std::string> machine_arguments(const Machine& machine);
 
 // The kernel's command line.
 std::string kernel_command_line(const std::string& additions);
 
-// File descriptors (inherited by QEMU) and paths that differ from run to run.
+// File descriptors (inherited by QEMU) and paths of one run.
 struct Connections {
   int control;        // socket: frames of guest/protocol.h
   int console;        // socket: the kernel's messages
-  int monitor;        // socket: QEMU's own control protocol (QMP)
-  int initial_files;  // file: first RAM file system
-  int event_unit;     // file behind the memory-event unit, of k_event_unit_size bytes
+  int monitor;        // socket: QMP
+  int initial_files;  // file: initial RAM file system
+  int event_unit;     // file behind the memory-event unit, of EVENT_UNIT_SIZE bytes
   std::string kernel; // ELF file
   std::string command_line;
-  std::string shared;   // host folder that the guest may write to
-  bool shared_writable; // otherwise it is there, but read-only
+  std::string shared;   // the host folder that is mounted separately
+  bool shared_writable; // else read-only
   bool one_thread;      // all CPUs in one thread of the host
-  bool restore;         // wait for a saved state instead of booting
+  bool restore;         // wait for a snapshot instead of booting
   std::string plugin;   // "path,config=…", or empty
 };
 
 std::vector<std::string> connection_arguments(const Connections& connections);
 
-// Doubles commas, which separate options in QEMU's values.
+// Doubles commas, which QEMU takes for separators of options.
 std::string escape_commas(const std::string& value);
 
 } // namespace omptier

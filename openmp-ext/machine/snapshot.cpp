@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See snapshot.hpp. The state goes through QEMU's migration to a plain file whose descriptor it is
-// handed. It includes the memory-event unit, empty when saved: a restore leaves zeros in it, and
-// the time model writes its header when it is switched on, which is later.
+// See snapshot.hpp. QEMU's migration writes the state to a plain file whose descriptor it is
+// passed. The state includes the memory-event unit, which is empty then: a restore leaves zeros in
+// it, and the time model writes its header later, when it is switched on.
 #include "machine/snapshot.hpp"
 
 #include "machine/hash.hpp"
@@ -18,11 +18,11 @@
 namespace omptier {
 namespace {
 
-constexpr std::size_t k_kept = 3; // snapshots of one machine, for different builds or kernels
+constexpr std::size_t k_kept = 3; // snapshots kept of one machine (builds and kernels differ)
 
 constexpr std::uint64_t k_size_at_most = 256 << 20; // bytes; the machines save 100 to 160 MB
 
-// A file being written, which goes unless it is renamed.
+// A file being written; removed unless it is renamed.
 struct Partial {
   std::string path;
   ~Partial() { ::unlink(path.c_str()); }
@@ -37,7 +37,7 @@ SnapshotStore::SnapshotStore(const std::filesystem::path& cache, const std::stri
 
 File SnapshotStore::open() const {
   File file(::open(file_.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file) ::futimens(file.get(), nullptr); // last used now; fails harmlessly if not ours
+  if (file) ::futimens(file.get(), nullptr); // marks its use; failure is harmless
   return file;
 }
 
@@ -62,7 +62,7 @@ void SnapshotStore::remove_old() const {
       saved.emplace_back(entry.last_write_time(error), entry.path());
   }
   std::sort(saved.rbegin(), saved.rend());
-  // Whoever has one of them open goes on with it; its lock stays, for it may be held.
+  // A process that has one of them open may go on with it. Locks stay: they may be held.
   for (std::size_t i = k_kept - 1; i < saved.size(); ++i)
     std::filesystem::remove(saved[i].second, error);
 }

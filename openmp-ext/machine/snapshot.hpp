@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Saved machines: a guest that has booted and waits for its request, before anything of the host is
-// mounted. One file in the cache for each combination of what it depends on (machine, kernel,
-// guest's first program, QEMU, kernel options). It appears under its name by one rename, made by
-// whoever holds the lock; others wait and then restore it. Of each machine the few last used are
-// kept.
+// Snapshots of guests that have booted and wait for their request, before anything of the host is
+// mounted. The cache has one file for each combination of what it depends on (preset, kernel, init
+// program, QEMU, kernel options). One rename by the holder of the lock makes it visible; other
+// processes wait and then restore it. The last few used of each machine are kept.
 #pragma once
 
 #include "machine/guest.hpp"
@@ -14,7 +13,7 @@
 
 namespace omptier {
 
-// A machine could not be saved, for want of room or rights: a run can do without.
+// A machine could not be saved for lack of space or permission: the run goes on without.
 class NoSnapshot : public Failure {
 public:
   using Failure::Failure;
@@ -23,24 +22,24 @@ public:
 
 class SnapshotStore {
 public:
-  // key: everything the saved machine depends on. label: start of the file's name.
+  // key: everything that the snapshot depends on. label: prefix of the file's name.
   SnapshotStore(const std::filesystem::path& cache, const std::string& label,
                 const std::string& key);
 
-  // The saved machine, opened for reading, or no file.
+  // The snapshot, opened for reading, or no file.
   File open() const;
 
-  // The right to make it, held as long as the returned file; none while someone else has it. Throws
-  // NoSnapshot when the cache cannot be written.
+  // The lock for making the snapshot, held as long as the returned file; none while another process
+  // has it. Throws NoSnapshot if the cache cannot be written.
   File try_lock() const;
 
-  // Saves a ready guest and lets it run on. Throws NoSnapshot when there is no room.
+  // Saves a guest that is ready and resumes it. Throws NoSnapshot if there is no room.
   void save(Guest& guest, Watch& watch) const;
 
-  // Fills a waiting QEMU (-incoming defer) from the file; the guest then runs.
+  // Restores the file into a waiting QEMU (-incoming defer) and runs the guest.
   static void restore(Guest& guest, const File& file, Watch& watch);
 
-  // Takes a file away that could not be restored.
+  // Removes a snapshot that could not be restored.
   void remove() const;
 
 private:

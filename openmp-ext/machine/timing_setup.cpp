@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See timing_setup.hpp. The only thing that is not in the table is where QEMU puts a node's memory:
-// node after node, below 4 GiB up to the split of the q35 board, the rest from 4 GiB on.
+// See timing_setup.hpp. Only QEMU's layout of the nodes' memory is not in the preset: one node
+// after the other, below 4 GiB up to the split of the q35 board, the rest from 4 GiB on.
 #include "machine/timing_setup.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t k_gib = 1ull << 30;
 
-// Memory that q35 keeps below 4 GiB.
+// Bytes of RAM that q35 puts below 4 GiB.
 std::uint64_t low_memory(std::uint64_t all) {
   return all >= 0xb0000000 ? 2 * k_gib : all;
 }
@@ -25,7 +25,8 @@ void add_ranges(std::ostringstream& text, const Machine& machine) {
   std::uint64_t before = 0; // RAM of the nodes before this one
   for (std::size_t i = 0; i < machine.nodes.size(); ++i) {
     const MachineNode& node = machine.nodes[i];
-    // QEMU 7.2 (newer ones: timing/plugin.c) reports a block's offset twice: once in its region, once in all RAM.
+    // QEMU 7.2 adds a block's offset twice: within its region, and within all RAM. timing/plugin.c
+    // replaces these addresses for newer versions.
     const std::uint64_t reported = 2 * before;
     const std::uint64_t below = before < low ? std::min(node.size, low - before) : 0;
     if (below > 0)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The time model's configuration file (its format: timing/README.md), written from a machine of the
-// table.
+// Writes the time model's configuration file (format: timing/README.md) for a preset.
 #pragma once
 
 #include "machine/presets.hpp"
@@ -12,7 +11,7 @@ namespace omptier {
 
 struct TimingOptions {
   double dilation = 100;
-  bool count_only = false;     // count misses, slow nothing down
+  bool count_only = false;     // count misses without slowing anything down
   std::string symbols = {};    // the guest kernel's symbol table
   std::string misses = {};     // file for exported misses, or empty
   std::string events = {};     // file behind the memory-event unit, or empty

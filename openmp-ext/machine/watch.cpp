@@ -81,7 +81,7 @@ void Watch::deliver(int standard, const std::string& bytes) {
     std::vector<pollfd> file = {{standard, POLLOUT, 0}};
     wait(file);
     if (!file[0].revents) continue;
-    // No more than a pipe that polls as writable takes without blocking.
+    // At most as much as a pipe that polls as writable takes without blocking.
     const std::size_t part = std::min<std::size_t>(bytes.size() - done, PIPE_BUF);
     const ssize_t n = ::write(standard, bytes.data() + done, part);
     if (n > 0)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Waiting that ends early for a reason: a signal to the launcher, or a time limit. Everything the
-// launcher waits for goes through one Watch, so nothing it does can hang beyond its limit or be
-// deaf to Ctrl-C.
+// Waiting that a signal to the launcher or a time limit ends. The launcher waits for everything
+// through one Watch, so it neither hangs beyond its limit nor misses Ctrl-C.
 #pragma once
 
 #include "base/file.hpp"
@@ -18,10 +17,10 @@ namespace omptier {
 
 struct Deadline {
   std::chrono::steady_clock::time_point when;
-  Failure failure; // thrown when it passes
+  Failure failure; // thrown at that time
 };
 
-// Holds SIGINT, SIGTERM and SIGHUP back for its life and ignores SIGPIPE; one at a time. Members
+// Blocks SIGINT, SIGTERM and SIGHUP while it exists, and ignores SIGPIPE; one at a time. Members
 // throw Failure(128 + signal) for a signal, and the deadline's failure.
 class Watch {
 public:
@@ -31,12 +30,12 @@ public:
 
   void set_deadline(std::optional<Deadline> deadline) { deadline_ = std::move(deadline); }
 
-  // As poll(2), for at most limit milliseconds (-1: none). Negative descriptors are left out.
+  // Like poll(2), for at most `limit` milliseconds (-1: none). Negative descriptors are ignored.
   void wait(std::vector<pollfd>& files, int limit = -1);
   void pause(int milliseconds);
 
-  // Writes all of it to stdout (1) or stderr (2) of the launcher. A reader that has gone away is
-  // Failure(128 + SIGPIPE) with no text, as it would end the program itself.
+  // Writes all bytes to the launcher's stdout (1) or stderr (2). If the reader has gone, throws
+  // Failure(128 + SIGPIPE) without text, since SIGPIPE would end the program itself.
   void deliver(int standard, const std::string& bytes);
 
 private:

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * The guest's first program (/init of the initial RAM file system, statically linked). It loads the
- * modules, opens the port to the launcher and says READY; at that point the launcher may save the
- * machine. When the request comes (at once, or after a restore days later) it sets the clock, mixes
- * fresh random bytes in, lays the file systems out (files.c), runs the program, relays its input
- * and output, and reports how it ended (relay.c). It never returns: the launcher ends the machine.
+ * The guest's init program (/init of the initial RAM file system, statically linked). It loads the
+ * modules, opens the port to the launcher and sends READY; then the launcher may save the machine.
+ * When the request arrives (at once, or after a restore days later) it sets the clock, adds
+ * entropy, mounts the file systems (files.c), runs the program, relays its input and output, and
+ * reports how it ended (relay.c). It never returns: the launcher ends the machine.
  *
- * As process 1 it must not die; every failure is a FAILED frame with one line of text.
+ * As process 1 it must not exit; every failure is a FAILED frame with one line of text.
  */
 #define _GNU_SOURCE
 #include "agent.h"
@@ -99,7 +99,7 @@ static void read_request(struct request* request, char* text, size_t size) {
   if (arguments == 0 || !request->folder) fail("request without a command or folder");
 }
 
-/* A restored machine wakes up with the clock and the random numbers of the day it was saved. */
+/* A restored machine has the clock and the random state of the time when it was saved. */
 static void refresh(const struct request* request) {
   char* rest;
   struct timespec now = {strtoll(request->time ? request->time : "0", &rest, 10), 0};
@@ -107,7 +107,7 @@ static void refresh(const struct request* request) {
   if (now.tv_sec > 0) clock_settime(CLOCK_REALTIME, &now);
   int file = open("/dev/urandom", O_WRONLY | O_CLOEXEC);
   if (file < 0 || !request->seed) return;
-  /* The kernel's structure ends in an array of unknown length: seed text goes behind its head. */
+  /* The kernel's structure ends in a flexible array: the seed goes behind its head. */
   enum { seed_size = 64 };
   _Alignas(struct rand_pool_info) char pool[sizeof(struct rand_pool_info) + seed_size] = {0};
   struct rand_pool_info head = {.entropy_count = 256, .buf_size = seed_size};

@@ -5,8 +5,8 @@
  * mounted again, writable, at its own path. So a program sees the libraries and the data that it
  * sees on the host, under the same names, and can write where it was started.
  *
- * /tmp prefers node 0, the ordinary memory with CPUs: files in it must not fill the small node that
- * a test is about.
+ * /tmp prefers node 0, the DRAM with CPUs: its files must not fill a small node that a test
+ * uses.
  */
 #define _GNU_SOURCE
 #include "agent.h"
@@ -40,7 +40,7 @@ static void own(const char* type, const char* where, const char* options) {
     fail("cannot mount %s on %s: %s", type, where, strerror(errno));
 }
 
-/* MPI libraries want the loopback interface, which a kernel leaves down. */
+/* MPI libraries need the loopback interface, which the kernel leaves down. */
 static void raise_loopback(void) {
   struct ifreq interface = {.ifr_name = "lo"};
   int file = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -81,7 +81,7 @@ void lay_out_files(const struct request* request) {
   if (request->shared) {
     /* Under /tmp and /run the path does not exist here; elsewhere the host's / has it. */
     make_folders(request->shared);
-    /* cache=mmap: what is written is on the host at once, shared mappings work. */
+    /* cache=mmap: writes reach the host at once, and shared mappings work. */
     if (mount("shared", request->shared, "9p", 0, NINE_P ",cache=mmap") != 0)
       fail("cannot mount %s: %s", request->shared, strerror(errno));
   }

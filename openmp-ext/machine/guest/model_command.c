@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// omptier-model: gives the marks of model.h from a script in the virtual machine, in the order of
-// its arguments, then executes a command if one follows `--`. The command keeps this process, so
-// its exit status, signals and streams are its own. Statically linked: it must run in any root.
+// omptier-model: executes marks (borders/model_marks.h) in the order of its arguments, for scripts
+// in the virtual machine, then execs the command after `--`, if any. The command keeps this
+// process: exit status, signals and streams are its own. Static, so that it runs in any root.
 #include "borders/model_marks.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// A mark's number is part of the instruction, so each needs an instruction of its own.
+// A mark's number is part of the instruction, so each number needs an instruction.
 static bool give_mark(const char* number) {
 #define CASE(n)                                                                                    \
   if (strcmp(number, #n) == 0) {                                                                   \

@@ -29,8 +29,8 @@ static void put(const char* path, const char* text) {
   close(file);
 }
 
-/* The raw namespace of a region is taken from the block driver and given another mode, through the
- * region's seed of that mode. */
+/* Unbinds a region's raw namespace from the block driver and gives it another mode, through the
+ * region's seed device of that mode. */
 static void convert(int region, const char* mode, const char* driver) {
   char name[32], path[128], text[64];
   snprintf(name, sizeof name, "namespace%d.0", region);

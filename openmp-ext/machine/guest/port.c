@@ -71,7 +71,7 @@ void fail(const char* format, ...) {
   if (port >= 0)
     send_frame(OMPTIER_FRAME_FAILED, text, (uint32_t)strlen(text));
   else
-    fprintf(stderr, "omptier guest: %s\n", text); /* the console, which the launcher keeps */
+    fprintf(stderr, "omptier guest: %s\n", text); /* to the console, which the launcher keeps */
   wait_for_end();
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * What the launcher on the host and the guest's first program say to each other over one
- * virtio-serial port: frames of a fixed head and a payload, in both directions. One stream carries
- * everything, so the order of the program's output and its end is never in doubt, and nothing has
- * to be polled or written to a file. Both sides are x86-64: integers are little-endian.
+ * The protocol between the launcher on the host and the guest's init program over one virtio-serial
+ * port: frames of a fixed head and a payload, in both directions. One stream carries everything, so
+ * the program's output and its end stay in order, and nothing is polled or written to a file. Both
+ * sides are x86-64: integers are little-endian.
  *
  *   guest -> host  READY once at boot (a snapshot is taken here, before anything is mounted)
  *   host -> guest  RUN, then INPUT … INPUT_END as the program reads
@@ -32,7 +32,7 @@ enum omptier_frame {
   OMPTIER_FRAME_TAKEN, /* uint32_t: bytes of input that the program's pipe has taken */
   OMPTIER_FRAME_NOTE,  /* "key=value": what the launcher may explain, such as "illegal=a.out" */
   OMPTIER_FRAME_DONE,  /* struct omptier_done */
-  OMPTIER_FRAME_FAILED /* text: the guest could not get as far as starting the program */
+  OMPTIER_FRAME_FAILED /* text: the guest could not start the program */
 };
 
 struct omptier_frame_head {
@@ -41,6 +41,6 @@ struct omptier_frame_head {
 };
 
 struct omptier_done {
-  int32_t status; /* as a shell would say: 0..255, 126, 127, 128 + signal */
+  int32_t status; /* as a shell reports it: 0..255, 126, 127, 128 + signal */
   int32_t signal; /* 0, or the signal that ended the program */
 };

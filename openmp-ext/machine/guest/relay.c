@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  * Runs the program: a child with three pipes, a loop that carries bytes between the pipes and the
- * port, and the end. The program's own end is what counts: whatever it left running is killed, then
- * the pipes are read empty, so that all output is reported before the status. Input is limited by
- * a window (the host sends no more than the agent can hold), so a program that does not read never
- * blocks the port.
+ * port, and the end. When the program ends, the processes that it left running are killed, and the
+ * pipes are drained, so that all output is reported before the status. Input is limited by a window
+ * (the host sends no more than the agent can hold), so a program that does not read never blocks
+ * the port.
  *
- * The kernel's log is read from the program's start: it names illegal instructions and processes
- * killed for want of memory, also in children whose status their parent has swallowed.
+ * The kernel's log is read from the program's start on: it names illegal instructions and processes
+ * that were killed when memory ran out, also children whose status is lost in their parent.
  */
 #define _GNU_SOURCE
 #include "agent.h"
@@ -108,7 +108,7 @@ static void start(const struct request* request, struct relay* relay) {
   fcntl(relay->input, F_SETFL, O_NONBLOCK);
 }
 
-/* Children that the program left behind become ours; only its own status is kept. */
+/* Orphans of the program become children of process 1; only the program's status is kept. */
 static void reap(struct relay* relay) {
   int status;
   pid_t who;
@@ -152,7 +152,7 @@ static void feed(struct relay* relay) {
       send_frame(OMPTIER_FRAME_TAKEN, &taken, sizeof taken);
     }
   }
-  if (relay->input < 0 && relay->waiting_bytes > 0) { /* nobody reads any more */
+  if (relay->input < 0 && relay->waiting_bytes > 0) { /* the reader has closed it */
     uint32_t taken = (uint32_t)relay->waiting_bytes;
     relay->waiting_bytes = 0;
     send_frame(OMPTIER_FRAME_TAKEN, &taken, sizeof taken);
@@ -232,7 +232,7 @@ void run_program(const struct request* request) {
   start(request, &relay);
   relay_until_end(&relay, signals);
   if (request->model) omptier_model_off();
-  /* What was killed may still hold the shared folder. */
+  /* Killed processes may still use the shared folder. */
   while (waitpid(-1, NULL, 0) > 0 || errno == EINTR) {
   }
 

@@ -37,7 +37,7 @@ void core_caches_clear(struct core_caches* caches) {
   caches->uses = 0;
 }
 
-// Mixes higher bits in, so that arrays at the same offset of large pages do not share sets.
+// Mixes in higher bits, so that arrays at the same offset of large pages do not share sets.
 static inline uint64_t set_of(uint64_t line, uint64_t mask) {
   return (line ^ (line >> 11) ^ (line >> 19)) & mask;
 }
@@ -56,8 +56,8 @@ bool core_l2_access(struct core_caches* caches, uint64_t physical_line) {
 static bool advance_stream(struct stream* stream, int line) {
   int stride = line - stream->line;
   bool follows = stride != 0 && abs(stride) <= k_longest_stride && stride == stream->stride;
-  // Neighbours that were already in a cache leave gaps: one line more in the same direction is
-  // still it.
+  // Lines that were already cached leave gaps: one line more in the same direction continues the
+  // stream.
   bool gap = abs(stride) <= 2 && (stride > 0) == (stream->stride > 0) && abs(stream->stride) <= 2;
   if (follows || (stride != 0 && gap))
     stream->run++;
@@ -82,14 +82,14 @@ bool core_stream_access(struct core_caches* caches, uint64_t physical_line) {
       before = s;
     if (s->used < oldest->used) oldest = s;
   }
-  // A new page: a stream that ended at the page before goes on here.
+  // A new page: a stream that ended at the page before continues here.
   int stride = before ? before->stride : 0, run = before ? before->run : 0;
   *oldest = (struct stream){page, line, stride, run, ++caches->uses};
   return before != NULL;
 }
 
-// All vCPUs work on the last level at once without a lock: every word is a relaxed atomic, and two
-// insertions into one set at the same time may lose one line, which is harmless.
+// All vCPUs use the last level concurrently without a lock. Every word is a relaxed atomic; two
+// simultaneous insertions into one set may lose one line, which is harmless.
 struct shared_cache {
   uint64_t mask;
   uint32_t ways;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// The modelled caches: per vCPU a first level (virtually indexed, direct mapped: its hit test is on
-// the path of every access), a second level and a stream detector; one shared last level.
+// The modelled caches. Each vCPU has a first level (virtually indexed and direct mapped, since its
+// hit test runs at every access), a second level and a stream detector. All share one last level.
 //
-// Lines of the last level carry a dirty bit, so that what it evicts can be charged as a write-back.
-// Inner levels write through to that bit. Replacement is round robin within a set. There is no
-// coherence: false sharing costs nothing. Sizes come from the configuration.
+// Lines of the last level have a dirty bit, so that an eviction can be charged as a write-back;
+// inner levels write through to it. Replacement is round robin within a set. Coherence is not
+// modelled: false sharing costs nothing. The configuration gives the sizes.
 #pragma once
 
 #include "machine/timing/config.h"
@@ -16,16 +16,16 @@ extern "C" {
 
 enum { k_streams = 16 };
 
-// A page with a stream in it, for the detector.
+// Stream detector: a page that a stream goes through.
 struct stream {
   uint64_t page; // physical
   int line;      // of the page, last accessed
   int stride;    // lines, last seen
-  int run;       // how often in a row the stride was the same
+  int run;       // consecutive accesses with this stride
   uint64_t used; // for replacement
 };
 
-// What belongs to one vCPU. Only its own thread touches it.
+// The caches of one vCPU. Only its own thread uses them.
 struct core_caches {
   uint64_t* l1; // virtual line << 1 | may be written
   uint64_t l1_mask;
@@ -45,9 +45,9 @@ void core_caches_clear(struct core_caches* caches);
 struct shared_cache* shared_cache_create(const struct cache_shape* shape);
 void shared_cache_clear(struct shared_cache* cache);
 
-// First level. Higher bits are mixed into the set, because arrays often lie at the same offset of
-// aligned blocks and a direct-mapped cache would lose each to the other, which real ones with ways
-// do not. A line that was only read must pass once more on its first store, to become dirty.
+// First level. Higher bits are mixed into the set: arrays often lie at the same offset of aligned
+// blocks, and in a direct-mapped cache they would evict each other, unlike in a real one with ways.
+// The first store to a line that was only read misses, so that the line becomes dirty.
 static inline bool core_l1_hit(struct core_caches* caches, uint64_t virtual_line, bool store) {
   uint64_t mixed = virtual_line ^ virtual_line >> 8 ^ virtual_line >> 16;
   uint64_t* slot = &caches->l1[mixed & caches->l1_mask];
@@ -57,14 +57,15 @@ static inline bool core_l1_hit(struct core_caches* caches, uint64_t virtual_line
   return false;
 }
 
-// Second level: hit, or the line is put in.
+// Second level. Returns whether it hit; a missing line is inserted.
 bool core_l2_access(struct core_caches* caches, uint64_t physical_line);
 
-// To be told every miss of the second level: is it part of a stream that a prefetcher would follow?
+// Records a miss of the second level. Returns whether it belongs to a stream that a prefetcher
+// would follow.
 bool core_stream_access(struct core_caches* caches, uint64_t physical_line);
 
-// Last level, any thread: hit, or the line is put in; *evicted gets a dirty line that had to go
-// (else UINT64_MAX). A store makes the line dirty.
+// Last level, any thread. Returns whether it hit; a missing line is inserted, and *evicted is the
+// dirty line that it replaced (else UINT64_MAX). A store makes the line dirty.
 bool shared_cache_access(struct shared_cache* cache, uint64_t physical_line, bool store,
                          uint64_t* evicted);
 

@@ -10,7 +10,7 @@ struct reading {
   int64_t ns;
 };
 
-// Both clocks at one instant: of several tries the one least disturbed.
+// Both clocks at one instant: the least disturbed of several tries.
 static struct reading read_both(void) {
   struct reading best = {0, 0};
   uint64_t best_width = ~UINT64_C(0);

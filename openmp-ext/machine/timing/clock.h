@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// The host's time-stamp counter as nanoseconds. It is read at every modelled miss, so it must cost
-// a few nanoseconds; and the guest's own counter under TCG is this one plus a constant, which is
-// why event records carry it. Assumes a constant-rate counter synchronised over the host's
-// processors.
+// The host's time-stamp counter in nanoseconds. Every modelled miss reads it, so it must take only
+// a few nanoseconds. Event records carry it because the guest's counter under TCG differs from it
+// by a constant. Assumes a counter of constant rate, synchronised over the host's processors.
 #pragma once
 
 #include <stdint.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// Reads the configuration file: one idea a line, a keyword and its operands. Each keyword has a
-// small function that takes the rest of the line; what concerns several lines together (is every
-// vCPU's cost of every node known? do ranges overlap?) is checked at the end.
+// Reads the configuration file, in which a line is a keyword and its operands. Each keyword has a
+// function that reads the rest of the line. What concerns several lines (does every pair of vCPU
+// and node have a cost? do ranges overlap?) is checked at the end.
 #include "machine/timing/config.h"
 
 #include <ctype.h>
@@ -17,7 +17,7 @@ struct parser {
   struct configuration* result;
   const char* path;
   unsigned line;
-  const char* rest; // what is left of the line
+  const char* rest; // the unread part of the line
   char* error;
   size_t error_size;
 };
@@ -38,7 +38,7 @@ static void skip_blanks(struct parser* p) {
     p->rest++;
 }
 
-// The next word of the line; false if there is none or it is too long.
+// Reads the next word of the line; false if there is none or it is too long.
 static bool take_word(struct parser* p, char* word, size_t size) {
   skip_blanks(p);
   size_t length = strcspn(p->rest, " \t");

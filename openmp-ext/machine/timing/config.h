@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// The time model's configuration: what README.md's file format says, read and checked.
+// The time model's configuration, read from a file (format: README.md) and checked.
 #pragma once
 
 #include <stdbool.h>
@@ -20,15 +20,16 @@ enum {
   k_page_size = 4096 // bytes of a page in counts
 };
 
-// One piece of a node's RAM.
+// A contiguous piece of a node's RAM.
 struct memory_range {
   uint32_t node;
-  uint64_t reported; // where the plugin interface reports it
+  uint64_t reported; // address in QEMU's plugin interface
   uint64_t size;
-  uint64_t physical; // where the guest sees it
+  uint64_t physical; // guest-physical address
 };
 
-// What a vCPU pays at a node: undilated nanoseconds; a slot is the time one line occupies the node.
+// Cost of a node for a vCPU, in undilated nanoseconds. A slot is the time that one line occupies
+// it.
 struct access_cost {
   double read_latency, write_latency;
   double read_slot, write_slot;
@@ -55,20 +56,20 @@ struct configuration {
   double dilation, bandwidth_divisor;
   double read_overlap, store_overlap; // misses in flight: streamed reads, stores
   bool start_on;
-  bool sleep; // false: count only
+  bool sleep; // false: only count misses
   struct kernel_charge charges[k_max_charges];
   uint32_t charge_count;
   uint64_t event_period;
-  // Paths; empty: not wanted.
+  // Paths; empty: none.
   char symbols[512], misses[512], events[512], statistics[512];
 };
 
-// Reads and checks the file for a machine with so many vCPUs. False: error holds one line, without
-// a newline, that names file and line.
+// Reads and checks the file for a machine with this many vCPUs. False: `error` has one line,
+// without newline, that names file and line.
 bool configuration_read(const char* path, uint32_t vcpus, struct configuration* configuration,
                         char* error, size_t error_size);
 
-// The range that holds a reported address, or null.
+// The range that contains a reported address, or null.
 static inline const struct memory_range* configuration_range(const struct configuration* c,
                                                              uint64_t reported) {
   for (uint32_t i = 0; i < c->range_count; i++)

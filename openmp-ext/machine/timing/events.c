@@ -12,17 +12,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// The producer's own truth about one ring; the region's copy is only ever written, except `tail`.
+// The producer's own state of one ring. Of the region's copy it only reads `tail`.
 struct producer {
   uint64_t random;
   uint64_t until_next; // misses
   uint64_t sequence, written, lost, misses;
-  char apart[16]; // own cache line
+  char apart[16]; // keeps rings in separate cache lines
 };
 
 struct events {
   struct event_unit* unit;
-  struct event_unit header; // what a fresh header looks like
+  struct event_unit header; // initial header
   uint64_t sync_count;
   struct producer producers[EVENT_UNIT_MAX_VCPUS];
 };
@@ -88,7 +88,7 @@ void events_publish(struct events* events) {
   if (unit->magic == EVENT_UNIT_MAGIC && unit->sync_count == events->sync_count &&
       unit->rings[0].head == events->producers[0].written && unit->region_size == EVENT_UNIT_SIZE &&
       unit->period == events->header.period && unit->capacity == events->header.capacity)
-    return; // intact: a reader may be at work, leave its tails alone
+    return; // intact: do not disturb a reader's tails
   events->header.sync_count = events->sync_count;
   for (uint32_t v = 0; v < events->header.vcpus; v++) {
     const struct producer* p = &events->producers[v];

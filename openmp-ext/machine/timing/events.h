@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// Producer of the memory-event unit (borders/event_unit.h): chooses every N-th miss and writes it
-// into the vCPU's ring. N varies uniformly by ± half, from a generator seeded by the vCPU's number
-// alone, so that programs with a period of their own are sampled fairly and runs are alike.
+// Producer of the memory-event unit (borders/event_unit.h): writes every N-th miss into the vCPU's
+// ring. N varies uniformly by ± half, so that periodic programs are sampled fairly; its generator
+// is seeded by the vCPU's number alone, so that runs are alike.
 #pragma once
 
 #include "borders/event_unit.h"
@@ -14,13 +14,14 @@ struct events;
 struct events* events_open(const struct configuration* configuration, char* error,
                            size_t error_size);
 
-// Writes the header. Again at every `on`: a restored snapshot may have put other bytes there.
+// Writes the header. Called at every `on`, since restoring a snapshot may have overwritten it.
 void events_publish(struct events* events);
 
-// Stamps the host's clock.
+// Stores the host's clock.
 void events_synchronise(struct events* events);
 
-// One miss of user code, on the vCPU's own thread. record: all but tsc, sequence, misses filled in.
+// One miss of user code, called on the vCPU's thread. record: all fields but tsc, sequence and
+// misses.
 void events_miss(struct events* events, uint32_t vcpu, const struct event_record* record);
 
 // Sums over the rings, for the statistics.

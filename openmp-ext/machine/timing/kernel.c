@@ -9,7 +9,7 @@
 
 enum { k_most_functions = 32 };
 
-// Names of one job in different kernels. At least one of each group must exist.
+// Names of one function in different kernels. At least one name of each group must exist.
 static const char* const k_clear_page[] = {"clear_page_rep", "clear_page_orig", "clear_page_erms",
                                            NULL};
 static const char* const k_copy_page[] = {"copy_page", "copy_page_regs", NULL};
@@ -24,9 +24,9 @@ static const char* const k_user_clear[] = {"clear_user_original", "clear_user_re
                                            "clear_user_erms", "rep_stos_alternative", NULL};
 static const char* const* const k_groups[] = {k_clear_page, k_copy_page, k_user_copy, k_user_clear};
 
-// Calibrated so that copying is about a quarter of what moving 4 KiB pages costs, as measured on
+// Calibrated so that copying is about a quarter of the cost of moving 4 KiB pages, as measured on
 // real machines; benchmarks/machine/migrate.c shows the ratio. A folio is unmapped and remapped
-// once per move; the shoot-down is an interrupt to the other processors and the wait for their
+// once per move. A shoot-down is an interrupt to the other processors and the wait for their
 // answer.
 static const struct kernel_charge k_built_in[] = {
     {"try_to_migrate", 2000},
@@ -45,7 +45,7 @@ struct kernel_model {
   uint32_t charge_count;
 };
 
-// All symbols of the file: addresses sorted, and the addresses of the names looked for.
+// All symbols of the file: their sorted addresses, and the addresses of the names that we need.
 struct symbols {
   uint64_t* addresses;
   size_t count, room;
@@ -68,7 +68,7 @@ static bool add_address(struct symbols* symbols, uint64_t address) {
   return true;
 }
 
-// Where the function after this one begins. Symbols are sorted by then.
+// Start of the function that follows the one at `start`. Symbols must be sorted.
 static uint64_t end_of(const struct symbols* symbols, uint64_t start) {
   size_t low = 0, high = symbols->count;
   while (low < high) {
@@ -98,8 +98,8 @@ static void note_symbol(struct kernel_model* model, const char* name, uint64_t a
     if (strcmp(name, model->charges[i].function) == 0) model->charged_at[i] = address;
 }
 
-// Built-in charges, each replaced if the configuration has one of the same function, then the
-// others.
+// The built-in charges, each replaced by the configuration's for the same function; then the
+// configuration's others.
 static void choose_charges(struct kernel_model* model, const struct configuration* configuration) {
   for (size_t i = 0; i < sizeof k_built_in / sizeof *k_built_in; i++)
     model->charges[model->charge_count++] = k_built_in[i];

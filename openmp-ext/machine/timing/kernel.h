@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// What of the guest's kernel takes modelled time. Kernel code runs free, except for the functions
-// that move bytes for a program (page copies, page clears, copies from and to user memory: their
-// accesses pass through the caches like a program's), and for a constant on each call of a few
-// functions that stand for the rest of a page migration: one per folio, one per TLB shoot-down.
+// Which parts of the guest's kernel take modelled time. Kernel code is free, with two exceptions.
+// Functions that move bytes for a program (page copies, page clears, copies from and to user
+// memory) go through the modelled caches as a program does. A few functions cost a constant per
+// call, in place of the rest of a page migration: one per folio, one per TLB shoot-down.
 //
-// Functions are found by name in the kernel's symbols; kernels differ, so each group has the names
-// of several versions (seen: 6.1, 6.12) and one of them must be there.
+// Functions are found by name in the kernel's symbols. Since kernels differ, each group has the
+// names of several versions (seen: 6.1, 6.12), and one of them must exist.
 #pragma once
 
 #include "machine/timing/config.h"
@@ -21,14 +21,13 @@ struct kernel_model;
 struct kernel_model* kernel_model_create(const struct configuration* configuration, char* error,
                                          size_t error_size);
 
-// Does this code move bytes for a program?
+// Whether this code moves bytes for a program.
 bool kernel_moves_bytes(const struct kernel_model* model, uint64_t address);
 
-// The undilated ns that one call of the function which starts here costs; 0 for all other
-// addresses.
+// Undilated ns that a call of the function which starts here costs; 0 at all other addresses.
 double kernel_charge_at(const struct kernel_model* model, uint64_t address);
 
-// For the statistics: one line on what was found.
+// One line about the functions found, for the statistics.
 void kernel_model_describe(const struct kernel_model* model, char* text, size_t size);
 
 #ifdef __cplusplus

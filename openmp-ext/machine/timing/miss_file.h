@@ -7,8 +7,7 @@
 //   then once per mark, and once at the end:
 //     struct miss_section, followed by `records` times struct miss_record
 //
-// Counts are those since the last reset. A file without a section numbered MISS_SECTION_END was cut
-// off.
+// Counts are since the last reset. A file without a section numbered MISS_SECTION_END is truncated.
 #pragma once
 
 #include <stdint.h>
@@ -23,7 +22,7 @@ struct miss_file_header {
   uint32_t version;
   uint32_t record_size; // sizeof(struct miss_record)
   uint32_t vcpus;
-  uint32_t page_size; // bytes of the pages counted
+  uint32_t page_size; // bytes
   double dilation;
 };
 
@@ -35,15 +34,15 @@ struct miss_section {
   uint64_t tsc; // host's counter
 };
 
-// Misses of the last level for one pair of a virtual and a physical page, by all vCPUs. Virtual
-// pages of different processes are told apart only by their physical pages. Virtual addresses of
-// 2^47 and more are the kernel's (page copies and clears); user addresses include the kernel's
-// copies from and to them.
+// Misses of the last level for one pair of virtual and physical page, by all vCPUs. Virtual pages
+// of different processes are distinguished only by their physical pages. Virtual addresses from
+// 2^47 on are the kernel's (page copies and clears); user addresses include the kernel's copies
+// from and to user memory.
 struct miss_record {
   uint64_t virtual_page;  // address of its first byte
   uint64_t physical_page; // guest physical
   uint32_t node;
   uint32_t reads;
-  uint32_t writes;   // misses by stores (which read their line, too)
-  uint32_t streamed; // of both, those a prefetcher would have covered
+  uint32_t writes;   // misses by stores, which also read their line
+  uint32_t streamed; // of both, those that a prefetcher would cover
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// miss_share FILE [--mark N] [FIRST-LAST...]: reads counted misses (miss_file.h) and prints, for
-// the last section or that of a mark, the user's misses per node, and the share of each range of
-// virtual addresses (hexadecimal, LAST excluded). A page that is only partly in a range counts by
+// miss_share FILE [--mark N] [FIRST-LAST...]: reads counted misses (miss_file.h). Prints the user's
+// misses per node, and the share of each range of virtual addresses (hexadecimal, LAST excluded),
+// for the last section or that of a mark. A page that is partly in a range counts in proportion.
 // the part.
 #include "machine/timing/miss_file.h"
 
@@ -25,7 +25,7 @@ static int problem(const char* path, const char* what) {
   return 1;
 }
 
-// Reads up to the section wanted (mark < 0: the last one). Null: all right.
+// Reads up to the requested section (mark < 0: the last one). Null: success.
 static const char* read_file(FILE* file, long mark, struct contents* out) {
   if (fread(&out->header, sizeof out->header, 1, file) != 1 || out->header.magic != MISS_FILE_MAGIC)
     return "no file of counted misses";

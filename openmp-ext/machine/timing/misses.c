@@ -24,7 +24,7 @@ static uint64_t hash_pages(uint64_t virtual_page, uint64_t physical_page) {
   return mixed ^ mixed >> 29;
 }
 
-// The pair's slot, or the empty one where it belongs. There always is one.
+// The pair's slot, or the empty slot for it. One always exists.
 static struct page_count* find_slot(struct page_count* slots, uint64_t room, uint64_t virtual_page,
                                     uint64_t physical_page) {
   for (uint64_t i = hash_pages(virtual_page, physical_page);; i++) {
@@ -34,8 +34,8 @@ static struct page_count* find_slot(struct page_count* slots, uint64_t room, uin
   }
 }
 
-// Adds a count to a table, which grows before it is three quarters full. Out of memory, the count
-// is lost.
+// Adds a count to a table, which grows before it is three quarters full. If memory runs out, the
+// count is lost.
 static void add_count(struct miss_table* table, const struct page_count* count) {
   if (table->used + table->used / 3 >= table->room) {
     struct page_count* grown = calloc(2 * table->room, sizeof *grown);

@@ -3,9 +3,9 @@
 // Counts misses by (virtual page, physical page): one hash table per vCPU, merged when a section is
 // exported. miss_file.h describes the file.
 //
-// A table belongs to its vCPU's thread; the exporter, on any thread, takes its lock, which is
-// otherwise never contended. Tables are emptied lazily: each carries the number of the reset it
-// counts since.
+// A table belongs to its vCPU's thread. The exporter, on any thread, takes the table's lock, which
+// is otherwise never contended. A reset empties tables lazily: each has the number of the reset
+// since which it counts.
 #pragma once
 
 #include "machine/timing/config.h"
@@ -36,11 +36,11 @@ void miss_table_count(struct miss_table* table, unsigned epoch, uint64_t virtual
 
 struct miss_export;
 
-// Creates the file. Null: errno says why.
+// Creates the file. Returns null and sets errno on failure.
 struct miss_export* miss_export_open(const struct configuration* configuration);
 
-// Appends one section: the sum of the tables that count since reset `epoch`. Any thread, one at a
-// time.
+// Appends one section: the sum of the tables that count since reset `epoch`. Any thread, one call
+// at a time.
 bool miss_export_section(struct miss_export* file, uint32_t mark, struct miss_table* const* tables,
                          uint32_t table_count, unsigned epoch);
 

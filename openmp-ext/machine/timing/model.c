@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-// A vCPU sleeps when it owes more than this (shorter sleeps cost more than they last), and keeps at
-// most so much credit (more would let it run free for long after the host was busy).
+// A vCPU sleeps when its debt exceeds k_chunk (shorter sleeps oversleep by more than they last).
+// Its credit is limited: more would let it run free for long after the host was busy.
 static const double k_chunk = 300e3, k_most_credit = 20e6; // real ns
 
 static const uint64_t k_user_end = UINT64_C(1) << 47;
@@ -56,12 +56,12 @@ struct model* model_create(const char* configuration_path, uint32_t vcpus, char*
   clock_calibrate();
   if (!configuration_read(configuration_path, vcpus, &model->configuration, error, error_size) ||
       !create_parts(model, error, error_size))
-    return NULL; // QEMU ends now; nothing is worth giving back
+    return NULL; // QEMU exits now; nothing needs freeing
   model->on = model->configuration.start_on;
   return model;
 }
 
-// How long this thread has waited on the host's run queue so far, ns.
+// How long this thread has waited on the host's run queue so far, in ns.
 static uint64_t read_host_delay(const struct vcpu* vcpu) {
   char text[96];
   ssize_t length = vcpu->schedstat >= 0 ? pread(vcpu->schedstat, text, sizeof text - 1, 0) : -1;
@@ -84,7 +84,7 @@ static void start_paying(struct model* model, struct vcpu* vcpu) {
               v, vcpu->number);
 }
 
-// Sleeps for what is owed, less what the host's run queue has already taken.
+// Sleeps for the debt, less the time that the thread waited on the host's run queue.
 static void pay(struct model* model, struct vcpu* vcpu) {
   if (!vcpu->thread) start_paying(model, vcpu);
   double delay = (double)(read_host_delay(vcpu) - vcpu->host_delay_seen);
@@ -100,7 +100,7 @@ static void pay(struct model* model, struct vcpu* vcpu) {
     vcpu->counters.naps++;
   }
   if (vcpu->debt < -k_most_credit) vcpu->debt = -k_most_credit;
-  vcpu->host_delay_seen = read_host_delay(vcpu); // delay at waking is part of `slept`
+  vcpu->host_delay_seen = read_host_delay(vcpu); // the delay of waking up is part of `slept`
 }
 
 static inline void owe(struct model* model, struct vcpu* vcpu, double ns) {
@@ -108,7 +108,7 @@ static inline void owe(struct model* model, struct vcpu* vcpu, double ns) {
   if (vcpu->debt > k_chunk) pay(model, vcpu);
 }
 
-// A reset is asked for by one vCPU and done by each of the others when it next gets here.
+// One vCPU requests a reset; each of the others carries it out when it next gets here.
 static void catch_up_with_resets(struct model* model, struct vcpu* vcpu) {
   unsigned epoch = atomic_load_explicit(&model->epoch, memory_order_relaxed);
   if (vcpu->epoch == epoch) return;
@@ -131,7 +131,7 @@ static void write_back(struct model* model, struct vcpu* vcpu, uint64_t line) {
   vcpu->debt += queue;
 }
 
-// Waits for memory. Returns the real ns it took.
+// Charges an access to memory. Returns the real ns it took.
 static double wait_for_memory(struct model* model, struct vcpu* vcpu, uint32_t node, uint64_t line,
                               bool store, bool streamed) {
   double latency = nodes_latency(model->nodes, vcpu->number, node, store, streamed);
@@ -187,7 +187,7 @@ void model_access(struct model* model, struct vcpu* vcpu, uint64_t pc, uint64_t 
   struct miss miss = {pc, address, reported / k_line_size, store, false};
   uint64_t evicted = UINT64_MAX;
   if (core_l2_access(&vcpu->caches, miss.line)) {
-    // Only to make the line dirty; one that the last level has lost meanwhile returns for free.
+    // Marks the line dirty; if the last level has lost it meanwhile, it returns at no cost.
     if (store)
       shared_cache_access(model->llc, miss.line, true, &evicted);
     else

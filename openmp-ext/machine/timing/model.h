@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// The time model put together: what one access costs, and how a vCPU pays for it.
+// The time model: what an access costs, and how a vCPU pays for it.
 //
-// Each vCPU has a debt in real (dilated) nanoseconds. Misses and kernel charges add to it; when it
-// exceeds a chunk, the vCPU's thread sleeps. What it oversleeps, and what it waited on the host's
-// run queue while it wanted to compute, is credited, so that a loaded host stretches the guest's
-// times as little as possible.
+// Each vCPU has a debt in real (dilated) nanoseconds, to which misses and kernel charges add. When
+// it exceeds a chunk, the vCPU's thread sleeps. The time that it overslept or waited on the host's
+// run queue is credited, so that a busy host stretches the guest's times as little as possible.
 //
-// This part knows nothing of QEMU; plugin.c calls it from each vCPU's own thread. With
-// thread=single all vCPUs would sleep together and the times mean nothing, so that is noticed and
-// said.
+// This part is independent of QEMU: plugin.c calls it from each vCPU's own thread. With
+// thread=single all vCPUs would sleep together and times would mean nothing; this is detected and
+// reported.
 #pragma once
 
 #include "machine/timing/caches.h"
@@ -23,29 +22,29 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-// Since the last reset. Written by the vCPU's thread; statistics read them without a lock and may
-// see them a few accesses old.
+// Counters since the last reset. Written by the vCPU's thread; statistics read them without a lock
+// and may lag by a few accesses.
 struct node_counters {
   uint64_t reads, writes, streamed, write_backs;
-  double wait, queue; // real ns: all, and of it waiting for bandwidth
+  double wait, queue; // real ns: in all, and of it for bandwidth
 };
 
 struct vcpu_counters {
   uint64_t accesses, l1_misses, l2_misses;
   uint64_t elsewhere; // misses in memory that belongs to no node (devices, ROM)
   uint64_t kernel_charges, naps;
-  double slept, host_delay; // real ns: slept for debt; credited for the host's run queue
+  double slept, host_delay; // real ns: slept; credited for the host's run queue
   struct node_counters node[k_max_nodes];
 };
 
 struct vcpu {
   uint32_t number;
-  unsigned epoch; // reset that its caches and counters have seen
+  unsigned epoch; // last reset applied to its caches and counters
   double debt;    // real ns; negative: credit
   struct core_caches caches;
   struct vcpu_counters counters;
   struct miss_table misses;
-  pid_t thread;  // 0 before its first payment
+  pid_t thread;  // 0 before it first pays
   int schedstat; // file, −1 if the host has none
   uint64_t host_delay_seen;
   _Alignas(64) char end[64];
@@ -57,7 +56,7 @@ struct model {
   struct configuration configuration;
   struct shared_cache* llc;
   struct nodes* nodes;
-  struct kernel_model* kernel;     // null: kernel code is free
+  struct kernel_model* kernel;     // null: kernel code costs nothing
   struct events* events;           // null: no event unit
   struct miss_export* miss_export; // null: misses are not counted by page
   FILE* statistics;
@@ -65,12 +64,12 @@ struct model {
   struct vcpu vcpus[k_max_vcpus];
 };
 
-// Null: error holds one line.
+// Null: `error` has one line.
 struct model* model_create(const char* configuration_path, uint32_t vcpus, char* error,
                            size_t error_size);
 
-// An access that missed the first level. reported: physical address as QEMU reports it; pc: of the
-// instruction.
+// An access that missed the first level. reported: physical address as QEMU reports it; pc: address
+// of the instruction.
 void model_access(struct model* model, struct vcpu* vcpu, uint64_t pc, uint64_t address,
                   uint64_t reported, bool store);
 

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 
 enum {
-  k_write_queue = 32, // lines a node takes before an evicting vCPU has to wait
+  k_write_queue = 32, // lines a node queues before an evicting vCPU waits
   k_buffer_sets = 64, // 256 blocks in all: 16 KiB in each of four interleaved Optane modules
   k_buffer_ways = 4,
 };
 
-// Blocks read or written lately; number + 1, 0 = empty.
+// Recently read or written blocks: number + 1, 0 = empty.
 struct block_buffer {
   _Atomic uint64_t blocks[k_buffer_sets][k_buffer_ways];
   _Atomic uint8_t next[k_buffer_sets];
@@ -61,9 +61,8 @@ void nodes_clear(struct nodes* nodes, int64_t now) {
   }
 }
 
-// How many slots the line takes: 1, or on block media the whole block the first time and then none.
-// The buffer is set-associative with a hashed set, so that aligned arrays do not push each other
-// out.
+// How many slots the line takes: 1; on block media, the whole block the first time and then none.
+// The buffer is set-associative with a hashed set, so that aligned arrays do not evict each other.
 static uint32_t slots_taken(const struct node* node, struct block_buffer* buffer,
                             uint64_t physical_line) {
   if (node->block_lines == 1) return 1;
@@ -78,10 +77,10 @@ static uint32_t slots_taken(const struct node* node, struct block_buffer* buffer
   return node->block_lines;
 }
 
-// Takes `length` of the node's time. Returns how long a vCPU that owes `debt` waits until it
+// Reserves `length` of the node's time. Returns how long a vCPU that owes `debt` waits until it
 // begins.
 static double reserve(struct node* node, int64_t now, double debt, double length) {
-  // A vCPU with credit is behind real time: it may use the node's time that has passed meanwhile.
+  // A vCPU with credit is behind real time: it may use time of the node that has passed.
   if (debt < 0) now += (int64_t)debt, debt = 0;
   int64_t busy = atomic_load_explicit(&node->busy_until, memory_order_relaxed), start;
   do
@@ -102,7 +101,7 @@ double nodes_read(struct nodes* nodes, uint32_t vcpu, uint32_t number, uint64_t 
                   bool store, bool streamed, int64_t now, double debt) {
   struct node* node = &nodes->node[number];
   double latency = nodes_latency(nodes, vcpu, number, store, streamed);
-  // A store reads its line, too, before it can write to it.
+  // A store also reads its line first.
   uint32_t slots = slots_taken(node, &node->read, physical_line);
   if (slots == 0) return latency;
   double queue = reserve(node, now, debt, slots * nodes->cost[vcpu][number].read_slot);

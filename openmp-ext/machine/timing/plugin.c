@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// Glue between QEMU and the time model: decides at translation which instructions are watched, and
-// hands their accesses on. All of user code is watched; of the kernel only what kernel.h names.
+// Connects QEMU to the time model: selects at translation which instructions to instrument, and
+// passes their accesses on. User code is instrumented in full, the kernel only as kernel.h defines.
 #include "borders/model_marks.h"
 #include "machine/timing/miss_file.h"
 #include "machine/timing/model.h"
@@ -17,7 +17,7 @@ static struct model* g_model;
 
 static const uint64_t k_kernel_begin = UINT64_C(1) << 47;
 
-// Every access of watched code. data: the instruction's address.
+// Every instrumented access. data: the instruction's address.
 static void on_access(unsigned vcpu_number, qemu_plugin_meminfo_t info, uint64_t address,
                       void* data) {
   struct model* model = g_model;
@@ -54,8 +54,7 @@ static void on_mark(unsigned vcpu_number, void* data) {
   }
 }
 
-// A charged kernel function begins. data: what it costs, in picoseconds (so that it fits a
-// pointer).
+// Entry of a charged kernel function. data: its cost in picoseconds, which fits a pointer.
 static void on_charged_call(unsigned vcpu_number, void* data) {
   if (atomic_load_explicit(&g_model->on, memory_order_relaxed))
     model_charge(g_model, &g_model->vcpus[vcpu_number], (double)(uintptr_t)data * 1e-3);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// The text of the statistics file: for people, and for tests that look for a line.
+// Text of the statistics file, for people and for tests that search for a line.
 #include "machine/timing/miss_file.h"
 #include "machine/timing/model.h"
 

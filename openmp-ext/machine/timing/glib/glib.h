@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// Stands in for GLib's header, which that of QEMU's plugin interface includes from version 2 on: it
-// only names these types, in functions that the plugin does not call.
+// Replaces GLib's header, which that of QEMU's plugin interface includes from version 2 on. Only
+// these type names are needed, by functions that the plugin does not call.
 #pragma once
 
 typedef struct _GArray GArray;

@@ -25,7 +25,7 @@ int count_objects(dl_phdr_info* object, std::size_t, void* to) {
 } // namespace
 
 bool CodeMap::refresh() {
-  const ModuleListUse use; // a child of fork must find the loader's lock free
+  const ModuleListUse use; // a forked child must find the loader's lock free
   if (!use) return false;
   Counters now;
   dl_iterate_phdr(count_objects, &now);

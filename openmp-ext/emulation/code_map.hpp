@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Where the code of this process lies: which loaded object an address belongs to, and the bounds of
-// the function around it, by its unwind table (objects/unwind_rule.hpp).
+// The loaded code of this process: the object that contains an address, and the bounds of the
+// function around it, from its unwind table (objects/unwind_rule.hpp).
 //
-// The table of loaded objects is read again when the dynamic loader has added or removed one.
+// The list of objects is read again when the dynamic loader has added or removed one.
 #pragma once
 
 #include "objects/unwind_rule.hpp"
@@ -14,11 +14,11 @@ namespace omptier {
 
 class CodeMap {
 public:
-  // Looks whether objects were loaded or unloaded; true when addresses may now mean something else.
+  // Reads the list again if it changed; true if addresses may now mean something else.
   bool refresh();
-  // Is there executable code of a loaded object at this address?
+  // Whether executable code of a loaded object is at this address.
   bool is_code(std::uint64_t address) const;
-  // The function around an address; nothing where no unwind table covers it.
+  // The function around an address; nothing if no unwind table covers it.
   std::optional<CodeRange> function_around(std::uint64_t address) const;
 
 private:
@@ -32,8 +32,8 @@ private:
   unsigned long long added_ = 0, removed_ = 0;
 };
 
-// The function around an address, by the .eh_frame_hdr at header_address. Never faults, whatever
-// the tables say.
+// The function around an address, from the .eh_frame_hdr at header_address. Never faults, whatever
+// the tables contain.
 std::optional<CodeRange> function_in_unwind_table(std::uint64_t header_address,
                                                   std::uint64_t address);
 

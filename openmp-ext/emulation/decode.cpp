@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// From Zydis' description of an instruction to the few facts that blame needs. Hidden operands (the
-// stack of push, call, ret) are left out: they hit the cache. So are operands that touch nothing
-// (lea, nop) and prefetches, which nobody waits for.
+// Reduces Zydis' description of an instruction to the facts that blame needs. Hidden operands (the
+// stack of push, call, ret) are left out, since they hit the cache; so are operands that access
+// nothing (lea, nop) and prefetches, for which no thread waits.
 
 #include "emulation/decode.hpp"
 
@@ -50,8 +50,8 @@ Flow flow_of(const ZydisDecodedInstruction& instruction, std::uint64_t target) {
   return traps ? Flow::end : Flow::next;
 }
 
-// Width of one index in a gather's or scatter's index register: the letter before the data type,
-// "d" or "q", as in vgatherQpd and vpgatherDd.
+// Width of an index in the index register of a gather or scatter: "d" or "q", the letter before the
+// data type, as in vgatherQpd and vpgatherDd.
 std::uint8_t index_bytes_of(ZydisMnemonic mnemonic) {
   const char* name = ZydisMnemonicGetString(mnemonic);
   for (const char* stem : {"gather", "scatter"})
@@ -59,7 +59,8 @@ std::uint8_t index_bytes_of(ZydisMnemonic mnemonic) {
   return 4;
 }
 
-// movs, stos, lods, scas, cmps address through rsi and rdi, which Zydis shows as hidden operands.
+// movs, stos, lods, scas and cmps address through rsi and rdi, which Zydis treats as hidden
+// operands.
 void note_string_operation(Instruction& to, const ZydisDecodedInstruction& instruction) {
   to.has_memory = false;
   to.memory.bytes = instruction.operand_width / 8;
@@ -117,8 +118,7 @@ void note_memory(Instruction& to, const ZydisDecodedInstruction& instruction,
   to.has_memory = true;
 }
 
-// Lanes that are switched off access nothing. Embedded broadcasts are one element whatever the
-// mask.
+// Lanes that are masked off access nothing. Embedded broadcasts are one element whatever the mask.
 void note_mask(Instruction& to, const ZydisDecodedInstruction& instruction,
                const ZydisDecodedOperand* operands) {
   MemoryOperand& memory = to.memory;
@@ -228,7 +228,7 @@ int Function::at(std::uint64_t address) const {
 std::vector<int> Function::all_before(int i) const {
   std::vector<int> all;
   const auto number = static_cast<std::size_t>(i);
-  // What fills up to a round address is no way: look above it.
+  // Padding in front of an aligned address does not execute: look above it.
   std::size_t above = number;
   while (above > 0 && instructions[above - 1].fills)
     --above;
@@ -256,13 +256,13 @@ void Function::came(int i, int from) const {
 
 int Function::before(int i) const {
   auto number = static_cast<std::uint32_t>(i);
-  const auto known = [&](int from) { // what a call did is not known
+  const auto known = [&](int from) { // the effects of a call are unknown
     const Flow flow = instructions[static_cast<std::size_t>(from)].flow;
     return flow == Flow::call || flow == Flow::kernel ? -1 : from;
   };
   if (const auto way = ways_.find(i); way != ways_.end() && way->second.times > 0)
     return known(way->second.from);
-  int back = -1; // end of the innermost loop that begins here
+  int back = -1; // last instruction of the innermost loop that begins here
   for (const Loop& loop : loops)
     if (loop.first == number && (back < 0 || loop.last < static_cast<std::uint32_t>(back)))
       back = static_cast<int>(loop.last);

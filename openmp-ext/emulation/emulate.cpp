@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Instructions are decoded again here with all operands; the compact form that is kept of a
-// function has only what every sample needs.
+// Decodes instructions again, with all operands; a Function keeps only what every sample needs.
 
 #include "emulation/emulate.hpp"
 
@@ -156,7 +155,7 @@ std::optional<std::uint64_t> active_lanes(const Instruction& instruction,
 
 namespace {
 
-// reg := reg + constant, as add, sub, inc, dec and lea write it; what was added.
+// If the instruction is reg := reg + constant (add, sub, inc, dec, lea): the constant.
 std::optional<std::uint64_t> added_constant(const Decoded& decoded) {
   const auto* operands = decoded.operands;
   if (operands[0].type != ZYDIS_OPERAND_TYPE_REGISTER || operands[0].size != 64) return {};
@@ -216,13 +215,13 @@ void rewind(const Function& function, const Instruction& instruction, MachineSta
 
 namespace {
 
-// What `reg := …` had in `unknown` when the target now is `value`.
+// The value of `number` before the instruction, derived from its result `value`.
 struct Undone {
   std::int8_t number = k_no_register;
   std::optional<std::uint64_t> value;
 };
 
-// lea: one register of the sum is the target itself, or the only one that is not known.
+// lea: solvable if one register of the sum is the target itself, or the only unknown one.
 Undone undo_address(const Decoded& decoded, std::int8_t target, std::uint64_t value,
                     const MachineState& after) {
   const auto& memory = decoded.operands[1].mem;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Arithmetic is done on 64 bits and cut to the operand's size. A flag that an instruction sets in a
-// way not followed here becomes unknown.
+// Arithmetic is done in 64 bits and truncated to the operand's size. Flags that are not computed
+// become unknown.
 
 #include "emulation/execution.hpp"
 
@@ -41,7 +41,7 @@ const Decoded* decode_again(const Function& function, const Instruction& instruc
   }();
   struct Entry {
     std::array<std::uint8_t, ZYDIS_MAX_INSTRUCTION_LENGTH> bytes;
-    std::size_t length; // 0: nothing, also while it is made: another thread may fork
+    std::size_t length; // 0: none, also during an update: another thread may fork
     Decoded decoded;
   };
   static Entry* const entries = new Entry[k_decoded_entries]();
@@ -140,7 +140,7 @@ void Execution::put(unsigned i, Value value) {
   std::int8_t number = general_number(to.reg.value);
   if (number < 0) return;
   const unsigned shift = is_high_byte(to.reg.value) ? 8 : 0;
-  const bool partial = to.size < 32; // the rest of the register stays
+  const bool partial = to.size < 32; // keeps the rest of the register
   if (!value || (partial && !state_.knows(number))) return state_.forget(1u << number, 0);
   const std::uint64_t mask = cut(~std::uint64_t{0}, to.size) << shift;
   const std::uint64_t kept = partial ? state_.general[number] & ~mask : 0;
@@ -194,7 +194,7 @@ void Execution::logical(std::uint64_t (*operation)(std::uint64_t, std::uint64_t)
 }
 
 void Execution::shift() {
-  const bool vex = visible() == 3; // shlx, shrx, sarx: flags stay
+  const bool vex = visible() == 3; // shlx, shrx, sarx keep the flags
   Value value = get(vex ? 1 : 0), count = get(vex ? 2 : 1), result;
   const unsigned by = count ? static_cast<unsigned>(*count) & (bits() == 64 ? 63 : 31) : 0;
   bool last_out = false;
@@ -259,7 +259,7 @@ void Execution::multiply_wide() {
   }
   if (mulx) {
     put(1, low);
-    return put(0, high); // if both are the same register, it gets the high half
+    return put(0, high); // if both name one register, it gets the high half
   }
   state_.flags_known = 0;
   state_.set(k_rax, low);
@@ -278,7 +278,7 @@ void Execution::divide() {
     const std::uint64_t b = cut(*by, width);
     const auto signed_low = static_cast<std::int64_t>(sign_extend(low, width));
     const auto signed_by = static_cast<std::int64_t>(sign_extend(b, width));
-    // Signed ones only of a value that rax alone holds, which is what cdq and cqo make.
+    // Signed division only if rdx is the sign extension of rax, as cdq and cqo make it.
     const bool fits = high == cut(signed_low < 0 ? ~std::uint64_t{0} : 0, width);
     if (with_sign && fits && signed_by != 0 && signed_by != -1) {
       quotient = cut(static_cast<std::uint64_t>(signed_low / signed_by), width);
@@ -312,7 +312,7 @@ void Execution::extend_accumulator() {
 
 void Execution::count_bits() {
   Value value = get(1), result;
-  const bool defined = value && cut(*value, bits()) != 0; // bsf and bsr of 0 leave the target
+  const bool defined = value && cut(*value, bits()) != 0; // bsf and bsr of 0 keep the target
   const std::uint64_t from = value ? cut(*value, bits()) : 0;
   const unsigned leading = static_cast<unsigned>(std::countl_zero(from)) + bits() - 64;
   if (mnemonic() == ZYDIS_MNEMONIC_POPCNT && value)
@@ -332,7 +332,7 @@ void Execution::count_bits() {
 void Execution::conditional_move() {
   const auto holds = condition_holds(mnemonic(), state_);
   if (!holds) return put(0, Value());
-  put(0, *holds ? get(1) : get(0)); // a 32-bit target is widened either way
+  put(0, *holds ? get(1) : get(0)); // a 32-bit target is zero-extended either way
 }
 
 void Execution::exchange() {
@@ -343,11 +343,11 @@ void Execution::exchange() {
     put(0, sum);
     return put(1, left);
   }
-  put(0, right); // first: the other one may be part of its address
+  put(0, right); // first: the other operand's address may use it
   put(1, left);
 }
 
-// Backwards strings (direction flag) do not occur in compiled code.
+// Compilers do not produce string instructions that run backwards (direction flag).
 void Execution::string() {
   const std::uint64_t width = std::max<std::uint64_t>(compact_.memory.bytes, 1);
   Value count = 1;
@@ -437,7 +437,7 @@ bool Execution::run_arithmetic() {
     subtract(get(0), get(1), false, true);
     return true;
   case ZYDIS_MNEMONIC_SBB: {
-    // sbb of a register and itself makes a mask of the carry, whatever the register was
+    // sbb of a register and itself makes a mask from the carry, whatever the register's value.
     const bool mask = operand(0).type == ZYDIS_OPERAND_TYPE_REGISTER &&
                       operand(1).type == ZYDIS_OPERAND_TYPE_REGISTER &&
                       operand(0).reg.value == operand(1).reg.value;
@@ -457,7 +457,7 @@ bool Execution::run_arithmetic() {
       add(get(0), 1, false, true);
     else
       subtract(get(0), 1, false, true);
-    state_.flags = (state_.flags & ~k_carry) | (carry ? k_carry : 0); // it stays
+    state_.flags = (state_.flags & ~k_carry) | (carry ? k_carry : 0); // inc and dec keep the carry
     state_.flags_known = (state_.flags_known & ~k_carry) | (carry_known ? k_carry : 0);
     return true;
   case ZYDIS_MNEMONIC_IMUL:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What single instructions do to an emulated state (x86-64 only; emulate.cpp calls it). Integer
-// instructions are in execution.cpp; those of vectors that carry indices in execution_vector.cpp.
+// The effects of single instructions on an emulated state (x86-64 only), for emulate.cpp. Integer
+// instructions are in execution.cpp, vectors that hold indices in execution_vector.cpp, masks in
+// execution_mask.cpp.
 #pragma once
 
 #include "emulation/emulate.hpp"
@@ -18,24 +19,24 @@ struct Decoded {
   ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 };
 
-// An instruction with all that a Function does not keep of it, from a small cache: good until the
-// next call; null when it cannot be decoded. One thread at a time, as samples are drained.
+// Decodes the instruction with everything that a Function does not keep, through a small cache:
+// valid until the next call; null if it cannot be decoded. Helper thread only.
 const Decoded* decode_again(const Function& function, const Instruction& instruction);
 
 void execute(const Instruction& instruction, const Decoded& decoded, MachineState& state);
 
-// Of a conditional branch, cmov or set: does its condition hold? Nothing when a flag it asks for is
-// not known, or for other instructions.
+// Whether the condition of a conditional branch, cmov or set holds. Nothing if a flag is unknown,
+// or for other instructions.
 std::optional<bool> condition_holds(ZydisMnemonic mnemonic, const MachineState& state);
 
-// One instruction's execution on a state. Operands are numbered as Zydis does, targets first.
+// Execution of one instruction on a state. Operands are numbered as by Zydis, targets first.
 class Execution {
 public:
   using Value = std::optional<std::uint64_t>;
 
   Execution(const Instruction& compact, const Decoded& decoded, MachineState& state)
       : compact_(compact), decoded_(decoded), state_(state) {}
-  // False for an instruction that is not among those known here.
+  // Each returns false for an instruction that it does not handle.
   bool run_moves();
   bool run_arithmetic();
   bool run_bits();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Masks: which lanes of a gather, a scatter or a masked load access memory at all. Mask registers,
-// comparisons that fill them (or, before AVX-512, vectors of ones and zeros), and gathers, whose
-// values such comparisons look at.
+// Masks determine which lanes of a gather, scatter or masked load access memory. Here are mask
+// registers, the comparisons that set them (or, before AVX-512, vectors of ones and zeros), and
+// gathers, whose values such comparisons test.
 
 #include "emulation/execution.hpp"
 
@@ -28,7 +28,7 @@ std::uint64_t low_bits(std::size_t count) {
   return count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
 }
 
-// Bits that an instruction on mask registers handles: the letter at its name's end.
+// Number of bits that an instruction on mask registers uses: the letter at the end of its name.
 unsigned mask_bits(ZydisMnemonic mnemonic) {
   const char* name = ZydisMnemonicGetString(mnemonic);
   switch (name[std::strlen(name) - 1]) {
@@ -75,7 +75,7 @@ void Execution::combine_masks() {
   case ZYDIS_MNEMONIC_KXNORB:
   case ZYDIS_MNEMONIC_KXNORW:
   case ZYDIS_MNEMONIC_KXNORD:
-  case ZYDIS_MNEMONIC_KXNORQ: // of itself: all lanes, whatever it was
+  case ZYDIS_MNEMONIC_KXNORQ: // with itself: all lanes, whatever its value
     if (same || (a && b)) result = same ? ~std::uint64_t{0} : ~(*a ^ *b);
     break;
   case ZYDIS_MNEMONIC_KXORB:
@@ -133,7 +133,8 @@ void Execution::combine_masks() {
   mask_put(0, result ? Value(*result & kept) : result);
 }
 
-// A bit a lane in a mask register (where the mask is on), or a lane of ones or zeros in a vector.
+// Sets a bit per lane of a mask register (under the mask), or fills lanes of a vector with ones or
+// zeros.
 void Execution::compare(unsigned width, const Test& test, unsigned last_source) {
   std::uint8_t left[64], right[64], result[64] = {};
   const std::size_t bytes = operand(last_source).type == ZYDIS_OPERAND_TYPE_REGISTER
@@ -147,7 +148,7 @@ void Execution::compare(unsigned width, const Test& test, unsigned last_source) 
                     test(0, 0) && !test(0, 1);
   std::uint64_t bits = 0;
   bool known = bytes <= sizeof left;
-  if (known && same) { // equal to itself, whatever it is
+  if (known && same) { // equals itself, whatever its value
     bits = low_bits(bytes / width);
   } else {
     known = known && vector_get(first, left, bytes) && vector_get(last_source, right, bytes);
@@ -158,7 +159,7 @@ void Execution::compare(unsigned width, const Test& test, unsigned last_source) 
   if (to_mask) {
     if (has_mask()) {
       const Value mask = mask_get(1);
-      // No lane that is on: none can be set, whatever was compared.
+      // With all lanes masked off, no bit is set whatever is compared.
       known = (known && mask) || (mask && *mask == 0);
       bits &= mask.value_or(0);
     }
@@ -169,7 +170,7 @@ void Execution::compare(unsigned width, const Test& test, unsigned last_source) 
   vector_put(0, known ? result : nullptr, bytes);
 }
 
-// vpcmpd and its kin: which comparison is the last operand.
+// vpcmpd and similar: the last operand selects the comparison.
 void Execution::compare_by_number(unsigned width, bool with_sign) {
   const unsigned last = visible() - 1;
   const std::uint64_t which = operand(last).imm.value.u & 7;
@@ -183,7 +184,7 @@ void Execution::compare_by_number(unsigned width, bool with_sign) {
       last - 1);
 }
 
-// A lane of ones for each bit that is set.
+// Fills a lane with ones for each set bit.
 void Execution::spread_mask(unsigned width) {
   std::uint8_t result[64] = {};
   const std::size_t bytes = operand(0).size / 8u;
@@ -203,7 +204,7 @@ void Execution::gather_signs(unsigned width) {
   mask_put(0, known ? Value(bits) : Value());
 }
 
-// Loads the lanes that are on; afterwards all are off.
+// Loads the active lanes; afterwards the mask is all off.
 void Execution::gather() {
   const MemoryOperand& memory = compact_.memory;
   const int number = vector_number(operand(0).reg.value);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Vectors as far as they carry indices of gathers and scatters: moves, widening, whole-number
-// arithmetic lane by lane, broadcasts, under masks too (execution_mask.cpp). All of floating point
-// becomes unknown.
+// Vectors that hold indices of gathers and scatters: moves, widening, integer arithmetic by lane
+// and broadcasts, also under masks (execution_mask.cpp). Floating-point results become unknown.
 
 #include "emulation/execution.hpp"
 
@@ -26,7 +25,7 @@ bool Execution::has_mask() const {
   return mask > ZYDIS_REGISTER_K0 && mask <= ZYDIS_REGISTER_K7;
 }
 
-// Lanes that the mask switches off keep what the target held, or become zero. False: not known.
+// Merges in the lanes that are masked off: the target's old values, or zero. False: unknown.
 bool Execution::keep_lanes(std::uint8_t* value, std::size_t bytes) const {
   const unsigned width = operand(0).element_size / 8u;
   const Value mask = mask_get(1);
@@ -71,7 +70,7 @@ bool Execution::vector_get(unsigned i, std::uint8_t* to, std::size_t bytes) cons
   return true;
 }
 
-// from null: not known.
+// from null: unknown.
 void Execution::vector_put(unsigned i, const std::uint8_t* from, std::size_t bytes) {
   const ZydisDecodedOperand& to = operand(i);
   if (to.type == ZYDIS_OPERAND_TYPE_MEMORY) {
@@ -86,7 +85,7 @@ void Execution::vector_put(unsigned i, const std::uint8_t* from, std::size_t byt
     return put(i, from ? Value(value) : Value());
   }
   if (!from) return state_.forget(0, 1u << number);
-  // Old SSE forms leave the upper part of the register; nothing that follows reads it.
+  // Legacy SSE forms keep the upper part of the register, which nothing reads afterwards.
   std::uint8_t value[64] = {};
   std::memcpy(value, from, std::min(bytes, sizeof value));
   if (has_mask() && !keep_lanes(value, bytes)) return state_.forget(0, 1u << number);
@@ -103,7 +102,7 @@ void Execution::move_vector() {
   vector_put(0, known ? value : nullptr, bytes);
 }
 
-// movd, movq: the lowest lane, to or from a general register or memory too.
+// movd, movq: the lowest lane, also from or to a general register or memory.
 void Execution::move_lowest() {
   std::uint8_t value[8] = {};
   const bool wide = mnemonic() == ZYDIS_MNEMONIC_MOVQ || mnemonic() == ZYDIS_MNEMONIC_VMOVQ;
@@ -172,7 +171,7 @@ void Execution::broadcast(unsigned width) {
   vector_put(0, result, bytes);
 }
 
-// The n-th part of a vector, as large as the target.
+// The n-th part of a vector, of the target's size.
 void Execution::extract() {
   std::uint8_t source[64];
   const std::size_t bytes = operand(0).size / 8;
@@ -186,7 +185,7 @@ void Execution::extract() {
   vector_put(0, known ? source + at : nullptr, bytes);
 }
 
-// vpternlog: of three bits the constant has the result; all ones are often made so.
+// vpternlog: the constant is a truth table of three bits; compilers make vectors of ones with it.
 void Execution::combine_by_table() {
   std::uint8_t a[64], b[64], c[64];
   const std::size_t bytes = operand(0).size / 8;

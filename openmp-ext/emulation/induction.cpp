@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See induction.hpp. In order: the loops around a loop, the way that leads into it, what general
-// registers held along that way (worked out backwards from the sample), the way executed forwards
-// with them, two iterations, and the step from these to the sample's own.
+// See induction.hpp. In order: the loops around a loop, the path that leads into it, the general
+// registers along that path (derived backwards from the sample), executing the path forwards with
+// them, two iterations, and the step from these to the sample's.
 
 #include "emulation/induction.hpp"
 
@@ -24,8 +24,8 @@ bool holds(const Loop& loop, int instruction) {
   return loop.first <= number && number <= loop.last;
 }
 
-// Can `to` run after `from`? A backward jump that spans a loop need not be a loop around it: code
-// of remainders often lies above.
+// Whether `to` can run after `from`. A backward jump that spans a loop need not be a loop around
+// it: code for remainders often lies above.
 bool leads_to(const Function& function, std::uint32_t from, std::uint32_t to) {
   std::vector<bool> seen(function.instructions.size());
   std::vector<std::uint32_t> open = {from};
@@ -45,8 +45,8 @@ bool leads_to(const Function& function, std::uint32_t from, std::uint32_t to) {
   return false;
 }
 
-// Loops around this one, innermost first. Two that overlap are one: compilers enter loops in the
-// middle, and then a backward jump does not span its whole body.
+// Loops around this one, innermost first. Overlapping ones are merged: compilers enter loops in the
+// middle, and then a backward jump does not span the whole body.
 std::vector<Loop> loops_around(const Function& function, const Loop& inner) {
   std::vector<Loop> around;
   Loop whole = inner;
@@ -96,7 +96,7 @@ void forget(MachineState& state, const Written& written) {
   state.masks_known = static_cast<std::uint8_t>(state.masks_known & ~written.masks);
 }
 
-// The places of the way, last first, with the general registers that the loops entered there write.
+// The instructions of the path, and the general registers that loops entered along it write.
 class Places {
 public:
   Places(const Function& function, const WayIn& way) : function_(function), way_(way) {}
@@ -110,7 +110,7 @@ public:
       if (entry.at == i) all.add(function_, entry.loop);
     return all;
   }
-  // By a loop on the way that ends at this place.
+  // Registers written by a loop on the path whose last instruction is this place.
   Written written_by_loop_ending_at(std::size_t i) const {
     Written all;
     const Instruction& here = instruction(i);
@@ -127,7 +127,8 @@ private:
   const WayIn& way_;
 };
 
-// General registers in front of every place of the way, as far as what they are in the loop tells.
+// General registers before every place of the path, as far as their values in the loop determine
+// them.
 std::vector<MachineState> values_on_the_way(const Function& function, const Loop& loop,
                                             const Places& places, const MachineState& at_head) {
   std::vector<MachineState> before(places.count() + 1);
@@ -147,9 +148,9 @@ std::vector<MachineState> values_on_the_way(const Function& function, const Loop
   return before;
 }
 
-// The state in front of the first iteration. Where the way comes to another value than the sample
-// has, it has read memory that is no longer that of its moment: the sample is right, and nothing is
-// told if the stack was to be relied on.
+// The state before the first iteration. If the path computes another value than the sample has, it
+// has read memory that changed since: the sample is right. Nothing in that case if stack was
+// readable.
 std::optional<MachineState> state_on_entry(const Function& function, const Places& places,
                                            std::span<const MachineState> before,
                                            MachineState state) {
@@ -169,7 +170,7 @@ std::optional<MachineState> state_on_entry(const Function& function, const Place
   return state;
 }
 
-// Once around: from the loop's head to its head.
+// Executes one iteration, from the loop's head to its head.
 bool iterate(const Function& function, const Loop& loop, const std::vector<bool>& needed,
              MachineState& state) {
   int at = static_cast<int>(loop.first);
@@ -194,7 +195,7 @@ bool iterate(const Function& function, const Loop& loop, const std::vector<bool>
   return false;
 }
 
-// Which iteration begins, by all registers that count; nothing if they contradict one another.
+// The number of iterations passed, from all registers that count; nothing if they disagree.
 std::optional<std::uint64_t> iterations_passed(const MachineState (&states)[3],
                                                const MachineState& now) {
   std::optional<std::uint64_t> passed;
@@ -250,16 +251,16 @@ const Loop* loop_beginning_at(const Function& function, int instruction) {
 WayIn way_into(const Function& function, const Loop& loop) {
   WayIn way;
   const std::vector<Loop> around = loops_around(function, loop);
-  const auto depth = [&](int instruction) { // how many of these loops hold it
+  const auto depth = [&](int instruction) { // number of these loops that contain it
     return std::ranges::count_if(around, [&](const Loop& l) { return holds(l, instruction); });
   };
-  std::vector<std::pair<int, Loop>> entered; // instruction before which a loop was entered
+  std::vector<std::pair<int, Loop>> entered; // a loop and the instruction before its entry
   std::vector<int> backwards;
   for (int at = static_cast<int>(loop.first); backwards.size() < k_longest_way;) {
     int before = -1;
     for (const int candidate : function.all_before(at)) {
       if (holds(loop, candidate)) continue;
-      // The way that comes from furthest outside is the way in.
+      // The predecessor that is outside of most loops is the way in.
       if (before < 0 || depth(candidate) < depth(before)) before = candidate;
     }
     if (before < 0 || std::ranges::find(backwards, before) != backwards.end()) break;
@@ -325,7 +326,8 @@ bool recover_vectors(const Function& function, const Loop& loop, const std::vect
   const WayIn way = way_into(function, loop);
   const Places places(function, way);
   MachineState begin; // nothing known
-  // By now the thread may have used its stack for something else: without it, if that will do.
+  // The thread may have changed its stack since. First try without the stack, then with what the
+  // sample kept of it.
   if (at_head.knows(k_rsp)) {
     begin.hidden_begin = at_head.general[k_rsp] - k_stack_below;
     begin.hidden_end = at_head.general[k_rsp] + k_stack_above;

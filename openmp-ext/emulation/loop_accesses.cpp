@@ -10,10 +10,10 @@
 namespace omptier {
 namespace {
 
-constexpr std::uint64_t k_node = 256;     // largest distance of a field from its node's begin
-constexpr std::size_t k_links_apart = 32; // accesses between a pointer's load and its use
+constexpr std::uint64_t k_node = 256;     // largest offset of a field in its node
+constexpr std::size_t k_links_apart = 32; // accesses between loading a pointer and using it
 
-// Where a jump through memory (a procedure linkage table) leads; 0 = unknown.
+// Target of a jump through memory (a procedure linkage table); 0 = unknown.
 std::uint64_t target_in_memory(const Instruction& instruction, const MachineState& state) {
   std::uint64_t target = 0;
   if (!instruction.has_memory) return 0;
@@ -29,8 +29,8 @@ bool is_return(const Function& function, const Instruction& instruction) {
   return operation == 0xc3 || operation == 0xc2;
 }
 
-// Vector registers that only one instruction of the function writes, from constants: the indices of
-// a gather with a fixed stride are loaded in front of the loop, and a sample has no vectors.
+// Sets vector registers that only one instruction of the function writes, from constants. The
+// indices of a gather with a fixed stride are loaded before the loop, and a sample has no vectors.
 void set_constants(const Function& function, MachineState& state) {
   std::uint32_t once = 0, more = 0;
   for (const Instruction& instruction : function.instructions) {
@@ -94,7 +94,7 @@ void LoopAccesses::note(const Instruction& instruction, const MachineState& stat
   if (!active_ones) settled_ = visits_.size();
   const std::uint64_t lanes = active_ones.value_or(~std::uint64_t{0});
   if (!memory.is_vector_indexed() && memory.mask != k_no_register) {
-    unsigned first = 0, active = 0; // elements under a mask, side by side
+    unsigned first = 0, active = 0; // adjacent elements under a mask
     for (unsigned lane = memory.lanes; lane-- > 0;)
       if (lanes >> lane & 1) first = lane, ++active;
     const auto begin = address_in(instruction, state);
@@ -106,7 +106,7 @@ void LoopAccesses::note(const Instruction& instruction, const MachineState& stat
   }
   if (memory.is_vector_indexed() && !address_in(instruction, state) && memory.base >= 0 &&
       memory.base < k_instruction_pointer && state.knows(memory.base)) {
-    // Indices that only vector registers had: the object is known, the place in it is not.
+    // Only vector registers had the indices: the object is known, the place in it is not.
     const std::uint64_t base =
         state.general[memory.base] + static_cast<std::uint64_t>(memory.displacement);
     const std::size_t before = accesses_.size();
@@ -130,12 +130,11 @@ void LoopAccesses::note(const Instruction& instruction, const MachineState& stat
   }
 }
 
-// Where a stub of a procedure linkage table at this address leads; 0 = none stands there, or
-// unknown.
+// Target of the stub of a procedure linkage table at this address; 0 = no stub, or unknown.
 std::uint64_t LoopAccesses::behind_stub(std::uint64_t address) {
   const Function* function = functions_.around(address);
   const int at = function != nullptr ? function->at(address) : -1;
-  for (int i = at; i >= 0 && i < at + 2; ++i) { // endbr64 may stand before the jump
+  for (int i = at; i >= 0 && i < at + 2; ++i) { // endbr64 may precede the jump
     if (static_cast<std::size_t>(i) >= function->instructions.size()) break;
     const Instruction& here = function->instructions[static_cast<std::size_t>(i)];
     if (here.flow == Flow::end && here.has_memory) return target_in_memory(here, MachineState());
@@ -143,8 +142,8 @@ std::uint64_t LoopAccesses::behind_stub(std::uint64_t address) {
   return 0;
 }
 
-// Where the sampled function returns to. By now the thread may be elsewhere and its stack
-// another's: what is there must lie behind a call of this function, else the last such place is
+// Return address of the sampled function. The thread may have returned since and its stack be
+// reused: the address counts only if it follows a call of this function; else the last valid one is
 // taken.
 std::uint64_t LoopAccesses::caller_of(const Function& function, const MachineState& state) {
   const std::uint64_t begin = function.range.begin;
@@ -196,11 +195,11 @@ bool LoopAccesses::walk_once(const RegisterSample& sample, std::uint64_t sought)
   if (const Loop* loop = at >= 0 ? innermost_loop(*function, at) : nullptr; loop != nullptr)
     loop_ = registers_of(*function, *loop);
   std::vector<std::uint64_t> returns;
-  std::vector<std::uint64_t> tried; // loop heads whose vectors were looked for
+  std::vector<std::uint64_t> tried; // loop heads whose vectors we tried to recover
   int depth = 0;
   unsigned again = 0;
-  int before = -1;     // number of the instruction that ran before, in the same function
-  bool certain = true; // that this is the way the program goes
+  int before = -1;     // the instruction that ran before in this function
+  bool certain = true; // that the program takes this path
   const auto go = [&](std::uint64_t target) {
     const Function* const left = function;
     function = target != 0 ? functions_.around(target) : nullptr;
@@ -231,7 +230,7 @@ bool LoopAccesses::walk_once(const RegisterSample& sample, std::uint64_t sought)
     if (here.address == sought && !accesses_.empty() && accesses_.back().pc == sought &&
         !accesses_.back().vague)
       return true;
-    if (complete_ <= visits_.size()) break; // no more accesses are kept
+    if (complete_ <= visits_.size()) break; // further accesses are not kept
     switch (here.flow) {
     case Flow::call: {
       const std::uint64_t target = here.target != 0 ? here.target : target_in_memory(here, state);
@@ -253,7 +252,7 @@ bool LoopAccesses::walk_once(const RegisterSample& sample, std::uint64_t sought)
       continue;
     }
     case Flow::end: {
-      if (!is_return(*function, here)) { // a jump through memory, or nowhere we could know
+      if (!is_return(*function, here)) { // a jump through memory
         go(target_in_memory(here, state));
         continue;
       }
@@ -267,7 +266,7 @@ bool LoopAccesses::walk_once(const RegisterSample& sample, std::uint64_t sought)
       if (state.knows(k_rsp)) state.general[k_rsp] += 8;
       --depth;
       go(back);
-      before = at - 1; // the call
+      before = at - 1; // the call instruction
       continue;
     }
     case Flow::jump:
@@ -290,9 +289,9 @@ bool LoopAccesses::walk_once(const RegisterSample& sample, std::uint64_t sought)
   return !state.skipped || !state.missed;
 }
 
-// The accesses between the first and the last visit of one instruction: of those the walk came to
-// at least twice, one that stands as far outside as possible (inner loops are visited more often),
-// so that the parts of nested loops keep their proportion.
+// The range between the first and the last visit of one instruction. Of those visited at least
+// twice it is the one visited least, that is, in an outermost loop, so that the parts of nested
+// loops keep their proportion.
 bool LoopAccesses::whole_iterations(std::size_t& first, std::size_t& last) {
   struct Seen {
     std::size_t first, last, count;
@@ -326,14 +325,14 @@ bool LoopAccesses::whole_iterations(std::size_t& first, std::size_t& last) {
 }
 
 // A load whose values, times a constant, are the steps of these accesses. Both are in the order of
-// the walk, so that one pass finds the load before each access.
+// execution, so one pass finds the load before each access.
 std::uint64_t LoopAccesses::index_of(std::span<const Access* const> accesses) const {
   if (accesses.size() < 3) return 0;
   std::map<std::uint64_t, std::vector<const Access*>> candidates; // loads by instruction
   for (const Access& other : accesses_)
     if (!other.store && other.value && other.pc != accesses[0]->pc)
       candidates[other.pc].push_back(&other);
-  const auto wide = [](const Access* access) { // values wrap as addresses do
+  const auto wide = [](const Access* access) { // values wrap around like addresses
     return access->bytes == 4
                ? static_cast<std::uint64_t>(static_cast<std::int32_t>(*access->value))
                : *access->value;
@@ -368,7 +367,7 @@ std::uint64_t LoopAccesses::index_of(std::span<const Access* const> accesses) co
   return 0;
 }
 
-// Steps of one instruction in the whole walk.
+// Steps of one instruction over the whole walk.
 AccessPattern LoopAccesses::summary_of(std::span<const Access* const> accesses) const {
   AccessPattern pattern;
   std::map<std::int64_t, unsigned> strides;
@@ -377,7 +376,7 @@ AccessPattern LoopAccesses::summary_of(std::span<const Access* const> accesses) 
     if (accesses[i]->vague || accesses[i - 1]->vague) continue;
     ++steps;
     ++strides[static_cast<std::int64_t>(accesses[i]->address - accesses[i - 1]->address)];
-    if (accesses[i]->links > 1) ++chases; // one pointer is an array of pointers
+    if (accesses[i]->links > 1) ++chases; // a single pointer may be an array of pointers
   }
   if (steps == 0) return pattern;
   const auto all = static_cast<float>(steps);
@@ -393,7 +392,7 @@ AccessPattern LoopAccesses::summary_of(std::span<const Access* const> accesses) 
 
 void LoopAccesses::summarize(std::size_t first, std::size_t last, const RegisterSample& sample,
                              double weight) {
-  // Gathers that count from one base are one: an unrolled loop spreads its lanes over them.
+  // Gathers with one base are merged: an unrolled loop spreads its lanes over several.
   struct Of {
     std::vector<const Access*> anywhere, inside;
     double bytes = 0;
@@ -418,11 +417,11 @@ void LoopAccesses::summarize(std::size_t first, std::size_t last, const Register
     const bool steady = pattern.strides[0].share >= 0.5f || pattern.chased >= 0.5f;
     if (!steady) pattern.through = index_of(of.anywhere);
     const Access* drawn = of.inside[++draws_ * 0x9e3779b97f4a7c15 % of.inside.size()];
-    if (drawn->vague) // of a gather before the loop's head was reached: another knows its place
+    if (drawn->vague) // its place is unknown; take another's
       for (const Access* access : of.inside)
         if (!access->vague) drawn = access;
-    // Both ends of a copy are in the sample's registers; where the next ones lie comes from memory,
-    // which a caller may have left by now.
+    // The sample's registers have both ends of a copy; later ends come from memory that a caller
+    // may have released.
     for (const Access* access : of.anywhere)
       if (access->sampled) drawn = access;
     pattern.time = sample.time;
@@ -448,7 +447,7 @@ std::uint64_t LoopAccesses::next_address(const RegisterSample& sample, std::uint
   return found.empty() ? 0 : found[lane % found.size()]->address;
 }
 
-// Registers that count by the same step from each visit of the loop's head to the next.
+// Finds the registers that advance by one step from each visit of the loop's head to the next.
 void LoopAccesses::find_steps() {
   for (unsigned g = 0; g < k_general_registers; ++g) {
     if ((loop_.counting >> g & 1) == 0) continue;
@@ -463,7 +462,7 @@ void LoopAccesses::find_steps() {
   }
 }
 
-// bytes: of what was summarized.
+// bytes: of the accesses that were summarized.
 void LoopAccesses::add_pace(double bytes, const RegisterSample& sample,
                             const RegisterSample* earlier) {
   if (loop_.head == 0 || iterations_ == 0) return;

@@ -9,8 +9,8 @@
 namespace omptier {
 namespace {
 
-constexpr std::uint64_t k_least_gap = 100'000; // ns: an interrupt itself takes some thousands
-constexpr double k_least_iterations = 8;       // one more or less is at most an eighth then
+constexpr std::uint64_t k_least_gap = 100'000; // ns: an interrupt takes some thousands
+constexpr double k_least_iterations = 8;       // limits the error of one iteration to 1/8
 constexpr double k_most_a_nanosecond = 8;      // no processor iterates faster
 
 bool leaves_or_closes(const Function& function, const Loop& loop, const Instruction& branch) {
@@ -42,7 +42,7 @@ LoopRegisters registers_of(const Function& function, const Loop& loop) {
     more |= once & here.general_written;
     once |= here.general_written;
     if (here.flow == Flow::call || here.flow == Flow::kernel) more |= k_caller_saved;
-    // What is compared stands right before the branch.
+    // The comparison is the instruction right before the branch.
     if (i > loop.first && leaves_or_closes(function, loop, here) &&
         function.instructions[i - 1].has_memory && function.instructions[i - 1].memory.reads)
       registers.ends_by_memory = true;
@@ -68,7 +68,7 @@ std::optional<double> iterations_between(const LoopRegisters& loop, const Regist
     least = std::min(count, least.value_or(count));
     most = std::max(count, most.value_or(count));
   }
-  // A counter that is behind the sample's instruction has not counted this iteration yet.
+  // A counter advanced behind the sample's instruction does not include this iteration yet.
   if (*least < 0 || *most - *least > 1) return -1;
   const double iterations = (static_cast<double>(*least) + static_cast<double>(*most)) / 2;
   if (iterations > nanoseconds * k_most_a_nanosecond) return -1;

@@ -13,7 +13,7 @@
 namespace omptier {
 namespace {
 
-// The smallest loop that holds more than this one does.
+// The smallest loop that contains more than this one.
 const Loop* loop_around(const Function& function, const Loop& inner) {
   const Loop* best = nullptr;
   for (const Loop& loop : function.loops) {
@@ -32,9 +32,10 @@ const Loop* loop_around(const Function& function, const Loop& inner) {
 
 namespace {
 
-constexpr std::uint32_t k_largest_scope = 2000; // instructions; no emulation gets around more
+constexpr std::uint32_t k_largest_scope = 2000; // instructions; an emulation completes no more
 
-// A bit each: general registers, vectors, masks, the four flags that branches ask for, the stack.
+// A bit each for general registers, vectors, masks, the four flags that branches test, and the
+// stack.
 using Parts = std::uint64_t;
 constexpr unsigned k_first_vector = 16, k_first_mask = 48, k_first_flag = 56;
 constexpr Parts k_stack = Parts{1} << 60, k_everything = ~Parts{0};
@@ -56,13 +57,13 @@ Parts flags_of(ZydisAccessedFlagsMask flags) {
          (flags & ZYDIS_CPUFLAG_OF ? part(k_first_flag, 3) : 0);
 }
 
-// What an instruction does to the question which parts are needed.
+// How an instruction changes the set of needed parts.
 struct Effect {
-  Parts reads = 0;    // what its results are made of
+  Parts reads = 0;    // inputs of its results
   Parts writes = 0;   // its results
-  Parts replaces = 0; // those of them in which nothing of the old value stays
-  Parts loaded = 0;   // those of them that what it reads from memory goes into
-  Parts asks = 0;     // needed whatever becomes of its results
+  Parts replaces = 0; // results that keep nothing of the old value
+  Parts loaded = 0;   // results that depend on what it reads from memory
+  Parts asks = 0;     // needed even if its results are not
   Parts needed_before(Parts after) const {
     return (after & ~replaces) | asks | ((after & writes) != 0 ? reads : 0);
   }
@@ -96,7 +97,7 @@ void add_flags(Effect& effect, const ZydisDecodedInstruction& instruction) {
   const auto category = instruction.meta.category;
   effect.reads |= flags_of(flags->tested);
   effect.writes |= written;
-  // A shift by nothing leaves them.
+  // A shift by zero keeps the flags.
   if (category != ZYDIS_CATEGORY_SHIFT && category != ZYDIS_CATEGORY_ROTATE)
     effect.replaces |= written;
 }
@@ -125,14 +126,14 @@ Effect effect_of(const Function& function, const Instruction& instruction) {
       add_memory(effect, operand, hidden || instruction.has_memory);
   }
   add_flags(effect, decoded->instruction);
-  const bool gathers = instruction.memory.is_vector_indexed(); // and clears its mask
+  const bool gathers = instruction.memory.is_vector_indexed(); // also clears its mask
   effect.loaded = gathers ? part_of(decoded->operands[0].reg.value) : effect.writes;
   if (clears(*decoded)) effect.reads = 0;
   const std::int8_t mask = instruction.has_memory ? instruction.memory.mask : k_no_register;
   if (mask >= k_vector_masks) effect.asks |= part(k_first_vector, mask - k_vector_masks);
   if (mask >= 0 && mask < k_vector_masks) effect.asks |= part(k_first_mask, mask);
-  if (instruction.flow != Flow::next) effect.asks |= effect.reads; // where it leads
-  // A table of jumps may lead anywhere.
+  if (instruction.flow != Flow::next) effect.asks |= effect.reads; // they decide the target
+  // A jump table may lead anywhere.
   if (instruction.flow == Flow::end && instruction.has_memory) effect.asks = k_everything;
   return effect;
 }

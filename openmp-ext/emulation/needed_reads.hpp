@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which reads of a loop the emulation has to carry out: those whose values an address or a branch
-// of the loop depends on. What a sum is made of need not be known, and each line that is read costs
-// a call of the kernel, which for scattered reads is most of what a sample costs.
+// Which reads of a loop an emulation must carry out: those on whose values an address or a branch
+// of the loop depends. The terms of a sum need not be known, and each line read costs a system
+// call, which for scattered reads is most of a sample's cost.
 //
-// It is a backward slice over the loop's instructions: live registers, where only addresses and
-// conditions ask for something. The stack counts as one register. Other memory is not followed, and
-// neither is anything outside of the loop: whoever emulates must notice when he leaves it, or reads
-// again what the loop itself has stored without knowing it, and begin anew with a wider one.
+// This is a backward slice over the loop's instructions: live registers, where only addresses and
+// conditions are uses. The stack counts as one register. Other memory is not tracked, nor is code
+// outside of the loop: the emulation must notice when it leaves the loop, or reads a value that the
+// loop stored unknown, and then start again with a larger loop.
 #pragma once
 
 #include "emulation/decode.hpp"
@@ -18,39 +18,39 @@
 
 namespace omptier {
 
-// One entry an instruction of the loop. What cannot be decoded needs everything.
+// One entry per instruction of the loop. An instruction that cannot be decoded needs everything.
 std::vector<bool> needed_reads(const Function& function, const Loop& loop);
 
-// The same for emulations that begin in a loop again and again: which of the loops around it will
-// do is remembered.
+// The same for emulations that begin in a loop repeatedly: remembers which of the loops around it
+// suffices.
 class NeededReads {
 public:
   // An emulation begins at this instruction. generation: FunctionCache::generation().
   void begin(const Function& function, int instruction, std::uint64_t generation);
-  // Within the loop, in the call the emulation began in (depth 0)?
+  // Whether it is in the loop, and in the call that the emulation began in (depth 0).
   bool holds(const Instruction& instruction, int depth) const {
     return scope_ != nullptr && depth == 0 && instruction.address >= scope_->begin &&
            instruction.address < scope_->end;
   }
-  // Of what it holds.
+  // For an instruction for which holds() is true.
   bool needs(int instruction) const {
     return scope_->needed[static_cast<std::size_t>(instruction) - scope_->loop.first];
   }
-  // Of an instruction, whether or not this holds it.
+  // For any instruction.
   bool skips(const Instruction& instruction, int number) const {
     return holds(instruction, 0) && instruction.flow == Flow::next && !needs(number);
   }
-  // The next larger loop, or nothing, in which case all reads are needed.
+  // Goes on to the next larger loop, or to none, in which case all reads are needed.
   void widen(const Function& function);
   void read_all() { scope_ = nullptr; }
-  // What one loop needs, an entry an instruction of it. Valid until the next begin().
+  // The reads that one loop needs, an entry per instruction. Valid until the next begin().
   const std::vector<bool>& of(const Function& function, const Loop& loop) {
     return scope_of(function, loop)->needed;
   }
 
 private:
   static constexpr std::size_t k_scopes_kept = 1024;
-  static constexpr unsigned k_enough = 8; // emulations that tell whether a loop will do
+  static constexpr unsigned k_enough = 8; // emulations that decide whether a loop suffices
   struct Scope {
     Loop loop;
     std::uint64_t begin = 0, end = 0; // addresses

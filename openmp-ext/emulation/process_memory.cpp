@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// process_vm_readv on ourselves costs about as much as a getpid; containers that filter it (older
-// Docker profiles) get pread of /proc/self/mem, opened anew each time because after a fork an old
+// process_vm_readv on the own process costs about as much as getpid. Containers that filter it
+// (older Docker profiles) get pread of /proc/self/mem, opened each time because after a fork an old
 // descriptor would show the parent.
 
 #include "emulation/process_memory.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Reads of this process' own memory that cannot fault. A sample is looked at up to a second after
-// it was taken: the code it points to may have been unloaded and the data released, so nothing is
-// ever dereferenced; the kernel copies, and says EFAULT where there is nothing.
+// Reads of this process's memory that cannot fault. A sample is decoded up to a second after it was
+// taken: its code may have been unloaded and its data freed. So nothing is dereferenced; the kernel
+// copies the bytes, or returns EFAULT.
 #pragma once
 
 #include <array>
@@ -14,9 +14,9 @@ namespace omptier {
 // All bytes or nothing. Any thread; not from a signal handler.
 bool read_own_memory(std::uint64_t address, void* to, std::size_t bytes);
 
-// The four cache lines, side by side, around what was read last: an emulation reads the same few
-// again and again, or those that follow, and each call of the kernel costs as much as thirty
-// emulated instructions. Lines are never read anew: memory as it was at first sight.
+// Groups of four adjacent cache lines around the last reads: an emulation reads the same few again
+// and again, or those that follow, and a system call costs as much as thirty emulated instructions.
+// Lines are never read again, so memory appears as at the first read.
 class MemoryLines {
 public:
   bool read(std::uint64_t address, void* to, std::size_t bytes); // as read_own_memory
@@ -24,7 +24,7 @@ public:
 private:
   static constexpr std::size_t k_line = 256, k_lines = 8; // a line lies within one page
   struct Line {
-    std::uint64_t number = ~std::uint64_t{0}; // its address / k_line
+    std::uint64_t number = ~std::uint64_t{0}; // address / k_line
     std::array<std::uint8_t, k_line> bytes;
   };
   const Line* line(std::uint64_t number);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Our numbers of x86-64's registers, from Zydis' names: of the one that holds a part, k_no_register
-// for those of other files.
+// Our numbers of x86-64's registers from Zydis' names, also for names of parts of a register;
+// k_no_register for registers of another file.
 #pragma once
 
 #include "emulation/decode.hpp"

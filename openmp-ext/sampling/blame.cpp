@@ -22,7 +22,7 @@ bool can_stop_midway(const Instruction& instruction) {
   return instruction.repeated || (instruction.has_memory && instruction.memory.is_vector_indexed());
 }
 
-// Where control goes after instruction i on the way to `goal`; −1 = it leaves the function.
+// Number of the instruction that runs after i on the way to `goal`; −1 = outside of the function.
 int next_of(const Function& function, int i, int goal, const MachineState& state) {
   const Instruction& here = function.instructions[static_cast<std::size_t>(i)];
   int below = i + 1 < static_cast<int>(function.instructions.size()) ? i + 1 : -1;
@@ -31,13 +31,13 @@ int next_of(const Function& function, int i, int goal, const MachineState& state
   if (here.flow != Flow::conditional) return below;
   int aside = function.at(here.target);
   bool loops_back = aside >= 0 && aside <= i;
-  // The end of the loop that holds the goal: it is the next iteration that is wanted.
+  // The end of the loop that contains the goal: go on with the next iteration.
   if (loops_back && aside <= goal && goal <= i) return aside;
   if (auto taken = branch_taken(function, here, state)) return *taken ? aside : below;
   return below;
 }
 
-// Takes the state back along the way that was walked from pc to the blamed instruction.
+// Rewinds the state from pc to the blamed instruction.
 std::optional<std::uint64_t> address_by_rewinding(const Function& function, int pc, int blamed,
                                                   const RegisterSample& sample, unsigned lane) {
   MachineState state = MachineState::of(sample);
@@ -49,7 +49,7 @@ std::optional<std::uint64_t> address_by_rewinding(const Function& function, int 
   return address_in(function.instructions[static_cast<std::size_t>(blamed)], state, lane);
 }
 
-// Behind the end of the sample's loop, what was not read there stays unknown.
+// After the end of the sample's loop, memory that was not read in it stays unknown.
 std::optional<std::uint64_t> address_by_emulating(const Function& function, int pc, int blamed,
                                                   const RegisterSample& sample, unsigned lane,
                                                   const NeededReads& needed) {
@@ -90,7 +90,7 @@ std::optional<std::uint64_t> blamed_address(const Function& function, int pc, in
   return address_by_emulating(function, pc, blamed, sample, lane, needed);
 }
 
-// An instruction's address in this sample, and how it has behaved so far.
+// An instruction's address in this sample, and its behaviour so far.
 Blamer::Suspect Blamer::suspect(const Function& function, int pc, int instruction,
                                 const RegisterSample& sample) {
   auto lane = static_cast<unsigned>(counts_.samples);
@@ -100,7 +100,7 @@ Blamer::Suspect Blamer::suspect(const Function& function, int pc, int instructio
   auto number = static_cast<std::size_t>(instruction);
   Spread& spread = spreads_[function.instructions[number].address];
   if (made.address) {
-    // Every thread has its own stack: places on it count from the stack pointer.
+    // Stacks differ by thread: places on them count from the stack pointer.
     std::uint64_t above = *made.address - sample.general[k_rsp] + k_red_zone;
     std::uint64_t place = above < k_near_stack ? above : *made.address;
     spread.lowest = std::min(spread.lowest, place);
@@ -149,7 +149,7 @@ void Blamer::find_access(const RegisterSample& sample, AccessSample& access) {
   }
   ++counts_.addressed;
   access.address = *blamed.address;
-  // A copy waits for both of its ends: they take turns.
+  // A copy waits for its source and its target: samples blame them in turn.
   const bool copies = instruction.string_source && instruction.string_target;
   if (copies && spreads_[instruction.address].seen % 2 == 0) {
     access.address = sample.general[k_rsi];

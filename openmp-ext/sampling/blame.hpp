@@ -2,19 +2,19 @@
 //
 // From the registers of an interrupted thread to the memory access it was waiting for.
 //
-// A timer interrupt is taken when the stalled instruction retires, so the saved PC is the one after
-// it: the nearest memory instruction going back from PC is blamed (around the loop, if PC is a
-// loop's head). PC itself is blamed where an instruction can be interrupted midway: rep movs and
-// stos, gathers and scatters. An instruction whose sampled addresses all lie within a few KiB finds
-// its data in the cache and waits for nothing: then PC itself, if it reads from a wide range (a
-// page fault stops a thread on the instruction, also one that only a hypervisor sees), or the next
-// memory instruction further back that does. This holds where interrupts land sharply
-// (calibrate.hpp finds out); where they do not, only the PC is handed on.
+// A timer interrupt is taken when the stalled instruction retires, so the saved PC is the next one.
+// Blame therefore goes to the nearest memory instruction before PC (around the loop if PC is its
+// head). It goes to PC itself if that instruction can be interrupted midway: rep movs and stos,
+// gathers and scatters. An instruction whose sampled addresses all lie within a few KiB hits the
+// cache, so the thread does not wait for it. Then blame goes to PC if its addresses cover a wide
+// range (a page fault stops a thread on the instruction, also one that only a hypervisor sees),
+// else to the next memory instruction further back that does. All this holds where interrupts land
+// right behind the stalled instruction (calibrate.hpp measures it); elsewhere only the PC is kept.
 //
-// The operand's address comes from the saved registers, taken back over the few instructions in
-// between; if one of its registers was overwritten (a pointer chase does that), the loop is
-// emulated forward to the next execution of the blamed instruction, whose address is as good.
-// Whether caches or memory served it, reuse.hpp may find out.
+// The operand's address follows from the saved registers, rewound over the instructions in between.
+// If one of its registers was overwritten (as in a pointer chase), the loop is emulated forward to
+// the next execution of the blamed instruction, whose address serves as well. reuse.hpp may find
+// out whether a cache or memory served the access.
 #pragma once
 
 #include "emulation/decode.hpp"
@@ -29,30 +29,30 @@
 
 namespace omptier {
 
-// What became of the samples: how much of the profile rests on addresses.
+// Counts of samples by outcome: how much of the profile rests on addresses.
 struct BlameCounts {
   std::uint64_t samples = 0;
-  std::uint64_t addressed = 0;  // the blamed operand's address was found
-  std::uint64_t no_code = 0;    // outside every function known by an unwind table
-  std::uint64_t no_operand = 0; // no memory instruction near
+  std::uint64_t addressed = 0;  // the operand's address was found
+  std::uint64_t no_code = 0;    // outside of all functions with unwind tables
+  std::uint64_t no_operand = 0; // no memory instruction nearby
   std::uint64_t no_address = 0; // its registers could not be recovered
 };
 
 class Blamer {
 public:
-  // sharp: do interrupts land behind the stalled instruction? period: nanoseconds of CPU time that
-  // one timer period stands for.
+  // sharp: interrupts land right behind the stalled instruction. period: nanoseconds of CPU time
+  // per timer period.
   Blamer(bool sharp, double period) : sharp_(sharp), period_(period) {}
 
-  // Once per drain.
+  // Called once per drain.
   void refresh() {
     functions_.refresh();
     reuse_.collect();
   }
   AccessSample blame(const RegisterSample& sample);
   double weight(const RegisterSample& sample) const { return period_ * sample.periods; }
-  // Of what was blamed last, once its address is as well known as it will be: finds out what served
-  // it. A copy by rep movs comes to a word in pieces, again at once: its reuse says nothing.
+  // For the access last blamed, once its address is final: finds out whether a cache served it. Not
+  // for rep movs, which returns to a word at once because it copies in pieces.
   void watch(AccessSample& access) {
     if (sharp_ && !repeated_) reuse_.visit(access);
   }
@@ -61,7 +61,7 @@ public:
   FunctionCache& functions() { return functions_; }
 
 private:
-  // Range of addresses that an instruction was seen to access.
+  // Range of the addresses that an instruction was seen to access.
   struct Spread {
     std::uint64_t lowest = ~std::uint64_t{0}, highest = 0;
     std::uint32_t seen = 0;
@@ -89,14 +89,14 @@ private:
   double period_;
 };
 
-// The parts, for the tests. Instruction numbers of one function.
+// Parts of the above, public for tests. Instructions are numbers within one function.
 
-// The nearest memory instruction that ran before number `pc`, `pc` itself if it can be interrupted
-// midway; −1 = none.
+// The nearest memory instruction that ran before `pc`, or `pc` if it can be interrupted midway; −1
+// = none.
 int blamed_instruction(const Function& function, int pc);
-// The nearest memory instruction that ran before number `from`, whatever it is; −1 = none.
+// The nearest memory instruction that ran before `from`; −1 = none.
 int memory_instruction_before(const Function& function, int from);
-// Address of the blamed operand; lane picks one of a gather's. needed: begun where the sample is.
+// Address of the blamed operand. lane: of a gather. needed: begun at the sample's instruction.
 std::optional<std::uint64_t> blamed_address(const Function& function, int pc, int blamed,
                                             const RegisterSample& sample, unsigned lane,
                                             const NeededReads& needed = {});

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The chase runs through 2 MiB in random order: more than the second-level cache, little enough to
-// set up in half a millisecond. Independent additions follow the load so that "next" is one of
-// eight places to land, and the load itself heads the loop, which is where emulators land.
+// The chase goes through 2 MiB in random order: more than the second-level cache, and set up in
+// half a millisecond. Independent additions follow the load, so that the instruction behind it is
+// one of eight places where an interrupt may land. The load begins the loop, which is where
+// emulators deliver interrupts.
 
 #include "sampling/calibrate.hpp"
 
@@ -59,14 +60,14 @@ namespace {
 
 constexpr std::size_t k_bytes = 2 << 20, k_node = 64, k_nodes = k_bytes / k_node;
 constexpr double k_slice = 0.25e-3;     // seconds
-constexpr std::uint64_t k_steps = 2000; // between looks at the clock
+constexpr std::uint64_t k_steps = 2000; // between readings of the clock
 
 double thread_cpu_seconds() {
   return 1e-9 * static_cast<double>(own_cpu_nanoseconds());
 }
 
-// Links the nodes to one cycle whose steps look random (a congruential generator of full period:
-// a multiplier of 4n + 1 and an odd increment), written in the order of memory.
+// Links the nodes to one cycle of pseudo-random steps: a linear congruential generator of full
+// period (multiplier 4n + 1, odd increment). The nodes are written in the order of memory.
 void link_nodes(char* memory) {
   constexpr std::size_t k_multiplier = 12125, k_increment = 7919;
   static_assert(std::has_single_bit(k_nodes) && k_multiplier % 4 == 1 && k_increment % 2 == 1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The processor's counter (x86: time-stamp counter; ARM: generic timer) in CLOCK_MONOTONIC
-// nanoseconds: a pair taken at the start and one at each drain; the longer the run, the better the
-// rate.
+// Converts the processor's counter (x86: time-stamp counter; ARM: generic timer) to CLOCK_MONOTONIC
+// nanoseconds, from a pair of readings at the start and one at each drain: the rate becomes more
+// exact the longer the run lasts.
 #pragma once
 
 #include "base/os.hpp"
@@ -45,7 +45,7 @@ private:
   struct Pair {
     std::uint64_t counter = 0, time = 0;
   };
-  // Tightest of a few tries: a descheduled processor between the two readings would show.
+  // The closest pair of a few tries, since the thread may be descheduled between two readings.
   static Pair read_pair() {
     Pair best;
     std::uint64_t width = ~std::uint64_t{0};

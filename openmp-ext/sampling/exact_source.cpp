@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The exact stream of a program that omptier-cc built: every access is counted by the library such
-// a program is linked with (exact/border.h); this source tells it of objects and regions and hands
-// on its counts. A sample here is all that one instruction did to one object since the last drain,
-// with its bytes as weight.
+// Exact counts of a program that omptier-cc built. The library with which such a program is linked
+// counts every access (exact/border.h). This source passes objects and regions to it, and its
+// counts to the sink. A sample is all that one instruction did to one object since the last drain;
+// its weight is the number of bytes.
 #include "borders/exact_counts.h"
 #include "sampling/sources.hpp"
 
@@ -55,7 +55,7 @@ public:
   void forked_child() override { table_.forked_child(); }
 
 private:
-  // Most steps of the instruction are of one size and short, so that the next lines are foreseen.
+  // Most steps of the instruction have one short size, so that a prefetcher follows them.
   static bool is_streamed(const omptier_exact_counts& counts) {
     std::uint64_t all = counts.other_strides, largest = 0;
     std::int64_t stride = 0;
@@ -77,7 +77,7 @@ private:
     pattern.kind = counts.store != 0 ? AccessKind::store : AccessKind::load;
     pattern.accesses = static_cast<float>(counts.accesses);
     pattern.bytes = static_cast<float>(counts.bytes);
-    // The thread counts on while it is read: a chase may be seen before its access.
+    // The thread goes on counting during the read: a chase may be visible before its access.
     pattern.chased =
         std::min(1.0f, static_cast<float>(counts.chases) / static_cast<float>(counts.accesses));
     std::array<omptier_exact_stride, OMPTIER_EXACT_STRIDES> strides;

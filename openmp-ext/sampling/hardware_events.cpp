@@ -18,11 +18,11 @@ namespace omptier {
 
 namespace {
 
-// Loads that take at least so many cycles: those of the first two cache levels stay out.
+// Loads with a latency of at least 30 cycles, which leaves out hits in the first two cache levels.
 constexpr const char* k_loads = "MEM_TRANS_RETIRED:LOAD_LATENCY:ldlat=30";
 constexpr const char* k_stores[] = {"MEM_INST_RETIRED:ALL_STORES",  // from Skylake
                                     "MEM_UOPS_RETIRED:ALL_STORES"}; // before
-// From Alder Lake and Sapphire Rapids on, loads are only sampled in a group that this event leads.
+// From Alder Lake and Sapphire Rapids on, loads are sampled only in a group with this leader.
 constexpr std::uint64_t k_load_leader = 0x8203;
 constexpr std::uint64_t k_spe_timestamps = 1, k_spe_loads = std::uint64_t{1} << 33,
                         k_spe_stores = std::uint64_t{1} << 34;
@@ -45,8 +45,9 @@ int refusal_of(const perf_event_attr& attributes, int leader) {
   return 0;
 }
 
-// Takes away what an older kernel or another unit does not know, until the event opens: weight
-// as a structure (Linux 5.12), exact places, leaving the kernel's accesses out (IBS). 0 or errno.
+// Drops what older kernels or other units do not support, until the event opens: weight as a
+// structure (Linux 5.12), precise addresses, leaving out the kernel's accesses (IBS). Returns 0 or
+// errno.
 int make_it_open(perf_event_attr& attributes, int leader = -1) {
   int refused = refusal_of(attributes, leader);
   const auto retry = [&](auto change) {
@@ -91,7 +92,7 @@ bool find_pebs(HardwareUnit& unit, std::string& why) {
   }
   if (unit.leader) unit.events.push_back(leader);
   unit.events.push_back(loads);
-  std::string ignored; // without stores, loads are still worth having
+  std::string ignored; // loads are useful without stores
   for (const char* name : k_stores) {
     if (!encode_event(name, stores, ignored) || make_it_open(stores)) continue;
     unit.events.push_back(stores);
@@ -119,7 +120,7 @@ bool find_spe(HardwareUnit& unit, std::string& why) {
   const std::string type = file_of_device("arm_spe_0/type");
   if (type.empty()) return false;
   perf_event_attr accesses = device_event(type, k_spe_timestamps | k_spe_loads | k_spe_stores);
-  accesses.use_clockid = 0; // packets carry the generic timer's time
+  accesses.use_clockid = 0; // packets have the generic timer's time
   if (const int error = make_it_open(accesses)) {
     why = refused_text("SPE", error);
     return false;
@@ -130,7 +131,7 @@ bool find_spe(HardwareUnit& unit, std::string& why) {
   return true;
 }
 
-// libpfm4, loaded when it is first needed and kept; null functions where it is missing.
+// libpfm4, loaded at first use and never unloaded; functions are null if it is missing.
 struct Encoder {
   decltype(&pfm_get_os_event_encoding) encode = nullptr;
   decltype(&pfm_strerror) text = nullptr;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Accesses that the processor itself samples (hardware_events.hpp). Handed on are the misses: what
-// a cache served costs no kind of memory anything, and accesses whose level the processor does not
-// tell count as misses (most stores).
+// Accesses that the processor samples (hardware_events.hpp). Only misses are kept: the kind of
+// memory does not matter to accesses that a cache served. Accesses whose level the processor does
+// not report (most stores) count as misses.
 //
-// No machine of the project's has such a unit: decoding is tested on bytes, the rest is as small as
-// it can be.
+// No machine of the project has such a unit: decoding is tested on bytes, and the rest is kept
+// small.
 
 #include "sampling/counter_clock.hpp"
 #include "sampling/hardware_events.hpp"
@@ -32,7 +32,7 @@ constexpr std::size_t k_ring_bytes = 64 << 10, k_packet_bytes = 128 << 10;
 constexpr double k_trial_rate = 10'000;
 constexpr std::size_t k_trial_words = 1 << 20;     // 8 MiB
 constexpr std::uint64_t k_trial_time = 20'000'000; // ns
-constexpr double k_operations_per_second = 1e9; // of a thread, to turn a rate into SPE's interval
+constexpr double k_operations_per_second = 1e9; // of a thread, converts a rate to SPE's interval
 constexpr std::uint64_t k_user_addresses = std::uint64_t{1} << 63;
 
 struct Events { // of one thread
@@ -50,7 +50,7 @@ public:
 
   const char* name() const override { return "hardware"; }
   Measure measure() const override { return Measure::misses; }
-  double worst_error() const override { return k_blame_error; } // not measured; as the default's
+  double worst_error() const override { return k_blame_error; } // not measured: the default's
   std::string description() const override;
   bool watches_when_drained() const override { return true; }
   bool thread_begin(pid_t thread) override {
@@ -66,7 +66,7 @@ private:
   int open(pid_t thread, Events& events) const; // errno
   bool watch(pid_t thread, Events& events) const;
   void read(Events& events, SampleSink& sink);
-  void hand_on(const MemoryEvent& event, double nanoseconds_per_cycle, SampleSink& sink) const;
+  void emit(const MemoryEvent& event, double nanoseconds_per_cycle, SampleSink& sink) const;
 
   HardwareUnit unit_;
   double rate_;
@@ -114,8 +114,8 @@ bool HardwareSource::watch(pid_t thread, Events& events) const {
   return error == 0;
 }
 
-// An event that opens may still deliver nothing: loads beyond the first caches must leave
-// something.
+// An event that opens may still deliver nothing, so this makes loads that miss the first caches and
+// looks for samples.
 bool HardwareSource::delivers() const {
   Events events;
   if (open(static_cast<pid_t>(gettid()), events)) return false;
@@ -128,14 +128,14 @@ bool HardwareSource::delivers() const {
       at = (at + 4099 + words[at]) % k_trial_words;
   std::size_t found = 0;
   for (PerfRing& ring : events.rings) {
-    ioctl(ring.descriptor(), PERF_EVENT_IOC_DISABLE, 0); // hands over what is still held back
+    ioctl(ring.descriptor(), PERF_EVENT_IOC_DISABLE, 0); // flushes buffered records
     ring.drain([&](std::uint32_t type, auto) { found += type == PERF_RECORD_SAMPLE; });
     found += ring.drain_packets().size();
   }
   return found > 0;
 }
 
-void HardwareSource::hand_on(const MemoryEvent& event, double nanoseconds_per_cycle,
+void HardwareSource::emit(const MemoryEvent& event, double nanoseconds_per_cycle,
                              SampleSink& sink) const {
   const bool by_user = event.pc < k_user_addresses && event.address < k_user_addresses;
   if (event.kind == AccessKind::unknown || !event.address || !by_user) return;
@@ -160,7 +160,7 @@ void HardwareSource::read(Events& events, SampleSink& sink) {
       MemoryEvent event;
       lost += lost_samples(type, words);
       if (type == PERF_RECORD_SAMPLE && parse_memory_sample(words, event))
-        hand_on(event, tick, sink);
+        emit(event, tick, sink);
       if (type == PERF_RECORD_AUX && words.size() >= 3 && (words[2] & PERF_AUX_FLAG_TRUNCATED))
         ++lost; // at least
     });
@@ -171,7 +171,7 @@ void HardwareSource::read(Events& events, SampleSink& sink) {
       event.time = clock_.time_of(event.time ? event.time : counter_now());
       event.thread = static_cast<std::uint32_t>(events.thread);
       event.period = static_cast<std::uint64_t>(k_operations_per_second / rate_);
-      hand_on(event, 0, sink); // cycles of a clock that is not known
+      emit(event, 0, sink); // 0: the rate of these cycles is unknown
     }
   }
   if (lost) sink.lost(lost);
@@ -188,7 +188,7 @@ void HardwareSource::forked_child() {
     for (PerfRing& ring : events.rings)
       ring.abandon();
   });
-  threads_ = new ThreadRings<Events>; // the parent's locks and events are left alone
+  threads_ = new ThreadRings<Events>; // without touching the parent's locks and events
 }
 
 } // namespace

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The virtual machine's memory-event unit: every n-th miss of the modelled last-level cache, with
-// its address, level and latency, read from shared memory without a system call. What PEBS or IBS
-// are on real hardware.
+// address, level and latency, read from shared memory without a system call. It corresponds to PEBS
+// or IBS on real hardware. The timing plugin writes the records; borders/event_unit.h is all that
+// both share.
 //
-// The unit knows vCPUs, not processes or threads. A record is kept if its pc lies in code that this
-// process has loaded and, for the profiler's own work, not in this library. (Another process that
-// runs the same code at the same addresses would be taken for ours: programs that are not
+// The unit knows vCPUs, not processes or threads. A record is kept if its pc is in code that this
+// process has loaded, and not in this library, which is the profiler's own work. (Another process
+// with the same code at the same addresses would be taken for this one: a program that is not
 // position-independent, run twice at once.) The thread is known where exactly one watched thread is
 // bound to the vCPU, else 0.
-//
-// The contract with the timing plugin is a plain C header that lies with the guest's other shared
-// headers; nothing of that layer is linked.
 
 #include "sampling/machine_source.hpp"
 
@@ -43,11 +41,11 @@ namespace omptier {
 
 namespace {
 
-// Largest difference between a sampled share and the exported count of all misses that a run on the
-// timed machine showed.
+// Largest difference, in a run on the timed machine, between a sampled share and the exported count
+// of all misses.
 constexpr double k_unit_error = 0.02;
 
-// Code of the library this file is linked into; empty when that is the program itself.
+// Code of the library that contains this file; empty if that is the program itself.
 CodeRange own_library() {
   struct Search {
     std::uint64_t here;
@@ -56,7 +54,7 @@ CodeRange own_library() {
   } search = {reinterpret_cast<std::uint64_t>(&own_library), true, {}};
   auto look = [](dl_phdr_info* object, std::size_t, void* to) {
     auto& wanted = *static_cast<Search*>(to);
-    bool program = wanted.first; // the program comes first
+    bool program = wanted.first; // the program is listed first
     wanted.first = false;
     for (int i = 0; i < object->dlpi_phnum; ++i) {
       const auto& header = object->dlpi_phdr[i];
@@ -74,7 +72,7 @@ CodeRange own_library() {
 class MachineSource final : public SampleSource {
 public:
   explicit MachineSource(const EventRegion& region);
-  ~MachineSource() override { let_go(); }
+  ~MachineSource() override { release(); }
 
   const char* name() const override { return "machine"; }
   Measure measure() const override { return Measure::misses; }
@@ -88,21 +86,21 @@ public:
 private:
   struct Watched {
     pid_t thread = 0;
-    int cpu = -1; // the only one it is bound to; -1 = not bound to one
+    int cpu = -1; // that it is bound to; -1 = not bound to one
     bool ended = false;
   };
 
-  void let_go();
+  void release();
   void find_threads();
-  void skip_what_is_there();
-  bool is_of_this_process(const event_record& record) const;
-  void hand_on(const event_record& record, SampleSink& sink) const;
+  void skip_old_records();
+  bool is_from_this_process(const event_record& record) const;
+  void emit(const event_record& record, SampleSink& sink) const;
 
   EventRegion region_;
   CounterClock clock_;
   CodeMap code_;
   CodeRange own_;
-  std::array<std::uint64_t, EVENT_UNIT_MAX_VCPUS> lost_ = {};      // as last reported
+  std::array<std::uint64_t, EVENT_UNIT_MAX_VCPUS> lost_ = {};      // as reported last
   std::array<std::uint32_t, EVENT_UNIT_MAX_VCPUS> thread_on_ = {}; // 0 = unknown
   std::mutex lock_;
   std::vector<Watched> threads_; // under lock_
@@ -111,7 +109,7 @@ private:
 MachineSource::MachineSource(const EventRegion& region) : region_(region), own_(own_library()) {
   clock_.start(region.unit->tsc_frequency > 0 ? region.unit->tsc_frequency : 1e9);
   code_.refresh();
-  skip_what_is_there();
+  skip_old_records();
 }
 
 std::string MachineSource::description() const {
@@ -124,7 +122,7 @@ std::string MachineSource::description() const {
   return text;
 }
 
-void MachineSource::skip_what_is_there() {
+void MachineSource::skip_old_records() {
   for (std::uint32_t vcpu = 0; vcpu < region_.unit->vcpus; ++vcpu) {
     event_ring& ring = region_.unit->rings[vcpu];
     __atomic_store_n(&ring.tail, __atomic_load_n(&ring.head, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
@@ -141,11 +139,11 @@ bool MachineSource::thread_begin(pid_t thread) {
 void MachineSource::thread_end(pid_t thread) {
   std::lock_guard guard(lock_);
   for (Watched& watched : threads_)
-    if (watched.thread == thread) watched.ended = true; // its last records are still to be read
+    if (watched.thread == thread) watched.ended = true; // its last records have not been read yet
 }
 
-// Which watched thread is alone bound to which vCPU. Asked anew each time: runtimes bind late.
-// Threads that have ended are asked no more and forgotten after the drain that reads their last
+// Maps vCPUs to the one watched thread that is bound to each. Repeated at each drain, because
+// runtimes bind late. Threads that have ended are forgotten after the drain that reads their last
 // records.
 void MachineSource::find_threads() {
   std::lock_guard guard(lock_);
@@ -165,12 +163,12 @@ void MachineSource::find_threads() {
   std::erase_if(threads_, [](const Watched& watched) { return watched.ended; });
 }
 
-bool MachineSource::is_of_this_process(const event_record& record) const {
+bool MachineSource::is_from_this_process(const event_record& record) const {
   if (record.pc >= own_.begin && record.pc < own_.end) return false;
   return code_.is_code(record.pc);
 }
 
-void MachineSource::hand_on(const event_record& record, SampleSink& sink) const {
+void MachineSource::emit(const event_record& record, SampleSink& sink) const {
   AccessSample sample;
   sample.time = clock_.time_of(record.tsc + static_cast<std::uint64_t>(region_.clock_offset));
   sample.pc = record.pc;
@@ -192,12 +190,12 @@ void MachineSource::drain(SampleSink& sink) {
   code_.refresh();
   std::array<event_record, 256> records;
   for (std::uint32_t vcpu = 0; vcpu < region_.unit->vcpus; ++vcpu) {
-    // No more than the ring holds: a producer that keeps up with us must not keep us here.
+    // At most one ring of records, so that a fast producer cannot keep us here forever.
     for (std::uint64_t left = region_.unit->capacity; left > 0;) {
       std::uint64_t most = std::min<std::uint64_t>(left, records.size());
       std::uint64_t got = event_unit_read(region_.unit, vcpu, records.data(), most);
       for (std::uint64_t i = 0; i < got; ++i)
-        if (is_of_this_process(records[i])) hand_on(records[i], sink);
+        if (is_from_this_process(records[i])) emit(records[i], sink);
       left = got == most ? left - got : 0;
     }
     std::uint64_t lost = __atomic_load_n(&region_.unit->rings[vcpu].lost, __ATOMIC_RELAXED);
@@ -206,24 +204,24 @@ void MachineSource::drain(SampleSink& sink) {
   }
 }
 
-void MachineSource::let_go() {
+void MachineSource::release() {
   if (region_.mapped) os().unmap(region_.unit, region_.size);
   if (region_.fd >= 0) os().close(region_.fd);
   region_ = {};
 }
 
 void MachineSource::forked_child() {
-  // One consumer a region, and that is the parent. lock_ may be held by a thread that is not here.
-  let_go();
+  // A region has one consumer: the parent. A thread that does not exist here may have held lock_.
+  release();
   new (&lock_) std::mutex;
   new (&threads_) std::vector<Watched>;
 }
 
-bool file_says(const std::string& path, unsigned wanted) {
+bool file_holds(const std::string& path, unsigned wanted) {
   return std::strtoul(read_small_file(path).c_str(), nullptr, 16) == wanted;
 }
 
-// Path of the shared memory of the first device that could be the unit; "" = none.
+// Path of the shared memory of the first device that may be the unit; "" = none.
 [[maybe_unused]] std::string find_device() {
   constexpr const char* k_devices = "/sys/bus/pci/devices";
   DIR* devices = opendir(k_devices);
@@ -232,8 +230,8 @@ bool file_says(const std::string& path, unsigned wanted) {
   while (const dirent* entry = readdir(devices)) {
     if (entry->d_name[0] == '.') continue;
     std::string device = std::string(k_devices) + "/" + entry->d_name;
-    if (!file_says(device + "/vendor", EVENT_UNIT_PCI_VENDOR)) continue;
-    if (!file_says(device + "/device", EVENT_UNIT_PCI_DEVICE)) continue;
+    if (!file_holds(device + "/vendor", EVENT_UNIT_PCI_VENDOR)) continue;
+    if (!file_holds(device + "/device", EVENT_UNIT_PCI_DEVICE)) continue;
     found = device + "/resource2";
     break;
   }

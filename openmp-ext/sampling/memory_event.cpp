@@ -37,7 +37,7 @@ void read_data_source(std::uint64_t word, MemoryEvent& event) {
   else if ((level & PERF_MEM_LVL_MISS) && (level & PERF_MEM_LVL_L3))
     event.level = AccessLevel::memory;
   if (event.level != AccessLevel::unknown || (level & PERF_MEM_LVL_MISS)) return;
-  switch (source.mem_lvl_num) { // newer kernels say it here only
+  switch (source.mem_lvl_num) { // newer kernels report it only here
   case PERF_MEM_LVLNUM_L1:
   case PERF_MEM_LVLNUM_L2:
   case PERF_MEM_LVLNUM_L3:
@@ -58,7 +58,7 @@ void read_data_source(std::uint64_t word, MemoryEvent& event) {
 
 namespace {
 
-// Header bytes of packets; the low bits that carry an index or a size are masked out.
+// Header bytes of packets, with the low bits that hold an index or a size masked out.
 constexpr unsigned k_padding = 0x00, k_end = 0x01, k_timestamp = 0x71;
 constexpr unsigned k_events = 0x42, k_data_source = 0x43, k_sized = 0xcf; // with a size in bits 4–5
 constexpr unsigned k_context = 0x64, k_operation = 0x48, k_extended = 0x20, k_by_four = 0xfc;
@@ -113,7 +113,7 @@ void parse_packets(std::span<const std::uint8_t> bytes, std::vector<MemoryEvent>
     if ((header & k_by_four) == k_extended && at < bytes.size()) {
       high_index = (header & 3) << 3;
       header = bytes[at++];
-      if (header == k_padding) continue; // aligns what follows
+      if (header == k_padding) continue; // alignment
     }
     std::uint64_t payload = 0;
     const std::size_t size = std::size_t{1} << (header >> 4 & 3);
@@ -134,7 +134,7 @@ void parse_packets(std::span<const std::uint8_t> bytes, std::vector<MemoryEvent>
       record.event.time = payload;
       record.finish(events);
     } else if ((header & k_sized) != k_data_source && (header & k_by_four) != k_context) {
-      record = {}; // no packet begins so
+      record = {}; // not a packet's header
       continue;
     }
     at += size;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The layout of CPU_CLOCK's records follows from its attributes below (perf_event_open(2)): IP,
-// TID, TIME, READ, REGS_USER, STACK_USER if asked for, each in 8-byte words. User code only, so
-// perf_event_paranoid up to 2 allows it to everybody; time is CLOCK_MONOTONIC, the time base of
-// profiles.
+// Attributes determine the layout of CPU_CLOCK's records (perf_event_open(2)): IP, TID, TIME, READ,
+// REGS_USER and, if requested, STACK_USER, in 8-byte words. Only user code is sampled, which
+// perf_event_paranoid up to 2 allows all users. Time is CLOCK_MONOTONIC, as in profiles.
 
 #include "sampling/perf_ring.hpp"
 
@@ -27,7 +26,7 @@ namespace {
 
 #if defined(__x86_64__)
 
-// perf's numbers of our registers, in our order.
+// perf's numbers of the general registers, in our order.
 constexpr unsigned k_perf_number[k_general_registers] = {
     PERF_REG_X86_AX,  PERF_REG_X86_CX,  PERF_REG_X86_DX,  PERF_REG_X86_BX,
     PERF_REG_X86_SP,  PERF_REG_X86_BP,  PERF_REG_X86_SI,  PERF_REG_X86_DI,
@@ -42,7 +41,7 @@ constexpr std::uint64_t wanted_registers() {
 }
 constexpr std::uint64_t k_registers = wanted_registers();
 
-// Registers come in ascending order of perf's numbers.
+// perf stores registers in ascending order of its numbers.
 constexpr std::size_t place_of(unsigned perf_number) {
   return static_cast<std::size_t>(
       std::popcount(k_registers & ((std::uint64_t{1} << perf_number) - 1)));
@@ -60,12 +59,12 @@ bool parse_sample(std::span<const std::uint64_t> words, RegisterSample& sample) 
   sample.pc = words[0];
   sample.thread = static_cast<std::uint32_t>(words[1] >> 32);
   sample.time = words[2];
-  if (clocks == k_most_clocks) sample.ran = words[k_counts]; // the first's, whichever interrupted
+  if (clocks == k_most_clocks) sample.ran = words[k_counts]; // the first's, whichever fired
   const std::uint64_t* registers = words.data() + k_counts + clocks + 1;
   for (unsigned i = 0; i < k_general_registers; ++i)
     sample.general[i] = registers[place_of(k_perf_number[i])];
   sample.flags = registers[place_of(PERF_REG_X86_FLAGS)];
-  // Bytes asked for, these bytes, how many of them the kernel could read.
+  // Words: bytes requested, these bytes, the number of bytes that the kernel could read.
   const auto rest = words.subspan(k_sample_words + clocks);
   if (rest.empty() || rest[0] != k_stack_kept || rest.size() < 2 + k_stack_kept / 8) return true;
   sample.stack_bytes =
@@ -83,14 +82,14 @@ bool parse_sample(std::span<const std::uint64_t>, RegisterSample&) {
 
 #endif
 
-constexpr std::size_t k_largest_record = 1024; // more than ours have
+constexpr std::size_t k_largest_record = 1024; // larger than any of ours
 
 } // namespace
 
 std::uint64_t walk_perf_records(const std::uint8_t* ring, std::uint64_t size, std::uint64_t tail,
                                 std::uint64_t head, const PerfRecordVisitor& visit) {
   alignas(8) std::uint8_t record[k_largest_record];
-  auto copy = [&](std::uint64_t from, std::size_t bytes) { // across the end of the ring
+  auto copy = [&](std::uint64_t from, std::size_t bytes) { // also across the end of the ring
     std::uint64_t at = from & (size - 1);
     std::size_t first = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, size - at));
     std::memcpy(record, ring + at, first);
@@ -143,7 +142,7 @@ perf_event_attr perf_attributes(std::uint32_t type, std::uint64_t config) {
   attributes.exclude_hv = 1;
   attributes.use_clockid = 1;
   attributes.clockid = CLOCK_MONOTONIC;
-  attributes.watermark = 1; // nobody waits for this ring
+  attributes.watermark = 1; // no thread waits for this ring
   attributes.wakeup_watermark = ~0u;
   return attributes;
 }
@@ -180,14 +179,14 @@ PerfRing& PerfRing::operator=(PerfRing&& other) noexcept {
 }
 
 int PerfRing::open(pid_t thread, const perf_event_attr& attributes, std::size_t bytes, int leader) {
-  perf_event_attr copy = attributes; // the kernel writes what it knows of the structure's size
+  perf_event_attr copy = attributes; // the kernel may write the size that it supports
   fd_ = os().perf_event_open(&copy, thread, -1, leader, PERF_FLAG_FD_CLOEXEC);
   if (fd_ < 0) return errno;
   fd_ = move_up(fd_);
   if (ioctl(fd_, PERF_EVENT_IOC_ID, &id_) != 0) id_ = 0;
   if (rlimit files;
       getrlimit(RLIMIT_NOFILE, &files) == 0 && static_cast<rlim_t>(fd_) >= files.rlim_cur / 4 * 3) {
-    close(); // the last quarter is the program's
+    close(); // the last quarter of descriptors is for the program
     return EMFILE;
   }
   int refused = 0;
@@ -253,7 +252,7 @@ void PerfRing::close() {
   abandon();
 }
 
-// Programs close descriptors wholesale; the number may be that of a file of theirs by now.
+// Some programs close all descriptors; the number may now be one of their own files.
 bool PerfRing::descriptor_is_ours() const {
   std::uint64_t id = 0;
   return id_ == 0 || (ioctl(fd_, PERF_EVENT_IOC_ID, &id) == 0 && id == id_);

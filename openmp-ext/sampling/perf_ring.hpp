@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One thread's perf event with its ring buffer: the kernel writes a record each time the thread has
-// run for one period, without a signal; the helper thread reads. Opened by thread id, so the
-// watched thread does nothing at all. What the event is, and how its records read, is its user's
-// business; the one of type CPU_CLOCK, whose records are the registers, is here.
+// One thread's perf event with its ring buffer: the kernel writes a record, without a signal, each
+// time the thread has run for one period, and the helper thread reads it. Events are opened by
+// thread id, so the watched thread does no work. The user of a ring chooses the event and parses
+// its records; CPU_CLOCK, whose records are the registers, is here.
 #pragma once
 
 #include "emulation/registers.hpp"
@@ -18,7 +18,7 @@
 
 namespace omptier {
 
-// A record without its header, in words as it lies in the ring.
+// A record without its header, in words as in the ring.
 using PerfRecordVisitor = std::function<void(std::uint32_t type, std::span<const std::uint64_t>)>;
 
 // Visits the records between tail and head of a ring of `size` bytes (a power of two); both count
@@ -26,20 +26,20 @@ using PerfRecordVisitor = std::function<void(std::uint32_t type, std::span<const
 std::uint64_t walk_perf_records(const std::uint8_t* ring, std::uint64_t size, std::uint64_t tail,
                                 std::uint64_t head, const PerfRecordVisitor& visit);
 
-// Samples that the kernel says it dropped, if the record is of that kind; else 0.
+// Number of dropped samples if this is such a record, else 0.
 std::uint64_t lost_samples(std::uint32_t type, std::span<const std::uint64_t> words);
 
-// What all our events share: user code only, CLOCK_MONOTONIC, one thread, nobody is woken.
+// Attributes of all our events: user code only, CLOCK_MONOTONIC, one thread, no wake-ups.
 perf_event_attr perf_attributes(std::uint32_t type, std::uint64_t config);
 
-// The CPU_CLOCK event: registers every `period` nanoseconds of the thread's CPU time, and the top
-// of the stack if asked for. Two of a thread form a group; their samples tell that time by the
-// first one's count.
+// The CPU_CLOCK event: registers every `period` nanoseconds of the thread's CPU time, and
+// optionally the top of the stack. If a thread has two in a group, the samples of both have the
+// first one's count as their time.
 perf_event_attr cpu_clock_attributes(std::uint64_t period, bool with_stack = false);
-// Of one of its records.
+// Size of one of its records.
 std::size_t cpu_clock_record_bytes(bool with_stack);
 
-// What was read out of CPU_CLOCK rings.
+// The contents of CPU_CLOCK rings.
 struct PerfRecords {
   std::vector<RegisterSample> samples;
   std::uint64_t lost = 0;      // dropped by the kernel because a ring was full
@@ -56,22 +56,22 @@ public:
   PerfRing& operator=(PerfRing&& other) noexcept;
   ~PerfRing() { close(); }
 
-  // 0, or the errno of what was refused. The ring gets `bytes`, halved while the limit on locked
-  // memory refuses it, down to one page. leader: event of whose group this one is to be, -1 = none.
+  // Returns 0 or errno. The ring gets `bytes`, halved down to one page while the limit on locked
+  // memory refuses it. leader: event whose group this one joins, -1 = none.
   int open(pid_t thread, const perf_event_attr& attributes, std::size_t bytes, int leader = -1);
-  // Another buffer of so many bytes (a power of two, in pages), for events that write packets
+  // A second buffer of so many bytes (a power of two of pages), for events that write packets
   // (SPE).
   int open_packets(std::size_t bytes);
   void drain(const PerfRecordVisitor& visit);
   void drain(PerfRecords& records);
   std::vector<std::uint8_t> drain_packets();
   void close();
-  // After fork, in the child: the mapping was not inherited, only the descriptor is closed.
+  // After fork, in the child: only closes the descriptor, since the mapping is not inherited.
   void abandon();
 
   std::size_t ring_bytes() const { return bytes_; }
   int descriptor() const { return fd_; }
-  // Of one tick of the processor's time-stamp counter, as the kernel has it; 0 = it does not say.
+  // Of a tick of the time-stamp counter, from the kernel; 0 = unknown.
   double nanoseconds_per_tick() const;
 
 private:

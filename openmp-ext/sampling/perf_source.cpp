@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The default source: CPU_CLOCK rings of each thread. The watched thread only leaves its number in
-// a list; the helper thread opens, reads, decodes and closes.
+// The default source: CPU_CLOCK rings of each thread. The watched thread only adds its id to a
+// list; the helper thread opens, reads, decodes and closes.
 //
-// Two clocks share the rate: samples of one lie between those of the other at distances of all
-// sizes, and two that are close tell how fast a loop runs (loop_pace.hpp). The periods are in the
-// proportion 1 : 2 − 1/φ, which spreads the distances most evenly. Where there are many threads, or
-// no second ring is to be had, one clock does it, and no loop has a pace.
+// Two clocks share the rate: distances between samples of one and samples of the other take all
+// values, and two close samples show how fast a loop runs (loop_pace.hpp). The periods have the
+// ratio 1 : 2 − 1/φ, which spreads the distances most evenly. With many threads, or if no second
+// ring can be opened, there is one clock, and loops have no pace.
 //
-// Locked memory is short for ordinary users (perf_event_mlock_kb a CPU and user, then
-// RLIMIT_MEMLOCK, often 64 KiB), so a ring is as small as the rate allows for half a second without
-// a drain: 32 and 16 KiB at 100 Hz, 128 KiB at most; less where many threads share 2 MiB. Where
-// that is too little for records with a piece of the stack, they have none.
+// Ordinary users have little locked memory (perf_event_mlock_kb a CPU and user, then
+// RLIMIT_MEMLOCK, often 64 KiB). So a ring is as small as half a second without a drain allows at
+// this rate: 32 and 16 KiB at 100 Hz, at most 128 KiB, less if many threads share 2 MiB. If that is
+// too small for records with a piece of the stack, records have none.
 
 #include "sampling/calibrate.hpp"
 #include "sampling/perf_ring.hpp"
@@ -34,7 +34,7 @@ namespace omptier {
 namespace {
 
 constexpr std::size_t k_largest_ring = 128 << 10;
-constexpr std::size_t k_all_rings = 2 << 20; // bytes that many threads share; 4 KiB each at least
+constexpr std::size_t k_all_rings = 2 << 20; // bytes for all threads; at least 4 KiB each
 constexpr double k_seconds_without_drain = 0.5, k_least_seconds = 0.15;
 constexpr double k_second_to_first = 1.3819660113; // periods
 constexpr std::size_t k_threads_with_two = 64;
@@ -46,10 +46,10 @@ std::uint64_t period_of(double rate) {
 }
 
 struct Clocks {
-  PerfRing first, second; // the second may be closed
+  PerfRing first, second; // the second may not be open
 };
 
-// Bytes of records in so many seconds.
+// Bytes of the records of so many seconds.
 double bytes_of(double rate, bool with_stack, double seconds) {
   return rate * seconds * static_cast<double>(cpu_clock_record_bytes(with_stack));
 }
@@ -154,7 +154,7 @@ bool PerfSource::watch(pid_t thread, Clocks& clocks) const {
   return error == 0;
 }
 
-// Both clocks' samples in order of time.
+// Merges the samples of both clocks in order of time.
 void PerfSource::read(Clocks& clocks, PerfRecords& records) const {
   const auto begin = static_cast<std::ptrdiff_t>(records.samples.size());
   clocks.first.drain(records);
@@ -178,7 +178,7 @@ void PerfSource::drain(SampleSink& sink) {
 }
 
 void PerfSource::forked_child() {
-  // Locks that the parent's helper thread may hold are left alone with the rest.
+  // Does not touch other locks, which the parent's helper thread may have held.
   state_->threads.forked_child([](Clocks& clocks) {
     clocks.first.abandon();
     clocks.second.abandon();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// From the registers of an interrupted thread to what a profile keeps: the access the thread waited
-// for (its share of time) and the accesses of the loop it was in (their shares). Emulation costs
-// some hundred instructions' decoding, so of a place seen often only every eighth sample is
-// emulated, and counts for eight. Helper thread only.
+// From the registers of an interrupted thread to the records of a profile: the access it waited for
+// (its share of time) and the accesses of the loop it was in (their shares). Emulation costs as
+// much as decoding some hundred instructions, so where many samples fall on one place only every
+// eighth is emulated, with eightfold weight. Helper thread only.
 #pragma once
 
 #include "emulation/loop_accesses.hpp"
@@ -25,7 +25,7 @@ public:
     if (seen_.size() >= k_places_kept) seen_.clear();
     const std::uint32_t before = seen_[sample.pc]++;
     const bool often = before >= k_each_up_to;
-    std::span<const AccessPattern> patterns; // first: it shows which way leads to the sample
+    std::span<const AccessPattern> patterns; // before blame: it finds the path to the sample
     if (!often || before % k_of_often == 0)
       patterns = loops_.of(sample, blamer_.weight(sample) * (often ? k_of_often : 1),
                            earlier_.before(sample));

@@ -17,7 +17,7 @@ namespace omptier {
 namespace {
 
 constexpr std::uint64_t k_between_watches = 50'000'000, k_window = 100'000'000; // ns
-constexpr double k_fastest_rate = 16; // bytes a ns that one core brings in
+constexpr double k_fastest_rate = 16; // bytes a ns that one core loads
 constexpr unsigned k_refusals = 4;
 
 perf_event_attr watchpoint(std::uint64_t address) {
@@ -36,8 +36,8 @@ std::string file_of_cache(unsigned index, const char* file) {
                          file);
 }
 
-// The largest cache of the first processor, by the kernel (sysconf is ten times off on some AMD
-// processors); 32 MiB, of which a processor has 2, where nothing is said.
+// The first processor's largest cache, from sysfs (sysconf is wrong by a factor of ten on some AMD
+// processors); without an entry there, 32 MiB, of which a processor has 2.
 LastLevelCache read_last_level_cache() {
   LastLevelCache cache;
   double largest = 0;
@@ -70,7 +70,7 @@ bool can_watch_addresses() {
 
 namespace {
 
-// visit(time of a use, time of the next from the same place) for each two that were seen.
+// Calls visit(time of a use, time of the next use by the same instruction) for each such pair.
 template <typename Visit>
 void each_reuse(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& hits, Visit visit) {
   for (std::size_t later = 1; later < hits.size(); ++later)
@@ -136,7 +136,7 @@ void ReuseWatch::watch(const AccessSample& sample, Instruction& instruction) {
   const int error =
       made.ring.open(static_cast<pid_t>(sample.thread), watchpoint(sample.address), 1);
   if (error == ESRCH) return;
-  // After k_hits the kernel switches the event off by itself, however late we look.
+  // The kernel disables the event after k_hits, however late we look.
   if (error || ioctl(made.ring.descriptor(), PERF_EVENT_IOC_REFRESH, k_hits) != 0) {
     ++refused_;
     return;
@@ -168,8 +168,8 @@ bool ReuseWatch::judge(const Watch& watch, Instruction& instruction) {
   return true;
 }
 
-// What cannot be judged at a watch's end is judged at the next drain: the samples of its last
-// stretch are decoded meanwhile.
+// A watch that cannot be judged when it ends is judged at the next drain: by then its last samples
+// are decoded.
 void ReuseWatch::collect() {
   const std::uint64_t now = monotonic_nanoseconds();
   for (std::size_t i = 0; i < watches_.size();) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Chooses a source: what the hardware (the virtual machine's, then the processor's) says is best,
-// then perf, then timers. One that is asked for by name is not replaced by another.
+// Chooses a source: exact counts, else the hardware's (the virtual machine's, then the
+// processor's), else perf, else timers. A source requested by name is not replaced by another.
 
 #include "sampling/sources.hpp"
 
@@ -27,7 +27,7 @@ std::unique_ptr<SampleSource> open_sample_source(const SourceRequest& request, s
     source = std::move(opened);
     if (!source) refusals += (refusals.empty() ? "" : "; ") + reason;
   };
-  // Of a program that is not instrumented there is nothing to say, unless it was asked for.
+  // That a program is not instrumented is reported only if "exact" was requested.
   if (std::string reason; any || request.which == "exact")
     if (!(source = open_exact_source(reason)) && !any) refusals = reason;
   if (std::string reason; !source && (any || request.which == "machine"))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One interface for all sources of memory-access samples: the virtual machine's memory-event unit,
-// the processor's own (PEBS, IBS, SPE), perf CPU_CLOCK rings with operand decoding, and thread-CPU
-// timers. A source is told which threads run, and is drained by one helper thread, never by the
-// threads it watches.
+// One interface for all sources of memory-access samples: exact counts, the virtual machine's
+// memory-event unit, the processor's events (PEBS, IBS, SPE), perf CPU_CLOCK rings with operand
+// decoding, and timers of thread CPU time. The recorder passes it the threads that run; one helper
+// thread drains it, never the threads that it watches.
 #pragma once
 
 #include "objects/access.hpp"
@@ -20,7 +20,7 @@ class SampleSink {
 public:
   virtual void sample(const AccessSample& sample) = 0;
   virtual void lost(std::uint64_t count) = 0;
-  // How much was accessed and in which steps, from sources that know it.
+  // Amount and steps of accesses, from sources that know them.
   virtual void pattern(const AccessPattern&) {}
 
 protected:
@@ -33,23 +33,23 @@ public:
   virtual const char* name() const = 0; // "exact", "machine", "hardware", "perf", "timer"
   virtual Measure measure() const = 0;
   virtual double worst_error() const = 0;      // measured worst error of a share, as a fraction
-  virtual std::string description() const = 0; // one line for the report: what, rate, limits
-  // A thread starts or ends to be watched. Called on that thread, which must not be slowed: no
-  // decoding, at most a few system calls. False: this thread cannot be watched (said once).
+  virtual std::string description() const = 0; // for the report, one line: what, rate, limits
+  // A watched thread begins or ends. Called on that thread, which must not be slowed down: no
+  // decoding, at most a few system calls. False: this thread cannot be watched (reported once).
   virtual bool thread_begin(pid_t thread) = 0;
   virtual void thread_end(pid_t thread) = 0;
-  // A thread that begins is watched from the next drain on: one is to come soon.
+  // A new thread is watched only from the next drain on, so the caller should drain soon.
   virtual bool watches_when_drained() const { return false; }
   // Hands everything collected so far to the sink. Helper thread only.
   virtual void drain(SampleSink& sink) = 0;
-  // A source that counts every access keeps apart what belongs to other objects and regions: it is
-  // told when a block has been recorded as live, is about to be recorded as freed, and when a
-  // region's begin or end has been recorded (0: outside). One call at a time.
+  // A source that counts every access attributes it to objects and regions. It needs calls when a
+  // block has been recorded as live, is about to be recorded as freed, and when a region's begin or
+  // end has been recorded (0: outside). One call at a time.
   virtual bool wants_objects() const { return false; }
   virtual void object_begin(std::uint64_t, std::uint64_t) {}
   virtual void object_end(std::uint64_t) {}
   virtual void region_changed(std::uint64_t) {}
-  // After fork, in the child: forget everything of the parent without touching it.
+  // After fork, in the child: drops the parent's state without touching it.
   virtual void forked_child() = 0;
 };
 
@@ -58,7 +58,7 @@ struct SourceRequest {
   double rate = 100; // timer samples per second of CPU time of a thread
 };
 
-// Whether instructions are decoded on this architecture, which samples of time (perf, timer) need.
+// Whether instructions of this architecture are decoded, as samples of time (perf, timer) require.
 inline constexpr bool k_decodes_instructions =
 #if defined(__x86_64__)
     true;
@@ -66,8 +66,8 @@ inline constexpr bool k_decodes_instructions =
     false;
 #endif
 
-// The best source that works here, in the order exact, machine, hardware, perf, timer; null only
-// for "none" or when nothing works. why: one line on what was chosen and why better ones were not.
+// The best source that works here, in the order exact, machine, hardware, perf, timer; null for
+// "none" or if nothing works. why: one line with the choice and the reasons against better ones.
 std::unique_ptr<SampleSource> open_sample_source(const SourceRequest& request, std::string& why);
 
 } // namespace omptier

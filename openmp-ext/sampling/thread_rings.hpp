@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The threads that a source of perf events watches. A thread only leaves its number here when it
-// begins or ends; the helper thread opens, reads and closes its events at the next drain.
+// The threads that a source of perf events watches. A thread only adds its id when it begins or
+// ends; the helper thread opens, reads and closes its events at the next drain.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace omptier {
 
-// Rings: what is held for one thread, movable.
+// Rings: the events of one thread; movable.
 template <typename Rings> class ThreadRings {
 public:
   void note(pid_t thread, bool begins) { // any thread
@@ -19,8 +19,8 @@ public:
     changes_.push_back({thread, begins});
   }
 
-  // Helper thread. open(thread, rings) says whether there is something to watch; drain(rings) is
-  // called for every thread, also for one that has ended, for the last time.
+  // Helper thread. open(thread, rings) returns whether there is something to watch. drain(rings) is
+  // called for every thread, and a last time for one that has ended.
   template <typename Open, typename Drain> void drain(Open open, Drain drain) {
     std::lock_guard draining(draining_);
     std::vector<Change> changes;
@@ -29,7 +29,7 @@ public:
       changes.swap(changes_);
     }
     for (auto change = changes.begin(); change != changes.end(); ++change) {
-      forget(change->thread, drain); // also of a new thread: its number may have been another's
+      forget(change->thread, drain); // also for a new thread, which may have got a reused id
       const bool ended_already = std::any_of(change, changes.end(), [&](const Change& later) {
         return later.thread == change->thread && !later.begins;
       });
@@ -41,11 +41,11 @@ public:
       drain(watched.rings);
   }
 
-  // Helper thread, also while a thread's rings are opened: how many are watched.
+  // Number of watched threads. Helper thread, also from within open().
   std::size_t watched() const { return watched_.size(); }
 
-  // In a forked child, where no helper thread is: abandon(rings) of all threads, unless the parent
-  // was changing them when it forked (their descriptors close at exec).
+  // In a forked child, which has no helper thread: abandon(rings) for all threads, unless the
+  // parent was changing them when it forked (their descriptors close at exec).
   template <typename Abandon> void forked_child(Abandon abandon) {
     if (!draining_.try_lock()) return;
     for (Watched& watched : watched_)
@@ -73,7 +73,7 @@ private:
   std::mutex lock_;
   std::vector<Change> changes_; // under lock_
   std::mutex draining_;
-  std::vector<Watched> watched_; // the draining thread's
+  std::vector<Watched> watched_; // used by the draining thread only
 };
 
 } // namespace omptier

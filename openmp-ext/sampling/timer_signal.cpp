@@ -20,7 +20,7 @@ constinit std::atomic<pid_t> g_timers_of{0};
 
 namespace {
 
-// The ring a signal speaks of, if it is one of ours.
+// The ring that a signal belongs to, or null if it is not ours.
 TimerRing* ring_of(const siginfo_t* info) {
   if (info->si_code != SI_TIMER) return nullptr;
   TimerRing* rings = g_timer_rings.load(std::memory_order_relaxed);
@@ -30,8 +30,8 @@ TimerRing* ring_of(const siginfo_t* info) {
   return (at - first) % sizeof(TimerRing) ? nullptr : rings + (at - first) / sizeof(TimerRing);
 }
 
-// The top of the interrupted stack, from memory that is certainly there: the rest of the page that
-// the signal's frame begins in. A handler on a stack of its own knows nothing of the other.
+// Copies the top of the interrupted stack, as far as it is certainly mapped: to the end of the page
+// that contains the signal frame's begin. Not if the handler runs on an alternate stack.
 std::uint32_t copy_stack(std::uint64_t top, RegisterSample& sample) {
   constexpr std::uint64_t k_page = 4096, k_red_zone = 128, k_frame = 16 << 10;
   const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
@@ -40,7 +40,7 @@ std::uint32_t copy_stack(std::uint64_t top, RegisterSample& sample) {
   const std::uint64_t bytes = std::min<std::uint64_t>(end - top, k_stack_kept);
   std::uint64_t left = bytes;
   void* to = sample.stack.data();
-  // No memcpy: sanitizers would look at whose bytes these are.
+  // No memcpy: a sanitizer's would check whose bytes these are.
   __asm__ volatile("rep movsb" : "+D"(to), "+S"(top), "+c"(left) : : "memory");
   return static_cast<std::uint32_t>(bytes);
 }
@@ -58,7 +58,7 @@ void disarm_timers(int number) {
 void on_timer_signal(int, siginfo_t* info, void* context) {
   int saved_errno = errno;
   TimerRing* ring = ring_of(info);
-  // A late signal may find its ring in another thread's hands.
+  // A late signal's ring may belong to another thread by now.
   if (ring && ring->thread.load(std::memory_order_relaxed) == gettid()) {
     std::uint32_t head = ring->head.load(std::memory_order_relaxed);
     if (head - ring->tail.load(std::memory_order_acquire) < TimerRing::k_slots) {
@@ -68,7 +68,7 @@ void on_timer_signal(int, siginfo_t* info, void* context) {
           REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
       RegisterSample& sample = ring->slots[head % TimerRing::k_slots];
       timespec now;
-      clock_gettime(CLOCK_MONOTONIC, &now); // reads a page, calls nobody
+      clock_gettime(CLOCK_MONOTONIC, &now); // vDSO: reads a page
       sample.time = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
                     static_cast<std::uint64_t>(now.tv_nsec);
       for (unsigned i = 0; i < k_general_registers; ++i)
@@ -103,7 +103,7 @@ void restore_default_action(int number) {
   sigaction(number, &action, nullptr);
 }
 
-// A child that was made past our handlers has the signal's action, but no timers, and may have its
+// A child made without our fork handlers has the signal's action but no timers, and may share its
 // parent's memory (vfork).
 bool program_asks_signal(int number, bool taken) {
   if (number == 0 || number != g_timer_signal.load() || !timer_signal_is_ours(number)) return false;

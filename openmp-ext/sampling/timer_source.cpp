@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The fallback where perf is refused (Debian's perf_event_paranoid of 3, containers): a timer on
-// each thread's CPU time, whose signal goes to that thread. The handler copies registers into the
-// thread's ring and returns; the helper thread does the rest. The kernel looks at CPU-time timers
-// once a tick, so no more than HZ (usually 250) samples a second come, however many are asked for;
-// missed periods are counted by the kernel and go into the weight.
+// each thread's CPU time, whose signal goes to that thread. The handler copies the registers into
+// the thread's ring; the helper thread does the rest. The kernel checks CPU-time timers once a
+// tick, so there are at most HZ (usually 250) samples a second. It counts missed periods, which go
+// into the weight.
 //
-// The signal is SIGURG if nobody uses it, else the first free real-time signal: SIGURG is ignored
-// by default, so a program that resets all its handlers, or a signal that arrives late, harms
-// nothing, and debuggers let it pass. Before the program installs a handler of its own on our
-// signal we go over to another; where that is found out too late, we step back and say so.
+// The signal is SIGURG if it is unused, else the first free real-time signal. SIGURG is ignored by
+// default, so a program that resets all handlers, or a late signal, does no harm, and debuggers
+// pass it on. When the program installs a handler for our signal, we first switch to another one;
+// if we learn of it too late, sampling stops with a warning.
 //
-// Rings live in one reservation that is never given back: a signal may still be on its way when its
-// timer is long deleted.
+// Rings are never freed: a signal may still be pending when its timer has been deleted.
 
 #include "sampling/calibrate.hpp"
 #include "sampling/register_decoder.hpp"
@@ -40,11 +39,11 @@ namespace omptier {
 
 namespace {
 
-// Five samples take 20 ms of CPU time; on a machine with much else to do ticks seldom find us.
+// Five samples take 20 ms of CPU time; on a busy machine ticks seldom hit this thread.
 constexpr double k_timer_calibration_rate = 10'000, k_timer_calibration_seconds = 0.2;
 constexpr unsigned k_timer_calibration_samples = 100;
 
-TimerRing* ring_table() { // reserved once a process
+TimerRing* ring_table() { // reserved once per process
   static TimerRing* const table = [] {
     void* mapped = os().map(nullptr, k_timer_rings * sizeof(TimerRing), PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -58,8 +57,8 @@ bool is_free(const struct sigaction& action) {
   return is_timer_action(action) || (!(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_DFL);
 }
 
-// The signal is told to be ours before it has our handler: a program that sets another meanwhile is
-// seen by what was there before.
+// g_timer_signal is set before our handler is installed, so that a handler which the program
+// installs in between shows up as the previous action.
 bool take(int number) {
   struct sigaction before = {}, ours = {};
   if (sigaction(number, nullptr, &before) != 0 || !is_free(before)) return false;
@@ -89,24 +88,25 @@ void give_signal_back() {
   if (number != 0 && timer_signal_is_ours(number)) restore_default_action(number);
 }
 
-// For people: also between two of them.
+// For messages; also valid while no signal is taken.
 int last_signal() {
   const int number = g_timer_signal.load();
   return number != 0 ? number : g_left_timer_signal.load();
 }
 
-// The clock of CLOCK_THREAD_CPUTIME_ID for any thread, as the kernel numbers them.
+// The clock id of another thread's CPU time (CLOCK_THREAD_CPUTIME_ID), in the kernel's encoding.
 clockid_t cpu_clock_of(pid_t thread) {
   return static_cast<clockid_t>(~static_cast<unsigned>(thread) << 3 | 6u);
 }
 
-// The program that takes the signal disarms timers of rings where armed says that there is one.
+// Clears `armed` before the timer is deleted: a program that takes the signal disarms the timers of
+// armed rings.
 void stop_timer(TimerRing& ring) {
   if (ring.armed.exchange(0) != 0) timer_delete(ring.timer);
 }
 
-// A timer on a thread's CPU time, or on another clock. 0 or errno. Where there is no signal now, as
-// the program took it, the ring waits for the next one.
+// Starts a timer on a thread's CPU time or another clock. Returns 0 or errno. If the program has
+// taken the signal, the ring waits for the next one.
 int start_timer(TimerRing& ring, double rate, pid_t thread, clockid_t clock) {
   const int number = g_timer_signal.load();
   ring.thread = thread;
@@ -132,7 +132,7 @@ int start_timer(TimerRing& ring, double rate, pid_t thread, clockid_t clock) {
   return error;
 }
 
-// A thread that has it blocked would get no samples, but find the signal in its sigwait.
+// A thread that blocks the signal would get no samples, and its sigwait would see the signal.
 bool signal_is_blocked() {
   sigset_t blocked;
   const int number = g_timer_signal.load();
@@ -165,15 +165,15 @@ public:
 private:
   struct State { // replaced as a whole in a forked child
     State(bool sharp, double period) : decoder(sharp, period) {}
-    std::mutex lock; // who owns which ring
-    bool stepped_back = false;
-    std::vector<RegisterSample> samples; // helper thread only, as decoder
+    std::mutex lock; // protects the ownership of rings
+    bool stopped = false;
+    std::vector<RegisterSample> samples; // helper thread only, like decoder
     RegisterDecoder decoder;
   };
   State* fresh_state() const { return new State(skid_.sharp(), 1e9 / rate_); }
   template <typename F> void for_each_running(F&& call);
-  void go_over();
-  void step_back();
+  void switch_signal();
+  void stop_sampling();
 
   double rate_;
   Skid skid_;
@@ -204,7 +204,7 @@ std::string TimerSource::description() const {
 
 bool TimerSource::thread_begin(pid_t thread) {
   std::lock_guard guard(state_->lock);
-  if (state_->stepped_back || thread != gettid()) return false;
+  if (state_->stopped || thread != gettid()) return false;
   if (signal_is_blocked()) {
     warn_once(
         Notice::signal_blocked,
@@ -215,7 +215,7 @@ bool TimerSource::thread_begin(pid_t thread) {
   for (std::size_t i = 0; i < k_timer_rings; ++i) {
     TimerRing& ring = g_timer_rings[i];
     if (ring.use != RingUse::free) continue;
-    if (g_timer_rings_used <= i) g_timer_rings_used = i + 1; // before its timer is armed
+    if (g_timer_rings_used <= i) g_timer_rings_used = i + 1; // before the timer is armed
     int error = start_timer(ring, rate_, thread, cpu_clock_of(thread));
     if (error == 0) {
       ring.use = RingUse::running;
@@ -243,21 +243,21 @@ void TimerSource::thread_end(pid_t thread) {
     if (ring.thread != thread) return;
     stop_timer(ring);
     ring.thread = 0;
-    ring.use = RingUse::ended; // what it holds is still to be read
+    ring.use = RingUse::ended; // its samples have not been read yet
   });
 }
 
-// The program has the signal now: what ran since is not sampled.
-void TimerSource::go_over() {
+// The program has taken the signal; time since then is not sampled.
+void TimerSource::switch_signal() {
   for_each_running([](TimerRing& ring) { stop_timer(ring); });
-  if (!take_signal(g_left_timer_signal)) return step_back();
+  if (!take_signal(g_left_timer_signal)) return stop_sampling();
   for_each_running([&](TimerRing& ring) {
     const pid_t thread = ring.thread.exchange(0);
     if (start_timer(ring, rate_, thread, cpu_clock_of(thread)) != 0) ring.use = RingUse::ended;
   });
 }
 
-void TimerSource::step_back() {
+void TimerSource::stop_sampling() {
   for_each_running([](TimerRing& ring) {
     stop_timer(ring);
     ring.thread = 0;
@@ -265,7 +265,7 @@ void TimerSource::step_back() {
   });
   const int number = last_signal();
   g_timer_signal = 0;
-  state_->stepped_back = true;
+  state_->stopped = true;
   warn_once(Notice::signal_taken,
             "the program took signal %d for itself, access samples end here; everything else is "
             "recorded as before",
@@ -277,10 +277,10 @@ void TimerSource::drain(SampleSink& sink) {
   {
     std::lock_guard guard(state_->lock);
     const int number = g_timer_signal;
-    if (!state_->stepped_back && number == 0)
-      go_over();
-    else if (!state_->stepped_back && !timer_signal_is_ours(number))
-      step_back();
+    if (!state_->stopped && number == 0)
+      switch_signal();
+    else if (!state_->stopped && !timer_signal_is_ours(number))
+      stop_sampling();
     TimerRing* rings = g_timer_rings;
     for (std::size_t i = 0; i < g_timer_rings_used; ++i) {
       RingUse use = rings[i].use;
@@ -298,7 +298,7 @@ void TimerSource::drain(SampleSink& sink) {
 }
 
 void TimerSource::forked_child() {
-  // Timers are not inherited; the parent's samples are the parent's.
+  // Timers are not inherited; the samples in the rings are the parent's.
   TimerRing* rings = g_timer_rings;
   for (std::size_t i = 0; i < g_timer_rings_used; ++i) {
     rings[i].armed = 0;
@@ -326,13 +326,14 @@ TimerSource::~TimerSource() {
   delete state_;
 }
 
-// The same way that samples will come later: our signal, our handler, on the calling thread. Timers
-// on CPU time tick at the kernel's 4 ms only, which made the trial last 20; the clock's own
-// interrupt is as sharp or not.
+// Measures under the conditions of later samples: our signal and handler on the calling thread. The
+// clock is not CPU time, whose timers tick only every 4 ms and made this take 20 ms; its interrupts
+// are sharp in the same cases.
 Skid measure_timer_skid() {
   TimerRing& ring = g_timer_rings[0];
   if (ring.use != RingUse::free) return {};
-  if (g_timer_rings_used == 0) g_timer_rings_used = 1; // so that a program that wants the signal stops it
+  // Before the timer is armed, so that a program that takes the signal finds it.
+  if (g_timer_rings_used == 0) g_timer_rings_used = 1;
   if (start_timer(ring, k_timer_calibration_rate, gettid(), CLOCK_MONOTONIC) != 0)
     return {};
   Skid skid = measure_skid(k_timer_calibration_samples, k_timer_calibration_seconds, [&] {
@@ -342,7 +343,7 @@ Skid measure_timer_skid() {
   });
   stop_timer(ring);
   ring.thread = 0;
-  ring.tail = ring.head.load(); // what came last is no sample of the program
+  ring.tail = ring.head.load(); // samples of the trial are not the program's
   return skid;
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// libomptier_exact.so: what a program that omptier-cc built calls before each of its accesses,
-// under the names that clang's kernel-address instrumentation uses. Every thread counts in a table
-// of its own, mapped at its first access; nothing is counted until a profiler attaches (border.h).
+// libomptier_exact.so: the functions that a program built by omptier-cc calls before each access,
+// under the names of clang's kernel-address instrumentation. Every thread counts in a table of its
+// own, mapped at its first access. Nothing is counted until a profiler attaches (border.h).
 //
-// The pc of an access is its callback's return address: the instruction itself follows it.
+// The pc of an access is its callback's return address: the instruction follows the call.
 #include "base/os.hpp"
 #include "sampling/exact/counters.hpp"
 
@@ -19,7 +19,7 @@ namespace {
 
 enum class State : std::uint8_t { off, counting, checking };
 
-constexpr std::uint32_t k_ended = 1u << 31; // in ThreadCounters::thread: to be drained, then free
+constexpr std::uint32_t k_ended = 1u << 31; // in ThreadCounters::thread: drain once more, then free
 
 using Consumer = void (*)(void*, std::uint32_t, const omptier_exact_access*, std::size_t);
 
@@ -34,7 +34,7 @@ const char* g_why_not = "the program was not linked by omptier-cc (its check is 
 
 thread_local ThreadCounters* t_counters __attribute__((tls_model("initial-exec"))) = nullptr;
 
-// While checking, on one thread.
+// For the check, which runs on one thread.
 pthread_t g_checker;
 std::uint64_t g_loaded = 0, g_stored = 0;
 
@@ -43,10 +43,10 @@ ObjectMap& objects() {
   static ObjectMap* made = new (storage) ObjectMap;
   return *made;
 }
-// Used at every access: without the guard of a function's static.
+// Used at every access, so without the guard of a function-local static.
 ObjectMap* g_objects = nullptr;
 
-void hand_over(ThreadCounters& mine) {
+void flush_waiting(ThreadCounters& mine) {
   const Consumer consumer = g_consumer.load(std::memory_order_acquire);
   if (consumer != nullptr && mine.waiting_count > 0)
     consumer(g_consumer_taker.load(), mine.thread.load() & ~k_ended, mine.waiting,
@@ -56,18 +56,18 @@ void hand_over(ThreadCounters& mine) {
 
 void thread_ends(void* counters) {
   auto* mine = static_cast<ThreadCounters*>(counters);
-  hand_over(*mine);
+  flush_waiting(*mine);
   t_counters = nullptr;
   mine->thread.fetch_or(k_ended, std::memory_order_release);
 }
 
-// A table for the calling thread: one that was drained and is free, or a new one.
+// A table for the calling thread: a free one, or a new one.
 ThreadCounters* make_mine() {
   const auto id = static_cast<std::uint32_t>(syscall(SYS_gettid));
   ThreadCounters* mine = g_all.load(std::memory_order_acquire);
   for (; mine != nullptr; mine = mine->next) {
-    std::uint32_t nobody = 0;
-    if (mine->thread.compare_exchange_strong(nobody, id)) break;
+    std::uint32_t unowned = 0;
+    if (mine->thread.compare_exchange_strong(unowned, id)) break;
   }
   if (mine == nullptr) {
     void* memory = os().map(nullptr, sizeof(ThreadCounters), PROT_READ | PROT_WRITE,
@@ -102,7 +102,7 @@ inline void note(const void* address, std::size_t bytes, bool store, const void*
   mine->count(access, *g_objects);
   if (g_consumer.load(std::memory_order_relaxed) == nullptr) return;
   mine->waiting[mine->waiting_count++] = {access.pc, access.address, bytes, store};
-  if (mine->waiting_count == ThreadCounters::k_waiting) hand_over(*mine);
+  if (mine->waiting_count == ThreadCounters::k_waiting) flush_waiting(*mine);
 }
 
 void new_moment() {
@@ -151,7 +151,7 @@ std::uint64_t drain(void (*take)(void*, const omptier_exact_counts*), void* take
   return lost;
 }
 
-// Only the calling thread is left; its table goes on, empty.
+// Only the calling thread exists; it keeps its table, emptied.
 void forked_child() {
   objects().forked_child();
   for (auto* table = g_all.load(); table != nullptr; table = table->next) {
@@ -163,7 +163,7 @@ void forked_child() {
 void consume(Consumer take, void* taker) {
   if (take == nullptr)
     for (auto* table = g_all.load(std::memory_order_acquire); table != nullptr; table = table->next)
-      if (table == t_counters) hand_over(*table);
+      if (table == t_counters) flush_waiting(*table);
   g_consumer_taker.store(taker);
   g_consumer.store(take, std::memory_order_release);
 }
@@ -190,9 +190,9 @@ extern "C" const omptier_exact* omptier_exact_table(std::uint32_t version) {
 
 extern "C" void omptier_exact_check(void (*loop)(double*, const double*, std::size_t)) {
   using namespace omptier::exact;
-  constexpr std::size_t k_count = 1000; // vectors of every width, and a rest
+  constexpr std::size_t k_count = 1000; // covers vectors of every width and a remainder
   static double from[k_count], to[k_count];
-  if (g_state.load() != State::off) return; // a library that is loaded late
+  if (g_state.load() != State::off) return; // loaded late, while accesses are counted already
   g_checker = pthread_self();
   g_loaded = g_stored = 0;
   g_state.store(State::checking);
@@ -228,7 +228,7 @@ OMPTIER_EXPORT void __asan_storeN_noabort(const void* address, std::size_t bytes
 OMPTIER_EXPORT void* __asan_memcpy(void* to, const void* from, std::size_t bytes) {
   if (bytes > 0) {
     const char* pc = static_cast<const char*>(__builtin_return_address(0));
-    note(from, bytes, false, pc - 1); // two accesses of one call: told apart by one byte
+    note(from, bytes, false, pc - 1); // a byte less, to distinguish the call's two accesses
     note(to, bytes, true, pc);
   }
   return std::memcpy(to, from, bytes);

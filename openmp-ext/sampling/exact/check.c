@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Compiled and linked into every program by omptier-cc, with the program's own flags: a loop whose
- * accesses are known, so that the library can see whether the compiler instruments all of them.
+ * A loop whose accesses are known. omptier-cc compiles it into every program with the program's own
+ * flags, so that the library can check that the compiler instruments all accesses.
  */
 #include <stddef.h>
 

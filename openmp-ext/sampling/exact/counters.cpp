@@ -10,8 +10,8 @@ Moment& moment() {
   return now;
 }
 
-// The cell of this instruction in this object and region, made if there is none; the front entry is
-// set to it. Ranges of no object are entered page by page.
+// The cell of this instruction in this object and region, created if missing; also stores it in the
+// front entry. Addresses outside of objects are counted by page.
 bool ThreadCounters::find_cell(const Access& access, const ObjectMap& map, Front& front) {
   constexpr std::uint64_t k_page = 4096;
   const std::uint32_t generation = map.generation();

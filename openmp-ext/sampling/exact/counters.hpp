@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Counters of one thread: one cell for each (instruction, object, region), written by that thread
-// alone and read by whoever drains. In front of the cells stands one entry per instruction with the
-// range of the object it met last: the usual access is a compare and a few additions. Nothing is
-// locked or allocated while counting; a table that is full counts what it could not hold.
+// Counters of one thread: one cell for each (instruction, object, region), written only by that
+// thread and read by the helper thread. In front of the cells, one entry per instruction has the
+// range of the object that it accessed last, so the usual access costs a compare and a few
+// additions. Counting takes no lock and allocates nothing; accesses without room in the table are
+// counted as lost.
 #pragma once
 
 #include "borders/exact_counts.h"
@@ -31,14 +32,14 @@ private:
 };
 
 struct Cell {
-  Counter pc; // 0 = unused; set last
+  Counter pc; // 0 = unused; stored last
   std::uint64_t object, region;
   Counter time, address, accesses, bytes, chases, other_strides;
   struct Stride {
     std::atomic<std::int64_t> bytes{0};
     Counter count;
   } strides[OMPTIER_EXACT_STRIDES];
-  std::uint64_t accesses_taken, bytes_taken, chases_taken; // the drain's
+  std::uint64_t accesses_taken, bytes_taken, chases_taken; // as of the last drain
   bool store;
 };
 
@@ -61,7 +62,7 @@ public:
     std::uint32_t links = 0;
     for (const Pointer& pointer : pointers_)
       if (access.address - pointer.to <= k_node) links = pointer.links + 1;
-    if (links > 1) cell.chases.add(1); // one pointer is an array of pointers
+    if (links > 1) cell.chases.add(1); // a single pointer may be an array of pointers
     if (access.store || access.bytes != sizeof(void*)) return;
     pointers_[next_pointer_++ % k_pointers] = {
         *reinterpret_cast<const std::uint64_t*>(access.address), links};
@@ -70,10 +71,10 @@ public:
   std::uint64_t drain(void (*take)(void*, const omptier_exact_counts*), void* taker);
   void clear();
 
-  std::atomic<std::uint32_t> thread{0}; // kernel id; 0 = nobody's
-  ThreadCounters* next = nullptr;       // in the list of all
+  std::atomic<std::uint32_t> thread{0}; // kernel id; 0 = free
+  ThreadCounters* next = nullptr;       // list of all tables
 
-  // Part of the stream that waits for the consumer.
+  // Accesses that the consumer has not got yet.
   static constexpr std::uint32_t k_waiting = 4096;
   std::uint32_t waiting_count = 0;
   omptier_exact_access waiting[k_waiting];
@@ -84,7 +85,7 @@ private:
     Cell* cell;
     std::uint32_t generation;
   };
-  static constexpr std::uint64_t k_node = 256; // largest distance of a field from its node
+  static constexpr std::uint64_t k_node = 256; // largest offset of a field in its node
 
   static std::uint64_t mixed(std::uint64_t value) {
     value *= 0x9e3779b97f4a7c15;
@@ -104,7 +105,7 @@ private:
   Front fronts_[k_fronts];
   Cell cells_[k_cells];
   std::uint32_t cells_used_ = 0;
-  // What the last loads of a pointer's size read, and how many pointers led there.
+  // Values that the last loads of pointer size read, and the number of pointers followed to each.
   struct Pointer {
     std::uint64_t to;
     std::uint32_t links;
@@ -116,7 +117,7 @@ private:
   std::uint64_t lost_taken_ = 0;
 };
 
-// Region that is running, and when it or an object last changed.
+// The running region, and when it or an object last changed.
 struct Moment {
   std::atomic<std::uint64_t> region{0}, time{0};
 };

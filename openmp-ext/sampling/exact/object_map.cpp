@@ -38,7 +38,7 @@ ObjectMap::SharedWord* ObjectMap::page_word(std::uint64_t address, bool make) {
   return &leaf[address >> k_page_bits & (k_leaf_pages - 1)];
 }
 
-// Granules of one page; a table that has become empty goes back.
+// Sets granules of one page; frees the page's table if it has become empty.
 void ObjectMap::set_granules(SharedWord& page, std::uint64_t begin, std::uint64_t end, Word word) {
   const Word before = page.load(std::memory_order_relaxed);
   Word table = before & ~k_shared;
@@ -93,7 +93,7 @@ void ObjectMap::begin(std::uint64_t address, std::uint64_t bytes, std::uint64_t 
   const std::uint64_t end = address + std::max<std::uint64_t>(bytes, 1);
   Slot& slot = slots_[number - 1];
   const std::uint32_t version = slot.version.load(std::memory_order_relaxed) | 1;
-  slot.version.store(version, std::memory_order_relaxed); // a new one: nobody can know it
+  slot.version.store(version, std::memory_order_relaxed); // not reachable by readers yet
   slot.begin.store(address, std::memory_order_release);
   slot.end.store(end, std::memory_order_release);
   slot.object.store(object, std::memory_order_release);
@@ -127,7 +127,7 @@ ObjectMap::Word ObjectMap::word_of(std::uint64_t address) const {
       std::memory_order_acquire);
 }
 
-// Each load is before the next, the version's second one last.
+// The loads stay in order; the second one of the version is the last.
 ObjectRange ObjectMap::range_of(Word word) const {
   if (word == 0) return {};
   const Slot& slot = slots_[word - 1];

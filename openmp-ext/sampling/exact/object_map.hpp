@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Address -> live object in two or three loads, for callbacks that run at every access. A page
-// table of two levels: 1 GiB a leaf, one word a page, which names the object that has the whole
-// page, or a table of 16-byte granules where several share it. Changed under a lock, read without
-// one; a generation number says that something changed.
+// Maps an address to its live object in two or three loads, for callbacks at every access. It is a
+// page table of two levels: a leaf covers 1 GiB with one word a page. The word names the object
+// that covers the whole page, or a table of 16-byte granules if several objects share it. Changes
+// take a lock and advance a generation number; reads take no lock.
 //
-// Who reads while something changes finds an object that was there at that moment, or none: words
-// are whole, an object's entry says by an odd version that it is being changed, and a range that does
-// not hold the address was not meant.
+// A concurrent reader finds an object that was live at that moment, or none: words are read at
+// once, an odd version marks an object's entry while it changes, and a range that does not contain
+// the address is discarded.
 //
-// Assumes user addresses below 2^47. Of objects that share a granule the last one named has it.
+// Assumes user addresses below 2^47. Of objects that share a granule, the one that began last has
+// it.
 #pragma once
 
 #include <atomic>
@@ -25,23 +26,23 @@ struct ObjectRange {
 
 class ObjectMap {
 public:
-  // False when memory for the tables cannot be had.
+  // False if memory for the tables cannot be mapped.
   bool open();
   void begin(std::uint64_t address, std::uint64_t bytes, std::uint64_t object);
   void end(std::uint64_t address);
-  // An empty range when no object is there.
+  // The range is empty if no object is there.
   ObjectRange find(std::uint64_t address) const;
   std::uint32_t generation() const { return generation_.load(std::memory_order_relaxed); }
   void changed() { generation_.fetch_add(1, std::memory_order_release); }
-  void forked_child(); // the lock may have been held
+  void forked_child(); // the parent may have held the lock
   // Every page's word names a live object that covers the page, or a table in use.
   bool is_consistent() const;
 
 private:
-  using Word = std::uint32_t; // 0 none; else slot + 1, with k_shared: granule table + 1
+  using Word = std::uint32_t; // 0: none; else slot + 1, or k_shared + granule table + 1
   using SharedWord = std::atomic<Word>;
   struct Slot {
-    std::atomic<std::uint64_t> begin, end, object; // of a free slot begin is the next free one
+    std::atomic<std::uint64_t> begin, end, object; // begin of a free slot: next free one
     std::atomic<std::uint32_t> version;            // odd: changing, or free
   };
   static constexpr unsigned k_page_bits = 12, k_leaf_bits = 30, k_address_bits = 47;
@@ -62,10 +63,10 @@ private:
   std::mutex lock_;
   std::atomic<std::uint32_t> generation_{1};
   std::atomic<SharedWord*>* leaves_ = nullptr;
-  Slot* slots_ = nullptr; // reserved, touched as used
+  Slot* slots_ = nullptr; // reserved; pages are touched as used
   SharedWord (*granules_)[k_granules] = nullptr;
   std::uint32_t slots_used_ = 0, tables_used_ = 0;
-  std::uint32_t free_slot_ = 0, free_table_ = 0; // lists through the entries; 0 = empty
+  std::uint32_t free_slot_ = 0, free_table_ = 0; // heads of free lists; 0 = empty
 };
 
 } // namespace omptier::exact

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# What the benchmarks that run a program in the virtual machine share: commands in the sandbox with
-# their stderr kept, and conditions that are printed as they are met or not.
+# Shared by benchmarks that run a program in the virtual machine: commands in the sandbox with their
+# stderr kept, and conditions that are printed as met or not met.
 import pathlib
 import subprocess
 import sys

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Where the examples' arrays come from: OpenMP's allocators, or, compiled with -DPLAIN_MALLOC, the malloc
- * that a program has which knows nothing of them. Macros, so that the call stands where it is written:
- * its place is the allocation site that profiles and plans name.
+ * Allocation of the examples' arrays: by OpenMP's allocators or, with -DPLAIN_MALLOC, by malloc as
+ * in a program that knows nothing of them. Macros, so that the call is where it is written: its
+ * place is the allocation site that profiles and plans name.
  */
 #ifndef EXAMPLES_ARRAY_MEMORY_H
 #define EXAMPLES_ARRAY_MEMORY_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * For examples that run on any OpenMP runtime and use OMPTier's additions where they are present:
- * finds them at run time, because a program linked against libomptier would not start without it.
- * (A program of yours that wants OMPTier anyway just links -lomptier and calls the functions.)
+ * For examples that run on any OpenMP runtime and use OMPTier's functions where they are present.
+ * They are looked up at run time, because a program linked against libomptier does not start
+ * without it. (A program that requires OMPTier simply links -lomptier and calls them.)
  */
 #ifndef EXAMPLES_EXTENDED_RUNTIME_H
 #define EXAMPLES_EXTENDED_RUNTIME_H
@@ -11,7 +11,7 @@
 #include <omp.h>
 #include <stddef.h>
 
-/* A function of ompx_memory.h by name; NULL: this OpenMP runtime is not OMPTier's. */
+/* A function of ompx_memory.h by name; NULL if this OpenMP runtime is not OMPTier's. */
 static inline void* extended_runtime_function(const char* name) {
   void* function = dlsym(RTLD_DEFAULT, name);
   void* library;
@@ -20,7 +20,7 @@ static inline void* extended_runtime_function(const char* name) {
   library = dlopen("libomptier.so", RTLD_LAZY | RTLD_NOLOAD);
   if (library == NULL) return NULL;
   function = dlsym(library, name);
-  dlclose(library); /* gives back our reference only; the runtime keeps its own */
+  dlclose(library); /* drops our reference; the runtime keeps its own */
   return function;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  * For examples that also run in OMPTier's virtual machine: marks the measured part of the program,
- * so that its model of memory time charges that part only. The marks are NOPs anywhere else.
- * Compiled without OMPTier's sources beside it, marking is unavailable and the functions return 0.
+ * so that the model of memory time charges that part only. On other machines the marks are NOPs.
+ * Compiled without OMPTier's sources, there are no marks, and the functions return 0.
  */
 #ifndef EXAMPLES_VIRTUAL_MACHINE_H
 #define EXAMPLES_VIRTUAL_MACHINE_H

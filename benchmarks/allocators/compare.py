@@ -35,7 +35,7 @@ def environment(peer, runtime, hidden):
         env["LD_PRELOAD"] = PRELOADS[peer]
     if peer.startswith("omptier"):
         env["LD_LIBRARY_PATH"] = str(runtime)
-    elif peer == "libomp":  # a libmemkind.so that cannot be loaded stands in front of the real one
+    elif peer == "libomp":  # a libmemkind.so that cannot be loaded hides the real one
         env["LD_LIBRARY_PATH"] = f"{hidden}:{STOCK}"
     elif peer == "libomp-memkind":
         env["LD_LIBRARY_PATH"] = STOCK
@@ -97,7 +97,7 @@ def memory_table(results):
 
 
 def memory_expectations(results):
-    """As expectations(), for what a program takes against jemalloc."""
+    """Like expectations(), for the memory of a program relative to jemalloc."""
     for program in ("containers", "records", "phases"):
         peers = results.get(program, {})
         pairs = list(zip(peers.get("omptier", []), peers.get("jemalloc", [])))

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Times one allocator in this process: peer PEER SECONDS [PATTERN], one JSON line a cell on stdout.
-// With one of the programs of programs.hpp as PATTERN, what the kernel had of memory in this process
-// at its fullest moment is told instead.
-// Which library serves malloc or omp_alloc is decided by who starts it (LD_PRELOAD,
-// LD_LIBRARY_PATH; see compare.py). Everybody is called through a pointer found with dlsym, which
-// costs what a call into a shared library costs anyway. Times are CPU time of the threads, so that
-// a busy machine disturbs less.
+// Times one allocator in this process: peer PEER SECONDS [PATTERN] prints one JSON line a cell. If
+// PATTERN is one of the programs of programs.hpp, it prints the peak of resident memory instead.
+// LD_PRELOAD and LD_LIBRARY_PATH select the library that serves malloc or omp_alloc (see
+// compare.py). All functions are called through pointers from dlsym, which cost as much as calls
+// into a shared library. Times are CPU time of the threads, to be less sensitive to other load.
 #include "programs.hpp"
 
 #include <algorithm>
@@ -61,7 +59,7 @@ struct Hwloc {
   static void give(void* p, std::size_t n) { hwloc_free_(topology, p, n); }
   static void* grow(void*, std::size_t) { return nullptr; }
 };
-// mmap and mbind with small pages: what first touch is compared with.
+// mmap and mbind with small pages, for comparison with first touch.
 struct Mmap {
   static void* take(std::size_t n) {
     void* p = ::mmap(nullptr, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -88,7 +86,7 @@ bool wanted(const char* pattern) {
   return only.empty() || only == pattern;
 }
 
-void tell(const char* pattern, std::size_t bytes, int threads, double ns) {
+void report(const char* pattern, std::size_t bytes, int threads, double ns) {
   std::printf("{\"peer\": \"%s\", \"pattern\": \"%s\", \"bytes\": %zu, \"threads\": %d, "
               "\"ns\": %.2f}\n",
               peer.c_str(), pattern, bytes, threads, ns);
@@ -136,7 +134,7 @@ template <typename P> void pair(std::size_t bytes, int threads, bool touched) {
       P::give(const_cast<char*>(p), bytes);
     }
   });
-  tell(touched ? "touched" : "pair", bytes, threads, ns);
+  report(touched ? "touched" : "pair", bytes, threads, ns);
 }
 
 template <typename P> void churn(int threads) {
@@ -156,11 +154,11 @@ template <typename P> void churn(int threads) {
       if (slot.p == nullptr) std::exit(3);
     }
   });
-  tell("churn", 80, threads, ns);
+  report("churn", 80, threads, ns);
 }
 
-// One thread allocates, another frees: two batches go to and fro, and whoever has none sleeps, so
-// that CPU time is that of the allocator.
+// One thread allocates, another frees: two batches go back and forth, and a thread without one
+// sleeps, so that CPU time is the allocator's.
 template <typename P> void producer_consumer(int threads) {
   constexpr std::size_t k_bytes = 64;
   struct Batch {
@@ -195,7 +193,7 @@ template <typename P> void producer_consumer(int threads) {
   for (const double one : spent)
     sum += one;
   const auto blocks = static_cast<double>(batches) * 1024 * pairs;
-  tell("handover", k_bytes, pairs * 2, sum * 1e9 / blocks);
+  report("handover", k_bytes, pairs * 2, sum * 1e9 / blocks);
 }
 
 // One block grown by half from 16 B to 1 MiB.
@@ -212,10 +210,10 @@ template <typename P> void growth(int threads) {
       P::give(p, bytes);
     }
   });
-  tell("growth", 1 << 20, threads, ns);
+  report("growth", 1 << 20, threads, ns);
 }
 
-// Bytes of this process that were in memory at its fullest moment.
+// Peak of this process's resident memory, in bytes.
 std::size_t fullest() {
   std::FILE* file = std::fopen("/proc/self/status", "r");
   std::size_t kib = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Programs that allocate a great deal, for their memory: what a process takes beyond what the
-// program asked for. Each returns the bytes it had at its fullest moment, as it asked for them,
-// and writes to every block. P: an allocator with take(bytes) and give(block, bytes).
+// Programs that allocate a lot, to measure the memory that a process takes beyond its requests.
+// Each returns its peak of requested bytes, and writes to every block. P: an allocator with
+// take(bytes) and give(block, bytes).
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ private:
   std::uint64_t state_;
 };
 
-// Bytes of one thread: now, and at most.
+// Bytes of one thread: current and peak.
 struct Live {
   std::size_t now = 0, most = 0;
   void add(std::size_t bytes) {
@@ -68,8 +68,8 @@ template <typename T, typename P> struct Allocator {
   friend bool operator==(const Allocator&, const Allocator&) { return true; }
 };
 
-// Maps, hash tables, lists and strings of two threads, filled, thinned out and filled again. They wait for
-// each other when they are full, so that it is their sum that is measured.
+// Maps, hash tables, lists and strings of two threads, filled, thinned out and filled again. The
+// threads wait for each other when full, so that the sum of both is measured.
 template <typename P> void fill_containers(unsigned seed, std::barrier<>& full) {
   using Text = std::basic_string<char, std::char_traits<char>, Allocator<char, P>>;
   std::map<std::uint32_t, Text, std::less<>, Allocator<std::pair<const std::uint32_t, Text>, P>>
@@ -111,7 +111,7 @@ template <typename P> std::size_t containers() {
   return most[0] + most[1];
 }
 
-// Records of 16 B to 16 KiB, as many of each doubling's bytes, replaced at random.
+// Records of 16 B to 16 KiB, with equal bytes in each doubling, replaced at random.
 template <typename P> std::size_t records() {
   struct Record {
     void* begin = nullptr;
@@ -122,7 +122,7 @@ template <typename P> std::size_t records() {
   for (int i = 0; i < 600'000; ++i) {
     Record& record = table[random.next() % table.size()];
     if (record.begin != nullptr) give<P>(record.begin, record.bytes);
-    std::size_t bytes = 16 + random.next() % 16; // each doubling half as often as the one before
+    std::size_t bytes = 16 + random.next() % 16; // each doubling half as often as the previous one
     for (std::uint32_t bits = random.next(); (bits & 1) != 0 && bytes < 8192; bits >>= 1)
       bytes = bytes * 2 + random.next() % 16;
     record = {take<P>(bytes), bytes};
@@ -133,7 +133,7 @@ template <typename P> std::size_t records() {
   return t_live.most;
 }
 
-// One phase after the other wants 8 MB in blocks of another size and keeps a twentieth of them.
+// Each phase allocates 8 MB in blocks of another size and keeps a twentieth of them.
 template <typename P> std::size_t phases() {
   std::vector<std::pair<void*, std::size_t>> kept;
   for (const std::size_t bytes : {24, 56, 120, 250, 500, 1000, 3000, 10'000, 40'000}) {
@@ -154,7 +154,7 @@ template <typename P> std::size_t phases() {
   return t_live.most;
 }
 
-// Trees of one small node each, built and dropped one by one beside one that stays.
+// Trees of small nodes, built and dropped one after the other while one tree stays.
 template <typename P> struct Node {
   Node *left, *right;
   static Node* grow(int depth) {
@@ -179,7 +179,7 @@ template <typename P> std::size_t trees() {
   return t_live.most;
 }
 
-// A few blocks of every size: what a process takes before it has asked for much.
+// A few blocks of every size: the memory of a process that has allocated little.
 template <typename P> std::size_t little() {
   std::vector<std::pair<void*, std::size_t>> kept;
   for (std::size_t bytes = 16; bytes <= 65536; bytes += bytes / 4) {

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# Placement per region, measured: alternating in the timed virtual machine with fast memory for one of
+# Placement per region, measured: `alternating` in the timed virtual machine with fast memory for one of
 # its two arrays. Records it, lets the advisor make a plan whose region entries move the arrays, and
 # compares that plan with both placements that are fixed for the whole run and with everything in NVM.
-# With --proof the status says whether the moving plan is faster than either fixed one, and whether
-# the kernel had each array in DRAM while the program worked on it.
+# With --proof the exit status is 0 only if the moving plan is faster than either fixed one, and the
+# kernel had each array in DRAM while the program worked on it.
 #
-# The fixed plans are the advised one without its region entries and with the kinds written by hand.
-# Bytes per memory kind are the kernel's, asked by the program inside each region (--where), with the
+# The fixed plans are the advised one without its region entries and with kinds written by hand. Bytes
+# per memory kind come from the kernel: the program queries them inside each region (--where), with the
 # time model off. Times are guest seconds; only their ratios mean something.
 import argparse
 import json
@@ -48,7 +48,7 @@ def read_result(out):
                 visit[array] = {words[i]: int(words[i + 1]) for i in range(at + 1, at + 9, 2)}
             result["where"].append(visit)
     if result.get("marked") != "yes" or not result["where"]:
-        raise Failure(f"the program did not mark its visits or did not say where its arrays were:\n{out}")
+        raise Failure(f"the program did not mark its visits or did not print where its arrays were:\n{out}")
     return result
 
 
@@ -87,8 +87,8 @@ def print_where(run):
 
 
 def moves_met(job, report, recorded_bytes, predicted):
-    """The report of a recorded run with the plan must hold the moves, one array each, and the advisor's
-    prediction of their time must be near."""
+    """The report of a recorded run with the plan must list the moves, one array each, and the advisor's
+    prediction of their time must be within a factor of two."""
     moves = report["moves"]
     exchange = 0.0
     met = check(len(moves) > 0 and all(move["seconds"] > 0 and move.get("site") is not None for move in moves),
@@ -99,17 +99,17 @@ def moves_met(job, report, recorded_bytes, predicted):
         met &= check(len(times) > 0, f"moves {name} ({way[0]} to {way[1]}, {recorded_bytes / MIB:.0f} MiB each): "
                      + ", ".join(f"{time:.1f}" for time in times) + " ms undilated")
     return met & check(0.5 <= predicted / exchange <= 2 if exchange else False,
-                       f"moving one in and the other out took {exchange:.1f} ms, the advisor said {predicted:.1f} "
+                       f"moving one in and the other out took {exchange:.1f} ms, the advisor predicted {predicted:.1f} "
                        "(half to twice is near)")
 
 
 def predicted_exchange(advice, visits):
     """Milliseconds of one exchange: the advice gives the sum over all visits, in ns, us, ms or s."""
-    said = re.search(r"moving costs ([0-9.]+) (\S+)", advice)
-    if not said:
+    match = re.search(r"moving costs ([0-9.]+) (\S+)", advice)
+    if not match:
         raise Failure("nothing is advised to be moved; visits too short?\n" + advice)
     units = {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "ms": 1, "s": 1e3}
-    return float(said[1]) * units[said[2]] / visits
+    return float(match[1]) * units[match[2]] / visits
 
 
 def pages_met(runs):
@@ -118,12 +118,12 @@ def pages_met(runs):
         visits = [visit for run in runs for visit in run["where"] if visit["region"] == region]
         at_home = [visit for visit in visits if visit[region]["dram"] == int(runs[0][f"bytes_{region}"])]
         met &= check(len(visits) > 0 and len(at_home) == len(visits),
-                     f"array {region} wholly in DRAM, says the kernel, in {len(at_home)} of {len(visits)} visits to it")
+                     f"array {region} wholly in DRAM by the kernel's page query in {len(at_home)} of {len(visits)} visits to it")
     return met
 
 
 def fixed_as_meant(results, fixed):
-    """A comparison is worth something only when the fixed placements were what they claim."""
+    """The comparison is valid only if the fixed placements were as planned."""
     met = True
     for name, expected in fixed.items():
         wrong = [visit for run in results[name] for visit in run["where"] for array in ("a", "b")

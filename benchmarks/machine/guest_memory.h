@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the benchmarks of the virtual machine share: memory on a given NUMA node, a clock, medians.
-// Failures end the program with one line and status 1.
+// Shared by the benchmarks of the virtual machine: memory on a given NUMA node, a clock, medians. A
+// failure ends the program with one line and status 1.
 #pragma once
 
 #include <errno.h>
@@ -26,7 +26,7 @@ static inline double seconds_now(void) {
 
 enum { k_huge_page = 2 << 20 };
 
-// size bytes (a multiple of 2 MiB) whose pages lie on the node, touched; checked with the kernel.
+// size bytes (a multiple of 2 MiB) on the node, touched, and verified with the kernel's page query.
 static inline void* memory_on(int node, size_t size, int huge) {
   char* raw =
       mmap(NULL, size + k_huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -57,7 +57,7 @@ static inline double median(double* values, int count) {
   return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-// A generator good enough to choose array elements.
+// A random generator, good enough to select array elements.
 static inline uint64_t next_random(uint64_t* state) {
   *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
   return *state >> 33;

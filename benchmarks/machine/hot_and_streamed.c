@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // hot_and_streamed HOT,STREAMED[/HOT,STREAMED…] [ITERATIONS]: 8 MiB that all threads read at random
-// and 32 MiB that they stream, each on the NUMA node named. What a placement by hand gains, to
-// compare placements by: the random data want low latency, the streamed data bandwidth. Placements,
-// separated by slashes in one argument such as 0,1/0,0/0,2, run interleaved; prints each one's
-// median in guest seconds per iteration.
+// and 32 MiB that they stream, each on the given NUMA node. Measures placements by hand: the random
+// data needs low latency, the streamed data bandwidth. Placements, separated by slashes in one
+// argument such as 0,1/0,0/0,2, run interleaved; prints each one's median in guest seconds per
+// iteration.
 #include "borders/model_marks.h"
 #include "guest_memory.h"
 

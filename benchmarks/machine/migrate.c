@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// migrate FROM TO [MIB [REPEATS]]: what moving pages between two NUMA nodes costs against copying
-// the same bytes: move_pages in batches of 512 pages of 4 KiB, move_pages of 2 MiB pages, memcpy;
-// one thread, with other threads of the process alive on other processors, as in an OpenMP program
-// (so that unmapping needs shoot-downs). Prints medians in guest seconds, and memcpy's share of
-// each.
+// migrate FROM TO [MIB [REPEATS]]: the cost of moving pages between two NUMA nodes, against copying
+// the same bytes: move_pages in batches of 512 pages of 4 KiB, move_pages of 2 MiB pages, memcpy.
+// One thread does this while other threads of the process are alive on other processors, as in an
+// OpenMP program (so that unmapping needs shoot-downs). Prints medians in guest seconds, and
+// memcpy's share of each.
 //
-// The time model's charges for folios and shoot-downs are calibrated by this: copying is to be
+// The time model's charges for folios and shoot-downs are calibrated with this: copying should be
 // about a quarter of moving 4 KiB pages between DRAM and HBM.
 #include "borders/model_marks.h"
 #include "guest_memory.h"
@@ -47,8 +47,7 @@ static double time_move(char* memory, size_t size, size_t page, int node) {
   return taken;
 }
 
-// Makes every thread run on its processor with this address space, so that it is part of
-// shoot-downs.
+// Runs every thread on its processor in this address space, so that shoot-downs include it.
 static void wake_threads(void) {
 #pragma omp parallel
   {

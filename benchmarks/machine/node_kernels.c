@@ -2,12 +2,12 @@
 //
 // node_kernels NODES [MIB [REPEATS]]: four access patterns with all data on one NUMA node, for each
 // node of a list such as 0,1,2: triad (all threads stream, two reads and a write), chase (one
-// thread, each load needs the last one), gather (all threads, random loads), fill (all threads
-// stream writes).
+// thread, each load depends on the one before), gather (all threads, random loads), fill (all
+// threads stream writes).
 //
 // Meant for the timed virtual machine, where only ratios mean anything: repeats are interleaved
-// over the nodes, and one line per pattern and node gives the median in guest seconds and relative
-// to the list's first node in the same repeat, with the extremes of that ratio.
+// over the nodes. One line per pattern and node gives the median in guest seconds, and the median
+// and range of the ratio to the list's first node in the same repeat.
 #include "borders/model_marks.h"
 #include "guest_memory.h"
 
@@ -43,7 +43,7 @@ static struct data make_data(int node, size_t bytes) {
   return data;
 }
 
-static double g_sink; // keeps results alive
+static double g_sink; // keeps the compiler from dropping results
 
 static void run_triad(const struct data* d) {
 #pragma omp parallel for schedule(static)
@@ -92,7 +92,7 @@ static void print_pattern(int pattern, int node, double* seconds, const double* 
   double ratios[k_most_repeats];
   for (int r = 0; r < repeats; r++)
     ratios[r] = seconds[r] / first[r];
-  double middle = median(ratios, repeats); // sorts them
+  double middle = median(ratios, repeats); // sorts
   printf("%-6s node %d seconds %.4f relative %.3f (%.3f-%.3f)\n", k_names[pattern], node,
          median(seconds, repeats), middle, ratios[0], ratios[repeats - 1]);
 }
@@ -127,7 +127,7 @@ int main(int count, char** arguments) {
   printf("guest seconds, %d threads, %zu MiB an array, median of %d; relative to node %d\n",
          omp_get_max_threads(), bytes >> 20, repeats, nodes[0]);
   for (int p = 0; p < k_patterns; p++)
-    for (int n = node_count - 1; n >= 0; n--) // the first node last: its times are still needed
+    for (int n = node_count - 1; n >= 0; n--) // the first node last, since median() sorts its times
       print_pattern(p, nodes[n], seconds[p][n], seconds[p][0], repeats);
   return g_sink == 0.5; // never
 }

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# The main job, measured: neutron_lookup in the timed virtual machine with little fast memory: DRAM
-# for a fifteenth of its bytes and HBM for a tenth (DRAM for a tenth where there is no HBM). Runs it
-# first come first served, records it, lets the advisor make a plan, runs it with the plan and with
-# everything in one kind of fast memory, and prints one table. It also tries every placement of the
-# three arrays that fits, in one process that moves them, to see how near the plan is to the best.
-# ./demo calls it once; the proof (--proof) repeats everything and checks the ratios.
+# The main job, measured: neutron_lookup in the timed virtual machine with little fast memory: DRAM for
+# a fifteenth of its bytes and HBM for a tenth (DRAM for a tenth if there is no HBM). Runs it first come,
+# first served, records it, lets the advisor make a plan, runs it with the plan and with everything in
+# one kind of fast memory, and prints one table. To see how near the plan is to the best placement, it
+# also tries every placement of the three arrays that fits, in one process that moves them. ./demo runs
+# it once; --proof repeats everything and checks the ratios.
 #
-# Bytes per memory kind are the kernel's: `omptier run --where FILE` reads numa_maps from outside the
+# Bytes per memory kind come from the kernel: `omptier run --where FILE` reads numa_maps from outside the
 # program while it runs. Times are guest seconds; only their ratios mean something.
 import argparse
 import itertools
@@ -42,7 +42,7 @@ class Job(GuestJob):
         self.bytes = sum(self.sizes.values())
 
     def limits(self):
-        """Bytes of each kind that may be used; the kind that is not named has room for everything."""
+        """Bytes of each kind that may be used; the remaining kind has room for everything."""
         rest = self.kinds[-1] if self.kinds[-1] != "hbm" else "dram"
         fast = [kind for kind in self.kinds if kind != rest]
         return {kind: self.bytes // (15 if kind == "dram" and "hbm" in fast else 10) for kind in fast}
@@ -57,7 +57,7 @@ class Job(GuestJob):
 
 
     def try_all(self, limits, lookups, rounds):
-        """Least seconds of every placement of the three arrays within the limits: {(kind of each array): seconds}."""
+        """Shortest time of every placement of the three arrays within the limits: {(kind of each array): seconds}."""
         def fits(kinds):
             return all(sum(self.sizes[array] for array, of in zip(ARRAYS, kinds) if of == kind) <= limit
                        for kind, limit in limits.items())
@@ -69,13 +69,13 @@ class Job(GuestJob):
         for number, kinds in enumerate(placements * rounds, 1):
             for array, kind in zip(ARRAYS, kinds):
                 held = dict(part.split(":") for part in out[f"try_{number}_where_{array}"].split(","))
-                if int(held.get(kind, 0)) < 0.95 * self.sizes[array]:  # its ends share pages with others
+                if int(held.get(kind, 0)) < 0.95 * self.sizes[array]:  # its first and last page are shared
                     raise Failure(f"try {tries[number - 1]}: the kernel has {array} in {held}")
             times[kinds].append(out[f"try_{number}_seconds"])
         return {kinds: min(runs) for kinds, runs in times.items()}
 
     def planned_kinds(self, plan):
-        """The kind that a plan gives each array first; None where it names it for a region only, or not at all."""
+        """The kind that a plan gives each array first; None if it has none, or only for a region."""
         entries = [entry for entry in json.loads((self.folder / plan).read_text())["entries"] if "region" not in entry]
         return tuple(next((entry["kinds"][0] for entry in entries
                            if any(f"allocate_{array}_grid" in frame.get("function", "") for frame in entry["frames"])), None)
@@ -92,7 +92,7 @@ class Job(GuestJob):
         (self.folder / path).write_text(json.dumps(made))
 
 
-ONLY_SHOWN = {"first come reversed"}  # nothing is held against its time: one run of it is enough
+ONLY_SHOWN = {"first come reversed"}  # its time has no limit: one run is enough
 
 
 def measure(job, cases, repeats):
@@ -107,12 +107,12 @@ def measure(job, cases, repeats):
 
 
 def seconds(runs):
-    """The least: what else the host does only adds to a time."""
+    """The minimum: other load on the host only adds time."""
     return min(run["lookup_seconds"] for run in runs)
 
 
 def table(results, labels, base, best):
-    """best: what stands in the line of the best placement where that is not a case of its own."""
+    """best: the line of the best placement if that is not a case of its own."""
     used = [kind for kind in KINDS if any(run["where"].get(kind) for runs in results.values() for run in runs)]
     print(f"{'placement':34} {'guest time':>11} {'speed-up':>9}  " + "  ".join(f"{kind.upper():>9}" for kind in used))
     for name, runs in results.items():
@@ -167,7 +167,7 @@ def times_met(job, results, trials, planned):
     plan, first = seconds(results["plan"]), seconds(results["first come"])
     met = check(first / plan >= 1.5, f"time(first come) / time(plan) = {first / plan:.2f}, at least 1.5")
     dram = seconds(results["all dram"])
-    # Where DRAM has room for one array only, the next lies in HBM, of 1.6 times DRAM's latency: 0.91 by the model.
+    # If DRAM has room for one array only, the next is in HBM, with 1.6 times DRAM's latency: 0.91 by the model.
     least = 0.9 if "hbm" not in job.kinds else 0.85
     met &= check(dram / plan >= least, f"time(all DRAM) / time(plan) = {dram / plan:.2f}, at least {least}")
     if "all hbm" in results:

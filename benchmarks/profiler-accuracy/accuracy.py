@@ -1,19 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# Holds sampled shares, write ratios and patterns of kernels.c against the truth.
+# Compares sampled shares, write ratios and patterns of kernels.c with the truth.
 #
 # accuracy.py BUILD-FOLDER [--time | --misses | --guest] [--kernels a,b] [--compilers clang,gcc]
 #             [--threads 2,4] [--march native] [--seconds 2] [--rate 1000] [--repeats 1] [--all]
 #             [--scale 2] [--table FILE] [--picture FILE.svg]
 #
-# Accesses, unless told otherwise: for every kernel, compiler and number of threads the share of
-# bytes each array accesses, as `omptier report` gives it for a sampled run, beside the share by
-# exact counts of the same source built by omptier-cc with the same flags (gcc cannot count every
-# store, so gcc builds are held against clang's bytes, which do not depend on how a loop was
-# vectorised). --guest samples in the virtual machine instead, builds for x86-64-v3. --time and
-# --misses: truths.py. The short form runs three kernels. Status 1 when a kernel misses what is
-# expected of it.
+# By default it measures accesses: for every kernel, compiler and number of threads, the share of bytes
+# that each array accesses, as `omptier report` gives it for a sampled run, against the share by exact
+# counts of the same source built by omptier-cc with the same flags. (gcc cannot count every store, so gcc
+# builds are compared with clang's bytes, which do not depend on how a loop was vectorised.) --guest
+# samples in the virtual machine instead, and builds for x86-64-v3. --time and --misses: truths.py. The
+# short form runs three kernels. Status 1 if a kernel is worse than expected.
 import argparse
 import pathlib
 import sys
@@ -35,14 +34,14 @@ def judge(bench, kernel, compiler, threads, seconds, exact):
                               "--rate", str(bench.rate), within=within)
     if "access_share" not in next(iter(objects.values())):
         sys.exit(f"accuracy.py: {kernel}: no accesses: {report['runs'][0]['source_description']}")
-    # Of the samples that stand on or behind a memory operand: those that got an object.
+    # Of the samples on or behind a memory operand, those that got an object.
     operands = report["samples"] - report["samples_without_operand"]
     lost = (report["samples_without_address"] - report["samples_without_operand"] +
             report["samples_outside_objects"])
     row = {"kernel": kernel, "compiler": compiler, "threads": threads, "objects": {},
            "attributed": 1 - lost / max(1, operands), "samples": report["samples"]}
-    # Of the arrays' own bytes: spilled registers are not in clang's counts, and what the runtime
-    # accesses is not counted at all. The column "other" shows how much that is.
+    # Relative to the arrays' own bytes: clang's counts omit spilled registers, and the runtime's accesses
+    # are not counted. The column "other" shows how much that is.
     own = sum(exact[name]["access_share"]["share"] for name in KERNELS[kernel])
     sampled_own = sum(objects[name]["access_share"]["share"] for name in KERNELS[kernel]) or 1
     row["other"] = (1 - own, 1 - sampled_own)

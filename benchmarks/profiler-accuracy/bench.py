@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# The kernels, how they are built, recorded and reported: what all three kinds of shares need.
+# The kernels, and how they are built, recorded and reported: shared by all three kinds of shares.
 import json
 import os
 import pathlib
@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 SOURCES = pathlib.Path(__file__).resolve().parent
-# kernel: object -> pattern as the source has it; rounds that suffice for exact counts.
+# kernel: object -> pattern of the source.
 KERNELS = {
     "triad": {"a": "sequential", "b": "sequential", "c": "sequential"},
     "dot": {"x": "sequential", "y": "sequential"},
@@ -28,13 +28,13 @@ KERNELS = {
               "next": "sequential"},
     "copy": {"from": "sequential", "to": "sequential"},
 }
-# Kernels that the rules for patterns were not made with.
+# Kernels that were not used to develop the rules for patterns.
 HELD_OUT = {
     "transpose": {"from": "strided", "to": "sequential"},
     "buckets": {"keys": "sequential", "heads": "random", "entries": "pointer chase"},
     "banded": {"x": "sequential", "band": "sequential", "right": "sequential"},
     "structures": {"moving": "sequential", "still": "strided"},
-    # From here on: those that the rule for streams' time (analysis/streams.hpp) was not made with.
+    # From here on also not used to develop the rule for streams' time (analysis/streams.hpp).
     "update": {"y": "sequential", "x": "sequential"},
     "widen": {"to": "sequential", "from": "sequential"},
     "matvec": {"y": "sequential", "matrix": "sequential", "x": "sequential"},
@@ -42,7 +42,7 @@ HELD_OUT = {
 }
 KERNELS.update(HELD_OUT)
 SHORT = ("triad", "gather", "chase")
-MINOR = 0.01  # objects below this share have no pattern to be right about: too few accesses
+MINOR = 0.01  # objects below this share have too few accesses for a pattern
 
 
 class Bench:
@@ -85,7 +85,7 @@ class Bench:
                 "--"]
 
     def record(self, command, threads, *options, within=()):
-        """What `omptier report` says of the run, its arrays by name, and what it printed."""
+        """The run's report, its arrays by name, and its output."""
         log = str(pathlib.Path(self.folder, "p.profile"))
         printed = self.run([*within, self.omptier, "record", "-o", log, *options, "--", *command],
                            threads)

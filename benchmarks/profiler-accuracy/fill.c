@@ -25,7 +25,7 @@ void fill_indices(int* indices, long count, long range) {
     indices[i] = (int)(next_random() % (unsigned long)range);
 }
 
-/* Rows of mean - 4 to mean + 4, so that the ends of short loops are not all alike. */
+/* Rows of mean - 4 to mean + 4 elements, so that short loops end at different places. */
 void fill_rows(int* rows, long count, int mean) {
   rows[0] = 0;
   for (long i = 0; i < count; i += 2) {

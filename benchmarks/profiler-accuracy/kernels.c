@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Kernels whose use of memory is known, each array an allocation of its own: kernels NAME ROUNDS,
- * or NAME with seconds of CPU time as "2s". Arrays are filled by fill.c, which is never
- * instrumented, so that exact counts hold the kernel alone. Prints where the arrays were.
+ * Kernels with known memory accesses, each array a separate allocation: kernels NAME ROUNDS, or
+ * NAME and seconds of CPU time as "2s". fill.c fills the arrays and is never instrumented, so that
+ * exact counts contain the kernel only. Prints where the arrays were.
  *
- * kernels NAME SECONDSs SUBSET: what are arrays worth in time? Those of the subset (bit i: the
- * i-th that is allocated) show the same few pages again and again, so that they stay in the cache
- * while the code and its addresses are the same. Prints the CPU time of a round.
+ * kernels NAME SECONDSs SUBSET: measures how much time an array costs. Arrays of the subset (bit i:
+ * the i-th that is allocated) map the same few pages again and again, so that they stay in the
+ * cache while code and addresses are unchanged. Prints the CPU time of a round.
  */
 #define _GNU_SOURCE
 #include "fill.h"
@@ -28,7 +28,7 @@
 enum { N = 1 << (20 + SCALE_BITS), PAGE = 4096, RESIDENT = 256 << 10 };
 enum { SMALL = 256, EDGES = 8, TILE = 32, PIECE = 1 << 16 };
 static volatile double g_sink;
-static volatile long g_small = SMALL; /* not to be unrolled whole */
+static volatile long g_small = SMALL; /* prevents full unrolling */
 static double g_seconds;
 static long g_rounds;
 
@@ -43,18 +43,18 @@ static struct {
   size_t bytes;
 } g_arrays[8];
 static int g_count;
-static long g_subset = -1; /* of arrays that are to be resident; -1: memory stays as it is */
+static long g_subset = -1; /* arrays to keep in the cache; -1: leave memory as it is */
 
 static void* noted(size_t bytes, void* memory) {
   g_arrays[g_count].begin = memory;
   g_arrays[g_count++].bytes = bytes;
   return memory;
 }
-/* On one line, so that the array's name stands beside the call. */
+/* On one line, so that the array's name is in the line of the call. */
 #define omp_alloc(bytes, allocator) noted(bytes, omp_alloc(bytes, allocator))
 
-/* The array's whole pages become shared ones: its own content, or its first piece repeated. Past
- * the C library, for which nothing changes. */
+/* Replaces the array's whole pages by shared ones: with its own content, or with its first piece
+ * repeated. By system calls, so that neither the C library nor a preloaded one notices. */
 static void lay_over(char* begin, size_t bytes, int resident) {
   char* first = begin + (-(size_t)begin & (PAGE - 1));
   const size_t whole = (bytes - (size_t)(first - begin)) / PAGE * PAGE;
@@ -75,10 +75,10 @@ static void lay_over(char* begin, size_t bytes, int resident) {
   close(file);
 }
 
-/* One more round? */
+/* Whether to run another round. */
 static int go_on(void) {
   static double begin = -1;
-  static long rounds = -2; /* two to get warm */
+  static long rounds = -2; /* two for warming up */
   if (g_seconds <= 0) return g_rounds-- > 0;
   if (rounds == -2 && g_subset >= 0)
     for (int i = 0; i < g_count; ++i)
@@ -161,7 +161,7 @@ static void run_histogram(void) {
     histogram(bins, index);
 }
 
-/* Every 32nd element: 256 bytes. */
+/* Every 32nd element, a stride of 256 bytes. */
 KERNEL void strided(double* restrict out, const double* restrict in) {
 #pragma omp parallel for
   for (long i = 0; i < N / 32; ++i)
@@ -337,9 +337,9 @@ static void run_copy(void) {
     copy(to, from);
 }
 
-/* From here on: kernels that were not looked at when the rules were made. */
+/* From here on: kernels that were not used to develop the rules. */
 
-/* The transposed of a matrix of 1024 columns, read down its columns. */
+/* A transposed matrix of 1024 columns, read down its columns. */
 KERNEL void transpose(double* restrict to, const double* restrict from) {
 #pragma omp parallel for
   for (long i = 0; i < N / 1024; ++i)
@@ -399,7 +399,7 @@ static void run_banded(void) {
 KERNEL void structures(struct body* restrict moving, const struct body* restrict still) {
 #pragma omp parallel for
   for (long i = 0; i < N / 8; ++i) {
-    const double mass = still[i].mass; /* once, whatever the compiler thinks */
+    const double mass = still[i].mass; /* one load, whatever the compiler does */
     for (int axis = 0; axis < 3; ++axis)
       moving[i].place[axis] += moving[i].speed[axis] * mass;
   }
@@ -412,7 +412,7 @@ static void run_structures(void) {
     structures(moving, still);
 }
 
-/* Held out from the rules of how streams share time: an array that is written in place. */
+/* From here on also not used for the rules of how streams share time. An array written in place: */
 KERNEL void update(double* restrict y, const double* restrict x) {
 #pragma omp parallel for
   for (long i = 0; i < N; ++i)

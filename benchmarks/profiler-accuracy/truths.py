@@ -2,17 +2,16 @@
 #
 # Shares of time and of misses, each with its own truth.
 #
-# Time (on the host, one thread, arrays 2^--scale times as large): what an array costs is what making it
-# resident saves, averaged over the orders in which arrays can be made resident (Shapley's value):
-# the kernels lay the same few pages over the whole of it, so that code and addresses stay as they
-# are. Indices come last, because a few of them, repeated, would keep what they point to in the cache.
-# Offsets of rows cannot be repeated and are left out. The times are CPU time, medians of repeats that
-# take turns; drawing the repeats anew says how sure the truth is (95 %). A kernel that waits for no
-# array, or whose truth is not known to within what is expected of the profiler, is shown and judges
-# nothing.
+# Time (on the host, one thread, arrays 2^--scale times as large): an array costs the time saved by making
+# it resident in the cache, averaged over the orders in which arrays can be made resident (Shapley value).
+# For this the kernels map the same few pages over the whole array, so that code and addresses are
+# unchanged. Indices come last, because a few repeated ones would keep in the cache what they point to.
+# Offsets of rows cannot be repeated and are left out. Times are CPU time, medians of interleaved repeats;
+# bootstrapping over the repeats gives the truth's 95 % interval. A kernel that does not wait for its
+# arrays, or whose truth is less certain than the error expected of the profiler, is shown but not judged.
 #
 # Misses (in the timed virtual machine): the machine counts every modelled miss of every page; its
-# memory-event unit hands out every hundredth, as hardware would.
+# memory-event unit records every hundredth, as hardware would.
 import itertools
 import pathlib
 import random
@@ -27,7 +26,7 @@ SLACK = 0.005
 ROUNDS = "1"  # of a kernel in the virtual machine
 REPEATS = 7
 DRAWN_ANEW = 400
-WAITS = 0.15  # of its time, at least
+WAITS = 0.15  # of its time, at least, to be judged
 
 
 def marginal(times, arrays):
@@ -66,7 +65,7 @@ def unsure(times, arrays):
 
 
 def row_of(kernel, true, objects, key=None):
-    """Of what the kernel's arrays have together."""
+    """Share of the sum over the kernel's arrays."""
     shares = {name: objects[name] if key is None else objects[name][key] for name in true}
     sampled_all = sum(share["share"] for share in shares.values()) or 1
     true_all = sum(true.values()) or 1

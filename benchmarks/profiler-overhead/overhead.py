@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# What recording costs: the same work bare and under `omptier record` at the default rate, in turns, threads
-# pinned; the ratio's median and its 95 % interval (bootstrap over the rounds). Instructions by callgrind,
-# which other programs on the machine do not change. Exits 1 where an expectation does not hold.
+# The cost of recording: the same work bare and under `omptier record` at the default rate, in turns, with
+# pinned threads; the ratio's median and its 95 % interval (bootstrap over the rounds). Instructions by
+# callgrind, independent of other load. Exits with 1 if an expectation is not met.
 #
 # usage: overhead.py --omptier O --workloads W [--short] [--measure wall|cpu] [--rounds N] [--seconds S]
 #                    [--only TABLE…]     TABLE: time, start, heaptrack, instructions
@@ -18,10 +18,10 @@ import sys
 import tempfile
 import time
 
-# The ratio of run times that must not be exceeded, by the upper 95 % bound.
+# Limits of the ratio of run times, for its upper 95 % bound.
 LIMITS = {"memory": 1.02, "compute": 1.02, "allocate": 1.05}
-MALLOCS = 1e6  # a second, of all threads of "allocate"
-# Instructions more: of a malloc-free pair of a small block; of a barrier and of a region.
+MALLOCS = 1e6  # a second, by all threads of "allocate"
+# Limits of additional instructions: of a malloc-free pair of a small block, of a barrier and of a region.
 PAIR_LIMIT, BARRIER_LIMIT, REGION_LIMIT = 60, 800, 4000
 
 parser = argparse.ArgumentParser()
@@ -50,7 +50,7 @@ failures = []
 
 
 def run(command, **more):
-    """Wall-clock and CPU seconds of a command that must end well, and what it printed."""
+    """Wall-clock and CPU seconds of a command that must succeed, and its output."""
     begin = time.perf_counter()
     process = subprocess.Popen(command, cwd=folder.name, env=dict(environment, **more), stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True)
@@ -83,7 +83,7 @@ def expect(fine, what, timed=True):
 
 
 def in_turns(commands, rounds):
-    """Each of the commands once a round, in another order each time; after one round that does not count."""
+    """Each command once a round, in changing order, after one round of warm-up."""
     runs = {name: [] for name in commands}
     names = list(commands)
     for i in range(rounds + 1):
@@ -95,7 +95,7 @@ def in_turns(commands, rounds):
 
 
 def amount_for(what, *more):
-    """So much work that a bare run takes the seconds asked for."""
+    """The amount of work for a bare run of the given seconds."""
     tried = 2_000_000
     while True:
         seconds = float(run([options.workloads, what, str(tried), *more])["printed"].split()[0])
@@ -171,9 +171,9 @@ def table_of_starts():
 
 
 def instructions(*work, **variables):
-    said = run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", options.workloads, *work],
-               OMP_NUM_THREADS="1", LD_LIBRARY_PATH=libraries, **variables)["errors"]
-    return int(re.search(r"Collected : (\d+)", said).group(1))
+    output = run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", options.workloads, *work],
+                 OMP_NUM_THREADS="1", LD_LIBRARY_PATH=libraries, **variables)["errors"]
+    return int(re.search(r"Collected : (\d+)", output).group(1))
 
 
 def table_of_instructions():
@@ -194,7 +194,7 @@ def table_of_instructions():
         bare, counted = each({}), each(variables)
         kept = expect(counted - bare <= limit, f"{name}: {counted - bare:.0f} instructions more > {limit}", timed=False)
         print(f"| {name} | {bare:.0f} | {counted:.0f} | {counted - bare:.0f} | {limit} | {kept} |", flush=True)
-    # Time beside: of the barriers and regions themselves, tool or none.
+    # Time, for comparison: of barriers and regions, with and without the tool.
     print("\n| of | bare, ns | idle tool, ns |\n|---|---|---|")
     count = 20_000 if options.short else 300_000
     for name, work in ("a barrier", "barriers"), ("a region", "regions"):

@@ -9,8 +9,8 @@
 //   workloads regions COUNT          empty regions
 //   workloads nothing
 //
-// allocate: each thread keeps 64 blocks, of 16 to 527 bytes, one in 1000 of 8 KiB. Printed: seconds
-// of the work, and the processor time of a helper thread named "omptier", if there is one.
+// allocate: each thread keeps 64 blocks of 16 to 527 bytes, one in 1000 of 8 KiB. Prints the
+// seconds of the work, and the CPU time of a helper thread named "omptier", if there is one.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <omp.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  * alternating: two arrays that do not fit into fast memory together and are hot in turn, each in a
- * parallel region of its own. No placement that is fixed for the whole run serves both; one that
- * moves pages between the regions does, once each visit is long enough to pay for the move.
+ * parallel region of its own. No fixed placement serves both; moving pages between the regions
+ * does, if each visit is long enough to pay for the move.
  *
  * The work on an array is a fixed number of walks, each a function of its number alone, so the
  * checksum depends on neither threads nor placement. Pattern "random": each load's address depends
- * on the value loaded before, so nothing but the latency of memory counts. Pattern "stream": each
- * walk reads its share of the array from end to end, so bandwidth counts.
+ * on the value loaded before, so the time is memory latency. Pattern "stream": each walk reads its
+ * share of the array in order, so the time is bandwidth.
  *
  * Built alone: clang-19 -O2 -fopenmp -I ../../include alternating.c options.c -o alternating
  */
@@ -35,7 +35,7 @@ typedef struct {
 typedef struct {
   alternating_options options;
   hot_array a, b;
-  /* ompx_get_placement, when --where asks for it */
+  /* ompx_get_placement, if --where is given */
   int (*get_placement)(const void* address, size_t bytes, ompx_placement_t* result);
 } program;
 
@@ -45,13 +45,13 @@ static uint64_t mix(uint64_t x) {
   return x ^ (x >> 32);
 }
 
-/* Loads one word of as many random lines as a walk's share of the array has, each address from the
- * value before. */
+/* Loads one word of as many random lines as a walk's share of the array has. Each address depends
+ * on the value before. */
 static uint64_t walk_at_random(const hot_array* array, uint64_t start) {
   const size_t lines = array->count / k_words_per_line;
   uint64_t value = mix(start), sum = 0;
   for (size_t step = 0; step < lines / k_walks; ++step) {
-    /* the upper half of value picks a line without a division */
+    /* the upper half of the value selects a line without a division */
     const size_t line = (size_t)(((value >> 32) * lines) >> 32);
     value = mix(value ^ array->words[line * k_words_per_line]);
     sum += value;
@@ -59,7 +59,7 @@ static uint64_t walk_at_random(const hot_array* array, uint64_t start) {
   return sum;
 }
 
-/* Each visit reads something else into the words, or a compiler would read them once for all. */
+/* Each visit mixes another number into the words, so that no compiler reuses an earlier visit. */
 static uint64_t walk_in_order(const hot_array* array, size_t number, uint64_t visit) {
   const size_t share = array->count / k_walks;
   uint64_t sum = 0;
@@ -79,7 +79,7 @@ static uint64_t walk(const hot_array* array, const alternating_options* options,
   return sum;
 }
 
-/* Bytes of an array by kind of memory, as the kernel reports its pages at this moment. */
+/* Prints the array's bytes by kind of memory, as the kernel has its pages now. */
 static void print_where(const program* all, char name, const hot_array* array) {
   ompx_placement_t placement;
   placement.struct_size = sizeof placement;
@@ -90,9 +90,9 @@ static void print_where(const program* all, char name, const hot_array* array) {
          placement.bytes[ompx_kind_cxl]);
 }
 
-/* Called by one thread in a region while the others wait. Returns the seconds that the question
- * took: they are no part of the work, nor are they charged by the model of memory time. */
-static double ask_where(const program* all, char region, int round) {
+/* Called by one thread in a region while the others wait. Returns the seconds that the query took,
+ * which are not counted as work, nor charged by the model of memory time. */
+static double query_where(const program* all, char region, int round) {
   if (all->get_placement == NULL) return 0;
   if (all->options.mark) example_measure_end();
   const double start = omp_get_wtime();
@@ -105,41 +105,41 @@ static double ask_where(const program* all, char region, int round) {
   return seconds;
 }
 
-/* The two regions. They are alike, but two functions with a parallel construct each, as the phases
- * of a real program are. */
+/* The two regions. They are alike, but two functions with a parallel construct each, like the
+ * phases of a real program. */
 __attribute__((noinline)) static void work_on_a(program* all, int round) {
   uint64_t sum = 0;
-  double asked = 0;
+  double query_seconds = 0;
   const double start = omp_get_wtime();
 #pragma omp parallel reduction(+ : sum)
   {
 #pragma omp single
-    asked = ask_where(all, 'a', round);
+    query_seconds = query_where(all, 'a', round);
 #pragma omp for schedule(dynamic, 1)
     for (size_t number = 0; number < k_walks; ++number)
       sum += walk(&all->a, &all->options, number, round);
   }
-  all->a.seconds = omp_get_wtime() - start - asked;
+  all->a.seconds = omp_get_wtime() - start - query_seconds;
   all->a.checksum += mix(sum + 1);
 }
 
 __attribute__((noinline)) static void work_on_b(program* all, int round) {
   uint64_t sum = 0;
-  double asked = 0;
+  double query_seconds = 0;
   const double start = omp_get_wtime();
 #pragma omp parallel reduction(+ : sum)
   {
 #pragma omp single
-    asked = ask_where(all, 'b', round);
+    query_seconds = query_where(all, 'b', round);
 #pragma omp for schedule(dynamic, 1)
     for (size_t number = 0; number < k_walks; ++number)
       sum += walk(&all->b, &all->options, number, round);
   }
-  all->b.seconds = omp_get_wtime() - start - asked;
+  all->b.seconds = omp_get_wtime() - start - query_seconds;
   all->b.checksum += mix(sum + 2);
 }
 
-/* Every page is first touched by the thread that fills it. */
+/* The thread that fills a page touches it first. */
 static void fill(hot_array* array, uint64_t seed) {
 #pragma omp parallel for schedule(static)
   for (size_t i = 0; i < array->count; ++i)
@@ -164,7 +164,7 @@ static void run(program* all) {
   printf("checksum %016" PRIx64 "\n", all->a.checksum + all->b.checksum);
 }
 
-/* 0 when the runtime is not OMPTier's, which alone can answer. */
+/* Returns 0 if the runtime is not OMPTier's, which alone has this function. */
 static int find_get_placement(program* all) {
   void* function = extended_runtime_function("ompx_get_placement");
   memcpy(&all->get_placement, &function, sizeof function);
@@ -175,7 +175,7 @@ int main(int argc, char** argv) {
   program all = {.get_placement = NULL};
   const int refused = read_alternating_options(argc, argv, &all.options);
   if (refused >= 0) return refused;
-  if (all.options.mark) example_measure_end(); /* whoever started us may have switched it on */
+  if (all.options.mark) example_measure_end(); /* the launcher may have switched it on */
   if (all.options.threads > 0) omp_set_num_threads(all.options.threads);
   if (all.options.where && !find_get_placement(&all)) {
     fprintf(stderr,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * See options.h. Anything not understood is one line on stderr and status 2.
+ * See options.h. An invalid option gives one line on stderr and status 2.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "options.h"
@@ -29,7 +29,7 @@ static int refuse(const char* option, const char* what, const char* value) {
   return 2;
 }
 
-/* A whole number from 1 to most, at most one suffix K, M or G where suffixes are allowed. 0:
+/* A whole number from 1 to most, with a suffix K, M or G where suffixes are allowed. 0: it is
  * neither. */
 static unsigned long long read_number(const char* text, unsigned long long most, int suffixes) {
   char* end;
@@ -48,7 +48,7 @@ static int take(const char* option, const char* value, alternating_options* opti
         (unsigned long long)sysconf(_SC_PHYS_PAGES) * (unsigned long long)sysconf(_SC_PAGESIZE);
     options->bytes = (size_t)read_number(value, memory / 2, 1);
     if (options->bytes >= 65536) return -1;
-    return refuse(option, "wants a size from 64K to half of this machine's memory", value);
+    return refuse(option, "needs a size from 64K to half of this machine's memory", value);
   }
   if (strcmp(option, "--pattern") == 0) {
     options->random = strcmp(value, "random") == 0;
@@ -64,7 +64,7 @@ static int take(const char* option, const char* value, alternating_options* opti
     return 2;
   }
   *number = (int)read_number(value, 1000000, 0);
-  return *number > 0 ? -1 : refuse(option, "wants a whole number from 1 to 1000000", value);
+  return *number > 0 ? -1 : refuse(option, "needs a whole number from 1 to 1000000", value);
 }
 
 int read_alternating_options(int argc, char** argv, alternating_options* options) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Standard containers, each in the memory that suits it: word counts in a hash table that is looked
-// up at random, a stream of numbers in fast memory, and polymorphic strings in large memory. Prints
-// what each container asked for and got; the results do not depend on where memory is.
+// Standard containers, each in the memory that suits it: word counts in a hash table with random
+// look-ups, a stream of numbers in fast memory, and polymorphic strings in large memory. Prints the
+// placement of each container; the results do not depend on placement.
 #include <ompx_memory.hpp>
 
 #include <cstdio>
@@ -23,7 +23,7 @@ void show(const char *name, const void *address) {
 } // namespace
 
 int main() {
-  // Latency matters for the table, bandwidth for the stream; the archive may lie anywhere.
+  // Latency matters for the table, bandwidth for the stream; the archive may be anywhere.
   const ompx::allocator_handle lookups(ompx_auto_mem_space,
                                        ompx::traits{}
                                            .pattern(ompx::access_pattern::random)
@@ -57,7 +57,7 @@ int main() {
     sum += stream[i];
 
   ompx::memory_resource resource(archive);
-  std::pmr::monotonic_buffer_resource buffer(1 << 20, &resource); // large pieces from the tier
+  std::pmr::monotonic_buffer_resource buffer(1 << 20, &resource); // large pieces of the tier
   std::pmr::vector<std::pmr::string> lines(&buffer);
   for (int i = 0; i < 10000; ++i)
     lines.emplace_back("line " + std::to_string(i) + " of an archive that nobody reads twice");

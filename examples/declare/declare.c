@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Declare, commit, and change your mind: three arrays are declared with what is known of their use and
- * committed together, so that the order of allocation does not decide who gets the fast memory. Later
- * the roles change: traits are updated and applied, and the pages follow. Prints where each array is,
- * as the kernel says; "declare [megabytes]" sets the size of the largest (64). */
+ * Declare, commit, and revise: three arrays are declared with traits and committed together, so
+ * that the order of allocation does not decide which one gets the fast memory. Later their roles
+ * change: traits are updated and applied, and the pages move. Prints where the kernel has each
+ * array; "declare [megabytes]" sets the size of the largest (64). */
 #include <ompx_memory.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
   const size_t field_bytes = megabytes << 20, small_bytes = field_bytes / 2;
   double *history, *field, *table;
 
-  /* Allocated in this order, the history would take the fast memory that the others need. */
+  /* Allocated one by one, the history would take the fast memory that the others need. */
   omp_alloctrait_t of_history[] = {{ompx_atk_importance, 20},
                                    {ompx_atk_access_mode, ompx_atv_access_mode_write_only}};
   omp_alloctrait_t of_field[] = {{ompx_atk_importance, 600},
@@ -60,7 +60,7 @@ int main(int argc, char** argv) {
   show("field", field);
   show("table", table);
 
-  /* Now the history is analysed and the field is done with. */
+  /* Now the history is analysed, and the field is no longer used. */
   omp_alloctrait_t hot[] = {{ompx_atk_importance, 900},
                             {ompx_atk_access_mode, ompx_atv_access_mode_read_only},
                             {ompx_atk_access_pattern, ompx_atv_access_pattern_sequential}};

@@ -1,8 +1,8 @@
 ! SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 !
-! Heat in a plate, in Fortran: two fields that every step streams through, in the memory of highest
-! bandwidth that has room, and a mask that is read now and then, anywhere. Prints where they are and
-! the heat left; the result does not depend on where memory is.
+! Heat in a plate: two fields that every step streams through, in the memory of highest bandwidth
+! that has room, and a mask that is rarely read, anywhere. Prints where they are and the heat left;
+! the result does not depend on placement.
 program stencil
   use ompx_memory
   use, intrinsic :: iso_c_binding, only: c_loc

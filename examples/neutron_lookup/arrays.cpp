@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // See arrays.hpp. The extended part needs ompx_memory.h at compile time and the OMPTier runtime at
-// run time; without either it says so and never quietly does something else.
+// run time; if either is missing, it fails with a message.
 
 #include "arrays.hpp"
 
@@ -26,8 +26,8 @@ std::string cannot_allocate(Array which, std::size_t bytes) {
          k_array_names[which] + " grid; ask for a smaller --bytes";
 }
 
-// Asked before allocating: most kernels promise more than they have, and kill whoever believes
-// them.
+// Checked before allocating: most kernels overcommit, and kill a process that then touches its
+// memory.
 std::string too_big_for_machine(std::size_t bytes) {
   const std::size_t memory = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
                              static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -36,9 +36,8 @@ std::string too_big_for_machine(std::size_t bytes) {
          std::to_string(memory) + "; ask for a smaller --bytes";
 }
 
-// One function, and so one allocating call, for each array: its call stack names the array in a
-// profile and in a plan. The loop in Arrays::allocate keeps the outer frames the same in both
-// orders.
+// A function, and so an allocating call, for each array: its call stack identifies the array in
+// profiles and plans. The loop in Arrays::allocate keeps the outer frames the same in both orders.
 using AllocateFunction = std::string (*)(Grids&, omp_allocator_handle_t);
 
 [[gnu::noinline]] std::string allocate_index_grid(Grids& grids, omp_allocator_handle_t allocator) {
@@ -75,7 +74,7 @@ omp_allocator_handle_t allocator_of_kind(const std::string& kind) {
   return omp_default_mem_alloc;
 }
 
-// What the programmer knows of each array. Importance: per mille of the time spent on memory.
+// The traits of each array. Importance: per mille of the time spent on memory.
 omp_allocator_handle_t allocator_with_traits(Array which) {
   const auto name = reinterpret_cast<decltype(&ompx_name)>(extended_runtime_function("ompx_name"));
   const bool random = which != index_grid; // the rows of the index grid are read as short streams
@@ -198,7 +197,7 @@ bool Arrays::choose_allocators(const Placement& placement) {
         own_allocators_ ? allocator_with_traits(which) : allocator_of_kind(placement.kinds[a]);
     if (allocators_[a] == omp_null_allocator)
       error_ = std::string("the runtime refused the allocator of the ") + k_array_names[a] +
-               " grid; its warning says which trait";
+               " grid; its warning names the trait";
   }
   return ok();
 }

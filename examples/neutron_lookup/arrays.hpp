@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Where the three arrays come from: the three ways an OpenMP program can ask for memory.
+// Allocation of the three arrays, in the three ways that an OpenMP program can request memory.
 //
 //   plain     omp_alloc with the default allocator; a plan made from a profile may place them
-//   extended  one allocator per array whose traits say how the array is used
+//   extended  one allocator per array, whose traits describe how the array is used
 //   by hand   the predefined allocator of a memory kind per array
 //
-// Each array has an allocating function of its own, so that each is an allocation site of its own.
+// Each array has its own allocating function, and so its own allocation site.
 #pragma once
 
 #include "grids.hpp"
@@ -29,20 +29,19 @@ struct Placement {
   std::array<std::string, k_arrays> kinds; // by hand: kind per array, empty for the default
 };
 
-// Whether --place can name it: default, auto, dram, hbm, nvm or cxl.
+// Whether --place accepts it: default, auto, dram, hbm, nvm or cxl.
 bool is_memory_kind(const std::string& kind);
 
-// Whether the OpenMP runtime in use knows the extended traits and the kinds' allocators.
+// Whether the OpenMP runtime supports the extended traits and the kinds' allocators.
 bool runtime_is_extended();
 
-// Where the kernel says these bytes are: DRAM, HBM, NVM, CXL. Nothing on a runtime that is not
-// OMPTier's.
+// Bytes that the kernel has in DRAM, HBM, NVM, CXL. Nothing if the runtime is not OMPTier's.
 std::optional<std::array<std::size_t, 4>> bytes_by_kind(const void* first, std::size_t bytes);
 
 class Arrays {
 public:
   // Allocates in the order index, unionized, nuclide, or the reverse. On failure ok() is false and
-  // error() says what failed, in one line.
+  // error() gives the reason in one line.
   Arrays(const Shape& shape, const Placement& placement, bool reverse_order);
   ~Arrays();
   Arrays(const Arrays&) = delete;
@@ -52,8 +51,8 @@ public:
   const std::string& error() const { return error_; }
   const Grids& grids() const { return grids_; }
 
-  // Moves the arrays to the kinds that are named; those named default or not at all stay. False and
-  // error() when one does not arrive.
+  // Moves the arrays to the kinds that are named; others stay. On failure returns false and sets
+  // error().
   bool move(const Placement& placement);
 
 private:

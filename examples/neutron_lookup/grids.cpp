@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See grids.hpp. The unionized grid is sorted in place by tasks; the index grid is made row by row
-// from the row before, in blocks of rows, so that no memory besides the three arrays is needed.
+// See grids.hpp. The unionized grid is sorted in place by tasks. Each row of the index grid is
+// computed from the row before, in blocks of rows, so that no memory besides the three arrays is
+// needed.
 
 #include "grids.hpp"
 
@@ -97,7 +98,7 @@ GridPoint make_grid_point(const Shape& shape, std::uint32_t n, std::uint32_t k,
   const std::uint64_t where = random_bits(seed ^ n, k);
   const std::uint64_t what = mix(where);
   GridPoint point;
-  // One point per cell of width 1 / gridpoints; 21 bits of offset keep neighbours apart.
+  // One point per cell of width 1 / gridpoints; the 21-bit offset separates neighbours.
   point.energy = (k + static_cast<double>(where >> 43) * 0x1p-21) / shape.gridpoints;
   if (k == 0) point.energy = 0;
   if (k + 1 == shape.gridpoints) point.energy = 1;
@@ -109,7 +110,7 @@ GridPoint make_grid_point(const Shape& shape, std::uint32_t n, std::uint32_t k,
   point.xs[elastic] = scattered;
   point.xs[absorption] = captured + split;
   point.xs[fission] = split;
-  point.xs[nu_fission] = 2.5 * split; // neutrons set free
+  point.xs[nu_fission] = 2.5 * split; // neutrons released
   point.xs[total] = scattered + captured + split;
   return point;
 }

@@ -2,20 +2,19 @@
 //
 // The three arrays of the lookup, and how they are filled.
 //
-//   nuclide grid    per nuclide, cross sections tabulated at its own energies   nuclides ×
-//   gridpoints unionized grid  all those energies, sorted                                  nuclides
-//   × gridpoints index grid      per unionized energy and nuclide, the grid point at or below (the
-//   biggest by far)
+//   nuclide    nuclides × gridpoints            cross sections tabulated at each nuclide's energies
+//   unionized  nuclides × gridpoints            all those energies, sorted
+//   index      (nuclides × gridpoints) × nuclides
+//              per unionized energy and nuclide, the grid point at or below; by far the largest
 //
-// One binary search in the unionized grid then replaces one per nuclide. Energies are scaled to [0,
-// 1] (think of lethargy); every nuclide's grid starts at 0 and ends at 1, so no lookup falls
-// outside.
+// One binary search in the unionized grid replaces one per nuclide. Energies are scaled to [0, 1]
+// (like lethargy); every nuclide's grid starts at 0 and ends at 1, so no lookup is outside.
 //
 // Exactness: cross sections are multiples of 2^-5 below 2^9, interpolation weights multiples of
 // 2^-16, densities multiples of 2^-10. Every product and sum of a lookup then fits the 53 bits of a
-// double for up to 2^12 nuclides: nothing is rounded, and the checksum is the same whatever order a
-// compiler adds in and whether it fuses multiplications. What is tabulated is a function of
-// (nuclide, point) alone.
+// double for up to 2^12 nuclides: nothing is rounded, and the checksum does not depend on the order
+// in which a compiler adds, nor on fused multiplications. The data is a function of (nuclide,
+// point) alone.
 #pragma once
 
 #include "random.hpp"
@@ -55,13 +54,13 @@ struct Grids {
   GridPoint* nuclide = nullptr;   // nuclide n at nuclide + n * gridpoints, energies ascending
 };
 
-// What the nuclide grid holds at point k of nuclide n.
+// Point k of nuclide n in the nuclide grid.
 GridPoint make_grid_point(const Shape& shape, std::uint32_t n, std::uint32_t k, std::uint64_t seed);
 
-// Fills all three arrays, in parallel, every page first touched by the thread that fills it.
+// Fills all three arrays in parallel; the thread that fills a page touches it first.
 void fill_grids(const Grids& grids, std::uint64_t seed);
 
-// Whether the arrays are what their descriptions above say (a sample of the index grid's rows).
+// Whether the arrays agree with the description above (checks a sample of the index grid's rows).
 bool check_grids(const Grids& grids);
 
 } // namespace neutron

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See lookup.hpp. How a lookup meets memory: the binary search reads log2(points) energies, the
-// first of them always the same and so cached; the index row is read from one end of the material's
-// range to the other, as a stream; then for every nuclide two neighbouring points, anywhere in its
-// grid, are read from memory with nothing to predict them by. The last is what takes the time.
+// See lookup.hpp. Memory accesses of a lookup: the binary search reads log2(points) energies, the
+// first of which are always the same and so cached. The material's range of the index row is read
+// as a stream. Then two neighbouring points per nuclide, anywhere in its grid, are read from memory
+// at unpredictable places, which takes most of the time.
 
 #include "lookup.hpp"
 
@@ -37,7 +37,7 @@ std::size_t find_row(const double* unionized, std::size_t points, double energy)
   return row;
 }
 
-// Share of the lower point, rounded down to a multiple of 2^-16 so that the rest is exact.
+// Weight of the lower point, rounded down to a multiple of 2^-16, so that the rest is exact.
 double weight_of_lower(double lower, double upper, double energy) {
   const auto steps = static_cast<std::int32_t>((upper - energy) / (upper - lower) * 0x1p16);
   return steps * 0x1p-16;
@@ -50,7 +50,7 @@ void add_interpolated(CrossSections& sum, const GridPoint& lower, const GridPoin
     sum[c] += density * (upper.xs[c] - weight * (upper.xs[c] - lower.xs[c]));
 }
 
-// Of one lookup; those of all lookups are added modulo 2^64, in any order.
+// Checksum of one lookup. Those of all lookups are added modulo 2^64, in any order.
 std::uint64_t checksum_of(const CrossSections& sums, std::uint64_t number) {
   std::uint64_t hash = number;
   for (double sum : sums)
@@ -58,8 +58,8 @@ std::uint64_t checksum_of(const CrossSections& sums, std::uint64_t number) {
   return hash;
 }
 
-// As macroscopic_cross_sections, from the definitions: the cell of `energy` in each nuclide's grid
-// is known up to one point, because there is one point in each cell of width 1 / gridpoints.
+// As macroscopic_cross_sections, but from the definitions: the cell of `energy` in each nuclide's
+// grid is known up to one point, because each cell of width 1 / gridpoints has one point.
 CrossSections computed_cross_sections(const Shape& shape, const Material& material, double energy,
                                       std::uint64_t seed) {
   CrossSections sums{};
@@ -87,7 +87,7 @@ CrossSections macroscopic_cross_sections(const Grids& grids, const Material& mat
   const std::uint32_t* row =
       grids.index + find_row(grids.unionized, grids.shape.points(), energy) * nuclides;
 
-  // First where to read, then what: the row is then read in one go, not between random reads.
+  // First all places, then the points: the row is read in one go, not between random reads.
   std::array<std::uint32_t, k_max_nuclides> point;
   const std::size_t count = material.components.size();
   for (std::size_t i = 0; i < count; ++i)

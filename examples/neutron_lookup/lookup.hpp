@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The lookup itself: macroscopic cross sections of a material at one neutron energy, and the loop
-// that does many. A neutron's energy and material are a function of its number, so the checksum
-// depends on neither threads nor schedule nor on where the arrays lie.
+// Macroscopic cross sections of a material at one neutron energy, and the loop over many. A
+// neutron's energy and material are a function of its number, so the checksum depends on neither
+// threads nor schedule nor placement.
 #pragma once
 
 #include "grids.hpp"
@@ -17,11 +17,11 @@ namespace neutron {
 CrossSections macroscopic_cross_sections(const Grids& grids, const Material& material,
                                          double energy);
 
-// Lookups 0 … count - 1; schedule as OMP_SCHEDULE says. Returns the checksum.
+// Lookups 0 … count - 1, scheduled by OMP_SCHEDULE. Returns the checksum.
 std::uint64_t run_lookups(const Grids& grids, const std::vector<Material>& materials,
                           std::uint64_t count, std::uint64_t seed);
 
-// The same checksum without reading any of the arrays: every datum is computed anew. Slow.
+// The same checksum without reading the arrays: computes every datum again. Slow.
 std::uint64_t expected_checksum(const Shape& shape, const std::vector<Material>& materials,
                                 std::uint64_t count, std::uint64_t seed);
 

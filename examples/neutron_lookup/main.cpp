@@ -2,7 +2,7 @@
 //
 // neutron_lookup: Monte Carlo macroscopic cross-section lookups, written from the published
 // description of that kernel. A small array (the nuclide grid) takes nearly all of the memory time
-// and is allocated last, so memory handed out first come, first served goes to the wrong data. See
+// but is allocated last, so first come, first served gives fast memory to the wrong data. See
 // ../README.md.
 
 #include "arrays.hpp"
@@ -17,8 +17,8 @@
 
 namespace {
 
-// Lookups cost between 4 and several hundred nuclides: hand them out as threads come, unless the
-// user has said otherwise.
+// A lookup costs 4 to several hundred nuclides, so the default schedule is dynamic. OMP_SCHEDULE
+// overrides it.
 void choose_threads_and_schedule(int threads) {
   if (threads > 0) omp_set_num_threads(threads);
   if (!std::getenv("OMP_SCHEDULE")) omp_set_schedule(omp_sched_dynamic, 64);
@@ -32,8 +32,8 @@ int threads_in_use() {
   return threads;
 }
 
-// The lookups again for each placement that is to be tried. False, having said why: one could not
-// be made.
+// Repeats the lookups for each placement of --try. Returns false, after an error message, if one
+// failed.
 bool try_placements(const neutron::Options& options,
                     const std::vector<neutron::Material>& materials, neutron::Arrays& arrays,
                     neutron::Report& report) {
@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
   const std::optional<Options> options = read_options(argc, argv);
   if (!options) return 2;
   choose_threads_and_schedule(options->threads);
-  if (options->mark) example_measure_end(); // whoever started us may have switched it on
+  if (options->mark) example_measure_end(); // the launcher may have switched it on
 
   Report report;
   report.threads = threads_in_use();

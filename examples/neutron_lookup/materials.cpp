@@ -26,7 +26,7 @@ Material material(const char* name, std::uint32_t frequency, std::vector<Range> 
   Material result{name, frequency, {}};
   for (const Range& range : ranges)
     for (std::uint32_t n = range.first; n < range.first + range.count; ++n) {
-      // The frequency serves as the material's number: no two are alike.
+      // The frequency identifies the material: all are different.
       const std::uint64_t bits = random_bits(k_density_stream + frequency, n);
       result.components.push_back({n, static_cast<double>((bits >> 54) + 1) * 0x1p-10});
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The twelve materials of a pressurised-water reactor and how often a neutron is found in each.
+// The twelve materials of a pressurised-water reactor, and how often a neutron is in each.
 //
 // The numbers of nuclides and the frequencies follow the published description of the full-core
 // benchmark of Hoogenboom and Martin and of the mini-app made from it (Tramm and others, PHYSOR
-// 2014): fuel is met in one lookup of seven, but holds most of the nuclides and so does most of the
-// work. Nuclides are numbered by the pool they belong to (coolant, steel, zirconium, fuel), as
-// libraries sorted by atomic number roughly do.
+// 2014). Fuel is hit by one lookup in seven, but has most of the nuclides and so most of the work.
+// Nuclides are numbered by their pool (coolant, steel, zirconium, fuel), much as in libraries
+// sorted by atomic number.
 #pragma once
 
 #include <cstdint>
@@ -31,11 +31,11 @@ struct Material {
   std::vector<Component> components;
 };
 
-// `nuclides`: number of nuclides in the problem, at least k_light_nuclides + 1; those above the
-// light ones are fuel.
+// nuclides: number of nuclides in the problem, at least k_light_nuclides + 1; those above the light
+// ones are fuel.
 std::vector<Material> make_materials(std::uint32_t nuclides);
 
-// The material in which lookup number `bits` happens (`bits` uniform over all 64-bit values).
+// The material of the lookup with random number `bits` (uniform over all 64-bit values).
 const Material& pick_material(const std::vector<Material>& materials, std::uint64_t bits);
 
 } // namespace neutron

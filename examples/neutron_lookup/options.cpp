@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See options.hpp. Sizes are a name, a number of bytes, or nuclides × gridpoints; the first two fix
-// the nuclides and let the gridpoints follow.
+// See options.hpp. A size is a name, a number of bytes, or nuclides × gridpoints. The first two fix
+// the nuclides and determine the gridpoints.
 
 #include "options.hpp"
 
@@ -73,7 +73,7 @@ bool read_number(std::string_view option, std::string_view text, Number least, N
   const char* last = text.data() + text.size();
   const auto [end, failure] = std::from_chars(text.data(), last, number);
   if (failure == std::errc() && end == last && number >= least && number <= most) return true;
-  return refuse(std::string(option) + " wants a whole number from " + std::to_string(least) +
+  return refuse(std::string(option) + " needs a whole number from " + std::to_string(least) +
                 " to " + std::to_string(most) + ", not " + quoted(text));
 }
 
@@ -91,7 +91,7 @@ bool read_bytes(std::string_view text, std::uint64_t& bytes) {
   const char* last = digits.data() + digits.size();
   const auto [end, failure] = std::from_chars(digits.data(), last, bytes);
   if (failure != std::errc() || end != last || bytes > (std::uint64_t{1} << 46) >> shift)
-    return refuse("--bytes wants a size such as 64M, not " + quoted(text));
+    return refuse("--bytes needs a size such as 64M, not " + quoted(text));
   bytes <<= shift;
   return true;
 }
@@ -104,14 +104,14 @@ bool read_place(const std::string& option, std::string_view text, Placement& pla
     text.remove_prefix(item.size() < text.size() ? item.size() + 1 : item.size());
     const std::size_t equals = item.find('=');
     if (equals == std::string_view::npos)
-      return refuse(option + " wants ARRAY=KIND, not " + quoted(item));
+      return refuse(option + " needs ARRAY=KIND, not " + quoted(item));
     const std::string_view array = item.substr(0, equals);
     const std::string kind(item.substr(equals + 1));
     int which = 0;
     while (which < k_arrays && array != k_array_names[which])
       ++which;
-    if (which == k_arrays) return refuse(option + " knows no array " + quoted(array));
-    if (!is_memory_kind(kind)) return refuse(option + " knows no memory kind " + quoted(kind));
+    if (which == k_arrays) return refuse(option + " has no array " + quoted(array));
+    if (!is_memory_kind(kind)) return refuse(option + " has no memory kind " + quoted(kind));
     placement.kinds[which] = kind;
   } while (!text.empty());
   return true;
@@ -135,10 +135,10 @@ bool read_size(std::string_view text, Options& options) {
       options.lookups = size.lookups;
       return true;
     }
-  return refuse("--size knows no " + quoted(text));
+  return refuse("--size has no " + quoted(text));
 }
 
-// The command line while it is being read; 0 where nothing was said.
+// The command line while it is parsed; 0 where an option is absent.
 struct Reading {
   Options options;
   std::uint64_t bytes = 0, lookups = 0;
@@ -202,7 +202,7 @@ bool take_argument(Reading& reading, int argc, char** argv, int& i) {
   for (const Rule& rule : k_rules) {
     if (name != rule.name) continue;
     if (!rule.wants_value) return rule.take(reading, {});
-    if (i + 1 == argc) return refuse(std::string(name) + " wants a value");
+    if (i + 1 == argc) return refuse(std::string(name) + " needs a value");
     return rule.take(reading, argv[++i]);
   }
   return refuse("no option " + quoted(name));

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Counter-based random numbers: the n-th number of a stream is a function of (stream, n) alone, no
-// state is carried. So any thread can make any number, and nothing depends on who did which lookup.
+// Counter-based random numbers: the n-th number of a stream is a function of (stream, n) alone,
+// without state. So any thread can compute any number, and the results do not depend on the
+// schedule.
 #pragma once
 
 #include <cstdint>
 
 namespace neutron {
 
-// Spreads every bit of the input over the whole word (a multiply-xorshift finaliser; a bijection).
+// Spreads every bit of the input over the whole word (multiply-xorshift finaliser; a bijection).
 constexpr std::uint64_t mix(std::uint64_t x) {
   x ^= x >> 33;
   x *= 0xff51afd7ed558ccdULL;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See report.hpp. Facts are gathered once as texts and then written in either form.
+// See report.hpp. Facts are collected once as texts, then written in either form.
 
 #include "report.hpp"
 
@@ -49,7 +49,7 @@ public:
                   fact.value.c_str(), fact.remark.c_str());
   }
 
-  // No value holds a character that JSON would want escaped.
+  // No value has a character that JSON escapes.
   void print_json() const {
     const char* separator = "{";
     for (const Fact& fact : facts_) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What neutron_lookup prints: one "name value" line per fact, with a remark for people after a '#',
-// or the same as JSON.
+// Output of neutron_lookup: one "name value" line per fact, with a remark for people after '#', or
+// the same as JSON.
 #pragma once
 
 #include "materials.hpp"
@@ -14,7 +14,7 @@
 
 namespace neutron {
 
-// The lookups once more, somewhere else.
+// The lookups repeated with another placement.
 struct Trial {
   double seconds = 0;
   std::array<std::string, k_arrays> where;
@@ -25,9 +25,9 @@ struct Report {
   double setup_seconds = 0;
   double lookup_seconds = 0;
   std::uint64_t checksum = 0;
-  bool marked = false;          // the virtual machine's model was asked to charge the lookups only
-  std::optional<bool> verified; // empty: not asked for
-  std::array<std::string, k_arrays> where; // empty: not asked for
+  bool marked = false;          // the virtual machine's model charged the lookups only
+  std::optional<bool> verified; // empty: not requested
+  std::array<std::string, k_arrays> where; // empty: not requested
   std::array<std::string, k_arrays> range; // addresses "first-last", hexadecimal; with where
   std::vector<Trial> trials;               // one for each of Options::tries
 };

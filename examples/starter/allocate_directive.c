@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  * allocate_directive: a local array in a memory kind, by clang's allocate directive (gcc 12 has
- * none): no call to write, and the memory is given back when the function ends. clang-19 -fopenmp
- * -I include allocate_directive.c -o allocate_directive
+ * none). No call is needed, and the memory is freed when the function returns.
+ * clang-19 -fopenmp -I include allocate_directive.c -o allocate_directive
  */
 #include <omp.h>
 #include <ompx_memory.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * traits: say how data is used, and get memory that suits it.
+ * traits: describe how data is used, and get memory that suits it.
  * clang-19 -fopenmp -I include traits.c -o traits
  */
 #include <omp.h>

@@ -3,7 +3,6 @@
 // miss_share FILE [--mark N] [FIRST-LAST...]: reads counted misses (miss_file.h). Prints the user's
 // misses per node, and the share of each range of virtual addresses (hexadecimal, LAST excluded),
 // for the last section or that of a mark. A page that is partly in a range counts in proportion.
-// the part.
 #include "machine/timing/miss_file.h"
 
 #include <inttypes.h>

@@ -129,7 +129,7 @@ def line_of(row, compiler, count):
     held = [o["covered"] for o in row["objects"].values()]
     worst = f"{100 * row['worst']:.1f}"
     if not row.get("judges", True):
-        worst = f"judges nothing: waits {100 * row['waits']:.0f} % of its time"
+        worst = f"not judged: waits {100 * row['waits']:.0f} % of its time"
     return (f"| {row['kernel']} | {compiler} | {count} | {cells} | {worst} | {sum(held)} of {len(held)} |")
 
 

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Allocators side by side: every peer in a process of its own, rounds interleaved, medians as ratios.
+"""Compares allocators: every peer in a process of its own, rounds interleaved, medians as ratios.
 
 compare.py --peer-program FILE --runtime FOLDER [--rounds N] [--cell SECONDS] [--out FOLDER] [--short]
            [--pattern NAME] [--peers A,B,...] [--memory]
 
-Writes results.jsonl, table.md and picture.svg into --out, the table to stdout too, and says for each
-expectation whether it is met: the median over the rounds of the ratio within a round. Status 1 when one is
-not; with --short, only when a peer did not run. --pattern and --peers measure a part, many rounds of it in
-little time: a machine that others use disturbs both sides of a ratio alike then. --memory measures only what
-the programs of programs.hpp take at their fullest moment, each in a process of its own.
+Writes results.jsonl, table.md and picture.svg into --out, the table also to stdout, and prints for each
+expectation whether it is met: the median over the rounds of the ratio within a round. Status 1 if one is
+not; with --short, only if a peer did not run. --pattern and --peers measure a part in many short rounds, so
+that other load affects both sides of a ratio alike. --memory only measures the peak memory of the programs
+of programs.hpp, each in a process of its own.
 """
 import argparse
 import json

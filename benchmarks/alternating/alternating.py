@@ -122,7 +122,7 @@ def pages_met(runs):
     return met
 
 
-def fixed_as_meant(results, fixed):
+def fixed_as_planned(results, fixed):
     """The comparison is valid only if the fixed placements were as planned."""
     met = True
     for name, expected in fixed.items():
@@ -190,7 +190,7 @@ def main():
         ratio = seconds(results[name]) / seconds(moved)
         met &= check(ratio > 1, f"time({name}) / time(plan) = {ratio:.2f}, over 1")
     met &= pages_met(moved)
-    met &= fixed_as_meant(results, {name: dict(zip("ab", kinds)) for name, kinds in plans.items()})
+    met &= fixed_as_planned(results, {name: dict(zip("ab", kinds)) for name, kinds in plans.items()})
     met &= moves_met(job, details, array, predicted_exchange(advice, arguments.rounds))
     return 0 if met else 1
 

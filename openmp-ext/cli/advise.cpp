@@ -86,9 +86,9 @@ std::string estimates_in_words(const std::vector<TierChoice>& tiers) {
     if (tier.estimated) kinds += (kinds.empty() ? "" : ", ") + std::string(title_of(tier.kind));
   if (kinds.empty()) return {};
   return "the firmware does not give bandwidth and latency of " + kinds +
-         " (no HMAT): the usual figures of such memory are used, and results that rest on them are "
-         "called estimated; to use measured ones: lstopo --of xml m.xml; hwloc-annotate m.xml m.xml "
-         "numanode:1 memattr ReadLatency 0x3 130 (CPUs, ns; WriteLatency; ReadBandwidth, "
+         " (no HMAT): the usual figures of such memory are used, and results that rest on them "
+         "are called estimated; to use measured ones: lstopo --of xml m.xml; hwloc-annotate m.xml "
+         "m.xml numanode:1 memattr ReadLatency 0x3 130 (CPUs, ns; WriteLatency; ReadBandwidth, "
          "WriteBandwidth: MiB/s); omptier advise --xml m.xml";
 }
 
@@ -215,7 +215,7 @@ void add_advise(CLI::App& app, CommandContext& context) {
                           "Which nodes are of which kind, such as hbm:1+3; default: by attributes");
   command
       ->add_option("--machine", arguments->machine,
-                   "Machine to place on, one of omptier sandbox --list; --capacity then says how "
+                   "Machine to place on, one of omptier sandbox --list; --capacity then sets how "
                    "much it has of each kind")
       ->excludes(xml)
       ->excludes(nodes);

@@ -72,7 +72,6 @@ void check_limits(Findings& findings) {
     findings.works("overcommit", "vm.overcommit_memory is " + overcommit);
 }
 
-// One anonymous page of our own.
 class Page {
 public:
   Page()

@@ -36,8 +36,8 @@ void check_share(const Platform& platform, Findings& findings) {
   else
     findings.works("rank's share", "everything: " +
                                        std::string(wanted == "off" ? "OMPTIER_SHARE is off"
-                                                                   : "no launcher says that there "
-                                                                     "are several ranks") +
+                                                                   : "no launcher reports several "
+                                                                     "ranks") +
                                        (parts.empty() ? "" : "; limits: " + parts));
   const std::string_view job = option_text(Option::job);
   if (job == "off")

@@ -31,7 +31,6 @@ bool there_is(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
-// Names that only an OpenMP runtime defines.
 bool is_openmp_symbol(const std::string& name) {
   constexpr std::array<const char*, 5> prefixes = {"omp_", "__kmpc_", "GOMP_", "kmp_", "ompx_"};
   return std::ranges::any_of(prefixes,

@@ -14,7 +14,6 @@ nlohmann::json json_of(const Share& share) {
   return {{"share", share.value}, {"low", share.low}, {"high", share.high}};
 }
 
-// Adds nothing if no loop's pace is known.
 void add_rate(nlohmann::json& json, const AccessRate& rate) {
   if (rate.pairs == 0) return;
   json["access_rate"] = {{"per_second", rate.value},  {"low", rate.low},

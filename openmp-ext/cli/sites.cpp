@@ -33,7 +33,6 @@ struct SitesArguments {
   std::vector<std::string> command;
 };
 
-// A temporary folder, removed with this object.
 class PrivateFolder {
 public:
   PrivateFolder() {

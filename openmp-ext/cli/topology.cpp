@@ -16,7 +16,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Unknown figures are null, not 0.
 Json figure(double value) {
   return value > 0 ? Json(value) : Json(nullptr);
 }

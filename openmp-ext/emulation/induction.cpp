@@ -170,7 +170,6 @@ std::optional<MachineState> state_on_entry(const Function& function, const Place
   return state;
 }
 
-// Executes one iteration, from the loop's head to its head.
 bool iterate(const Function& function, const Loop& loop, const std::vector<bool>& needed,
              MachineState& state) {
   int at = static_cast<int>(loop.first);

@@ -49,7 +49,6 @@ void add_clusters(Machine& machine, const Clusters& clusters) {
   }
 }
 
-// A DRAM node with CPUs.
 MachineNode with_cpus(int cpus, std::uint64_t size, std::vector<NodePerformance> seen_from) {
   return {.kind = MemoryKind::dram, .size = size, .cpus = cpus, .seen_from = std::move(seen_from)};
 }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int k_farthest_back = 24;                               // instructions
 constexpr std::uint64_t k_red_zone = 128, k_near_stack = 1 << 20; // bytes
-constexpr int k_emulated_steps = 400; // one iteration of any loop worth the name
+constexpr int k_emulated_steps = 400; // more than an iteration of usual loops
 
 bool touches_memory(const Instruction& instruction) {
   return instruction.has_memory || instruction.string_source || instruction.string_target;
@@ -37,7 +37,6 @@ int next_of(const Function& function, int i, int goal, const MachineState& state
   return below;
 }
 
-// Rewinds the state from pc to the blamed instruction.
 std::optional<std::uint64_t> address_by_rewinding(const Function& function, int pc, int blamed,
                                                   const RegisterSample& sample, unsigned lane) {
   MachineState state = MachineState::of(sample);

@@ -36,7 +36,6 @@ perf_event_attr perf_attributes(std::uint32_t type, std::uint64_t config);
 // optionally the top of the stack. If a thread has two in a group, the samples of both have the
 // first one's count as their time.
 perf_event_attr cpu_clock_attributes(std::uint64_t period, bool with_stack = false);
-// Size of one of its records.
 std::size_t cpu_clock_record_bytes(bool with_stack);
 
 // The contents of CPU_CLOCK rings.

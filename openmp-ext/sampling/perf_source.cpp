@@ -49,7 +49,6 @@ struct Clocks {
   PerfRing first, second; // the second may not be open
 };
 
-// Bytes of the records of so many seconds.
 double bytes_of(double rate, bool with_stack, double seconds) {
   return rate * seconds * static_cast<double>(cpu_clock_record_bytes(with_stack));
 }

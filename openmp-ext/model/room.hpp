@@ -6,6 +6,7 @@
 
 #include "base/page_array.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -29,8 +30,9 @@ public:
   // capacity: bytes by tier, the same in all pieces. False when memory for the list is refused.
   bool make(std::span<const std::uint64_t> capacity, std::size_t pieces) {
     pieces_ = pieces;
-    for (const std::uint64_t bytes : capacity)
-      if (!left_.resize(left_.size() + pieces, bytes)) return false;
+    if (!left_.resize(capacity.size() * pieces, 0)) return false;
+    for (std::uint64_t* left = left_.begin(); const std::uint64_t bytes : capacity)
+      left = std::fill_n(left, pieces, bytes);
     return true;
   }
   // Whether the need fits at every moment.

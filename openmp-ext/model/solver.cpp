@@ -4,8 +4,6 @@
 #include "model/solver.hpp"
 
 #include <algorithm>
-#include <numeric>
-#include <utility>
 
 namespace omptier {
 namespace {
@@ -49,6 +47,17 @@ unsigned options_of(const Candidate& candidate, Options& out) {
   return count;
 }
 
+// Who comes first; between equals the number decides, so that the result is the same every time.
+struct Rank {
+  double worth;
+  std::uint32_t candidate;
+  bool first; // before all others, whatever they are worth
+};
+bool comes_before(const Rank& a, const Rank& b) {
+  if (a.first != b.first) return a.first;
+  return a.worth != b.worth ? a.worth > b.worth : a.candidate < b.candidate;
+}
+
 // An assignment under construction, and the room that it leaves.
 class Assignment {
 public:
@@ -57,33 +66,34 @@ public:
 
   bool make(const Problem& problem) {
     tiers_ = problem.capacity.size();
-    if (!room_.make(problem.capacity, problem.pieces) || !order_.resize(chosen_.size(), 0) ||
+    if (!room_.make(problem.capacity, problem.pieces) || !order_.resize(chosen_.size(), {}) ||
         !gone_.resize(chosen_.size(), 0))
       return false;
-    std::iota(order_.begin(), order_.end(), 0u);
+    for (std::uint32_t i = 0; i < order_.size(); ++i)
+      order_[i].candidate = i;
     return true;
   }
 
-  // The greatest key comes first; the number decides between equals, so that the result is the same
-  // every time.
-  using Key = std::pair<bool, double>;
-  void sort_by(Key (*key)(const Candidate&)) {
-    std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
-      const auto first = key(candidates_[a]), second = key(candidates_[b]);
-      return first != second ? first > second : a < b;
-    });
+  // What is worth most comes first; mandatory ones before or behind all others.
+  template <typename Worth> void sort_by(bool mandatory_first, Worth worth_of) {
+    for (Rank& rank : order_) {
+      const Candidate& candidate = candidates_[rank.candidate];
+      rank.worth = worth_of(candidate);
+      rank.first = candidate.mandatory == mandatory_first;
+    }
+    std::ranges::sort(order_.all(), comes_before);
   }
 
   // One after the other into the best tier that has room.
   void fill() {
-    for (const std::uint32_t i : order_.all())
-      put_in_best(i);
+    for (const Rank& rank : order_)
+      put_in_best(rank.candidate);
   }
 
   // Lets one into a tier that suits it better when those that must leave it for that lose less.
   // Mandatory ones leave last: without room elsewhere nothing is worth their going.
   void exchange() {
-    sort_by([](const Candidate& c) { return Key(!c.mandatory, -density_of(c)); });
+    sort_by(false, [](const Candidate& candidate) { return -density_of(candidate); });
     bool changed = true;
     for (int round = 0; changed && round < k_exchange_rounds; ++round) {
       changed = false;
@@ -123,8 +133,8 @@ private:
     std::size_t count = 0; // of those in gone_: they left the tier, the cheapest first
     bool fits = room_.fits(in, tier);
     for (std::size_t at = 0; !fits && at < order_.size(); ++at) {
-      if (chosen_[order_[at]] != tier) continue;
-      put(gone_[count++] = order_[at], k_nowhere);
+      if (chosen_[order_[at].candidate] != tier) continue;
+      put(gone_[count++] = order_[at].candidate, k_nowhere);
       fits = room_.fits(in, tier);
     }
     double gain = in.gain[tier] - gain_of(in, from);
@@ -150,7 +160,8 @@ private:
   std::span<std::uint8_t> chosen_;
   std::size_t tiers_ = 0;
   Room room_;
-  PageArray<std::uint32_t> order_, gone_;
+  PageArray<Rank> order_;
+  PageArray<std::uint32_t> gone_;
 };
 
 // Depth-first search over a few candidates, with the best assignment found so far.
@@ -163,10 +174,7 @@ public:
     most_nodes_ = std::min<std::size_t>(k_most_nodes, k_most_steps / problem_.pieces);
     for (std::uint32_t i = 0; i < problem_.candidates.size(); ++i)
       if (competes(problem_.candidates[i])) items_[count_++] = item_of(i);
-    std::sort(items_.begin(), items_.begin() + count_, [](const Item& a, const Item& b) {
-      const auto first = a.key(), second = b.key();
-      return first != second ? first > second : a.candidate < b.candidate;
-    });
+    std::ranges::sort(std::span(items_).first(count_), comes_before, &Item::rank);
     const auto pieces = static_cast<double>(problem_.pieces);
     for (std::size_t tier = 0; tier < problem_.capacity.size(); ++tier)
       if (wanted_[tier]) left_ += static_cast<double>(problem_.capacity[tier]) * pieces;
@@ -175,27 +183,23 @@ public:
 
 private:
   struct Item {
-    std::uint32_t candidate = 0;
+    Rank rank{}; // what is mandatory, then by density
     unsigned options = 0;
     Options tiers{};
     double worth = 0;  // gain at best, at least 0
     double volume = 0; // bytes over all pieces of time
-    bool mandatory = false;
-    // The greatest comes first: what is mandatory, then by density; what needs no room is dense.
-    Assignment::Key key() const { return {mandatory, worth / std::max(volume, 1e-9)}; }
   };
 
   Item item_of(std::uint32_t i) {
     const Candidate& candidate = problem_.candidates[i];
     Item item;
-    item.candidate = i;
     item.options = options_of(candidate, item.tiers);
     item.worth = std::max(0.0, best_gain(candidate));
-    item.mandatory = candidate.mandatory;
     if (candidate.stays.empty())
       item.volume = static_cast<double>(candidate.bytes) * static_cast<double>(problem_.pieces);
     for (const Stay& stay : candidate.stays)
       item.volume += static_cast<double>(stay.bytes) * (stay.end - stay.begin);
+    item.rank = {item.worth / std::max(item.volume, 1e-9), i, candidate.mandatory};
     best_total_ += gain_of(candidate, best_[i]);
     least_ += k_least_gain * item.worth;
     for (unsigned tier = 0; tier < wanted_.size(); ++tier)
@@ -211,7 +215,7 @@ private:
     double room = std::max(0.0, left_), sum = 0;
     for (std::size_t d = depth; d < count_; ++d) {
       const Item& item = items_[d];
-      if (item.mandatory) {
+      if (item.rank.first) {
         sum += item.worth;
         continue;
       }
@@ -227,12 +231,12 @@ private:
       if (total <= best_total_ + least_) return;
       best_total_ = total;
       for (std::size_t d = 0; d < count_; ++d)
-        best_[items_[d].candidate] = current_[d];
+        best_[items_[d].rank.candidate] = current_[d];
       return;
     }
     if (++nodes_ > most_nodes_ || total + bound(depth) <= best_total_ + least_) return;
     const Item& item = items_[depth];
-    const Candidate& candidate = problem_.candidates[item.candidate];
+    const Candidate& candidate = problem_.candidates[item.rank.candidate];
     for (unsigned o = 0; o + 1 < item.options; ++o) {
       const std::uint8_t tier = item.tiers[o];
       if (!room_.fits(candidate, tier)) continue;
@@ -252,7 +256,7 @@ private:
   Room& room_; // all of it; so it is again afterwards
   std::span<std::uint8_t> best_;
   std::size_t count_ = 0;
-  std::array<Item, k_exact_candidates> items_{}; // by key
+  std::array<Item, k_exact_candidates> items_{}; // by rank
   std::array<std::uint8_t, k_exact_candidates> current_{}; // tier of each item
   std::array<bool, k_most_choices> wanted_{}; // tiers in which somebody gains
   double left_ = 0;                           // volume of the wanted tiers that is free
@@ -263,9 +267,12 @@ private:
 } // namespace
 
 std::uint8_t best_tier(const Candidate& candidate) {
-  Options options;
-  options_of(candidate, options);
-  return options[0];
+  std::uint8_t best = k_nowhere;
+  for (std::uint8_t tier = 0; tier < k_most_choices; ++tier)
+    if (may_lie_in(candidate, tier) &&
+        (best == k_nowhere || candidate.gain[tier] >= candidate.gain[best]))
+      best = tier;
+  return best;
 }
 
 bool choose_set(const Problem& problem, DecisionOrder order, std::span<std::uint8_t> chosen) {
@@ -273,9 +280,8 @@ bool choose_set(const Problem& problem, DecisionOrder order, std::span<std::uint
   Assignment assignment(problem.candidates, chosen);
   if (!assignment.make(problem)) return false;
   if (order == DecisionOrder::importance)
-    assignment.sort_by([](const Candidate& c) { return std::pair(c.mandatory, c.weight); });
-  if (order == DecisionOrder::density)
-    assignment.sort_by([](const Candidate& c) { return std::pair(c.mandatory, density_of(c)); });
+    assignment.sort_by(true, [](const Candidate& candidate) { return candidate.weight; });
+  if (order == DecisionOrder::density) assignment.sort_by(true, density_of);
   assignment.fill();
   if (order != DecisionOrder::density) return true;
   assignment.exchange();

@@ -50,12 +50,6 @@ std::vector<PlanFrame> plan_frames(const std::vector<Frame>& frames,
   return made;
 }
 
-// Nanoseconds that the site saves in that tier against the slowest usable one.
-double benefit(const Advice& advice, std::size_t site, std::size_t tier) {
-  const auto& row = advice.costs[site];
-  return *std::ranges::max_element(row) - row[tier];
-}
-
 PlanEntry entry_for(const Advice& advice, const ProfileSummary& summary, std::size_t site,
                     std::size_t tier, const std::function<PortableFrame(const Frame&)>& portable) {
   PlanEntry entry;
@@ -69,7 +63,7 @@ PlanEntry entry_for(const Advice& advice, const ProfileSummary& summary, std::si
   }
   entry.kinds = kinds_in_order(advice, site, tier);
   entry.bytes = advice.workload.sites[site].peak_bytes();
-  entry.benefit = benefit(advice, site, tier);
+  entry.benefit = time_saved(advice.costs[site], tier);
   entry.reason = reason_for(advice.workload, advice.tiers, advice.costs, site, tier);
   return entry;
 }

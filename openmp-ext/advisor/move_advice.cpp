@@ -11,17 +11,6 @@
 namespace omptier {
 namespace {
 
-// The workload as one region sees it: only its demand counts.
-Workload seen_by_region(const Workload& workload, std::size_t region) {
-  Workload part = workload;
-  for (SiteDemand& site : part.sites) {
-    site.demand = {};
-    for (const RegionDemand& demand : site.by_region)
-      if (demand.region == region) site.demand += demand.demand;
-  }
-  return part;
-}
-
 // Moving in and moving something else out, once.
 double time_of_exchange(std::uint64_t bytes, const TierChoice& home, const TierChoice& tier) {
   return move_time(bytes, home.figures, tier.figures) +
@@ -43,19 +32,18 @@ public:
 
 private:
   void add_moves_into(std::size_t region) {
-    const Workload part = seen_by_region(workload_, region);
-    const CostTable costs = cost_table(part, tiers_);
-    const Placement best = place_by_density(part, tiers_, costs);
-    for (std::size_t site = 0; site < part.sites.size(); ++site)
+    const CostTable costs = cost_table(workload_, tiers_, region);
+    const Placement best = place_by_density(workload_, tiers_, costs);
+    for (std::size_t site = 0; site < costs.size(); ++site)
       if (best.tier_of_site[site] != home_.tier_of_site[site])
         add_if_it_pays(region, site, best.tier_of_site[site], home_.tier_of_site[site], costs);
   }
 
   // Sites at home in a tier that others are moved into come back when their own region begins.
   void add_returns(std::size_t region) {
-    const CostTable costs = cost_table(seen_by_region(workload_, region), tiers_);
+    const CostTable costs = cost_table(workload_, tiers_, region);
     const std::size_t found = moves_.size();
-    for (std::size_t site = 0; site < workload_.sites.size(); ++site) {
+    for (std::size_t site = 0; site < costs.size(); ++site) {
       const std::size_t tier = home_.tier_of_site[site];
       const auto displacing = [&](const RegionMove& move) {
         return move.tier == tier && move.site != site && move.region != region;

@@ -13,10 +13,6 @@
 namespace omptier {
 namespace {
 
-double slowest(const std::vector<double>& costs) {
-  return costs.empty() ? 0 : *std::ranges::max_element(costs);
-}
-
 // All moments at which a site's live bytes change, ascending, without repeats.
 std::vector<std::uint64_t> moments_of_change(const Workload& workload) {
   std::vector<std::uint64_t> cuts;
@@ -49,7 +45,7 @@ Candidate candidate_of(const SiteDemand& site, const std::vector<Stay>& stays,
   candidate.loss = loss;
   for (std::size_t tier = 0; tier < costs.size(); ++tier) {
     candidate.allowed |= std::uint32_t{1} << tier;
-    candidate.gain[tier] = slowest(costs) - costs[tier];
+    candidate.gain[tier] = time_saved(costs, tier);
   }
   return candidate;
 }
@@ -83,14 +79,20 @@ std::vector<TierChoice> usable_tiers(const Platform& platform, const CapacityByK
   return choices;
 }
 
-CostTable cost_table(const Workload& workload, const std::vector<TierChoice>& tiers) {
+CostTable cost_table(const Workload& workload, const std::vector<TierChoice>& tiers,
+                     std::optional<std::size_t> region) {
   CostTable costs;
   for (const SiteDemand& site : workload.sites) {
+    const Demand demand = region ? site.demand_in(*region) : site.demand;
     auto& row = costs.emplace_back();
     for (const TierChoice& tier : tiers)
-      row.push_back(demand_time(site.demand, tier.figures, workload.threads));
+      row.push_back(demand_time(demand, tier.figures, workload.threads));
   }
   return costs;
+}
+
+double time_saved(const std::vector<double>& costs, std::size_t tier) {
+  return *std::ranges::max_element(costs) - costs[tier];
 }
 
 Placement place_by_density(const Workload& workload, const std::vector<TierChoice>& tiers,
@@ -115,7 +117,7 @@ Placement place_by_density(const Workload& workload, const std::vector<TierChoic
   for (std::size_t site = 0; site < chosen.size(); ++site) {
     const std::uint8_t tier = chosen[site];
     placement.tier_of_site.push_back(tier == k_nowhere ? Placement::k_nowhere : tier);
-    if (tier != k_nowhere) placement.saved += slowest(costs[site]) - costs[site][tier];
+    if (tier != k_nowhere) placement.saved += time_saved(costs[site], tier);
   }
   return placement;
 }

@@ -10,6 +10,7 @@
 #include "platform/platform.hpp"
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 namespace omptier {
@@ -34,9 +35,13 @@ struct Placement {
   double saved = 0; // nanoseconds of thread time against everything in the slowest kind
 };
 
-// Nanoseconds of thread time for each (site, tier).
+// Nanoseconds of thread time for each (site, tier), in the whole run or in one region.
 using CostTable = std::vector<std::vector<double>>;
-CostTable cost_table(const Workload& workload, const std::vector<TierChoice>& tiers);
+CostTable cost_table(const Workload& workload, const std::vector<TierChoice>& tiers,
+                     std::optional<std::size_t> region = {});
+
+// Of one row: nanoseconds against the slowest tier.
+double time_saved(const std::vector<double>& costs, std::size_t tier);
 
 Placement place_by_density(const Workload& workload, const std::vector<TierChoice>& tiers,
                            const CostTable& costs);

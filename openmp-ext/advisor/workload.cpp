@@ -14,6 +14,13 @@ std::uint64_t SiteDemand::peak_bytes() const {
   return peak;
 }
 
+Demand SiteDemand::demand_in(std::size_t region) const {
+  Demand sum;
+  for (const RegionDemand& part : by_region)
+    if (part.region == region) sum += part.demand;
+  return sum;
+}
+
 bool is_consistent(const Workload& workload, std::string& why_not) {
   double shares = 0;
   for (const SiteDemand& site : workload.sites) {

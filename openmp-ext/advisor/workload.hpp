@@ -39,6 +39,7 @@ struct SiteDemand {
   bool placeable = true; // a plan can reach it; else it needs no room and stays where it is
 
   std::uint64_t peak_bytes() const;
+  Demand demand_in(std::size_t region) const;
 };
 
 struct WorkloadRegion {

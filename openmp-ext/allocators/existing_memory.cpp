@@ -142,8 +142,7 @@ int move_own_block(Placer& placer, const void* begin, std::size_t bytes, MemoryK
   BlockInfo block;
   if (!placer.find(begin, true, block) || bytes < block.bytes || !block.large) return EINVAL;
   if (block.charged != kind) {
-    if (block.required || block.locked || block.split || !block.space->backing().comes_at_touch)
-      return EINVAL;
+    if (block.required || block.locked || block.split || !block.space->moves_pages()) return EINVAL;
     std::uint64_t moved = 0;
     const MoveResult result = placer.move_block(begin, kind, moved);
     if (result != MoveResult::moved) return errno_of(result);

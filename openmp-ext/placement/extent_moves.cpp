@@ -13,10 +13,9 @@ namespace omptier {
 Extent* ExtentSpace::begin_move(const void* block) {
   const std::lock_guard guard(lock_);
   Extent* extent = used_at(block);
-  if (extent == nullptr || extent->use != ExtentUse::block || extent->moving ||
-      extent->begin != reinterpret_cast<std::uintptr_t>(block))
+  if (!moves_pages() || extent == nullptr || extent->use != ExtentUse::block || extent->moving ||
+      extent->locked || extent->begin != reinterpret_cast<std::uintptr_t>(block))
     return nullptr;
-  if (extent->locked || !backing_.comes_at_touch) return nullptr;
   extent->moving = true;
   return extent;
 }

@@ -118,6 +118,7 @@ public:
   const Binding& binding() const { return binding_; }
   NodeSet nodes() const { return binding_.nodes; }
   Backing& backing() const { return backing_; }
+  bool moves_pages() const { return backing_.comes_at_touch; } // else they are a file's
   bool bound() const { return bound_; }            // false: the kernel refused the memory policy
   Heap* heap() const { return heap_; }             // that takes chunks here, or null
   void set_heap(Heap* heap) { heap_ = heap; }

@@ -8,8 +8,8 @@ namespace omptier {
 bool GroupRoom::leaves(std::uint64_t bytes) {
   if (!limited()) return true;
   std::uint64_t coming = announced_.load();
-  for (std::size_t tier = 0; tier < tier_count_; ++tier)
-    coming += tiers_[tier]->bytes();
+  for (const Promised& of_tier : promised_)
+    coming += of_tier.bytes();
   job_.publish_coming(coming); // before room is read: of two at once, one sees the other
   const std::uint64_t room = limits_.room();
   return coming + bytes <= room && job_.coming_of_others() <= room - coming - bytes;

@@ -28,10 +28,10 @@ private:
 class GroupRoom {
 public:
   explicit GroupRoom(JobLedger& job) : job_(job) {}
-  // Finds the groups' limits. To be called before any use, like the next one.
+  // Finds the groups' limits. To be called before any use.
   void find() { limits_.find(); }
-  // Adds a tier's promised bytes; k_most tiers at most.
-  void add_tier(const Promised& promised) { tiers_[tier_count_++] = &promised; }
+  // Where a tier counts its promised bytes, all of which are coming. tier: below k_most.
+  Promised& promised_of(std::size_t tier) { return promised_[tier]; }
 
   bool limited() const { return limits_.limited(); }
   const CgroupLimits& limits() const { return limits_; }
@@ -66,8 +66,7 @@ private:
   CgroupLimits limits_;
   JobLedger& job_;
   std::atomic<std::uint64_t> announced_{0};
-  std::array<const Promised*, k_most> tiers_{};
-  std::size_t tier_count_ = 0;
+  std::array<Promised, k_most> promised_; // by tier
 };
 
 } // namespace omptier

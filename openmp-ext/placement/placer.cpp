@@ -110,7 +110,7 @@ Placer::Placer(Platform platform, const CapacityRules& rules, std::uint64_t deca
     }
     place.begin(ranges_, ledger_, tier.kind, decay);
     if (place.backing != nullptr && place.backing->comes_at_touch)
-      group_.add_tier(place.promised);
+      place.promised = &group_.promised_of(tier_count_ - 1);
     else if (place.backing != nullptr)
       ledger_.leave_to_folder(tier.kind);
   }

@@ -243,7 +243,7 @@ private:
   Refusal refusal_of_nodes(TierPlace& place, std::uint64_t bytes, const Extent* own = nullptr);
   // Also checks the control group.
   bool has_room(TierPlace& place, std::uint64_t bytes) {
-    return (place.backing == nullptr || !place.backing->comes_at_touch || group_.leaves(0)) &&
+    return (place.promised == nullptr || group_.leaves(0)) &&
            refusal_of_nodes(place, bytes) == Refusal::none;
   }
   std::uint64_t count_promised(TierPlace& place, const Extent* own = nullptr);

@@ -29,7 +29,7 @@ std::uint64_t Placer::free_on(NodeSet nodes, bool with_file_cache) const {
 // counts its own). Blocks found wholly present are marked and not queried again.
 std::uint64_t Placer::count_promised(TierPlace& place, const Extent* own) {
   std::uint64_t untouched = 0, in_hand = 0;
-  if (place.backing == nullptr || !place.backing->comes_at_touch) return 0;
+  if (place.promised == nullptr) return 0;
   place.for_each_spread([&](Spread& spread) {
     spread.extents.for_each([&](Extent& extent) {
       // Bytes outside of parts are still promised here; so are bytes untouched before a move.
@@ -57,11 +57,11 @@ std::uint64_t Placer::count_promised(TierPlace& place, const Extent* own) {
 
 Refusal Placer::refusal_of_nodes(TierPlace& place, std::uint64_t bytes, const Extent* own) {
   if (place.backing == nullptr) return Refusal::not_allowed;
-  if (!place.backing->comes_at_touch) return Refusal::none; // granted memory exists
+  if (place.promised == nullptr) return Refusal::none; // granted memory exists
   // The kernel can reclaim page cache for us; whether it does so shows when pages are verified.
   const std::uint64_t free = free_on(place.nodes, true);
   if (free < bytes) return Refusal::node_full;
-  return free - bytes >= place.promised.bytes() || free - bytes >= count_promised(place, own)
+  return free - bytes >= place.promised->bytes() || free - bytes >= count_promised(place, own)
              ? Refusal::none
              : Refusal::node_full;
 }
@@ -69,19 +69,16 @@ Refusal Placer::refusal_of_nodes(TierPlace& place, std::uint64_t bytes, const Ex
 std::uint64_t Placer::room_on(std::size_t tier) {
   TierPlace& place = places_[tier];
   if (place.backing == nullptr) return 0;
-  if (!place.backing->comes_at_touch)
+  if (place.promised == nullptr)
     return std::min(place.backing->free_bytes(), ledger_.room(kind_of_tier(tier)));
   std::uint64_t cached = 0;
   place.for_each_spread([&](const Spread& spread) { cached += spread.extents.cached_bytes(); });
-  const std::uint64_t free = free_on(place.nodes, true);
+  const auto and_cached = [&](std::uint64_t left) { return left + std::min(cached, ~left); };
+  std::uint64_t room = and_cached(free_on(place.nodes, true));
   const std::uint64_t promised = count_promised(place);
-  std::uint64_t room = free == Ledger::k_no_limit ? free : free + cached;
-  if (room != Ledger::k_no_limit) room = room > promised ? room - promised : 0;
-  const std::uint64_t of_ledger = ledger_.room(kind_of_tier(tier));
-  const std::uint64_t of_group = group_.limits().room();
-  if (of_ledger != Ledger::k_no_limit) room = std::min(room, of_ledger + cached);
-  if (of_group != CgroupLimits::k_no_limit) room = std::min(room, of_group + cached);
-  return room;
+  if (room != Ledger::k_no_limit) room -= std::min(room, promised);
+  return std::min({room, and_cached(ledger_.room(kind_of_tier(tier))),
+                   and_cached(group_.limits().room())});
 }
 
 // Drops unused memory when a kind is short: cached extents first, then what heaps and threads keep

@@ -57,8 +57,7 @@ Spread* TierPlace::make_spread(unsigned slot) {
   void* storage = arena_.take(sizeof(Spread));
   if (storage == nullptr) return nullptr;
   Spread* made = new (storage)
-      Spread(*ranges_, *ledger_, kind_, binding_of(slot), decay_, *backing,
-             backing->comes_at_touch ? &promised : nullptr);
+      Spread(*ranges_, *ledger_, kind_, binding_of(slot), decay_, *backing, promised);
   spreads_[slot].store(made, std::memory_order_release);
   return made;
 }

@@ -39,10 +39,9 @@ struct SpreadChoice {
 class TierPlace {
 public:
   NodeSet nodes;
-  std::uint64_t capacity = 0;             // bytes of its nodes
-  Promised promised;
-
-  Backing* backing = nullptr; // null: no memory that this process may use
+  std::uint64_t capacity = 0;   // bytes of its nodes
+  Backing* backing = nullptr;   // null: no memory that this process may use
+  Promised* promised = nullptr; // null: granted memory exists before it is touched
 
   // Called once with nodes set, before the first block. The referenced objects outlive this one.
   void begin(ReservedRanges& ranges, Ledger& ledger, MemoryKind kind, std::uint64_t decay);

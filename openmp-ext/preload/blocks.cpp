@@ -180,21 +180,18 @@ void* resize(void* block, std::size_t bytes, const void* caller) {
 
 void give_back(void* block) {
   if (is_early_block(block)) return;
-  const omptier_malloc* table = g_table.load(std::memory_order_acquire);
-  if (table == nullptr) {
-    record_free(block);
-    return g_next.free(block);
+  if (const omptier_malloc* table = g_table.load(std::memory_order_acquire)) {
+    if (Busy::now()) {
+      if (our_size(block) != 0) return free_later(block);
+    } else {
+      const KeepErrno keep;
+      const Busy busy;
+      free_what_was_freed(table);
+      if (table->release(block)) return;
+    }
   }
-  const std::size_t bytes = our_size(block);
-  if (bytes == 0) {
-    report_freed(block);
-    return g_next.free(block);
-  }
-  if (Busy::now()) return free_later(block);
-  const KeepErrno keep;
-  const Busy busy;
-  free_what_was_freed(table);
-  table->release(block);
+  report_freed(block);
+  g_next.free(block);
 }
 
 std::size_t usable_size(void* block) {

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # What libomptier_preload.so costs a program, counted by callgrind: the instructions of a malloc-free pair of
-# a small block and of the start of a process, with nothing for the library to do, with a plan, and recorded. With
+# a small block and of the start of a process, with nothing for the library to do, with a plan, and recorded; and of a
+# pair of a block that a plan places. With
 # nothing to do it steps aside: whose malloc the program, its pointers, a library loaded later and dlsym find
 # then. And that it exports exactly what its version script lists.
 import fnmatch
+import glob
 import os
 import re
 import sys
@@ -17,8 +19,9 @@ PROGRAM = r"""
 #include <stdlib.h>
 int main(int argc, char** argv) {
   void* volatile block;
+  long bytes = argc > 2 ? atol(argv[2]) : 64;
   for (long i = argc > 1 ? atol(argv[1]) : 0; i > 0; --i) {
-    block = malloc(64);
+    block = malloc(bytes);
     free(block);
   }
   return 0;
@@ -53,6 +56,8 @@ int main(int argc, char** argv) {
 """
 # Instructions: the limit of a pair, and of the start (a twentieth of a millisecond; reading a plan).
 LIMITS = {"nothing to do": (0.1, 250_000), "a plan": (8, 3_000_000), "recorded": (60, 5_000_000)}
+# Bytes of a block that is placed: the most instructions of a pair.
+PLACED = {64 << 10: 0, 1 << 20: 0}
 EMPTY_PLAN = '{"version": 1, "made_by": "a person", "program": "pairs", "modules": [], "entries": []}'
 
 options = parser("preload", "compiler", "map", "folder").parse_args()
@@ -62,8 +67,8 @@ def run(command, **variables):
     return trial.run(*command, env=clean_environment(**variables))
 
 
-def instructions(pairs, **variables):
-    said = run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", program, pairs], **variables)
+def instructions(pairs, size=64, **variables):
+    said = run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", program, pairs, size], **variables)
     return int(re.search(r"Collected : (\d+)", said.stderr).group(1))
 
 
@@ -113,5 +118,15 @@ for state, variables in states.items():
     more = (instructions(count, **variables) - start) / count - pair
     print(f"{state}: a pair {pair:.1f} + {more:.1f} instructions ({100 * more / pair:.1f} %), start + {start - bare}")
     failed |= more > LIMITS[state][0] or start - bare > LIMITS[state][1]
+sites = os.path.join(options.folder, "pairs.sites")
+for old in glob.glob(sites + ".*"):
+    os.remove(old)
+run([program, 1, 1 << 20], LD_PRELOAD=options.preload, OMPTIER_SITES=sites)
+placed = {"LD_PRELOAD": options.preload, "OMPTIER_PLAN": glob.glob(sites + ".*[0-9]")[0], "OMPTIER_NODES": "dram:0",
+          "OMPTIER_DECAY": "100000", "OMPTIER_JOB": "off"}
+for size, limit in PLACED.items():
+    few, many = (instructions(count, size, **placed) for count in (20, 220))
+    print(f"a placed pair of {size} bytes: {(many - few) / 200:.1f} instructions")
+    failed |= not 500 < (many - few) / 200 <= limit
 if failed:
-    sys.exit(f"FAILED: more than {LIMITS}")
+    sys.exit(f"FAILED: more than {LIMITS} or {PLACED}, or not placed")

@@ -17,11 +17,12 @@ constexpr double k_loss = k_loss_of_nowhere * k_whole;
 constexpr std::uint32_t k_no_candidate = ~std::uint32_t{0};
 
 // Computes the weight of each wish in per mille.
-bool weigh(std::span<const Tier> tiers, std::span<const Wish> wishes, PageArray<double>& weights) {
+bool weigh(const DeclaredPrices& prices, std::span<const Wish> wishes,
+           PageArray<double>& weights) {
   if (!weights.resize(wishes.size(), 0)) return false;
   double given = 0, open_bytes = 0;
   for (std::size_t i = 0; i < wishes.size(); ++i) {
-    weights[i] = weight_of(*wishes[i].traits, tiers);
+    weights[i] = prices.weight_of(*wishes[i].traits);
     if (weights[i] < 0)
       open_bytes += static_cast<double>(wishes[i].bytes);
     else
@@ -73,7 +74,8 @@ bool decide_together(std::span<const Tier> tiers, std::span<Wish> wishes,
   PageArray<std::uint32_t> of_wish;
   PageArray<std::uint8_t> chosen;
   if (wishes.empty()) return true;
-  if (!weigh(tiers, wishes, weights) || !group_up(wishes, candidates, of_wish) ||
+  const DeclaredPrices prices(tiers);
+  if (!weigh(prices, wishes, weights) || !group_up(wishes, candidates, of_wish) ||
       !chosen.resize(candidates.size(), k_nowhere))
     return false;
   for (std::size_t i = 0; i < wishes.size(); ++i) {
@@ -82,7 +84,7 @@ bool decide_together(std::span<const Tier> tiers, std::span<Wish> wishes,
     candidate.bytes = sum_of_bytes(candidate.bytes, std::max(in_pages, wishes[i].bytes));
     candidate.weight += weights[i];
     candidate.mandatory = candidate.mandatory || wishes[i].mandatory;
-    const auto times = relative_times(*wishes[i].traits, tiers);
+    const auto times = prices.relative_times(*wishes[i].traits);
     double worst = 0;
     for (std::size_t tier = 0; tier < tiers.size(); ++tier)
       if (wishes[i].allowed >> tier & 1) worst = std::max(worst, times[tier]);

@@ -5,6 +5,8 @@
 
 #include "platform/usual_figures.hpp"
 
+#include <algorithm>
+
 namespace omptier {
 namespace {
 
@@ -15,19 +17,6 @@ double share_of_loads(const TraitSet& traits) {
          : mode == value::write_mostly ? 0.1
          : mode == value::write_only   ? 0
                                        : 0.5;
-}
-
-// A demand that takes 1 ns on the reference.
-Demand unit_demand(const TraitSet& traits, const Figures& reference, Threads threads) {
-  const double loads = share_of_loads(traits), part = streamed_part(traits);
-  Demand unit;
-  for (const bool streamed : {false, true}) {
-    Demand one;
-    one.of(streamed ? Manner::streamed_load : Manner::scattered_load) = loads;
-    one.of(streamed ? Manner::streamed_store : Manner::scattered_store) = 1 - loads;
-    unit += one *= (streamed ? part : 1 - part) / demand_time(one, reference, threads);
-  }
-  return unit;
 }
 
 } // namespace
@@ -43,37 +32,44 @@ double streamed_part(const TraitSet& traits) {
   return pattern == value::sequential || pattern == value::tiled ? 1 : 0.5;
 }
 
-Threads assumed_threads(std::span<const Tier> tiers) {
+DeclaredPrices::DeclaredPrices(std::span<const Tier> tiers) {
   const FigureEstimates estimates(tiers);
-  Threads threads;
-  for (const Tier& tier : tiers)
-    threads.streamed = std::max(
-        threads.streamed, threads_that_saturate(estimates.estimate(tier.kind, tier.figures)));
-  return threads;
+  for (const Tier& tier : tiers.first(std::min(tiers.size(), figures_.size()))) {
+    figures_[count_] = estimates.estimate(tier.kind, tier.figures);
+    threads_.streamed = std::max(threads_.streamed, threads_that_saturate(figures_[count_++]));
+  }
+  if (count_ != 0) reference_ = figures_[reference_tier(tiers)];
 }
 
-double weight_of(const TraitSet& traits, std::span<const Tier> tiers) {
+// Accesses that take 1 ns on the reference.
+Demand DeclaredPrices::unit_demand(const TraitSet& traits) const {
+  const double loads = share_of_loads(traits), part = streamed_part(traits);
+  Demand unit;
+  for (const bool streamed : {false, true}) {
+    Demand one;
+    one.of(streamed ? Manner::streamed_load : Manner::scattered_load) = loads;
+    one.of(streamed ? Manner::streamed_store : Manner::scattered_store) = 1 - loads;
+    unit += one *= (streamed ? part : 1 - part) / demand_time(one, reference_, threads_);
+  }
+  return unit;
+}
+
+double DeclaredPrices::weight_of(const TraitSet& traits) const {
   if (is_cold(traits)) return 0;
   if (traits.importance != k_default_value)
     return static_cast<double>(static_cast<OmpValue>(traits.importance));
-  if (traits.access_frequency == k_default_value || tiers.empty()) return -1;
-  const Threads threads = assumed_threads(tiers);
-  const Demand unit = unit_demand(traits, reference_figures(tiers), threads);
+  if (traits.access_frequency == k_default_value || count_ == 0) return -1;
   const double part = streamed_part(traits); // 1 ns of a thread is so much of all
-  const double shared = part / threads.streamed + (1 - part) / threads.scattered;
+  const double shared = part / threads_.streamed + (1 - part) / threads_.scattered;
   return static_cast<double>(static_cast<OmpValue>(traits.access_frequency)) * shared /
-         unit.total() * 1e-9 * 1000;
+         unit_demand(traits).total() * 1e-9 * 1000;
 }
 
-std::array<double, k_most_choices> relative_times(const TraitSet& traits,
-                                                  std::span<const Tier> tiers) {
+std::array<double, k_most_choices> DeclaredPrices::relative_times(const TraitSet& traits) const {
   std::array<double, k_most_choices> times{};
-  if (tiers.empty()) return times;
-  const FigureEstimates estimates(tiers);
-  const Threads threads = assumed_threads(tiers);
-  const Demand unit = unit_demand(traits, reference_figures(tiers), threads);
-  for (std::size_t i = 0; i < tiers.size() && i < times.size(); ++i)
-    times[i] = demand_time(unit, estimates.estimate(tiers[i].kind, tiers[i].figures), threads);
+  const Demand unit = unit_demand(traits);
+  for (std::size_t tier = 0; tier < count_; ++tier)
+    times[tier] = demand_time(unit, figures_[tier], threads_);
   return times;
 }
 

@@ -26,12 +26,6 @@
 
 namespace omptier {
 
-// Threads assumed to use a block whose threads are unknown.
-Threads assumed_threads(std::span<const Tier> tiers);
-
-// Weight in per mille of memory time; negative = not given by the traits.
-double weight_of(const TraitSet& traits, std::span<const Tier> tiers);
-
 // Share of the block's memory time that depends on bandwidth: 1 streamed, 0.5 both, 0 scattered.
 double streamed_part(const TraitSet& traits);
 inline bool is_scattered(const TraitSet& traits) { // mostly called for traits that give neither
@@ -46,8 +40,24 @@ inline bool is_cold(const TraitSet& traits) {
          traits.access_frequency == 0;
 }
 
-// Time on each tier relative to DRAM, else to the first tier; at most k_most_choices tiers.
-std::array<double, k_most_choices> relative_times(const TraitSet& traits,
-                                                  std::span<const Tier> tiers);
+// Prices of declared uses on a machine's tiers, k_most_choices at most; made once for a decision.
+class DeclaredPrices {
+public:
+  explicit DeclaredPrices(std::span<const Tier> tiers);
+  // Weight in per mille of memory time; negative = not given by the traits.
+  double weight_of(const TraitSet& traits) const;
+  // Time on each tier relative to DRAM, else to the first tier.
+  std::array<double, k_most_choices> relative_times(const TraitSet& traits) const;
+  // Threads assumed to use a block whose threads are unknown.
+  Threads threads() const { return threads_; }
+
+private:
+  Demand unit_demand(const TraitSet& traits) const;
+
+  std::size_t count_ = 0;
+  std::array<Figures, k_most_choices> figures_; // by tier, estimated where unknown
+  Figures reference_;
+  Threads threads_;
+};
 
 } // namespace omptier

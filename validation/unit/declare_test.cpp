@@ -28,13 +28,13 @@ std::vector<Tier> three_tiers() {
 }
 
 TEST(DeclaredDemand, LatencyAndBandwidthWantDifferentMemory) {
-  const std::vector<Tier> tiers = three_tiers();
+  const DeclaredPrices prices(three_tiers());
   TraitSet scattered, streamed;
   scattered.access_pattern = 5103;
   scattered.access_mode = 5140;
   streamed.access_pattern = 5100;
   streamed.access_mode = 5140;
-  const auto s = relative_times(scattered, tiers), b = relative_times(streamed, tiers);
+  const auto s = prices.relative_times(scattered), b = prices.relative_times(streamed);
   EXPECT_DOUBLE_EQ(s[0], 1.2);
   EXPECT_DOUBLE_EQ(s[1], 1);
   EXPECT_DOUBLE_EQ(s[2], 3);
@@ -42,34 +42,34 @@ TEST(DeclaredDemand, LatencyAndBandwidthWantDifferentMemory) {
   EXPECT_DOUBLE_EQ(b[1], 1);
   EXPECT_DOUBLE_EQ(b[2], 2.5);
   streamed.access_mode = 5144; // a store reads its line first
-  EXPECT_DOUBLE_EQ(relative_times(streamed, tiers)[2], (1 / 40. + 1 / 10.) / (2 / 100.));
+  EXPECT_DOUBLE_EQ(prices.relative_times(streamed)[2], (1 / 40. + 1 / 10.) / (2 / 100.));
   streamed.sensitivity = 5220; // said outright, it counts more than the pattern
-  EXPECT_DOUBLE_EQ(relative_times(streamed, tiers)[2], 6);
+  EXPECT_DOUBLE_EQ(prices.relative_times(streamed)[2], 6);
   TraitSet strided;
   strided.access_pattern = 5101;
   strided.access_stride = 256;
   strided.access_mode = 5140;
-  EXPECT_DOUBLE_EQ(relative_times(strided, tiers)[0], 0.25);
+  EXPECT_DOUBLE_EQ(prices.relative_times(strided)[0], 0.25);
   strided.access_stride = page_size();
-  EXPECT_DOUBLE_EQ(relative_times(strided, tiers)[0], 1.2);
+  EXPECT_DOUBLE_EQ(prices.relative_times(strided)[0], 1.2);
   strided.sensitivity = 5222;
-  EXPECT_DOUBLE_EQ(relative_times(strided, tiers)[0], (1.2 + 0.25) / 2);
+  EXPECT_DOUBLE_EQ(prices.relative_times(strided)[0], (1.2 + 0.25) / 2);
 }
 
 TEST(DeclaredDemand, WeightIsImportanceElseFrequencyElseUnknown) {
-  const std::vector<Tier> tiers = three_tiers();
+  const DeclaredPrices prices(three_tiers());
   TraitSet traits;
-  EXPECT_LT(weight_of(traits, tiers), 0);
+  EXPECT_LT(prices.weight_of(traits), 0);
   traits.access_pattern = 5103;
   traits.access_mode = 5140;
   traits.access_frequency = 1'000'000; // times 100 ns: a tenth of a second each second
-  EXPECT_DOUBLE_EQ(weight_of(traits, tiers), 100);
+  EXPECT_DOUBLE_EQ(prices.weight_of(traits), 100);
   traits.access_mode = 5142; // half are stores, of which 16 are on their way at once
-  EXPECT_DOUBLE_EQ(weight_of(traits, tiers), 50 + 50 / 16.);
+  EXPECT_DOUBLE_EQ(prices.weight_of(traits), 50 + 50 / 16.);
   traits.importance = 300;
-  EXPECT_DOUBLE_EQ(weight_of(traits, tiers), 300);
+  EXPECT_DOUBLE_EQ(prices.weight_of(traits), 300);
   traits.sensitivity = 5223;
-  EXPECT_EQ(weight_of(traits, tiers), 0);
+  EXPECT_EQ(prices.weight_of(traits), 0);
   EXPECT_TRUE(is_cold(traits));
 }
 
@@ -80,7 +80,8 @@ TEST(DeclaredDemand, UnknownFiguresFollowTheKind) {
   TraitSet streamed, scattered;
   streamed.access_pattern = 5100;
   scattered.access_pattern = 5103;
-  const auto b = relative_times(streamed, tiers), s = relative_times(scattered, tiers);
+  const DeclaredPrices prices(tiers);
+  const auto b = prices.relative_times(streamed), s = prices.relative_times(scattered);
   EXPECT_LT(b[0], b[1]);
   EXPECT_LT(b[1], b[2]);
   EXPECT_LT(s[1], s[0]);
@@ -90,6 +91,7 @@ TEST(DeclaredDemand, UnknownFiguresFollowTheKind) {
 // What is allocated alone asks first for the memory that a commit would wish it in.
 TEST(DeclaredDemand, ABlockAloneIsServedAlike) {
   Placer placer(dram_and_hbm(std::uint64_t{1} << 30), {});
+  const DeclaredPrices prices(placer.platform().tiers);
   Allocator allocator;
   allocator.space = Space::automatic;
   TraitSet& traits = allocator.traits;
@@ -102,7 +104,7 @@ TEST(DeclaredDemand, ABlockAloneIsServedAlike) {
         traits.sensitivity = sensitivity;
         traits.access_pattern = pattern;
         traits.access_stride = pattern == value::strided ? stride : 0;
-        const auto times = relative_times(traits, placer.platform().tiers);
+        const auto times = prices.relative_times(traits);
         const std::size_t wished = times[0] < times[1] ? 0 : 1;
         EXPECT_EQ(tiers_by_traits(placer, allocator).front(), wished)
             << "sensitivity " << sensitivity << ", pattern " << pattern << ", stride " << stride;

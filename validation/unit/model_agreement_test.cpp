@@ -124,7 +124,7 @@ Advice advised(const Workloads& given) {
   Platform platform;
   platform.tiers = given.tiers;
   Workload workload;
-  workload.threads = assumed_threads(given.tiers);
+  workload.threads = DeclaredPrices(given.tiers).threads();
   for (const auto& array : given.arrays) {
     SiteDemand& site = workload.sites.emplace_back();
     site.live = {{0, 100, array.bytes}};
@@ -171,13 +171,14 @@ TEST(Agreement, CommitPlacesAsAdviseDoes) {
 // Both say for an array how much longer it takes there than in DRAM, and how long so many accesses
 // a second take, which the threads share.
 TEST(Agreement, PricesAreTheSame) {
-  for (const auto& tiers : machines())
+  for (const auto& tiers : machines()) {
+    const DeclaredPrices prices(tiers);
+    const Threads threads = prices.threads();
     for (const Use& use : k_uses) {
       TraitSet traits;
       traits.sensitivity = use.sensitivity;
       traits.access_mode = use.mode;
-      const auto times = relative_times(traits, tiers);
-      const Threads threads = assumed_threads(tiers);
+      const auto times = prices.relative_times(traits);
       const Figures dram = reference_figures(tiers);
       const Demand demand = accesses(use, 1, dram, threads);
       for (std::size_t at = 0; at < tiers.size(); ++at)
@@ -186,8 +187,9 @@ TEST(Agreement, PricesAreTheSame) {
       const double of_one =
           (use.streamed / threads.streamed + (1 - use.streamed) / threads.scattered) /
           demand.total();
-      EXPECT_NEAR(weight_of(traits, tiers), 1e6 * of_one * 1e-9 * 1000, 1e-9);
+      EXPECT_NEAR(prices.weight_of(traits), 1e6 * of_one * 1e-9 * 1000, 1e-9);
     }
+  }
 }
 
 } // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Puts the parts of the advisor together and writes what they decided into a plan.
+// Puts the parts of the advisor together and makes a plan of their results.
 #include "advisor/advice.hpp"
 
 #include "advisor/explain.hpp"
@@ -15,8 +15,7 @@ namespace {
 // libomptier_preload.so leaves smaller blocks to the program's malloc.
 constexpr std::uint64_t k_least_of_malloc = 64 * 1024;
 
-// The record knows by which call a library of the system's allocates, the runtime does not: it
-// drops those frames where the program's follow.
+// The runtime drops frames of system libraries where the program's follow.
 std::vector<Frame> frames_of_runtime(const SiteSummary& site,
                                      const std::vector<ModuleInfo>& modules) {
   std::vector<Frame> frames = site.frames;
@@ -25,7 +24,7 @@ std::vector<Frame> frames_of_runtime(const SiteSummary& site,
   return frames.empty() ? site.frames : frames;
 }
 
-// What two sites have in common that the runtime cannot tell apart goes where the hotter one does.
+// Sites of equal frames are one to the runtime: it goes where the first, hotter one does.
 void add_entry(Plan& plan, PlanEntry entry) {
   const auto same_frames = [](const std::vector<PlanFrame>& one,
                               const std::vector<PlanFrame>& other) {
@@ -85,7 +84,7 @@ std::vector<MemoryKind> kinds_in_order(const Advice& advice, std::size_t site, s
     if ((a == tier) != (b == tier)) return a == tier;
     return advice.costs[site][a] < advice.costs[site][b];
   });
-  // A site is never let into a memory faster than the advised one: that room is for others.
+  // Never a faster memory than the advised one: that room is for others.
   std::vector<MemoryKind> kinds;
   for (const std::size_t at : order)
     if (at == tier || advice.costs[site][at] >= advice.costs[site][tier])
@@ -117,8 +116,8 @@ Plan plan_from(const Advice& advice, const ProfileSummary& summary,
     entry.region = plan_frames(summary.regions[move.region].frames, portable);
     entry.benefit = move.saved;
     entry.reason = "while " + advice.workload.regions[move.region].label + " runs: saves " +
-                   format_duration(move.saved / advice.workload.threads.most()) + ", moving costs " +
-                   format_duration(move.spent);
+                   format_duration(move.saved / advice.workload.threads.most()) +
+                   ", moving costs " + format_duration(move.spent);
     add_entry(plan, std::move(entry));
   }
   return plan;

@@ -25,8 +25,7 @@ Advice advise(Workload workload, std::vector<TierChoice> tiers);
 // Kinds for a site: the advised one, then the others by the site's own cost.
 std::vector<MemoryKind> kinds_in_order(const Advice& advice, std::size_t site, std::size_t tier);
 
-// The advice for the sites of that profile. portable: names of a frame, as known from debug
-// information.
+// The advice as a plan. portable: names of a frame, from debug information.
 Plan plan_from(const Advice& advice, const ProfileSummary& summary,
                const std::function<PortableFrame(const Frame&)>& portable);
 

@@ -17,8 +17,8 @@ bool is_streamed(const ObjectPattern& pattern) {
          (pattern.kind == PatternKind::strided && std::abs(pattern.stride) <= k_prefetched_stride);
 }
 
-// The part of the samples that memory served. Where all came from a cache, one more sample might
-// not have: such an array still prefers faster memory that nobody else wants.
+// The part of the samples that memory served. Never 0, as one more sample might have been memory's:
+// such an array still takes fast memory that is left.
 double memory_part(const Sampled& sampled) {
   const double all = sampled.accesses.total();
   if (sampled.accesses.from_cache <= 0 || all <= 0) return 1;
@@ -26,7 +26,7 @@ double memory_part(const Sampled& sampled) {
   return std::clamp(1 - sampled.accesses.from_cache / all, least, 1.0);
 }
 
-void say_cached(SiteDemand& demand, const Sampled& sampled) {
+void set_cached(SiteDemand& demand, const Sampled& sampled) {
   const double all = sampled.accesses.total();
   if (sampled.accesses.from_cache <= 0 || all <= 0) return;
   const auto samples = static_cast<double>(sampled.samples);
@@ -41,7 +41,7 @@ public:
   Translation(const ProfileSummary& summary, const Figures& recorded_in)
       : summary_(summary), recorded_in_(recorded_in) {}
 
-  // Samples of time do not say whether an access was streamed: there the object's pattern does.
+  // Samples of time do not show streams; there the object's pattern does.
   Demand demand(const Sampled& sampled, const ObjectPattern& pattern) const {
     const AccessWeights& weights = sampled.accesses;
     const bool streamed = summary_.measure == Measure::time && is_streamed(pattern);
@@ -60,7 +60,7 @@ public:
     return demand;
   }
 
-  // Steps in time -> stretches with something alive.
+  // Steps in time -> stretches with live bytes.
   static std::vector<LiveStretch> live(const SiteSummary& site, std::uint64_t run_end) {
     std::vector<LiveStretch> stretches;
     for (std::size_t i = 0; i < site.live.size(); ++i) {
@@ -106,12 +106,12 @@ Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names
     }
     demand.live = Translation::live(site, summary.nanoseconds);
     demand.demand = translation.demand(site, site.pattern);
-    say_cached(demand, site);
+    set_cached(demand, site);
     // Statics are placed when the program starts and stay.
     for (const SitePart& part : site.by_region)
       if (site.kind == SiteKind::allocation)
         demand.by_region.push_back({part.of, translation.demand(part, site.pattern)});
-    // The wider of sampling interval and the source's own worst error.
+    // The wider of the sampling interval and the source's worst error.
     demand.share_low =
         std::max(0.0, std::min(site.share.low, site.share.value - summary.worst_error));
     demand.share_high =

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// From a profile to a workload. Misses and accesses are counted by their sources and taken as they
-// are. Time is not a count: nanoseconds blamed on a site are divided by what one access costs on
-// the memory the program ran in, so that the cost model can ask what they would take elsewhere.
-// Accesses of unknown kind count as scattered loads: what a core waits for most. What is known to
-// have come from a cache is no demand for memory; what is not known counts as memory.
+// From a profile to a workload. Misses and accesses are taken as counted. Nanoseconds blamed on a
+// site are divided by the cost of one access on the memory that the program ran in, which gives
+// accesses to price elsewhere. Accesses of unknown kind count as scattered loads, which a core
+// waits for most. What is known to have come from a cache is no demand; what is not known is.
 #pragma once
 
 #include "advisor/workload.hpp"

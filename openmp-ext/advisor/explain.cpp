@@ -12,9 +12,10 @@
 namespace omptier {
 namespace {
 
-constexpr double k_mostly = 0.6;      // of the accesses, to be called "mostly"
-constexpr double k_hardly_any = 0.02; // fewer writes than this is read-only in effect
-constexpr double k_worth_saying = 0.005; // of the accesses, served by a cache
+// Parts of the accesses.
+constexpr double k_mostly = 0.6;         // from here on called "mostly"
+constexpr double k_hardly_any = 0.02;    // up to so many writes: read-only in effect
+constexpr double k_least_cached = 0.005; // from here on mentioned
 
 double part(const Demand& demand, Manner a, Manner b) {
   const double total = demand.total();
@@ -29,14 +30,14 @@ double streamed_part(const Demand& demand) {
 }
 
 // What placement cannot save, or "".
-std::string cache_in_words(const SiteDemand& demand) {
-  if (demand.cached < k_worth_saying) return {};
+std::string cached_text(const SiteDemand& demand) {
+  if (demand.cached < k_least_cached) return {};
   return ", " + format_percent(demand.cached) + " (" + format_percent(demand.cached_low) + " to " +
          format_percent(demand.cached_high) +
          ") of that from a cache, which no placement makes faster";
 }
 
-std::string manner_in_words(const Demand& demand) {
+std::string manner_text(const Demand& demand) {
   if (demand.total() <= 0) return "hardly accessed";
   constexpr const char* names[] = {"scattered loads", "streamed loads", "scattered stores",
                                    "streamed stores"};
@@ -83,10 +84,10 @@ std::string reason_for(const Workload& workload, const std::vector<TierChoice>& 
   std::string text = format_percent(demand.share) + " (" + format_percent(demand.share_low) +
                      " to " + format_percent(demand.share_high) + ") of " +
                      noun_of(workload.measure) + " on " + format_percent(bytes / all_bytes) +
-                     " of the bytes" + cache_in_words(demand);
-  const bool all_cached = demand.cached > 1 - k_worth_saying;
+                     " of the bytes" + cached_text(demand);
+  const bool all_cached = demand.cached > 1 - k_least_cached;
   if (!all_cached)
-    text += (demand.cached < k_worth_saying ? ", " : ", the rest ") + manner_in_words(demand.demand);
+    text += (demand.cached < k_least_cached ? ", " : ", the rest ") + manner_text(demand.demand);
   if (tier == Placement::k_nowhere) return text + "; no memory has room for it";
   if (all_cached) return text;
   const auto& row = costs[site];

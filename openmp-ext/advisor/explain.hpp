@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The advisor's reasons in words, and its advice as OpenMP source: what a person reads before
-// believing a plan, and pastes when the program is to say it itself.
+// The advisor's reasons as text, and its advice as OpenMP source to paste.
 #pragma once
 
 #include "advisor/placement.hpp"
@@ -15,7 +14,7 @@ namespace omptier {
 std::string reason_for(const Workload& workload, const std::vector<TierChoice>& tiers,
                        const CostTable& costs, std::size_t site, std::size_t tier);
 
-// One allocator with the traits that the demand shows, as C to paste; `name` must be an identifier.
+// One allocator with the traits that the demand shows, as C; `name` must be an identifier.
 std::string traits_as_c(const Workload& workload, std::size_t site, MemoryKind kind,
                         const std::string& name);
 

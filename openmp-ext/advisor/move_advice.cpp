@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Region by region: the best placement for that region's demand alone, and which of its differences
-// to the home placement pay for being moved.
+// Region by region: the best placement for its demand alone, and which differences to the home
+// placement pay for the move.
 #include "advisor/move_advice.hpp"
 
 #include "model/cost.hpp"
@@ -39,7 +39,7 @@ private:
         add_if_it_pays(region, site, best.tier_of_site[site], home_.tier_of_site[site], costs);
   }
 
-  // Sites at home in a tier that others are moved into come back when their own region begins.
+  // Sites at home in a tier that others move into come back for their own regions.
   void add_returns(std::size_t region) {
     const CostTable costs = cost_table(workload_, tiers_, region);
     const std::size_t found = moves_.size();

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Placement per region: whether it pays to bring a site's memory into a faster kind whenever a
-// certain parallel region begins. A move is advised for (region, site, tier) when the time saved in
-// one visit of the region exceeds k_move_margin times the time of moving the site in and something
-// else out:
+// Whether it pays to bring a site's memory into a faster kind whenever a parallel region begins. It
+// does when the time saved in one visit of the region exceeds k_move_margin times the time of
+// moving the site in and something else out:
 //
 //   (cost at home − cost in tier) / visits / threads  >  k_move_margin · (time of moving in +
 //                                                          time of moving out)
 //
-// A visit is an entry into the region after another region. Sites that live in that tier and may be
-// pushed out by such a move get an entry for their own regions too, so that they come back.
+// A visit is an entry into the region after another region. Sites that such a move may push out get
+// an entry for their own regions, so that they come back.
 #pragma once
 
 #include "advisor/placement.hpp"

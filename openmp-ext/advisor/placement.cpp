@@ -50,7 +50,7 @@ Candidate candidate_of(const SiteDemand& site, const std::vector<Stay>& stays,
   return candidate;
 }
 
-// Of all sites, unplaced.
+// Of all sites.
 double time_in_reference(const std::vector<TierChoice>& tiers, const CostTable& costs) {
   double time = 0;
   for (const auto& row : costs)

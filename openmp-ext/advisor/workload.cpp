@@ -4,6 +4,7 @@
 #include "advisor/workload.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace omptier {
 
@@ -22,37 +23,25 @@ Demand SiteDemand::demand_in(std::size_t region) const {
 }
 
 bool is_consistent(const Workload& workload, std::string& why_not) {
+  const auto is_wrong = [&](std::string why) { return why_not = std::move(why), false; };
   double shares = 0;
   for (const SiteDemand& site : workload.sites) {
     std::uint64_t at = 0;
     for (const LiveStretch& stretch : site.live) {
-      if (stretch.begin < at || stretch.end < stretch.begin) {
-        why_not = site.label + ": live stretches are not in order";
-        return false;
-      }
+      if (stretch.begin < at || stretch.end < stretch.begin)
+        return is_wrong(site.label + ": live stretches are not in order");
       at = stretch.end;
     }
-    if (!(site.share >= 0 && site.share <= 1)) {
-      why_not = site.label + ": share outside 0…1";
-      return false;
-    }
+    if (!(site.share >= 0 && site.share <= 1)) return is_wrong(site.label + ": share outside 0…1");
     if (!(0 <= site.cached_low && site.cached_low <= site.cached &&
-          site.cached <= site.cached_high && site.cached_high <= 1)) {
-      why_not = site.label + ": the part from a cache is outside of its interval";
-      return false;
-    }
+          site.cached <= site.cached_high && site.cached_high <= 1))
+      return is_wrong(site.label + ": the part from a cache is outside of its interval");
     shares += site.share;
     for (const RegionDemand& part : site.by_region)
-      if (part.region >= workload.regions.size()) {
-        why_not = site.label + ": names a region that is not there";
-        return false;
-      }
+      if (part.region >= workload.regions.size())
+        return is_wrong(site.label + ": names a region that is not there");
   }
-  if (shares > 1.000001) {
-    why_not = "shares add up to more than 1";
-    return false;
-  }
-  return true;
+  return shares <= 1.000001 || is_wrong("shares add up to more than 1");
 }
 
 } // namespace omptier

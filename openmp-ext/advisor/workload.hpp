@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the advisor knows of a program, free of how it was measured: for each allocation site how
-// many bytes were alive when, and how often its memory was accessed, in what manner, in which
-// region. Made from profiles (advisor/evidence.hpp) or by hand in tests.
+// What the advisor knows of a program, however it was measured: for each allocation site, the bytes
+// alive over time, and the accesses by manner and region. Made from profiles
+// (advisor/evidence.hpp).
 #pragma once
 
 #include "model/demand.hpp"
@@ -14,7 +14,7 @@
 
 namespace omptier {
 
-// One stretch of time with the bytes of the site that were alive in it.
+// A stretch of time and the site's bytes alive in it.
 struct LiveStretch {
   std::uint64_t begin = 0, end = 0; // nanoseconds, end excluded
   std::uint64_t bytes = 0;
@@ -32,8 +32,8 @@ struct SiteDemand {
   std::vector<RegionDemand> by_region;
   double share = 0;                     // of the measured quantity, 0…1
   double share_low = 0, share_high = 0; // 95 % interval
-  // Of that share, what a cache served and no placement makes faster; 0 where nothing is known.
-  // The interval counts what is not known on either side.
+  // Of that share, what a cache is known to have served, which no placement makes faster. The
+  // interval counts the unknown on either side.
   double cached = 0, cached_low = 0, cached_high = 0;
   std::uint64_t instances = 0;
   bool placeable = true; // a plan can reach it; else it needs no room and stays where it is
@@ -55,7 +55,7 @@ struct Workload {
   Measure measure = Measure::misses;
 };
 
-// What must hold: stretches ordered, shares in [0, 1] and summing to at most 1, regions known.
+// Stretches ordered, shares in [0, 1] and summing to at most 1, regions known.
 bool is_consistent(const Workload& workload, std::string& why_not);
 
 } // namespace omptier

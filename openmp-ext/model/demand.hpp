@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What is asked of a memory: how many accesses, in what manner, by how many threads at once. Made
-// from profiles (advisor/evidence.hpp) and from traits (allocators/declared_demand.hpp).
+// Accesses to a memory: how many, in what manner, by how many threads at once. From profiles
+// (advisor/evidence.hpp) and from traits (allocators/declared_demand.hpp).
 #pragma once
 
 #include <algorithm>
@@ -12,12 +12,12 @@
 
 namespace omptier {
 
-// The four manners of access that memories serve at different speed. Streamed = part of a
-// sequential run that hardware prefetch follows; scattered = everything else.
+// Manners of access that memories serve at different speed. Streamed = part of a sequential run
+// that hardware prefetch follows; scattered = everything else.
 enum class Manner : std::uint8_t { scattered_load, streamed_load, scattered_store, streamed_store };
 inline constexpr std::size_t k_manners = 4;
 
-// Bytes from one access to the next; beyond no stride prefetcher goes, and accesses are scattered.
+// Bytes; no stride prefetcher goes beyond, and accesses are scattered.
 inline constexpr std::int64_t k_prefetched_stride = 2048;
 
 // Accesses that reach memory (not those that a cache serves), by manner.
@@ -39,7 +39,7 @@ struct Demand {
   }
 };
 
-// Threads that access memory at the same time: where accesses are scattered, and where they stream.
+// Threads at the same time, by manner.
 struct Threads {
   unsigned scattered, streamed;
 

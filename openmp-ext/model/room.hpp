@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Bytes left on each tier over time: what makes two objects compete is being alive together. Time
-// is cut in pieces, at every begin and end of somebody's stay; decisions for now have one piece.
+// Bytes left on each tier over time: only objects alive together compete. Time is cut into pieces,
+// at every begin and end of a stay; the runtime's decisions have one piece.
 #pragma once
 
 #include "base/page_array.hpp"
@@ -13,21 +13,21 @@
 
 namespace omptier {
 
-// Bytes from piece `begin` to the one before `end`.
+// Bytes in pieces [begin, end).
 struct Stay {
   std::uint32_t begin = 0, end = 0;
   std::uint64_t bytes = 0;
 };
 
-// How much somebody needs when.
+// The room that an object needs.
 struct Need {
-  std::uint64_t bytes = 0;     // at the fullest moment
+  std::uint64_t bytes = 0;     // at most
   std::span<const Stay> stays; // ascending, not overlapping; none: all bytes in all pieces
 };
 
 class Room {
 public:
-  // capacity: bytes by tier, the same in all pieces. False when memory for the list is refused.
+  // capacity: bytes by tier. False when memory for the list is refused.
   bool make(std::span<const std::uint64_t> capacity, std::size_t pieces) {
     pieces_ = pieces;
     if (!left_.resize(capacity.size() * pieces, 0)) return false;
@@ -35,7 +35,7 @@ public:
       left = std::fill_n(left, pieces, bytes);
     return true;
   }
-  // Whether the need fits at every moment.
+  // In every piece.
   bool fits(const Need& need, std::size_t tier) {
     return in_each_piece(need, tier, [](auto& left, auto bytes) { return bytes <= left; });
   }
@@ -47,7 +47,7 @@ public:
   }
 
 private:
-  // use(bytes left, bytes needed) piece by piece until it returns false; whether it never did.
+  // use(bytes left, bytes needed) of each piece, until one returns false; true when none did.
   template <typename Use> bool in_each_piece(const Need& need, std::size_t tier, Use use) {
     std::uint64_t* const left = left_.begin() + tier * pieces_;
     const Stay always{0, static_cast<std::uint32_t>(pieces_), need.bytes};

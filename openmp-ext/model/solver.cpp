@@ -22,17 +22,17 @@ double best_gain(const Candidate& candidate) {
   const std::uint8_t tier = best_tier(candidate);
   return tier == k_nowhere ? 0 : candidate.gain[tier];
 }
-// What needs no room lies at its best already, and leaves the others theirs.
+// Others are at their best already: they take no room from any.
 bool competes(const Candidate& candidate) {
   return candidate.bytes != 0;
 }
-// What a byte of the candidate is worth at best.
+// Best gain per byte.
 double density_of(const Candidate& candidate) {
   return best_gain(candidate) / static_cast<double>(std::max<std::uint64_t>(candidate.bytes, 1));
 }
 
-// Tiers a candidate may lie in, best first, then nowhere. Returns how many. Equal gains: the later
-// tier first, which is the slower one, so that fast memory stays free.
+// Allowed tiers, best first, then nowhere; returns how many. Of equal gains the later tier comes
+// first, which is the slower one, so that fast memory stays free.
 using Options = std::array<std::uint8_t, k_most_choices + 1>;
 unsigned options_of(const Candidate& candidate, Options& out) {
   unsigned count = 0;
@@ -47,7 +47,7 @@ unsigned options_of(const Candidate& candidate, Options& out) {
   return count;
 }
 
-// Who comes first; between equals the number decides, so that the result is the same every time.
+// A candidate's place in an order. Ties go by index, so that every run has the same result.
 struct Rank {
   double worth;
   std::uint32_t candidate;
@@ -58,7 +58,7 @@ bool comes_before(const Rank& a, const Rank& b) {
   return a.worth != b.worth ? a.worth > b.worth : a.candidate < b.candidate;
 }
 
-// An assignment under construction, and the room that it leaves.
+// An assignment under construction, and the room left.
 class Assignment {
 public:
   Assignment(std::span<const Candidate> candidates, std::span<std::uint8_t> chosen)
@@ -74,7 +74,7 @@ public:
     return true;
   }
 
-  // What is worth most comes first; mandatory ones before or behind all others.
+  // Highest worth first; mandatory ones before or behind all others.
   template <typename Worth> void sort_by(bool mandatory_first, Worth worth_of) {
     for (Rank& rank : order_) {
       const Candidate& candidate = candidates_[rank.candidate];
@@ -84,14 +84,14 @@ public:
     std::ranges::sort(order_.all(), comes_before);
   }
 
-  // One after the other into the best tier that has room.
+  // Each in order into its best tier with room.
   void fill() {
     for (const Rank& rank : order_)
       put_in_best(rank.candidate);
   }
 
-  // Lets one into a tier that suits it better when those that must leave it for that lose less.
-  // Mandatory ones leave last: without room elsewhere nothing is worth their going.
+  // Lets one into a better tier when those that must leave for it lose less. Mandatory ones leave
+  // last: without room elsewhere, nothing outweighs their loss.
   void exchange() {
     sort_by(false, [](const Candidate& candidate) { return -density_of(candidate); });
     bool changed = true;
@@ -103,7 +103,7 @@ public:
     }
   }
 
-  // All the room, as if nothing were chosen: lent to the search, which needs no memory of its own.
+  // All the room, for the search, which then needs no memory of its own.
   Room& empty_room() {
     for (std::uint32_t i = 0; i < chosen_.size(); ++i)
       if (chosen_[i] != k_nowhere) room_.give_back(candidates_[i], chosen_[i]);
@@ -121,7 +121,7 @@ private:
     const unsigned count = options_of(candidates_[i], options);
     unsigned o = 0;
     while (o + 1 < count && !room_.fits(candidates_[i], options[o]))
-      ++o; // nowhere comes last and always takes it
+      ++o; // the last is nowhere, where all fit
     put(i, options[o]);
   }
 
@@ -130,7 +130,7 @@ private:
     const std::uint8_t from = chosen_[i];
     if (!may_lie_in(in, tier) || in.gain[tier] <= gain_of(in, from)) return false;
     put(i, k_nowhere);
-    std::size_t count = 0; // of those in gone_: they left the tier, the cheapest first
+    std::size_t count = 0; // in gone_: those that left, the cheapest first
     bool fits = room_.fits(in, tier);
     for (std::size_t at = 0; !fits && at < order_.size(); ++at) {
       if (chosen_[order_[at].candidate] != tier) continue;
@@ -164,7 +164,7 @@ private:
   PageArray<std::uint32_t> gone_;
 };
 
-// Depth-first search over a few candidates, with the best assignment found so far.
+// Depth-first search over a few candidates, from the best assignment so far.
 class Search {
 public:
   Search(const Problem& problem, Room& room, std::span<std::uint8_t> best)
@@ -207,10 +207,9 @@ private:
     return item;
   }
 
-  // No assignment of the candidates from depth on gains more than this: the free room of all wanted
-  // tiers and times as one, filled by density with parts of candidates, each at its best gain; what
-  // no room is left for gains nothing. Mandatory ones gain their best and need none: they come
-  // first, before the rest is searched.
+  // No assignment of the items from depth on gains more: the free room of all wanted tiers and
+  // times as one, filled by density with parts of items at their best gain. Mandatory ones, which
+  // come first, gain their best without room.
   double bound(std::size_t depth) const {
     double room = std::max(0.0, left_), sum = 0;
     for (std::size_t d = depth; d < count_; ++d) {
@@ -258,9 +257,9 @@ private:
   std::size_t count_ = 0;
   std::array<Item, k_exact_candidates> items_{}; // by rank
   std::array<std::uint8_t, k_exact_candidates> current_{}; // tier of each item
-  std::array<bool, k_most_choices> wanted_{}; // tiers in which somebody gains
+  std::array<bool, k_most_choices> wanted_{}; // tiers in which an item gains
   double left_ = 0;                           // volume of the wanted tiers that is free
-  double best_total_ = 0, least_ = 0;         // so far; by which a better one must be better
+  double best_total_ = 0, least_ = 0;         // so far; the least that counts as better
   std::size_t nodes_ = 0, most_nodes_ = 0;
 };
 

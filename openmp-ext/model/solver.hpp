@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which of several objects go to which tier when not all fit into the fast ones: the one solver of
-// ompx_commit, ompx_apply and the advisor. Pure arithmetic on gains and room over time; what a gain
-// is, its callers decide, in a unit of their own.
+// Which objects go to which tier when not all fit into the fast ones: the solver of ompx_commit,
+// ompx_apply and the advisor. Callers define gains, in a unit of their own.
 //
-//   density      the assignment of largest total gain. First greedy, by gain per byte; then
-//                exchanges that gain: objects leave a tier, the cheapest first, so that another may
-//                enter. Of up to k_exact_candidates that need room all assignments are searched
-//                then, depth first, cut where even filling the free room with the densest of the
-//                rest could not beat the best found; at most k_most_nodes, so that the result is
-//                never worse than the exchanges'.
+//   density      the assignment of largest total gain: greedy by gain per byte; then exchanges:
+//                objects leave a tier, the cheapest first, so that another may enter. Of up to
+//                k_exact_candidates that need room all assignments are searched then, depth first,
+//                cut where even filling the free room with the densest of the rest could not beat
+//                the best found. After k_most_nodes the best so far is taken.
 //   importance   one after the other by weight, each into its best tier with room (H2M's rule)
 //   declaration  the same in the order given
 //
@@ -48,7 +46,7 @@ enum class DecisionOrder : std::uint8_t { density = 0, importance = 1, declarati
 // chosen[i] = tier of candidates[i] or k_nowhere. False when memory for lists is refused.
 bool choose_set(const Problem& problem, DecisionOrder order, std::span<std::uint8_t> chosen);
 
-// The allowed tier of largest gain, k_nowhere when none is allowed: what a candidate wishes.
+// The allowed tier of largest gain, of equal ones the slowest; k_nowhere when none is allowed.
 std::uint8_t best_tier(const Candidate& candidate);
 
 } // namespace omptier

@@ -12,9 +12,6 @@
 namespace omptier {
 namespace {
 
-// libomptier_preload.so leaves smaller blocks to the program's malloc.
-constexpr std::uint64_t k_least_of_malloc = 64 * 1024;
-
 // The runtime drops frames of system libraries where the program's follow.
 std::vector<Frame> frames_of_runtime(const SiteSummary& site,
                                      const std::vector<ModuleInfo>& modules) {
@@ -103,12 +100,8 @@ Plan plan_from(const Advice& advice, const ProfileSummary& summary,
     if (tier.estimated) plan.estimated.push_back(tier.kind);
   for (std::size_t site = 0; site < advice.workload.sites.size(); ++site) {
     const std::size_t tier = advice.placement.tier_of_site[site];
-    const SiteSummary& from = summary.sites[site];
-    const bool is_variable = from.kind == SiteKind::variable;
-    if ((from.by_malloc || is_variable) && from.bytes_largest < k_least_of_malloc)
-      continue; // no plan reaches it
-    if (!advice.workload.sites[site].placeable) continue;
-    if (tier != Placement::k_nowhere)
+    const SiteDemand& demand = advice.workload.sites[site];
+    if (demand.placeable && demand.by_plan && tier != Placement::k_nowhere)
       add_entry(plan, entry_for(advice, summary, site, tier, portable));
   }
   for (const RegionMove& move : advice.moves) {

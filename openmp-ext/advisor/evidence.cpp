@@ -12,6 +12,9 @@
 namespace omptier {
 namespace {
 
+// libomptier_preload.so leaves smaller blocks to the program's malloc.
+constexpr std::uint64_t k_least_of_malloc = 64 * 1024;
+
 bool is_streamed(const ObjectPattern& pattern) {
   return pattern.kind == PatternKind::sequential ||
          (pattern.kind == PatternKind::strided && std::abs(pattern.stride) <= k_prefetched_stride);
@@ -104,6 +107,8 @@ Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names
       workload.sites.push_back(std::move(demand));
       continue;
     }
+    demand.by_plan = site.bytes_largest >= k_least_of_malloc ||
+                     (site.kind == SiteKind::allocation && !site.by_malloc);
     demand.live = Translation::live(site, summary.nanoseconds);
     demand.demand = translation.demand(site, site.pattern);
     set_cached(demand, site);

@@ -56,7 +56,9 @@ private:
 
   void add_if_it_pays(std::size_t region, std::size_t site, std::size_t tier, std::size_t from,
                       const CostTable& costs) {
-    if (tier == Placement::k_nowhere || from == Placement::k_nowhere) return;
+    if (tier == Placement::k_nowhere || from == Placement::k_nowhere ||
+        !workload_.sites[site].by_plan)
+      return;
     const double visits = static_cast<double>(workload_.regions[region].entered_anew);
     const double saved = costs[site][from] - costs[site][tier];
     const double spent =

@@ -43,6 +43,7 @@ Candidate candidate_of(const SiteDemand& site, const std::vector<Stay>& stays,
   candidate.bytes = site.peak_bytes();
   candidate.stays = stays;
   candidate.loss = loss;
+  candidate.late = !site.by_plan;
   for (std::size_t tier = 0; tier < costs.size(); ++tier) {
     candidate.allowed |= std::uint32_t{1} << tier;
     candidate.gain[tier] = time_saved(costs, tier);

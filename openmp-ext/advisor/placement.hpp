@@ -2,7 +2,8 @@
 //
 // Which site goes to which kind of memory for as long as it lives: model/solver.hpp over the
 // lifetimes of a workload. A site's gain on a tier is the time it saves against the slowest usable
-// kind. Without room anywhere it loses a per mille of the time of all, as for ompx_commit.
+// kind. Without room anywhere it loses a per mille of the time of all, as for ompx_commit. Sites
+// that no plan reaches are placed last, in the room that the others leave.
 #pragma once
 
 #include "advisor/workload.hpp"

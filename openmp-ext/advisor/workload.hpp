@@ -36,7 +36,8 @@ struct SiteDemand {
   // interval counts the unknown on either side.
   double cached = 0, cached_low = 0, cached_high = 0;
   std::uint64_t instances = 0;
-  bool placeable = true; // a plan can reach it; else it needs no room and stays where it is
+  bool placeable = true; // else it needs no room and stays where it is
+  bool by_plan = true;   // else only the program's source can place it
 
   std::uint64_t peak_bytes() const;
   Demand demand_in(std::size_t region) const;

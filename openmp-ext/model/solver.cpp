@@ -22,9 +22,9 @@ double best_gain(const Candidate& candidate) {
   const std::uint8_t tier = best_tier(candidate);
   return tier == k_nowhere ? 0 : candidate.gain[tier];
 }
-// Others are at their best already: they take no room from any.
+// Others are at their best already, or late: they take no room from any.
 bool competes(const Candidate& candidate) {
-  return candidate.bytes != 0;
+  return candidate.bytes != 0 && candidate.allowed != 0 && !candidate.late;
 }
 // Best gain per byte.
 double density_of(const Candidate& candidate) {
@@ -84,10 +84,10 @@ public:
     std::ranges::sort(order_.all(), comes_before);
   }
 
-  // Each in order into its best tier with room.
-  void fill() {
+  // Each in order, of the late ones or of the others, into its best tier with room.
+  void fill(bool late) {
     for (const Rank& rank : order_)
-      put_in_best(rank.candidate);
+      if (candidates_[rank.candidate].late == late) put_in_best(rank.candidate);
   }
 
   // Lets one into a better tier when those that must leave for it lose less. Mandatory ones leave
@@ -98,16 +98,18 @@ public:
     for (int round = 0; changed && round < k_exchange_rounds; ++round) {
       changed = false;
       for (std::uint32_t i = 0; i < chosen_.size(); ++i)
-        for (std::uint8_t tier = 0; tier < tiers_; ++tier)
+        for (std::uint8_t tier = 0; tier < tiers_ && !candidates_[i].late; ++tier)
           changed = try_to_enter(i, tier) || changed;
     }
   }
 
-  // All the room, for the search, which then needs no memory of its own.
-  Room& empty_room() {
+  // All the room is free while search(room) chooses anew, which so needs no memory of its own.
+  template <typename Search> void lend_room(Search search) {
     for (std::uint32_t i = 0; i < chosen_.size(); ++i)
       if (chosen_[i] != k_nowhere) room_.give_back(candidates_[i], chosen_[i]);
-    return room_;
+    search(room_);
+    for (std::uint32_t i = 0; i < chosen_.size(); ++i)
+      if (chosen_[i] != k_nowhere) room_.take(candidates_[i], chosen_[i]);
   }
 
 private:
@@ -281,12 +283,15 @@ bool choose_set(const Problem& problem, DecisionOrder order, std::span<std::uint
   if (order == DecisionOrder::importance)
     assignment.sort_by(true, [](const Candidate& candidate) { return candidate.weight; });
   if (order == DecisionOrder::density) assignment.sort_by(true, density_of);
-  assignment.fill();
-  if (order != DecisionOrder::density) return true;
-  assignment.exchange();
-  const auto competing = std::ranges::count_if(problem.candidates, competes);
-  if (static_cast<std::size_t>(competing) <= k_exact_candidates)
-    Search(problem, assignment.empty_room(), chosen).run();
+  assignment.fill(false);
+  if (order == DecisionOrder::density) {
+    assignment.exchange();
+    const auto competing = std::ranges::count_if(problem.candidates, competes);
+    if (static_cast<std::size_t>(competing) <= k_exact_candidates)
+      assignment.lend_room([&](Room& room) { Search(problem, room, chosen).run(); });
+    assignment.sort_by(true, density_of);
+  }
+  assignment.fill(true);
   return true;
 }
 

@@ -5,9 +5,10 @@
 //
 //   density      the assignment of largest total gain: greedy by gain per byte; then exchanges:
 //                objects leave a tier, the cheapest first, so that another may enter. Of up to
-//                k_exact_candidates that need room all assignments are searched then, depth first,
-//                cut where even filling the free room with the densest of the rest could not beat
-//                the best found. After k_most_nodes the best so far is taken.
+//                k_exact_candidates that need room, have a tier to go to and are not late, all
+//                assignments are searched then, depth first, cut where even filling the free room
+//                with the densest of the rest could not beat the best found. After k_most_nodes the
+//                best so far is taken.
 //   importance   one after the other by weight, each into its best tier with room (H2M's rule)
 //   declaration  the same in the order given
 //
@@ -31,6 +32,7 @@ struct Candidate : Need {
   double weight = 0;         // for the order of importance
   double loss = 0;           // of being nowhere, a positive number
   bool mandatory = false;    // served before the others
+  bool late = false;         // served in the room that the others leave
   std::uint32_t allowed = 0; // tiers it may lie in, one bit each; only such that have a capacity
   std::array<double, k_most_choices> gain{};
 };

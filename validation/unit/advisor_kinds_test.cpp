@@ -8,6 +8,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+#include <span>
+
 namespace omptier {
 namespace {
 
@@ -54,6 +58,43 @@ TEST(PlanOfKinds, ReachesStaticsAndAllocationsOnly) {
   EXPECT_EQ(plan.entries[1].frames[0].offset, 0x20u);
   EXPECT_EQ(plan.entries[1].bytes, 2 * MiB);
   EXPECT_TRUE(parse_plan(write_plan(plan), "plan"));
+}
+
+// They are hotter than all the rest, and many; fast memory holds half of the rest and two of them.
+TEST(PlanOfKinds, SmallBlocksOfMallocTakeWhatOthersLeave) {
+  const Figures fast{80, 80, 100e9, 100e9}, slow{300, 900, 30e9, 10e9};
+  const std::uint64_t small = MiB / 32;
+  std::mt19937 random(7);
+  for (int round = 0; round < 20; ++round) {
+    ProfileSummary summary;
+    summary.modules = {{"build-id:1", "app", "/app", 0, false}};
+    const auto add = [&](std::uint64_t bytes, std::uint64_t weight) {
+      SiteSummary& site = summary.sites.emplace_back(
+          row(SiteKind::allocation, {{0, summary.sites.size()}}, "", static_cast<double>(weight)));
+      site.by_malloc = true;
+      site.bytes_largest = bytes;
+      site.live = {{0, bytes}};
+    };
+    const auto plan_and_tiers = [&] {
+      const EvidenceNames names{std::vector<std::string>(summary.sites.size()), {}};
+      const Advice advice = advise(workload_from(summary, names, fast),
+                                   {{MemoryKind::dram, 500 * MiB + 2 * small, fast},
+                                    {MemoryKind::nvm, 5000 * MiB, slow}});
+      return std::pair(plan_from(advice, summary, [](const Frame&) { return PortableFrame(); }),
+                       advice.placement.tier_of_site);
+    };
+    for (int i = 0; i < 20; ++i) {
+      const std::uint64_t mib = 20 + random() % 60;
+      add(mib * MiB, mib * 10 + random() % 100);
+    }
+    const auto [plan, tiers] = plan_and_tiers();
+    for (int i = 0; i < 10; ++i)
+      add(small, 1000);
+    const auto [same_plan, more_tiers] = plan_and_tiers();
+    EXPECT_TRUE(std::ranges::equal(tiers, std::span(more_tiers).first(tiers.size()))) << round;
+    EXPECT_EQ(same_plan.entries.size(), plan.entries.size()) << round;
+    EXPECT_EQ(std::ranges::count(std::span(more_tiers).subspan(tiers.size()), 0u), 2) << round;
+  }
 }
 
 // Samples of time do not tell streams from scattered accesses; patterns do, and decide who gains.

@@ -299,15 +299,18 @@ TEST(Solver, WhatIsRequiredDoesNotHideTheBestOfTheOthers) {
   }
 }
 
+// Nor what may lie nowhere, and what comes late.
 TEST(Solver, WhatNeedsNoRoomIsNotCounted) {
   std::mt19937 random(6);
   for (int round = 0; round < 20; ++round) {
     Instance instance = half_required(random);
     const double best = best_in(500, std::span(instance.candidates).subspan(1));
-    for (int more = 0; more < 10; ++more) {
+    for (int more = 0; more < 30; ++more) {
       Candidate& other = instance.candidates.emplace_back();
-      other.gain[0] = 3;
-      other.allowed = 1;
+      other.gain[0] = more % 3 == 2 ? 1000 : 3;
+      other.allowed = more % 3 == 0 ? 0 : 1;
+      other.bytes = more % 3 == 1 ? 0 : 1001;
+      other.late = more % 3 == 2;
     }
     std::ranges::reverse(instance.candidates);
     EXPECT_NEAR(instance.solve(DecisionOrder::density), best + 30, 1e-6) << "round " << round;
@@ -325,6 +328,23 @@ TEST(Solver, TheSearchNeedsNoMemoryOfItsOwn) {
   EXPECT_FALSE(choose_set({instance.candidates, instance.room}, DecisionOrder::density,
                           instance.chosen));
   g_most_pages = ~std::size_t{0};
+}
+
+TEST(Solver, LateOnesTakeWhatOthersLeave) {
+  Instance instance;
+  instance.room = {30, 20};
+  for (const std::uint64_t bytes : {20, 10, 10, 20}) {
+    Candidate& candidate = instance.candidates.emplace_back();
+    candidate.bytes = bytes;
+    candidate.allowed = 3;
+    candidate.gain[0] = bytes == 10 ? 50 : 5;
+    candidate.late = bytes == 10;
+  }
+  for (const auto order :
+       {DecisionOrder::density, DecisionOrder::importance, DecisionOrder::declaration}) {
+    instance.solve(order);
+    EXPECT_EQ(instance.chosen, (std::vector<std::uint8_t>{0, 0, k_nowhere, 1}));
+  }
 }
 
 TEST(Solver, EqualGainsLeaveTheFasterTierFree) {

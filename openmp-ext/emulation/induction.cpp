@@ -149,8 +149,8 @@ std::vector<MachineState> values_on_the_way(const Function& function, const Loop
 }
 
 // The state before the first iteration. If the path computes another value than the sample has, it
-// has read memory that changed since: the sample is right. Nothing in that case if stack was
-// readable.
+// has read memory that changed since: the sample is right. Nothing in that case if the stack
+// was readable.
 std::optional<MachineState> state_on_entry(const Function& function, const Places& places,
                                            std::span<const MachineState> before,
                                            MachineState state) {

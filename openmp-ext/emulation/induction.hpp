@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Vector registers that count in a loop. A sample has no vectors, and the index vector of `in[32 *
-// i]` is nowhere in memory: it was computed from general registers before the loop, and each
-// iteration adds the same amount. So the path into the loop is executed again with those registers
-// that have not changed since; two iterations show what each adds to the vectors; and a general
-// register that counts too gives the number of iterations passed.
+// Vector registers that count in a loop. A sample has no vectors, and the index vector of
+// `in[32 * i]` is nowhere in memory: it was computed from general registers before the loop, and
+// each iteration adds the same amount. So the path into the loop is executed again with those
+// registers that have not changed since; two iterations show what each adds to the vectors; and a
+// general register that counts too gives the number of iterations passed.
 //
 // Consistency is checked: all counters must agree on the iteration, and registers that the loop
 // does not write must come out as in the sample. Otherwise nothing is filled in.

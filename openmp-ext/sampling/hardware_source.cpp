@@ -136,7 +136,7 @@ bool HardwareSource::delivers() const {
 }
 
 void HardwareSource::emit(const MemoryEvent& event, double nanoseconds_per_cycle,
-                             SampleSink& sink) const {
+                          SampleSink& sink) const {
   const bool by_user = event.pc < k_user_addresses && event.address < k_user_addresses;
   if (event.kind == AccessKind::unknown || !event.address || !by_user) return;
   if (event.level == AccessLevel::cache) return;

@@ -34,7 +34,7 @@ perf_event_attr perf_attributes(std::uint32_t type, std::uint64_t config);
 
 // The CPU_CLOCK event: registers every `period` nanoseconds of the thread's CPU time, and
 // optionally the top of the stack. If a thread has two in a group, the samples of both have the
-// first one's count as their time.
+// first one's count, the CPU time so far.
 perf_event_attr cpu_clock_attributes(std::uint64_t period, bool with_stack = false);
 std::size_t cpu_clock_record_bytes(bool with_stack);
 

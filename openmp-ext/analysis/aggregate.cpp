@@ -216,7 +216,7 @@ public:
     add_counts(profile);
     Sweep sweep(summary_, names_, profile);
     sweep.run();
-    if (summary_.runs.size() == 1) summary_.moves = sweep.moves();
+    if (summary_.runs.size() == 1) summary_.moves = std::move(sweep.moves);
     joined_.resize(summary_.sites.size());
     std::vector<RankPart> parts(sweep.sites.size() + 1); // the last: in no object
     for (const Attribution& at : sweep.attributions)

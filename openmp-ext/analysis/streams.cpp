@@ -50,7 +50,7 @@ void add_stream(AccessSpan near, std::vector<Stream>& streams) {
   };
   const auto add = [&](const LoopAccess& access, double lines) {
     const AccessPattern& pattern = access.pattern;
-    streams.push_back({access.site, access.cached ? 0 : lines, pattern.address, pattern.place,
+    streams.push_back({access.site, access.cached ? 0 : lines, pattern.address, access.place,
                        pattern.kind == AccessKind::store ? AccessKind::store : AccessKind::load});
   };
   const double lines = lines_of(near);

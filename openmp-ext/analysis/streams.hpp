@@ -14,7 +14,7 @@
 // streams of its loop, in proportion to lines. Everything that is not a stream keeps its blame.
 #pragma once
 
-#include "objects/pattern.hpp"
+#include "log/records.hpp"
 
 #include <cstdint>
 #include <span>
@@ -28,6 +28,7 @@ struct LoopAccess {
   std::uint32_t site = 0;
   bool cached = false; // what the site has lies in a cache: no traffic
   AccessPattern pattern;
+  BlockPlace place = {}; // as LoggedPattern::place
 };
 
 // What a site's stream moves, in lines per arbitrary unit of the loop, by loads or by stores.
@@ -35,7 +36,7 @@ struct Stream {
   std::uint32_t site = 0;
   double lines = 0;
   std::uint64_t address = 0; // one that it accessed
-  std::uint32_t place = 0;   // as AccessPattern::place
+  BlockPlace place;          // the same
   AccessKind kind = AccessKind::load;
 };
 

@@ -6,7 +6,6 @@
 #include "log/format.hpp"
 
 #include <algorithm>
-#include <unordered_map>
 
 namespace omptier {
 
@@ -26,9 +25,11 @@ void Sweep::run() {
   std::stable_sort(by_release_.begin(), by_release_.end(), [&](auto a, auto b) {
     return profile_.objects[a].released < profile_.objects[b].released;
   });
+  for (const std::uint64_t area : profile_.small_areas)
+    live_.insert(area * k_small_area, k_small_area, Place::k_none, Layer::small_objects);
   attributions.reserve(profile_.samples.size());
   learn_levels();
-  for (const AccessSample& sample : profile_.samples) {
+  for (const LoggedSample& sample : profile_.samples) {
     attribute_patterns(sample.time);
     advance(sample.time);
     attribute(sample);
@@ -36,39 +37,27 @@ void Sweep::run() {
   attribute_patterns(ObjectRecord::k_never - 1);
   advance(ObjectRecord::k_never - 1);
   close_region(profile_.last_time);
+  std::ranges::stable_sort(moves, {}, &MoveSummary::begin);
   take_region_totals();
   keep_instances();
 }
 
-std::vector<MoveSummary> Sweep::moves() const {
-  std::vector<MoveSummary> moves;
-  std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> objects_at;
-  for (const MoveRecord& record : profile_.moves)
-    objects_at[record.address];
-  for (const ObjectRecord& object : profile_.objects)
-    if (const auto at = objects_at.find(object.address); at != objects_at.end())
-      at->second.push_back(object.object);
-  for (const MoveRecord& record : profile_.moves) {
-    MoveSummary& move = moves.emplace_back();
-    const double taken = record.seconds * 1e9; // whatever a damaged file says
-    const bool sane = taken >= 0 && taken <= static_cast<double>(record.time);
-    move.begin = relative(record.time - (sane ? static_cast<std::uint64_t>(taken) : 0));
-    move.bytes = record.bytes;
-    move.from = record.from;
-    move.to = record.to;
-    move.seconds = record.seconds;
-    for (const std::uint64_t number : objects_at[record.address])
-      if (const ObjectRecord& object = profile_.objects[number];
-          object.time <= record.time && record.time < object.released)
-        move.site = site_numbers_[object.site];
-    const auto later =
-        std::ranges::lower_bound(profile_.regions, record.time, {}, &RegionRecord::time);
-    const auto next =
-        std::find_if(later, profile_.regions.end(), [](auto& region) { return region.begin; });
-    if (next != profile_.regions.end()) move.region = region_numbers_[next->region];
-  }
-  std::ranges::stable_sort(moves, {}, &MoveSummary::begin);
-  return moves;
+// An object cannot be released while it is moved; the region's begin is the next to be recorded.
+void Sweep::take_move(const MoveRecord& record) {
+  MoveSummary& move = moves.emplace_back();
+  const double taken = record.seconds * 1e9; // whatever a damaged file says
+  const bool sane = taken >= 0 && taken <= static_cast<double>(record.time);
+  move.begin = relative(record.time - (sane ? static_cast<std::uint64_t>(taken) : 0));
+  move.bytes = record.bytes;
+  move.from = record.from;
+  move.to = record.to;
+  move.seconds = record.seconds;
+  const Place place = place_of(record.address, {});
+  if (place.offset == 0 && place.site < k_small_objects) move.site = place.site;
+  const auto next =
+      std::find_if(profile_.regions.begin() + static_cast<std::ptrdiff_t>(next_region_),
+                   profile_.regions.end(), [](auto& region) { return region.begin; });
+  if (next != profile_.regions.end()) move.region = region_numbers_[next->region];
 }
 
 std::uint64_t Sweep::relative(std::uint64_t time) const {
@@ -84,14 +73,17 @@ void Sweep::advance(std::uint64_t now) {
     const std::uint64_t gone = next_release_ < by_release_.size()
                                    ? profile_.objects[by_release_[next_release_]].released
                                    : ObjectRecord::k_never;
+    const std::uint64_t move = time_of(profile_.moves, moves.size());
     const std::uint64_t region = time_of(profile_.regions, next_region_);
     const std::uint64_t totals = time_of(profile_.site_totals, next_totals_);
-    const std::uint64_t first = std::min({born, gone, region, totals});
+    const std::uint64_t first = std::min({born, gone, move, region, totals});
     if (first > now || first == ObjectRecord::k_never) return;
     if (gone == first && by_release_[next_release_] < next_object_)
       release_next();
     else if (born == first)
       begin_next();
+    else if (move == first)
+      take_move(profile_.moves[moves.size()]);
     else if (region == first)
       step_region(profile_.regions[next_region_++]);
     else if (totals == first)
@@ -101,18 +93,18 @@ void Sweep::advance(std::uint64_t now) {
   }
 }
 
-LiveMap& Sweep::map_of(const ObjectRecord& object) {
+Layer Sweep::layer_of(const ObjectRecord& object) const {
   switch (profile_.sites[object.site].kind) {
   case SiteKind::variable:
   case SiteKind::statics:
   case SiteKind::constants:
-    return modules_;
+    return Layer::modules;
   case SiteKind::stacks:
-    return stacks_;
+    return Layer::stacks;
   case SiteKind::heap:
-    return heap_;
+    return Layer::heap;
   default:
-    return live_;
+    return Layer::blocks;
   }
 }
 
@@ -125,7 +117,7 @@ std::uint64_t Sweep::bytes_of(const ObjectRecord& object) {
 void Sweep::begin_next() {
   const ObjectRecord& object = profile_.objects[next_object_++];
   const std::uint64_t bytes = bytes_of(object);
-  map_of(object).insert(object.address, object.bytes, object.object);
+  live_.insert(object.address, object.bytes, object.object, layer_of(object));
   SiteInProfile& site = sites[site_numbers_[object.site]];
   SiteSummary& summary = summary_.sites[site_numbers_[object.site]];
   if (object.allocator == 0) summary.by_malloc = true;
@@ -142,9 +134,7 @@ void Sweep::begin_next() {
 
 void Sweep::release_next() {
   const ObjectRecord& object = profile_.objects[by_release_[next_release_++]];
-  LiveMap& map = map_of(object);
-  if (const auto there = map.find(object.address); there && *there == object.object)
-    map.erase(object.address);
+  live_.erase(object.address, layer_of(object), object.object);
   if (!has_bytes(summary_.sites[site_numbers_[object.site]].kind)) return;
   step_live(sites[site_numbers_[object.site]], object.released,
             -static_cast<std::int64_t>(bytes_of(object)));
@@ -223,95 +213,80 @@ void Sweep::close_region(std::uint64_t time) {
   summary_.regions[region_numbers_[running_.front().region]].nanoseconds += time - region_begin_;
 }
 
-void Sweep::add_to_site(Attribution& at, std::uint32_t number, const AccessSample& sample,
-                        const BlockPlace& place) {
+void Sweep::add_to_site(const Place& place, const AccessSample& sample, std::uint32_t region) {
   const double weight = sample.weight;
-  at.site = number;
-  at.position =
-      static_cast<float>(double(place.offset) / double(std::max<std::uint64_t>(place.bytes, 1)));
+  if (place.object != Place::k_none) object_weights_[place.object] += weight;
   const auto add = [&](auto& to) {
     to.add(sample, weight);
     to.offsets.add(place.offset, place.bytes, weight);
   };
-  add(summary_.sites[number]);
-  add(part_of(number, at.region));
+  add(summary_.sites[place.site]);
+  add(part_of(place.site, region));
   if (sample.latency <= 0) return;
-  sites[number].latency_sum += weight * double{sample.latency};
-  sites[number].latency_weight += weight;
+  sites[place.site].latency_sum += weight * double{sample.latency};
+  sites[place.site].latency_weight += weight;
 }
 
 std::uint32_t Sweep::region_now() const {
   return running_.empty() ? 0 : region_numbers_[running_.front().region];
 }
 
-void Sweep::attribute(AccessSample blamed) {
-  blamed.level = level_of(blamed);
-  Attribution at;
-  at.weight = blamed.weight;
-  at.region = region_now();
-  const AccessSample sample = shared_among_streams(blamed, at.region);
+void Sweep::attribute(const LoggedSample& logged) {
+  AccessSample sample = logged;
+  sample.level = level_of(sample);
+  Place place = place_of(sample.address, logged.place);
+  const std::uint32_t region = region_now();
+  if (profile_.run.measure == Measure::time && sample.address != 0) {
+    learn_streams(logged);
+    share_among_streams(sample, place, region);
+  }
   const double weight = sample.weight;
-  summary_.regions[at.region].add(sample, weight);
+  summary_.regions[region].add(sample, weight);
   ++summary_.samples;
-  const auto object = sample.place == 0 ? object_at(sample.address) : std::nullopt;
-  if (sample.place != 0) {
-    const BlockPlace& place = profile_.places[sample.place - 1];
-    add_to_site(at, site_numbers_[place.site], sample, place);
-  } else if (object) {
-    const ObjectRecord& record = profile_.objects[*object];
-    object_weights_[*object] += weight;
-    add_to_site(at, site_numbers_[record.site], sample,
-                {record.site, sample.address - record.address, record.bytes});
-  } else if (is_small_object(sample.address)) {
-    at.site = k_small_objects;
+  if (place.site < k_small_objects) {
+    add_to_site(place, sample, region);
+  } else if (place.site == k_small_objects) {
     summary_.small.add(sample, weight);
   } else {
     ++(sample.address == 0 ? summary_.unknown_address : summary_.outside_objects);
     if (sample.address == 0 && sample.kind == AccessKind::unknown) ++summary_.no_operand;
     summary_.other.add(sample, weight);
   }
-  attributions.push_back(at);
+  const auto bytes = double(std::max<std::uint64_t>(place.bytes, 1));
+  attributions.push_back(
+      {place.site, region, sample.weight, static_cast<float>(double(place.offset) / bytes)});
 }
 
-bool Sweep::is_small_object(std::uint64_t address) const {
-  return profile_.small_areas.contains(address / k_small_area);
-}
-
-std::optional<std::uint64_t> Sweep::object_at(std::uint64_t address) const {
-  if (address == 0) return std::nullopt;
-  for (const LiveMap* map : {&live_, &modules_, &stacks_})
-    if (const auto object = map->find(address)) return object;
-  return is_small_object(address) ? std::nullopt : heap_.find(address);
-}
-
-std::uint32_t Sweep::site_at(std::uint64_t address, std::uint32_t place) const {
-  if (place != 0) return site_numbers_[profile_.places[place - 1].site];
-  const auto object = object_at(address);
-  return object ? site_numbers_[profile_.objects[*object].site] : k_no_site;
+Place Sweep::place_of(std::uint64_t address, const BlockPlace& known) const {
+  if (known.is_known())
+    return {site_numbers_[known.site], Place::k_none, known.offset, known.bytes};
+  const auto found = address != 0 ? live_.find(address) : std::nullopt;
+  if (!found) return {};
+  if (*found == Place::k_none) return {k_small_objects};
+  const ObjectRecord& object = profile_.objects[*found];
+  return {site_numbers_[object.site], *found, address - object.address, object.bytes};
 }
 
 void Sweep::attribute_patterns(std::uint64_t now) {
+  const auto site_of = [&](std::uint64_t address, const BlockPlace& known) {
+    const std::uint32_t site = place_of(address, known).site;
+    return site < k_small_objects ? site : k_no_site;
+  };
   for (; next_pattern_ < profile_.patterns.size(); ++next_pattern_) {
-    const AccessPattern& pattern = profile_.patterns[next_pattern_];
+    const LoggedPattern& pattern = profile_.patterns[next_pattern_];
     if (pattern.time > now) return;
     advance(pattern.time);
     ++summary_.patterns;
-    patterns.push_back({&pattern, site_at(pattern.address, pattern.place),
-                        site_at(pattern.through, pattern.through_place), region_now()});
+    patterns.push_back({&pattern, site_of(pattern.address, pattern.place),
+                        site_of(pattern.through, pattern.through_place), region_now()});
   }
 }
 
-// The patterns of the loop that this sample was in came just before it; they have its time.
-void Sweep::learn_streams(const AccessSample& sample) {
-  constexpr std::size_t k_most = 1024; // more no loop has (emulation/loop_accesses.hpp)
+void Sweep::learn_streams(const LoggedSample& sample) {
   std::vector<LoopAccess> loop;
-  const std::size_t first = patterns.size() - std::min(patterns.size(), k_most);
-  for (std::size_t i = patterns.size(); i-- > first;) {
-    const auto& [pattern, site, through, region] = patterns[i];
-    if (pattern->time != sample.time) break;
-    if (pattern->thread == sample.thread && site != k_no_site)
-      loop.push_back({site, is_cached(site), *pattern});
-  }
+  for (std::size_t i = sample.first_pattern + sample.patterns; i-- > sample.first_pattern;)
+    if (const std::uint32_t site = patterns[i].site; site != k_no_site)
+      loop.push_back({site, is_cached(site), profile_.patterns[i], profile_.patterns[i].place});
   if (!loop.empty()) streams_.learn(sample.pc, streams_of(std::move(loop)));
 }
 
@@ -322,24 +297,17 @@ bool Sweep::is_cached(std::uint32_t site) const {
   return !sites[site].live.empty() && sites[site].live.back().bytes <= k_fits;
 }
 
-AccessSample Sweep::shared_among_streams(const AccessSample& sample, std::uint32_t region) {
-  if (profile_.run.measure != Measure::time || sample.address == 0) return sample;
-  learn_streams(sample);
-  const std::uint32_t from = site_at(sample.address, sample.place);
-  if (from == k_no_site) return sample;
-  const Stream* stream = streams_.deal(sample.pc, from);
+void Sweep::share_among_streams(AccessSample& sample, Place& place, std::uint32_t region) {
+  const Stream* stream = streams_.deal(sample.pc, place.site);
+  if (stream == nullptr || stream->site == place.site) return;
+  const Place dealt = place_of(stream->address, stream->place);
   // What was there when the loop was looked at may have gone.
-  if (stream == nullptr || site_at(stream->address, stream->place) != stream->site) return sample;
-  if (stream->site == from) return sample;
-  const double weight = sample.weight;
-  part_of(from, region).dealt -= weight;
-  part_of(stream->site, region).dealt += weight;
-  AccessSample dealt = sample;
-  dealt.address = stream->address;
-  dealt.place = stream->place;
-  dealt.kind = stream->kind;
-  dealt.level = AccessLevel::unknown;
-  return dealt;
+  if (dealt.site != stream->site) return;
+  part_of(place.site, region).dealt -= double{sample.weight};
+  part_of(dealt.site, region).dealt += double{sample.weight};
+  sample.kind = stream->kind;
+  sample.level = AccessLevel::unknown;
+  place = dealt;
 }
 
 SitePart& Sweep::part_of(std::uint32_t site, std::uint32_t region) {

@@ -88,6 +88,14 @@ struct Attribution {
   float position = 0; // in the object, of its length
 };
 
+// Whose an address is.
+struct Place {
+  static constexpr std::uint64_t k_none = ~std::uint64_t{0};
+  std::uint32_t site = k_no_site;      // as Attribution::site
+  std::uint64_t object = k_none;       // of the profile; none: a counted one
+  std::uint64_t offset = 0, bytes = 0; // in it, of it
+};
+
 // A pattern's record and where it belongs.
 struct PatternAt {
   const AccessPattern* pattern;
@@ -115,13 +123,10 @@ public:
 
   void run();
 
-  // The moves of this profile with what was moved and for which region. Needs no sweep: an object
-  // cannot be released while it is moved, and the region's begin is the next to be recorded.
-  std::vector<MoveSummary> moves() const;
-
   std::vector<SiteInProfile> sites; // by summary number
   std::vector<Attribution> attributions;
   std::vector<PatternAt> patterns; // of the profile's
+  std::vector<MoveSummary> moves;
 
 private:
   std::uint64_t relative(std::uint64_t time) const;
@@ -137,20 +142,18 @@ private:
   bool is_totalled(std::uint32_t region) const;
   void take_region_totals();
   void step_region(const RegionRecord& record);
+  void take_move(const MoveRecord& record);
   void close_region(std::uint64_t time);
-  void add_to_site(Attribution& at, std::uint32_t site, const AccessSample& sample,
-                   const BlockPlace& place);
+  void add_to_site(const Place& place, const AccessSample& sample, std::uint32_t region);
   std::uint32_t region_now() const;
-  void attribute(AccessSample blamed);
-  // The object that holds the address, not a small one.
-  std::optional<std::uint64_t> object_at(std::uint64_t address) const;
-  std::uint32_t site_at(std::uint64_t address, std::uint32_t place) const;
-  bool is_small_object(std::uint64_t address) const;
-  LiveMap& map_of(const ObjectRecord& object);
+  void attribute(const LoggedSample& logged);
+  // Now; what the recorder knew goes before what the log tells.
+  Place place_of(std::uint64_t address, const BlockPlace& known) const;
+  Layer layer_of(const ObjectRecord& object) const;
   void attribute_patterns(std::uint64_t now);
   // Of a sample of time: blamed on a stream, it may stand for another of the same loop.
-  void learn_streams(const AccessSample& sample);
-  AccessSample shared_among_streams(const AccessSample& sample, std::uint32_t region);
+  void learn_streams(const LoggedSample& sample);
+  void share_among_streams(AccessSample& sample, Place& place, std::uint32_t region);
   bool is_cached(std::uint32_t site) const;
   SitePart& part_of(std::uint32_t site, std::uint32_t region);
   // What is known of an instruction later holds for its earlier samples, too.
@@ -170,9 +173,7 @@ private:
   std::vector<std::uint64_t> by_release_; // objects
   std::size_t next_object_ = 0, next_release_ = 0, next_region_ = 0, next_totals_ = 0;
   std::vector<SiteTotals> counted_; // by number of the profile: what has been taken over
-  // What lies in what is looked up first: a block may be a thread's stack, small objects and others
-  // lie in the heap.
-  LiveMap live_, modules_, stacks_, heap_;
+  LiveMap live_; // of objects, Place::k_none for small ones
   std::vector<Running> running_;
   std::uint32_t last_region_ = 0;
   std::uint64_t region_begin_ = 0;

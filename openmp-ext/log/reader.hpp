@@ -8,7 +8,6 @@
 
 #include "base/text.hpp"
 #include "log/records.hpp"
-#include "objects/pattern.hpp"
 
 #include <optional>
 #include <string>
@@ -32,11 +31,10 @@ struct Profile {
   std::vector<StretchDefinition> stretch_definitions; // by number
   std::vector<StretchRecord> stretches;               // in order of their ends
   std::vector<PhaseRecord> phases;
-  std::vector<MoveRecord> moves;
-  std::vector<AccessSample> samples;       // in order of time
-  std::vector<AccessPattern> patterns;     // in order of time
+  std::vector<MoveRecord> moves;           // in order of time
+  std::vector<LoggedSample> samples;       // in order of time
+  std::vector<LoggedPattern> patterns;     // in order of time
   std::vector<SiteTotals> site_totals;     // in order of time
-  std::vector<BlockPlace> places;          // that samples and patterns name, from 1
   std::vector<RegionTotals> region_totals; // by number; the last of each
   std::vector<Thinning> thinnings;         // in order of time
   Shortages shortages;

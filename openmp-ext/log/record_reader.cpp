@@ -31,7 +31,7 @@ constexpr StretchDefinition k_unknown_stretch = {StretchDefinition::Kind::serial
 
 void RecordReader::begin_block(std::uint64_t base_time) {
   state_ = {};
-  place_ = through_place_ = 0;
+  place_ = through_place_ = {};
   state_.time = state_.sample_time = state_.pattern_time = state_.stretch_time = base_time;
 }
 
@@ -192,9 +192,7 @@ void RecordReader::read_in_block(RecordBody& body) {
     body.fail();
     return;
   }
-  profile_.places.push_back(place);
-  ((number & k_block_of_index) != 0 ? through_place_ : place_) =
-      static_cast<std::uint32_t>(profile_.places.size());
+  ((number & k_block_of_index) != 0 ? through_place_ : place_) = place;
 }
 
 void RecordReader::read_region_totals(RecordBody& body) {
@@ -344,7 +342,7 @@ void RecordReader::read_loop(RecordBody& body) {
 }
 
 void RecordReader::read_pattern(RecordBody& body) {
-  AccessPattern pattern;
+  LoggedPattern pattern;
   pattern.time = body.difference(state_.pattern_time);
   pattern.thread = static_cast<std::uint32_t>(body.number());
   pattern.pc = body.difference(state_.pattern_pc);
@@ -365,8 +363,8 @@ void RecordReader::read_pattern(RecordBody& body) {
     if (stride.bytes == INT64_MIN) stride = {}; // nothing is so far apart, and it has no size
   }
   if (!sane) body.fail();
-  pattern.place = std::exchange(place_, 0);
-  pattern.through_place = std::exchange(through_place_, 0);
+  pattern.place = std::exchange(place_, {});
+  pattern.through_place = std::exchange(through_place_, {});
   pattern.loop = loop_.loop;
   pattern.run_nanoseconds = loop_.run_nanoseconds;
   pattern.run_bytes = loop_.run_bytes;
@@ -376,7 +374,7 @@ void RecordReader::read_pattern(RecordBody& body) {
 }
 
 bool RecordReader::read_sample(std::uint8_t head, RecordBody& body) {
-  AccessSample sample;
+  LoggedSample sample;
   const unsigned kind = head >> 5 & 3, level = head >> 3 & 3;
   if (kind == 3 || level == 3 || !has_run_) return false;
   sample.kind = static_cast<AccessKind>(kind);
@@ -393,17 +391,33 @@ bool RecordReader::read_sample(std::uint8_t head, RecordBody& body) {
     sample.latency = static_cast<float>(body.number()) / 10;
   }
   if (!(sample.weight > 0) || sample.weight > 1e30f) return false;
-  sample.place = std::exchange(place_, 0);
+  sample.place = std::exchange(place_, {});
   profile_.last_time = std::max(profile_.last_time, sample.time);
   profile_.samples.push_back(sample);
   return body.good();
 }
 
+// A loop's patterns have time and thread of their sample; some have none, for it was not kept.
+void RecordReader::give_patterns() {
+  const std::vector<LoggedPattern>& all = profile_.patterns;
+  std::size_t next = 0;
+  for (LoggedSample& sample : profile_.samples) {
+    while (next < all.size() && all[next].time < sample.time)
+      ++next;
+    sample.first_pattern = static_cast<std::uint32_t>(next);
+    while (next < all.size() && all[next].time == sample.time && all[next].thread == sample.thread)
+      ++next;
+    sample.patterns = static_cast<std::uint32_t>(next) - sample.first_pattern;
+  }
+}
+
 void RecordReader::finish() {
   std::ranges::stable_sort(profile_.samples, {}, &AccessSample::time);
   std::ranges::stable_sort(profile_.patterns, {}, &AccessPattern::time);
+  give_patterns();
   std::ranges::stable_sort(profile_.stretches, {}, &StretchRecord::end);
   std::ranges::stable_sort(profile_.regions, {}, &RegionRecord::time);
+  std::ranges::stable_sort(profile_.moves, {}, &MoveRecord::time);
   std::uint32_t most = 0; // a frame may name any module: make them all exist
   const auto note = [&](const std::vector<Frame>& frames) {
     for (const Frame& frame : frames)

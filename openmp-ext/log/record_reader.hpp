@@ -68,13 +68,14 @@ private:
   void end_area(AreaKind kind, std::uint32_t number, std::uint64_t end);
   void read_loop(RecordBody& body);
   bool read_sample(std::uint8_t head, RecordBody& body);
+  void give_patterns();
 
   Profile& profile_;
   bool has_run_ = false;
   DifferenceState state_;
   std::uint64_t last_event_ = 0;
   std::vector<SiteTotals> last_totals_;         // by site
-  std::uint32_t place_ = 0, through_place_ = 0; // of the next sample or pattern
+  BlockPlace place_, through_place_;            // of the next sample or pattern
   AccessPattern loop_;                          // the loop of the next pattern
   LiveMap live_;
   std::vector<std::uint32_t> instances_;

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/kind.hpp"
-#include "objects/access.hpp"
+#include "objects/pattern.hpp"
 #include "objects/site.hpp"
 #include "platform/platform.hpp"
 
@@ -75,11 +75,22 @@ struct SiteTotals {
   std::uint64_t time = 0;                            // when it was written
 };
 
-// Where in such an object a sample's address lay.
+// Where in such an object an address lay: the log does not tell when it was there.
 struct BlockPlace {
   static constexpr std::uint32_t k_none = ~std::uint32_t{0};
   std::uint32_t site = k_none;
   std::uint64_t offset = 0, bytes = 0;
+  bool is_known() const { return site != k_none; }
+};
+
+// What an instruction of a sample's loop accessed.
+struct LoggedPattern : AccessPattern {
+  BlockPlace place, through_place;
+};
+
+struct LoggedSample : AccessSample {
+  BlockPlace place;
+  std::uint32_t first_pattern = 0, patterns = 0; // of its loop: among the profile's
 };
 
 // All runs of a region from the start on: as many are told one by one as samples need.

@@ -441,7 +441,7 @@ void LogWriter::move(const MoveRecord& record) {
 
 // Before what it belongs to, in the same block.
 void LogWriter::append_place(const BlockPlace& place, std::uint64_t which) {
-  if (place.site == BlockPlace::k_none) return;
+  if (!place.is_known()) return;
   std::uint8_t bytes[40];
   Body body(RecordType::in_block, bytes);
   body.numbers(std::uint64_t{place.site} << 1 | which, place.offset, place.bytes);

@@ -8,8 +8,6 @@
 
 #include "log/format.hpp"
 #include "log/records.hpp"
-#include "objects/access.hpp"
-#include "objects/pattern.hpp"
 
 #include <atomic>
 #include <mutex>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One sampled memory access, as every source of samples delivers it and every profile stores it.
+// One sampled memory access, as every source of samples delivers it.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,6 @@ struct AccessSample {
   std::uint8_t node = 255; // NUMA node that served it, 255 = unknown
   float weight = 1;        // how many events (or nanoseconds, for Measure::time) it stands for
   float latency = 0;       // nanoseconds, 0 = unknown
-  std::uint32_t place = 0; // in a profile: 1 + index of its place in an object that was not logged
 };
 
 } // namespace omptier

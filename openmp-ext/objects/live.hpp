@@ -1,71 +1,83 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Which live object an address lies in. Fed with objects in the order of time; samples are looked
-// up at their own time by stepping through both in order (analysis/aggregate.cpp). For the commands
+// up at their own time by stepping through both in order (analysis/sweep.cpp). For the commands
 // that read profiles, not for the recorded process: it allocates.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace omptier {
 
+// What lies in what, the innermost first: a block may be a thread's stack; blocks, counted small
+// ones too, lie in the heap. Objects of one layer do not overlap.
+enum class Layer : std::uint8_t { blocks, modules, stacks, small_objects, heap };
+
 class LiveMap {
 public:
   // The object now occupies [address, address + bytes); a zero-sized one occupies one byte. Returns
-  // the objects whose memory it takes (they were freed without our knowledge).
+  // the objects of its layer whose memory it takes (they were freed without our knowledge).
   std::vector<std::uint64_t> insert(std::uint64_t address, std::uint64_t bytes,
-                                    std::uint64_t object) {
+                                    std::uint64_t object, Layer layer = Layer::blocks) {
     std::vector<std::uint64_t> replaced;
-    std::uint64_t end = address + (bytes == 0 ? 1 : bytes);
-    if (end < address) end = ~std::uint64_t{0};
-    auto at = blocks_.upper_bound(address);
-    if (at != blocks_.begin() && std::prev(at)->second.end > address) --at;
-    while (at != blocks_.end() && at->first < end) {
+    const Key begin{layer, address};
+    Key end{layer, address + (bytes == 0 ? 1 : bytes)};
+    if (end < begin) end.second = ~std::uint64_t{0};
+    auto at = objects_.upper_bound(begin);
+    if (at != objects_.begin() && std::prev(at)->second.end > begin) --at;
+    while (at != objects_.end() && at->first < end) {
       replaced.push_back(at->second.object);
-      at = blocks_.erase(at);
+      at = objects_.erase(at);
     }
-    blocks_.emplace_hint(at, address, Block{end, object});
+    objects_.emplace_hint(at, begin, Object{end, object});
     return replaced;
   }
 
-  // The object that begins at address ends; nothing when none does.
-  std::optional<std::uint64_t> erase(std::uint64_t address) {
-    const auto at = blocks_.find(address);
-    if (at == blocks_.end()) return std::nullopt;
+  // The object that begins at address ends, no other one than `only`; nothing when none does.
+  std::optional<std::uint64_t> erase(std::uint64_t address, Layer layer = Layer::blocks,
+                                     std::optional<std::uint64_t> only = {}) {
+    const auto at = objects_.find({layer, address});
+    if (at == objects_.end() || at->second.object != only.value_or(at->second.object))
+      return std::nullopt;
     const std::uint64_t object = at->second.object;
-    blocks_.erase(at);
+    objects_.erase(at);
     return object;
   }
 
+  // Of the innermost layer that has one there.
   std::optional<std::uint64_t> find(std::uint64_t address) const {
-    auto at = blocks_.upper_bound(address);
-    if (at == blocks_.begin()) return std::nullopt;
-    --at;
-    if (address >= at->second.end) return std::nullopt;
-    return at->second.object;
+    for (const Layer layer : {Layer::blocks, Layer::modules, Layer::stacks, Layer::small_objects,
+                              Layer::heap}) {
+      const auto behind = objects_.upper_bound({layer, address});
+      if (behind != objects_.begin() && std::prev(behind)->second.end > Key{layer, address})
+        return std::prev(behind)->second.object;
+    }
+    return std::nullopt;
   }
 
-  std::size_t size() const { return blocks_.size(); }
+  std::size_t size() const { return objects_.size(); }
 
-  // Blocks do not overlap and are not empty.
+  // Objects of a layer do not overlap and are not empty.
   bool is_consistent() const {
-    std::uint64_t last_end = 0;
-    for (const auto& [address, block] : blocks_) {
-      if (address < last_end || block.end <= address) return false;
-      last_end = block.end;
+    Key last_end{};
+    for (const auto& [begin, object] : objects_) {
+      if (begin < last_end || object.end <= begin) return false;
+      last_end = object.end;
     }
     return true;
   }
 
 private:
-  struct Block {
-    std::uint64_t end;
+  using Key = std::pair<Layer, std::uint64_t>; // its address
+  struct Object {
+    Key end;
     std::uint64_t object;
   };
-  std::map<std::uint64_t, Block> blocks_;
+  std::map<Key, Object> objects_;
 };
 
 } // namespace omptier

@@ -28,7 +28,6 @@ struct AccessPattern {
   float accesses = 0; // how many, or in which proportion
   float bytes = 0;    // in the same proportion; per access: bytes / accesses
   float chased = 0;   // share of accesses through a pointer that was itself loaded through one
-  std::uint32_t place = 0, through_place = 0; // as AccessSample::place
   // The innermost loop around the sample, by the address of its first instruction; 0 = unknown.
   // run_bytes: what it accessed since another sample of the thread in the same run of the loop, and
   // run_nanoseconds: in which time. 0 = no such sample; bytes < 0: the other sample was of another

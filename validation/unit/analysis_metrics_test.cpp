@@ -48,7 +48,7 @@ public:
   }
   void sample(std::uint64_t time, std::uint64_t address, AccessKind kind = AccessKind::load,
               bool streamed = false, float weight = 1, float latency = 0) {
-    AccessSample sample;
+    LoggedSample sample;
     sample.time = time;
     sample.address = address;
     sample.kind = kind;
@@ -136,6 +136,22 @@ TEST(Live, OverlapsEndTheOlderObject) {
   EXPECT_EQ(live.size(), 1u);
   live.insert(~std::uint64_t{0} - 5, 100, 9);
   EXPECT_EQ(live.find(~std::uint64_t{0} - 1), 9u);
+  EXPECT_TRUE(live.is_consistent());
+}
+
+TEST(Live, InnermostLayerFirst) {
+  LiveMap live;
+  live.insert(1000, 1000, 1, Layer::heap);
+  live.insert(1100, 500, 2, Layer::small_objects);
+  EXPECT_TRUE(live.insert(1200, 100, 3).empty());
+  EXPECT_EQ(live.find(1050), 1u);
+  EXPECT_EQ(live.find(1150), 2u);
+  EXPECT_EQ(live.find(1250), 3u);
+  EXPECT_EQ(live.find(1650), 1u);
+  EXPECT_FALSE(live.erase(1200, Layer::heap));
+  EXPECT_FALSE(live.erase(1200, Layer::blocks, 4)); // another one has its place
+  EXPECT_EQ(live.erase(1200, Layer::blocks, 3), 3u);
+  EXPECT_EQ(live.find(1250), 2u);
   EXPECT_TRUE(live.is_consistent());
 }
 

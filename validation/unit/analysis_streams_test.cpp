@@ -125,16 +125,18 @@ struct Loop {
   ProfileSummary summary(Measure measure = Measure::time) {
     profile_.run.measure = measure;
     for (std::uint64_t time = 1; time <= 2000; ++time) {
-      AccessSample sample;
+      LoggedSample sample;
       sample.time = profile_.last_time = time;
       sample.pc = 2;
       sample.address = in(b);
       sample.kind = AccessKind::load;
+      sample.first_pattern = static_cast<std::uint32_t>(profile_.patterns.size());
+      if (time % 8 == 1) sample.patterns = static_cast<std::uint32_t>(accesses_.size());
       profile_.samples.push_back(sample);
       if (time % 8 != 1) continue; // not every loop is emulated
-      for (AccessPattern access : accesses_) {
-        access.time = time;
-        profile_.patterns.push_back(access);
+      for (const AccessPattern& access : accesses_) {
+        profile_.patterns.push_back({access, {}, {}});
+        profile_.patterns.back().time = time;
       }
     }
     return summary_of(profile_);

@@ -4,11 +4,13 @@
 // its length and a checksum and can be read by itself (differences start anew in every block), so a
 // log cut off anywhere is good up to its last whole block. All numbers are little-endian.
 //
-// In a block, records follow each other. A sample is one byte 1kklls wn (kind, level, streamed,
-// weight follows, node and latency follow) and variable-length differences to the sample before it.
-// Every other record is a type byte < 0x80, the length of its body, and the body, so that a reader
-// steps over types it does not know. Whoever changes the meaning of a record raises
-// k_profile_version.
+// In a block, records follow each other: a type byte < 0x80, the length of the body, and the body,
+// so that a reader steps over types it does not know. Times and addresses are variable-length
+// differences to the record before. A sample's patterns follow it. Regions are in order of time
+// among themselves, and so is what is written when it happens (objects, releases, phases).
+//
+// Whoever changes the meaning of a record raises k_profile_version. Version 2 had samples without
+// length, and before samples and patterns records of their places and loops.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +20,8 @@
 namespace omptier {
 
 inline constexpr char k_profile_magic[8] = {'O', 'M', 'P', 'T', 'I', 'E', 'R', 'p'};
-inline constexpr std::uint32_t k_profile_version = 2;
-inline constexpr std::uint32_t k_oldest_profile_version = 1; // regions in order of time
+inline constexpr std::uint32_t k_profile_version = 3;
+inline constexpr std::uint32_t k_oldest_profile_version = 1;
 inline constexpr std::uint32_t k_block_magic = 0x4b424f54;   // "TOBK"
 inline constexpr std::uint32_t k_largest_block = 64 * 1024;
 
@@ -54,7 +56,7 @@ enum class RecordType : std::uint8_t {
   phase,
   lost,
   end,
-  pattern,
+  pattern_of_2, // with time and thread
   waiting,
   small_objects, // of a site: how many under 4 KiB and their bytes, from the start on
   small_area,    // k_small_area bytes in which such objects lie
@@ -62,22 +64,24 @@ enum class RecordType : std::uint8_t {
   stretch,       // that ended; not in order of time with other records
   stretch_count, // how many there were from the start on, and their time
   site_totals,   // of a site: objects that are not told one by one
-  in_block,      // the next sample's or pattern's address lay in such an object
+  in_block_of_2, // the next sample's or pattern's address lay in such an object
   region_totals, // of a region: all its runs, told or not
   thinned,       // from here on one sample in so many is kept
   shortages,     // what the recorder's memory had no room for, from the start on
   area,          // memory that nobody allocates: a module's, a thread's stack, the heap as a whole
   area_end,
-  loop, // in which the next pattern was made, and what it accessed since an earlier sample
+  loop_of_2, // in which the next pattern was made, and what it accessed since an earlier sample
+  sample,
+  pattern, // of the sample before it
 };
 
-// Set for the address through which a pattern's was found.
-inline constexpr std::uint64_t k_block_of_index = 1;
-
-inline constexpr std::uint8_t k_sample_bit = 0x80;
+// A sample begins with a byte: kind << 5, level << 3, and these.
+inline constexpr std::uint8_t k_sample_place = 0x80; // at the end
 inline constexpr std::uint8_t k_sample_streamed = 0x04;
-inline constexpr std::uint8_t k_sample_weight = 0x02;
-inline constexpr std::uint8_t k_sample_extras = 0x01;
+inline constexpr std::uint8_t k_sample_weight = 0x02; // another one than before
+inline constexpr std::uint8_t k_sample_extras = 0x01; // node and latency
+// In version 2 that byte, with this bit, was the record's type.
+inline constexpr std::uint8_t k_sample_of_2 = 0x80;
 
 // Differences are kept small: the sign goes into the lowest bit.
 constexpr std::uint64_t fold_sign(std::int64_t value) {

@@ -40,6 +40,7 @@ public:
                          std::to_string(k_profile_version) + "; record again");
     if (header.bytes < sizeof header || header.bytes > 4096)
       return fail(12, "impossible header length; record again");
+    records_.begin(header.version);
     std::size_t at = header.bytes;
     std::uint32_t sequence = 0;
     while (at < bytes.size()) {

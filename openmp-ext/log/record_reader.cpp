@@ -31,7 +31,7 @@ constexpr StretchDefinition k_unknown_stretch = {StretchDefinition::Kind::serial
 
 void RecordReader::begin_block(std::uint64_t base_time) {
   state_ = {};
-  place_ = through_place_ = {};
+  next_of_2_ = {};
   state_.time = state_.sample_time = state_.pattern_time = state_.stretch_time = base_time;
 }
 
@@ -52,7 +52,7 @@ constexpr RecordReader::Readers RecordReader::readers() {
   set(RecordType::phase, &RecordReader::read_phase);
   set(RecordType::lost, &RecordReader::read_lost);
   set(RecordType::end, &RecordReader::read_end);
-  set(RecordType::pattern, &RecordReader::read_pattern);
+  set(RecordType::pattern_of_2, &RecordReader::read_pattern_of_2);
   set(RecordType::waiting, &RecordReader::read_waiting);
   set(RecordType::small_objects, &RecordReader::read_small_objects);
   set(RecordType::small_area, &RecordReader::read_small_area);
@@ -60,24 +60,31 @@ constexpr RecordReader::Readers RecordReader::readers() {
   set(RecordType::stretch, &RecordReader::read_stretch);
   set(RecordType::stretch_count, &RecordReader::read_stretch_count);
   set(RecordType::site_totals, &RecordReader::read_site_totals);
-  set(RecordType::in_block, &RecordReader::read_in_block);
+  set(RecordType::in_block_of_2, &RecordReader::read_in_block_of_2);
   set(RecordType::region_totals, &RecordReader::read_region_totals);
   set(RecordType::thinned, &RecordReader::read_thinned);
   set(RecordType::shortages, &RecordReader::read_shortages);
   set(RecordType::area, &RecordReader::read_area);
   set(RecordType::area_end, &RecordReader::read_area_end);
-  set(RecordType::loop, &RecordReader::read_loop);
+  set(RecordType::loop_of_2, &RecordReader::read_loop_of_2);
+  set(RecordType::sample, &RecordReader::read_sample);
+  set(RecordType::pattern, &RecordReader::read_pattern);
   return readers;
 }
 
 bool RecordReader::read(RecordBody& body) {
   static constexpr Readers k_readers = readers();
+  const RecordBody start = body;
   const auto type = body.raw<std::uint8_t>();
-  if ((type & k_sample_bit) != 0) return read_sample(type, body);
+  if (!has_run_ && type != static_cast<std::uint8_t>(RecordType::run)) return false;
+  if ((type & k_sample_of_2) != 0) {
+    read_sample(body = start);
+    return body.good();
+  }
   const std::uint64_t bytes = body.number();
   RecordBody part = body.part(bytes);
-  if (!body.good()) return false;
-  if (!has_run_ && type != static_cast<std::uint8_t>(RecordType::run)) return false;
+  if (!body.good() || (version_ < 3 && type >= static_cast<std::uint8_t>(RecordType::sample)))
+    return false;
   if (const Reader reader = k_readers[type]) (this->*reader)(part);
   return part.good();
 }
@@ -183,18 +190,6 @@ void RecordReader::read_site_totals(RecordBody& body) {
   profile_.site_totals.push_back(totals);
 }
 
-void RecordReader::read_in_block(RecordBody& body) {
-  BlockPlace place;
-  const std::uint32_t number = body.small(2 * k_largest_number);
-  place.site = number >> 1;
-  body.numbers(place.offset, place.bytes);
-  if (!body.good() || place.site >= profile_.sites.size() || place.offset > place.bytes) {
-    body.fail();
-    return;
-  }
-  ((number & k_block_of_index) != 0 ? through_place_ : place_) = place;
-}
-
 void RecordReader::read_region_totals(RecordBody& body) {
   RegionTotals totals;
   const std::uint32_t number = next_number(body, profile_.region_definitions);
@@ -244,7 +239,8 @@ void RecordReader::read_region(RecordBody& body) {
   region.region = number >> 1;
   region.begin = (number & 1) != 0;
   body.numbers(region.threads, region.thread);
-  if (region.region >= profile_.region_definitions.size())
+  const bool in_order = profile_.regions.empty() || profile_.regions.back().time <= region.time;
+  if (!in_order || region.region >= profile_.region_definitions.size())
     body.fail();
   else
     profile_.regions.push_back(region);
@@ -330,21 +326,63 @@ void RecordReader::read_end(RecordBody& body) {
   body.numbers(end.samples, end.samples_lost);
 }
 
-void RecordReader::read_loop(RecordBody& body) {
-  loop_ = {};
-  loop_.loop = body.difference(state_.loop);
-  if (body.empty()) return;
-  loop_.run_nanoseconds = body.raw<float>();
-  loop_.run_bytes = body.raw<float>();
-  const bool sane = loop_.run_nanoseconds >= 0 && loop_.run_nanoseconds <= 1e18f &&
-                    loop_.run_bytes >= -1 && loop_.run_bytes <= 1e18f;
-  if (!sane) body.fail();
+// number: the site's + 1, or 0, and then there is none.
+BlockPlace RecordReader::read_place(RecordBody& body, std::uint64_t number) const {
+  if (number == 0) return {};
+  BlockPlace place{static_cast<std::uint32_t>(number - 1)};
+  body.numbers(place.offset, place.bytes);
+  if (number > profile_.sites.size() || place.offset > place.bytes) body.fail();
+  return place;
+}
+
+void RecordReader::read_sample(RecordBody& body) {
+  LoggedSample sample;
+  const auto head = body.raw<std::uint8_t>();
+  const unsigned kind = head >> 5 & 3, level = head >> 3 & 3;
+  sample.kind = static_cast<AccessKind>(kind);
+  sample.level = static_cast<AccessLevel>(level);
+  sample.streamed = (head & k_sample_streamed) != 0;
+  sample.time = body.difference(state_.sample_time);
+  sample.thread = static_cast<std::uint32_t>(body.number());
+  sample.pc = body.difference(state_.sample_pc);
+  sample.address = body.difference(state_.sample_address);
+  if ((head & k_sample_weight) != 0) state_.sample_weight = body.raw<float>();
+  sample.weight = state_.sample_weight;
+  if ((head & k_sample_extras) != 0) {
+    sample.node = body.raw<std::uint8_t>();
+    sample.latency = static_cast<float>(body.number()) / 10;
+  }
+  if (version_ < 3)
+    sample.place = std::exchange(next_of_2_.place, {});
+  else if ((head & k_sample_place) != 0)
+    sample.place = read_place(body, body.number());
+  if (kind == 3 || level == 3 || !(sample.weight > 0) || sample.weight > 1e30f) body.fail();
+  if (!body.good()) return;
+  profile_.last_time = std::max(profile_.last_time, sample.time);
+  profile_.samples.push_back(sample);
 }
 
 void RecordReader::read_pattern(RecordBody& body) {
+  if (profile_.samples.empty()) return body.fail();
   LoggedPattern pattern;
-  pattern.time = body.difference(state_.pattern_time);
-  pattern.thread = static_cast<std::uint32_t>(body.number());
+  pattern.time = profile_.samples.back().time;
+  pattern.thread = profile_.samples.back().thread;
+  pattern.place = read_place(body, body.number());
+  pattern.through_place = read_place(body, body.number());
+  pattern.loop = body.difference(state_.loop);
+  if (body.number() != 0) read_run_of_loop(pattern, body);
+  add_pattern(pattern, body);
+}
+
+void RecordReader::read_run_of_loop(LoggedPattern& pattern, RecordBody& body) {
+  pattern.run_nanoseconds = body.raw<float>();
+  pattern.run_bytes = body.raw<float>();
+  if (!(pattern.run_nanoseconds >= 0 && pattern.run_nanoseconds <= 1e18f) ||
+      !(pattern.run_bytes >= -1 && pattern.run_bytes <= 1e18f))
+    body.fail();
+}
+
+void RecordReader::add_pattern(LoggedPattern& pattern, RecordBody& body) {
   pattern.pc = body.difference(state_.pattern_pc);
   pattern.address = body.difference(state_.pattern_address);
   pattern.through = body.number();
@@ -363,41 +401,29 @@ void RecordReader::read_pattern(RecordBody& body) {
     if (stride.bytes == INT64_MIN) stride = {}; // nothing is so far apart, and it has no size
   }
   if (!sane) body.fail();
-  pattern.place = std::exchange(place_, {});
-  pattern.through_place = std::exchange(through_place_, {});
-  pattern.loop = loop_.loop;
-  pattern.run_nanoseconds = loop_.run_nanoseconds;
-  pattern.run_bytes = loop_.run_bytes;
-  loop_ = {};
   profile_.last_time = std::max(profile_.last_time, pattern.time);
   if (body.good()) profile_.patterns.push_back(pattern);
 }
 
-bool RecordReader::read_sample(std::uint8_t head, RecordBody& body) {
-  LoggedSample sample;
-  const unsigned kind = head >> 5 & 3, level = head >> 3 & 3;
-  if (kind == 3 || level == 3 || !has_run_) return false;
-  sample.kind = static_cast<AccessKind>(kind);
-  sample.level = static_cast<AccessLevel>(level);
-  sample.streamed = (head & k_sample_streamed) != 0;
-  sample.time = body.difference(state_.sample_time);
-  sample.thread = static_cast<std::uint32_t>(body.number());
-  sample.pc = body.difference(state_.sample_pc);
-  sample.address = body.difference(state_.sample_address);
-  if ((head & k_sample_weight) != 0) state_.sample_weight = body.raw<float>();
-  sample.weight = state_.sample_weight;
-  if ((head & k_sample_extras) != 0) {
-    sample.node = body.raw<std::uint8_t>();
-    sample.latency = static_cast<float>(body.number()) / 10;
-  }
-  if (!(sample.weight > 0) || sample.weight > 1e30f) return false;
-  sample.place = std::exchange(place_, {});
-  profile_.last_time = std::max(profile_.last_time, sample.time);
-  profile_.samples.push_back(sample);
-  return body.good();
+void RecordReader::read_pattern_of_2(RecordBody& body) {
+  LoggedPattern pattern = std::exchange(next_of_2_, {});
+  pattern.time = body.difference(state_.pattern_time);
+  pattern.thread = static_cast<std::uint32_t>(body.number());
+  add_pattern(pattern, body);
 }
 
-// A loop's patterns have time and thread of their sample; some have none, for it was not kept.
+void RecordReader::read_in_block_of_2(RecordBody& body) {
+  const std::uint64_t number = body.number(); // site, then one bit: of an index
+  auto& place = (number & 1) != 0 ? next_of_2_.through_place : next_of_2_.place;
+  place = read_place(body, (number >> 1) + 1);
+}
+
+void RecordReader::read_loop_of_2(RecordBody& body) {
+  next_of_2_.loop = body.difference(state_.loop);
+  if (!body.empty()) read_run_of_loop(next_of_2_, body);
+}
+
+// They have time and thread of their sample; in version 2 some have none, for it was not kept.
 void RecordReader::give_patterns() {
   const std::vector<LoggedPattern>& all = profile_.patterns;
   std::size_t next = 0;
@@ -416,7 +442,6 @@ void RecordReader::finish() {
   std::ranges::stable_sort(profile_.patterns, {}, &AccessPattern::time);
   give_patterns();
   std::ranges::stable_sort(profile_.stretches, {}, &StretchRecord::end);
-  std::ranges::stable_sort(profile_.regions, {}, &RegionRecord::time);
   std::ranges::stable_sort(profile_.moves, {}, &MoveRecord::time);
   std::uint32_t most = 0; // a frame may name any module: make them all exist
   const auto note = [&](const std::vector<Frame>& frames) {

@@ -21,6 +21,7 @@ namespace omptier {
 class RecordReader {
 public:
   explicit RecordReader(Profile& profile) : profile_(profile) {}
+  void begin(std::uint32_t version) { version_ = version; } // the log's
 
   // Differences start anew with every block.
   void begin_block(std::uint64_t base_time);
@@ -33,7 +34,7 @@ public:
 
 private:
   using Reader = void (RecordReader::*)(RecordBody&);
-  using Readers = std::array<Reader, k_sample_bit>; // by type
+  using Readers = std::array<Reader, k_sample_of_2>; // by type
   static constexpr Readers readers();
 
   std::uint64_t time(RecordBody& body);
@@ -50,7 +51,6 @@ private:
   void read_phase(RecordBody& body);
   void read_lost(RecordBody& body);
   void read_end(RecordBody& body);
-  void read_pattern(RecordBody& body);
   void read_waiting(RecordBody& body);
   void read_small_objects(RecordBody& body);
   void read_small_area(RecordBody& body);
@@ -58,25 +58,30 @@ private:
   void read_stretch(RecordBody& body);
   void read_stretch_count(RecordBody& body);
   void read_site_totals(RecordBody& body);
-  // Kept for the sample or pattern that follows.
-  void read_in_block(RecordBody& body);
   void read_region_totals(RecordBody& body);
   void read_thinned(RecordBody& body);
   void read_shortages(RecordBody& body);
   void read_area(RecordBody& body);
   void read_area_end(RecordBody& body);
   void end_area(AreaKind kind, std::uint32_t number, std::uint64_t end);
-  void read_loop(RecordBody& body);
-  bool read_sample(std::uint8_t head, RecordBody& body);
+  void read_sample(RecordBody& body);
+  void read_pattern(RecordBody& body);
+  BlockPlace read_place(RecordBody& body, std::uint64_t number) const;
+  void read_run_of_loop(LoggedPattern& pattern, RecordBody& body);
+  void add_pattern(LoggedPattern& pattern, RecordBody& body);
   void give_patterns();
+  // Of version 2.
+  void read_pattern_of_2(RecordBody& body);
+  void read_in_block_of_2(RecordBody& body);
+  void read_loop_of_2(RecordBody& body);
 
   Profile& profile_;
+  std::uint32_t version_ = k_profile_version;
   bool has_run_ = false;
   DifferenceState state_;
   std::uint64_t last_event_ = 0;
-  std::vector<SiteTotals> last_totals_;         // by site
-  BlockPlace place_, through_place_;            // of the next sample or pattern
-  AccessPattern loop_;                          // the loop of the next pattern
+  std::vector<SiteTotals> last_totals_; // by site
+  LoggedPattern next_of_2_;             // places and loop of the next sample or pattern
   LiveMap live_;
   std::vector<std::uint32_t> instances_;
   std::map<std::pair<AreaKind, std::uint32_t>, std::size_t> open_areas_; // indices

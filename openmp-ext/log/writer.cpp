@@ -63,6 +63,10 @@ public:
       number(frames[i].offset);
     }
   }
+  void place(const BlockPlace& place) { // 0: none is known
+    number(place.is_known() ? std::uint64_t{place.site} + 1 : 0);
+    if (place.is_known()) numbers(place.offset, place.bytes);
+  }
   RecordType type() const { return type_; }
   const std::uint8_t* bytes() const { return bytes_; }
   std::size_t size() const { return size_; }
@@ -79,7 +83,7 @@ private:
 
 namespace {
 
-constexpr std::size_t k_beside_body = 4 + 96; // its type and length; places and loop before it
+constexpr std::size_t k_beside_body = 4; // its type and length
 
 std::uint64_t block_checksum(const std::uint8_t* block, std::size_t bytes) {
   const std::uint64_t head = hash_bytes(0, block, offsetof(BlockHeader, checksum));
@@ -156,7 +160,7 @@ void LogWriter::start_block() {
   records_ = 0;
   base_time_ = monotonic_nanoseconds();
   state_ = {};
-  state_.time = state_.sample_time = state_.pattern_time = state_.stretch_time = base_time_;
+  state_.time = state_.sample_time = state_.stretch_time = base_time_;
 }
 
 void LogWriter::give_up(const char* why) {
@@ -211,22 +215,16 @@ void LogWriter::write_block() {
   start_block();
 }
 
-void LogWriter::append_bytes(const std::uint8_t* bytes, std::size_t count) {
-  std::memcpy(block_ + used_, bytes, count);
-  used_ += count;
-}
-
 void LogWriter::append(const Body& body) {
-  std::uint8_t head[4];
-  std::size_t length = 0;
-  head[length++] = static_cast<std::uint8_t>(body.type());
+  const std::size_t before = used_;
+  block_[used_++] = static_cast<std::uint8_t>(body.type());
   std::size_t size = body.size();
   for (; size >= 0x80; size >>= 7)
-    head[length++] = static_cast<std::uint8_t>(size | 0x80);
-  head[length++] = static_cast<std::uint8_t>(size);
-  append_bytes(head, length);
-  append_bytes(body.bytes(), body.size());
-  if (Quota* quota = quota_of(body.type())) quota->bytes += length + body.size();
+    block_[used_++] = static_cast<std::uint8_t>(size | 0x80);
+  block_[used_++] = static_cast<std::uint8_t>(size);
+  std::memcpy(block_ + used_, body.bytes(), body.size());
+  used_ += body.size();
+  if (Quota* quota = quota_of(body.type())) quota->bytes += used_ - before;
   ++records_;
 }
 
@@ -269,8 +267,7 @@ void LogWriter::add_refused(Shortages& all) {
   all.moves = moves_.refused;
 }
 
-// The last two blocks' room is for what ends a log: counts, then losses and the end. Samples are
-// handed in as `run`.
+// The last two blocks' room is for what ends a log: counts, then losses and the end.
 bool LogWriter::accepts(RecordType type) {
   if (Quota* quota = quota_of(type); quota != nullptr && quota->bytes >= most_bytes_ / 8) {
     ++quota->refused;
@@ -280,7 +277,7 @@ bool LogWriter::accepts(RecordType type) {
   if (written_.load(std::memory_order_relaxed) + used_ + reserve <= most_bytes_) return true;
   if (type == RecordType::end || type == RecordType::lost) return true;
   full_.store(true, std::memory_order_relaxed);
-  if (type == RecordType::run) ++refused_;
+  if (type == RecordType::sample) ++refused_;
   return false;
 }
 
@@ -439,35 +436,15 @@ void LogWriter::move(const MoveRecord& record) {
   append(body);
 }
 
-// Before what it belongs to, in the same block.
-void LogWriter::append_place(const BlockPlace& place, std::uint64_t which) {
-  if (!place.is_known()) return;
-  std::uint8_t bytes[40];
-  Body body(RecordType::in_block, bytes);
-  body.numbers(std::uint64_t{place.site} << 1 | which, place.offset, place.bytes);
-  append(body);
-}
-
-void LogWriter::append_loop(const AccessPattern& pattern) {
-  if (pattern.loop == 0) return;
-  std::uint8_t bytes[24];
-  Body body(RecordType::loop, bytes);
-  body.difference(pattern.loop, state_.loop);
-  if (pattern.run_nanoseconds > 0) {
-    body.raw(pattern.run_nanoseconds);
-    body.raw(pattern.run_bytes);
-  }
-  append(body);
-}
-
 void LogWriter::pattern(const AccessPattern& pattern, const BlockPlace& place,
                         const BlockPlace& through) {
   OMPTIER_BEGIN_RECORD(pattern);
-  append_place(place, 0);
-  append_place(through, k_block_of_index);
-  append_loop(pattern);
-  body.difference(pattern.time, state_.pattern_time);
-  body.number(pattern.thread);
+  const bool run = pattern.run_nanoseconds > 0;
+  body.place(place);
+  body.place(through);
+  body.difference(pattern.loop, state_.loop);
+  body.number(run ? 1 : 0);
+  if (run) body.raw(pattern.run_nanoseconds), body.raw(pattern.run_bytes);
   body.difference(pattern.pc, state_.pattern_pc);
   body.difference(pattern.address, state_.pattern_address);
   body.numbers(pattern.through, pattern.kind);
@@ -483,16 +460,13 @@ void LogWriter::pattern(const AccessPattern& pattern, const BlockPlace& place,
 }
 
 void LogWriter::sample(const AccessSample& sample, const BlockPlace& place) {
-  OMPTIER_BEGIN_RECORD(run); // the type byte of a sample is made below
-  append_place(place, 0);
-  std::uint8_t head = k_sample_bit |
-                      static_cast<std::uint8_t>(static_cast<unsigned>(sample.kind) << 5) |
-                      static_cast<std::uint8_t>(static_cast<unsigned>(sample.level) << 3);
-  if (sample.streamed) head |= k_sample_streamed;
+  OMPTIER_BEGIN_RECORD(sample);
   const bool weight = sample.weight != state_.sample_weight;
   const bool extras = sample.node != 255 || sample.latency > 0;
-  if (weight) head |= k_sample_weight;
-  if (extras) head |= k_sample_extras;
+  body.raw(static_cast<std::uint8_t>(
+      static_cast<unsigned>(sample.kind) << 5 | static_cast<unsigned>(sample.level) << 3 |
+      (sample.streamed ? k_sample_streamed : 0) | (weight ? k_sample_weight : 0) |
+      (extras ? k_sample_extras : 0) | (place.is_known() ? k_sample_place : 0)));
   body.difference(sample.time, state_.sample_time);
   body.number(sample.thread);
   body.difference(sample.pc, state_.sample_pc);
@@ -502,9 +476,8 @@ void LogWriter::sample(const AccessSample& sample, const BlockPlace& place) {
     body.raw(sample.node);
     body.number(static_cast<std::uint64_t>(std::lround(sample.latency * 10)));
   }
-  append_bytes(&head, 1);
-  append_bytes(body.bytes(), body.size());
-  ++records_;
+  if (place.is_known()) body.place(place);
+  append(body);
   ++samples_;
 }
 

@@ -68,7 +68,7 @@ public:
             std::uint64_t begin);
   void area_end(AreaKind kind, std::uint32_t number, std::uint64_t end);
   void region_definition(std::uint32_t region, const Frame* frames, unsigned count);
-  // Told when it is known that something fell into it: any time that has passed.
+  // Told when it is known that something fell into it, but one after the other in order of time.
   void region(const RegionRecord& record);
   void region_totals(std::uint32_t region, const RegionTotals& totals);
   void stretch_definition(std::uint32_t stretch, const StretchDefinition& definition);
@@ -76,7 +76,8 @@ public:
   void stretch_count(std::uint32_t stretch, std::uint64_t entries, std::uint64_t nanoseconds);
   void phase(const char* name);
   void move(const MoveRecord& record); // its time is when the move ended
-  // place: in an object that is not told one by one; through: of a pattern's index.
+  // place: in an object that is not told one by one; through: of a pattern's index. A pattern has
+  // time and thread of the sample written last.
   void sample(const AccessSample& sample, const BlockPlace& place = {});
   void pattern(const AccessPattern& pattern, const BlockPlace& place = {},
                const BlockPlace& through = {});
@@ -92,9 +93,6 @@ public:
 private:
   class Body;
   void append(const Body& body);
-  void append_place(const BlockPlace& place, std::uint64_t which);
-  void append_loop(const AccessPattern& pattern);
-  void append_bytes(const std::uint8_t* bytes, std::size_t count);
   void start_block();
   void write_block();
   bool may_write(std::size_t bytes);

@@ -30,6 +30,7 @@ void Recorder::sample(const AccessSample& sample) {
   if (is_waiting(sample.pc)) {
     ++waiting_;
     waiting_weight_ += double{sample.weight};
+    pattern_weight_ = 0;
     return;
   }
   pattern_weight_ = budget_.weight_of_next();
@@ -38,7 +39,9 @@ void Recorder::sample(const AccessSample& sample) {
   kept.weight *= static_cast<float>(pattern_weight_);
   if (batch_.add(kept)) return;
   settle_batch();
-  if (!batch_.add(kept)) lose(1, LossReason::memory);
+  if (batch_.add(kept)) return;
+  lose(1, LossReason::memory);
+  pattern_weight_ = 0;
 }
 
 // Those of a sample follow it.
@@ -47,8 +50,6 @@ void Recorder::pattern(const AccessPattern& pattern) {
   AccessPattern kept = pattern;
   kept.accesses *= static_cast<float>(pattern_weight_);
   kept.bytes *= static_cast<float>(pattern_weight_);
-  if (batch_.add(kept)) return;
-  settle_batch();
   batch_.add(kept);
 }
 
@@ -64,18 +65,16 @@ void Recorder::lose(std::uint64_t samples, LossReason reason) {
 void Recorder::settle_batch() {
   const std::uint64_t known_from = batch_.resolve(live_, mutex_);
   std::uint64_t lost = 0;
-  for (std::size_t i = 0; i < batch_.samples(); ++i) {
-    const AccessSample& sample = batch_.sample(i);
+  for (const LoggedSample& sample : batch_.samples()) {
     if (sample.time < known_from) {
       ++lost;
       continue;
     }
-    log_.sample(sample, batch_.place(i));
+    log_.sample(sample, sample.place);
+    for (const LoggedPattern& pattern : batch_.patterns_of(sample))
+      log_.pattern(pattern, pattern.place, pattern.through_place);
     sample_times_.add(sample.time);
   }
-  for (std::size_t i = 0; i < batch_.patterns(); ++i)
-    if (batch_.pattern(i).time >= known_from)
-      log_.pattern(batch_.pattern(i), batch_.pattern_place(i), batch_.through_place(i));
   lose(lost, known_from == SampleBatch::k_unknown ? LossReason::memory : LossReason::blocks);
   batch_.clear();
 }

@@ -20,11 +20,13 @@ BlockPlace place_in(const LiveBlock& block, std::uint64_t address) {
 } // namespace
 
 bool SampleBatch::add(const AccessSample& sample) {
-  return samples_.size() < k_most && samples_.add(sample);
+  return samples_.size() < k_most && patterns_.size() < k_most &&
+         samples_.add({sample, {}, static_cast<std::uint32_t>(patterns_.size()), 0});
 }
 
-bool SampleBatch::add(const AccessPattern& pattern) {
-  return patterns_.size() < k_most && patterns_.add(pattern);
+void SampleBatch::add(const AccessPattern& pattern) {
+  if (!samples_.empty() && patterns_.add({pattern, {}, {}}))
+    ++samples_[samples_.size() - 1].patterns;
 }
 
 void SampleBatch::clear() {
@@ -35,41 +37,37 @@ void SampleBatch::clear() {
 
 bool SampleBatch::ask() {
   questions_.clear();
-  in_order_.clear();
+  const auto add = [&](std::uint64_t address, std::uint64_t time, BlockPlace& place) {
+    return address == 0 || questions_.add({address, time, k_live, &place});
+  };
   bool good = true;
-  for (const AccessSample& sample : samples_)
-    good = good && questions_.add({sample.address, sample.time, k_live, {}});
-  for (const AccessPattern& pattern : patterns_)
-    for (const std::uint64_t address : {pattern.address, pattern.through})
-      good = good && questions_.add({address, pattern.time, k_live, {}});
-  for (std::uint32_t i = 0; good && i < questions_.size(); ++i)
-    if (questions_[i].address != 0) good = in_order_.add(i);
-  std::ranges::sort(in_order_.all(), {}, [&](std::uint32_t i) { return questions_[i].address; });
+  for (LoggedSample& sample : samples_)
+    good = good && add(sample.address, sample.time, sample.place);
+  for (LoggedPattern& pattern : patterns_)
+    good = good && add(pattern.address, pattern.time, pattern.place) &&
+           add(pattern.through, pattern.time, pattern.through_place);
+  std::ranges::sort(questions_.all(), {}, &Question::address);
   return good;
 }
 
 void SampleBatch::look_at(const LiveBlocks::Ended& ended) {
-  const auto* at =
-      std::ranges::lower_bound(in_order_.all(), ended.block.address, {}, [&](std::uint32_t i) {
-        return questions_[i].address;
-      }).base();
-  for (; at != in_order_.end() && ended.block.holds(questions_[*at].address); ++at) {
-    Question& question = questions_[*at];
-    if (question.time > ended.time || ended.time >= question.ended) continue;
-    question.ended = ended.time;
-    question.place = place_in(ended.block, question.address);
+  const auto all = questions_.all();
+  Question* at = std::ranges::lower_bound(all, ended.block.address, {}, &Question::address).base();
+  for (; at != questions_.end() && ended.block.holds(at->address); ++at) {
+    if (at->time > ended.time || ended.time >= at->ended) continue;
+    at->ended = ended.time;
+    *at->place = place_in(ended.block, at->address);
   }
 }
 
 std::uint64_t SampleBatch::resolve(const LiveBlocks& blocks, std::mutex& lock) {
   if (!ask()) return k_unknown;
   std::uint64_t oldest = k_live;
-  for (const std::uint32_t i : in_order_) {
-    Question& question = questions_[i];
+  for (const Question& question : questions_) {
     oldest = std::min(oldest, question.time);
     LiveBlock block;
     const std::lock_guard<std::mutex> guard(lock);
-    if (blocks.find(question.address, block)) question.place = place_in(block, question.address);
+    if (blocks.find(question.address, block)) *question.place = place_in(block, question.address);
   }
   std::unique_lock<std::mutex> guard(lock);
   std::uint64_t next = blocks.next_ended();

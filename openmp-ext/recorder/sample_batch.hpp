@@ -6,7 +6,6 @@
 #pragma once
 
 #include "log/records.hpp"
-#include "objects/pattern.hpp"
 #include "recorder/live_blocks.hpp"
 
 #include <mutex>
@@ -15,27 +14,21 @@ namespace omptier {
 
 class SampleBatch {
 public:
-  static constexpr std::size_t k_most = 4096; // of samples, and of patterns
+  static constexpr std::size_t k_most = 4096; // samples; patterns, but for those of one sample
 
   // False: full (or no memory); resolve and clear first.
   bool add(const AccessSample& sample);
-  bool add(const AccessPattern& pattern);
+  // Of the sample that was added last; lost where there is no memory.
+  void add(const AccessPattern& pattern);
 
   // Fills in the places. lock covers blocks and is held for some microseconds at a time. Returns
   // the time before which nobody knows any more what was where: 0 = everything is known.
   static constexpr std::uint64_t k_unknown = ~std::uint64_t{0}; // nothing is: no memory
   std::uint64_t resolve(const LiveBlocks& blocks, std::mutex& lock);
 
-  std::size_t samples() const { return samples_.size(); }
-  const AccessSample& sample(std::size_t i) const { return samples_[i]; }
-  const BlockPlace& place(std::size_t i) const { return questions_[i].place; }
-  std::size_t patterns() const { return patterns_.size(); }
-  const AccessPattern& pattern(std::size_t i) const { return patterns_[i]; }
-  const BlockPlace& pattern_place(std::size_t i) const {
-    return questions_[samples_.size() + 2 * i].place;
-  }
-  const BlockPlace& through_place(std::size_t i) const {
-    return questions_[samples_.size() + 2 * i + 1].place;
+  std::span<const LoggedSample> samples() const { return samples_.all(); }
+  std::span<const LoggedPattern> patterns_of(const LoggedSample& sample) const {
+    return patterns_.all().subspan(sample.first_pattern, sample.patterns);
   }
   void clear();
 
@@ -43,15 +36,14 @@ private:
   struct Question {
     std::uint64_t address, time;
     std::uint64_t ended; // of the block in `place`, as far as known; none: it is live
-    BlockPlace place;
+    BlockPlace* place;
   };
   bool ask();
   void look_at(const LiveBlocks::Ended& ended);
 
-  PageArray<AccessSample> samples_;
-  PageArray<AccessPattern> patterns_;
-  PageArray<Question> questions_;     // of samples, then two of each pattern
-  PageArray<std::uint32_t> in_order_; // questions, by address
+  PageArray<LoggedSample> samples_;
+  PageArray<LoggedPattern> patterns_;
+  PageArray<Question> questions_; // by address
 };
 
 } // namespace omptier

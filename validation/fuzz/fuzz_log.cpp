@@ -9,6 +9,7 @@
 #include "log/reader.hpp"
 #include "objects/modules.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -22,8 +23,9 @@ using namespace omptier;
 void put_right(std::string& bytes) {
   ProfileHeader header{};
   if (bytes.size() < sizeof header) return;
+  std::memcpy(&header, bytes.data(), sizeof header);
   std::memcpy(header.magic, k_profile_magic, sizeof header.magic);
-  header.version = k_profile_version;
+  header.version = std::clamp(header.version, k_oldest_profile_version, k_profile_version);
   header.bytes = sizeof header;
   std::memcpy(bytes.data(), &header, sizeof header);
   BlockHeader block{};

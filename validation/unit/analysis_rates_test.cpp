@@ -187,6 +187,7 @@ struct TwoLoops {
       }
       if (!first && one_loop == 0.0f) pattern.run_nanoseconds = 0;
       if (!first && one_loop == -1.0f) pattern.run_bytes = -1;
+      log.sample(sample_at(pattern.time, pattern.address));
       log.pattern(pattern, {}, {});
     }
     log.end();

@@ -308,11 +308,22 @@ TEST(Log, ProgramThatClosesOurDescriptorIsNotWrittenInto) {
   close(other);
 }
 
+TEST(Log, RegionsAreInOrderOfTime) {
+  StartedLog writer;
+  writer->region_definition(0, nullptr, 0);
+  writer->region({5000, 0, 4, 7, true});
+  writer->region({4999, 0, 0, 7, false});
+  writer->close();
+  const Parsed<Profile> profile = read_profile(writer.file.path());
+  ASSERT_FALSE(profile);
+  EXPECT_NE(profile.error().find("impossible record"), std::string::npos) << profile.error();
+}
+
 // Its size is no number of 64 bits: whoever takes it would overflow.
 TEST(Log, TheLeastStrideIsNone) {
   StartedLog writer;
+  writer->sample(sample_at(some_run().start_time, 0));
   AccessPattern pattern;
-  pattern.time = some_run().start_time;
   pattern.accesses = pattern.bytes = 10;
   pattern.strides[0] = {INT64_MIN, 1};
   writer->pattern(pattern);

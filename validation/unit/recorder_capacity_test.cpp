@@ -170,14 +170,28 @@ TEST(SampleBatch, KnowsWhoseAnAddressWasWhen) {
   batch.add(pattern);
   EXPECT_EQ(batch.resolve(live, lock), 0u);
   for (std::uint32_t site = 0; site < 10; ++site) {
-    EXPECT_EQ(batch.place(site).site, site);
-    EXPECT_EQ(batch.place(site).offset, site);
-    EXPECT_EQ(batch.place(site).bytes, 5000u + 16 * site);
+    EXPECT_EQ(batch.samples()[site].place.site, site);
+    EXPECT_EQ(batch.samples()[site].place.offset, site);
+    EXPECT_EQ(batch.samples()[site].place.bytes, 5000u + 16 * site);
   }
-  EXPECT_EQ(batch.place(10).site, BlockPlace::k_none);
-  EXPECT_EQ(batch.place(11).site, BlockPlace::k_none);
-  EXPECT_EQ(batch.pattern_place(0).site, 3u);
-  EXPECT_EQ(batch.through_place(0).site, 3u);
+  EXPECT_EQ(batch.samples()[10].place.site, BlockPlace::k_none);
+  EXPECT_EQ(batch.samples()[11].place.site, BlockPlace::k_none);
+  EXPECT_EQ(batch.patterns_of(batch.samples()[11])[0].place.site, 3u);
+  EXPECT_EQ(batch.patterns_of(batch.samples()[11])[0].through_place.site, 3u);
+}
+
+TEST(SampleBatch, KeepsPatternsWithTheirSample) {
+  SampleBatch batch;
+  batch.add(AccessPattern()); // of a sample that was not kept
+  ASSERT_TRUE(batch.add(sample_at(1, 0x10000)));
+  ASSERT_TRUE(batch.add(sample_at(2, 0x10000)));
+  for (std::size_t i = 0; i < SampleBatch::k_most + 10; ++i)
+    batch.add(AccessPattern());
+  EXPECT_FALSE(batch.add(sample_at(3, 0x10000))) << "full of patterns";
+  EXPECT_EQ(batch.patterns_of(batch.samples()[0]).size(), 0u);
+  EXPECT_EQ(batch.patterns_of(batch.samples()[1]).size(), SampleBatch::k_most + 10);
+  batch.clear();
+  EXPECT_TRUE(batch.add(sample_at(3, 0x10000)));
 }
 
 TEST(SampleBatch, SaysWhenNobodyKnows) {
@@ -192,7 +206,7 @@ TEST(SampleBatch, SaysWhenNobodyKnows) {
   batch.add(sample_at(50, 0x10000));
   batch.add(sample_at(LiveBlocks::k_ended, 0x10000));
   EXPECT_EQ(batch.resolve(live, lock), 101u);
-  EXPECT_EQ(batch.place(1).site, 1u);
+  EXPECT_EQ(batch.samples()[1].place.site, 1u);
 }
 
 // Told all, the sweep of the log must count what the totals say.

@@ -51,10 +51,8 @@ def text_rows(text):
         elif columns and not cells:
             break
         elif columns:
-            # The bar and the share are in front; the columns end at the label.
-            share = re.search(r"[\d.]+ %", line)
-            row = dict(zip(columns, cells[len(cells) - len(columns) - 1:-1]))
-            rows[cells[-1]] = {**row, "share": share[0] if share else "-"}
+            # The bar and the share are in front of the columns, which end at the label.
+            rows[cells[-1]] = dict(zip(columns, cells[len(cells) - len(columns) - 1:-1]))
     return rows
 
 
@@ -100,8 +98,8 @@ def match_rows(objects, sites):
         if not whole and len(found) > 1 and fits(one, joined(found)):
             whole = [joined(found)]
         matched[one["name"]] = whole or found[:1]
-    taken = [site["label"] for found in matched.values() for site in found]
-    left = [site for site in sites if site["label"] not in taken]
+    taken = {short(site["label"]) for found in matched.values() for site in found}
+    left = [site for site in sites if short(site["label"]) not in taken]
     nameless = [one for one in objects if not matched[one["name"]]]
     for one in nameless:
         found = [site for site in left if may_be(one, site)]
@@ -135,13 +133,13 @@ def judge_share(name, figure, printed, low, high, truth):
 def judge_rate(one, site, cell, seconds):
     """In bytes a second, since a vector's access counts as one. ">" is wrong where it says more than there is."""
     truth = one["accessed_bytes"] / seconds
-    said = f"{truth / 1e9:.2f} GB/s"
+    said = f"{truth / 1e6:,.0f} MB/s"
     if cell == "-" or "access_rate" not in site:
         return Line(one["name"], "rate", "-", said, "unsaid")
     printed = site["access_rate"]["bytes_per_second"]
     bound = cell.startswith(">")
     right = printed <= (1 + RATE) * truth and (bound or printed >= (1 - RATE) * truth)
-    return Line(one["name"], "rate", f"{'> ' if bound else ''}{printed / 1e9:.2f} GB/s", said,
+    return Line(one["name"], "rate", f"{'> ' if bound else ''}{printed / 1e6:,.0f} MB/s", said,
                 "right" if right else "wrong")
 
 

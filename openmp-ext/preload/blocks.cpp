@@ -180,17 +180,16 @@ void* resize(void* block, std::size_t bytes, const void* caller) {
 
 void give_back(void* block) {
   if (is_early_block(block)) return;
-  if (const omptier_malloc* table = g_table.load(std::memory_order_acquire)) {
-    if (Busy::now()) {
-      if (our_size(block) != 0) return free_later(block);
-    } else {
-      const KeepErrno keep;
-      const Busy busy;
-      free_what_was_freed(table);
-      if (table->release(block)) return;
-    }
+  const omptier_malloc* table = g_table.load(std::memory_order_acquire);
+  if (table != nullptr && !Busy::now()) {
+    const KeepErrno keep;
+    const Busy busy;
+    if (table->release(block)) return free_what_was_freed(table);
+    if ((table->wants & OMPTIER_MALLOC_LISTS) != 0) table->released(block);
+  } else if (table != nullptr && our_size(block) != 0) {
+    return free_later(block);
   }
-  report_freed(block);
+  record_free(block);
   g_next.free(block);
 }
 

@@ -93,7 +93,7 @@ TEST(PlanOfKinds, SmallBlocksOfMallocTakeWhatOthersLeave) {
     const auto [same_plan, more_tiers] = plan_and_tiers();
     EXPECT_TRUE(std::ranges::equal(tiers, std::span(more_tiers).first(tiers.size()))) << round;
     EXPECT_EQ(same_plan.entries.size(), plan.entries.size()) << round;
-    EXPECT_EQ(std::ranges::count(std::span(more_tiers).subspan(tiers.size()), 0u), 2) << round;
+    EXPECT_GE(std::ranges::count(std::span(more_tiers).subspan(tiers.size()), 0u), 2) << round;
   }
 }
 

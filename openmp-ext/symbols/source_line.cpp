@@ -172,7 +172,7 @@ bool continues(const std::vector<std::string>& lines, std::size_t at, FortranFor
 
 bool is_type(const std::string& word) {
   static const std::string_view k_no_types[] = {
-      "return",    "new",      "throw",  "else", "case",  "goto",    "call",
+      "return",    "new",      "throw",  "else", "case",  "goto",    "call",     "explicit",
       "co_return", "co_yield", "delete", "not",  "using", "typedef", "operator"};
   return std::ranges::find(k_no_types, word) == std::end(k_no_types);
 }
@@ -190,11 +190,28 @@ std::string declared(const std::string& statement) {
                                                                                : "";
 }
 
-// "Solver(int n) : count(n), grid(n)", "std::vector<double> a(n), b(n)": the name at the column, if
-// it is one of a list.
+// Where the parenthesis or brace opens that closes there; npos: it is none, or none opens.
+std::size_t opening_of(const std::string& line, std::size_t close) {
+  if (line[close] != ')' && line[close] != '}') return std::string::npos;
+  int depth = 0;
+  for (std::size_t at = close + 1; at-- > 0;) {
+    if (line[at] == ')' || line[at] == '}') ++depth;
+    if ((line[at] == '(' || line[at] == '{') && --depth == 0) return at;
+  }
+  return std::string::npos;
+}
+
+// "Solver(int n) : count(n), grid(n)", "std::vector<double> a(n), b(n)": the name that the column
+// points at (clang), or at the end of whose initializer it points (gcc), if it is one of a list.
 std::string list_member(const std::string& line, std::uint32_t column) {
   if (column == 0 || column > line.size()) return "";
   std::size_t begin = column - 1, end = begin;
+  if (const std::size_t open = opening_of(line, begin); open != std::string::npos) {
+    for (end = open; end > 0 && line[end - 1] == ' ';)
+      --end;
+    for (begin = end; begin > 0 && is_name_letter(line[begin - 1]);)
+      --begin;
+  }
   while (end < line.size() && is_name_letter(line[end]))
     ++end;
   if (end == begin || (begin > 0 && is_name_letter(line[begin - 1]))) return "";

@@ -10,6 +10,7 @@
 #include "symbols/source_line.hpp"
 #include "symbols/symbols.hpp"
 
+#include <cstring>
 #include <gtest/gtest.h>
 
 using namespace omptier;
@@ -182,6 +183,14 @@ TEST(Symbols, VariablesOfContainersAndOfArgumentsAreFound) {
   EXPECT_EQ(variable_at("  std::vector<double> grid(n, 1.0);", ");"), "grid");
   EXPECT_EQ(variable_at("  std::vector<double> a(n), b(n);", "b("), "b");
   EXPECT_EQ(variable_at("  std::vector<std::vector<int>> rows{n};", "rows"), "rows");
+  for (const char* one : {"x(n)", "b(f(n), 1)", "r (n)", "p{n}"}) { // gcc points at the end
+    const std::string line = "  std::vector<double> x(n), b(f(n), 1), r (n), p{n};";
+    const auto column = line.find(one) + std::strlen(one);
+    EXPECT_EQ(variable_of_line(line, static_cast<std::uint32_t>(column)), std::string(one, 1));
+  }
+  EXPECT_EQ(variable_at("  explicit Field(int n) : cells(n), rows(n) {}", "), rows"), "cells");
+  EXPECT_EQ(variable_at("  explicit Field(int n);", "Field"), "");
+  EXPECT_EQ(variable_at("  run(make(n), make(m));", ");"), "");
   EXPECT_EQ(variable_at("  Solver solver(n);", "solver("), "solver");
   EXPECT_EQ(variable_at("  Solver(int n) : count(n), grid(n) {}", "grid("), "grid");
   EXPECT_EQ(variable_at("  Solver(int n) : grid(n) {}", "grid("), "grid");

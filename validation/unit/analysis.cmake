@@ -6,5 +6,5 @@ omptier_unit_test(analysis SOURCES log_test.cpp log_versions_test.cpp analysis_m
 omptier_unit_test(symbols SOURCES symbols_test.cpp objects_calls.cpp LINK omptier_symbols)
 target_compile_options(unit_symbols PRIVATE -g)
 # The source is asked for the variable of a call: it must be where the debug information says.
-set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/objects_calls.cpp PROPERTIES
+set_property(SOURCE ${CMAKE_CURRENT_LIST_DIR}/objects_calls.cpp APPEND PROPERTY
   COMPILE_OPTIONS -ffile-prefix-map=${OMPTIER_SOURCE_DIR}=${OMPTIER_SOURCE_DIR})

@@ -3,7 +3,7 @@ omptier_unit_test(statics SOURCES statics_test.cpp LINK omptier_objects)
 omptier_unit_test(objects SOURCES objects_test.cpp objects_calls.cpp LINK omptier_objects)
 target_link_options(unit_objects PRIVATE -rdynamic)
 # Code without frame pointers, as programs are built; nothing inlined or merged across the file.
-set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/objects_calls.cpp PROPERTIES
+set_property(SOURCE ${CMAKE_CURRENT_LIST_DIR}/objects_calls.cpp APPEND PROPERTY
   COMPILE_OPTIONS "-O2;-fomit-frame-pointer;-fno-optimize-sibling-calls")
 # A library without build-id, so that its identity is made by hashing; some MB, so that it takes a while.
 add_library(modules_fork_library SHARED ${CMAKE_CURRENT_LIST_DIR}/modules_fork_library.c)

@@ -38,7 +38,7 @@ DeclaredPrices::DeclaredPrices(std::span<const Tier> tiers) {
     figures_[count_] = estimates.estimate(tier.kind, tier.figures);
     threads_.streamed = std::max(threads_.streamed, threads_that_saturate(figures_[count_++]));
   }
-  if (count_ != 0) reference_ = figures_[reference_tier(tiers)];
+  if (count_ != 0) reference_ = figures_[reference_tier(tiers.first(count_))];
 }
 
 // Accesses that take 1 ns on the reference.

@@ -103,10 +103,11 @@ void print_placement(const Advice& advice) {
   });
   for (const std::size_t site : order) {
     const SiteDemand& demand = advice.workload.sites[site];
-    if (!demand.placeable) {
+    if (!demand.placeable || !demand.by_plan) {
       if (demand.share >= k_least_share)
-        std::printf("  %-7s %10s  %s\n          %.1f %% of the samples; no plan reaches it\n",
-                    "stays", "-", demand.label.c_str(), 100 * demand.share);
+        std::printf("  %-7s %10s  %s\n          %.1f %% of the samples; no plan reaches it%s\n",
+                    "stays", "-", demand.label.c_str(), 100 * demand.share,
+                    demand.placeable ? " (below 64 KiB)" : "");
       continue;
     }
     const std::size_t tier = advice.placement.tier_of_site[site];
@@ -131,13 +132,20 @@ void print_moves(const Advice& advice) {
                 format_duration(move.spent).c_str());
 }
 
+// For what no plan reaches, only the source decides: the memory in which it costs least.
+std::size_t tier_in_source(const Advice& advice, std::size_t site) {
+  if (advice.workload.sites[site].by_plan) return advice.placement.tier_of_site[site];
+  const auto& costs = advice.costs[site];
+  return static_cast<std::size_t>(std::ranges::min_element(costs) - costs.begin());
+}
+
 // Statics are left out: they have no allocator that could have traits.
 template <typename IsStatic> void print_traits(const Advice& advice, IsStatic&& is_static) {
   std::printf("\nThe same as C source; paste it and allocate with these allocators:\n\n");
   std::map<std::string, int> uses; // of a label; repeated ones are numbered
   for (std::size_t site = 0; site < advice.workload.sites.size(); ++site) {
-    const std::size_t tier = advice.placement.tier_of_site[site];
-    if (tier == Placement::k_nowhere || advice.workload.sites[site].demand.total() <= 0 ||
+    const std::size_t tier = tier_in_source(advice, site);
+    if (tier >= advice.tiers.size() || advice.workload.sites[site].demand.total() <= 0 ||
         is_static(site))
       continue;
     std::string name = identifier_from(advice.workload.sites[site].label);
@@ -155,7 +163,9 @@ int write_plan_file(const std::string& path, const Plan& plan) {
 
 // One line with the reason why there is nothing to decide, or "".
 std::string nothing_to_decide(const Advice& advice) {
-  if (std::ranges::none_of(advice.workload.sites, &SiteDemand::placeable))
+  if (std::ranges::none_of(advice.workload.sites, [](const SiteDemand& site) {
+        return site.placeable && site.by_plan;
+      }))
     return "the profile holds no allocation or static that a plan can place (blocks and statics "
            "from 64 KiB, and omp_alloc's)";
   if (advice.tiers.size() < 2)

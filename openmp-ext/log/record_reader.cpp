@@ -78,6 +78,7 @@ bool RecordReader::read(RecordBody& body) {
   const auto type = body.raw<std::uint8_t>();
   if (!has_run_ && type != static_cast<std::uint8_t>(RecordType::run)) return false;
   if ((type & k_sample_of_2) != 0) {
+    if (version_ >= 3) return false;
     read_sample(body = start);
     return body.good();
   }
@@ -240,7 +241,7 @@ void RecordReader::read_region(RecordBody& body) {
   region.begin = (number & 1) != 0;
   body.numbers(region.threads, region.thread);
   const bool in_order = profile_.regions.empty() || profile_.regions.back().time <= region.time;
-  if (!in_order || region.region >= profile_.region_definitions.size())
+  if ((version_ >= 3 && !in_order) || region.region >= profile_.region_definitions.size())
     body.fail();
   else
     profile_.regions.push_back(region);
@@ -372,6 +373,7 @@ void RecordReader::read_pattern(RecordBody& body) {
   pattern.loop = body.difference(state_.loop);
   if (body.number() != 0) read_run_of_loop(pattern, body);
   add_pattern(pattern, body);
+  if (body.good()) ++profile_.samples.back().patterns;
 }
 
 void RecordReader::read_run_of_loop(LoggedPattern& pattern, RecordBody& body) {
@@ -423,17 +425,21 @@ void RecordReader::read_loop_of_2(RecordBody& body) {
   if (!body.empty()) read_run_of_loop(next_of_2_, body);
 }
 
-// They have time and thread of their sample; in version 2 some have none, for it was not kept.
+// Samples and patterns are in the same order. In version 2 patterns have time and thread of their
+// sample, and some have none, for it was not kept.
 void RecordReader::give_patterns() {
   const std::vector<LoggedPattern>& all = profile_.patterns;
-  std::size_t next = 0;
+  std::uint32_t next = 0;
+  const auto is_of = [&](const LoggedSample& sample) {
+    return next < all.size() && all[next].time == sample.time && all[next].thread == sample.thread;
+  };
   for (LoggedSample& sample : profile_.samples) {
-    while (next < all.size() && all[next].time < sample.time)
+    while (version_ < 3 && next < all.size() && all[next].time < sample.time)
       ++next;
-    sample.first_pattern = static_cast<std::uint32_t>(next);
-    while (next < all.size() && all[next].time == sample.time && all[next].thread == sample.thread)
-      ++next;
-    sample.patterns = static_cast<std::uint32_t>(next) - sample.first_pattern;
+    sample.first_pattern = next;
+    next += sample.patterns;
+    for (; version_ < 3 && is_of(sample); ++next)
+      ++sample.patterns;
   }
 }
 
@@ -441,6 +447,7 @@ void RecordReader::finish() {
   std::ranges::stable_sort(profile_.samples, {}, &AccessSample::time);
   std::ranges::stable_sort(profile_.patterns, {}, &AccessPattern::time);
   give_patterns();
+  if (version_ < 3) std::ranges::stable_sort(profile_.regions, {}, &RegionRecord::time);
   std::ranges::stable_sort(profile_.stretches, {}, &StretchRecord::end);
   std::ranges::stable_sort(profile_.moves, {}, &MoveRecord::time);
   std::uint32_t most = 0; // a frame may name any module: make them all exist

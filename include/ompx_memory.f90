@@ -20,7 +20,7 @@
 ! c_int). The module does not use omp_lib, so it works with that of every compiler.
 !
 ! ompx_memory.h documents each routine in detail. Sizes are in bytes unless stated otherwise. All
-! routines are thread-safe, except for arguments that two threads pass at once.
+! routines are thread-safe unless two threads pass one argument at once.
 !
 ! This is one file because users compile it with theirs. The bodies behind ompx_allocate repeat for
 ! each type and rank: Fortran 2018 has no procedure generic in both. `block_for` has the untyped part.

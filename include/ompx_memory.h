@@ -11,9 +11,9 @@
  *     omp_allocator_handle_t fast = omp_init_allocator(ompx_hbm_mem_space, 2, traits);
  *     double *x = (double *)omp_alloc(n * sizeof *x, fast);
  *
- * An unknown key, value or space, the contradictions named below, and a fallback that leads back to
- * its own allocator give the null allocator and one warning that names key and value. Everything
- * else always gives an allocator.
+ * The null allocator, and one warning that names key and value, come of an unknown key, value or
+ * space, a contradiction named below, or a fallback that leads back to itself. All else gives an
+ * allocator.
  */
 #ifndef OMPX_MEMORY_H
 #define OMPX_MEMORY_H
@@ -286,8 +286,8 @@ ompx_result_t ompx_phase(const char *name);
  *     importance x (time of one access there / time of one access in DRAM).
  * sensitivity, else access_pattern, decides whether an access is scattered (latency) or streamed
  * (bandwidth). access_mode gives the mix of reads and writes. Without importance, access_frequency x
- * time of one access counts. Blocks with neither share, by size, what the others leave of the 1000
- * per mille. All blocks of a group (ompx_atk_group) go to the same kind of memory: if the better kind
+ * time of one access counts. Blocks with neither divide by size what the others leave of 1000 per
+ * mille. All blocks of a group (ompx_atk_group) go to the same kind of memory: if the better kind
  * has no room for all, none goes there. Required blocks come first. Blocks with sensitivity none,
  * importance 0 or access_frequency 0 get the slowest memory with room.
  *
@@ -295,7 +295,7 @@ ompx_result_t ompx_phase(const char *name);
 
 /* Which blocks are served first if not all fit. */
 typedef enum ompx_order {
-  ompx_order_density = 0,    /* the set that saves most time: gain per byte, exchanges, search */
+  ompx_order_density = 0,    /* the set that saves most time, found as omptier advise does */
   ompx_order_importance = 1, /* most important first, whatever its size */
   ompx_order_declaration = 2 /* first declared (ompx_apply: first found) first */
 } ompx_order_t;

@@ -56,7 +56,7 @@ enum class access_origin : std::uint16_t {
   single_thread = ompx_atv_access_origin_single_thread,
   multiple_threads = ompx_atv_access_origin_multiple_threads
 };
-// What slow memory would cost. Thread-safe.
+// Which memory figure matters. Thread-safe.
 enum class sensitivity : std::uint16_t {
   latency = ompx_atv_sensitivity_latency,
   bandwidth = ompx_atv_sensitivity_bandwidth,

@@ -4,8 +4,8 @@
  * and the profiler, which registers objects there and reads the counts. Declarations only, in C;
  * both sides include it. Times are CLOCK_MONOTONIC nanoseconds.
  */
-#ifndef OMPTIER_SAMPLING_EXACT_BORDER_H
-#define OMPTIER_SAMPLING_EXACT_BORDER_H
+#ifndef OMPTIER_BORDERS_EXACT_COUNTS_H
+#define OMPTIER_BORDERS_EXACT_COUNTS_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -80,4 +80,4 @@ omptier_exact_check(void (*loop)(double* to, const double* from, size_t count));
 #ifdef __cplusplus
 }
 #endif
-#endif /* OMPTIER_SAMPLING_EXACT_BORDER_H */
+#endif /* OMPTIER_BORDERS_EXACT_COUNTS_H */

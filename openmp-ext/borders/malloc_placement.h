@@ -9,8 +9,8 @@
  * malloc calls of the library itself come back to the preload library, which passes them on to the
  * program's malloc while a thread is inside one of these functions.
  */
-#ifndef OMPTIER_ALLOCATORS_MALLOC_BORDER_H
-#define OMPTIER_ALLOCATORS_MALLOC_BORDER_H
+#ifndef OMPTIER_BORDERS_MALLOC_PLACEMENT_H
+#define OMPTIER_BORDERS_MALLOC_PLACEMENT_H
 
 #include "borders/libomp_hooks.h"
 
@@ -65,4 +65,4 @@ const omptier_malloc* omptier_malloc_attach(uint32_t version);
 #ifdef __cplusplus
 }
 #endif
-#endif /* OMPTIER_ALLOCATORS_MALLOC_BORDER_H */
+#endif /* OMPTIER_BORDERS_MALLOC_PLACEMENT_H */

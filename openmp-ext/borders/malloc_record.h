@@ -6,8 +6,8 @@
  * functions are thread-safe, never throw, and stay valid for the life of the process. Allocations
  * of the recorder's threads, and of threads inside one of these functions, are not reported.
  */
-#ifndef OMPTIER_OBJECTS_MALLOC_RECORD_H
-#define OMPTIER_OBJECTS_MALLOC_RECORD_H
+#ifndef OMPTIER_BORDERS_MALLOC_RECORD_H
+#define OMPTIER_BORDERS_MALLOC_RECORD_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -69,4 +69,4 @@ const omptier_malloc_record* omptier_malloc_record_attach(uint32_t version);
 #ifdef __cplusplus
 }
 #endif
-#endif /* OMPTIER_OBJECTS_MALLOC_RECORD_H */
+#endif /* OMPTIER_BORDERS_MALLOC_RECORD_H */

@@ -5,8 +5,8 @@
  * or from libomp's own, is reported. The functions are called on the allocating thread, outside our
  * locks; they must not call OpenMP routines and must not allocate with omp_alloc.
  */
-#ifndef OMPTIER_OBJECTS_OBSERVER_H
-#define OMPTIER_OBJECTS_OBSERVER_H
+#ifndef OMPTIER_BORDERS_OBSERVER_H
+#define OMPTIER_BORDERS_OBSERVER_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -39,4 +39,4 @@ int omptier_observe(const omptier_observer* observer);
 #ifdef __cplusplus
 }
 #endif
-#endif /* OMPTIER_OBJECTS_OBSERVER_H */
+#endif /* OMPTIER_BORDERS_OBSERVER_H */

@@ -161,7 +161,7 @@ void add_options(CLI::App* command, const std::shared_ptr<RecordArguments>& argu
                       "several ranks would write one file (default omptier-%h-%p.profile)");
   command
       ->add_option("--rate", arguments->rate,
-                   "Timer samples per second of CPU time of each thread (default 100)")
+                   "Samples per second of CPU time of each thread (default 100)")
       ->check(CLI::Range(1.0, 20000.0));
   command
       ->add_option("--events", arguments->events,

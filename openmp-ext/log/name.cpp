@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See log_name.hpp.
+// See name.hpp.
 #include "log/name.hpp"
 
 #include <cstdio>

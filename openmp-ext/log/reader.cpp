@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See log_reader.hpp. Here: the file and its blocks (length, checksum, cut or corrupt); the records
+// See reader.hpp. Here: the file and its blocks (length, checksum, cut or corrupt); the records
 // in them are record_reader.hpp's. A record that makes no sense inside a block whose checksum is
 // right comes from a faulty writer; it is reported like corruption.
 #include "log/reader.hpp"

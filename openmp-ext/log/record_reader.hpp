@@ -2,7 +2,7 @@
 //
 // From the records of a log to the lists of a Profile, one record after the other. What a record
 // names must have been named before; numbers are checked before they are used. Blocks are
-// log_reader.cpp's.
+// reader.cpp's.
 #pragma once
 
 #include "log/format.hpp"

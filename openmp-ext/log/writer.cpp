@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See log_writer.hpp. A record is encoded on the stack, then copied into the block: a record that
+// See writer.hpp. A record is encoded on the stack, then copied into the block: a record that
 // would not fit ends the block first. Differences therefore are made under the mutex, after the
 // decision for a block.
 #include "log/writer.hpp"

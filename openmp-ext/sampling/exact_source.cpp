@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Exact counts of a program that omptier-cc built. The library with which such a program is linked
-// counts every access (exact/border.h). This source passes objects and regions to it, and its
+// counts every access (borders/exact_counts.h). This source passes objects and regions to it, and its
 // counts to the sink. A sample is all that one instruction did to one object since the last drain;
 // its weight is the number of bytes.
 #include "borders/exact_counts.h"

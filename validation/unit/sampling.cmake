@@ -9,7 +9,7 @@ omptier_unit_test(sampling SOURCES sampling_records_test.cpp
   sampling_hardware_test.cpp sampling_reuse_test.cpp ${decoding_tests}
   LINK omptier_sampling)
 
-set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/sampling_emulate_cases.cpp
+set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/emulation_emulate_cases.cpp
   PROPERTIES COMPILE_OPTIONS -O2)
 
 add_executable(sampling_hardware ${CMAKE_CURRENT_LIST_DIR}/sampling_hardware.cpp)

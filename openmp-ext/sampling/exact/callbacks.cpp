@@ -2,7 +2,8 @@
 //
 // libomptier_exact.so: the functions that a program built by omptier-cc calls before each access,
 // under the names of clang's kernel-address instrumentation. Every thread counts in a table of its
-// own, mapped at its first access. Nothing is counted until a profiler attaches (border.h).
+// own, mapped at its first access. Nothing is counted until a profiler attaches
+// (borders/exact_counts.h).
 //
 // The pc of an access is its callback's return address: the instruction follows the call.
 #include "base/os.hpp"

@@ -89,6 +89,12 @@ std::vector<MemoryKind> kinds_in_order(const Advice& advice, std::size_t site, s
   return kinds;
 }
 
+std::size_t tier_in_source(const Advice& advice, std::size_t site) {
+  if (advice.workload.sites[site].by_plan) return advice.placement.tier_of_site[site];
+  const std::vector<double>& costs = advice.costs[site];
+  return static_cast<std::size_t>(std::ranges::min_element(costs) - costs.begin());
+}
+
 Plan plan_from(const Advice& advice, const ProfileSummary& summary,
                const std::function<PortableFrame(const Frame&)>& portable) {
   Plan plan;

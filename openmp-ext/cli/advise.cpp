@@ -132,13 +132,6 @@ void print_moves(const Advice& advice) {
                 format_duration(move.spent).c_str());
 }
 
-// For what no plan reaches, only the source decides: the memory in which it costs least.
-std::size_t tier_in_source(const Advice& advice, std::size_t site) {
-  if (advice.workload.sites[site].by_plan) return advice.placement.tier_of_site[site];
-  const auto& costs = advice.costs[site];
-  return static_cast<std::size_t>(std::ranges::min_element(costs) - costs.begin());
-}
-
 // Statics are left out: they have no allocator that could have traits.
 template <typename IsStatic> void print_traits(const Advice& advice, IsStatic&& is_static) {
   std::printf("\nThe same as C source; paste it and allocate with these allocators:\n\n");

@@ -317,6 +317,30 @@ TEST(Log, RegionsAreInOrderOfTime) {
   const Parsed<Profile> profile = read_profile(writer.file.path());
   ASSERT_FALSE(profile);
   EXPECT_NE(profile.error().find("impossible record"), std::string::npos) << profile.error();
+  // The first writers of version 2 took the time before the log's lock.
+  std::string old = writer.file.bytes();
+  old[offsetof(ProfileHeader, version)] = 2;
+  std::ofstream(writer.file.path(), std::ios::binary) << old;
+  const Profile sorted = read_back(writer.file.path());
+  ASSERT_EQ(sorted.regions.size(), 2u);
+  EXPECT_FALSE(sorted.regions[0].begin);
+}
+
+TEST(Log, PatternsBelongToTheSampleBeforeThem) {
+  StartedLog writer;
+  AccessPattern pattern;
+  pattern.accesses = pattern.bytes = 10;
+  for (int sample = 0; sample < 2; ++sample) { // of one thread, at one time
+    writer->sample(sample_at(some_run().start_time, 0));
+    writer->pattern(pattern);
+  }
+  writer->close();
+  const Profile profile = read_back(writer.file.path());
+  ASSERT_EQ(profile.samples.size(), 2u);
+  for (std::uint32_t sample = 0; sample < 2; ++sample) {
+    EXPECT_EQ(profile.samples[sample].first_pattern, sample);
+    EXPECT_EQ(profile.samples[sample].patterns, 1u);
+  }
 }
 
 // Its size is no number of 64 bits: whoever takes it would overflow.

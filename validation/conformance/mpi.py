@@ -50,9 +50,10 @@ class Job:
         return self
 
     def go(self, may_fail=False):
+        processes = self.processes()
         (self.folder / "go").touch()
         self.output, errors = self.process.communicate(timeout=150)
-        self.wait_until_gone()
+        self.wait_until_gone(processes)
         if (self.process.returncode != 0 and not may_fail) or "FAILED" in errors:
             fail(f"status {self.process.returncode}\n{self.output}{errors}")
         pattern = r"rank (\d+) taken (\d+) limit (\d+) own (\d+) granted (\d+) processes (\d+) share (\d+) (\S+) job (\S+)"
@@ -63,15 +64,23 @@ class Job:
             fail(f"{len(self.ranks)} ranks\n{self.output}{errors}")
         return self
 
-    def wait_until_gone(self):
-        """A killed rank may outlive its launcher for a moment."""
+    def processes(self):
         def is_one(process):
             try:
                 return str(self.folder).encode() in (process / "cmdline").read_bytes()
             except OSError:
                 return False
+        return [process for process in pathlib.Path("/proc").glob("[0-9]*") if is_one(process)]
+
+    def wait_until_gone(self, processes):
+        """A killed rank may outlive its launcher for a moment, and its command line: until it is a zombie it holds files."""
+        def holds_files(process):
+            try:
+                return (process / "stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+            except OSError:
+                return False
         end = time.monotonic() + 20
-        while any(is_one(process) for process in pathlib.Path("/proc").glob("[0-9]*")):
+        while any(holds_files(process) for process in processes):
             if time.monotonic() > end:
                 fail("a rank is still there 20 s after its launcher's end")
             time.sleep(0.01)

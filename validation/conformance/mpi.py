@@ -73,12 +73,15 @@ class Job:
         return [process for process in pathlib.Path("/proc").glob("[0-9]*") if is_one(process)]
 
     def wait_until_gone(self, processes):
-        """A killed rank may outlive its launcher for a moment, and its command line: until it is a zombie it holds files."""
+        """A killed rank may outlive its launcher for a moment, and its threads outlive its command line: they hold files."""
         def holds_files(process):
-            try:
-                return (process / "stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
-            except OSError:
-                return False
+            for thread in process.glob("task/*/stat"):
+                try:
+                    if thread.read_text().rsplit(")", 1)[1].split()[0] not in "ZX":
+                        return True
+                except OSError:
+                    pass
+            return False
         end = time.monotonic() + 20
         while any(holds_files(process) for process in processes):
             if time.monotonic() > end:

@@ -6,7 +6,7 @@
 // ompx_commit returns, the caller's own are committed, by this thread or another.
 #pragma once
 
-#include "allocators/decide.hpp"
+#include "allocators/decide_together.hpp"
 
 namespace omptier {
 

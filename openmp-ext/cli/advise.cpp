@@ -7,7 +7,7 @@
 #include "advisor/explain.hpp"
 #include "base/text.hpp"
 #include "cli/command.hpp"
-#include "cli/profile_text.hpp"
+#include "cli/report_text.hpp"
 #include "machine/as_platform.hpp"
 #include "model/cost.hpp"
 #include "platform/platform.hpp"

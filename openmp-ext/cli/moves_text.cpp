@@ -4,7 +4,7 @@
 #include "cli/moves_text.hpp"
 
 #include "base/text.hpp"
-#include "cli/profile_text.hpp"
+#include "cli/report_text.hpp"
 #include "cli/table.hpp"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 // between barriers and between regions; with the objects that each accessed most.
 #pragma once
 
-#include "cli/profile_text.hpp"
+#include "cli/report_text.hpp"
 
 namespace omptier {
 

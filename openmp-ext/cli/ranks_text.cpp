@@ -3,7 +3,7 @@
 
 #include "analysis/ranks.hpp"
 #include "base/text.hpp"
-#include "cli/profile_text.hpp"
+#include "cli/report_text.hpp"
 #include "cli/table.hpp"
 
 #include <algorithm>

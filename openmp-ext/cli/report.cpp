@@ -4,7 +4,7 @@
 // it prints one line with file and place (status 2); a truncated one is read up to the cut, with a
 // note.
 #include "cli/command.hpp"
-#include "cli/profile_text.hpp"
+#include "cli/report_text.hpp"
 
 #include <clocale>
 #include <cstdio>

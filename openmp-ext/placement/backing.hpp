@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The memory behind a tier's address space, as a table of operations. There are two kinds: pages of
-// NUMA nodes by memory policy (node_pages), and a file in a DAX directory (folder.hpp). Extents use
+// NUMA nodes by memory policy (node_backing), and a file in a DAX directory (folder.hpp). Extents use
 // nothing else; differences between the two are implemented there, or follow from comes_at_touch.
 #pragma once
 
@@ -40,6 +40,6 @@ protected:
 };
 
 // Pages of NUMA nodes: one object for all tiers of the process.
-Backing& node_pages();
+Backing& node_backing();
 
 } // namespace omptier

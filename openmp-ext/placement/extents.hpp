@@ -57,7 +57,7 @@ public:
   // kind: charged in the ledger. binding: preferred nodes. decay: nanoseconds that freed memory is
   // kept for reuse. promised: the tier's count of bytes handed out and not touched yet.
   ExtentSpace(ReservedRanges& ranges, Ledger& ledger, MemoryKind kind, const Binding& binding,
-              std::uint64_t decay = k_usual_decay, Backing& backing = node_pages(),
+              std::uint64_t decay = k_usual_decay, Backing& backing = node_backing(),
               Promised* promised = nullptr);
 
   // An extent with committed >= bytes, begin aligned to alignment (power of two), charged to the

@@ -103,7 +103,7 @@ Placer::Placer(Platform platform, const CapacityRules& rules, std::uint64_t deca
                      "its memory serves the runtime's default space only.",
                      node, k_max_nodes);
     }
-    if (!place.nodes.empty()) place.backing = &node_pages();
+    if (!place.nodes.empty()) place.backing = &node_backing();
     if (tier.nodes.empty() && folder_.is_open()) {
       place.backing = &folder_;
       place.capacity = tier.capacity;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The gains by tier that traits lead to, and the order of tiers for a block alone.
-#include "allocators/decide.hpp"
+#include "allocators/decide_together.hpp"
 #include "allocators/declared_demand.hpp"
 #include "allocators/tier_order.hpp"
 #include "base/os.hpp"

@@ -6,7 +6,7 @@
 #include "log_build.hpp"
 
 #include "base/os.hpp"
-#include "cli/profile_text.hpp"
+#include "cli/report_text.hpp"
 #include "log/format.hpp"
 #include "log/record_body.hpp"
 #include "objects/modules.hpp"

@@ -4,7 +4,7 @@
 // the same use as the advisor knows it, accesses by manner, are placed alike. The accesses are
 // worked out here from what the traits mean (include/ompx_memory.h), not by the code under test.
 #include "advisor/advice.hpp"
-#include "allocators/decide.hpp"
+#include "allocators/decide_together.hpp"
 #include "allocators/declared_demand.hpp"
 #include "base/os.hpp"
 

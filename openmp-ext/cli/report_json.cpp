@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A profile's summary as JSON (declared in profile_text.hpp).
+// A profile's summary as JSON (declared in report_text.hpp).
 #include "cli/moves_text.hpp"
-#include "cli/profile_text.hpp"
+#include "cli/report_text.hpp"
 #include "cli/ranks_text.hpp"
 
 #include <nlohmann/json.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See profile_text.hpp.
-#include "cli/profile_text.hpp"
+// See report_text.hpp.
+#include "cli/report_text.hpp"
 
 #include "base/text.hpp"
 #include "cli/moves_text.hpp"

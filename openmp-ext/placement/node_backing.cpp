@@ -47,7 +47,7 @@ constinit NodePages pages;
 
 } // namespace
 
-Backing& node_pages() {
+Backing& node_backing() {
   return pages;
 }
 

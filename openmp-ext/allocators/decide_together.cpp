@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See decide.hpp. Blocks without a weight share what the others leave by bytes: one density.
-#include "allocators/decide.hpp"
+// See decide_together.hpp. Blocks without a weight share what the others leave by bytes: one density.
+#include "allocators/decide_together.hpp"
 
 #include "allocators/declared_demand.hpp"
 #include "base/page_array.hpp"

@@ -19,7 +19,8 @@ import tempfile
 import time
 
 # Limits of the ratio of run times, for its upper 95 % bound.
-LIMITS = {"memory": 1.02, "compute": 1.02, "allocate": 1.05}
+LIMITS = {"memory": 1.02, "compute": 1.02, "allocate": 1.05, "steps": 1.03}
+HELPER_SECONDS, HELPER_SHARE = 0.03, 0.005  # CPU time of the helper thread: once, and by run time
 MALLOCS = 1e6  # a second, by all threads of "allocate"
 # Limits of additional instructions: of a malloc-free pair of a small block, of a barrier and of a region.
 PAIR_LIMIT, BARRIER_LIMIT, REGION_LIMIT = 60, 800, 4000
@@ -94,9 +95,9 @@ def in_turns(commands, rounds):
     return runs
 
 
-def amount_for(what, *more):
+def amount_for(what, *more, least=2_000_000):
     """The amount of work for a bare run of the given seconds."""
-    tried = 2_000_000
+    tried = least
     while True:
         seconds = float(run([options.workloads, what, str(tried), *more])["printed"].split()[0])
         if seconds > 0.2:
@@ -128,15 +129,18 @@ def table_of_times():
           f"time of recording by bare time, start and end included; judged: {options.measure}\n")
     print("| work | measure | median | 95 % interval | limit | kept | helper thread |\n|---|---|---|---|---|---|---|")
     arguments, rate = allocation_arguments(options.seconds)
-    works = {"memory": ["memory", amount_for("memory")], "compute": ["compute", amount_for("compute")], "allocate": arguments}
+    works = {"memory": ["memory", amount_for("memory")], "compute": ["compute", amount_for("compute")], "allocate": arguments,
+             "steps": ["steps", amount_for("steps", least=200)]}
     for name, work in works.items():
         runs = in_turns({"bare": [options.workloads, *work], "recorded": recorded(options.workloads, *work)}, options.rounds)
+        share, most = share_of_helper(runs["recorded"]), 100 * (HELPER_SECONDS / options.seconds + HELPER_SHARE)
+        expect(share <= most, f"{name}: the helper thread takes {share:.2f} % of a CPU > {most:.2f}")
         for measure in "wall", "cpu":
             middle, low, high = interval([b[measure] / a[measure] for a, b in zip(runs["bare"], runs["recorded"])])
             judged = measure == options.measure
             kept = expect(high <= LIMITS[name], f"{name}: {measure} bound {high:.4f} > {LIMITS[name]}") if judged else ""
             print(f"| {name} | {measure} | {middle:.4f} | {low:.4f} to {high:.4f} | {LIMITS[name] if judged else ''} | {kept} | "
-                  f"{share_of_helper(runs['recorded']):.2f} % of a CPU |", flush=True)
+                  f"{share:.2f} % of a CPU |", flush=True)
     print(f"\nallocate: {rate / 1e6:.2f} million mallocs a second bare")
 
 

@@ -5,12 +5,17 @@
 //   workloads memory ROUNDS          random reads and writes in 256 MiB
 //   workloads compute ROUNDS         arithmetic in registers
 //   workloads allocate PAIRS WORK    malloc and free, WORK steps of arithmetic and of use between
+//   workloads steps COUNT            time steps of a code with short regions and temporaries
 //   workloads barriers COUNT         barriers of one region
 //   workloads regions COUNT          empty regions
 //   workloads nothing
 //
 // allocate: each thread keeps 64 blocks of 16 to 527 bytes, one in 1000 of 8 KiB. Prints the
 // seconds of the work, and the CPU time of a helper thread named "omptier", if there is one.
+//
+// steps: each takes ten temporaries of 100 KiB and gives them back, and has one region of about a
+// millisecond with five barriers: a gather and scatter by a list of neighbours in 128 MiB, stencils
+// and sums. With two threads that is a thousand regions and ten thousand allocations a second.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <omp.h>
@@ -83,6 +88,66 @@ static uint64_t allocate(long pairs, long work) {
   return sum;
 }
 
+enum { k_cells = 12800, k_temporaries = 10 };
+
+static void step(double* const* kept, double* field, const uint32_t* neighbour, size_t cells,
+                 size_t begin) {
+  double *const flux = kept[0], *const slope = kept[1], *const pressure = kept[2];
+#pragma omp parallel
+  {
+#pragma omp for schedule(static)
+    for (size_t i = 0; i < k_cells; ++i)
+      pressure[i] = field[neighbour[begin + i]] + 0.5 * field[neighbour[begin + k_cells + i]];
+#pragma omp for schedule(static)
+    for (size_t i = 1; i < k_cells - 1; ++i)
+      slope[i] = 0.5 * (pressure[i + 1] - pressure[i - 1]);
+    for (int k = 3; k < k_temporaries; ++k) {
+      double* const other = kept[k];
+#pragma omp for schedule(static) nowait
+      for (size_t i = 0; i < k_cells; ++i)
+        other[i] = pressure[i] * slope[i] + (double)k;
+    }
+#pragma omp barrier
+#pragma omp for schedule(static)
+    for (size_t i = 0; i < k_cells; ++i) {
+      double sum = 0;
+      for (int k = 3; k < k_temporaries; ++k)
+        sum += kept[k][i];
+      flux[i] = sum;
+    }
+#pragma omp for schedule(static)
+    for (size_t i = 0; i < k_cells; ++i)
+      field[neighbour[(begin + 2 * k_cells + i) % cells]] += 1e-9 * flux[i];
+  }
+}
+
+static uint64_t steps(long count) {
+  const size_t cells = (size_t)1 << 24;
+  double* field = malloc(cells * sizeof *field);
+  uint32_t* neighbour = malloc((cells + 3 * k_cells) * sizeof *neighbour);
+  if (field == NULL || neighbour == NULL) exit(99);
+  uint64_t state = 88172645463325252u;
+  for (size_t i = 0; i < cells + 3 * k_cells; ++i)
+    neighbour[i] = (uint32_t)(next(&state) % cells);
+#pragma omp parallel for
+  for (size_t i = 0; i < cells; ++i)
+    field[i] = 1;
+  const double begin = omp_get_wtime();
+  for (long i = 0; i < count; ++i) {
+    double* kept[k_temporaries];
+    for (int k = 0; k < k_temporaries; ++k)
+      if ((kept[k] = calloc(k_cells, sizeof *kept[k])) == NULL) exit(99);
+    step(kept, field, neighbour, cells, (size_t)i * k_cells % cells);
+    for (int k = 0; k < k_temporaries; ++k)
+      free(kept[k]);
+  }
+  fprintf(stderr, "%.0f regions a second\n", (double)count / (omp_get_wtime() - begin));
+  const uint64_t sum = (uint64_t)field[0];
+  free(field);
+  free(neighbour);
+  return sum;
+}
+
 static void barriers(long count) {
 #pragma omp parallel
   for (long i = 0; i < count; ++i) {
@@ -129,6 +194,8 @@ int main(int count, char** arguments) {
     sum = compute(amount);
   else if (strcmp(what, "allocate") == 0 && count > 3)
     sum = allocate(amount, atol(arguments[3]));
+  else if (strcmp(what, "steps") == 0)
+    sum = steps(amount);
   else if (strcmp(what, "barriers") == 0)
     barriers(amount);
   else if (strcmp(what, "regions") == 0)

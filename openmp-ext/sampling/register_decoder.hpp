@@ -3,13 +3,17 @@
 // From the registers of an interrupted thread to the records of a profile: the access it waited for
 // (its share of time) and the accesses of the loop it was in (their shares). Emulation costs as
 // much as decoding some hundred instructions, so where many samples fall on one place only every
-// eighth is emulated, with eightfold weight. Helper thread only.
+// eighth is emulated, with eightfold weight, and all of it is kept within a budget. Helper thread
+// only.
 #pragma once
 
 #include "emulation/loop_accesses.hpp"
 #include "emulation/loop_pace.hpp"
 #include "sampling/blame.hpp"
+#include "sampling/emulation_budget.hpp"
 #include "sampling/source.hpp"
+
+#include "base/os.hpp"
 
 namespace omptier {
 
@@ -20,18 +24,20 @@ public:
   RegisterDecoder(const RegisterDecoder&) = delete;
   RegisterDecoder& operator=(const RegisterDecoder&) = delete;
 
-  void refresh() { blamer_.refresh(); }
+  // Once a drain.
+  void refresh() {
+    blamer_.refresh();
+    budget_.update(monotonic_nanoseconds());
+  }
   void decode(const RegisterSample& sample, SampleSink& sink) {
-    if (seen_.size() >= k_places_kept) seen_.clear();
-    const std::uint32_t before = seen_[sample.pc]++;
-    const bool often = before >= k_each_up_to;
-    std::span<const AccessPattern> patterns; // before blame: it finds the path to the sample
-    if (!often || before % k_of_often == 0)
-      patterns = loops_.of(sample, blamer_.weight(sample) * (often ? k_of_often : 1),
-                           earlier_.before(sample));
+    // Before blame: it finds the path to the sample.
+    const std::span<const AccessPattern> patterns = emulate(sample);
     AccessSample access = blamer_.blame(sample);
-    if (access.kind != AccessKind::unknown && access.address == 0)
+    if (access.kind != AccessKind::unknown && access.address == 0) {
+      const std::uint64_t begin = own_cpu_nanoseconds();
       access.address = loops_.next_address(sample, access.pc, sample.time);
+      budget_.spend(own_cpu_nanoseconds() - begin, 0);
+    }
     blamer_.watch(access);
     sink.sample(access);
     for (const AccessPattern& pattern : patterns)
@@ -41,11 +47,27 @@ public:
   const Blamer& blamer() const { return blamer_; }
 
 private:
+  std::span<const AccessPattern> emulate(const RegisterSample& sample) {
+    if (seen_.size() >= k_places_kept) seen_.clear();
+    const std::uint32_t before = seen_[sample.pc]++;
+    const bool often = before >= k_each_up_to;
+    if (often && before % k_of_often != 0) return {};
+    const std::uint64_t of = budget_.weight_of_next();
+    if (of == 0) return {};
+    const std::uint64_t begin = own_cpu_nanoseconds();
+    const auto stands_for = static_cast<double>(often ? k_of_often * of : of);
+    const auto patterns =
+        loops_.of(sample, blamer_.weight(sample) * stands_for, earlier_.before(sample));
+    budget_.spend(own_cpu_nanoseconds() - begin, 1);
+    return patterns;
+  }
+
   static constexpr std::uint32_t k_each_up_to = 32, k_of_often = 8;
   static constexpr std::size_t k_places_kept = 1 << 14;
   Blamer blamer_;
   LoopAccesses loops_;
   SamplesBefore earlier_;
+  EmulationBudget budget_{monotonic_nanoseconds()};
   std::unordered_map<std::uint64_t, std::uint32_t> seen_; // by pc
 };
 

@@ -6,7 +6,7 @@ if(NOT OMPTIER_DECODER)
   set(decoding_tests) # assembly of x86-64, and sources that need decoded instructions
 endif()
 omptier_unit_test(sampling SOURCES sampling_records_test.cpp
-  sampling_hardware_test.cpp sampling_reuse_test.cpp ${decoding_tests}
+  sampling_budget_test.cpp sampling_hardware_test.cpp sampling_reuse_test.cpp ${decoding_tests}
   LINK omptier_sampling)
 
 set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/emulation_emulate_cases.cpp

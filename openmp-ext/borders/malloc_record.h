@@ -46,7 +46,8 @@ typedef struct omptier_malloc_record {
   void (*thread_begin)(void);
   void (*thread_end)(void);
 
-  /* libomptier.so answers OpenMP's allocator routines from now on: its blocks are objects too. */
+  /* libomptier.so places blocks from now on, or answers OpenMP's allocator routines: its blocks are
+   * objects too. */
   void (*runtime_attached)(void);
 
   /* From a runtime without OMPT. A parallel region begins, on the thread that meets it; codeptr:

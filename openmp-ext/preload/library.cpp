@@ -76,6 +76,7 @@ __attribute__((constructor)) void start() {
     const Busy busy;
     table->start();
   }
+  if (recording) watch_placed_blocks(); // from the first on, not from the OpenMP runtime's start
   if (table->wants != 0)
     start_placing(table);
   else if (!recording)

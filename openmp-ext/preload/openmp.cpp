@@ -163,7 +163,7 @@ void find_out() {
     if (const omptier_malloc* table = library()) {
       table->attach(&k_stock);
       g_hooks.store(table->openmp, std::memory_order_relaxed);
-      if (const auto* record = g_record.load(std::memory_order_acquire)) record->runtime_attached();
+      watch_placed_blocks();
     }
   g_known.store(true, std::memory_order_release);
 }

@@ -177,6 +177,13 @@ bool start_recording() {
   return true;
 }
 
+void watch_placed_blocks() {
+  const omptier_malloc_record* record = g_record.load(std::memory_order_acquire);
+  if (record == nullptr) return;
+  const Busy busy;
+  record->runtime_attached();
+}
+
 bool is_recorder(const void* code) {
   return g_recorder.holds(code);
 }

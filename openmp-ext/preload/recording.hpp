@@ -30,6 +30,8 @@ extern constinit Next<sighandler_t(int, sighandler_t)> next_signal;
 // Loads and starts the recorder if this process is to be recorded. Called before main.
 bool start_recording();
 void end_recording();
+// libomptier.so places blocks from now on: they are objects of the recording too.
+void watch_placed_blocks();
 // Whether code belongs to the recorder. Any time after the start, in signal handlers too.
 bool is_recorder(const void* code);
 

@@ -3,10 +3,10 @@
 #
 # omptier record of programs that know nothing of OMPTier, on any OpenMP runtime or none, with any malloc: same
 # output and status as without, arrays reported by name with the bytes they have, small blocks counted, shares
-# that add up to 1.
+# that add up to 1; under a plan as without.
 #
 # usage: record_malloc.py --omptier O --program P [--runtime own] [--stock FOLDER]
-#                         [--names hot_malloc,… | --unseen] [--hot NAME]
+#                         [--names hot_malloc,… | --unseen] [--hot NAME] [--planned FIXTURES]
 import os
 import sys
 
@@ -18,6 +18,7 @@ arguments.add_argument("--stock", help="folder of the program's own OpenMP runti
 arguments.add_argument("--names", default="hot_malloc,by_calloc,grown,by_aligned_alloc,by_memalign,middle")
 arguments.add_argument("--hot", default="hot_malloc", help="what most samples must fall on")
 arguments.add_argument("--unseen", action="store_true", help="the program's own malloc hides everything")
+arguments.add_argument("--planned", help="recorded once more under the plan made from it, for a machine of these fixtures")
 arguments.add_argument("--small", type=int, default=0, help="small blocks to allocate")
 options = arguments.parse_args()
 bench = Recorder(options, **({"LD_LIBRARY_PATH": options.stock} if options.stock else {}))
@@ -42,3 +43,11 @@ check(share >= 0.4, f"{options.hot} has {share:.2f} of the samples\n{bench.text(
 counted = report["small_objects"]["objects"]
 check(abs(counted - options.small) <= 0.1 * options.small + 5000, f"{counted} small objects counted, {options.small} made")
 print(f"{len(sites)} sites; {options.hot} {100 * share:.0f} % of {report['samples']} samples; {counted} small objects")
+if options.planned:
+    bench.run(options.omptier, "advise", "p.profile", "--no-traits", "--xml", options.planned + "/machines/dram-hbm-nvm.xml",
+              "--capacity", "dram:1G", "-o", "p.plan")
+    again = bench.record(*program, options=("--rate", "1000", "--runtime", options.runtime, "--plan", "p.plan"))
+    check(again.stdout == plain, f"prints {again.stdout} instead of {plain}")
+    placed = {site["label"].split()[0]: site for site in bench.report()["sites"]}
+    share = placed[options.hot]["share"] if options.hot in placed else 0
+    check(share >= 0.4, f"under a plan {options.hot} has {share:.2f} of the samples\n{bench.text()}")

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define OMPTIER_EXACT_VERSION 1u
+#define OMPTIER_EXACT_VERSION 2u
 #define OMPTIER_EXACT_STRIDES 8u
 
 /* Distance in bytes between two successive accesses of one instruction and thread to an object. */
@@ -66,6 +66,9 @@ typedef struct omptier_exact {
   void (*consume)(void (*take)(void* taker, uint32_t thread, const omptier_exact_access* first,
                                size_t count),
                   void* taker);
+  /* Calls ready once, on the thread that loads the program, when its check (below) has run: begin
+   * refuses before. At once if it has. One function; a second call replaces it. */
+  void (*when_checked)(void (*ready)(void));
 } omptier_exact;
 
 /* The one table of a process, or NULL when the version is unknown. */

@@ -62,13 +62,22 @@ bool is_set(const char* name) {
   return text != nullptr && *text != '\0';
 }
 
+// Also what a plan places already.
+void record_everything() {
+  if (!start_recording()) return;
+  watch_everything();
+  watch_placed_blocks();
+}
+
 // After the libraries that this process was started with, before main.
 __attribute__((constructor)) void start() {
   next_sigaction(); // looked up now: programs call them where no look-up is possible
   next_signal();
-  const bool recording = start_recording();
-  if (recording) watch_everything();
-  const bool placing = is_set("OMPTIER_PLAN") || is_set("OMPTIER_SITES");
+  const bool later = start_recording_when_checked(record_everything);
+  const bool recording = later || start_recording();
+  if (recording && !later) watch_everything();
+  const bool placing =
+      is_set("OMPTIER_PLAN") || is_set("OMPTIER_STRATEGY") || is_set("OMPTIER_SITES");
   const omptier_malloc* table = placing ? library() : nullptr;
   if (table == nullptr) return recording ? void() : leave_malloc_alone();
   g_started_in = ::getpid();

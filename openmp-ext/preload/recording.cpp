@@ -5,6 +5,7 @@
 // its last (a key's destructor). The recorder's threads are known by their function's address.
 #include "preload/recording.hpp"
 
+#include "borders/exact_counts.h"
 #include "preload/library.hpp"
 #include "preload/mmap.hpp"
 #include "preload/next_malloc.hpp"
@@ -68,10 +69,10 @@ bool is_to_be_recorded() {
   return std::strcmp(self, program) == 0;
 }
 
-// Programs with their own thread start and malloc (sanitizers), or whose checks come after our
-// constructor (omptier-cc): the OMPT tool records these by itself, from OpenMP's start.
+// Programs with their own thread start and malloc (sanitizers): the OMPT tool records these by
+// itself, from OpenMP's start.
 bool starts_by_itself() {
-  for (const char* sign : {"__tsan_init", "__asan_init", "__msan_init", "omptier_exact_table"})
+  for (const char* sign : {"__tsan_init", "__asan_init", "__msan_init"})
     if (::dlsym(RTLD_DEFAULT, sign) != nullptr) return true;
   return false;
 }
@@ -182,6 +183,16 @@ void watch_placed_blocks() {
   if (record == nullptr) return;
   const Busy busy;
   record->runtime_attached();
+}
+
+bool start_recording_when_checked(void (*start)()) {
+  if (::getauxval(AT_SECURE) != 0 || !is_to_be_recorded()) return false;
+  const auto look_up = reinterpret_cast<const omptier_exact* (*)(std::uint32_t)>(
+      ::dlsym(RTLD_DEFAULT, "omptier_exact_table"));
+  const omptier_exact* exact = look_up != nullptr ? look_up(OMPTIER_EXACT_VERSION) : nullptr;
+  if (exact == nullptr) return false;
+  exact->when_checked(start);
+  return true;
 }
 
 bool is_recorder(const void* code) {

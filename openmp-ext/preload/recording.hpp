@@ -29,6 +29,9 @@ extern constinit Next<sighandler_t(int, sighandler_t)> next_signal;
 
 // Loads and starts the recorder if this process is to be recorded. Called before main.
 bool start_recording();
+// A program of omptier-cc cannot be counted before its own check has run: true if start will be
+// called then, before main. Called before main.
+bool start_recording_when_checked(void (*start)());
 void end_recording();
 // libomptier.so places blocks from now on: they are objects of the recording too.
 void watch_placed_blocks();

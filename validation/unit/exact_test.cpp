@@ -206,6 +206,9 @@ TEST(ExactLibrary, RefusesWhatIsNotInstrumented) {
   g_table = table(OMPTIER_EXACT_VERSION);
   ASSERT_NE(g_table, nullptr);
   EXPECT_STRNE(g_table->begin(), nullptr) << "never checked";
+  static int ready = 0;
+  g_table->when_checked([] { ++ready; });
+  EXPECT_EQ(ready, 0) << "called before the check";
   for (const auto loop : {nothing, no_store_behind_load}) {
     check(loop);
     const char* why = g_table->begin();
@@ -213,6 +216,9 @@ TEST(ExactLibrary, RefusesWhatIsNotInstrumented) {
     EXPECT_NE(std::string(why).find("every access"), std::string::npos) << why;
   }
   check(everything);
+  EXPECT_EQ(ready, 1) << "once, behind the first check";
+  g_table->when_checked([] { ++ready; });
+  EXPECT_EQ(ready, 2) << "at once, the check has run";
   EXPECT_EQ(g_table->begin(), nullptr);
 
   // Threads that come and go, and a consumer of the whole stream.

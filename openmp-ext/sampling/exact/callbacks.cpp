@@ -35,6 +35,10 @@ const char* g_why_not = "the program was not linked by omptier-cc (its check is 
 
 thread_local ThreadCounters* t_counters __attribute__((tls_model("initial-exec"))) = nullptr;
 
+// Waits for the check.
+std::atomic<void (*)()> g_ready{nullptr};
+std::atomic<bool> g_checked{false};
+
 // For the check, which runs on one thread.
 pthread_t g_checker;
 std::uint64_t g_loaded = 0, g_stored = 0;
@@ -169,6 +173,15 @@ void consume(Consumer take, void* taker) {
   g_consumer.store(take, std::memory_order_release);
 }
 
+void call_ready() {
+  if (const auto ready = g_ready.exchange(nullptr)) ready();
+}
+
+void when_checked(void (*ready)()) {
+  g_ready.store(ready);
+  if (g_checked.load()) call_ready();
+}
+
 constexpr omptier_exact k_table = {OMPTIER_EXACT_VERSION,
                                    sizeof(omptier_exact),
                                    begin,
@@ -178,7 +191,8 @@ constexpr omptier_exact k_table = {OMPTIER_EXACT_VERSION,
                                    region,
                                    drain,
                                    forked_child,
-                                   consume};
+                                   consume,
+                                   when_checked};
 
 } // namespace
 } // namespace omptier::exact
@@ -203,6 +217,8 @@ extern "C" void omptier_exact_check(void (*loop)(double*, const double*, std::si
   g_why_not = whole ? nullptr
                     : "this compiler does not instrument every access (a loop of known accesses "
                       "was counted wrong); build with clang 19";
+  g_checked.store(true);
+  call_ready();
 }
 
 #define OMPTIER_EXPORT __attribute__((visibility("default")))

@@ -13,6 +13,7 @@ static __attribute__((noinline)) void loop(double* restrict to, const double* re
     to[i] += from[i];
 }
 
-__attribute__((constructor)) static void omptier_exact_check_program(void) {
+/* Before the program's own constructors, whose allocations are to be recorded. */
+__attribute__((constructor(101))) static void omptier_exact_check_program(void) {
   omptier_exact_check(loop);
 }

@@ -19,9 +19,9 @@ struct AllocationRequest {
   bool zeroed = false;
   const void* caller = nullptr;
   Replaced* replaced = nullptr;
-  // For malloc: only a site that the plan names concerns us, neither the plan's rest nor a
-  // strategy. If plan_entry (1 + index) is not 0, that entry decides where the site is not named.
-  bool named_only = false;
+  // Of a plan only the sites that it names concern malloc's blocks, not its rest. If plan_entry
+  // (1 + index) is not 0, that entry decides where the site is not named.
+  bool by_malloc = false;
   std::uint32_t plan_entry = 0;
   std::uint32_t plan_instance = 0;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The functions that libomptier_preload.so calls: malloc blocks that the plan names are treated
-// like omp_alloc's, with two exceptions. A block whose site the plan does not name stays with the
+// The functions that libomptier_preload.so calls: malloc blocks are treated by plan or strategy like
+// omp_alloc's, with two exceptions. A block whose site the plan does not name stays with the
 // program's malloc, even if the plan has a "rest". And no thread waits while another one discovers
 // the platform: that one may need the loader's lock, which the caller of malloc may hold.
 #include "borders/malloc_placement.h"
@@ -12,6 +12,7 @@
 #include "base/notices.hpp"
 #include "base/options.hpp"
 #include "objects/modules.hpp"
+#include "placement/strategy.hpp"
 
 #include <cstdio>
 #include <cstring>
@@ -99,7 +100,7 @@ bool inside_hwloc() {
 }
 
 int place(AllocationRequest request, void** block) {
-  request.named_only = true;
+  request.by_malloc = true;
   if (runtime().placer_if_ready() == nullptr && inside_hwloc()) return 0;
   if (runtime().placer_without_waiting() == nullptr) return 0;
   return allocate(request, block) && *block != nullptr ? 1 : 0;
@@ -192,7 +193,9 @@ OMPTIER_EXPORT const omptier_malloc* omptier_malloc_attach(uint32_t version) {
   using namespace omptier;
   if (version != OMPTIER_MALLOC_VERSION) return nullptr;
   table.openmp = openmp_hooks();
-  if (option_is_set(Option::plan)) {
+  const auto strategy = parse_strategy(option_text(Option::strategy));
+  const bool by_strategy = strategy && strategy->mode != Strategy::Mode::none;
+  if (option_is_set(Option::plan) || by_strategy) {
     runtime().places_everything.store(true, std::memory_order_release);
     table.wants |= OMPTIER_MALLOC_PLACES;
   }

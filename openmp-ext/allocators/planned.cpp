@@ -7,6 +7,7 @@
 #include "allocators/charges.hpp"
 #include "allocators/tier_order.hpp"
 #include "base/notices.hpp"
+#include "objects/modules.hpp"
 
 #include <optional>
 
@@ -52,7 +53,7 @@ std::optional<TierOrder> order_of_plan(const PlanPlacement& plan, const Placer& 
                                        const Allocator* allocator, const AllocationRequest& request,
                                        BlockRequest& wanted) {
   PlanDecision decision = plan.decide(request.caller, request.bytes);
-  if (request.named_only && decision.entry == 0) {
+  if (request.by_malloc && decision.entry == 0) {
     if (request.plan_entry == 0) return std::nullopt;
     decision = {plan.plan().entries[request.plan_entry - 1].kinds, request.plan_entry,
                 request.plan_instance};
@@ -65,10 +66,16 @@ std::optional<TierOrder> order_of_plan(const PlanPlacement& plan, const Placer& 
   return tiers_of_kinds(placer, decision.kinds);
 }
 
+// The OpenMP runtime's malloc blocks, and our own, are no data of the program.
+bool is_of_runtime(const void* caller) {
+  const LoadedModule* module = module_of(reinterpret_cast<std::uintptr_t>(caller));
+  return module != nullptr && module->runtime;
+}
+
 std::optional<TierOrder> order_of_strategy(const Strategy& strategy, const Placer& placer,
                                            const AllocationRequest& request, BlockRequest& wanted) {
-  if (request.named_only || strategy.mode == Strategy::Mode::none ||
-      request.bytes < k_least_strategy_block)
+  if (strategy.mode == Strategy::Mode::none || request.bytes < k_least_strategy_block ||
+      (request.by_malloc && is_of_runtime(request.caller)))
     return std::nullopt;
   wanted.reason = PlacementReason::strategy;
   TierOrder order;

@@ -2,9 +2,9 @@
  *
  * The border between libomptier_preload.so, which intercepts the program's malloc, and
  * libomptier.so, which places blocks. The preload library loads libomptier.so from its own folder
- * if there is a plan (or the program calls an OpenMP allocator on a runtime that is not ours), and
- * fetches the table below once. Plain C for the reasons given in libomp_hooks.h; all functions are
- * thread-safe, never throw, and stay valid for the life of the process.
+ * if there is a plan or a strategy (or the program calls an OpenMP allocator on a runtime that is
+ * not ours), and fetches the table below once. Plain C for the reasons given in libomp_hooks.h; all
+ * functions are thread-safe, never throw, and stay valid for the life of the process.
  *
  * malloc calls of the library itself come back to the preload library, which passes them on to the
  * program's malloc while a thread is inside one of these functions.
@@ -24,7 +24,7 @@ extern "C" {
 #define OMPTIER_MALLOC_VERSION 1u
 
 /* What the environment requests: bits of omptier_malloc.wants. */
-#define OMPTIER_MALLOC_PLACES 1u /* a plan: offer blocks to allocate */
+#define OMPTIER_MALLOC_PLACES 1u /* a plan or strategy: offer blocks to allocate */
 #define OMPTIER_MALLOC_LISTS 2u  /* an observer: report blocks by allocated and released */
 
 typedef struct omptier_malloc {
@@ -34,8 +34,9 @@ typedef struct omptier_malloc {
   /* The OpenMP allocator calls, for a runtime that does not attach by itself. */
   const omptier_hooks* openmp;
 
-  /* Returns 1 and the block when the plan names the call's site and there is room; else 0, and the
-   * program's malloc serves it. alignment: power of two, or 0. caller: return address of malloc. */
+  /* Returns 1 and the block when the plan names the call's site, or a strategy places it, and there
+   * is room; else 0, and the program's malloc serves it. alignment: power of two, or 0. caller:
+   * return address of malloc. */
   int (*allocate)(size_t bytes, size_t alignment, int zeroed, const void* caller, void** block);
   /* Resizes a block of ours; *result is never NULL. Returns 0 when the program's malloc must
    * serve the new size (the block is then untouched). Copies and frees the old block when it

@@ -39,7 +39,6 @@ bool of_this_machine(const GElf_Ehdr& header) {
 }
 
 void read_dynamic(Elf* elf, const GElf_Shdr& section, Elf_Data* data, ElfFacts& facts) {
-  bool runpath = false;
   const std::size_t count = section.sh_entsize != 0 ? section.sh_size / section.sh_entsize : 0;
   for (std::size_t i = 0; i < count; ++i) {
     GElf_Dyn entry;
@@ -47,10 +46,11 @@ void read_dynamic(Elf* elf, const GElf_Shdr& section, Elf_Data* data, ElfFacts& 
     if (entry.d_tag == DT_NEEDED)
       facts.needed.push_back(text_at(elf, section.sh_link, entry.d_un.d_val));
     if (entry.d_tag == DT_RPATH) facts.rpath = text_at(elf, section.sh_link, entry.d_un.d_val);
-    if (entry.d_tag == DT_RUNPATH) runpath = true;
+    if (entry.d_tag == DT_RUNPATH)
+      facts.runpath = text_at(elf, section.sh_link, entry.d_un.d_val);
     if (entry.d_tag == DT_FLAGS_1 && (entry.d_un.d_val & DF_1_PIE) != 0) facts.executable = true;
   }
-  if (runpath) facts.rpath.clear();
+  if (!facts.runpath.empty()) facts.rpath.clear();
 }
 
 void read_needed_versions(Elf* elf, const GElf_Shdr& section, Elf_Data* data, ElfFacts& facts) {
@@ -128,6 +128,13 @@ void read_section(Elf* elf, Elf_Scn* section, std::size_t names, ElfFacts& facts
 }
 
 } // namespace
+
+bool is_allocator_symbol(const std::string& name) {
+  if (name.starts_with("ompx_")) return true;
+  const bool openmp =
+      name.starts_with("omp_") || name.starts_with("__kmpc_") || name.starts_with("GOMP_");
+  return openmp && name.find("alloc") != std::string::npos;
+}
 
 Parsed<ElfFacts> read_elf(const std::string& path) {
   const auto refuse = [&](const std::string& why) {

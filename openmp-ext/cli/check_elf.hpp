@@ -22,7 +22,8 @@ struct ElfFacts {
   bool dynamic = false;      // has a dynamic section
   bool interpreter = false;  // started through ld.so
   std::vector<std::string> needed;
-  std::string rpath; // DT_RPATH, searched before LD_LIBRARY_PATH; "" if DT_RUNPATH is set too
+  std::string rpath;   // DT_RPATH, searched before LD_LIBRARY_PATH; "" if DT_RUNPATH is set too
+  std::string runpath; // DT_RUNPATH, searched after it
   std::vector<NeededVersion> needed_versions;
   std::set<std::string> defined_versions;
   std::set<std::string> undefined_symbols; // dynamic, not weak
@@ -31,6 +32,9 @@ struct ElfFacts {
   std::string build_id;                    // hexadecimal, "" = none
   bool debug_lines = false;                // the file has .debug_line
 };
+
+// Whether a symbol is one of OpenMP's allocators, or of ours.
+bool is_allocator_symbol(const std::string& name);
 
 // Fails with one line if the file is no ELF file.
 Parsed<ElfFacts> read_elf(const std::string& path);

@@ -26,7 +26,11 @@ void add_advise(CLI::App& app, CommandContext& context);
 // Prints one line on stderr, "omptier <command>: what; what to do", and returns `status`.
 int fail(const char* command, int status, const std::string& line);
 
-// Writes the whole file. Returns 0, or 125 after an error message.
+// One line with the reason why no file can be written there, "PATH: what; what to do", or "". To be
+// asked before a program runs for hours. A file that is there already is not touched.
+std::string problem_with_output(const std::string& path);
+
+// Writes the whole file; "-" is standard output. Returns 0, or 125 after an error message.
 int write_file(const char* command, const std::string& path, const std::string& text);
 
 } // namespace omptier

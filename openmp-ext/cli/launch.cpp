@@ -6,6 +6,7 @@
 
 #include "cli/check_elf.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -163,6 +164,16 @@ Preload preload_for(const std::string& program, const std::string& libraries) {
 std::string problem_with_runtime(const std::string& runtime) {
   if (runtime == "own" || runtime == "omptier") return {};
   return "--runtime is own (the program's OpenMP runtime) or omptier, not " + runtime;
+}
+
+bool is_launcher(const std::string& path) {
+  static constexpr const char* k_launchers[] = {
+      "sh",   "bash",          "dash",  "zsh",    "ksh",     "csh",    "tcsh",    "fish",
+      "env",  "nice",          "nohup", "setsid", "timeout", "time",   "taskset", "numactl",
+      "sudo", "stdbuf",        "chrt",  "ionice", "make",    "mpirun", "mpiexec", "orterun",
+      "srun", "mpiexec.hydra", "xargs", "strace", "gdb"};
+  const std::string name = std::filesystem::path(path).filename().string();
+  return std::ranges::find(k_launchers, name) != std::end(k_launchers);
 }
 
 int launch(const char* name, const Launch& what) {

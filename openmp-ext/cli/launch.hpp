@@ -45,6 +45,9 @@ Preload preload_for(const std::string& program, const std::string& libraries);
 // One line if the text names no OpenMP runtime ("own", "omptier"), or "".
 std::string problem_with_runtime(const std::string& runtime);
 
+// Shells, MPI launchers and others that only start the program that the user means.
+bool is_launcher(const std::string& path);
+
 // Runs the program to its end. Returns its exit status, 128 + signal if a signal ended it, 126 if
 // it could not be executed, 127 if there is no such program, 125 if we failed; the last three with
 // one line on stderr that begins "omptier <name>:".

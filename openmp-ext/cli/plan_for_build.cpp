@@ -65,15 +65,36 @@ bool same_frames(const std::vector<PlanFrame>& a, const std::vector<PlanFrame>& 
   });
 }
 
+bool names_module(const PlanEntry& entry, std::uint32_t module) {
+  const auto is_it = [&](const PlanFrame& frame) { return frame.module == module; };
+  return std::ranges::any_of(entry.frames, is_it) ||
+         (!entry.symbol.empty() && entry.symbol_module == module);
+}
+
+// Entries match whole stacks, and most of these begin in the program's own file.
+bool needs_its_program(const Plan& plan) {
+  const auto own = std::ranges::find(plan.modules, plan.program, &PlanModule::name);
+  if (own == plan.modules.end() || plan.entries.empty() || !plan.rest.empty()) return false;
+  const auto number = static_cast<std::uint32_t>(own - plan.modules.begin());
+  return std::ranges::all_of(
+      plan.entries, [&](const PlanEntry& entry) { return names_module(entry, number); });
+}
+
 } // namespace
 
 PlanForBuild plan_for_build(const Plan& plan, const std::string& program) {
-  PlanForBuild result{plan, true, 0, {}};
+  PlanForBuild result;
+  result.plan = plan;
   const std::string name = std::filesystem::path(program).filename().string();
   const std::string identity = identity_of_file(program);
   const auto module = std::ranges::find(plan.modules, name, &PlanModule::name);
-  if (identity.empty() || module == plan.modules.end() || module->identity == identity)
+  if (identity.empty() || std::ranges::find(plan.modules, identity, &PlanModule::identity) !=
+                              plan.modules.end())
     return result;
+  if (module == plan.modules.end()) {
+    result.of_another_program = needs_its_program(plan);
+    return result;
+  }
 
   result.same_build = false;
   const auto number = static_cast<std::uint32_t>(module - plan.modules.begin());

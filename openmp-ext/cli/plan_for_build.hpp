@@ -20,6 +20,7 @@ struct LostEntry {
 struct PlanForBuild {
   Plan plan;
   bool same_build = true;      // no search was needed
+  bool of_another_program = false; // every entry names a program file that this one is not
   unsigned by_name = 0;        // entries found by name
   std::vector<LostEntry> lost; // entries left out
 };

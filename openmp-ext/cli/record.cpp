@@ -6,9 +6,15 @@
 // variables that record would set, for a job script that starts the program itself.
 #include "base/options.hpp"
 #include "base/text.hpp"
+#include "cli/check_elf.hpp"
+#include "cli/given_plan.hpp"
 #include "cli/launch.hpp"
+#include "cli/written_profiles.hpp"
+#include "placement/strategy.hpp"
+#include "plan/plan.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -21,21 +27,11 @@ namespace {
 struct RecordArguments {
   std::string output, events = "auto", size, children = "yes", capacity, plan, strategy,
                       runtime = "omptier";
-  double rate = 0;
+  double rate = 0, status = 0; // samples a second; seconds between two lines of status
   unsigned depth = 0;
+  bool strict = false;
   std::vector<std::string> command;
 };
-
-// Programs that only start the one to be recorded.
-bool is_launcher(const std::string& path) {
-  static constexpr const char* k_launchers[] = {
-      "sh",   "bash",          "dash",  "zsh",    "ksh",     "csh",    "tcsh",    "fish",
-      "env",  "nice",          "nohup", "setsid", "timeout", "time",   "taskset", "numactl",
-      "sudo", "stdbuf",        "chrt",  "ionice", "make",    "mpirun", "mpiexec", "orterun",
-      "srun", "mpiexec.hydra", "xargs", "strace", "gdb"};
-  const std::string name = std::filesystem::path(path).filename().string();
-  return std::ranges::find(k_launchers, name) != std::end(k_launchers);
-}
 
 // Records malloc's blocks too. Reports what cannot be recorded; the program runs all the same.
 // Without a program (omptier env), all programs with an OpenMP runtime are recorded.
@@ -53,32 +49,45 @@ void add_preload(const char* command, Launch& what, const std::string& folder) {
     what.environment.emplace_back("OMPTIER_RECORD", program.string());
 }
 
-// An output that cannot be written is an error now, not after the program has run for hours.
-std::string problem_with_output(const std::filesystem::path& path) {
-  std::error_code ignored;
-  const std::string folder = path.parent_path().string();
-  if (!std::filesystem::is_directory(folder, ignored))
-    return "there is no folder " + folder + "; create it first";
-  if (std::filesystem::is_directory(path, ignored)) return "this is a folder; name a file in it";
-  if (::access(folder.c_str(), W_OK) != 0)
-    return "the folder " + folder + " cannot be written to; name another";
-  return {};
-}
-
 bool names_program(const Launch& what) {
   return std::ranges::any_of(what.environment,
                              [](const auto& set) { return set.first == "OMPTIER_RECORD"; });
 }
 
+// One line with the reason why a value is none of its option, or "". `handed` keeps the plan.
+std::string set_placement(const char* command, const RecordArguments& arguments, HandedPlan& handed,
+                          Launch& what) {
+  if (!arguments.capacity.empty())
+    if (const auto capacity = parse_capacity(arguments.capacity); !capacity)
+      return "--capacity: " + capacity.error();
+  if (!arguments.plan.empty() && !arguments.strategy.empty())
+    return "--plan and --strategy exclude each other";
+  if (const auto strategy = parse_strategy(arguments.strategy); !strategy)
+    return "--strategy: " + strategy.error();
+  const auto set = [&](const char* name, const std::string& value) {
+    if (!value.empty()) what.environment.emplace_back(name, value);
+  };
+  set("OMPTIER_CAPACITY", arguments.capacity);
+  set("OMPTIER_STRATEGY", arguments.strategy);
+  if (arguments.plan.empty()) return {};
+  if (arguments.command.empty()) { // omptier env: for several programs, later
+    if (const auto plan = read_plan(arguments.plan); !plan) return plan.error();
+    set("OMPTIER_PLAN", std::filesystem::absolute(arguments.plan).string());
+    return {};
+  }
+  const auto plan = path_of_plan({command, arguments.plan, arguments.command[0], arguments.strict,
+                                  arguments.runtime == "own"},
+                                 handed);
+  if (plan) set("OMPTIER_PLAN", *plan);
+  return plan ? std::string() : plan.error();
+}
+
 // Returns 0 and what to launch, or the exit status after an error message.
 int prepare(const char* command, const CommandContext& context, const RecordArguments& arguments,
-            Launch& what) {
+            HandedPlan& handed, Launch& what) {
   const std::string folder = find_libraries(context);
   if (folder.empty() || !std::filesystem::exists(folder + "/libomptier_ompt.so"))
     return fail(command, 125, "libomptier_ompt.so is not beside this program; reinstall OMPTier");
-  if (!arguments.capacity.empty())
-    if (const auto capacity = parse_capacity(arguments.capacity); !capacity)
-      return fail(command, 2, "--capacity: " + capacity.error());
   if (const std::string problem = problem_with_runtime(arguments.runtime); !problem.empty())
     return fail(command, 2, problem);
   what.command = arguments.command;
@@ -93,12 +102,13 @@ int prepare(const char* command, const CommandContext& context, const RecordArgu
           (others != nullptr && *others != 0 ? ":" + std::string(others) : ""));
   set("OMP_TOOL", "enabled");
   if (!arguments.output.empty()) {
+    if (arguments.output == "-")
+      return fail(command, 2, "-o -: a profile is no text for standard output; name a file");
+    if (const std::string problem = problem_with_output(arguments.output); !problem.empty())
+      return fail(command, 2, problem);
     // Absolute, because the program may change its folder before OpenMP starts.
     std::error_code error;
-    const auto path = std::filesystem::absolute(arguments.output, error);
-    if (const std::string problem = problem_with_output(path); !problem.empty())
-      return fail(command, 2, arguments.output + ": " + problem);
-    set("OMPTIER_PROFILE", path.string());
+    set("OMPTIER_PROFILE", std::filesystem::absolute(arguments.output, error).string());
   }
   set("OMPTIER_CHILDREN", arguments.children == "yes" ? "" : arguments.children);
   if (arguments.children == "no" && !names_program(what)) set("OMPTIER_RECORD", "-");
@@ -112,17 +122,65 @@ int prepare(const char* command, const CommandContext& context, const RecordArgu
     set("OMPTIER_PROFILE_SIZE", arguments.size);
   }
   if (arguments.depth > 0) set("OMPTIER_DEPTH", std::to_string(arguments.depth));
-  set("OMPTIER_CAPACITY", arguments.capacity);
-  if (!arguments.plan.empty())
-    set("OMPTIER_PLAN", std::filesystem::absolute(arguments.plan).string());
-  set("OMPTIER_STRATEGY", arguments.strategy);
-  return 0;
+  const std::string problem = set_placement(command, arguments, handed, what);
+  return problem.empty() ? 0 : fail(command, handed.refused() ? 125 : 2, problem);
 }
+
+// Why a program that ended well may have left no profile, and what to do.
+std::string why_no_profile(const std::string& program) {
+  const std::string path = path_of_program(program);
+  const auto elf = read_elf(path);
+  if (!elf || is_launcher(path))
+    return program + " started no program with an OpenMP runtime; --children all records whatever "
+                     "it starts, or record that program itself";
+  for (const char* sanitizer : {"__asan_init", "__tsan_init", "__msan_init"})
+    if (elf->defined_symbols.contains(sanitizer) || elf->undefined_symbols.contains(sanitizer))
+      return program + " was built with a sanitizer, so it is recorded from OpenMP's start only, "
+                       "and it used no OpenMP; build it without";
+  return program + " ended before it could be recorded, or sets LD_PRELOAD for itself; 'omptier "
+                   "check " + program + "' looks for what is in the way";
+}
+
+// Every few seconds: how long the program runs, and how much is recorded.
+class StatusLines {
+public:
+  StatusLines(const WrittenProfiles& profiles, double every) : profiles_(profiles), every_(every) {}
+
+  void look() {
+    const double now =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    if (now < next_) return;
+    next_ = now + every_;
+    const auto written = profiles_.now();
+    std::fprintf(stderr, "omptier record: after %.0f s: %s in %zu profile%s\n", now,
+                 format_size(written.bytes).c_str(), written.files, written.files == 1 ? "" : "s");
+  }
+
+private:
+  const WrittenProfiles& profiles_;
+  double every_, next_ = every_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
 
 int record(const CommandContext& context, const RecordArguments& arguments) {
   Launch what;
-  if (const int status = prepare("record", context, arguments, what); status != 0) return status;
-  return launch("record", what);
+  HandedPlan handed; // lives as long as the program runs
+  if (const int status = prepare("record", context, arguments, handed, what); status != 0)
+    return status;
+  const std::string output = arguments.output.empty() ? option_text(Option::profile)
+                                                      : arguments.output;
+  const WrittenProfiles profiles(std::filesystem::absolute(output));
+  StatusLines lines(profiles, arguments.status);
+  if (arguments.status > 0) what.watch = [&lines](pid_t) { lines.look(); };
+  const int status = launch("record", what);
+  const bool started = status < 125 || status > 127;
+  // Without the library, or where no file can be, the reason has been given.
+  const bool told = what.preload.empty() || !problem_with_output(output).empty() ||
+                    std::filesystem::is_character_file(output);
+  if (!started || told || profiles.now().files > 0) return status;
+  std::fprintf(stderr, "omptier record: no profile was written: %s\n",
+               why_no_profile(arguments.command[0]).c_str());
+  return arguments.strict && status == 0 ? 125 : status;
 }
 
 // Quoted for shells of the Bourne family.
@@ -140,7 +198,9 @@ int print_environment(const CommandContext& context, const RecordArguments& argu
         path.empty() || ::access(path.c_str(), X_OK) != 0)
       return fail("env", 127,
                   arguments.command[0] + ": there is no such program; give its path, or none");
-  if (const int status = prepare("env", context, arguments, what); status != 0) return status;
+  HandedPlan handed; // of use to no program that is started later: stays empty
+  if (const int status = prepare("env", context, arguments, handed, what); status != 0)
+    return status;
   std::string text;
   for (const auto& [name, value] : what.environment)
     text += "export " + name + "=" + quoted(value) + "\n";
@@ -192,6 +252,15 @@ void add_record(CLI::App& app, CommandContext& context) {
   add_options(command, arguments);
   command->add_option("command", arguments->command, "Program and its arguments, after --")
       ->required();
+  command->add_flag("--strict", arguments->strict,
+                    "Status 125 if no profile was written, 2 if the plan is of another build or "
+                    "program");
+  command
+      ->add_option("--status", arguments->status,
+                   "Print a line on stderr every so many seconds: how much is recorded (10)")
+      ->expected(0, 1)
+      ->default_str("10")
+      ->check(CLI::Range(0.05, 86400.0));
   command->positionals_at_end();
   command->callback([&context, arguments] { context.status = record(context, *arguments); });
 }

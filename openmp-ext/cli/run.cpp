@@ -3,11 +3,11 @@
 // omptier run: starts a program on the patched runtime with a plan or a strategy. With --where it
 // reports how many bytes the kernel had in which memory kind when the program used most.
 #include "base/text.hpp"
-#include "cli/handed_plan.hpp"
+#include "cli/check_elf.hpp"
+#include "cli/given_plan.hpp"
 #include "cli/kernel_pages.hpp"
 #include "cli/launch.hpp"
-#include "cli/plan_for_build.hpp"
-#include "plan/plan.hpp"
+#include "placement/strategy.hpp"
 #include "platform/platform.hpp"
 
 #include <algorithm>
@@ -66,6 +66,8 @@ std::string problem_with(const RunArguments& arguments) {
       return "--capacity: " + capacity.error();
   if (!arguments.plan.empty() && !arguments.strategy.empty())
     return "--plan and --strategy exclude each other";
+  if (const auto strategy = parse_strategy(arguments.strategy); !strategy)
+    return "--strategy: " + strategy.error();
   if (std::string problem = problem_with_runtime(arguments.runtime); !problem.empty())
     return problem;
   if (arguments.runtime == "own" && !arguments.strategy.empty())
@@ -75,63 +77,60 @@ std::string problem_with(const RunArguments& arguments) {
   return {};
 }
 
-// Path of the plan for the program's present build. A plan that cannot be read is a usage error,
-// reported before the program runs for hours without it.
-Parsed<std::string> path_of_plan(const RunArguments& arguments, HandedPlan& handed) {
-  // Absolute, because the program may change its folder before OpenMP starts.
-  const std::string path = std::filesystem::absolute(arguments.plan).string();
-  const auto plan = read_plan(path);
-  if (!plan) return Parsed<std::string>::failure(plan.error());
-  const auto for_regions = std::ranges::count_if(
-      plan->entries, [](const PlanEntry& entry) { return !entry.region.empty(); });
-  if (arguments.runtime == "own" && for_regions != 0)
-    std::fprintf(
-        stderr,
-        "omptier run: %td entries of the plan are for parallel regions, which only OMPTier's "
-        "runtime reports: nothing is moved for them\n",
-        for_regions);
-  const PlanForBuild now = plan_for_build(*plan, path_of_program(arguments.command[0]));
-  if (now.same_build) return path;
-  if (arguments.strict)
-    return Parsed<std::string>::failure(
-        arguments.plan + " was made for another build of the program; record it again, or run "
-                         "without --strict");
-  std::fprintf(stderr,
-               "omptier run: the program was rebuilt since the plan was made: %u of %zu entries "
-               "found again by name\n",
-               now.by_name, plan->entries.size());
-  for (const LostEntry& entry : now.lost)
-    std::fprintf(stderr, "omptier run: left unplaced: %s: %s\n", entry.label.c_str(),
-                 entry.why.c_str());
-  return handed.write(write_plan(now.plan));
+bool places(const RunArguments& arguments) {
+  return !arguments.plan.empty() || !arguments.strategy.empty();
 }
 
-// A plan also places malloc's blocks. Reports if it cannot; the program runs all the same.
-std::string preload_of_plan(const RunArguments& arguments, const std::string& libraries) {
-  if (arguments.plan.empty() || arguments.no_preload) return {};
+// Plans and strategies also place malloc's blocks. Reports if they cannot; the program runs all the
+// same, unless it is to be strict.
+Parsed<std::string> preload_of(const RunArguments& arguments, const std::string& libraries) {
+  if (!places(arguments) || arguments.no_preload) return std::string();
   const Preload preload = preload_for(arguments.command[0], libraries);
-  if (!preload.problem.empty())
-    std::fprintf(stderr, "omptier run: %s: malloc and statics are not placed\n",
-                 preload.problem.c_str());
+  if (preload.problem.empty()) return preload.library;
+  const std::string what =
+      preload.problem + ": " +
+      (preload.closed ? "nothing is placed" : "malloc and statics are not placed");
+  if (arguments.strict) return Parsed<std::string>::failure(what + " (--strict)");
+  std::fprintf(stderr, "omptier run: %s\n", what.c_str());
   return preload.library;
 }
 
+// --capacity alone limits what the source's own traits place: says so where there are none.
+void report_idle_capacity(const RunArguments& arguments) {
+  if (arguments.capacity.empty() || places(arguments)) return;
+  const auto program = read_elf(path_of_program(arguments.command[0]));
+  if (!program || std::ranges::any_of(program->undefined_symbols, is_allocator_symbol)) return;
+  std::fprintf(stderr,
+               "omptier run: --capacity limits what a plan, a strategy or the source's allocators "
+               "place; %s calls none of OpenMP's allocators itself: add --strategy first-come, or "
+               "--plan\n",
+               arguments.command[0].c_str());
+}
+
 int run(const CommandContext& context, const RunArguments& arguments) {
-  if (const std::string problem = problem_with(arguments); !problem.empty())
-    return fail("run", 2, problem);
+  std::string problem = problem_with(arguments);
+  if (problem.empty() && !arguments.where.empty() && arguments.where != "-")
+    problem = problem_with_output(arguments.where);
+  if (!problem.empty()) return fail("run", 2, problem);
   Launch what;
   what.command = arguments.command;
   what.libraries = find_libraries(context);
   if (what.libraries.empty())
     return fail("run", 125, "libomptier.so is not beside this program; reinstall OMPTier");
-  what.preload = preload_of_plan(arguments, what.libraries);
+  const auto preload = preload_of(arguments, what.libraries);
+  if (!preload) return fail("run", 2, preload.error());
+  what.preload = *preload;
+  report_idle_capacity(arguments);
   if (arguments.runtime == "own") what.libraries.clear();
   const auto set = [&](const char* name, const std::string& value) {
     if (!value.empty()) what.environment.emplace_back(name, value);
   };
   HandedPlan handed; // lives as long as the program runs
   if (!arguments.plan.empty()) {
-    const auto plan = path_of_plan(arguments, handed);
+    const auto plan =
+        path_of_plan({"run", arguments.plan, arguments.command[0], arguments.strict,
+                      arguments.runtime == "own"},
+                     handed);
     if (!plan) return fail("run", handed.refused() ? 125 : 2, plan.error());
     set("OMPTIER_PLAN", *plan);
   }
@@ -159,7 +158,8 @@ void add_run(CLI::App& app, CommandContext& context) {
   auto arguments = std::make_shared<RunArguments>();
   command->add_option("--plan", arguments->plan, "Plan written by omptier advise");
   command->add_option("--strategy", arguments->strategy,
-                      "Without a plan: first-come, only-dram, only-hbm, only-nvm, only-cxl");
+                      "Without a plan: first-come, only-dram, only-hbm, only-nvm, only-cxl; "
+                      "places OpenMP's allocations, and malloc's from 64 KiB");
   command->add_option("--capacity", arguments->capacity,
                       "Bytes allowed of each kind, such as dram:64M,hbm:0");
   command->add_option(
@@ -169,8 +169,10 @@ void add_run(CLI::App& app, CommandContext& context) {
                       "OpenMP runtime: omptier (default), or own: the one the program was linked "
                       "with, on which a plan's moves per region are left out");
   command->add_flag("--no-preload", arguments->no_preload,
-                    "With --plan: leave malloc and statics alone, place OpenMP's allocations only");
-  command->add_flag("--strict", arguments->strict, "Refuse a plan made for another build");
+                    "Leave malloc and statics alone, place OpenMP's allocations only");
+  command->add_flag("--strict", arguments->strict,
+                    "Refuse (status 2) a plan of another build or program, and a program that "
+                    "cannot be reached");
   command->add_option("command", arguments->command, "Program and its arguments, after --")
       ->required();
   command->positionals_at_end();

@@ -145,6 +145,9 @@ int write_list(const SitesArguments& arguments, const Found& found) {
 int sites(const CommandContext& context, const SitesArguments& arguments) {
   if (const std::string problem = problem_with_runtime(arguments.runtime); !problem.empty())
     return fail("sites", 2, problem);
+  if (arguments.output != "-")
+    if (const std::string problem = problem_with_output(arguments.output); !problem.empty())
+      return fail("sites", 2, problem);
   Launch what;
   what.command = arguments.command;
   what.libraries = find_libraries(context);

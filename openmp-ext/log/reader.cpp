@@ -12,8 +12,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <dirent.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
@@ -109,6 +109,24 @@ private:
   RecordReader records_{profile_};
 };
 
+// Whether the process that began the log has it open: it goes on.
+bool is_being_written(const Profile& profile, const struct stat& log) {
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  if (profile.end || profile.run.host != host) return false;
+  const std::string folder = "/proc/" + std::to_string(profile.run.process) + "/fd";
+  DIR* open_files = opendir(folder.c_str());
+  if (open_files == nullptr) return false;
+  bool found = false;
+  while (const dirent* entry = readdir(open_files)) {
+    struct stat file{};
+    if (fstatat(dirfd(open_files), entry->d_name, &file, 0) == 0)
+      found = found || (file.st_dev == log.st_dev && file.st_ino == log.st_ino);
+  }
+  closedir(open_files);
+  return found;
+}
+
 } // namespace
 
 Parsed<Profile> parse_profile(std::string_view bytes, const std::string& name) {
@@ -138,7 +156,11 @@ Parsed<Profile> read_profile(const std::string& path) {
     bytes.append(chunk.data(), static_cast<std::size_t>(count));
   }
   close(fd);
-  return parse_profile(bytes, path);
+  Parsed<Profile> profile = parse_profile(bytes, path);
+  if (profile && is_being_written(*profile, status))
+    profile->cut = path + ": process " + std::to_string(profile->run.process) +
+                   " still runs: this is what it has recorded so far";
+  return profile;
 }
 
 } // namespace omptier

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A plan that the user names for a program: read before the program starts, translated to its
+// present build, and compared with it, so that nobody runs for hours with a plan that places
+// nothing.
+#pragma once
+
+#include "cli/handed_plan.hpp"
+
+#include <string>
+
+namespace omptier {
+
+struct GivenPlan {
+  const char* command; // "run": begins the lines on stderr
+  std::string path;    // as the user named it
+  std::string program; // as the user named it, path or name
+  bool strict = false; // refuse a plan of another build or program
+  bool own_runtime = false;
+};
+
+// Absolute path of the plan for the program's present build: the user's, or one that `handed`
+// keeps. Reports on stderr what of it does not apply. An error is a plan that cannot be read, is
+// refused, or (handed.refused()) cannot be handed over.
+Parsed<std::string> path_of_plan(const GivenPlan& given, HandedPlan& handed);
+
+} // namespace omptier

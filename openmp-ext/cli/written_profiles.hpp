@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which profiles a run of `omptier record` writes. Their names hold process numbers and ranks, so
+// they are found in their folder: profiles that begin like the pattern and were not there before,
+// or not as they are now.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+
+namespace omptier {
+
+class WrittenProfiles {
+public:
+  // pattern: absolute path, as in OMPTIER_PROFILE. Made before the program starts.
+  explicit WrittenProfiles(std::filesystem::path pattern);
+
+  // Files that were written since, and their bytes.
+  struct Written {
+    std::size_t files = 0;
+    std::uint64_t bytes = 0;
+  };
+  Written now() const;
+
+private:
+  struct State {
+    std::filesystem::file_time_type time;
+    std::uint64_t bytes = 0;
+    bool operator==(const State&) const = default;
+  };
+  std::map<std::string, State> profiles() const;
+
+  std::filesystem::path folder_;
+  std::string beginning_; // of the names, before the first % and the ending
+  std::map<std::string, State> before_;
+};
+
+} // namespace omptier

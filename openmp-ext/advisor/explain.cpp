@@ -114,7 +114,7 @@ std::string traits_as_c(const Workload& workload, std::size_t site, MemoryKind k
   const SiteDemand& demand = workload.sites[site];
   const std::string space = "ompx_" + std::string(name_of(kind)) + "_mem_space";
   std::string text = "/* " + demand.label + " */\n";
-  text += "static const omp_alloctrait_t " + name + "_traits[] = {\n";
+  text += "static omp_alloctrait_t " + name + "_traits[] = {\n";
   int count = 0;
   const auto trait = [&](const std::string& key, const std::string& value) {
     text += "    {ompx_atk_" + key + ", " + value + "},\n";
@@ -128,8 +128,11 @@ std::string traits_as_c(const Workload& workload, std::size_t site, MemoryKind k
   }
   trait("importance", std::to_string(std::lround(demand.share * (1 - demand.cached) * 1000)));
   trait("placement", "ompx_atv_placement_preferred");
-  text += "};\nomp_allocator_handle_t " + name + "_alloc =\n    omp_init_allocator(" + space +
-          ", " + std::to_string(count) + ", " + name + "_traits);\n";
+  // Made before main: no initialiser of C may call a function.
+  text += "};\nstatic omp_allocator_handle_t " + name + "_alloc;\n" +
+          "__attribute__((constructor)) static void make_" + name + "_alloc(void) {\n  " + name +
+          "_alloc = omp_init_allocator(" + space + ", " + std::to_string(count) + ", " + name +
+          "_traits);\n}\n";
   return text;
 }
 

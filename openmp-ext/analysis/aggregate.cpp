@@ -4,6 +4,8 @@
 // by site.
 #include "analysis/aggregate.hpp"
 
+#include "analysis/enough_samples.hpp"
+
 #include "analysis/access_rates.hpp"
 #include "analysis/phase_track.hpp"
 #include "analysis/ranks.hpp"
@@ -246,6 +248,8 @@ public:
                             [](const RunRecord& run) { return run.source == "exact"; }))
       close_intervals(summary_);
     sort_sites(summary_);
+    if (std::string thin = too_few_samples(summary_); !thin.empty())
+      summary_.notes.push_back(std::move(thin));
     return std::move(summary_);
   }
 
@@ -317,11 +321,16 @@ Parsed<ProfileSummary> summarize(std::span<const Profile> profiles) {
 }
 
 Parsed<ProfileSummary> summarize_files(std::span<const std::string> paths,
-                                       const StaticsOf& statics_of) {
+                                       const StaticsOf& statics_of, Programs programs) {
   std::vector<Profile> profiles;
   for (const std::string& path : paths) {
     Parsed<Profile> profile = read_profile(path);
     if (!profile) return Parsed<ProfileSummary>::failure(profile.error());
+    if (programs == Programs::one && !profiles.empty() &&
+        profile->run.program != profiles[0].run.program)
+      return Parsed<ProfileSummary>::failure(
+          path + " is a profile of " + profile->run.program + ", " + paths[0] + " one of " +
+          profiles[0].run.program + ": give profiles of one program, or --force");
     add_areas(*profile, statics_of);
     profiles.push_back(std::move(*profile));
   }

@@ -205,9 +205,11 @@ const char* name_of(SiteKind kind);
 Parsed<ProfileSummary> summarize(std::span<const Profile> profiles);
 
 // Reads all files, names their statics (none without statics_of), then summarizes: what commands
-// call.
+// call. Profiles of several programs are refused, unless any may be joined.
+enum class Programs : std::uint8_t { one, any };
 Parsed<ProfileSummary> summarize_files(std::span<const std::string> paths,
-                                       const StaticsOf& statics_of = {});
+                                       const StaticsOf& statics_of = {},
+                                       Programs programs = Programs::one);
 
 // What must hold: shares sum to 1 (when there are samples), every interval holds its value, live
 // steps ascend and end at 0 or with the run.

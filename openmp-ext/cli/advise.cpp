@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // omptier advise: from profiles to a plan. Reports which memory each allocation site should get and
-// why, writes the plan, and prints the same advice as C source with traits.
+// why (text or JSON), writes the plan, and prints the same advice as C source with traits.
 #include "advisor/advice.hpp"
 #include "advisor/evidence.hpp"
-#include "advisor/explain.hpp"
 #include "base/text.hpp"
+#include "cli/advice_text.hpp"
 #include "cli/command.hpp"
 #include "cli/report_text.hpp"
 #include "machine/as_platform.hpp"
@@ -14,9 +14,8 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <map>
+#include <functional>
 #include <memory>
-#include <numeric>
 
 namespace omptier {
 namespace {
@@ -25,7 +24,7 @@ struct AdviseArguments {
   std::vector<std::string> profiles;
   std::string capacity, nodes, xml, machine, plan;
   unsigned threads = 0; // 0: as recorded
-  bool traits = true;
+  bool traits = true, json = false, force = false;
 };
 
 struct Input {
@@ -65,18 +64,11 @@ Parsed<Input> read_input(const AdviseArguments& arguments, Symbols& symbols) {
   if (!platform) return Outcome::failure(platform.error());
   input.platform = *platform;
   auto summary = summarize_files(
-      arguments.profiles, [&](const ModuleInfo& module) { return symbols.statics_of(module); });
+      arguments.profiles, [&](const ModuleInfo& module) { return symbols.statics_of(module); },
+      arguments.force ? Programs::any : Programs::one);
   if (!summary) return Outcome::failure(summary.error());
   input.summary = std::move(*summary);
   return input;
-}
-
-std::string kinds_in_words(const std::vector<TierChoice>& tiers) {
-  std::string text;
-  for (const TierChoice& tier : tiers)
-    text += (text.empty() ? "" : ", ") + std::string(title_of(tier.kind)) + " " +
-            format_size(tier.capacity) + (tier.estimated ? " (speed estimated)" : "");
-  return text;
 }
 
 // One line if the firmware gives no figures for some of the kinds, or "".
@@ -90,68 +82,6 @@ std::string estimates_in_words(const std::vector<TierChoice>& tiers) {
          "are called estimated; to use measured ones: lstopo --of xml m.xml; hwloc-annotate m.xml "
          "m.xml numanode:1 memattr ReadLatency 0x3 130 (CPUs, ns; WriteLatency; ReadBandwidth, "
          "WriteBandwidth: MiB/s); omptier advise --xml m.xml";
-}
-
-constexpr double k_least_share = 0.005; // of the samples, to be listed
-
-void print_placement(const Advice& advice) {
-  std::printf("Memory to place in: %s\n\n", kinds_in_words(advice.tiers).c_str());
-  std::vector<std::size_t> order(advice.workload.sites.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
-    return advice.placement.tier_of_site[a] < advice.placement.tier_of_site[b];
-  });
-  for (const std::size_t site : order) {
-    const SiteDemand& demand = advice.workload.sites[site];
-    if (!demand.placeable || !demand.by_plan) {
-      if (demand.share >= k_least_share)
-        std::printf("  %-7s %10s  %s\n          %.1f %% of the samples; no plan reaches it%s\n",
-                    "stays", "-", demand.label.c_str(), 100 * demand.share,
-                    demand.placeable ? " (below 64 KiB)" : "");
-      continue;
-    }
-    const std::size_t tier = advice.placement.tier_of_site[site];
-    const bool nowhere = tier == Placement::k_nowhere;
-    std::printf("  %-7s %10s  %s\n          %s\n",
-                nowhere ? "nowhere" : std::string(title_of(advice.tiers[tier].kind)).c_str(),
-                format_size(advice.workload.sites[site].peak_bytes()).c_str(),
-                advice.workload.sites[site].label.c_str(),
-                reason_for(advice.workload, advice.tiers, advice.costs, site, tier).c_str());
-  }
-}
-
-void print_moves(const Advice& advice) {
-  if (advice.moves.empty()) return;
-  std::printf("\nMoved when a region begins:\n");
-  for (const RegionMove& move : advice.moves)
-    std::printf("  %-7s %s when %s begins: saves %s, moving costs %s\n",
-                std::string(title_of(advice.tiers[move.tier].kind)).c_str(),
-                advice.workload.sites[move.site].label.c_str(),
-                advice.workload.regions[move.region].label.c_str(),
-                format_duration(move.saved / advice.workload.threads.most()).c_str(),
-                format_duration(move.spent).c_str());
-}
-
-// Statics are left out: they have no allocator that could have traits.
-template <typename IsStatic> void print_traits(const Advice& advice, IsStatic&& is_static) {
-  std::printf("\nThe same as C source; paste it and allocate with these allocators:\n\n");
-  std::map<std::string, int> uses; // of a label; repeated ones are numbered
-  for (std::size_t site = 0; site < advice.workload.sites.size(); ++site) {
-    const std::size_t tier = tier_in_source(advice, site);
-    if (tier >= advice.tiers.size() || advice.workload.sites[site].demand.total() <= 0 ||
-        is_static(site))
-      continue;
-    std::string name = identifier_from(advice.workload.sites[site].label);
-    if (const int before = uses[name]++; before > 0) name += "_" + std::to_string(before + 1);
-    std::fputs(traits_as_c(advice.workload, site, advice.tiers[tier].kind, name).c_str(), stdout);
-  }
-}
-
-int write_plan_file(const std::string& path, const Plan& plan) {
-  if (const int status = write_file("advise", path, write_plan(plan)); status != 0) return status;
-  std::printf("\nPlan written to %s; use it with: omptier run --plan %s -- PROGRAM\n", path.c_str(),
-              path.c_str());
-  return 0;
 }
 
 // One line with the reason why there is nothing to decide, or "".
@@ -168,7 +98,50 @@ std::string nothing_to_decide(const Advice& advice) {
   return {};
 }
 
+// One line if the target is described by what the user did not name, or "".
+std::string assumptions(const AdviseArguments& arguments, const Advice& advice) {
+  const bool elsewhere = !arguments.machine.empty() || !arguments.xml.empty();
+  const bool small = !arguments.machine.empty() && arguments.capacity.empty();
+  const bool threads = elsewhere && arguments.threads == 0;
+  if (!small && !threads) return {};
+  std::string text;
+  if (small)
+    text = arguments.machine + " is taken as small as it is emulated (" +
+           kinds_in_words(advice.tiers) + ")";
+  if (threads)
+    text += (small ? ", with " : "the bandwidth is shared by ") +
+            format_threads(advice.workload.threads) + " as recorded";
+  text += "; name the real machine's:";
+  if (small) text += " --capacity hbm:64G,dram:256G";
+  return text + (threads ? " --threads 56" : "");
+}
+
+// Text and plan; a plan on stdout leaves the text to stderr.
+int print_advice(const AdviseArguments& arguments, const Advice& advice, const Plan& plan,
+                 const std::function<bool(std::size_t)>& is_static) {
+  const bool plan_on_stdout = arguments.plan == "-";
+  std::string text = arguments.json ? advice_json(advice, arguments.threads == 0)
+                                    : placement_text(advice) + region_moves_text(advice);
+  if (!arguments.json && arguments.traits) text += traits_text(advice, is_static);
+  if (!arguments.plan.empty()) {
+    if (const int status = write_file("advise", arguments.plan, write_plan(plan)); status != 0)
+      return status;
+    if (!plan_on_stdout && !arguments.json)
+      text += "\nPlan written to " + arguments.plan + "; use it with: omptier run --plan " +
+              arguments.plan + " -- PROGRAM\n";
+  }
+  std::FILE* out = plan_on_stdout ? stderr : stdout;
+  if (std::fputs(text.c_str(), out) < 0 || std::fflush(out) != 0)
+    return fail("advise", 125, "standard output cannot be written");
+  return 0;
+}
+
 int advise_command(const AdviseArguments& arguments) {
+  if (arguments.json && arguments.plan == "-")
+    return fail("advise", 2, "--json and -o - both want standard output; name a file for the plan");
+  if (!arguments.plan.empty() && arguments.plan != "-")
+    if (const std::string problem = problem_with_output(arguments.plan); !problem.empty())
+      return fail("advise", 2, problem);
   Symbols symbols;
   const auto input = read_input(arguments, symbols);
   if (!input) return fail("advise", 2, input.error());
@@ -182,22 +155,17 @@ int advise_command(const AdviseArguments& arguments) {
   const Advice advice = advise(std::move(workload), usable_tiers(input->platform, input->capacity));
   if (const std::string why = nothing_to_decide(advice); !why.empty())
     return fail("advise", 2, why);
-  if (const std::string estimated = estimates_in_words(advice.tiers); !estimated.empty())
-    std::fprintf(stderr, "omptier advise: %s\n", estimated.c_str());
-  print_placement(advice);
-  print_moves(advice);
-  if (arguments.traits)
-    print_traits(advice, [&](std::size_t site) {
-      return input->summary.sites[site].kind != SiteKind::allocation;
-    });
-  if (arguments.plan.empty()) return 0;
+  for (const std::string& line : {assumptions(arguments, advice), estimates_in_words(advice.tiers)})
+    if (!line.empty()) std::fprintf(stderr, "omptier advise: %s\n", line.c_str());
 
   Plan plan = plan_from(advice, input->summary, [&](const Frame& frame) {
     return symbols.resolve(input->summary.modules[frame.module], frame.offset).portable;
   });
   plan.platform_fingerprint = input->platform.fingerprint;
   plan.capacity = input->capacity;
-  return write_plan_file(arguments.plan, plan);
+  return print_advice(arguments, advice, plan, [&](std::size_t site) {
+    return input->summary.sites[site].kind != SiteKind::allocation;
+  });
 }
 
 } // namespace
@@ -226,7 +194,10 @@ void add_advise(CLI::App& app, CommandContext& context) {
       ->add_option("--threads", arguments->threads,
                    "Threads there, which share the bandwidth (default: as many as were recorded)")
       ->check(CLI::Range(1u, 1u << 16));
-  command->add_option("-o,--output", arguments->plan, "Write the plan to this file");
+  command->add_option("-o,--output", arguments->plan,
+                      "Write the plan to this file; -: to standard output, the advice to stderr");
+  command->add_flag("--json", arguments->json, "The advice as JSON instead of text");
+  command->add_flag("--force", arguments->force, "Join profiles of different programs");
   command->add_flag("--traits,!--no-traits", arguments->traits,
                     "Print the advice as C source, too (default)");
   command->callback([&context, arguments] { context.status = advise_command(*arguments); });

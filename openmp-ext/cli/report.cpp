@@ -19,7 +19,7 @@ namespace {
 struct ReportArguments {
   std::vector<std::string> profiles;
   std::size_t most_sites = 20, most_regions = 10;
-  bool json = false;
+  bool json = false, force = false;
 };
 
 bool terminal_speaks_utf8() {
@@ -32,7 +32,8 @@ bool terminal_speaks_utf8() {
 int report(const ReportArguments& arguments) {
   Symbols symbols;
   const Parsed<ProfileSummary> summary = summarize_files(
-      arguments.profiles, [&](const ModuleInfo& module) { return symbols.statics_of(module); });
+      arguments.profiles, [&](const ModuleInfo& module) { return symbols.statics_of(module); },
+      arguments.force ? Programs::any : Programs::one);
   if (!summary) return fail("report", 2, summary.error());
   const ProfileNames names = names_of(*summary, symbols);
   for (const std::string& note : summary->notes)
@@ -60,6 +61,7 @@ void add_report(CLI::App& app, CommandContext& context) {
   command->add_option("profiles", arguments->profiles, "Profiles written by omptier record")
       ->required();
   command->add_flag("--json", arguments->json, "JSON instead of text");
+  command->add_flag("--force", arguments->force, "Join profiles of different programs");
   command->add_option("--sites", arguments->most_sites, "Rows for allocation sites (default 20)");
   command->add_option("--regions", arguments->most_regions, "Rows for regions (default 10)");
   command->callback([&context, arguments] { context.status = report(*arguments); });

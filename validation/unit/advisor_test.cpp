@@ -193,14 +193,17 @@ TEST(Explain, TraitsCanBePasted) {
   EXPECT_EQ(name, "grid__nuclides");
   EXPECT_EQ(traits_as_c(workload, 0, MemoryKind::dram, name),
             "/* grid->nuclides (grids.c:41) */\n"
-            "static const omp_alloctrait_t grid__nuclides_traits[] = {\n"
+            "static omp_alloctrait_t grid__nuclides_traits[] = {\n"
             "    {ompx_atk_access_pattern, ompx_atv_access_pattern_random},\n"
             "    {ompx_atk_access_mode, ompx_atv_access_mode_read_only},\n"
             "    {ompx_atk_importance, 571},\n"
             "    {ompx_atk_placement, ompx_atv_placement_preferred},\n"
             "};\n"
-            "omp_allocator_handle_t grid__nuclides_alloc =\n"
-            "    omp_init_allocator(ompx_dram_mem_space, 4, grid__nuclides_traits);\n");
+            "static omp_allocator_handle_t grid__nuclides_alloc;\n"
+            "__attribute__((constructor)) static void make_grid__nuclides_alloc(void) {\n"
+            "  grid__nuclides_alloc = omp_init_allocator(ompx_dram_mem_space, 4, "
+            "grid__nuclides_traits);\n"
+            "}\n");
 }
 
 TEST(Workload, InconsistenciesAreFound) {

@@ -5,6 +5,7 @@
 #include "analysis_summary.hpp"
 #include "log_build.hpp"
 
+#include "analysis/enough_samples.hpp"
 #include "base/os.hpp"
 
 #include <gtest/gtest.h>
@@ -107,4 +108,42 @@ TEST(Totals, LossesHaveReasons) {
   ASSERT_EQ(profile.thinnings.size(), 2u);
   EXPECT_EQ(profile.thinnings[1].kept_of, 8u);
   EXPECT_EQ(profile.shortages, (Shortages{3, 4, 5, 6, 7, 8, 9}));
+}
+
+static ProfileSummary ranked(std::uint64_t samples, const std::vector<double>& shares) {
+  ProfileSummary summary;
+  RunRecord run;
+  run.source = "perf";
+  run.rate = 100;
+  summary.runs.push_back(run);
+  summary.samples = samples;
+  for (const double share : shares) {
+    SiteSummary& site = summary.sites.emplace_back();
+    site.share.value = share;
+  }
+  return summary;
+}
+
+TEST(EnoughSamples, TheLeastObjectThatMattersDecides) {
+  // 79 sites of one share: 72 of them take nine tenths. 3.8416 * (1 - p) / (p / 2)^2 * p samples.
+  ProfileSummary many = ranked(325, std::vector<double>(79, 1.0 / 79));
+  const SamplesWanted wanted = samples_wanted(many);
+  EXPECT_EQ(wanted.objects, 72u);
+  EXPECT_EQ(wanted.samples, 1199u); // 15.3664 * 78
+  EXPECT_EQ(too_few_samples(many),
+            "325 samples are too few to rank the 72 objects that take 90 % of those on objects "
+            "(the least 1.3 %): 1199 are needed; record 3.7 times as long, or with --rate 369");
+  many.samples = 1199;
+  EXPECT_EQ(too_few_samples(many), "");
+  many.samples = 325;
+  many.runs[0].source = "exact";
+  EXPECT_EQ(too_few_samples(many), "") << "counts are no samples";
+
+  EXPECT_EQ(too_few_samples(ranked(100, {0.5, 0.4, 0.05})), "") << "two matter, of 50 and 40 %";
+  EXPECT_EQ(too_few_samples(ranked(20, {0.5, 0.4, 0.05})).substr(0, 37),
+            "20 samples are too few to rank the 2 ");
+  EXPECT_EQ(too_few_samples(ranked(0, {})), "");
+  // Rates beyond what record accepts are not advised.
+  EXPECT_EQ(too_few_samples(ranked(2, std::vector<double>(5000, 1.0 / 5000))).find("--rate"),
+            std::string::npos);
 }

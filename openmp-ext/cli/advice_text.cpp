@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See advice_text.hpp.
+#include "cli/advice_text.hpp"
+
+#include "advisor/explain.hpp"
+#include "base/text.hpp"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+namespace omptier {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double k_least_share = 0.005; // of the samples, for a site that stays, to be listed
+
+bool stays(const SiteDemand& demand) {
+  return !demand.placeable || !demand.by_plan;
+}
+
+std::vector<std::size_t> sites_by_tier(const Advice& advice) {
+  std::vector<std::size_t> order(advice.workload.sites.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {},
+                           [&](std::size_t site) { return advice.placement.tier_of_site[site]; });
+  return order;
+}
+
+// Text in columns: memory, bytes, name; the reason below.
+std::string advice_row(std::string memory, std::string bytes, const std::string& name,
+                const std::string& reason) {
+  memory.resize(std::max<std::size_t>(memory.size(), 7), ' ');
+  if (bytes.size() < 10) bytes.insert(0, 10 - bytes.size(), ' ');
+  return "  " + memory + " " + bytes + "  " + name + "\n          " + reason + "\n";
+}
+
+Json placement_json(const Advice& advice, std::size_t site) {
+  const SiteDemand& demand = advice.workload.sites[site];
+  const std::size_t tier = advice.placement.tier_of_site[site];
+  const bool placed = !stays(demand) && tier != Placement::k_nowhere;
+  return {{"label", demand.label},
+          {"kind", placed ? Json(name_of(advice.tiers[tier].kind)) : Json(nullptr)},
+          {"bytes", demand.peak_bytes()},
+          {"share", demand.share},
+          {"low", demand.share_low},
+          {"high", demand.share_high},
+          {"by_plan", !stays(demand)},
+          {"reason", stays(demand) ? "no plan reaches it"
+                                   : reason_for(advice.workload, advice.tiers, advice.costs, site,
+                                                tier)}};
+}
+
+} // namespace
+
+std::string kinds_in_words(const std::vector<TierChoice>& tiers) {
+  std::string text;
+  for (const TierChoice& tier : tiers)
+    text += (text.empty() ? "" : ", ") + std::string(title_of(tier.kind)) + " " +
+            format_size(tier.capacity) + (tier.estimated ? " (speed estimated)" : "");
+  return text;
+}
+
+std::string format_threads(const Threads& threads) {
+  const auto most = static_cast<unsigned>(threads.most());
+  return std::to_string(most) + (most == 1 ? " thread" : " threads");
+}
+
+std::string placement_text(const Advice& advice) {
+  std::string text = "Memory to place in: " + kinds_in_words(advice.tiers) + "\n\n";
+  for (const std::size_t site : sites_by_tier(advice)) {
+    const SiteDemand& demand = advice.workload.sites[site];
+    if (stays(demand)) {
+      if (demand.share >= k_least_share)
+        text += advice_row("stays", "-", demand.label,
+                    format_percent(demand.share) + " of the samples; no plan reaches it" +
+                        (demand.placeable ? " (below 64 KiB)" : ""));
+      continue;
+    }
+    const std::size_t tier = advice.placement.tier_of_site[site];
+    const bool nowhere = tier == Placement::k_nowhere;
+    text += advice_row(nowhere ? "nowhere" : std::string(title_of(advice.tiers[tier].kind)),
+                format_size(demand.peak_bytes()), demand.label,
+                reason_for(advice.workload, advice.tiers, advice.costs, site, tier));
+  }
+  return text;
+}
+
+std::string region_moves_text(const Advice& advice) {
+  std::string text;
+  for (const RegionMove& move : advice.moves) {
+    std::string kind(title_of(advice.tiers[move.tier].kind));
+    kind.resize(std::max<std::size_t>(kind.size(), 7), ' ');
+    text += "  " + kind + " " + advice.workload.sites[move.site].label + " when " +
+            advice.workload.regions[move.region].label + " begins: saves " +
+            format_duration(move.saved / advice.workload.threads.most()) + ", moving costs " +
+            format_duration(move.spent) + "\n";
+  }
+  return text.empty() ? text : "\nMoved when a region begins:\n" + text;
+}
+
+std::string traits_text(const Advice& advice, const std::function<bool(std::size_t)>& is_static) {
+  std::string text = "\nThe same as C source, for file scope; allocate with these allocators:\n\n";
+  std::map<std::string, int> uses; // of a label; repeated ones are numbered
+  for (std::size_t site = 0; site < advice.workload.sites.size(); ++site) {
+    const std::size_t tier = tier_in_source(advice, site);
+    if (tier >= advice.tiers.size() || advice.workload.sites[site].demand.total() <= 0 ||
+        is_static(site))
+      continue;
+    std::string name = identifier_from(advice.workload.sites[site].label);
+    if (const int before = uses[name]++; before > 0) name += "_" + std::to_string(before + 1);
+    text += traits_as_c(advice.workload, site, advice.tiers[tier].kind, name);
+  }
+  return text;
+}
+
+std::string advice_json(const Advice& advice, bool threads_as_recorded) {
+  Json tiers = Json::array(), sites = Json::array(), moves = Json::array();
+  for (const TierChoice& tier : advice.tiers)
+    tiers.push_back({{"kind", name_of(tier.kind)},
+                     {"capacity", tier.capacity},
+                     {"estimated", tier.estimated}});
+  for (const std::size_t site : sites_by_tier(advice))
+    sites.push_back(placement_json(advice, site));
+  for (const RegionMove& move : advice.moves)
+    moves.push_back({{"label", advice.workload.sites[move.site].label},
+                     {"region", advice.workload.regions[move.region].label},
+                     {"kind", name_of(advice.tiers[move.tier].kind)},
+                     {"saved", move.saved / advice.workload.threads.most()},
+                     {"spent", move.spent}});
+  const Json all = {{"version", 1},
+                    {"measure", noun_of(advice.workload.measure)},
+                    {"threads", advice.workload.threads.most()},
+                    {"threads_as_recorded", threads_as_recorded},
+                    {"tiers", std::move(tiers)},
+                    {"sites", std::move(sites)},
+                    {"moves", std::move(moves)}};
+  return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+} // namespace omptier

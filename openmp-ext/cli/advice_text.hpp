@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The advice for people (text, C source with traits) and for programs (JSON), as `omptier advise`
+// prints it.
+#pragma once
+
+#include "advisor/advice.hpp"
+
+#include <functional>
+#include <string>
+
+namespace omptier {
+
+// "DRAM 1.00 GiB, HBM 512 MiB (speed estimated)".
+std::string kinds_in_words(const std::vector<TierChoice>& tiers);
+std::string format_threads(const Threads& threads); // "1 thread", "56 threads"
+
+std::string placement_text(const Advice& advice);    // which site in which memory, and why
+std::string region_moves_text(const Advice& advice); // "" if nothing is moved
+
+// Allocators for the sites, to be pasted at file scope. Statics, which is_static(site) tells, have
+// no allocator that could have traits.
+std::string traits_text(const Advice& advice, const std::function<bool(std::size_t)>& is_static);
+
+// docs/plan-format.md describes it. Bytes, nanoseconds, fractions of 1.
+std::string advice_json(const Advice& advice, bool threads_as_recorded);
+
+} // namespace omptier

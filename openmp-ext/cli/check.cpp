@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 namespace omptier {
 namespace {
@@ -33,6 +34,7 @@ struct CheckOptions {
   bool variables = false;
   bool notices = false;
   bool markdown = false;
+  bool json = false;
   std::string program;
 };
 
@@ -73,7 +75,7 @@ int check(const CheckOptions& wanted, const CommandContext& context) {
   check_variables(findings);
   check_runtime(context, findings);
   if (!program.empty()) check_program(program, find_libraries(context), findings);
-  std::fputs(findings.text().c_str(), stdout);
+  std::fputs((wanted.json ? findings.json() : findings.text()).c_str(), stdout);
   return findings.any_fails() ? 1 : 0;
 }
 
@@ -82,6 +84,19 @@ int check(const CheckOptions& wanted, const CommandContext& context) {
 bool Findings::any_fails() const {
   return std::ranges::any_of(list_,
                              [](const Finding& f) { return f.state == FindingState::fails; });
+}
+
+std::string Findings::json() const {
+  using Json = nlohmann::ordered_json;
+  constexpr const char* k_states[] = {"works", "limited", "fails"};
+  Json list = Json::array();
+  for (const Finding& finding : list_)
+    list.push_back({{"state", k_states[static_cast<unsigned>(finding.state)]},
+                    {"feature", finding.feature},
+                    {"what", finding.what},
+                    {"advice", finding.advice.empty() ? Json(nullptr) : Json(finding.advice)}});
+  const Json all = {{"version", 1}, {"fails", any_fails()}, {"findings", std::move(list)}};
+  return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string Findings::text() const {
@@ -106,9 +121,12 @@ void add_check(CLI::App& app, CommandContext& context) {
       "check", "Check what works here, what does not, and what to do; also for one program");
   const auto wanted = std::make_shared<CheckOptions>();
   command->add_option("program", wanted->program, "Program to look at (it is not run)");
-  command->add_flag("--variables", wanted->variables, "List the OMPTIER_* variables");
+  CLI::Option* json = command->add_flag("--json", wanted->json, "The findings as JSON");
+  command->add_flag("--variables", wanted->variables, "List the OMPTIER_* variables")
+      ->excludes(json);
   command->add_flag("--notices", wanted->notices,
-                    "List the libraries' warnings and information messages, by number");
+                    "List the libraries' warnings and information messages, by number")
+      ->excludes(json);
   command->add_flag("--markdown", wanted->markdown,
                     "List them as the page docs/environment.md or docs/notices.md");
   command->callback([wanted, &context] { context.status = check(*wanted, context); });

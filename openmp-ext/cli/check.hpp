@@ -39,6 +39,7 @@ public:
   }
   const std::vector<Finding>& list() const { return list_; }
   bool any_fails() const;
+  std::string json() const; // {"version", "fails", "findings": [{state, feature, what, advice}]}
   std::string text() const; // aligned, one line a finding, "-> advice" below it
 
 private:
@@ -47,6 +48,8 @@ private:
 
 void check_sampling(Findings& findings);                         // perf, hardware, timers
 void check_memory(const Platform& platform, Findings& findings); // kinds, figures
+// The kernel's bytes of all nodes together, against those of the machine.
+void check_totals(std::uint64_t nodes, std::uint64_t machine, Findings& findings);
 void check_kernel(const Platform& platform, Findings& findings); // pages, limits, placing
 void check_variables(Findings& findings);                        // OMPTIER_*
 void check_runtime(const CommandContext& context,

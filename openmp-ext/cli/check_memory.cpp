@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Which kinds of memory are here, and whether the firmware gives their latency and bandwidth.
+#include "base/kernel_files.hpp"
 #include "base/options.hpp"
 #include "cli/check.hpp"
 #include "placement/cgroup.hpp"
@@ -8,6 +9,9 @@
 #include "platform/describe.hpp"
 #include "platform/ranking.hpp"
 #include "platform/tiers.hpp"
+
+#include <algorithm>
+#include <cstdlib>
 
 namespace omptier {
 namespace {
@@ -61,6 +65,37 @@ void check_share(const Platform& platform, Findings& findings) {
 
 } // namespace
 
+namespace {
+
+// Of all nodes that the kernel has online, those that this process may not use included.
+std::uint64_t bytes_of_nodes() {
+  std::uint64_t sum = 0;
+  NodeMemory memory;
+  for (const unsigned node : parse_number_list(read_small_file("/sys/devices/system/node/online")))
+    if (read_node_memory(node, memory)) sum += memory.total;
+  return sum;
+}
+
+std::uint64_t bytes_of_machine() {
+  const std::string text = read_small_file("/proc/meminfo");
+  const auto at = text.find("MemTotal:");
+  return at == std::string::npos ? 0 : std::strtoull(text.c_str() + at + 9, nullptr, 10) << 10;
+}
+
+} // namespace
+
+void check_totals(std::uint64_t nodes, std::uint64_t machine, Findings& findings) {
+  if (nodes == 0 || machine == 0) return; // a kernel without NUMA, or no /proc
+  constexpr std::uint64_t k_slack = 16;   // a sixteenth: nodes count what the kernel holds itself
+  if (nodes - nodes / k_slack <= machine && machine - machine / k_slack <= nodes) return;
+  findings.limited("memory totals",
+                   "the kernel's nodes have " + format_size(nodes) + " together, its machine " +
+                       format_size(machine) + " (/proc/meminfo): one of them is wrong, or a " +
+                       "container shows another",
+                   "placement goes by the nodes; name the bytes that may be used: "
+                   "OMPTIER_CAPACITY=dram:" + std::to_string(std::min(nodes, machine) >> 20) + "M");
+}
+
 void check_memory(const Platform& platform, Findings& findings) {
   std::string kinds;
   std::vector<unsigned> unknown;
@@ -95,6 +130,7 @@ void check_memory(const Platform& platform, Findings& findings) {
                          " (no HMAT): placement and advice use the usual figures of its kind",
                      "where a kind is not recognised, name it in OMPTIER_NODES; 'omptier advise' "
                      "describes how to supply measured figures");
+  check_totals(bytes_of_nodes(), bytes_of_machine(), findings);
   check_share(platform, findings);
 }
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -85,25 +86,57 @@ void check_malloc(const ElfFacts& program, Findings& findings) {
   findings.works("malloc", "a plan reaches malloc, new and ALLOCATE from 64 KiB");
 }
 
-void check_search_path(const ElfFacts& program, const std::string& path, const std::string& runtime,
-                       Findings& findings) {
-  std::string rest = program.rpath;
-  while (!rest.empty() && !runtime.empty()) {
-    const auto colon = rest.find(':');
-    std::string folder = rest.substr(0, colon);
+// The first folder of a list that holds the file, as ld.so searches it for this program; "" if none
+// does.
+std::string folder_with(const std::string& file, std::string list, const std::string& program) {
+  while (!list.empty()) {
+    const auto colon = list.find(':');
+    std::string folder = list.substr(0, colon);
     for (const char* origin : {"$ORIGIN", "${ORIGIN}"})
       if (const auto at = folder.find(origin); at != std::string::npos)
         folder.replace(at, std::string_view(origin).size(),
-                       fs::absolute(path).parent_path().string());
-    if (there_is(fs::path(folder) / runtime))
-      return findings.fails("search path",
-                            "DT_RPATH loads " + runtime + " from " + folder +
-                                ", before LD_LIBRARY_PATH is searched",
-                            "link with -Wl,--enable-new-dtags, or: patchelf --set-rpath '" +
-                                program.rpath + "' " + path);
-    if (colon == std::string::npos) break;
-    rest.erase(0, colon + 1);
+                       fs::absolute(program).parent_path().string());
+    if (there_is(fs::path(folder) / file)) return folder;
+    list.erase(0, colon == std::string::npos ? colon : colon + 1);
   }
+  return {};
+}
+
+// Which OpenMP runtime the program gets when it is started without omptier. Another than ours knows
+// none of our memory spaces and traits: LLVM's aborts at some, GCC's takes some for addresses.
+void check_own_start(const ElfFacts& program, const std::string& path, const std::string& runtime,
+                     const std::string& runtime_folder, Findings& findings) {
+  const bool allocates = std::ranges::any_of(program.undefined_symbols, is_allocator_symbol);
+  if (runtime.empty() || runtime_folder.empty() || !allocates) return;
+  const char* searched = std::getenv("LD_LIBRARY_PATH");
+  std::string from = folder_with(runtime, program.rpath, path);
+  if (from.empty()) from = folder_with(runtime, searched != nullptr ? searched : "", path);
+  const bool by_variable = !from.empty();
+  if (from.empty()) from = folder_with(runtime, program.runpath, path);
+  std::error_code ignored;
+  if (!from.empty() && fs::equivalent(from, runtime_folder, ignored))
+    return findings.works("started by itself", "it gets OMPTier's " + runtime);
+  const bool gcc = runtime.starts_with("libgomp");
+  findings.limited(
+      "started by itself",
+      "it gets " + runtime + " from " + (from.empty() ? "the system" : from) +
+          (from.empty() || by_variable ? "" : " (DT_RUNPATH)") + ", which has none of OMPTier's " +
+          "memory spaces and traits: a program that uses them " +
+          (gcc ? "may crash (segmentation fault)" : "aborts (assertion in kmp_alloc.cpp)"),
+      "start it with omptier run, or link with -Wl,-rpath," + runtime_folder +
+          " before other -rpath (CMake: CMAKE_BUILD_RPATH)");
+}
+
+void check_search_path(const ElfFacts& program, const std::string& path, const std::string& runtime,
+                       Findings& findings) {
+  const std::string folder =
+      runtime.empty() ? std::string() : folder_with(runtime, program.rpath, path);
+  if (!folder.empty())
+    return findings.fails("search path",
+                          "DT_RPATH loads " + runtime + " from " + folder +
+                              ", before LD_LIBRARY_PATH is searched",
+                          "link with -Wl,--enable-new-dtags, or: patchelf --set-rpath '" +
+                              program.rpath + "' " + path);
   findings.works("search path", program.rpath.empty()
                                     ? "no DT_RPATH stands before LD_LIBRARY_PATH"
                                     : "DT_RPATH holds no OpenMP runtime (" + program.rpath + ")");
@@ -129,6 +162,25 @@ void check_versions(const ElfFacts& program, const std::string& runtime,
                    "our " + runtime + " lacks " + list_some(missing) +
                        ": the program will not start",
                    "please report it, with the compiler's name and version");
+}
+
+// Programs of omptier-cc and omptier-c++, and of sanitizers, which have a malloc of their own.
+void check_instrumentation(const ElfFacts& program, const std::string& runtime_folder,
+                           Findings& findings) {
+  const std::string exact = "libomptier_exact.so";
+  const bool counts = std::ranges::find(program.needed, exact) != program.needed.end();
+  if (counts && folder_with(exact, program.runpath.empty() ? program.rpath : program.runpath, "")
+                    .empty())
+    findings.fails("exact counts", "built by omptier-cc, whose " + exact + " is gone",
+                   "build it again with " + runtime_folder + "/../bin/omptier-cc");
+  else if (counts)
+    findings.works("exact counts", "built by omptier-cc: omptier record counts its accesses");
+  for (const char* sanitizer : {"__asan_init", "__tsan_init", "__msan_init"})
+    if (program.defined_symbols.contains(sanitizer) || program.undefined_symbols.contains(sanitizer))
+      return findings.limited("malloc while recording",
+                              "built with a sanitizer: OpenMP's allocations alone are recorded, from "
+                              "OpenMP's start on",
+                              "build it without -fsanitize to record all");
 }
 
 void check_privileges(const std::string& path, Findings& findings) {
@@ -193,7 +245,9 @@ void check_program(const std::string& path, const std::string& runtime_folder, F
                           "build it for this machine");
   const std::string runtime = check_linking(*program, findings);
   if (program->interpreter) check_search_path(*program, path, runtime, findings);
+  if (program->interpreter) check_own_start(*program, path, runtime, runtime_folder, findings);
   if (program->interpreter) check_malloc(*program, findings);
+  check_instrumentation(*program, runtime_folder, findings);
   check_versions(*program, runtime, runtime_folder, findings);
   check_privileges(path, findings);
   check_names(*program, findings);

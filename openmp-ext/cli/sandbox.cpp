@@ -33,6 +33,20 @@ int list_machines() {
   return 0;
 }
 
+// "--env A=1 B=2 -- command": further words of this form before the command are variables too, as
+// with env(1).
+void take_variables(SandboxOptions& options) {
+  const auto is_variable = [](const std::string& word) {
+    const auto equals = word.find('=');
+    return equals != word.npos && equals > 0 && word.find('/') > equals;
+  };
+  while (!options.environment.empty() && !options.command.empty() &&
+         (is_variable(options.command[0]) || options.command[0] == "--")) {
+    if (options.command[0] != "--") options.environment.push_back(options.command[0]);
+    options.command.erase(options.command.begin());
+  }
+}
+
 int run(SandboxArguments& arguments, const std::string& self, bool timed) {
   SandboxOptions& options = arguments.options;
   if (arguments.list) return list_machines();
@@ -50,6 +64,7 @@ int run(SandboxArguments& arguments, const std::string& self, bool timed) {
       return fail("sandbox", 2,
                   "--timed=" + arguments.dilation + ": the dilation is a number from 1 to 100000");
   }
+  take_variables(options);
   if (options.command.empty())
     return fail("sandbox", 2, "no command; write: omptier sandbox --machine NAME -- COMMAND");
   for (const std::string& variable : options.environment)
@@ -81,7 +96,7 @@ void add_sandbox(CLI::App& app, CommandContext& context) {
                                          "--timed or --timed=N");
   command->add_option("--timeout", options.timeout, "Stops it after so many seconds (status 124)")
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--env", options.environment, "NAME=value, also set for the command")
+  command->add_option("--env", options.environment, "NAME=value, also set for the command; may be repeated")
       ->allow_extra_args(false);
   command->add_flag("--stdin", options.forward_input, "The command reads this command's stdin");
   command->add_flag("--unprivileged", options.unprivileged,

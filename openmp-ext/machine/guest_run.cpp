@@ -58,6 +58,16 @@ std::string identity(const std::filesystem::path& file) {
          std::to_string(information.st_mtim.tv_sec);
 }
 
+// The guest's clock runs as the host's does; it is memory that is slowed down.
+void report_time(double seconds, double dilation) {
+  char line[160];
+  std::snprintf(line, sizeof line,
+                "%.2f s of guest time; memory took %g times its modelled time: compare with other "
+                "times of this machine only",
+                seconds, dilation);
+  report(line);
+}
+
 // One run: what must outlive the machine, in the order of construction.
 class Run {
 public:
@@ -349,10 +359,13 @@ int Run::to_the_end() {
   if (models_time()) prepare_model();
   std::unique_ptr<Guest> guest = ready_guest();
   watch_.set_deadline(deadline(0));
+  const auto begin = std::chrono::steady_clock::now();
   const RunResult result = guest->run(request(options_.command), options_.forward_input);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   watch_.set_deadline(deadline(k_boot_limit));
   if (modelled_) guest->quit(); // the model writes its files when QEMU ends
   explain(result);
+  if (options_.dilation) report_time(seconds.count(), *options_.dilation);
   if (modelled_) {
     const std::string messages = without_deprecations(guest->qemu_messages());
     if (!messages.empty()) report("QEMU: " + messages);

@@ -176,12 +176,12 @@ std::string load(Topology& topology, const std::string& xml) {
     if (fd < 0) return xml + ": " + std::strerror(errno);
     os().close(fd);
     if (hwloc_topology_set_xml(raw, xml.c_str()) != 0)
-      return xml + ": not an hwloc XML file (make one with lstopo --of xml " + xml + ")";
+      return xml + ": not an hwloc XML file; on the machine that is meant: lstopo --of xml machine.xml";
   }
   if (hwloc_topology_load(raw) != 0)
     return xml.empty()
                ? std::string("hwloc cannot read this machine's topology (lstopo says why)")
-               : xml + ": not an hwloc XML file (make one with lstopo --of xml " + xml + ")";
+               : xml + ": not an hwloc XML file; on the machine that is meant: lstopo --of xml machine.xml";
   return {};
 }
 

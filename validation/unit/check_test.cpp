@@ -163,6 +163,18 @@ protected:
   }
 };
 
+TEST(CheckMemory, NodesAndMachineDisagree) {
+  const std::uint64_t machine = std::uint64_t{24} << 30;
+  Findings same, half, unknown;
+  check_totals(machine - (machine >> 6), machine, same); // what the kernel keeps to itself
+  EXPECT_TRUE(same.list().empty()) << same.text();
+  check_totals(machine / 2, machine, half);
+  EXPECT_TRUE(has(half, limited, "memory totals", "12.0 GiB together, its machine 24.0 GiB"));
+  EXPECT_NE(half.text().find("OMPTIER_CAPACITY=dram:12288M"), std::string::npos) << half.text();
+  check_totals(0, machine, unknown);
+  EXPECT_TRUE(unknown.list().empty()) << unknown.text();
+}
+
 TEST_F(Variables, NoneIsFine) {
   EXPECT_TRUE(has(with(nullptr, nullptr), works, "variables", "no OMPTIER_* variable is set"));
 }

@@ -45,7 +45,7 @@ TEST(Platform, UnreadableExportIsOneLine) {
     const auto platform = discover_platform({path, {}});
     ASSERT_FALSE(platform) << text;
     EXPECT_EQ(platform.error(),
-              path + ": not an hwloc XML file (make one with lstopo --of xml " + path + ")");
+              path + ": not an hwloc XML file; on the machine that is meant: lstopo --of xml machine.xml");
   }
 }
 

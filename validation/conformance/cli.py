@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# cli.py <case> --omptier PATH --clang CC --gcc CC: what does nothing says so, in one line, before or after the program
+# runs; wrong values are refused; what is printed for other programs to read can be read.
+import json
+import os
+import pathlib
+import re
+import subprocess
+import time
+
+from recording import Recorder, check, run_case, site
+
+PROGRAM = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static char *volatile first, *volatile second;
+int main(int count, char** words) {
+  unsigned rounds = count > 1 ? (unsigned)atoi(words[1]) : 1, sum = 0;
+  first = malloc(SIZE), second = malloc(SIZE);
+  memset(first, 1, SIZE), memset(second, 2, SIZE);
+  for (unsigned round = 0; round < rounds; ++round)
+    for (int i = 0; i < SIZE; i += 64)
+      sum += (unsigned)first[i] + (unsigned)second[(i * 7919u) % SIZE];
+  if (count > 2) usleep((unsigned)atoi(words[2]) * 1000);
+  printf("%u\\n", sum);
+  return 5;
+}
+"""
+MIB = 1 << 20
+
+
+class Bench(Recorder):
+    def compile(self, name, *flags, source=PROGRAM, compiler=None, size=4 * MIB, ending=".c"):
+        file = self.folder / (name + ending)
+        file.write_text(source)
+        self.run(compiler or self.options.gcc, "-O1", "-g", f"-DSIZE={size}", str(file), "-o", name, *flags)
+        return f"./{name}"
+
+    def one_line(self, *command, status=5, said=""):
+        """The command's only line on stderr, which must hold these words."""
+        done = self.run(self.omptier, *command, status=status)
+        lines = [line for line in done.stderr.splitlines() if not line.startswith("omptier: recorded")]
+        check(len(lines) == bool(said) and said in done.stderr, f"{command}: {done.stderr}, expected one line: {said}")
+        return done.stderr
+
+
+def case_plan(bench):
+    """A plan of another program applies to nothing, which is said; --strict refuses it."""
+    one, two = bench.compile("one"), bench.compile("two", size=3 * MIB)
+    bench.run(bench.omptier, "sites", "-o", "one.plan", "--", one, status=5)
+    for command in "run", "record":
+        with_plan = [command, "--plan", "one.plan"]
+        bench.one_line(*with_plan, "--", one)
+        bench.one_line(*with_plan, "--", two, said="one.plan was made for one: none of its 2 entries applies to ./two")
+        bench.one_line(*with_plan, "--strict", "--", two, status=2, said="was made for one")
+        bench.one_line(*with_plan, "--strict", "--", "sh", "-c", one, said="no profile" if command == "record" else "")
+    (bench.folder / "three").write_bytes((bench.folder / "one").read_bytes())
+    (bench.folder / "three").chmod(0o755)
+    bench.one_line("run", "--plan", "one.plan", "--strict", "--", "./three")  # the same build under another name
+
+
+def case_strategy(bench):
+    """A strategy and its capacity govern malloc's blocks; a capacity alone governs nothing, which is said."""
+    one = bench.compile("one")
+    first_come = ["--strategy", "first-come", "--capacity"]
+    for command in "run", "record":
+        bench.one_line(command, *first_come, "dram:1M", "--", one,
+                       said="4194304 bytes fit into no memory that the strategy allows")
+        bench.one_line(command, *first_come, "dram:64M", "--", one)
+        bench.one_line(command, "--strategy", "fastest", "--", one, status=2, said='"fastest" is no strategy')
+    bench.one_line("run", "--capacity", "dram:1M", "--", one, said="add --strategy first-come")
+    static = bench.compile("static", "-static")
+    bench.one_line("run", *first_come, "dram:1M", "--", static, said="nothing is placed")
+    bench.one_line("run", "--strict", *first_come, "dram:1M", "--", static, status=2, said="nothing is placed")
+
+
+def case_profile(bench):
+    """No profile: said before the program runs if nothing can be written, else behind it."""
+    one = bench.compile("one")
+    script = bench.folder / "script"
+    script.write_text(f"#!/bin/sh\n{one}\n")
+    script.chmod(0o755)
+    said = "no profile was written: ./script started no program with an OpenMP runtime; --children all"
+    bench.one_line("record", "-o", "s.profile", "--", "./script", said=said)
+    (bench.folder / "good").write_text("#!/bin/sh\nexit 0\n")
+    (bench.folder / "good").chmod(0o755)
+    bench.one_line("record", "--strict", "--", "./good", status=125, said="no profile was written")
+    bench.one_line("record", "--children", "all", "-o", "s.profile", "--", "./script")
+    for output, why in (("/proc/p.profile", "cannot be written to"), ("-", "name a file"), ("no/p.profile", "no folder")):
+        bench.one_line("record", "-o", output, "--", one, status=2, said=why)
+    for command in ("run", "--where"), ("sites", "-o"):
+        bench.one_line(*command, "no/file", "--", one, status=2, said="there is no folder")
+
+
+def case_exact(bench):
+    """Programs of omptier-cc and omptier-c++: malloc's and new's blocks, with OpenMP and without."""
+    wrapper = str(pathlib.Path(bench.omptier).parent / "omptier-c")
+    source = """
+#include <cstdio>
+#include <vector>
+static std::vector<double> before_main(1 << 16, 1.0);
+int main() {
+  std::vector<double> values(1 << 16, 2.0);
+  double sum = 0;
+#pragma omp parallel for reduction(+ : sum)
+  for (int i = 0; i < 1 << 16; ++i) sum += values[i] * before_main[i];
+  return sum > 0 ? 5 : 0;
+}
+"""
+    libraries = "-L" + bench.libraries
+    for name, flags in (("with", ["-fopenmp", libraries]), ("without", [])):
+        program = bench.compile(name, *flags, source=source, compiler=wrapper + "++", ending=".cpp")
+        bench.record(program, status=5)
+        report = bench.report()
+        check(report["runs"][0]["source"] == "exact", f"{report['runs']}")
+        for vector in "values", "before_main":
+            found = site(report, vector)
+            loads = found["accesses"]["scattered_load"] + found["accesses"]["streamed_load"]
+            check(found["bytes_peak"] == 8 << 16 and loads == 8 << 16, f"{name}: {found}")
+    program = bench.compile("plain", compiler=wrapper + "c")
+    bench.record(program, "3", status=5)
+    found = site(bench.report(), "first")
+    loads = found["accesses"]["scattered_load"] + found["accesses"]["streamed_load"]
+    check(loads == 3 * 4 * MIB // 64, f"{found}")
+
+
+def recorded(bench, name="one", size=4 * MIB):
+    bench.record(bench.compile(name, size=size), "60", status=5, log=name + ".profile", options=("--rate", "1000"))
+    return name + ".profile"
+
+
+def case_advise(bench):
+    """Plan and JSON on standard output, the target's sizes as assumed, C source that compiles."""
+    profile, small = recorded(bench), ("--machine", "dram-hbm-nvm", "--capacity", "dram:4M,hbm:4M", "--threads", "2")
+    plan = json.loads(bench.run(bench.omptier, "advise", profile, *small, "-o", "-").stdout)
+    check(plan["version"] == 1 and len(plan["entries"]) >= 2, f"{plan}")
+    check(not (bench.folder / "-").exists(), "a file named -")
+    advice = json.loads(bench.run(bench.omptier, "advise", profile, *small, "--json", "-o", "p.plan").stdout)
+    check(json.loads((bench.folder / "p.plan").read_text()) == plan, "another plan with --json")
+    check(advice["version"] == 1 and advice["threads"] == 2 and not advice["threads_as_recorded"], f"{advice}")
+    check([tier["capacity"] for tier in advice["tiers"]][:2] == [4 * MIB, 4 * MIB], f"{advice['tiers']}")
+    placed = {one["label"].split()[0]: one for one in advice["sites"]}
+    check(placed["first"]["kind"] and placed["first"]["bytes"] >= 4 * MIB and
+          placed["first"]["low"] <= placed["first"]["share"] <= placed["first"]["high"], f"{placed}")
+    bench.run(bench.omptier, "advise", profile, "--json", "-o", "-", status=2)
+    said = bench.run(bench.omptier, "advise", profile, "--machine", "xeon-max-flat").stderr
+    check("as small as it is emulated" in said and "1 thread as recorded" in said and "--capacity" in said, said)
+    check("emulated" not in bench.run(bench.omptier, "advise", profile, *small).stderr, "assumed, though all is named")
+    text = bench.run(bench.omptier, "advise", profile, *small).stdout
+    source = "#include <omp.h>\n#include <ompx_memory.h>\n" + text.split("allocators:\n", 1)[1]
+    source += "int main(void) { return first_alloc == omp_null_allocator || second_alloc == omp_null_allocator; }\n"
+    (bench.folder / "traits.c").write_text(source)
+    include = pathlib.Path(__file__).resolve().parents[2] / "include"
+    for compiler in bench.options.clang, bench.options.gcc:
+        bench.run(compiler, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fopenmp", f"-I{include}",
+                  f"-I{pathlib.Path(bench.libraries).parent / 'include-omp'}", "traits.c", "-o", "traits",
+                  "-L" + bench.libraries, "-lomptier", f"-Wl,-rpath,{bench.libraries}")
+        bench.run(bench.omptier, "run", "--", "./traits")
+
+
+def case_joined(bench):
+    """Profiles of two programs are refused, unless forced."""
+    profiles = recorded(bench), recorded(bench, "two", 3 * MIB)
+    for command in "report", "advise":
+        bench.one_line(command, *profiles, status=2, said="two.profile is a profile of two, one.profile one of one")
+    bench.run(bench.omptier, "report", "--force", *profiles)
+
+
+def case_running(bench):
+    """A long run says how far it is, and its growing profile that it is not whole."""
+    one = bench.compile("one")
+    command = [bench.omptier, "record", "--status", "0.2", "-o", "r.profile", "--", one, "3", "1500"]
+    with subprocess.Popen(command, cwd=bench.folder, env=bench.environment, text=True, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE) as process:
+        deadline = time.monotonic() + 20
+        log = bench.folder / "r.profile"
+        while time.monotonic() < deadline and not (log.exists() and log.stat().st_size > 200):
+            time.sleep(0.05)
+        report = bench.run(bench.omptier, "report", "r.profile")
+        stderr = process.communicate()[1]
+    check("still runs: this is what it has recorded so far" in report.stderr, f"{report.stderr}")
+    check(re.search(r"omptier record: after \d+ s: .* in 1 profile\n", stderr), stderr)
+    check("still runs" not in bench.run(bench.omptier, "report", "r.profile").stderr, "the program has ended")
+
+
+def case_check(bench):
+    """check --json; and which OpenMP runtime a program gets when it starts by itself."""
+    source = "#include <omp.h>\nint main(void) { return omp_init_allocator(omp_default_mem_space, 0, 0) == 0; }\n"
+    builds = {"runpath": (bench.options.clang, "-Wl,--enable-new-dtags,-rpath,/usr/lib/llvm-19/lib"),
+              "stock": (bench.options.gcc,), "ours": (bench.options.clang, f"-Wl,--enable-new-dtags,-rpath,{bench.libraries}")}
+    expected = {"runpath": ("limited", "aborts"), "stock": ("limited", "segmentation fault"), "ours": ("works", "OMPTier's")}
+    for name, (compiler, *flags) in builds.items():
+        program = bench.compile(name, "-fopenmp", *flags, f"-L{bench.libraries}", source=source, compiler=compiler)
+        answer = json.loads(bench.run(bench.omptier, "check", "--json", program, status=None).stdout)
+        check(answer["version"] == 1 and answer["fails"] == any(f["state"] == "fails" for f in answer["findings"]),
+              f"{answer}")
+        found = [one for one in answer["findings"] if one["feature"] == "started by itself"]
+        state, words = expected[name]
+        check(len(found) == 1 and found[0]["state"] == state and words in found[0]["what"], f"{name}: {found}")
+    (bench.folder / "cg.cpp").write_text("int main() {}\n")
+    said = bench.one_line("topology", "--xml", "cg.cpp", status=125, said="cg.cpp: not an hwloc XML file")
+    check("xml cg.cpp" not in said, f"advises to write over the source: {said}")
+
+
+def case_values(bench):
+    """Each option with a wrong value: one line, status 2, and the program does not run."""
+    one, profile = bench.compile("one"), recorded(bench)
+    for command in ("record --rate fast", "record --rate 0", "record --depth 99", "record --size 5X", "record --status 0",
+                    "record --children some", "record --capacity dram", "record --plan none.plan", "record --runtime x",
+                    "run --strategy only-ram", "run --capacity hbm:x", "run --plan none.plan", "run --plan a --strategy b",
+                    "run --where no/f", "sites --depth 0 -o f", "sandbox --machine none", "sandbox --machine nvdimm --timed=0",
+                    "sandbox --machine nvdimm --env A", "sandbox --machine nvdimm --timeout -1"):
+        bench.one_line(*command.split(), "--", one, status=2, said="omptier ")
+    for command in ("advise --threads 0", "advise --machine none", "advise --capacity 5", "advise --nodes hbm",
+                    "advise --xml none", "advise -o no/f", "advise --json -o -", "report --sites x", "report no.profile"):
+        bench.one_line(*command.split(), profile, status=2, said="omptier ")
+    bench.one_line("check", "--json", "--notices", status=2, said="omptier ")
+    bench.one_line("check", "none", status=2, said="give the path of a program")
+
+
+run_case(globals(), "clang", "gcc", recorder=Bench)

@@ -156,8 +156,10 @@ private:
       pattern.bytes *= static_cast<float>(factor);
       weights[run].push_back({at.site, pattern.bytes});
       if (at.site == k_no_site) return;
+      if (at.through == at.site) pattern.chased = 1; // indices that lead to indices
       evidence[at.site].pattern.add(pattern);
-      if (at.through != k_no_site) evidence[at.site].through[at.through] += double{pattern.bytes};
+      if (at.through != k_no_site && at.through != at.site)
+        evidence[at.site].through[at.through] += double{pattern.bytes};
     });
     add_patterns(summary_, evidence, weights);
   }

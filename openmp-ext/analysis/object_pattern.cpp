@@ -36,7 +36,6 @@ struct Walk {
     double accesses = 0;
   };
   double bytes = 0;
-  std::int64_t size = 0; // the largest
   std::vector<Piece> pieces;
 
   // Against the busiest; those of one loop differ by the error of sampling only.
@@ -44,24 +43,45 @@ struct Walk {
     const double most = std::ranges::max(pieces, {}, &Piece::accesses).accesses;
     return most > 0 ? std::min(1.0, 2 * piece.accesses / most) : 1;
   }
-  // Bytes of a stride.
+  // Bytes of a stride. What is loaded and stored is one place.
   double covered() const {
-    return std::accumulate(pieces.begin(), pieces.end(), 0.0, [&](double sum, const Piece& piece) {
-      return sum + weight(piece) * double(piece.size);
-    });
+    std::map<std::uint64_t, double> sizes; // by place
+    for (const Piece& piece : pieces) {
+      double& there = sizes[piece.place];
+      there = std::max(there, weight(piece) * double(piece.size));
+    }
+    return std::accumulate(sizes.begin(), sizes.end(), 0.0,
+                           [](double sum, const auto& one) { return sum + one.second; });
   }
-  // Bytes side by side.
-  std::int64_t longest_run() const {
+  // [begin, end) of bytes side by side, in order.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> runs() const {
     std::map<std::uint64_t, std::int64_t> sizes; // by place
     for (const Piece& piece : pieces)
-      if (weight(piece) >= 0.5) sizes[piece.place] = piece.size;
-    std::uint64_t longest = 0, begin = 0, end = 0;
+      if (weight(piece) >= 0.5) sizes[piece.place] = std::max(sizes[piece.place], piece.size);
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> all;
     for (const auto& [place, bytes_there] : sizes) {
-      if (place > end) begin = place;
-      end = std::max(end, place + static_cast<std::uint64_t>(bytes_there));
-      longest = std::max(longest, end - begin);
+      if (all.empty() || place > all.back().second) all.emplace_back(place, place);
+      const std::uint64_t end = place + static_cast<std::uint64_t>(bytes_there);
+      all.back().second = std::max(all.back().second, end);
     }
+    return all;
+  }
+  std::int64_t longest_run() const {
+    std::uint64_t longest = 0;
+    for (const auto& [begin, end] : runs())
+      longest = std::max(longest, end - begin);
     return static_cast<std::int64_t>(longest);
+  }
+  // Of an unrolled loop's stride its part: the runs follow each other evenly. Fields of a structure
+  // do not.
+  std::int64_t step(std::int64_t stride) const {
+    const auto all = runs();
+    const auto count = static_cast<std::int64_t>(all.size());
+    if (count < 2 || stride % count != 0) return stride;
+    const auto part = static_cast<std::uint64_t>(stride / count);
+    for (std::size_t i = 1; i < all.size(); ++i)
+      if (all[i].first - all[i - 1].first != part) return stride;
+    return stride / count;
   }
 };
 
@@ -184,7 +204,6 @@ ObjectPattern PatternEvidence::decide() const {
       const auto stride = static_cast<std::uint64_t>(std::abs(order[0].second));
       walk.pieces.push_back({of.address % stride, size, of.accesses});
       walk.bytes += of.bytes;
-      walk.size = std::max(walk.size, size);
     } else {
       vote(few >= k_most ? PatternKind::tiled : PatternKind::random, of.bytes);
     }
@@ -204,8 +223,7 @@ ObjectPattern PatternEvidence::decide() const {
       vote(PatternKind::strided, walk.bytes);
       if (walk.bytes <= widest) continue;
       widest = walk.bytes;
-      const double together = std::max(1.0, std::round(covered / double(walk.size)));
-      decided.stride = static_cast<std::int64_t>(double(stride) / together);
+      decided.stride = walk.step(stride);
     }
   }
   const auto best = std::max_element(votes.begin(), votes.end());

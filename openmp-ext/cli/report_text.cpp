@@ -100,10 +100,16 @@ std::string rate_text(const AccessRate& rate) {
   return text;
 }
 
-std::string pattern_text(const ObjectPattern& pattern) {
+// "indirect (through keys)": by the object that held the indices, without its place in the source.
+std::string pattern_text(const SiteSummary& site, const ProfileNames& names) {
+  const ObjectPattern& pattern = site.pattern;
   if (pattern.kind == PatternKind::strided)
     return "stride " + format_size(static_cast<std::uint64_t>(pattern.stride));
-  return name_of(pattern.kind);
+  if (pattern.kind != PatternKind::random || pattern.indirect < 0.5 ||
+      site.through == SiteSummary::k_nothing)
+    return name_of(pattern.kind);
+  const std::string& name = names.sites[site.through];
+  return "indirect (through " + name.substr(0, name.find(" (")) + ")";
 }
 
 // At least one sample in a thousand, or a hundredth of the memory.
@@ -131,10 +137,16 @@ public:
         add_site(i);
     if (!others.empty()) add_sum(others);
     add_rest();
-    return rows_.empty() ? "" : table(columns(), rows_);
+    if (rows_.empty()) return "";
+    std::vector<TableColumn> all = columns();
+    int& width = all[k_pattern].width;
+    for (const TableRow& cells : rows_)
+      width = std::max(width, static_cast<int>(columns_of(cells[k_pattern])));
+    return table(all, rows_);
   }
 
 private:
+  static constexpr std::size_t k_pattern = 12; // the column whose width is its text's
   std::vector<TableColumn> columns() const {
     return {{std::string("share of ") + title_of(summary_.measure), k_bar},
             {"", -7},
@@ -166,7 +178,7 @@ private:
                      latency > 0 ? format_duration(latency) : "-",
                      known && accessed != nullptr ? format_percent(accessed->value) : "-",
                      site != nullptr ? rate_text(site->access_rate) : "-",
-                     known && site != nullptr ? pattern_text(site->pattern) : "-", name});
+                     known && site != nullptr ? pattern_text(*site, names_) : "-", name});
   }
 
   void add_site(std::size_t number) {

@@ -5,6 +5,7 @@
 #include "emulation/induction.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 
 namespace omptier {
@@ -12,6 +13,7 @@ namespace {
 
 constexpr std::uint64_t k_node = 256;     // largest offset of a field in its node
 constexpr std::size_t k_links_apart = 32; // accesses between loading a pointer and using it
+constexpr float k_steady = 0.9f;          // of the steps: needs no index
 
 // Target of a jump through memory (a procedure linkage table); 0 = unknown.
 std::uint64_t target_in_memory(const Instruction& instruction, const MachineState& state) {
@@ -65,7 +67,8 @@ void LoopAccesses::note_one(const Instruction& instruction, std::uint64_t addres
       access.links = before.links + 1;
   }
   std::uint64_t value = 0;
-  if (!store && (bytes == 8 || bytes == 4) && state.read(address, &value, bytes))
+  if (!store && bytes <= sizeof value && std::has_single_bit(bytes) &&
+      state.read(address, &value, bytes))
     access.value = value;
   accesses_.push_back(access);
 }
@@ -325,13 +328,14 @@ bool LoopAccesses::whole_iterations(std::size_t& first, std::size_t& last) {
 }
 
 // A load whose values, times a constant, are the steps of these accesses. Both are in the order of
-// execution, so one pass finds the load before each access.
-std::uint64_t LoopAccesses::index_of(std::span<const Access* const> accesses) const {
-  if (accesses.size() < 3) return 0;
+// execution, so one pass finds the load before each access. It may be the instruction itself, a
+// step earlier: a chase by index. A variable that holds an index is where it passed through only.
+LoopAccesses::Index LoopAccesses::index_of(std::span<const Access* const> accesses) const {
+  if (accesses.size() < 3) return {};
+  const std::uint64_t own = accesses[0]->pc;
   std::map<std::uint64_t, std::vector<const Access*>> candidates; // loads by instruction
   for (const Access& other : accesses_)
-    if (!other.store && other.value && other.pc != accesses[0]->pc)
-      candidates[other.pc].push_back(&other);
+    if (!other.store && other.value) candidates[other.pc].push_back(&other);
   const auto wide = [](const Access* access) { // values wrap around like addresses
     return access->bytes == 4
                ? static_cast<std::uint64_t>(static_cast<std::int32_t>(*access->value))
@@ -344,27 +348,29 @@ std::uint64_t LoopAccesses::index_of(std::span<const Access* const> accesses) co
   for (const auto& [pc, loads] : candidates) {
     steps.clear();
     const Access *before = nullptr, *used = nullptr;
+    bool moves = false;
     auto next = loads.begin();
     for (std::size_t i = 0; i < accesses.size(); ++i) {
       const Access* latest = before;
-      for (; next != loads.end() && (*next)->step <= accesses[i]->step; ++next)
+      for (; next != loads.end() && (*next)->step + (pc == own ? 1 : 0) <= accesses[i]->step; ++next)
         latest = *next;
       if (before != nullptr && latest != before) {
         steps.push_back(
             {accesses[i]->address - accesses[i - 1]->address, wide(latest) - wide(before)});
+        moves = moves || latest->address != before->address;
         used = latest;
       }
       before = latest;
     }
-    if (steps.size() < 2) continue;
+    if (steps.size() < 2 || !moves) continue;
     for (const std::uint64_t scale : {8, 4, 1, 2, 16, 32, 64, 24, 12, 48, 40, 56}) {
       const auto fits = std::ranges::count_if(steps, [scale](const Step& step) {
         return step.moved != 0 && step.moved == scale * step.index;
       });
-      if (static_cast<std::size_t>(fits) * 4 >= steps.size() * 3) return used->address;
+      if (static_cast<std::size_t>(fits) * 4 >= steps.size() * 3) return {used->address, pc == own};
     }
   }
-  return 0;
+  return {};
 }
 
 // Steps of one instruction over the whole walk.
@@ -414,8 +420,11 @@ void LoopAccesses::summarize(std::size_t first, std::size_t last, const Register
   for (const auto& [key, of] : by_instruction) {
     if (of.inside.empty()) continue;
     AccessPattern pattern = summary_of(of.anywhere);
-    const bool steady = pattern.strides[0].share >= 0.5f || pattern.chased >= 0.5f;
-    if (!steady) pattern.through = index_of(of.anywhere);
+    const bool steady = pattern.strides[0].share >= k_steady || pattern.chased >= 0.5f;
+    if (const Index index = steady ? Index{} : index_of(of.anywhere); index.is_own)
+      pattern.chased = 1;
+    else
+      pattern.through = index.address;
     const Access* drawn = of.inside[++draws_ * 0x9e3779b97f4a7c15 % of.inside.size()];
     if (drawn->vague) // its place is unknown; take another's
       for (const Access* access : of.inside)

@@ -83,7 +83,11 @@ private:
   void add_pace(double bytes, const RegisterSample& sample, const RegisterSample* earlier);
   void summarize(std::size_t first, std::size_t last, const RegisterSample& sample, double weight);
   AccessPattern summary_of(std::span<const Access* const> accesses) const;
-  std::uint64_t index_of(std::span<const Access* const> accesses) const;
+  struct Index {
+    std::uint64_t address = 0; // of one that was used; 0 = there is none
+    bool is_own = false;       // loaded by the instruction itself, the time before
+  };
+  Index index_of(std::span<const Access* const> accesses) const;
 
   FunctionCache& functions_;
   NeededReads needed_;

@@ -130,6 +130,31 @@ TEST(Pattern, FieldsOfStructures) {
   EXPECT_EQ(few.decide().stride, 64);
 }
 
+// What is loaded and stored is one place, of which a second instruction makes no half of the stride.
+TEST(Pattern, AFieldThatIsUpdatedIsOnePlace) {
+  const auto updated = [](std::int64_t stride) {
+    PatternEvidence evidence;
+    access(evidence, 1, 8, offsets(500, [=](auto i) { return i * stride; }));
+    access(evidence, 2, 8, offsets(500, [=](auto i) { return i * stride; }), AccessKind::store);
+    return evidence.decide();
+  };
+  for (const std::int64_t stride : {24, 64, 4096}) {
+    EXPECT_EQ(updated(stride).kind, PatternKind::strided) << stride;
+    EXPECT_EQ(updated(stride).stride, stride);
+  }
+}
+
+// Two fields that lie unevenly in their structure are no shorter stride.
+TEST(Pattern, SeveralFieldsHaveTheStructuresStride) {
+  PatternEvidence beside, apart;
+  for (const std::int64_t field : {8, 16})
+    access(beside, std::uint64_t(field), 8, offsets(500, [=](auto i) { return i * 64 + field; }));
+  EXPECT_EQ(beside.decide().stride, 64);
+  for (const std::int64_t field : {0, 16})
+    access(apart, std::uint64_t(field), 8, offsets(500, [=](auto i) { return i * 64 + field; }));
+  EXPECT_EQ(apart.decide().stride, 64);
+}
+
 // Eight stores filled the structures; a loop reads one field of each.
 PatternKind filled_and_read(std::int64_t filled, std::int64_t read) {
   PatternEvidence evidence;

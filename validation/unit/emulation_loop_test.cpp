@@ -39,6 +39,40 @@ asm(".text\n"
     "  jne loop_indirect_head\n"
     "  ret\n .cfi_endproc\n"
 
+    // sum += weight[i], i = next[i]
+    "place loop_hop\n .cfi_startproc\n"
+    "place loop_hop_head\n"
+    "  vaddsd (%rdi,%rax,8), %xmm0, %xmm0\n"
+    "place loop_hop_next\n"
+    "  movslq (%rsi,%rax,4), %rax\n"
+    "  decq %rcx\n"
+    "  jnz loop_hop_head\n"
+    "  ret\n .cfi_endproc\n"
+
+    // ++bins[pixel[i]], pixels of two bytes
+    "place loop_bins\n .cfi_startproc\n"
+    "place loop_bins_head\n"
+    "  movzwl (%rsi,%rcx,2), %eax\n"
+    "place loop_bins_count\n"
+    "  incq (%rdi,%rax,8)\n"
+    "  incq %rcx\n"
+    "  cmpq %rdx, %rcx\n"
+    "  jne loop_bins_head\n"
+    "  ret\n .cfi_endproc\n"
+
+    // The same as loop_indirect without optimization: the index is a variable in memory.
+    "place loop_variable\n .cfi_startproc\n"
+    "place loop_variable_head\n"
+    "  movslq (%rsi,%rcx,4), %rax\n"
+    "  movq %rax, (%r8)\n"
+    "  movq (%r8), %rax\n"
+    "place loop_variable_load\n"
+    "  vaddsd (%rdi,%rax,8), %xmm0, %xmm0\n"
+    "  incq %rcx\n"
+    "  cmpq %rdx, %rcx\n"
+    "  jne loop_variable_head\n"
+    "  ret\n .cfi_endproc\n"
+
     "place loop_chase\n .cfi_startproc\n"
     "  movq (%rdi), %rdi\n"
     "place loop_chase_next\n"
@@ -173,6 +207,7 @@ asm(".text\n"
     ".text\n");
 
 extern "C" const char loop_update_store[], loop_indirect_load[], loop_chase_next[],
+    loop_hop_head[], loop_bins_head[], loop_variable_head[],
     loop_counted[], loop_counted_head[], loop_counted_gather[], loop_counted_store[],
     loop_masked_head[], loop_masked_old[],
     loop_inner[], loop_inner_middle[], loop_outer_back[], loop_outer_done[], loop_rows_middle[],
@@ -234,6 +269,65 @@ TEST_F(SamplingLoop, IndexedThroughAnotherObject) {
   ASSERT_NE(direct, nullptr);
   EXPECT_EQ(direct->strides[0].bytes, 4);
   EXPECT_EQ(direct->through, 0u);
+}
+
+// Most of a sparse row's columns follow each other.
+TEST_F(SamplingLoop, IndexedInShortRuns) {
+  std::vector<double> data(1 << 16);
+  std::vector<int> index(4096);
+  for (std::size_t i = 0; i < index.size(); ++i)
+    index[i] = static_cast<int>(((i / 3) * (i / 3) * 2654435761u >> 7 & 32767) + i % 3);
+  sample.general[k_rdi] = at(data.data());
+  sample.general[k_rsi] = at(index.data());
+  sample.general[k_rax] = 7;
+  sample.general[k_rdx] = 4096;
+  emulate(loop_indirect_load, 12);
+  const AccessPattern* indirect = of(data, AccessKind::load);
+  ASSERT_NE(indirect, nullptr);
+  EXPECT_GT(indirect->strides[0].share, 0.5f);
+  EXPECT_LT(indirect->through - at(index.data()), index.size() * sizeof(int));
+}
+
+TEST_F(SamplingLoop, IndicesOfTwoBytesAndInAVariable) {
+  std::vector<std::uint64_t> bins(65536), variable(1);
+  std::vector<std::uint16_t> pixel(4096);
+  std::vector<int> index(4096);
+  for (std::size_t i = 0; i < pixel.size(); ++i)
+    index[i] = pixel[i] = static_cast<std::uint16_t>(i * i * 2654435761u >> 9);
+  sample.general[k_rdi] = at(bins.data());
+  sample.general[k_rsi] = at(pixel.data());
+  sample.general[k_rdx] = 4096;
+  emulate(loop_bins_head, 18);
+  const AccessPattern* counted = of(bins, AccessKind::store);
+  ASSERT_NE(counted, nullptr);
+  EXPECT_LT(counted->through - at(pixel.data()), pixel.size() * sizeof(std::uint16_t));
+  sample.general[k_rsi] = at(index.data());
+  sample.general[8] = at(variable.data());
+  emulate(loop_variable_head, 12);
+  const AccessPattern* indirect = of(bins, AccessKind::load);
+  ASSERT_NE(indirect, nullptr);
+  EXPECT_LT(indirect->through - at(index.data()), index.size() * sizeof(int));
+}
+
+// A list by index is a chase; what is fetched on the way is indirect.
+TEST_F(SamplingLoop, IndicesThatLeadToIndicesAreFollowed) {
+  std::vector<double> weight(1024);
+  std::vector<int> next(1024);
+  for (std::size_t i = 0; i < next.size(); ++i)
+    next[i] = static_cast<int>((i * i * 37 + i * 5 + 17) % next.size());
+  sample.general[k_rdi] = at(weight.data());
+  sample.general[k_rsi] = at(next.data());
+  sample.general[k_rax] = 3;
+  sample.general[k_rcx] = 1000;
+  emulate(loop_hop_head, 12);
+  const AccessPattern* chased = of(next, AccessKind::load);
+  ASSERT_NE(chased, nullptr);
+  EXPECT_EQ(chased->chased, 1);
+  EXPECT_EQ(chased->through, 0u);
+  const AccessPattern* indirect = of(weight, AccessKind::load);
+  ASSERT_NE(indirect, nullptr);
+  EXPECT_EQ(indirect->chased, 0);
+  EXPECT_LT(indirect->through - at(next.data()), next.size() * sizeof(int));
 }
 
 TEST_F(SamplingLoop, PointersAreFollowed) {

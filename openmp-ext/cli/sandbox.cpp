@@ -65,6 +65,9 @@ int run(SandboxArguments& arguments, const std::string& self, bool timed) {
                   "--timed=" + arguments.dilation + ": the dilation is a number from 1 to 100000");
   }
   take_variables(options);
+  if (!options.command.empty() && options.command[0].starts_with('-'))
+    return fail("sandbox", 2,
+                options.command[0] + ": options come before the variables and the command");
   if (options.command.empty())
     return fail("sandbox", 2, "no command; write: omptier sandbox --machine NAME -- COMMAND");
   for (const std::string& variable : options.environment)
@@ -113,6 +116,7 @@ void add_sandbox(CLI::App& app, CommandContext& context) {
   command->add_option("--kernel-options", options.kernel_options,
                       "Added to the kernel's command line");
   command->add_option("command", options.command, "Command and its arguments, after --");
+  command->positionals_at_end();
   command->callback([arguments, timed, &context] {
     context.status = run(*arguments, context.self, timed->count() > 0);
   });

@@ -111,6 +111,10 @@ environment)
     grep -qxF "$line" out || die "$line is missing"
   done
   grep -q SECRET out && die "the rest of the environment is passed on"
+  expect 0 --timed --env A=1 B=2 -- sh -c 'echo "$A $B"'
+  grep -qx '1 2' out || die "of two variables for one --env, one is missing"
+  says "s of guest time"
+  one_line
   OMP_WAIT_POLICY=active expect 0 -- env
   grep -qx OMP_WAIT_POLICY=active out || die "the user's wait policy is lost"
   ;;
@@ -177,6 +181,9 @@ usage)
   says "the dilation is a number"
   expect 2 --env NAME -- true
   says "NAME=value"
+  expect 2 --env A=1 B=2 --timed -- true
+  says "options come before"
+  one_line
   expect 2 --no-such-option -- true
   ;;
 missing_qemu)
@@ -306,7 +313,8 @@ timed)
   [ "$(head -c 8 misses)" = OMPTMISS ] || die "no misses exported"
   [ -s statistics ] || die "no statistics"
   # The model needs the kernel's symbols; without them moving pages would cost nothing.
-  silent
+  says "s of guest time"
+  [ "$(wc -l < err)" -eq 1 ] || die "says more"
   ;;
 *)
   die "no such case"

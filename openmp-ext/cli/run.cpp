@@ -98,8 +98,9 @@ Parsed<std::string> preload_of(const RunArguments& arguments, const std::string&
 // --capacity alone limits what the source's own traits place: says so where there are none.
 void report_idle_capacity(const RunArguments& arguments) {
   if (arguments.capacity.empty() || places(arguments)) return;
-  const auto program = read_elf(path_of_program(arguments.command[0]));
-  if (!program || std::ranges::any_of(program->undefined_symbols, is_allocator_symbol)) return;
+  const std::string path = path_of_program(arguments.command[0]);
+  const auto program = read_elf(path);
+  if (!program || is_launcher(path) || std::ranges::any_of(program->undefined_symbols, is_allocator_symbol)) return;
   std::fprintf(stderr,
                "omptier run: --capacity limits what a plan, a strategy or the source's allocators "
                "place; %s calls none of OpenMP's allocators itself: add --strategy first-come, or "

@@ -109,7 +109,8 @@ void watch_everything() {
   g_sizes_known.store(next_malloc_knows_sizes(), std::memory_order_relaxed);
   g_least_bytes.store(0, std::memory_order_relaxed);
   cover(nullptr, ~std::size_t{0});
-  if (next_malloc_has_headers()) // flags make a size larger by 7 at most
+  // Flags make a size larger by 7 at most. Blocks that are placed have no such word.
+  if (next_malloc_has_headers() && g_table.load(std::memory_order_acquire) == nullptr)
     g_least_header.store(k_least_recorded + 2 * sizeof(std::size_t), std::memory_order_relaxed);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Without a plan, start-up costs two look-ups in the environment. libomptier.so stays loaded and
+// Without a plan, start-up costs a few look-ups in the environment. libomptier.so stays loaded and
 // its table in use to the very end, since blocks are freed even after the last destructors.
 #include "preload/library.hpp"
 

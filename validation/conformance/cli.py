@@ -73,6 +73,7 @@ def case_strategy(bench):
         bench.one_line(command, *first_come, "dram:64M", "--", one)
         bench.one_line(command, "--strategy", "fastest", "--", one, status=2, said='"fastest" is no strategy')
     bench.one_line("run", "--capacity", "dram:1M", "--", one, said="add --strategy first-come")
+    bench.one_line("run", "--capacity", "dram:1M", "--", "sh", "-c", one)  # may start a program with traits
     static = bench.compile("static", "-static")
     bench.one_line("run", *first_come, "dram:1M", "--", static, said="nothing is placed")
     bench.one_line("run", "--strict", *first_come, "dram:1M", "--", static, status=2, said="nothing is placed")

@@ -25,6 +25,7 @@ int main(int count, char** words) {
   for (unsigned round = 0; round < rounds; ++round)
     for (int i = 0; i < SIZE; i += 64)
       sum += (unsigned)first[i] + (unsigned)second[(i * 7919u) % SIZE];
+  free(first), free(second);
   if (count > 2) usleep((unsigned)atoi(words[2]) * 1000);
   printf("%u\\n", sum);
   return 5;
@@ -127,6 +128,10 @@ int main() {
     found = site(bench.report(), "first")
     loads = found["accesses"]["scattered_load"] + found["accesses"]["streamed_load"]
     check(loads == 3 * 4 * MIB // 64, f"{found}")
+    # Under a plan, too: the placed blocks are no malloc's, whose sizes stand before them.
+    bench.run(bench.omptier, "sites", "-o", "plain.plan", "--", program, status=5)
+    bench.one_line("record", "-o", "planned.profile", "--plan", "plain.plan", "--", program, "3")
+    check(site(bench.report("planned.profile"), "first")["bytes_peak"] == 4 * MIB, "not recorded under a plan")
 
 
 def recorded(bench, name="one", size=4 * MIB):

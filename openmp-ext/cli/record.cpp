@@ -169,7 +169,8 @@ int record(const CommandContext& context, const RecordArguments& arguments) {
     return status;
   const std::string output = arguments.output.empty() ? option_text(Option::profile)
                                                       : arguments.output;
-  const WrittenProfiles profiles(std::filesystem::absolute(output));
+  std::error_code gone; // the current folder: problem_with_output says so below
+  const WrittenProfiles profiles(std::filesystem::absolute(output, gone));
   StatusLines lines(profiles, arguments.status);
   if (arguments.status > 0) what.watch = [&lines](pid_t) { lines.look(); };
   const int status = launch("record", what);

@@ -16,14 +16,53 @@
 extern "C" {
 #endif
 
-#define OMPTIER_MALLOC_RECORD_VERSION 3u
+#define OMPTIER_MALLOC_RECORD_VERSION 4u
+
+#define OMPTIER_MOST_CALL_WORDS 24
+
+/* A call of malloc, by what lies on the thread's stack: return addresses, malloc's first, and how
+ * many bytes above the first each of them lies. */
+typedef struct omptier_call_words {
+  uint32_t count; /* at least 1 */
+  uint32_t site;  /* the recorder's number */
+  uint64_t code[OMPTIER_MOST_CALL_WORDS];
+  uint32_t above[OMPTIER_MOST_CALL_WORDS];
+} omptier_call_words;
+
+/* Where in a small block an address lies. */
+typedef struct omptier_small_place {
+  uint32_t site;
+  uint32_t bytes;  /* room of the block */
+  uint32_t offset; /* in the block */
+} omptier_small_place;
+
+/* Small blocks of a site, from its first span on. */
+typedef struct omptier_small_counts {
+  uint32_t site;
+  uint32_t largest;        /* bytes asked for */
+  uint64_t objects, bytes; /* allocated, bytes as asked for */
+  uint64_t live, peak;     /* bytes; peak: most since the counts before */
+} omptier_small_counts;
+
+/* The preload library's small blocks by site: blocks under 4 KiB of some calls come from spans of
+ * 64 KiB that are their site's alone. */
+typedef struct omptier_small_spans {
+  /* From now on that call is served so. 0: there is no room for more calls. */
+  int (*serve)(const omptier_call_words* call);
+  /* 1: at that time (CLOCK_MONOTONIC, ns) the address lay in a span of a site. -1: in a span, but
+   * of no site of this process (a forked child has its parent's). 0: in none. */
+  int (*find)(uint64_t address, uint64_t time, omptier_small_place* place);
+  /* Visits the counts of each site that is served. */
+  void (*counts)(void (*visit)(void* argument, const omptier_small_counts* counts), void* argument);
+} omptier_small_spans;
 
 typedef struct omptier_malloc_record {
   uint32_t version; /* OMPTIER_MALLOC_RECORD_VERSION */
   uint32_t size;    /* sizeof(omptier_malloc_record) */
 
-  /* Starts recording. 0 when nothing will be recorded; a warning was printed. */
-  int (*start)(void);
+  /* Starts recording. 0 when nothing will be recorded; a warning was printed. spans: null where
+   * small blocks cannot be served by site. */
+  int (*start)(const omptier_small_spans* spans);
   /* At the end of the process: writes the last samples and closes the log. */
   void (*end)(void);
 

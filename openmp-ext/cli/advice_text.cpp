@@ -75,7 +75,8 @@ std::string placement_text(const Advice& advice) {
     const SiteDemand& demand = advice.workload.sites[site];
     if (stays(demand)) {
       if (demand.share >= k_least_share)
-        text += advice_row("stays", "-", demand.label,
+        text += advice_row("stays", demand.placeable ? format_size(demand.peak_bytes()) : "-",
+                    demand.label,
                     format_percent(demand.share) + " of the samples; no plan reaches it" +
                         (demand.placeable ? " (below 64 KiB)" : ""));
       continue;

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <type_traits>
 #include <unwind.h>
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -131,6 +132,40 @@ private:
   bool started_ = false;
 };
 
+// Keeps every return address from the caller on, and its place.
+class WordChooser {
+public:
+  WordChooser(const void* caller, StackWord* out, unsigned room, unsigned max_own)
+      : caller_(reinterpret_cast<ReturnAddress>(caller)), out_(out), room_(room), left_(max_own) {}
+
+  // Where the address that is added next lies; fixed: as far above the one before in every call.
+  void at(std::uintptr_t place, bool fixed) {
+    place_ = place;
+    fixed_ = fixed;
+  }
+  bool add(ReturnAddress address, const CachedRule& cached) {
+    if (count_ == 0 && address != caller_) return true;
+    if (count_ == 0) first_ = last_ = place_;
+    if (count_ != 0 && (cached.runtime || count_ == room_)) return false;
+    if (!fixed_ && place_ - last_ > k_surely_stack && count_ != 0) return false;
+    const bool own = !cached.system && !cached.runtime;
+    if (own) last_own_ = count_;
+    last_ = place_;
+    out_[count_++] = {address, static_cast<std::uint32_t>(place_ - first_), own};
+    return !own || --left_ != 0;
+  }
+  unsigned finish() const { return left_ == 0 ? count_ : std::min(count_, last_own_ + 2); }
+
+private:
+  // Above the innermost frames lie a thread's first function and the C library's data.
+  static constexpr std::uintptr_t k_surely_stack = 1024;
+  ReturnAddress caller_;
+  StackWord* out_;
+  unsigned room_, left_, count_ = 0, last_own_ = 0;
+  std::uintptr_t place_ = 0, first_ = 0, last_ = 0;
+  bool fixed_ = true;
+};
+
 enum class WalkEnd : std::uint8_t { done, complex };
 
 #if defined(__x86_64__)
@@ -139,12 +174,15 @@ OMPTIER_READS_STACK std::uintptr_t read_word(std::uintptr_t address) {
 }
 
 // frame: the frame address of a function of ours that has a frame pointer.
-WalkEnd walk_by_rules(std::uintptr_t frame, FrameChooser& chooser) {
+template <typename Chooser> WalkEnd walk_by_rules(std::uintptr_t frame, Chooser& chooser) {
   ReturnAddress address = read_word(frame + 8);
   std::uintptr_t frame_pointer = read_word(frame);
   std::uintptr_t stack_pointer = frame + 16;
+  bool fixed = true;
   for (unsigned i = 0; i < k_deepest_walk; ++i) {
     const CachedRule cached = rule_at(address);
+    if constexpr (std::is_same_v<Chooser, WordChooser>)
+      chooser.at(stack_pointer - 8, fixed);
     if (!chooser.add(address, cached)) return WalkEnd::done;
     const UnwindRule& rule = cached.rule;
     if (rule.kind == UnwindRule::Kind::end) return WalkEnd::done;
@@ -155,6 +193,7 @@ WalkEnd walk_by_rules(std::uintptr_t frame, FrameChooser& chooser) {
     if (cfa <= stack_pointer || cfa - stack_pointer > k_largest_frame || cfa % 8 != 0)
       return WalkEnd::done;
     address = read_word(cfa - 8);
+    fixed = !rule.from_frame_pointer;
     if (rule.saved_at != 0) frame_pointer = read_word(cfa - rule.saved_at);
     stack_pointer = cfa;
   }
@@ -186,6 +225,19 @@ __attribute__((noinline)) unsigned capture_stack(const void* caller, ReturnAddre
 #endif
   _Unwind_Backtrace(visit_frame, &chooser);
   return chooser.finish();
+}
+
+__attribute__((noinline)) unsigned capture_words([[maybe_unused]] const void* caller,
+                                                 [[maybe_unused]] StackWord* out,
+                                                 [[maybe_unused]] unsigned room,
+                                                 [[maybe_unused]] unsigned max_own) {
+#if defined(__x86_64__)
+  WordChooser chooser(caller, out, room, max_own);
+  walk_by_rules(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)), chooser);
+  return chooser.finish();
+#else
+  return 0;
+#endif
 }
 
 unsigned frames_to_keep() {

@@ -253,7 +253,8 @@ void on_finalize(ompt_data_t*) {
 
 // Entries for libomptier_preload.so.
 
-int start_whole_process() {
+int start_whole_process(const omptier_small_spans* spans) {
+  recorder().serve_small(spans);
   if (!start_recorder()) return 0;
   g_started_in = getpid();
   g_whole_process.store(true);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Intercepts the program's malloc. Blocks that do not concern us cost a compare and a jump: small
-// ones by size, frees by the bounds of all blocks ever handed out. The rest is in blocks.cpp.
+// ones by size, frees by the bounds of all blocks ever handed out. The rest is in blocks.cpp, and
+// for recorded small blocks in small_spans.cpp.
 //
 // C++'s new and delete, Fortran's ALLOCATE and the C library's own calls (strdup, getline) arrive
 // here because they call malloc and free. A program's own new and delete are not intercepted.
@@ -12,9 +13,11 @@
 #include "preload/next.hpp"
 #include "preload/next_malloc.hpp"
 #include "preload/recording.hpp"
+#include "preload/small_spans.hpp"
 #include "preload/step_aside.hpp"
 
 #include <cerrno>
+#include <cstring>
 #include <unistd.h>
 
 using namespace omptier::preload;
@@ -32,12 +35,43 @@ __attribute__((noinline)) void* large_malloc(std::size_t bytes, const void* call
   return block != nullptr ? block : served(g_next.malloc(bytes), bytes, caller);
 }
 
+// A recorded block for which no span of a site is there.
+void* recorded_malloc(std::size_t bytes, const void* caller) {
+  if (bytes < k_least_recorded && is_left_out()) return g_next.malloc(bytes);
+  return large_malloc(bytes, caller);
+}
+
+// Whether a recorded block may come from its site's spans.
+static_assert(small_spans::k_below == k_least_recorded);
+inline bool may_be_in_spans(std::size_t bytes) {
+  return bytes < k_least_recorded && small_spans::are_used();
+}
+
+// Null: its site has no spans.
+__attribute__((noinline)) void* from_spans(std::size_t bytes, Call call) {
+  return small_spans::allocate(bytes, call,
+                               [](std::size_t, const void*) -> void* { return nullptr; });
+}
+
 __attribute__((noinline)) void* large_calloc(std::size_t count, std::size_t size,
                                              const void* caller) {
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(count, size, &bytes)) return g_next.calloc(count, size);
   void* block = place(bytes, 0, true, caller);
   return block != nullptr ? block : served(g_next.calloc(count, size), bytes, caller);
+}
+
+// realloc of a block that lies in spans. It stays there while it fills half of its room.
+__attribute__((noinline)) void* resize_in_spans(void* block, std::size_t bytes, Call call) {
+  if (bytes == 0) return small_spans::release(block), nullptr;
+  const std::size_t room = small_spans::size_of(block);
+  if (bytes <= room && bytes > room / 2) return block;
+  void* fresh = bytes < k_least_recorded ? small_spans::allocate(bytes, call, recorded_malloc)
+                                         : large_malloc(bytes, call.code);
+  if (fresh == nullptr) return nullptr;
+  std::memcpy(fresh, block, bytes < room ? bytes : room);
+  small_spans::release(block);
+  return fresh;
 }
 
 // An invalid alignment is left to the program's malloc to refuse.
@@ -57,13 +91,15 @@ __attribute__((noinline)) void* large_aligned(void* (*next)(std::size_t, std::si
 OMPTIER_EXPORT void* malloc(std::size_t bytes) {
   if (is_small(bytes)) [[likely]]
     return g_next.malloc(bytes);
-  if (bytes < k_least_recorded && is_left_out()) return g_next.malloc(bytes);
-  return large_malloc(bytes, __builtin_return_address(0));
+  if (may_be_in_spans(bytes)) return small_spans::allocate(bytes, OMPTIER_CALL, recorded_malloc);
+  return recorded_malloc(bytes, __builtin_return_address(0));
 }
 
 OMPTIER_EXPORT void free(void* block) {
-  if (may_be_ours(block)) [[unlikely]]
+  if (may_be_ours(block)) [[unlikely]] {
+    if (small_spans::holds(block)) return small_spans::release(block);
     return is_short(block) ? g_next.free(block) : give_back(block);
+  }
   return g_next.free(block);
 }
 
@@ -79,6 +115,8 @@ OMPTIER_EXPORT void* calloc(std::size_t count, std::size_t size) {
   std::size_t bytes = 0;
   if (!__builtin_mul_overflow(count, size, &bytes) && is_small(bytes)) [[likely]]
     return g_next.calloc(count, size);
+  if (count < k_least_recorded && may_be_in_spans(bytes))
+    if (void* block = from_spans(bytes, OMPTIER_CALL)) return std::memset(block, 0, bytes);
   if (count < k_least_recorded && bytes < k_least_recorded && is_left_out())
     return g_next.calloc(count, size);
   return large_calloc(count, size, __builtin_return_address(0));
@@ -87,6 +125,9 @@ OMPTIER_EXPORT void* calloc(std::size_t count, std::size_t size) {
 OMPTIER_EXPORT void* realloc(void* block, std::size_t bytes) {
   if (is_small(bytes) && !may_be_ours(block)) [[likely]]
     return g_next.realloc(block, bytes);
+  if (small_spans::holds(block)) return resize_in_spans(block, bytes, OMPTIER_CALL);
+  if (block == nullptr && may_be_in_spans(bytes))
+    if (void* fresh = from_spans(bytes, OMPTIER_CALL)) return fresh;
   return resize(block, bytes, __builtin_return_address(0));
 }
 
@@ -97,25 +138,37 @@ OMPTIER_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t si
     return nullptr;
   }
   if (is_small(bytes) && !may_be_ours(block)) return g_next.reallocarray(block, count, size);
+  if (small_spans::holds(block)) return resize_in_spans(block, bytes, OMPTIER_CALL);
+  if (block == nullptr && may_be_in_spans(bytes))
+    if (void* fresh = from_spans(bytes, OMPTIER_CALL)) return fresh;
   return resize(block, bytes, __builtin_return_address(0));
 }
 
 OMPTIER_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
   if (is_small(bytes)) return g_next.aligned_alloc(alignment, bytes);
+  if (is_alignment(alignment) && may_be_in_spans(bytes))
+    if (void* block = small_spans::allocate_aligned(bytes, alignment, OMPTIER_CALL)) return block;
   return large_aligned(g_next.aligned_alloc, alignment, bytes, __builtin_return_address(0));
 }
 
 OMPTIER_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) {
   if (is_small(bytes)) return g_next.memalign(alignment, bytes);
+  if (is_alignment(alignment) && may_be_in_spans(bytes))
+    if (void* block = small_spans::allocate_aligned(bytes, alignment, OMPTIER_CALL)) return block;
   return large_aligned(g_next.memalign, alignment, bytes, __builtin_return_address(0));
 }
 
 OMPTIER_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size_t bytes) {
-  if (!is_small(bytes) && is_alignment(alignment) && alignment % sizeof(void*) == 0)
-    if (void* block = place(bytes, alignment, false, __builtin_return_address(0))) {
+  if (!is_small(bytes) && is_alignment(alignment) && alignment % sizeof(void*) == 0) {
+    void* block = may_be_in_spans(bytes)
+                      ? small_spans::allocate_aligned(bytes, alignment, OMPTIER_CALL)
+                      : nullptr;
+    if (block == nullptr) block = place(bytes, alignment, false, __builtin_return_address(0));
+    if (block != nullptr) {
       *result = block;
       return 0;
     }
+  }
   const int error = g_next.posix_memalign(result, alignment, bytes);
   if (error == 0) served(*result, bytes, __builtin_return_address(0));
   return error;
@@ -137,6 +190,7 @@ OMPTIER_EXPORT void* pvalloc(std::size_t bytes) {
 }
 
 OMPTIER_EXPORT std::size_t malloc_usable_size(void* block) {
+  if (small_spans::holds(block)) return small_spans::size_of(block);
   return may_be_ours(block) ? usable_size(block) : g_next.malloc_usable_size(block);
 }
 

@@ -9,6 +9,7 @@
 #include "preload/library.hpp"
 #include "preload/mmap.hpp"
 #include "preload/next_malloc.hpp"
+#include "preload/small_spans.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -132,6 +133,29 @@ bool is_ours(const void* function) {
   return std::strncmp(slash != nullptr ? slash + 1 : name, k_ours, sizeof k_ours - 1) == 0;
 }
 
+void hold_for_fork() {
+  Busy::enter();
+  small_spans::before_fork();
+}
+void resume_parent() {
+  small_spans::after_fork_in_parent();
+  Busy::leave();
+}
+void resume_child() {
+  small_spans::after_fork_in_child();
+  Busy::leave();
+}
+
+// Another malloc may have entries of its own that take its blocks (sdallocx, mi_free), and would be
+// given ours. A program's own malloc or free never comes here, or not with all blocks.
+bool can_serve_small() {
+  if (!next_malloc_has_headers()) return false;
+  const AddressRange self = library_around(reinterpret_cast<const void*>(&can_serve_small));
+  for (const char* name : {"malloc", "calloc", "realloc", "free"})
+    if (!self.holds(::dlsym(RTLD_DEFAULT, name))) return false;
+  return true;
+}
+
 void start_reporting(const omptier_malloc_record* record) {
   g_recorder = library_around(reinterpret_cast<const void*>(record));
   g_record.store(record, std::memory_order_release);
@@ -169,11 +193,11 @@ bool start_recording() {
       attach<omptier_malloc_record>(open_beside("libomptier_ompt.so"),
                                     "omptier_malloc_record_attach", OMPTIER_MALLOC_RECORD_VERSION);
   if (record == nullptr || ::pthread_key_create(&g_at_thread_end, at_thread_end) != 0 ||
-      record->start() == 0)
+      record->start(can_serve_small() ? &small_spans::k_table : nullptr) == 0)
     return false;
   watch_mappings();
   // After the recorder's own handlers: at a fork these run before them, later behind them.
-  ::pthread_atfork(Busy::enter, Busy::leave, Busy::leave);
+  ::pthread_atfork(hold_for_fork, resume_parent, resume_child);
   start_reporting(record);
   return true;
 }

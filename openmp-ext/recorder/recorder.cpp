@@ -278,6 +278,8 @@ void Recorder::after_fork_in_child() {
   shortages_written_ = {};
   std::fill(std::begin(lost_), std::end(lost_), 0);
   small_counts_.clear();
+  small_bytes_ = 0;
+  served_.clear();
   small_areas_.clear();
   stretches_.forget();
   stretches_known_.restart();

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "base/address_set.hpp"
+#include "borders/malloc_record.h"
 #include "log/budget.hpp"
 #include "log/writer.hpp"
 #include "objects/stack_table.hpp"
@@ -52,6 +53,9 @@ public:
   void finish();
   bool active() const { return state_.load(std::memory_order_acquire) == State::active; }
   const char* path() const { return path_; }
+
+  // Who serves small blocks by site; null: nobody can. Before start.
+  void serve_small(const omptier_small_spans* spans) { spans_ = spans; }
 
   void thread_begin();
   void thread_end();
@@ -125,8 +129,10 @@ private:
   static void add_rest(SiteCount& count, std::uint64_t bytes);
   bool begin_mapping(const Mapping& fresh);
   void end_mappings(std::uint64_t begin, std::uint64_t end, std::uint64_t before);
-  void small_object(std::uint32_t site, std::uint64_t address, std::size_t bytes,
+  bool small_object(std::uint32_t site, std::uint64_t address, std::size_t bytes,
                     std::uint32_t stands_for);
+  void serve_call(const void* caller);
+  void take_small_counts();
   static void identify_modules(const ReturnAddress* frames, unsigned count); // before the lock
   std::uint32_t module_number(const LoadedModule* module);
   static std::uint32_t this_thread();
@@ -153,10 +159,14 @@ private:
   HelperThread helper_;
   std::mutex mutex_; // tables; the source's life
   StackTable sites_, regions_;
-  struct SmallCount {
+  struct SmallCount { // of small blocks that have no span of their own
     std::uint64_t objects, bytes, written;
+    std::uint64_t asked_at; // bytes when spans were last asked for
   };
   PageArray<SmallCount> small_counts_; // by site
+  std::uint64_t small_bytes_ = 0;      // of all of them
+  const omptier_small_spans* spans_ = nullptr;
+  PageArray<omptier_small_counts> served_; // by site: as counted already
   PageArray<SiteCount> site_counts_;   // by site
   LiveBlocks live_;
   std::atomic<std::uint32_t> most_told_{~std::uint32_t{0}}; // objects from 64 KiB of one site

@@ -146,7 +146,7 @@ void Recorder::object(const void* block, std::size_t bytes, std::uintptr_t alloc
     SiteCount* counted = count_of(site);
     if (counted != nullptr) told = is_told(bytes, *counted);
     if (counted != nullptr && !told && bytes < k_least_counted) {
-      small_object(site, address, bytes, 1);
+      static_cast<void>(small_object(site, address, bytes, 1));
       return;
     }
     LiveBlock live{address, bytes, site, told};
@@ -225,19 +225,82 @@ void Recorder::small_allocated(const void* block, std::size_t bytes, const void*
   const std::uint32_t site = define(sites_, frames, count, true);
   if (site == StackTable::k_full)
     return void(unwatched_.fetch_add(stands_for, std::memory_order_relaxed));
-  const std::lock_guard<std::mutex> guard(mutex_);
-  small_object(site, reinterpret_cast<std::uintptr_t>(block), bytes, stands_for);
+  bool serve = false;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    serve = small_object(site, reinterpret_cast<std::uintptr_t>(block), bytes, stands_for);
+  }
+  if (serve) serve_call(caller);
 }
 
-// Under mutex_.
-void Recorder::small_object(std::uint32_t site, std::uint64_t address, std::size_t bytes,
+// Under mutex_. True when the site's blocks should have spans of their own: when they have taken so
+// much, and such a part of what all small blocks took; for calls of the site that are not served
+// even then, again from four times as much on.
+bool Recorder::small_object(std::uint32_t site, std::uint64_t address, std::size_t bytes,
                             std::uint32_t stands_for) {
-  if (site >= small_counts_.size() && !small_counts_.resize(with_room(site), {}))
-    return void(unwatched_.fetch_add(stands_for, std::memory_order_relaxed));
-  small_counts_[site].objects += stands_for;
-  small_counts_[site].bytes += bytes * stands_for;
+  constexpr std::uint64_t k_least_served = std::uint64_t{128} << 10, k_part = 1024;
+  if (site >= small_counts_.size() && !small_counts_.resize(with_room(site), {})) {
+    unwatched_.fetch_add(stands_for, std::memory_order_relaxed);
+    return false;
+  }
+  SmallCount& count = small_counts_[site];
+  count.objects += stands_for;
+  count.bytes += bytes * stands_for;
+  small_bytes_ += bytes * stands_for;
   const std::uint64_t area = round_down(address, k_small_area);
   if (small_areas_.add(area)) log_.small_area(area);
+  if (count.bytes < std::max({k_least_served, small_bytes_ / k_part, 4 * count.asked_at}))
+    return false;
+  count.asked_at = count.bytes;
+  return true;
+}
+
+// The call, by the words on the stack: what it is recognised by may be less than the site's frames.
+void Recorder::serve_call(const void* caller) {
+  if (spans_ == nullptr) return;
+  StackWord words[OMPTIER_MOST_CALL_WORDS];
+  omptier_call_words call{};
+  call.count = capture_words(caller, words, OMPTIER_MOST_CALL_WORDS, options_.site_depth);
+  ReturnAddress frames[k_max_frames];
+  unsigned count = 0;
+  for (unsigned i = 0; i < call.count; ++i) {
+    call.code[i] = words[i].code;
+    call.above[i] = words[i].above;
+    if (words[i].own) frames[count++] = words[i].code;
+  }
+  if (call.count == 0) return;
+  if (count == 0) frames[count++] = reinterpret_cast<ReturnAddress>(caller);
+  call.site = define(sites_, frames, count, true);
+  if (call.site != StackTable::k_full) spans_->serve(&call);
+}
+
+// Adds what the spans have counted since the last time to the sites' counts.
+void Recorder::take_small_counts() {
+  if (spans_ == nullptr) return;
+  const auto take = [](void* self, const omptier_small_counts* counts) {
+    auto& recorder = *static_cast<Recorder*>(self);
+    const std::lock_guard<std::mutex> guard(recorder.mutex_);
+    PageArray<omptier_small_counts>& served = recorder.served_;
+    SiteCount* count = recorder.count_of(counts->site);
+    if (count == nullptr || (counts->site >= served.size() &&
+                             !served.resize(with_room(counts->site), {})))
+      return;
+    omptier_small_counts& before = served[counts->site];
+    if (before.objects == counts->objects && before.live == counts->live) return;
+    count->objects += counts->objects - before.objects;
+    count->bytes += counts->bytes - before.bytes;
+    count->largest = std::max<std::uint64_t>(count->largest, counts->largest);
+    const std::uint64_t others = count->live - std::min(count->live, before.live);
+    count->live = others + counts->live;
+    count->by_malloc = count->changed = true;
+    if (const std::uint64_t peak = others + std::max(counts->live, counts->peak);
+        peak > count->peak) {
+      count->peak = peak;
+      count->peak_time = monotonic_nanoseconds();
+    }
+    before = *counts;
+  };
+  spans_->counts(take, this);
 }
 
 void Recorder::write_small_objects() {

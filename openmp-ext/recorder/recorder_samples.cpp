@@ -64,7 +64,7 @@ void Recorder::lose(std::uint64_t samples, LossReason reason) {
 }
 
 void Recorder::settle_batch() {
-  const std::uint64_t known_from = batch_.resolve(live_, mutex_);
+  const std::uint64_t known_from = batch_.resolve(live_, mutex_, spans_);
   std::uint64_t lost = 0;
   for (const LoggedSample& sample : batch_.samples()) {
     if (sample.time < known_from) {
@@ -96,6 +96,7 @@ void Recorder::drain() {
 
 void Recorder::write_counts() {
   write_small_objects();
+  take_small_counts();
   write_site_totals();
   write_stretch_counts();
   runs_.write_totals(log_);

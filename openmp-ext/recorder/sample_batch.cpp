@@ -60,11 +60,17 @@ void SampleBatch::look_at(const LiveBlocks::Ended& ended) {
   }
 }
 
-std::uint64_t SampleBatch::resolve(const LiveBlocks& blocks, std::mutex& lock) {
+std::uint64_t SampleBatch::resolve(const LiveBlocks& blocks, std::mutex& lock,
+                                   const omptier_small_spans* spans) {
   if (!ask()) return k_unknown;
   std::uint64_t oldest = k_live;
   for (const Question& question : questions_) {
     oldest = std::min(oldest, question.time);
+    if (omptier_small_place in_span{};
+        spans != nullptr && spans->find(question.address, question.time, &in_span) > 0) {
+      *question.place = {in_span.site, in_span.offset, in_span.bytes};
+      continue;
+    }
     LiveBlock block;
     const std::lock_guard<std::mutex> guard(lock);
     if (blocks.find(question.address, block)) *question.place = place_in(block, question.address);

@@ -5,6 +5,7 @@
 // for the ended blocks are looked through once for all of them. Helper thread only.
 #pragma once
 
+#include "borders/malloc_record.h"
 #include "log/records.hpp"
 #include "recorder/live_blocks.hpp"
 
@@ -24,7 +25,9 @@ public:
   // Fills in the places. lock covers blocks and is held for some microseconds at a time. Returns
   // the time before which nobody knows any more what was where: 0 = everything is known.
   static constexpr std::uint64_t k_unknown = ~std::uint64_t{0}; // nothing is: no memory
-  std::uint64_t resolve(const LiveBlocks& blocks, std::mutex& lock);
+  // spans: where small blocks lie that have spans of their own; null: none do.
+  std::uint64_t resolve(const LiveBlocks& blocks, std::mutex& lock,
+                        const omptier_small_spans* spans = nullptr);
 
   std::span<const LoggedSample> samples() const { return samples_.all(); }
   std::span<const LoggedPattern> patterns_of(const LoggedSample& sample) const {

@@ -38,8 +38,8 @@ each = options.live // options.threads * options.threads
 check(any(s["objects"] == each and s["bytes_peak"] == 8192 * each for s in report["sites"]),
       f"no site of {each} objects that stay: {report['sites']}")
 calls = options.allocations // options.threads * options.threads
+# Half of them are small. Of these the first ones are sampled, the others counted with the rest of their site.
 gone = sum(s["objects"] for s in report["sites"] if s["label"].startswith("block "))
-check(abs(gone - calls / 2) <= 0.001 * calls + options.threads,
-      f"{gone} middle and large blocks come and go, not {calls / 2}")
-small = report["small_objects"]["objects"]
-check(abs(small - calls / 2) <= 0.1 * calls + 5000, f"{small} small ones, not {calls / 2}")
+sampled = report["small_objects"]["objects"]
+check(gone <= calls and abs(gone + sampled - calls) <= 0.001 * calls + options.threads + 0.5 * sampled,
+      f"{gone} blocks come and go, and some {sampled} small ones, not {calls}")

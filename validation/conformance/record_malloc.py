@@ -40,7 +40,7 @@ for name in names:
           f"{name} of {wanted} bytes is not among {[(k, v['bytes_peak']) for k, v in sites.items()]}")
 share = sites[options.hot]["share"]
 check(share >= 0.4, f"{options.hot} has {share:.2f} of the samples\n{bench.text()}")
-counted = report["small_objects"]["objects"]
+counted = report["small_objects"]["objects"] + sum(s["objects"] for s in report["sites"] if s["bytes_largest"] < 4096)
 check(abs(counted - options.small) <= 0.1 * options.small + 5000, f"{counted} small objects counted, {options.small} made")
 print(f"{len(sites)} sites; {options.hot} {100 * share:.0f} % of {report['samples']} samples; {counted} small objects")
 if options.planned:

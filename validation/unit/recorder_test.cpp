@@ -22,7 +22,8 @@ using namespace omptier;
 namespace {
 
 struct Recording {
-  explicit Recording(const std::string& pattern) {
+  explicit Recording(const std::string& pattern, const omptier_small_spans* spans = nullptr) {
+    recorder->serve_small(spans);
     RecorderOptions options;
     options.pattern = pattern;
     options.drain_milliseconds = 5;
@@ -312,4 +313,74 @@ TEST(HelperThread, WorkAskedForAllTheTimeIsBounded) {
   const double usual = seconds * 1000 / k_period, early = (20 + seconds * 20) / 4;
   EXPECT_LE(work.times, usual + early + 3);
   EXPECT_GE(work.times, 2u);
+}
+
+// Small blocks by site, as libomptier_preload.so serves them.
+namespace {
+
+struct MadeUpSpans {
+  static inline omptier_call_words asked{};
+  static inline unsigned times = 0, matching = 0; // words that lie where they are said to
+  static inline std::uintptr_t begin = 0x7e0000000000, slot = 0;
+  static inline omptier_small_counts counts{};
+  static int serve(const omptier_call_words* call) {
+    asked = *call;
+    ++times;
+    for (unsigned i = 0; i < call->count; ++i)
+      matching += *reinterpret_cast<const std::uint64_t*>(slot + call->above[i]) == call->code[i];
+    return 1;
+  }
+  static int find(std::uint64_t address, std::uint64_t, omptier_small_place* place) {
+    if (address - begin >= 65536) return 0;
+    *place = {asked.site, 224, static_cast<std::uint32_t>(address - begin) % 224};
+    return 1;
+  }
+  static void visit(void (*visit)(void*, const omptier_small_counts*), void* argument) {
+    if (counts.objects != 0) visit(argument, &counts);
+  }
+};
+
+__attribute__((noinline)) void small_block(Recorder& recorder, std::size_t bytes) {
+  MadeUpSpans::slot = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) + sizeof(void*);
+  recorder.small_allocated(reinterpret_cast<const void*>(0x600000), bytes,
+                           __builtin_return_address(0), 64);
+  asm volatile("");
+}
+
+} // namespace
+
+TEST(Recorder, ServesSitesOfManySmallBytes) {
+  const ScratchFile file;
+  static constexpr omptier_small_spans k_spans = {MadeUpSpans::serve, MadeUpSpans::find,
+                                                  MadeUpSpans::visit};
+  Recording recording(file.path(), &k_spans);
+  ASSERT_TRUE(recording.started);
+  unsigned first = 0;
+  for (unsigned i = 1; i <= 18; ++i) { // from one place: 9 * 64 * 216 bytes are 122 KiB
+    small_block(*recording.recorder, 216);
+    if (MadeUpSpans::times == 1 && first == 0) first = i;
+  }
+#if defined(__x86_64__)
+  EXPECT_EQ(first, 10u);
+  EXPECT_EQ(MadeUpSpans::times, 1u); // again only from four times as much on
+  ASSERT_GE(MadeUpSpans::asked.count, 2u);
+  EXPECT_EQ(MadeUpSpans::matching, MadeUpSpans::asked.count);
+  MadeUpSpans::counts = {MadeUpSpans::asked.site, 216, 1000, 216'000, 108'000, 162'000};
+  recording.miss(reinterpret_cast<const void*>(MadeUpSpans::begin + 2240 + 100), 3);
+  ASSERT_TRUE(recording.drained());
+  MadeUpSpans::counts.objects = 1500;
+  MadeUpSpans::counts.bytes = 324'000;
+  MadeUpSpans::counts.live = MadeUpSpans::counts.peak = 216'000;
+  recording.finish();
+  const ProfileSummary summary = summary_of(*read_profile(file.path()));
+  ASSERT_EQ(summary.sites.size(), 1u);
+  const SiteSummary& site = summary.sites[0];
+  EXPECT_EQ(site.objects, 1500u);
+  EXPECT_EQ(site.bytes_total, 324'000u);
+  EXPECT_EQ(site.bytes_peak, 216'000u);
+  EXPECT_EQ(site.bytes_largest, 216u);
+  EXPECT_EQ(site.samples, 3u);
+  EXPECT_TRUE(site.by_malloc);
+  EXPECT_EQ(summary.small_objects.objects, 18u * 64);
+#endif
 }

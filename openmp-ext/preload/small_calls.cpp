@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See small_calls.hpp. A call of one word only is kept with itself as the next one.
+#include "preload/small_calls.hpp"
+
+#include <cstring>
+
+namespace omptier::preload {
+
+bool SmallCalls::add(const omptier_call_words& words, SmallSite& site) {
+  if (used_ == k_most_calls || words.count == 0 || words.count > OMPTIER_MOST_CALL_WORDS)
+    return false;
+  const std::uint32_t above = words.count > 1 ? words.above[1] : 0;
+  unsigned at = slot_of(words.code[0]);
+  for (;; at = (at + 1) % k_call_slots) { // at most half full
+    const std::uint64_t known = innermost_[at].code.load(std::memory_order_relaxed);
+    if (known == 0) break;
+    if (known != words.code[0]) continue;
+    if (innermost_[at].above != above) return false;
+    break;
+  }
+  const std::uint64_t next = words.code[words.count > 1 ? 1 : 0];
+  auto& head = by_two_[slot_of(key_of(words.code[0], next))];
+  unsigned alike = 0; // each costs a malloc some comparisons
+  for (const KnownCall* other = head.load(std::memory_order_relaxed); other != nullptr;
+       other = other->next)
+    if (++alike == k_most_alike) return false;
+  KnownCall& call = calls_[used_++];
+  call.site = &site;
+  call.count = words.count;
+  std::memcpy(call.code, words.code, words.count * sizeof *words.code);
+  std::memcpy(call.above, words.above, words.count * sizeof *words.above);
+  call.code[1] = next;
+  call.next = head.load(std::memory_order_relaxed);
+  head.store(&call, std::memory_order_release);
+  innermost_[at].above = above;
+  innermost_[at].code.store(words.code[0], std::memory_order_release);
+  return true;
+}
+
+void SmallCalls::forget() {
+  for (unsigned i = 0; i < k_call_slots; ++i) {
+    innermost_[i].code.store(0, std::memory_order_relaxed);
+    by_two_[i].store(nullptr, std::memory_order_relaxed);
+  }
+  used_ = 0;
+}
+
+} // namespace omptier::preload

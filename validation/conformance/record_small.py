@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# omptier record of programs of small blocks: the sites that allocate most have rows of their own, with all their
+# blocks, bytes, accesses and pattern; the program does what it does without us, whatever it does with its blocks.
+#
+# usage: record_small.py rows|memory|threads|resized|forked|ending --omptier O --program P
+import os
+
+from recording import check, run_case, site
+
+ROWS, BYTES = 200_000, 216
+NAME = "row"  # the variable that make_row's new double[27] goes to
+
+
+def record(bench, case, **more):
+    plain = bench.run(bench.options.program, case).stdout
+    recorded = bench.record(bench.options.program, case, options=("--rate", "1000", "--runtime", "own"), **more)
+    check(recorded.stdout == plain, f"prints {recorded.stdout} instead of {plain}")
+
+
+def rows_in(report):
+    """Of all call stacks."""
+    return sum(one["objects"] for one in report["sites"] if one["label"].split()[0] == NAME)
+
+
+def case_rows(bench):
+    record(bench, "rows")
+    report = bench.report()
+    row = site(report, NAME)
+    check(0.98 * ROWS <= row["objects"] <= ROWS, f"{row['objects']} of {ROWS} rows")
+    for key, wanted in (("bytes_total", ROWS * BYTES), ("bytes_peak", ROWS * BYTES), ("bytes_largest", BYTES)):
+        check(0.98 * wanted <= row[key] <= wanted, f"{key} {row[key]} instead of {wanted}")
+    check(row["share"] >= 0.9, f"rows have {row['share']:.2f} of the time\n{bench.text()}")  # in truth: all of the loop
+    check(row["pattern"] == "sequential", f"pattern {row['pattern']}")
+    small = report["small_objects"]
+    check(small["share"] < 0.02, f"{small['share']:.2f} are small objects still")
+    text = bench.run(bench.omptier, "advise", "--machine", "dram-hbm-nvm", "-o", "plan.json", "p.profile").stdout
+    check(NAME + " (record_small.cpp" in text, f"the advice does not name the rows\n{text}")
+    print(bench.text())
+
+
+def peak_kib(bench, *command):
+    """Most memory that the program and its children took."""
+    result = bench.run("/usr/bin/env", "python3", "-c",
+                       "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, "
+                       "stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL); "
+                       "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)", *command)
+    return int(result.stdout)
+
+
+def case_memory(bench):
+    program = [bench.options.program, "rows"]
+    plain = peak_kib(bench, *program)
+    recorded = peak_kib(bench, bench.omptier, "record", "-o", "p.profile", "--runtime", "own", "--", *program)
+    bound = 1.1 * plain + 8 * 1024  # the recorder's own tables
+    check(recorded <= bound, f"{recorded} KiB recorded, {plain} KiB not")
+    print(f"{recorded} KiB recorded, {plain} KiB not")
+
+
+def case_threads(bench):
+    record(bench, "threads")
+    row = site(bench.report(), NAME)
+    made = 8 * 12 * 4000
+    check(0.97 * made <= row["objects"] <= made, f"{row['objects']} of {made} rows")
+    check(row["bytes_peak"] <= 8 * 2 * 4000 * BYTES + 8 * 64 * BYTES, f"{row['bytes_peak']} bytes at the peak")
+
+
+def case_resized(bench):
+    record(bench, "resized")
+    report = bench.report()
+    small = [one for one in report["sites"] if one["bytes_largest"] < 4096 and one["objects"] > 15_000]
+    check(len(small) >= 5, f"only {[one['label'] for one in small]} have rows")
+
+
+def case_forked(bench):
+    record(bench, "forked")
+    logs = sorted(name for name in os.listdir(bench.folder) if name.startswith("p.profile"))
+    check(len(logs) == 11, f"{logs} instead of logs of 10 children that allocate")
+    made = [rows_in(bench.report(log)) for log in logs]
+    check(made[0] >= 19_000, f"{made[0]} rows in the parent")
+    check(all(5_000 <= rows <= 6_667 for rows in made[1:]), f"{made[1:]} rows in the children")
+
+
+def case_ending(bench):
+    for _ in range(5):
+        record(bench, "ending")
+        check(rows_in(bench.report()) > 50_000, "rows are missing")
+
+
+run_case(globals(), "program")

@@ -7,18 +7,12 @@
 #include "model/cost.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 
 namespace omptier {
 namespace {
 
 // libomptier_preload.so leaves smaller blocks to the program's malloc.
 constexpr std::uint64_t k_least_of_malloc = 64 * 1024;
-
-bool is_streamed(const ObjectPattern& pattern) {
-  return pattern.kind == PatternKind::sequential ||
-         (pattern.kind == PatternKind::strided && std::abs(pattern.stride) <= k_prefetched_stride);
-}
 
 // The part of the samples that memory served. Never 0, as one more sample might have been memory's:
 // such an array still takes fast memory that is left.
@@ -44,22 +38,21 @@ public:
   Translation(const ProfileSummary& summary, const Figures& recorded_in)
       : summary_(summary), recorded_in_(recorded_in) {}
 
-  // Samples of time do not show streams; there the object's pattern does.
-  Demand demand(const Sampled& sampled, const ObjectPattern& pattern) const {
+  // Time is divided by manner as accesses are: the mean access takes it.
+  Demand demand(const Sampled& sampled) const {
     const AccessWeights& weights = sampled.accesses;
-    const bool streamed = summary_.measure == Measure::time && is_streamed(pattern);
     Demand demand;
-    demand.of(streamed ? Manner::streamed_load : Manner::scattered_load) =
-        weights.scattered_load + weights.unknown;
-    demand.of(streamed ? Manner::streamed_store : Manner::scattered_store) =
-        weights.scattered_store;
-    demand.of(Manner::streamed_load) += weights.streamed_load;
-    demand.of(Manner::streamed_store) += weights.streamed_store;
-    if (summary_.measure == Measure::time)
+    demand.of(Manner::scattered_load) = weights.scattered_load + weights.unknown;
+    demand.of(Manner::streamed_load) = weights.streamed_load;
+    demand.of(Manner::scattered_store) = weights.scattered_store;
+    demand.of(Manner::streamed_store) = weights.streamed_store;
+    if (summary_.measure == Measure::time && demand.total() > 0) {
+      double nanoseconds = 0;
       for (std::size_t i = 0; i < k_manners; ++i)
-        demand.accesses[i] /= nanoseconds_of_one(static_cast<Manner>(i));
-    for (double& accesses : demand.accesses)
-      accesses *= memory_part(sampled);
+        nanoseconds += demand.accesses[i] * nanoseconds_of_one(static_cast<Manner>(i));
+      demand *= demand.total() / nanoseconds;
+    }
+    demand *= memory_part(sampled);
     return demand;
   }
 
@@ -110,17 +103,20 @@ Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names
     demand.by_plan = site.bytes_largest >= k_least_of_malloc ||
                      (site.kind == SiteKind::allocation && !site.by_malloc);
     demand.live = Translation::live(site, summary.nanoseconds);
-    demand.demand = translation.demand(site, site.pattern);
+    demand.demand = translation.demand(site);
+    demand.knows_streams = site.accesses.unknown < site.accesses.total();
+    demand.knows_writes =
+        demand.knows_streams && (summary.measure != Measure::time || site.knows_writes());
     set_cached(demand, site);
     // Statics are placed when the program starts and stay.
     for (const SitePart& part : site.by_region)
       if (site.kind == SiteKind::allocation)
-        demand.by_region.push_back({part.of, translation.demand(part, site.pattern)});
-    // The wider of the sampling interval and the source's worst error.
-    demand.share_low =
-        std::max(0.0, std::min(site.share.low, site.share.value - summary.worst_error));
-    demand.share_high =
-        std::min(1.0, std::max(site.share.high, site.share.value + summary.worst_error));
+        demand.by_region.push_back({part.of, translation.demand(part)});
+    // The report's interval, which holds the source's usual error where time is blamed; of other
+    // sources at least the worst one.
+    const double error = summary.measure == Measure::time ? 0 : summary.worst_error;
+    demand.share_low = std::max(0.0, std::min(site.share.low, site.share.value - error));
+    demand.share_high = std::min(1.0, std::max(site.share.high, site.share.value + error));
     demand.instances = site.objects;
     workload.sites.push_back(std::move(demand));
   }

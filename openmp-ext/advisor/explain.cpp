@@ -14,6 +14,7 @@ namespace {
 
 // Parts of the accesses.
 constexpr double k_mostly = 0.6;         // from here on called "mostly"
+constexpr double k_read_mostly = 0.25;   // writes, up to which an array is mostly read
 constexpr double k_hardly_any = 0.02;    // up to so many writes: read-only in effect
 constexpr double k_least_cached = 0.005; // from here on mentioned
 
@@ -37,8 +38,17 @@ std::string cached_text(const SiteDemand& demand) {
          ") of that from a cache, which no placement makes faster";
 }
 
-std::string manner_text(const Demand& demand) {
+// "mostly scattered loads", as much of it as is known.
+std::string manner_text(const SiteDemand& site) {
+  const Demand& demand = site.demand;
   if (demand.total() <= 0) return "hardly accessed";
+  if (!site.knows_streams) return "in a manner that was not seen";
+  const double written = written_part(demand), streamed = streamed_part(demand);
+  const bool both = written >= k_read_mostly && written <= 1 - k_read_mostly;
+  const bool one_kind = std::max(streamed, 1 - streamed) >= k_mostly;
+  if (!site.knows_writes || (both && one_kind))
+    return std::string("mostly ") + (streamed >= 0.5 ? "streamed " : "scattered ") +
+           (site.knows_writes ? "loads and stores" : "accesses");
   constexpr const char* names[] = {"scattered loads", "streamed loads", "scattered stores",
                                    "streamed stores"};
   const auto most = std::ranges::max_element(demand.accesses);
@@ -50,8 +60,8 @@ std::string manner_text(const Demand& demand) {
 const char* mode_of(const Demand& demand) {
   const double written = written_part(demand);
   if (written <= k_hardly_any) return "read_only";
-  if (written < 0.25) return "read_mostly";
-  if (written <= 0.75) return "read_write";
+  if (written < k_read_mostly) return "read_mostly";
+  if (written <= 1 - k_read_mostly) return "read_write";
   return written < 1 - k_hardly_any ? "write_mostly" : "write_only";
 }
 
@@ -87,7 +97,7 @@ std::string reason_for(const Workload& workload, const std::vector<TierChoice>& 
                      " of the bytes" + cached_text(demand);
   const bool all_cached = demand.cached > 1 - k_least_cached;
   if (!all_cached)
-    text += (demand.cached < k_least_cached ? ", " : ", the rest ") + manner_text(demand.demand);
+    text += (demand.cached < k_least_cached ? ", " : ", the rest ") + manner_text(demand);
   if (tier == Placement::k_nowhere) return text + "; no memory has room for it";
   if (all_cached) return text;
   const auto& row = costs[site];
@@ -121,10 +131,12 @@ std::string traits_as_c(const Workload& workload, std::size_t site, MemoryKind k
     ++count;
   };
   if (demand.demand.total() > 0) {
-    trait("access_pattern", streamed_part(demand.demand) >= k_mostly
-                                ? "ompx_atv_access_pattern_sequential"
-                                : "ompx_atv_access_pattern_random");
-    trait("access_mode", std::string("ompx_atv_access_mode_") + mode_of(demand.demand));
+    if (demand.knows_streams)
+      trait("access_pattern", streamed_part(demand.demand) >= k_mostly
+                                  ? "ompx_atv_access_pattern_sequential"
+                                  : "ompx_atv_access_pattern_random");
+    if (demand.knows_writes)
+      trait("access_mode", std::string("ompx_atv_access_mode_") + mode_of(demand.demand));
   }
   trait("importance", std::to_string(std::lround(demand.share * (1 - demand.cached) * 1000)));
   trait("placement", "ompx_atv_placement_preferred");

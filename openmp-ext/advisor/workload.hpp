@@ -30,6 +30,8 @@ struct SiteDemand {
   std::vector<LiveStretch> live; // ascending, not overlapping
   Demand demand;                 // whole run: estimated counts (samples × weight)
   std::vector<RegionDemand> by_region;
+  // Whether the demand tells streamed from scattered accesses, and loads from stores.
+  bool knows_streams = true, knows_writes = true;
   double share = 0;                     // of the measured quantity, 0…1
   double share_low = 0, share_high = 0; // 95 % interval
   // Of that share, what a cache is known to have served, which no placement makes faster. The

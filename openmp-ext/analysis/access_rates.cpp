@@ -3,9 +3,13 @@
 // See access_rates.hpp. One loop may serve objects in fast and slow memory, large and small ones,
 // so a loop's pairs are taken by object. Only an object that was seldom seen there has the pace of
 // all: one that was often seen and has no pace has runs too short for it, and may be much faster.
+// Loops without a pace run as fast as what they access lets expect, more or less (loop_speed.hpp).
 #include "analysis/access_rates.hpp"
 
+#include "analysis/access_shares.hpp"
 #include "analysis/loop_rates.hpp"
+#include "analysis/loop_speed.hpp"
+#include "analysis/resampling.hpp"
 #include "analysis/shares.hpp"
 
 #include <algorithm>
@@ -16,7 +20,7 @@
 namespace omptier {
 namespace {
 
-constexpr double k_without_rate = 0.05; // of the time sampled in loops: does not matter
+constexpr double k_few_loops = 2; // with a pace: as much do the costs of usual processors count
 
 struct Runs {
   static constexpr std::size_t k_seldom = 12; // samples: twice the pairs that a pace takes
@@ -64,44 +68,112 @@ private:
   std::map<std::pair<std::uint64_t, std::uint32_t>, Runs> loops_;
 };
 
+// How fast the loop of a pattern runs.
+struct Speed {
+  double value = 0;               // bytes per nanosecond
+  const LoopRate* rate = nullptr; // null: expected, not measured
+  std::uint32_t loop = 0;
+
+  double spread() const {
+    return rate != nullptr ? rate->relative_error / k_deviations : k_speed_spread;
+  }
+};
+
+// The speeds of all patterns. Those without a pace are expected to be as much faster or slower than
+// on usual processors as the others were.
+class Speeds {
+public:
+  void add(std::span<const PatternAt> run, const Loops& loops,
+           std::span<const SiteSummary> sites) {
+    std::vector<Speed>& speeds = runs_.emplace_back();
+    for (std::size_t begin = 0, end = 0; begin < run.size(); begin = end) {
+      const AccessPattern& first = *run[begin].pattern;
+      while (end < run.size() && run[end].pattern->time == first.time &&
+             run[end].pattern->thread == first.thread)
+        ++end;
+      const double expected = expected_speed(run.subspan(begin, end - begin), sites);
+      const std::uint32_t loop = number_of(first.loop != 0 ? first.loop : first.pc);
+      for (std::size_t i = begin; i < end; ++i) {
+        const LoopRate* const rate = loops.rate_of(run[i]);
+        if (rate != nullptr && expected > 0) faster_[loop] = std::log(rate->value / expected);
+        speeds.push_back({rate != nullptr ? rate->value : expected, rate, loop});
+      }
+    }
+  }
+  // After all runs.
+  void calibrate() {
+    double sum = 0;
+    for (const auto& [loop, faster] : faster_)
+      sum += faster;
+    const double factor = std::exp(sum / (double(faster_.size()) + k_few_loops));
+    for (std::vector<Speed>& run : runs_)
+      for (Speed& speed : run)
+        if (speed.rate == nullptr) speed.value *= factor;
+  }
+  const Speed& of(std::size_t run, std::size_t pattern) const { return runs_[run][pattern]; }
+  // By loop: of all its patterns, the largest.
+  std::vector<double> spreads() const {
+    std::vector<double> spreads(numbers_.size(), 0);
+    for (const std::vector<Speed>& run : runs_)
+      for (const Speed& speed : run)
+        spreads[speed.loop] = std::max(spreads[speed.loop], speed.spread());
+    return spreads;
+  }
+
+private:
+  std::uint32_t number_of(std::uint64_t loop) {
+    return numbers_.emplace(loop, static_cast<std::uint32_t>(numbers_.size())).first->second;
+  }
+
+  std::vector<std::vector<Speed>> runs_;
+  std::map<std::uint64_t, std::uint32_t> numbers_;
+  std::map<std::uint32_t, double> faster_; // by loop: logarithm of measured over expected speed
+};
+
 // What adds up to a rate.
 struct Sum {
   double accesses = 0, bytes = 0; // counted
-  double known = 0, all = 0;      // time of patterns, with a rate and in all
+  double unseen = 0;              // bytes in loops without a pace, as expected
+  double time = 0;                // of patterns with a pace
   double error = 0;               // of the accesses, by the rates
   std::uint64_t pairs = 0;        // of the loop with fewest
   // Of the samples' times; all patterns of a sample have the same time and thread.
   double squares = 0, of_sample = 0;
-  std::uint64_t time = 0;
-  std::uint32_t thread = 0;
+  std::uint64_t last_time = 0;
+  std::uint32_t last_thread = 0;
 
-  void add(const AccessPattern& pattern, const LoopRate* rate) {
-    all += double{pattern.bytes};
-    if (rate == nullptr) return;
-    if (pattern.time != time || pattern.thread != thread) of_sample = 0;
-    time = pattern.time;
-    thread = pattern.thread;
+  void add(const AccessPattern& pattern, const Speed& speed) {
+    const double counted = double{pattern.accesses} * speed.value;
+    const LoopRate* const rate = speed.rate;
+    if (rate == nullptr) {
+      unseen += double{pattern.bytes} * speed.value;
+      return;
+    }
+    if (pattern.time != last_time || pattern.thread != last_thread) of_sample = 0;
+    last_time = pattern.time;
+    last_thread = pattern.thread;
     squares -= of_sample * of_sample;
     of_sample += double{pattern.bytes};
     squares += of_sample * of_sample;
-    known += double{pattern.bytes};
-    accesses += double{pattern.accesses} * rate->value;
-    bytes += double{pattern.bytes} * rate->value;
-    error += double{pattern.accesses} * rate->value * rate->relative_error;
+    time += double{pattern.bytes};
+    accesses += counted;
+    bytes += double{pattern.bytes} * speed.value;
+    error += counted * rate->relative_error;
     pairs = pairs == 0 ? rate->pairs : std::min(pairs, rate->pairs);
   }
-  AccessRate rate(double nanoseconds) const {
-    constexpr double k_95 = 1.96;
+  // size: bytes that may have been filled by a loop that no sample saw.
+  AccessRate rate(double nanoseconds, double size) const {
     AccessRate rate;
     if (!(nanoseconds > 0) || !(accesses > 0)) return rate;
     rate.value = accesses / nanoseconds * 1e9;
     rate.bytes = bytes / nanoseconds * 1e9;
-    rate.known = share_of(known, all);
+    rate.known = bytes / (bytes + unseen + size);
     rate.pairs = pairs;
-    const double of_time = k_95 * std::sqrt(squares) / known;
+    const double of_time = k_deviations * std::sqrt(squares) / time;
     const double relative = std::hypot(error / accesses, of_time);
     rate.low = rate.value * std::max(0.0, 1 - relative);
-    rate.high = rate.value * (1 + relative);
+    const double more = unseen * std::exp(k_deviations * k_speed_spread) + size;
+    rate.high = rate.value * (1 + relative + more / bytes);
     return rate;
   }
 };
@@ -111,17 +183,14 @@ public:
   Accesses(ProfileSummary& summary, std::span<const std::vector<PatternAt>> runs)
       : summary_(summary), runs_(runs) {
     for (std::size_t number = 0; number < runs.size(); ++number) {
-      const std::vector<PatternAt>& run = runs[number];
       const double rate = summary.runs[number].rate;
-      const Loops& loops = loops_.emplace_back(run, rate > 0 ? 1e9 / rate : 0);
-      std::vector<const LoopRate*>& rates = rates_.emplace_back();
-      for (const PatternAt& at : run)
-        rates.push_back(loops.rate_of(at));
+      const Loops& loops = loops_.emplace_back(runs[number], rate > 0 ? 1e9 / rate : 0);
+      speeds_.add(runs[number], loops, summary.sites);
     }
+    speeds_.calibrate();
   }
 
   void add() {
-    decide();
     weigh();
     if (summary_.measure == Measure::time) add_rates();
   }
@@ -130,47 +199,61 @@ private:
   template <typename Visit> void each(Visit visit) const {
     for (std::size_t run = 0; run < runs_.size(); ++run)
       for (std::size_t i = 0; i < runs_[run].size(); ++i)
-        visit(run, runs_[run][i], rates_[run][i]);
+        visit(run, runs_[run][i], speeds_.of(run, i));
   }
 
-  void decide() {
-    Sum all;
-    each([&](std::size_t, const PatternAt& at, const LoopRate* rate) {
-      all.add(*at.pattern, rate);
-    });
-    summary_.paced = share_of(all.known, all.all);
-    summary_.shares_count_accesses =
-        summary_.measure == Measure::time && all.known > 0 && summary_.paced >= 1 - k_without_rate;
-    usual_ = share_of(all.bytes, all.known);
+  // What a sample's loop does to a site is one piece of evidence, however many patterns it has.
+  void add_to_sample(const PatternAt& at, const Speed& speed, double bytes) {
+    const AccessPattern& pattern = *at.pattern;
+    if (pattern.time != sample_time_ || pattern.thread != sample_thread_) ++sample_;
+    sample_time_ = pattern.time;
+    sample_thread_ = pattern.thread;
+    std::vector<SiteInLoop>& samples =
+        in_loops_[std::min<std::size_t>(at.site, summary_.sites.size())];
+    if (samples.empty() || samples.back().sample != sample_)
+      samples.push_back({sample_, speed.loop, at.region});
+    samples.back().bytes += bytes;
+    if (pattern.kind == AccessKind::store) samples.back().written += bytes;
   }
 
+  // Samples of time stand for accesses by the speed of their loop; others count accesses.
   void weigh() {
+    const bool by_time = summary_.measure == Measure::time;
     std::vector<SiteEvidence> evidence(summary_.sites.size());
     std::vector<std::vector<WeightedSample>> weights(runs_.size());
-    each([&](std::size_t run, const PatternAt& at, const LoopRate* rate) {
-      const double factor = !summary_.shares_count_accesses ? 1
-                            : rate != nullptr               ? rate->value
-                                                            : usual_;
-      AccessPattern pattern = *at.pattern;
-      pattern.accesses *= static_cast<float>(factor);
-      pattern.bytes *= static_cast<float>(factor);
-      weights[run].push_back({at.site, pattern.bytes});
+    in_loops_.resize(summary_.sites.size() + 1);
+    double all = 0, paced = 0;
+    each([&](std::size_t run, const PatternAt& at, const Speed& speed) {
+      const AccessPattern& pattern = *at.pattern;
+      const double weight = double{pattern.bytes};
+      const double bytes = weight * (by_time ? speed.value : 1);
+      all += weight;
+      if (speed.rate != nullptr) paced += weight;
+      weights[run].push_back({at.site, static_cast<float>(bytes)});
+      add_to_sample(at, speed, bytes);
       if (at.site == k_no_site) return;
-      if (at.through == at.site) pattern.chased = 1; // indices that lead to indices
-      evidence[at.site].pattern.add(pattern);
-      if (at.through != k_no_site && at.through != at.site)
-        evidence[at.site].through[at.through] += double{pattern.bytes};
+      SiteEvidence& of_site = evidence[at.site];
+      of_site.bytes += bytes;
+      AccessPattern of_object = pattern;
+      if (at.through == at.site) of_object.chased = 1; // indices that lead to indices
+      of_site.pattern.add(of_object); // by time: the manner that takes most of it is the pattern
+      if (at.through != k_no_site && at.through != at.site) of_site.through[at.through] += weight;
     });
+    summary_.paced = share_of(paced, all);
     add_patterns(summary_, evidence, weights);
+    std::vector<double> spreads = speeds_.spreads();
+    if (!by_time) std::ranges::fill(spreads, 0.0);
+    admit_unknown_speeds(summary_, in_loops_, spreads);
+    if (by_time) set_manners(summary_, in_loops_);
   }
 
   void add_rates() {
     std::map<std::uint32_t, Sum> sites;
     std::map<std::pair<std::uint32_t, std::uint32_t>, Sum> parts; // by site and region
-    each([&](std::size_t, const PatternAt& at, const LoopRate* rate) {
+    each([&](std::size_t, const PatternAt& at, const Speed& speed) {
       if (at.site == k_no_site) return;
-      sites[at.site].add(*at.pattern, rate);
-      parts[{at.site, at.region}].add(*at.pattern, rate);
+      sites[at.site].add(*at.pattern, speed);
+      parts[{at.site, at.region}].add(*at.pattern, speed);
     });
     double in_regions = 0; // nanoseconds of all runs
     const auto profiles = static_cast<double>(runs_.size());
@@ -178,22 +261,26 @@ private:
     for (const RegionSummary& region : summary_.regions)
       in_regions += double(region.nanoseconds) * profiles;
     for (const auto& [number, sum] : sites)
-      summary_.sites[number].access_rate = sum.rate(all);
+      summary_.sites[number].access_rate =
+          sum.rate(all, unseen_filling(in_loops_[number], summary_.sites[number], profiles));
     for (const auto& [key, sum] : parts) {
       SiteSummary& site = summary_.sites[key.first];
       const double nanoseconds = key.second == 0
                                      ? std::max(0.0, all - in_regions)
                                      : double(summary_.regions[key.second].nanoseconds) * profiles;
       for (SitePart& part : site.by_region)
-        if (part.of == key.second) part.access_rate = sum.rate(nanoseconds);
+        if (part.of == key.second) part.access_rate = sum.rate(nanoseconds, 0);
     }
   }
 
   ProfileSummary& summary_;
   std::span<const std::vector<PatternAt>> runs_;
   std::deque<Loops> loops_;
-  std::vector<std::vector<const LoopRate*>> rates_; // of each pattern, in loops_; null = unknown
-  double usual_ = 0; // bytes per nanosecond of all loops that have a rate
+  Speeds speeds_;
+  std::vector<std::vector<SiteInLoop>> in_loops_; // by site
+  // The sample whose patterns are being added.
+  std::uint64_t sample_ = 0, sample_time_ = 0;
+  std::uint32_t sample_thread_ = 0;
 };
 
 } // namespace

@@ -2,8 +2,9 @@
 //
 // From what sampled loops access to how much was accessed. A pattern says how a loop's accesses are
 // divided, and weighs as much as the time it was sampled for; times the loop's rate
-// (loop_rates.hpp) it is a number of accesses. With them: accesses per second by object and region,
-// and shares of accesses between loops of different speed.
+// (loop_rates.hpp), or an expected speed (loop_speed.hpp), it is a number of accesses. With them:
+// accesses per second by object and region, and shares of accesses between loops of different
+// speed.
 #pragma once
 
 #include "analysis/sweep.hpp"
@@ -12,9 +13,8 @@
 
 namespace omptier {
 
-// Shares of the bytes accessed, patterns and rates. Loops weigh by accesses where those without a
-// rate hold little of the time, else by time (ProfileSummary::shares_count_accesses). runs:
-// Sweep::patterns, one a profile, whose records must still be there.
+// Shares of the bytes accessed and written, manners, patterns and rates. runs: Sweep::patterns, one
+// a profile, whose records must still be there.
 void add_accesses(ProfileSummary& summary, std::span<const std::vector<PatternAt>> runs);
 
 } // namespace omptier

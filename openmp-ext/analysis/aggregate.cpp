@@ -20,10 +20,14 @@
 
 namespace omptier {
 
+// Of those that were never sampled one may be larger, not all of them.
 Share& Share::operator+=(const Share& other) {
+  const double off_below = std::hypot(value - low, other.value - other.low);
+  const double off_above = other.value > 0 ? std::hypot(high - value, other.high - other.value)
+                                           : std::max(high - value, other.high);
   value += other.value;
-  low += other.low;
-  high = std::min(high + other.high, 1.0);
+  low = std::max(0.0, value - off_below);
+  high = std::min(1.0, value + off_above);
   return *this;
 }
 

@@ -26,7 +26,7 @@ namespace omptier {
 
 struct Share {
   double value = 0, low = 0, high = 0; // fractions of all samples' weight; 95 % interval
-  Share& operator+=(const Share& other);
+  Share& operator+=(const Share& other); // errors of several shares hardly add up
 };
 
 // How often an object was accessed, over the whole length of what it is a rate of: instructions'
@@ -34,8 +34,8 @@ struct Share {
 struct AccessRate {
   double value = 0, low = 0, high = 0; // per second; 95 % interval
   double bytes = 0;                    // per second
-  double known = 0;        // part of the time of its accesses in loops whose pace is known: what is
-                           // accessed in others is not in the value
+  double known = 0;        // part of its accesses in loops whose pace is known, as far as can be
+                           // expected: what is accessed in others is not in the value
   std::uint64_t pairs = 0; // of samples, of the loop with fewest; 0 = nothing is known
 };
 
@@ -116,7 +116,8 @@ struct SiteSummary : Sampled {
   // Of the accesses themselves, counted in bytes, where the source knows them (ProfileSummary::
   // patterns is not 0): another share than that of samples.
   Share access_share;
-  double write_share = 0; // of the object's bytes
+  Share write_share{0, 0, 1}; // of the object's bytes; 0 to 1: nothing is known
+  bool knows_writes() const { return write_share.high - write_share.low <= 0.2; }
   AccessRate access_rate;
   ObjectPattern pattern;
   std::uint32_t through =
@@ -182,11 +183,10 @@ struct ProfileSummary {
   Sampled other;                     // without an address or outside of objects
   std::uint64_t patterns = 0;        // records of what instructions accessed
   Share other_access_share;
-  double paced = 0;                   // part of their time in loops whose pace is known
-  bool shares_count_accesses = false; // access shares weigh loops by accesses; else by time
-  std::uint64_t nanoseconds = 0;      // length of the longest run
-  double mean_nanoseconds = 0;        // of all runs
-  std::uint32_t threads = 0;          // most that ran a region, at least 1
+  double paced = 0;              // part of their time in loops whose pace is known
+  std::uint64_t nanoseconds = 0; // length of the longest run
+  double mean_nanoseconds = 0;   // of all runs
+  std::uint32_t threads = 0;     // most that ran a region, at least 1
   std::uint64_t log_bytes = 0;
   std::vector<MoveSummary> moves; // of the first profile, in order of time
 };

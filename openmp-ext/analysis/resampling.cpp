@@ -16,7 +16,6 @@ constexpr std::size_t k_replicates = 400;
 constexpr std::size_t k_stretch = 10;       // blocks
 constexpr std::size_t k_most_blocks = 120;  // of all runs together
 constexpr std::size_t k_least_samples = 16; // in a block
-constexpr double k_95 = 1.959963985;
 
 struct Random { // xorshift64*: reproducible everywhere
   std::uint64_t state = 0x2545f4914f6cdd1du;
@@ -103,9 +102,9 @@ double percentile(std::vector<double>& values, double fraction) {
 
 Interval wilson_interval(double share, double effective_samples) {
   if (effective_samples <= 0) return {0, 1};
-  const double n = effective_samples, z2 = k_95 * k_95;
+  const double n = effective_samples, z2 = k_deviations * k_deviations;
   const double middle = (share + z2 / (2 * n)) / (1 + z2 / n);
-  const double half = k_95 / (1 + z2 / n) * std::sqrt(share * (1 - share) / n + z2 / (4 * n * n));
+  const double half = k_deviations / (1 + z2 / n) * std::sqrt(share * (1 - share) / n + z2 / (4 * n * n));
   return {std::max(0.0, std::min(share, middle - half)),
           std::min(1.0, std::max(share, middle + half))};
 }

@@ -15,6 +15,8 @@
 
 namespace omptier {
 
+inline constexpr double k_deviations = 1.959963985; // standard ones, either way, that hold 95 %
+
 struct Interval {
   double low = 0, high = 0;
 };

@@ -24,6 +24,7 @@ void close_intervals(ProfileSummary& summary) {
   for (SiteSummary& site : summary.sites) {
     close(site.share);
     close(site.access_share);
+    close(site.write_share);
     for (std::vector<SitePart>* parts : {&site.by_region, &site.by_phase})
       for (SitePart& part : *parts)
         close(part.share);
@@ -132,8 +133,7 @@ void add_patterns(ProfileSummary& summary, const std::vector<SiteEvidence>& evid
   for (std::uint32_t i = 0; i < sites && i < evidence.size(); ++i) {
     SiteSummary& site = summary.sites[i];
     const PatternEvidence& pattern = evidence[i].pattern;
-    site.access_share = make_share(share_of(pattern.bytes(), total), intervals[i]);
-    site.write_share = share_of(pattern.stored(), pattern.bytes());
+    site.access_share = make_share(share_of(evidence[i].bytes, total), intervals[i]);
     site.pattern = pattern.decide();
     double most = 0;
     for (const auto& [through, bytes] : evidence[i].through)

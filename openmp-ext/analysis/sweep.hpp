@@ -106,6 +106,7 @@ struct PatternAt {
 // What instructions did to the objects of one site, all profiles together.
 struct SiteEvidence {
   PatternEvidence pattern;
+  double bytes = 0; // accessed, by the speed of the loops
   std::map<std::uint32_t, double> through; // bytes by the site of their indices
 };
 

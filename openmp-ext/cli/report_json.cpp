@@ -111,8 +111,7 @@ private:
                                   {"sites", summary_.small_sites},
                                   {"samples", summary_.small.samples}});
     if (summary_.patterns == 0) return json;
-    const bool time = summary_.measure == Measure::time && !summary_.shares_count_accesses;
-    json["accesses_weighed_by"] = time ? "time" : "accesses";
+    json["accesses_weighed_by"] = "accesses";
     json["paced_share"] = summary_.paced;
     return json;
   }
@@ -131,7 +130,8 @@ private:
     if (summary_.patterns > 0) {
       json["access_share"] = json_of(site.access_share);
       add_rate(json, site.access_rate);
-      json["write_share"] = site.write_share;
+      if (site.knows_writes()) json["write_share"] = site.write_share.value;
+      json["write_interval"] = {{"low", site.write_share.low}, {"high", site.write_share.high}};
       json["pattern"] = name_of(site.pattern.kind);
       json["stride"] = site.pattern.stride;
       json["indirect"] = site.pattern.indirect;

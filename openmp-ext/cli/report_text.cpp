@@ -17,12 +17,23 @@
 namespace omptier {
 namespace {
 
-// "98/2": percent of loads and stores; "-" if the source does not distinguish them.
-std::string load_store(const AccessWeights& accesses) {
+// "98/2": percent of loads and stores; "-" where most are not distinguished. Samples of time fall on
+// what waits: there the loops around them tell (site, or null).
+std::string load_store(const AccessWeights& accesses, const SiteSummary* site, Measure measure) {
   const double known = accesses.loads() + accesses.stores();
-  if (known <= 0) return "-";
+  if (known <= 0.5 * accesses.total()) return "-";
+  if (measure == Measure::time && (site == nullptr || !site->knows_writes())) return "-";
   const auto loads = static_cast<int>(std::lround(100 * accesses.loads() / known));
   return std::to_string(loads) + "/" + std::to_string(100 - loads);
+}
+
+// "54.5 %"; "40-70 %" if it may be off by more than ten points; "-" if that says nothing.
+std::string accessed_text(const Share& share, bool utf8) {
+  if (share.high - share.low > 0.6) return "-";
+  if (std::max(share.high - share.value, share.value - share.low) <= 0.1)
+    return format_percent(share.value);
+  return std::to_string(std::lround(100 * share.low)) + (utf8 ? "–" : "-") +
+         std::to_string(std::lround(100 * share.high)) + " %";
 }
 
 // "-" also for none: not every source can detect streams.
@@ -76,23 +87,24 @@ std::string head(const ProfileSummary& summary) {
             (summary.measure == Measure::time ? " and of the source's usual one" : "") +
             "; the source itself may be off by up to " + format_percent(summary.worst_error) + "\n";
   if (summary.patterns > 0 && summary.measure == Measure::time)
-    text += "  accessed: loops are weighed by " +
-            std::string(summary.shares_count_accesses ? "their accesses" : "time") +
-            "; the pace is known of those that take " + format_percent(summary.paced) +
-            " of the time\n";
+    text += "  accessed: by bytes; the pace was measured of loops that take " +
+            format_percent(summary.paced) +
+            " of the time, that of others is what their accesses let expect\n";
   return text;
 }
 
-// "1.24 G"; "> 1.24 G" if the pace of some loops is unknown; "-" if that of most is.
+// "1.24 G"; "> 1.24 G" if the pace of some loops is unknown, or may be a fifth lower than measured;
+// "-" if that of most is unknown.
 std::string rate_text(const AccessRate& rate) {
-  constexpr double k_all = 0.95, k_most = 0.5, k_least = 1000;
+  constexpr double k_all = 0.95, k_most = 0.5, k_least = 1000, k_sure = 0.8;
   if (rate.known < k_most || rate.value < k_least) return "-";
-  double value = rate.value / 1000;
+  const bool sure = rate.low >= k_sure * rate.value;
+  double value = (sure ? rate.value : rate.low) / 1000;
   const char* unit = "kMGT";
   for (; value >= 999.5 && unit[1] != 0; ++unit)
     value /= 1000;
   char text[32];
-  std::snprintf(text, sizeof text, "%s%.*f %c", rate.known < k_all ? "> " : "",
+  std::snprintf(text, sizeof text, "%s%.*f %c", rate.known < k_all || !sure ? "> " : "",
                 value < 9.995   ? 2
                 : value < 99.95 ? 1
                                 : 0,
@@ -173,10 +185,11 @@ private:
     const double latency = site != nullptr ? site->mean_latency : 0;
     rows_.push_back({bar(row.share.value, k_bar, options_.utf8), format_percent(row.share.value),
                      summary_.samples > 0 ? interval(row.share, options_.utf8) : "-", bytes,
-                     objects, load_store(row.accesses), streamed(row.accesses),
+                     objects, load_store(row.accesses, site, summary_.measure),
+                     summary_.measure == Measure::time ? "-" : streamed(row.accesses),
                      sized ? hot_part(site->offsets) : "-", cached ? from_cache(*site) : "-",
                      latency > 0 ? format_duration(latency) : "-",
-                     known && accessed != nullptr ? format_percent(accessed->value) : "-",
+                     known && accessed != nullptr ? accessed_text(*accessed, options_.utf8) : "-",
                      site != nullptr ? rate_text(site->access_rate) : "-",
                      known && site != nullptr ? pattern_text(*site, names_) : "-", name});
   }

@@ -71,8 +71,9 @@ def joined(sites):
     if "access_share" in sites[0]:
         accessed = site["access_share"] = {}
         add(accessed, [one["access_share"] for one in sites], "share", "low", "high")
-        written = sum(one["write_share"] * one["access_share"]["share"] for one in sites)
-        site["write_share"] = written / max(accessed["share"], 1e-9)
+        if all("write_share" in one for one in sites):
+            written = sum(one["write_share"] * one["access_share"]["share"] for one in sites)
+            site["write_share"] = written / max(accessed["share"], 1e-9)
         site["stride"] = sites[0]["stride"]
     return site
 
@@ -188,8 +189,9 @@ def judge_object(one, site, row, seconds):
         yield judge_share(name, "accessed", accessed["share"], accessed["low"], accessed["high"], one["access_share"])
         yield from judge_pattern(one, site)
         if site.get("pattern") != "unknown":
-            yield Line(name, "write share", f"{site['write_share']:.2f}", f"{one['write_share']:.2f}",
-                       near(site["write_share"], one["write_share"], WRITES))
+            printed = site.get("write_share")
+            yield Line(name, "write share", "-" if printed is None else f"{printed:.2f}", f"{one['write_share']:.2f}",
+                       "unsaid" if printed is None else near(printed, one["write_share"], WRITES))
     yield from judge_cells(one, row)
     yield judge_rate(one, site, row.get("accesses/s", "-"), seconds)
 

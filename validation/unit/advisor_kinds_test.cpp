@@ -5,6 +5,7 @@
 #include "advisor/advice.hpp"
 #include "advisor/evidence.hpp"
 #include "advisor/explain.hpp"
+#include "analysis/access_shares.hpp"
 
 #include <gtest/gtest.h>
 
@@ -27,6 +28,7 @@ SiteSummary row(SiteKind kind, std::vector<Frame> frames, const char* symbol, do
   site.live = {{0, MiB}};
   site.accesses.scattered_load = weight;
   site.share = {weight / 100, weight / 100, weight / 100};
+  site.write_share = {0, 0, 0};
   return site;
 }
 
@@ -125,8 +127,11 @@ TEST(PlanOfKinds, PatternsDecideWhoGainsByBandwidth) {
   const std::vector<TierChoice> tiers = {{MemoryKind::hbm, 64 * MiB, hbm},
                                          {MemoryKind::dram, 64 * MiB, dram}};
   const std::vector<std::size_t> in_hbm_and_dram = {0, 0, 1, 1};
+  const ProfileSummary blamed = summary;
+  set_manners(summary, std::vector<std::vector<SiteInLoop>>(summary.sites.size() + 1));
   EXPECT_EQ(advise(workload_from(summary, names, dram), tiers).placement.tier_of_site,
             in_hbm_and_dram);
+  summary = blamed;
   summary.measure = Measure::misses; // there each sample says it itself
   EXPECT_EQ(advise(workload_from(summary, names, dram), tiers).placement.tier_of_site,
             (std::vector<std::size_t>{1, 1, 1, 1}));

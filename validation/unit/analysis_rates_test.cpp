@@ -198,7 +198,6 @@ struct TwoLoops {
 
 TEST(AccessRates, CountAccessesAndWeighLoops) {
   const ProfileSummary summary = TwoLoops(true, true).summary();
-  EXPECT_TRUE(summary.shares_count_accesses);
   EXPECT_NEAR(summary.paced, 1, 1e-9);
   const SiteSummary &first = site_at(summary, 0x100), &second = site_at(summary, 0x101);
   EXPECT_NEAR(first.access_share.value, 10.0 / 11, 1e-3);
@@ -210,17 +209,21 @@ TEST(AccessRates, CountAccessesAndWeighLoops) {
   for (const SiteSummary* site : {&first, &second}) {
     EXPECT_LT(site->access_rate.low, site->access_rate.value);
     EXPECT_GT(site->access_rate.high, site->access_rate.value);
-    EXPECT_EQ(site->access_rate.known, 1);
+    EXPECT_GT(site->access_rate.known, 0.98); // but for a filling that no sample saw
     EXPECT_GE(site->access_rate.pairs, 50u);
   }
 }
 
-TEST(AccessRates, ByTimeWhereALoopHasNoPace) {
+// The share is that of what the loop's accesses let expect, and the interval says that it may be
+// another: by time it would be a half.
+TEST(AccessRates, ALoopWithoutPaceCountsByWhatItAccesses) {
   const ProfileSummary summary = TwoLoops(true, false).summary();
-  EXPECT_FALSE(summary.shares_count_accesses);
   EXPECT_NEAR(summary.paced, 0.5, 1e-9);
-  EXPECT_NEAR(site_at(summary, 0x100).access_share.value, 0.5, 1e-3);
-  EXPECT_GT(site_at(summary, 0x100).access_rate.value, 0);
+  const SiteSummary& first = site_at(summary, 0x100);
+  EXPECT_GT(first.access_share.value, 0.6);
+  EXPECT_GT(first.access_share.high, 0.88);
+  EXPECT_GT(first.access_share.low, 0.3);
+  EXPECT_GT(first.access_rate.value, 0);
   EXPECT_EQ(site_at(summary, 0x101).access_rate.value, 0);
   EXPECT_EQ(site_at(summary, 0x101).access_rate.pairs, 0u);
 }
@@ -230,8 +233,7 @@ TEST(AccessRates, ByTimeWhereALoopHasNoPace) {
 TEST(AccessRates, AnArrayWithShortRunsHasNoPaceOfOthers) {
   for (const float pace : {-1.0f, 0.0f}) {
     const ProfileSummary summary = TwoLoops(true, true, pace).summary();
-    EXPECT_FALSE(summary.shares_count_accesses);
-    EXPECT_NEAR(summary.paced, 0.5, 1e-9);
+      EXPECT_NEAR(summary.paced, 0.5, 1e-9);
     EXPECT_GT(site_at(summary, 0x100).access_rate.value, 0);
     EXPECT_EQ(site_at(summary, 0x101).access_rate.value, 0);
   }
@@ -239,9 +241,10 @@ TEST(AccessRates, AnArrayWithShortRunsHasNoPaceOfOthers) {
 
 TEST(AccessRates, NothingWithoutPairs) {
   const ProfileSummary summary = TwoLoops(false, false).summary();
-  EXPECT_FALSE(summary.shares_count_accesses);
   EXPECT_EQ(summary.paced, 0);
-  EXPECT_NEAR(site_at(summary, 0x101).access_share.value, 0.5, 1e-3);
+  EXPECT_NEAR(site_at(summary, 0x101).access_share.value, 0.5, 1e-3); // loops that are alike
+  EXPECT_LT(site_at(summary, 0x101).access_share.low, 0.35);
+  EXPECT_GT(site_at(summary, 0x101).access_share.high, 0.65);
 }
 
 } // namespace

@@ -161,13 +161,13 @@ struct Sum {
     error += counted * rate->relative_error;
     pairs = pairs == 0 ? rate->pairs : std::min(pairs, rate->pairs);
   }
-  // size: bytes that may have been filled by a loop that no sample saw.
+  // size: bytes that may have been filled by a loop that no sample saw: in the interval alone.
   AccessRate rate(double nanoseconds, double size) const {
     AccessRate rate;
     if (!(nanoseconds > 0) || !(accesses > 0)) return rate;
     rate.value = accesses / nanoseconds * 1e9;
     rate.bytes = bytes / nanoseconds * 1e9;
-    rate.known = bytes / (bytes + unseen + size);
+    rate.known = bytes / (bytes + unseen);
     rate.pairs = pairs;
     const double of_time = k_deviations * std::sqrt(squares) / time;
     const double relative = std::hypot(error / accesses, of_time);

@@ -93,10 +93,10 @@ std::string head(const ProfileSummary& summary) {
   return text;
 }
 
-// "1.24 G"; "> 1.24 G" if the pace of some loops is unknown, or may be a fifth lower than measured;
-// "-" if that of most is unknown.
+// "1.24 G"; "> 1.24 G" if the pace of some loops is unknown or hardly known, or a filling may be
+// missing; "-" if the pace of most is unknown.
 std::string rate_text(const AccessRate& rate) {
-  constexpr double k_all = 0.95, k_most = 0.5, k_least = 1000, k_sure = 0.8;
+  constexpr double k_all = 0.95, k_most = 0.5, k_least = 1000, k_sure = 0.8, k_more = 1.3;
   if (rate.known < k_most || rate.value < k_least) return "-";
   const bool sure = rate.low >= k_sure * rate.value;
   double value = (sure ? rate.value : rate.low) / 1000;
@@ -104,7 +104,7 @@ std::string rate_text(const AccessRate& rate) {
   for (; value >= 999.5 && unit[1] != 0; ++unit)
     value /= 1000;
   char text[32];
-  std::snprintf(text, sizeof text, "%s%.*f %c", rate.known < k_all || !sure ? "> " : "",
+  std::snprintf(text, sizeof text, "%s%.*f %c", rate.known < k_all || !sure || rate.high > k_more * rate.value ? "> " : "",
                 value < 9.995   ? 2
                 : value < 99.95 ? 1
                                 : 0,

@@ -85,14 +85,17 @@ Found largest_list(const std::string& folder) {
 
 void add_names(Found& found) {
   Symbols symbols;
+  std::vector<std::vector<Frame>> sites;
   for (PlanEntry& entry : found.plan.entries) {
-    std::vector<Frame> frames;
+    std::vector<Frame>& frames = sites.emplace_back();
     for (PlanFrame& frame : entry.frames) {
       frame.portable = symbols.resolve(found.modules[frame.module], frame.offset).portable;
       frames.push_back({frame.module, frame.offset});
     }
-    entry.label = label_of_site(symbols, found.modules, frames);
   }
+  const std::vector<std::string> labels = labels_of_sites(symbols, found.modules, sites);
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    found.plan.entries[i].label = labels[i];
   for (const std::string& problem : symbols.problems())
     std::fprintf(stderr, "omptier sites: %s\n", problem.c_str());
 }

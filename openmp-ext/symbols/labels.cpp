@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Names of sites and regions for people (declared in symbols.hpp). A site is called after the
-// variable its memory is given to, read from the source line of the call; the line is found by
-// debug information, and read only if the file is where it was compiled.
+// Names of sites and regions for people (declared in symbols.hpp). A site is called after what its
+// memory is for, which the source says (site_name.hpp); the lines are found by debug information,
+// and read only if the file is where it was compiled, as it was then.
+#include "symbols/site_name.hpp"
 #include "symbols/source_line.hpp"
 #include "symbols/symbols.hpp"
 
-#include <algorithm>
-#include <fstream>
+#include <filesystem>
 #include <map>
+#include <set>
 #include <sstream>
 #include <string_view>
 #include <vector>
@@ -16,9 +17,12 @@
 namespace omptier {
 namespace {
 
+std::string file_name_of(const std::string& file) {
+  return std::filesystem::path(file).filename().string();
+}
+
 std::string text_of(const SourceLocation& location) {
-  return std::filesystem::path(location.file).filename().string() + ":" +
-         std::to_string(location.line);
+  return file_name_of(location.file) + ":" + std::to_string(location.line);
 }
 
 // Where nothing better is known: "solver+0x1f40".
@@ -39,128 +43,100 @@ std::string short_function(std::string function) {
   return outlined == std::string::npos ? name : name.substr(0, outlined);
 }
 
-// A statement of Fortran may go over many lines; a compiler gives any of them as the call's.
-std::string fortran_statement_at(const SourceLocation& location) {
-  constexpr std::uint32_t k_lines_behind = 100;
-  const FortranForm form = fortran_form(location.file);
-  if (form == FortranForm::none || location.line == 0) return "";
-  std::ifstream in(location.file);
-  std::vector<std::string> lines;
-  for (std::string line; lines.size() < location.line + k_lines_behind && std::getline(in, line);)
-    lines.push_back(line);
-  return fortran_statement(lines, location.line - 1, form);
-}
+// Where a site's memory is asked for: every function that the call stands in, inlined or not,
+// innermost first, over all frames. Which of them were inlined is the compiler's matter.
+struct Chain {
+  std::vector<SourceLocation> locations;
+  std::vector<std::string> keys;      // of the same length: equal where the source place is
+  std::vector<std::string> functions; // likewise, as the symbol table has them; "" when unknown
+};
 
-// The name that the statement at the location assigns to. A statement may have begun on the line
-// before.
-std::string name_at(const SourceLocation& location) {
-  if (location.line == 0 || location.file.empty() || is_library_file(location.file)) return "";
-  if (const std::string statement = fortran_statement_at(location); !statement.empty())
-    return variable_of_line(statement);
-  std::ifstream in(location.file);
-  std::string line, before;
-  for (std::uint32_t i = 0; i < location.line; ++i) {
-    before = line;
-    if (!std::getline(in, line)) return "";
-  }
-  if (std::string name = variable_of_line(line, location.column); !name.empty()) return name;
-  const auto last = before.find_last_not_of(" \t\r");
-  return last != std::string::npos && before[last] == '=' ? variable_of_line(before) : "";
-}
-
-} // namespace
-
-std::string variable_of(const std::vector<SourceLocation>& locations,
-                        std::filesystem::file_time_type made) {
-  std::string names;
-  for (const SourceLocation& location : locations) {
-    std::error_code no_file;
-    const auto changed = std::filesystem::last_write_time(location.file, no_file);
-    if (no_file || changed > made) continue;
-    if (const std::string name = name_at(location); !name.empty())
-      names = names.empty() ? name : name + "/" + names;
-  }
-  return names;
-}
-
-namespace {
-
-std::string label_of_frames(Symbols& symbols, const std::vector<ModuleInfo>& modules,
-                            const std::vector<Frame>& frames, std::size_t first) {
-  std::string fallback, library; // the program's own location before a library's function
-  const auto name_of = [&](const Frame& frame) -> std::string {
+Chain chain_of(Symbols& symbols, const std::vector<ModuleInfo>& modules,
+               const std::vector<Frame>& frames) {
+  Chain chain;
+  for (const Frame& frame : frames) {
     const ResolvedFrame resolved = symbols.resolve(modules[frame.module], frame.offset);
-    for (const SourceLocation& location : resolved.locations) {
-      if (const std::string name = name_at(location); !name.empty())
-        return name + " (" + text_of(location) + ")";
-      // Which of them it is only the numbers behind equal names tell.
-      if (const std::string names = arrays_allocated(fortran_statement_at(location));
-          !names.empty())
-        return names + " (" + text_of(location) + ")";
-      if (fallback.empty() && location.line > 0 && !is_library_file(location.file))
-        fallback = short_function(location.function) + " (" + text_of(location) + ")";
+    if (resolved.locations.empty() ||
+        (resolved.locations.front().line == 0 && resolved.locations.front().defined_in.empty())) {
+      chain.locations.emplace_back();
+      chain.keys.push_back(module_and_offset(modules, frame));
+      chain.functions.push_back(resolved.known ? resolved.portable.function : "");
+      continue;
     }
-    if (!resolved.known) return "";
-    std::string& function = resolved.locations.empty() ? fallback : library;
-    if (function.empty()) function = short_function(resolved.portable.function);
-    return "";
-  };
-  for (std::size_t i = first; i < frames.size(); ++i)
-    if (const std::string name = name_of(frames[i]); !name.empty()) return name;
-  for (std::size_t i = std::min(first, frames.size()); i-- > 0;)
-    if (const std::string name = name_of(frames[i]); !name.empty()) return name;
-  if (!fallback.empty() || !library.empty()) return fallback.empty() ? library : fallback;
+    for (const SourceLocation& location : resolved.locations) {
+      chain.locations.push_back(location);
+      chain.keys.push_back(location.file + ":" + std::to_string(location.line) + ":" +
+                           std::to_string(location.column) + ":" +
+                           std::to_string(location.order.index));
+      chain.functions.push_back(location.function);
+    }
+  }
+  return chain;
+}
+
+bool is_of_program(const SourceLocation& location) {
+  return location.line > 0 && !is_library_file(location.file);
+}
+
+// own: the first place that the site shares with no other.
+std::string label_of_chain(Sources& sources, const std::vector<ModuleInfo>& modules,
+                           const std::vector<Frame>& frames, const Chain& chain, std::size_t own) {
   if (frames.empty()) return "unknown";
+  const auto& locations = chain.locations;
+  const SiteName found = name_of_site(sources, locations, own);
+  if (!found.name.empty()) {
+    std::size_t at = found.first;
+    for (std::size_t i = found.first; i <= found.last && at < own; ++i)
+      if (is_of_program(locations[i])) at = i;
+    return found.name + " (" + text_of(locations[at]) + ")";
+  }
+  std::size_t at = locations.size();
+  for (std::size_t i = 0; i < locations.size() && !is_of_program(locations[i]); ++i)
+    if (is_hidden(locations[i]))
+      return short_function(chain.functions[i]) + " (" + file_name_of(locations[i].defined_in) +
+             ")";
+  for (std::size_t i = 0; i < locations.size() && (at == locations.size() || at < own); ++i)
+    if (is_of_program(locations[i])) at = i;
+  if (at < locations.size())
+    return short_function(chain.functions[at]) + " (" + text_of(locations[at]) + ")";
+  for (const std::string& function : chain.functions)
+    if (!function.empty()) return short_function(function);
   return module_and_offset(modules, frames[0]);
 }
 
-} // namespace
-
-std::string label_of_site(Symbols& symbols, const std::vector<ModuleInfo>& modules,
-                          const std::vector<Frame>& frames, std::size_t first) {
-  if (frames.empty() || !modules[frames[0].module].system)
-    return label_of_frames(symbols, modules, frames, first);
-  // What a library of the system's allocated: by which of its functions, and for whom.
-  const ModuleInfo& library = modules[frames[0].module];
-  const ResolvedFrame resolved = symbols.resolve(library, frames[0].offset);
-  const std::string by =
-      (resolved.known ? short_function(resolved.portable.function) + " of " : "") + library.name;
-  if (frames.size() == 1) return by;
-  const std::string whose = label_of_frames(symbols, modules, {frames.begin() + 1, frames.end()},
-                                            first > 0 ? first - 1 : 0);
-  const bool has_place = whose.find(':') != std::string::npos;
-  return has_place ? whose + ", by " + by : by + ", for " + whose;
-}
-
-namespace {
-
-// How many lists of frames begin alike.
+// How many lists of names begin alike. Equal lists count once: they are told apart by numbers only.
 class Beginnings {
 public:
-  // Of sites or regions.
-  explicit Beginnings(const auto& summaries) {
-    for (const auto& summary : summaries) {
-      Beginning beginning;
-      for (const Frame& frame : summary.frames) {
-        beginning.emplace_back(frame.module, frame.offset);
-        ++lists_[beginning];
-      }
-    }
+  void add(const std::vector<std::string>& names) {
+    if (!known_.insert(names).second) return;
+    std::string beginning;
+    for (const std::string& name : names)
+      ++lists_[beginning += name + '\n'];
   }
-  // Up to which frame the list begins as no other does; the last where another begins with it.
-  std::size_t first_own(const std::vector<Frame>& frames) const {
-    Beginning beginning;
-    for (const Frame& frame : frames) {
-      beginning.emplace_back(frame.module, frame.offset);
-      if (lists_.at(beginning) == 1) break;
-    }
-    return beginning.empty() ? 0 : beginning.size() - 1;
+  // Up to which name the list begins as no other does; the last where another begins with it.
+  std::size_t first_own(const std::vector<std::string>& names) const {
+    std::string beginning;
+    std::size_t at = 0;
+    for (; at < names.size(); ++at)
+      if (lists_.at(beginning += names[at] + '\n') == 1) return at;
+    return names.empty() ? 0 : at - 1;
   }
 
 private:
-  using Beginning = std::vector<std::pair<std::uint32_t, std::uint64_t>>;
-  std::map<Beginning, unsigned> lists_;
+  std::set<std::vector<std::string>> known_;
+  std::map<std::string, unsigned> lists_;
 };
+
+// What a system library allocates: by which of its functions, and for whom.
+std::string label_of_library(Symbols& symbols, const ModuleInfo& library, const Frame& frame,
+                             const std::string& whose) {
+  const ResolvedFrame resolved = symbols.resolve(library, frame.offset);
+  const std::string by =
+      (resolved.known ? short_function(resolved.portable.function) + " of " : "") + library.name;
+  if (whose.empty()) return by;
+  const bool has_place = whose.find(':') != std::string::npos;
+  return has_place ? whose + ", by " + by : by + ", for " + whose;
+}
 
 // Equal labels are told apart by numbers, from the second on.
 class Numbered {
@@ -196,10 +172,18 @@ std::string label_of_area(const ProfileSummary& summary, const SiteSummary& site
 std::vector<std::string> labels_of_regions(Symbols& symbols, const ProfileSummary& summary) {
   std::vector<std::string> labels;
   Numbered numbered;
-  const Beginnings beginnings(summary.regions);
+  Beginnings beginnings;
+  const auto names = [&](const RegionSummary& region) {
+    std::vector<std::string> list;
+    for (const Frame& frame : region.frames)
+      list.push_back(module_and_offset(summary.modules, frame));
+    return list;
+  };
+  for (const RegionSummary& region : summary.regions)
+    beginnings.add(names(region));
   for (const RegionSummary& region : summary.regions) {
     std::string label = label_of_region(symbols, summary.modules, region.frames);
-    if (const std::size_t own = beginnings.first_own(region.frames); own > 0)
+    if (const std::size_t own = beginnings.first_own(names(region)); own > 0)
       label += " from " + label_of_region(symbols, summary.modules, {region.frames[own]});
     labels.push_back(numbered(std::move(label)));
   }
@@ -207,15 +191,17 @@ std::vector<std::string> labels_of_regions(Symbols& symbols, const ProfileSummar
 }
 
 std::vector<std::string> labels_of_sites(Symbols& symbols, const ProfileSummary& summary) {
-  std::vector<std::string> labels;
-  Numbered numbered;
-  const Beginnings beginnings(summary.sites);
+  std::vector<std::vector<Frame>> sites;
+  const auto is_site = [](const SiteSummary& site) {
+    return site.kind == SiteKind::allocation || site.kind == SiteKind::mapping;
+  };
   for (const SiteSummary& site : summary.sites)
-    if (site.kind == SiteKind::allocation || site.kind == SiteKind::mapping)
-      labels.push_back(numbered(
-          label_of_site(symbols, summary.modules, site.frames, beginnings.first_own(site.frames))));
-    else
-      labels.push_back(label_of_area(summary, site, symbols));
+    if (is_site(site)) sites.push_back(site.frames);
+  const std::vector<std::string> of_sites = labels_of_sites(symbols, summary.modules, sites);
+  std::vector<std::string> labels;
+  auto next = of_sites.begin();
+  for (const SiteSummary& site : summary.sites)
+    labels.push_back(is_site(site) ? *next++ : label_of_area(summary, site, symbols));
   return labels;
 }
 
@@ -239,6 +225,38 @@ std::string label_of_phase(Symbols& symbols, const ProfileSummary& summary,
 }
 
 } // namespace
+
+std::vector<std::string> labels_of_sites(Symbols& symbols, const std::vector<ModuleInfo>& modules,
+                                         const std::vector<std::vector<Frame>>& sites) {
+  Sources sources;
+  Beginnings beginnings;
+  std::vector<std::vector<Frame>> own_frames; // without what a system library did
+  std::vector<Chain> chains;
+  for (const std::vector<Frame>& frames : sites) {
+    const bool by_library = !frames.empty() && modules[frames[0].module].system;
+    own_frames.emplace_back(frames.begin() + (by_library ? 1 : 0), frames.end());
+    chains.push_back(chain_of(symbols, modules, own_frames.back()));
+    beginnings.add(chains.back().keys);
+  }
+  std::vector<std::string> labels;
+  Numbered numbered;
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    const bool by_library = own_frames[i].size() < sites[i].size();
+    std::string label;
+    if (!own_frames[i].empty() || !by_library)
+      label = label_of_chain(sources, modules, own_frames[i], chains[i],
+                             beginnings.first_own(chains[i].keys));
+    if (by_library)
+      label = label_of_library(symbols, modules[sites[i][0].module], sites[i][0], label);
+    labels.push_back(numbered(std::move(label)));
+  }
+  return labels;
+}
+
+std::string label_of_site(Symbols& symbols, const std::vector<ModuleInfo>& modules,
+                          const std::vector<Frame>& frames) {
+  return labels_of_sites(symbols, modules, {frames}).front();
+}
 
 ProfileNames names_of(const ProfileSummary& summary, Symbols& symbols) {
   ProfileNames names;

@@ -120,28 +120,31 @@ std::vector<std::string> list_items(std::string_view list) {
   return items;
 }
 
-// Fortran's "allocate(grid(n), stat=error)", with or without a type in front: its arrays.
-std::vector<std::string> allocated_arrays(const std::string& statement) {
-  static const std::regex allocate(R"((?:^|[\s)])allocate\s*\((?:[^()]*(?:\([^()]*\))?[^()]*::)?)",
-                                   std::regex::icase);
-  std::smatch found;
-  std::vector<std::string> names;
-  if (!std::regex_search(statement, found, allocate)) return names;
-  if (std::regex_search(found.suffix().first, found.suffix().second, allocate))
-    return names; // several statements: whose call it is, the line does not say
-  for (const std::string& item : list_items(std::string_view(statement).substr(
-           static_cast<std::size_t>(found.position() + found.length())))) {
-    const std::string array = trimmed(item.substr(0, item.rfind('(')));
-    if (item.find('=') != std::string::npos || array.empty()) continue;
-    names.push_back(array.substr(array.find_last_of('%') + 1));
+// "plate%tiles(i)%rho(n, m)" -> {"plate", "tiles", "rho"}; empty when it is no variable.
+std::vector<std::string> component_names(const std::string& expression) {
+  std::vector<std::string> names(1);
+  int depth = 0;
+  for (const char letter : expression) {
+    if (letter == '(') ++depth;
+    if (letter == ')') --depth;
+    if (depth > 0 || letter == ')' || std::isspace(static_cast<unsigned char>(letter)) != 0)
+      continue;
+    if (letter == '%')
+      names.emplace_back();
+    else if (is_name_letter(letter))
+      names.back() += letter;
+    else
+      return {};
   }
+  for (const std::string& name : names)
+    if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0) return {};
   return names;
 }
 
 // Which of several, the statement does not say.
 std::string fortran_allocation(const std::string& statement) {
-  const auto names = allocated_arrays(statement);
-  return names.size() == 1 ? names.front() : "";
+  const auto arrays = allocated_arrays(statement);
+  return arrays.size() == 1 ? arrays.front().back() : "";
 }
 
 // A free-form line without its comment and the blanks around it.
@@ -172,7 +175,7 @@ bool continues(const std::vector<std::string>& lines, std::size_t at, FortranFor
 
 bool is_type(const std::string& word) {
   static const std::string_view k_no_types[] = {
-      "return",    "new",      "throw",  "else", "case",  "goto",    "call",     "explicit",
+      "return",    "new",      "throw",  "else", "case",  "goto",    "call",    "explicit",
       "co_return", "co_yield", "delete", "not",  "using", "typedef", "operator"};
   return std::ranges::find(k_no_types, word) == std::end(k_no_types);
 }
@@ -280,15 +283,65 @@ std::string fortran_statement(const std::vector<std::string>& lines, std::size_t
   return statement;
 }
 
-std::string arrays_allocated(const std::string& statement) {
-  constexpr std::size_t k_most_named = 3;
-  if (statement.size() > k_longest_line) return "";
-  const auto names = allocated_arrays(statement);
-  if (names.size() < 2) return "";
+std::vector<std::vector<std::string>> allocated_arrays(const std::string& statement) {
+  static const std::regex allocate(R"((?:^|[\s);])allocate\s*\((?:[^()]*(?:\([^()]*\))?[^()]*::)?)",
+                                   std::regex::icase);
+  std::vector<std::vector<std::string>> arrays;
+  if (statement.size() > k_longest_line) return arrays;
+  for (std::sregex_iterator at(statement.begin(), statement.end(), allocate), end; at != end; ++at)
+    for (const std::string& item : list_items(std::string_view(statement).substr(
+             static_cast<std::size_t>(at->position() + at->length()))))
+      if (auto names = component_names(item); !names.empty()) arrays.push_back(std::move(names));
+  return arrays;
+}
+
+std::vector<std::vector<std::string>> arguments_of_call(const std::string& statement) {
+  static const std::regex call(R"((?:^|[\s);])call\s+)", std::regex::icase);
+  std::vector<std::vector<std::string>> arguments;
+  std::smatch found;
+  if (statement.size() > k_longest_line || !std::regex_search(statement, found, call))
+    return arguments;
+  std::string called = found.suffix();
+  called = trimmed(called.substr(0, called.find(';')));
+  const std::size_t open =
+      called.ends_with(')') ? opening_of(called, called.size() - 1) : called.npos;
+  if (open == called.npos) return arguments;
+  // A procedure of a type gets the object first.
+  if (auto names = component_names(called.substr(0, open)); names.size() > 1) {
+    names.pop_back();
+    arguments.push_back(std::move(names));
+  }
+  for (const std::string& item : list_items(std::string_view(called).substr(open + 1)))
+    arguments.push_back(component_names(item));
+  return arguments;
+}
+
+FunctionText fortran_procedure(const std::vector<std::string>& lines, std::size_t line) {
+  static const std::regex begin(
+      R"(^\s*(?:[\w()=,*]+\s+)*(?:subroutine|function)\s+\w+\s*\(([^)]*)\))", std::regex::icase);
+  static const std::regex end(R"(^\s*end\s*(?:subroutine|function)\b)", std::regex::icase);
+  FunctionText function;
+  int ended = 0; // procedures that are over before the line
+  for (std::size_t at = std::min(line + 1, lines.size()); at-- > 0;) {
+    if (lines[at].size() > k_longest_line) continue;
+    if (std::regex_search(lines[at], end)) ++ended;
+    std::smatch found;
+    const std::string statement = fortran_statement(lines, at, FortranForm::free);
+    if (statement.size() > k_longest_line || !std::regex_search(statement, found, begin)) continue;
+    if (ended-- > 0) continue;
+    function.known = true;
+    for (const std::string& name : list_items(found[1].str()))
+      function.parameters.push_back({trimmed(name), true});
+    break;
+  }
+  return function;
+}
+
+std::string joined_path(const std::vector<std::string>& path, const char* between) {
   std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), k_most_named); ++i)
-    text += (text.empty() ? "" : ", ") + names[i];
-  return text + (names.size() > k_most_named ? ", …" : "");
+  for (const std::string& name : path)
+    text += (text.empty() ? "" : between) + name;
+  return text;
 }
 
 bool is_library_file(const std::string& file) {

@@ -5,6 +5,8 @@
 // line says nothing plainly, the answer is "" and never a guess.
 #pragma once
 
+#include "symbols/source_text.hpp"
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -25,9 +27,18 @@ FortranForm fortran_form(const std::string& file);
 std::string fortran_statement(const std::vector<std::string>& lines, std::size_t line,
                               FortranForm form);
 
-// What an allocate statement of several arrays allocates: "a, b" or "a, b, c, …"; "" of other
-// statements.
-std::string arrays_allocated(const std::string& statement);
+// The arrays that the allocate statements allocate, in order, each as the names of its expression
+// without subscripts: "allocate(a(n), tiles(i)%rho(n))" is {{a}, {tiles, rho}}.
+std::vector<std::vector<std::string>> allocated_arrays(const std::string& statement);
+
+// The variables that "call name(…)" passes, likewise; empty where one is no variable.
+std::vector<std::vector<std::string>> arguments_of_call(const std::string& statement);
+
+// The subroutine or function that the line (from 0) stands in: its arguments, all by reference.
+FunctionText fortran_procedure(const std::vector<std::string>& lines, std::size_t line);
+
+// {"tiles", "rho"} -> "tiles%rho"
+std::string joined_path(const std::vector<std::string>& path, const char* between);
 
 // The file belongs to a compiler or to the system: what is inlined from its headers says nothing of
 // the program's variables.

@@ -6,6 +6,8 @@
 
 #include "objects/modules.hpp"
 #include "symbols/functions.hpp"
+#include "symbols/site_name.hpp"
+#include "symbols/source_line.hpp"
 #include "symbols/variables.hpp"
 
 #include <algorithm>
@@ -72,10 +74,36 @@ public:
     return variables_->at(vaddr, symbol, bias_);
   }
 
-  // The name that the call's result is assigned to, as the source says it. A source file that was
-  // changed after it was compiled is not asked.
+  // The name that the call's result is assigned to, as the source says it.
   std::string variable_at(std::uint64_t vaddr) {
-    return variable_of(locations_at(vaddr, ""), made_);
+    return variable_of(sources_, locations_at(vaddr, ""));
+  }
+
+  // Of the calls of the frame's callee those of the same Fortran statement, in the order of the
+  // source: GNU's compiler numbers the parts of a line (discriminators), or leaves them in order.
+  CallOrder order_of(std::uint64_t vaddr, const std::vector<std::uint64_t>& calls) {
+    const auto here = place_of(vaddr);
+    std::vector<std::pair<std::uint32_t, std::uint64_t>> numbered; // part, address
+    for (const std::uint64_t call : calls)
+      if (const auto there = place_of(call); same_place(here, there))
+        numbered.emplace_back(part_of_line(call), call);
+    std::ranges::sort(numbered);
+    std::vector<std::uint32_t> parts;
+    for (const auto& [part, call] : numbered)
+      if (parts.empty() || parts.back() != part) parts.push_back(part);
+    CallOrder order;
+    if (parts.size() > 1) {
+      const auto at = std::ranges::find(parts, part_of_line(vaddr));
+      order = {static_cast<std::uint32_t>(at - parts.begin()),
+               static_cast<std::uint32_t>(parts.size())};
+    } else {
+      const auto at =
+          std::ranges::find(numbered, vaddr, [](const auto& one) { return one.second; });
+      if (at != numbered.end())
+        order = {static_cast<std::uint32_t>(at - numbered.begin()),
+                 static_cast<std::uint32_t>(numbered.size())};
+    }
+    return order;
   }
 
   // Innermost inlined function first. vaddr: of the call itself.
@@ -96,10 +124,40 @@ public:
     }
     std::free(scopes);
     if (locations.back().function.empty()) locations.back().function = linked;
+    for (SourceLocation& location : locations)
+      location.changed = was_changed(location.file);
     return locations;
   }
 
 private:
+  bool was_changed(const std::string& file) {
+    const auto [at, added] = changed_.try_emplace(file, true);
+    std::error_code no_file;
+    if (added && !file.empty()) {
+      const auto changed = std::filesystem::last_write_time(file, no_file);
+      at->second = no_file || changed > made_;
+    }
+    return at->second;
+  }
+
+  std::vector<SourceLocation> place_of(std::uint64_t vaddr) { return locations_at(vaddr, ""); }
+
+  static bool same_place(const std::vector<SourceLocation>& a,
+                         const std::vector<SourceLocation>& b) {
+    return std::ranges::equal(a, b, [](const SourceLocation& one, const SourceLocation& other) {
+      return one.line == other.line && one.column == other.column && one.file == other.file;
+    });
+  }
+
+  std::uint32_t part_of_line(std::uint64_t vaddr) {
+    Dwarf_Addr debug_bias = 0;
+    Dwarf_Die* unit = unit_at(vaddr + bias_, debug_bias);
+    Dwarf_Line* line =
+        unit != nullptr ? dwarf_getsrc_die(unit, vaddr + bias_ - debug_bias) : nullptr;
+    unsigned part = 0;
+    return line != nullptr && dwarf_linediscriminator(line, &part) == 0 ? part : 0;
+  }
+
   // The compilation unit that holds the address. Some compilers (clang) write no table of address
   // ranges, so where libdw finds nothing every unit is asked.
   Dwarf_Die* unit_at(Dwarf_Addr address, Dwarf_Addr& debug_bias) {
@@ -139,6 +197,8 @@ private:
     const char* plain = dwarf_diename(scope);
     if (locations.back().function.empty() && (linkage != nullptr || plain != nullptr))
       locations.back().function = linkage != nullptr ? demangle(linkage) : plain;
+    if (const char* file = dwarf_decl_file(scope); file != nullptr)
+      locations.back().defined_in = with_folder(file, unit);
     if (tag != DW_TAG_inlined_subroutine) return;
     SourceLocation outer;
     Dwarf_Word file = 0, line = 0, column = 0;
@@ -161,6 +221,8 @@ private:
   std::unique_ptr<Functions> functions_;
   std::unique_ptr<VariableNames> variables_;
   std::filesystem::file_time_type made_;
+  Sources sources_;
+  std::map<std::string, bool> changed_; // source files, by name
 };
 
 } // namespace
@@ -313,6 +375,14 @@ ResolvedFrame Symbols::resolve(const ModuleInfo& module, std::uint64_t offset) {
       name_call(file->functions(), *function, offset, frame.portable);
     }
     frame.locations = file->locations_at(offset - 1, frame.portable.function);
+    if (fortran_form(frame.locations.front().file) != FortranForm::none) {
+      std::vector<std::uint64_t> calls;
+      if (const auto function = file->functions().at(offset - 1))
+        for (const NamedCall* call :
+             calls_of_callee(file->functions(), *function, frame.portable.callee))
+          calls.push_back(call->behind - 1);
+      frame.locations.front().order = file->order_of(offset - 1, calls);
+    }
     frame.portable.variable = file->variable_at(offset - 1);
     frame.portable.file = std::filesystem::path(frame.locations.front().file).filename().string();
     frame.portable.line = frame.locations.front().line;

@@ -10,7 +10,6 @@
 #include "base/text.hpp"
 #include "objects/site.hpp"
 
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -19,10 +18,18 @@
 
 namespace omptier {
 
+// Of several calls of one function that one Fortran statement makes: which, in the source's order.
+struct CallOrder {
+  std::uint32_t index = 0, count = 0; // count 0 = unknown
+};
+
 struct SourceLocation { // one function, inlined or not, that the frame stands in
   std::string function;
   std::string file;                   // as debug information has it, with folders
   std::uint32_t line = 0, column = 0; // 0 = unknown
+  std::string defined_in;             // the file of the function itself; "" = unknown
+  CallOrder order;
+  bool changed = false; // the file is not there, or was changed after the program was made
 };
 
 struct ResolvedFrame {
@@ -80,23 +87,19 @@ struct ProfileNames {
   std::vector<std::string> sites, regions, phases;
 };
 
-// A site is called after the variable that the call's result is given to, where the source can be
-// read and says so ("nuclide_grid (grids.cpp:41)"), else after function and place, else after
-// module and offset. The place is the innermost frame that this site shares with no other: of a
-// wrapper that allocates many things, its callers give the names. Equal names are numbered.
+// A site is called after the variable that its memory is for, where the source can be read and says
+// so ("nuclide_grid (grids.cpp:41)", "matrix/values (main.cpp:9)"), else after function and place,
+// else after module and offset. The place is the innermost one that this site shares with no other:
+// of a helper that allocates many things, its callers give the names. Equal names are numbered.
 ProfileNames names_of(const ProfileSummary& summary, Symbols& symbols);
 
-// One site alone: frames before `first` are asked last.
+// The same for a list of sites alone.
+std::vector<std::string> labels_of_sites(Symbols& symbols, const std::vector<ModuleInfo>& modules,
+                                         const std::vector<std::vector<Frame>>& sites);
 std::string label_of_site(Symbols& symbols, const std::vector<ModuleInfo>& modules,
-                          const std::vector<Frame>& frames, std::size_t first = 0);
+                          const std::vector<Frame>& frames);
 // The same for a parallel region: "function (file:line)"; "outside of regions" without frames.
 std::string label_of_region(Symbols& symbols, const std::vector<ModuleInfo>& modules,
                             const std::vector<Frame>& frames);
-
-// The variable that a call's result goes to, by its source locations ("hot_table"); through inlined
-// functions the outer names come first ("hot_table/words"). "" when the source does not say, cannot
-// be read, or was changed after the program was made.
-std::string variable_of(const std::vector<SourceLocation>& locations,
-                        std::filesystem::file_time_type made);
 
 } // namespace omptier

@@ -35,10 +35,10 @@ def number(text):
     return value / 100 if match[2] == "%" else value * UNITS.get(match[2], 1)
 
 
-def short(label):
-    """The last name in a row's label: density0 of "tiles(i)%density0 (heat.f90:31) #2"; all of several."""
+def names(label):
+    """All names in a row's label: tiles and density0 of "tiles%density0 (heat.f90:31) #2"; all of several as one."""
     name = re.sub(r"( #\d+)?( \([^()]*\))?( #\d+)?$", "", label).removeprefix("static ")
-    return name if " " in name else re.split(r"->|[.%]|::", name)[-1]
+    return [name] if " " in name or "|" in name else re.split(r"->|[.%/]|::", name)
 
 
 def text_rows(text):
@@ -94,13 +94,13 @@ def match_rows(objects, sites):
     """Name -> the sites of that name; else the only one left that may be its, where it may be no other object's."""
     matched = {}
     for one in objects:
-        found = [site for site in sites if short(site["label"]) == one["name"]]
+        found = [site for site in sites if one["name"] in names(site["label"])]
         whole = [site for site in found if fits(one, site)]
         if not whole and len(found) > 1 and fits(one, joined(found)):
             whole = [joined(found)]
         matched[one["name"]] = whole or found[:1]
-    taken = {short(site["label"]) for found in matched.values() for site in found}
-    left = [site for site in sites if short(site["label"]) not in taken]
+    taken = [names(site["label"]) for found in matched.values() for site in found]
+    left = [site for site in sites if names(site["label"]) not in taken]
     nameless = [one for one in objects if not matched[one["name"]]]
     for one in nameless:
         found = [site for site in left if may_be(one, site)]
@@ -114,7 +114,7 @@ def judge_name(one, found, sites, minor):
     """Of several rows which is which cannot be told: then nothing but the name is judged."""
     if len(found) == 1:
         return Line(one["name"], "name", found[0]["label"], one["name"],
-                    "right" if short(found[0]["label"]) == one["name"] else "wrong")
+                    "right" if one["name"] in names(found[0]["label"]) else "wrong")
     rows = found or [site for site in sites if may_be(one, site)]
     if not rows:
         return Line(one["name"], "name", "no row", one["name"], "unsaid" if minor else "wrong")
@@ -155,7 +155,7 @@ def judge_pattern(one, site):
         yield Line(name, "stride", f"{stride} B", f"{truth} B", verdict)
     if "through" in one or site.get("through"):
         through, truth = site.get("through"), one.get("through")
-        verdict = "unsaid" if through is None else "right" if truth and short(through) == truth else "wrong"
+        verdict = "unsaid" if through is None else "right" if truth and truth in names(through) else "wrong"
         yield Line(name, "through", through or "-", truth or "-", verdict)
 
 

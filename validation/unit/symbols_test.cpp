@@ -7,11 +7,16 @@
 #include "objects/modules.hpp"
 #include "symbols/elf_calls.hpp"
 #include "symbols/functions.hpp"
+#include "symbols/site_name.hpp"
 #include "symbols/source_line.hpp"
 #include "symbols/symbols.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 using namespace omptier;
 
@@ -231,11 +236,185 @@ TEST(FortranStatement, GoesOverContinuationLines) {
   EXPECT_EQ(fortran_form("solver.c"), FortranForm::none);
 }
 
+using Names = std::vector<std::vector<std::string>>;
+
 TEST(FortranStatement, NamesAllArraysItAllocates) {
-  EXPECT_EQ(arrays_allocated("allocate(grid(n, m), field%rho(n), stat=error)"), "grid, rho");
-  EXPECT_EQ(arrays_allocated("allocate(a(n), b(n), c(n), d(n))"), "a, b, c, …");
-  EXPECT_EQ(arrays_allocated("allocate(grid(n))"), "");
-  EXPECT_EQ(arrays_allocated("allocate(a(n), b(n)); allocate(c(n), d(n))"), "");
-  EXPECT_EQ(arrays_allocated("deallocate(a, b)"), "");
+  EXPECT_EQ(allocated_arrays("allocate(grid(n, m), field%rho(n), stat=error)"),
+            (Names{{"grid"}, {"field", "rho"}}));
+  EXPECT_EQ(allocated_arrays("allocate (tiles(i)%rho(n / 2, n), tiles(i)%sub(2) % e(n))"),
+            (Names{{"tiles", "rho"}, {"tiles", "sub", "e"}}));
+  EXPECT_EQ(allocated_arrays("ALLOCATE(real(8) :: grid(n))"), (Names{{"grid"}}));
+  EXPECT_EQ(allocated_arrays("allocate(a(n)); allocate(c(n), d(n))"), (Names{{"a"}, {"c"}, {"d"}}));
+  EXPECT_EQ(allocated_arrays("deallocate(a, b)"), Names());
   EXPECT_EQ(variable_of_line("allocate(a(n)); allocate(b(n))"), "");
+  EXPECT_EQ(arguments_of_call("if (x) call make(plate%inner, n + 1, left)"),
+            (Names{{"plate", "inner"}, {}, {"left"}}));
+  EXPECT_EQ(arguments_of_call("call domain%fine(2)%init(n)"), (Names{{"domain", "fine"}, {"n"}}));
+  EXPECT_EQ(arguments_of_call("call done"), Names());
+}
+
+namespace {
+
+// A source file of its own; the places of a site in it are told by what stands there.
+class SourceNames : public testing::Test {
+protected:
+  void write(const std::string& text, const char* ending = ".cpp") {
+    file_ = testing::TempDir() + "omptier-names-" + std::to_string(getpid()) + ending;
+    std::ofstream(file_) << text;
+    text_ = text;
+    sources_ = Sources();
+  }
+  ~SourceNames() override { std::filesystem::remove(file_); }
+
+  SourceLocation at(const std::string& what, CallOrder order = {}) const {
+    const auto found = text_.find(what);
+    EXPECT_NE(found, std::string::npos) << what;
+    SourceLocation location;
+    location.file = file_;
+    location.line = static_cast<std::uint32_t>(
+        1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(found), '\n'));
+    const auto line = text_.rfind('\n', found);
+    location.column = static_cast<std::uint32_t>(found - (line == text_.npos ? text_.npos : line));
+    location.order = order;
+    return location;
+  }
+  // The names of a site that goes through these places, innermost first.
+  std::string name(const std::vector<SourceLocation>& places) {
+    return name_of_site(sources_, places, 0).name;
+  }
+  std::string name(const std::string& what) { return name({at(what)}); }
+
+  std::string file_, text_;
+  Sources sources_;
+};
+
+} // namespace
+
+TEST_F(SourceNames, OfMembersBeginWithTheObject) {
+  write(R"(struct Field {
+  double* data;
+  explicit Field(long n) : n(n), data(new double[n]) {}
+};
+struct Sim : Base {
+  explicit Sim(long n)
+      : Base(n), density(n),
+        inner(2 * n) {}
+  void build(long n) { weights = new float[n]; help(n); }
+  void help(long n) { levels[0].nodes.assign(n, 1); }
+};
+template <typename T> Vector<T>::Vector(long n) : start_(new T[n]) {}
+Base::Base(long n) { common = new int[n]; }
+int main() {
+  Field temperature(n), smoothed(m);
+  auto* heat = new Field(k);
+  Sim sim(n);
+  sim.build(n);
+  Vector<double> scores(n);
+})");
+  EXPECT_EQ(name("new double"), "data");
+  EXPECT_EQ(name({at("new double"), at("temperature(n)")}), "temperature/data");
+  EXPECT_EQ(name({at("new double"), at("), smoothed")}), "temperature/data"); // gcc's columns
+  EXPECT_EQ(name({at("new double"), at("smoothed(m)")}), "smoothed/data");
+  EXPECT_EQ(name({at("new double"), at("Field(k)")}), "heat/data");
+  EXPECT_EQ(name({at("density(n)"), at("sim(n)")}), "sim/density");
+  EXPECT_EQ(name({at("new double"), at("inner(2"), at("sim(n)")}), "sim/inner/data");
+  EXPECT_EQ(name({at("new int"), at("Base(n), density"), at("sim(n)")}), "sim/common");
+  EXPECT_EQ(name({at("new float"), at("build(n);")}), "sim/weights");
+  EXPECT_EQ(name({at("assign(n"), at("help(n); }"), at("build(n);")}), "sim/levels/nodes");
+  EXPECT_EQ(name({at("new T"), at("scores(n)")}), "scores/start_");
+}
+
+TEST_F(SourceNames, OfHelpersAreTheirCallers) {
+  write(R"(#define CALLOC(p, n) (p) = calloc((n), sizeof *(p))
+static void* xmalloc(size_t n) {
+  void* memory = malloc(n);
+  if (!memory) abort();
+  return memory;
+}
+static double* alloc2d(int r, int c) { return (double*)xmalloc(r * c * 8); }
+static void make(double** out, size_t n) { *out = malloc(8 * n); }
+static int fill(struct grid* g) { return posix_memalign((void**)&g->u, 64, 8); }
+static std::vector<Line> table(size_t n) {
+  std::vector<Line> lines(n);
+  return std::move(lines);
+}
+static double norm(const Vec& v) {
+  std::vector<double> squares(v.size());
+  return squares[3];
+}
+static void grow(std::vector<double>& v, size_t n) { v.resize(n); }
+int main() {
+  double *a = alloc2d(3, 4), *b = alloc2d(5, 6);
+  make(&left, n);
+  fill(&coarse.part[2]);
+  const auto small = table(5), large = table(6);
+  double result = norm(small);
+  grow(history, n);
+  CALLOC(counts, n);
+  use(malloc(9));
+  auto lambda = [&](size_t n) { return std::vector<double>(n); };
+  auto first = lambda(7);
+})");
+  const auto memory = at("malloc(n)"), xmalloc = at("xmalloc(r");
+  EXPECT_EQ(name({memory}), "memory");
+  EXPECT_EQ(name({memory, xmalloc, at("alloc2d(3")}), "a");
+  EXPECT_EQ(name({memory, xmalloc, at("alloc2d(5")}), "b");
+  EXPECT_EQ(name({at("malloc(8"), at("make(&")}), "left");
+  EXPECT_EQ(name({at("posix"), at("fill(&")}), "coarse/part/u");
+  EXPECT_EQ(name({at("lines(n)"), at("table(5")}), "small");
+  EXPECT_EQ(name({at("lines(n)"), at("table(6")}), "large");
+  EXPECT_EQ(name({at("squares(v"), at("norm(small")}), "squares");
+  EXPECT_EQ(name({at("resize"), at("grow(history")}), "history");
+  EXPECT_EQ(name("CALLOC(counts"), "counts");
+  EXPECT_EQ(name("malloc(9"), ""); // what use makes of it is not known
+  EXPECT_EQ(name({at("vector<double>(n); }"), at("lambda(7")}), "first");
+}
+
+TEST_F(SourceNames, OfSeveralInALineAreToldByTheColumnAlone) {
+  write(R"(void solve(long n) {
+  std::vector<double> x(n), b(f(n), 1), r{n}, copy = x;
+  double *u = new double[n], *v = (double*)malloc(n);
+  if ((p = malloc(5)) == NULL) return;
+  q = ok ? malloc(6) : NULL, w = malloc(7);
+  std::unique_ptr<double[]> owned(new double[8]);
+})");
+  EXPECT_EQ(name("x(n)"), "x");
+  EXPECT_EQ(name("), b"), "x");
+  EXPECT_EQ(name("b(f"), "b");
+  EXPECT_EQ(name("r{n}"), "r");
+  EXPECT_EQ(name("x;"), "copy");
+  EXPECT_EQ(name("new double[n"), "u");
+  EXPECT_EQ(name("malloc(n)"), "v");
+  EXPECT_EQ(name("malloc(5)"), "p");
+  EXPECT_EQ(name("malloc(6)"), "q");
+  EXPECT_EQ(name("malloc(7)"), "w");
+  EXPECT_EQ(name("new double[8"), "owned");
+}
+
+TEST_F(SourceNames, OfWhatTheCompilerMergedOrTheUserChangedAreNotSaid) {
+  write("double norm(long n) {\n  std::vector<double> squares(n);\n  return squares[3];\n}\n"
+        "int main() {\n  double result = norm(5);\n}\n");
+  SourceLocation hidden;
+  hidden.file = "/usr/include/c++/12/bits/new_allocator.h";
+  hidden.line = 137;
+  hidden.defined_in = file_;
+  EXPECT_EQ(name({hidden, at("norm(5)")}), "");
+  SourceLocation changed = at("squares(n)");
+  changed.changed = true;
+  EXPECT_EQ(name({changed}), "");
+}
+
+TEST_F(SourceNames, OfFortranFollowTheOrderOfTheStatement) {
+  write(
+      "module m\ncontains\n  subroutine init(self, n)\n    allocate (self%x(n), &\n      "
+      "self%y(n))\n"
+      "  end subroutine\nend module\nprogram p\n  call init(plate%inner, 5)\n  call plate%init(7)\n"
+      "  allocate (a(n), b(n))\nend program\n",
+      ".f90");
+  EXPECT_EQ(name({at("allocate (self", {0, 2}), at("call init")}), "plate%inner%x");
+  EXPECT_EQ(name({at("self%y", {1, 2}), at("call init")}), "plate%inner%y");
+  EXPECT_EQ(name({at("self%y", {1, 2}), at("call plate")}), "plate%y");
+  EXPECT_EQ(name({at("allocate (a", {1, 2})}), "b");
+  EXPECT_EQ(name({at("allocate (a", {1, 3})}), "a|b"); // not one call for each
+  EXPECT_EQ(name({at("allocate (a")}), "a|b");
 }

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See site_name.hpp.
+#include "symbols/site_name.hpp"
+
+#include "symbols/source_line.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+
+namespace omptier {
+namespace {
+
+constexpr std::uint32_t k_lines_behind = 100; // that a Fortran statement may go on
+constexpr std::size_t k_longest_name = 80;
+
+bool has_source(const SourceLocation& location) {
+  return location.line > 0 && !location.changed && !is_library_file(location.file);
+}
+
+bool is_in(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+// What the text says at a location, C or Fortran.
+struct Said {
+  bool with_column = false; // else of the line as a whole
+  Place place;
+};
+
+std::string fortran_statement_at(Sources& sources, const SourceLocation& location) {
+  const FortranForm form = fortran_form(location.file);
+  const auto& lines = sources.lines(location.file);
+  if (form == FortranForm::none || location.line > lines.size()) return "";
+  return fortran_statement(lines, location.line - 1, form);
+}
+
+// Of the arrays of one statement the one that the call's place in their order says; else all.
+Target array_of(const std::vector<std::vector<std::string>>& arrays, const CallOrder& order) {
+  Target target;
+  if (arrays.size() == 1) target.path = arrays.front();
+  if (arrays.size() > 1 && order.count == arrays.size()) target.path = arrays[order.index];
+  if (target.path.empty()) {
+    std::vector<std::string> names; // equal ones once
+    for (const auto& array : arrays)
+      if (std::string name = joined_path(array, "%"); !is_in(names, name))
+        names.push_back(std::move(name));
+    if (!names.empty()) target.path = {joined_path(names, "|")};
+  }
+  target.reached = target.path.size() > 1;
+  return target;
+}
+
+Said said_by_fortran(Sources& sources, const SourceLocation& location) {
+  Said said;
+  said.with_column = true;
+  const std::string statement = fortran_statement_at(sources, location);
+  Place& place = said.place;
+  place.function = fortran_procedure(sources.lines(location.file), location.line - 1);
+  for (auto& argument : arguments_of_call(statement))
+    place.arguments.push_back({std::move(argument), false, false});
+  if (const auto arrays = allocated_arrays(statement); !arrays.empty()) {
+    place.fate = {Fate::Kind::stored, array_of(arrays, location.order)};
+  } else if (std::string name = variable_of_line(statement); !name.empty()) {
+    place.fate = {Fate::Kind::stored, {{std::move(name)}, false, false}};
+  }
+  return said;
+}
+
+Said said_at(Sources& sources, const SourceLocation& location) {
+  if (fortran_form(location.file) != FortranForm::none) return said_by_fortran(sources, location);
+  Said said;
+  if (const auto place = sources.c_text(location.file).at(location.line, location.column)) {
+    said.with_column = true;
+    said.place = *place;
+    return said;
+  }
+  const auto& lines = sources.lines(location.file);
+  if (location.line > lines.size()) return said;
+  std::string name = variable_of_line(lines[location.line - 1], location.column);
+  if (name.empty() && location.line > 1) {
+    // The statement may have begun on the line before.
+    const std::string& before = lines[location.line - 2];
+    const auto last = before.find_last_not_of(" \t\r");
+    if (last != std::string::npos && before[last] == '=') name = variable_of_line(before);
+  }
+  if (!name.empty()) said.place.fate = {Fate::Kind::stored, {{std::move(name)}, false, false}};
+  return said;
+}
+
+// Follows the memory outwards.
+class Walk {
+public:
+  Walk(Sources& sources, const std::vector<SourceLocation>& locations, std::size_t own)
+      : sources_(sources), locations_(locations), own_(own) {}
+
+  SiteName go() {
+    for (std::size_t at = 0; at < locations_.size(); ++at) {
+      if (!has_source(locations_[at])) {
+        if (is_hidden(locations_[at])) break;
+        in_library_ = in_library_ || locations_[at].line > 0;
+        continue;
+      }
+      const bool more = step(at);
+      in_library_ = false;
+      if (!more) break;
+    }
+    return found_;
+  }
+
+private:
+  enum class Wanted { value, object, parameter };
+
+  bool step(std::size_t at) {
+    const Said said = said_at(sources_, locations_[at]);
+    const Place& place = said.place;
+    // A part of a function that the compiler made one of its own is called from its first line.
+    if (!place.function.known && !left_.empty() && left_ == locations_[at].function) return true;
+    left_ = locations_[at].function;
+    if (first_ == k_none) first_ = at;
+    std::optional<Target> target = target_of(place);
+    if (!target) return returned_ || object_goes_on_;
+    // A line without columns says the wrapper's variable; its callers know better.
+    const bool left_behind = !said.with_column && at < own_;
+    // A class's base has the names of the object itself.
+    if (wanted_ == Wanted::object && in_constructor_ &&
+        is_in(place.function.initialised, constructed_))
+      *target = {{}, true, true};
+    std::vector<std::string> path = target->path;
+    path.insert(path.end(), suffix_.begin(), suffix_.end());
+    // Without a name: of members that a constructor not written in the source makes.
+    found_ = {text_of(path, locations_[at]), first_, at};
+    if (left_behind) {
+      suffix_.clear();
+      wanted_ = Wanted::value;
+      return true;
+    }
+    return said.with_column && goes_on(place.function, *target, std::move(path));
+  }
+
+  // What gets the memory here; nothing when the value is returned, or the text does not say.
+  std::optional<Target> target_of(const Place& place) {
+    returned_ = object_goes_on_ = false;
+    if (wanted_ == Wanted::parameter) {
+      if (parameter_ >= place.arguments.size() || place.arguments[parameter_].path.empty())
+        return {};
+      return place.arguments[parameter_];
+    }
+    if (wanted_ == Wanted::object && !in_constructor_ && !in_library_) {
+      if (place.has_object) return place.object;
+      object_goes_on_ = place.function.is_member; // a method calls another of its object
+      return {};
+    }
+    if (place.fate.kind == Fate::Kind::stored) return place.fate.target;
+    returned_ = place.fate.kind == Fate::Kind::returned;
+    if (returned_) wanted_ = Wanted::value;
+    return {};
+  }
+
+  // Whether the target belongs to the caller, who then gives it the rest of its name.
+  bool goes_on(const FunctionText& function, const Target& target, std::vector<std::string> path) {
+    if (!function.known && !function.is_member) return false;
+    const auto continue_with = [&](Wanted wanted, std::size_t names_less) {
+      suffix_.assign(path.begin() + static_cast<std::ptrdiff_t>(names_less), path.end());
+      wanted_ = wanted;
+      in_constructor_ = function.is_constructor || !function.known;
+      constructed_ = function.name;
+      return true;
+    };
+    if (target.of_this) return continue_with(Wanted::object, 0);
+    const std::string& head = path.front();
+    if (is_in(function.locals, head))
+      return is_in(function.returned, head) && continue_with(Wanted::value, 1);
+    const auto parameter = std::ranges::find(function.parameters, head, &Parameter::name);
+    if (parameter != function.parameters.end()) {
+      parameter_ = static_cast<std::size_t>(parameter - function.parameters.begin());
+      return (target.reached || parameter->is_reference) && continue_with(Wanted::parameter, 1);
+    }
+    return function.is_member && continue_with(Wanted::object, 0);
+  }
+
+  static std::string text_of(const std::vector<std::string>& path, const SourceLocation& location) {
+    const bool fortran = fortran_form(location.file) != FortranForm::none;
+    std::string text = joined_path(path, fortran ? "%" : "/");
+    return text.size() <= k_longest_name ? text : "";
+  }
+
+  static constexpr std::size_t k_none = static_cast<std::size_t>(-1);
+
+  Sources& sources_;
+  const std::vector<SourceLocation>& locations_;
+  std::size_t own_;
+  SiteName found_;
+  std::vector<std::string> suffix_; // names below what is looked for
+  std::string left_;                // the function whose location was read last
+  std::string constructed_;         // the class of the constructor that was left
+  std::size_t first_ = k_none, parameter_ = 0;
+  Wanted wanted_ = Wanted::value;
+  bool in_constructor_ = false, in_library_ = false, returned_ = false, object_goes_on_ = false;
+};
+
+} // namespace
+
+bool is_hidden(const SourceLocation& location) {
+  return (location.line == 0 || is_library_file(location.file)) && !location.defined_in.empty() &&
+         !is_library_file(location.defined_in);
+}
+
+const SourceText& Sources::c_text(const std::string& file) {
+  auto& text = texts_[file];
+  if (text == nullptr) text = std::make_unique<SourceText>(file);
+  return *text;
+}
+
+const std::vector<std::string>& Sources::lines(const std::string& file) {
+  const auto [at, added] = lines_.try_emplace(file);
+  if (added) {
+    std::ifstream in(file);
+    for (std::string line; std::getline(in, line);)
+      at->second.push_back(line);
+  }
+  return at->second;
+}
+
+SiteName name_of_site(Sources& sources, const std::vector<SourceLocation>& locations,
+                      std::size_t own) {
+  return Walk(sources, locations, own).go();
+}
+
+std::string variable_of(Sources& sources, const std::vector<SourceLocation>& locations) {
+  std::string names;
+  for (const SourceLocation& location : locations) {
+    if (!has_source(location)) continue;
+    const Fate fate = said_at(sources, location).place.fate;
+    if (fate.kind != Fate::Kind::stored || fate.target.path.empty()) continue;
+    const std::string& name = fate.target.path.back();
+    names = names.empty() ? name : name + "/" + names;
+  }
+  return names;
+}
+
+} // namespace omptier

@@ -11,6 +11,7 @@
 #include "analysis/ranks.hpp"
 #include "analysis/shares.hpp"
 #include "analysis/sweep.hpp"
+#include "log/format.hpp"
 #include "objects/modules.hpp"
 
 #include <algorithm>
@@ -83,6 +84,11 @@ void join(SiteSummary& site, JoinedSite& joined, SiteInProfile& part) {
   site.bytes_largest = part.bytes_largest;
   site.live = std::move(part.live);
   site.instances = std::move(part.instances);
+  site.blocks = part.blocks;
+  site.hot_blocks = std::move(part.hot_blocks);
+  site.blocks_by_one_thread = part.blocks_by_one_thread;
+  site.sampled_weight = part.sampled_weight;
+  site.hot_part = part.hot_part;
 }
 
 void count_small_objects(ProfileSummary& summary, const Profile& profile) {
@@ -95,6 +101,7 @@ void count_small_objects(ProfileSummary& summary, const Profile& profile) {
   }
   if (all.objects <= summary.small_objects.objects) return;
   summary.small_objects = all;
+  summary.small_bytes = std::min(all.bytes, profile.small_areas.size() * k_small_area);
   summary.small_sites = sites;
 }
 

@@ -18,6 +18,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -79,16 +80,24 @@ struct SitePart : Sampled {
   std::uint32_t of = 0; // index into ProfileSummary::regions or phases
   OffsetHistogram offsets;
   // Known by region only:
+  std::optional<double> hot_part; // as SiteSummary's
   double dealt = 0; // of the weight, what was blamed on others' streams, less what was given away
   AccessRate access_rate; // while the region runs
 };
 
-// One object of a site; the largest k_instances_kept of them, in order of time.
+struct RegionWeight {
+  std::uint32_t region = 0; // index into ProfileSummary::regions
+  double weight = 0;
+};
+
+// One block of a site, in the profile where the site is largest.
 struct InstanceSummary {
-  std::uint32_t instance = 0;
+  std::uint32_t instance = 0;       // n-th block of its site, from 0
   std::uint64_t begin = 0, end = 0; // nanoseconds since the run's start
   std::uint64_t bytes = 0;
-  double weight = 0;
+  std::uint64_t samples = 0;
+  double weight = 0;                   // of them
+  std::vector<RegionWeight> by_region; // the same
 };
 
 // What one rank of a job did with one site, or with all of them.
@@ -112,7 +121,16 @@ struct SiteSummary : Sampled {
   std::uint64_t bytes_total = 0, bytes_peak = 0, bytes_largest = 0;
   bool by_malloc = false; // not by an allocator of OpenMP's
   std::vector<LiveStep> live;
+  // Those of its blocks that were recorded one by one: k_instances_kept with most samples, in order
+  // of time.
   std::vector<InstanceSummary> instances;
+  std::uint64_t blocks = 0;              // all of these
+  std::vector<std::uint32_t> hot_blocks; // those with nearly all samples, where they are few
+  bool blocks_by_one_thread = false; // all are recorded, by one thread: trust their numbers
+  double sampled_weight = 0;         // of all the site's samples in that profile
+  // Of the site's memory (bytes times time alive), what nine tenths of the samples need; unknown
+  // where they are too few, or not known by block.
+  std::optional<double> hot_part;
   // Of the accesses themselves, counted in bytes, where the source knows them (ProfileSummary::
   // patterns is not 0): another share than that of samples.
   Share access_share;
@@ -179,6 +197,7 @@ struct ProfileSummary {
   std::uint64_t outside_objects = 0; // samples whose address lies in no recorded object
   SmallObjects small_objects;        // under 4 KiB, of one process: the one with most
   std::uint64_t small_sites = 0;     // that allocated them
+  std::uint64_t small_bytes = 0;     // live at once, about
   Sampled small;                     // on their pages
   Sampled other;                     // without an address or outside of objects
   std::uint64_t patterns = 0;        // records of what instructions accessed

@@ -127,7 +127,7 @@ void PhaseTable::note(std::uint32_t number, const AccessSample& sample, const At
   if (fresh) parts.emplace_back().of = number;
   SitePart& part = parts[known->second];
   part.add(sample, double{at.weight});
-  part.offsets.add_at(double{at.position}, double{at.weight});
+  if (at.position >= 0) part.offsets.add_at(double{at.position}, double{at.weight});
 }
 
 void PhaseTable::add(const Profile& profile, Names& names,

@@ -8,12 +8,28 @@
 
 namespace omptier {
 
+// Of a source's worst error: for those that share a region's time with others.
+static constexpr double k_divided = 4.0 / 3;
+
 double share_of(double part, double whole) {
   return whole > 0 ? part / whole : 0;
 }
 
 Share make_share(double value, Interval interval) {
   return {value, std::min(value, interval.low), std::max(value, interval.high)};
+}
+
+// Blame goes astray among the blocks of a site as it does among the sites of a region.
+Share share_of_blocks(const ProfileSummary& summary, const SiteSummary& site, double weight) {
+  const double part = std::min(share_of(weight, site.sampled_weight), 1.0);
+  const double value = site.share.value * part;
+  if (site.samples > 0 && site.share.low == site.share.high) return {value, value, value};
+  const Interval interval = wilson_interval(part, double(site.samples));
+  const double error = summary.measure == Measure::time
+                           ? summary.worst_error * k_divided * part * (1 - part)
+                           : 0;
+  return {value, site.share.low * std::max(0.0, interval.low - error),
+          site.share.high * std::min(1.0, interval.high + error)};
 }
 
 void close_intervals(ProfileSummary& summary) {
@@ -93,7 +109,7 @@ void admit_source_error(ProfileSummary& summary) {
   // Of the worst error: a little for everybody, more for those that share a region's time with
   // others. What was dealt among streams may be wrong as a whole, or as much more may be missing:
   // the interval goes from the blame alone to the traffic alone (streams.hpp).
-  constexpr double k_least = 1.0 / 12, k_divided = 4.0 / 3;
+  constexpr double k_least = 1.0 / 12;
   const auto widen = [](Share& share, double error) {
     share.low = std::max(0.0, share.low - error);
     share.high = std::min(1.0, share.high + error);

@@ -14,6 +14,9 @@ double share_of(double part, double whole);
 // Holds its value, whatever the interval says.
 Share make_share(double value, Interval interval);
 
+// Of all samples: what fell on some of a site's blocks. weight: of SiteSummary::sampled_weight.
+Share share_of_blocks(const ProfileSummary& summary, const SiteSummary& site, double weight);
+
 // Shares of all samples, by site and by region, and of each region's samples by site. runs: one a
 // profile.
 void add_intervals(ProfileSummary& summary, const std::vector<std::vector<Attribution>>& runs);

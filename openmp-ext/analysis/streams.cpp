@@ -51,7 +51,8 @@ void add_stream(AccessSpan near, std::vector<Stream>& streams) {
   const auto add = [&](const LoopAccess& access, double lines) {
     const AccessPattern& pattern = access.pattern;
     streams.push_back({access.site, access.cached ? 0 : lines, pattern.address, access.place,
-                       pattern.kind == AccessKind::store ? AccessKind::store : AccessKind::load});
+                       pattern.kind == AccessKind::store ? AccessKind::store : AccessKind::load,
+                       pattern.strides[0].bytes});
   };
   const double lines = lines_of(near);
   const auto load = one_of(AccessKind::load), store = one_of(AccessKind::store);
@@ -83,6 +84,20 @@ std::vector<Stream> streams_of(std::vector<LoopAccess> accesses) {
     }
   }
   return streams;
+}
+
+const Stream* StreamDealer::nearest(std::uint64_t pc, std::uint32_t site,
+                                    std::uint64_t address) const {
+  const auto known = loops_.find(pc);
+  if (known == loops_.end()) return nullptr;
+  const auto distance = [&](const Stream& stream) {
+    return std::max(stream.address, address) - std::min(stream.address, address);
+  };
+  const Stream* nearest = nullptr;
+  for (const Stream& stream : known->second)
+    if (stream.site == site && (nearest == nullptr || distance(stream) < distance(*nearest)))
+      nearest = &stream;
+  return nearest;
 }
 
 const Stream* StreamDealer::deal(std::uint64_t pc, std::uint32_t site) {

@@ -38,6 +38,7 @@ struct Stream {
   std::uint64_t address = 0; // one that it accessed
   BlockPlace place;          // the same
   AccessKind kind = AccessKind::load;
+  std::int64_t step = 0; // bytes, from one access to its next; 0 = not known
 };
 
 // The streams among the accesses of one loop, sites in ascending order: sites whose accesses there
@@ -52,6 +53,8 @@ public:
   void learn(std::uint64_t pc, std::vector<Stream> streams) { loops_[pc] = std::move(streams); }
   // The stream that gets a sample blamed on this site at this instruction; null: it stays.
   const Stream* deal(std::uint64_t pc, std::uint32_t site);
+  // Of this site's streams in the loop the one that was seen nearest to the address, or null.
+  const Stream* nearest(std::uint64_t pc, std::uint32_t site, std::uint64_t address) const;
 
 private:
   std::unordered_map<std::uint64_t, std::vector<Stream>> loops_;

@@ -3,6 +3,7 @@
 // See sweep.hpp.
 #include "analysis/sweep.hpp"
 
+#include "analysis/blocks.hpp"
 #include "log/format.hpp"
 
 #include <algorithm>
@@ -19,7 +20,6 @@ Sweep::Sweep(ProfileSummary& summary, Names& names, const Profile& profile)
 }
 
 void Sweep::run() {
-  object_weights_.assign(profile_.objects.size(), 0);
   for (const ObjectRecord& object : profile_.objects)
     by_release_.push_back(object.object);
   std::stable_sort(by_release_.begin(), by_release_.end(), [&](auto a, auto b) {
@@ -39,7 +39,7 @@ void Sweep::run() {
   close_region(profile_.last_time);
   std::ranges::stable_sort(moves, {}, &MoveSummary::begin);
   take_region_totals();
-  keep_instances();
+  tell_blocks(profile_, site_numbers_, attributions, sites, summary_.sites);
 }
 
 // An object cannot be released while it is moved; the region's begin is the next to be recorded.
@@ -215,10 +215,9 @@ void Sweep::close_region(std::uint64_t time) {
 
 void Sweep::add_to_site(const Place& place, const AccessSample& sample, std::uint32_t region) {
   const double weight = sample.weight;
-  if (place.object != Place::k_none) object_weights_[place.object] += weight;
   const auto add = [&](auto& to) {
     to.add(sample, weight);
-    to.offsets.add(place.offset, place.bytes, weight);
+    if (place.is_exact) to.offsets.add(place.offset, place.bytes, weight);
   };
   add(summary_.sites[place.site]);
   add(part_of(place.site, region));
@@ -253,8 +252,9 @@ void Sweep::attribute(const LoggedSample& logged) {
     summary_.other.add(sample, weight);
   }
   const auto bytes = double(std::max<std::uint64_t>(place.bytes, 1));
+  const double position = place.is_exact ? double(place.offset) / bytes : -1;
   attributions.push_back(
-      {place.site, region, sample.weight, static_cast<float>(double(place.offset) / bytes)});
+      {place.site, region, sample.weight, static_cast<float>(position), place.object});
 }
 
 Place Sweep::place_of(std::uint64_t address, const BlockPlace& known) const {
@@ -299,15 +299,39 @@ bool Sweep::is_cached(std::uint32_t site) const {
 
 void Sweep::share_among_streams(AccessSample& sample, Place& place, std::uint32_t region) {
   const Stream* stream = streams_.deal(sample.pc, place.site);
-  if (stream == nullptr || stream->site == place.site) return;
-  const Place dealt = place_of(stream->address, stream->place);
+  if (stream == nullptr) return;
+  const Place dealt = beside(*stream, sample, place);
   // What was there when the loop was looked at may have gone.
   if (dealt.site != stream->site) return;
+  const bool other_block = dealt.object != place.object && dealt.object != Place::k_none;
+  if (dealt.site == place.site && !other_block) return;
   part_of(place.site, region).dealt -= double{sample.weight};
   part_of(dealt.site, region).dealt += double{sample.weight};
   sample.kind = stream->kind;
   sample.level = AccessLevel::unknown;
   place = dealt;
+}
+
+// Where a stream is while the blamed one of the same loop is at the sample's address: both have
+// moved on from where they were seen together. A loop that works on other blocks now tells nothing
+// of which.
+Place Sweep::beside(const Stream& stream, const AccessSample& sample, const Place& blamed) const {
+  Place dealt = place_of(stream.address, stream.place);
+  dealt.is_exact = false;
+  const Stream* own = streams_.nearest(sample.pc, blamed.site, sample.address);
+  if (blamed.object == Place::k_none || own == nullptr ||
+      place_of(own->address, own->place).object != blamed.object) {
+    if (dealt.site < sites.size() && sites[dealt.site].objects > 1) dealt.object = Place::k_none;
+    return dealt;
+  }
+  if (dealt.object == Place::k_none || own->step == 0 || stream.step == 0) return dealt;
+  const double passed = double(static_cast<std::int64_t>(sample.address - own->address));
+  const double offset =
+      double(dealt.offset) + passed / double(own->step) * double(stream.step);
+  if (!(offset >= 0 && offset < double(dealt.bytes))) return dealt;
+  dealt.offset = static_cast<std::uint64_t>(offset);
+  dealt.is_exact = true;
+  return dealt;
 }
 
 SitePart& Sweep::part_of(std::uint32_t site, std::uint32_t region) {
@@ -333,23 +357,6 @@ AccessLevel Sweep::level_of(const AccessSample& sample) const {
   const auto at = cached_.find(sample.pc);
   if (at == cached_.end() || at->second == 0) return AccessLevel::unknown;
   return at->second > 0 ? AccessLevel::cache : AccessLevel::memory;
-}
-
-void Sweep::keep_instances() {
-  for (const ObjectRecord& object : profile_.objects)
-    sites[site_numbers_[object.site]].instances.push_back(
-        {object.instance, relative(object.time),
-         relative(std::min(object.released, profile_.last_time)), object.bytes,
-         object_weights_[object.object]});
-  for (SiteInProfile& site : sites) {
-    if (site.instances.size() <= k_instances_kept) continue;
-    std::nth_element(site.instances.begin(), site.instances.begin() + k_instances_kept,
-                     site.instances.end(), [](const InstanceSummary& a, const InstanceSummary& b) {
-                       return a.bytes != b.bytes ? a.bytes > b.bytes : a.instance < b.instance;
-                     });
-    site.instances.resize(k_instances_kept);
-    std::ranges::sort(site.instances, {}, &InstanceSummary::instance);
-  }
 }
 
 } // namespace omptier

@@ -85,7 +85,8 @@ struct Attribution {
   std::uint32_t site = k_no_site;
   std::uint32_t region = 0;
   float weight = 1;
-  float position = 0; // in the object, of its length
+  float position = 0; // in the object, of its length; below 0: not known
+  std::uint64_t object = ~std::uint64_t{0}; // as Place::object
 };
 
 // Whose an address is.
@@ -94,6 +95,7 @@ struct Place {
   std::uint32_t site = k_no_site;      // as Attribution::site
   std::uint64_t object = k_none;       // of the profile; none: a counted one
   std::uint64_t offset = 0, bytes = 0; // in it, of it
+  bool is_exact = true;                // the offset is; else only the object is known
 };
 
 // A pattern's record and where it belongs.
@@ -114,7 +116,12 @@ struct SiteEvidence {
 struct SiteInProfile {
   std::uint64_t objects = 0, bytes_total = 0, bytes_largest = 0, bytes_peak = 0;
   std::vector<LiveStep> live;
-  std::vector<InstanceSummary> instances;
+  std::vector<InstanceSummary> instances; // these and what follows: as SiteSummary's
+  std::uint64_t blocks = 0;
+  std::vector<std::uint32_t> hot_blocks;
+  bool blocks_by_one_thread = false;
+  double sampled_weight = 0;
+  std::optional<double> hot_part;
   double latency_sum = 0, latency_weight = 0;
 };
 
@@ -155,12 +162,12 @@ private:
   // Of a sample of time: blamed on a stream, it may stand for another of the same loop.
   void learn_streams(const LoggedSample& sample);
   void share_among_streams(AccessSample& sample, Place& place, std::uint32_t region);
+  Place beside(const Stream& stream, const AccessSample& sample, const Place& blamed) const;
   bool is_cached(std::uint32_t site) const;
   SitePart& part_of(std::uint32_t site, std::uint32_t region);
   // What is known of an instruction later holds for its earlier samples, too.
   void learn_levels();
   AccessLevel level_of(const AccessSample& sample) const;
-  void keep_instances();
 
   struct Running {
     std::uint32_t region; // of the profile
@@ -178,7 +185,6 @@ private:
   std::vector<Running> running_;
   std::uint32_t last_region_ = 0;
   std::uint64_t region_begin_ = 0;
-  std::vector<double> object_weights_;
   std::unordered_map<std::uint64_t, double> cached_; // by instruction: weight of cache less memory
   StreamDealer streams_;
 };

@@ -51,6 +51,12 @@ private:
             name};
   }
 
+  // Of the site's memory; 0 where it is not known.
+  static double hot_part(const SitePart& part, const SiteSummary& site) {
+    if (part.hot_part) return *part.hot_part;
+    return site.objects == 1 ? fraction_of(part.offsets.hot_ranges()) : 0;
+  }
+
   // ": a 62.0 % (in 12 % of it), b 20.1 %". numbers: of phases or regions; weight: of all accesses
   // in these.
   std::string objects(std::vector<SitePart> SiteSummary::* parts,
@@ -78,7 +84,7 @@ private:
       const Object& object = hottest[i];
       text += (i == 0 ? ": " : ", ") + names_.sites[object.site] + " " +
               format_percent(weight > 0 ? object.weight / weight : 0);
-      const double hot = fraction_of(object.part->offsets.hot_ranges());
+      const double hot = hot_part(*object.part, summary_.sites[object.site]);
       if (hot > 0 && hot < k_largest_hot_part)
         text += " (in " + std::to_string(std::lround(100 * hot)) + " % of it)";
     }

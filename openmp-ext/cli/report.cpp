@@ -19,7 +19,7 @@ namespace {
 struct ReportArguments {
   std::vector<std::string> profiles;
   std::size_t most_sites = 20, most_regions = 10;
-  bool json = false, force = false;
+  bool json = false, force = false, blocks = false;
 };
 
 bool terminal_speaks_utf8() {
@@ -47,7 +47,8 @@ int report(const ReportArguments& arguments) {
            "\n";
   else
     text = profile_text(*summary, names,
-                        {arguments.most_sites, arguments.most_regions, terminal_speaks_utf8()});
+                        {arguments.most_sites, arguments.most_regions, terminal_speaks_utf8(),
+                         arguments.blocks});
   if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
     return fail("report", 125, "standard output cannot be written");
   return 0;
@@ -64,6 +65,8 @@ void add_report(CLI::App& app, CommandContext& context) {
   command->add_flag("--force", arguments->force, "Join profiles of different programs");
   command->add_option("--sites", arguments->most_sites, "Rows for allocation sites (default 20)");
   command->add_option("--regions", arguments->most_regions, "Rows for regions (default 10)");
+  command->add_flag("--blocks", arguments->blocks,
+                    "Rows for the single blocks of a site (--json always has them)");
   command->callback([&context, arguments] { context.status = report(*arguments); });
 }
 

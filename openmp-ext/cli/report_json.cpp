@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A profile's summary as JSON (declared in report_text.hpp).
+#include "cli/blocks_text.hpp"
 #include "cli/moves_text.hpp"
 #include "cli/report_text.hpp"
 #include "cli/ranks_text.hpp"
@@ -50,6 +51,7 @@ nlohmann::json json_of(const std::vector<SitePart>& parts, const char* of) {
     nlohmann::json& json = list.emplace_back(json_of(part));
     json[of] = part.of;
     json["hot_ranges"] = json_of(part.offsets);
+    if (part.hot_part) json["hot_part"] = *part.hot_part;
     add_rate(json, part.access_rate);
   }
   return list;
@@ -141,6 +143,8 @@ private:
     json["cache_share"] = site.cache_share;
     json["level_share"] = site.level_share;
     json["hot_ranges"] = json_of(site.offsets);
+    if (site.hot_part) json["hot_part"] = *site.hot_part;
+    if (site.blocks > 0) json.update(blocks_json(summary_, site));
     if (!site.by_region.empty()) json["regions"] = json_of(site.by_region, "region");
     if (!site.by_phase.empty()) json["phases"] = json_of(site.by_phase, "phase");
     return json;

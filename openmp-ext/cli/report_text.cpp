@@ -4,6 +4,7 @@
 #include "cli/report_text.hpp"
 
 #include "base/text.hpp"
+#include "cli/blocks_text.hpp"
 #include "cli/moves_text.hpp"
 #include "cli/phases_text.hpp"
 #include "cli/ranks_text.hpp"
@@ -42,11 +43,9 @@ std::string streamed(const AccessWeights& accesses) {
   return std::to_string(std::lround(100 * accesses.streamed() / accesses.total())) + " %";
 }
 
-// The part of the object's bytes that takes 9 of 10 accesses.
-std::string hot_part(const OffsetHistogram& offsets) {
-  return offsets.empty()
-             ? "-"
-             : std::to_string(std::lround(100 * fraction_of(offsets.hot_ranges()))) + " %";
+// The part of the site's memory that nine tenths of its samples need.
+std::string hot_part(const SiteSummary& site) {
+  return site.hot_part ? std::to_string(std::lround(100 * *site.hot_part)) + " %" : "-";
 }
 
 // The part of the samples of known level that a cache served; "-" if too few are known.
@@ -187,7 +186,7 @@ private:
                      summary_.samples > 0 ? interval(row.share, options_.utf8) : "-", bytes,
                      objects, load_store(row.accesses, site, summary_.measure),
                      summary_.measure == Measure::time ? "-" : streamed(row.accesses),
-                     sized ? hot_part(site->offsets) : "-", cached ? from_cache(*site) : "-",
+                     sized ? hot_part(*site) : "-", cached ? from_cache(*site) : "-",
                      latency > 0 ? format_duration(latency) : "-",
                      known && accessed != nullptr ? accessed_text(*accessed, options_.utf8) : "-",
                      site != nullptr ? rate_text(site->access_rate) : "-",
@@ -200,6 +199,8 @@ private:
     add(site, sized ? format_size(site.bytes_peak) : "-",
         counted ? with_separators(site.objects) : "-", names_.sites[number], &site.access_share,
         &site);
+    for (const BlocksRow& row : block_rows(summary_, site, options_.blocks))
+      add(row.sampled, format_size(row.bytes), with_separators(row.blocks), "  " + row.name);
   }
 
   void add_sum(const std::vector<std::size_t>& sites) {

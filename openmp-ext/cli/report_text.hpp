@@ -16,7 +16,8 @@ namespace omptier {
 struct ProfileTextOptions {
   std::size_t most_sites = 20; // rows; the rest is one row
   std::size_t most_regions = 10;
-  bool utf8 = true; // bars from blocks, else from '#'
+  bool utf8 = true;    // bars from blocks, else from '#'
+  bool blocks = false; // rows for the blocks of each site
 };
 
 std::string profile_text(const ProfileSummary& summary, const ProfileNames& names,

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The single blocks of a site in a report: rows beneath the site's own, and their JSON.
+#pragma once
+
+#include "analysis/aggregate.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace omptier {
+
+struct BlocksRow {
+  Sampled sampled; // only the share is known
+  std::uint64_t bytes = 0, blocks = 0;
+  std::string name;
+};
+
+// One row for the hot blocks of a site, where they are few; with `each` also the hottest blocks by
+// themselves. None where blocks are not known apart.
+std::vector<BlocksRow> block_rows(const ProfileSummary& summary, const SiteSummary& site,
+                                  bool each);
+
+// "blocks", "blocks_recorded", "hot_blocks" of a site.
+nlohmann::json blocks_json(const ProfileSummary& summary, const SiteSummary& site);
+
+} // namespace omptier

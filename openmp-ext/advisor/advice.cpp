@@ -4,6 +4,7 @@
 #include "advisor/advice.hpp"
 
 #include "advisor/explain.hpp"
+#include "advisor/site_blocks.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>
@@ -11,15 +12,6 @@
 
 namespace omptier {
 namespace {
-
-// The runtime drops frames of system libraries where the program's follow.
-std::vector<Frame> frames_of_runtime(const SiteSummary& site,
-                                     const std::vector<ModuleInfo>& modules) {
-  std::vector<Frame> frames = site.frames;
-  if (frames.size() > 1)
-    std::erase_if(frames, [&](const Frame& frame) { return modules[frame.module].system; });
-  return frames.empty() ? site.frames : frames;
-}
 
 // Sites of equal frames are one to the runtime: it goes where the first, hotter one does.
 void add_entry(Plan& plan, PlanEntry entry) {
@@ -30,12 +22,22 @@ void add_entry(Plan& plan, PlanEntry entry) {
     });
   };
   for (PlanEntry& known : plan.entries)
-    if (entry.symbol.empty() && known.symbol.empty() && same_frames(known.frames, entry.frames) &&
+    if (entry.symbol.empty() && known.symbol.empty() && entry.instances.empty() && same_frames(known.frames, entry.frames) &&
         same_frames(known.region, entry.region)) {
       known.bytes += entry.bytes;
       return;
     }
   plan.entries.push_back(std::move(entry));
+}
+
+std::vector<InstanceRange> ranges_of(const std::vector<std::uint32_t>& blocks) {
+  std::vector<InstanceRange> ranges;
+  for (const std::uint32_t block : blocks)
+    if (!ranges.empty() && ranges.back().last + 1 == block)
+      ranges.back().last = block;
+    else
+      ranges.push_back({block, block});
+  return ranges;
 }
 
 std::vector<PlanFrame> plan_frames(const std::vector<Frame>& frames,
@@ -50,7 +52,8 @@ PlanEntry entry_for(const Advice& advice, const ProfileSummary& summary, std::si
                     std::size_t tier, const std::function<PortableFrame(const Frame&)>& portable) {
   PlanEntry entry;
   entry.label = advice.workload.sites[site].label;
-  const SiteSummary& from = summary.sites[site];
+  const SiteSummary& from = summary.sites[advice.workload.sites[site].site];
+  entry.instances = ranges_of(advice.workload.sites[site].blocks);
   if (from.kind == SiteKind::variable) {
     entry.symbol = from.symbol;
     entry.symbol_module = from.frames[0].module;
@@ -70,6 +73,8 @@ Advice advise(Workload workload, std::vector<TierChoice> tiers) {
   Advice advice{std::move(workload), std::move(tiers), {}, {}, {}};
   advice.costs = cost_table(advice.workload, advice.tiers);
   advice.placement = place_by_density(advice.workload, advice.tiers, advice.costs);
+  join_blocks(advice.workload, advice.placement.tier_of_site);
+  advice.costs = cost_table(advice.workload, advice.tiers);
   advice.moves = moves_that_pay(advice.workload, advice.tiers, advice.placement);
   return advice;
 }
@@ -112,7 +117,6 @@ Plan plan_from(const Advice& advice, const ProfileSummary& summary,
   }
   for (const RegionMove& move : advice.moves) {
     PlanEntry entry = entry_for(advice, summary, move.site, move.tier, portable);
-    entry.region = plan_frames(summary.regions[move.region].frames, portable);
     entry.benefit = move.saved;
     entry.reason = "while " + advice.workload.regions[move.region].label + " runs: saves " +
                    format_duration(move.saved / advice.workload.threads.most()) +

@@ -3,6 +3,7 @@
 // Translates a profile's summary, site by site.
 #include "advisor/evidence.hpp"
 
+#include "advisor/site_blocks.hpp"
 #include "analysis/resampling.hpp"
 #include "model/cost.hpp"
 
@@ -87,6 +88,8 @@ Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names
   Workload workload;
   workload.threads = std::max(summary.threads, 1u);
   workload.measure = summary.measure;
+  workload.small_objects = {summary.small.share.value, summary.small_bytes};
+  workload.elsewhere = {summary.other.share.value, 0};
   for (std::size_t i = 0; i < summary.regions.size(); ++i)
     workload.regions.push_back(
         {names.regions[i], summary.regions[i].entries, summary.regions[i].entered_anew});
@@ -94,9 +97,11 @@ Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names
     const SiteSummary& site = summary.sites[i];
     SiteDemand demand;
     demand.label = names.sites[i];
+    demand.site = i;
     demand.placeable = site.kind == SiteKind::allocation || site.kind == SiteKind::variable;
     demand.share = site.share.value;
     if (!demand.placeable) {
+      demand.bytes = has_bytes(site.kind) ? site.bytes_peak : 0;
       workload.sites.push_back(std::move(demand));
       continue;
     }
@@ -118,7 +123,8 @@ Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names
     demand.share_low = std::max(0.0, std::min(site.share.low, site.share.value - error));
     demand.share_high = std::min(1.0, std::max(site.share.high, site.share.value + error));
     demand.instances = site.objects;
-    workload.sites.push_back(std::move(demand));
+    for (SiteDemand& part : divide_by_blocks(std::move(demand), summary))
+      workload.sites.push_back(std::move(part));
   }
   return workload;
 }

@@ -25,8 +25,10 @@ struct RegionDemand {
   Demand demand;
 };
 
+// What is placed together: a site, or some of its blocks (site_blocks.hpp).
 struct SiteDemand {
   std::string label;             // for people
+  std::size_t site = 0;          // of the profile's summary
   std::vector<LiveStretch> live; // ascending, not overlapping
   Demand demand;                 // whole run: estimated counts (samples × weight)
   std::vector<RegionDemand> by_region;
@@ -38,7 +40,11 @@ struct SiteDemand {
   // interval counts the unknown on either side.
   double cached = 0, cached_low = 0, cached_high = 0;
   std::uint64_t instances = 0;
-  bool placeable = true; // else it needs no room and stays where it is
+  // Where only some blocks of the site are meant: their numbers, ascending, and how many there are.
+  std::vector<std::uint32_t> blocks;
+  std::uint64_t all_instances = 0;
+  bool placeable = true;   // else it needs no room and stays where it is
+  std::uint64_t bytes = 0; // most of one that is not placeable; 0: not known
   bool by_plan = true;   // else only the program's source can place it
 
   std::uint64_t peak_bytes() const;
@@ -51,9 +57,16 @@ struct WorkloadRegion {
   std::uint64_t entered_anew = 0; // times it began after another region than itself
 };
 
+// Memory that is no site's; it stays where it is.
+struct NoSite {
+  double share = 0;
+  std::uint64_t bytes = 0; // 0: not known
+};
+
 struct Workload {
   std::vector<SiteDemand> sites;
   std::vector<WorkloadRegion> regions;
+  NoSite small_objects, elsewhere;
   Threads threads;
   Measure measure = Measure::misses;
 };

@@ -38,13 +38,51 @@ std::string advice_row(std::string memory, std::string bytes, const std::string&
   return "  " + memory + " " + bytes + "  " + name + "\n          " + reason + "\n";
 }
 
+std::uint64_t bytes_of(const SiteDemand& demand) {
+  return demand.placeable ? demand.peak_bytes() : demand.bytes;
+}
+
+std::string row_that_stays(const std::string& name, double share, std::uint64_t bytes,
+                           const char* why) {
+  if (share < k_least_share) return "";
+  return advice_row("stays", bytes > 0 ? format_size(bytes) : "-", name,
+                    format_percent(share) + " of the samples; no plan reaches " + why);
+}
+
+// All memory that stays, so that nobody takes what is placed for the whole.
+NoSite sum_of_what_stays(const Workload& workload) {
+  NoSite sum{workload.small_objects.share + workload.elsewhere.share,
+             workload.small_objects.bytes + workload.elsewhere.bytes};
+  for (const SiteDemand& demand : workload.sites)
+    if (stays(demand)) {
+      sum.share += demand.share;
+      sum.bytes += bytes_of(demand);
+    }
+  sum.share = std::min(sum.share, 1.0);
+  return sum;
+}
+
+std::string what_stays_text(const Workload& workload) {
+  std::string text = row_that_stays("small objects", workload.small_objects.share,
+                                    workload.small_objects.bytes, "blocks below 4 KiB") +
+                     row_that_stays("everything else", workload.elsewhere.share,
+                                    workload.elsewhere.bytes, "what lies in no recorded object");
+  const NoSite sum = sum_of_what_stays(workload);
+  if (sum.share >= k_least_share)
+    text += "\nNo plan reaches " + format_percent(sum.share) + " of the samples, on " +
+            format_size(sum.bytes) +
+            " as far as known: this memory stays where the program has it, beside what the plan "
+            "places there.\n";
+  return text;
+}
+
 Json placement_json(const Advice& advice, std::size_t site) {
   const SiteDemand& demand = advice.workload.sites[site];
   const std::size_t tier = advice.placement.tier_of_site[site];
   const bool placed = !stays(demand) && tier != Placement::k_nowhere;
   return {{"label", demand.label},
           {"kind", placed ? Json(name_of(advice.tiers[tier].kind)) : Json(nullptr)},
-          {"bytes", demand.peak_bytes()},
+          {"bytes", bytes_of(demand)},
           {"share", demand.share},
           {"low", demand.share_low},
           {"high", demand.share_high},
@@ -74,11 +112,8 @@ std::string placement_text(const Advice& advice) {
   for (const std::size_t site : sites_by_tier(advice)) {
     const SiteDemand& demand = advice.workload.sites[site];
     if (stays(demand)) {
-      if (demand.share >= k_least_share)
-        text += advice_row("stays", demand.placeable ? format_size(demand.peak_bytes()) : "-",
-                    demand.label,
-                    format_percent(demand.share) + " of the samples; no plan reaches it" +
-                        (demand.placeable ? " (below 64 KiB)" : ""));
+      text += row_that_stays(demand.label, demand.share, bytes_of(demand),
+                             demand.placeable ? "it (below 64 KiB)" : "it");
       continue;
     }
     const std::size_t tier = advice.placement.tier_of_site[site];
@@ -87,7 +122,7 @@ std::string placement_text(const Advice& advice) {
                 format_size(demand.peak_bytes()), demand.label,
                 reason_for(advice.workload, advice.tiers, advice.costs, site, tier));
   }
-  return text;
+  return text + what_stays_text(advice.workload);
 }
 
 std::string region_moves_text(const Advice& advice) {
@@ -132,12 +167,14 @@ std::string advice_json(const Advice& advice, bool threads_as_recorded) {
                      {"kind", name_of(advice.tiers[move.tier].kind)},
                      {"saved", move.saved / advice.workload.threads.most()},
                      {"spent", move.spent}});
+  const NoSite staying = sum_of_what_stays(advice.workload);
   const Json all = {{"version", 1},
                     {"measure", noun_of(advice.workload.measure)},
                     {"threads", advice.workload.threads.most()},
                     {"threads_as_recorded", threads_as_recorded},
                     {"tiers", std::move(tiers)},
                     {"sites", std::move(sites)},
+                    {"no_plan_reaches", {{"share", staying.share}, {"bytes", staying.bytes}}},
                     {"moves", std::move(moves)}};
   return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -164,7 +164,7 @@ int advise_command(const AdviseArguments& arguments) {
   plan.platform_fingerprint = input->platform.fingerprint;
   plan.capacity = input->capacity;
   return print_advice(arguments, advice, plan, [&](std::size_t site) {
-    return input->summary.sites[site].kind != SiteKind::allocation;
+    return input->summary.sites[advice.workload.sites[site].site].kind != SiteKind::allocation;
   });
 }
 

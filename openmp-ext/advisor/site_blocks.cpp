@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See site_blocks.hpp.
+#include "advisor/site_blocks.hpp"
+
+#include "analysis/blocks.hpp"
+#include "analysis/shares.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
+
+namespace omptier {
+namespace {
+
+constexpr std::size_t k_most_single = 8; // more hot blocks are one part
+
+bool can_be_divided(const SiteDemand& whole, const SiteSummary& site,
+                    const ProfileSummary& summary) {
+  if (site.hot_blocks.empty() || site.kind != SiteKind::allocation || !whole.by_plan ||
+      !site.blocks_by_one_thread || site.objects != site.blocks ||
+      site.instances.size() != site.blocks)
+    return false;
+  const std::vector<Frame> frames = frames_of_runtime(site, summary.modules);
+  const auto looks_the_same = [&](const SiteSummary& other) {
+    return other.kind == SiteKind::allocation &&
+           std::ranges::equal(frames_of_runtime(other, summary.modules), frames,
+                              [](const Frame& one, const Frame& another) {
+                                return one.module == another.module && one.offset == another.offset;
+                              });
+  };
+  return std::ranges::count_if(summary.sites, looks_the_same) == 1;
+}
+
+// Bytes alive over time.
+class Live {
+public:
+  void add(std::uint64_t begin, std::uint64_t end, std::uint64_t bytes) {
+    if (end <= begin) return;
+    changes_[begin] += bytes; // unsigned sums wrap back
+    changes_[end] -= bytes;
+  }
+  std::vector<LiveStretch> stretches() const {
+    std::vector<LiveStretch> list;
+    std::uint64_t bytes = 0;
+    for (auto at = changes_.begin(); at != changes_.end(); ++at) {
+      bytes += at->second;
+      if (bytes > 0) list.push_back({at->first, std::next(at)->first, bytes});
+    }
+    return list;
+  }
+
+private:
+  std::map<std::uint64_t, std::uint64_t> changes_;
+};
+
+double weight_in(const InstanceSummary& block, std::uint32_t region) {
+  const auto at = std::ranges::find(block.by_region, region, &RegionWeight::region);
+  return at != block.by_region.end() ? at->weight : 0;
+}
+
+SiteDemand part_of(const SiteDemand& whole, const ProfileSummary& summary,
+                   std::vector<std::uint32_t> numbers) {
+  const SiteSummary& site = summary.sites[whole.site];
+  const auto is_part = [&](const InstanceSummary& block) {
+    return std::ranges::binary_search(numbers, block.instance);
+  };
+  SiteDemand part = whole;
+  Live live;
+  double weight = 0;
+  for (const InstanceSummary& block : site.instances)
+    if (is_part(block)) {
+      weight += block.weight;
+      live.add(block.begin, std::max(block.end, block.begin + 1), block.bytes);
+    }
+  part.live = live.stretches();
+  const Share share = share_of_blocks(summary, site, weight);
+  part.share = share.value;
+  part.share_low = std::max(0.0, std::min(share.low, share.value - summary.worst_error));
+  part.share_high = std::min(1.0, std::max(share.high, share.value + summary.worst_error));
+  part.demand *= share_of(weight, site.sampled_weight);
+  for (RegionDemand& in : part.by_region) {
+    double here = 0, all = 0;
+    for (const InstanceSummary& block : site.instances) {
+      all += weight_in(block, in.region);
+      here += is_part(block) ? weight_in(block, in.region) : 0;
+    }
+    in.demand *= share_of(here, all);
+  }
+  part.instances = numbers.size();
+  part.all_instances = site.blocks;
+  part.blocks = std::move(numbers);
+  return part;
+}
+
+void join(SiteDemand& one, const SiteDemand& other) {
+  Live live;
+  for (const SiteDemand* part : {&std::as_const(one), &other})
+    for (const LiveStretch& stretch : part->live)
+      live.add(stretch.begin, stretch.end, stretch.bytes);
+  one.live = live.stretches();
+  one.demand += other.demand;
+  for (std::size_t i = 0; i < one.by_region.size() && i < other.by_region.size(); ++i)
+    one.by_region[i].demand += other.by_region[i].demand;
+  one.share += other.share;
+  one.share_low = std::min(one.share, one.share_low + other.share_low);
+  one.share_high = std::min(1.0, one.share_high + other.share_high);
+  one.instances += other.instances;
+  one.blocks.insert(one.blocks.end(), other.blocks.begin(), other.blocks.end());
+  std::ranges::sort(one.blocks);
+}
+
+} // namespace
+
+std::vector<Frame> frames_of_runtime(const SiteSummary& site,
+                                     const std::vector<ModuleInfo>& modules) {
+  std::vector<Frame> frames = site.frames;
+  if (frames.size() > 1)
+    std::erase_if(frames, [&](const Frame& frame) { return modules[frame.module].system; });
+  return frames.empty() ? site.frames : frames;
+}
+
+std::vector<SiteDemand> divide_by_blocks(SiteDemand whole, const ProfileSummary& summary) {
+  const SiteSummary& site = summary.sites[whole.site];
+  std::vector<SiteDemand> parts;
+  if (can_be_divided(whole, site, summary)) {
+    std::vector<std::uint32_t> rest;
+    for (const InstanceSummary& block : site.instances)
+      if (!std::ranges::binary_search(site.hot_blocks, block.instance))
+        rest.push_back(block.instance);
+    if (site.hot_blocks.size() > k_most_single)
+      parts.push_back(part_of(whole, summary, site.hot_blocks));
+    else
+      for (const std::uint32_t block : site.hot_blocks)
+        parts.push_back(part_of(whole, summary, {block}));
+    if (!rest.empty()) parts.push_back(part_of(whole, summary, std::move(rest)));
+  }
+  if (parts.empty()) parts.push_back(std::move(whole));
+  return parts;
+}
+
+void join_blocks(Workload& workload, std::vector<std::size_t>& tier_of_site) {
+  std::vector<SiteDemand> sites;
+  std::vector<std::size_t> tiers;
+  for (std::size_t i = 0; i < workload.sites.size(); ++i) {
+    SiteDemand& next = workload.sites[i];
+    std::size_t same = sites.size();
+    for (std::size_t j = sites.size(); !next.blocks.empty() && j-- > 0;)
+      if (sites[j].site == next.site && tiers[j] == tier_of_site[i]) same = j;
+    if (same < sites.size()) {
+      join(sites[same], next);
+      continue;
+    }
+    sites.push_back(std::move(next));
+    tiers.push_back(tier_of_site[i]);
+  }
+  for (SiteDemand& site : sites) {
+    if (site.blocks.size() == site.all_instances) site.blocks.clear();
+    if (!site.blocks.empty()) site.label += ", " + blocks_in_words(site.blocks);
+  }
+  workload.sites = std::move(sites);
+  tier_of_site = std::move(tiers);
+}
+
+} // namespace omptier

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Sites whose blocks differ are placed block by block, where a plan can name the blocks.
+#include "advisor/advice.hpp"
+#include "advisor/evidence.hpp"
+#include "cli/advice_text.hpp"
+
+#include <gtest/gtest.h>
+
+namespace omptier {
+namespace {
+
+constexpr std::uint64_t MiB = 1 << 20;
+const Figures k_fast{80, 80, 100e9, 100e9}, k_slow{300, 900, 30e9, 10e9};
+
+// Eight blocks of one site, 16 MiB each; blocks 2 and 5 have all samples but two.
+ProfileSummary eight_blocks() {
+  ProfileSummary summary;
+  summary.measure = Measure::misses;
+  summary.nanoseconds = 1000;
+  summary.modules = {{"build-id:1", "app", "/app", 0, false}};
+  summary.regions.emplace_back();
+  SiteSummary& site = summary.sites.emplace_back();
+  site.frames = {{0, 0x20}};
+  site.objects = site.blocks = 8;
+  site.bytes_total = site.bytes_peak = 128 * MiB;
+  site.bytes_largest = 16 * MiB;
+  site.live = {{0, 128 * MiB}};
+  site.blocks_by_one_thread = true;
+  for (std::uint32_t i = 0; i < 8; ++i) {
+    const double weight = i == 2 ? 60 : i == 5 ? 38 : i == 7 ? 2 : 0;
+    site.instances.push_back({i, 0, 1000, 16 * MiB, std::uint64_t(weight), weight, {{0, weight}}});
+  }
+  site.hot_blocks = {2, 5};
+  site.sampled_weight = 100;
+  site.samples = 100;
+  site.accesses.scattered_load = 100;
+  site.share = {1, 0.9, 1};
+  SitePart& part = site.by_region.emplace_back();
+  part.accesses.scattered_load = 100;
+  part.samples = 100;
+  return summary;
+}
+
+Advice advice_for(const ProfileSummary& summary, std::uint64_t dram) {
+  const std::vector<std::string> names(summary.sites.size(), "field (eight.c:34)");
+  return advise(workload_from(summary, {names, {"outside"}}, k_fast),
+                {{MemoryKind::dram, dram, k_fast}, {MemoryKind::nvm, 1024 * MiB, k_slow}});
+}
+
+Plan plan_of(const Advice& advice, const ProfileSummary& summary) {
+  return plan_from(advice, summary, [](const Frame&) { return PortableFrame(); });
+}
+
+TEST(BlocksOfASite, TheHotOnesGetTheFastMemory) {
+  const ProfileSummary summary = eight_blocks();
+  const Advice advice = advice_for(summary, 40 * MiB);
+  ASSERT_EQ(advice.workload.sites.size(), 2u);
+  EXPECT_EQ(advice.workload.sites[0].label, "field (eight.c:34), blocks 2, 5");
+  EXPECT_EQ(advice.workload.sites[1].label, "field (eight.c:34), blocks 0, 1, 3, 4, 6, 7");
+  EXPECT_EQ(advice.workload.sites[0].peak_bytes(), 32 * MiB);
+  EXPECT_EQ(advice.workload.sites[1].peak_bytes(), 96 * MiB);
+  EXPECT_NEAR(advice.workload.sites[0].share, 0.98, 1e-9);
+  EXPECT_NEAR(advice.workload.sites[0].demand_in(0).total(), 98, 1e-9);
+  std::string why_not;
+  EXPECT_TRUE(is_consistent(advice.workload, why_not)) << why_not;
+
+  const Plan plan = plan_of(advice, summary);
+  ASSERT_EQ(plan.entries.size(), 2u);
+  EXPECT_EQ(plan.entries[0].kinds.front(), MemoryKind::dram);
+  ASSERT_EQ(plan.entries[0].instances.size(), 2u);
+  EXPECT_EQ(plan.entries[0].instances[0].first, 2u);
+  EXPECT_EQ(plan.entries[0].instances[1].last, 5u);
+  EXPECT_EQ(plan.entries[1].kinds.front(), MemoryKind::nvm);
+  EXPECT_EQ(plan.entries[1].instances.front().last, 1u); // 0 to 1
+  EXPECT_TRUE(parse_plan(write_plan(plan), "plan"));
+}
+
+TEST(BlocksOfASite, RoomForOneTakesTheHotter) {
+  const ProfileSummary summary = eight_blocks();
+  const Advice advice = advice_for(summary, 20 * MiB);
+  ASSERT_EQ(advice.workload.sites.size(), 2u);
+  EXPECT_EQ(advice.workload.sites[0].blocks, (std::vector<std::uint32_t>{2}));
+  EXPECT_EQ(advice.placement.tier_of_site[0], 0u);
+  EXPECT_EQ(advice.workload.sites[1].blocks.size(), 7u);
+}
+
+TEST(BlocksOfASite, RoomForAllMakesNoDifference) {
+  const ProfileSummary summary = eight_blocks();
+  const Advice advice = advice_for(summary, 512 * MiB);
+  ASSERT_EQ(advice.workload.sites.size(), 1u);
+  EXPECT_EQ(advice.workload.sites[0].label, "field (eight.c:34)");
+  EXPECT_EQ(advice.workload.sites[0].peak_bytes(), 128 * MiB);
+  EXPECT_EQ(advice.workload.sites[0].live.size(), 1u);
+  EXPECT_TRUE(plan_of(advice, summary).entries[0].instances.empty());
+}
+
+TEST(BlocksOfASite, WhatStaysIsSummedUp) {
+  ProfileSummary summary = eight_blocks();
+  SiteSummary& mapping = summary.sites.emplace_back();
+  mapping.kind = SiteKind::mapping;
+  mapping.frames = {{0, 0x90}};
+  mapping.bytes_peak = 3 * MiB;
+  mapping.share.value = 0.2;
+  summary.small.share.value = 0.5;
+  summary.small_bytes = 169 * MiB;
+  const std::string text = placement_text(advice_for(summary, 40 * MiB));
+  EXPECT_NE(text.find("3.00 MiB"), std::string::npos) << text;
+  EXPECT_NE(text.find("stays      169 MiB  small objects\n          50.0 % of the samples; no plan "
+                      "reaches blocks below 4 KiB"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("No plan reaches 70.0 % of the samples, on 172 MiB"), std::string::npos)
+      << text;
+}
+
+TEST(BlocksOfASite, OnlyWhereTheirNumbersCanBeTrusted) {
+  const auto parts = [](auto change) {
+    ProfileSummary summary = eight_blocks();
+    change(summary);
+    return workload_from(summary, {{"a", "b"}, {"outside"}}, k_fast).sites.size();
+  };
+  EXPECT_EQ(parts([](ProfileSummary&) {}), 3u); // two hot ones and the rest
+  EXPECT_EQ(parts([](ProfileSummary& summary) { // several threads allocate
+              summary.sites[0].blocks_by_one_thread = false;
+            }),
+            1u);
+  EXPECT_EQ(parts([](ProfileSummary& summary) { // some were counted only
+              summary.sites[0].objects = 9;
+            }),
+            1u);
+  EXPECT_EQ(parts([](ProfileSummary& summary) { // the runtime sees one site
+              SiteSummary other = summary.sites[0];
+              other.hot_blocks.clear();
+              summary.modules.push_back({"build-id:2", "libc.so", "/libc.so", 0, true});
+              other.frames.insert(other.frames.begin(), {1, 0x30});
+              summary.sites.push_back(other);
+            }),
+            2u);
+}
+
+} // namespace
+} // namespace omptier

@@ -121,7 +121,14 @@ Plan plan_from(const Advice& advice, const ProfileSummary& summary,
     entry.reason = "while " + advice.workload.regions[move.region].label + " runs: saves " +
                    format_duration(move.saved / advice.workload.threads.most()) +
                    ", moving costs " + format_duration(move.spent);
-    add_entry(plan, std::move(entry));
+    // The runtime knows a region by its call stack: each of its copies has an entry.
+    const RegionSummary& region = summary.regions[move.region];
+    std::vector<std::vector<Frame>> copies = {region.frames};
+    copies.insert(copies.end(), region.also.begin(), region.also.end());
+    for (const std::vector<Frame>& frames : copies) {
+      entry.region = plan_frames(frames, portable);
+      add_entry(plan, entry);
+    }
   }
   return plan;
 }

@@ -174,6 +174,8 @@ void average_over_profiles(ProfileSummary& summary, std::size_t profiles) {
   }
   for (PhaseSummary& phase : summary.phases)
     average(phase);
+  for (CodeSummary& code : summary.code)
+    code.weight *= factor;
   summary.other.accesses *= factor;
   summary.small.accesses *= factor;
 }
@@ -220,7 +222,8 @@ void sort_sites(ProfileSummary& summary) {
 // Adds one profile after the other to a summary.
 class Joining {
 public:
-  Joining(Measure measure, std::size_t profiles) : profiles_(profiles) {
+  Joining(Measure measure, std::size_t profiles, const PlaceInSource& place_of)
+      : profiles_(profiles), names_(summary_, place_of) {
     summary_.measure = measure;
     names_.region({}); // [0] = outside of all regions
   }
@@ -297,7 +300,7 @@ private:
 
   std::size_t profiles_;
   ProfileSummary summary_;
-  Names names_{summary_};
+  Names names_;
   PhaseTable phases_{summary_};
   RankTable ranks_;
   std::vector<JoinedSite> joined_;                     // by number
@@ -314,7 +317,8 @@ const char* name_of(SiteKind kind) {
   return k_names[static_cast<unsigned>(kind)];
 }
 
-Parsed<ProfileSummary> summarize(std::span<const Profile> profiles) {
+Parsed<ProfileSummary> summarize(std::span<const Profile> profiles,
+                                 const PlaceInSource& place_of) {
   if (profiles.empty()) return Parsed<ProfileSummary>::failure("no profile given");
   const Profile* measured = &profiles[0]; // the first that has samples
   for (const Profile& profile : profiles) {
@@ -325,14 +329,15 @@ Parsed<ProfileSummary> summarize(std::span<const Profile> profiles) {
           profile.file + " and " + profiles[0].file +
           " measure different things (time, accesses or misses); give profiles of one source");
   }
-  Joining joining(measured->run.measure, profiles.size());
+  Joining joining(measured->run.measure, profiles.size(), place_of);
   for (const Profile& profile : profiles)
     joining.add(profile);
   return joining.finish();
 }
 
 Parsed<ProfileSummary> summarize_files(std::span<const std::string> paths,
-                                       const StaticsOf& statics_of, Programs programs) {
+                                       const StaticsOf& statics_of, Programs programs,
+                                       const PlaceInSource& place_of) {
   std::vector<Profile> profiles;
   for (const std::string& path : paths) {
     Parsed<Profile> profile = read_profile(path);
@@ -345,7 +350,7 @@ Parsed<ProfileSummary> summarize_files(std::span<const std::string> paths,
     add_areas(*profile, statics_of);
     profiles.push_back(std::move(*profile));
   }
-  return summarize(profiles);
+  return summarize(profiles, place_of);
 }
 
 bool is_consistent(const ProfileSummary& summary, std::string& why_not) {

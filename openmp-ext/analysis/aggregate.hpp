@@ -18,6 +18,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -149,8 +150,17 @@ struct SiteSummary : Sampled {
   std::vector<RankPart> by_rank;             // as ProfileSummary::ranks
 };
 
+// Samples blamed on one instruction.
+struct CodeSummary {
+  Frame at;               // behind its first byte, as a return address is behind its call
+  std::uint64_t loop = 0; // offset of the first instruction of the loop around it; 0 = not known
+  std::uint64_t samples = 0;
+  double weight = 0; // of one process
+};
+
 struct RegionSummary : Sampled {
   std::vector<Frame> frames; // codeptr first; none: outside of all regions
+  std::vector<std::vector<Frame>> also; // further call stacks that are the same in the source
   std::uint64_t entries = 0;
   std::uint64_t entered_anew = 0; // entries after another region than itself
   std::uint64_t nanoseconds = 0;  // of wall time, all entries of one process together
@@ -187,6 +197,7 @@ struct ProfileSummary {
   std::vector<SiteSummary> sites;     // largest share first, then most bytes
   std::vector<RegionSummary> regions; // [0] = outside of all regions
   std::vector<PhaseSummary> phases;
+  std::vector<CodeSummary> code; // all instructions that samples were blamed on
   Measure measure = Measure::time;
   double worst_error = 0; // of the source, as a fraction
   std::uint64_t samples = 0, samples_lost = 0;
@@ -220,15 +231,22 @@ constexpr bool has_bytes(SiteKind kind) {
 // "allocation", "mapping", "static" (a variable), "statics", "constants", "stacks", "heap".
 const char* name_of(SiteKind kind);
 
+// What a list of frames is in the source: parallel regions of one place are one, as often as the
+// compiler may have copied it. "" = not known: the list is a place of its own.
+using PlaceInSource =
+    std::function<std::string(const std::vector<ModuleInfo>&, const std::vector<Frame>&)>;
+
 // Profiles must be of the same measure; a failure is one line.
-Parsed<ProfileSummary> summarize(std::span<const Profile> profiles);
+Parsed<ProfileSummary> summarize(std::span<const Profile> profiles,
+                                 const PlaceInSource& place_of = {});
 
 // Reads all files, names their statics (none without statics_of), then summarizes: what commands
 // call. Profiles of several programs are refused, unless any may be joined.
 enum class Programs : std::uint8_t { one, any };
 Parsed<ProfileSummary> summarize_files(std::span<const std::string> paths,
                                        const StaticsOf& statics_of = {},
-                                       Programs programs = Programs::one);
+                                       Programs programs = Programs::one,
+                                       const PlaceInSource& place_of = {});
 
 // What must hold: shares sum to 1 (when there are samples), every interval holds its value, live
 // steps ascend and end at 0 or with the run.

@@ -11,7 +11,7 @@
 namespace omptier {
 
 Sweep::Sweep(ProfileSummary& summary, Names& names, const Profile& profile)
-    : summary_(summary), profile_(profile) {
+    : summary_(summary), names_(names), profile_(profile) {
   for (const SiteRecord& site : profile.sites)
     site_numbers_.push_back(names.site(profile, site));
   for (const RegionDefinition& region : profile.region_definitions)
@@ -34,6 +34,7 @@ void Sweep::run() {
     advance(sample.time);
     attribute(sample);
   }
+  take_code();
   attribute_patterns(ObjectRecord::k_never - 1);
   advance(ObjectRecord::k_never - 1);
   close_region(profile_.last_time);
@@ -182,6 +183,25 @@ void Sweep::take_region_totals() {
     region.nanoseconds += totals.nanoseconds;
     region.threads = std::max(region.threads, totals.threads);
   }
+  for (std::uint32_t number = 0; number < summary_.regions.size(); ++number) {
+    RegionSummary& region = summary_.regions[number];
+    if (region.also.empty()) continue;
+    region.entered_anew -= std::min(region.entered_anew, entries_between_copies(number));
+  }
+}
+
+// Each of a region's copies was entered anew where another one ran before; the stretches between
+// regions tell how often.
+std::uint64_t Sweep::entries_between_copies(std::uint32_t region) const {
+  std::uint64_t entries = 0;
+  for (const StretchDefinition& stretch : profile_.stretch_definitions)
+    if (stretch.kind == StretchDefinition::Kind::serial && stretch.region > 0 &&
+        stretch.next_region > 0 && stretch.region != stretch.next_region &&
+        is_totalled(stretch.next_region - 1) &&
+        region_numbers_[stretch.region - 1] == region &&
+        region_numbers_[stretch.next_region - 1] == region)
+      entries += stretch.entries;
+  return entries;
 }
 
 void Sweep::step_region(const RegionRecord& record) {
@@ -240,6 +260,9 @@ void Sweep::attribute(const LoggedSample& logged) {
     share_among_streams(sample, place, region);
   }
   const double weight = sample.weight;
+  for (std::uint32_t i = 0; i < logged.patterns; ++i)
+    if (const std::uint64_t loop = profile_.patterns[logged.first_pattern + i].loop; loop != 0)
+      loops_[logged.pc] = loop;
   summary_.regions[region].add(sample, weight);
   ++summary_.samples;
   if (place.site < k_small_objects) {
@@ -255,6 +278,29 @@ void Sweep::attribute(const LoggedSample& logged) {
   const double position = place.is_exact ? double(place.offset) / bytes : -1;
   attributions.push_back(
       {place.site, region, sample.weight, static_cast<float>(position), place.object});
+}
+
+// What is known of an instruction's loop by now, holds for all its samples.
+void Sweep::take_code() {
+  const AreaRecord* area = nullptr; // of the sample before
+  for (const LoggedSample& sample : profile_.samples) {
+    if (sample.pc == 0) continue;
+    const auto holds = [&](const AreaRecord& one) {
+      return one.kind == AreaKind::module && sample.pc - one.address < one.bytes &&
+             one.begin <= sample.time && sample.time <= one.end;
+    };
+    if (area == nullptr || !holds(*area)) {
+      const auto found = std::ranges::find_if(profile_.areas, holds);
+      if (found == profile_.areas.end()) continue;
+      area = &*found;
+    }
+    const std::uint64_t bias = profile_.modules[area->number].bias;
+    CodeSummary& code = names_.code(profile_, {area->number, sample.pc - bias + 1});
+    ++code.samples;
+    code.weight += double{sample.weight};
+    if (const auto loop = loops_.find(sample.pc); loop != loops_.end())
+      code.loop = loop->second - bias;
+  }
 }
 
 Place Sweep::place_of(std::uint64_t address, const BlockPlace& known) const {

@@ -24,7 +24,8 @@ namespace omptier {
 // Gathers the modules and frame lists of several profiles under common numbers.
 class Names {
 public:
-  explicit Names(ProfileSummary& summary) : summary_(summary) {}
+  Names(ProfileSummary& summary, const PlaceInSource& place_of)
+      : summary_(summary), place_of_(place_of) {}
 
   std::vector<Frame> translate(const Profile& profile, const std::vector<Frame>& frames) {
     std::vector<Frame> out;
@@ -43,8 +44,28 @@ public:
     }
     return site;
   }
+  // Frames are those of the summary.
   std::uint32_t region(const std::vector<Frame>& frames) {
-    return number(SiteKind::allocation, frames, regions_, summary_.regions);
+    const auto known = regions_.find(key_of(SiteKind::allocation, frames));
+    if (known != regions_.end()) return known->second;
+    const std::string place =
+        place_of_ && !frames.empty() ? place_of_(summary_.modules, frames) : std::string();
+    const auto same = place.empty() ? region_places_.end() : region_places_.find(place);
+    if (same != region_places_.end()) {
+      regions_.emplace(key_of(SiteKind::allocation, frames), same->second);
+      summary_.regions[same->second].also.push_back(frames);
+      return same->second;
+    }
+    const std::uint32_t region = number(SiteKind::allocation, frames, regions_, summary_.regions);
+    if (!place.empty()) region_places_.emplace(place, region);
+    return region;
+  }
+  CodeSummary& code(const Profile& profile, const Frame& at) {
+    const std::uint32_t module_number = module(profile.modules[at.module]);
+    const auto [known, fresh] = code_.emplace(std::pair(module_number, at.offset),
+                                              static_cast<std::uint32_t>(summary_.code.size()));
+    if (fresh) summary_.code.push_back({{module_number, at.offset}, 0, 0, 0});
+    return summary_.code[known->second];
   }
 
 private:
@@ -57,13 +78,18 @@ private:
     return at->second;
   }
 
-  template <typename T>
-  static std::uint32_t number(SiteKind kind, const std::vector<Frame>& frames,
-                              std::map<Key, std::uint32_t>& known, std::vector<T>& list) {
+  static Key key_of(SiteKind kind, const std::vector<Frame>& frames) {
     Key key{kind, {}};
     for (const Frame& frame : frames)
       key.second.emplace_back(frame.module, frame.offset);
-    const auto [at, fresh] = known.emplace(key, static_cast<std::uint32_t>(list.size()));
+    return key;
+  }
+
+  template <typename T>
+  static std::uint32_t number(SiteKind kind, const std::vector<Frame>& frames,
+                              std::map<Key, std::uint32_t>& known, std::vector<T>& list) {
+    const auto [at, fresh] =
+        known.emplace(key_of(kind, frames), static_cast<std::uint32_t>(list.size()));
     if (fresh) {
       list.emplace_back();
       list.back().frames = frames;
@@ -73,7 +99,10 @@ private:
 
   ProfileSummary& summary_;
   std::map<std::string, std::uint32_t> modules_;
+  const PlaceInSource& place_of_;
   std::map<Key, std::uint32_t> sites_, regions_;
+  std::map<std::string, std::uint32_t> region_places_;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> code_;
 };
 
 // For Attribution::site beside a site's number.
@@ -149,6 +178,8 @@ private:
   // Totals of all runs take the place of what the told ones add up to.
   bool is_totalled(std::uint32_t region) const;
   void take_region_totals();
+  std::uint64_t entries_between_copies(std::uint32_t region) const;
+  void take_code();
   void step_region(const RegionRecord& record);
   void take_move(const MoveRecord& record);
   void close_region(std::uint64_t time);
@@ -175,7 +206,9 @@ private:
   };
 
   ProfileSummary& summary_;
+  Names& names_;
   const Profile& profile_;
+  std::unordered_map<std::uint64_t, std::uint64_t> loops_; // by instruction: its loop's first one
   std::size_t next_pattern_ = 0;
   std::vector<std::uint32_t> site_numbers_, region_numbers_;
   std::vector<std::uint64_t> by_release_; // objects

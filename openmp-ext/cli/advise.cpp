@@ -65,7 +65,10 @@ Parsed<Input> read_input(const AdviseArguments& arguments, Symbols& symbols) {
   input.platform = *platform;
   auto summary = summarize_files(
       arguments.profiles, [&](const ModuleInfo& module) { return symbols.statics_of(module); },
-      arguments.force ? Programs::any : Programs::one);
+      arguments.force ? Programs::any : Programs::one,
+      [&](const auto& modules, const auto& frames) {
+        return place_in_source(symbols, modules, frames);
+      });
   if (!summary) return Outcome::failure(summary.error());
   input.summary = std::move(*summary);
   return input;

@@ -3,6 +3,7 @@
 // omptier report: prints profiles as text with bars or as JSON. For a profile that cannot be read
 // it prints one line with file and place (status 2); a truncated one is read up to the cut, with a
 // note.
+#include "cli/code_text.hpp"
 #include "cli/command.hpp"
 #include "cli/report_text.hpp"
 
@@ -33,7 +34,10 @@ int report(const ReportArguments& arguments) {
   Symbols symbols;
   const Parsed<ProfileSummary> summary = summarize_files(
       arguments.profiles, [&](const ModuleInfo& module) { return symbols.statics_of(module); },
-      arguments.force ? Programs::any : Programs::one);
+      arguments.force ? Programs::any : Programs::one,
+      [&](const auto& modules, const auto& frames) {
+        return place_in_source(symbols, modules, frames);
+      });
   if (!summary) return fail("report", 2, summary.error());
   const ProfileNames names = names_of(*summary, symbols);
   for (const std::string& note : summary->notes)
@@ -45,10 +49,13 @@ int report(const ReportArguments& arguments) {
     text = profile_json(*summary, names, symbols)
                .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
            "\n";
-  else
-    text = profile_text(*summary, names,
-                        {arguments.most_sites, arguments.most_regions, terminal_speaks_utf8(),
-                         arguments.blocks});
+  else {
+    const ProfileTextOptions options{arguments.most_sites, arguments.most_regions,
+                                     terminal_speaks_utf8(), arguments.blocks};
+    text = profile_text(*summary, names, options);
+    if (summary->regions.size() == 1)
+      text += code_text(*summary, functions_of(*summary, symbols), options);
+  }
   if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
     return fail("report", 125, "standard output cannot be written");
   return 0;
@@ -64,7 +71,8 @@ void add_report(CLI::App& app, CommandContext& context) {
   command->add_flag("--json", arguments->json, "JSON instead of text");
   command->add_flag("--force", arguments->force, "Join profiles of different programs");
   command->add_option("--sites", arguments->most_sites, "Rows for allocation sites (default 20)");
-  command->add_option("--regions", arguments->most_regions, "Rows for regions (default 10)");
+  command->add_option("--regions", arguments->most_regions,
+                      "Rows for regions or functions (default 10)");
   command->add_flag("--blocks", arguments->blocks,
                     "Rows for the single blocks of a site (--json always has them)");
   command->callback([&context, arguments] { context.status = report(*arguments); });

@@ -2,6 +2,7 @@
 //
 // A profile's summary as JSON (declared in report_text.hpp).
 #include "cli/blocks_text.hpp"
+#include "cli/code_text.hpp"
 #include "cli/moves_text.hpp"
 #include "cli/report_text.hpp"
 #include "cli/ranks_text.hpp"
@@ -85,6 +86,7 @@ public:
       json["regions"].push_back(region(i));
     for (std::size_t i = 0; i < summary_.phases.size(); ++i)
       json["phases"].push_back(phase(i));
+    json["functions"] = code_json(functions_of(summary_, symbols_));
     json["ranks"] = ranks_json(summary_);
     json["moves"] = moves_json(summary_);
     return json;

@@ -102,4 +102,9 @@ std::string label_of_site(Symbols& symbols, const std::vector<ModuleInfo>& modul
 std::string label_of_region(Symbols& symbols, const std::vector<ModuleInfo>& modules,
                             const std::vector<Frame>& frames);
 
+// What a list of frames is in the source: functions and lines of each frame, inlined ones included,
+// and what it calls there (PlaceInSource). "" where the first frame's line is not known.
+std::string place_in_source(Symbols& symbols, const std::vector<ModuleInfo>& modules,
+                            const std::vector<Frame>& frames);
+
 } // namespace omptier

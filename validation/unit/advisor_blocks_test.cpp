@@ -114,6 +114,28 @@ TEST(BlocksOfASite, WhatStaysIsSummedUp) {
       << text;
 }
 
+// The runtime knows regions by their call stacks: each copy of one has an entry.
+TEST(MovesOfRegions, EachCopyHasAnEntry) {
+  ProfileSummary summary = eight_blocks();
+  RegionSummary& region = summary.regions.emplace_back();
+  region.frames = {{0, 0x100}};
+  region.also = {{{0, 0x140}}, {{0, 0x180}}};
+  Advice advice =
+      advise(workload_from(summary, {{"field"}, {"outside", "phaseA"}}, k_fast),
+             {{MemoryKind::dram, 40 * MiB, k_fast}, {MemoryKind::nvm, 1024 * MiB, k_slow}});
+  const std::size_t before = plan_of(advice, summary).entries.size();
+  advice.moves = {{1, 1, 0, 5e9, 1e9}};
+  const Plan plan = plan_of(advice, summary);
+  ASSERT_EQ(plan.entries.size(), before + 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const PlanEntry& entry = plan.entries[before + i];
+    ASSERT_EQ(entry.region.size(), 1u);
+    EXPECT_EQ(entry.region[0].offset, 0x100 + 0x40 * i);
+    EXPECT_EQ(entry.kinds.front(), MemoryKind::dram);
+    EXPECT_EQ(entry.instances.size(), 3u); // 0 to 1, 3 to 4, 6 to 7
+  }
+}
+
 TEST(BlocksOfASite, OnlyWhereTheirNumbersCanBeTrusted) {
   const auto parts = [](auto change) {
     ProfileSummary summary = eight_blocks();

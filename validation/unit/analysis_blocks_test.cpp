@@ -5,6 +5,7 @@
 #include "analysis_summary.hpp"
 
 #include "analysis/blocks.hpp"
+#include "cli/code_text.hpp"
 #include "cli/report_text.hpp"
 
 #include <nlohmann/json.hpp>
@@ -170,6 +171,100 @@ TEST(HotPart, NotFromExactCounts) { // one address stands for all that an instru
   for (int i = 0; i < 100; ++i)
     made.sample(0);
   EXPECT_FALSE(made.site().hot_part);
+}
+
+// Of copies that a compiler made of one place in the source.
+TEST(Regions, CopiesAreOne) {
+  Blocks made(1);
+  const auto at = [&](std::uint32_t region, std::uint64_t time) {
+    for (const bool begin : {true, false}) {
+      RegionRecord record;
+      record.time = time + (begin ? 0 : 500);
+      record.region = region;
+      record.begin = begin;
+      record.threads = begin ? 4 : 0;
+      record.thread = 1;
+      made.profile.regions.push_back(record);
+    }
+    made.sample(0);
+    made.profile.samples.back().time = time + 100;
+  };
+  for (std::uint32_t region = 0; region < 3; ++region)
+    made.profile.region_definitions.push_back({region, {{0, 0x100 + region}}});
+  for (std::uint64_t round = 0; round < 10; ++round)
+    for (std::uint32_t region = 0; region < 3; ++region)
+      at(region, 2 * k_second + (3 * round + region) * 1000);
+  // The first two are copies, the third stands elsewhere.
+  const auto place_of = [](const auto&, const std::vector<Frame>& frames) {
+    return std::string(frames[0].offset < 0x102 ? "phaseA" : "phaseB");
+  };
+  const ProfileSummary apart = *summarize({&made.profile, 1});
+  const ProfileSummary summary = *summarize({&made.profile, 1}, place_of);
+  EXPECT_EQ(apart.regions.size(), 4u);
+  ASSERT_EQ(summary.regions.size(), 3u);
+  EXPECT_EQ(summary.regions[1].entries, 20u);
+  EXPECT_EQ(summary.regions[1].entered_anew, 10u); // not from one copy to the other
+  EXPECT_EQ(summary.regions[1].samples, 20u);
+  EXPECT_EQ(summary.regions[1].nanoseconds, 20u * 500);
+  ASSERT_EQ(summary.regions[1].also.size(), 1u);
+  EXPECT_EQ(summary.regions[1].also[0][0].offset, 0x101u);
+  EXPECT_EQ(summary.sites[0].by_region.size(), 2u);
+
+  // The same from totals, as a long run's log has them.
+  made.profile.region_totals.assign(3, {10, 10, 5000, 4});
+  const auto serial = [&](std::uint32_t before, std::uint32_t after, std::uint64_t entries) {
+    StretchDefinition stretch;
+    stretch.kind = StretchDefinition::Kind::serial;
+    stretch.region = before + 1;
+    stretch.next_region = after + 1;
+    stretch.entries = entries;
+    made.profile.stretch_definitions.push_back(stretch);
+  };
+  serial(0, 1, 10);
+  serial(1, 2, 10);
+  serial(2, 0, 9);
+  const ProfileSummary totalled = *summarize({&made.profile, 1}, place_of);
+  EXPECT_EQ(totalled.regions[1].entries, 20u);
+  EXPECT_EQ(totalled.regions[1].entered_anew, 10u);
+  EXPECT_EQ(totalled.regions[2].entered_anew, 10u);
+}
+
+TEST(Code, SamplesByInstructionAndLoop) {
+  Blocks made(1);
+  made.profile.modules[0].bias = 0x400000;
+  made.profile.areas.push_back({AreaKind::module, 0, 0x401000, 0x10000, k_second});
+  for (int i = 0; i < 30; ++i) {
+    made.sample(0);
+    made.profile.samples.back().pc = i % 3 == 0 ? 0x401230 : 0x401340;
+  }
+  LoggedPattern pattern;
+  pattern.pc = 0x401340;
+  pattern.loop = 0x401330;
+  pattern.time = made.profile.samples[1].time;
+  made.profile.patterns.push_back(pattern);
+  made.profile.samples[1].patterns = 1;
+  made.sample(0);
+  made.profile.samples.back().pc = 0x99; // in no module
+  const ProfileSummary summary = summary_of(made.profile);
+  ASSERT_EQ(summary.code.size(), 2u);
+  EXPECT_EQ(summary.code[0].at.offset, 0x1231u);
+  EXPECT_EQ(summary.code[0].samples, 10u);
+  EXPECT_EQ(summary.code[0].loop, 0u);
+  EXPECT_EQ(summary.code[1].samples, 20u);
+  EXPECT_EQ(summary.code[1].loop, 0x1330u);
+
+  Symbols symbols; // none: code is its module's
+  made.profile.modules[0].name = "app";
+  const ProfileSummary named = summary_of(made.profile);
+  const std::vector<CodePlace> functions = functions_of(named, symbols);
+  ASSERT_EQ(functions.size(), 1u);
+  EXPECT_EQ(functions[0].name, "app");
+  EXPECT_EQ(functions[0].samples, 30u);
+  EXPECT_NEAR(functions[0].share.value, 30.0 / 31, 1e-6);
+  ASSERT_EQ(functions[0].loops.size(), 1u);
+  EXPECT_EQ(functions[0].loops[0].samples, 20u);
+  EXPECT_NE(code_text(named, functions, {}).find("function, with its hottest line"),
+            std::string::npos);
 }
 
 TEST(Blocks, Words) {

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See code_text.hpp.
+#include "cli/code_text.hpp"
+
+#include "analysis/resampling.hpp"
+#include "analysis/shares.hpp"
+#include "base/text.hpp"
+#include "cli/table.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+
+namespace omptier {
+namespace {
+
+constexpr std::size_t k_most_loops = 4;   // rows under one function
+constexpr double k_least_of_code = 0.001; // of all samples, for a row
+
+// A function while its instructions are gathered.
+struct Gathered {
+  CodePlace all;
+  std::map<std::string, double> lines; // weight by label
+  std::map<std::string, CodePlace> loops;
+};
+
+class Gathering {
+public:
+  Gathering(const ProfileSummary& summary, Symbols& symbols)
+      : summary_(summary), symbols_(symbols) {}
+
+  void add(const CodeSummary& code) {
+    const std::string label = label_of(code.at);
+    Gathered& function = functions_[{code.at.module, function_in(label)}];
+    function.lines[label] += code.weight;
+    count(function.all, code);
+    if (code.loop != 0)
+      count(function.loops[label_of({code.at.module, code.loop + 1})], code);
+  }
+
+  std::vector<CodePlace> finish() {
+    std::vector<CodePlace> list;
+    for (auto& [key, function] : functions_) {
+      CodePlace& all = list.emplace_back(std::move(function.all));
+      all.name = std::ranges::max_element(function.lines, {}, [](const auto& line) {
+                   return line.second;
+                 })->first;
+      for (auto& [name, loop] : function.loops) {
+        loop.name = name;
+        all.loops.push_back(std::move(loop));
+      }
+      sort(all.loops);
+    }
+    sort(list);
+    return list;
+  }
+
+private:
+  // Code without symbols is its module's.
+  std::string label_of(const Frame& at) const {
+    if (!symbols_.resolve(summary_.modules[at.module], at.offset).known)
+      return summary_.modules[at.module].name;
+    return label_of_region(symbols_, summary_.modules, {at});
+  }
+  static std::string function_in(const std::string& label) {
+    return label.substr(0, label.rfind(" ("));
+  }
+
+  static void count(CodePlace& place, const CodeSummary& code) {
+    place.samples += code.samples;
+    place.weight += code.weight;
+  }
+
+  void sort(std::vector<CodePlace>& places) const {
+    double all = 0;
+    for (const RegionSummary& region : summary_.regions)
+      all += region.accesses.total();
+    for (CodePlace& place : places) {
+      const double share = std::min(share_of(place.weight, all), 1.0);
+      place.share = make_share(share, wilson_interval(share, double(summary_.samples)));
+    }
+    std::ranges::stable_sort(places, std::greater{}, &CodePlace::weight);
+  }
+
+  const ProfileSummary& summary_;
+  Symbols& symbols_;
+  std::map<std::pair<std::uint32_t, std::string>, Gathered> functions_;
+};
+
+} // namespace
+
+std::vector<CodePlace> functions_of(const ProfileSummary& summary, Symbols& symbols) {
+  Gathering gathering(summary, symbols);
+  for (const CodeSummary& code : summary.code)
+    gathering.add(code);
+  return gathering.finish();
+}
+
+std::string code_text(const ProfileSummary& summary, const std::vector<CodePlace>& functions,
+                      const ProfileTextOptions& options) {
+  std::vector<TableRow> rows;
+  const auto add = [&](const CodePlace& place, const std::string& name) {
+    rows.push_back({bar(place.share.value, k_bar, options.utf8),
+                    format_percent(place.share.value), interval(place.share, options.utf8),
+                    with_separators(place.samples), name});
+  };
+  std::size_t shown = 0;
+  for (const CodePlace& function : functions) {
+    if (function.share.value < k_least_of_code || shown == options.most_regions) break;
+    ++shown;
+    add(function, function.name);
+    for (std::size_t i = 0; i < std::min(function.loops.size(), k_most_loops); ++i)
+      if (function.loops[i].share.value >= k_least_of_code)
+        add(function.loops[i], "  loop: " + function.loops[i].name);
+  }
+  if (rows.empty()) return "";
+  std::string text = "\n" + table({{std::string("share of ") + title_of(summary.measure), k_bar},
+                                   {"", -7},
+                                   {"95 %", -11},
+                                   {"samples", -10},
+                                   {"function, with its hottest line"}},
+                                  rows);
+  if (shown < functions.size())
+    text += "  … " + std::to_string(functions.size() - shown) + " more functions\n";
+  return text;
+}
+
+nlohmann::json code_json(const std::vector<CodePlace>& functions) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const CodePlace& function : functions) {
+    nlohmann::json& json = list.emplace_back(nlohmann::json{{"label", function.name},
+                                                            {"samples", function.samples},
+                                                            {"share", function.share.value},
+                                                            {"low", function.share.low},
+                                                            {"high", function.share.high}});
+    if (!function.loops.empty()) json["loops"] = code_json(function.loops);
+  }
+  return list;
+}
+
+} // namespace omptier

@@ -24,6 +24,7 @@ class Program:
     source: str
     small: tuple  # its arguments for a run of a moment
     openmp: bool = False
+    optimized: str = "-O2"
     launcher: tuple = ()
 
     @property
@@ -47,6 +48,8 @@ PROGRAMS = {
     "updates": Program("updates.c", ("200", "2")),
     "caches": Program("caches.cpp", ("1",)),
     "rows": Program("rows.cpp", ("24", "5")),
+    "kernels": Program("kernels.c", ("2", "4")),
+    "kernels-O3": Program("kernels.c", ("2", "4"), optimized="-O3"),
 }
 
 
@@ -83,7 +86,7 @@ class Bench:
         if program.openmp:
             command += ["-fopenmp", *([f"-L{self.libraries}"] if compiler == "clang" else [])]
         if not built.exists():
-            self.run([*command, "-O2", "-g", *FLAGS[program.kind], source, "truth.o", "-o", built], **variables)
+            self.run([*command, program.optimized, "-g", *FLAGS[program.kind], source, "truth.o", "-o", built], **variables)
         return [built]
 
     def truth(self, name, command, *arguments, alone=True):

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { k_objects = 24, k_loops = 24, k_uses = 128, k_caches = 8 };
+enum { k_objects = 48, k_loops = 48, k_uses = 128, k_caches = 8 };
 
 typedef struct {
   char name[40], pattern[16], through[40]; /* through: "" is none */

@@ -23,6 +23,7 @@ double truth_clock(void); /* seconds of the process on all processors */
 #define TRUTH_SEQUENTIAL "sequential"
 #define TRUTH_STRIDED "strided"
 #define TRUTH_SCATTERED "scattered"
+#define TRUTH_TILED "tiled"
 #define TRUTH_CHASE "chase"
 #define TRUTH_INDIRECT "indirect"
 

@@ -342,7 +342,7 @@ LoopAccesses::Index LoopAccesses::index_of(std::span<const Access* const> access
                : *access->value;
   };
   struct Step {
-    std::uint64_t moved, index;
+    std::uint64_t moved, index, load_moved; // the address, the value loaded, that load's address
   };
   std::vector<Step> steps;
   for (const auto& [pc, loads] : candidates) {
@@ -352,17 +352,26 @@ LoopAccesses::Index LoopAccesses::index_of(std::span<const Access* const> access
     auto next = loads.begin();
     for (std::size_t i = 0; i < accesses.size(); ++i) {
       const Access* latest = before;
-      for (; next != loads.end() && (*next)->step + (pc == own ? 1 : 0) <= accesses[i]->step; ++next)
+      const std::uint32_t up_to = accesses[i]->step + (pc == own ? 0 : 1);
+      for (; next != loads.end() && (*next)->step < up_to; ++next)
         latest = *next;
       if (before != nullptr && latest != before) {
-        steps.push_back(
-            {accesses[i]->address - accesses[i - 1]->address, wide(latest) - wide(before)});
-        moves = moves || latest->address != before->address;
+        steps.push_back({accesses[i]->address - accesses[i - 1]->address,
+                         wide(latest) - wide(before), latest->address - before->address});
+        moves = moves || steps.back().load_moved != 0;
         used = latest;
       }
       before = latest;
     }
     if (steps.size() < 2 || !moves) continue;
+    // Arrays that one counter runs through move alike, whatever they hold.
+    const auto moves_alike = [&](const Step& one) {
+      const auto alike = std::ranges::count_if(steps, [&](const Step& step) {
+        return step.moved * one.load_moved == one.moved * step.load_moved;
+      });
+      return one.moved != 0 && static_cast<std::size_t>(alike) * 4 >= steps.size() * 3;
+    };
+    if (moves_alike(steps[0]) || moves_alike(steps[1])) continue;
     for (const std::uint64_t scale : {8, 4, 1, 2, 16, 32, 64, 24, 12, 48, 40, 56}) {
       const auto fits = std::ranges::count_if(steps, [scale](const Step& step) {
         return step.moved != 0 && step.moved == scale * step.index;

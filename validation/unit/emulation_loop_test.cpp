@@ -49,6 +49,18 @@ asm(".text\n"
     "  jnz loop_hop_head\n"
     "  ret\n .cfi_endproc\n"
 
+    // sum += value[i] * data[index[i]], in steps of four and seven
+    "place loop_sparse\n .cfi_startproc\n"
+    "place loop_sparse_head\n"
+    "  movslq (%rsi,%rcx,4), %rax\n"
+    "  vmovsd (%r8,%rcx,8), %xmm1\n"
+    "  vmulsd (%rdi,%rax,8), %xmm1, %xmm1\n"
+    "  addq %r9, %rcx\n"
+    "  xorq $3, %r9\n"
+    "  cmpq %rdx, %rcx\n"
+    "  jne loop_sparse_head\n"
+    "  ret\n .cfi_endproc\n"
+
     // ++bins[pixel[i]], pixels of two bytes
     "place loop_bins\n .cfi_startproc\n"
     "place loop_bins_head\n"
@@ -207,7 +219,7 @@ asm(".text\n"
     ".text\n");
 
 extern "C" const char loop_update_store[], loop_indirect_load[], loop_chase_next[],
-    loop_hop_head[], loop_bins_head[], loop_variable_head[],
+    loop_hop_head[], loop_sparse_head[], loop_bins_head[], loop_variable_head[],
     loop_counted[], loop_counted_head[], loop_counted_gather[], loop_counted_store[],
     loop_masked_head[], loop_masked_old[],
     loop_inner[], loop_inner_middle[], loop_outer_back[], loop_outer_done[], loop_rows_middle[],
@@ -286,6 +298,23 @@ TEST_F(SamplingLoop, IndexedInShortRuns) {
   ASSERT_NE(indirect, nullptr);
   EXPECT_GT(indirect->strides[0].share, 0.5f);
   EXPECT_LT(indirect->through - at(index.data()), index.size() * sizeof(int));
+}
+
+// A band of a matrix: indices count up like the values beside them, which are no less in order.
+TEST_F(SamplingLoop, WhatRunsBesideTheIndicesIsNotIndexed) {
+  std::vector<double> data(8192), value(8192);
+  std::vector<int> index(8192);
+  for (std::size_t i = 0; i < index.size(); ++i)
+    index[i] = static_cast<int>(i) + 5;
+  sample.general[k_rdi] = at(data.data());
+  sample.general[k_rsi] = at(index.data());
+  sample.general[8] = at(value.data());
+  sample.general[9] = 4;
+  sample.general[k_rdx] = 8191;
+  emulate(loop_sparse_head, 20);
+  const AccessPattern* beside = of(value, AccessKind::load);
+  ASSERT_NE(beside, nullptr);
+  EXPECT_EQ(beside->through, 0u);
 }
 
 TEST_F(SamplingLoop, IndicesOfTwoBytesAndInAVariable) {

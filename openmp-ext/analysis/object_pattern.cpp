@@ -72,16 +72,22 @@ struct Walk {
       longest = std::max(longest, end - begin);
     return static_cast<std::int64_t>(longest);
   }
-  // Of an unrolled loop's stride its part: the runs follow each other evenly. Fields of a structure
-  // do not.
+  // Of an unrolled loop's stride its part, if the runs repeat with it. Fields of a structure do not
+  // that lie in it unevenly.
   std::int64_t step(std::int64_t stride) const {
     const auto all = runs();
-    const auto count = static_cast<std::int64_t>(all.size());
-    if (count < 2 || stride % count != 0) return stride;
-    const auto part = static_cast<std::uint64_t>(stride / count);
-    for (std::size_t i = 1; i < all.size(); ++i)
-      if (all[i].first - all[i - 1].first != part) return stride;
-    return stride / count;
+    const auto repeats = [&](std::size_t parts) {
+      const std::size_t in_a_part = all.size() / parts;
+      for (std::size_t i = in_a_part; i < all.size(); ++i)
+        if (all[i].first - all[i - in_a_part].first != static_cast<std::uint64_t>(stride) / parts)
+          return false;
+      return true;
+    };
+    for (std::size_t parts = all.size(); parts > 1; --parts)
+      if (all.size() % parts == 0 && stride % static_cast<std::int64_t>(parts) == 0 &&
+          repeats(parts))
+        return stride / static_cast<std::int64_t>(parts);
+    return stride;
   }
 };
 

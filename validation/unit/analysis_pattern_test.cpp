@@ -4,7 +4,12 @@
 // instructions of a loop access, as a compiler would make them, and says what a person would call
 // it.
 
+#include "analysis_summary.hpp"
+#include "log_build.hpp"
+
 #include "analysis/object_pattern.hpp"
+#include "base/os.hpp"
+#include "cli/report_text.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -153,6 +158,11 @@ TEST(Pattern, SeveralFieldsHaveTheStructuresStride) {
   for (const std::int64_t field : {0, 16})
     access(apart, std::uint64_t(field), 8, offsets(500, [=](auto i) { return i * 64 + field; }));
   EXPECT_EQ(apart.decide().stride, 64);
+  PatternEvidence unrolled; // two structures at a time
+  for (const std::int64_t field : {0, 16, 64, 80})
+    access(unrolled, std::uint64_t(field), 8,
+           offsets(500, [=](auto i) { return i * 128 + field; }));
+  EXPECT_EQ(unrolled.decide().stride, 64);
 }
 
 // Eight stores filled the structures; a loop reads one field of each.
@@ -208,6 +218,47 @@ TEST(Pattern, BytesDecideAndStoresAreCounted) {
   EXPECT_EQ(evidence.decide().kind, PatternKind::sequential);
   EXPECT_EQ(evidence.decide().stride, 0);
   EXPECT_NEAR(evidence.stored() / evidence.bytes(), 0.75, 0.01);
+}
+
+// A site whose accesses went through an index in that site.
+ProfileSummary reached_through(std::uint32_t site) {
+  StartedLog log;
+  const Frame frames[2] = {{0, 0x100}, {0, 0x200}};
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    log->site(i, frames + i, 1);
+    log->object(i, k_base * (i + 1), k_base, 1, 0);
+  }
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    AccessPattern pattern;
+    pattern.pc = 0x40;
+    pattern.kind = AccessKind::load;
+    pattern.address = k_base + i * i * 512;
+    pattern.accesses = 10, pattern.bytes = 80;
+    pattern.strides[0] = {static_cast<std::int64_t>(i * 1000), 0.1f};
+    pattern.through = k_base * (site + 1) + 8 * i;
+    log->sample(sample_at(monotonic_nanoseconds(), pattern.address));
+    log->pattern(pattern);
+  }
+  log->end();
+  log->close();
+  return summary_of(read_back(log.file.path()));
+}
+
+TEST(Pattern, TheObjectWithTheIndicesIsNamed) {
+  const ProfileSummary summary = reached_through(1);
+  ProfileNames names;
+  for (const SiteSummary& site : summary.sites)
+    names.sites.push_back(site.frames[0].offset == 0x100 ? "bins (a.c:3)" : "static keys (a.c:4)");
+  names.regions = {"outside"};
+  const std::string text = profile_text(summary, names, {});
+  EXPECT_NE(text.find("  indirect (through static keys)  bins (a.c:3)"), std::string::npos) << text;
+}
+
+TEST(Pattern, ThroughItselfIsAChase) {
+  const ProfileSummary summary = reached_through(0);
+  const SiteSummary& site = site_at(summary, 0x100);
+  EXPECT_EQ(site.pattern.kind, PatternKind::pointer_chase);
+  EXPECT_EQ(site.through, SiteSummary::k_nothing);
 }
 
 } // namespace

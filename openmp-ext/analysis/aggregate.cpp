@@ -7,6 +7,7 @@
 #include "analysis/enough_samples.hpp"
 
 #include "analysis/access_rates.hpp"
+#include "analysis/cache.hpp"
 #include "analysis/phase_track.hpp"
 #include "analysis/ranks.hpp"
 #include "analysis/shares.hpp"
@@ -219,6 +220,14 @@ void sort_sites(ProfileSummary& summary) {
                                [](const SitePart& part) { return part.accesses.total(); });
 }
 
+// Of samples that say it themselves.
+Share cache_share_of(const SiteSummary& site) {
+  const double known = site.accesses.from_cache + site.accesses.from_memory;
+  const double value = share_of(site.accesses.from_cache, known);
+  const Interval interval = wilson_interval(value, double(site.samples) * site.level_share);
+  return {value, std::min(value, interval.low), std::max(value, interval.high)};
+}
+
 // Adds one profile after the other to a summary.
 class Joining {
 public:
@@ -245,6 +254,7 @@ public:
     phases_.add(profile, names_, sweep.attributions);
     attributions_.push_back(std::move(sweep.attributions));
     patterns_.push_back(std::move(sweep.patterns));
+    reuses_.push_back(std::move(sweep.reuses));
   }
 
   ProfileSummary finish() {
@@ -257,6 +267,7 @@ public:
     add_intervals(summary_, attributions_);
     phases_.add_shares();
     add_accesses(summary_, patterns_);
+    if (summary_.measure == Measure::time) add_cache_shares(summary_, reuses_);
     if (summary_.measure == Measure::time) admit_source_error(summary_);
     if (std::ranges::all_of(summary_.runs,
                             [](const RunRecord& run) { return run.source == "exact"; }))
@@ -291,8 +302,8 @@ private:
       const double weight = site.accesses.total();
       site.mean_latency = share_of(joined_[i].latency_sum, joined_[i].latency_weight);
       const double known = site.accesses.from_cache + site.accesses.from_memory;
-      site.cache_share = share_of(site.accesses.from_cache, known);
       site.level_share = share_of(known, weight);
+      if (known > 0) site.cache = cache_share_of(site);
       busy += weight;
     }
     summary_.waiting_share = share_of(waiting_, waiting_ + busy);
@@ -306,6 +317,7 @@ private:
   std::vector<JoinedSite> joined_;                     // by number
   std::vector<std::vector<Attribution>> attributions_; // one a profile
   std::vector<std::vector<PatternAt>> patterns_;       // one a profile
+  std::vector<std::vector<ReuseAt>> reuses_;           // one a profile
   double waiting_ = 0;
 };
 

@@ -143,8 +143,8 @@ struct SiteSummary : Sampled {
       k_nothing; // site whose values were the indices, if its pattern is indirect
   static constexpr std::uint32_t k_nothing = ~std::uint32_t{0};
   double mean_latency = 0; // nanoseconds, weighted; 0 = the source does not say
-  double cache_share = 0;  // of samples whose level is known: served by a cache
-  double level_share = 0;  // of samples: those whose level is known
+  Share cache = {0, 0, 1}; // of its accesses: those that a cache served
+  double level_share = 0;  // of samples or watches: those that know; 0 = too few for a figure
   OffsetHistogram offsets;
   std::vector<SitePart> by_region, by_phase; // most accessed first
   std::vector<RankPart> by_rank;             // as ProfileSummary::ranks

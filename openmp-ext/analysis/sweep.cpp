@@ -28,12 +28,13 @@ void Sweep::run() {
   for (const std::uint64_t area : profile_.small_areas)
     live_.insert(area * k_small_area, k_small_area, Place::k_none, Layer::small_objects);
   attributions.reserve(profile_.samples.size());
-  learn_levels();
   for (const LoggedSample& sample : profile_.samples) {
+    attribute_reuses(sample.time);
     attribute_patterns(sample.time);
     advance(sample.time);
     attribute(sample);
   }
+  attribute_reuses(profile_.last_time);
   take_code();
   attribute_patterns(ObjectRecord::k_never - 1);
   advance(ObjectRecord::k_never - 1);
@@ -252,7 +253,8 @@ std::uint32_t Sweep::region_now() const {
 
 void Sweep::attribute(const LoggedSample& logged) {
   AccessSample sample = logged;
-  sample.level = level_of(sample);
+  // In logs of before, an instruction's verdict, which also held for other objects.
+  if (profile_.run.measure == Measure::time) sample.level = AccessLevel::unknown;
   Place place = place_of(sample.address, logged.place);
   const std::uint32_t region = region_now();
   if (profile_.run.measure == Measure::time && sample.address != 0) {
@@ -328,6 +330,16 @@ void Sweep::attribute_patterns(std::uint64_t now) {
   }
 }
 
+void Sweep::attribute_reuses(std::uint64_t now) {
+  for (; next_reuse_ < profile_.reuses.size(); ++next_reuse_) {
+    const LoggedReuse& reuse = profile_.reuses[next_reuse_];
+    if (reuse.time > now) return;
+    advance(reuse.time);
+    const std::uint32_t site = place_of(reuse.address, reuse.place).site;
+    if (site < k_small_objects) reuses.push_back({&reuse, site, region_now()});
+  }
+}
+
 void Sweep::learn_streams(const LoggedSample& sample) {
   std::vector<LoopAccess> loop;
   for (std::size_t i = sample.first_pattern + sample.patterns; i-- > sample.first_pattern;)
@@ -354,7 +366,6 @@ void Sweep::share_among_streams(AccessSample& sample, Place& place, std::uint32_
   part_of(place.site, region).dealt -= double{sample.weight};
   part_of(dealt.site, region).dealt += double{sample.weight};
   sample.kind = stream->kind;
-  sample.level = AccessLevel::unknown;
   place = dealt;
 }
 
@@ -386,23 +397,6 @@ SitePart& Sweep::part_of(std::uint32_t site, std::uint32_t region) {
   if (at != parts.end()) return *at;
   parts.emplace_back().of = region;
   return parts.back();
-}
-
-// Samples of time carry a level only from the moment on at which their instruction was judged
-// (sampling/reuse.hpp). Other sources tell it of each sample.
-void Sweep::learn_levels() {
-  if (profile_.run.measure != Measure::time) return;
-  for (const AccessSample& sample : profile_.samples)
-    if (sample.pc != 0 && sample.level != AccessLevel::unknown)
-      cached_[sample.pc] +=
-          sample.level == AccessLevel::cache ? double{sample.weight} : -double{sample.weight};
-}
-
-AccessLevel Sweep::level_of(const AccessSample& sample) const {
-  if (sample.level != AccessLevel::unknown) return sample.level;
-  const auto at = cached_.find(sample.pc);
-  if (at == cached_.end() || at->second == 0) return AccessLevel::unknown;
-  return at->second > 0 ? AccessLevel::cache : AccessLevel::memory;
 }
 
 } // namespace omptier

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "analysis/aggregate.hpp"
+#include "analysis/cache.hpp"
 #include "analysis/object_pattern.hpp"
 #include "analysis/resampling.hpp"
 #include "analysis/streams.hpp"
@@ -163,6 +164,7 @@ public:
   std::vector<SiteInProfile> sites; // by summary number
   std::vector<Attribution> attributions;
   std::vector<PatternAt> patterns; // of the profile's
+  std::vector<ReuseAt> reuses;     // those in sites
   std::vector<MoveSummary> moves;
 
 private:
@@ -190,15 +192,13 @@ private:
   Place place_of(std::uint64_t address, const BlockPlace& known) const;
   Layer layer_of(const ObjectRecord& object) const;
   void attribute_patterns(std::uint64_t now);
+  void attribute_reuses(std::uint64_t now);
   // Of a sample of time: blamed on a stream, it may stand for another of the same loop.
   void learn_streams(const LoggedSample& sample);
   void share_among_streams(AccessSample& sample, Place& place, std::uint32_t region);
   Place beside(const Stream& stream, const AccessSample& sample, const Place& blamed) const;
   bool is_cached(std::uint32_t site) const;
   SitePart& part_of(std::uint32_t site, std::uint32_t region);
-  // What is known of an instruction later holds for its earlier samples, too.
-  void learn_levels();
-  AccessLevel level_of(const AccessSample& sample) const;
 
   struct Running {
     std::uint32_t region; // of the profile
@@ -209,7 +209,7 @@ private:
   Names& names_;
   const Profile& profile_;
   std::unordered_map<std::uint64_t, std::uint64_t> loops_; // by instruction: its loop's first one
-  std::size_t next_pattern_ = 0;
+  std::size_t next_pattern_ = 0, next_reuse_ = 0;
   std::vector<std::uint32_t> site_numbers_, region_numbers_;
   std::vector<std::uint64_t> by_release_; // objects
   std::size_t next_object_ = 0, next_release_ = 0, next_region_ = 0, next_totals_ = 0;
@@ -218,7 +218,6 @@ private:
   std::vector<Running> running_;
   std::uint32_t last_region_ = 0;
   std::uint64_t region_begin_ = 0;
-  std::unordered_map<std::uint64_t, double> cached_; // by instruction: weight of cache less memory
   StreamDealer streams_;
 };
 

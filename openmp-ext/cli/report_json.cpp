@@ -142,7 +142,9 @@ private:
       if (site.through != SiteSummary::k_nothing) json["through"] = names_.sites[site.through];
     }
     json["mean_latency"] = site.mean_latency;
-    json["cache_share"] = site.cache_share;
+    json["cache_share"] = site.cache.value;
+    json["cache_low"] = site.cache.low;
+    json["cache_high"] = site.cache.high;
     json["level_share"] = site.level_share;
     json["hot_ranges"] = json_of(site.offsets);
     if (site.hot_part) json["hot_part"] = *site.hot_part;

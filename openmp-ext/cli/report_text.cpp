@@ -48,10 +48,10 @@ std::string hot_part(const SiteSummary& site) {
   return site.hot_part ? std::to_string(std::lround(100 * *site.hot_part)) + " %" : "-";
 }
 
-// The part of the samples of known level that a cache served; "-" if too few are known.
+// The part of the accesses that a cache served; "-" if of too few it is known.
 std::string from_cache(const SiteSummary& site) {
   if (site.level_share < 0.1) return "-";
-  return std::to_string(std::lround(100 * site.cache_share)) + " %";
+  return std::to_string(std::lround(100 * site.cache.value)) + " %";
 }
 
 std::string when(std::uint64_t seconds) {

@@ -73,6 +73,7 @@ enum class RecordType : std::uint8_t {
   loop_of_2, // in which the next pattern was made, and what it accessed since an earlier sample
   sample,
   pattern, // of the sample before it
+  reuse,   // of a watched address
 };
 
 // A sample begins with a byte: kind << 5, level << 3, and these.

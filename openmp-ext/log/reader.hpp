@@ -34,6 +34,7 @@ struct Profile {
   std::vector<MoveRecord> moves;           // in order of time
   std::vector<LoggedSample> samples;       // in order of time
   std::vector<LoggedPattern> patterns;     // in order of time
+  std::vector<LoggedReuse> reuses;         // in order of time
   std::vector<SiteTotals> site_totals;     // in order of time
   std::vector<RegionTotals> region_totals; // by number; the last of each
   std::vector<Thinning> thinnings;         // in order of time

@@ -69,6 +69,7 @@ constexpr RecordReader::Readers RecordReader::readers() {
   set(RecordType::loop_of_2, &RecordReader::read_loop_of_2);
   set(RecordType::sample, &RecordReader::read_sample);
   set(RecordType::pattern, &RecordReader::read_pattern);
+  set(RecordType::reuse, &RecordReader::read_reuse);
   return readers;
 }
 
@@ -112,6 +113,7 @@ void RecordReader::read_run(RecordBody& body) {
   for (std::string* text :
        {&run.host, &run.program, &run.command_line, &run.job, &run.source, &run.source_description})
     *text = body.text();
+  if (!body.empty()) body.numbers(run.caches.own, run.caches.all);
   profile_.last_time = run.start_time;
 }
 
@@ -376,6 +378,20 @@ void RecordReader::read_pattern(RecordBody& body) {
   if (body.good()) ++profile_.samples.back().patterns;
 }
 
+void RecordReader::read_reuse(RecordBody& body) {
+  LoggedReuse reuse;
+  reuse.place = read_place(body, body.number());
+  body.numbers(reuse.time, reuse.pc, reuse.address, reuse.range, reuse.samples, reuse.thread);
+  reuse.watched = body.raw<float>();
+  reuse.until_next_use = body.raw<float>();
+  if (!(reuse.watched >= 0 && reuse.watched <= 1e18f) ||
+      !(reuse.until_next_use >= 0 && reuse.until_next_use <= 1e18f))
+    body.fail();
+  if (!body.good()) return;
+  profile_.last_time = std::max(profile_.last_time, reuse.time);
+  profile_.reuses.push_back(reuse);
+}
+
 void RecordReader::read_run_of_loop(LoggedPattern& pattern, RecordBody& body) {
   pattern.run_nanoseconds = body.raw<float>();
   pattern.run_bytes = body.raw<float>();
@@ -447,6 +463,7 @@ void RecordReader::finish() {
   std::ranges::stable_sort(profile_.samples, {}, &AccessSample::time);
   std::ranges::stable_sort(profile_.patterns, {}, &AccessPattern::time);
   give_patterns();
+  std::ranges::stable_sort(profile_.reuses, {}, &LoggedReuse::time);
   if (version_ < 3) std::ranges::stable_sort(profile_.regions, {}, &RegionRecord::time);
   std::ranges::stable_sort(profile_.stretches, {}, &StretchRecord::end);
   std::ranges::stable_sort(profile_.moves, {}, &MoveRecord::time);

@@ -66,6 +66,7 @@ private:
   void end_area(AreaKind kind, std::uint32_t number, std::uint64_t end);
   void read_sample(RecordBody& body);
   void read_pattern(RecordBody& body);
+  void read_reuse(RecordBody& body);
   BlockPlace read_place(RecordBody& body, std::uint64_t number) const;
   void read_run_of_loop(LoggedPattern& pattern, RecordBody& body);
   void add_pattern(LoggedPattern& pattern, RecordBody& body);

@@ -7,6 +7,7 @@
 
 #include "base/kind.hpp"
 #include "objects/pattern.hpp"
+#include "objects/reuse.hpp"
 #include "objects/site.hpp"
 #include "platform/platform.hpp"
 
@@ -26,6 +27,7 @@ struct RunRecord { // first record: who was recorded
   Measure measure = Measure::time;
   double worst_error = 0;
   double rate = 0;
+  CacheSizes caches;
 };
 
 // What a site of the record stands for. Logs hold the first two only; the others are made from the
@@ -86,6 +88,10 @@ struct BlockPlace {
 // What an instruction of a sample's loop accessed.
 struct LoggedPattern : AccessPattern {
   BlockPlace place, through_place;
+};
+
+struct LoggedReuse : AddressReuse {
+  BlockPlace place;
 };
 
 struct LoggedSample : AccessSample {

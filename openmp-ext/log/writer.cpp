@@ -298,6 +298,7 @@ void LogWriter::run(const RunRecord& record) {
   for (const std::string* text : {&record.host, &record.program, &record.command_line, &record.job,
                                   &record.source, &record.source_description})
     body.text(text->c_str());
+  body.numbers(record.caches.own, record.caches.all);
   append(body);
 }
 
@@ -456,6 +457,15 @@ void LogWriter::pattern(const AccessPattern& pattern, const BlockPlace& place,
     body.number(fold_sign(stride.bytes));
     body.raw(stride.share);
   }
+  append(body);
+}
+
+void LogWriter::reuse(const AddressReuse& reuse, const BlockPlace& place) {
+  OMPTIER_BEGIN_RECORD(reuse);
+  body.place(place);
+  body.numbers(reuse.time, reuse.pc, reuse.address, reuse.range, reuse.samples, reuse.thread);
+  body.raw(reuse.watched);
+  body.raw(reuse.until_next_use);
   append(body);
 }
 

@@ -81,6 +81,7 @@ public:
   void sample(const AccessSample& sample, const BlockPlace& place = {});
   void pattern(const AccessPattern& pattern, const BlockPlace& place = {},
                const BlockPlace& through = {});
+  void reuse(const AddressReuse& reuse, const BlockPlace& place = {});
   void thinned(std::uint64_t kept_of); // from now on
   void lost(std::uint64_t samples, LossReason reason = LossReason::source);
   // Samples that fell on threads waiting in the OpenMP runtime; they belong to no object.

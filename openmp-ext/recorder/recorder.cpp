@@ -10,6 +10,7 @@
 #include "log/name.hpp"
 #include "objects/stack.hpp"
 #include "recorder/inside.hpp"
+#include "sampling/reuse.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -128,6 +129,7 @@ void Recorder::write_run() {
     run.source_description = source_->description();
     run.measure = source_->measure();
     run.worst_error = source_->worst_error();
+    run.caches = cache_sizes();
   } else {
     run.source = "none";
     run.source_description = options_.why_no_source;

@@ -146,6 +146,7 @@ private:
   void sample(const AccessSample& sample) override;
   void lost(std::uint64_t count) override;
   void pattern(const AccessPattern& pattern) override;
+  void reuse(const AddressReuse& reuse) override;
 
   std::atomic<State> state_{State::idle};
   std::atomic<pid_t> process_{0}; // that is recorded

@@ -54,6 +54,11 @@ void Recorder::pattern(const AccessPattern& pattern) {
   batch_.add(kept);
 }
 
+// As many as thirty a second, and some dozens an instruction: the log's size is not theirs.
+void Recorder::reuse(const AddressReuse& reuse) {
+  if (!is_waiting(reuse.pc)) batch_.add(reuse);
+}
+
 void Recorder::lost(std::uint64_t count) {
   lose(count, LossReason::source);
 }
@@ -76,6 +81,8 @@ void Recorder::settle_batch() {
       log_.pattern(pattern, pattern.place, pattern.through_place);
     sample_times_.add(sample.time);
   }
+  for (const LoggedReuse& reuse : batch_.reuses())
+    if (reuse.time >= known_from) log_.reuse(reuse, reuse.place);
   lose(lost, known_from == SampleBatch::k_unknown ? LossReason::memory : LossReason::blocks);
   batch_.clear();
 }

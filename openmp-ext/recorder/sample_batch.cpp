@@ -29,8 +29,13 @@ void SampleBatch::add(const AccessPattern& pattern) {
     ++samples_[samples_.size() - 1].patterns;
 }
 
+void SampleBatch::add(const AddressReuse& reuse) {
+  reuses_.add({reuse, {}});
+}
+
 void SampleBatch::clear() {
   samples_.clear();
+  reuses_.clear();
   patterns_.clear();
   questions_.clear();
 }
@@ -46,6 +51,8 @@ bool SampleBatch::ask() {
   for (LoggedPattern& pattern : patterns_)
     good = good && add(pattern.address, pattern.time, pattern.place) &&
            add(pattern.through, pattern.time, pattern.through_place);
+  for (LoggedReuse& reuse : reuses_)
+    good = good && add(reuse.address, reuse.time, reuse.place);
   std::ranges::sort(questions_.all(), {}, &Question::address);
   return good;
 }

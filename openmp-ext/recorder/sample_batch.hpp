@@ -19,8 +19,10 @@ public:
 
   // False: full (or no memory); resolve and clear first.
   bool add(const AccessSample& sample);
-  // Of the sample that was added last; lost where there is no memory.
+  // Of the sample that was added last; lost where there is no memory, as is the next.
   void add(const AccessPattern& pattern);
+
+  void add(const AddressReuse& reuse);
 
   // Fills in the places. lock covers blocks and is held for some microseconds at a time. Returns
   // the time before which nobody knows any more what was where: 0 = everything is known.
@@ -33,6 +35,7 @@ public:
   std::span<const LoggedPattern> patterns_of(const LoggedSample& sample) const {
     return patterns_.all().subspan(sample.first_pattern, sample.patterns);
   }
+  std::span<const LoggedReuse> reuses() const { return reuses_.all(); }
   void clear();
 
 private:
@@ -46,6 +49,7 @@ private:
 
   PageArray<LoggedSample> samples_;
   PageArray<LoggedPattern> patterns_;
+  PageArray<LoggedReuse> reuses_;
   PageArray<Question> questions_; // by address
 };
 

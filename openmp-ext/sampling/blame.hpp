@@ -14,7 +14,7 @@
 // The operand's address follows from the saved registers, rewound over the instructions in between.
 // If one of its registers was overwritten (as in a pointer chase), the loop is emulated forward to
 // the next execution of the blamed instruction, whose address serves as well. reuse.hpp may find
-// out whether a cache or memory served the access.
+// out how soon it is used again.
 #pragma once
 
 #include "emulation/decode.hpp"
@@ -51,11 +51,13 @@ public:
   }
   AccessSample blame(const RegisterSample& sample);
   double weight(const RegisterSample& sample) const { return period_ * sample.periods; }
-  // For the access last blamed, once its address is final: finds out whether a cache served it. Not
-  // for rep movs, which returns to a word at once because it copies in pieces.
-  void watch(AccessSample& access) {
+  // For the access last blamed, once its address is final: may watch when it is used again. Not for
+  // rep movs, which returns to a word at once because it copies in pieces.
+  void watch(const AccessSample& access) {
     if (sharp_ && !repeated_) reuse_.visit(access);
   }
+  // What the watches since the last call have seen.
+  std::vector<AddressReuse> take_reuses() { return reuse_.take(); }
   const BlameCounts& counts() const { return counts_; }
   const CodeMap& code() const { return functions_.map(); }
   FunctionCache& functions() { return functions_; }

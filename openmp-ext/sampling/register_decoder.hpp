@@ -39,6 +39,8 @@ public:
       budget_.spend(own_cpu_nanoseconds() - begin, 0);
     }
     blamer_.watch(access);
+    for (const AddressReuse& reuse : blamer_.take_reuses())
+      sink.reuse(reuse);
     sink.sample(access);
     for (const AccessPattern& pattern : patterns)
       sink.pattern(pattern);

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <linux/hw_breakpoint.h>
+#include <string>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -16,47 +17,57 @@ namespace omptier {
 
 namespace {
 
-constexpr std::uint64_t k_between_watches = 50'000'000, k_window = 100'000'000; // ns
-constexpr double k_fastest_rate = 16; // bytes a ns that one core loads
+constexpr std::uint64_t k_between_watches = 25'000'000, k_window = 100'000'000; // ns
 constexpr unsigned k_refusals = 4;
+constexpr std::uint64_t k_most_cores = 25; // that load at their highest rate at once
 
 perf_event_attr watchpoint(std::uint64_t address) {
   perf_event_attr attributes = perf_attributes(PERF_TYPE_BREAKPOINT, 0);
   attributes.bp_type = HW_BREAKPOINT_RW;
-  attributes.bp_addr = address & ~std::uint64_t{7};
-  attributes.bp_len = HW_BREAKPOINT_LEN_8;
+  attributes.bp_addr = address;
+  attributes.bp_len = HW_BREAKPOINT_LEN_1;
   attributes.sample_period = 1;
   attributes.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
   attributes.disabled = 1;
   return attributes;
 }
 
-std::string file_of_cache(unsigned index, const char* file) {
-  return read_small_file("/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/" +
-                         file);
-}
-
-// The first processor's largest cache, from sysfs (sysconf is wrong by a factor of ten on some AMD
-// processors); without an entry there, 32 MiB, of which a processor has 2.
-LastLevelCache read_last_level_cache() {
-  LastLevelCache cache;
-  double largest = 0;
-  for (unsigned index = 0; index < 8; ++index) {
-    const std::string size = file_of_cache(index, "size");
-    const std::size_t sharing = parse_number_list(file_of_cache(index, "shared_cpu_list")).size();
-    const double bytes = std::strtod(size.c_str(), nullptr) * 1024; // "32768K"
-    if (bytes <= largest || sharing == 0) continue;
-    largest = cache.all = bytes;
-    cache.share = bytes / static_cast<double>(sharing);
-  }
-  return cache;
+bool is_guest() {
+  return (" " + read_small_file("/proc/cpuinfo")).find(" hypervisor") != std::string::npos;
 }
 
 } // namespace
 
-const LastLevelCache& last_level_cache() {
-  static const LastLevelCache cache = read_last_level_cache();
-  return cache;
+// Of the largest cache a processor has its part for itself: others fill theirs meanwhile. They fill
+// it no faster than memory delivers, which is what two dozen cores load at most. A hypervisor names
+// only the guest's processors as its users; strangers may be as many, but the cache below is the
+// guest's. (sysconf is wrong by a factor of ten on some AMD processors.)
+CacheSizes read_cache_sizes(const char* folder, bool guest) {
+  struct Cache {
+    std::uint64_t bytes = 0, part = 0;
+  };
+  std::vector<Cache> caches;
+  for (unsigned index = 0; index < 8; ++index) {
+    const std::string files = std::string(folder) + "/index" + std::to_string(index) + "/";
+    const std::string size = read_small_file(files + "size"); // "32768K"
+    const auto users = parse_number_list(read_small_file(files + "shared_cpu_list")).size();
+    const std::uint64_t bytes = std::strtoull(size.c_str(), nullptr, 10) * 1024;
+    if (bytes > 0 && users > 0)
+      caches.push_back({bytes, bytes / std::min<std::uint64_t>(users, k_most_cores)});
+  }
+  if (caches.empty()) return {};
+  std::ranges::sort(caches, std::greater{}, &Cache::bytes);
+  CacheSizes sizes{caches[0].part, caches[0].bytes};
+  if (!guest) return sizes;
+  sizes.own = sizes.all / k_most_cores;
+  if (caches.size() > 1) sizes.own = std::max(sizes.own, caches[1].part);
+  return sizes;
+}
+
+const CacheSizes& cache_sizes() {
+  static const CacheSizes sizes =
+      read_cache_sizes("/sys/devices/system/cpu/cpu0/cache", is_guest());
+  return sizes;
 }
 
 bool can_watch_addresses() {
@@ -68,62 +79,35 @@ bool can_watch_addresses() {
   return fd >= 0;
 }
 
-namespace {
-
-// Calls visit(time of a use, time of the next use by the same instruction) for each such pair.
-template <typename Visit>
-void each_reuse(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& hits, Visit visit) {
+// Not the shortest one: of an address that is used at random that would be as short as one looks
+// long.
+std::uint64_t reuse_time(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& hits) {
+  std::vector<std::uint64_t> times;
   for (std::size_t later = 1; later < hits.size(); ++later)
     for (std::size_t earlier = later; earlier-- > 0;) {
       if (hits[earlier].first != hits[later].first) continue;
-      visit(hits[earlier].second, hits[later].second);
+      times.push_back(std::max<std::uint64_t>(hits[later].second - hits[earlier].second, 1));
       break;
     }
+  if (times.empty()) return 0;
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::ranges::nth_element(times, middle);
+  return *middle;
 }
 
-} // namespace
-
-std::uint64_t reuse_time(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& hits) {
-  std::uint64_t shortest = 0;
-  each_reuse(hits, [&](std::uint64_t begin, std::uint64_t end) {
-    const std::uint64_t time = std::max<std::uint64_t>(end - begin, 1);
-    if (shortest == 0 || time < shortest) shortest = time;
-  });
-  return shortest;
-}
-
-BetweenUses between_uses(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& hits,
-                         const std::vector<std::pair<std::uint64_t, std::uint64_t>>& samples,
-                         std::uint64_t address, std::uint64_t far) {
-  const std::uint64_t longest = 2 * reuse_time(hits);
-  const auto is_between = [&](std::uint64_t time) {
-    bool between = false;
-    each_reuse(hits, [&](std::uint64_t begin, std::uint64_t end) {
-      between |= time > begin && time < end && end - begin <= longest;
-    });
-    return between;
-  };
-  BetweenUses between;
-  for (const auto& [at, time] : samples) {
-    if (!is_between(time)) continue;
-    ++between.samples;
-    between.far += (at > address ? at - address : address - at) >= far;
-  }
-  return between;
-}
-
-void ReuseWatch::visit(AccessSample& sample) {
-  if (!sample.address || !sample.thread || sample.level != AccessLevel::unknown) return;
+void ReuseWatch::visit(const AccessSample& sample) {
+  if (!sample.address || !sample.thread) return;
   if (instructions_.size() >= k_kept) instructions_.clear();
   Instruction& instruction = instructions_[sample.pc];
   ++instruction.samples;
-  instruction.lowest = std::min(instruction.lowest, sample.address);
-  instruction.highest = std::max(instruction.highest, sample.address);
-  if (instruction.cache > instruction.memory) sample.level = AccessLevel::cache;
-  if (instruction.memory > instruction.cache) sample.level = AccessLevel::memory;
-  for (Watch& watch : watches_)
-    if (watch.pc == sample.pc && watch.thread == sample.thread && watch.samples.size() < k_samples)
-      watch.samples.emplace_back(sample.address, sample.time);
+  for (Watch& watch : watches_) {
+    AddressReuse& reuse = watch.reuse;
+    if (reuse.pc != sample.pc || reuse.thread != sample.thread || sample.time < watch.begin)
+      continue;
+    ++reuse.samples;
+    watch.lowest = std::min(watch.lowest, sample.address);
+    watch.highest = std::max(watch.highest, sample.address);
+  }
   watch(sample, instruction);
 }
 
@@ -143,53 +127,37 @@ void ReuseWatch::watch(const AccessSample& sample, Instruction& instruction) {
   }
   refused_ = 0;
   last_begin_ = made.begin = now;
-  made.pc = sample.pc;
-  made.address = sample.address;
-  made.thread = sample.thread;
+  made.lowest = made.highest = made.reuse.address = sample.address;
+  made.reuse.pc = sample.pc;
+  made.reuse.thread = sample.thread;
   ++instruction.watched;
   watches_.push_back(std::move(made));
 }
 
-bool ReuseWatch::judge(const Watch& watch, Instruction& instruction) {
-  const LastLevelCache& cache = last_level_cache();
-  const auto soon = static_cast<double>(reuse_time(watch.hits));
-  const double fits = cache.share / k_fastest_rate, exceeds = 2 * cache.all / k_fastest_rate; // ns
-  const bool ranges_wide =
-      static_cast<double>(instruction.highest - instruction.lowest) >= 2 * cache.all;
-  const auto far = static_cast<std::uint64_t>(cache.all);
-  if (soon > 0 && soon <= fits)
-    ++instruction.cache;
-  else if (ranges_wide && (soon == 0 || soon >= exceeds ||
-                           between_uses(watch.hits, watch.samples, watch.address, far).is_wide()))
-    ++instruction.memory;
-  else
-    return false;
-  ++verdicts_;
-  return true;
+void ReuseWatch::end(Watch& watch, std::uint64_t now) {
+  watch.ring.close();
+  watch.reuse.time = now;
+  watch.reuse.range = watch.highest - watch.lowest;
+  watch.reuse.watched = static_cast<float>(now - watch.begin);
+  watch.reuse.until_next_use = static_cast<float>(reuse_time(watch.hits));
+  ended_.push_back(watch.reuse);
 }
 
-// A watch that cannot be judged when it ends is judged at the next drain: by then its last samples
-// are decoded.
+// A complete watch waits for the next drain: by then the samples of its time are decoded.
 void ReuseWatch::collect() {
   const std::uint64_t now = monotonic_nanoseconds();
   for (std::size_t i = 0; i < watches_.size();) {
     Watch& watch = watches_[i];
-    const bool ended_before = watch.ended;
+    const bool complete = watch.hits.size() >= k_hits || now - watch.begin >= k_window;
     watch.ring.drain([&](std::uint32_t type, std::span<const std::uint64_t> words) {
       if (type == PERF_RECORD_SAMPLE && words.size() >= 3)
         watch.hits.emplace_back(words[0], words[2]);
     });
-    watch.ended = ended_before || watch.hits.size() >= k_hits || now - watch.begin >= k_window;
-    bool done = ended_before;
-    if (watch.ended) {
-      watch.ring.close();
-      const auto known = instructions_.find(watch.pc);
-      done |= known == instructions_.end() || judge(watch, known->second);
-    }
-    if (!done) {
+    if (!complete) {
       ++i;
       continue;
     }
+    end(watch, now);
     if (i + 1 != watches_.size()) watch = std::move(watches_.back());
     watches_.pop_back();
   }

@@ -8,6 +8,7 @@
 
 #include "objects/access.hpp"
 #include "objects/pattern.hpp"
+#include "objects/reuse.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -22,6 +23,8 @@ public:
   virtual void lost(std::uint64_t count) = 0;
   // Amount and steps of accesses, from sources that know them.
   virtual void pattern(const AccessPattern&) {}
+  // How soon a watched address was used again, from sources that can watch.
+  virtual void reuse(const AddressReuse&) {}
 
 protected:
   ~SampleSink() = default;

@@ -213,34 +213,22 @@ TEST(Metrics, IntervalsOfTimeHoldTheSourcesErrorToo) {
   EXPECT_DOUBLE_EQ(share(Measure::misses, 0.24).high, plain.high); // every record is a miss
 }
 
-// The verdict on an instruction comes with time; its samples before that are the same accesses.
-TEST(Metrics, WhatServedTimeSamplesIsAnInstructionsVerdict) {
+// Counts of events say of each what served it.
+TEST(Metrics, WhatServedSamples) {
   Made made(1);
   made.object(0, k_second, 0x10000, 0x1000);
-  const auto sample = [&](std::uint64_t pc, AccessLevel level) {
-    made.sample(k_second + 1 + made.profile.samples.size(), 0x10008);
-    made.profile.samples.back().pc = pc;
-    made.profile.samples.back().level = level;
-  };
   using enum AccessLevel;
-  for (const AccessLevel level : {unknown, unknown, cache, cache})
-    sample(0x100, level);
-  for (const AccessLevel level : {unknown, memory, memory})
-    sample(0x200, level);
-  for (const AccessLevel level : {unknown, cache, memory}) // undecided
-    sample(0x300, level);
-  const auto check = [&](double from_cache, double from_memory) {
-    const ProfileSummary summary = summary_of(made.profile);
-    const SiteSummary& site = summary.sites[0];
-    EXPECT_DOUBLE_EQ(site.accesses.from_cache, from_cache);
-    EXPECT_DOUBLE_EQ(site.accesses.from_memory, from_memory);
-    EXPECT_DOUBLE_EQ(site.cache_share, from_cache / (from_cache + from_memory));
-    EXPECT_DOUBLE_EQ(site.level_share, (from_cache + from_memory) / 10);
-    EXPECT_DOUBLE_EQ(site.by_region[0].accesses.from_cache, from_cache);
-  };
-  check(3, 3); // counts of events say it of each
-  made.profile.run.measure = Measure::time;
-  check(5, 4);
+  for (const AccessLevel level : {unknown, unknown, cache, cache, memory, memory, cache}) {
+    made.sample(k_second + 1 + made.profile.samples.size(), 0x10008);
+    made.profile.samples.back().level = level;
+  }
+  const ProfileSummary summary = summary_of(made.profile);
+  const SiteSummary& site = summary.sites[0];
+  EXPECT_DOUBLE_EQ(site.accesses.from_cache, 3);
+  EXPECT_DOUBLE_EQ(site.accesses.from_memory, 2);
+  EXPECT_DOUBLE_EQ(site.cache.value, 3.0 / 5);
+  EXPECT_DOUBLE_EQ(site.level_share, 5.0 / 7);
+  EXPECT_DOUBLE_EQ(site.by_region[0].accesses.from_cache, 3);
 }
 
 TEST(Metrics, SamplesGoToWhoeverLivesThere) {

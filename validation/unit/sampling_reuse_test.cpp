@@ -1,132 +1,172 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Watchpoints tell an array that stays in the cache from one that does not. Arrays are 64 KiB and
-// 3 times the last-level cache, swept over and over, one element a line.
+// Watchpoints measure how soon addresses are used again, in arrays that are swept over and over.
 
 #include "sampling/reuse.hpp"
 #include "sampling/source.hpp"
 
 #include "base/os.hpp"
 
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <memory>
+#include <string>
 #include <unistd.h>
 
 namespace {
 
 using namespace omptier;
 
-TEST(SamplingReuse, ShortestTimeOfOneInstruction) {
+TEST(SamplingReuse, MedianTimeOfOneInstruction) {
   EXPECT_EQ(reuse_time({}), 0u);
   EXPECT_EQ(reuse_time({{0x10, 5}}), 0u);
   EXPECT_EQ(reuse_time({{0x10, 5}, {0x20, 6}}), 0u); // load and store of one visit
-  EXPECT_EQ(reuse_time({{0x10, 5}, {0x20, 6}, {0x10, 105}, {0x20, 300}, {0x10, 190}}), 85u);
+  EXPECT_EQ(reuse_time({{0x10, 5}, {0x20, 6}, {0x10, 105}}), 100u);
+  // At random: one of many comes soon.
+  EXPECT_EQ(reuse_time({{0x10, 5}, {0x10, 6}, {0x10, 1006}, {0x20, 1007}, {0x10, 2500}}), 1000u);
 }
 
-// An address that is used every 10, or 10 times every 1 and then after 1000.
-TEST(SamplingReuse, SamplesBetweenTwoUses) {
-  using Pairs = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
-  const Pairs swept = {{0x10, 100}, {0x20, 101}, {0x10, 110}, {0x10, 120}, {0x10, 130}};
-  const Pairs samples = {{50, 99},     {10'000, 104}, {70, 111},
-                         {9'000, 125}, {9'000, 131},  {9'000, 500}};
-  const BetweenUses wide = between_uses(swept, samples, 60, 8'000);
-  EXPECT_EQ(wide.samples, 3u);
-  EXPECT_EQ(wide.far, 2u);
-  EXPECT_TRUE(wide.is_wide());
-  Pairs tiled;
-  for (std::uint64_t time : {100, 101, 102, 103, 104, 1103, 1104})
-    tiled.emplace_back(0x10, time);
-  const BetweenUses tile =
-      between_uses(tiled, {{9'000, 500}, {9'000, 600}, {9'000, 700}}, 60, 8'000);
-  EXPECT_EQ(tile.samples, 0u);
-  EXPECT_FALSE(tile.is_wide());
-  EXPECT_FALSE(between_uses({}, samples, 60, 8'000).is_wide());
-}
-
-struct Levels final : SampleSink {
-  std::uint64_t begin = 0, end = 0;
-  unsigned inside = 0, cache = 0, memory = 0;
-  void sample(const AccessSample& sample) override {
-    if (sample.address < begin || sample.address >= end) return;
-    ++inside;
-    cache += sample.level == AccessLevel::cache;
-    memory += sample.level == AccessLevel::memory;
+// Cache folders as the kernel shows them.
+class CacheFolder {
+public:
+  CacheFolder() { path_ = std::filesystem::temp_directory_path() / "omptier-caches-XXXXXX"; }
+  ~CacheFolder() { std::filesystem::remove_all(made_); }
+  void add(const std::string& size, const std::string& sharing) {
+    if (made_.empty()) made_ = mkdtemp(path_.data());
+    const std::filesystem::path folder = made_ + "/index" + std::to_string(count_++);
+    std::filesystem::create_directory(folder);
+    std::ofstream(folder / "size") << size << "\n";
+    std::ofstream(folder / "shared_cpu_list") << sharing << "\n";
   }
-  void lost(std::uint64_t) override {}
+  CacheSizes read(bool guest) const { return read_cache_sizes(made_.c_str(), guest); }
+
+private:
+  std::string path_, made_;
+  unsigned count_ = 0;
 };
 
-// One thread sweeps for some seconds, or until enough samples have a level.
-Levels sweep(std::size_t bytes) {
+TEST(SamplingReuse, WhatAThreadHasOfTheCaches) {
+  CacheFolder eight;
+  eight.add("32K", "0");
+  eight.add("2048K", "0");
+  eight.add("16384K", "0-7");
+  EXPECT_EQ(eight.read(false).own, 2u << 20);
+  EXPECT_EQ(eight.read(false).all, 16u << 20);
+  EXPECT_EQ(eight.read(true).own, 2u << 20);
+  CacheFolder two; // processors of a host with many
+  two.add("48K", "0");
+  two.add("2048K", "0");
+  two.add("107520K", "0-1");
+  EXPECT_EQ(two.read(false).own, 105u << 19);
+  EXPECT_EQ(two.read(true).own, (105u << 20) / 25);
+  EXPECT_EQ(two.read(true).all, 105u << 20);
+  EXPECT_EQ(read_cache_sizes("/nowhere", false).all, 0u);
+}
+
+struct Reuses final : SampleSink {
+  std::uint64_t begin = 0, end = 0;
+  unsigned inside = 0;
+  std::vector<AddressReuse> all;
+  void sample(const AccessSample& sample) override {
+    inside += sample.address >= begin && sample.address < end ? 1 : 0;
+    EXPECT_EQ(sample.level, AccessLevel::unknown);
+  }
+  void reuse(const AddressReuse& reuse) override {
+    if (reuse.address >= begin && reuse.address < end) all.push_back(reuse);
+  }
+  void lost(std::uint64_t) override {}
+  // Nanoseconds, the median; 0: most were not used again.
+  float typical() {
+    std::ranges::sort(all, {}, &AddressReuse::until_next_use);
+    return all.empty() ? 0 : all[all.size() / 2].until_next_use;
+  }
+};
+
+// One thread sweeps for some seconds, or until enough was watched. step: elements.
+template <typename T> Reuses sweep(std::size_t bytes, std::size_t step) {
   std::string why;
   auto source = open_sample_source({"perf", 1000}, why);
-  Levels levels;
+  Reuses reuses;
   if (!source) {
     ADD_FAILURE() << why;
-    return levels;
+    return reuses;
   }
-  const std::size_t count = bytes / sizeof(std::uint64_t);
-  auto data = std::make_unique<std::uint64_t[]>(count);
-  levels.begin = reinterpret_cast<std::uint64_t>(data.get());
-  levels.end = levels.begin + bytes;
+  const std::size_t count = bytes / sizeof(T);
+  auto data = std::make_unique<T[]>(count);
+  reuses.begin = reinterpret_cast<std::uint64_t>(data.get());
+  reuses.end = reuses.begin + bytes;
   source->thread_begin(gettid());
-  source->drain(levels);
+  source->drain(reuses);
   const std::uint64_t begin = monotonic_nanoseconds();
   std::uint64_t sum = 0, drained = begin;
   std::size_t at = 0;
-  while (monotonic_nanoseconds() - begin < 10'000'000'000 && levels.cache + levels.memory < 200) {
+  while (monotonic_nanoseconds() - begin < 10'000'000'000 && reuses.all.size() < 9) {
     for (unsigned i = 0; i < 100'000; ++i) {
-      sum += data[at];
-      at += 8;
+      sum += static_cast<std::uint64_t>(data[at]);
+      at += step;
       if (at >= count) at = 0;
     }
     if (monotonic_nanoseconds() - drained < 20'000'000) continue;
-    source->drain(levels);
+    source->drain(reuses);
     drained = monotonic_nanoseconds();
   }
   source->thread_end(gettid());
-  source->drain(levels);
+  source->drain(reuses);
   EXPECT_NE(sum, 1u);
-  return levels;
+  return reuses;
 }
 
-TEST(SamplingReuse, SmallArrayIsServedByTheCache) {
-  const Levels levels = sweep(64 << 10);
-  EXPECT_GE(levels.cache, 100u) << levels.inside;
-  EXPECT_LE(levels.memory * 10, levels.cache);
+constexpr float k_millisecond = 1e6f;
+
+TEST(SamplingReuse, SmallArraysComeBackSoon) {
+  Reuses lines = sweep<std::uint64_t>(64 << 10, 8);
+  ASSERT_GE(lines.all.size(), 9u) << lines.inside;
+  EXPECT_GT(lines.typical(), 0);
+  EXPECT_LT(lines.typical(), 0.1f * k_millisecond);
 }
 
-TEST(SamplingReuse, LargeArrayIsServedByMemory) {
-  const Levels levels = sweep(3 * static_cast<std::size_t>(last_level_cache().all));
-  EXPECT_GE(levels.memory, 100u) << levels.inside;
-  EXPECT_LE(levels.cache * 10, levels.memory);
+TEST(SamplingReuse, LargeArraysDoNot) {
+  Reuses lines = sweep<std::uint64_t>(256 << 20, 8);
+  ASSERT_GE(lines.all.size(), 9u) << lines.inside;
+  EXPECT_TRUE(lines.typical() == 0 || lines.typical() > 2 * k_millisecond) << lines.typical();
+}
+
+// The neighbours of a short element are no use of it.
+TEST(SamplingReuse, ShortElementsAreWatchedAlone) {
+  Reuses floats = sweep<float>(64 << 20, 1);
+  ASSERT_GE(floats.all.size(), 9u) << floats.inside;
+  EXPECT_TRUE(floats.typical() == 0 || floats.typical() > 2 * k_millisecond) << floats.typical();
 }
 
 #if defined(__x86_64__)
-// rep movs comes to a watched word again at once, wherever it is served from.
-TEST(SamplingReuse, OfCopiesNothingIsKnown) {
+// rep movs comes to a watched byte again at once, wherever it is served from.
+TEST(SamplingReuse, CopiesAreNotWatched) {
   std::string why;
   auto source = open_sample_source({"perf", 1000}, why);
   ASSERT_TRUE(source) << why;
-  const std::size_t bytes = 3 * static_cast<std::size_t>(last_level_cache().all);
+  const std::size_t bytes = 128 << 20;
   auto from = std::make_unique<char[]>(bytes), to = std::make_unique<char[]>(bytes);
-  Levels levels;
-  levels.begin = reinterpret_cast<std::uint64_t>(from.get());
-  levels.end = levels.begin + bytes;
+  Reuses reuses;
+  reuses.begin = reinterpret_cast<std::uint64_t>(from.get());
+  reuses.end = reuses.begin + bytes;
   source->thread_begin(gettid());
-  source->drain(levels);
+  source->drain(reuses);
   const std::uint64_t begin = monotonic_nanoseconds();
-  while (monotonic_nanoseconds() - begin < 2'000'000'000 && levels.cache + levels.memory == 0)
+  while (monotonic_nanoseconds() - begin < 2'000'000'000 && reuses.all.empty())
     for (std::size_t done = 0, piece = bytes / 16; done + piece <= bytes; done += piece) {
       const char* source_piece = from.get() + done;
       char* target = to.get() + done;
       std::size_t count = piece;
       asm volatile("rep movsb" : "+S"(source_piece), "+D"(target), "+c"(count) : : "memory");
-      source->drain(levels);
+      source->drain(reuses);
     }
   source->thread_end(gettid());
-  source->drain(levels);
-  EXPECT_GE(levels.inside, 10u);
-  EXPECT_EQ(levels.cache + levels.memory, 0u);
+  source->drain(reuses);
+  EXPECT_GE(reuses.inside, 10u);
+  EXPECT_TRUE(reuses.all.empty());
 }
 #endif
 

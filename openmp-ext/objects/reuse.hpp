@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// How soon an instruction came back to an address that was watched (sampling/reuse.hpp): a
+// measurement, of which the reader of a profile makes what it can (analysis/cache.hpp).
+#pragma once
+
+#include <cstdint>
+
+namespace omptier {
+
+struct AddressReuse {
+  std::uint64_t time = 0; // CLOCK_MONOTONIC nanoseconds, when the watch ended
+  std::uint64_t pc = 0;   // of the instruction
+  std::uint64_t address = 0;
+  std::uint64_t range = 0;   // bytes between the addresses at which it was sampled meanwhile
+  std::uint32_t samples = 0; // of these
+  std::uint32_t thread = 0;  // that was watched
+  float watched = 0;         // nanoseconds
+  float until_next_use = 0;  // nanoseconds from one use to the next, the median; 0 = none was seen
+};
+
+// Bytes of the recorded machine's caches. own: what a thread has for itself whoever else runs, also
+// in a guest, whose last level strangers use; all: the last level. 0 = unknown.
+struct CacheSizes {
+  std::uint64_t own = 0, all = 0;
+};
+
+} // namespace omptier

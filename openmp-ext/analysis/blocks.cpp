@@ -14,12 +14,12 @@
 namespace omptier {
 namespace {
 
-constexpr double k_nearly_all = 0.9;               // of the samples
-constexpr std::size_t k_least_samples = 64; // to speak of a hot part or hot blocks
+constexpr double k_nearly_all = 0.9;        // of the samples
+constexpr std::size_t k_least_to_tell = 64; // samples, to speak of a hot part or hot blocks
 constexpr std::size_t k_fewest_parts = 8, k_most_parts = 256;
-constexpr std::size_t k_samples_a_part = 4;
+constexpr std::size_t k_least_in_a_part = 4;
 constexpr double k_most_unknown = 0.1; // of the samples: those of which the block is not known
-constexpr double k_few = 0.5;          // of a site's memory: hot blocks are worth a word
+constexpr double k_few_are_hot = 0.5;  // of a site's memory: hot blocks are worth a word
 constexpr double k_as_hot = 0.25;      // of the hot blocks' samples for its bytes: hot, too
 
 // By lot, for samples that take turns must not all be in one half; the same in each run.
@@ -89,10 +89,10 @@ public:
     std::vector<Sample> placed;
     for (const Sample& sample : samples_)
       if (sample.position >= 0 && (!region || sample.region == *region)) placed.push_back(sample);
-    if (placed.size() < k_least_samples || !are_known()) return {};
+    if (placed.size() < k_least_to_tell || !are_known()) return {};
     double least = blocks_hold(placed);
     for (std::size_t parts = k_fewest_parts;
-         parts <= k_most_parts && parts * k_samples_a_part <= placed.size(); parts *= 2)
+         parts <= k_most_parts && parts * k_least_in_a_part <= placed.size(); parts *= 2)
       least = std::min(least, parts_hold(placed, parts));
     return least;
   }
@@ -115,8 +115,8 @@ public:
     site.sampled_weight = unknown_;
     for (const Sample& sample : samples_)
       site.sampled_weight += sample.weight;
-    if (site.blocks > 1 && samples_.size() >= k_least_samples && are_known() &&
-        blocks_hold(samples_) <= k_few)
+    if (site.blocks > 1 && samples_.size() >= k_least_to_tell && are_known() &&
+        blocks_hold(samples_) <= k_few_are_hot)
       site.hot_blocks = hot_blocks(site.instances);
     keep_most(site.instances);
   }

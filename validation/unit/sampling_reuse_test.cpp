@@ -136,9 +136,9 @@ TEST(SamplingReuse, LargeArraysDoNot) {
 
 // The neighbours of a short element are no use of it.
 TEST(SamplingReuse, ShortElementsAreWatchedAlone) {
-  Reuses floats = sweep<float>(64 << 20, 1);
-  ASSERT_GE(floats.all.size(), 9u) << floats.inside;
-  EXPECT_TRUE(floats.typical() == 0 || floats.typical() > 2 * k_millisecond) << floats.typical();
+  Reuses bytes = sweep<std::uint8_t>(64 << 20, 1);
+  ASSERT_GE(bytes.all.size(), 9u) << bytes.inside;
+  EXPECT_TRUE(bytes.typical() == 0 || bytes.typical() > 2 * k_millisecond) << bytes.typical();
 }
 
 #if defined(__x86_64__)

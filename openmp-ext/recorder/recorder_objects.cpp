@@ -8,7 +8,6 @@
 #include "base/rounding.hpp"
 #include "recorder/recorder.hpp"
 
-#include "base/notices.hpp"
 #include "base/os.hpp"
 #include "objects/stack.hpp"
 #include "recorder/inside.hpp"
@@ -258,10 +257,7 @@ bool Recorder::small_object(std::uint32_t site, std::uint64_t address, std::size
 
 // The call, by the words on the stack: what it is recognised by may be less than the site's frames.
 void Recorder::serve_call(const void* caller) {
-  if (spans_ == nullptr)
-    return warn_once(Notice::small_unseen,
-                     "blocks under 4 KiB are counted, but not told apart by site: the program has a "
-                     "malloc of its own, or this is no x86-64");
+  if (spans_ == nullptr) return;
   StackWord words[OMPTIER_MOST_CALL_WORDS];
   omptier_call_words call{};
   call.count = capture_words(caller, words, OMPTIER_MOST_CALL_WORDS, options_.site_depth);

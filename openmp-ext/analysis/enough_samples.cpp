@@ -13,9 +13,10 @@
 namespace omptier {
 namespace {
 
-constexpr double k_matters = 0.9;    // of what fell on objects
-constexpr double k_confidence = 1.96; // z of 95 %
-constexpr double k_precision = 0.5;  // of a share
+constexpr double k_matters = 0.9;      // of what fell on objects
+constexpr double k_confidence = 1.96;  // z of 95 %
+constexpr double k_precision = 0.5;    // of a share
+constexpr double k_least_share = 1e-9; // damaged profiles have any
 
 // "1.4", "29": to two digits, rounded up.
 std::string format_times(double factor) {
@@ -41,8 +42,8 @@ SamplesWanted samples_wanted(const ProfileSummary& summary) {
     wanted.least_share = shares[wanted.objects++];
     sum += wanted.least_share;
   }
-  const double p = wanted.least_share;
-  if (p > 0 && p < 1)
+  const double p = std::max(wanted.least_share, k_least_share);
+  if (wanted.objects > 0 && p < 1)
     wanted.samples = static_cast<std::uint64_t>(std::ceil(
         k_confidence * k_confidence * (1 - p) / (k_precision * k_precision * p)));
   return wanted;

@@ -14,7 +14,7 @@ namespace omptier {
 namespace {
 
 constexpr unsigned k_most_ticks_between = 20;  // of counts, while all samples are kept
-constexpr unsigned k_ticks_a_flush = 5;        // a killed program loses the last quarter of a second
+constexpr unsigned k_ticks_a_flush = 5;        // after the first second: what a killed program loses
 constexpr unsigned k_ticks_a_count = 64;       // a run's figures are at most this part of it old
 constexpr std::uint32_t k_told_of_site = 1024; // told one by one when samples begin to be left out
 
@@ -149,8 +149,8 @@ void Recorder::tick() {
     write_counts();
     counts_written_ = ticks_;
   }
-  if (ticks_ % std::clamp<std::uint64_t>(kept_of, k_ticks_a_flush, k_most_ticks_between) == 0)
-    log_.flush();
+  const std::uint64_t least = ticks_ < k_most_ticks_between ? 1 : k_ticks_a_flush;
+  if (ticks_ % std::clamp<std::uint64_t>(kept_of, least, k_most_ticks_between) == 0) log_.flush();
   if (log_.is_full())
     warn_once(Notice::profile_full,
               "profile %s has reached its largest size; what happens from here on is not in it "

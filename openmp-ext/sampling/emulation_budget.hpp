@@ -3,7 +3,8 @@
 // What the emulation of loops may cost beside the program. It needs the program's memory as it was
 // when the sample was taken, so it cannot wait for the program's end; but not every sample needs
 // one. 30 ms of CPU time are free, for the loops that are new at the start; from then on a part of
-// a processor, whatever the loops are. What goes beyond is thinned (base/random_thinning.hpp).
+// a processor, whatever the loops are. What goes beyond is thinned (base/random_thinning.hpp). Who
+// asks for more samples than usual gets as many times that.
 #pragma once
 
 #include "base/random_thinning.hpp"
@@ -18,7 +19,11 @@ public:
   static constexpr double k_part = 0.002;             // of a processor
   static constexpr std::uint64_t k_at_first = 30'000'000, k_most = 4096; // nanoseconds; one of
 
-  explicit EmulationBudget(std::uint64_t now) : begin_(now), last_(now) { samples_.start(now); }
+  // times: of the usual rate.
+  explicit EmulationBudget(std::uint64_t now, double times = 1)
+      : times_(std::max(times, 1.0)), begin_(now), last_(now) {
+    samples_.start(now);
+  }
 
   // What the next sample's emulation counts for; 0: it is left out.
   std::uint64_t weight_of_next() {
@@ -41,8 +46,9 @@ public:
     rate_ = last_ == begin_ ? rate : rate_ + k_newest * (rate - rate_);
     last_ = now;
     offered_before_ = offered_;
-    const double left = k_at_first + k_part * passed - static_cast<double>(spent_);
-    const double may = std::max(k_part + left / k_second, k_part / 4);
+    const double part = k_part * times_;
+    const double left = k_at_first * times_ + part * passed - static_cast<double>(spent_);
+    const double may = std::max(part + left / k_second, part / 4);
     const double each = static_cast<double>(spent_) / static_cast<double>(emulated_);
     const double of = std::clamp(rate_ * each / may, 1.0, static_cast<double>(k_most));
     samples_.keep_one_of(static_cast<std::uint64_t>(of + 0.5));
@@ -54,6 +60,7 @@ private:
   static constexpr double k_second = 1e9, k_newest = 0.1; // of an exponential mean
 
   RandomThinning samples_;
+  double times_;
   std::uint64_t begin_, last_;
   std::uint64_t offered_ = 0, offered_before_ = 0, emulated_ = 0, spent_ = 0;
   double rate_ = 0; // offered samples a nanosecond

@@ -20,7 +20,8 @@ namespace omptier {
 class RegisterDecoder {
 public:
   RegisterDecoder(bool sharp, double period)
-      : blamer_(sharp, period), loops_(blamer_.functions()) {}
+      : blamer_(sharp, period), loops_(blamer_.functions()),
+        budget_(monotonic_nanoseconds(), k_usual_period / period) {}
   RegisterDecoder(const RegisterDecoder&) = delete;
   RegisterDecoder& operator=(const RegisterDecoder&) = delete;
 
@@ -64,12 +65,13 @@ private:
     return patterns;
   }
 
+  static constexpr double k_usual_period = 1e7; // nanoseconds: 100 Hz
   static constexpr std::uint32_t k_each_up_to = 32, k_of_often = 8;
   static constexpr std::size_t k_places_kept = 1 << 14;
   Blamer blamer_;
   LoopAccesses loops_;
   SamplesBefore earlier_;
-  EmulationBudget budget_{monotonic_nanoseconds()};
+  EmulationBudget budget_;
   std::unordered_map<std::uint64_t, std::uint32_t> seen_; // by pc
 };
 

@@ -50,6 +50,7 @@ private:
   Fate fate_in(std::size_t open) const;
   Fate fate_of_declared(std::size_t name) const;
   Fate fate_of_call() const;
+  bool makes_pointer(std::size_t name) const;
   bool is_cast(std::size_t close) const;
   std::size_t back_to(std::size_t at, std::initializer_list<std::string_view> ends) const;
 
@@ -262,8 +263,15 @@ Fate Reader::fate_in(std::size_t open) const {
     Target target = target_ending_at(name - 2);
     return target.path.empty() ? Fate{} : stored(std::move(target));
   }
-  if (!method && is_transparent(text(name))) return fate_of(begin_of_name(name));
+  if (!method && (is_transparent(text(name)) || makes_pointer(name)))
+    return fate_of(begin_of_name(name));
   return {};
+}
+
+// "double* grid = checked(malloc(n))": a pointer made of memory is that memory.
+bool Reader::makes_pointer(std::size_t name) const {
+  const std::size_t begin = begin_of_name(name);
+  return begin > 2 && text(begin - 1) == "=" && text(begin - 3) == "*";
 }
 
 // "Type name(…), other{…}", ": member(…)".

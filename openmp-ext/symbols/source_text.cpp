@@ -191,8 +191,11 @@ std::optional<Place> SourceText::at(std::uint32_t line, std::uint32_t column) co
   }
   if (!macros_.contains(tokens_[at].text)) return place_at(tokens_, at);
   std::vector<Token> expanded = tokens_;
-  for (int depth = 0; depth < 4 && expand(expanded, at); ++depth)
-    continue;
+  std::vector<std::string> used; // within itself a macro's name is no macro
+  while (used.size() < 4 && std::ranges::find(used, expanded[at].text) == used.end()) {
+    used.push_back(expanded[at].text);
+    if (!expand(expanded, at)) break;
+  }
   return place_at(expanded, at);
 }
 

@@ -7,10 +7,10 @@
 # usage: record_small.py rows|memory|threads|resized|forked|ending --omptier O --program P
 import os
 
-from recording import check, run_case, site
+from recording import check, run_case
 
 ROWS, BYTES = 200_000, 216
-NAME = "row"  # the variable that make_row's new double[27] goes to
+PLACE = "(record_small.cpp:33)"  # of make_row's new double[27]; its name is what its caller gives the row to
 
 
 def record(bench, case, **more):
@@ -21,13 +21,21 @@ def record(bench, case, **more):
 
 def rows_in(report):
     """Of all call stacks."""
-    return sum(one["objects"] for one in report["sites"] if one["label"].split()[0] == NAME)
+    return sum(one["objects"] for one in report["sites"] if PLACE in one["label"])
+
+
+def only_row(report):
+    """All rows' one site."""
+    found = [one for one in report["sites"] if PLACE in one["label"]]
+    check(len(found) == 1, f"{len(found)} sites at {PLACE} of {[one['label'] for one in report['sites']]}")
+    return found[0]
 
 
 def case_rows(bench):
     record(bench, "rows")
     report = bench.report()
-    row = site(report, NAME)
+    row = only_row(report)
+    check(row["label"].startswith("matrix "), row["label"])
     check(0.98 * ROWS <= row["objects"] <= ROWS, f"{row['objects']} of {ROWS} rows")
     for key, wanted in (("bytes_total", ROWS * BYTES), ("bytes_peak", ROWS * BYTES), ("bytes_largest", BYTES)):
         check(0.98 * wanted <= row[key] <= wanted, f"{key} {row[key]} instead of {wanted}")
@@ -36,7 +44,7 @@ def case_rows(bench):
     small = report["small_objects"]
     check(small["share"] < 0.02, f"{small['share']:.2f} are small objects still")
     text = bench.run(bench.omptier, "advise", "--machine", "dram-hbm-nvm", "-o", "plan.json", "p.profile").stdout
-    check(NAME + " (record_small.cpp" in text, f"the advice does not name the rows\n{text}")
+    check("matrix " + PLACE in text, f"the advice does not name the rows\n{text}")
     print(bench.text())
 
 
@@ -60,7 +68,7 @@ def case_memory(bench):
 
 def case_threads(bench):
     record(bench, "threads")
-    row = site(bench.report(), NAME)
+    row = only_row(bench.report())
     made = 8 * 12 * 4000
     check(0.97 * made <= row["objects"] <= made, f"{row['objects']} of {made} rows")
     check(row["bytes_peak"] <= 8 * 2 * 4000 * BYTES + 8 * 64 * BYTES, f"{row['bytes_peak']} bytes at the peak")

@@ -143,6 +143,8 @@ TEST(EnoughSamples, TheLeastObjectThatMattersDecides) {
   EXPECT_EQ(too_few_samples(ranked(20, {0.5, 0.4, 0.05})).substr(0, 37),
             "20 samples are too few to rank the 2 ");
   EXPECT_EQ(too_few_samples(ranked(0, {})), "");
+  EXPECT_EQ(too_few_samples(ranked(9, {})), "");
+  EXPECT_LT(samples_wanted(ranked(9, {1e-45})).samples, 100'000'000'000) << "a damaged profile";
   // Rates beyond what record accepts are not advised.
   EXPECT_EQ(too_few_samples(ranked(2, std::vector<double>(5000, 1.0 / 5000))).find("--rate"),
             std::string::npos);

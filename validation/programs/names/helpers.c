@@ -27,6 +27,11 @@ static void *xmalloc(size_t bytes) {
   return memory;
 }
 
+static void *checked(void *memory) {
+  if (memory == NULL) abort();
+  return memory;
+}
+
 static double *alloc2d(size_t rows, size_t columns) {
   double *data = xmalloc(rows * columns * sizeof(double));
   memset(data, 0, rows * columns * sizeof(double));
@@ -81,6 +86,7 @@ int main(int argc, char **argv) {
   result += work(n + 12000);
   uint64_t *table = NULL;
   table = realloc(table, 8 * (n + 13000));
+  double *tested = checked(malloc(8 * (n + 14000)));
   char *text = strdup("short");
   KEEP(pressure);
   KEEP(velocity);
@@ -91,6 +97,7 @@ int main(int argc, char **argv) {
   KEEP(keys);
   KEEP(table);
   KEEP(fine);
+  KEEP(tested);
   pressure[5] = velocity[6] = density[7] = left[8] = counts[9] = totals[10] = keys[11] = table[12] = *text;
   NAME("pressure", 8 * n);
   NAME("velocity", 8 * 2 * (n + 1000));
@@ -108,6 +115,7 @@ int main(int argc, char **argv) {
   NAME("scratch", 8 * (n + 11000));
   NAME("scratch", 8 * (n + 12000));
   NAME("table", 8 * (n + 13000));
+  NAME("tested", 8 * (n + 14000));
   return result + pressure[5] + velocity[6] + density[7] + filled[8] + other[9] + left[10] + counts[9] + totals[10] +
              keys[11] + table[12] + coarse.rho[3] + coarse.u[4] + fine->rho[5] + fine->u[6] == 0.5;
 }

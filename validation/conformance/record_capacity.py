@@ -41,5 +41,6 @@ calls = options.allocations // options.threads * options.threads
 # Half of them are small. Of these the first ones are sampled, the others counted with the rest of their site.
 gone = sum(s["objects"] for s in report["sites"] if s["label"].startswith("block "))
 sampled = report["small_objects"]["objects"]
-check(gone <= calls and abs(gone + sampled - calls) <= 0.001 * calls + options.threads + 0.5 * sampled,
+within = 0.001 * calls + options.threads + min(0.5 * sampled, 0.1 * calls + 5000)
+check(gone <= calls and abs(gone + sampled - calls) <= within,
       f"{gone} blocks come and go, and some {sampled} small ones, not {calls}")

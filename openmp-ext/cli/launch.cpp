@@ -4,7 +4,9 @@
 // so that "no such program" is never mistaken for the program's own status 127.
 #include "cli/launch.hpp"
 
+#include "base/text.hpp"
 #include "cli/check_elf.hpp"
+#include "placement/strategy.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -164,6 +166,17 @@ Preload preload_for(const std::string& program, const std::string& libraries) {
 std::string problem_with_runtime(const std::string& runtime) {
   if (runtime == "own" || runtime == "omptier") return {};
   return "--runtime is own (the program's OpenMP runtime) or omptier, not " + runtime;
+}
+
+std::string problem_with_placement(const std::string& capacity, const std::string& plan,
+                                   const std::string& strategy) {
+  if (!capacity.empty())
+    if (const auto parsed = parse_capacity(capacity); !parsed)
+      return "--capacity: " + parsed.error();
+  if (!plan.empty() && !strategy.empty()) return "--plan and --strategy exclude each other";
+  if (const auto parsed = parse_strategy(strategy); !parsed)
+    return "--strategy: " + parsed.error();
+  return {};
 }
 
 bool is_launcher(const std::string& path) {

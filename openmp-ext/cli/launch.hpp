@@ -45,6 +45,11 @@ Preload preload_for(const std::string& program, const std::string& libraries);
 // One line if the text names no OpenMP runtime ("own", "omptier"), or "".
 std::string problem_with_runtime(const std::string& runtime);
 
+// One line with the reason why a value is none of its option, or the options exclude each other;
+// or "". All may be empty. The plan is not read.
+std::string problem_with_placement(const std::string& capacity, const std::string& plan,
+                                   const std::string& strategy);
+
 // Shells, MPI launchers and others that only start the program that the user means.
 bool is_launcher(const std::string& path);
 

@@ -10,7 +10,6 @@
 #include "cli/given_plan.hpp"
 #include "cli/launch.hpp"
 #include "cli/written_profiles.hpp"
-#include "placement/strategy.hpp"
 #include "plan/plan.hpp"
 
 #include <algorithm>
@@ -57,13 +56,10 @@ bool names_program(const Launch& what) {
 // One line with the reason why a value is none of its option, or "". `handed` keeps the plan.
 std::string set_placement(const char* command, const RecordArguments& arguments, HandedPlan& handed,
                           Launch& what) {
-  if (!arguments.capacity.empty())
-    if (const auto capacity = parse_capacity(arguments.capacity); !capacity)
-      return "--capacity: " + capacity.error();
-  if (!arguments.plan.empty() && !arguments.strategy.empty())
-    return "--plan and --strategy exclude each other";
-  if (const auto strategy = parse_strategy(arguments.strategy); !strategy)
-    return "--strategy: " + strategy.error();
+  if (std::string problem =
+          problem_with_placement(arguments.capacity, arguments.plan, arguments.strategy);
+      !problem.empty())
+    return problem;
   const auto set = [&](const char* name, const std::string& value) {
     if (!value.empty()) what.environment.emplace_back(name, value);
   };

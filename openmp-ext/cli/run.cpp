@@ -7,7 +7,6 @@
 #include "cli/given_plan.hpp"
 #include "cli/kernel_pages.hpp"
 #include "cli/launch.hpp"
-#include "placement/strategy.hpp"
 #include "platform/platform.hpp"
 
 #include <algorithm>
@@ -61,13 +60,10 @@ int report_where(const std::string& where, const BytesByNode& fullest) {
 
 // One line with the reason why the arguments exclude each other, or "".
 std::string problem_with(const RunArguments& arguments) {
-  if (!arguments.capacity.empty())
-    if (const auto capacity = parse_capacity(arguments.capacity); !capacity)
-      return "--capacity: " + capacity.error();
-  if (!arguments.plan.empty() && !arguments.strategy.empty())
-    return "--plan and --strategy exclude each other";
-  if (const auto strategy = parse_strategy(arguments.strategy); !strategy)
-    return "--strategy: " + strategy.error();
+  if (std::string problem =
+          problem_with_placement(arguments.capacity, arguments.plan, arguments.strategy);
+      !problem.empty())
+    return problem;
   if (std::string problem = problem_with_runtime(arguments.runtime); !problem.empty())
     return problem;
   if (arguments.runtime == "own" && !arguments.strategy.empty())
@@ -100,7 +96,9 @@ void report_idle_capacity(const RunArguments& arguments) {
   if (arguments.capacity.empty() || places(arguments)) return;
   const std::string path = path_of_program(arguments.command[0]);
   const auto program = read_elf(path);
-  if (!program || is_launcher(path) || std::ranges::any_of(program->undefined_symbols, is_allocator_symbol)) return;
+  if (!program || is_launcher(path) ||
+      std::ranges::any_of(program->undefined_symbols, is_allocator_symbol))
+    return;
   std::fprintf(stderr,
                "omptier run: --capacity limits what a plan, a strategy or the source's allocators "
                "place; %s calls none of OpenMP's allocators itself: add --strategy first-come, or "

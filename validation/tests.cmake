@@ -65,11 +65,11 @@ function(omptier_unit_test area)
 endfunction()
 
 # A command run inside the virtual machine, test "virtual.<name>":
-# omptier_machine_test(<name> MACHINE <preset> [TIMED] [TIMEOUT s] [LABELS …] COMMAND …
+# omptier_machine_test(<name> MACHINE <preset> [TIMED [DILATION n]] [TIMEOUT s] [LABELS …] COMMAND …
 #                      [TEST options of omptier_test…])
 # The time is the machine's; the test has a minute more.
 function(omptier_machine_test name)
-  cmake_parse_arguments(ARG "TIMED" "MACHINE;TIMEOUT" "COMMAND;LABELS;TEST" ${ARGN})
+  cmake_parse_arguments(ARG "TIMED" "MACHINE;TIMEOUT;DILATION" "COMMAND;LABELS;TEST" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
@@ -77,7 +77,9 @@ function(omptier_machine_test name)
     set(ARG_LABELS virtual)
   endif()
   set(options --machine ${ARG_MACHINE} --timeout ${ARG_TIMEOUT})
-  if(ARG_TIMED)
+  if(ARG_DILATION)
+    list(APPEND options --timed=${ARG_DILATION})
+  elseif(ARG_TIMED)
     list(APPEND options --timed)
   endif()
   math(EXPR limit "${ARG_TIMEOUT} + 60")

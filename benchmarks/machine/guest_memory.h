@@ -57,6 +57,13 @@ static inline double median(double* values, int count) {
   return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
+static inline double least(const double* values, int count) {
+  double least = values[0];
+  for (int i = 1; i < count; i++)
+    if (values[i] < least) least = values[i];
+  return least;
+}
+
 // A random generator, good enough to select array elements.
 static inline uint64_t next_random(uint64_t* state) {
   *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);

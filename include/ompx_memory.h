@@ -11,9 +11,8 @@
  *     omp_allocator_handle_t fast = omp_init_allocator(ompx_hbm_mem_space, 2, traits);
  *     double *x = (double *)omp_alloc(n * sizeof *x, fast);
  *
- * The null allocator, and one warning that names key and value, come of an unknown key, value or
- * space, a contradiction named below, or a fallback that leads back to itself. All else gives an
- * allocator.
+ * An unknown key, value or space, a contradiction named below, or a cyclic fallback gives
+ * omp_null_allocator and one warning that names key and value. Everything else gives an allocator.
  */
 #ifndef OMPX_MEMORY_H
 #define OMPX_MEMORY_H
@@ -114,7 +113,8 @@ extern "C" {
 #define ompx_atk_access_frequency OMPX_TRAIT_KEY(5003)
 /* Which threads access the data: an ompx_atv_access_origin_* value. */
 #define ompx_atk_access_origin OMPX_TRAIT_KEY(5004)
-/* Share of all live blocks of the allocator in the program's memory time, in per mille (0-1000). */
+/* Share of the program's memory time that goes to all live blocks of the allocator, in per mille
+ * (0-1000). */
 #define ompx_atk_importance OMPX_TRAIT_KEY(5005)
 /* Whether latency or bandwidth of the memory matters: an ompx_atv_sensitivity_* value. */
 #define ompx_atk_sensitivity OMPX_TRAIT_KEY(5006)
@@ -286,8 +286,8 @@ ompx_result_t ompx_phase(const char *name);
  *     importance x (time of one access there / time of one access in DRAM).
  * sensitivity, else access_pattern, decides whether an access is scattered (latency) or streamed
  * (bandwidth). access_mode gives the mix of reads and writes. Without importance, access_frequency x
- * time of one access counts. Blocks with neither divide by size what the others leave of 1000 per
- * mille. All blocks of a group (ompx_atk_group) go to the same kind of memory: if the better kind
+ * time of one access counts. Blocks with neither share the rest of the 1000 per mille in
+ * proportion to their size. All blocks of a group (ompx_atk_group) go to the same kind of memory: if the better kind
  * has no room for all, none goes there. Required blocks come first. Blocks with sensitivity none,
  * importance 0 or access_frequency 0 get the slowest memory with room.
  *

@@ -10,7 +10,7 @@
 int main(void) {
   omp_alloctrait_t traits[] = {{ompx_atk_access_pattern, ompx_atv_access_pattern_random},
                                {ompx_atk_access_mode, ompx_atv_access_mode_read_mostly},
-                               {ompx_atk_importance, 800}}; /* of 1000: where the time goes */
+                               {ompx_atk_importance, 800}}; /* per mille of the memory time */
   omp_allocator_handle_t hot = omp_init_allocator(ompx_auto_mem_space, 3, traits);
   if (hot == omp_null_allocator) return fputs("traits: not OMPTier's runtime\n", stderr), 1;
 

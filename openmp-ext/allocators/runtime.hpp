@@ -79,13 +79,11 @@ extern constinit std::atomic<Runtime*> g_runtime;
 inline Runtime* runtime_if_made() {
   return g_runtime.load(std::memory_order_acquire);
 }
-// The process's state, created at the first call.
 Runtime& runtime_made_now();
 inline Runtime& runtime() {
   Runtime* ready = runtime_if_made();
   return ready != nullptr ? *ready : runtime_made_now();
 }
-// Report to the observer, if there is one.
 inline void report_allocated(const void* block, std::size_t bytes, OmpValue handle,
                              const void* caller) {
   const omptier_observer* observer = runtime().observer.load(std::memory_order_acquire);
@@ -102,7 +100,6 @@ extern constinit std::atomic<const SpanTable*> g_quick_spans;
 extern constinit const SpanTable g_no_spans;
 // To be called after placer or observer changed.
 void open_or_close_fast_paths();
-
 
 // For tests only: leaks the present state and starts again with the given platform.
 void restart_runtime_for_tests(Platform platform, const CapacityRules& rules, Strategy strategy,

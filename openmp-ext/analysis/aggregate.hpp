@@ -223,7 +223,7 @@ struct ProfileSummary {
 
 inline constexpr std::size_t k_instances_kept = 4096;
 
-// Stacks, the heap, code: how many bytes of them are in use nobody knows.
+// False where the bytes in use are unknown.
 constexpr bool has_bytes(SiteKind kind) {
   return kind != SiteKind::stacks && kind != SiteKind::heap && kind != SiteKind::constants;
 }

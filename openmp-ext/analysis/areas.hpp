@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Memory that nobody allocates becomes objects of a profile like all others: each static of 4 KiB
-// or more is a variable, what is between them "statics of <module>", what cannot be written its
-// code and constants; the stacks of all threads are one site, and so is what brk gave and nobody
-// recorded. The log knows where modules lie, their files what lies in them.
+// Turns areas of the log into objects: each static from 4 KiB on; per module the rest ("statics of
+// <module>"), and its code and constants; all stacks; the unrecorded heap. Names come from the
+// module's file.
 #pragma once
 
 #include "log/reader.hpp"

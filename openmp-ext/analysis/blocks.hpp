@@ -4,9 +4,8 @@
 // nine tenths of the samples need. Memory counts as bytes times the time that a block lives, so
 // that a hundred buffers in turn need no more than one of them.
 //
-// Samples are few, and whoever sorts parts by their samples finds some that chance favoured: the
-// sum of the best is then too large. Therefore half of the samples says which parts are hot, the
-// other half how much these hold, and the other way round.
+// Choosing the best parts by few samples overestimates them. So one half of the samples chooses,
+// the other measures, and vice versa.
 #pragma once
 
 #include "analysis/sweep.hpp"

@@ -15,9 +15,8 @@ namespace {
 
 using Kind = PhaseSummary::Kind;
 
-// Which stretch of its region a sample lies in. Each region's stretches by themselves: those of
-// regions within regions, begun by other threads, are in nobody's way. Where several overlap (a
-// region that different threads begin), it is the one that ends next.
+// The stretch of its region that a sample lies in. Regions are kept apart, so nested ones do not
+// disturb. If several overlap (a region that different threads begin): the one that ends next.
 class StretchAt {
 public:
   StretchAt(const Profile& profile, const std::vector<std::uint32_t>& numbers,

@@ -8,10 +8,10 @@
 // memory model, H. Stengel et al., ICS 2015, which also has the rule for rows of a stencil that
 // follow each other through the cache: one of them moves lines).
 //
-// How far the prefetcher runs ahead a timer cannot tell: blame is right when it does not at all,
-// traffic when it does fully. A stream's time is taken to be the middle, which errs by half of what
-// they differ at most: of the samples blamed on a stream every other one is dealt anew among the
-// streams of its loop, in proportion to lines. Everything that is not a stream keeps its blame.
+// A timer cannot show how far the prefetcher runs ahead: blame is right at one extreme, traffic at
+// the other. We take the middle, which errs by half their difference at most: every other sample
+// blamed on a stream is dealt to the loop's streams in proportion to lines. Everything that is not
+// a stream keeps its blame.
 #pragma once
 
 #include "log/records.hpp"

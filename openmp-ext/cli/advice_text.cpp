@@ -49,7 +49,7 @@ std::string row_that_stays(const std::string& name, double share, std::uint64_t 
                     format_percent(share) + " of the samples; no plan reaches " + why);
 }
 
-// All memory that stays, so that nobody takes what is placed for the whole.
+// Memory that stays, to show that the list is not the whole.
 NoSite sum_of_what_stays(const Workload& workload) {
   NoSite sum{workload.small_objects.share + workload.elsewhere.share,
              workload.small_objects.bytes + workload.elsewhere.bytes};

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A plan that the user names for a program: read before the program starts, translated to its
-// present build, and compared with it, so that nobody runs for hours with a plan that places
-// nothing.
+// present build, and compared with it, so that a useless plan is reported before the run.
 #pragma once
 
 #include "cli/handed_plan.hpp"

@@ -45,8 +45,8 @@ Preload preload_for(const std::string& program, const std::string& libraries);
 // One line if the text names no OpenMP runtime ("own", "omptier"), or "".
 std::string problem_with_runtime(const std::string& runtime);
 
-// One line with the reason why a value is none of its option, or the options exclude each other;
-// or "". All may be empty. The plan is not read.
+// "", or one line: an invalid value, or options that exclude each other. All may be empty. The plan
+// is not read.
 std::string problem_with_placement(const std::string& capacity, const std::string& plan,
                                    const std::string& strategy);
 

@@ -10,12 +10,11 @@
 
 namespace omptier {
 
-// Writes at most max return addresses, innermost first, and returns how many (at least 1). The
-// first is caller, the return address of the OpenMP routine or construct in the program; frames
-// between this function and the program are dropped. So are frames of system libraries (if none
-// would be left, caller is kept). The walk ends at the OpenMP runtime: an allocation in a region
-// has the same site on the primary thread and on the workers. If caller is not on the stack, or
-// cannot be unwound, the result is caller alone. Thread-safe.
+// Writes up to max return addresses of the program, innermost first, and returns how many (at least
+// 1). The first is caller, the return address of the OpenMP routine or construct. Drops system
+// libraries (unless none would be left); stops at the OpenMP runtime, so that workers and primary
+// thread share sites. If caller is not on the stack, or cannot be unwound: caller alone.
+// Thread-safe.
 unsigned capture_stack(const void* caller, ReturnAddress* out, unsigned max);
 
 // A return address and how many bytes above the first one's place on the stack it lies.

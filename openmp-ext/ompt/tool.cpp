@@ -2,8 +2,8 @@
 //
 // libomptier_ompt.so: the OMPT tool that records. libomp finds it through OMP_TOOL_LIBRARIES, calls
 // ompt_start_tool, and from then on the callbacks below. Objects come from the copy of
-// libomptier.so that the patched libomp has loaded; an unpatched libomp has none, and then only
-// regions and samples are recorded. Another tool named behind ours also works (other_tool.hpp).
+// libomptier.so that the patched libomp has loaded; an unpatched libomp has none, and OpenMP's own
+// objects are then not recorded. Another tool named behind ours also works (other_tool.hpp).
 #include "base/notices.hpp"
 #include "base/options.hpp"
 #include "borders/malloc_record.h"

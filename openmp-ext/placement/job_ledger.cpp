@@ -71,7 +71,7 @@ bool JobLedger::spread(NodeSet nodes, std::uint64_t bytes, const Sums& sums,
   return bytes == 0;
 }
 
-// No process is notified or waited for: it just finds its request gone when it would grant it.
+// No process is notified or waited for: the owner's compare-exchange fails.
 void JobLedger::call_off_others(NodeSet nodes) {
   for (unsigned i = 0; i < slots_seen(); ++i) {
     JobSlot& slot = file_->slots[i];
@@ -109,7 +109,7 @@ bool JobLedger::decide(NodeSet nodes, std::uint64_t bytes, Account& account) {
   return false;
 }
 
-// By room, the rest on the first node: nothing is refused for a limit only others know.
+// By room, the rest on the first node: nothing is refused for a limit that is not visible yet.
 void JobLedger::count_alone(NodeSet nodes, std::uint64_t bytes, Account& account) const {
   Sums own;
   for (const Account& each : accounts_)

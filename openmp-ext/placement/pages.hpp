@@ -62,10 +62,9 @@ struct Binding {
 };
 
 enum class BindResult : std::uint8_t { bound, refused };
-// Sets the memory policy of a range: prefers the nodes and spills to others when they are full,
-// never strict binding (a full node would kill the process). A kernel without home nodes (before
-// 5.17) uses the node nearest to the processor that touches, which for a populated range is the
-// caller's. Blocked ranges get no policy: populate_parts places them.
+// Prefers the nodes; never binds strictly (a full node would kill the process). Without home nodes
+// (before Linux 5.17) the touching processor decides. Blocked ranges get no policy: populate_parts
+// places them.
 BindResult bind_range(std::uintptr_t begin, std::size_t bytes, const Binding& binding);
 
 void unbind_range(std::uintptr_t begin, std::size_t bytes);
@@ -94,9 +93,8 @@ struct MoveOutcome {
   bool refused = false;      // the kernel refuses move_pages
   PageCensus after;          // where the pages are now; empty when the kernel refuses
 };
-// Moves the present pages of a range that are on none of the nodes to one of them, the next one
-// when that is full, by whole huge pages where there are any, and counts again afterwards.
-// Untouched pages stay untouched. first: the node to try first, else the lowest.
+// Moves present pages onto one of the nodes (first or the lowest, then the next when that is full),
+// by whole huge pages, and counts again. Untouched pages stay untouched.
 MoveOutcome move_to_nodes(std::uintptr_t begin, std::size_t bytes, NodeSet nodes,
                           unsigned first = k_no_node);
 

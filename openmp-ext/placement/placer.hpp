@@ -186,9 +186,8 @@ public:
   // it; the ledger follows, page by page if some stay behind. moved: bytes that arrived. If most
   // stay, the others are moved back as far as possible.
   MoveResult move_block(const void* block, MemoryKind kind, std::uint64_t& moved);
-  // Puts as much of the begin of a fresh large block on the tier as ledger and node allow, as first
-  // touch would, and makes it present; returns the bytes that arrived. Only a contiguous run from
-  // the begin is kept: later pages are moved back. The pages' content may be lost.
+  // Makes the front of a fresh large block present on the tier, as far as ledger and node allow, as
+  // first touch would; returns its bytes. Later pages are moved back. Content may be lost.
   std::size_t fill_front(void* block, std::size_t tier);
   // Puts bytes [begin, end) of a fresh large block on a tier, from its begin on as far as ledger
   // and nodes have room; borders are rounded to pages. Returns the bytes that arrived (counted from
@@ -212,7 +211,7 @@ public:
   // while nothing runs and the kernel has put no preferred block's page elsewhere.
   bool is_sound(std::string& why_not, bool with_pages = false);
 
-  // Answers a process of the job that needs to know what this one will still touch. Called at
+  // Publishes this process's untouched bytes if another of the job requested a recount. Called at
   // allocations and when parallel regions begin; costs nothing without a control group's limit.
   void answer_recount() {
     if (group_.limited()) recount();

@@ -39,7 +39,7 @@ struct AddressRange {
 // Does not wait for threads that load a library.
 AddressRange library_around(const void* address);
 
-// A function of libomptier.so, or null.
+// Null: not found.
 void* library_function(const char* name);
 
 inline std::size_t page() { // bytes

@@ -20,11 +20,10 @@ public:
   void remember_processors();
   // False and errno when no thread can be had.
   bool start(Work work, void* argument, unsigned period_milliseconds);
-  // Its work is done now, not at the next period; lost while it is at work. Any thread; one system
-  // call.
+  // Runs the work now, not at the next period; lost while it runs. Any thread; one system call.
   void wake();
-  // The same, but not before k_least_period after the work was done last; nor before the period is
-  // over, once doing it early has cost 20 ms of CPU time and a fiftieth of the run. Not lost.
+  // At least k_least_period after the last run; once early runs have cost 20 ms of CPU time and a
+  // fiftieth of the run, at the next period. Not lost.
   void wake_soon();
   // Wakes the thread and waits for its end; the work is not called any more.
   void stop();
@@ -38,7 +37,7 @@ private:
 
   static void* main(void* self);
   void loop();
-  // Until somebody wakes it or so many nanoseconds are over.
+  // Until woken, at most so long.
   void wait(std::uint32_t events, std::uint64_t nanoseconds);
 
   Work work_ = nullptr;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which block an address lies in, now or a moment ago: for the helper thread, which names the sites
-// of samples in blocks that the log does not tell one by one. 12 bytes a live block (16 with the
-// room a hash table needs), in pages of our own, up to a limit; what does not fit is refused, never
-// half known.
+// Which block an address lies in, now or a moment ago: for the helper thread, which finds the sites
+// of samples in blocks that are not logged one by one. 12 bytes a live block (16 with the room a
+// hash table needs), in pages of our own, up to a limit; what does not fit is refused, never half
+// known.
 //
-// Blocks that have ended are kept in a ring in order of time: a sample belongs to the first block
-// over its address that ended after it, else to the one that is live. When the ring has gone round
-// since a sample, nobody can say.
+// Ended blocks stay in a ring in order of time: a sample belongs to the first block over its
+// address that ended after it, else to the live one, else (ring overwritten) its block is unknown.
 //
 // A block is found by where it begins: sizes are put in levels of 16 times each, and the pages of a
 // level are as large as its smallest block, so that in one page at most one block begins and at

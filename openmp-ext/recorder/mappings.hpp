@@ -3,9 +3,9 @@
 // What the program has mapped itself, so that munmap of a part leaves the rest. In pages of its
 // own, the lowest address last: the kernel gives ever lower ones. The caller's lock covers it.
 //
-// Threads tell what the kernel has done in another order than it did it: addresses that one has
-// given back may be another's before the first one tells. Mappings are numbered as they are told,
-// and what is given back takes only those along that were told before.
+// Threads report in another order than the kernel acted: addresses that one has unmapped may be
+// another's before the first one reports. So mappings are numbered as reported, and an unmap
+// removes only mappings with lower numbers.
 #pragma once
 
 #include "base/page_array.hpp"
@@ -17,9 +17,9 @@ namespace omptier {
 
 struct Mapping {
   std::uintptr_t begin = 0, end = 0;
-  std::uint64_t number = 0; // of the telling
+  std::uint64_t number = 0; // in order of the reports
   std::uint32_t site = 0;
-  bool told = false; // to the log, one by one
+  bool told = false; // logged, one by one
 };
 
 class Mappings {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Memory that nobody allocates block by block, told to the log: where modules and their data lie,
-// the threads' stacks, the heap as a whole. Modules are looked at by the helper thread, not when
-// they are loaded: what is found began when it was looked at last. One thread looks
-// at a time.
+// Logs memory without recorded allocations: modules and their data, the threads' stacks, the heap
+// as a whole. The helper thread polls for modules, so a new one begins at the previous look. One
+// thread at a time.
 #pragma once
 
 #include "base/os.hpp"

@@ -54,7 +54,7 @@ public:
   bool active() const { return state_.load(std::memory_order_acquire) == State::active; }
   const char* path() const { return path_; }
 
-  // Who serves small blocks by site; null: nobody can. Before start.
+  // Source of spans for small blocks by site; null: none. Before start.
   void serve_small(const omptier_small_spans* spans) { spans_ = spans; }
 
   void thread_begin();
@@ -69,7 +69,7 @@ public:
   // One under 4 KiB, standing for so many.
   void small_allocated(const void* block, std::size_t bytes, const void* caller,
                        std::uint32_t stands_for);
-  // The program has mapped memory, or unmapped what was told so before the count was that.
+  // The program has mapped memory, or unmapped mappings reported before that count.
   std::uint64_t mappings_told() const { return mappings_told_.load(); }
   void mapped(const void* address, std::size_t bytes, const void* caller);
   void unmapped(const void* address, std::size_t bytes, std::uint64_t before);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The recorder's part that hears of objects. Blocks from 64 KiB are told one by one, those from
-// 4 KiB on are counted by site and kept in a table, so that samples find their site; below, only
-// counts and places are kept. What OpenMP's allocators give is told one by one below 4 KiB too, as
-// long as a site does so seldom. When a log begins to keep fewer samples,
-// sites that have been told often are counted from then on.
+// Records objects. Blocks from 64 KiB are logged one by one. From 4 KiB on they are counted by
+// site, and kept in a table for samples. Below: counts and 64 KiB areas only; blocks of OpenMP's
+// allocators are logged while a site has few. Once samples are thinned, busy sites are only
+// counted.
 #include "base/rounding.hpp"
 #include "recorder/recorder.hpp"
 
@@ -110,7 +109,7 @@ bool Recorder::is_told(std::size_t bytes, const SiteCount& count) const {
   return bytes < k_least_counted && count.told < k_small_told;
 }
 
-// Under mutex_: the block that begins there goes. True when the log is to be told.
+// Under mutex_: the block that begins there goes. True if the release must be logged.
 bool Recorder::end_block(std::uint64_t address) {
   LiveBlock block;
   if (!live_.erase(address, monotonic_nanoseconds(), block)) return false;
@@ -186,9 +185,8 @@ const LoadedModule* module_at_call(const void* caller) {
   return module != nullptr ? module : module_of(at);
 }
 
-// The frames of a block's site; none: it is nobody's, of the C library at its start and the like.
-// What another library of the system's allocates goes by its own call, then by the program's that
-// led there, if any did.
+// The stack of a block's site; empty: start-up of the C library. For an allocation by a system
+// library, its own call comes first, then the program's that led there.
 unsigned frames_of(const void* caller, ReturnAddress* frames, unsigned depth) {
   const unsigned count = capture_stack(caller, frames, depth);
   const LoadedModule* module = module_at_call(caller);
@@ -233,9 +231,8 @@ void Recorder::small_allocated(const void* block, std::size_t bytes, const void*
   if (serve) serve_call(caller);
 }
 
-// Under mutex_. True when the site's blocks should have spans of their own: when they have taken so
-// much, and such a part of what all small blocks took; for calls of the site that are not served
-// even then, again from four times as much on.
+// Under mutex_. True once the site has allocated enough to get spans of its own; again after four
+// times as much, for calls of the site that were not served.
 bool Recorder::small_object(std::uint32_t site, std::uint64_t address, std::size_t bytes,
                             std::uint32_t stands_for) {
   constexpr std::uint64_t k_least_served = std::uint64_t{128} << 10, k_part = 1024;

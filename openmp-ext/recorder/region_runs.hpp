@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Runs of parallel regions, counted all, told to the log only where a sample lies in them: a
-// program with 100,000 regions a second writes no more than its samples need. What counts as
-// running is the outermost region, the one that has run longest: when it ends, the next oldest
-// takes its place. analysis/sweep.cpp counts in the same way what it is told.
+// Counts all runs of parallel regions, and logs only those that hold a sample, so that the log does
+// not grow with 100,000 regions a second. Only the outermost region counts, the one that has run
+// longest: when it ends, the next oldest takes its place. analysis/sweep.cpp does the same.
 //
 // begin and end are called on the program's threads, the rest on the helper thread; the lock inside
-// is held for some instructions. Ended runs wait in a ring; when that is full they are counted and
-// not told, which is said. A run whose begin has been told always has its end told.
+// is held for some instructions. Ended runs wait in a ring; if it is full they are only counted
+// (Shortages::runs). A logged begin always gets its end.
 #pragma once
 
 #include "base/page_array.hpp"
@@ -26,14 +25,13 @@ public:
   void begin(std::uint32_t region, std::uint32_t threads, std::uint32_t thread);
   // True when the helper thread should come: the ring is half full.
   bool end(std::uint32_t region, std::uint32_t thread);
-  // The next run is told whatever falls into it: pages were moved for it.
+  // Logs the next run in any case: pages were moved for it.
   void tell_next();
 
   // Runs that ended by then, and the one that goes on, if a sample lies in them (all of them, when
   // every is true). times: sorted.
   void tell(SampleTimes& times, std::uint64_t until, bool every, LogWriter& log);
-  // One without a number: it is counted with those that there was no room for, whose samples are
-  // outside of regions.
+  // Counts a run without a number; its samples are outside of regions.
   void drop() { dropped_.fetch_add(1, std::memory_order_relaxed); }
   std::uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
   // Of regions that ran since the last time.

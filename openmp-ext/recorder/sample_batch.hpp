@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Samples between their source and the log: for those in blocks that the log does not tell one by
-// one, it is found out whose they were (live_blocks.hpp). That is done for some thousands at once,
-// for the ended blocks are looked through once for all of them. Helper thread only.
+// Finds the blocks of samples that are not logged one by one (live_blocks.hpp), for thousands of
+// samples at a time, so that ended blocks are searched once. Helper thread only.
 #pragma once
 
 #include "borders/malloc_record.h"
@@ -19,14 +18,14 @@ public:
 
   // False: full (or no memory); resolve and clear first.
   bool add(const AccessSample& sample);
-  // Of the sample that was added last; lost where there is no memory, as is the next.
+  // Belongs to the sample added last; dropped if memory is short, as is the next.
   void add(const AccessPattern& pattern);
 
   void add(const AddressReuse& reuse);
 
   // Fills in the places. lock covers blocks and is held for some microseconds at a time. Returns
-  // the time before which nobody knows any more what was where: 0 = everything is known.
-  static constexpr std::uint64_t k_unknown = ~std::uint64_t{0}; // nothing is: no memory
+  // the time before which blocks are unknown; 0: none is.
+  static constexpr std::uint64_t k_unknown = ~std::uint64_t{0}; // all are: no memory
   // spans: where small blocks lie that have spans of their own; null: none do.
   std::uint64_t resolve(const LiveBlocks& blocks, std::mutex& lock,
                         const omptier_small_spans* spans = nullptr);

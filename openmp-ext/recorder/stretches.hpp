@@ -3,10 +3,9 @@
 // Stretches on their way from the program's threads to the log. A stretch is what lies between two
 // moments that every thread of the program shares: a barrier of an outermost region, its begin, its
 // end. Within a region it is named by the barrier (or the end) that ends it, for the barrier behind
-// a loop is the loop's; outside of regions by the regions before and behind it. Only the primary
-// thread tells of them: a look at the clock and one entry in a queue, no lock, no system call. The
-// helper thread takes the entries out, counts them, and lets only those into the log in which a
-// sample lies: a program with a million barriers a second makes no larger a log than one with ten.
+// a loop is the loop's; outside of regions by the regions before and behind it. The primary thread
+// queues them: a look at the clock and one entry, no lock, no system call. The helper thread counts
+// them and logs only those that hold a sample.
 //
 // When the queue is full (the helper thread did not get to run), stretches are dropped and counted:
 // samples in them are in no stretch.
@@ -89,8 +88,7 @@ public:
   void sort();
   // In (since, until]. Cheap when asked in about the order of time.
   bool any(std::uint64_t since, std::uint64_t until);
-  // Stretches that ended by then have been judged: of the samples before it only the last may still
-  // lie in one that has not ended.
+  // Forgets the samples up to then, except the last, which may lie in a stretch that has not ended.
   void settle(std::uint64_t until);
   void clear();
 

@@ -3,9 +3,8 @@
 // Cache or memory? Samples of time do not show it, but the time until an address is used again
 // does: what passes between two uses within a short time is little, and the line is still cached.
 // Debug registers (perf breakpoint events, available to ordinary users) watch a few sampled
-// addresses for some hits each. One byte is watched: of a wider piece the neighbours' use would
-// look like the next. What the watches measure is logged; whoever reads the log knows the objects,
-// too, and judges (analysis/cache.hpp).
+// addresses for some hits each. Only one byte, since neighbours' accesses would count as reuse.
+// analysis/cache.hpp interprets the result.
 //
 // A hit costs the watched thread about 10 µs. There are at most k_hits a watch and one watch each
 // 25 ms: less than 0.3 % of one thread. Helper thread only.

@@ -35,7 +35,7 @@ public:
   virtual ~SampleSource() = default;
   virtual const char* name() const = 0; // "exact", "machine", "hardware", "perf", "timer"
   virtual Measure measure() const = 0;
-  virtual double worst_error() const = 0;      // measured worst error of a share, as a fraction
+  virtual double worst_error() const = 0;      // largest error to assume for a share, as a fraction
   virtual std::string description() const = 0; // for the report, one line: what, rate, limits
   // A watched thread begins or ends. Called on that thread, which must not be slowed down: no
   // decoding, at most a few system calls. False: this thread cannot be watched (reported once).

@@ -21,9 +21,8 @@
 
 namespace omptier {
 
-// The program queries the action of a signal, or (taken) is about to set it. True: the signal is
-// ours, and the program must see the default action. If taken, that is restored, and we send none
-// any more.
+// True: the signal is ours, and the program must see the default action. taken: the program is
+// about to set an action, so the default is restored and we stop sending.
 bool program_asks_signal(int number, bool taken);
 
 #if defined(__x86_64__)

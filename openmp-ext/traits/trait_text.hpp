@@ -23,8 +23,8 @@ struct AllocatorText {
 };
 
 // Parses ompx_ names, the predefined allocators but omp_default_mem_alloc, and memory spaces with
-// traits. The default space without traits, and any other text, is left to libomp: length 0. False,
-// with problem filled, when the text is ours but wrong; length is then the part parsed.
+// traits. The default space without traits, and any other text, is left to libomp: length 0. False:
+// ours but wrong; problem is filled, length is the part parsed.
 bool read_allocator_text(std::string_view text, AllocatorText& result, TraitProblem& problem);
 
 } // namespace omptier

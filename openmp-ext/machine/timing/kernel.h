@@ -21,7 +21,6 @@ struct kernel_model;
 struct kernel_model* kernel_model_create(const struct configuration* configuration, char* error,
                                          size_t error_size);
 
-// Whether this code moves bytes for a program.
 bool kernel_moves_bytes(const struct kernel_model* model, uint64_t address);
 
 // Undilated ns that a call of the function which starts here costs; 0 at all other addresses.

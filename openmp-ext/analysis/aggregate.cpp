@@ -4,14 +4,14 @@
 // by site.
 #include "analysis/aggregate.hpp"
 
-#include "analysis/enough_samples.hpp"
-
 #include "analysis/access_rates.hpp"
 #include "analysis/cache.hpp"
+#include "analysis/enough_samples.hpp"
 #include "analysis/phase_track.hpp"
 #include "analysis/ranks.hpp"
 #include "analysis/shares.hpp"
 #include "analysis/sweep.hpp"
+#include "analysis/threads_at_once.hpp"
 #include "log/format.hpp"
 #include "objects/modules.hpp"
 
@@ -258,7 +258,6 @@ public:
   }
 
   ProfileSummary finish() {
-    summary_.threads = 1;
     for (const RegionSummary& region : summary_.regions)
       summary_.threads = std::max(summary_.threads, region.threads);
     finish_sites();
@@ -289,6 +288,7 @@ private:
     waiting_ += profile.waiting;
     summary_.worst_error = std::max(summary_.worst_error, error_left(profile));
     summary_.log_bytes += profile.bytes;
+    summary_.threads = std::max(summary_.threads, threads_at_once(profile.samples));
     const std::uint64_t nanoseconds =
         profile.last_time - std::min(profile.last_time, profile.run.start_time);
     summary_.nanoseconds = std::max(summary_.nanoseconds, nanoseconds);

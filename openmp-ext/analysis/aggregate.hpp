@@ -216,7 +216,7 @@ struct ProfileSummary {
   double paced = 0;              // part of their time in loops whose pace is known
   std::uint64_t nanoseconds = 0; // length of the longest run
   double mean_nanoseconds = 0;   // of all runs
-  std::uint32_t threads = 0;     // most that ran a region, at least 1
+  std::uint32_t threads = 1;     // most at once, in a region or by samples
   std::uint64_t log_bytes = 0;
   std::vector<MoveSummary> moves; // of the first profile, in order of time
 };

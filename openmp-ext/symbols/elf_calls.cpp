@@ -5,6 +5,8 @@
 
 #if defined(__x86_64__)
 #include <Zydis/Zydis.h>
+
+#include <array>
 #endif
 
 namespace omptier {
@@ -16,19 +18,21 @@ struct Decoder {
   ZydisDecoder decoder;
   ZydisDecoderContext context;
   ZydisDecodedInstruction instruction;
+  ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 
   Decoder() { ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64); }
   bool decode(std::span<const std::uint8_t> code) {
     return ZYAN_SUCCESS(
         ZydisDecoderDecodeInstruction(&decoder, &context, code.data(), code.size(), &instruction));
   }
+  bool decode_operands() {
+    return instruction.operand_count > 0 &&
+           ZYAN_SUCCESS(ZydisDecoderDecodeOperands(&decoder, &context, &instruction, operands,
+                                                   instruction.operand_count));
+  }
   // Of the call or jump just decoded, which lies at the address.
   void target(std::uint64_t address, Call& call) {
-    ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-    if (instruction.operand_count == 0 ||
-        !ZYAN_SUCCESS(ZydisDecoderDecodeOperands(&decoder, &context, &instruction, operands,
-                                                 instruction.operand_count)))
-      return;
+    if (!decode_operands()) return;
     const ZydisDecodedOperand& to = operands[0];
     const bool slot = to.type == ZYDIS_OPERAND_TYPE_MEMORY && to.mem.base == ZYDIS_REGISTER_RIP;
     if (!slot && to.type != ZYDIS_OPERAND_TYPE_IMMEDIATE) return;
@@ -39,6 +43,64 @@ struct Decoder {
   }
 };
 
+// Addresses that registers hold, followed straight on: what a compiler loads before a loop lies in
+// a register that calls preserve.
+class HeldAddresses {
+public:
+  // The instruction at the address has run.
+  void follow(Decoder& decoder, std::uint64_t address) {
+    const ZydisDecodedInstruction& code = decoder.instruction;
+    if (code.meta.category == ZYDIS_CATEGORY_CALL) return forget_unpreserved();
+    if (!decoder.decode_operands()) return;
+    const std::uint64_t value = value_of(decoder, address);
+    for (int i = 0; i < code.operand_count; ++i)
+      if ((decoder.operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0)
+        if (std::uint64_t* held = slot(decoder.operands[i])) *held = 0;
+    if (std::uint64_t* held = slot(decoder.operands[0]); held != nullptr && value != 0)
+      *held = value;
+  }
+  std::uint64_t of(ZydisRegister name) { return held_[ZydisRegisterGetId(name)]; }
+
+private:
+  std::uint64_t* slot(const ZydisDecodedOperand& operand) {
+    if (operand.type != ZYDIS_OPERAND_TYPE_REGISTER) return nullptr;
+    const ZydisRegister whole =
+        ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, operand.reg.value);
+    const bool general = ZydisRegisterGetClass(whole) == ZYDIS_REGCLASS_GPR64;
+    return general ? &held_[ZydisRegisterGetId(whole)] : nullptr;
+  }
+
+  // lea and mov of an address, mov of a register that holds one; else 0.
+  std::uint64_t value_of(Decoder& decoder, std::uint64_t address) {
+    const ZydisDecodedOperand& from = decoder.operands[1];
+    ZyanU64 absolute = 0;
+    switch (decoder.instruction.mnemonic) {
+    case ZYDIS_MNEMONIC_LEA:
+      return from.mem.base == ZYDIS_REGISTER_RIP &&
+                     ZYAN_SUCCESS(ZydisCalcAbsoluteAddress(&decoder.instruction, &from, address,
+                                                           &absolute))
+                 ? absolute
+                 : 0;
+    case ZYDIS_MNEMONIC_MOV:
+      if (from.type == ZYDIS_OPERAND_TYPE_IMMEDIATE) return from.imm.value.u;
+      if (std::uint64_t* held = from.size == 64 ? slot(from) : nullptr) return *held;
+      return 0;
+    default:
+      return 0;
+    }
+  }
+
+  void forget_unpreserved() {
+    for (const ZydisRegister name :
+         {ZYDIS_REGISTER_RAX, ZYDIS_REGISTER_RCX, ZYDIS_REGISTER_RDX, ZYDIS_REGISTER_RSI,
+          ZYDIS_REGISTER_RDI, ZYDIS_REGISTER_R8, ZYDIS_REGISTER_R9, ZYDIS_REGISTER_R10,
+          ZYDIS_REGISTER_R11})
+      held_[ZydisRegisterGetId(name)] = 0;
+  }
+
+  std::array<std::uint64_t, 16> held_{};
+};
+
 } // namespace
 #endif
 
@@ -46,6 +108,7 @@ std::vector<Call> calls_in(std::span<const std::uint8_t> code, std::uint64_t sta
   std::vector<Call> calls;
 #if defined(__x86_64__)
   Decoder decoder;
+  HeldAddresses held;
   for (std::size_t at = 0; at < code.size();) {
     if (!decoder.decode(code.subspan(at))) {
       ++at;
@@ -55,8 +118,11 @@ std::vector<Call> calls_in(std::span<const std::uint8_t> code, std::uint64_t sta
       Call call;
       call.behind = start + at + decoder.instruction.length;
       decoder.target(start + at, call);
+      call.first = held.of(ZYDIS_REGISTER_RDI);
+      call.third = held.of(ZYDIS_REGISTER_RDX);
       calls.push_back(call);
     }
+    held.follow(decoder, start + at);
     at += decoder.instruction.length;
   }
 #else

@@ -21,6 +21,9 @@ struct Call {
   std::uint64_t behind = 0; // return address
   Goes goes = Goes::elsewhere;
   std::uint64_t target = 0; // the address or the slot
+  // Addresses given as first and third argument, where the code shows them: what OpenMP's runtimes
+  // are told to run (GOMP_parallel, __kmpc_fork_call). 0 = unknown.
+  std::uint64_t first = 0, third = 0;
 };
 
 // The calls of the code that begins at start. Empty where instructions cannot be decoded (another

@@ -141,6 +141,9 @@ const std::vector<NamedCall>& Functions::calls_of(const NamedFunction& function)
     NamedCall named;
     named.behind = call.behind;
     named.callee = callee_of(call, named.target);
+    if (named.callee.starts_with("GOMP_parallel")) named.runs = call.first;
+    if (named.callee.starts_with("__kmpc_fork_")) named.runs = call.third;
+    if (named.runs != 0 && name_at(named.runs).empty()) named.runs = 0;
     at->second.push_back(std::move(named));
   }
   return at->second;

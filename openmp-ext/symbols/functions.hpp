@@ -28,6 +28,7 @@ struct NamedCall {
   std::uint64_t behind = 0; // return address
   std::string callee;       // "" when indirect, or without a symbol
   std::uint64_t target = 0; // address of a function in this file; 0 = elsewhere or unknown
+  std::uint64_t runs = 0;   // of a parallel region: the function in this file that it runs
 };
 
 // Mangled or not -> as people write it; unchanged when it is no mangled name.

@@ -18,7 +18,7 @@ std::string place_in_source(Symbols& symbols, const std::vector<ModuleInfo>& mod
     for (const SourceLocation& location : resolved.locations)
       place += "\n" + location.function + "\n" + location.file + ":" +
                std::to_string(location.line);
-    place += "\n" + resolved.portable.callee + "\n\n";
+    place += "\n" + resolved.portable.callee + "\n" + std::to_string(resolved.runs) + "\n\n";
   }
   return place;
 }

@@ -310,12 +310,14 @@ std::vector<const NamedCall*> calls_of_callee(Functions& functions, const NamedF
 // Names the call that returns to the address. A part or copy of a function goes by the function's
 // name where it alone makes such calls.
 void name_call(Functions& functions, const NamedFunction& function, std::uint64_t behind,
-               PortableFrame& frame) {
+               ResolvedFrame& resolved) {
+  PortableFrame& frame = resolved.portable;
   frame.function = function.name;
   const auto& all = functions.calls_of(function);
   const auto call = std::ranges::find(all, behind, &NamedCall::behind);
   if (call == all.end()) return; // no instruction that is known as a call: nothing to be found by
   frame.callee = call->callee;
+  resolved.runs = call->runs;
   const auto calls = calls_of_callee(functions, function, call->callee);
   frame.calls = static_cast<std::uint32_t>(calls.size());
   frame.ordinal = static_cast<std::uint32_t>(std::ranges::find(calls, &*call) - calls.begin());
@@ -372,9 +374,14 @@ ResolvedFrame Symbols::resolve(const ModuleInfo& module, std::uint64_t offset) {
   if (ModuleFile* file = state_->file_of(module); file != nullptr && offset > 0) {
     if (const std::optional<NamedFunction> function = file->functions().at(offset - 1)) {
       frame.known = true;
-      name_call(file->functions(), *function, offset, frame.portable);
+      name_call(file->functions(), *function, offset, frame);
     }
     frame.locations = file->locations_at(offset - 1, frame.portable.function);
+    // gcc gives the calls of several regions the line of the first; their code knows its own.
+    if (frame.runs != 0)
+      if (const auto code = file->locations_at(frame.runs, "").back();
+          code.file == frame.locations.front().file && code.line > 0)
+        frame.locations.front().line = code.line;
     if (fortran_form(frame.locations.front().file) != FortranForm::none) {
       std::vector<std::uint64_t> calls;
       if (const auto function = file->functions().at(offset - 1))

@@ -36,6 +36,7 @@ struct ResolvedFrame {
   bool known = false;                    // a function was found
   PortableFrame portable;                // function as linked, which call, file without folders
   std::vector<SourceLocation> locations; // innermost inlined function first, the linked one last
+  std::uint64_t runs = 0; // the call begins a parallel region: address of its code; 0 = unknown
 };
 
 struct FoundCall {
@@ -103,7 +104,7 @@ std::string label_of_region(Symbols& symbols, const std::vector<ModuleInfo>& mod
                             const std::vector<Frame>& frames);
 
 // What a list of frames is in the source: functions and lines of each frame, inlined ones included,
-// and what it calls there (PlaceInSource). "" where the first frame's line is not known.
+// what it calls there, and the code of the parallel region that begins there (PlaceInSource). "" where the first frame's line is not known.
 std::string place_in_source(Symbols& symbols, const std::vector<ModuleInfo>& modules,
                             const std::vector<Frame>& frames);
 

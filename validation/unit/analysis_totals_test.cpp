@@ -6,6 +6,7 @@
 #include "log_build.hpp"
 
 #include "analysis/enough_samples.hpp"
+#include "analysis/threads_at_once.hpp"
 #include "base/os.hpp"
 
 #include <gtest/gtest.h>
@@ -148,4 +149,29 @@ TEST(EnoughSamples, TheLeastObjectThatMattersDecides) {
   // Rates beyond what record accepts are not advised.
   EXPECT_EQ(too_few_samples(ranked(2, std::vector<double>(5000, 1.0 / 5000))).find("--rate"),
             std::string::npos);
+}
+
+// std::thread's threads are in no region: samples show them.
+TEST(Totals, ThreadsThatSamplesShowAtOnce) {
+  const auto samples_of = [](std::uint32_t thread, std::uint64_t from, std::uint64_t to,
+                             std::vector<LoggedSample>& samples) {
+    for (std::uint64_t time = from; time <= to; time += 10) {
+      LoggedSample sample;
+      sample.thread = thread;
+      sample.time = time;
+      samples.push_back(sample);
+    }
+  };
+  std::vector<LoggedSample> samples;
+  EXPECT_EQ(threads_at_once(samples), 1u);
+  samples_of(1, 0, 1000, samples);
+  EXPECT_EQ(threads_at_once(samples), 1u);
+  samples_of(2, 1010, 2000, samples); // after the first
+  EXPECT_EQ(threads_at_once(samples), 1u);
+  samples_of(3, 500, 1500, samples); // beside both
+  EXPECT_EQ(threads_at_once(samples), 2u);
+  samples_of(4, 600, 640, samples); // took little
+  EXPECT_EQ(threads_at_once(samples), 2u);
+  samples_of(5, 0, 2000, samples);
+  EXPECT_EQ(threads_at_once(samples), 3u);
 }

@@ -146,6 +146,31 @@ TEST(Symbols, WhereCallsAndStubsGo) {
   EXPECT_FALSE(slot_of_stub({}, 0x1000));
 }
 
+// What a call is given stays in a register that other calls preserve, until that is written.
+TEST(Symbols, WhatParallelRegionsRun) {
+  const std::uint8_t code[] = {
+      0x4c, 0x8d, 0x3d, 0x00, 0x01, 0,    0,    // lea 0x100(%rip),%r15
+      0x48, 0x8d, 0x15, 0x00, 0x02, 0,    0,    // lea 0x200(%rip),%rdx
+      0x4c, 0x89, 0xff,                         // mov %r15,%rdi
+      0xe8, 0,    0,    0,    0,                // call
+      0x4c, 0x89, 0xff,                         // mov %r15,%rdi
+      0xe8, 0,    0,    0,    0,                // call
+      0x41, 0x5f,                               // pop %r15
+      0x4c, 0x89, 0xff,                         // mov %r15,%rdi
+      0xe8, 0,    0,    0,    0,                // call
+      0xbf, 0x50, 0x14, 0x40, 0,                // mov $0x401450,%edi
+      0xe8, 0,    0,    0,    0,                // call
+  };
+  const auto calls = calls_in(code, 0x1000);
+  ASSERT_EQ(calls.size(), 4u);
+  EXPECT_EQ(calls[0].first, 0x1107u);
+  EXPECT_EQ(calls[0].third, 0x120eu);
+  EXPECT_EQ(calls[1].first, 0x1107u);
+  EXPECT_EQ(calls[1].third, 0u);
+  EXPECT_EQ(calls[2].first, 0u);
+  EXPECT_EQ(calls[3].first, 0x401450u);
+}
+
 TEST(Symbols, OtherBuildIsSaidNotGuessed) {
   Symbols symbols;
   refresh_modules();

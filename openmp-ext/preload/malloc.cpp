@@ -55,10 +55,8 @@ __attribute__((noinline)) void* from_spans(std::size_t bytes, Call call) {
 
 __attribute__((noinline)) void* large_calloc(std::size_t count, std::size_t size,
                                              const void* caller) {
-  std::size_t bytes = 0;
-  if (__builtin_mul_overflow(count, size, &bytes)) return g_next.calloc(count, size);
-  void* block = place(bytes, 0, true, caller);
-  return block != nullptr ? block : served(g_next.calloc(count, size), bytes, caller);
+  void* block = place(count * size, 0, true, caller);
+  return block != nullptr ? block : served(g_next.calloc(count, size), count * size, caller);
 }
 
 // realloc of a block that lies in spans. It stays there while it fills half of its room.
@@ -113,12 +111,11 @@ OMPTIER_EXPORT void free_aligned_sized(void* block, std::size_t, std::size_t) {
 
 OMPTIER_EXPORT void* calloc(std::size_t count, std::size_t size) {
   std::size_t bytes = 0;
-  if (!__builtin_mul_overflow(count, size, &bytes) && is_small(bytes)) [[likely]]
-    return g_next.calloc(count, size);
-  if (count < k_least_recorded && may_be_in_spans(bytes))
+  if (__builtin_mul_overflow(count, size, &bytes) || is_small(bytes)) [[likely]]
+    return g_next.calloc(count, size); // more than there is: refused there
+  if (may_be_in_spans(bytes))
     if (void* block = from_spans(bytes, OMPTIER_CALL)) return std::memset(block, 0, bytes);
-  if (count < k_least_recorded && bytes < k_least_recorded && is_left_out())
-    return g_next.calloc(count, size);
+  if (bytes < k_least_recorded && is_left_out()) return g_next.calloc(count, size);
   return large_calloc(count, size, __builtin_return_address(0));
 }
 

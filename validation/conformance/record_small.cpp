@@ -100,8 +100,9 @@ bool is_filled(const char* block, std::size_t bytes, char with) {
 
 // Every way to get a block, and of changing its size across 4 KiB and 64 KiB.
 void resized() {
+  constexpr int k_rounds = 20'000;
   std::size_t sum = 0;
-  for (int i = 0; i < 20'000; ++i) {
+  for (int i = 0; i < k_rounds; ++i) {
     const auto mark = static_cast<char>(i % 100 + 1);
     const std::size_t sizes[] = {40, 41, 48, 200, 4000, 5000, 100'000, 3000, 30, 0};
     std::size_t before = 24;
@@ -121,7 +122,14 @@ void resized() {
       before = bytes;
       sum += bytes;
     }
-    auto* zeroed = static_cast<char*>(std::calloc(5, 33));
+    const volatile bool last = i == k_rounds - 1; // volatile: one call for both sizes
+    const std::size_t size = last ? SIZE_MAX / 5 + 34 : 33; // five of these: 169 bytes
+    errno = 0;
+    auto* zeroed = static_cast<char*>(std::calloc(5, size));
+    if (last) {
+      if (zeroed != nullptr || errno != ENOMEM) fail("calloc gave more than there is");
+      zeroed = static_cast<char*>(std::calloc(5, 33));
+    }
     if (!is_filled(zeroed, 165, 0)) fail("calloc gave what is not zero");
     std::memset(zeroed, 7, 165);
     auto* grown = static_cast<char*>(reallocarray(nullptr, 3, 50));

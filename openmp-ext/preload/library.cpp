@@ -73,6 +73,7 @@ void record_everything() {
 __attribute__((constructor)) void start() {
   next_sigaction(); // looked up now: programs call them where no look-up is possible
   next_signal();
+  next_register_atfork();
   const bool later = start_recording_when_checked(record_everything);
   const bool recording = later || start_recording();
   if (recording && !later) watch_everything();

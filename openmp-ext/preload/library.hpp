@@ -4,6 +4,7 @@
 #pragma once
 
 #include "borders/malloc_placement.h"
+#include "preload/next.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -38,6 +39,10 @@ struct AddressRange {
 // From the first to the last segment of the library around an address; empty when there is none.
 // Does not wait for threads that load a library.
 AddressRange library_around(const void* address);
+
+// The C library's, behind ours (fork.cpp).
+using RegisterAtFork = int(void (*prepare)(), void (*parent)(), void (*child)(), void* library);
+extern constinit Next<RegisterAtFork> next_register_atfork;
 
 // Null: not found.
 void* library_function(const char* name);

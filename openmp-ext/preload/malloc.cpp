@@ -210,6 +210,7 @@ void leave_malloc_alone() {
                             {"malloc_usable_size", to(g_next.malloc_usable_size)},
                             {"pthread_create", to(next_pthread_create())},
                             {"thrd_create", to(next_thrd_create())},
+                            {"__register_atfork", to(next_register_atfork())},
                             {"mmap", to(mmap_behind.mmap)},
                             {"mmap64", to(mmap_behind.mmap)},
                             {"munmap", to(mmap_behind.munmap)},

@@ -196,7 +196,8 @@ bool start_recording() {
       record->start(can_serve_small() ? &small_spans::k_table : nullptr) == 0)
     return false;
   watch_mappings();
-  // After the recorder's own handlers: at a fork these run before them, later behind them.
+  // After the recorder's own handlers: at a fork these run before them, later behind them. All run
+  // innermost (fork.cpp).
   ::pthread_atfork(hold_for_fork, resume_parent, resume_child);
   start_reporting(record);
   return true;

@@ -133,7 +133,7 @@ omptier_test(conformance.preload.signal-safe
           $<TARGET_OBJECTS:libomptier_preload> $<TARGET_OBJECTS:omptier_sampling>
   BESIDE TIMEOUT 30 LABELS conformance)
 
-# Frees and allocations while OMPTier's locks are held for a fork.
+# Frees and allocations in a fork handler that was registered before OMPTier's.
 set(fork_program ${preload_folder}/fork)
 add_custom_command(OUTPUT ${fork_program}
   COMMAND ${CMAKE_COMMAND} -E make_directory ${preload_folder}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * A library whose fork handler was registered before OMPTier's, so that it runs while OMPTier holds
- * its locks: it frees a block of ours and allocates. Compiled with -DLIBRARY it is that library.
+ * A library whose fork handler was registered before OMPTier's, which frees a block of ours
+ * and allocates. Compiled with -DLIBRARY it is that library.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -8,8 +8,11 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(record_survives ${CMAKE_BINARY_DIR}/tests/record_survives)
 set(record_survives_malloc ${CMAKE_BINARY_DIR}/tests/librecord_survives_malloc.so)
 set(record_survives_library ${CMAKE_BINARY_DIR}/tests/librecord_survives_library.so)
+set(record_joined ${CMAKE_BINARY_DIR}/tests/record_joined)
+set(record_joined_library ${CMAKE_BINARY_DIR}/tests/librecord_joined.so)
 add_custom_command(
-  OUTPUT ${record_survives} ${record_survives_malloc} ${record_survives_library}
+  OUTPUT ${record_survives} ${record_survives_malloc} ${record_survives_library} ${record_joined}
+         ${record_joined_library}
   COMMAND ${OMPTIER_TEST_GCC} -O1 -g -Wall -Wextra -fno-builtin -Wl,--build-id=none
           ${CMAKE_CURRENT_LIST_DIR}/record_survives.c -o ${record_survives} -lpthread -ldl
           -Wl,-rpath,${CMAKE_BINARY_DIR}/tests
@@ -17,15 +20,22 @@ add_custom_command(
           ${CMAKE_CURRENT_LIST_DIR}/record_survives_malloc.c -o ${record_survives_malloc}
   COMMAND ${OMPTIER_TEST_GCC} -O1 -Wall -Wextra -shared -fPIC
           ${CMAKE_CURRENT_LIST_DIR}/record_survives_library.c -o ${record_survives_library} -lpthread
+  COMMAND ${OMPTIER_TEST_GCC} -O1 -Wall -Wextra -fno-builtin -shared -fPIC -DLIBRARY
+          ${CMAKE_CURRENT_LIST_DIR}/record_joined.c -o ${record_joined_library} -lpthread
+  COMMAND ${OMPTIER_TEST_GCC} -O1 -Wall -Wextra ${CMAKE_CURRENT_LIST_DIR}/record_joined.c -o ${record_joined}
+          ${record_joined_library}
   DEPENDS ${CMAKE_CURRENT_LIST_DIR}/record_survives.c ${CMAKE_CURRENT_LIST_DIR}/record_survives_malloc.c
-          ${CMAKE_CURRENT_LIST_DIR}/record_survives_library.c
+          ${CMAKE_CURRENT_LIST_DIR}/record_survives_library.c ${CMAKE_CURRENT_LIST_DIR}/record_joined.c
   COMMENT "record_survives" VERBATIM)
 add_custom_target(record_survives ALL DEPENDS ${record_survives} ${record_survives_malloc}
-                  ${record_survives_library})
-# record_survives_case(<name> [HOLDS Python expression of the report] [ENVIRONMENT …])
+                  ${record_survives_library} ${record_joined})
+# record_survives_case(<name> [PROGRAM file] [HOLDS Python expression of the report] [ENVIRONMENT …])
 function(record_survives_case name)
-  cmake_parse_arguments(ARG "" "HOLDS;ENVIRONMENT" "" ${ARGN})
+  cmake_parse_arguments(ARG "" "PROGRAM;HOLDS;ENVIRONMENT" "" ${ARGN})
   set(profile ${CMAKE_BINARY_DIR}/tests/record_survives-${name}.profile)
+  if(NOT ARG_PROGRAM)
+    set(ARG_PROGRAM ${record_survives})
+  endif()
   if(NOT ARG_HOLDS)
     set(ARG_HOLDS True)
   endif()
@@ -33,7 +43,7 @@ function(record_survives_case name)
                       "objects = sum(site['objects'] for site in report['sites']); assert ${ARG_HOLDS}, report")
   omptier_test(conformance.record-survives.${name}
     COMMAND sh -c "\"$0\" record -o \"$1\" -- \"$2\" ${name} && \"$0\" report --json \"$1\" | \"$3\" -c \"$4\""
-            ${CMAKE_BINARY_DIR}/bin/omptier ${profile} ${record_survives} ${Python3_EXECUTABLE} "${judge}"
+            ${CMAKE_BINARY_DIR}/bin/omptier ${profile} ${ARG_PROGRAM} ${Python3_EXECUTABLE} "${judge}"
     TIMEOUT 60 LABELS conformance ENVIRONMENT ${ARG_ENVIRONMENT})
 endfunction()
 # Neither allocates what is told.
@@ -49,3 +59,4 @@ record_survives_case(short-threads HOLDS "1000 < report['small_objects']['object
 record_survives_case(sizes-untold ENVIRONMENT LD_PRELOAD=${record_survives_malloc})
 record_survives_case(unmapping-malloc ENVIRONMENT LD_PRELOAD=${record_survives_malloc})
 record_survives_case(signals ENVIRONMENT OMPTIER_EVENTS=timer)
+record_survives_case(joined-at-fork PROGRAM ${record_joined})

@@ -117,6 +117,7 @@ void watch_everything() {
 void start_placing(const omptier_malloc* table) {
   g_sizes_known.store(next_malloc_knows_sizes(), std::memory_order_relaxed);
   g_least_header.store(0, std::memory_order_relaxed); // our blocks have no such word
+  take_blocks_by_handle();
   g_table.store(table, std::memory_order_release);
   // Blocks are listed, so every free must be checked.
   if ((table->wants & OMPTIER_MALLOC_LISTS) != 0) cover(nullptr, ~std::size_t{0});

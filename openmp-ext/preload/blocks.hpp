@@ -60,6 +60,9 @@ std::size_t usable_size(void* block);
 
 // libomptier.so will never be used: malloc is the program's own again (malloc.cpp).
 void leave_malloc_alone();
+// There will be blocks of ours: who looks up free by the handle of the next malloc's library gets
+// ours (malloc.cpp). Called before main.
+void take_blocks_by_handle();
 // libomptier.so places blocks from now on.
 void start_placing(const omptier_malloc* table);
 // From now on every block is reported and every free checked.

@@ -193,6 +193,17 @@ OMPTIER_EXPORT std::size_t malloc_usable_size(void* block) {
 
 namespace omptier::preload {
 
+void take_blocks_by_handle() {
+  const auto to = [](auto* function) { return reinterpret_cast<std::uintptr_t>(function); };
+  const Interposed functions[] = {
+      {"free", to(g_next.free), to(::free)},
+      {"realloc", to(g_next.realloc), to(::realloc)},
+      {"reallocarray", to(g_next.reallocarray), to(::reallocarray)},
+      {"malloc_usable_size", to(g_next.malloc_usable_size), to(::malloc_usable_size)}};
+  keep_next_malloc();
+  lead_to_ours(functions, sizeof functions / sizeof *functions);
+}
+
 void leave_malloc_alone() {
   if (!find_next_malloc()) return;
   const auto to = [](auto* function) { return reinterpret_cast<std::uintptr_t>(function); };

@@ -21,6 +21,7 @@ __attribute__((tls_model("initial-exec"))) thread_local bool looking_up = false;
 
 alignas(16) char early_buffer[16384];
 std::size_t early_used = 0;
+bool kept = false;
 
 void* take_early(std::size_t bytes) {
   bytes = round_up(bytes, 16);
@@ -32,6 +33,7 @@ void* take_early(std::size_t bytes) {
 }
 
 void look_up_all() {
+  if (kept) return;
   looking_up = true;
   NextMalloc next = g_next;
   look_up(next.malloc, "malloc");
@@ -130,6 +132,11 @@ bool find_next_malloc() {
   for (std::size_t at = 0; at < sizeof first; at += sizeof(void*))
     if (std::memcmp(next + at, unknown + at, sizeof(void*)) == 0) return false;
   return early_used == 0;
+}
+
+void keep_next_malloc() {
+  look_up_all();
+  kept = true;
 }
 
 bool next_malloc_has_headers() {

@@ -28,6 +28,9 @@ extern __attribute__((visibility("hidden"))) NextMalloc g_next;
 // Looks up all. False if one is missing, or if blocks of the buffer exist, which only we may free.
 bool find_next_malloc();
 
+// What was found stays: from now on a look-up may find our own.
+void keep_next_malloc();
+
 // Tested: every block has glibc's word before it (size and flags); none is of the buffer.
 bool next_malloc_has_headers();
 

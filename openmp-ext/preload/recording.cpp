@@ -192,9 +192,11 @@ bool start_recording() {
   const auto* record =
       attach<omptier_malloc_record>(open_beside("libomptier_ompt.so"),
                                     "omptier_malloc_record_attach", OMPTIER_MALLOC_RECORD_VERSION);
+  const bool serves_small = can_serve_small();
   if (record == nullptr || ::pthread_key_create(&g_at_thread_end, at_thread_end) != 0 ||
-      record->start(can_serve_small() ? &small_spans::k_table : nullptr) == 0)
+      record->start(serves_small ? &small_spans::k_table : nullptr) == 0)
     return false;
+  if (serves_small) take_blocks_by_handle();
   watch_mappings();
   // After the recorder's own handlers: at a fork these run before them, later behind them. All run
   // innermost (fork.cpp).

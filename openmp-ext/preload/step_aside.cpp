@@ -12,6 +12,25 @@
 namespace omptier::preload {
 namespace {
 
+// The module's symbols, while they can be written.
+class WritableSymbols {
+public:
+  WritableSymbols(const ModuleSymbols& module, const dl_phdr_info& info) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(module.symbols);
+    const int protection = protection_at(info, begin);
+    if (begin == 0 || module.strings <= begin || protection != PROT_READ) return;
+    if (!pages_.open({begin, module.strings}, protection)) return;
+    begin_ = module.symbols + 1;
+    end_ = module.symbols + (module.strings - begin) / sizeof(ElfW(Sym));
+  }
+  ElfW(Sym) * begin() const { return begin_; }
+  ElfW(Sym) * end() const { return end_; }
+
+private:
+  WritablePages pages_;
+  ElfW(Sym) *begin_ = nullptr, *end_ = nullptr;
+};
+
 struct Pass {
   Interposed* functions;
   std::size_t count;
@@ -33,14 +52,7 @@ struct Pass {
 
 // Finds the addresses of our functions in this library, and hides their symbols.
 void hide_symbols(Pass& pass, const ModuleSymbols& module, const dl_phdr_info& info) {
-  const auto begin = reinterpret_cast<std::uintptr_t>(module.symbols);
-  const int protection = protection_at(info, begin);
-  if (begin == 0 || module.strings <= begin || protection != PROT_READ) return;
-  WritablePages pages;
-  if (!pages.open({begin, module.strings}, protection)) return;
-  const std::size_t count = (module.strings - begin) / sizeof(ElfW(Sym));
-  for (std::size_t i = 1; i < count; ++i) {
-    ElfW(Sym)& symbol = module.symbols[i];
+  for (ElfW(Sym) & symbol : WritableSymbols(module, info)) {
     if (symbol.st_shndx == SHN_UNDEF) continue;
     Interposed* function =
         pass.named(reinterpret_cast<const char*>(module.strings + symbol.st_name));
@@ -71,7 +83,34 @@ int visit_module(dl_phdr_info* info, std::size_t, void* argument) {
   return 0;
 }
 
+struct Names {
+  const Interposed* functions;
+  std::size_t count;
+  std::size_t changed = 0;
+};
+
+int visit_owner(dl_phdr_info* info, std::size_t, void* argument) {
+  auto& names = *static_cast<Names*>(argument);
+  if (protection_at(*info, names.functions[0].next) < 0) return 0;
+  const ModuleSymbols module(*info);
+  for (ElfW(Sym) & symbol : WritableSymbols(module, *info))
+    for (std::size_t i = 0; i < names.count; ++i) {
+      const Interposed& function = names.functions[i];
+      if (symbol.st_shndx == SHN_UNDEF || module.bias + symbol.st_value != function.next) continue;
+      __atomic_store_n(&symbol.st_value, function.ours - module.bias, __ATOMIC_RELAXED);
+      ++names.changed;
+      break;
+    }
+  return 1;
+}
+
 } // namespace
+
+std::size_t lead_to_ours(const Interposed* functions, std::size_t count) {
+  Names names{functions, count};
+  ::dl_iterate_phdr(visit_owner, &names);
+  return names.changed;
+}
 
 std::size_t step_aside(Interposed* functions, std::size_t count) {
   Pass pass{functions, count};

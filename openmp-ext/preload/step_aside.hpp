@@ -15,12 +15,17 @@ namespace omptier::preload {
 struct Interposed {
   const char* name;
   std::uintptr_t next;
-  std::uintptr_t ours = 0; // found by step_aside
+  std::uintptr_t ours = 0; // found by step_aside, given to lead_to_ours
 };
 
 // References to ours in all loaded modules become references to next, and our symbols are hidden.
 // References that the kernel or the loader's layout does not let us change still work, through us.
 // Called once, before main. Returns how many references were changed.
 std::size_t step_aside(Interposed* functions, std::size_t count);
+
+// The other way round: whoever looks a function up by the handle of the library that has next
+// (Python's CDLL("libc.so.6").free) finds ours, because blocks of ours may be passed to it. All
+// names of the function are meant. Returns how many symbols were changed.
+std::size_t lead_to_ours(const Interposed* functions, std::size_t count);
 
 } // namespace omptier::preload

@@ -260,6 +260,21 @@ static int own_sbrk(void) {
   return strange_calls != 0;
 }
 
+/* Python's CDLL("libc.so.6").free gets blocks that a library has allocated. */
+static int freed_by_handle(void) {
+  void *library = dlopen("libc.so.6", RTLD_NOW);
+  void (*by_handle)(void *) = (void (*)(void *))dlsym(library, "free");
+  void (*by_alias)(void *) = (void (*)(void *))dlsym(library, "__libc_free");
+  void *(*resize)(void *, size_t) = (void *(*)(void *, size_t))dlsym(library, "realloc");
+  for (int i = 0; i < 100000; ++i) {
+    char *text = strdup("a block of a call that allocates much");
+    if (i % 3 == 2) text = resize(text, 200);
+    if (text[35] != 'c') return 1;
+    (i % 3 == 0 ? by_alias : by_handle)(text);
+  }
+  return 0;
+}
+
 int main(int argc, char **argv) {
   const struct {
     const char *name;
@@ -268,7 +283,7 @@ int main(int argc, char **argv) {
                {"small-stack", small_stack},   {"frame-pointer", frame_pointer}, {"descriptors", descriptors},
                {"short-threads", short_threads}, {"sizes-untold", sizes_untold}, {"signals", signals},
                {"unmapping-malloc", unmapping_malloc}, {"threads-of-constructor", threads_of_constructor},
-               {"own-sbrk", own_sbrk}};
+               {"own-sbrk", own_sbrk}, {"freed-by-handle", freed_by_handle}};
   for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; ++i)
     if (strcmp(cases[i].name, argv[1]) == 0) return cases[i].run();
   return 2;

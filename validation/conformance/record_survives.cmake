@@ -60,3 +60,4 @@ record_survives_case(sizes-untold ENVIRONMENT LD_PRELOAD=${record_survives_mallo
 record_survives_case(unmapping-malloc ENVIRONMENT LD_PRELOAD=${record_survives_malloc})
 record_survives_case(signals ENVIRONMENT OMPTIER_EVENTS=timer)
 record_survives_case(joined-at-fork PROGRAM ${record_joined})
+record_survives_case(freed-by-handle HOLDS "objects > 90000")

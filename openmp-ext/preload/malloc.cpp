@@ -59,14 +59,15 @@ __attribute__((noinline)) void* large_calloc(std::size_t count, std::size_t size
   return block != nullptr ? block : served(g_next.calloc(count, size), count * size, caller);
 }
 
-// realloc of a block that lies in spans. It stays there while it fills half of its room.
+// realloc of a block that lies in spans. It stays there while it fills half of its room, and where
+// there is no memory for a smaller one.
 __attribute__((noinline)) void* resize_in_spans(void* block, std::size_t bytes, Call call) {
   if (bytes == 0) return small_spans::release(block), nullptr;
   const std::size_t room = small_spans::size_of(block);
   if (bytes <= room && bytes > room / 2) return block;
   void* fresh = bytes < k_least_recorded ? small_spans::allocate(bytes, call, recorded_malloc)
                                          : large_malloc(bytes, call.code);
-  if (fresh == nullptr) return nullptr;
+  if (fresh == nullptr) return bytes <= room ? block : nullptr;
   std::memcpy(fresh, block, bytes < room ? bytes : room);
   small_spans::release(block);
   return fresh;

@@ -61,8 +61,8 @@ public:
     }
   }
 
-  // Caller holds the lock. False: no room, or the next return address of this first one was known
-  // elsewhere on the stack.
+  // Caller holds the lock. True too where the call is known. False: no room, or the next return
+  // address of this first one was known elsewhere on the stack.
   bool add(const omptier_call_words& words, SmallSite& site);
   // In a forked child, on its only thread.
   void forget();

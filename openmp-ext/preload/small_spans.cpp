@@ -4,6 +4,7 @@
 // frees it, the lock's owner while it is in its span.
 #include "preload/small_spans.hpp"
 
+#include "base/relaxed.hpp"
 #include "base/rounding.hpp"
 #include "preload/blocks.hpp"
 
@@ -31,6 +32,7 @@ namespace {
 using Site = SmallSite;
 
 constexpr unsigned k_largest_magazine = 64, k_magazine_bytes = 8192, k_least_magazine = 4;
+constexpr unsigned k_waits = 63; // see Magazine
 constexpr std::uint16_t k_no_bin = 0; // bins are numbered from 1
 
 // A bin for every 16 bytes up to 1 KiB, then for every 64. Class 0 is for 0 bytes.
@@ -71,6 +73,7 @@ struct Magazine {
   FreeBlock* top = nullptr; // behind the last
   FreeBlock *begin = nullptr, *end = nullptr;
   unsigned batch = 0;
+  unsigned waits = 0; // for so many blocks, as there was none to be had
   Counts counts;
 };
 
@@ -84,22 +87,39 @@ struct Bin : SpanPool::Bin {
 };
 
 pthread_mutex_t g_lock = PTHREAD_MUTEX_INITIALIZER;
-class Guard {
-public:
-  Guard() { ::pthread_mutex_lock(&g_lock); }
-  ~Guard() { ::pthread_mutex_unlock(&g_lock); }
-  Guard(const Guard&) = delete;
-  Guard& operator=(const Guard&) = delete;
-};
 
 // Before a thread's first block, and after its end: no magazine ever enters these.
 constinit Cache g_not_begun, g_ended;
 __attribute__((tls_model("initial-exec"))) thread_local constinit Cache* t_cache = &g_not_begun;
 
+// The lock. A signal handler that interrupts its owner finds neither magazines nor, because of
+// Busy, a way to the lock: its blocks are the program's malloc's, and its frees wait.
+class Guard {
+public:
+  Guard() {
+    t_cache = &g_ended;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    ::pthread_mutex_lock(&g_lock);
+  }
+  ~Guard() {
+    ::pthread_mutex_unlock(&g_lock);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    t_cache = cache_;
+  }
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
+
+private:
+  const Busy busy_;
+  const KeepErrno errno_;
+  Cache* const cache_ = t_cache;
+};
+
 constinit SmallCalls g_calls;
 constinit Site g_sites[k_most_sites];
 constinit Bin g_bins[k_most_bins];
-unsigned g_site_count = 0, g_bin_count = 1;
+unsigned g_site_count = 0;
+constinit Relaxed<unsigned> g_bin_count = 1; // changes under the lock
 unsigned g_first_site = 0, g_first_bin = 1; // those before them are the parent's
 Cache* g_caches = nullptr;
 Cache* g_spare_caches = nullptr;
@@ -217,16 +237,21 @@ void free_later(void* block) {
                                               std::memory_order_relaxed));
 }
 
-// The bin of a site's size; made at its first block. Each bin may leave a page idle: so many are
-// made as the spans are large.
-std::uint16_t make_bin(Site& site, unsigned size_class) {
+// Each bin may leave a page idle: so many are made as the spans are large.
+bool may_make_bin() {
   constexpr std::size_t k_at_once = 64, k_bytes_a_bin = std::size_t{128} << 10;
+  return g_bin_count < k_most_bins &&
+         g_bin_count - g_first_bin <= k_at_once + g_pool.touched() / k_bytes_a_bin;
+}
+
+// The bin of a site's size; made at its first block.
+std::uint16_t make_bin(Site& site, unsigned size_class) {
+  if (!may_make_bin()) return k_no_bin; // most often: without the lock
   const Guard guard;
   if (const std::uint16_t made = site.bins[size_class].load(std::memory_order_relaxed)) return made;
-  if (g_bin_count == k_most_bins ||
-      g_bin_count - g_first_bin > k_at_once + g_pool.touched() / k_bytes_a_bin)
-    return k_no_bin;
-  const auto number = static_cast<std::uint16_t>(g_bin_count++);
+  if (!may_make_bin()) return k_no_bin;
+  const auto number = static_cast<std::uint16_t>(g_bin_count);
+  g_bin_count = number + 1u;
   Bin& bin = g_bins[number];
   bin.room = room_of(size_class);
   bin.site = site.number;
@@ -244,6 +269,7 @@ __attribute__((noinline)) Magazine* refill(std::uint16_t bin) {
   Magazine* magazine = cache->of_bin[bin].load(std::memory_order_relaxed);
   if (magazine == nullptr) magazine = make_magazine(*cache, bin);
   if (magazine == nullptr) return nullptr;
+  if (magazine->waits != 0) return --magazine->waits, nullptr;
   const auto capacity = static_cast<unsigned>(magazine->end - magazine->begin);
   magazine->batch = std::clamp(magazine->batch * 2, k_least_magazine / 2, capacity / 2);
   const Guard guard;
@@ -251,7 +277,9 @@ __attribute__((noinline)) Magazine* refill(std::uint16_t bin) {
   const unsigned got = g_pool.take(g_bins[bin], magazine->begin, magazine->batch);
   std::reverse(magazine->begin, magazine->begin + got); // lowest address first
   magazine->top = magazine->begin + got;
-  return got != 0 ? magazine : nullptr;
+  if (got != 0) return magazine;
+  magazine->waits = k_waits;
+  return nullptr;
 }
 
 __attribute__((noinline)) std::uint16_t find_bin(Site& site, unsigned size_class) {

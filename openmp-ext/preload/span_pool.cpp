@@ -53,7 +53,10 @@ bool SpanPool::begin() {
     if (range == nullptr) continue;
     spans_ =
         static_cast<Span*>(map_directly(bytes / k_span * sizeof(Span), PROT_READ | PROT_WRITE));
-    if (spans_ == nullptr) return false;
+    if (spans_ == nullptr) {
+      ::syscall(SYS_munmap, range, bytes + k_span);
+      continue;
+    }
     begin_.store(round_up(reinterpret_cast<std::uintptr_t>(range), k_span),
                  std::memory_order_relaxed);
     bytes_.store(bytes, std::memory_order_release);
@@ -96,7 +99,7 @@ std::uint32_t SpanPool::empty_or_new() {
 }
 
 std::uint32_t SpanPool::cut(const Bin& bin) {
-  if (touched_ - out_ > std::max(k_always_idle, touched_ / k_idle_part)) return k_none;
+  if (touched() - out_ > std::max(k_always_idle, touched() / k_idle_part)) return k_none;
   const std::uint32_t number = empty_or_new();
   if (number == k_none) return k_none;
   Span& span = spans_[number];
@@ -134,10 +137,10 @@ unsigned SpanPool::take_from(Bin& bin, std::uint32_t number, FreeBlock* out, uns
     take_block(span.hint);
     --span.free;
   }
-  for (; span.begun < span.blocks && taken < most; ++span.begun) {
+  const unsigned begun_before = span.begun;
+  for (; span.begun < span.blocks && taken < most; ++span.begun)
     take_block(span.begun);
-    touched_ += span.room;
-  }
+  touched_ = touched_ + std::size_t{span.begun - begun_before} * span.room;
   if (span.free == 0) span.hint = span.begun;
   if (span.free == 0 && span.begun == span.blocks) unlink(bin, number);
   return taken;
@@ -180,7 +183,7 @@ void SpanPool::put(Bin& bin, const FreeBlock& block) {
 void SpanPool::retire(Bin& bin, std::uint32_t number) {
   Span& span = spans_[number];
   unlink(bin, number);
-  if (is_counted(span)) touched_ -= std::size_t{span.begun} * span.room;
+  if (is_counted(span)) touched_ = touched_ - std::size_t{span.begun} * span.room;
   span.next = empty_;
   empty_ = number;
   if (++empty_count_ > k_empty_with_pages)
@@ -189,7 +192,8 @@ void SpanPool::retire(Bin& bin, std::uint32_t number) {
 
 void SpanPool::forget_sites() {
   sites_from_ = cut_;
-  touched_ = out_ = 0;
+  touched_ = 0;
+  out_ = 0;
 }
 
 int SpanPool::find(std::uint64_t address, std::uint64_t time, omptier_small_place& place) const {

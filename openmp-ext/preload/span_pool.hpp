@@ -11,6 +11,7 @@
 // The owner's lock covers everything but `block_at` and the states of blocks outside of spans.
 #pragma once
 
+#include "base/relaxed.hpp"
 #include "borders/malloc_record.h"
 
 #include <atomic>
@@ -49,8 +50,8 @@ public:
   bool begin();
   bool has_begun() const { return bytes_.load(std::memory_order_relaxed) != 0; }
   [[gnu::always_inline]] bool holds(const void* block) const {
-    return reinterpret_cast<std::uintptr_t>(block) - begin_.load(std::memory_order_relaxed) <
-           bytes_.load(std::memory_order_relaxed);
+    const std::size_t bytes = bytes_.load(std::memory_order_acquire); // then the begin is there too
+    return reinterpret_cast<std::uintptr_t>(block) - begin_.load(std::memory_order_relaxed) < bytes;
   }
 
   // At most most blocks, now kept; returns how many: 0 where there is no room.
@@ -136,7 +137,9 @@ private:
   std::uint32_t empty_ = k_none; // spans of no bin, linked by next
   std::uint32_t empty_count_ = 0;
   std::uint64_t cut_ = 0, sites_from_ = 0;
-  std::size_t touched_ = 0, out_ = 0; // bytes of blocks: begun in spans of bins; not in spans
+  // Bytes of blocks: begun in spans of bins, which is read without the lock too; not in spans.
+  Relaxed<std::size_t> touched_ = 0;
+  std::size_t out_ = 0;
 };
 
 // Pages from the kernel, by a system call because mmap is intercepted; null: none.

@@ -6,11 +6,14 @@
 #include "preload/small_spans.hpp"
 
 #include <array>
+#include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <ctime>
 #include <gtest/gtest.h>
 #include <map>
 #include <set>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -100,42 +103,6 @@ TEST(SmallSpans, BlocksOfACallBelongToItsSite) {
     EXPECT_EQ(unknown->allocate(216), nullptr);
   small_spans::release(a);
   small_spans::release(b);
-  EXPECT_EQ(small_spans::what_is_wrong(), nullptr);
-}
-
-TEST(SmallSpans, EverySizeHasItsRoomAndAlignment) {
-  const MadeUpCall call(new_site(), {0x10100, 0x2000});
-  ASSERT_TRUE(small_spans::k_table.serve(&call.words));
-  std::map<std::uintptr_t, std::size_t> blocks;
-  for (std::size_t bytes = 0; bytes < small_spans::k_below; bytes += bytes < 300 ? 1 : 97)
-    for (int i = 0; i < 5; ++i) {
-      void* block = call.allocate(bytes);
-      if (block == nullptr) continue; // bins are made as spans grow
-      EXPECT_GE(small_spans::size_of(block), bytes);
-      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % 16, 0u);
-      std::memset(block, static_cast<int>(bytes), small_spans::size_of(block));
-      ASSERT_TRUE(blocks.emplace(reinterpret_cast<std::uintptr_t>(block), bytes).second);
-    }
-  EXPECT_GT(blocks.size(), 300u);
-  for (auto at = blocks.begin(); at != blocks.end(); ++at) {
-    const auto* block = reinterpret_cast<unsigned char*>(at->first);
-    const std::size_t room = small_spans::size_of(block);
-    if (std::next(at) != blocks.end()) {
-      EXPECT_LE(at->first + room, std::next(at)->first);
-    }
-    EXPECT_EQ(block[0], static_cast<unsigned char>(at->second));
-    EXPECT_EQ(block[room - 1], static_cast<unsigned char>(at->second));
-  }
-  for (const auto& [block, bytes] : blocks)
-    small_spans::release(reinterpret_cast<void*>(block));
-  for (const std::size_t alignment : {16, 32, 64, 128, 256})
-    for (const std::size_t bytes : {1, 100, 500, 1100}) {
-      void* block = small_spans::allocate_aligned(bytes, alignment, call.call());
-      if (block == nullptr) continue;
-      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % alignment, 0u) << bytes;
-      small_spans::release(block);
-    }
-  EXPECT_EQ(small_spans::allocate_aligned(100, 512, call.call()), nullptr);
   EXPECT_EQ(small_spans::what_is_wrong(), nullptr);
 }
 
@@ -326,4 +293,213 @@ TEST(SmallSpans, ForkedChildrenBeginAnew) {
   small_spans::release(fresh);
   expect(small_spans::what_is_wrong() == nullptr, 8);
   std::_Exit(0);
+}
+
+// A program that handles SIGSEGV may allocate there, also where it interrupts the slow paths: its
+// third block is taken from a span whose states cannot be written.
+namespace {
+const MadeUpCall* g_handlers = nullptr;
+void* g_page = nullptr;
+void* g_to_free = nullptr;
+unsigned g_handled = 0;
+void make_writable(int) {
+  alarm(20); // waits for the lock that its thread has
+  for (int i = 0; i < 3; ++i)
+    if (void* block = g_handlers->allocate(700)) small_spans::release(block);
+  mprotect(g_page, k_span, PROT_READ | PROT_WRITE);
+  small_spans::release(g_to_free);
+  ++g_handled;
+  alarm(0);
+}
+} // namespace
+TEST(SmallSpans, HandlersMayAllocate) {
+  const MadeUpCall call(new_site(), {0x10800, 0x2000}), handlers(new_site(), {0x10801, 0x2000});
+  ASSERT_TRUE(small_spans::k_table.serve(&call.words));
+  ASSERT_TRUE(small_spans::k_table.serve(&handlers.words));
+  std::vector<void*> blocks;
+  for (int i = 0; i < 2; ++i) // the first batch
+    blocks.push_back(call.allocate(3000));
+  ASSERT_NE(blocks[0], nullptr);
+  g_page = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(blocks[0]) & ~(k_span - 1));
+  g_handlers = &handlers;
+  g_to_free = blocks[0];
+  struct sigaction action{}, before{};
+  action.sa_handler = make_writable;
+  ASSERT_EQ(sigaction(SIGSEGV, &action, &before), 0);
+  ASSERT_EQ(mprotect(g_page, k_span, PROT_READ), 0);
+  blocks.push_back(call.allocate(3000));
+  ASSERT_EQ(sigaction(SIGSEGV, &before, nullptr), 0);
+  EXPECT_EQ(g_handled, 1u);
+  ASSERT_NE(blocks[2], nullptr);
+  EXPECT_NE(blocks[2], blocks[0]);
+  small_spans::release(blocks[1]);
+  small_spans::release(blocks[2]);
+  EXPECT_EQ(counts_of(call.words.site).live, 3000u); // freed by the handler, later
+  for (int i = 0; i < 20; ++i)
+    blocks.push_back(call.allocate(3000));
+  for (std::size_t i = 3; i < blocks.size(); ++i)
+    small_spans::release(blocks[i]);
+  EXPECT_EQ(counts_of(call.words.site).live, 0u);
+  EXPECT_EQ(small_spans::what_is_wrong(), nullptr);
+}
+
+// The recorder asks again for a call whose blocks found no room: that takes no other call's place.
+TEST(SmallSpans, ACallIsServedOnce) {
+  const MadeUpCall call(new_site(), {0x10900, 0x2000, 0x3000});
+  for (unsigned i = 0; i < 2 * k_most_alike; ++i)
+    ASSERT_TRUE(small_spans::k_table.serve(&call.words)) << i;
+  const MadeUpCall like(new_site(), {0x10900, 0x2000, 0x4000});
+  EXPECT_TRUE(small_spans::k_table.serve(&like.words));
+}
+
+// Where no span may be added, a call asks for one now and then, not for each block.
+TEST(SmallSpans, NoRoomIsAskedForSeldom) {
+  const MadeUpCall one(new_site(), {0x10a00, 0x2000}), other(new_site(), {0x10a01, 0x2000});
+  ASSERT_TRUE(small_spans::k_table.serve(&one.words));
+  ASSERT_TRUE(small_spans::k_table.serve(&other.words));
+  std::vector<void*> blocks;
+  for (int i = 0; i < 100'000; ++i)
+    blocks.push_back(one.allocate(216));
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    if (i % 10 != 0) small_spans::release(blocks[i]);
+  errno = 0;
+  EXPECT_EQ(other.allocate(2000), nullptr);
+  for (std::size_t i = 0; i < blocks.size(); i += 10)
+    small_spans::release(blocks[i]);
+  unsigned left_out = 0;
+  void* block = nullptr;
+  while ((block = other.allocate(2000)) == nullptr && left_out < 1000)
+    ++left_out;
+  EXPECT_GE(left_out, 10u);
+  EXPECT_LE(left_out, 100u);
+  if (block != nullptr) small_spans::release(block);
+  EXPECT_EQ(small_spans::what_is_wrong(), nullptr);
+}
+
+// What the kernel refuses is not the program's error. Locked pages cannot be given back.
+TEST(SmallSpans, ErrnoStaysAsItWas) {
+  const MadeUpCall call(new_site(), {0x10b00, 0x2000});
+  ASSERT_TRUE(small_spans::k_table.serve(&call.words));
+  std::vector<void*> blocks;
+  for (int i = 0; i < 1000; ++i)
+    if (void* block = call.allocate(4000)) blocks.push_back(block);
+  ASSERT_EQ(blocks.size(), 1000u);
+  std::set<std::uintptr_t> spans;
+  for (void* block : blocks)
+    spans.insert(reinterpret_cast<std::uintptr_t>(block) & ~(k_span - 1));
+  bool locked = true;
+  for (const std::uintptr_t span : spans)
+    locked = locked && mlock(reinterpret_cast<void*>(span), k_span) == 0;
+  errno = 0;
+  for (void* block : blocks)
+    small_spans::release(block);
+  EXPECT_EQ(errno, 0);
+  for (const std::uintptr_t span : spans)
+    munlock(reinterpret_cast<void*>(span), k_span);
+  if (!locked) GTEST_SKIP() << "no pages may be locked";
+}
+
+// All at once: threads come and go, free each other's blocks, calls become served, samples are
+// looked up, counts are taken and the process forks. For the thread sanitizer above all.
+TEST(SmallSpans, EverythingAtOnce) {
+  constexpr std::uint64_t k_first = 0x10c00;
+  constexpr unsigned k_calls = 4, k_workers = 3, k_rounds = 20;
+  std::vector<MadeUpCall> calls;
+  for (unsigned i = 0; i < k_calls; ++i)
+    calls.emplace_back(new_site(), std::initializer_list<std::uint64_t>{k_first, 0x2000, 0x3000 + i});
+  ASSERT_TRUE(small_spans::k_table.serve(&calls[0].words));
+  std::array<std::atomic<unsigned char*>, 512> shelf{};
+  std::atomic<unsigned> wrong{0};
+  const auto work = [&](unsigned seed) {
+    std::uint32_t random = seed;
+    for (int i = 0; i < 4000; ++i) {
+      random = random * 1664525 + 1013904223;
+      const MadeUpCall& call = calls[random >> 8 & (k_calls - 1)];
+      const std::size_t bytes = 16 + (random >> 12) % 3 * 40;
+      auto* block = static_cast<unsigned char*>(call.allocate(bytes));
+      if (block == nullptr) continue;
+      const auto mark = static_cast<unsigned char>(random >> 24);
+      block[0] = mark;
+      std::memset(block + 1, mark, 15);
+      unsigned char* taken = shelf[random >> 16 & 511].exchange(block);
+      if (taken == nullptr) continue;
+      for (int k = 1; k < 16; ++k)
+        wrong += taken[k] != taken[0] ? 1u : 0u;
+      small_spans::release(taken);
+    }
+  };
+  std::atomic<bool> over{false};
+  std::thread recorder([&] {
+    for (unsigned i = 0; !over; ++i) {
+      small_spans::k_table.serve(&calls[i % k_calls].words);
+      counts_of(calls[0].words.site);
+      place_of(shelf[i & 511].load(), now());
+    }
+  });
+  for (unsigned round = 0; round < k_rounds; ++round) {
+    std::vector<std::thread> workers;
+    for (unsigned i = 0; i < k_workers; ++i)
+      workers.emplace_back(work, round * k_workers + i + 1);
+    if (round % 5 == 0) {
+      Busy::enter();
+      small_spans::before_fork();
+      if (const pid_t child = fork(); child == 0) {
+        small_spans::after_fork_in_child();
+        Busy::leave();
+        _exit(calls[0].allocate(64) == nullptr ? 0 : 1);
+      } else {
+        small_spans::after_fork_in_parent();
+        Busy::leave();
+        int status = 1;
+        ASSERT_EQ(waitpid(child, &status, 0), child);
+        EXPECT_EQ(status, 0);
+      }
+    }
+    for (std::thread& worker : workers)
+      worker.join();
+  }
+  over = true;
+  recorder.join();
+  for (std::atomic<unsigned char*>& block : shelf)
+    if (block != nullptr) small_spans::release(block);
+  EXPECT_EQ(wrong, 0u);
+  EXPECT_EQ(counts_of(calls[0].words.site).live, 0u);
+  EXPECT_EQ(small_spans::what_is_wrong(), nullptr);
+}
+
+// The last one: it uses up the bins.
+TEST(SmallSpans, EverySizeHasItsRoomAndAlignment) {
+  const MadeUpCall call(new_site(), {0x10100, 0x2000});
+  ASSERT_TRUE(small_spans::k_table.serve(&call.words));
+  std::map<std::uintptr_t, std::size_t> blocks;
+  for (std::size_t bytes = 0; bytes < small_spans::k_below; bytes += bytes < 300 ? 1 : 97)
+    for (int i = 0; i < 5; ++i) {
+      void* block = call.allocate(bytes);
+      if (block == nullptr) continue; // bins are made as spans grow
+      EXPECT_GE(small_spans::size_of(block), bytes);
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % 16, 0u);
+      std::memset(block, static_cast<int>(bytes), small_spans::size_of(block));
+      ASSERT_TRUE(blocks.emplace(reinterpret_cast<std::uintptr_t>(block), bytes).second);
+    }
+  EXPECT_GT(blocks.size(), 300u);
+  for (auto at = blocks.begin(); at != blocks.end(); ++at) {
+    const auto* block = reinterpret_cast<unsigned char*>(at->first);
+    const std::size_t room = small_spans::size_of(block);
+    if (std::next(at) != blocks.end()) {
+      EXPECT_LE(at->first + room, std::next(at)->first);
+    }
+    EXPECT_EQ(block[0], static_cast<unsigned char>(at->second));
+    EXPECT_EQ(block[room - 1], static_cast<unsigned char>(at->second));
+  }
+  for (const auto& [block, bytes] : blocks)
+    small_spans::release(reinterpret_cast<void*>(block));
+  for (const std::size_t alignment : {16, 32, 64, 128, 256})
+    for (const std::size_t bytes : {1, 100, 500, 1100}) {
+      void* block = small_spans::allocate_aligned(bytes, alignment, call.call());
+      if (block == nullptr) continue;
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % alignment, 0u) << bytes;
+      small_spans::release(block);
+    }
+  EXPECT_EQ(small_spans::allocate_aligned(100, 512, call.call()), nullptr);
+  EXPECT_EQ(small_spans::what_is_wrong(), nullptr);
 }

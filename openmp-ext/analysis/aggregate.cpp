@@ -9,6 +9,7 @@
 #include "analysis/enough_samples.hpp"
 #include "analysis/phase_track.hpp"
 #include "analysis/ranks.hpp"
+#include "analysis/runtime_site.hpp"
 #include "analysis/shares.hpp"
 #include "analysis/sweep.hpp"
 #include "analysis/threads_at_once.hpp"
@@ -77,7 +78,8 @@ struct JoinedSite {
 void join(SiteSummary& site, JoinedSite& joined, SiteInProfile& part) {
   joined.latency_sum += part.latency_sum;
   joined.latency_weight += part.latency_weight;
-  if (part.objects == 0 || (joined.seen && part.bytes_peak <= site.bytes_peak)) return;
+  const bool has_none = part.objects == 0 && part.bytes_peak == 0;
+  if (has_none || (joined.seen && part.bytes_peak <= site.bytes_peak)) return;
   joined.seen = true;
   site.objects = part.objects;
   site.bytes_total = part.bytes_total;
@@ -95,7 +97,9 @@ void join(SiteSummary& site, JoinedSite& joined, SiteInProfile& part) {
 void count_small_objects(ProfileSummary& summary, const Profile& profile) {
   SmallObjects all;
   std::uint64_t sites = 0;
-  for (const SmallObjects& site : profile.small_objects) {
+  for (std::size_t number = 0; number < profile.small_objects.size(); ++number) {
+    const SmallObjects& site = profile.small_objects[number];
+    if (number < profile.sites.size() && is_runtimes(profile, profile.sites[number])) continue;
     all.objects += site.objects;
     all.bytes += site.bytes;
     sites += site.objects != 0 ? 1 : 0;
@@ -185,7 +189,8 @@ void average_over_profiles(ProfileSummary& summary, std::size_t profiles) {
 // own large variables alone.
 bool is_of_interest(const SiteSummary& site, const std::vector<ModuleInfo>& modules) {
   constexpr std::uint64_t k_large = 64 * 1024;
-  if (site.kind == SiteKind::allocation || site.kind == SiteKind::mapping)
+  if (site.kind == SiteKind::allocation || site.kind == SiteKind::mapping ||
+      site.kind == SiteKind::runtime)
     return site.objects != 0 || site.samples != 0;
   if (site.samples != 0 || site.kind != SiteKind::variable || site.bytes_peak < k_large)
     return site.samples != 0;
@@ -325,7 +330,7 @@ private:
 
 const char* name_of(SiteKind kind) {
   static constexpr const char* k_names[] = {"allocation", "mapping", "static", "statics",
-                                            "constants",  "stacks",  "heap"};
+                                            "constants",  "stacks",  "heap",   "runtime"};
   return k_names[static_cast<unsigned>(kind)];
 }
 

@@ -228,7 +228,8 @@ constexpr bool has_bytes(SiteKind kind) {
   return kind != SiteKind::stacks && kind != SiteKind::heap && kind != SiteKind::constants;
 }
 
-// "allocation", "mapping", "static" (a variable), "statics", "constants", "stacks", "heap".
+// "allocation", "mapping", "static" (a variable), "statics", "constants", "stacks", "heap",
+// "runtime".
 const char* name_of(SiteKind kind);
 
 // What a list of frames is in the source: parallel regions of one place are one, as often as the

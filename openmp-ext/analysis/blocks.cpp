@@ -259,7 +259,7 @@ void tell_blocks(const Profile& profile, std::span<const std::uint32_t> site_num
   const bool has_places = profile.run.source != "exact";
   for (std::size_t i = 0; i < sites.size(); ++i) {
     const SiteKind kind = summaries[i].kind;
-    if (blocks[i].size() == 0 || !has_bytes(kind)) continue;
+    if (blocks[i].size() == 0 || !has_bytes(kind) || kind == SiteKind::runtime) continue;
     if (kind == SiteKind::allocation || kind == SiteKind::mapping)
       blocks[i].tell(sites[i], profile.run.start_time, profile.last_time);
     if (!has_places) continue;

@@ -4,6 +4,7 @@
 #include "analysis/sweep.hpp"
 
 #include "analysis/blocks.hpp"
+#include "analysis/runtime_site.hpp"
 #include "log/format.hpp"
 
 #include <algorithm>
@@ -12,11 +13,14 @@ namespace omptier {
 
 Sweep::Sweep(ProfileSummary& summary, Names& names, const Profile& profile)
     : summary_(summary), names_(names), profile_(profile) {
+  runtime_site_ = names.site(profile, runtime_site());
   for (const SiteRecord& site : profile.sites)
-    site_numbers_.push_back(names.site(profile, site));
+    site_numbers_.push_back(is_runtimes(profile, site) ? runtime_site_ : names.site(profile, site));
   for (const RegionDefinition& region : profile.region_definitions)
     region_numbers_.push_back(names.region(names.translate(profile, region.frames)));
   sites.resize(summary.sites.size());
+  for (const AreaRecord& area : profile.areas)
+    if (area.kind == AreaKind::module) module_areas_.push_back(&area);
 }
 
 void Sweep::run() {
@@ -41,6 +45,7 @@ void Sweep::run() {
   close_region(profile_.last_time);
   std::ranges::stable_sort(moves, {}, &MoveSummary::begin);
   take_region_totals();
+  take_runtimes_small_objects();
   tell_blocks(profile_, site_numbers_, attributions, sites, summary_.sites);
 }
 
@@ -116,6 +121,10 @@ std::uint64_t Sweep::bytes_of(const ObjectRecord& object) {
   return std::min(object.bytes, k_most);
 }
 
+bool Sweep::counts_bytes(const ObjectRecord& object) const {
+  return has_bytes(profile_.sites[object.site].kind);
+}
+
 void Sweep::begin_next() {
   const ObjectRecord& object = profile_.objects[next_object_++];
   const std::uint64_t bytes = bytes_of(object);
@@ -124,9 +133,10 @@ void Sweep::begin_next() {
   SiteSummary& summary = summary_.sites[site_numbers_[object.site]];
   if (object.allocator == 0) summary.by_malloc = true;
   const bool rest = object.allocator == ObjectRecord::k_rest;
-  if (object.allocator == ObjectRecord::k_mapping) summary.kind = SiteKind::mapping;
-  if (!rest) ++site.objects;
-  if (!has_bytes(summary.kind)) return;
+  const bool runtimes = summary.kind == SiteKind::runtime;
+  if (object.allocator == ObjectRecord::k_mapping && !runtimes) summary.kind = SiteKind::mapping;
+  if (!rest && !(runtimes && object.allocator == ObjectRecord::k_area)) ++site.objects;
+  if (!counts_bytes(object)) return;
   if (!rest) site.bytes_total += bytes;
   site.bytes_largest = std::max(site.bytes_largest, bytes);
   step_live(site, object.time, static_cast<std::int64_t>(bytes));
@@ -137,7 +147,7 @@ void Sweep::begin_next() {
 void Sweep::release_next() {
   const ObjectRecord& object = profile_.objects[by_release_[next_release_++]];
   live_.erase(object.address, layer_of(object), object.object);
-  if (!has_bytes(summary_.sites[site_numbers_[object.site]].kind)) return;
+  if (!counts_bytes(object)) return;
   step_live(sites[site_numbers_[object.site]], object.released,
             -static_cast<std::int64_t>(bytes_of(object)));
 }
@@ -261,6 +271,8 @@ void Sweep::attribute(const LoggedSample& logged) {
     learn_streams(logged);
     share_among_streams(sample, place, region);
   }
+  if (place.site == k_no_site && is_in_runtime(logged))
+    place = {runtime_site_, Place::k_none, 0, 0, false};
   const double weight = sample.weight;
   for (std::uint32_t i = 0; i < logged.patterns; ++i)
     if (const std::uint64_t loop = profile_.patterns[logged.first_pattern + i].loop; loop != 0)
@@ -282,20 +294,43 @@ void Sweep::attribute(const LoggedSample& logged) {
       {place.site, region, sample.weight, static_cast<float>(position), place.object});
 }
 
+namespace {
+
+bool is_code_of(const AreaRecord& area, const AccessSample& sample) {
+  return sample.pc - area.address < area.bytes && area.begin <= sample.time &&
+         sample.time <= area.end;
+}
+
+} // namespace
+
+const AreaRecord* Sweep::module_of(const AccessSample& sample) const {
+  const auto found = std::ranges::find_if(
+      module_areas_, [&](const AreaRecord* area) { return is_code_of(*area, sample); });
+  return found != module_areas_.end() ? *found : nullptr;
+}
+
+bool Sweep::is_in_runtime(const AccessSample& sample) const {
+  if (sample.pc == 0) return false;
+  const AreaRecord* area = module_of(sample);
+  return area != nullptr && area->number != 0 && is_runtimes(profile_.modules[area->number]);
+}
+
+// Counts alone: where they lie is not known, nor when they were freed.
+void Sweep::take_runtimes_small_objects() {
+  for (std::size_t i = 0; i < profile_.small_objects.size() && i < site_numbers_.size(); ++i) {
+    if (site_numbers_[i] != runtime_site_) continue;
+    sites[runtime_site_].objects += profile_.small_objects[i].objects;
+    sites[runtime_site_].bytes_total += profile_.small_objects[i].bytes;
+  }
+}
+
 // What is known of an instruction's loop by now, holds for all its samples.
 void Sweep::take_code() {
   const AreaRecord* area = nullptr; // of the sample before
   for (const LoggedSample& sample : profile_.samples) {
     if (sample.pc == 0) continue;
-    const auto holds = [&](const AreaRecord& one) {
-      return one.kind == AreaKind::module && sample.pc - one.address < one.bytes &&
-             one.begin <= sample.time && sample.time <= one.end;
-    };
-    if (area == nullptr || !holds(*area)) {
-      const auto found = std::ranges::find_if(profile_.areas, holds);
-      if (found == profile_.areas.end()) continue;
-      area = &*found;
-    }
+    if (area == nullptr || !is_code_of(*area, sample)) area = module_of(sample);
+    if (area == nullptr) continue;
     const std::uint64_t bias = profile_.modules[area->number].bias;
     CodeSummary& code = names_.code(profile_, {area->number, sample.pc - bias + 1});
     ++code.samples;

@@ -173,6 +173,7 @@ private:
   // Everything that happened up to this moment, in order; a release before what takes its place.
   void advance(std::uint64_t now);
   static std::uint64_t bytes_of(const ObjectRecord& object);
+  bool counts_bytes(const ObjectRecord& object) const;
   void begin_next();
   void release_next();
   void step_live(SiteInProfile& site, std::uint64_t time, std::int64_t change);
@@ -198,6 +199,10 @@ private:
   void share_among_streams(AccessSample& sample, Place& place, std::uint32_t region);
   Place beside(const Stream& stream, const AccessSample& sample, const Place& blamed) const;
   bool is_cached(std::uint32_t site) const;
+  // Whose code ran; null where the log does not say.
+  const AreaRecord* module_of(const AccessSample& sample) const;
+  bool is_in_runtime(const AccessSample& sample) const;
+  void take_runtimes_small_objects();
   SitePart& part_of(std::uint32_t site, std::uint32_t region);
 
   struct Running {
@@ -211,6 +216,8 @@ private:
   std::unordered_map<std::uint64_t, std::uint64_t> loops_; // by instruction: its loop's first one
   std::size_t next_pattern_ = 0, next_reuse_ = 0;
   std::vector<std::uint32_t> site_numbers_, region_numbers_;
+  std::uint32_t runtime_site_;                   // of the summary
+  std::vector<const AreaRecord*> module_areas_;
   std::vector<std::uint64_t> by_release_; // objects
   std::size_t next_object_ = 0, next_release_ = 0, next_region_ = 0, next_totals_ = 0;
   std::vector<SiteTotals> counted_; // by number of the profile: what has been taken over

@@ -123,9 +123,9 @@ std::string pattern_text(const SiteSummary& site, const ProfileNames& names) {
   return "indirect (through " + name.substr(0, name.find(" (")) + ")";
 }
 
-// At least one sample in a thousand, or a hundredth of the memory.
+// At least one sample in a thousand, or a hundredth of the memory; or what is not the program's.
 bool is_worth_a_row(const SiteSummary& site, const ProfileSummary& summary) {
-  if (summary.samples == 0 || site.share.value >= 0.001) return true;
+  if (site.kind == SiteKind::runtime || summary.samples == 0 || site.share.value >= 0.001) return true;
   std::uint64_t bytes = 0;
   for (const SiteSummary& other : summary.sites)
     bytes += other.bytes_peak;

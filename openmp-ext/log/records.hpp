@@ -40,11 +40,13 @@ enum class SiteKind : std::uint8_t {
   constants, // a module's code and constants
   stacks,    // and thread-local variables
   heap,      // blocks of the heap that were not recorded
+  runtime,   // OMPTier's and the OpenMP runtime's own (analysis/runtime_site.hpp)
 };
 
 struct SiteRecord { // before the first object that uses it
   std::uint32_t site = 0;
-  std::vector<Frame> frames; // innermost first, system libraries dropped
+  std::vector<Frame> frames; // innermost first, system libraries dropped; of what the OpenMP runtime
+                             // called: the library's call, then the runtime's
   SiteKind kind = SiteKind::allocation;
   std::string symbol = {}; // of a variable, as the linker knows it
 };

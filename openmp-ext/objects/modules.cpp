@@ -365,4 +365,9 @@ bool is_runtime_name(const char* name) {
          starts_with(name, "libomptier");
 }
 
+bool is_support_name(const char* name) {
+  return starts_with(name, "libhwloc.so") || starts_with(name, "hwloc_") ||
+         starts_with(name, "libnuma.so") || starts_with(name, "libmemkind.so");
+}
+
 } // namespace omptier

@@ -97,6 +97,8 @@ void write_segments_id(char* identity, std::uint64_t hash);
 // System libraries (their frames are dropped); OpenMP runtimes and ours. Never the program.
 bool is_system_path(const char* path);
 bool is_runtime_name(const char* name);
+// Libraries that the OpenMP runtime and OMPTier work with: hwloc, libnuma, memkind.
+bool is_support_name(const char* name);
 // Libraries of a language's implementation: the C library, those of C++ and Fortran.
 bool is_language_name(const char* name);
 

@@ -114,21 +114,27 @@ public:
   // False when the walk is over.
   bool add(ReturnAddress address, const CachedRule& cached) {
     if (!started_ && address != caller_) return true;
-    if (started_ && cached.runtime) return false;
+    if (started_ && cached.runtime) {
+      if (count_ == 0) met_ = {address, last_};
+      return false;
+    }
     started_ = true;
+    last_ = address;
     if (!cached.system && !cached.runtime) out_[count_++] = address;
     return count_ < max_;
   }
 
-  unsigned finish() {
+  unsigned finish(RuntimeMet* met) {
+    if (met != nullptr && met_.at != 0) *met = met_;
     if (count_ == 0) out_[count_++] = caller_;
     return count_;
   }
 
 private:
-  ReturnAddress caller_;
+  ReturnAddress caller_, last_ = 0;
   ReturnAddress* out_;
   unsigned max_, count_ = 0;
+  RuntimeMet met_;
   bool started_ = false;
 };
 
@@ -211,20 +217,20 @@ _Unwind_Reason_Code visit_frame(_Unwind_Context* context, void* argument) {
 } // namespace
 
 __attribute__((noinline)) unsigned capture_stack(const void* caller, ReturnAddress* out,
-                                                 unsigned max) {
+                                                 unsigned max, RuntimeMet* met) {
   if (max == 0) return 0;
   FrameChooser chooser(caller, out, max);
   // One frame is the caller, unless the caller lies in a library whose frames are dropped.
   if (const CachedRule at = rule_at(reinterpret_cast<ReturnAddress>(caller));
       max == 1 && !at.system && !at.runtime)
-    return chooser.finish();
+    return chooser.finish(met);
 #if defined(__x86_64__)
   const auto frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-  if (walk_by_rules(frame, chooser) == WalkEnd::done) return chooser.finish();
+  if (walk_by_rules(frame, chooser) == WalkEnd::done) return chooser.finish(met);
   chooser = FrameChooser(caller, out, max);
 #endif
   _Unwind_Backtrace(visit_frame, &chooser);
-  return chooser.finish();
+  return chooser.finish(met);
 }
 
 __attribute__((noinline)) unsigned capture_words([[maybe_unused]] const void* caller,

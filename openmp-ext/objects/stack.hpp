@@ -10,12 +10,19 @@
 
 namespace omptier {
 
+// Where a walk met the OpenMP runtime before any frame of the program.
+struct RuntimeMet {
+  ReturnAddress at = 0;     // the runtime's return address; 0: it did not
+  ReturnAddress called = 0; // that of the function that the runtime called
+};
+
 // Writes up to max return addresses of the program, innermost first, and returns how many (at least
 // 1). The first is caller, the return address of the OpenMP routine or construct. Drops system
 // libraries (unless none would be left); stops at the OpenMP runtime, so that workers and primary
 // thread share sites. If caller is not on the stack, or cannot be unwound: caller alone.
-// Thread-safe.
-unsigned capture_stack(const void* caller, ReturnAddress* out, unsigned max);
+// met: set where there is one, else left as it is. Thread-safe.
+unsigned capture_stack(const void* caller, ReturnAddress* out, unsigned max,
+                       RuntimeMet* met = nullptr);
 
 // A return address and how many bytes above the first one's place on the stack it lies.
 struct StackWord {

@@ -185,14 +185,28 @@ const LoadedModule* module_at_call(const void* caller) {
   return module != nullptr ? module : module_of(at);
 }
 
+// What the OpenMP runtime or OMPTier calls for itself: the C library, dlopen, hwloc and the like. A
+// parallel region of another library of the system's is called by the runtime too.
+bool is_called_by_runtime(const RuntimeMet& met) {
+  if (met.at == 0) return false;
+  const LoadedModule* module = module_at_call(reinterpret_cast<const void*>(met.called));
+  return module != nullptr && (module->language || is_support_name(module->name));
+}
+
 // The stack of a block's site; empty: start-up of the C library. For an allocation by a system
-// library, its own call comes first, then the program's that led there.
+// library, its own call comes first, then the program's that led there; then the runtime's, if the
+// program was not on the way.
 unsigned frames_of(const void* caller, ReturnAddress* frames, unsigned depth) {
-  const unsigned count = capture_stack(caller, frames, depth);
+  RuntimeMet met;
+  const unsigned count = capture_stack(caller, frames, depth, &met);
   const LoadedModule* module = module_at_call(caller);
   if (module == nullptr || !module->system) return count;
   const auto own = reinterpret_cast<ReturnAddress>(caller);
   const bool alone = count == 1 && frames[0] == own;
+  if (alone && is_called_by_runtime(met)) {
+    frames[1] = met.at;
+    return 2;
+  }
   if (module->language) return alone ? 0 : count;
   if (alone) return count;
   const unsigned kept = std::min(count, k_max_frames - 1);
@@ -219,7 +233,10 @@ void Recorder::small_allocated(const void* block, std::size_t bytes, const void*
                                std::uint32_t stands_for) {
   if (!active() || is_runtimes(caller)) return;
   ReturnAddress frames[k_max_frames];
-  const unsigned count = capture_stack(caller, frames, options_.site_depth);
+  RuntimeMet met;
+  unsigned count = capture_stack(caller, frames, options_.site_depth, &met);
+  const bool runtimes = is_called_by_runtime(met);
+  if (runtimes) frames[count++] = met.at;
   const std::uint32_t site = define(sites_, frames, count, true);
   if (site == StackTable::k_full)
     return void(unwatched_.fetch_add(stands_for, std::memory_order_relaxed));
@@ -228,7 +245,7 @@ void Recorder::small_allocated(const void* block, std::size_t bytes, const void*
     const std::lock_guard<std::mutex> guard(mutex_);
     serve = small_object(site, reinterpret_cast<std::uintptr_t>(block), bytes, stands_for);
   }
-  if (serve) serve_call(caller);
+  if (serve && !runtimes) serve_call(caller);
 }
 
 // Under mutex_. True once the site has allocated enough to get spans of its own; again after four

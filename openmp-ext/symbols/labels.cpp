@@ -159,6 +159,8 @@ std::string label_of_area(const ProfileSummary& summary, const SiteSummary& site
                              : "stacks and thread-local variables";
   case SiteKind::heap:
     return "heap, not recorded (of the C library, the OpenMP runtime, before the record began)";
+  case SiteKind::runtime:
+    return "OMPTier and the OpenMP runtime";
   default:
     break;
   }

@@ -290,6 +290,7 @@ private:
     count_small_objects(summary_, profile);
     summary_.samples_lost += profile.samples_lost;
     summary_.samples_waiting += profile.samples_waiting;
+    summary_.loops += profile.shortages.loops;
     waiting_ += profile.waiting;
     summary_.worst_error = std::max(summary_.worst_error, error_left(profile));
     summary_.log_bytes += profile.bytes;

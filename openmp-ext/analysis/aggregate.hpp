@@ -212,6 +212,7 @@ struct ProfileSummary {
   Sampled small;                     // on their pages
   Sampled other;                     // without an address or outside of objects
   std::uint64_t patterns = 0;        // records of what instructions accessed
+  LoopCounts loops;                  // samples whose loops were emulated, or not
   Share other_access_share;
   double paced = 0;              // part of their time in loops whose pace is known
   std::uint64_t nanoseconds = 0; // length of the longest run

@@ -3,6 +3,7 @@
 // A profile's summary as JSON (declared in report_text.hpp).
 #include "cli/blocks_text.hpp"
 #include "cli/code_text.hpp"
+#include "cli/loops_text.hpp"
 #include "cli/moves_text.hpp"
 #include "cli/report_text.hpp"
 #include "cli/ranks_text.hpp"
@@ -114,6 +115,7 @@ private:
                                   {"bytes_total", summary_.small_objects.bytes},
                                   {"sites", summary_.small_sites},
                                   {"samples", summary_.small.samples}});
+    json["loops"] = loops_json(summary_.loops);
     if (summary_.patterns == 0) return json;
     json["accesses_weighed_by"] = "accesses";
     json["paced_share"] = summary_.paced;

@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "cli/blocks_text.hpp"
+#include "cli/loops_text.hpp"
 #include "cli/moves_text.hpp"
 #include "cli/phases_text.hpp"
 #include "cli/ranks_text.hpp"
@@ -89,6 +90,7 @@ std::string head(const ProfileSummary& summary) {
     text += "  accessed: by bytes; the pace was measured of loops that take " +
             format_percent(summary.paced) +
             " of the time, that of others is what their accesses let expect\n";
+  text += loops_text(summary.loops);
   return text;
 }
 

@@ -67,7 +67,7 @@ enum class RecordType : std::uint8_t {
   in_block_of_2, // the next sample's or pattern's address lay in such an object
   region_totals, // of a region: all its runs, told or not
   thinned,       // from here on one sample in so many is kept
-  shortages,     // what the recorder's memory had no room for, from the start on
+  shortages,     // what memory, log and emulation's budget had no room for, from the start on
   area,          // memory that nobody allocates: a module's, a thread's stack, the heap as a whole
   area_end,
   loop_of_2, // in which the next pattern was made, and what it accessed since an earlier sample

@@ -313,7 +313,8 @@ void RecordReader::read_thinned(RecordBody& body) {
 void RecordReader::read_shortages(RecordBody& body) {
   Shortages& all = profile_.shortages;
   for (std::uint64_t* number : {&all.objects, &all.by_caller, &all.runs, &all.stretches,
-                                &all.phases, &all.areas, &all.moves, &all.regions_by_caller})
+                                &all.phases, &all.areas, &all.moves, &all.regions_by_caller,
+                                &all.loops.emulated, &all.loops.alike, &all.loops.left_out})
     *number = body.empty() ? 0 : body.number();
 }
 

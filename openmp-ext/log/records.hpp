@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/kind.hpp"
+#include "objects/loop_counts.hpp"
 #include "objects/pattern.hpp"
 #include "objects/reuse.hpp"
 #include "objects/site.hpp"
@@ -123,6 +124,7 @@ struct Shortages {
   // For which the log has no more room than an eighth each.
   std::uint64_t phases = 0, areas = 0, moves = 0;
   std::uint64_t regions_by_caller = 0; // runs whose regions are their directives, as by_caller
+  LoopCounts loops;                    // in emulation's budget
   bool operator==(const Shortages&) const = default;
 };
 

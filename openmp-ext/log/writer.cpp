@@ -358,7 +358,8 @@ void LogWriter::site_totals(const SiteTotals& totals) {
 void LogWriter::shortages(const Shortages& all) {
   OMPTIER_BEGIN_RECORD(shortages);
   body.numbers(all.objects, all.by_caller, all.runs, all.stretches, all.phases, all.areas,
-               all.moves, all.regions_by_caller);
+               all.moves, all.regions_by_caller, all.loops.emulated, all.loops.alike,
+               all.loops.left_out);
   append(body);
 }
 

@@ -278,6 +278,7 @@ void Recorder::after_fork_in_child() {
   waiting_weight_ = 0;
   unwatched_ = by_caller_ = regions_by_caller_ = 0;
   shortages_written_ = {};
+  loops_ = {};
   std::fill(std::begin(lost_), std::end(lost_), 0);
   small_counts_.clear();
   small_bytes_ = 0;

@@ -147,6 +147,7 @@ private:
   void lost(std::uint64_t count) override;
   void pattern(const AccessPattern& pattern) override;
   void reuse(const AddressReuse& reuse) override;
+  void emulated(const LoopCounts& all) override { loops_ = all; }
 
   std::atomic<State> state_{State::idle};
   std::atomic<pid_t> process_{0}; // that is recorded
@@ -177,6 +178,7 @@ private:
   std::uint32_t most_stacks_ = 0;                           // of sites, of regions
   std::uint64_t lost_[k_loss_reasons] = {};                 // to be written
   Shortages shortages_written_;                             // helper thread's, as all that follow
+  LoopCounts loops_;
   LogBudget budget_;
   SampleBatch batch_;
   std::uint64_t pattern_weight_ = 0; // of the last sample's patterns; 0: not kept

@@ -127,6 +127,7 @@ Shortages Recorder::shortages() {
   all.regions_by_caller = regions_by_caller_.load(std::memory_order_relaxed);
   all.runs = runs_.dropped();
   all.stretches = stretches_.dropped();
+  all.loops = loops_;
   log_.add_refused(all);
   return all;
 }

@@ -171,6 +171,7 @@ void PerfSource::drain(SampleSink& sink) {
   state_->decoder.refresh();
   for (const RegisterSample& sample : records.samples)
     state_->decoder.decode(sample, sink);
+  sink.emulated(state_->decoder.counts());
   if (records.lost) sink.lost(records.lost);
   records.samples.clear();
   records.lost = 0;

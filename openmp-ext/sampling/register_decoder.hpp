@@ -48,14 +48,19 @@ public:
     earlier_.keep(sample);
   }
   const Blamer& blamer() const { return blamer_; }
+  const LoopCounts& counts() const { return counts_; }
 
 private:
   std::span<const AccessPattern> emulate(const RegisterSample& sample) {
     if (seen_.size() >= k_places_kept) seen_.clear();
     const std::uint32_t before = seen_[sample.pc]++;
     const bool often = before >= k_each_up_to;
-    if (often && before % k_of_often != 0) return {};
+    if (often && before % k_of_often != 0) {
+      ++counts_.alike;
+      return {};
+    }
     const std::uint64_t of = budget_.weight_of_next();
+    ++(of == 0 ? counts_.left_out : counts_.emulated);
     if (of == 0) return {};
     const std::uint64_t begin = own_cpu_nanoseconds();
     const auto stands_for = static_cast<double>(often ? k_of_often * of : of);
@@ -72,6 +77,7 @@ private:
   LoopAccesses loops_;
   SamplesBefore earlier_;
   EmulationBudget budget_;
+  LoopCounts counts_;
   std::unordered_map<std::uint64_t, std::uint32_t> seen_; // by pc
 };
 

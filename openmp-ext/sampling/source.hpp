@@ -7,6 +7,7 @@
 #pragma once
 
 #include "objects/access.hpp"
+#include "objects/loop_counts.hpp"
 #include "objects/pattern.hpp"
 #include "objects/reuse.hpp"
 
@@ -25,6 +26,8 @@ public:
   virtual void pattern(const AccessPattern&) {}
   // How soon a watched address was used again, from sources that can watch.
   virtual void reuse(const AddressReuse&) {}
+  // Samples whose loops were looked at so far, from sources that emulate them.
+  virtual void emulated(const LoopCounts&) {}
 
 protected:
   ~SampleSink() = default;

@@ -293,6 +293,7 @@ void TimerSource::drain(SampleSink& sink) {
   state_->decoder.refresh();
   for (const RegisterSample& sample : state_->samples)
     state_->decoder.decode(sample, sink);
+  sink.emulated(state_->decoder.counts());
   state_->samples.clear();
   if (dropped) sink.lost(dropped);
 }

@@ -8,8 +8,10 @@
 #include "analysis/enough_samples.hpp"
 #include "analysis/threads_at_once.hpp"
 #include "base/os.hpp"
+#include "cli/loops_text.hpp"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 using namespace omptier;
 
@@ -101,14 +103,31 @@ TEST(Totals, LossesHaveReasons) {
   log.writer->lost(7, LossReason::blocks);
   log.writer->thinned(2);
   log.writer->thinned(8);
-  log.writer->shortages({3, 4, 5, 6, 7, 8, 9});
+  log.writer->shortages({3, 4, 5, 6, 7, 8, 9, 10, {}});
   const Profile profile = log.read();
   EXPECT_EQ(profile.samples_lost, 12u);
   EXPECT_EQ(profile.lost_by[0], 5u);
   EXPECT_EQ(profile.lost_by[1], 7u);
   ASSERT_EQ(profile.thinnings.size(), 2u);
   EXPECT_EQ(profile.thinnings[1].kept_of, 8u);
-  EXPECT_EQ(profile.shortages, (Shortages{3, 4, 5, 6, 7, 8, 9}));
+  EXPECT_EQ(profile.shortages, (Shortages{3, 4, 5, 6, 7, 8, 9, 10, {}}));
+}
+
+TEST(Totals, LoopsThatWereNotEmulatedAreCounted) {
+  Log log;
+  Shortages shortages;
+  shortages.loops = {412, 88, 7};
+  log.writer->shortages(shortages);
+  shortages.loops = {512, 188, 12}; // from the start on
+  log.writer->shortages(shortages);
+  const ProfileSummary summary = log.summary();
+  EXPECT_EQ(summary.loops, (LoopCounts{512, 188, 12}));
+  EXPECT_EQ(loops_text(summary.loops),
+            "  the loops of 512 samples were emulated, for 188 more at the same places, too; 12 "
+            "were left out, for emulation's budget was used up, and those drawn stand for them\n");
+  EXPECT_EQ(loops_text({5, 0, 0}), "  the loops of 5 samples were emulated; none was left out\n");
+  EXPECT_EQ(loops_text({}), "");
+  EXPECT_EQ(loops_json(summary.loops)["left_out"], 12);
 }
 
 static ProfileSummary ranked(std::uint64_t samples, const std::vector<double>& shares) {

@@ -16,7 +16,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double k_least_share = 0.005; // of the samples, for a site that stays, to be listed
+// Of the samples or of all bytes, for memory that stays, to be listed.
+constexpr double k_least_share = 0.005, k_least_bytes = 0.01;
 
 bool stays(const SiteDemand& demand) {
   return !demand.placeable || !demand.by_plan;
@@ -42,11 +43,23 @@ std::uint64_t bytes_of(const SiteDemand& demand) {
   return demand.placeable ? demand.peak_bytes() : demand.bytes;
 }
 
-std::string row_that_stays(const std::string& name, double share, std::uint64_t bytes,
+std::uint64_t all_bytes(const Workload& workload) {
+  std::uint64_t bytes = workload.small_objects.bytes + workload.elsewhere.bytes;
+  for (const SiteDemand& demand : workload.sites)
+    bytes += bytes_of(demand);
+  return bytes;
+}
+
+bool is_worth_a_line(const NoSite& memory, const Workload& workload) {
+  return memory.share >= k_least_share ||
+         double(memory.bytes) > k_least_bytes * double(all_bytes(workload));
+}
+
+std::string row_that_stays(const Workload& workload, const std::string& name, const NoSite& memory,
                            const char* why) {
-  if (share < k_least_share) return "";
-  return advice_row("stays", bytes > 0 ? format_size(bytes) : "-", name,
-                    format_percent(share) + " of the samples; no plan reaches " + why);
+  if (!is_worth_a_line(memory, workload)) return "";
+  return advice_row("stays", memory.bytes > 0 ? format_size(memory.bytes) : "-", name,
+                    format_percent(memory.share) + " of the samples; no plan reaches " + why);
 }
 
 // Memory that stays, to show that the list is not the whole.
@@ -63,12 +76,12 @@ NoSite sum_of_what_stays(const Workload& workload) {
 }
 
 std::string what_stays_text(const Workload& workload) {
-  std::string text = row_that_stays("small objects", workload.small_objects.share,
-                                    workload.small_objects.bytes, "blocks below 4 KiB") +
-                     row_that_stays("everything else", workload.elsewhere.share,
-                                    workload.elsewhere.bytes, "what lies in no recorded object");
+  std::string text =
+      row_that_stays(workload, "small objects", workload.small_objects, "blocks below 4 KiB") +
+      row_that_stays(workload, "everything else", workload.elsewhere,
+                     "what lies in no recorded object");
   const NoSite sum = sum_of_what_stays(workload);
-  if (sum.share >= k_least_share)
+  if (is_worth_a_line(sum, workload))
     text += "\nNo plan reaches " + format_percent(sum.share) + " of the samples, on " +
             format_size(sum.bytes) +
             " as far as known: this memory stays where the program has it, beside what the plan "
@@ -112,7 +125,7 @@ std::string placement_text(const Advice& advice) {
   for (const std::size_t site : sites_by_tier(advice)) {
     const SiteDemand& demand = advice.workload.sites[site];
     if (stays(demand)) {
-      text += row_that_stays(demand.label, demand.share, bytes_of(demand),
+      text += row_that_stays(advice.workload, demand.label, {demand.share, bytes_of(demand)},
                              demand.placeable ? "it (below 64 KiB)" : "it");
       continue;
     }
@@ -167,14 +180,18 @@ std::string advice_json(const Advice& advice, bool threads_as_recorded) {
                      {"kind", name_of(advice.tiers[move.tier].kind)},
                      {"saved", move.saved / advice.workload.threads.most()},
                      {"spent", move.spent}});
-  const NoSite staying = sum_of_what_stays(advice.workload);
+  const auto json_of = [](const NoSite& memory) {
+    return Json{{"share", memory.share}, {"bytes", memory.bytes}};
+  };
   const Json all = {{"version", 1},
                     {"measure", noun_of(advice.workload.measure)},
                     {"threads", advice.workload.threads.most()},
                     {"threads_as_recorded", threads_as_recorded},
                     {"tiers", std::move(tiers)},
                     {"sites", std::move(sites)},
-                    {"no_plan_reaches", {{"share", staying.share}, {"bytes", staying.bytes}}},
+                    {"no_plan_reaches", json_of(sum_of_what_stays(advice.workload))},
+                    {"small_objects", json_of(advice.workload.small_objects)},
+                    {"everything_else", json_of(advice.workload.elsewhere)},
                     {"moves", std::move(moves)}};
   return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

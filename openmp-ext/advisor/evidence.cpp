@@ -123,6 +123,8 @@ Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names
     demand.share_low = std::max(0.0, std::min(site.share.low, site.share.value - error));
     demand.share_high = std::min(1.0, std::max(site.share.high, site.share.value + error));
     demand.instances = site.objects;
+    demand.growing = site.bytes_growing;
+    demand.growing_nanoseconds = site.nanoseconds_growing;
     for (SiteDemand& part : divide_by_blocks(std::move(demand), summary))
       workload.sites.push_back(std::move(part));
   }

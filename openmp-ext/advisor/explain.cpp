@@ -65,6 +65,15 @@ const char* mode_of(const Demand& demand) {
   return written < 1 - k_hardly_any ? "write_mostly" : "write_only";
 }
 
+// What a container needs while it copies itself into a larger block, or "".
+std::string growing_text(const SiteDemand& demand) {
+  if (!demand.blocks.empty() || demand.growing == 0 || demand.growing < demand.peak_bytes() / 20)
+    return {};
+  return "; " + format_size(demand.growing) + " of these bytes only for " +
+         format_duration(double(demand.growing_nanoseconds)) +
+         ", as old copies while it grows (none if it reserves its size)";
+}
+
 std::uint64_t sum_of_peaks(const Workload& workload) {
   std::uint64_t bytes = 0;
   for (const SiteDemand& site : workload.sites)
@@ -98,8 +107,9 @@ std::string reason_for(const Workload& workload, const std::vector<TierChoice>& 
   const bool all_cached = demand.cached > 1 - k_least_cached;
   if (!all_cached)
     text += (demand.cached < k_least_cached ? ", " : ", the rest ") + manner_text(demand);
-  if (tier == Placement::k_nowhere) return text + "; no memory has room for it";
-  if (all_cached) return text;
+  const std::string growing = growing_text(demand);
+  if (tier == Placement::k_nowhere) return text + "; no memory has room for it" + growing;
+  if (all_cached) return text + growing;
   const auto& row = costs[site];
   const std::size_t slowest = static_cast<std::size_t>(std::ranges::max_element(row) - row.begin());
   if (slowest != tier && row[slowest] > 0)
@@ -107,7 +117,7 @@ std::string reason_for(const Workload& workload, const std::vector<TierChoice>& 
             (tiers[tier].estimated || tiers[slowest].estimated ? "an estimated " : "") +
             format_percent(1 - row[tier] / row[slowest], 0) + " of its time against " +
             std::string(title_of(tiers[slowest].kind));
-  return text;
+  return text + growing;
 }
 
 std::string identifier_from(const std::string& label) {

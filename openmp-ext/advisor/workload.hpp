@@ -45,6 +45,9 @@ struct SiteDemand {
   std::uint64_t all_instances = 0;
   bool placeable = true;   // else it needs no room and stays where it is
   std::uint64_t bytes = 0; // most of one that is not placeable; 0: not known
+  // Of the whole site's peak, old copies while it grows, and for how many nanoseconds they are
+  // needed: room that it needs, but for a moment.
+  std::uint64_t growing = 0, growing_nanoseconds = 0;
   bool by_plan = true;   // else only the program's source can place it
 
   std::uint64_t peak_bytes() const;

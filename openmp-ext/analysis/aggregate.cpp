@@ -85,6 +85,8 @@ void join(SiteSummary& site, JoinedSite& joined, SiteInProfile& part) {
   site.bytes_total = part.bytes_total;
   site.bytes_peak = part.bytes_peak;
   site.bytes_largest = part.bytes_largest;
+  site.bytes_growing = part.bytes_growing;
+  site.nanoseconds_growing = part.nanoseconds_growing;
   site.live = std::move(part.live);
   site.instances = std::move(part.instances);
   site.blocks = part.blocks;

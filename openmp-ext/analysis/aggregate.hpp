@@ -120,6 +120,8 @@ struct SiteSummary : Sampled {
   std::string symbol;        // of a variable
   std::uint64_t objects = 0; // of one process: the one with most
   std::uint64_t bytes_total = 0, bytes_peak = 0, bytes_largest = 0;
+  // Of bytes_peak, old copies of what grew, and how long they were needed (analysis/growth.hpp).
+  std::uint64_t bytes_growing = 0, nanoseconds_growing = 0;
   bool by_malloc = false; // not by an allocator of OpenMP's
   std::vector<LiveStep> live;
   // Those of its blocks that were recorded one by one: k_instances_kept with most samples, in order

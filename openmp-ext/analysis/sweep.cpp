@@ -4,6 +4,7 @@
 #include "analysis/sweep.hpp"
 
 #include "analysis/blocks.hpp"
+#include "analysis/growth.hpp"
 #include "analysis/runtime_site.hpp"
 #include "log/format.hpp"
 
@@ -46,6 +47,7 @@ void Sweep::run() {
   std::ranges::stable_sort(moves, {}, &MoveSummary::begin);
   take_region_totals();
   take_runtimes_small_objects();
+  tell_growth(profile_, site_numbers_, sites);
   tell_blocks(profile_, site_numbers_, attributions, sites, summary_.sites);
 }
 

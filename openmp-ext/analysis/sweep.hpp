@@ -145,6 +145,7 @@ struct SiteEvidence {
 // What only one profile knows of a site, before the profiles are joined.
 struct SiteInProfile {
   std::uint64_t objects = 0, bytes_total = 0, bytes_largest = 0, bytes_peak = 0;
+  std::uint64_t bytes_growing = 0, nanoseconds_growing = 0;
   std::vector<LiveStep> live;
   std::vector<InstanceSummary> instances; // these and what follows: as SiteSummary's
   std::uint64_t blocks = 0;

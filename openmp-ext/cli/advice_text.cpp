@@ -96,6 +96,7 @@ Json placement_json(const Advice& advice, std::size_t site) {
   return {{"label", demand.label},
           {"kind", placed ? Json(name_of(advice.tiers[tier].kind)) : Json(nullptr)},
           {"bytes", bytes_of(demand)},
+          {"bytes_growing", demand.blocks.empty() ? demand.growing : 0},
           {"share", demand.share},
           {"low", demand.share_low},
           {"high", demand.share_high},

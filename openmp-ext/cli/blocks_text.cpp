@@ -66,6 +66,13 @@ std::vector<BlocksRow> block_rows(const ProfileSummary& summary, const SiteSumma
   return rows;
 }
 
+std::string growth_text(const SiteSummary& site) {
+  if (site.bytes_growing == 0 || site.bytes_growing < site.bytes_peak / 20) return "";
+  return "; " + format_size(site.bytes_growing) +
+         " of its most bytes were old copies while it grew, for " +
+         format_duration(double(site.nanoseconds_growing));
+}
+
 nlohmann::json blocks_json(const ProfileSummary& summary, const SiteSummary& site) {
   nlohmann::json json = {{"blocks_recorded", site.blocks}, {"hot_blocks", site.hot_blocks}};
   for (const InstanceSummary* block : hottest(site, k_most_in_json)) {

@@ -133,6 +133,8 @@ private:
     json["bytes_total"] = site.bytes_total;
     json["bytes_peak"] = site.bytes_peak;
     json["bytes_largest"] = site.bytes_largest;
+    json["bytes_growing"] = site.bytes_growing;
+    json["nanoseconds_growing"] = site.nanoseconds_growing;
     if (summary_.patterns > 0) {
       json["access_share"] = json_of(site.access_share);
       add_rate(json, site.access_rate);

@@ -199,8 +199,8 @@ private:
     const SiteSummary& site = summary_.sites[number];
     const bool sized = has_bytes(site.kind), counted = sized || site.kind == SiteKind::stacks;
     add(site, sized ? format_size(site.bytes_peak) : "-",
-        counted ? with_separators(site.objects) : "-", names_.sites[number], &site.access_share,
-        &site);
+        counted ? with_separators(site.objects) : "-", names_.sites[number] + growth_text(site),
+        &site.access_share, &site);
     for (const BlocksRow& row : block_rows(summary_, site, options_.blocks))
       add(row.sampled, format_size(row.bytes), with_separators(row.blocks), "  " + row.name);
   }

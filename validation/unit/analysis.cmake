@@ -3,7 +3,7 @@ omptier_unit_test(analysis SOURCES log_test.cpp log_versions_test.cpp analysis_m
   analysis_working_set_test.cpp analysis_cache_test.cpp analysis_totals_test.cpp analysis_pattern_test.cpp
   analysis_streams_test.cpp analysis_rates_test.cpp analysis_accesses_test.cpp analysis_areas_test.cpp
   analysis_blocks_test.cpp analysis_runtime_test.cpp
-  analysis_unplaced_test.cpp LINK omptier_analysis omptier_advisor omptier_cli)
+  analysis_growth_test.cpp analysis_unplaced_test.cpp LINK omptier_analysis omptier_advisor omptier_cli)
 
 # Names need debug information, whatever the kind of build.
 omptier_unit_test(symbols SOURCES symbols_test.cpp objects_calls.cpp LINK omptier_symbols)

@@ -181,8 +181,11 @@ void average_over_profiles(ProfileSummary& summary, std::size_t profiles) {
   }
   for (PhaseSummary& phase : summary.phases)
     average(phase);
-  for (CodeSummary& code : summary.code)
+  for (CodeSummary& code : summary.code) {
     code.weight *= factor;
+    for (CodeAtSite& part : code.by_site)
+      part.weight *= factor;
+  }
   summary.other.accesses *= factor;
   summary.small.accesses *= factor;
 }
@@ -219,6 +222,11 @@ void sort_sites(ProfileSummary& summary) {
   summary.sites = std::move(sorted);
   for (MoveSummary& move : summary.moves)
     if (move.site != k_no_site) move.site = sorted_as[move.site];
+  for (CodeSummary& code : summary.code) {
+    for (CodeAtSite& part : code.by_site)
+      part.site = sorted_as[part.site];
+    std::erase_if(code.by_site, [](const CodeAtSite& part) { return part.site == k_no_site; });
+  }
   for (SiteSummary& site : summary.sites)
     if (site.through != SiteSummary::k_nothing) site.through = sorted_as[site.through];
   for (SiteSummary& site : summary.sites)
@@ -288,6 +296,7 @@ private:
   void add_counts(const Profile& profile) {
     summary_.runs.push_back(profile.run);
     if (!profile.cut.empty()) summary_.notes.push_back(profile.cut);
+    summary_.running += profile.running ? 1 : 0;
     add_limits(summary_, profile);
     count_small_objects(summary_, profile);
     summary_.samples_lost += profile.samples_lost;

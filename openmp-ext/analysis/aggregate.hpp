@@ -152,12 +152,21 @@ struct SiteSummary : Sampled {
   std::vector<RankPart> by_rank;             // as ProfileSummary::ranks
 };
 
+// What one instruction did to the objects of one site.
+struct CodeAtSite {
+  std::uint32_t site = 0; // index into ProfileSummary::sites
+  std::uint64_t samples = 0;
+  double weight = 0; // of one process, as blamed: before streams share (streams.hpp)
+  bool loads = false, stores = false; // seen to do so, maybe without a sample of its own
+};
+
 // Samples blamed on one instruction.
 struct CodeSummary {
   Frame at;               // behind its first byte, as a return address is behind its call
   std::uint64_t loop = 0; // offset of the first instruction of the loop around it; 0 = not known
   std::uint64_t samples = 0;
   double weight = 0; // of one process
+  std::vector<CodeAtSite> by_site;
 };
 
 struct RegionSummary : Sampled {
@@ -195,11 +204,13 @@ struct ProfileSummary {
   std::vector<RunRecord> runs;    // one a profile
   std::vector<RankSummary> ranks; // in order of their numbers; empty when all profiles are of one
   std::vector<std::string> notes; // cut logs, joined jobs …: one line each, for people
+  std::uint64_t running = 0;      // of the profiles: their processes still wrote them
   std::vector<ModuleInfo> modules;
   std::vector<SiteSummary> sites;     // largest share first, then most bytes
   std::vector<RegionSummary> regions; // [0] = outside of all regions
   std::vector<PhaseSummary> phases;
-  std::vector<CodeSummary> code; // all instructions that samples were blamed on
+  std::vector<CodeSummary> code; // all instructions that samples were blamed on, or that
+                                 // loops around samples have
   Measure measure = Measure::time;
   double worst_error = 0; // of the source, as a fraction
   std::uint64_t samples = 0, samples_lost = 0;

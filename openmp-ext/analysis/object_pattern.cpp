@@ -18,6 +18,7 @@
 namespace omptier {
 namespace {
 
+constexpr double k_other = 0.2;        // of the bytes, that make an object's patterns mixed
 constexpr double k_most = 0.85;        // of an instruction's steps, for a stride
 constexpr double k_regular = 0.6;      // of its steps, for tiles
 constexpr double k_jumps = 0.02;       // of its steps, from one run to the next
@@ -234,6 +235,8 @@ ObjectPattern PatternEvidence::decide() const {
   }
   const auto best = std::max_element(votes.begin(), votes.end());
   if (*best > 0) decided.kind = static_cast<PatternKind>(best - votes.begin());
+  const double all = std::accumulate(votes.begin(), votes.end(), 0.0);
+  decided.mixed = *best > 0 && all - *best >= k_other * all;
   if (decided.kind != PatternKind::strided) decided.stride = 0;
   decided.indirect = bytes() > 0 ? indirect / bytes() : 0;
   return decided;

@@ -28,6 +28,7 @@ struct ObjectPattern {
   PatternKind kind = PatternKind::unknown;
   std::int64_t stride = 0; // bytes, of strided
   double indirect = 0;     // share of the bytes whose address came out of another load
+  bool mixed = false;      // a fifth of the bytes and more are accessed in another pattern
 };
 
 // Everything known of one object; add() all, then decide().

@@ -40,8 +40,8 @@ void Sweep::run() {
     attribute(sample);
   }
   attribute_reuses(profile_.last_time);
-  take_code();
   attribute_patterns(ObjectRecord::k_never - 1);
+  take_code();
   advance(ObjectRecord::k_never - 1);
   close_region(profile_.last_time);
   std::ranges::stable_sort(moves, {}, &MoveSummary::begin);
@@ -269,6 +269,7 @@ void Sweep::attribute(const LoggedSample& logged) {
   if (profile_.run.measure == Measure::time) sample.level = AccessLevel::unknown;
   Place place = place_of(sample.address, logged.place);
   const std::uint32_t region = region_now();
+  blamed_sites_.push_back(place.site);
   if (profile_.run.measure == Measure::time && sample.address != 0) {
     learn_streams(logged);
     share_among_streams(sample, place, region);
@@ -298,22 +299,21 @@ void Sweep::attribute(const LoggedSample& logged) {
 
 namespace {
 
-bool is_code_of(const AreaRecord& area, const AccessSample& sample) {
-  return sample.pc - area.address < area.bytes && area.begin <= sample.time &&
-         sample.time <= area.end;
+bool is_code_of(const AreaRecord& area, std::uint64_t pc, std::uint64_t time) {
+  return pc - area.address < area.bytes && area.begin <= time && time <= area.end;
 }
 
 } // namespace
 
-const AreaRecord* Sweep::module_of(const AccessSample& sample) const {
+const AreaRecord* Sweep::module_of(std::uint64_t pc, std::uint64_t time) const {
   const auto found = std::ranges::find_if(
-      module_areas_, [&](const AreaRecord* area) { return is_code_of(*area, sample); });
+      module_areas_, [&](const AreaRecord* area) { return is_code_of(*area, pc, time); });
   return found != module_areas_.end() ? *found : nullptr;
 }
 
 bool Sweep::is_in_runtime(const AccessSample& sample) const {
   if (sample.pc == 0) return false;
-  const AreaRecord* area = module_of(sample);
+  const AreaRecord* area = module_of(sample.pc, sample.time);
   return area != nullptr && area->number != 0 && is_runtimes(profile_.modules[area->number]);
 }
 
@@ -326,20 +326,49 @@ void Sweep::take_runtimes_small_objects() {
   }
 }
 
-// What is known of an instruction's loop by now, holds for all its samples.
-void Sweep::take_code() {
-  const AreaRecord* area = nullptr; // of the sample before
-  for (const LoggedSample& sample : profile_.samples) {
-    if (sample.pc == 0) continue;
-    if (area == nullptr || !is_code_of(*area, sample)) area = module_of(sample);
-    if (area == nullptr) continue;
-    const std::uint64_t bias = profile_.modules[area->number].bias;
-    CodeSummary& code = names_.code(profile_, {area->number, sample.pc - bias + 1});
-    ++code.samples;
-    code.weight += double{sample.weight};
-    if (const auto loop = loops_.find(sample.pc); loop != loops_.end())
-      code.loop = loop->second - bias;
+// Null where no module was at that time.
+CodeSummary* Sweep::code_at(std::uint64_t pc, std::uint64_t time) {
+  if (code_area_ == nullptr || !is_code_of(*code_area_, pc, time)) {
+    const AreaRecord* found = module_of(pc, time);
+    if (found == nullptr) return nullptr;
+    code_area_ = found;
   }
+  const std::uint64_t bias = profile_.modules[code_area_->number].bias;
+  // The pc of a counted access is its callback's return address already.
+  const std::uint64_t behind = profile_.run.source == "exact" ? 0 : 1;
+  CodeSummary& code = names_.code(profile_, {code_area_->number, pc - bias + behind});
+  if (const auto loop = loops_.find(pc); loop != loops_.end()) code.loop = loop->second - bias;
+  return &code;
+}
+
+// What is known of an instruction's loop by now, holds for all its samples. Patterns tell of
+// instructions on which no sample fell: stores hardly ever wait.
+void Sweep::take_code() {
+  const auto at_site = [](CodeSummary& code, std::uint32_t site, AccessKind kind) -> CodeAtSite& {
+    auto at = std::ranges::find(code.by_site, site, &CodeAtSite::site);
+    if (at == code.by_site.end()) {
+      code.by_site.emplace_back().site = site;
+      at = code.by_site.end() - 1;
+    }
+    at->loads = at->loads || kind == AccessKind::load;
+    at->stores = at->stores || kind == AccessKind::store;
+    return *at;
+  };
+  for (std::size_t i = 0; i < profile_.samples.size(); ++i) {
+    const LoggedSample& sample = profile_.samples[i];
+    CodeSummary* code = sample.pc != 0 ? code_at(sample.pc, sample.time) : nullptr;
+    if (code == nullptr) continue;
+    ++code->samples;
+    code->weight += double{sample.weight};
+    if (blamed_sites_[i] >= k_small_objects) continue;
+    CodeAtSite& part = at_site(*code, blamed_sites_[i], sample.kind);
+    ++part.samples;
+    part.weight += double{sample.weight};
+  }
+  for (const PatternAt& of : patterns)
+    if (of.site < k_small_objects && of.pattern->pc != 0)
+      if (CodeSummary* code = code_at(of.pattern->pc, of.pattern->time); code != nullptr)
+        at_site(*code, of.site, of.pattern->kind);
 }
 
 Place Sweep::place_of(std::uint64_t address, const BlockPlace& known) const {

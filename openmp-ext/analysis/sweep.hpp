@@ -65,7 +65,7 @@ public:
     const std::uint32_t module_number = module(profile.modules[at.module]);
     const auto [known, fresh] = code_.emplace(std::pair(module_number, at.offset),
                                               static_cast<std::uint32_t>(summary_.code.size()));
-    if (fresh) summary_.code.push_back({{module_number, at.offset}, 0, 0, 0});
+    if (fresh) summary_.code.emplace_back().at = {module_number, at.offset};
     return summary_.code[known->second];
   }
 
@@ -184,6 +184,7 @@ private:
   void take_region_totals();
   std::uint64_t entries_between_copies(std::uint32_t region) const;
   void take_code();
+  CodeSummary* code_at(std::uint64_t pc, std::uint64_t time);
   void step_region(const RegionRecord& record);
   void take_move(const MoveRecord& record);
   void close_region(std::uint64_t time);
@@ -201,7 +202,7 @@ private:
   Place beside(const Stream& stream, const AccessSample& sample, const Place& blamed) const;
   bool is_cached(std::uint32_t site) const;
   // Whose code ran; null where the log does not say.
-  const AreaRecord* module_of(const AccessSample& sample) const;
+  const AreaRecord* module_of(std::uint64_t pc, std::uint64_t time) const;
   bool is_in_runtime(const AccessSample& sample) const;
   void take_runtimes_small_objects();
   SitePart& part_of(std::uint32_t site, std::uint32_t region);
@@ -227,6 +228,8 @@ private:
   std::uint32_t last_region_ = 0;
   std::uint64_t region_begin_ = 0;
   StreamDealer streams_;
+  const AreaRecord* code_area_ = nullptr;    // of the instruction before
+  std::vector<std::uint32_t> blamed_sites_; // of each sample, before streams share
 };
 
 } // namespace omptier

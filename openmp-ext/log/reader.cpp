@@ -157,9 +157,11 @@ Parsed<Profile> read_profile(const std::string& path) {
   }
   close(fd);
   Parsed<Profile> profile = parse_profile(bytes, path);
-  if (profile && is_being_written(*profile, status))
+  if (profile && is_being_written(*profile, status)) {
+    profile->running = true;
     profile->cut = path + ": process " + std::to_string(profile->run.process) +
                    " still runs: this is what it has recorded so far";
+  }
   return profile;
 }
 

@@ -46,6 +46,7 @@ struct Profile {
   std::optional<EndRecord> end;
   std::uint64_t last_time = 0; // of any record
   std::uint64_t bytes = 0;     // of the file that were read
+  bool running = false;        // the process that writes it goes on
   std::string cut;             // one line when the log was cut off: file, offset, why
 };
 

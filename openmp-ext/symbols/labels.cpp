@@ -32,17 +32,6 @@ std::string module_and_offset(const std::vector<ModuleInfo>& modules, const Fram
   return text.str();
 }
 
-// "double* make<int>(unsigned long)" -> "make<int>": what fits a table.
-std::string short_function(std::string function) {
-  for (const std::string_view noise : {"(anonymous namespace)::", "[abi:cxx11]"})
-    for (auto at = function.find(noise); at != std::string::npos; at = function.find(noise))
-      function.erase(at, noise.size());
-  const auto arguments = function.find('(');
-  std::string name = function.substr(0, arguments == 0 ? std::string::npos : arguments);
-  const auto outlined = name.find(".omp_outlined");
-  return outlined == std::string::npos ? name : name.substr(0, outlined);
-}
-
 // Where a site's memory is asked for: every function that the call stands in, inlined or not,
 // innermost first, over all frames. Which of them were inlined is the compiler's matter.
 struct Chain {
@@ -227,6 +216,16 @@ std::string label_of_phase(Symbols& symbols, const ProfileSummary& summary,
 }
 
 } // namespace
+
+std::string short_function(std::string function) {
+  for (const std::string_view noise : {"(anonymous namespace)::", "[abi:cxx11]"})
+    for (auto at = function.find(noise); at != std::string::npos; at = function.find(noise))
+      function.erase(at, noise.size());
+  const auto arguments = function.find('(');
+  std::string name = function.substr(0, arguments == 0 ? std::string::npos : arguments);
+  const auto outlined = name.find(".omp_outlined");
+  return outlined == std::string::npos ? name : name.substr(0, outlined);
+}
 
 std::vector<std::string> labels_of_sites(Symbols& symbols, const std::vector<ModuleInfo>& modules,
                                          const std::vector<std::vector<Frame>>& sites) {

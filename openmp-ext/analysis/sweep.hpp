@@ -218,7 +218,7 @@ private:
   std::unordered_map<std::uint64_t, std::uint64_t> loops_; // by instruction: its loop's first one
   std::size_t next_pattern_ = 0, next_reuse_ = 0;
   std::vector<std::uint32_t> site_numbers_, region_numbers_;
-  std::uint32_t runtime_site_;                   // of the summary
+  std::uint32_t runtime_site_; // of the summary
   std::vector<const AreaRecord*> module_areas_;
   std::vector<std::uint64_t> by_release_; // objects
   std::size_t next_object_ = 0, next_release_ = 0, next_region_ = 0, next_totals_ = 0;
@@ -228,7 +228,7 @@ private:
   std::uint32_t last_region_ = 0;
   std::uint64_t region_begin_ = 0;
   StreamDealer streams_;
-  const AreaRecord* code_area_ = nullptr;    // of the instruction before
+  const AreaRecord* code_area_ = nullptr;   // of the instruction before
   std::vector<std::uint32_t> blamed_sites_; // of each sample, before streams share
 };
 

@@ -3,10 +3,8 @@
 // See code_text.hpp.
 #include "cli/code_text.hpp"
 
-#include "analysis/resampling.hpp"
-#include "analysis/shares.hpp"
 #include "base/text.hpp"
-#include "cli/table.hpp"
+#include "cli/share_cells.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -77,10 +75,8 @@ private:
     double all = 0;
     for (const RegionSummary& region : summary_.regions)
       all += region.accesses.total();
-    for (CodePlace& place : places) {
-      const double share = std::min(share_of(place.weight, all), 1.0);
-      place.share = make_share(share, wilson_interval(share, double(summary_.samples)));
-    }
+    for (CodePlace& place : places)
+      place.share = share_of_samples(summary_, place.weight, all, summary_.samples);
     std::ranges::stable_sort(places, std::greater{}, &CodePlace::weight);
   }
 
@@ -94,34 +90,31 @@ private:
 std::vector<CodePlace> functions_of(const ProfileSummary& summary, Symbols& symbols) {
   Gathering gathering(summary, symbols);
   for (const CodeSummary& code : summary.code)
-    gathering.add(code);
+    if (code.samples > 0) gathering.add(code);
   return gathering.finish();
 }
 
 std::string code_text(const ProfileSummary& summary, const std::vector<CodePlace>& functions,
                       const ProfileTextOptions& options) {
+  const double least = std::max(k_least_of_code, options.minimum.value_or(0));
   std::vector<TableRow> rows;
   const auto add = [&](const CodePlace& place, const std::string& name) {
-    rows.push_back({bar(place.share.value, k_bar, options.utf8),
-                    format_percent(place.share.value), interval(place.share, options.utf8),
-                    with_separators(place.samples), name});
+    rows.push_back(share_cells(summary, name, place.share, options.look()));
+    rows.back().push_back(with_separators(place.samples));
   };
   std::size_t shown = 0;
   for (const CodePlace& function : functions) {
-    if (function.share.value < k_least_of_code || shown == options.most_regions) break;
+    if (function.share.value < least || shown == options.most_regions) break;
     ++shown;
     add(function, function.name);
     for (std::size_t i = 0; i < std::min(function.loops.size(), k_most_loops); ++i)
-      if (function.loops[i].share.value >= k_least_of_code)
+      if (function.loops[i].share.value >= least)
         add(function.loops[i], "  loop: " + function.loops[i].name);
   }
   if (rows.empty()) return "";
-  std::string text = "\n" + table({{std::string("share of ") + title_of(summary.measure), k_bar},
-                                   {"", -7},
-                                   {"95 %", -11},
-                                   {"samples", -10},
-                                   {"function, with its hottest line"}},
-                                  rows);
+  std::vector<TableColumn> columns = share_columns(summary, "function, with its hottest line");
+  columns.push_back({"samples", TableColumn::Align::right, 1});
+  std::string text = "\n" + whole_table(columns, rows, options.look());
   if (shown < functions.size())
     text += "  … " + std::to_string(functions.size() - shown) + " more functions\n";
   return text;

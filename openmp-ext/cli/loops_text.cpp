@@ -18,8 +18,7 @@ std::string loops_text(const LoopCounts& loops) {
   text += loops.left_out == 0
               ? "; none was left out\n"
               : "; " + with_separators(loops.left_out) +
-                    " were left out, for emulation's budget was used up, and those drawn stand for "
-                    "them\n";
+                    " were left out beyond emulation's budget, and those drawn weigh more\n";
   return text;
 }
 

@@ -5,11 +5,12 @@
 #include "cli/phases_text.hpp"
 
 #include "base/text.hpp"
-#include "cli/table.hpp"
+#include "cli/share_cells.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 
 namespace omptier {
 namespace {
@@ -21,34 +22,45 @@ constexpr std::size_t k_most_objects = 3;
 constexpr double k_largest_hot_part = 0.5; // of an object, to be shown
 constexpr double k_least_shown = 0.0005;   // share of a stretch
 
+// Without places in the source, where that leaves no two objects one name.
+std::vector<std::string> short_names(const std::vector<std::string>& names) {
+  std::vector<std::string> list;
+  std::map<std::string, unsigned> count;
+  for (const std::string& name : names)
+    ++count[list.emplace_back(name.substr(0, name.rfind(" (")))];
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (count[list[i]] > 1) list[i] = names[i];
+  return list;
+}
+
 class PhaseTables {
 public:
   PhaseTables(const ProfileSummary& summary, const ProfileNames& names,
               const ProfileTextOptions& options)
-      : summary_(summary), names_(names), options_(options) {}
+      : summary_(summary), names_(names), options_(options), objects_(short_names(names.sites)) {}
 
-  std::string text() { return named() + regions(); }
+  std::string text() { return (options_.region.empty() ? named() : "") + regions(); }
 
 private:
   std::vector<TableColumn> columns(const char* what) const {
-    return {{std::string("share of ") + title_of(summary_.measure), k_bar},
-            {"", -7},
-            {"95 %", -11},
-            {"time", -10},
-            {"entries", -11},
-            {"threads", -7},
-            {std::string(what) + ": most accessed objects"}};
+    using Align = TableColumn::Align;
+    std::vector<TableColumn> list = share_columns(summary_, what);
+    list.insert(list.end(), {{"time", Align::right, 2},
+                             {"entries", Align::right, 3},
+                             {"threads", Align::right, 5},
+                             {"most accessed objects", Align::left, 1,
+                              TableColumn::Cut::end}});
+    return list;
   }
 
   TableRow line(const Share& share, double nanoseconds, std::uint64_t entries,
-                std::uint32_t threads, const std::string& name) const {
-    return {bar(share.value, k_bar, options_.utf8),
-            format_percent(share.value),
-            summary_.samples > 0 ? interval(share, options_.utf8) : "-",
-            nanoseconds > 0 ? format_duration(nanoseconds) : "-",
-            entries > 0 ? with_separators(entries) : "-",
-            threads > 0 ? std::to_string(threads) : "-",
-            name};
+                std::uint32_t threads, const std::string& name, const std::string& objects) const {
+    TableRow cells = share_cells(summary_, name, share, options_.look());
+    cells.push_back(nanoseconds > 0 ? format_duration(nanoseconds) : "-");
+    cells.push_back(entries > 0 ? with_separators(entries) : "-");
+    cells.push_back(threads > 0 ? std::to_string(threads) : "-");
+    cells.push_back(objects.empty() ? "-" : objects);
+    return cells;
   }
 
   // Of the site's memory; 0 where it is not known.
@@ -57,7 +69,7 @@ private:
     return site.objects == 1 ? fraction_of(part.offsets.hot_ranges()) : 0;
   }
 
-  // ": a 62.0 % (in 12 % of it), b 20.1 %". numbers: of phases or regions; weight: of all accesses
+  // "a 62.0 % (in 12 % of it), b 20.1 %". numbers: of phases or regions; weight: of all accesses
   // in these.
   std::string objects(std::vector<SitePart> SiteSummary::* parts,
                       const std::vector<std::uint32_t>& numbers, double weight) const {
@@ -82,7 +94,7 @@ private:
     std::string text;
     for (std::size_t i = 0; i < std::min(k_most_objects, hottest.size()); ++i) {
       const Object& object = hottest[i];
-      text += (i == 0 ? ": " : ", ") + names_.sites[object.site] + " " +
+      text += (i == 0 ? "" : ", ") + objects_[object.site] + " " +
               format_percent(weight > 0 ? object.weight / weight : 0);
       const double hot = hot_part(*object.part, summary_.sites[object.site]);
       if (hot > 0 && hot < k_largest_hot_part)
@@ -104,9 +116,9 @@ private:
       all.accesses += phase.accesses;
     }
     return line(all.share, double(all.nanoseconds), all.entries, 0,
-                indent + names_.phases[group.front()] +
-                    (alone ? "" // the line above has them
-                           : objects(&SiteSummary::by_phase, group, all.accesses.total())));
+                indent + names_.phases[group.front()],
+                alone ? "" // the line above has them
+                      : objects(&SiteSummary::by_phase, group, all.accesses.total()));
   }
 
   template <typename Wanted> std::vector<Group> groups(Wanted&& wanted) const {
@@ -138,7 +150,8 @@ private:
     std::vector<TableRow> rows;
     for (const Group& phase : list)
       if (rows.size() < options_.most_regions) rows.push_back(line_of(phase, ""));
-    return "\n" + table(columns("phase, as the program names it"), rows) +
+    return "\n" +
+           whole_table(columns("phase, as the program names it"), rows, options_.look()) +
            more(list.size(), options_.most_regions, "phases");
   }
 
@@ -146,9 +159,11 @@ private:
     return all > shown ? "  … " + std::to_string(all - shown) + " more " + what + "\n" : "";
   }
 
+  double least_shown() const { return std::max(k_least_shown, options_.minimum.value_or(0)); }
+
   std::vector<Group> stretches_of(std::size_t region) const {
     std::vector<Group> list = groups([&](const PhaseSummary& phase) {
-      if (phase.kind == Kind::named || (summary_.samples > 0 && phase.share.value < k_least_shown))
+      if (phase.kind == Kind::named || (summary_.samples > 0 && phase.share.value < least_shown()))
         return false;
       return phase.kind == Kind::serial ? region == 0 : phase.region == region;
     });
@@ -162,9 +177,9 @@ private:
     for (const PhaseSummary& phase : summary_.phases)
       if (number == 0 && phase.kind == Kind::serial) nanoseconds += double(phase.nanoseconds);
     rows.push_back(line(region.share, nanoseconds, region.entries, region.threads,
-                        names_.regions[number] + objects(&SiteSummary::by_region,
-                                                         {static_cast<std::uint32_t>(number)},
-                                                         region.accesses.total())));
+                        names_.regions[number],
+                        objects(&SiteSummary::by_region, {static_cast<std::uint32_t>(number)},
+                                region.accesses.total())));
     const std::vector<Group> stretches = stretches_of(number);
     Share rest;
     for (std::size_t i = 0; i < stretches.size(); ++i)
@@ -173,15 +188,17 @@ private:
       else
         for (const std::uint32_t phase : stretches[i])
           rest += summary_.phases[phase].share;
-    if (stretches.size() > k_most_stretches)
-      rows.push_back(line(rest, 0, 0, 0,
-                          "  " + std::to_string(stretches.size() - k_most_stretches) + " more"));
+    if (stretches.size() <= k_most_stretches) return;
+    const std::size_t others = stretches.size() - k_most_stretches;
+    rows.push_back(line(rest, 0, 0, 0, "  " + std::to_string(others) + " more", ""));
   }
 
   std::string regions() const {
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < summary_.regions.size(); ++i)
-      if (summary_.regions[i].samples > 0 || summary_.regions[i].entries > 0) order.push_back(i);
+      if ((summary_.regions[i].samples > 0 || summary_.regions[i].entries > 0) &&
+          summary_.regions[i].share.value >= options_.minimum.value_or(0))
+        order.push_back(i);
     if (order.empty() || (order.size() == 1 && order[0] == 0)) return "";
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
       const RegionSummary &one = summary_.regions[a], &other = summary_.regions[b];
@@ -191,13 +208,14 @@ private:
     std::vector<TableRow> rows;
     for (std::size_t i = 0; i < std::min(order.size(), options_.most_regions); ++i)
       add_region(order[i], rows);
-    return "\n" + table(columns("region"), rows) +
+    return "\n" + whole_table(columns("region"), rows, options_.look()) +
            more(order.size(), options_.most_regions, "regions");
   }
 
   const ProfileSummary& summary_;
   const ProfileNames& names_;
   const ProfileTextOptions& options_;
+  std::vector<std::string> objects_; // names
 };
 
 } // namespace

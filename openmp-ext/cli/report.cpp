@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// omptier report: prints profiles as text with bars or as JSON. For a profile that cannot be read
-// it prints one line with file and place (status 2); a truncated one is read up to the cut, with a
-// note.
+// omptier report: prints profiles as text with bars, as CSV or as JSON. For a profile that cannot
+// be read it prints one line with file and place (status 2); a truncated one is read up to the cut,
+// with a note.
+#include "cli/access_lines.hpp"
 #include "cli/code_text.hpp"
 #include "cli/command.hpp"
+#include "cli/region_view.hpp"
+#include "cli/report_options.hpp"
 #include "cli/report_text.hpp"
 
-#include <clocale>
 #include <cstdio>
-#include <cstring>
-#include <langinfo.h>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -19,44 +19,62 @@ namespace {
 
 struct ReportArguments {
   std::vector<std::string> profiles;
-  std::size_t most_sites = 20, most_regions = 10;
-  bool json = false, force = false, blocks = false;
+  bool json = false, csv = false, force = false;
+  std::string object, file; // "": not asked for
+  TextArguments text;
 };
 
-bool terminal_speaks_utf8() {
-  std::setlocale(LC_CTYPE, "");
-  const bool utf8 = std::strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-  std::setlocale(LC_CTYPE, "C");
-  return utf8;
+Parsed<std::string> text_of_object(const ProfileSummary& summary, const ProfileNames& names,
+                                   const ReportArguments& arguments, ProfileTextOptions options,
+                                   Symbols& symbols) {
+  options.filter = arguments.object;
+  const std::string lines =
+      who_accesses_text(summary, names, access_lines(summary, symbols), options);
+  if (lines.empty())
+    return Parsed<std::string>::failure("--object: no object's name has " + arguments.object +
+                                        "; omptier report without it lists them");
+  return objects_report(summary, names, options) + lines;
+}
+
+Parsed<std::string> text_of(ProfileSummary& summary, const ReportArguments& arguments,
+                            const ProfileTextOptions& options, Symbols& symbols) {
+  ProfileNames names = names_of(summary, symbols);
+  if (arguments.json)
+    return profile_json(summary, names, symbols)
+               .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+           "\n";
+  if (!options.region.empty() && !keep_regions(summary, names, options.region))
+    return Parsed<std::string>::failure("--region: no region's name has " + options.region +
+                                        "; omptier report without it lists them");
+  if (arguments.csv) return profile_csv(summary, names, options);
+  if (!arguments.file.empty())
+    return annotated_text(summary, names, access_lines(summary, symbols), arguments.file, options);
+  if (!arguments.object.empty())
+    return text_of_object(summary, names, arguments, options, symbols);
+  std::string text = profile_text(summary, names, options);
+  if (summary.regions.size() == 1)
+    text += code_text(summary, functions_of(summary, symbols), options);
+  return text;
 }
 
 int report(const ReportArguments& arguments) {
+  const Parsed<ProfileTextOptions> options = text_options(arguments.text);
+  if (!options) return fail("report", 2, options.error());
   Symbols symbols;
-  const Parsed<ProfileSummary> summary = summarize_files(
+  Parsed<ProfileSummary> summary = summarize_files(
       arguments.profiles, [&](const ModuleInfo& module) { return symbols.statics_of(module); },
       arguments.force ? Programs::any : Programs::one,
       [&](const auto& modules, const auto& frames) {
         return place_in_source(symbols, modules, frames);
       });
   if (!summary) return fail("report", 2, summary.error());
-  const ProfileNames names = names_of(*summary, symbols);
+  const Parsed<std::string> text = text_of(*summary, arguments, *options, symbols);
+  if (!text) return fail("report", 2, text.error());
   for (const std::string& note : summary->notes)
     std::fprintf(stderr, "omptier report: %s\n", note.c_str());
   for (const std::string& problem : symbols.problems())
     std::fprintf(stderr, "omptier report: %s\n", problem.c_str());
-  std::string text;
-  if (arguments.json)
-    text = profile_json(*summary, names, symbols)
-               .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
-           "\n";
-  else {
-    const ProfileTextOptions options{arguments.most_sites, arguments.most_regions,
-                                     terminal_speaks_utf8(), arguments.blocks};
-    text = profile_text(*summary, names, options);
-    if (summary->regions.size() == 1)
-      text += code_text(*summary, functions_of(*summary, symbols), options);
-  }
-  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
+  if (std::fputs(text->c_str(), stdout) < 0 || std::fflush(stdout) != 0)
     return fail("report", 125, "standard output cannot be written");
   return 0;
 }
@@ -68,13 +86,21 @@ void add_report(CLI::App& app, CommandContext& context) {
   auto arguments = std::make_shared<ReportArguments>();
   command->add_option("profiles", arguments->profiles, "Profiles written by omptier record")
       ->required();
-  command->add_flag("--json", arguments->json, "JSON instead of text");
+  auto* json = command->add_flag("--json", arguments->json, "JSON instead of text");
+  auto* csv = command->add_flag("--csv", arguments->csv,
+                                "A line of comma-separated values for each object");
+  auto* region = command->add_option("--region", arguments->text.options.region,
+                                     "Only parallel regions with TEXT in their names");
+  auto* object = command->add_option("--object", arguments->object,
+                                     "Objects with TEXT in their names, and who accesses them");
+  auto* file = command->add_option("--annotate", arguments->file,
+                                   "The lines of a source file that access objects");
+  csv->excludes(json);
+  region->type_name("TEXT")->excludes(json);
+  object->type_name("TEXT")->excludes(json)->excludes(csv)->excludes(region);
+  file->type_name("FILE")->excludes(json)->excludes(csv)->excludes(region)->excludes(object);
   command->add_flag("--force", arguments->force, "Join profiles of different programs");
-  command->add_option("--sites", arguments->most_sites, "Rows for allocation sites (default 20)");
-  command->add_option("--regions", arguments->most_regions,
-                      "Rows for regions or functions (default 10)");
-  command->add_flag("--blocks", arguments->blocks,
-                    "Rows for the single blocks of a site (--json always has them)");
+  add_text_options(*command, arguments->text);
   command->callback([&context, arguments] { context.status = report(*arguments); });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A profile's summary as JSON (declared in report_text.hpp).
+#include "cli/access_lines.hpp"
 #include "cli/blocks_text.hpp"
 #include "cli/code_text.hpp"
 #include "cli/loops_text.hpp"
@@ -83,6 +84,9 @@ public:
     json["sites"] = json["phases"] = nlohmann::json::array();
     for (std::size_t i = 0; i < summary_.sites.size(); ++i)
       json["sites"].push_back(site(i));
+    const nlohmann::json lines = access_lines_json(summary_, access_lines(summary_, symbols_));
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      json["sites"][i]["lines"] = lines[i];
     for (std::size_t i = 0; i < summary_.regions.size(); ++i)
       json["regions"].push_back(region(i));
     for (std::size_t i = 0; i < summary_.phases.size(); ++i)
@@ -108,6 +112,7 @@ private:
                            {"nanoseconds", summary_.nanoseconds},
                            {"threads", summary_.threads},
                            {"notes", summary_.notes},
+                           {"running", summary_.running},
                            {"small_objects", json_of(summary_.small.share)},
                            {"other", json_of(summary_.other.share)},
                            {"other_accesses", json_of(summary_.other_access_share)}};
@@ -143,6 +148,7 @@ private:
       json["pattern"] = name_of(site.pattern.kind);
       json["stride"] = site.pattern.stride;
       json["indirect"] = site.pattern.indirect;
+      json["mixed"] = site.pattern.mixed && site.objects > 1;
       if (site.through != SiteSummary::k_nothing) json["through"] = names_.sites[site.through];
     }
     json["mean_latency"] = site.mean_latency;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A profile's summary for people (text with bars) and for programs (JSON), as `omptier report`
-// prints it.
+// A profile's summary for people (tables that fit the terminal) and for programs (JSON, CSV), as
+// `omptier report` prints it.
 #pragma once
 
 #include "analysis/aggregate.hpp"
+#include "cli/table.hpp"
 #include "symbols/symbols.hpp"
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,12 +20,29 @@ struct ProfileTextOptions {
   std::size_t most_regions = 10;
   bool utf8 = true;    // bars from blocks, else from '#'
   bool blocks = false; // rows for the blocks of each site
+  unsigned width = 0;  // columns; 0 = no limit
+  bool colour = false;
+  bool verbose = false;             // all that is known of how the figures came about
+  std::vector<std::string> columns; // of objects, by name; empty: as many as fit
+  std::string sort;                 // objects by this column; "": by share
+  std::string region;               // what keep_regions() was told; "": all of the run
+  std::string filter;               // only objects whose name has this text, in any case
+  std::optional<double> minimum;    // only rows of at least this share
+
+  TextLook look() const { return {width, utf8, colour}; }
 };
 
 std::string profile_text(const ProfileSummary& summary, const ProfileNames& names,
                          const ProfileTextOptions& options);
 nlohmann::json profile_json(const ProfileSummary& summary, const ProfileNames& names,
                             Symbols& symbols);
+// Above the tables, and the table of objects alone.
+std::string objects_report(const ProfileSummary& summary, const ProfileNames& names,
+                           const ProfileTextOptions& options);
+// One line for each object, after a line of titles (docs/profiling.md); sort, filter and minimum
+// are heeded.
+std::string profile_csv(const ProfileSummary& summary, const ProfileNames& names,
+                        const ProfileTextOptions& options);
 
 // "misses", "accesses" or "time".
 const char* title_of(Measure measure);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Tables as text: cells, columns aligned by characters, bars; empty columns are left out.
+// Tables as text that fit a width: columns are as wide as their texts; where all do not fit, names
+// are cut and then whole columns left out, the least important first. Empty columns are left out
+// anyway. Bars, and colour where a terminal shows it.
 #pragma once
 
 #include "analysis/aggregate.hpp"
@@ -11,22 +13,44 @@
 
 namespace omptier {
 
+// Where a text is read.
+struct TextLook {
+  unsigned width = 0;  // columns; 0 = no limit
+  bool utf8 = true;    // bars from blocks, else from '#'
+  bool colour = false; // ANSI sequences
+};
+
 struct TableColumn {
+  enum class Align : std::uint8_t { left, right };
+  enum class Cut : std::uint8_t { never, middle, end }; // where the width is not enough
   std::string title;
-  int width = 0; // negative = right-aligned, 0 = as wide as the text
+  Align align = Align::left;
+  unsigned rank = 0; // the largest is left out first; 0: never
+  Cut cut = Cut::never;
+  bool bar = false; // what is behind the number is a bar
 };
 using TableRow = std::vector<std::string>;
 
+struct Table {
+  std::string text;
+  std::vector<std::string> left_out; // titles of the columns that did not fit
+};
 // Leaves out the columns that have "-" in all rows.
-std::string table(const std::vector<TableColumn>& columns, const std::vector<TableRow>& rows);
+Table table(const std::vector<TableColumn>& columns, const std::vector<TableRow>& rows,
+            const TextLook& look);
 
-inline constexpr unsigned k_bar = 20;
+inline constexpr unsigned k_bar = 10;
 // A bar of at most `width` columns for a fraction; of '#' without utf8.
 std::string bar(double fraction, unsigned width, bool utf8);
 
-// Columns that a UTF-8 text takes; and the text padded to that many.
+// Columns that a UTF-8 text takes; the text padded to that many; cut to that many, with "…".
 std::size_t columns_of(const std::string& text);
 std::string fitted(const std::string& text, std::size_t columns, bool right_aligned = false);
+std::string cut_text(const std::string& text, std::size_t columns, TableColumn::Cut where,
+                     bool utf8);
+
+// Whether the part is in the text; letters of ASCII in any case.
+bool has_text(const std::string& text, const std::string& part);
 
 std::string with_separators(std::uint64_t value);    // "1,234"
 std::string interval(const Share& share, bool utf8); // "11.0–13.5"

@@ -12,7 +12,6 @@
 namespace omptier {
 namespace {
 
-constexpr std::uint32_t k_lines_behind = 100; // that a Fortran statement may go on
 constexpr std::size_t k_longest_name = 80;
 
 bool has_source(const SourceLocation& location) {

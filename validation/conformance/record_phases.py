@@ -89,7 +89,7 @@ def case_stretches(bench):
         seen.append(label)
     check(seen[0] != seen[1], f"both stretches access {seen}")
     text = bench.text()
-    check(len(re.findall(r" 200 .*    up to the barrier of .*record_phases\.c:\d+\): ", text)) == 2, text)
+    check(len(re.findall(r"^  up to the barrier of .*record_phases\.c:\d+\) .* 200  ", text, re.M)) == 2, text)
 
 
 def case_exact(bench):

@@ -43,8 +43,9 @@ class Recorder:
     def report(self, *logs):
         return read_report(self.omptier, *(logs or ["p.profile"]), cwd=self.folder, env=self.environment)
 
-    def text(self, *logs):
-        return self.run(self.omptier, "report", *(logs or ["p.profile"])).stdout
+    def text(self, *logs, verbose=False):
+        return self.run(self.omptier, "report", "--width", "0", *(["--verbose"] if verbose else []),
+                        *(logs or ["p.profile"])).stdout
 
 
 def run_case(cases, *required, recorder=Recorder, optional=()):

@@ -46,13 +46,12 @@ def text_rows(text):
     rows, columns = {}, None
     for line in text.splitlines():
         cells = [cell for cell in re.split(r" {2,}", line.strip()) if cell]
-        if cells and cells[0].startswith("share of") and cells[-1] == "object":
-            columns = cells[1:-1]
+        if cells and cells[0] == "object" and not columns:
+            columns = cells[1:]
         elif columns and not cells:
             break
         elif columns:
-            # The bar and the share are in front of the columns, which end at the label.
-            rows[cells[-1]] = dict(zip(columns, cells[len(cells) - len(columns) - 1:-1]))
+            rows[cells[0]] = dict(zip(columns, cells[1:], strict=True))
     return rows
 
 
@@ -82,7 +81,7 @@ def row_of(site, rows):
     """A row's cells; of several that are joined those that add up."""
     if site.get("rows", 1) == 1:
         return rows.get(site["label"])
-    return {"most bytes": f"{site['bytes_peak']} B", "objects": str(site["objects"])}
+    return {"most bytes": f"{site['bytes_peak']} B", "blocks": str(site["objects"])}
 
 
 def may_be(one, site):
@@ -165,9 +164,9 @@ def judge_cells(one, row):
     printed = number(row.get("most bytes", "-"))
     if printed is not None:
         yield Line(name, "bytes", row["most bytes"], f"{size / 2**20:.1f} MiB", near(printed / size, 1, BYTES))
-    count = number(row.get("objects", "-"))
+    count = number(row.get("blocks", "-"))
     if count is not None:
-        yield Line(name, "objects", row["objects"], f"{one['blocks']:,}", near(count, one["blocks"], 0))
+        yield Line(name, "objects", row["blocks"], f"{one['blocks']:,}", near(count, one["blocks"], 0))
     for figure, truth, points in ("from cache", one["from_cache"], CACHE), ("hot part", one["hot_part"], HOT):
         if truth is None:
             continue

@@ -103,7 +103,7 @@ class Bench:
         record = [self.omptier, "record", "-o", profile, "--events", events, *(["--rate", str(rate)] if rate else [])]
         self.run([*PROGRAMS[name].launcher, *record, "--", *command, *arguments, "--truth", "recorded.json"])
         profiles = sorted(self.folder.glob("*.profile"))
-        report = [self.omptier, "report", "--sites", "100"]
+        report = [self.omptier, "report", "--sites", "100", "--width", "0"]
         return (json.loads(self.run([*report, "--json", *profiles])), self.run([*report, *profiles]),
                 json.loads((self.folder / "recorded.json").read_text()))
 

@@ -98,7 +98,9 @@ ProfileNames made_up_names(const ProfileSummary& summary) {
 }
 
 std::string text_of(const ProfileSummary& summary) {
-  return profile_text(summary, made_up_names(summary), {.utf8 = false});
+  ProfileTextOptions plain;
+  plain.utf8 = false;
+  return profile_text(summary, made_up_names(summary), plain);
 }
 
 Workload workload_of(const ProfileSummary& summary) {

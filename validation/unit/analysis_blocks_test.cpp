@@ -249,6 +249,10 @@ TEST(Code, SamplesByInstructionAndLoop) {
   ASSERT_EQ(summary.code.size(), 2u);
   EXPECT_EQ(summary.code[0].at.offset, 0x1231u);
   EXPECT_EQ(summary.code[0].samples, 10u);
+  ASSERT_EQ(summary.code[0].by_site.size(), 1u);
+  EXPECT_EQ(summary.code[0].by_site[0].site, 0u);
+  EXPECT_EQ(summary.code[0].by_site[0].samples, 10u);
+  EXPECT_FALSE(summary.code[0].by_site[0].stores);
   EXPECT_EQ(summary.code[0].loop, 0u);
   EXPECT_EQ(summary.code[1].samples, 20u);
   EXPECT_EQ(summary.code[1].loop, 0x1330u);

@@ -214,9 +214,11 @@ TEST(Pattern, BytesDecideAndStoresAreCounted) {
   PatternEvidence evidence;
   access(evidence, 1, 8, offsets(200, [](auto i) { return i * 4096; }));
   EXPECT_EQ(evidence.decide().kind, PatternKind::strided);
+  EXPECT_FALSE(evidence.decide().mixed);
   access(evidence, 2, 8, offsets(600, [](auto i) { return i * 8; }), AccessKind::store);
   EXPECT_EQ(evidence.decide().kind, PatternKind::sequential);
   EXPECT_EQ(evidence.decide().stride, 0);
+  EXPECT_TRUE(evidence.decide().mixed);
   EXPECT_NEAR(evidence.stored() / evidence.bytes(), 0.75, 0.01);
 }
 
@@ -245,13 +247,26 @@ ProfileSummary reached_through(std::uint32_t site) {
 }
 
 TEST(Pattern, TheObjectWithTheIndicesIsNamed) {
-  const ProfileSummary summary = reached_through(1);
+  ProfileSummary summary = reached_through(1);
   ProfileNames names;
   for (const SiteSummary& site : summary.sites)
     names.sites.push_back(site.frames[0].offset == 0x100 ? "bins (a.c:3)" : "static keys (a.c:4)");
   names.regions = {"outside"};
   const std::string text = profile_text(summary, names, {});
-  EXPECT_NE(text.find("  indirect (through static keys)  bins (a.c:3)"), std::string::npos) << text;
+  const std::size_t row = text.find("\nbins (a.c:3) "), end = text.find('\n', row + 1);
+  ASSERT_NE(row, std::string::npos) << text;
+  EXPECT_NE(text.substr(row, end - row).find("  indirect (through static keys)"),
+            std::string::npos)
+      << text;
+
+  // Of many blocks that are accessed in several patterns no single one is said.
+  for (SiteSummary& site : summary.sites) {
+    site.pattern.mixed = true;
+    site.objects = 1;
+  }
+  EXPECT_EQ(profile_text(summary, names, {}).find("  mixed"), std::string::npos);
+  summary.sites[0].objects = 2;
+  EXPECT_NE(profile_text(summary, names, {}).find("  mixed"), std::string::npos);
 }
 
 TEST(Pattern, ThroughItselfIsAChase) {

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// How the text of a report looks: what the command line asks for, and what standard output can
+// show.
+#pragma once
+
+#include "cli/report_text.hpp"
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace omptier {
+
+// As on the command line.
+struct TextArguments {
+  ProfileTextOptions options;
+  std::string columns;
+  double minimum = -1; // percent; below 0: none was given
+  int width = -1;      // below 0: none was given
+};
+
+// The arguments must outlive the parsing.
+void add_text_options(CLI::App& command, TextArguments& arguments);
+
+// Width, colour and characters as standard output takes them where nothing is asked for: a
+// terminal's own; elsewhere k_plain_width, no colour. A failure is one line.
+Parsed<ProfileTextOptions> text_options(const TextArguments& arguments);
+
+inline constexpr unsigned k_plain_width = 120; // of pipes and files
+inline constexpr int k_least_width = 40;
+
+} // namespace omptier

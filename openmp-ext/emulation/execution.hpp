@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The effects of single instructions on an emulated state (x86-64 only), for emulate.cpp. Integer
-// instructions are in execution.cpp, vectors that hold indices in execution_vector.cpp, masks in
-// execution_mask.cpp.
+// instructions are in execution.cpp, vectors that hold indices in execution_vector.cpp, floating-point
+// values that become indices in execution_float.cpp, masks in execution_mask.cpp.
 #pragma once
 
 #include "emulation/emulate.hpp"
@@ -43,6 +43,7 @@ public:
   bool run_stack();
   bool run_vectors();
   bool run_masks();
+  bool run_floats();
   void forget_written();
 
 private:
@@ -82,6 +83,10 @@ private:
   void lanes_by_constant(unsigned width, const Lane& operation);
   void broadcast(unsigned width);
   void extract();
+  void interleave(unsigned width, bool upper);
+  void shuffle();
+  void load_upper();
+  void insert_half();
   void combine_by_table();
 
   // Masks (execution_mask.cpp).
@@ -95,6 +100,25 @@ private:
   void spread_mask(unsigned width);
   void gather_signs(unsigned width);
   void gather();
+
+  // Floating-point values (execution_float.cpp).
+  struct FusedOperands {
+    unsigned left, right, added;
+  };
+  struct FusedSigns { // of the product and of what is added: whether negated
+    bool product, added;
+  };
+  void scalar_rest(unsigned i, std::uint8_t* to) const;
+  template <typename T, typename Operation> void floats(bool scalar, const Operation& operation);
+  template <typename T, typename Operation>
+  void floats_of_one(bool scalar, unsigned at, const Operation& operation);
+  template <typename T> void round(bool scalar);
+  template <typename T> void multiply_add(bool scalar, FusedOperands which, FusedSigns signs);
+  template <typename From> void to_integer(bool truncates);
+  template <typename To> void from_integer();
+  template <typename From, typename To> void convert(bool scalar, bool truncates);
+  template <typename T> void move_scalar();
+  template <typename T> void compare_scalars();
 
   const Instruction& compact_;
   const Decoded& decoded_;

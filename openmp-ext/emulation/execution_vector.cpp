@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Vectors that hold indices of gathers and scatters: moves, widening, integer arithmetic by lane
-// and broadcasts, also under masks (execution_mask.cpp). Floating-point results become unknown.
+// Vectors that hold indices of gathers and scatters: moves, widening, integer arithmetic by lane,
+// broadcasts and moves of parts, also under masks (execution_mask.cpp). Floating-point values are in
+// execution_float.cpp.
 
 #include "emulation/execution.hpp"
 
@@ -185,6 +186,53 @@ void Execution::extract() {
   vector_put(0, known ? source + at : nullptr, bytes);
 }
 
+// Lanes of the two sources in turn, from the lower or the upper half of each 16 bytes.
+void Execution::interleave(unsigned width, bool upper) {
+  std::uint8_t left[64], right[64], result[64];
+  const std::size_t bytes = operand(0).size / 8;
+  const unsigned last = visible() - 1;
+  if (bytes > sizeof result || !vector_get(visible() == 2 ? 0 : last - 1, left, bytes) ||
+      !vector_get(last, right, bytes))
+    return vector_put(0, nullptr, bytes);
+  for (std::size_t to = 0; to < bytes; to += std::size_t{2} * width) {
+    const std::size_t from = to / 16 * 16 + to % 16 / 2 + (upper ? 8 : 0);
+    std::memcpy(result + to, left + from, width);
+    std::memcpy(result + to + width, right + from, width);
+  }
+  vector_put(0, result, bytes);
+}
+
+// pshufd: lanes of 4 bytes in the constant's order.
+void Execution::shuffle() {
+  std::uint8_t source[64], result[64];
+  const std::size_t bytes = operand(0).size / 8;
+  const unsigned last = visible() - 1;
+  if (bytes > sizeof result || !vector_get(last - 1, source, bytes))
+    return vector_put(0, nullptr, bytes);
+  for (std::size_t to = 0; to < bytes; to += 4) {
+    const std::size_t lane = operand(last).imm.value.u >> (to % 16 / 2) & 3;
+    std::memcpy(result + to, source + to / 16 * 16 + 4 * lane, 4);
+  }
+  vector_put(0, result, bytes);
+}
+
+// movhpd and the like, from memory: the upper 8 of 16 bytes.
+void Execution::load_upper() {
+  std::uint8_t value[16];
+  const unsigned last = visible() - 1;
+  const bool known = vector_get(visible() == 2 ? 0 : last - 1, value, sizeof value) &&
+                     vector_get(last, value + 8, 8);
+  vector_put(0, known ? value : nullptr, sizeof value);
+}
+
+// vinserti128: 16 bytes of a vector of 32 are another's.
+void Execution::insert_half() {
+  std::uint8_t value[32];
+  const std::size_t at = (operand(3).imm.value.u & 1) * 16;
+  const bool known = vector_get(1, value, sizeof value) && vector_get(2, value + at, 16);
+  vector_put(0, known ? value : nullptr, sizeof value);
+}
+
 // vpternlog: the constant is a truth table of three bits; compilers make vectors of ones with it.
 void Execution::combine_by_table() {
   std::uint8_t a[64], b[64], c[64];
@@ -262,19 +310,26 @@ bool Execution::run_vectors() {
     return lanes(8, product), true;
     OMPTIER_BOTH(PMULUDQ) return lanes(8, low_product), true;
     OMPTIER_BOTH(PANDN)
+    OMPTIER_BOTH(ANDNPD)
+    OMPTIER_BOTH(ANDNPS)
   case ZYDIS_MNEMONIC_VPANDND:
   case ZYDIS_MNEMONIC_VPANDNQ:
     return lanes(8, not_first), true;
     OMPTIER_BOTH(PAND)
+    OMPTIER_BOTH(ANDPD)
+    OMPTIER_BOTH(ANDPS)
   case ZYDIS_MNEMONIC_VPANDD:
   case ZYDIS_MNEMONIC_VPANDQ:
     return lanes(8, both), true;
     OMPTIER_BOTH(POR)
+    OMPTIER_BOTH(ORPD)
+    OMPTIER_BOTH(ORPS)
   case ZYDIS_MNEMONIC_VPORD:
   case ZYDIS_MNEMONIC_VPORQ:
     return lanes(8, either), true;
     OMPTIER_BOTH(PXOR)
     OMPTIER_BOTH(XORPS)
+    OMPTIER_BOTH(XORPD)
   case ZYDIS_MNEMONIC_VPXORD:
   case ZYDIS_MNEMONIC_VPXORQ:
     return lanes(8, one), true;
@@ -289,6 +344,28 @@ bool Execution::run_vectors() {
     return broadcast(4), true;
   case ZYDIS_MNEMONIC_VPBROADCASTQ:
     return broadcast(8), true;
+    OMPTIER_BOTH(PUNPCKLDQ)
+    OMPTIER_BOTH(UNPCKLPS)
+    return interleave(4, false), true;
+    OMPTIER_BOTH(PUNPCKHDQ)
+    OMPTIER_BOTH(UNPCKHPS)
+    return interleave(4, true), true;
+    OMPTIER_BOTH(PUNPCKLQDQ)
+    OMPTIER_BOTH(UNPCKLPD)
+    OMPTIER_BOTH(MOVLHPS)
+    return interleave(8, false), true;
+    OMPTIER_BOTH(PUNPCKHQDQ)
+    OMPTIER_BOTH(UNPCKHPD)
+    return interleave(8, true), true;
+    OMPTIER_BOTH(PSHUFD)
+    return shuffle(), true;
+    OMPTIER_BOTH(MOVHPD)
+    OMPTIER_BOTH(MOVHPS)
+    if (operand(0).type != ZYDIS_OPERAND_TYPE_REGISTER) return false;
+    return load_upper(), true;
+  case ZYDIS_MNEMONIC_VINSERTI128:
+  case ZYDIS_MNEMONIC_VINSERTF128:
+    return insert_half(), true;
     OMPTIER_BOTH(PEXTRD)
     OMPTIER_BOTH(PEXTRQ)
   case ZYDIS_MNEMONIC_VEXTRACTI128:

@@ -31,9 +31,10 @@ bool is_return(const Function& function, const Instruction& instruction) {
   return operation == 0xc3 || operation == 0xc2;
 }
 
-// Sets vector registers that only one instruction of the function writes, from constants. The
-// indices of a gather with a fixed stride are loaded before the loop, and a sample has no vectors.
-void set_constants(const Function& function, MachineState& state) {
+// Sets vector registers that only one instruction of the function writes, from constants, above the
+// sample's. The indices of a gather with a fixed stride and the factors of a coordinate are loaded
+// before the loop, and a sample has no vectors.
+void set_constants(const Function& function, std::uint64_t pc, MachineState& state) {
   std::uint32_t once = 0, more = 0;
   for (const Instruction& instruction : function.instructions) {
     more |= once & instruction.vectors_written;
@@ -43,7 +44,8 @@ void set_constants(const Function& function, MachineState& state) {
   if (constant == 0) return;
   MachineState alone;
   for (const Instruction& instruction : function.instructions)
-    if (instruction.flow == Flow::next && (instruction.vectors_written & constant) != 0)
+    if (instruction.address < pc && instruction.flow == Flow::next &&
+        (instruction.vectors_written & constant) != 0)
       step(function, instruction, alone);
   for (unsigned i = 0; i < alone.vectors.size(); ++i)
     if ((alone.vectors_known & constant & 1u << i) != 0) state.vectors[i] = alone.vectors[i];
@@ -71,6 +73,16 @@ void LoopAccesses::note_one(const Instruction& instruction, std::uint64_t addres
       state.read(address, &value, bytes))
     access.value = value;
   accesses_.push_back(access);
+}
+
+// What cannot be followed still is a part of what the loop accesses. In the first iteration vectors
+// that were loaded before the sample are unknown; from the next on they may be known.
+void LoopAccesses::note_lost(const Instruction& instruction, std::uint32_t bytes) {
+  if (lost_.size() >= k_most_accesses || visits_.empty()) return;
+  if (std::ranges::count(visits_, visits_[0].pc, &Visit::pc) == 1) settled_ = visits_.size();
+  for (const bool store : {false, true})
+    if (store ? instruction.memory.writes : instruction.memory.reads)
+      lost_.push_back({instruction.address, bytes, store, visits_.size() - 1});
 }
 
 void LoopAccesses::note(const Instruction& instruction, const MachineState& state,
@@ -102,6 +114,7 @@ void LoopAccesses::note(const Instruction& instruction, const MachineState& stat
       if (lanes >> lane & 1) first = lane, ++active;
     const auto begin = address_in(instruction, state);
     ++(begin ? known_ : unknown_);
+    if (!begin && active > 0) note_lost(instruction, active * memory.lane_bytes);
     if (begin && active > 0)
       note_one(instruction, *begin + std::uint64_t{first} * memory.lane_bytes,
                active * memory.lane_bytes, memory.writes, step, state);
@@ -123,7 +136,10 @@ void LoopAccesses::note(const Instruction& instruction, const MachineState& stat
     if (!(lanes >> lane & 1)) continue;
     const auto address = address_in(instruction, state, lane);
     ++(address ? known_ : unknown_);
-    if (!address) continue;
+    if (!address) {
+      note_lost(instruction, memory.bytes);
+      continue;
+    }
     const std::size_t before = accesses_.size();
     if (memory.reads) note_one(instruction, *address, memory.bytes, false, step, state);
     if (memory.writes) note_one(instruction, *address, memory.bytes, true, step, state);
@@ -186,12 +202,13 @@ void LoopAccesses::walk(const RegisterSample& sample, std::uint64_t sought) {
 
 bool LoopAccesses::walk_once(const RegisterSample& sample, std::uint64_t sought) {
   accesses_.clear();
+  lost_.clear();
   visits_.clear();
   settled_ = 0;
   complete_ = ~std::size_t{0};
   MachineState state = MachineState::of(sample);
   const Function* function = functions_.around(sample.pc);
-  if (function != nullptr) set_constants(*function, state);
+  if (function != nullptr) set_constants(*function, sample.pc, state);
   int at = function != nullptr ? function->at(sample.pc) : -1;
   loop_ = {};
   heads_.clear();
@@ -317,14 +334,30 @@ bool LoopAccesses::whole_iterations(std::size_t& first, std::size_t& last) {
         best = &one;
     }
     if (best == nullptr) return false;
-    first = visits_[best->first].first_access;
-    last = visits_[best->last].first_access;
+    first_visit_ = best->first, last_visit_ = best->last;
+    first = visits_[first_visit_].first_access;
+    last = visits_[last_visit_].first_access;
     iterations_ = 0;
     for (std::size_t i = best->first; i < best->last; ++i)
       if (visits_[i].pc == loop_.head && visits_[i].depth == 0) ++iterations_;
-    return first < last;
+    return first < last || !lost_inside().empty();
   };
   return choose(settled_) || (settled_ > 0 && choose(0));
+}
+
+std::span<const LoopAccesses::Lost> LoopAccesses::lost_inside() const {
+  const auto begin = std::ranges::lower_bound(lost_, first_visit_, {}, &Lost::visit);
+  const auto end = std::ranges::lower_bound(lost_, last_visit_, {}, &Lost::visit);
+  return {begin, end};
+}
+
+double LoopAccesses::bytes_of(std::size_t first, std::size_t last) const {
+  double bytes = 0;
+  for (std::size_t i = first; i < last; ++i)
+    bytes += accesses_[i].bytes;
+  for (const Lost& lost : lost_inside())
+    bytes += lost.bytes;
+  return bytes;
 }
 
 // A load whose values, times a constant, are the steps of these accesses. Both are in the order of
@@ -414,7 +447,7 @@ void LoopAccesses::summarize(std::size_t first, std::size_t last, const Register
   };
   std::map<std::pair<std::uint64_t, bool>, Of> by_instruction;
   std::map<std::pair<std::uint64_t, bool>, std::uint64_t> gathers; // instruction by base
-  double bytes = 0;
+  const double bytes = bytes_of(first, last);
   for (std::size_t i = 0; i < accesses_.size(); ++i) {
     const Access& access = accesses_[i];
     std::uint64_t pc = access.pc;
@@ -424,7 +457,6 @@ void LoopAccesses::summarize(std::size_t first, std::size_t last, const Register
     if (i < first || i >= last) continue;
     of.inside.push_back(&access);
     of.bytes += access.bytes;
-    bytes += access.bytes;
   }
   for (const auto& [key, of] : by_instruction) {
     if (of.inside.empty()) continue;
@@ -449,6 +481,24 @@ void LoopAccesses::summarize(std::size_t first, std::size_t last, const Register
     pattern.kind = key.second ? AccessKind::store : AccessKind::load;
     pattern.accesses = static_cast<float>(weight / bytes * double(of.inside.size()));
     pattern.bytes = static_cast<float>(weight / bytes * of.bytes);
+    patterns_.push_back(pattern);
+  }
+  add_lost(sample, weight / bytes);
+}
+
+// By instruction, without an address.
+void LoopAccesses::add_lost(const RegisterSample& sample, double scale) {
+  std::map<std::pair<std::uint64_t, bool>, AccessPattern> by_instruction;
+  for (const Lost& lost : lost_inside()) {
+    AccessPattern& pattern = by_instruction[{lost.pc, lost.store}];
+    pattern.pc = lost.pc;
+    pattern.kind = lost.store ? AccessKind::store : AccessKind::load;
+    pattern.accesses += static_cast<float>(scale);
+    pattern.bytes += static_cast<float>(scale * lost.bytes);
+  }
+  for (auto& [key, pattern] : by_instruction) {
+    pattern.time = sample.time;
+    pattern.thread = sample.thread;
     patterns_.push_back(pattern);
   }
 }
@@ -508,10 +558,7 @@ std::span<const AccessPattern> LoopAccesses::of(const RegisterSample& sample, do
   std::size_t first = 0, last = 0;
   if (!whole_iterations(first, last)) return patterns_;
   summarize(first, last, sample, weight);
-  double bytes = 0;
-  for (std::size_t i = first; i < last; ++i)
-    bytes += accesses_[i].bytes;
-  add_pace(bytes, sample, earlier);
+  add_pace(bytes_of(first, last), sample, earlier);
   return patterns_;
 }
 

@@ -31,7 +31,7 @@ public:
 
   // Emulates from the sample on. Returns the accesses of whole iterations, an entry per instruction
   // (for one that accesses several objects: an access drawn at random); bytes add up to `weight`.
-  // Empty if nothing was found. earlier: a sample of the same thread, from which the loop's pace
+  // An instruction whose addresses could not be followed has address 0. Empty if nothing was found. earlier: a sample of the same thread, from which the loop's pace
   // may follow (loop_pace.hpp).
   std::span<const AccessPattern> of(const RegisterSample& sample, double weight,
                                     const RegisterSample* earlier = nullptr);
@@ -55,6 +55,12 @@ private:
     std::uint32_t links = 0;            // length of the chain of pointers that led here
     std::optional<std::uint64_t> value; // of a load, up to 8 bytes
   };
+  struct Lost { // an access with an unknown address
+    std::uint64_t pc = 0;
+    std::uint32_t bytes = 0;
+    bool store = false;
+    std::size_t visit = 0;
+  };
   struct Visit {
     std::uint64_t pc;
     int depth; // of calls, 0 where the sample was
@@ -76,12 +82,16 @@ private:
   void note(const Instruction& instruction, const MachineState& state, std::uint32_t step);
   void note_one(const Instruction& instruction, std::uint64_t address, std::uint32_t bytes,
                 bool store, std::uint32_t step, const MachineState& state);
+  void note_lost(const Instruction& instruction, std::uint32_t bytes);
   std::uint64_t behind_stub(std::uint64_t address);
   std::uint64_t caller_of(const Function& function, const MachineState& state);
   bool whole_iterations(std::size_t& first, std::size_t& last);
   void find_steps();
   void add_pace(double bytes, const RegisterSample& sample, const RegisterSample* earlier);
   void summarize(std::size_t first, std::size_t last, const RegisterSample& sample, double weight);
+  void add_lost(const RegisterSample& sample, double scale);
+  std::span<const Lost> lost_inside() const; // of the summarized range
+  double bytes_of(std::size_t first, std::size_t last) const; // those lost included
   AccessPattern summary_of(std::span<const Access* const> accesses) const;
   struct Index {
     std::uint64_t address = 0; // of one that was used; 0 = there is none
@@ -93,6 +103,7 @@ private:
   NeededReads needed_;
   std::unordered_map<std::uint64_t, std::uint64_t> callers_; // return address by function
   std::vector<Access> accesses_;
+  std::vector<Lost> lost_;
   std::vector<Visit> visits_;
   std::size_t settled_ = 0;  // first visit with all masks and indices known
   std::size_t complete_ = 0; // visits up to which all accesses are kept
@@ -100,6 +111,7 @@ private:
   LoopRegisters loop_; // of the sample's loop
   std::vector<Head> heads_;
   double iterations_ = 0; // of it, in the summarized range
+  std::size_t first_visit_ = 0, last_visit_ = 0; // the same range
   std::uint64_t unknown_ = 0, known_ = 0, draws_ = 0;
 };
 

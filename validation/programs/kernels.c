@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  * Loops as everybody writes them, each with arrays of its own: stencils along rows and down
- * columns, a blocked product, probes of a hash table, a sparse product, a histogram, lists by
- * pointer and by index, structures of which one field is used, strides, a search, loops that run
- * backwards, short elements, an unrolled loop. Each runs for the same processor time, so that none
+ * columns, a blocked product, probes of a hash table, a sparse product, a histogram, particles to
+ * cells, lists by pointer and by index, structures of which one field is used, strides, a search,
+ * loops that run backwards, short elements, an unrolled loop. Each runs for the same processor time, so that none
  * has too few samples.
  *
  * usage: kernels [milliseconds of each 400] [MiB of the large arrays: 2.5 last-level caches]
@@ -92,6 +92,12 @@ KERNEL void sparse(double* y, const int* start, const int* column, const double*
 KERNEL void count_pixels(uint64_t* bins, const uint16_t* pixel, long count) {
   for (long i = 0; i < count; ++i)
     ++bins[pixel[i]];
+}
+
+/* Particles to cells: indices are coordinates. */
+KERNEL void deposit(double* cells, const double* px, const double* py, long count) {
+  for (long i = 0; i < count; ++i)
+    cells[(long)(int)py[i] * k_columns + (int)px[i]] += 1;
 }
 
 KERNEL double follow(const node** at, long steps) {
@@ -322,6 +328,24 @@ int main(int argc, char** argv) {
   truth_from_cache(counted, 1);
   object("pixel", 2.0 * pixels, TRUTH_SEQUENTIAL, done * 2.0 * pixels, 0);
 
+  const long moved = 1 << 20;
+  double* px = malloc(sizeof(double) * moved);
+  double* py = malloc(sizeof(double) * moved);
+  for (long i = 0; i < moved; ++i) {
+    px[i] = 1e-3 * (double)(mix((uint64_t)i) % (1000 * k_columns));
+    py[i] = 1e-3 * (double)(mix((uint64_t)i + 7) % (1000 * k_rows));
+  }
+  double* cells = malloc(sizeof(double) * (k_rows * k_columns));
+  fill(cells, k_rows * k_columns, 0);
+  while (goes_on())
+    deposit(cells, px, py, moved);
+  took = ended(&done);
+  loop = truth_loop("deposit", took);
+  const double placed = done * 8.0 * moved;
+  object("cells", grid, TRUTH_SCATTERED, placed, placed);
+  object("px", 8.0 * moved, TRUTH_SEQUENTIAL, placed, 0);
+  object("py", 8.0 * moved, TRUTH_SEQUENTIAL, placed, 0);
+
   const long listed = 1 << 20;
   int* order = malloc((size_t)listed * sizeof *order);
   cycle(order, listed);
@@ -451,7 +475,7 @@ int main(int argc, char** argv) {
   object("right", 8.0 * count, TRUTH_SEQUENTIAL, done * 8.0 * count, 0);
 
   printf("%g %g %g\n", sum, to[k_columns + 1] + lower[k_columns + 1] + c[5],
-         y[3] + up[0] + (double)scaled[7] + (double)bins[9]);
+         cells[3] + y[3] + up[0] + (double)scaled[7] + (double)bins[9]);
   const char* file = truth_option(argc, argv, "--truth");
   return file != NULL && truth_write(file, "kernels") != 0;
 }

@@ -135,6 +135,23 @@ CASE case_narrow(std::uint64_t count, const std::uint64_t* data) {
   return sum;
 }
 
+// Coordinates to cells, as in a particle-in-cell code.
+CASE case_cells(std::uint64_t count, const std::uint64_t* data) {
+  std::uint64_t sum = 0;
+  double place = 0.25;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const auto x = static_cast<double>(data[i & 15] >> 40) * 0.37 - 1e5;
+    const auto y = static_cast<float>(static_cast<std::int32_t>(data[i & 15] >> 35)) / 3.0f;
+    place += __builtin_fabs(x) / (static_cast<double>(y) + 1.5);
+    if (place > 1e6) place -= 1e6;
+    const double least = x < place ? x : place;
+    sum += data[static_cast<std::uint32_t>(static_cast<std::int32_t>(place)) & 15];
+    sum ^= static_cast<std::uint64_t>(static_cast<std::int64_t>(least * 4));
+    sum += static_cast<std::uint64_t>(static_cast<std::int64_t>(y * 2.5f));
+  }
+  return sum + static_cast<std::uint64_t>(__builtin_sqrt(__builtin_fabs(place)) * 1e3);
+}
+
 // One vector instruction, whose 32 bytes of result are folded into a word.
 #define VECTOR_CASE(name, text)                                                                    \
   extern "C" std::uint64_t case_##name(std::uint64_t, const std::uint64_t*);                       \
@@ -164,6 +181,37 @@ VECTOR_CASE(vpxor,
             "vpxor %ymm1, %ymm2, %ymm3\n vpxor %ymm4, %ymm4, %ymm5\n vpaddq %ymm3, %ymm5, %ymm0")
 VECTOR_CASE(vmovd, "vmovd %edi, %xmm1\n vpaddd %xmm1, %xmm2, %xmm0")
 
+// From 32-bit integers to floating-point values and back, so that none is out of range.
+#define FLOAT_CASE(name, text)                                                                     \
+  VECTOR_CASE(name, "vcvtdq2pd %xmm1, %ymm3\n vcvtdq2pd %xmm2, %ymm4\n vcvtdq2ps %ymm1, %ymm5\n"   \
+                    "vcvtdq2ps %ymm2, %ymm6\n" text)
+FLOAT_CASE(vmulpd, "vmulpd %ymm3, %ymm4, %ymm0")
+FLOAT_CASE(vdivps, "vdivps %ymm5, %ymm6, %ymm0")
+FLOAT_CASE(vminpd, "vminpd %ymm3, %ymm4, %ymm0")
+FLOAT_CASE(vsubsd, "vsubsd %xmm3, %xmm4, %xmm0")
+FLOAT_CASE(vmaxss, "vmaxss %xmm5, %xmm6, %xmm0")
+FLOAT_CASE(vsqrtpd, "vandpd %ymm3, %ymm4, %ymm3\n vmulpd %ymm3, %ymm3, %ymm3\n vsqrtpd %ymm3, %ymm0")
+FLOAT_CASE(vroundsd, "vdivsd %xmm4, %xmm3, %xmm3\n vroundsd $1, %xmm3, %xmm4, %xmm0")
+FLOAT_CASE(vroundps, "vdivps %ymm6, %ymm5, %ymm5\n vroundps $2, %ymm5, %ymm0")
+FLOAT_CASE(roundss, "vmovaps %ymm6, %ymm0\n roundss $8, %xmm5, %xmm0\n vmovaps %xmm0, %xmm0")
+FLOAT_CASE(vfmadd213sd, "vmovapd %xmm3, %xmm0\n vfmadd213sd %xmm3, %xmm4, %xmm0")
+FLOAT_CASE(vfnmadd231ps, "vmovaps %ymm5, %ymm0\n vfnmadd231ps %ymm5, %ymm6, %ymm0")
+FLOAT_CASE(vfmsub132pd, "vmovapd %ymm3, %ymm0\n vfmsub132pd %ymm3, %ymm4, %ymm0")
+FLOAT_CASE(vcvttpd2dq, "vdivpd %ymm4, %ymm3, %ymm3\n vcvttpd2dq %ymm3, %xmm0")
+FLOAT_CASE(vcvtps2dq, "vdivps %ymm6, %ymm5, %ymm5\n vcvtps2dq %ymm5, %ymm0")
+FLOAT_CASE(vcvttps2dq_far, "vmulps %ymm6, %ymm5, %ymm5\n vcvttps2dq %ymm5, %ymm0")
+FLOAT_CASE(vcvtpd2ps, "vcvtpd2ps %ymm3, %xmm5\n vcvtps2pd %xmm5, %ymm0")
+FLOAT_CASE(vcvtsd2ss, "vcvtsd2ss %xmm3, %xmm6, %xmm5\n vcvtss2sd %xmm5, %xmm4, %xmm0")
+FLOAT_CASE(cvtsi2sd, "vpxor %xmm0, %xmm0, %xmm0\n cvtsi2sdq (%rsi), %xmm0\n cvtsd2si %xmm0, %rax\n"
+                     " vmovq %rax, %xmm0")
+FLOAT_CASE(vmovss, "vmovss 4(%rsi), %xmm3\n vmovss %xmm3, %xmm4, %xmm0")
+FLOAT_CASE(comisd, "xorl %eax, %eax\n vcomisd %xmm3, %xmm4\n seta %al\n vmovq %rax, %xmm0")
+FLOAT_CASE(unpcklps, "vunpcklps %ymm5, %ymm6, %ymm0")
+FLOAT_CASE(unpckhpd, "vunpckhpd %ymm3, %ymm4, %ymm0")
+FLOAT_CASE(vpshufd, "vpshufd $0x39, %ymm1, %ymm0")
+FLOAT_CASE(movhpd, "vmovsd 8(%rsi), %xmm0\n movhpd 24(%rsi), %xmm0")
+FLOAT_CASE(vinserti128, "vinserti128 $1, %xmm2, %ymm1, %ymm0")
+
 #define ONE(name) {#name, case_##name}
 const EmulationCase emulation_cases[] = {
     ONE(sum),       ONE(indirect),      ONE(hash),         ONE(divide),       ONE(branches),
@@ -171,5 +219,11 @@ const EmulationCase emulation_cases[] = {
     ONE(spills),    ONE(vpaddd),        ONE(vpsubq),       ONE(vpmuludq),     ONE(vpmulld),
     ONE(vpsllq),    ONE(vpsrld),        ONE(vpslld_all),   ONE(vpmovsxdq),    ONE(vpmovzxwd),
     ONE(vpmovsxbq), ONE(vpbroadcastq),  ONE(vpbroadcastd), ONE(vextracti128), ONE(vpextrq),
-    ONE(vpand),     ONE(vpor),          ONE(vpxor),        ONE(vmovd),        ONE(narrow)};
+    ONE(vpand),     ONE(vpor),          ONE(vpxor),        ONE(vmovd),        ONE(narrow),
+    ONE(cells),     ONE(vmulpd),        ONE(vdivps),       ONE(vminpd),       ONE(vsubsd),
+    ONE(vmaxss),    ONE(vsqrtpd),       ONE(vroundsd),     ONE(vroundps),     ONE(roundss),
+    ONE(vfmadd213sd), ONE(vfnmadd231ps), ONE(vfmsub132pd), ONE(vcvttpd2dq),   ONE(vcvtps2dq),
+    ONE(vcvttps2dq_far), ONE(vcvtpd2ps), ONE(vcvtsd2ss),   ONE(cvtsi2sd),     ONE(vmovss),
+    ONE(comisd),    ONE(unpcklps),      ONE(unpckhpd),     ONE(vpshufd),      ONE(movhpd),
+    ONE(vinserti128)};
 const unsigned emulation_case_count = sizeof emulation_cases / sizeof *emulation_cases;

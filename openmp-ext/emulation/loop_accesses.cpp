@@ -363,6 +363,7 @@ double LoopAccesses::bytes_of(std::size_t first, std::size_t last) const {
 // A load whose values, times a constant, are the steps of these accesses. Both are in the order of
 // execution, so one pass finds the load before each access. It may be the instruction itself, a
 // step earlier: a chase by index. A variable that holds an index is where it passed through only.
+// Of several, as where a row was found by its key, the last one before the access is used.
 LoopAccesses::Index LoopAccesses::index_of(std::span<const Access* const> accesses) const {
   if (accesses.size() < 3) return {};
   const std::uint64_t own = accesses[0]->pc;
@@ -378,8 +379,11 @@ LoopAccesses::Index LoopAccesses::index_of(std::span<const Access* const> access
     std::uint64_t moved, index, load_moved; // the address, the value loaded, that load's address
   };
   std::vector<Step> steps;
+  Index found;
+  std::uint32_t nearest = ~std::uint32_t{0}; // steps from the load to the access
   for (const auto& [pc, loads] : candidates) {
     steps.clear();
+    std::uint32_t distance = 0;
     const Access *before = nullptr, *used = nullptr;
     bool moves = false;
     auto next = loads.begin();
@@ -393,6 +397,7 @@ LoopAccesses::Index LoopAccesses::index_of(std::span<const Access* const> access
                          wide(latest) - wide(before), latest->address - before->address});
         moves = moves || steps.back().load_moved != 0;
         used = latest;
+        distance = accesses[i]->step - latest->step;
       }
       before = latest;
     }
@@ -404,15 +409,18 @@ LoopAccesses::Index LoopAccesses::index_of(std::span<const Access* const> access
       });
       return one.moved != 0 && static_cast<std::size_t>(alike) * 4 >= steps.size() * 3;
     };
-    if (moves_alike(steps[0]) || moves_alike(steps[1])) continue;
+    if (moves_alike(steps[0]) || moves_alike(steps[1]) || distance >= nearest) continue;
     for (const std::uint64_t scale : {8, 4, 1, 2, 16, 32, 64, 24, 12, 48, 40, 56}) {
       const auto fits = std::ranges::count_if(steps, [scale](const Step& step) {
         return step.moved != 0 && step.moved == scale * step.index;
       });
-      if (static_cast<std::size_t>(fits) * 4 >= steps.size() * 3) return {used->address, pc == own};
+      if (static_cast<std::size_t>(fits) * 4 < steps.size() * 3) continue;
+      found = {used->address, pc == own};
+      nearest = distance;
+      break;
     }
   }
-  return {};
+  return found;
 }
 
 // Steps of one instruction over the whole walk.

@@ -72,6 +72,22 @@ asm(".text\n"
     "  jne loop_bins_head\n"
     "  ret\n .cfi_endproc\n"
 
+    // row = slots[hash(order[i])].row, sum += credit[row]; rows are in the order of the keys
+    "place loop_join\n .cfi_startproc\n"
+    "place loop_join_head\n"
+    "  movq (%rsi,%rcx,8), %rax\n"
+    "  imulq $0x61c88647, %rax, %r9\n"
+    "  shrq $9, %r9\n"
+    "  andq $16383, %r9\n"
+    "  shlq $4, %r9\n"
+    "  cmpq %rax, (%r8,%r9)\n"
+    "  movq 8(%r8,%r9), %r10\n"
+    "  vaddsd (%rdi,%r10,8), %xmm0, %xmm0\n"
+    "  incq %rcx\n"
+    "  cmpq %rdx, %rcx\n"
+    "  jne loop_join_head\n"
+    "  ret\n .cfi_endproc\n"
+
     // The same as loop_indirect without optimization: the index is a variable in memory.
     "place loop_variable\n .cfi_startproc\n"
     "place loop_variable_head\n"
@@ -219,7 +235,7 @@ asm(".text\n"
     ".text\n");
 
 extern "C" const char loop_update_store[], loop_indirect_load[], loop_chase_next[],
-    loop_hop_head[], loop_sparse_head[], loop_bins_head[], loop_variable_head[],
+    loop_hop_head[], loop_join_head[], loop_sparse_head[], loop_bins_head[], loop_variable_head[],
     loop_counted[], loop_counted_head[], loop_counted_gather[], loop_counted_store[],
     loop_masked_head[], loop_masked_old[],
     loop_inner[], loop_inner_middle[], loop_outer_back[], loop_outer_done[], loop_rows_middle[],
@@ -281,6 +297,26 @@ TEST_F(SamplingLoop, IndexedThroughAnotherObject) {
   ASSERT_NE(direct, nullptr);
   EXPECT_EQ(direct->strides[0].bytes, 4);
   EXPECT_EQ(direct->through, 0u);
+}
+
+TEST_F(SamplingLoop, TheLastLoadBeforeTheAccessHeldTheIndex) {
+  std::vector<double> credit(1024);
+  std::vector<std::uint64_t> slots(2 * 16384), order(4096);
+  for (std::uint64_t key = 0; key < 1024; ++key) {
+    const std::uint64_t slot = key * 0x61c88647 >> 9 & 16383;
+    slots[2 * slot] = key;
+    slots[2 * slot + 1] = key / 2;
+  }
+  for (std::uint64_t i = 0; i < order.size(); ++i)
+    order[i] = (i * i * 2654435761u >> 7 & 511) * 2;
+  sample.general[k_rdi] = at(credit.data());
+  sample.general[k_rsi] = at(order.data());
+  sample.general[8] = at(slots.data());
+  sample.general[k_rdx] = 4096;
+  emulate(loop_join_head, 32);
+  const AccessPattern* looked_up = of(credit, AccessKind::load);
+  ASSERT_NE(looked_up, nullptr);
+  EXPECT_LT(looked_up->through - at(slots.data()), slots.size() * sizeof(std::uint64_t));
 }
 
 // Most of a sparse row's columns follow each other.

@@ -180,8 +180,9 @@ struct Sum {
 
 class Accesses {
 public:
-  Accesses(ProfileSummary& summary, std::span<const std::vector<PatternAt>> runs)
-      : summary_(summary), runs_(runs) {
+  Accesses(ProfileSummary& summary, std::span<const std::vector<PatternAt>> runs,
+           const BlamedTime& blamed)
+      : summary_(summary), runs_(runs), blamed_(blamed) {
     for (std::size_t number = 0; number < runs.size(); ++number) {
       const double rate = summary.runs[number].rate;
       const Loops& loops = loops_.emplace_back(runs[number], rate > 0 ? 1e9 / rate : 0);
@@ -214,6 +215,36 @@ private:
       samples.push_back({sample_, speed.loop, at.region});
     samples.back().bytes += bytes;
     if (pattern.kind == AccessKind::store) samples.back().written += bytes;
+    if (at.is_lost()) add_lost(at, samples.back().loop, bytes);
+  }
+
+  // What the sample was blamed on may be what it accessed there.
+  void add_lost(const PatternAt& at, std::uint32_t loop, double bytes) {
+    SiteInLoop& lost = lost_[loop];
+    lost.bytes += bytes;
+    if (at.pattern->kind == AccessKind::store) lost.written += bytes;
+    if (at.beside == k_no_site) return;
+    std::vector<SiteInLoop>& samples = in_loops_[at.beside];
+    if (samples.empty() || samples.back().sample != sample_)
+      samples.push_back({sample_, loop, at.region});
+  }
+
+  // The kinds of pattern of each site's instructions, and the time that was blamed on them.
+  std::vector<KindsOfSite> kinds_of(std::span<const SiteEvidence> evidence) const {
+    std::vector<KindsOfSite> kinds;
+    for (const SiteEvidence& of_site : evidence)
+      kinds.push_back({of_site.pattern.parts(), {}});
+    if (summary_.measure != Measure::time) return kinds;
+    for (const auto& [at, weight] : blamed_) {
+      if (at.site >= kinds.size()) continue;
+      const PatternParts& parts = kinds[at.site].parts;
+      const auto found = parts.instructions.find(at.pc);
+      const PatternKind kind = at.pc == 0                          ? PatternKind::sequential
+                               : found != parts.instructions.end() ? found->second
+                                                                   : parts.whole.kind;
+      kinds[at.site].time[at.region][static_cast<std::size_t>(kind)] += weight;
+    }
+    return kinds;
   }
 
   // Samples of time stand for accesses by the speed of their loop; others count accesses.
@@ -244,7 +275,10 @@ private:
     std::vector<double> spreads = speeds_.spreads();
     if (!by_time) std::ranges::fill(spreads, 0.0);
     admit_unknown_speeds(summary_, in_loops_, spreads);
-    if (by_time) set_manners(summary_, in_loops_);
+    unseen_ = admit_lost(summary_, in_loops_, lost_);
+    const std::vector<KindsOfSite> kinds = kinds_of(evidence);
+    name_second_kinds(summary_, kinds);
+    if (by_time) set_manners(summary_, in_loops_, kinds);
   }
 
   void add_rates() {
@@ -260,9 +294,11 @@ private:
     const double all = summary_.mean_nanoseconds * profiles;
     for (const RegionSummary& region : summary_.regions)
       in_regions += double(region.nanoseconds) * profiles;
-    for (const auto& [number, sum] : sites)
+    for (auto& [number, sum] : sites) {
+      sum.unseen += unseen_[number];
       summary_.sites[number].access_rate =
           sum.rate(all, unseen_filling(in_loops_[number], summary_.sites[number], profiles));
+    }
     for (const auto& [key, sum] : parts) {
       SiteSummary& site = summary_.sites[key.first];
       const double nanoseconds = key.second == 0
@@ -277,7 +313,10 @@ private:
   std::span<const std::vector<PatternAt>> runs_;
   std::deque<Loops> loops_;
   Speeds speeds_;
+  const BlamedTime& blamed_;
   std::vector<std::vector<SiteInLoop>> in_loops_; // by site
+  std::map<std::uint32_t, SiteInLoop> lost_;      // by loop: accesses without an address
+  std::vector<double> unseen_;                    // of them, bytes that may be a site's
   // The sample whose patterns are being added.
   std::uint64_t sample_ = 0, sample_time_ = 0;
   std::uint32_t sample_thread_ = 0;
@@ -285,8 +324,9 @@ private:
 
 } // namespace
 
-void add_accesses(ProfileSummary& summary, std::span<const std::vector<PatternAt>> runs) {
-  Accesses(summary, runs).add();
+void add_accesses(ProfileSummary& summary, std::span<const std::vector<PatternAt>> runs,
+                  const BlamedTime& blamed) {
+  Accesses(summary, runs, blamed).add();
 }
 
 } // namespace omptier

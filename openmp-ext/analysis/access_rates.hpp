@@ -14,7 +14,8 @@
 namespace omptier {
 
 // Shares of the bytes accessed and written, manners, patterns and rates. runs: Sweep::patterns, one
-// a profile, whose records must still be there.
-void add_accesses(ProfileSummary& summary, std::span<const std::vector<PatternAt>> runs);
+// a profile, whose records must still be there; blamed: Sweep::blamed_time of all.
+void add_accesses(ProfileSummary& summary, std::span<const std::vector<PatternAt>> runs,
+                  const BlamedTime& blamed);
 
 } // namespace omptier

@@ -10,7 +10,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <random>
+#include <set>
 
 namespace omptier {
 namespace {
@@ -59,22 +61,107 @@ bool is_streamed(const ObjectPattern& pattern) {
          (pattern.kind == PatternKind::strided && std::abs(pattern.stride) <= k_prefetched_stride);
 }
 
-void set_manner(AccessWeights& weights, const ObjectPattern& pattern, double written) {
-  const double all = weights.total();
+// time: of each kind; written: of all together.
+void set_manner(AccessWeights& weights, const KindsOfSite::Time& time, const PatternParts& parts,
+                double written) {
+  const double all = weights.total(), sum = std::accumulate(time.begin(), time.end(), 0.0);
   weights.scattered_load = weights.streamed_load = weights.scattered_store =
       weights.streamed_store = weights.unknown = 0;
-  if (pattern.kind == PatternKind::unknown) {
-    weights.unknown = all;
-    return;
+  for (std::size_t kind = 0; kind < time.size(); ++kind) {
+    if (!(time[kind] > 0)) continue;
+    const double part = all * (time[kind] / sum);
+    if (static_cast<PatternKind>(kind) == PatternKind::unknown) {
+      weights.unknown += part;
+      continue;
+    }
+    const bool alone = !(time[kind] < sum) || !(parts.bytes(kind) > 0);
+    const double stores = alone ? written : parts.stored[kind] / parts.bytes(kind);
+    const bool streamed =
+        is_streamed({static_cast<PatternKind>(kind), PatternKind::unknown, parts.stride, 0});
+    (streamed ? weights.streamed_load : weights.scattered_load) += part * (1 - stores);
+    (streamed ? weights.streamed_store : weights.scattered_store) += part * stores;
   }
-  const bool streamed = is_streamed(pattern);
-  (streamed ? weights.streamed_load : weights.scattered_load) = all * (1 - written);
-  (streamed ? weights.streamed_store : weights.scattered_store) = all * written;
+}
+
+KindsOfSite::Time of_one_kind(PatternKind kind) {
+  KindsOfSite::Time time{};
+  time[static_cast<std::size_t>(kind)] = 1;
+  return time;
+}
+
+// All regions together; of the site's one pattern where no time is known.
+KindsOfSite::Time time_of(const KindsOfSite& kinds) {
+  KindsOfSite::Time sum{};
+  for (const auto& [region, time] : kinds.time)
+    for (std::size_t kind = 0; kind < sum.size(); ++kind)
+      sum[kind] += time[kind];
+  return std::accumulate(sum.begin(), sum.end(), 0.0) > 0 ? sum
+                                                          : of_one_kind(kinds.parts.whole.kind);
+}
+
+void set_unknown(AccessWeights& weights) {
+  set_manner(weights, of_one_kind(PatternKind::unknown), {}, 0);
 }
 
 } // namespace
 
-void set_manners(ProfileSummary& summary, SamplesOfSites samples) {
+void name_second_kinds(ProfileSummary& summary, std::span<const KindsOfSite> kinds) {
+  constexpr double k_much = 0.25;
+  for (std::size_t i = 0; i < kinds.size() && i < summary.sites.size(); ++i) {
+    const PatternParts& parts = kinds[i].parts;
+    ObjectPattern& pattern = summary.sites[i].pattern;
+    const KindsOfSite::Time time = time_of(kinds[i]);
+    const double all_time = std::accumulate(time.begin(), time.end(), 0.0);
+    double bytes = 0, most = 0;
+    for (std::size_t kind = 0; kind < k_pattern_kinds; ++kind)
+      bytes += parts.bytes(kind);
+    for (std::size_t kind = 1; kind < k_pattern_kinds; ++kind) {
+      if (static_cast<PatternKind>(kind) == pattern.kind) continue;
+      const double much = std::max(share_of(parts.bytes(kind), bytes), time[kind] / all_time);
+      if (much < k_much || much <= most) continue;
+      most = much;
+      pattern.also = static_cast<PatternKind>(kind);
+      if (pattern.also == PatternKind::strided) pattern.stride = parts.stride;
+    }
+  }
+}
+
+std::vector<double> admit_lost(ProfileSummary& summary, SamplesOfSites samples,
+                               const std::map<std::uint32_t, SiteInLoop>& lost) {
+  // Of the time, and of the accesses beside it.
+  constexpr double k_much_time = 0.2, k_some_time = 0.05, k_hardly = 0.0005;
+  std::vector<double> unseen(summary.sites.size());
+  double all = 0;
+  for (const std::vector<SiteInLoop>& site : samples)
+    for (const SiteInLoop& sample : site)
+      all += sample.bytes;
+  for (std::size_t i = 0; i < summary.sites.size(); ++i) {
+    SiteSummary& site = summary.sites[i];
+    std::set<std::uint32_t> loops;
+    double bytes = 0, more = 0, written = 0;
+    for (const SiteInLoop& sample : samples[i]) {
+      bytes += sample.bytes;
+      if (const auto at = lost.find(sample.loop); at != lost.end() && loops.insert(at->first).second)
+        more += at->second.bytes, written += at->second.written;
+    }
+    unseen[i] = more;
+    Share& accessed = site.access_share;
+    accessed.high = std::min(1.0, accessed.high + share_of(more, all));
+    const bool waits = summary.measure == Measure::time &&
+                       (site.share.value >= k_much_time ? accessed.value < k_hardly
+                                                        : site.share.value >= k_some_time &&
+                                                              !(bytes > 0));
+    if (waits) accessed.high = 1;
+    if (!(bytes > 0)) continue;
+    Share& stores = site.write_share;
+    stores.low *= bytes / (bytes + more - written);
+    stores.high = (stores.high * bytes + written) / (bytes + written);
+  }
+  return unseen;
+}
+
+void set_manners(ProfileSummary& summary, SamplesOfSites samples,
+                 std::span<const KindsOfSite> kinds) {
   for (std::size_t i = 0; i < summary.sites.size(); ++i) {
     SiteSummary& site = summary.sites[i];
     std::map<std::uint32_t, SiteInLoop> by_region;
@@ -84,22 +171,28 @@ void set_manners(ProfileSummary& summary, SamplesOfSites samples) {
       sum.written += sample.written;
     }
     const double written = site.write_share.value;
-    set_manner(site.accesses, site.pattern, written);
+    KindsOfSite of_site;
+    of_site.parts.whole = site.pattern;
+    of_site.parts.stride = site.pattern.stride;
+    if (!kinds.empty()) of_site = kinds[i];
+    const KindsOfSite::Time all = time_of(of_site);
+    set_manner(site.accesses, all, of_site.parts, written);
     for (SitePart& part : site.by_phase)
-      set_manner(part.accesses, site.pattern, written);
+      set_manner(part.accesses, all, of_site.parts, written);
     for (SitePart& part : site.by_region) {
       const auto at = by_region.find(part.of);
       const bool known = at != by_region.end() && at->second.bytes > 0;
-      set_manner(part.accesses, site.pattern,
+      const auto time = of_site.time.find(part.of);
+      set_manner(part.accesses, time != of_site.time.end() ? time->second : all, of_site.parts,
                  known ? at->second.written / at->second.bytes : written);
     }
   }
-  set_manner(summary.other.accesses, {}, 0);
-  set_manner(summary.small.accesses, {}, 0);
+  set_unknown(summary.other.accesses);
+  set_unknown(summary.small.accesses);
   for (RegionSummary& region : summary.regions)
-    set_manner(region.accesses, {}, 0);
+    set_unknown(region.accesses);
   for (PhaseSummary& phase : summary.phases)
-    set_manner(phase.accesses, {}, 0);
+    set_unknown(phase.accesses);
 }
 
 double unseen_filling(std::span<const SiteInLoop> samples, const SiteSummary& site,

@@ -9,7 +9,9 @@
 
 #include "analysis/aggregate.hpp"
 
+#include <array>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -39,9 +41,28 @@ Share written_share(std::span<const SiteInLoop> samples);
 void admit_unknown_speeds(ProfileSummary& summary, SamplesOfSites samples,
                           std::span<const double> spreads);
 
-// Of samples of time: in which manner objects were accessed say the loops around the samples, not
-// the instructions that they are blamed on, for these are those that waited. Divides the weights of
-// the site and of its parts as its accesses are; unknown where no loop was seen.
-void set_manners(ProfileSummary& summary, SamplesOfSites samples);
+// Accesses of a loop whose addresses were lost may be those of any site that the loop accesses, or
+// that its samples were blamed on: widens the intervals of these. So does a site that takes much
+// time and of which hardly an access was seen. lost: by loop. Returns, by site, how many bytes more
+// may be its.
+std::vector<double> admit_lost(ProfileSummary& summary, SamplesOfSites samples,
+                               const std::map<std::uint32_t, SiteInLoop>& lost);
+
+// A site's kinds of pattern, and the time that was blamed on instructions of each, by region.
+struct KindsOfSite {
+  using Time = std::array<double, k_pattern_kinds>;
+  PatternParts parts;
+  std::map<std::uint32_t, Time> time;
+};
+
+// A kind that has a quarter of an object's bytes or time is named beside the one with most bytes.
+void name_second_kinds(ProfileSummary& summary, std::span<const KindsOfSite> kinds);
+
+// Of samples of time: what an instruction does to an object say the loops around the samples; how
+// much of the time is whose say the samples that were blamed on it. Loads and stores are divided as
+// the accesses are, not as blame is, for stores do not wait. Divides the weights of the site and of
+// its parts; unknown where no loop was seen. kinds: by site; empty = every site has its one pattern.
+void set_manners(ProfileSummary& summary, SamplesOfSites samples,
+                 std::span<const KindsOfSite> kinds = {});
 
 } // namespace omptier

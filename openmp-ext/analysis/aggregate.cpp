@@ -270,6 +270,8 @@ public:
     attributions_.push_back(std::move(sweep.attributions));
     patterns_.push_back(std::move(sweep.patterns));
     reuses_.push_back(std::move(sweep.reuses));
+    for (const auto& [at, weight] : sweep.blamed_time)
+      blamed_[at] += weight;
   }
 
   ProfileSummary finish() {
@@ -280,7 +282,7 @@ public:
     average_over_profiles(summary_, profiles_);
     add_intervals(summary_, attributions_);
     phases_.add_shares();
-    add_accesses(summary_, patterns_);
+    add_accesses(summary_, patterns_, blamed_);
     if (summary_.measure == Measure::time) add_cache_shares(summary_, reuses_);
     if (summary_.measure == Measure::time) admit_source_error(summary_);
     if (std::ranges::all_of(summary_.runs,
@@ -335,6 +337,7 @@ private:
   std::vector<std::vector<Attribution>> attributions_; // one a profile
   std::vector<std::vector<PatternAt>> patterns_;       // one a profile
   std::vector<std::vector<ReuseAt>> reuses_;           // one a profile
+  BlamedTime blamed_;                                  // of all profiles
   double waiting_ = 0;
 };
 

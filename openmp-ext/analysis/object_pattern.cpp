@@ -9,9 +9,7 @@
 #include "analysis/object_pattern.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -38,6 +36,7 @@ struct Walk {
   };
   double bytes = 0;
   std::vector<Piece> pieces;
+  std::vector<std::pair<std::uint64_t, AccessKind>> of; // the instructions
 
   // Against the busiest; those of one loop differ by the error of sampling only.
   double weight(const Piece& piece) const {
@@ -153,33 +152,40 @@ void PatternEvidence::add(const AccessPattern& pattern) {
   if (any) of.known += double{pattern.accesses};
 }
 
-ObjectPattern PatternEvidence::decide() const {
+PatternParts PatternEvidence::parts() const {
+  using Key = std::pair<std::uint64_t, AccessKind>;
   std::map<std::int64_t, Walk> walks; // by stride
   struct Rows {                       // runs with gaps, which other instructions may fill
-    double bytes = 0;
     std::vector<std::pair<std::uint64_t, std::int64_t>> places;
+    std::vector<Key> of;
   };
   std::map<std::int64_t, Rows> rows; // by period
-  std::array<double, 6> votes{};
-  const auto vote = [&](PatternKind kind, double bytes) {
-    votes[static_cast<unsigned>(kind)] += bytes;
+  PatternParts parts;
+  const auto vote = [&](PatternKind kind, const Key& key) {
+    const bool stores = key.second == AccessKind::store;
+    (stores ? parts.stored : parts.loaded)[static_cast<unsigned>(kind)] +=
+        instructions_.at(key).bytes;
+    if (!stores)
+      parts.instructions[key.first] = kind;
+    else
+      parts.instructions.try_emplace(key.first, kind);
   };
-  ObjectPattern decided;
+  ObjectPattern& decided = parts.whole;
   double indirect = 0;
   for (const auto& [key, of] : instructions_) {
     indirect += of.indirect;
     const std::int64_t size =
         std::llround(std::min(of.bytes / std::max(of.accesses, 1e-9), k_widest));
     if (size >= k_copied) {
-      vote(PatternKind::sequential, of.bytes);
+      vote(PatternKind::sequential, key);
       continue;
     }
     if (of.chased >= 0.5 * of.bytes) {
-      vote(PatternKind::pointer_chase, of.bytes);
+      vote(PatternKind::pointer_chase, key);
       continue;
     }
     if (of.indirect >= 0.5 * of.bytes) {
-      vote(PatternKind::random, of.bytes);
+      vote(PatternKind::random, key);
       continue;
     }
     if (of.known <= 0) continue;
@@ -202,7 +208,7 @@ ObjectPattern PatternEvidence::decide() const {
       const auto runs = order.size() > 1 ? runs_of(order[0], order[1], moving) : std::nullopt;
       if (runs && runs->length < k_filled * double(runs->period)) {
         Rows& of_period = rows[runs->period];
-        of_period.bytes += of.bytes;
+        of_period.of.push_back(key);
         for (const std::uint64_t place : of.places)
           of_period.places.emplace_back(place, size);
         continue;
@@ -211,35 +217,41 @@ ObjectPattern PatternEvidence::decide() const {
       const auto stride = static_cast<std::uint64_t>(std::abs(order[0].second));
       walk.pieces.push_back({of.address % stride, size, of.accesses});
       walk.bytes += of.bytes;
+      walk.of.push_back(key);
     } else {
-      vote(few >= k_most ? PatternKind::tiled : PatternKind::random, of.bytes);
+      vote(few >= k_most ? PatternKind::tiled : PatternKind::random, key);
     }
   }
   for (const auto& [period, row] : rows) {
     const bool filled = double(touched(row.places, period)) >= k_filled * double(period);
-    vote(filled ? PatternKind::sequential : PatternKind::tiled, row.bytes);
+    for (const Key& key : row.of)
+      vote(filled ? PatternKind::sequential : PatternKind::tiled, key);
   }
   double widest = 0;
   for (const auto& [stride, walk] : walks) {
-    const double covered = walk.covered();
-    if (2 * covered >= double(stride)) {
-      vote(PatternKind::sequential, walk.bytes);
-    } else if (walk.longest_run() >= k_run) {
-      vote(PatternKind::tiled, walk.bytes); // a loop over a tile's row was unrolled
-    } else {
-      vote(PatternKind::strided, walk.bytes);
-      if (walk.bytes <= widest) continue;
-      widest = walk.bytes;
-      decided.stride = walk.step(stride);
-    }
+    PatternKind kind = PatternKind::strided;
+    if (2 * walk.covered() >= double(stride))
+      kind = PatternKind::sequential;
+    else if (walk.longest_run() >= k_run)
+      kind = PatternKind::tiled; // a loop over a tile's row was unrolled
+    for (const Key& key : walk.of)
+      vote(kind, key);
+    if (kind != PatternKind::strided || walk.bytes <= widest) continue;
+    widest = walk.bytes;
+    decided.stride = walk.step(stride);
   }
-  const auto best = std::max_element(votes.begin(), votes.end());
-  if (*best > 0) decided.kind = static_cast<PatternKind>(best - votes.begin());
-  const double all = std::accumulate(votes.begin(), votes.end(), 0.0);
-  decided.mixed = *best > 0 && all - *best >= k_other * all;
+  std::size_t best = 0;
+  double all = 0;
+  for (std::size_t kind = 1; kind < k_pattern_kinds; ++kind) {
+    all += parts.bytes(kind);
+    if (parts.bytes(kind) > parts.bytes(best)) best = kind;
+  }
+  decided.mixed = best > 0 && all - parts.bytes(best) >= k_other * all;
+  decided.kind = static_cast<PatternKind>(best);
+  parts.stride = decided.stride;
   if (decided.kind != PatternKind::strided) decided.stride = 0;
   decided.indirect = bytes() > 0 ? indirect / bytes() : 0;
-  return decided;
+  return parts;
 }
 
 } // namespace omptier

@@ -7,6 +7,7 @@
 
 #include "objects/pattern.hpp"
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -22,20 +23,33 @@ enum class PatternKind : std::uint8_t {
   random,
   pointer_chase
 };
+inline constexpr std::size_t k_pattern_kinds = 6;
 const char* name_of(PatternKind kind);
 
 struct ObjectPattern {
   PatternKind kind = PatternKind::unknown;
+  PatternKind also = PatternKind::unknown; // another one of much of the bytes or the time
   std::int64_t stride = 0; // bytes, of strided
   double indirect = 0;     // share of the bytes whose address came out of another load
   bool mixed = false;      // a fifth of the bytes and more are accessed in another pattern
+};
+
+// In which manner single instructions access one object.
+struct PatternParts {
+  ObjectPattern whole;
+  std::int64_t stride = 0; // of what is strided, if anything
+  std::array<double, k_pattern_kinds> loaded{}, stored{}; // bytes by kind
+  std::map<std::uint64_t, PatternKind> instructions;      // by address; of what is loaded, if both
+
+  double bytes(std::size_t kind) const { return loaded[kind] + stored[kind]; }
 };
 
 // Everything known of one object; add() all, then decide().
 class PatternEvidence {
 public:
   void add(const AccessPattern& pattern);
-  ObjectPattern decide() const;
+  ObjectPattern decide() const { return parts().whole; }
+  PatternParts parts() const;
   double bytes() const { return loaded_ + stored_; }
   double loaded() const { return loaded_; }
   double stored() const { return stored_; }

@@ -48,6 +48,7 @@ void Sweep::run() {
   take_region_totals();
   take_runtimes_small_objects();
   tell_growth(profile_, site_numbers_, sites);
+  find_lost();
   tell_blocks(profile_, site_numbers_, attributions, sites, summary_.sites);
 }
 
@@ -268,8 +269,9 @@ void Sweep::attribute(const LoggedSample& logged) {
   // In logs of before, an instruction's verdict, which also held for other objects.
   if (profile_.run.measure == Measure::time) sample.level = AccessLevel::unknown;
   Place place = place_of(sample.address, logged.place);
-  const std::uint32_t region = region_now();
+  const std::uint32_t region = region_now(), blamed_on = place.site;
   blamed_sites_.push_back(place.site);
+  note_lost(logged, place);
   if (profile_.run.measure == Measure::time && sample.address != 0) {
     learn_streams(logged);
     share_among_streams(sample, place, region);
@@ -284,6 +286,7 @@ void Sweep::attribute(const LoggedSample& logged) {
   ++summary_.samples;
   if (place.site < k_small_objects) {
     add_to_site(place, sample, region);
+    blamed_time[{place.site, region, place.site == blamed_on ? sample.pc : 0}] += weight;
   } else if (place.site == k_small_objects) {
     summary_.small.add(sample, weight);
   } else {
@@ -393,6 +396,35 @@ void Sweep::attribute_patterns(std::uint64_t now) {
     ++summary_.patterns;
     patterns.push_back({&pattern, site_of(pattern.address, pattern.place),
                         site_of(pattern.through, pattern.through_place), region_now()});
+  }
+}
+
+void Sweep::note_lost(const LoggedSample& sample, const Place& place) {
+  if (place.site >= k_small_objects) return;
+  for (std::size_t i = sample.first_pattern; i < sample.first_pattern + sample.patterns; ++i)
+    if (patterns[i].is_lost()) patterns[i].beside = place.site;
+}
+
+// By instruction; one that serves several objects stays lost.
+void Sweep::find_lost() {
+  constexpr double k_nearly_all = 0.9;
+  std::map<std::uint64_t, std::map<std::uint32_t, double>> sites_at; // by instruction
+  for (const PatternAt& at : patterns)
+    if (at.is_lost()) sites_at[at.pattern->pc];
+  for (const auto& [at, weight] : blamed_time)
+    if (const auto found = sites_at.find(at.pc); found != sites_at.end())
+      found->second[at.site] += weight;
+  for (PatternAt& at : patterns) {
+    if (!at.is_lost()) continue;
+    double all = 0, most = 0;
+    std::uint32_t site = k_no_site;
+    for (const auto& [candidate, weight] : sites_at[at.pattern->pc]) {
+      all += weight;
+      if (weight <= most) continue;
+      most = weight;
+      site = candidate;
+    }
+    if (most > 0 && most >= k_nearly_all * all) at.site = site;
   }
 }
 

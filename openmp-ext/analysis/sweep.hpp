@@ -133,7 +133,18 @@ struct PatternAt {
   const AccessPattern* pattern;
   std::uint32_t site, through; // summary numbers, k_no_site
   std::uint32_t region;
+  std::uint32_t beside = k_no_site; // of one with an unknown address: what its sample was blamed on
+
+  bool is_lost() const { return pattern->address == 0 && site == k_no_site; }
 };
+
+// Instruction 0: time that was dealt to the site's streams (streams.hpp).
+struct BlamedAt {
+  std::uint32_t site, region;
+  std::uint64_t pc;
+  auto operator<=>(const BlamedAt&) const = default;
+};
+using BlamedTime = std::map<BlamedAt, double>; // weights of samples
 
 // What instructions did to the objects of one site, all profiles together.
 struct SiteEvidence {
@@ -165,6 +176,7 @@ public:
   std::vector<SiteInProfile> sites; // by summary number
   std::vector<Attribution> attributions;
   std::vector<PatternAt> patterns; // of the profile's
+  BlamedTime blamed_time;
   std::vector<ReuseAt> reuses;     // those in sites
   std::vector<MoveSummary> moves;
 
@@ -196,6 +208,9 @@ private:
   Layer layer_of(const ObjectRecord& object) const;
   void attribute_patterns(std::uint64_t now);
   void attribute_reuses(std::uint64_t now);
+  // Accesses whose addresses the emulation lost are those that samples were blamed on.
+  void note_lost(const LoggedSample& sample, const Place& place);
+  void find_lost();
   // Of a sample of time: blamed on a stream, it may stand for another of the same loop.
   void learn_streams(const LoggedSample& sample);
   void share_among_streams(AccessSample& sample, Place& place, std::uint32_t region);

@@ -64,18 +64,27 @@ std::string accessed_text(const ObjectRow& row, const ReportContext& context) {
 }
 
 // "indirect (through keys)": by the object that held the indices, without its place in the source.
+std::string kind_text(const SiteSummary& site, PatternKind kind, const ReportContext& context) {
+  const ObjectPattern& pattern = site.pattern;
+  if (kind == PatternKind::strided)
+    return "stride " + format_size(static_cast<std::uint64_t>(pattern.stride));
+  // Beside another pattern all that is indirect may be in the smaller part.
+  const double indirect = pattern.also == PatternKind::unknown ? 0.5 : 0.1;
+  if (kind != PatternKind::random || pattern.indirect < indirect ||
+      site.through == SiteSummary::k_nothing)
+    return name_of(kind);
+  const std::string& name = context.names.sites[site.through];
+  return "indirect (through " + name.substr(0, name.find(" (")) + ")";
+}
+
 std::string pattern_text(const ObjectRow& row, const ReportContext& context) {
   if (context.summary.patterns == 0 || row.site == nullptr) return "-";
   const ObjectPattern& pattern = row.site->pattern;
   if (pattern.kind == PatternKind::unknown) return "-";
   if (pattern.mixed && row.site->objects > 1) return "mixed";
-  if (pattern.kind == PatternKind::strided)
-    return "stride " + format_size(static_cast<std::uint64_t>(pattern.stride));
-  if (pattern.kind != PatternKind::random || pattern.indirect < 0.5 ||
-      row.site->through == SiteSummary::k_nothing)
-    return name_of(pattern.kind);
-  const std::string& name = context.names.sites[row.site->through];
-  return "indirect (through " + name.substr(0, name.find(" (")) + ")";
+  const std::string text = kind_text(*row.site, pattern.kind, context);
+  if (pattern.also == PatternKind::unknown) return text;
+  return text + ", " + kind_text(*row.site, pattern.also, context);
 }
 Figure pattern_figure(const ObjectRow& row, const ReportContext& context) {
   if (context.summary.patterns == 0 || row.site == nullptr) return {};

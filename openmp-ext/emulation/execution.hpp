@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The effects of single instructions on an emulated state (x86-64 only), for emulate.cpp. Integer
-// instructions are in execution.cpp, vectors that hold indices in execution_vector.cpp, floating-point
-// values that become indices in execution_float.cpp, masks in execution_mask.cpp.
+// instructions are in execution.cpp, vectors that hold indices in execution_vector.cpp,
+// floating-point values that become indices in execution_float.cpp, masks in execution_mask.cpp.
 #pragma once
 
 #include "emulation/emulate.hpp"

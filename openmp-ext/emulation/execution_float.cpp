@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Floating-point values that become indices: `field[(int)x[i]]` in scalars, or by lane in front of a
-// gather. A sample has no vector registers, so a value is known from where the emulation loads or
+// Floating-point values that become indices: `field[(int)x[i]]` in scalars, or by lane in front of
+// a gather. A sample has no vector registers, so a value is known from where the emulation loads or
 // computes it, and all that depends on another is unknown. Results are rounded to nearest, as
 // programs hardly ever ask otherwise.
 
@@ -99,8 +99,9 @@ template <typename T> void Execution::round(bool scalar) {
   const bool by_state = (how & 4) != 0, decimals = (how & 0xf0) != 0;
   if (decimals) return forget_written();
   const Rounding rounding = by_state ? Rounding::nearest : static_cast<Rounding>(how & 3);
-  floats_of_one<T>(scalar, visible() - 2,
-                   [rounding](T value) { return static_cast<T>(rounded(double{value}, rounding)); });
+  floats_of_one<T>(scalar, visible() - 2, [rounding](T value) {
+    return static_cast<T>(rounded(double{value}, rounding));
+  });
 }
 
 // ± a × b ± c; of the operands 0, 1 and 2 those that are multiplied and the one that is added.

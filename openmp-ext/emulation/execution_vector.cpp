@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Vectors that hold indices of gathers and scatters: moves, widening, integer arithmetic by lane,
-// broadcasts and moves of parts, also under masks (execution_mask.cpp). Floating-point values are in
-// execution_float.cpp.
+// broadcasts and moves of parts, also under masks (execution_mask.cpp). Floating-point values are
+// in execution_float.cpp.
 
 #include "emulation/execution.hpp"
 

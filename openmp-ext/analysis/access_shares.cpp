@@ -106,7 +106,7 @@ void set_unknown(AccessWeights& weights) {
 } // namespace
 
 void name_second_kinds(ProfileSummary& summary, std::span<const KindsOfSite> kinds) {
-  constexpr double k_much = 0.25;
+  constexpr double k_much = 0.25, k_enough = 10; // samples
   for (std::size_t i = 0; i < kinds.size() && i < summary.sites.size(); ++i) {
     const PatternParts& parts = kinds[i].parts;
     ObjectPattern& pattern = summary.sites[i].pattern;
@@ -119,6 +119,7 @@ void name_second_kinds(ProfileSummary& summary, std::span<const KindsOfSite> kin
       if (static_cast<PatternKind>(kind) == pattern.kind) continue;
       const double much = std::max(share_of(parts.bytes(kind), bytes), time[kind] / all_time);
       if (much < k_much || much <= most) continue;
+      if (much * double(summary.sites[i].samples) < k_enough) continue;
       most = much;
       pattern.also = static_cast<PatternKind>(kind);
       if (pattern.also == PatternKind::strided) pattern.stride = parts.stride;

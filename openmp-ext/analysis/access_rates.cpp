@@ -229,6 +229,13 @@ private:
       samples.push_back({sample_, loop, at.region});
   }
 
+  static PatternKind kind_of_streams(const PatternParts& parts) {
+    const auto bytes = [&](PatternKind kind) { return parts.bytes(static_cast<std::size_t>(kind)); };
+    const double rows = bytes(PatternKind::sequential), tiles = bytes(PatternKind::tiled);
+    if (!(rows + tiles > 0)) return parts.whole.kind;
+    return tiles > rows ? PatternKind::tiled : PatternKind::sequential;
+  }
+
   // The kinds of pattern of each site's instructions, and the time that was blamed on them.
   std::vector<KindsOfSite> kinds_of(std::span<const SiteEvidence> evidence) const {
     std::vector<KindsOfSite> kinds;
@@ -239,7 +246,7 @@ private:
       if (at.site >= kinds.size()) continue;
       const PatternParts& parts = kinds[at.site].parts;
       const auto found = parts.instructions.find(at.pc);
-      const PatternKind kind = at.pc == 0                          ? PatternKind::sequential
+      const PatternKind kind = at.pc == 0                          ? kind_of_streams(parts)
                                : found != parts.instructions.end() ? found->second
                                                                    : parts.whole.kind;
       kinds[at.site].time[at.region][static_cast<std::size_t>(kind)] += weight;

@@ -124,7 +124,7 @@ TEST(Totals, LoopsThatWereNotEmulatedAreCounted) {
   EXPECT_EQ(summary.loops, (LoopCounts{512, 188, 12}));
   EXPECT_EQ(loops_text(summary.loops),
             "  the loops of 512 samples were emulated, for 188 more at the same places, too; 12 "
-            "were left out, for emulation's budget was used up, and those drawn stand for them\n");
+            "were left out beyond emulation's budget, and those drawn weigh more\n");
   EXPECT_EQ(loops_text({5, 0, 0}), "  the loops of 5 samples were emulated; none was left out\n");
   EXPECT_EQ(loops_text({}), "");
   EXPECT_EQ(loops_json(summary.loops)["left_out"], 12);

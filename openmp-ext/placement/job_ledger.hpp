@@ -72,9 +72,9 @@ public:
   JobLedger(const char* path, const NodeBytes& capacity);
   ~JobLedger() { leave(); } // tests only; a process's ledger is never destroyed
 
-  // Opens the file if that was not tried before. May wait a fifth of a second for another process
-  // that opens it: call it without locks, before blocks are placed or moved. Requests meanwhile are
-  // counted alone, and published when the file is open.
+  // Opens the file if that was not tried before. May wait half a second (longer on a busy machine)
+  // for another process that opens it: call it without locks, before blocks are placed or moved.
+  // Requests meanwhile are counted alone, and published when the file is open.
   void enter() {
     if (state_.load(std::memory_order_acquire) == State::apart) enter_now();
   }

@@ -10,7 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <pthread.h>
+#include <sched.h>
 
 namespace omptier::preload {
 
@@ -49,15 +49,17 @@ bool is_ours(const Handlers& handlers) {
   return std::strncmp(slash != nullptr ? slash + 1 : name, k_ours, sizeof k_ours - 1) == 0;
 }
 
+// No pthread_mutex_t, nor pthread_once: a sanitizer registers its handlers before it can serve these.
 bool add_ours(const Handlers& handlers) {
-  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-  ::pthread_mutex_lock(&lock);
+  static constinit std::atomic<bool> lock{false};
+  while (lock.exchange(true, std::memory_order_acquire))
+    ::sched_yield();
   const unsigned count = g_count.load(std::memory_order_relaxed);
   if (count < k_most) {
     g_ours[count] = handlers;
     g_count.store(count + 1, std::memory_order_release);
   }
-  ::pthread_mutex_unlock(&lock);
+  lock.store(false, std::memory_order_release);
   return count < k_most;
 }
 
@@ -73,10 +75,10 @@ using namespace omptier::preload;
 
 OMPTIER_EXPORT int __register_atfork(void (*prepare)(), void (*parent)(), void (*child)(),
                                      void* library) {
-  static pthread_once_t registered = PTHREAD_ONCE_INIT;
+  static constinit std::atomic<bool> registered{false};
   const auto next = next_register_atfork();
   if (next == nullptr) return ENOMEM;
-  ::pthread_once(&registered, register_first);
+  if (!registered.exchange(true)) register_first();
   const Handlers handlers{prepare, parent, child};
   if (is_ours(handlers) && add_ours(handlers)) return 0;
   return next(prepare, parent, child, library);

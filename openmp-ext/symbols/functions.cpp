@@ -80,14 +80,28 @@ std::string without_suffixes(std::string name) {
 Functions::Functions(Dwfl_Module* module, Elf* elf, std::uint64_t bias)
     : module_(module), elf_(elf), bias_(bias) {}
 
-std::optional<NamedFunction> Functions::at(std::uint64_t address) const {
+// The nearest symbol in front, where it is the only one that begins there, and a function that
+// holds the address. Else libdw chooses.
+std::optional<NamedFunction> Functions::at(std::uint64_t address) {
+  if (!starts_read_) read_starts();
+  if (const auto behind = std::ranges::upper_bound(starts_, address, {}, &Start::begin);
+      behind != starts_.begin()) {
+    const Start& start = *std::prev(behind);
+    if (address - start.begin < start.bytes)
+      return NamedFunction{demangle(without_suffixes(start.name)), demangle(start.name),
+                           start.begin, start.bytes};
+  }
+  const auto [asked, fresh] = asked_.try_emplace(address);
+  if (!fresh) return asked->second;
   GElf_Sym symbol;
   GElf_Off offset = 0;
   const char* name =
       dwfl_module_addrinfo(module_, address + bias_, &offset, &symbol, nullptr, nullptr, nullptr);
-  if (name == nullptr) return std::nullopt;
-  return NamedFunction{demangle(without_suffixes(name)), demangle(name), address - offset,
-                       symbol.st_size > offset ? symbol.st_size : offset + 1};
+  if (name != nullptr)
+    asked->second = NamedFunction{demangle(without_suffixes(name)), demangle(name),
+                                  address - offset,
+                                  symbol.st_size > offset ? symbol.st_size : offset + 1};
+  return asked->second;
 }
 
 std::vector<NamedFunction> Functions::named(const std::string& name) {
@@ -99,6 +113,25 @@ std::vector<NamedFunction> Functions::named(const std::string& name) {
       found.push_back(at->second);
   std::ranges::sort(found, {}, &NamedFunction::begin);
   return found;
+}
+
+void Functions::read_starts() {
+  starts_read_ = true;
+  for_each_symbol(module_, [&](const char* name, const GElf_Sym& symbol, GElf_Addr address) {
+    const auto type = GELF_ST_TYPE(symbol.st_info);
+    if (symbol.st_shndx == SHN_UNDEF || type == STT_SECTION || type == STT_FILE ||
+        type == STT_TLS || *name == 0)
+      return;
+    starts_.push_back({address - bias_, type == STT_FUNC ? symbol.st_size : 0, name});
+  });
+  std::ranges::stable_sort(starts_, {}, &Start::begin);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < starts_.size(); ++i)
+    if (kept > 0 && starts_[kept - 1].begin == starts_[i].begin)
+      starts_[kept - 1].bytes = 0;
+    else
+      starts_[kept++] = starts_[i];
+  starts_.resize(kept);
 }
 
 void Functions::read_names() {
@@ -171,7 +204,9 @@ std::string Functions::callee_of(const Call& call, std::uint64_t& target) {
 }
 
 // Of the function that begins there, "" when none does.
-std::string Functions::name_at(std::uint64_t address) const {
+std::string Functions::name_at(std::uint64_t address) {
+  if (!starts_read_) read_starts();
+  if (!std::ranges::binary_search(starts_, address, {}, &Start::begin)) return "";
   const std::optional<NamedFunction> function = at(address);
   return function && function->begin == address ? function->name : "";
 }

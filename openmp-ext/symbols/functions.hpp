@@ -54,7 +54,7 @@ public:
   // The module stays the caller's. bias: as dwfl_module_getelf gave it.
   Functions(Dwfl_Module* module, Elf* elf, std::uint64_t bias);
 
-  std::optional<NamedFunction> at(std::uint64_t address) const;
+  std::optional<NamedFunction> at(std::uint64_t address);
 
   // Every part and copy of the functions with that name, or the one part with that very name.
   std::vector<NamedFunction> named(const std::string& name);
@@ -63,7 +63,8 @@ public:
 
 private:
   std::string callee_of(const Call& call, std::uint64_t& target);
-  std::string name_at(std::uint64_t address) const;
+  std::string name_at(std::uint64_t address);
+  void read_starts();
   std::vector<std::uint8_t> code(std::uint64_t begin, std::uint64_t bytes) const;
   void read_names();
   void read_slots();
@@ -71,8 +72,15 @@ private:
   Dwfl_Module* module_;
   Elf* elf_;
   std::uint64_t bias_;
-  bool names_read_ = false, slots_read_ = false;
+  // A symbol by its first address: libdw looks through all of them at every question.
+  struct Start {
+    std::uint64_t begin = 0, bytes = 0; // 0: libdw is to be asked
+    const char* name = nullptr;
+  };
+  std::vector<Start> starts_; // in order, one an address
+  bool starts_read_ = false, names_read_ = false, slots_read_ = false;
   std::unordered_multimap<std::string, NamedFunction> by_name_;
+  std::unordered_map<std::uint64_t, std::optional<NamedFunction>> asked_; // of libdw
   // What the loader puts into a slot, by the slot's address: a symbol, or an address of this file.
   std::unordered_map<std::uint64_t, std::string> slots_;
   std::unordered_map<std::uint64_t, std::uint64_t> own_slots_;

@@ -369,7 +369,8 @@ Parsed<ProfileSummary> summarize(std::span<const Profile> profiles,
 
 Parsed<ProfileSummary> summarize_files(std::span<const std::string> paths,
                                        const StaticsOf& statics_of, Programs programs,
-                                       const PlaceInSource& place_of) {
+                                       const PlaceInSource& place_of,
+                                       const std::function<void(const Profile&)>& met) {
   std::vector<Profile> profiles;
   for (const std::string& path : paths) {
     Parsed<Profile> profile = read_profile(path);
@@ -379,6 +380,7 @@ Parsed<ProfileSummary> summarize_files(std::span<const std::string> paths,
       return Parsed<ProfileSummary>::failure(
           path + " is a profile of " + profile->run.program + ", " + paths[0] + " one of " +
           profiles[0].run.program + ": give profiles of one program, or --force");
+    if (met) met(*profile);
     add_areas(*profile, statics_of);
     profiles.push_back(std::move(*profile));
   }

@@ -256,12 +256,14 @@ Parsed<ProfileSummary> summarize(std::span<const Profile> profiles,
                                  const PlaceInSource& place_of = {});
 
 // Reads all files, names their statics (none without statics_of), then summarizes: what commands
-// call. Profiles of several programs are refused, unless any may be joined.
+// call. Profiles of several programs are refused, unless any may be joined. met: called with each
+// profile before anything is asked about it.
 enum class Programs : std::uint8_t { one, any };
 Parsed<ProfileSummary> summarize_files(std::span<const std::string> paths,
                                        const StaticsOf& statics_of = {},
                                        Programs programs = Programs::one,
-                                       const PlaceInSource& place_of = {});
+                                       const PlaceInSource& place_of = {},
+                                       const std::function<void(const Profile&)>& met = {});
 
 // What must hold: shares sum to 1 (when there are samples), every interval holds its value, live
 // steps ascend and end at 0 or with the run.

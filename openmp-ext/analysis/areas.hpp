@@ -16,12 +16,6 @@ namespace omptier {
 
 inline constexpr std::uint64_t k_least_variable = 4096;
 
-struct StaticVariable {
-  std::string symbol;       // as the linker knows it
-  std::uint64_t offset = 0; // address - load bias
-  std::uint64_t bytes = 0;
-};
-
 // The variables of a module from k_least_variable bytes on, in any order; none when its file is
 // gone or has no symbols.
 using StaticsOf = std::function<std::vector<StaticVariable>(const ModuleInfo&)>;

@@ -39,7 +39,7 @@ AccessLine line_of(const CodeSummary& code, const ProfileSummary& summary, Symbo
   line.function = at.function.empty() ? module.name : short_function(at.function);
   line.file = at.file;
   line.line = at.line;
-  line.changed = at.changed;
+  line.changed = !symbols.is_as_compiled(at);
   return line;
 }
 

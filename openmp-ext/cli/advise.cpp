@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "cli/advice_text.hpp"
 #include "cli/command.hpp"
+#include "cli/held_names.hpp"
 #include "cli/report_text.hpp"
 #include "machine/as_platform.hpp"
 #include "model/cost.hpp"
@@ -24,7 +25,7 @@ struct AdviseArguments {
   std::vector<std::string> profiles;
   std::string capacity, nodes, xml, machine, plan;
   unsigned threads = 0; // 0: as recorded
-  bool traits = true, json = false, force = false;
+  bool traits = true, json = false, force = false, resolve = false;
 };
 
 struct Input {
@@ -63,12 +64,9 @@ Parsed<Input> read_input(const AdviseArguments& arguments, Symbols& symbols) {
   const auto platform = target_platform(arguments, input.capacity);
   if (!platform) return Outcome::failure(platform.error());
   input.platform = *platform;
-  auto summary = summarize_files(
-      arguments.profiles, [&](const ModuleInfo& module) { return symbols.statics_of(module); },
-      arguments.force ? Programs::any : Programs::one,
-      [&](const auto& modules, const auto& frames) {
-        return place_in_source(symbols, modules, frames);
-      });
+  auto summary =
+      summarize_with_names(symbols, arguments.profiles,
+                           arguments.force ? Programs::any : Programs::one, arguments.resolve);
   if (!summary) return Outcome::failure(summary.error());
   input.summary = std::move(*summary);
   return input;
@@ -201,6 +199,7 @@ void add_advise(CLI::App& app, CommandContext& context) {
                       "Write the plan to this file; -: to standard output, the advice to stderr");
   command->add_flag("--json", arguments->json, "The advice as JSON instead of text");
   command->add_flag("--force", arguments->force, "Join profiles of different programs");
+  command->add_flag("--resolve", arguments->resolve, k_resolve_help);
   command->add_flag("--traits,!--no-traits", arguments->traits,
                     "Print the advice as C source, too (default)");
   command->callback([&context, arguments] { context.status = advise_command(*arguments); });

@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "cli/check_elf.hpp"
 #include "cli/given_plan.hpp"
+#include "cli/held_names.hpp"
 #include "cli/launch.hpp"
 #include "cli/written_profiles.hpp"
 #include "plan/plan.hpp"
@@ -28,7 +29,7 @@ struct RecordArguments {
                       runtime = "omptier";
   double rate = 0, status = 0; // samples a second; seconds between two lines of status
   unsigned depth = 0;
-  bool strict = false;
+  bool strict = false, no_names = false;
   std::vector<std::string> command;
 };
 
@@ -167,6 +168,9 @@ int record(const CommandContext& context, const RecordArguments& arguments) {
                                                       : arguments.output;
   std::error_code gone; // the current folder: problem_with_output says so below
   const WrittenProfiles profiles(std::filesystem::absolute(output, gone));
+  const std::uint64_t recording = new_recording();
+  if (!arguments.no_names)
+    what.environment.emplace_back("OMPTIER_RECORDING", std::to_string(recording));
   StatusLines lines(profiles, arguments.status);
   if (arguments.status > 0) what.watch = [&lines](pid_t) { lines.look(); };
   const int status = launch("record", what);
@@ -174,6 +178,7 @@ int record(const CommandContext& context, const RecordArguments& arguments) {
   // Without the library, or where no file can be, the reason has been given.
   const bool told = what.preload.empty() || !problem_with_output(output).empty() ||
                     std::filesystem::is_character_file(output);
+  if (started && !arguments.no_names) add_names(profiles.paths(), recording);
   if (!started || told || profiles.now().files > 0) return status;
   std::fprintf(stderr, "omptier record: no profile was written: %s\n",
                why_no_profile(arguments.command[0]).c_str());
@@ -252,6 +257,9 @@ void add_record(CLI::App& app, CommandContext& context) {
   command->add_flag("--strict", arguments->strict,
                     "Status 125 if no profile was written, 2 if the plan is of another build or "
                     "program");
+  command->add_flag("--no-names", arguments->no_names,
+                    "Leave it to report and advise to resolve names, by the program's files then; "
+                    "default: names are added to the profile when the program has ended");
   command
       ->add_option("--status", arguments->status,
                    "Print a line on stderr every so many seconds: how much is recorded (10)")

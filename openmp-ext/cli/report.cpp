@@ -6,6 +6,7 @@
 #include "cli/access_lines.hpp"
 #include "cli/code_text.hpp"
 #include "cli/command.hpp"
+#include "cli/held_names.hpp"
 #include "cli/region_view.hpp"
 #include "cli/report_options.hpp"
 #include "cli/report_text.hpp"
@@ -19,7 +20,7 @@ namespace {
 
 struct ReportArguments {
   std::vector<std::string> profiles;
-  bool json = false, csv = false, force = false;
+  bool json = false, csv = false, force = false, resolve = false;
   std::string object, file; // "": not asked for
   TextArguments text;
 };
@@ -61,12 +62,9 @@ int report(const ReportArguments& arguments) {
   const Parsed<ProfileTextOptions> options = text_options(arguments.text);
   if (!options) return fail("report", 2, options.error());
   Symbols symbols;
-  Parsed<ProfileSummary> summary = summarize_files(
-      arguments.profiles, [&](const ModuleInfo& module) { return symbols.statics_of(module); },
-      arguments.force ? Programs::any : Programs::one,
-      [&](const auto& modules, const auto& frames) {
-        return place_in_source(symbols, modules, frames);
-      });
+  Parsed<ProfileSummary> summary =
+      summarize_with_names(symbols, arguments.profiles,
+                           arguments.force ? Programs::any : Programs::one, arguments.resolve);
   if (!summary) return fail("report", 2, summary.error());
   const Parsed<std::string> text = text_of(*summary, arguments, *options, symbols);
   if (!text) return fail("report", 2, text.error());
@@ -100,6 +98,7 @@ void add_report(CLI::App& app, CommandContext& context) {
   object->type_name("TEXT")->excludes(json)->excludes(csv)->excludes(region);
   file->type_name("FILE")->excludes(json)->excludes(csv)->excludes(region)->excludes(object);
   command->add_flag("--force", arguments->force, "Join profiles of different programs");
+  command->add_flag("--resolve", arguments->resolve, k_resolve_help);
   add_text_options(*command, arguments->text);
   command->callback([&context, arguments] { context.status = report(*arguments); });
 }

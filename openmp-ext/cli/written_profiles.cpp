@@ -46,15 +46,29 @@ std::map<std::string, WrittenProfiles::State> WrittenProfiles::profiles() const 
   return found;
 }
 
-WrittenProfiles::Written WrittenProfiles::now() const {
-  Written written;
-  for (const auto& [name, state] : profiles()) {
-    const auto before = before_.find(name);
-    if (before != before_.end() && before->second == state) continue;
-    ++written.files;
-    written.bytes += state.bytes;
-  }
+std::map<std::string, WrittenProfiles::State> WrittenProfiles::written() const {
+  auto written = profiles();
+  std::erase_if(written, [&](const auto& profile) {
+    const auto before = before_.find(profile.first);
+    return before != before_.end() && before->second == profile.second;
+  });
   return written;
+}
+
+WrittenProfiles::Written WrittenProfiles::now() const {
+  Written all;
+  for (const auto& [name, state] : written()) {
+    ++all.files;
+    all.bytes += state.bytes;
+  }
+  return all;
+}
+
+std::vector<std::string> WrittenProfiles::paths() const {
+  std::vector<std::string> paths;
+  for (const auto& [name, state] : written())
+    paths.push_back((folder_ / name).string());
+  return paths;
 }
 
 } // namespace omptier

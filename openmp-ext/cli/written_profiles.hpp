@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace omptier {
 
@@ -23,6 +24,8 @@ public:
     std::uint64_t bytes = 0;
   };
   Written now() const;
+  // Their paths, in order.
+  std::vector<std::string> paths() const;
 
 private:
   struct State {
@@ -31,6 +34,7 @@ private:
     bool operator==(const State&) const = default;
   };
   std::map<std::string, State> profiles() const;
+  std::map<std::string, State> written() const;
 
   std::filesystem::path folder_;
   std::string beginning_; // of the names, before the first % and the ending

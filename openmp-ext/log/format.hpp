@@ -9,6 +9,9 @@
 // differences to the record before. A sample's patterns follow it. Regions are in order of time
 // among themselves, and so is what is written when it happens (objects, releases, phases).
 //
+// Behind the end of a program's own records `omptier record` adds what its places are called
+// (log/name_records.hpp): readers from before step over it.
+//
 // Whoever changes the meaning of a record raises k_profile_version. Version 2 had samples without
 // length, and before samples and patterns records of their places and loops.
 #pragma once
@@ -74,6 +77,12 @@ enum class RecordType : std::uint8_t {
   sample,
   pattern, // of the sample before it
   reuse,   // of a watched address
+  name_text, // numbered in order: what the records of names behind it are made of
+  frame_name,
+  site_name,
+  static_names, // of a module; several records may follow each other
+  source_time,  // of a source file that was as compiled
+  names_end,    // without it the names are incomplete
 };
 
 // A sample begins with a byte: kind << 5, level << 3, and these.

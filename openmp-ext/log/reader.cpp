@@ -49,6 +49,7 @@ public:
       if (!problem.empty()) return Parsed<Profile>::failure(problem);
       if (next == 0) break; // cut off
       at = next;
+      ++profile_.blocks;
     }
     profile_.bytes = std::min(at, bytes.size());
     if (!records_.has_run())

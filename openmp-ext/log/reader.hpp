@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/text.hpp"
+#include "log/names.hpp"
 #include "log/records.hpp"
 
 #include <optional>
@@ -47,6 +48,8 @@ struct Profile {
   std::uint64_t last_time = 0; // of any record
   std::uint64_t bytes = 0;     // of the file that were read
   bool running = false;        // the process that writes it goes on
+  std::uint32_t blocks = 0;    // these
+  std::optional<ResolvedNames> names; // what its places are called, if that was added
   std::string cut;             // one line when the log was cut off: file, offset, why
 };
 

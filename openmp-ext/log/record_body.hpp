@@ -63,6 +63,11 @@ public:
     next_ += length;
     return value;
   }
+  std::string rest() {
+    std::string value(next_, end_);
+    next_ = end_;
+    return value;
+  }
   std::vector<Frame> frames() {
     std::vector<Frame> frames(small(k_max_frames + 1));
     for (Frame& frame : frames) {

@@ -70,6 +70,12 @@ constexpr RecordReader::Readers RecordReader::readers() {
   set(RecordType::sample, &RecordReader::read_sample);
   set(RecordType::pattern, &RecordReader::read_pattern);
   set(RecordType::reuse, &RecordReader::read_reuse);
+  set(RecordType::name_text, &RecordReader::read_name<&NameReader::read_text>);
+  set(RecordType::frame_name, &RecordReader::read_name<&NameReader::read_frame>);
+  set(RecordType::site_name, &RecordReader::read_name<&NameReader::read_site>);
+  set(RecordType::static_names, &RecordReader::read_name<&NameReader::read_statics>);
+  set(RecordType::source_time, &RecordReader::read_name<&NameReader::read_source>);
+  set(RecordType::names_end, &RecordReader::read_name<&NameReader::read_end>);
   return readers;
 }
 
@@ -114,6 +120,7 @@ void RecordReader::read_run(RecordBody& body) {
        {&run.host, &run.program, &run.command_line, &run.job, &run.source, &run.source_description})
     *text = body.text();
   if (!body.empty()) body.numbers(run.caches.own, run.caches.all);
+  if (!body.empty()) body.numbers(run.recording);
   profile_.last_time = run.start_time;
 }
 
@@ -480,6 +487,7 @@ void RecordReader::finish() {
   for (const StretchDefinition& stretch : profile_.stretch_definitions)
     note({stretch.frame});
   if (profile_.modules.size() < most) profile_.modules.resize(most);
+  profile_.names = names_.finish(profile_.modules);
 }
 
 } // namespace omptier

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "log/format.hpp"
+#include "log/name_records.hpp"
 #include "log/reader.hpp"
 #include "log/record_body.hpp"
 #include "objects/live.hpp"
@@ -67,6 +68,9 @@ private:
   void read_sample(RecordBody& body);
   void read_pattern(RecordBody& body);
   void read_reuse(RecordBody& body);
+  template <void (NameReader::*read)(RecordBody&)> void read_name(RecordBody& body) {
+    (names_.*read)(body);
+  }
   BlockPlace read_place(RecordBody& body, std::uint64_t number) const;
   void read_run_of_loop(LoggedPattern& pattern, RecordBody& body);
   void add_pattern(LoggedPattern& pattern, RecordBody& body);
@@ -86,6 +90,7 @@ private:
   LiveMap live_;
   std::vector<std::uint32_t> instances_;
   std::map<std::pair<AreaKind, std::uint32_t>, std::size_t> open_areas_; // indices
+  NameReader names_;
 };
 
 } // namespace omptier

@@ -29,6 +29,7 @@ struct RunRecord { // first record: who was recorded
   double worst_error = 0;
   double rate = 0;
   CacheSizes caches;
+  std::uint64_t recording = 0; // number that omptier record gave; 0 = the program ran without it
 };
 
 // What a site of the record stands for. Logs hold the first two only; the others are made from the

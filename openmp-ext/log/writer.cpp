@@ -298,7 +298,7 @@ void LogWriter::run(const RunRecord& record) {
   for (const std::string* text : {&record.host, &record.program, &record.command_line, &record.job,
                                   &record.source, &record.source_description})
     body.text(text->c_str());
-  body.numbers(record.caches.own, record.caches.all);
+  body.numbers(record.caches.own, record.caches.all, record.recording);
   append(body);
 }
 

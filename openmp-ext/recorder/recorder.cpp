@@ -124,6 +124,7 @@ void Recorder::write_run() {
   run.start_time = monotonic_nanoseconds();
   run.wall_clock_start = static_cast<std::uint64_t>(std::time(nullptr));
   run.rate = options_.source.rate;
+  run.recording = options_.recording;
   if (source_ != nullptr) {
     run.source = source_->name();
     run.source_description = source_->description();

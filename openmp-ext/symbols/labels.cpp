@@ -68,11 +68,14 @@ bool is_of_program(const SourceLocation& location) {
 }
 
 // own: the first place that the site shares with no other.
-std::string label_of_chain(Sources& sources, const std::vector<ModuleInfo>& modules,
+std::string label_of_chain(Symbols& symbols, const std::vector<ModuleInfo>& modules,
                            const std::vector<Frame>& frames, const Chain& chain, std::size_t own) {
   if (frames.empty()) return "unknown";
   const auto& locations = chain.locations;
-  const SiteName found = name_of_site(sources, locations, own);
+  std::vector<ModulePlace> stack;
+  for (const Frame& frame : frames)
+    stack.emplace_back(modules[frame.module].identity, frame.offset);
+  const SiteName found = symbols.name_of(stack, locations, own);
   if (!found.name.empty()) {
     std::size_t at = found.first;
     for (std::size_t i = found.first; i <= found.last && at < own; ++i)
@@ -229,7 +232,6 @@ std::string short_function(std::string function) {
 
 std::vector<std::string> labels_of_sites(Symbols& symbols, const std::vector<ModuleInfo>& modules,
                                          const std::vector<std::vector<Frame>>& sites) {
-  Sources sources;
   Beginnings beginnings;
   std::vector<std::vector<Frame>> own_frames; // without what a system library did
   std::vector<Chain> chains;
@@ -245,7 +247,7 @@ std::vector<std::string> labels_of_sites(Symbols& symbols, const std::vector<Mod
     const bool by_library = own_frames[i].size() < sites[i].size();
     std::string label;
     if (!own_frames[i].empty() || !by_library)
-      label = label_of_chain(sources, modules, own_frames[i], chains[i],
+      label = label_of_chain(symbols, modules, own_frames[i], chains[i],
                              beginnings.first_own(chains[i].keys));
     if (by_library)
       label = label_of_library(symbols, modules[sites[i][0].module], sites[i][0], label);

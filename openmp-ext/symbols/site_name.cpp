@@ -108,6 +108,9 @@ public:
     return found_;
   }
 
+  // Up to which `own` the name is this one.
+  std::size_t same_until() const { return same_until_; }
+
 private:
   enum class Wanted { value, object, parameter };
 
@@ -122,6 +125,7 @@ private:
     if (!target) return returned_ || object_goes_on_;
     // A line without columns says the wrapper's variable; its callers know better.
     const bool left_behind = !said.with_column && at < own_;
+    if (!said.with_column && at >= own_) same_until_ = std::min(same_until_, at);
     // A class's base has the names of the object itself.
     if (wanted_ == Wanted::object && in_constructor_ &&
         is_in(place.function.initialised, constructed_))
@@ -194,7 +198,7 @@ private:
   std::vector<std::string> suffix_; // names below what is looked for
   std::string left_;                // the function whose location was read last
   std::string constructed_;         // the class of the constructor that was left
-  std::size_t first_ = k_none, parameter_ = 0;
+  std::size_t first_ = k_none, parameter_ = 0, same_until_ = k_none;
   Wanted wanted_ = Wanted::value;
   bool in_constructor_ = false, in_library_ = false, returned_ = false, object_goes_on_ = false;
 };
@@ -222,9 +226,17 @@ const std::vector<std::string>& Sources::lines(const std::string& file) {
   return at->second;
 }
 
-SiteName name_of_site(Sources& sources, const std::vector<SourceLocation>& locations,
-                      std::size_t own) {
-  return Walk(sources, locations, own).go();
+std::vector<SiteNameFrom> names_of_site(Sources& sources,
+                                        const std::vector<SourceLocation>& locations) {
+  std::vector<SiteNameFrom> names;
+  for (std::size_t own = 0; own == 0 || own < locations.size();) {
+    Walk walk(sources, locations, own);
+    SiteName name = walk.go();
+    if (names.empty() || name != names.back().name) names.push_back({own, std::move(name)});
+    if (walk.same_until() >= locations.size()) break;
+    own = walk.same_until() + 1;
+  }
+  return names;
 }
 
 std::string variable_of(Sources& sources, const std::vector<SourceLocation>& locations) {

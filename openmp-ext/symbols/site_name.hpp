@@ -29,15 +29,11 @@ private:
   std::map<std::string, std::vector<std::string>> lines_;
 };
 
-struct SiteName {
-  std::string name;                // "" when the source does not say it
-  std::size_t first = 0, last = 0; // of the locations that it was made from
-};
-
-// locations: innermost first, over all frames of the site. own: the first location that no other
-// site has in common with it; a line without known columns is left behind below it.
-SiteName name_of_site(Sources& sources, const std::vector<SourceLocation>& locations,
-                      std::size_t own);
+// locations: innermost first, over all frames of the site. The name for every first own location
+// (the first that no other site has in common with this one), from 0 on, for each that changes it:
+// a line without known columns is left behind below it.
+std::vector<SiteNameFrom> names_of_site(Sources& sources,
+                                        const std::vector<SourceLocation>& locations);
 
 // In a function of the program, but the compiler made one call of several and cannot say where.
 bool is_hidden(const SourceLocation& location);

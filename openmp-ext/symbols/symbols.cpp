@@ -248,8 +248,22 @@ std::string identity_of_file(const std::string& path) {
 
 struct Symbols::State {
   std::map<std::string, std::unique_ptr<ModuleFile>> files; // by identity; null = unusable
-  std::map<std::pair<std::string, std::uint64_t>, ResolvedFrame> resolved;
+  ResolvedNames answers; // since they were taken
+  ResolvedNames held;    // before that, and of profiles
   std::vector<std::string> problems;
+  Sources sources; // of sites
+
+  // The answer that is known, or the one that find finds now; null when there is none.
+  template <typename Table, typename Find>
+  const typename Table::mapped_type* answer(Table ResolvedNames::*table,
+                                            const typename Table::key_type& key, Find&& find) {
+    Table &given = answers.*table, &before = held.*table;
+    if (const auto at = given.find(key); at != given.end()) return &at->second;
+    if (const auto at = before.find(key); at != before.end())
+      return &given.emplace(key, at->second).first->second;
+    std::optional<typename Table::mapped_type> found = find();
+    return found ? &given.emplace(key, std::move(*found)).first->second : nullptr;
+  }
 
   ModuleFile* file_of(const ModuleInfo& module) {
     const auto at = files.find(module.identity);
@@ -282,18 +296,69 @@ const std::vector<std::string>& Symbols::problems() const {
 
 std::vector<StaticVariable> Symbols::statics_of(const ModuleInfo& module) {
   if (is_runtime_name(module.name.c_str()) || is_language_name(module.name.c_str())) return {};
-  ModuleFile* file = state_->file_of(module);
-  return file != nullptr ? file->statics() : std::vector<StaticVariable>();
+  using Answer = std::optional<std::vector<StaticVariable>>;
+  const auto* statics = state_->answer(&ResolvedNames::statics, module.identity, [&] {
+    ModuleFile* file = state_->file_of(module);
+    return file != nullptr ? Answer(file->statics()) : Answer();
+  });
+  return statics != nullptr ? *statics : std::vector<StaticVariable>();
 }
 
 std::string Symbols::label_of_static(const ModuleInfo& module, std::uint64_t offset,
                                      const std::string& symbol) {
-  ModuleFile* file = state_->file_of(module);
-  const SourceVariable found =
-      file != nullptr ? file->variable(offset, symbol) : SourceVariable{plain_name(symbol), "", 0};
-  std::string where = found.file.empty() ? module.name : found.file;
-  if (found.line > 0) where += ":" + std::to_string(found.line);
-  return found.name + " (" + where + ")";
+  const auto label = [&](const SourceVariable& variable) {
+    std::string where = variable.file.empty() ? module.name : variable.file;
+    if (variable.line > 0) where += ":" + std::to_string(variable.line);
+    return variable.name + " (" + where + ")";
+  };
+  using Answer = std::optional<std::string>;
+  const std::string* found = state_->answer(
+      &ResolvedNames::static_labels, {{module.identity, offset}, symbol}, [&] {
+        ModuleFile* file = state_->file_of(module);
+        return file != nullptr ? Answer(label(file->variable(offset, symbol))) : Answer();
+      });
+  return found != nullptr ? *found : label({plain_name(symbol), "", 0});
+}
+
+SiteName Symbols::name_of(const std::vector<ModulePlace>& stack,
+                          const std::vector<SourceLocation>& locations, std::size_t own) {
+  const auto* names = state_->answer(&ResolvedNames::sites, stack, [&] {
+    return std::optional(names_of_site(state_->sources, locations));
+  });
+  const auto behind = std::ranges::upper_bound(*names, own, {}, &SiteNameFrom::own);
+  const SiteName& name = std::prev(behind)->name;
+  // In a damaged profile a name may be of other locations.
+  return name.last < std::max<std::size_t>(locations.size(), 1) ? name : SiteName();
+}
+
+bool Symbols::is_as_compiled(const SourceLocation& location) const {
+  if (location.changed) return false;
+  const auto then = state_->held.sources.find(location.file);
+  return then == state_->held.sources.end() || then->second == source_time(location.file);
+}
+
+void Symbols::hold(const ResolvedNames& names) {
+  State& state = *state_;
+  state.held.sources.insert(names.sources.begin(), names.sources.end());
+  state.held.frames.insert(names.frames.begin(), names.frames.end());
+  state.held.statics.insert(names.statics.begin(), names.statics.end());
+  state.held.static_labels.insert(names.static_labels.begin(), names.static_labels.end());
+  state.held.sites.insert(names.sites.begin(), names.sites.end());
+}
+
+ResolvedNames Symbols::take_answers() {
+  ResolvedNames answers = std::exchange(state_->answers, {});
+  hold(answers);
+  for (const auto& [place, frame] : answers.frames)
+    for (const SourceLocation& location : frame.locations)
+      if (!location.changed && !answers.sources.contains(location.file))
+        if (const auto time = source_time(location.file)) answers.sources[location.file] = *time;
+  // Those of stacks through a module that cannot be read now might be others elsewhere.
+  std::erase_if(answers.sites, [&](const auto& site) {
+    return !std::ranges::all_of(
+        site.first, [&](const ModulePlace& at) { return answers.frames.contains(at); });
+  });
+  return answers;
 }
 
 namespace {
@@ -365,41 +430,47 @@ Parsed<NamedFunction> find_function(Functions& functions, const PortableFrame& w
   return found.front();
 }
 
+ResolvedFrame resolve_in(ModuleFile& file, std::uint64_t offset) {
+  ResolvedFrame frame;
+  if (offset == 0) return frame;
+  if (const std::optional<NamedFunction> function = file.functions().at(offset - 1)) {
+    frame.known = true;
+    name_call(file.functions(), *function, offset, frame);
+  }
+  frame.locations = file.locations_at(offset - 1, frame.portable.function);
+  // gcc gives the calls of several regions the line of the first; their code knows its own.
+  if (frame.runs != 0)
+    if (const auto code = file.locations_at(frame.runs, "").back();
+        code.file == frame.locations.front().file && code.line > 0)
+      frame.locations.front().line = code.line;
+  if (fortran_form(frame.locations.front().file) != FortranForm::none) {
+    std::vector<std::uint64_t> calls;
+    if (const auto function = file.functions().at(offset - 1))
+      for (const NamedCall* call :
+           calls_of_callee(file.functions(), *function, frame.portable.callee))
+        calls.push_back(call->behind - 1);
+    frame.locations.front().order = file.order_of(offset - 1, calls);
+  }
+  frame.portable.variable = file.variable_at(offset - 1);
+  frame.portable.file = std::filesystem::path(frame.locations.front().file).filename().string();
+  frame.portable.line = frame.locations.front().line;
+  if (!frame.known && !frame.locations.back().function.empty()) {
+    frame.known = true; // no symbol, but debug information
+    frame.portable.function = frame.locations.back().function;
+  }
+  return frame;
+}
+
 } // namespace
 
 ResolvedFrame Symbols::resolve(const ModuleInfo& module, std::uint64_t offset) {
-  const auto key = std::make_pair(module.identity, offset);
-  if (const auto at = state_->resolved.find(key); at != state_->resolved.end()) return at->second;
-  ResolvedFrame frame;
-  if (ModuleFile* file = state_->file_of(module); file != nullptr && offset > 0) {
-    if (const std::optional<NamedFunction> function = file->functions().at(offset - 1)) {
-      frame.known = true;
-      name_call(file->functions(), *function, offset, frame);
-    }
-    frame.locations = file->locations_at(offset - 1, frame.portable.function);
-    // gcc gives the calls of several regions the line of the first; their code knows its own.
-    if (frame.runs != 0)
-      if (const auto code = file->locations_at(frame.runs, "").back();
-          code.file == frame.locations.front().file && code.line > 0)
-        frame.locations.front().line = code.line;
-    if (fortran_form(frame.locations.front().file) != FortranForm::none) {
-      std::vector<std::uint64_t> calls;
-      if (const auto function = file->functions().at(offset - 1))
-        for (const NamedCall* call :
-             calls_of_callee(file->functions(), *function, frame.portable.callee))
-          calls.push_back(call->behind - 1);
-      frame.locations.front().order = file->order_of(offset - 1, calls);
-    }
-    frame.portable.variable = file->variable_at(offset - 1);
-    frame.portable.file = std::filesystem::path(frame.locations.front().file).filename().string();
-    frame.portable.line = frame.locations.front().line;
-    if (!frame.known && !frame.locations.back().function.empty()) {
-      frame.known = true; // no symbol, but debug information
-      frame.portable.function = frame.locations.back().function;
-    }
-  }
-  state_->resolved[key] = frame;
-  return frame;
+  using Answer = std::optional<ResolvedFrame>;
+  const ResolvedFrame* frame =
+      state_->answer(&ResolvedNames::frames, {module.identity, offset}, [&] {
+        ModuleFile* file = state_->file_of(module);
+        return file != nullptr ? Answer(resolve_in(*file, offset)) : Answer();
+      });
+  return frame != nullptr ? *frame : ResolvedFrame();
 }
 
 Parsed<FoundCall> Symbols::find_call(const ModuleInfo& module, const PortableFrame& wanted,

@@ -3,11 +3,12 @@
 // Names for frames, from the modules' symbol tables and debug information (libdw; separate debug
 // files are found where the system keeps them, nothing is fetched). For commands, afterwards: the
 // recorded process resolves nothing. A module whose file is gone or has another identity now is not
-// used, and said so: names of another build would be wrong.
+// used, and said so: names of another build would be wrong. What a profile holds needs no file.
 #pragma once
 
 #include "analysis/aggregate.hpp"
 #include "base/text.hpp"
+#include "log/names.hpp"
 #include "objects/site.hpp"
 
 #include <functional>
@@ -17,27 +18,6 @@
 #include <vector>
 
 namespace omptier {
-
-// Of several calls of one function that one Fortran statement makes: which, in the source's order.
-struct CallOrder {
-  std::uint32_t index = 0, count = 0; // count 0 = unknown
-};
-
-struct SourceLocation { // one function, inlined or not, that the frame stands in
-  std::string function;
-  std::string file;                   // as debug information has it, with folders
-  std::uint32_t line = 0, column = 0; // 0 = unknown
-  std::string defined_in;             // the file of the function itself; "" = unknown
-  CallOrder order;
-  bool changed = false; // the file is not there, or was changed after the program was made
-};
-
-struct ResolvedFrame {
-  bool known = false;                    // a function was found
-  PortableFrame portable;                // function as linked, which call, file without folders
-  std::vector<SourceLocation> locations; // innermost inlined function first, the linked one last
-  std::uint64_t runs = 0; // the call begins a parallel region: address of its code; 0 = unknown
-};
 
 struct FoundCall {
   std::uint64_t offset = 0; // behind the call
@@ -70,6 +50,22 @@ public:
   // information by the linker's name and the module's: "grid (solver)".
   std::string label_of_static(const ModuleInfo& module, std::uint64_t offset,
                               const std::string& symbol);
+
+  // What becomes of the memory that the call stack asks for (names_of_site in site_name.hpp).
+  // locations: of all its frames, as resolve gives them. own: the first location that no other site
+  // has in common with it.
+  SiteName name_of(const std::vector<ModulePlace>& stack,
+                   const std::vector<SourceLocation>& locations, std::size_t own);
+
+  // Whether the location's file is still what was compiled: also if the location is held, and the
+  // file was written since.
+  bool is_as_compiled(const SourceLocation& location) const;
+
+  // From now on these are the answers to what they answer. Of several, the first.
+  void hold(const ResolvedNames& names);
+
+  // The answers given since the last call; none of modules whose files could not be used.
+  ResolvedNames take_answers();
 
   // One line for each module that could not be used.
   const std::vector<std::string>& problems() const;

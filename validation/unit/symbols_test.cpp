@@ -58,6 +58,16 @@ TEST(Symbols, FunctionLineAndOrdinalAndBack) {
   EXPECT_EQ(symbols.find_call(info, a.portable)->offset, one.offset);
   EXPECT_EQ(symbols.find_call(info, b.portable)->offset, two.offset);
   EXPECT_TRUE(symbols.problems().empty());
+
+  // Held by others, they are the same without the module's file.
+  Symbols elsewhere;
+  elsewhere.hold(symbols.take_answers());
+  info.path = "/no such file";
+  EXPECT_EQ(elsewhere.resolve(info, two.offset).locations, b.locations);
+  EXPECT_EQ(elsewhere.resolve(info, two.offset).portable.variable, "second");
+  EXPECT_TRUE(elsewhere.problems().empty());
+  EXPECT_FALSE(elsewhere.resolve(info, two.offset + 1).known);
+  EXPECT_EQ(elsewhere.problems().size(), 1u);
 }
 
 TEST(Symbols, CallOfAnotherBuildIsFoundByWhatIsSureAndElseToldWhyNot) {
@@ -305,7 +315,7 @@ protected:
   }
   // The names of a site that goes through these places, innermost first.
   std::string name(const std::vector<SourceLocation>& places) {
-    return name_of_site(sources_, places, 0).name;
+    return names_of_site(sources_, places).front().name.name;
   }
   std::string name(const std::string& what) { return name({at(what)}); }
 

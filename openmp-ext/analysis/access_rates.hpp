@@ -7,7 +7,7 @@
 // speed.
 #pragma once
 
-#include "analysis/sweep.hpp"
+#include "analysis/attribution.hpp"
 
 #include <span>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See aggregate.hpp. Every profile is swept once (sweep.hpp); the sweeps' results are joined site
+// See aggregate.hpp. Every profile is swept once (attribution.hpp); the sweeps' results are joined site
 // by site.
 #include "analysis/aggregate.hpp"
 
@@ -11,7 +11,7 @@
 #include "analysis/ranks.hpp"
 #include "analysis/runtime_site.hpp"
 #include "analysis/shares.hpp"
-#include "analysis/sweep.hpp"
+#include "analysis/attribution.hpp"
 #include "analysis/threads_at_once.hpp"
 #include "log/format.hpp"
 #include "objects/modules.hpp"

@@ -237,7 +237,7 @@ private:
 
 } // namespace
 
-void tell_blocks(const Profile& profile, std::span<const std::uint32_t> site_numbers,
+void measure_blocks(const Profile& profile, std::span<const std::uint32_t> site_numbers,
                  const std::vector<Attribution>& attributions, std::vector<SiteInProfile>& sites,
                  std::vector<SiteSummary>& summaries) {
   std::vector<SiteBlocks> blocks(sites.size());

@@ -8,7 +8,7 @@
 // the other measures, and vice versa.
 #pragma once
 
-#include "analysis/sweep.hpp"
+#include "analysis/attribution.hpp"
 
 #include <span>
 #include <string>
@@ -17,7 +17,7 @@ namespace omptier {
 
 // Fills in what is known of each site's blocks. attributions: one a sample of the profile.
 // parts: by site and region, gets the hot part of each.
-void tell_blocks(const Profile& profile, std::span<const std::uint32_t> site_numbers,
+void measure_blocks(const Profile& profile, std::span<const std::uint32_t> site_numbers,
                  const std::vector<Attribution>& attributions, std::vector<SiteInProfile>& sites,
                  std::vector<SiteSummary>& summaries);
 

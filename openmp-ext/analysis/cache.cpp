@@ -23,7 +23,7 @@ double bytes_in_use(const SiteSummary& site) {
   double most = 0, bytes = 0;
   for (const InstanceSummary& object : site.instances)
     most = std::max(most, object.weight);
-  if (most <= 0) return 0; // not told one by one
+  if (most <= 0) return 0; // not logged one by one
   for (const InstanceSummary& object : site.instances)
     if (object.weight >= k_in_use * most) bytes += double(object.bytes);
   return std::min(bytes, double(site.bytes_peak)) * fraction_of(site.offsets.hot_ranges());

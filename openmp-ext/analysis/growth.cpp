@@ -69,7 +69,7 @@ void tell(SiteInProfile& site, const std::vector<OldCopy>& copies, std::uint64_t
 
 } // namespace
 
-void tell_growth(const Profile& profile, std::span<const std::uint32_t> site_numbers,
+void measure_growth(const Profile& profile, std::span<const std::uint32_t> site_numbers,
                  std::vector<SiteInProfile>& sites) {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<const ObjectRecord*>> by_thread;
   for (const ObjectRecord& object : profile.objects)

@@ -11,10 +11,10 @@
 // side by side do so for most of their time. Something that grows does so more than once: one such
 // block of a site is none.
 //
-// Only blocks that the log tells one by one are seen (from 64 KiB on).
+// Only blocks that are logged one by one are seen (from 64 KiB on).
 #pragma once
 
-#include "analysis/sweep.hpp"
+#include "analysis/attribution.hpp"
 
 #include <cstdint>
 #include <span>
@@ -26,7 +26,7 @@ inline constexpr std::uint64_t k_longest_copy = 4;
 
 // Sets what SiteInProfile knows of growth, once all of the profile's objects have been taken.
 // site_numbers: the summary's, by number of the profile.
-void tell_growth(const Profile& profile, std::span<const std::uint32_t> site_numbers,
+void measure_growth(const Profile& profile, std::span<const std::uint32_t> site_numbers,
                  std::vector<SiteInProfile>& sites);
 
 } // namespace omptier

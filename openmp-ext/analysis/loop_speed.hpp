@@ -8,7 +8,7 @@
 // that sums an array.
 #pragma once
 
-#include "analysis/sweep.hpp"
+#include "analysis/attribution.hpp"
 
 #include <span>
 

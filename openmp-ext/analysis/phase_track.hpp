@@ -6,7 +6,7 @@
 // divide the run: neither takes from the other. All profiles' phases get common numbers here.
 #pragma once
 
-#include "analysis/sweep.hpp"
+#include "analysis/attribution.hpp"
 
 #include <map>
 #include <string>

@@ -4,7 +4,7 @@
 // that instructions accessed, with the pattern of each site.
 #pragma once
 
-#include "analysis/sweep.hpp"
+#include "analysis/attribution.hpp"
 
 namespace omptier {
 

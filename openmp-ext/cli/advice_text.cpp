@@ -152,19 +152,20 @@ std::string region_moves_text(const Advice& advice) {
   return text.empty() ? text : "\nMoved when a region begins:\n" + text;
 }
 
-std::string traits_text(const Advice& advice, const std::function<bool(std::size_t)>& is_static) {
-  std::string text = "\nThe same as C source, for file scope; allocate with these allocators:\n\n";
+std::string traits_text(const Advice& advice, const std::function<bool(std::size_t)>& is_from_c) {
+  std::string text;
   std::map<std::string, int> uses; // of a label; repeated ones are numbered
   for (std::size_t site = 0; site < advice.workload.sites.size(); ++site) {
     const std::size_t tier = tier_in_source(advice, site);
     if (tier >= advice.tiers.size() || advice.workload.sites[site].demand.total() <= 0 ||
-        is_static(site))
+        !is_from_c(site))
       continue;
     std::string name = identifier_from(advice.workload.sites[site].label);
     if (const int before = uses[name]++; before > 0) name += "_" + std::to_string(before + 1);
     text += traits_as_c(advice.workload, site, advice.tiers[tier].kind, name);
   }
-  return text;
+  if (text.empty()) return text;
+  return "\nThe same as C source, for file scope; allocate with these allocators:\n\n" + text;
 }
 
 std::string advice_json(const Advice& advice, bool threads_as_recorded) {

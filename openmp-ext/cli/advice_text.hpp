@@ -18,9 +18,8 @@ std::string format_threads(const Threads& threads); // "1 thread", "56 threads"
 std::string placement_text(const Advice& advice);    // which site in which memory, and why
 std::string region_moves_text(const Advice& advice); // "" if nothing is moved
 
-// Allocators for the sites, to be pasted at file scope. Statics, which is_static(site) tells, have
-// no allocator that could have traits.
-std::string traits_text(const Advice& advice, const std::function<bool(std::size_t)>& is_static);
+// Allocators to be pasted at file scope, for the sites whose memory C source asks for; "": none are.
+std::string traits_text(const Advice& advice, const std::function<bool(std::size_t)>& is_from_c);
 
 // docs/plan-format.md describes it. Bytes, nanoseconds, fractions of 1.
 std::string advice_json(const Advice& advice, bool threads_as_recorded);

@@ -12,6 +12,7 @@
 #include "machine/as_platform.hpp"
 #include "model/cost.hpp"
 #include "platform/platform.hpp"
+#include "symbols/source_line.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -117,13 +118,30 @@ std::string assumptions(const AdviseArguments& arguments, const Advice& advice) 
   return text + (threads ? " --threads 56" : "");
 }
 
+// Whether C source of the program's could ask for a site's memory. A static has no allocator,
+// Fortran another language, and numpy's source is nobody's who reads this.
+bool is_from_c_source(const SiteSummary& site, const std::vector<ModuleInfo>& modules,
+                      Symbols& symbols) {
+  if (site.kind != SiteKind::allocation) return false;
+  bool by_library = false; // that has no lines
+  for (const Frame& frame : site.frames) {
+    const ModuleInfo& module = modules[frame.module];
+    if (module.system) continue;
+    for (const SourceLocation& location : symbols.resolve(module, frame.offset).locations)
+      if (location.line > 0 && !is_library_file(location.file))
+        return fortran_form(location.file) == FortranForm::none;
+    by_library = by_library || module.name.find(".so") != std::string::npos;
+  }
+  return !by_library;
+}
+
 // Text and plan; a plan on stdout leaves the text to stderr.
 int print_advice(const AdviseArguments& arguments, const Advice& advice, const Plan& plan,
-                 const std::function<bool(std::size_t)>& is_static) {
+                 const std::function<bool(std::size_t)>& is_from_c) {
   const bool plan_on_stdout = arguments.plan == "-";
   std::string text = arguments.json ? advice_json(advice, arguments.threads == 0)
                                     : placement_text(advice) + region_moves_text(advice);
-  if (!arguments.json && arguments.traits) text += traits_text(advice, is_static);
+  if (!arguments.json && arguments.traits) text += traits_text(advice, is_from_c);
   if (!arguments.plan.empty()) {
     if (const int status = write_file("advise", arguments.plan, write_plan(plan)); status != 0)
       return status;
@@ -165,7 +183,8 @@ int advise_command(const AdviseArguments& arguments) {
   plan.platform_fingerprint = input->platform.fingerprint;
   plan.capacity = input->capacity;
   return print_advice(arguments, advice, plan, [&](std::size_t site) {
-    return input->summary.sites[advice.workload.sites[site].site].kind != SiteKind::allocation;
+    return is_from_c_source(input->summary.sites[advice.workload.sites[site].site],
+                            input->summary.modules, symbols);
   });
 }
 

@@ -66,9 +66,9 @@ enum class RecordType : std::uint8_t {
   stretch_definition,
   stretch,       // that ended; not in order of time with other records
   stretch_count, // how many there were from the start on, and their time
-  site_totals,   // of a site: objects that are not told one by one
+  site_totals,   // of a site: objects that are not logged one by one
   in_block_of_2, // the next sample's or pattern's address lay in such an object
-  region_totals, // of a region: all its runs, told or not
+  region_totals, // of a region: all its runs, logged or not
   thinned,       // from here on one sample in so many is kept
   shortages,     // what memory, log and emulation's budget had no room for, from the start on
   area,          // memory that nobody allocates: a module's, a thread's stack, the heap as a whole

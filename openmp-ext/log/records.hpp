@@ -66,11 +66,11 @@ struct ObjectRecord {
   static constexpr std::uint64_t k_area = k_mapping - 2; // not in a log: analysis/areas.hpp
 };
 
-struct SmallObjects { // of a site, objects under 4 KiB: counted, not told one by one
+struct SmallObjects { // of a site, objects under 4 KiB: counted, not logged one by one
   std::uint64_t objects = 0, bytes = 0;
 };
 
-// Objects of a site that are counted, not told one by one (most from 4 to 64 KiB), from the start
+// Objects of a site that are counted, not logged one by one (most from 4 to 64 KiB), from the start
 // on where not said otherwise.
 struct SiteTotals {
   std::uint32_t site = 0;
@@ -103,7 +103,7 @@ struct LoggedSample : AccessSample {
   std::uint32_t first_pattern = 0, patterns = 0; // of its loop: among the profile's
 };
 
-// All runs of a region from the start on: as many are told one by one as samples need.
+// All runs of a region from the start on: as many are logged one by one as samples need.
 struct RegionTotals {
   std::uint64_t entries = 0;
   std::uint64_t entered_anew = 0; // after another region than itself

@@ -76,7 +76,7 @@ public:
   void stretch_count(std::uint32_t stretch, std::uint64_t entries, std::uint64_t nanoseconds);
   void phase(const char* name);
   void move(const MoveRecord& record); // its time is when the move ended
-  // place: in an object that is not told one by one; through: of a pattern's index. A pattern has
+  // place: in an object that is not logged one by one; through: of a pattern's index. A pattern has
   // time and thread of the sample written last.
   void sample(const AccessSample& sample, const BlockPlace& place = {});
   void pattern(const AccessPattern& pattern, const BlockPlace& place = {},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Which live object an address lies in. Fed with objects in the order of time; samples are looked
-// up at their own time by stepping through both in order (analysis/sweep.cpp). For the commands
+// up at their own time by stepping through both in order (analysis/attribution.cpp). For the commands
 // that read profiles, not for the recorded process: it allocates.
 #pragma once
 

@@ -297,7 +297,7 @@ constexpr omptier_malloc_record k_malloc_record = {
       if (!is_first_small_since_fork()) wake_for_block(caller);
       recorder().small_allocated(block, bytes, caller, stands_for);
     },
-    [] { return recorder().mappings_told(); },
+    [] { return recorder().mappings_logged(); },
     [](const void* address, std::size_t bytes, const void* caller) {
       wake_for_block(caller);
       recorder().mapped(address, bytes, caller);

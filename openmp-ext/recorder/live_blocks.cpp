@@ -7,7 +7,7 @@
 namespace omptier {
 namespace {
 
-constexpr std::uint32_t k_used = 1u << 31, k_told = 1u << 30;
+constexpr std::uint32_t k_used = 1u << 31, k_logged = 1u << 30;
 constexpr unsigned k_level_shift = 16;
 constexpr std::uint32_t k_level_mask = 15;
 constexpr unsigned k_site_bits = 20, k_site_shift = 20; // below the address; upper ones in rest
@@ -36,7 +36,7 @@ LiveBlocks::Entry LiveBlocks::pack(const LiveBlock& block, unsigned level) {
   const std::uint64_t key = block.address >> 4 << k_site_bits | (block.site & k_low_site);
   return {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32),
           static_cast<std::uint32_t>(size) | level << k_level_shift |
-              block.site >> k_site_bits << k_site_shift | (block.told ? k_told : 0) | k_used};
+              block.site >> k_site_bits << k_site_shift | (block.logged ? k_logged : 0) | k_used};
 }
 
 LiveBlock LiveBlocks::unpack(const Entry& entry) {
@@ -47,7 +47,7 @@ LiveBlock LiveBlocks::unpack(const Entry& entry) {
   block.bytes = std::uint64_t{entry.rest & 0xffff} << unit_shift(level);
   block.site = static_cast<std::uint32_t>(key & k_low_site) |
                (entry.rest >> k_site_shift & k_high_site) << k_site_bits;
-  block.told = (entry.rest & k_told) != 0;
+  block.logged = (entry.rest & k_logged) != 0;
   return block;
 }
 

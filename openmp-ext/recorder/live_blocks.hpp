@@ -23,7 +23,7 @@ namespace omptier {
 struct LiveBlock {
   std::uint64_t address = 0, bytes = 0; // bytes from 64 KiB on rounded up by 1/4096 at most
   std::uint32_t site = 0;
-  bool told = false; // the log has it, one by one
+  bool logged = false; // the log has it, one by one
   bool holds(std::uint64_t at) const { return at - address < bytes; }
 };
 
@@ -69,7 +69,7 @@ public:
 private:
   struct Entry {                     // all zero: empty
     std::uint32_t low = 0, high = 0; // address / 16 << 20 | lower 20 bits of the site
-    std::uint32_t rest = 0; // size in the level's unit, level, the site's upper bits, told, used
+    std::uint32_t rest = 0; // size in the level's unit, level, the site's upper bits, logged, used
   };
   struct Segment {
     Entry* entries = nullptr;

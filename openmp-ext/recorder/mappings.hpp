@@ -19,7 +19,7 @@ struct Mapping {
   std::uintptr_t begin = 0, end = 0;
   std::uint64_t number = 0; // in order of the reports
   std::uint32_t site = 0;
-  bool told = false; // logged, one by one
+  bool logged = false; // one by one
 };
 
 class Mappings {

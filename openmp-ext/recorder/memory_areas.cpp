@@ -39,7 +39,7 @@ int find_thread_data(dl_phdr_info* info, std::size_t, void* lowest) {
 
 // As far down as the limit lets it grow. Nothing else lies there but what is known better.
 // False in the child of another thread.
-bool tell_first_stack(LogWriter& log, std::uint32_t thread, std::uint64_t now) {
+bool log_first_stack(LogWriter& log, std::uint32_t thread, std::uint64_t now) {
   constexpr rlim_t k_farthest = rlim_t{1} << 40;
   constexpr std::uintptr_t k_arguments = std::uintptr_t{6} << 20; // and environment, above
   rlimit limit{};
@@ -65,7 +65,7 @@ void MemoryAreas::restart(std::uint64_t now) {
   last_look_ = now;
   generation_ = 0;
   heap_begin_ = heap_end_ = 0;
-  std::fill(std::begin(told_), std::end(told_), false);
+  std::fill(std::begin(logged_), std::end(logged_), false);
 }
 
 bool MemoryAreas::modules_have_changed() {
@@ -82,10 +82,10 @@ bool MemoryAreas::modules_have_changed() {
 }
 
 void MemoryAreas::tell(LogWriter& log, const LoadedModule& module, std::uint64_t now) {
-  bool& told = told_[module.number];
-  told = !told;
+  bool& logged = logged_[module.number];
+  logged = !logged;
   const std::uint64_t data = module.data_end - module.data_begin;
-  if (told) {
+  if (logged) {
     if (module.begin < module.end)
       log.area(AreaKind::module, module.number, module.begin, module.end - module.begin,
                last_look_);
@@ -110,7 +110,7 @@ void MemoryAreas::look_at_heap(LogWriter& log, std::uint64_t now) {
 
 void MemoryAreas::thread_begin(LogWriter& log, std::uint32_t thread) {
   const std::uint64_t now = monotonic_nanoseconds();
-  if (thread == static_cast<std::uint32_t>(getpid()) && tell_first_stack(log, thread, now)) return;
+  if (thread == static_cast<std::uint32_t>(getpid()) && log_first_stack(log, thread, now)) return;
   pthread_attr_t attributes;
   if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;
   void* stack = nullptr;

@@ -29,9 +29,10 @@ public:
     const std::lock_guard<std::mutex> guard(mutex);
     for (unsigned number = 0; number < module_count(); ++number) {
       const LoadedModule& module = module_at(number);
-      if (module.loaded.load(std::memory_order_relaxed) == told_[number] || !module.is_identified())
+      if (module.loaded.load(std::memory_order_relaxed) == logged_[number] ||
+          !module.is_identified())
         continue;
-      if (!told_[number]) name(module);
+      if (!logged_[number]) name(module);
       tell(log, module, now);
     }
     last_look_ = now;
@@ -49,7 +50,7 @@ private:
   std::uint64_t last_look_ = 0;
   std::uint32_t generation_ = 0;
   std::uintptr_t heap_begin_ = 0, heap_end_ = 0; // begin 0: not looked for yet; 1: cannot be known
-  bool told_[k_max_modules] = {};                // by number: the log holds it as loaded
+  bool logged_[k_max_modules] = {};                // by number: the log holds it as loaded
 };
 
 } // namespace omptier

@@ -104,7 +104,7 @@ bool Recorder::open_log() {
   areas_.restart(monotonic_nanoseconds());
   budget_.start(options_.log_bytes, monotonic_nanoseconds());
   log_.limit(budget_.limit());
-  most_told_ = ~std::uint32_t{0};
+  most_logged_ = ~std::uint32_t{0};
   ticks_ = counts_written_ = 0;
   write_run();
   log_.flush();
@@ -169,7 +169,7 @@ void Recorder::finish() {
   if (length > 0) os().write(STDERR_FILENO, line, static_cast<std::size_t>(length));
 }
 
-// OpenMP tells of threads that pthread_create has told of already.
+// OpenMP tells of threads that pthread_create has reported already.
 void Recorder::thread_begin() {
   if (!active() || t_watched == process_.load(std::memory_order_relaxed) || in_fork()) return;
   const Inside inside;
@@ -202,7 +202,7 @@ std::uint64_t Recorder::region_begin(const void* codeptr, unsigned threads) {
   }
   runs_.begin(region, threads, this_thread());
   stretches_.region_began(region, this_thread());
-  tell_source([&](SampleSource& source) { source.region_changed(std::uint64_t{region} + 1); });
+  with_source([&](SampleSource& source) { source.region_changed(std::uint64_t{region} + 1); });
   return std::uint64_t{region} + 1;
 }
 
@@ -211,7 +211,7 @@ void Recorder::region_end(std::uint64_t region) {
   const Inside inside;
   stretches_.region_ended(this_thread());
   if (runs_.end(static_cast<std::uint32_t>(region - 1), this_thread())) helper_.wake();
-  tell_source([](SampleSource& source) { source.region_changed(0); });
+  with_source([](SampleSource& source) { source.region_changed(0); });
 }
 
 // Sources that count every access are told by a number that differs from stretch to stretch.
@@ -220,7 +220,7 @@ void Recorder::barrier_passed(const void* codeptr) {
   const Inside inside;
   const std::uint64_t region = stretches_.passed(codeptr, this_thread());
   if (region != 0)
-    tell_source([&](SampleSource& source) {
+    with_source([&](SampleSource& source) {
       source.region_changed(region | reinterpret_cast<std::uintptr_t>(codeptr) << 32);
     });
 }
@@ -245,7 +245,7 @@ void Recorder::moved(const void* address, std::size_t bytes, unsigned from, unsi
   move.to = kind(to);
   move.seconds = seconds;
   log_.move(move);
-  runs_.tell_next();
+  runs_.log_next();
 }
 
 void Recorder::before_fork() {
@@ -272,7 +272,7 @@ void Recorder::after_fork_in_child() {
   regions_.restart();
   site_counts_.clear();
   live_.clear();
-  new (&batch_) SampleBatch; // the parent's helper thread may have been at these
+  new (&batch_) SampleResolver; // the parent's helper thread may have been at these
   new (&sample_times_) SampleTimes;
   new (&stretch_counts_) decltype(stretch_counts_);
   waiting_ = 0;

@@ -20,7 +20,7 @@
 #include "recorder/mappings.hpp"
 #include "recorder/memory_areas.hpp"
 #include "recorder/region_runs.hpp"
-#include "recorder/sample_batch.hpp"
+#include "recorder/sample_resolver.hpp"
 #include "recorder/stretches.hpp"
 #include "sampling/source.hpp"
 
@@ -71,7 +71,7 @@ public:
   void small_allocated(const void* block, std::size_t bytes, const void* caller,
                        std::uint32_t stands_for);
   // The program has mapped memory, or unmapped mappings reported before that count.
-  std::uint64_t mappings_told() const { return mappings_told_.load(); }
+  std::uint64_t mappings_logged() const { return mappings_logged_.load(); }
   void mapped(const void* address, std::size_t bytes, const void* caller);
   void unmapped(const void* address, std::size_t bytes, std::uint64_t before);
   // Returns a number to give back to region_end; 0 = nothing was recorded.
@@ -117,14 +117,14 @@ private:
   bool is_full_of_stacks(const StackTable& table, unsigned frames) const;
   void object(const void* block, std::size_t bytes, std::uintptr_t allocator,
               const ReturnAddress* frames, unsigned count);
-  struct SiteCount { // of objects that are not told one by one
+  struct SiteCount { // of objects that are not logged one by one
     std::uint64_t objects, bytes, largest, live;
     std::uint64_t peak, peak_time; // since it was written
-    std::uint32_t told;            // objects that were, beside these
+    std::uint32_t logged;            // objects that were, beside these
     bool by_malloc, changed;
   };
   SiteCount* count_of(std::uint32_t site);
-  bool is_told(std::size_t bytes, const SiteCount& count) const;
+  bool must_log(std::size_t bytes, const SiteCount& count) const;
   void begin_block(SiteCount& count, std::uint64_t bytes, bool by_malloc);
   bool end_block(std::uint64_t address);
   static void add_rest(SiteCount& count, std::uint64_t bytes);
@@ -138,7 +138,7 @@ private:
   std::uint32_t module_number(const LoadedModule* module);
   static std::uint32_t this_thread();
   // Sources that count every access keep objects and regions apart themselves.
-  template <typename Tell> void tell_source(Tell&& tell) {
+  template <typename Tell> void with_source(Tell&& tell) {
     if (!source_wants_objects_.load(std::memory_order_relaxed)) return;
     const std::lock_guard<std::mutex> guard(mutex_);
     if (source_ != nullptr) tell(*source_);
@@ -172,7 +172,7 @@ private:
   PageArray<omptier_small_counts> served_; // by site: as counted already
   PageArray<SiteCount> site_counts_;   // by site
   LiveBlocks live_;
-  std::atomic<std::uint32_t> most_told_{~std::uint32_t{0}}; // objects from 64 KiB of one site
+  std::atomic<std::uint32_t> most_logged_{~std::uint32_t{0}}; // objects from 64 KiB of one site
   std::atomic<std::uint64_t> unwatched_{0};                 // objects without room
   std::atomic<std::uint64_t> by_caller_{0};                 // allocations
   std::atomic<std::uint64_t> regions_by_caller_{0};         // runs
@@ -181,7 +181,7 @@ private:
   Shortages shortages_written_;                             // helper thread's, as all that follow
   LoopCounts loops_;
   LogBudget budget_;
-  SampleBatch batch_;
+  SampleResolver batch_;
   std::uint64_t pattern_weight_ = 0; // of the last sample's patterns; 0: not kept
   RegionRuns runs_;
   AddressSet small_areas_;
@@ -194,7 +194,7 @@ private:
   PageArray<StretchCount> stretch_counts_;       // by number in stretches_known_; helper thread's
   std::uint64_t ticks_ = 0, counts_written_ = 0; // and when the counts were
   Mappings mappings_;
-  std::atomic<std::uint64_t> mappings_told_{0};
+  std::atomic<std::uint64_t> mappings_logged_{0};
   MemoryAreas areas_;
   std::uint8_t module_written_[k_max_modules / 8 + 1] = {};
   char path_[4096] = {};

@@ -17,8 +17,8 @@ namespace omptier {
 namespace {
 
 constexpr std::uint32_t k_no_module = k_max_modules;
-constexpr std::size_t k_least_counted = 4096, k_least_told = std::size_t{64} << 10;
-constexpr std::uint32_t k_small_told = 1024; // of one site
+constexpr std::size_t k_least_counted = 4096, k_least_logged = std::size_t{64} << 10;
+constexpr std::uint32_t k_small_logged = 1024; // of one site
 
 // Elements of a table by site that shall hold this one.
 std::size_t with_room(std::uint32_t site) {
@@ -103,17 +103,17 @@ Recorder::SiteCount* Recorder::count_of(std::uint32_t site) {
   return &site_counts_[site];
 }
 
-bool Recorder::is_told(std::size_t bytes, const SiteCount& count) const {
+bool Recorder::must_log(std::size_t bytes, const SiteCount& count) const {
   if (source_wants_objects_.load(std::memory_order_relaxed)) return true;
-  if (bytes >= k_least_told) return count.told < most_told_.load(std::memory_order_relaxed);
-  return bytes < k_least_counted && count.told < k_small_told;
+  if (bytes >= k_least_logged) return count.logged < most_logged_.load(std::memory_order_relaxed);
+  return bytes < k_least_counted && count.logged < k_small_logged;
 }
 
 // Under mutex_: the block that begins there goes. True if the release must be logged.
 bool Recorder::end_block(std::uint64_t address) {
   LiveBlock block;
   if (!live_.erase(address, monotonic_nanoseconds(), block)) return false;
-  if (block.told) return true;
+  if (block.logged) return true;
   SiteCount& count = site_counts_[block.site];
   count.live -= std::min(count.live, block.bytes);
   count.changed = true;
@@ -138,42 +138,42 @@ void Recorder::object(const void* block, std::size_t bytes, std::uintptr_t alloc
   const std::uint32_t site = define(sites_, frames, count, true);
   if (site == StackTable::k_full) return void(unwatched_.fetch_add(1, std::memory_order_relaxed));
   const auto address = reinterpret_cast<std::uintptr_t>(block);
-  bool told = false;
+  bool logged = false;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     end_block(address); // that was freed behind our back
     SiteCount* counted = count_of(site);
-    if (counted != nullptr) told = is_told(bytes, *counted);
-    if (counted != nullptr && !told && bytes < k_least_counted) {
+    if (counted != nullptr) logged = must_log(bytes, *counted);
+    if (counted != nullptr && !logged && bytes < k_least_counted) {
       static_cast<void>(small_object(site, address, bytes, 1));
       return;
     }
-    LiveBlock live{address, bytes, site, told};
+    LiveBlock live{address, bytes, site, logged};
     if (counted == nullptr || !live_.insert(live))
       return void(unwatched_.fetch_add(1, std::memory_order_relaxed));
-    if (told)
-      ++counted->told;
+    if (logged)
+      ++counted->logged;
     else
       begin_block(*counted, live_.counted_bytes(bytes), allocator == 0);
   }
-  if (told) log_.object(site, address, bytes, this_thread(), allocator);
-  tell_source([&](SampleSource& source) { source.object_begin(address, bytes); });
+  if (logged) log_.object(site, address, bytes, this_thread(), allocator);
+  with_source([&](SampleSource& source) { source.object_begin(address, bytes); });
 }
 
 void Recorder::released(const void* block) {
   if (!active() || block == nullptr) return;
   const Inside inside;
   const auto address = reinterpret_cast<std::uintptr_t>(block);
-  tell_source([&](SampleSource& source) { source.object_end(address); });
-  bool told = false, half_full = false;
+  with_source([&](SampleSource& source) { source.object_end(address); });
+  bool logged = false, half_full = false;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     const auto before = live_.next_ended();
-    told = end_block(address);
+    logged = end_block(address);
     const auto now = live_.next_ended();
     half_full = now != before && now % (LiveBlocks::k_ended / 2) == LiveBlocks::k_ended / 2 - 1;
   }
-  if (told) log_.release(address);
+  if (logged) log_.release(address);
   if (half_full) helper_.wake();
 }
 
@@ -332,13 +332,13 @@ void Recorder::add_rest(SiteCount& count, std::uint64_t bytes) {
   count.live = std::min(count.live + bytes, count.peak);
 }
 
-// Under mutex_. One of a site that has been told often is counted, as blocks are.
+// Under mutex_. One of a site that has been logged often is counted, as blocks are.
 bool Recorder::begin_mapping(const Mapping& fresh) {
   SiteCount* count = count_of(fresh.site);
   if (count == nullptr || !mappings_.add(fresh)) return false;
   const std::uint64_t bytes = fresh.end - fresh.begin;
-  if (fresh.told) {
-    ++count->told;
+  if (fresh.logged) {
+    ++count->logged;
     log_.object(fresh.site, fresh.begin, bytes, this_thread(), ObjectRecord::k_mapping);
     return true;
   }
@@ -355,7 +355,7 @@ void Recorder::end_mappings(std::uint64_t begin, std::uint64_t end, std::uint64_
       begin, end, before,
       [&](const Mapping& old) {
         if (tell) source_->object_end(old.begin);
-        if (old.told)
+        if (old.logged)
           log_.release(old.begin);
         else
           end_block(old.begin);
@@ -363,7 +363,7 @@ void Recorder::end_mappings(std::uint64_t begin, std::uint64_t end, std::uint64_
       [&](const Mapping& rest) {
         const std::uint64_t bytes = rest.end - rest.begin;
         if (tell) source_->object_begin(rest.begin, bytes);
-        if (rest.told)
+        if (rest.logged)
           log_.object(rest.site, rest.begin, bytes, this_thread(), ObjectRecord::k_rest);
         else if (live_.insert({rest.begin, bytes, rest.site, false}))
           add_rest(site_counts_[rest.site], live_.counted_bytes(bytes));
@@ -378,17 +378,17 @@ void Recorder::mapped(const void* address, std::size_t bytes, const void* caller
   const std::uint32_t site = count == 0 ? StackTable::k_full : define(sites_, frames, count, true);
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    const std::uint64_t number = ++mappings_told_;
+    const std::uint64_t number = ++mappings_logged_;
     end_mappings(begin, begin + bytes, number); // what was there, whoever unmapped it
     if (count == 0) return;
     const SiteCount* counted = site != StackTable::k_full ? count_of(site) : nullptr;
-    const bool told =
+    const bool logged =
         counted != nullptr && (source_wants_objects_.load(std::memory_order_relaxed) ||
-                               counted->told < most_told_.load(std::memory_order_relaxed));
-    if (counted == nullptr || !begin_mapping({begin, begin + bytes, number, site, told}))
+                               counted->logged < most_logged_.load(std::memory_order_relaxed));
+    if (counted == nullptr || !begin_mapping({begin, begin + bytes, number, site, logged}))
       return void(unwatched_.fetch_add(1, std::memory_order_relaxed));
   }
-  tell_source([&](SampleSource& source) { source.object_begin(begin, bytes); });
+  with_source([&](SampleSource& source) { source.object_begin(begin, bytes); });
 }
 
 void Recorder::unmapped(const void* address, std::size_t bytes, std::uint64_t before) {

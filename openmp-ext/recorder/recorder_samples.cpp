@@ -16,7 +16,7 @@ namespace {
 constexpr unsigned k_most_ticks_between = 20;  // of counts, while all samples are kept
 constexpr unsigned k_ticks_a_flush = 5;        // after the first second: what a killed program loses
 constexpr unsigned k_ticks_a_count = 64;       // a run's figures are at most this part of it old
-constexpr std::uint32_t k_told_of_site = 1024; // told one by one when samples begin to be left out
+constexpr std::uint32_t k_logged_of_site = 1024; // one by one, when samples begin to be left out
 
 } // namespace
 
@@ -83,7 +83,7 @@ void Recorder::settle_batch() {
   }
   for (const LoggedReuse& reuse : batch_.reuses())
     if (reuse.time >= known_from) log_.reuse(reuse, reuse.place);
-  lose(lost, known_from == SampleBatch::k_unknown ? LossReason::memory : LossReason::blocks);
+  lose(lost, known_from == SampleResolver::k_unknown ? LossReason::memory : LossReason::blocks);
   batch_.clear();
 }
 
@@ -139,8 +139,8 @@ void Recorder::tick() {
   look_at_areas();
   if (budget_.update(log_.bytes_written())) {
     log_.thinned(budget_.kept_of());
-    most_told_ = static_cast<std::uint32_t>(
-        std::max<std::uint64_t>(2 * k_told_of_site / budget_.kept_of(), 1));
+    most_logged_ = static_cast<std::uint32_t>(
+        std::max<std::uint64_t>(2 * k_logged_of_site / budget_.kept_of(), 1));
   }
   const std::uint64_t kept_of = budget_.kept_of();
   ++ticks_;

@@ -10,7 +10,7 @@
 namespace omptier {
 namespace {
 
-constexpr std::size_t k_kept_for_ends = 16; // for runs whose begin has been told
+constexpr std::size_t k_kept_for_ends = 16; // for runs whose begin has been logged
 
 } // namespace
 
@@ -21,8 +21,8 @@ RegionRuns::Totals* RegionRuns::totals_of(std::uint32_t region) {
 
 void RegionRuns::front_begins(std::uint64_t now) {
   const Running& next = running_[0];
-  front_ = {now, 0, next.region, next.thread, next.threads, tell_next_, false};
-  tell_next_ = false;
+  front_ = {now, 0, next.region, next.thread, next.threads, log_next_, false};
+  log_next_ = false;
 }
 
 void RegionRuns::front_ends(std::uint64_t now) {
@@ -32,7 +32,8 @@ void RegionRuns::front_ends(std::uint64_t now) {
     totals->changed = true;
   }
   const std::size_t waiting = next_ended_ - first_ended_;
-  if (!has_ring() || waiting + (front_.begin_told ? 0 : k_kept_for_ends) >= k_ended) return drop();
+  const std::size_t kept = front_.begin_logged ? 0 : k_kept_for_ends;
+  if (!has_ring() || waiting + kept >= k_ended) return drop();
   ended_[next_ended_++ % k_ended] = front_;
 }
 
@@ -65,12 +66,12 @@ bool RegionRuns::end(std::uint32_t region, std::uint32_t thread) {
   return next_ended_ != before && next_ended_ - first_ended_ == k_ended / 2;
 }
 
-void RegionRuns::tell_next() {
+void RegionRuns::log_next() {
   const std::lock_guard<std::mutex> guard(mutex_);
-  tell_next_ = true;
+  log_next_ = true;
 }
 
-void RegionRuns::tell_begin(const Run& run, LogWriter& log) {
+void RegionRuns::log_begin(const Run& run, LogWriter& log) {
   log.region({run.begin, run.region, run.threads, run.thread, true});
 }
 
@@ -84,24 +85,24 @@ void RegionRuns::tell(SampleTimes& times, std::uint64_t until, bool every, LogWr
       if (run.end > until) break;
       ++first_ended_;
     }
-    if (!run.begin_told && !run.must_tell && !every && !times.any(run.begin, run.end)) continue;
-    if (!run.begin_told) tell_begin(run, log);
+    if (!run.begin_logged && !run.must_log && !every && !times.any(run.begin, run.end)) continue;
+    if (!run.begin_logged) log_begin(run, log);
     log.region({run.end, run.region, 0, run.thread, false});
   }
   Run front{};
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    if (running_.empty() || front_.begin_told || front_.begin > until || !has_ring()) return;
+    if (running_.empty() || front_.begin_logged || front_.begin > until || !has_ring()) return;
     front = front_;
   }
-  if (!front.must_tell && !every && !times.any(front.begin, until)) return;
+  if (!front.must_log && !every && !times.any(front.begin, until)) return;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     // Ended meanwhile: it is in the ring, or dropped as a whole.
     if (running_.empty() || front_.begin != front.begin || front_.region != front.region) return;
-    front_.begin_told = true; // from here on its end has a place in the ring
+    front_.begin_logged = true; // from here on its end has a place in the ring
   }
-  tell_begin(front, log);
+  log_begin(front, log);
 }
 
 // The region that goes on counts up to now.
@@ -126,7 +127,7 @@ void RegionRuns::forget() {
   totals_.clear();
   first_ended_ = next_ended_ = 0;
   last_region_ = ~std::uint32_t{0};
-  tell_next_ = false;
+  log_next_ = false;
   dropped_ = 0;
 }
 

@@ -2,7 +2,7 @@
 //
 // Counts all runs of parallel regions, and logs only those that hold a sample, so that the log does
 // not grow with 100,000 regions a second. Only the outermost region counts, the one that has run
-// longest: when it ends, the next oldest takes its place. analysis/sweep.cpp does the same.
+// longest: when it ends, the next oldest takes its place. analysis/attribution.cpp does the same.
 //
 // begin and end are called on the program's threads, the rest on the helper thread; the lock inside
 // is held for some instructions. Ended runs wait in a ring; if it is full they are only counted
@@ -26,7 +26,7 @@ public:
   // True when the helper thread should come: the ring is half full.
   bool end(std::uint32_t region, std::uint32_t thread);
   // Logs the next run in any case: pages were moved for it.
-  void tell_next();
+  void log_next();
 
   // Runs that ended by then, and the one that goes on, if a sample lies in them (all of them, when
   // every is true). times: sorted.
@@ -49,7 +49,7 @@ private:
   struct Run { // as the outermost one
     std::uint64_t begin, end;
     std::uint32_t region, thread, threads;
-    bool must_tell, begin_told;
+    bool must_log, begin_logged;
   };
   struct Totals {
     RegionTotals all;
@@ -59,7 +59,7 @@ private:
   void front_ends(std::uint64_t now);
   Totals* totals_of(std::uint32_t region);
   bool has_ring() { return !ended_.empty() || ended_.resize(k_ended, {}); }
-  static void tell_begin(const Run& run, LogWriter& log);
+  static void log_begin(const Run& run, LogWriter& log);
 
   std::mutex mutex_;
   PageArray<Running> running_; // [0]: the outermost
@@ -68,7 +68,7 @@ private:
   PageArray<Run> ended_;       // a ring
   std::uint64_t first_ended_ = 0, next_ended_ = 0;
   std::uint32_t last_region_ = ~std::uint32_t{0};
-  bool tell_next_ = false;
+  bool log_next_ = false;
   std::atomic<std::uint64_t> dropped_{0};
 };
 

@@ -220,16 +220,6 @@ std::string label_of_phase(Symbols& symbols, const ProfileSummary& summary,
 
 } // namespace
 
-std::string short_function(std::string function) {
-  for (const std::string_view noise : {"(anonymous namespace)::", "[abi:cxx11]"})
-    for (auto at = function.find(noise); at != std::string::npos; at = function.find(noise))
-      function.erase(at, noise.size());
-  const auto arguments = function.find('(');
-  std::string name = function.substr(0, arguments == 0 ? std::string::npos : arguments);
-  const auto outlined = name.find(".omp_outlined");
-  return outlined == std::string::npos ? name : name.substr(0, outlined);
-}
-
 std::vector<std::string> labels_of_sites(Symbols& symbols, const std::vector<ModuleInfo>& modules,
                                          const std::vector<std::vector<Frame>>& sites) {
   Beginnings beginnings;

@@ -23,9 +23,9 @@ bool is_in(const std::vector<std::string>& names, const std::string& name) {
 }
 
 // What the text says at a location, C or Fortran.
-struct Said {
+struct Statement {
   bool with_column = false; // else of the line as a whole
-  Place place;
+  SourcePlace place;
 };
 
 std::string fortran_statement_at(Sources& sources, const SourceLocation& location) {
@@ -51,32 +51,32 @@ Target array_of(const std::vector<std::vector<std::string>>& arrays, const CallO
   return target;
 }
 
-Said said_by_fortran(Sources& sources, const SourceLocation& location) {
-  Said said;
-  said.with_column = true;
-  const std::string statement = fortran_statement_at(sources, location);
-  Place& place = said.place;
+Statement fortran_at(Sources& sources, const SourceLocation& location) {
+  Statement statement;
+  statement.with_column = true;
+  const std::string text = fortran_statement_at(sources, location);
+  SourcePlace& place = statement.place;
   place.function = fortran_procedure(sources.lines(location.file), location.line - 1);
-  for (auto& argument : arguments_of_call(statement))
+  for (auto& argument : arguments_of_call(text))
     place.arguments.push_back({std::move(argument), false, false});
-  if (const auto arrays = allocated_arrays(statement); !arrays.empty()) {
+  if (const auto arrays = allocated_arrays(text); !arrays.empty()) {
     place.fate = {Fate::Kind::stored, array_of(arrays, location.order)};
-  } else if (std::string name = variable_of_line(statement); !name.empty()) {
+  } else if (std::string name = variable_of_line(text); !name.empty()) {
     place.fate = {Fate::Kind::stored, {{std::move(name)}, false, false}};
   }
-  return said;
+  return statement;
 }
 
-Said said_at(Sources& sources, const SourceLocation& location) {
-  if (fortran_form(location.file) != FortranForm::none) return said_by_fortran(sources, location);
-  Said said;
+Statement source_at(Sources& sources, const SourceLocation& location) {
+  if (fortran_form(location.file) != FortranForm::none) return fortran_at(sources, location);
+  Statement statement;
   if (const auto place = sources.c_text(location.file).at(location.line, location.column)) {
-    said.with_column = true;
-    said.place = *place;
-    return said;
+    statement.with_column = true;
+    statement.place = *place;
+    return statement;
   }
   const auto& lines = sources.lines(location.file);
-  if (location.line > lines.size()) return said;
+  if (location.line > lines.size()) return statement;
   std::string name = variable_of_line(lines[location.line - 1], location.column);
   if (name.empty() && location.line > 1) {
     // The statement may have begun on the line before.
@@ -84,8 +84,8 @@ Said said_at(Sources& sources, const SourceLocation& location) {
     const auto last = before.find_last_not_of(" \t\r");
     if (last != std::string::npos && before[last] == '=') name = variable_of_line(before);
   }
-  if (!name.empty()) said.place.fate = {Fate::Kind::stored, {{std::move(name)}, false, false}};
-  return said;
+  if (!name.empty()) statement.place.fate = {Fate::Kind::stored, {{std::move(name)}, false, false}};
+  return statement;
 }
 
 // Follows the memory outwards.
@@ -115,8 +115,8 @@ private:
   enum class Wanted { value, object, parameter };
 
   bool step(std::size_t at) {
-    const Said said = said_at(sources_, locations_[at]);
-    const Place& place = said.place;
+    const Statement statement = source_at(sources_, locations_[at]);
+    const SourcePlace& place = statement.place;
     // A part of a function that the compiler made one of its own is called from its first line.
     if (!place.function.known && !left_.empty() && left_ == locations_[at].function) return true;
     left_ = locations_[at].function;
@@ -124,8 +124,8 @@ private:
     std::optional<Target> target = target_of(place);
     if (!target) return returned_ || object_goes_on_;
     // A line without columns says the wrapper's variable; its callers know better.
-    const bool left_behind = !said.with_column && at < own_;
-    if (!said.with_column && at >= own_) same_until_ = std::min(same_until_, at);
+    const bool left_behind = !statement.with_column && at < own_;
+    if (!statement.with_column && at >= own_) same_until_ = std::min(same_until_, at);
     // A class's base has the names of the object itself.
     if (wanted_ == Wanted::object && in_constructor_ &&
         is_in(place.function.initialised, constructed_))
@@ -139,11 +139,11 @@ private:
       wanted_ = Wanted::value;
       return true;
     }
-    return said.with_column && goes_on(place.function, *target, std::move(path));
+    return statement.with_column && goes_on(place.function, *target, std::move(path));
   }
 
   // What gets the memory here; nothing when the value is returned, or the text does not say.
-  std::optional<Target> target_of(const Place& place) {
+  std::optional<Target> target_of(const SourcePlace& place) {
     returned_ = object_goes_on_ = false;
     if (wanted_ == Wanted::parameter) {
       if (parameter_ >= place.arguments.size() || place.arguments[parameter_].path.empty())
@@ -243,7 +243,7 @@ std::string variable_of(Sources& sources, const std::vector<SourceLocation>& loc
   std::string names;
   for (const SourceLocation& location : locations) {
     if (!has_source(location)) continue;
-    const Fate fate = said_at(sources, location).place.fate;
+    const Fate fate = source_at(sources, location).place.fate;
     if (fate.kind != Fate::Kind::stored || fate.target.path.empty()) continue;
     const std::string& name = fate.target.path.back();
     names = names.empty() ? name : name + "/" + names;

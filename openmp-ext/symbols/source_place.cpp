@@ -30,7 +30,7 @@ class Reader {
 public:
   Reader(const Tokens& tokens, std::size_t at) : tokens_(tokens), at_(at) {}
 
-  std::optional<Place> place();
+  std::optional<SourcePlace> place();
 
 private:
   const std::string& text(std::size_t at) const {
@@ -374,8 +374,8 @@ bool Reader::find_call() {
   return true;
 }
 
-std::optional<Place> Reader::place() {
-  Place place;
+std::optional<SourcePlace> Reader::place() {
+  SourcePlace place;
   place.function = function_around(tokens_, at_);
   if (text(at_) == "=") {
     place.fate = fate_of(at_ + 1);
@@ -407,7 +407,7 @@ bool allocates_by_name(const std::string& name) {
          name.find("memalign") != std::string::npos || name.find("make_") != std::string::npos;
 }
 
-std::optional<Place> place_at(const Tokens& tokens, std::size_t at) {
+std::optional<SourcePlace> place_at(const Tokens& tokens, std::size_t at) {
   return Reader(tokens, at).place();
 }
 

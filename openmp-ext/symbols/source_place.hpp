@@ -36,7 +36,7 @@ std::vector<std::pair<std::size_t, std::size_t>> list_items(const Tokens& tokens
 bool allocates_by_name(const std::string& name);
 
 // at: a name, a bracket of its call, "new", or "=".
-std::optional<Place> place_at(const Tokens& tokens, std::size_t at);
+std::optional<SourcePlace> place_at(const Tokens& tokens, std::size_t at);
 
 // The function around a token, from function_text.cpp, and what opens statements there.
 FunctionText function_around(const Tokens& tokens, std::size_t at);

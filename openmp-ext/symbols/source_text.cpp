@@ -177,7 +177,7 @@ bool SourceText::expand(std::vector<Token>& tokens, std::size_t& at) const {
   return true;
 }
 
-std::optional<Place> SourceText::at(std::uint32_t line, std::uint32_t column) const {
+std::optional<SourcePlace> SourceText::at(std::uint32_t line, std::uint32_t column) const {
   const auto found = std::ranges::find_if(tokens_, [&](const Token& token) {
     return token.line == line && token.column <= column &&
            column < token.column + token.text.size();

@@ -51,7 +51,7 @@ struct FunctionText {
   std::vector<std::string> returned; // "return name;", anywhere in it
 };
 
-struct Place {
+struct SourcePlace {
   Fate fate;
   bool has_object = false; // "object.method(…)", "object->method(…)"
   Target object;
@@ -65,7 +65,7 @@ public:
   explicit SourceText(const std::string& file);
 
   // Nothing where the text has no call or declaration there. column: from 1.
-  std::optional<Place> at(std::uint32_t line, std::uint32_t column) const;
+  std::optional<SourcePlace> at(std::uint32_t line, std::uint32_t column) const;
 
 private:
   struct Macro {

@@ -99,11 +99,13 @@ std::string label_of_site(Symbols& symbols, const std::vector<ModuleInfo>& modul
 std::string label_of_region(Symbols& symbols, const std::vector<ModuleInfo>& modules,
                             const std::vector<Frame>& frames);
 
-// "double* make<int>(unsigned long)" -> "make<int>": what fits a table.
+// "double* make<int>(unsigned long)" -> "make<int>": what fits a table. Long template arguments are
+// "<…>".
 std::string short_function(std::string function);
 
 // What a list of frames is in the source: functions and lines of each frame, inlined ones included,
-// what it calls there, and the code of the parallel region that begins there (PlaceInSource). "" where the first frame's line is not known.
+// what it calls there, and the code of the parallel region that begins there (PlaceInSource). ""
+// where the first frame's line is not known.
 std::string place_in_source(Symbols& symbols, const std::vector<ModuleInfo>& modules,
                             const std::vector<Frame>& frames);
 

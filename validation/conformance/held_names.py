@@ -47,6 +47,8 @@ def case_moved(bench):
     one, joined = said(bench, "p.profile"), said(bench, "p.profile", "again.profile")
     check(f"({source.name}:" in one[0], f"no names of the source:\n{one[0]}")
     same(one, said(bench, "p.profile", options=["--resolve"]), "held names and those of now")
+    in_c = "as C source" in one[-2]
+    check(in_c == (source.suffix != ".f90"), f"C source for C programs only, this is {source.name}:\n{one[-2]}")
     without = said(bench, "without.profile")
     check(f"({source.name}:" in without[0], f"no names of the source:\n{without[0]}")
 

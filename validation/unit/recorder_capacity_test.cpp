@@ -12,7 +12,7 @@
 #include "recorder/live_blocks.hpp"
 #include "recorder/recorder.hpp"
 #include "recorder/region_runs.hpp"
-#include "recorder/sample_batch.hpp"
+#include "recorder/sample_resolver.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -107,7 +107,7 @@ TEST(LiveBlocks, AgreesWithAModel) {
       LiveBlock block;
       ASSERT_TRUE(live.erase(at->first, step, block));
       EXPECT_EQ(block.site, at->second.site);
-      EXPECT_EQ(block.told, at->second.told);
+      EXPECT_EQ(block.logged, at->second.logged);
       EXPECT_GE(block.bytes, at->second.bytes);
       EXPECT_LE(double(block.bytes), double(at->second.bytes) * (1 + 1.0 / 4096));
       EXPECT_FALSE(live.erase(at->first, step, block));
@@ -148,10 +148,10 @@ TEST(LiveBlocks, TakesAMillionBlocksInLittleMemory) {
   EXPECT_TRUE(live.is_consistent());
 }
 
-TEST(SampleBatch, KnowsWhoseAnAddressWasWhen) {
+TEST(SampleResolver, KnowsWhoseAnAddressWasWhen) {
   LiveBlocks live;
   std::mutex lock;
-  SampleBatch batch;
+  SampleResolver batch;
   const std::uint64_t address = 0x10000;
   LiveBlock block;
   // Sites 0 to 9 have the address one after the other, each for 10 ns; the last still has it.
@@ -180,24 +180,24 @@ TEST(SampleBatch, KnowsWhoseAnAddressWasWhen) {
   EXPECT_EQ(batch.patterns_of(batch.samples()[11])[0].through_place.site, 3u);
 }
 
-TEST(SampleBatch, KeepsPatternsWithTheirSample) {
-  SampleBatch batch;
+TEST(SampleResolver, KeepsPatternsWithTheirSample) {
+  SampleResolver batch;
   batch.add(AccessPattern()); // of a sample that was not kept
   ASSERT_TRUE(batch.add(sample_at(1, 0x10000)));
   ASSERT_TRUE(batch.add(sample_at(2, 0x10000)));
-  for (std::size_t i = 0; i < SampleBatch::k_most + 10; ++i)
+  for (std::size_t i = 0; i < SampleResolver::k_most + 10; ++i)
     batch.add(AccessPattern());
   EXPECT_FALSE(batch.add(sample_at(3, 0x10000))) << "full of patterns";
   EXPECT_EQ(batch.patterns_of(batch.samples()[0]).size(), 0u);
-  EXPECT_EQ(batch.patterns_of(batch.samples()[1]).size(), SampleBatch::k_most + 10);
+  EXPECT_EQ(batch.patterns_of(batch.samples()[1]).size(), SampleResolver::k_most + 10);
   batch.clear();
   EXPECT_TRUE(batch.add(sample_at(3, 0x10000)));
 }
 
-TEST(SampleBatch, SaysWhenNobodyKnows) {
+TEST(SampleResolver, SaysWhenNobodyKnows) {
   LiveBlocks live;
   std::mutex lock;
-  SampleBatch batch;
+  SampleResolver batch;
   LiveBlock block;
   for (std::uint64_t time = 1; time <= LiveBlocks::k_ended + 100; ++time) {
     live.insert({0x10000, 4096, 1, false});
@@ -247,15 +247,15 @@ TEST(RegionRuns, CountAsTheLogsReaderDoes) {
     writer->close();
   }
   const std::string files[] = {told_file.path(), totals_file.path()};
-  const Parsed<ProfileSummary> told = summarize_files({files, 1}),
+  const Parsed<ProfileSummary> logged = summarize_files({files, 1}),
                                totals = summarize_files({files + 1, 1});
-  ASSERT_TRUE(told && totals);
-  ASSERT_EQ(told->regions.size(), 6u);
+  ASSERT_TRUE(logged && totals);
+  ASSERT_EQ(logged->regions.size(), 6u);
   std::uint64_t entries = 0;
   for (unsigned i = 1; i < 6; ++i) {
-    // Runs within runs are not told, only counted.
-    EXPECT_LE(told->regions[i].entries, totals->regions[i].entries);
-    EXPECT_EQ(told->regions[i].entered_anew, totals->regions[i].entered_anew);
+    // Runs within runs are not logged, only counted.
+    EXPECT_LE(logged->regions[i].entries, totals->regions[i].entries);
+    EXPECT_EQ(logged->regions[i].entered_anew, totals->regions[i].entered_anew);
     EXPECT_EQ(totals->regions[i].threads, 8u);
     EXPECT_GT(totals->regions[i].nanoseconds, 0u);
     entries += totals->regions[i].entries;
@@ -415,7 +415,7 @@ TEST(Capacity, PartsOfCountedMappingsHaveNoMoreThanTheWhole) {
     for (unsigned i = 0; i < 3000; ++i)
       map_at(*run.recorder, k_begin, k_whole);
     run.recorder->unmapped(reinterpret_cast<const void*>(k_begin + 300 * k_mebibyte + 4096), 4096,
-                           run.recorder->mappings_told());
+                           run.recorder->mappings_logged());
   }
   const Parsed<Profile> profile = read_profile(file.path());
   ASSERT_TRUE(profile) << profile.error();

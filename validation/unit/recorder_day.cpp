@@ -87,10 +87,10 @@ void Day::tick(std::uint64_t now) {
   recorder->small_allocated(first + 2 * k_large, 64, code(300 + now % 64), 64);
   blocks += 1;
   for (unsigned i = 0; i < 2; ++i, ++mappings) {
-    const std::uint64_t told = recorder->mappings_told();
+    const std::uint64_t logged = recorder->mappings_logged();
     recorder->mapped(first + 2 * k_large, 8192, code(400));
-    recorder->unmapped(first + 2 * k_large, 4096, told + 1);
-    recorder->unmapped(first + 2 * k_large + 4096, 4096, told + 1);
+    recorder->unmapped(first + 2 * k_large, 4096, logged + 1);
+    recorder->unmapped(first + 2 * k_large + 4096, 4096, logged + 1);
   }
   const std::uint64_t until =
       static_cast<std::uint64_t>(double(regions) * double(now + 1) / double(ticks));

@@ -28,7 +28,7 @@ TEST(Mappings, LeaveWhatIsNotUnmapped) {
   EXPECT_TRUE(mappings.is_consistent());
 }
 
-// One thread has unmapped three, of which another has got two again, and told, meanwhile.
+// One thread has unmapped three, of which another has got two again, and logged, meanwhile.
 TEST(Mappings, WhatIsToldLateTakesNothingNewerAlong) {
   Mappings mappings;
   const auto nothing = [](const Mapping&) {};
@@ -49,33 +49,33 @@ TEST(Mappings, AgreeWithPagesOneByOne) {
   std::mt19937 random(1);
   Mappings mappings;
   std::map<std::uintptr_t, std::uint32_t> pages;   // what must be
-  std::map<std::uintptr_t, std::uintptr_t> told;   // begin -> end, as the log has it
+  std::map<std::uintptr_t, std::uintptr_t> logged;   // begin -> end, as the log has it
   std::map<std::uintptr_t, std::uint32_t> site_of; // by begin
   for (std::uint32_t step = 1; step < 3000; ++step) {
     const std::uintptr_t begin = 1 + random() % 200, end = begin + 1 + random() % 30;
     mappings.remove(
         begin, end, step,
         [&](const Mapping& old) {
-          ASSERT_EQ(told.erase(old.begin), 1u);
+          ASSERT_EQ(logged.erase(old.begin), 1u);
           site_of.erase(old.begin);
         },
         [&](const Mapping& rest) {
-          told[rest.begin] = rest.end;
+          logged[rest.begin] = rest.end;
           site_of[rest.begin] = rest.site;
         });
     for (std::uintptr_t page = begin; page < end; ++page)
       pages.erase(page);
     if (random() % 3 != 0) {
       ASSERT_TRUE(mappings.add({begin, end, step, step, true}));
-      told[begin] = end;
+      logged[begin] = end;
       site_of[begin] = step;
       for (std::uintptr_t page = begin; page < end; ++page)
         pages[page] = step;
     }
     ASSERT_TRUE(mappings.is_consistent());
-    ASSERT_EQ(mappings.size(), told.size());
+    ASSERT_EQ(mappings.size(), logged.size());
     std::size_t covered = 0;
-    for (const auto& [from, to] : told)
+    for (const auto& [from, to] : logged)
       for (std::uintptr_t page = from; page < to; ++page, ++covered)
         ASSERT_EQ(pages.at(page), site_of.at(from));
     ASSERT_EQ(covered, pages.size());

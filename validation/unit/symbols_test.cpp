@@ -119,6 +119,30 @@ TEST(Symbols, FortranNamesAreAsPeopleWriteThem) {
     EXPECT_EQ(demangle(other), other);
 }
 
+TEST(Symbols, FunctionsFitATable) {
+  const std::pair<const char*, const char*> k_names[] = {
+      {"main", "main"},
+      {"solver::sweep._omp_fn.0", "solver::sweep._omp_fn.0"},
+      {"solve(double*) [clone .omp_outlined]", "solve"},
+      {"double* make<int>(unsigned long)", "make<int>"},
+      {"(anonymous namespace)::Grid::at(int) const", "Grid::at"},
+      {"std::_Rb_tree<int, std::pair<int const, long> >::insert(int&&)", "std::_Rb_tree<…>::insert"},
+      {"void std::sort<double*, bool (*)(double, double)>(double*, double*)", "std::sort<…>"},
+      {"main::{lambda(int, int)#2}::operator()(int, int) const", "main::{lambda#2}::operator()"},
+      {"run(int)::Local::step(int) const", "run::Local::step"},
+      {"Grid::size() const::{lambda(int)#1}::operator()(int) const",
+       "Grid::size::{lambda#1}::operator()"},
+      {"bool operator< <int>(Box<int> const&, Box<int> const&)", "operator<<int>"},
+      {"std::ostream& operator<< <char>(std::ostream&, char)", "operator<<<char>"},
+      {"Grid::operator bool() const", "Grid::operator bool"},
+      {"Matrix::operator->()", "Matrix::operator->"},
+      {"my_operator(int)", "my_operator"},
+      {"broken<a, b, c, d, e", "broken<…>"},
+      {"", ""}};
+  for (const auto& [whole, in_a_table] : k_names)
+    EXPECT_EQ(short_function(whole), in_a_table);
+}
+
 TEST(Symbols, SuffixesOfPartsAndCopies) {
   EXPECT_EQ(without_suffixes("make"), "make");
   EXPECT_EQ(without_suffixes("make.cold"), "make");

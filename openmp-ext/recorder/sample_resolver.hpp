@@ -12,7 +12,7 @@
 
 namespace omptier {
 
-class SampleBatch {
+class SampleResolver {
 public:
   static constexpr std::size_t k_most = 4096; // samples; patterns, but for those of one sample
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See sweep.hpp.
-#include "analysis/sweep.hpp"
+// See attribution.hpp.
+#include "analysis/attribution.hpp"
 
 #include "analysis/blocks.hpp"
 #include "analysis/growth.hpp"
@@ -47,9 +47,9 @@ void Sweep::run() {
   std::ranges::stable_sort(moves, {}, &MoveSummary::begin);
   take_region_totals();
   take_runtimes_small_objects();
-  tell_growth(profile_, site_numbers_, sites);
+  measure_growth(profile_, site_numbers_, sites);
   find_lost();
-  tell_blocks(profile_, site_numbers_, attributions, sites, summary_.sites);
+  measure_blocks(profile_, site_numbers_, attributions, sites, summary_.sites);
 }
 
 // An object cannot be released while it is moved; the region's begin is the next to be recorded.

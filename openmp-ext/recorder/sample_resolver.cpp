@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See sample_batch.hpp. What is live is asked first, then what has ended by that time: a block that
+// See sample_resolver.hpp. What is live is asked first, then what has ended by that time: a block that
 // ends in between is found twice, never missed.
-#include "recorder/sample_batch.hpp"
+#include "recorder/sample_resolver.hpp"
 
 #include <algorithm>
 
@@ -13,34 +13,34 @@ constexpr std::uint64_t k_live = ~std::uint64_t{0};
 constexpr std::uint64_t k_ended_at_a_time = 256;
 
 BlockPlace place_in(const LiveBlock& block, std::uint64_t address) {
-  if (block.told) return {}; // the log's reader finds it
+  if (block.logged) return {}; // the log's reader finds it
   return {block.site, address - block.address, block.bytes};
 }
 
 } // namespace
 
-bool SampleBatch::add(const AccessSample& sample) {
+bool SampleResolver::add(const AccessSample& sample) {
   return samples_.size() < k_most && patterns_.size() < k_most &&
          samples_.add({sample, {}, static_cast<std::uint32_t>(patterns_.size()), 0});
 }
 
-void SampleBatch::add(const AccessPattern& pattern) {
+void SampleResolver::add(const AccessPattern& pattern) {
   if (!samples_.empty() && patterns_.add({pattern, {}, {}}))
     ++samples_[samples_.size() - 1].patterns;
 }
 
-void SampleBatch::add(const AddressReuse& reuse) {
+void SampleResolver::add(const AddressReuse& reuse) {
   reuses_.add({reuse, {}});
 }
 
-void SampleBatch::clear() {
+void SampleResolver::clear() {
   samples_.clear();
   reuses_.clear();
   patterns_.clear();
   questions_.clear();
 }
 
-bool SampleBatch::ask() {
+bool SampleResolver::ask() {
   questions_.clear();
   const auto add = [&](std::uint64_t address, std::uint64_t time, BlockPlace& place) {
     return address == 0 || questions_.add({address, time, k_live, &place});
@@ -57,7 +57,7 @@ bool SampleBatch::ask() {
   return good;
 }
 
-void SampleBatch::look_at(const LiveBlocks::Ended& ended) {
+void SampleResolver::look_at(const LiveBlocks::Ended& ended) {
   const auto all = questions_.all();
   Question* at = std::ranges::lower_bound(all, ended.block.address, {}, &Question::address).base();
   for (; at != questions_.end() && ended.block.holds(at->address); ++at) {
@@ -67,7 +67,7 @@ void SampleBatch::look_at(const LiveBlocks::Ended& ended) {
   }
 }
 
-std::uint64_t SampleBatch::resolve(const LiveBlocks& blocks, std::mutex& lock,
+std::uint64_t SampleResolver::resolve(const LiveBlocks& blocks, std::mutex& lock,
                                    const omptier_small_spans* spans) {
   if (!ask()) return k_unknown;
   std::uint64_t oldest = k_live;

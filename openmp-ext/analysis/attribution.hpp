@@ -191,7 +191,7 @@ private:
   void release_next();
   void step_live(SiteInProfile& site, std::uint64_t time, std::int64_t change);
   void take_totals(const SiteTotals& totals);
-  // Totals of all runs take the place of what the told ones add up to.
+  // Totals of all runs take the place of what the logged ones add up to.
   bool is_totalled(std::uint32_t region) const;
   void take_region_totals();
   std::uint64_t entries_between_copies(std::uint32_t region) const;

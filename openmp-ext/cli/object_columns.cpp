@@ -163,16 +163,26 @@ std::string streamed_text(const ObjectRow& row, const ReportContext& context) {
 constexpr auto k_left = TableColumn::Align::left, k_right = TableColumn::Align::right;
 constexpr auto k_whole = TableColumn::Cut::never;
 constexpr ObjectColumn k_columns[] = {
-    {"bytes", "most bytes", k_right, 1, k_whole, bytes_text, bytes_figure},
-    {"blocks", "blocks", k_right, 9, k_whole, blocks_text, blocks_figure},
-    {"stores", "load/store", k_right, 3, k_whole, stores_text, stores_figure},
-    {"accessed", "accessed", k_right, 5, k_whole, accessed_text, accessed_figure},
-    {"pattern", "pattern", k_left, 2, TableColumn::Cut::end, pattern_text, pattern_figure},
-    {"hot-part", "hot part", k_right, 6, k_whole, hot_text, hot_figure},
-    {"from-cache", "from cache", k_right, 7, k_whole, cache_text, cache_figure},
-    {"rate", "accesses/s", k_right, 8, k_whole, rate_text, rate_figure},
-    {"latency", "latency", k_right, 7, k_whole, latency_text, latency_figure},
-    {"streamed", "streamed", k_right, 6, k_whole, streamed_text, streamed_figure},
+    {"bytes", "most bytes", k_right, 1, k_whole, bytes_text, bytes_figure,
+     "nothing was allocated"},
+    {"blocks", "blocks", k_right, 9, k_whole, blocks_text, blocks_figure,
+     "nothing was allocated"},
+    {"stores", "load/store", k_right, 3, k_whole, stores_text, stores_figure,
+     "none of the loops in the samples could be followed"},
+    {"accessed", "accessed", k_right, 5, k_whole, accessed_text, accessed_figure,
+     "none of the loops in the samples could be followed"},
+    {"pattern", "pattern", k_left, 2, TableColumn::Cut::end, pattern_text, pattern_figure,
+     "none of the loops in the samples could be followed"},
+    {"hot-part", "hot part", k_right, 6, k_whole, hot_text, hot_figure,
+     "too few samples: record longer, or with --rate 1000"},
+    {"from-cache", "from cache", k_right, 7, k_whole, cache_text, cache_figure,
+     "only misses were counted, or too few addresses watched: record longer, or with --rate 1000"},
+    {"rate", "accesses/s", k_right, 8, k_whole, rate_text, rate_figure,
+     "too few samples for the pace of most loops: record longer, or with --rate 1000"},
+    {"latency", "latency", k_right, 7, k_whole, latency_text, latency_figure,
+     "the source of the samples measures none"},
+    {"streamed", "streamed", k_right, 6, k_whole, streamed_text, streamed_figure,
+     "the source of the samples does not show it"},
 };
 
 bool is_column(std::string_view name) {

@@ -39,6 +39,7 @@ struct ObjectColumn {
   std::string (*text)(const ObjectRow&, const ReportContext&);
   // Larger goes first; none goes last. Of a site's row.
   std::optional<double> (*figure)(const ObjectRow&, const ReportContext&);
+  const char* unknown; // why all of it may be "-", and what helps
 };
 
 // Beside the name, the share and its interval, which every table begins with; in order.

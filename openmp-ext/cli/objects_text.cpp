@@ -104,6 +104,19 @@ private:
   std::vector<ObjectRow> rows_;
 };
 
+// Of columns that were asked for and say nothing: why.
+std::string reasons(const std::vector<const ObjectColumn*>& columns,
+                    const std::vector<TableRow>& rows) {
+  std::string text;
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    if (std::ranges::all_of(rows, [&](const TableRow& row) {
+          return row[row.size() - columns.size() + i] == "-";
+        }))
+      text += std::string("  ") + columns[i]->title + " is not known: " + columns[i]->unknown +
+              "\n";
+  return text;
+}
+
 } // namespace
 
 std::vector<std::size_t> wanted_sites(const ReportContext& context) {
@@ -169,7 +182,8 @@ std::string objects_text(const ReportContext& context) {
     for (const ObjectColumn* column : chosen)
       line.push_back(column->text(row, context));
   }
-  return whole_table(columns, cells, context.options.look());
+  return whole_table(columns, cells, context.options.look()) +
+         (asked ? reasons(chosen, cells) : "");
 }
 
 } // namespace omptier

@@ -98,6 +98,9 @@ def case_table(bench):
     check([name(row) for row in bench.rows("--minimum", "30")][:2] == ["table", "keys"], f"{bench.rows('--minimum', '30')}")
     titles = re.split(r" {2,}", bench.lines("--columns", "pattern,bytes", "--width", "60")[4].strip())
     check(titles[-2:] == ["pattern", "most bytes"], f"{titles}")
+    asked = "".join(bench.lines("--columns", "latency,bytes"))
+    check("latency is not known: the source of the samples measures none" in asked, f"a column without figures:\n{asked}")
+    check("most bytes is not known" not in asked and "is not known" not in "".join(bench.lines()), "reasons nobody asked for")
 
     for options, says in ((("--columns", "bytes,sise"), "no column sise; there are: bytes, blocks, stores"),
                           (("--sort", "size"), "no column size; there are: share, object, bytes"),

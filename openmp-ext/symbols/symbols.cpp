@@ -6,12 +6,12 @@
 
 #include "objects/modules.hpp"
 #include "symbols/functions.hpp"
+#include "symbols/scopes.hpp"
 #include "symbols/site_name.hpp"
 #include "symbols/source_line.hpp"
 #include "symbols/variables.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwelf.h>
@@ -112,17 +112,11 @@ public:
     Dwarf_Addr debug_bias = 0;
     Dwarf_Die* unit = unit_at(vaddr + bias_, debug_bias);
     const Dwarf_Addr address = vaddr + bias_ - debug_bias;
-    Dwarf_Die* scopes = nullptr;
-    if (unit != nullptr) fill_line(unit, address, locations[0]);
-    const int count = unit != nullptr ? dwarf_getscopes(unit, address, &scopes) : 0;
-    if (count > 0) {
-      Dwarf_Die* chain = nullptr; // the lexical scopes of the inlined code's concrete instance
-      const int depth = dwarf_getscopes_die(&scopes[0], &chain);
-      for (int i = 0; i < depth; ++i)
-        add_scope(unit, &chain[i], locations);
-      std::free(chain);
+    if (unit != nullptr) {
+      fill_line(unit, address, locations[0]);
+      for (Dwarf_Die& scope : scopes_.at(unit, address))
+        add_scope(unit, &scope, locations);
     }
-    std::free(scopes);
     if (locations.back().function.empty()) locations.back().function = linked;
     for (SourceLocation& location : locations)
       location.changed = was_changed(location.file);
@@ -221,6 +215,7 @@ private:
   std::unique_ptr<Functions> functions_;
   std::unique_ptr<VariableNames> variables_;
   std::filesystem::file_time_type made_;
+  Scopes scopes_;
   Sources sources_;
   std::map<std::string, bool> changed_; // source files, by name
 };

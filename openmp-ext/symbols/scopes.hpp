@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which function an address belongs to, and which calls were inlined there, by debug information.
+// libdw's own search (0.188) goes past what is defined inside a namespace, where clang puts
+// instances of templates, and walks the whole unit at every question. Not thread-safe.
+#pragma once
+
+#include <elfutils/libdw.h>
+
+#include <map>
+#include <vector>
+
+namespace omptier {
+
+class Scopes {
+public:
+  // Innermost first: inlined calls and blocks, the function at last. Empty: none is known.
+  // unit: the compilation unit that holds the address; both must stay open.
+  std::vector<Dwarf_Die> at(Dwarf_Die* unit, Dwarf_Addr address);
+
+private:
+  struct Function {
+    Dwarf_Addr begin, end;
+    Dwarf_Die die;
+  };
+  static void add_functions(Dwarf_Die* parent, std::vector<Function>& functions, unsigned depth);
+
+  std::map<Dwarf_Off, std::vector<Function>> units_; // by the unit's place; ascending by begin
+};
+
+} // namespace omptier

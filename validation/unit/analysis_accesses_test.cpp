@@ -15,7 +15,6 @@ using namespace omptier;
 
 namespace {
 
-constexpr std::uint64_t k_megabyte = 1 << 20;
 constexpr double k_sample = 10e6; // nanoseconds
 
 // What a loop does to one array with 8 bytes an access; stride 0: in no order.
@@ -50,21 +49,7 @@ AccessPattern pattern_of(const SampledLoop& loop, const Use& use, AccessKind kin
 
 // Arrays of 64 MB, and loops one after the other. All time is blamed on loads.
 ProfileSummary summary_of_loops(std::uint32_t arrays, const std::vector<SampledLoop>& loops) {
-  Profile profile;
-  profile.file = "made";
-  profile.run.measure = Measure::time;
-  profile.run.rate = 100;
-  ModuleInfo module;
-  module.name = module.identity = "app";
-  profile.modules.push_back(module);
-  for (std::uint32_t site = 0; site < arrays; ++site) {
-    profile.sites.push_back({site, {{0, site}}});
-    ObjectRecord object;
-    object.object = object.site = site;
-    object.address = (site + 1) * 128 * k_megabyte;
-    object.bytes = 64 * k_megabyte;
-    profile.objects.push_back(object);
-  }
+  Profile profile = profile_of_arrays(arrays);
   for (const SampledLoop& loop : loops)
     for (unsigned i = 0; i < loop.samples; ++i) {
       LoggedSample sample;

@@ -12,7 +12,6 @@ using namespace omptier;
 
 namespace {
 
-constexpr std::uint64_t k_megabyte = 1 << 20;
 constexpr std::uint32_t k_lost = ~std::uint32_t{0};
 constexpr float k_pace = 100; // of all loops, bytes a nanosecond
 
@@ -32,25 +31,11 @@ struct Waiting { // samples of one loop, blamed on one instruction
 };
 
 std::uint64_t place_in(std::uint32_t site, unsigned i) {
-  return (site + 1) * 128 * k_megabyte + 8 * i;
+  return address_of_array(site) + 8 * i;
 }
 
 ProfileSummary summary_of_waiting(std::uint32_t arrays, const std::vector<Waiting>& all) {
-  Profile profile;
-  profile.file = "made";
-  profile.run.measure = Measure::time;
-  profile.run.rate = 100;
-  ModuleInfo module;
-  module.name = module.identity = "app";
-  profile.modules.push_back(module);
-  for (std::uint32_t site = 0; site < arrays; ++site) {
-    profile.sites.push_back({site, {{0, site}}});
-    ObjectRecord object;
-    object.object = object.site = site;
-    object.address = place_in(site, 0);
-    object.bytes = 64 * k_megabyte;
-    profile.objects.push_back(object);
-  }
+  Profile profile = profile_of_arrays(arrays);
   for (const Waiting& waiting : all)
     for (unsigned i = 0; i < waiting.samples; ++i) {
       LoggedSample sample;

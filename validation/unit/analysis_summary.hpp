@@ -22,6 +22,29 @@ inline omptier::ProfileSummary summary_of(const omptier::Profile& profile) {
   return summary_of({&profile, 1});
 }
 
+// Arrays of 64 MiB, one a site, at address_of_array(site): samples of time are to be added.
+inline std::uint64_t address_of_array(std::uint32_t site) {
+  return (site + std::uint64_t{1}) << 27;
+}
+inline omptier::Profile profile_of_arrays(std::uint32_t arrays) {
+  omptier::Profile profile;
+  profile.file = "made";
+  profile.run.measure = omptier::Measure::time;
+  profile.run.rate = 100;
+  omptier::ModuleInfo module;
+  module.name = module.identity = "app";
+  profile.modules.push_back(module);
+  for (std::uint32_t site = 0; site < arrays; ++site) {
+    profile.sites.push_back({site, {{0, site}}});
+    omptier::ObjectRecord object;
+    object.object = object.site = site;
+    object.address = address_of_array(site);
+    object.bytes = std::uint64_t{64} << 20;
+    profile.objects.push_back(object);
+  }
+  return profile;
+}
+
 // By the offset of its innermost frame.
 inline const omptier::SiteSummary& site_at(const omptier::ProfileSummary& summary,
                                            std::uint64_t offset) {

@@ -45,16 +45,19 @@ namespace {
 // A region reached in as many ways as there are numbers of `depth` digits.
 __attribute__((noinline)) void begin_region(Recorder& recorder, unsigned depth, unsigned way) {
   if (depth == 0) return recorder.region_end(recorder.region_begin(__builtin_return_address(0), 1));
-  switch (way % 3) { // calls that no compiler makes one of
+  switch (way % 3) { // calls that no compiler makes one of, before or behind the switch
   case 0:
+    asm volatile("nop");
     begin_region(recorder, depth - 1, way / 3);
     asm volatile("nop");
     break;
   case 1:
+    asm volatile("nop; nop");
     begin_region(recorder, depth - 1, way / 3);
     asm volatile("nop; nop");
     break;
   default:
+    asm volatile("nop; nop; nop");
     begin_region(recorder, depth - 1, way / 3);
     asm volatile("nop; nop; nop");
   }

@@ -5,12 +5,18 @@ set(decoding_tests sampling_source_test.cpp emulation_decode_test.cpp emulation_
 if(NOT OMPTIER_DECODER)
   set(decoding_tests) # assembly of x86-64, and sources that need decoded instructions
 endif()
-omptier_unit_test(sampling SOURCES sampling_records_test.cpp
-  sampling_budget_test.cpp sampling_hardware_test.cpp sampling_reuse_test.cpp ${decoding_tests}
-  LINK omptier_sampling)
+set(sampling_tests sampling_records_test.cpp sampling_budget_test.cpp sampling_hardware_test.cpp
+  sampling_reuse_test.cpp ${decoding_tests})
+omptier_unit_test(sampling SOURCES ${sampling_tests} LINK omptier_sampling)
 
-set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/emulation_emulate_cases.cpp
-  PROPERTIES COMPILE_OPTIONS -O2)
+# What is sampled and emulated is the compiler's code, without a sanitizer's calls in its loops.
+set(plain)
+if(OMPTIER_SANITIZE)
+  set(plain -fno-sanitize=all)
+endif()
+list(TRANSFORM sampling_tests PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
+set_property(SOURCE ${sampling_tests} APPEND PROPERTY COMPILE_OPTIONS ${plain})
+set_property(SOURCE ${CMAKE_CURRENT_LIST_DIR}/emulation_emulate_cases.cpp APPEND PROPERTY COMPILE_OPTIONS -O2)
 
 add_executable(sampling_hardware ${CMAKE_CURRENT_LIST_DIR}/sampling_hardware.cpp)
 target_link_libraries(sampling_hardware PRIVATE omptier_sampling)
@@ -36,7 +42,7 @@ set_target_properties(sampling_accuracy PROPERTIES
 set_source_files_properties(
   ${CMAKE_CURRENT_LIST_DIR}/sampling_kernels.cpp ${CMAKE_CURRENT_LIST_DIR}/sampling_neutron.cpp
   ${neutron}/grids.cpp ${neutron}/materials.cpp ${neutron}/lookup.cpp
-  PROPERTIES COMPILE_OPTIONS -O2)
+  PROPERTIES COMPILE_OPTIONS "-O2;${plain}")
 foreach(source IN ITEMS perf timer)
   omptier_test(unit.sampling-accuracy-${source}
     COMMAND sampling_accuracy ${source} 15 chase gather triad histogram two-tables search neutron stencil

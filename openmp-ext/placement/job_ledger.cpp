@@ -181,6 +181,7 @@ void JobLedger::ask_for_recount() {
 }
 
 bool JobLedger::recount_wanted() {
+  if (!active()) return false; // below a group's limit every large block asks
   const std::lock_guard guard(lock_);
   return file_ != nullptr && file_->slots[slot_].recount.load() != 0 &&
          file_->slots[slot_].recount.exchange(0) != 0;

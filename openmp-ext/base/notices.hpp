@@ -15,7 +15,7 @@ namespace omptier {
 
 // The value is the number that the line shows.
 enum class Notice : std::uint16_t {
-#define OMPTIER_NOTICE(id, number, severity, meaning, advice) id = number,
+#define OMPTIER_NOTICE(id, number, severity, meaning, advice) id = (number),
 #include "base/notices.def"
 #undef OMPTIER_NOTICE
 };

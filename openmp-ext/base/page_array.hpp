@@ -40,7 +40,7 @@ public:
     --count_;
   }
   void clear() { count_ = 0; }
-  void swap(PageArray& other) {
+  void swap(PageArray& other) noexcept {
     std::swap(items_, other.items_);
     std::swap(count_, other.count_);
     std::swap(room_, other.room_);

@@ -137,7 +137,7 @@ std::optional<std::uint64_t> active_lanes(const Instruction& instruction,
       memory.lanes >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << memory.lanes) - 1;
   if (memory.mask == k_no_register) return all;
   if (memory.mask < k_vector_masks) {
-    const auto number = static_cast<unsigned>(memory.mask);
+    const auto number = static_cast<std::uint8_t>(memory.mask);
     if (!state.knows_mask(number)) return {};
     return state.masks[number] & all;
   }

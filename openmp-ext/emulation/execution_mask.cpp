@@ -207,7 +207,7 @@ void Execution::gather_signs(unsigned width) {
 // Loads the active lanes; afterwards the mask is all off.
 void Execution::gather() {
   const MemoryOperand& memory = compact_.memory;
-  const int number = vector_number(operand(0).reg.value);
+  const std::int8_t number = vector_number(operand(0).reg.value);
   const auto lanes = active_lanes(compact_, state_);
   std::uint8_t value[64] = {};
   bool known = lanes && number >= 0;

@@ -30,7 +30,7 @@ bool Execution::has_mask() const {
 bool Execution::keep_lanes(std::uint8_t* value, std::size_t bytes) const {
   const unsigned width = operand(0).element_size / 8u;
   const Value mask = mask_get(1);
-  const int number = vector_number(operand(0).reg.value);
+  const std::int8_t number = vector_number(operand(0).reg.value);
   const bool zeroes = decoded_.instruction.avx.mask.mode == ZYDIS_MASK_MODE_ZEROING;
   if (!mask || width == 0 || number < 0) return false;
   if (!zeroes && !(state_.vectors_known >> number & 1)) return false;
@@ -59,7 +59,7 @@ bool Execution::vector_get(unsigned i, std::uint8_t* to, std::size_t bytes) cons
     return true;
   }
   if (from.type != ZYDIS_OPERAND_TYPE_REGISTER) return false;
-  const int number = vector_number(from.reg.value);
+  const std::int8_t number = vector_number(from.reg.value);
   if (number < 0) {
     const Value value = get(i);
     if (!value || bytes > 8) return false;
@@ -79,7 +79,7 @@ void Execution::vector_put(unsigned i, const std::uint8_t* from, std::size_t byt
     if (const auto address = address_in(compact_, state_)) state_.write(*address, value, bytes);
     return;
   }
-  const int number = vector_number(to.reg.value);
+  const std::int8_t number = vector_number(to.reg.value);
   if (number < 0) {
     std::uint64_t value = 0;
     if (from) std::memcpy(&value, from, std::min<std::size_t>(bytes, 8));
@@ -156,7 +156,8 @@ void Execution::lanes_by_constant(unsigned width, const Lane& operation) {
     return vector_put(0, nullptr, bytes);
   for (std::size_t at = 0; at < bytes; at += width) {
     const std::uint64_t by = operand(last).imm.value.u;
-    const std::uint64_t lane = by < 8 * width ? operation(load_lane(value + at, width), by) : 0;
+    const bool stays = by < std::uint64_t{8} * width;
+    const std::uint64_t lane = stays ? operation(load_lane(value + at, width), by) : 0;
     std::memcpy(value + at, &lane, width);
   }
   vector_put(0, value, bytes);

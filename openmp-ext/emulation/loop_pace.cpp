@@ -68,6 +68,7 @@ std::optional<double> iterations_between(const LoopRegisters& loop, const Regist
     least = std::min(count, least.value_or(count));
     most = std::max(count, most.value_or(count));
   }
+  if (!least || !most) return {};
   // A counter advanced behind the sample's instruction does not include this iteration yet.
   if (*least < 0 || *most - *least > 1) return -1;
   const double iterations = (static_cast<double>(*least) + static_cast<double>(*most)) / 2;

@@ -195,7 +195,8 @@ void NeededReads::begin(const Function& function, int instruction, std::uint64_t
   for (const Loop* loop = innermost_loop(function, instruction); loop != nullptr;
        loop = loop_around(function, *loop)) {
     scope_ = scope_of(function, *loop);
-    if (++scope_->begun < k_enough || scope_->left * 4 < scope_->begun) return;
+    ++scope_->begun;
+    if (scope_->begun < k_enough || scope_->left * 4 < scope_->begun) return;
   }
   scope_ = nullptr;
 }

@@ -45,7 +45,7 @@ struct BlockHeader {
 };
 static_assert(sizeof(BlockHeader) == 32);
 
-inline constexpr std::uint64_t k_small_area = 64 * 1024;
+inline constexpr std::uint64_t k_small_area = std::uint64_t{64} << 10;
 
 enum class RecordType : std::uint8_t {
   run = 1,

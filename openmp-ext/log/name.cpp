@@ -32,8 +32,11 @@ constexpr LauncherVariables k_launchers[] = {
 
 // Would the ranks of a job write into the same file?
 bool lacks_rank(const char* pattern) {
-  for (; *pattern != 0; ++pattern)
-    if (*pattern == '%' && (*++pattern == 'p' || *pattern == 'r')) return false;
+  while ((pattern = std::strchr(pattern, '%')) != nullptr) {
+    const char kind = *++pattern;
+    if (kind == 'p' || kind == 'r') return false;
+    if (kind != 0) ++pattern; // "%%": the second is no beginning
+  }
   for (const LauncherVariables& launcher : k_launchers)
     if (number_of(launcher.ranks, 1) > 1) return true;
   return false;

@@ -273,7 +273,8 @@ bool LogWriter::accepts(RecordType type) {
     ++quota->refused;
     return false;
   }
-  const std::uint64_t reserve = (ending_.load(std::memory_order_relaxed) ? 1 : 2) * k_largest_block;
+  const std::uint64_t blocks = ending_.load(std::memory_order_relaxed) ? 1 : 2;
+  const std::uint64_t reserve = blocks * k_largest_block;
   if (written_.load(std::memory_order_relaxed) + used_ + reserve <= most_bytes_) return true;
   if (type == RecordType::end || type == RecordType::lost) return true;
   full_.store(true, std::memory_order_relaxed);

@@ -224,9 +224,8 @@ void let_others_run() {
 } // namespace
 
 // Increments, then reads forking; the forking thread does the opposite, so one sees the other.
-ModuleListUse::ModuleListUse() {
-  g_gate.inside.fetch_add(1);
-  entered_ = g_gate.forking.load() == 0;
+ModuleListUse::ModuleListUse()
+    : entered_((g_gate.inside.fetch_add(1), g_gate.forking.load() == 0)) {
   if (!entered_) g_gate.inside.fetch_sub(1);
 }
 

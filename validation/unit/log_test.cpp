@@ -378,6 +378,8 @@ TEST(Log, PatternIsExpanded) {
   EXPECT_EQ(expanded("a.b/run.profile"), "a.b/run-17.profile");
   EXPECT_EQ(expanded("a.b/run"), "a.b/run-17");
   EXPECT_EQ(expanded("%%run.%r"), "%run.17");
+  const char behind_the_end[] = "run%\0%p"; // is no part of the pattern
+  EXPECT_EQ(expanded(behind_the_end), "run%-17");
   unsetenv("PMI_SIZE");
   unsetenv("PMI_RANK");
 }

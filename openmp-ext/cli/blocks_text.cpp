@@ -68,7 +68,7 @@ std::vector<BlocksRow> block_rows(const ProfileSummary& summary, const SiteSumma
 
 std::string growth_text(const SiteSummary& site) {
   if (site.bytes_growing == 0 || site.bytes_growing < site.bytes_peak / 20) return "";
-  return "; " + format_size(site.bytes_growing) +
+  return format_size(site.bytes_growing) +
          " of its most bytes were old copies while it grew, for " +
          format_duration(double(site.nanoseconds_growing));
 }

@@ -22,7 +22,7 @@ struct BlocksRow {
 std::vector<BlocksRow> block_rows(const ProfileSummary& summary, const SiteSummary& site,
                                   bool each);
 
-// How much of its most bytes a site needed for a moment only, while it grew: behind its name, or "".
+// How much of its most bytes a site needed for a moment only, while it grew; or "".
 std::string growth_text(const SiteSummary& site);
 
 // "blocks", "blocks_recorded", "hot_blocks" of a site.

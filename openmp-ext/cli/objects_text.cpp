@@ -68,12 +68,14 @@ public:
     if (summary.samples > 0) rows_.push_back(row_of_the_rest(context_));
     return std::move(rows_);
   }
+  const std::string& remarks() const { return remarks_; } // of the rows, a line each
 
 private:
   void add_site(std::size_t number) {
     rows_.push_back(row_of_site(context_, number));
     const SiteSummary& site = context_.summary.sites[number];
-    rows_.back().name += growth_text(site);
+    if (const std::string text = growth_text(site); !text.empty())
+      remarks_ += "  " + rows_.back().name + ": " + text + "\n";
     for (const BlocksRow& blocks : block_rows(context_.summary, site, context_.options.blocks)) {
       ObjectRow& row = rows_.emplace_back();
       row.name = "  " + blocks.name;
@@ -102,6 +104,7 @@ private:
 
   const ReportContext& context_;
   std::vector<ObjectRow> rows_;
+  std::string remarks_;
 };
 
 // Of columns that were asked for and say nothing: why.
@@ -167,7 +170,8 @@ ObjectRow row_of_the_rest(const ReportContext& context) {
 }
 
 std::string objects_text(const ReportContext& context) {
-  const std::vector<ObjectRow> rows = ObjectRows(context).rows();
+  ObjectRows objects(context);
+  const std::vector<ObjectRow> rows = objects.rows();
   if (rows.empty()) return "";
   const std::vector<const ObjectColumn*> chosen = chosen_columns(context.options);
   const bool asked = !context.options.columns.empty(); // then they all stay
@@ -182,7 +186,7 @@ std::string objects_text(const ReportContext& context) {
     for (const ObjectColumn* column : chosen)
       line.push_back(column->text(row, context));
   }
-  return whole_table(columns, cells, context.options.look()) +
+  return whole_table(columns, cells, context.options.look()) + objects.remarks() +
          (asked ? reasons(chosen, cells) : "");
 }
 

@@ -75,7 +75,7 @@ TEST_F(Growth, OldCopiesAreToldApart) {
   EXPECT_EQ(v.bytes_growing, 64 * k_mib);
   EXPECT_EQ(v.nanoseconds_growing, 64 * k_ms);
   EXPECT_EQ(growth_text(v),
-            "; 64.0 MiB of its most bytes were old copies while it grew, for 64.00 ms");
+            "64.0 MiB of its most bytes were old copies while it grew, for 64.00 ms");
 }
 
 TEST_F(Growth, OfEachThreadsContainersTogether) {

@@ -78,7 +78,7 @@ bool slurm_share(Environment environment, RankShare& share) {
 bool launched_rank(pid_t session) {
   char path[40];
   std::snprintf(path, sizeof path, "/proc/%d/environ", static_cast<int>(session));
-  std::vector<char> text(128 * 1024);
+  std::vector<char> text(std::size_t{128} << 10);
   const std::size_t used = read_small_file(path, text.data(), text.size());
   for (std::size_t at = 0; at < used; at += std::strlen(text.data() + at) + 1)
     for (const LauncherVariables& launcher : k_launchers) {

@@ -112,7 +112,9 @@ Extent* FreeRuns::take(std::size_t bytes, std::size_t alignment) {
   const bool has_before = begin != run->begin, has_after = end != run->end();
   if (has_before || has_after) extent = make(begin, end - begin);
   if (extent == nullptr) return nullptr;
-  if (has_before && has_after && (rest = make(end, run->end() - end)) == nullptr) {
+  const bool in_the_middle = has_before && has_after;
+  if (in_the_middle) rest = make(end, run->end() - end);
+  if (in_the_middle && rest == nullptr) {
     pool_.drop(extent);
     return nullptr;
   }

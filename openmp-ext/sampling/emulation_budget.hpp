@@ -10,6 +10,7 @@
 #include "base/random_thinning.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 namespace omptier {
@@ -51,7 +52,7 @@ public:
     const double may = std::max(part + left / k_second, part / 4);
     const double each = static_cast<double>(spent_) / static_cast<double>(emulated_);
     const double of = std::clamp(rate_ * each / may, 1.0, static_cast<double>(k_most));
-    samples_.keep_one_of(static_cast<std::uint64_t>(of + 0.5));
+    samples_.keep_one_of(static_cast<std::uint64_t>(std::llround(of)));
   }
   std::uint64_t kept_of() const { return samples_.kept_of(); }
 

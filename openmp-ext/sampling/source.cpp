@@ -28,8 +28,10 @@ std::unique_ptr<SampleSource> open_sample_source(const SourceRequest& request, s
     if (!source) refusals += (refusals.empty() ? "" : "; ") + reason;
   };
   // That a program is not instrumented is reported only if "exact" was requested.
-  if (std::string reason; any || request.which == "exact")
-    if (!(source = open_exact_source(reason)) && !any) refusals = reason;
+  if (std::string reason; any || request.which == "exact") {
+    source = open_exact_source(reason);
+    if (!source && !any) refusals = reason;
+  }
   if (std::string reason; !source && (any || request.which == "machine"))
     take(open_machine_source(reason), reason);
   if (std::string reason; !source && (any || request.which == "hardware"))

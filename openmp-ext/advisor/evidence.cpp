@@ -13,7 +13,7 @@ namespace omptier {
 namespace {
 
 // libomptier_preload.so leaves smaller blocks to the program's malloc.
-constexpr std::uint64_t k_least_of_malloc = 64 * 1024;
+constexpr std::uint64_t k_least_of_malloc = std::uint64_t{64} << 10;
 
 // The part of the samples that memory served. Never 0, as one more sample might have been memory's:
 // such an array still takes fast memory that is left.

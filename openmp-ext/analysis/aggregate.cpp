@@ -193,7 +193,7 @@ void average_over_profiles(ProfileSummary& summary, std::size_t profiles) {
 // Sites of small objects only are counted elsewhere. Of areas that were not accessed, the program's
 // own large variables alone.
 bool is_of_interest(const SiteSummary& site, const std::vector<ModuleInfo>& modules) {
-  constexpr std::uint64_t k_large = 64 * 1024;
+  constexpr std::uint64_t k_large = std::uint64_t{64} << 10;
   if (site.kind == SiteKind::allocation || site.kind == SiteKind::mapping ||
       site.kind == SiteKind::runtime)
     return site.objects != 0 || site.samples != 0;

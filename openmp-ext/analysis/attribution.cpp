@@ -265,7 +265,7 @@ std::uint32_t Sweep::region_now() const {
 }
 
 void Sweep::attribute(const LoggedSample& logged) {
-  AccessSample sample = logged;
+  AccessSample sample = static_cast<const AccessSample&>(logged);
   // In logs of before, an instruction's verdict, which also held for other objects.
   if (profile_.run.measure == Measure::time) sample.level = AccessLevel::unknown;
   Place place = place_of(sample.address, logged.place);

@@ -115,8 +115,10 @@ const Stream* StreamDealer::deal(std::uint64_t pc, std::uint32_t site) {
   const double at = 2 * std::modf(k_golden * double(++dealt_), &whole) - 1;
   if (at < 0) return nullptr; // the half that stays
   double sum = 0;
-  for (const Stream& stream : streams)
-    if ((sum += stream.lines) > at * all) return &stream;
+  for (const Stream& stream : streams) {
+    sum += stream.lines;
+    if (sum > at * all) return &stream;
+  }
   return nullptr;
 }
 

@@ -119,6 +119,7 @@ private:
   template <typename From, typename To> void convert(bool scalar, bool truncates);
   template <typename T> void move_scalar();
   template <typename T> void compare_scalars();
+  template <typename T> bool compare_lanes(bool scalar);
 
   const Instruction& compact_;
   const Decoded& decoded_;

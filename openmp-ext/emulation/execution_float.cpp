@@ -186,6 +186,53 @@ template <typename T> void Execution::compare_scalars() {
   state_.flags = (a >= b ? 0 : k_carry) | (a < b || a > b ? 0 : k_zero);
 }
 
+// The predicates of cmppd and its kin, as the manuals number them; those from 16 on differ from
+// these only in what they raise.
+template <typename T> bool holds(std::uint64_t predicate, T a, T b) {
+  const bool unordered = std::isunordered(a, b);
+  switch (predicate & 7) {
+  case 0:
+    return a == b || (unordered && (predicate & 8) != 0);
+  case 1:
+    return (predicate & 8) != 0 ? !(a >= b) : a < b;
+  case 2:
+    return (predicate & 8) != 0 ? !(a > b) : a <= b;
+  case 3:
+    return (predicate & 8) == 0 && unordered;
+  case 4:
+    return a != b && !(unordered && (predicate & 8) != 0);
+  case 5:
+    return (predicate & 8) != 0 ? a >= b : !(a < b);
+  case 6:
+    return (predicate & 8) != 0 ? a > b : !(a <= b);
+  default:
+    return (predicate & 8) != 0 || !unordered;
+  }
+}
+
+// cmpltsd, vcmppd …: all bits of a lane or none, as compilers choose between two values without a
+// branch. False: it is another instruction (cmpsd of strings, compares into a mask register).
+template <typename T> bool Execution::compare_lanes(bool scalar) {
+  if (operand(0).type != ZYDIS_OPERAND_TYPE_REGISTER || vector_number(operand(0).reg.value) < 0)
+    return false;
+  std::uint8_t left[64], right[64];
+  const std::size_t bytes = scalar ? k_scalar_register : operand(0).size / 8;
+  const std::size_t used = scalar ? sizeof(T) : bytes;
+  const unsigned last = visible() - 2; // in front of the predicate
+  if (bytes > sizeof left || !vector_get(last == 1 ? 0 : last - 1, left, bytes) ||
+      !vector_get(last, right, used)) {
+    vector_put(0, nullptr, bytes);
+    return true;
+  }
+  const std::uint64_t predicate = operand(last + 1).imm.value.u;
+  for (std::size_t at = 0; at < used; at += sizeof(T))
+    std::memset(left + at,
+                holds(predicate, load_as<T>(left + at), load_as<T>(right + at)) ? 0xff : 0,
+                sizeof(T));
+  vector_put(0, left, bytes);
+  return true;
+}
+
 bool Execution::run_floats() {
   const auto sum = [](auto a, auto b) { return a + b; };
   const auto difference = [](auto a, auto b) { return a - b; };
@@ -266,6 +313,10 @@ bool Execution::run_floats() {
     return convert<float, std::int64_t>(false, true), true;
   case ZYDIS_MNEMONIC_VCVTQQ2PD:
     return convert<std::int64_t, double>(false, false), true;
+    OMPTIER_BOTH(CMPSD) return compare_lanes<double>(true);
+    OMPTIER_BOTH(CMPSS) return compare_lanes<float>(true);
+    OMPTIER_BOTH(CMPPD) return compare_lanes<double>(false);
+    OMPTIER_BOTH(CMPPS) return compare_lanes<float>(false);
     OMPTIER_BOTH(COMISD)
     OMPTIER_BOTH(UCOMISD)
     return compare_scalars<double>(), true;

@@ -139,11 +139,7 @@ unsigned threads_of(const Runtime& runtime, unsigned asked) {
 class Region {
 public:
   Region(const omptier_malloc_record* record, const void* codeptr, unsigned threads)
-      : record_(record) {
-    const KeepErrno keep;
-    const Busy busy;
-    number_ = record_->region_begin(codeptr, threads);
-  }
+      : record_(record), number_(begin(record, codeptr, threads)) {}
   ~Region() {
     const KeepErrno keep;
     const Busy busy;
@@ -153,8 +149,15 @@ public:
   Region& operator=(const Region&) = delete;
 
 private:
+  static std::uint64_t begin(const omptier_malloc_record* record, const void* codeptr,
+                             unsigned threads) {
+    const KeepErrno keep;
+    const Busy busy;
+    return record->region_begin(codeptr, threads);
+  }
+
   const omptier_malloc_record* record_;
-  std::uint64_t number_ = 0;
+  std::uint64_t number_;
 };
 
 void passed(const omptier_malloc_record* record, const void* codeptr) {
@@ -190,7 +193,7 @@ __attribute__((noinline)) R at_barrier(const omptier_malloc_record* record, cons
 
 using namespace omptier::preload;
 
-// The runtime that the caller's calls go to, and its entry.
+// The runtime that the caller's calls go to, and its entry. TYPE: NOLINTNEXTLINE(*macro-parentheses)
 #define OMPTIER_NEXT(TYPE, NAME)                                                                   \
   Runtime other;                                                                                   \
   const Runtime* runtime = known_runtime(CALLER);                                                  \

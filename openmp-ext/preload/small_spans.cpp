@@ -314,11 +314,15 @@ namespace {
 [[gnu::always_inline]] inline void* block_of(Site& site, std::size_t bytes, std::size_t room) {
   const unsigned size_class = class_of(room);
   std::uint16_t bin = site.bins[size_class].load(std::memory_order_acquire);
-  if (bin == k_no_bin) [[unlikely]]
-    if ((bin = find_bin(site, size_class)) == k_no_bin) return nullptr;
+  if (bin == k_no_bin) [[unlikely]] {
+    bin = find_bin(site, size_class);
+    if (bin == k_no_bin) return nullptr;
+  }
   Magazine* magazine = t_cache->of_bin[bin].load(std::memory_order_relaxed);
-  if (magazine == nullptr || magazine->top == magazine->begin) [[unlikely]]
-    if ((magazine = refill(bin)) == nullptr) return nullptr;
+  if (magazine == nullptr || magazine->top == magazine->begin) [[unlikely]] {
+    magazine = refill(bin);
+    if (magazine == nullptr) return nullptr;
+  }
   const FreeBlock block = *--magazine->top;
   block.state->store(k_block_live, std::memory_order_relaxed);
   Counts& counts = magazine->counts;
@@ -474,7 +478,7 @@ const char* what_is_wrong() {
   const Guard guard;
   static SpanPool::Bin bins[k_most_bins];
   for (unsigned i = 1; i < g_bin_count; ++i) {
-    bins[i] = g_bins[i];
+    bins[i] = static_cast<const SpanPool::Bin&>(g_bins[i]);
     std::uint64_t kept = 0, objects = g_bins[i].counts.objects.read(),
                   freed = g_bins[i].counts.freed.read();
     for_each_magazine(static_cast<std::uint16_t>(i), [&](Magazine& magazine) {

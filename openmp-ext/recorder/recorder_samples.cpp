@@ -140,7 +140,7 @@ void Recorder::tick() {
   if (budget_.update(log_.bytes_written())) {
     log_.thinned(budget_.kept_of());
     most_logged_ = static_cast<std::uint32_t>(
-        std::max<std::uint64_t>(2 * k_logged_of_site / budget_.kept_of(), 1));
+        std::max<std::uint64_t>(std::uint64_t{2} * k_logged_of_site / budget_.kept_of(), 1));
   }
   const std::uint64_t kept_of = budget_.kept_of();
   ++ticks_;

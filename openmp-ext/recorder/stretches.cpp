@@ -76,7 +76,9 @@ void StretchQueue::region_began(std::uint32_t region, std::uint32_t thread) {
 }
 
 void StretchQueue::region_ended(std::uint32_t thread) {
-  if (t_primary.depth == 0 || --t_primary.depth > 0) return;
+  if (t_primary.depth == 0) return;
+  --t_primary.depth;
+  if (t_primary.depth > 0) return;
   const std::uint64_t now = monotonic_nanoseconds();
   if (t_primary.divided)
     put({t_primary.since, now, EndedStretch::Kind::rest, thread, t_primary.region, 0});

@@ -30,12 +30,11 @@ void read_data_source(std::uint64_t word, MemoryEvent& event) {
   constexpr unsigned k_memories =
       PERF_MEM_LVL_LOC_RAM | PERF_MEM_LVL_REM_RAM1 | PERF_MEM_LVL_REM_RAM2;
   const unsigned level = source.mem_lvl;
-  if (level & k_memories)
+  const bool cache = (level & PERF_MEM_LVL_HIT) && (level & k_caches);
+  if ((level & k_memories) || (!cache && (level & PERF_MEM_LVL_MISS) && (level & PERF_MEM_LVL_L3)))
     event.level = AccessLevel::memory;
-  else if ((level & PERF_MEM_LVL_HIT) && (level & k_caches))
+  else if (cache)
     event.level = AccessLevel::cache;
-  else if ((level & PERF_MEM_LVL_MISS) && (level & PERF_MEM_LVL_L3))
-    event.level = AccessLevel::memory;
   if (event.level != AccessLevel::unknown || (level & PERF_MEM_LVL_MISS)) return;
   switch (source.mem_lvl_num) { // newer kernels report it only here
   case PERF_MEM_LVLNUM_L1:

@@ -109,8 +109,10 @@ public:
   std::size_t first_own(const std::vector<std::string>& names) const {
     std::string beginning;
     std::size_t at = 0;
-    for (; at < names.size(); ++at)
-      if (lists_.at(beginning += names[at] + '\n') == 1) return at;
+    for (; at < names.size(); ++at) {
+      beginning += names[at] + '\n';
+      if (lists_.at(beginning) == 1) return at;
+    }
     return names.empty() ? 0 : at - 1;
   }
 
@@ -123,7 +125,7 @@ private:
 std::string label_of_library(Symbols& symbols, const ModuleInfo& library, const Frame& frame,
                              const std::string& whose) {
   const ResolvedFrame resolved = symbols.resolve(library, frame.offset);
-  const std::string by =
+  std::string by =
       (resolved.known ? short_function(resolved.portable.function) + " of " : "") + library.name;
   if (whose.empty()) return by;
   const bool has_place = whose.find(':') != std::string::npos;

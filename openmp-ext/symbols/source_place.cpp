@@ -347,7 +347,8 @@ bool Reader::find_call() {
     callee_ = name_in_front(at);
     if (callee_ == k_no_token && text(at) != "[") return false;
     const std::size_t begin = callee_ == k_no_token ? at : begin_of_name(callee_);
-    for (std::size_t back = begin; back-- > 0 && begin - back < 40;) {
+    for (std::size_t behind = begin; behind > 0 && begin - behind < 39; --behind) {
+      const std::size_t back = behind - 1;
       if (text(back) == "new") {
         // Of "new T[n]", "new (std::align_val_t(64)) T[n]".
         callee_ = back;

@@ -107,10 +107,10 @@ void VariableNames::add(Dwarf_Die* die, bool common, std::uint64_t bias) {
   if (file != nullptr) found.file = std::filesystem::path(file).filename().string();
   int line = 0;
   if (dwarf_decl_line(die, &line) == 0 && line > 0) found.line = static_cast<std::uint32_t>(line);
-  if (common)
-    common_blocks_.try_emplace(symbol, std::move(found));
-  else
+  if (address)
     by_address_.try_emplace(*address + bias, std::move(found));
+  else
+    common_blocks_.try_emplace(symbol, std::move(found));
 }
 
 SourceVariable VariableNames::at(std::uint64_t address, const std::string& symbol,

@@ -188,6 +188,10 @@ VECTOR_CASE(vmovd, "vmovd %edi, %xmm1\n vpaddd %xmm1, %xmm2, %xmm0")
 FLOAT_CASE(vmulpd, "vmulpd %ymm3, %ymm4, %ymm0")
 FLOAT_CASE(vdivps, "vdivps %ymm5, %ymm6, %ymm0")
 FLOAT_CASE(vminpd, "vminpd %ymm3, %ymm4, %ymm0")
+FLOAT_CASE(vcmppd, "vcmppd $1, %ymm3, %ymm4, %ymm0")
+FLOAT_CASE(vcmpps, "vcmpps $13, %ymm5, %ymm6, %ymm0")
+FLOAT_CASE(cmpnlesd, "vmovapd %ymm4, %ymm0\n cmpnlesd %xmm3, %xmm0\n vmovapd %xmm0, %xmm0")
+FLOAT_CASE(cmpeqss, "vmovaps %ymm6, %ymm0\n cmpeqss %xmm6, %xmm0\n vmovaps %xmm0, %xmm0")
 FLOAT_CASE(vsubsd, "vsubsd %xmm3, %xmm4, %xmm0")
 FLOAT_CASE(vmaxss, "vmaxss %xmm5, %xmm6, %xmm0")
 FLOAT_CASE(vsqrtpd, "vandpd %ymm3, %ymm4, %ymm3\n vmulpd %ymm3, %ymm3, %ymm3\n vsqrtpd %ymm3, %ymm0")
@@ -225,5 +229,5 @@ const EmulationCase emulation_cases[] = {
     ONE(vfmadd213sd), ONE(vfnmadd231ps), ONE(vfmsub132pd), ONE(vcvttpd2dq),   ONE(vcvtps2dq),
     ONE(vcvttps2dq_far), ONE(vcvtpd2ps), ONE(vcvtsd2ss),   ONE(cvtsi2sd),     ONE(vmovss),
     ONE(comisd),    ONE(unpcklps),      ONE(unpckhpd),     ONE(vpshufd),      ONE(movhpd),
-    ONE(vinserti128)};
+    ONE(vinserti128), ONE(vcmppd),      ONE(vcmpps),       ONE(cmpnlesd),     ONE(cmpeqss)};
 const unsigned emulation_case_count = sizeof emulation_cases / sizeof *emulation_cases;

@@ -119,15 +119,20 @@ TEST(SamplingPerfRing, StacksAreReadAsFarAsTheyWere) {
   }
 }
 
+constexpr std::uint64_t k_mark = 0x5ca1'ab1e'0000'0000;
+// In a frame of its own, so that the marks lie where the stack ends.
+__attribute__((noinline)) void spin_with_marks() {
+  volatile std::uint64_t marks[4] = {};
+  for (std::uint64_t i = 0; i < 10'000'000; ++i)
+    marks[i % 4] = (marks[i % 4] & 0) + k_mark + i;
+}
+
 TEST(SamplingPerfRing, TheKernelBringsTheStack) {
   PerfRing ring;
   ASSERT_EQ(ring.open(gettid(), cpu_clock_attributes(500'000, true), 64 << 10), 0);
-  constexpr std::uint64_t k_mark = 0x5ca1'ab1e'0000'0000;
-  volatile std::uint64_t marks[4] = {};
   PerfRecords records;
   for (unsigned round = 0; round < 100 && records.samples.size() < 10; ++round) {
-    for (std::uint64_t i = 0; i < 10'000'000; ++i)
-      marks[i % 4] = (marks[i % 4] & 0) + k_mark + i;
+    spin_with_marks();
     ring.drain(records);
   }
   unsigned found = 0;

@@ -98,7 +98,8 @@ inline void note(const void* address, std::size_t bytes, bool store, const void*
   if (state == State::off) return;
   if (state == State::checking) return note_checked(bytes, store);
   ThreadCounters* mine = t_counters;
-  if (mine == nullptr && (mine = make_mine()) == nullptr) {
+  if (mine == nullptr) mine = make_mine();
+  if (mine == nullptr) {
     g_refused.fetch_add(1, std::memory_order_relaxed);
     return;
   }

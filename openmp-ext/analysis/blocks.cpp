@@ -47,10 +47,11 @@ double hot_size(std::vector<Part>& parts, unsigned order, unsigned judge) {
     all += part.weights[judge];
   for (std::size_t begin = 0, end = 0; begin < parts.size(); begin = end) {
     Part alike; // no order among them is known
-    for (; end < parts.size() && parts[end].density(order) == parts[begin].density(order); ++end) {
+    do {
       alike.size += parts[end].size;
       alike.weights[judge] += parts[end].weights[judge];
-    }
+      ++end;
+    } while (end < parts.size() && parts[end].density(order) == parts[begin].density(order));
     if (held + alike.weights[judge] >= k_nearly_all * all && alike.weights[judge] > 0)
       return size + alike.size * (k_nearly_all * all - held) / alike.weights[judge];
     held += alike.weights[judge];

@@ -193,13 +193,15 @@ __attribute__((noinline)) R at_barrier(const omptier_malloc_record* record, cons
 
 using namespace omptier::preload;
 
-// The runtime that the caller's calls go to, and its entry. TYPE: NOLINTNEXTLINE(*macro-parentheses)
+// The runtime that the caller's calls go to, and its entry.
+// NOLINTBEGIN(bugprone-macro-parentheses): a type takes none
 #define OMPTIER_NEXT(TYPE, NAME)                                                                   \
   Runtime other;                                                                                   \
   const Runtime* runtime = known_runtime(CALLER);                                                  \
   if (runtime == nullptr) [[unlikely]]                                                             \
     runtime = find_runtime(CALLER, other);                                                         \
   auto* function = reinterpret_cast<std::add_pointer_t<TYPE>>(runtime->entries[e_##NAME]);
+// NOLINTEND(bugprone-macro-parentheses)
 
 // Defines a region entry NAME of libgomp; all begin with body, data and number of threads.
 #define OMPTIER_REGION(RESULT, NAME, PARAMETERS, ARGUMENTS)                                        \

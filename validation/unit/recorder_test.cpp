@@ -351,7 +351,8 @@ __attribute__((noinline)) void small_block(Recorder& recorder, std::size_t bytes
 // call made the spans' library be asked for the first time.
 __attribute__((noinline)) unsigned small_blocks(Recorder& recorder, unsigned count) {
   unsigned first = 0;
-  for (volatile unsigned i = 1; i <= count; i = i + 1) { // which no compiler writes out
+  for (unsigned i = 1; i <= count; ++i) {
+    asm volatile("" : "+r"(i)); // else a compiler may write the loop out
     small_block(recorder, 216);
     if (MadeUpSpans::times == 1 && first == 0) first = i;
   }

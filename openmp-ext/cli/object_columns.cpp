@@ -83,7 +83,7 @@ std::string pattern_text(const ObjectRow& row, const ReportContext& context) {
   const ObjectPattern& pattern = row.site->pattern;
   if (pattern.kind == PatternKind::unknown) return "-";
   if (pattern.mixed && row.site->objects > 1) return "mixed";
-  const std::string text = kind_text(*row.site, pattern.kind, context);
+  std::string text = kind_text(*row.site, pattern.kind, context);
   if (pattern.also == PatternKind::unknown) return text;
   return text + ", " + kind_text(*row.site, pattern.also, context);
 }

@@ -136,7 +136,7 @@ ObjectRow row_of_site(const ReportContext& context, std::size_t number) {
   const SiteSummary& site = context.summary.sites[number];
   ObjectRow row;
   row.name = context.names.sites[number];
-  row.sampled = site;
+  row.sampled = static_cast<const Sampled&>(site);
   row.site = &site;
   row.accessed = &site.access_share;
   if (has_bytes(site.kind)) row.bytes = site.bytes_peak;

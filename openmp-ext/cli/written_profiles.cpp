@@ -27,7 +27,7 @@ std::string fixed_beginning(const std::string& name) {
 
 } // namespace
 
-WrittenProfiles::WrittenProfiles(fs::path pattern)
+WrittenProfiles::WrittenProfiles(const fs::path& pattern)
     : folder_(pattern.parent_path()), beginning_(fixed_beginning(pattern.filename().string())),
       before_(profiles()) {}
 

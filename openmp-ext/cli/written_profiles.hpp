@@ -16,7 +16,7 @@ namespace omptier {
 class WrittenProfiles {
 public:
   // pattern: absolute path, as in OMPTIER_PROFILE. Made before the program starts.
-  explicit WrittenProfiles(std::filesystem::path pattern);
+  explicit WrittenProfiles(const std::filesystem::path& pattern);
 
   // Files that were written since, and their bytes.
   struct Written {

@@ -120,11 +120,14 @@ TEST(SamplingPerfRing, StacksAreReadAsFarAsTheyWere) {
 }
 
 constexpr std::uint64_t k_mark = 0x5ca1'ab1e'0000'0000;
-// In a frame of its own, so that the marks lie where the stack ends.
-__attribute__((noinline)) void spin_with_marks() {
-  volatile std::uint64_t marks[4] = {};
+__attribute__((noinline)) void spin(volatile std::uint64_t* marks) {
   for (std::uint64_t i = 0; i < 10'000'000; ++i)
     marks[i % 4] = (marks[i % 4] & 0) + k_mark + i;
+}
+// In a small frame next to the stack's end, and not below it.
+__attribute__((noinline)) void spin_with_marks() {
+  volatile std::uint64_t marks[4] = {};
+  spin(marks);
 }
 
 TEST(SamplingPerfRing, TheKernelBringsTheStack) {

@@ -57,6 +57,30 @@ private:
   T *start_, *end_;
 };
 
+namespace app {
+
+template <typename Index> struct Matrix {
+  std::vector<Index> first, column;
+};
+
+// An instance of a template within a namespace, by itself; what it makes is a member's member.
+template <typename Index> __attribute__((noinline)) Matrix<Index> stencil(std::size_t n) {
+  Matrix<Index> A;
+  A.first.reserve(n + 14000);
+  A.column.reserve(n + 15000);
+  for (std::size_t i = 0; i < n; ++i) {
+    A.column.push_back(static_cast<Index>(i));
+    A.first.push_back(static_cast<Index>(A.column.size()));
+  }
+  return A;
+}
+
+struct Level {
+  Matrix<int> A;
+};
+
+} // namespace app
+
 int main(int argc, char**) {
   const std::size_t n = 100000 * static_cast<std::size_t>(argc);
   Field temperature(n + 8000), pressure(n + 9000);
@@ -66,6 +90,9 @@ int main(int argc, char**) {
   mesh.build(n);
   Array<double> scores(n + 11000);
   Array<int> ranks(n + 12000), counts{n + 13000};
+  app::Level level;
+  level.A = app::stencil<int>(n);
+  KEEP(&level);
   KEEP(temperature.data);
   KEEP(pressure.data);
   KEEP(&scores[0]);
@@ -76,6 +103,8 @@ int main(int argc, char**) {
   NAME("temperature/data", 8 * (n + 8000));
   NAME("pressure/data", 8 * (n + 9000));
   NAME("heat/data", 8 * (n + 10000));
+  NAME("level/A/first", 4 * (n + 14000));
+  NAME("level/A/column", 4 * (n + 15000));
   NAME("sim/density", 8 * n);
   NAME("sim/energy", 8 * (n + 1000));
   NAME("sim/velocity", 4 * (n + 2000));

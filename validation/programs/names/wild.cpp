@@ -94,26 +94,6 @@ std::vector<real>& cache(std::size_t n) {
   return kept;
 }
 
-template <typename Index> struct Matrix {
-  std::vector<Index> first, column;
-};
-
-// An instance of a template within a namespace, by itself; what it makes is a member's member.
-template <typename Index> __attribute__((noinline)) Matrix<Index> stencil(std::size_t n) {
-  Matrix<Index> A;
-  A.first.reserve(n + 1350);
-  A.column.reserve(n + 1450);
-  for (std::size_t i = 0; i < n; ++i) {
-    A.column.push_back(static_cast<Index>(i));
-    A.first.push_back(static_cast<Index>(A.column.size()));
-  }
-  return A;
-}
-
-struct Level {
-  Matrix<int> A;
-};
-
 } // namespace app
 
 int main(int argc, char** argv) {
@@ -136,9 +116,6 @@ int main(int argc, char** argv) {
   if (!(counts = (int*)std::malloc(sizeof(int) * (n + 1001)))) return 1;
   real *left = allocate_array<real>(n + 1100), *right = allocate_array(n + 1201, 1.0);
   real* aligned = new (std::align_val_t(64)) real[n + 1296];
-  Level level;
-  level.A = stencil<int>(n);
-  KEEP(&level);
   KEEP(buffer);
   KEEP(text);
   KEEP(counts);
@@ -158,8 +135,6 @@ int main(int argc, char** argv) {
   NAME("other/common_", 8 * (n + 400));
   NAME("other/rhs_", 8 * (n + 450));
   NAME("other/residual_", 8 * (n + 1450));
-  NAME("level/A/first", 4 * (n + 1350));
-  NAME("level/A/column", 4 * (n + 1450));
   NAME("grid/cells", 8 * 2 * (n + 500));
   NAME("squares or norm", 8 * (n + 20100));
   NAME("squares or norm", 8 * (n + 20600));

@@ -322,6 +322,7 @@ struct MadeUpSpans {
   static inline omptier_call_words asked{};
   static inline unsigned times = 0, matching = 0; // words that lie where they are said to
   static inline std::uintptr_t begin = 0x7e0000000000, slot = 0;
+  static inline std::mutex lock; // covers counts
   static inline omptier_small_counts counts{};
   static int serve(const omptier_call_words* call) {
     asked = *call;
@@ -336,7 +337,12 @@ struct MadeUpSpans {
     return 1;
   }
   static void visit(void (*visit)(void*, const omptier_small_counts*), void* argument) {
-    if (counts.objects != 0) visit(argument, &counts);
+    omptier_small_counts now;
+    {
+      const std::lock_guard guard(lock);
+      now = counts;
+    }
+    if (now.objects != 0) visit(argument, &now);
   }
 };
 
@@ -374,12 +380,18 @@ TEST(Recorder, ServesSitesOfManySmallBytes) {
   EXPECT_EQ(MadeUpSpans::times, 1u); // again only from four times as much on
   ASSERT_GE(MadeUpSpans::asked.count, 2u);
   EXPECT_EQ(MadeUpSpans::matching, MadeUpSpans::asked.count);
-  MadeUpSpans::counts = {MadeUpSpans::asked.site, 216, 1000, 216'000, 108'000, 162'000};
+  {
+    const std::lock_guard guard(MadeUpSpans::lock); // the helper thread visits
+    MadeUpSpans::counts = {MadeUpSpans::asked.site, 216, 1000, 216'000, 108'000, 162'000};
+  }
   recording.miss(reinterpret_cast<const void*>(MadeUpSpans::begin + 2240 + 100), 3);
   ASSERT_TRUE(recording.drained());
-  MadeUpSpans::counts.objects = 1500;
-  MadeUpSpans::counts.bytes = 324'000;
-  MadeUpSpans::counts.live = MadeUpSpans::counts.peak = 216'000;
+  {
+    const std::lock_guard guard(MadeUpSpans::lock);
+    MadeUpSpans::counts.objects = 1500;
+    MadeUpSpans::counts.bytes = 324'000;
+    MadeUpSpans::counts.live = MadeUpSpans::counts.peak = 216'000;
+  }
   recording.finish();
   const ProfileSummary summary = summary_of(*read_profile(file.path()));
   ASSERT_EQ(summary.sites.size(), 1u);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See aggregate.hpp. Every profile is swept once (attribution.hpp); the sweeps' results are joined site
-// by site.
+// See aggregate.hpp. Every profile is swept once (attribution.hpp); the sweeps' results are joined
+// site by site.
 #include "analysis/aggregate.hpp"
 
 #include "analysis/access_rates.hpp"
+#include "analysis/attribution.hpp"
 #include "analysis/cache.hpp"
 #include "analysis/enough_samples.hpp"
 #include "analysis/phase_track.hpp"
 #include "analysis/ranks.hpp"
 #include "analysis/runtime_site.hpp"
 #include "analysis/shares.hpp"
-#include "analysis/attribution.hpp"
 #include "analysis/threads_at_once.hpp"
 #include "log/format.hpp"
 #include "objects/modules.hpp"

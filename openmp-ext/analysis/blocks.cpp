@@ -239,8 +239,8 @@ private:
 } // namespace
 
 void measure_blocks(const Profile& profile, std::span<const std::uint32_t> site_numbers,
-                 const std::vector<Attribution>& attributions, std::vector<SiteInProfile>& sites,
-                 std::vector<SiteSummary>& summaries) {
+                    const std::vector<Attribution>& attributions,
+                    std::vector<SiteInProfile>& sites, std::vector<SiteSummary>& summaries) {
   std::vector<SiteBlocks> blocks(sites.size());
   std::vector<std::uint32_t> place(profile.objects.size()); // among the site's
   for (const ObjectRecord& object : profile.objects) {

@@ -18,8 +18,8 @@ namespace omptier {
 // Fills in what is known of each site's blocks. attributions: one a sample of the profile.
 // parts: by site and region, gets the hot part of each.
 void measure_blocks(const Profile& profile, std::span<const std::uint32_t> site_numbers,
-                 const std::vector<Attribution>& attributions, std::vector<SiteInProfile>& sites,
-                 std::vector<SiteSummary>& summaries);
+                    const std::vector<Attribution>& attributions,
+                    std::vector<SiteInProfile>& sites, std::vector<SiteSummary>& summaries);
 
 // "block 3", "blocks 3, 5", "blocks 0 to 7, 9, …" of numbers in ascending order.
 std::string blocks_in_words(std::span<const std::uint32_t> numbers);

@@ -48,7 +48,7 @@ private:
 };
 
 // Live bytes but for old copies, step by step.
-void tell(SiteInProfile& site, const std::vector<OldCopy>& copies, std::uint64_t start) {
+void set_growth(SiteInProfile& site, const std::vector<OldCopy>& copies, std::uint64_t start) {
   std::map<std::uint64_t, std::uint64_t> changes; // of old copies' bytes; unsigned sums wrap back
   for (const OldCopy& copy : copies) {
     changes[copy.begin - std::min(copy.begin, start)] += copy.bytes;
@@ -70,7 +70,7 @@ void tell(SiteInProfile& site, const std::vector<OldCopy>& copies, std::uint64_t
 } // namespace
 
 void measure_growth(const Profile& profile, std::span<const std::uint32_t> site_numbers,
-                 std::vector<SiteInProfile>& sites) {
+                    std::vector<SiteInProfile>& sites) {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<const ObjectRecord*>> by_thread;
   for (const ObjectRecord& object : profile.objects)
     if (object.allocator < ObjectRecord::k_area)
@@ -81,7 +81,7 @@ void measure_growth(const Profile& profile, std::span<const std::uint32_t> site_
   constexpr std::size_t k_least = 2;
   for (std::size_t site = 0; site < sites.size(); ++site)
     if (copies.of(site).size() >= k_least)
-      tell(sites[site], copies.of(site), profile.run.start_time);
+      set_growth(sites[site], copies.of(site), profile.run.start_time);
 }
 
 } // namespace omptier

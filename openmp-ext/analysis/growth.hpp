@@ -27,6 +27,6 @@ inline constexpr std::uint64_t k_longest_copy = 4;
 // Sets what SiteInProfile knows of growth, once all of the profile's objects have been taken.
 // site_numbers: the summary's, by number of the profile.
 void measure_growth(const Profile& profile, std::span<const std::uint32_t> site_numbers,
-                 std::vector<SiteInProfile>& sites);
+                    std::vector<SiteInProfile>& sites);
 
 } // namespace omptier

@@ -162,19 +162,18 @@ std::string streamed_text(const ObjectRow& row, const ReportContext& context) {
 
 constexpr auto k_left = TableColumn::Align::left, k_right = TableColumn::Align::right;
 constexpr auto k_whole = TableColumn::Cut::never;
+// Why a column may be "-" throughout.
+constexpr const char *k_no_block = "nothing was allocated",
+                     *k_few_loops = "too few loops around the samples could be followed",
+                     *k_few_samples = "too few samples: record longer, or with --rate 1000";
 constexpr ObjectColumn k_columns[] = {
-    {"bytes", "most bytes", k_right, 1, k_whole, bytes_text, bytes_figure,
-     "nothing was allocated"},
-    {"blocks", "blocks", k_right, 9, k_whole, blocks_text, blocks_figure,
-     "nothing was allocated"},
-    {"stores", "load/store", k_right, 3, k_whole, stores_text, stores_figure,
-     "none of the loops in the samples could be followed"},
-    {"accessed", "accessed", k_right, 5, k_whole, accessed_text, accessed_figure,
-     "none of the loops in the samples could be followed"},
+    {"bytes", "most bytes", k_right, 1, k_whole, bytes_text, bytes_figure, k_no_block},
+    {"blocks", "blocks", k_right, 9, k_whole, blocks_text, blocks_figure, k_no_block},
+    {"stores", "load/store", k_right, 3, k_whole, stores_text, stores_figure, k_few_loops},
+    {"accessed", "accessed", k_right, 5, k_whole, accessed_text, accessed_figure, k_few_loops},
     {"pattern", "pattern", k_left, 2, TableColumn::Cut::end, pattern_text, pattern_figure,
-     "none of the loops in the samples could be followed"},
-    {"hot-part", "hot part", k_right, 6, k_whole, hot_text, hot_figure,
-     "too few samples: record longer, or with --rate 1000"},
+     k_few_loops},
+    {"hot-part", "hot part", k_right, 6, k_whole, hot_text, hot_figure, k_few_samples},
     {"from-cache", "from cache", k_right, 7, k_whole, cache_text, cache_figure,
      "only misses were counted, or too few addresses watched: record longer, or with --rate 1000"},
     {"rate", "accesses/s", k_right, 8, k_whole, rate_text, rate_figure,

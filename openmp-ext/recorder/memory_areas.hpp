@@ -50,7 +50,7 @@ private:
   std::uint64_t last_look_ = 0;
   std::uint32_t generation_ = 0;
   std::uintptr_t heap_begin_ = 0, heap_end_ = 0; // begin 0: not looked for yet; 1: cannot be known
-  bool logged_[k_max_modules] = {};                // by number: the log holds it as loaded
+  bool logged_[k_max_modules] = {};              // by number: the log holds it as loaded
 };
 
 } // namespace omptier

@@ -272,7 +272,7 @@ void Recorder::after_fork_in_child() {
   regions_.restart();
   site_counts_.clear();
   live_.clear();
-  new (&batch_) SampleResolver; // the parent's helper thread may have been at these
+  new (&resolver_) SampleResolver; // the parent's helper thread may have been at these
   new (&sample_times_) SampleTimes;
   new (&stretch_counts_) decltype(stretch_counts_);
   waiting_ = 0;

@@ -120,7 +120,7 @@ private:
   struct SiteCount { // of objects that are not logged one by one
     std::uint64_t objects, bytes, largest, live;
     std::uint64_t peak, peak_time; // since it was written
-    std::uint32_t logged;            // objects that were, beside these
+    std::uint32_t logged;          // objects that were, beside these
     bool by_malloc, changed;
   };
   SiteCount* count_of(std::uint32_t site);
@@ -181,7 +181,7 @@ private:
   Shortages shortages_written_;                             // helper thread's, as all that follow
   LoopCounts loops_;
   LogBudget budget_;
-  SampleResolver batch_;
+  SampleResolver resolver_;
   std::uint64_t pattern_weight_ = 0; // of the last sample's patterns; 0: not kept
   RegionRuns runs_;
   AddressSet small_areas_;

@@ -14,7 +14,7 @@ namespace omptier {
 namespace {
 
 constexpr unsigned k_most_ticks_between = 20;  // of counts, while all samples are kept
-constexpr unsigned k_ticks_a_flush = 5;        // after the first second: what a killed program loses
+constexpr unsigned k_ticks_a_flush = 5;       // after the first second: what a killed program loses
 constexpr unsigned k_ticks_a_count = 64;       // a run's figures are at most this part of it old
 constexpr std::uint32_t k_logged_of_site = 1024; // one by one, when samples begin to be left out
 
@@ -38,9 +38,9 @@ void Recorder::sample(const AccessSample& sample) {
   if (pattern_weight_ == 0) return;
   AccessSample kept = sample;
   kept.weight *= static_cast<float>(pattern_weight_);
-  if (batch_.add(kept)) return;
+  if (resolver_.add(kept)) return;
   settle_batch();
-  if (batch_.add(kept)) return;
+  if (resolver_.add(kept)) return;
   lose(1, LossReason::memory);
   pattern_weight_ = 0;
 }
@@ -51,12 +51,12 @@ void Recorder::pattern(const AccessPattern& pattern) {
   AccessPattern kept = pattern;
   kept.accesses *= static_cast<float>(pattern_weight_);
   kept.bytes *= static_cast<float>(pattern_weight_);
-  batch_.add(kept);
+  resolver_.add(kept);
 }
 
 // As many as thirty a second, and some dozens an instruction: the log's size is not theirs.
 void Recorder::reuse(const AddressReuse& reuse) {
-  if (!is_waiting(reuse.pc)) batch_.add(reuse);
+  if (!is_waiting(reuse.pc)) resolver_.add(reuse);
 }
 
 void Recorder::lost(std::uint64_t count) {
@@ -69,22 +69,22 @@ void Recorder::lose(std::uint64_t samples, LossReason reason) {
 }
 
 void Recorder::settle_batch() {
-  const std::uint64_t known_from = batch_.resolve(live_, mutex_, spans_);
+  const std::uint64_t known_from = resolver_.resolve(live_, mutex_, spans_);
   std::uint64_t lost = 0;
-  for (const LoggedSample& sample : batch_.samples()) {
+  for (const LoggedSample& sample : resolver_.samples()) {
     if (sample.time < known_from) {
       ++lost;
       continue;
     }
     log_.sample(sample, sample.place);
-    for (const LoggedPattern& pattern : batch_.patterns_of(sample))
+    for (const LoggedPattern& pattern : resolver_.patterns_of(sample))
       log_.pattern(pattern, pattern.place, pattern.through_place);
     sample_times_.add(sample.time);
   }
-  for (const LoggedReuse& reuse : batch_.reuses())
+  for (const LoggedReuse& reuse : resolver_.reuses())
     if (reuse.time >= known_from) log_.reuse(reuse, reuse.place);
   lose(lost, known_from == SampleResolver::k_unknown ? LossReason::memory : LossReason::blocks);
-  batch_.clear();
+  resolver_.clear();
 }
 
 // Decoding allocates: short of memory, samples are lost, not the program.

@@ -7,6 +7,7 @@
 #include "cli/loops_text.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <ctime>
 
 namespace omptier {
@@ -24,6 +25,9 @@ std::string when(std::uint64_t seconds) {
 std::string counted(std::size_t number, const char* what) {
   return with_separators(number) + " " + what + (number == 1 ? "" : "s");
 }
+
+// Of a hundred; a share of 40 % that is off by 25 points is between 15 and 65 %.
+std::string points(double share) { return std::to_string(std::lround(100 * share)) + " points"; }
 
 std::string run_line(const ProfileSummary& summary) {
   const RunRecord& run = summary.runs.front();
@@ -48,7 +52,7 @@ std::string samples_line(const ProfileSummary& summary, bool verbose) {
     text += " (" + with_separators(summary.samples_waiting) +
             " more waiting in the OpenMP runtime)";
   if (summary.samples > 0 && summary.worst_error > 0)
-    text += "; the source may be off by " + format_percent(summary.worst_error, 0);
+    text += "; shares may be off by " + points(summary.worst_error);
   return text;
 }
 
@@ -63,7 +67,7 @@ std::string details(const ProfileSummary& summary) {
   if (summary.samples > 0 && summary.worst_error > 0)
     text += std::string("  95 %: the interval of the sampling error") +
             (summary.measure == Measure::time ? " and of the source's usual one" : "") +
-            "; at worst the source itself is off by " + format_percent(summary.worst_error) + "\n";
+            "; at worst the source itself is off by " + points(summary.worst_error) + "\n";
   if (summary.patterns > 0 && summary.measure == Measure::time)
     text += "  accessed: by bytes; the pace was measured of loops that take " +
             format_percent(summary.paced) +

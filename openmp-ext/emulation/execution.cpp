@@ -568,8 +568,8 @@ bool Execution::run_stack() {
 void execute(const Instruction& instruction, const Decoded& decoded, MachineState& state) {
   Execution execution(instruction, decoded, state);
   if (execution.run_moves() || execution.run_arithmetic() || execution.run_bits() ||
-      execution.run_stack() || execution.run_masks() || execution.run_vectors() ||
-      execution.run_floats())
+      execution.run_stack() || execution.run_gathers() || execution.run_masks() ||
+      execution.run_vectors() || execution.run_floats())
     return;
   execution.forget_written();
 }

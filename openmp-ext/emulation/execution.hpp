@@ -2,7 +2,8 @@
 //
 // The effects of single instructions on an emulated state (x86-64 only), for emulate.cpp. Integer
 // instructions are in execution.cpp, vectors that hold indices in execution_vector.cpp,
-// floating-point values that become indices in execution_float.cpp, masks in execution_mask.cpp.
+// floating-point values that become indices in execution_float.cpp, masks in execution_mask.cpp,
+// gathers in execution_gather.cpp.
 #pragma once
 
 #include "emulation/emulate.hpp"
@@ -43,6 +44,7 @@ public:
   bool run_stack();
   bool run_vectors();
   bool run_masks();
+  bool run_gathers();
   bool run_floats();
   void forget_written();
 
@@ -99,7 +101,6 @@ private:
   void compare_by_number(unsigned width, bool with_sign);
   void spread_mask(unsigned width);
   void gather_signs(unsigned width);
-  void gather();
 
   // Floating-point values (execution_float.cpp).
   struct FusedOperands {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Masks determine which lanes of a gather, scatter or masked load access memory. Here are mask
-// registers, the comparisons that set them (or, before AVX-512, vectors of ones and zeros), and
-// gathers, whose values such comparisons test.
+// registers and the comparisons that set them (or, before AVX-512, vectors of ones and zeros).
 
 #include "emulation/execution.hpp"
 
@@ -204,34 +203,6 @@ void Execution::gather_signs(unsigned width) {
   mask_put(0, known ? Value(bits) : Value());
 }
 
-// Loads the active lanes; afterwards the mask is all off.
-void Execution::gather() {
-  const MemoryOperand& memory = compact_.memory;
-  const std::int8_t number = vector_number(operand(0).reg.value);
-  const auto lanes = active_lanes(compact_, state_);
-  std::uint8_t value[64] = {};
-  bool known = lanes && number >= 0;
-  const std::uint64_t all = low_bits(memory.lanes);
-  if (known && *lanes != all) {
-    known = (state_.vectors_known >> number & 1) != 0;
-    if (known) std::memcpy(value, state_.vectors[static_cast<std::size_t>(number)].data(), 64);
-  }
-  for (unsigned lane = 0; known && lane < memory.lanes; ++lane) {
-    if (!(*lanes >> lane & 1)) continue;
-    const auto address = address_in(compact_, state_, lane);
-    known =
-        address && state_.read(*address, value + std::size_t{lane} * memory.bytes, memory.bytes);
-  }
-  forget_written(); // target and mask
-  if (memory.mask != k_no_register && memory.mask < k_vector_masks)
-    state_.set_mask(static_cast<unsigned>(memory.mask), 0);
-  if (!known) return;
-  state_.vectors[static_cast<std::size_t>(number)].fill(0);
-  std::memcpy(state_.vectors[static_cast<std::size_t>(number)].data(), value,
-              std::min<std::size_t>(sizeof value, std::size_t{memory.lanes} * memory.bytes));
-  state_.vectors_known |= 1u << number;
-}
-
 bool Execution::run_masks() {
   const auto equal = [](std::uint64_t a, std::uint64_t b) { return a == b; };
   const auto both = [](std::uint64_t a, std::uint64_t b) { return (a & b) != 0; };
@@ -241,10 +212,6 @@ bool Execution::run_masks() {
       return signed_lane(a, width) > signed_lane(b, width);
     };
   };
-  if (compact_.has_memory && compact_.memory.is_vector_indexed()) {
-    if (!compact_.memory.reads) return false; // a scatter
-    return gather(), true;
-  }
   const unsigned last = visible() - 1;
 #define OMPTIER_WIDTHS(stem, call)                                                                 \
   case ZYDIS_MNEMONIC_##stem##B:                                                                   \

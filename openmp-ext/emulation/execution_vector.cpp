@@ -30,7 +30,7 @@ bool Execution::has_mask() const {
 bool Execution::keep_lanes(std::uint8_t* value, std::size_t bytes) const {
   const unsigned width = operand(0).element_size / 8u;
   const Value mask = mask_get(1);
-  const std::int8_t number = vector_number(operand(0).reg.value);
+  const int number = vector_number(operand(0).reg.value);
   const bool zeroes = decoded_.instruction.avx.mask.mode == ZYDIS_MASK_MODE_ZEROING;
   if (!mask || width == 0 || number < 0) return false;
   if (!zeroes && !(state_.vectors_known >> number & 1)) return false;
@@ -59,7 +59,7 @@ bool Execution::vector_get(unsigned i, std::uint8_t* to, std::size_t bytes) cons
     return true;
   }
   if (from.type != ZYDIS_OPERAND_TYPE_REGISTER) return false;
-  const std::int8_t number = vector_number(from.reg.value);
+  const int number = vector_number(from.reg.value);
   if (number < 0) {
     const Value value = get(i);
     if (!value || bytes > 8) return false;
@@ -79,7 +79,7 @@ void Execution::vector_put(unsigned i, const std::uint8_t* from, std::size_t byt
     if (const auto address = address_in(compact_, state_)) state_.write(*address, value, bytes);
     return;
   }
-  const std::int8_t number = vector_number(to.reg.value);
+  const int number = vector_number(to.reg.value);
   if (number < 0) {
     std::uint64_t value = 0;
     if (from) std::memcpy(&value, from, std::min<std::size_t>(bytes, 8));

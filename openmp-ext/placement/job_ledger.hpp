@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The ledger of a job: bytes per NUMA node that the job's processes on this machine hold, in a file
-// of /dev/shm that all of them map. Each process writes only its own slot; the total is the sum
-// over the slots, so a killed process leaves nothing to repair: its slot just stops counting.
+// of /dev/shm that all of them map. Each process counts in its own slot only (in others' it clears
+// requests); the total is the sum over the slots, so a killed process leaves nothing to repair: its
+// slot just stops counting.
 //
 // A request is published in the slot (*asking*), then all slots are read, then it is granted, if it
 // is still published, or withdrawn. Of two processes at least one sees the other's request, so
@@ -72,7 +73,7 @@ public:
   JobLedger(const char* path, const NodeBytes& capacity);
   ~JobLedger() { leave(); } // tests only; a process's ledger is never destroyed
 
-  // Opens the file if that was not tried before. May wait half a second (longer on a busy machine)
+  // Opens the file if that was not tried before. May wait 0.4 s (longer on a busy machine)
   // for another process that opens it: call it without locks, before blocks are placed or moved.
   // Requests meanwhile are counted alone, and published when the file is open.
   void enter() {

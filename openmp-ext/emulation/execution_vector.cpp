@@ -30,11 +30,11 @@ bool Execution::has_mask() const {
 bool Execution::keep_lanes(std::uint8_t* value, std::size_t bytes) const {
   const unsigned width = operand(0).element_size / 8u;
   const Value mask = mask_get(1);
-  const int number = vector_number(operand(0).reg.value);
+  const std::int8_t number = vector_number(operand(0).reg.value);
   const bool zeroes = decoded_.instruction.avx.mask.mode == ZYDIS_MASK_MODE_ZEROING;
   if (!mask || width == 0 || number < 0) return false;
   if (!zeroes && !(state_.vectors_known >> number & 1)) return false;
-  const std::uint8_t* before = state_.vectors[static_cast<std::size_t>(number)].data();
+  const std::uint8_t* before = state_.vectors[static_cast<std::uint8_t>(number)].data();
   for (std::size_t lane = 0; lane < bytes / width; ++lane) {
     if (*mask >> lane & 1) continue;
     if (zeroes)
@@ -59,7 +59,7 @@ bool Execution::vector_get(unsigned i, std::uint8_t* to, std::size_t bytes) cons
     return true;
   }
   if (from.type != ZYDIS_OPERAND_TYPE_REGISTER) return false;
-  const int number = vector_number(from.reg.value);
+  const std::int8_t number = vector_number(from.reg.value);
   if (number < 0) {
     const Value value = get(i);
     if (!value || bytes > 8) return false;
@@ -67,7 +67,7 @@ bool Execution::vector_get(unsigned i, std::uint8_t* to, std::size_t bytes) cons
     return true;
   }
   if (!(state_.vectors_known >> number & 1)) return false;
-  std::memcpy(to, state_.vectors[static_cast<std::size_t>(number)].data(), bytes);
+  std::memcpy(to, state_.vectors[static_cast<std::uint8_t>(number)].data(), bytes);
   return true;
 }
 
@@ -79,7 +79,7 @@ void Execution::vector_put(unsigned i, const std::uint8_t* from, std::size_t byt
     if (const auto address = address_in(compact_, state_)) state_.write(*address, value, bytes);
     return;
   }
-  const int number = vector_number(to.reg.value);
+  const std::int8_t number = vector_number(to.reg.value);
   if (number < 0) {
     std::uint64_t value = 0;
     if (from) std::memcpy(&value, from, std::min<std::size_t>(bytes, 8));
@@ -90,7 +90,7 @@ void Execution::vector_put(unsigned i, const std::uint8_t* from, std::size_t byt
   std::uint8_t value[64] = {};
   std::memcpy(value, from, std::min(bytes, sizeof value));
   if (has_mask() && !keep_lanes(value, bytes)) return state_.forget(0, 1u << number);
-  auto& target = state_.vectors[static_cast<std::size_t>(number)];
+  auto& target = state_.vectors[static_cast<std::uint8_t>(number)];
   std::memcpy(target.data(), value, target.size());
   state_.vectors_known |= 1u << number;
 }

@@ -12,7 +12,7 @@
 namespace omptier {
 namespace {
 
-// Parts of the accesses.
+// Fractions of the accesses.
 constexpr double k_mostly = 0.6;         // from here on called "mostly"
 constexpr double k_read_mostly = 0.25;   // writes, up to which an array is mostly read
 constexpr double k_hardly_any = 0.02;    // up to so many writes: read-only in effect
@@ -30,7 +30,7 @@ double streamed_part(const Demand& demand) {
   return part(demand, Manner::streamed_load, Manner::streamed_store);
 }
 
-// What placement cannot save, or "".
+// What placement cannot save; "" if nothing.
 std::string cached_text(const SiteDemand& demand) {
   if (demand.cached < k_least_cached) return {};
   return ", " + format_percent(demand.cached) + " (" + format_percent(demand.cached_low) + " to " +
@@ -65,7 +65,7 @@ const char* mode_of(const Demand& demand) {
   return written < 1 - k_hardly_any ? "write_mostly" : "write_only";
 }
 
-// What a container needs while it copies itself into a larger block, or "".
+// The room for a copy that a growing container needs; "" if none.
 std::string growing_text(const SiteDemand& demand) {
   if (!demand.blocks.empty() || demand.growing == 0 || demand.growing < demand.peak_bytes() / 20)
     return {};
@@ -150,7 +150,7 @@ std::string traits_as_c(const Workload& workload, std::size_t site, MemoryKind k
   }
   trait("importance", std::to_string(std::lround(demand.share * (1 - demand.cached) * 1000)));
   trait("placement", "ompx_atv_placement_preferred");
-  // Made before main: no initialiser of C may call a function.
+  // A constructor, because an initialiser in C may not call a function.
   text += "};\nstatic omp_allocator_handle_t " + name + "_alloc;\n" +
           "__attribute__((constructor)) static void make_" + name + "_alloc(void) {\n  " + name +
           "_alloc = omp_init_allocator(" + space + ", " + std::to_string(count) + ", " + name +

@@ -11,7 +11,6 @@
 namespace omptier {
 namespace {
 
-// Moving in and moving something else out, once.
 double time_of_exchange(std::uint64_t bytes, const TierChoice& home, const TierChoice& tier) {
   return move_time(bytes, home.figures, tier.figures) +
          move_time(bytes, tier.figures, home.figures);
@@ -39,7 +38,7 @@ private:
         add_if_it_pays(region, site, best.tier_of_site[site], home_.tier_of_site[site], costs);
   }
 
-  // Sites at home in a tier that others move into come back for their own regions.
+  // Sites whose home is a tier that others move into come back for their own regions.
   void add_returns(std::size_t region) {
     const CostTable costs = cost_table(workload_, tiers_, region);
     const std::size_t found = moves_.size();

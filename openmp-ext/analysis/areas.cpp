@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See areas.hpp. Variables that overlap (aliases of one, members of a Fortran EQUIVALENCE) are the
-// largest of them.
+// See areas.hpp. Of variables that overlap (aliases, members of a Fortran EQUIVALENCE) the largest
+// counts.
 #include "analysis/areas.hpp"
 
 #include <algorithm>
@@ -65,7 +65,7 @@ private:
     profile_.objects.push_back(object);
   }
 
-  // Where the module's data lie, in it.
+  // The module's data within its area.
   AreaRecord statics_in(const AreaRecord& module) const {
     const auto at = statics_.find({module.number, module.begin});
     if (at == statics_.end()) return {};
@@ -75,7 +75,7 @@ private:
     return inside ? area : AreaRecord();
   }
 
-  // In order, inside of the module, none in another.
+  // In ascending order, inside of the module, without overlaps.
   std::vector<StaticVariable> variables_of(const AreaRecord& area) const {
     std::vector<StaticVariable> all, kept;
     const ModuleInfo& module = profile_.modules[area.number];

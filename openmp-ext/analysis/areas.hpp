@@ -20,7 +20,7 @@ inline constexpr std::uint64_t k_least_variable = 4096;
 // gone or has no symbols.
 using StaticsOf = std::function<std::vector<StaticVariable>(const ModuleInfo&)>;
 
-// Once a profile.
+// To be called once per profile.
 void add_areas(Profile& profile, const StaticsOf& statics_of);
 
 } // namespace omptier

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See blocks.hpp. All blocks of a site, one behind the other in order of time, are a line of length
-// 1. The line is cut into equal parts, finer and finer, and into its blocks; each cut gives a hot
-// part that is at least the true one (a cut that is too coarse or too fine only adds to it), so the
+// See blocks.hpp. All blocks of a site, one after the other in order of time, form a line of length
+// 1. The line is cut into equal parts, finer and finer, and into its blocks. Each cut gives a hot
+// part that is at least the true one, because too coarse or too fine a cut only adds to it: the
 // smallest counts.
 #include "analysis/blocks.hpp"
 
@@ -22,14 +22,14 @@ constexpr double k_most_unknown = 0.1; // of the samples: those of which the blo
 constexpr double k_few_are_hot = 0.5;  // of a site's memory: hot blocks are worth a word
 constexpr double k_as_hot = 0.25;      // of the hot blocks' samples for its bytes: hot, too
 
-// By lot, for samples that take turns must not all be in one half; the same in each run.
+// Pseudo-random, because samples that alternate must not all be in one half; the same in each run.
 unsigned half_of(std::size_t sample) {
   std::uint64_t mixed = (sample + 1) * 0xbf58476d1ce4e5b9u;
   mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebu;
   return static_cast<unsigned>(mixed >> 63);
 }
 
-// A part of the line, and the weight of each half of the samples in it.
+// A part of the line, with the weight of each half of the samples.
 struct Part {
   double size = 0;
   std::array<double, 2> weights{};
@@ -37,7 +37,8 @@ struct Part {
   double density(unsigned half) const { return weights[half] / size; }
 };
 
-// How much of the line holds k_nearly_all of one half's weight, in the order that the other says.
+// How much of the line holds k_nearly_all of the weight of half `judge`, in the order of half
+// `order`.
 double hot_size(std::vector<Part>& parts, unsigned order, unsigned judge) {
   std::ranges::sort(parts, [&](const Part& one, const Part& other) {
     return one.density(order) > other.density(order);
@@ -85,7 +86,7 @@ public:
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(objects_.size()); }
 
-  // Of the samples in one region, or of all.
+  // For the samples of one region, or all.
   std::optional<double> hot_part(std::optional<std::uint32_t> region = {}) const {
     std::vector<Sample> placed;
     for (const Sample& sample : samples_)
@@ -108,7 +109,7 @@ public:
     return found;
   }
 
-  // The blocks as the summary has them, and which of them are hot.
+  // Fills in the blocks and which of them are hot.
   void tell(SiteInProfile& site, std::uint64_t start, std::uint64_t end) const {
     site.instances = instances(start, end);
     site.blocks = site.instances.size();
@@ -160,7 +161,7 @@ private:
     return hot_size(std::move(parts));
   }
 
-  // Pieces of one mapping are one block.
+  // Pieces of one mapping count as one block.
   std::vector<InstanceSummary> instances(std::uint64_t start, std::uint64_t run_end) const {
     std::vector<InstanceSummary> list;
     std::vector<std::size_t> place(objects_.size());
@@ -193,7 +194,7 @@ private:
     return block.weight / (double(std::max<std::uint64_t>(block.bytes, 1)) * life);
   }
 
-  // The fewest that hold k_nearly_all of the weight, and those about as hot.
+  // The fewest blocks that hold k_nearly_all of the weight, and those about as hot.
   static std::vector<std::uint32_t> hot_blocks(const std::vector<InstanceSummary>& blocks) {
     std::vector<const InstanceSummary*> order;
     double all = 0;
@@ -216,7 +217,7 @@ private:
     return hot;
   }
 
-  // Those with most samples, then the largest; in order of time.
+  // The blocks with most samples, then the largest; in order of time.
   static void keep_most(std::vector<InstanceSummary>& blocks) {
     if (blocks.size() <= k_instances_kept) return;
     std::nth_element(blocks.begin(), blocks.begin() + k_instances_kept, blocks.end(),
@@ -256,7 +257,7 @@ void measure_blocks(const Profile& profile, std::span<const std::uint32_t> site_
       blocks[at.site].add_sample(
           {place[at.object], at.region, double{at.weight}, double{at.position}});
   }
-  // An exact source names one address for all that an instruction accessed between two looks.
+  // An exact source gives one address for all accesses of an instruction between two readings.
   const bool has_places = profile.run.source != "exact";
   for (std::size_t i = 0; i < sites.size(); ++i) {
     const SiteKind kind = summaries[i].kind;

@@ -3,17 +3,16 @@
 // From pairs of samples in one run of a loop (emulation/loop_pace.hpp) to the bytes that the loop
 // accesses in a nanosecond.
 //
-// A pair whose counter went back lay in two runs. One whose counter went forth may, too, if the
-// loop began again in between: then it went less far than the time would allow, half as far at
-// most. Where gaps of all sizes come, such pairs disagree with each other and with those of shorter
-// gaps, and as many go back. So gaps are taken up to the longest at which most pairs go forth at
-// one rate; a loop whose runs are shorter than the gaps has none, and no rate.
+// A pair whose counter went back belongs to two runs. A pair whose counter advanced may also belong
+// to two, if the loop restarted in between: then it advanced by at most half of what the time
+// allows. With gaps of all sizes, such pairs disagree with each other and with pairs of shorter
+// gaps, and as many go back. So gaps are taken up to the longest at which most pairs advance at one
+// rate; a loop whose runs are shorter than the gaps has no rate.
 //
-// Gaps are of CPU time, samples of user code only: where a loop keeps the kernel busy (first touch
-// of its pages) gaps are longer than a sample stands for, and as much faster is its user code.
-// Where runs hold too few samples for their mean gap to tell that time from others', it was not
-// theirs if of many gaps none is so long that a clock must have come in the kernel; else there is
-// no rate.
+// Gaps are CPU time, samples are of user code only. If a loop keeps the kernel busy (first touch of
+// its pages), gaps are longer than the time a sample stands for, and its user code is faster by
+// that factor. If runs hold too few samples to tell whether that kernel time was theirs, it is
+// taken to be others' if none of many gaps is long enough to lack a sample; else there is no rate.
 #pragma once
 
 #include <cstdint>
@@ -33,10 +32,9 @@ class LoopRuns {
 public:
   // nanoseconds > 0; bytes < 0: two runs.
   void add(double nanoseconds, double bytes) { pairs_.emplace_back(nanoseconds, bytes); }
-  // A sample in the loop that makes no pair.
   void add_alone() { ++alone_; }
-  // Nothing: too few pairs, or runs are too short. sample: nanoseconds that one stands for, 0 =
-  // unknown.
+  // Nothing if there are too few pairs, or runs are too short. sample: nanoseconds that one sample
+  // stands for, 0 = unknown.
   std::optional<LoopRate> rate(double sample = 0) const;
 
 private:

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double k_turn = 0.4; // nanoseconds of an access that waits for nothing
 
-// Nanoseconds beyond its turn, by the cache that holds the object.
+// Nanoseconds beyond the instruction's turn, by the cache that holds the object.
 struct Wait {
   double line, scattered, chased; // a line of a stream; an access; one through a loaded pointer
 };

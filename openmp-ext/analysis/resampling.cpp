@@ -57,7 +57,7 @@ std::vector<Stretch> stretches_of(std::span<const std::vector<WeightedSample>> r
     const std::span<const WeightedSample> all(run);
     for (std::size_t at = 0; at < all.size(); at += per_block)
       blocks.push_back(make_block(all.subspan(at, std::min(per_block, all.size() - at)), scratch));
-    // Whole stretches; what is left over joins the last.
+    // Whole stretches; left-over blocks join the last.
     const std::size_t count = std::max<std::size_t>(1, blocks.size() / k_stretch);
     for (std::size_t i = 0; i < count && !blocks.empty(); ++i) {
       const std::size_t begin = blocks.size() * i / count, end = blocks.size() * (i + 1) / count;
@@ -129,7 +129,7 @@ std::vector<Interval> share_intervals(std::span<const std::vector<WeightedSample
 
   const std::size_t per_block = std::max(k_least_samples, samples / k_most_blocks + 1);
   const std::vector<Stretch> stretches = stretches_of(runs, groups, per_block);
-  // Most sites of a large program have no samples: nothing is drawn for them.
+  // Most sites of a large program have no samples: no draws are spent on them.
   std::vector<std::size_t> present;
   for (std::size_t group = 0; group < groups; ++group)
     if (of_group[group] != 0) present.push_back(group);

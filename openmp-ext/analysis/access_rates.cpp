@@ -136,7 +136,8 @@ struct Sum {
   double time = 0;                // of patterns with a pace
   double error = 0;               // of the accesses, by the rates
   std::uint64_t pairs = 0;        // of the loop with fewest
-  // The two are of the sample being added; all patterns of a sample have the same time and thread.
+  // squares: sum over the samples of of_sample², the bytes of one; all patterns of a sample have
+  // the same time and thread.
   double squares = 0, of_sample = 0;
   std::uint64_t last_time = 0;
   std::uint32_t last_thread = 0;

@@ -23,7 +23,7 @@
 
 namespace omptier {
 
-// Of the sites that were never sampled, one may be larger than seen, but not all of them.
+// Of the sites that were never sampled one may be larger than 0, but not all of them at once.
 Share& Share::operator+=(const Share& other) {
   const double off_below = std::hypot(value - low, other.value - other.low);
   const double off_above = other.value > 0 ? std::hypot(high - value, other.high - other.value)

@@ -166,7 +166,7 @@ void Sweep::step_live(SiteInProfile& site, std::uint64_t time, std::int64_t chan
   site.bytes_peak = std::max(site.bytes_peak, step.bytes);
 }
 
-// If the peak occurred before these totals, it keeps what is known of the site now.
+// A peak that is earlier than the last step of live bytes counts at the time of that step.
 void Sweep::take_totals(const SiteTotals& totals) {
   if (totals.site >= counted_.size()) counted_.resize(profile_.sites.size());
   SiteTotals& before = counted_[totals.site];

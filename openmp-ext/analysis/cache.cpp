@@ -18,7 +18,7 @@ constexpr double k_widest_interval = 0.5;  // the same
 constexpr std::uint32_t k_least_samples = 3; // that show how far an instruction went
 constexpr double k_in_use = 0.1;           // of the weight of the most used object of a site
 
-// Bytes of the objects that are used, as far as they are.
+// Bytes of the used objects, without the parts of them that are not used.
 double bytes_in_use(const SiteSummary& site) {
   double most = 0, bytes = 0;
   for (const InstanceSummary& object : site.instances)

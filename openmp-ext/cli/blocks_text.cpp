@@ -27,7 +27,7 @@ std::vector<const InstanceSummary*> hottest(const SiteSummary& site, std::size_t
   return blocks;
 }
 
-// Of these blocks together.
+// numbers: of the blocks, for one row together.
 BlocksRow row_of(const ProfileSummary& summary, const SiteSummary& site,
                  std::span<const std::uint32_t> numbers) {
   BlocksRow row;

@@ -67,7 +67,7 @@ void check_share(const Platform& platform, Findings& findings) {
 
 namespace {
 
-// Of all nodes that the kernel has online, those that this process may not use included.
+// Nodes that this process may not use are included.
 std::uint64_t bytes_of_nodes() {
   std::uint64_t sum = 0;
   NodeMemory memory;

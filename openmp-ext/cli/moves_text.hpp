@@ -12,11 +12,10 @@
 
 namespace omptier {
 
-// A table with a row for each (object, region, from, to), longest total time first, at most 20; ""
-// without moves.
+// One row for each (object, region, from, to), longest total time first, at most 20; "" without
+// moves.
 std::string moves_text(const ProfileSummary& summary, const ProfileNames& names);
 
-// Every single move, in order of time.
 nlohmann::json moves_json(const ProfileSummary& summary);
 
 } // namespace omptier

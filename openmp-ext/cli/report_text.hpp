@@ -36,11 +36,10 @@ std::string profile_text(const ProfileSummary& summary, const ProfileNames& name
                          const ProfileTextOptions& options);
 nlohmann::json profile_json(const ProfileSummary& summary, const ProfileNames& names,
                             Symbols& symbols);
-// Above the tables, and the table of objects alone.
+// The head above the tables, and the table of objects.
 std::string objects_report(const ProfileSummary& summary, const ProfileNames& names,
                            const ProfileTextOptions& options);
-// One line for each object, after a line of titles (docs/profiling.md); sort, filter and minimum
-// are heeded.
+// One line per object, after a line of titles (docs/profiling.md); uses sort, filter and minimum.
 std::string profile_csv(const ProfileSummary& summary, const ProfileNames& names,
                         const ProfileTextOptions& options);
 

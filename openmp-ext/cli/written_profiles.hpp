@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which profiles a run of `omptier record` writes. Their names hold process numbers and ranks, so
-// they are found in their folder: profiles that begin like the pattern and were not there before,
-// or not as they are now.
+// Which profiles a run of `omptier record` writes. Their names contain process numbers and ranks,
+// so they are found in their folder: files that begin like the pattern and are new or changed
+// since.
 #pragma once
 
 #include <cstdint>

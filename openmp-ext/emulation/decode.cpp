@@ -228,7 +228,7 @@ int Function::at(std::uint64_t address) const {
 std::vector<int> Function::all_before(int i) const {
   std::vector<int> all;
   const auto number = static_cast<std::size_t>(i);
-  // Padding in front of an aligned address does not execute: look above it.
+  // Padding in front of an aligned address does not execute.
   std::size_t above = number;
   while (above > 0 && instructions[above - 1].fills)
     --above;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Masks determine which lanes of a gather, scatter or masked load access memory. Here are mask
-// registers, the comparisons that set them (or, before AVX-512, vectors of ones and zeros), and
-// gathers, whose values such comparisons test.
+// Masks determine which lanes of a gather, scatter or masked load access memory. Mask registers,
+// the comparisons that set them (before AVX-512, vectors of ones and zeros), and gathers, whose
+// values such comparisons test.
 
 #include "emulation/execution.hpp"
 
@@ -28,7 +28,7 @@ std::uint64_t low_bits(std::size_t count) {
   return count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
 }
 
-// Number of bits that an instruction on mask registers uses: the letter at the end of its name.
+// The letter at the end of the instruction's name gives the number of bits.
 unsigned mask_bits(ZydisMnemonic mnemonic) {
   const char* name = ZydisMnemonicGetString(mnemonic);
   switch (name[std::strlen(name) - 1]) {
@@ -133,7 +133,7 @@ void Execution::combine_masks() {
   mask_put(0, result ? Value(*result & kept) : result);
 }
 
-// Sets a bit per lane of a mask register (under the mask), or fills lanes of a vector with ones or
+// Sets one bit per lane of a mask register (under the mask), or fills a vector's lanes with ones or
 // zeros.
 void Execution::compare(unsigned width, const Test& test, unsigned last_source) {
   std::uint8_t left[64], right[64], result[64] = {};
@@ -159,7 +159,7 @@ void Execution::compare(unsigned width, const Test& test, unsigned last_source) 
   if (to_mask) {
     if (has_mask()) {
       const Value mask = mask_get(1);
-      // With all lanes masked off, no bit is set whatever is compared.
+      // With all lanes masked off, no bit is set, whatever is compared.
       known = (known && mask) || (mask && *mask == 0);
       bits &= mask.value_or(0);
     }
@@ -184,7 +184,6 @@ void Execution::compare_by_number(unsigned width, bool with_sign) {
       last - 1);
 }
 
-// Fills a lane with ones for each set bit.
 void Execution::spread_mask(unsigned width) {
   std::uint8_t result[64] = {};
   const std::size_t bytes = operand(0).size / 8u;
@@ -204,7 +203,7 @@ void Execution::gather_signs(unsigned width) {
   mask_put(0, known ? Value(bits) : Value());
 }
 
-// Loads the active lanes; afterwards the mask is all off.
+// The mask is all off afterwards.
 void Execution::gather() {
   const MemoryOperand& memory = compact_.memory;
   const std::int8_t number = vector_number(operand(0).reg.value);

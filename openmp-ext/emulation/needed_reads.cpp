@@ -13,7 +13,7 @@
 namespace omptier {
 namespace {
 
-// The smallest loop that contains more than this one.
+// The smallest loop around this one.
 const Loop* loop_around(const Function& function, const Loop& inner) {
   const Loop* best = nullptr;
   for (const Loop& loop : function.loops) {
@@ -34,7 +34,7 @@ namespace {
 
 constexpr std::uint32_t k_largest_scope = 2000; // instructions; an emulation completes no more
 
-// A bit each for general registers, vectors, masks, the four flags that branches test, and the
+// One bit each for general registers, vectors, masks, the four flags that branches test, and the
 // stack.
 using Parts = std::uint64_t;
 constexpr unsigned k_first_vector = 16, k_first_mask = 48, k_first_flag = 56;

@@ -16,7 +16,7 @@
 namespace omptier {
 namespace {
 
-// Record after record, in blocks.
+// Puts records into blocks.
 class NameBlocks {
 public:
   explicit NameBlocks(std::uint32_t sequence) : sequence_(sequence) {}

@@ -27,8 +27,7 @@ struct GuestImage {
 GuestImage find_or_make_guest_image(const std::filesystem::path& cache,
                                     const std::filesystem::path& make_guest, bool nvdimm);
 
-// An anonymous file with the initial RAM file system: the init program, then the modules. The
-// caller closes it. Throws Failure.
+// An anonymous file; the caller closes it. Throws Failure.
 int open_initial_files(const GuestImage& image);
 
 // Identity of the init program in this library, for the key of snapshots.

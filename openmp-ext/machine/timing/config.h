@@ -69,7 +69,7 @@ struct configuration {
 bool configuration_read(const char* path, uint32_t vcpus, struct configuration* configuration,
                         char* error, size_t error_size);
 
-// The range that contains a reported address, or null.
+// Null if no range contains the address.
 static inline const struct memory_range* configuration_range(const struct configuration* c,
                                                              uint64_t reported) {
   for (uint32_t i = 0; i < c->range_count; i++)

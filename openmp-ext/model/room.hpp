@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Bytes left on each tier over time: only objects alive together compete. Time is cut into pieces,
+// Bytes left on each tier over time: only objects alive together compete. Time is cut into pieces
 // at every begin and end of a stay; the runtime's decisions have one piece.
 #pragma once
 
@@ -47,7 +47,8 @@ public:
   }
 
 private:
-  // use(bytes left, bytes needed) of each piece, until one returns false; true when none did.
+  // Stops at the first piece for which use(bytes left, bytes needed) is false; true when there is
+  // none.
   template <typename Use> bool in_each_piece(const Need& need, std::size_t tier, Use use) {
     std::uint64_t* const left = left_.begin() + tier * pieces_;
     const Stay always{0, static_cast<std::uint32_t>(pieces_), need.bytes};

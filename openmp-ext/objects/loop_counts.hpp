@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Of how many samples the loops around them were emulated (emulation/loop_accesses.hpp).
+// For how many samples the loops around them were emulated (emulation/loop_accesses.hpp).
 #pragma once
 
 #include <cstdint>

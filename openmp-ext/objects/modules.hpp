@@ -49,7 +49,7 @@ struct LoadedModule {
 // The module at the address, or null (generated code, vDSO). Follows the loader. Thread-safe.
 const LoadedModule* module_of(std::uintptr_t address);
 
-// The same from the list as last read: no lock, no system call, but misses later libraries.
+// Uses the list as last read: no lock, no system call, but misses later libraries.
 const LoadedModule* known_module_of(std::uintptr_t address);
 
 // All modules ever seen: numbers 0 … module_count() - 1. refresh_modules reads the loader's list.
@@ -76,7 +76,7 @@ public:
 private:
   bool entered_;
 };
-// identity_of for a thread that holds a ModuleListUse.
+// For a thread that holds a ModuleListUse.
 const char* identity_of(const LoadedModule& module, const ModuleListUse& use);
 
 // Called by the forking thread before the fork, and after it in either process. Waits for threads
@@ -84,7 +84,7 @@ const char* identity_of(const LoadedModule& module, const ModuleListUse& use);
 void close_modules_for_fork();
 void open_modules_after_fork(bool in_child);
 
-// A return address as (module identity, offset); false when no module holds it.
+// False when no module holds the address.
 bool identify(ReturnAddress address, const LoadedModule*& module, std::uint64_t& offset);
 
 // Hash of "segments:" and of profiles' checksums, against accidents only. seed: 0, or hash so far.

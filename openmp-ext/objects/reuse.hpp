@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How soon an instruction came back to an address that was watched (sampling/reuse.hpp): a
-// measurement, of which the reader of a profile makes what it can (analysis/cache.hpp).
+// How soon an instruction came back to a watched address (sampling/reuse.hpp): a measurement that
+// the reader of a profile interprets (analysis/cache.hpp).
 #pragma once
 
 #include <cstdint>

@@ -31,10 +31,10 @@ struct StackWord {
   bool own = false; // capture_stack would keep it
 };
 
-// The same walk, for recognising the call by its stack alone: every return address from caller on,
-// up to max_own of the program's own, and one behind the last where there are fewer. It ends before
-// a word whose place may vary from call to call so far that reading there would be unsafe. Returns
-// how many words; 0 where they cannot be had (no x86-64, caller is not on the stack). Thread-safe.
+// The same walk, for recognising a call by its stack alone: every return address from caller on, up
+// to max_own of the program's own, and one more if there are fewer. It ends before a word whose
+// place may vary so far from call to call that reading there would be unsafe. Returns how many
+// words; 0 where there are none (no x86-64, caller is not on the stack). Thread-safe.
 unsigned capture_words(const void* caller, StackWord* out, unsigned room, unsigned max_own);
 
 // OMPTIER_DEPTH: frames to keep, 1 to k_max_frames.

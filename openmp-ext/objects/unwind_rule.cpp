@@ -104,7 +104,7 @@ private:
   bool failed_ = false;
 };
 
-// Finds by binary search the frame description entry (FDE) that may cover pc; 0 when there is none.
+// Binary search for the frame description entry (FDE) that may cover pc; 0 when there is none.
 std::uintptr_t look_up(std::uintptr_t header, const ByteSpan& module, std::uintptr_t pc) {
   Cursor cursor(module, header);
   const auto version = cursor.read<std::uint8_t>();
@@ -191,7 +191,7 @@ struct Description { // what an FDE and its CIE hold
   std::uintptr_t program = 0, program_end = 0;
 };
 
-// The FDE that covers pc; false where none does or it is malformed.
+// False where no FDE covers pc or it is malformed.
 bool find_description(std::uintptr_t header, const ByteSpan& module, std::uintptr_t pc,
                       Description& found) {
   const std::uintptr_t entry = look_up(header, module, pc);

@@ -60,27 +60,26 @@ public:
               std::uint64_t decay = k_usual_decay, Backing& backing = node_backing(),
               Promised* promised = nullptr);
 
-  // An extent with committed >= bytes, begin aligned to alignment (power of two), charged to the
-  // ledger; null when the ledger, the address space or the kernel refuses. use: block (only the
-  // caller uses it until hand_out or give_back) or heap. fresh: no page has been touched yet (reads
-  // as zero). commit: bytes to make writable now, at most bytes. checked: its pages will be made
-  // present and checked. coming: announces fresh memory to the control group.
+  // Begin aligned to alignment (power of two), committed >= bytes, charged to the ledger; null when
+  // the ledger, the address space or the kernel refuses. use: block (only the caller uses it until
+  // hand_out or give_back) or heap. fresh: no page has been touched yet (reads as zero). commit:
+  // bytes to make writable now, at most bytes. checked: its pages will be made present and checked.
+  // coming: announces fresh memory to the control group.
   Extent* take(std::size_t bytes, std::size_t commit, std::size_t alignment, ExtentUse use,
                bool& fresh, bool checked = false, Ledger::Coming* coming = nullptr);
-  // Makes more of an extent writable and charges it; false when refused, then nothing has changed.
+  // Charges the added bytes; false when refused, then nothing has changed.
   bool grow(Extent& extent, std::size_t committed);
-  // Gives the pages beyond committed back to the system.
   void shrink(Extent& extent, std::size_t committed);
-  // Sets an extent's promised bytes. The caller holds the lock or has not handed it out.
+  // The caller holds the lock or has not handed the extent out.
   void promise(Extent& extent, std::uint64_t bytes);
-  // Turns a taken block into a live one that others can see. Its bytes are promised, unless all of
-  // them were verified to be on the binding's nodes.
+  // Makes a taken block visible to others. Its bytes are promised, unless all were verified to be
+  // on the binding's nodes.
   void hand_out(Extent& extent);
   // Into the cache, or back to the system if it is too large or keep is false.
   void give_back(Extent& extent, bool keep);
   // Gives back the live block that begins there, and what was promised of it; if its pages are
-  // being moved, the moving thread does so. extent: the caller's guess of the block's extent, in
-  // this space at any time. False when no block begins there, and for the second of two calls.
+  // being moved, the moving thread does so. extent: the caller's guess of the block's extent. False
+  // when no block begins there, and for the second of two calls.
   bool release(Extent& extent, const void* block, bool keep = true);
 
   // Moves (extent_moves.cpp). Holds the extent of the block that begins there while its pages move:
@@ -107,9 +106,9 @@ public:
       }
     }
   }
-  // Drops cached extents until that many bytes are free; returns the bytes dropped.
+  // Until that many bytes are free; returns the bytes dropped.
   std::size_t drop_cache(std::size_t bytes);
-  // Drops a few cached extents that were freed before a time (ns); returns the bytes dropped.
+  // Drops only a few of those freed before a time (ns); returns the bytes dropped.
   std::size_t drop_older(std::uint64_t since);
 
   ReservedRanges& ranges() { return ranges_; }
@@ -127,21 +126,21 @@ public:
   // Of these, bytes without pages and outside of extents.
   std::size_t open_bytes() const { return open_bytes_; }
 
-  // Calls visit(extent) for every block and heap extent with the lock held.
+  // Visits block and heap extents with the lock held.
   template <typename F> void for_each(F&& visit) {
     const std::lock_guard guard(lock_);
     for (Extent* extent = used_; extent != nullptr; extent = extent->next)
       visit(*extent);
   }
-  // The same for cached ones too: for everything that the ledger counts.
+  // Also visits cached ones: everything that the ledger counts.
   template <typename F> void for_each_counted(F&& visit) {
     for_each(visit);
     const std::lock_guard guard(lock_);
     for (const Extent* extent = cached_; extent != nullptr; extent = extent->next)
       visit(*extent);
   }
-  // Calls visit(extent) with the lock held for the block or heap extent that contains an address of
-  // this space, if any. Accepts any address of the space at any time.
+  // Visits, with the lock held, the block or heap extent that contains the address, if any. Accepts
+  // any address of this space at any time.
   template <typename F> void visit_at(const void* address, F&& visit) {
     const std::lock_guard guard(lock_);
     if (Extent* extent = used_at(address)) visit(*extent);
@@ -149,7 +148,7 @@ public:
   // with_pages: also checks that closed runs have no pages.
   bool is_sound(std::string& why_not, bool with_pages = false);
   // Counts bytes of a block, outside of its other parts, under a kind that has granted them in
-  // addition. False when there is no memory for the part; then nothing has changed.
+  // addition. False, and nothing changed, when there is no memory for the part.
   bool add_part(Extent& extent, std::size_t begin, std::size_t end, MemoryKind kind);
   // Before a move: splits the huge pages that an extent shares, and disables new ones there.
   void keep_apart(Extent& extent);

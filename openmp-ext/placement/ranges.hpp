@@ -74,7 +74,7 @@ public:
   // Takes consecutive free slices of at least that many bytes for the space, still inaccessible and
   // without policy; bytes is 0 when no address space is left. Reserves another range when needed.
   Slice take(std::size_t bytes, ExtentSpace* space);
-  // The space whose slice contains an address of ours, or null. That never changes.
+  // Null if the address is not ours. The answer never changes.
   ExtentSpace* space_of(const void* address) const;
 
   // The extent that contains an address of ours, else the region's own, or null. Only stable while
@@ -90,7 +90,7 @@ public:
   void set_owner_of_units(Extent& extent, Marks marks = Marks::all);
   void set_owner_of_granules(Extent& extent, Marks marks = Marks::all);
 
-  // The span of small blocks that contains an address of ours, or null.
+  // Null if there is none.
   Span* span_of(const void* address) const {
     Span* span = ranges_[0].find(address);
     return span != nullptr ? span : span_beyond_first(reinterpret_cast<std::uintptr_t>(address));

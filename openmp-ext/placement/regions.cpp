@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Adds and removes regions, frees runs in them, and handles huge pages that blocks share.
+// Regions, the runs in them, and huge pages that blocks share.
 #include "base/linked_list.hpp"
 #include "base/os.hpp"
 #include "base/rounding.hpp"

@@ -31,7 +31,6 @@ constexpr unsigned first_batch(unsigned size_class) {
   return std::min(k_first_batch, magazine_capacity(size_class) / 2);
 }
 
-// A stack of free blocks.
 struct Magazine {
   FreeBlock* top = nullptr; // after the last
   FreeBlock* begin = nullptr;
@@ -58,7 +57,7 @@ struct Magazine {
   }
 };
 
-// Magazines of one thread for one heap. At a thread's end they pass to another thread, empty.
+// At a thread's end its HeapCache passes to another thread, empty.
 struct alignas(64) HeapCache {
   Heap* heap = nullptr;
   HeapCache* next_spare = nullptr;
@@ -69,7 +68,7 @@ extern constinit HeapCache g_no_heap_cache;
 
 inline constinit std::atomic<std::uint32_t> g_no_life{0};
 
-// A fast path from a handle to magazines, learnt from an allocation that took the slow path.
+// Learnt from an allocation that took the slow path.
 struct alignas(64) Route {
   std::uintptr_t handle = 0;
   const std::atomic<std::uint32_t>* life = &g_no_life; // of the allocator; changes when it ends
@@ -99,7 +98,7 @@ struct alignas(64) ThreadCache {
   static ThreadCache& mine();
   // The calling thread's, created if missing; null when memory is refused or the thread ends.
   static ThreadCache* make_mine();
-  // A magazine ready for use, or null.
+  // Null if none is available.
   Magazine* magazine(Heap& heap, unsigned size_class);
   // Gives back what was unused for a while (ns), or everything after flush_all_later; cheap when
   // nothing is due. Called by slow paths, without locks.

@@ -5,8 +5,8 @@
 // take no more room than glibc's. Nothing of ours is written into blocks.
 //
 // Blocks leave and enter spans in batches. A span that becomes empty stays with its bin until
-// another one does; then it serves any bin. Of many such spans the pages go back. A span is only
-// added while at most a sixteenth of all spans lies idle.
+// another one does; then it serves any bin. If there are many such spans, their pages are given
+// back. A span is added only while at most a sixteenth of all spans is idle.
 //
 // The owner's lock covers everything but `block_at` and the states of blocks outside of spans.
 #pragma once
@@ -35,7 +35,6 @@ class SpanPool {
 public:
   static constexpr std::uint32_t k_most_alignment = 256; // of a block: see Bin
 
-  // What spans of one size of a site have in common.
   struct Bin {
     // Bytes of a block, a multiple of 16; the largest power of two in it is its alignment, up to
     // k_most_alignment.
@@ -54,13 +53,13 @@ public:
     return reinterpret_cast<std::uintptr_t>(block) - begin_.load(std::memory_order_relaxed) < bytes;
   }
 
-  // At most most blocks, now kept; returns how many: 0 where there is no room.
+  // At most `most` blocks, which become kept; returns how many: 0 without room.
   unsigned take(Bin& bin, FreeBlock* out, unsigned most);
-  // A kept block is free again. The bin is that of its span.
+  // Frees a kept block. bin: of its span.
   void put(Bin& bin, const FreeBlock& block);
 
-  // State of the block that begins at an address of the range, and its bin's number; null: none
-  // does. Takes no lock: the caller has the block.
+  // The block that begins at an address of the range: its state, and its bin's number; null: there
+  // is none. Takes no lock: the caller has the block.
   [[gnu::always_inline]] BlockState* state_at(const void* address, std::uint16_t& bin) const {
     const std::uintptr_t begin = begin_.load(std::memory_order_relaxed);
     const std::uintptr_t in_range = reinterpret_cast<std::uintptr_t>(address) - begin;
@@ -72,19 +71,19 @@ public:
     bin = span.bin;
     return reinterpret_cast<BlockState*>(begin + round_down_to_span(in_range)) + index;
   }
-  // Bytes of the blocks in the span around an address.
+  // For the span around an address.
   std::size_t room_at(const void* address) const {
     return spans_[span_at(reinterpret_cast<std::uintptr_t>(address))].room;
   }
 
   // As omptier_small_spans::find.
   int find(std::uint64_t address, std::uint64_t time, omptier_small_place& place) const;
-  // What was cut so far is no site's any more, and no blocks are taken from it: a forked child's
-  // part of its parent's spans. It does not count as idle.
+  // For a forked child: its parent's spans belong to no site any more, and no blocks are taken from
+  // them. They do not count as idle.
   void forget_sites();
 
   std::size_t touched() const { return touched_; }
-  // Null, or what is wrong with its lists and counts.
+  // Checks lists and counts: null, or what is wrong.
   const char* what_is_wrong(const Bin* bins, unsigned count) const;
 
 private:
@@ -137,12 +136,13 @@ private:
   std::uint32_t empty_ = k_none; // spans of no bin, linked by next
   std::uint32_t empty_count_ = 0;
   std::uint64_t cut_ = 0, sites_from_ = 0;
-  // Bytes of blocks: begun in spans of bins, which is read without the lock too; not in spans.
+  // touched_: bytes of blocks begun in spans of bins, also read without the lock; out_: bytes of
+  // blocks not in spans.
   Relaxed<std::size_t> touched_ = 0;
   std::size_t out_ = 0;
 };
 
-// Pages from the kernel, by a system call because mmap is intercepted; null: none.
+// By a system call, because mmap is intercepted; null: none.
 void* map_directly(std::size_t bytes, int protection);
 
 } // namespace omptier::preload

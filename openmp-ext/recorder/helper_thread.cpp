@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // See helper_thread.hpp. Waits on a futex word of its own: pthread condition variables would have
-// to be made anew after fork.
+// to be initialised again after fork.
 #include "recorder/helper_thread.hpp"
 
 #include "base/os.hpp"

@@ -44,8 +44,8 @@ std::string command_line() {
   return text;
 }
 
-// How many stacks are told apart: each takes some 250 bytes of memory and, with its counts, some
-// 100 of the log each time these are written.
+// Number of stacks that are distinguished: each takes some 250 bytes of memory and, with its
+// counts, some 100 of the log each time these are written.
 std::uint32_t most_stacks(const RecorderOptions& options) {
   constexpr std::uint64_t k_memory = 2048, k_log = 2048, k_least = 256, k_most = 1u << 20;
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
@@ -96,7 +96,7 @@ bool Recorder::open_log() {
               "OMPTIER_PROFILE: the name is too long; nothing is recorded");
     return false;
   }
-  // The parent's log is not to be begun again, also when the parent has ended.
+  // The parent's log must not be started again, even if the parent has ended.
   const std::size_t length = std::strlen(path_);
   if (forked_ && std::strcmp(path_, parents) == 0)
     std::snprintf(path_ + length, sizeof path_ - length, ".%d", static_cast<int>(getpid()));
@@ -169,7 +169,7 @@ void Recorder::finish() {
   if (length > 0) os().write(STDERR_FILENO, line, static_cast<std::size_t>(length));
 }
 
-// OpenMP tells of threads that pthread_create has reported already.
+// OpenMP also reports threads that pthread_create has reported already.
 void Recorder::thread_begin() {
   if (!active() || t_watched == process_.load(std::memory_order_relaxed) || in_fork()) return;
   const Inside inside;
@@ -214,7 +214,7 @@ void Recorder::region_end(std::uint64_t region) {
   with_source([](SampleSource& source) { source.region_changed(0); });
 }
 
-// Sources that count every access are told by a number that differs from stretch to stretch.
+// For sources that count every access, each stretch has a number of its own.
 void Recorder::barrier_passed(const void* codeptr) {
   if (!active()) return;
   const Inside inside;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See sample_resolver.hpp. What is live is asked first, then what has ended by that time: a block that
-// ends in between is found twice, never missed.
+// See sample_resolver.hpp. Live blocks are searched first, then those that ended by that time: a
+// block that ends in between is found twice, never missed.
 #include "recorder/sample_resolver.hpp"
 
 #include <algorithm>

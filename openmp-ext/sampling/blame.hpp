@@ -44,7 +44,7 @@ public:
   // per timer period.
   Blamer(bool sharp, double period) : sharp_(sharp), period_(period) {}
 
-  // Called once per drain.
+  // To be called once per drain.
   void refresh() {
     functions_.refresh();
     reuse_.collect();
@@ -96,7 +96,7 @@ private:
 // The nearest memory instruction that ran before `pc`, or `pc` if it can be interrupted midway; −1
 // = none.
 int blamed_instruction(const Function& function, int pc);
-// The nearest memory instruction that ran before `from`; −1 = none.
+// −1 = none.
 int memory_instruction_before(const Function& function, int from);
 // Address of the blamed operand. lane: of a gather. needed: begun at the sample's instruction.
 std::optional<std::uint64_t> blamed_address(const Function& function, int pc, int blamed,

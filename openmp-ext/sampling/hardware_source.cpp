@@ -114,8 +114,8 @@ bool HardwareSource::watch(pid_t thread, Events& events) const {
   return error == 0;
 }
 
-// An event that opens may still deliver nothing, so this makes loads that miss the first caches and
-// looks for samples.
+// An event that opens may still deliver nothing, so loads that miss the first caches are made and
+// samples expected.
 bool HardwareSource::delivers() const {
   Events events;
   if (open(static_cast<pid_t>(gettid()), events)) return false;

@@ -45,7 +45,7 @@ namespace {
 // of all misses.
 constexpr double k_unit_error = 0.02;
 
-// Code of the library that contains this file; empty if that is the program itself.
+// Empty if this file is in the program itself.
 CodeRange own_library() {
   struct Search {
     std::uint64_t here;

@@ -26,7 +26,7 @@ using PerfRecordVisitor = std::function<void(std::uint32_t type, std::span<const
 std::uint64_t walk_perf_records(const std::uint8_t* ring, std::uint64_t size, std::uint64_t tail,
                                 std::uint64_t head, const PerfRecordVisitor& visit);
 
-// Number of dropped samples if this is such a record, else 0.
+// 0 for other records.
 std::uint64_t lost_samples(std::uint32_t type, std::span<const std::uint64_t> words);
 
 // Attributes of all our events: user code only, CLOCK_MONOTONIC, one thread, no wake-ups.

@@ -9,8 +9,8 @@
 // once, an odd version marks an object's entry while it changes, and a range that does not contain
 // the address is discarded.
 //
-// Assumes user addresses below 2^47. Of objects that share a granule, the one that began last has
-// it.
+// Assumes user addresses below 2^47. If objects share a granule, it belongs to the one that began
+// last.
 #pragma once
 
 #include <atomic>
@@ -30,7 +30,7 @@ public:
   bool open();
   void begin(std::uint64_t address, std::uint64_t bytes, std::uint64_t object);
   void end(std::uint64_t address);
-  // The range is empty if no object is there.
+  // Empty if no object is there.
   ObjectRange find(std::uint64_t address) const;
   std::uint32_t generation() const { return generation_.load(std::memory_order_relaxed); }
   void changed() { generation_.fetch_add(1, std::memory_order_release); }

@@ -13,7 +13,6 @@
 namespace omptier {
 namespace {
 
-// Ascending, without repeats.
 std::vector<std::uint64_t> moments_of_change(const Workload& workload) {
   std::vector<std::uint64_t> cuts;
   for (const SiteDemand& site : workload.sites)

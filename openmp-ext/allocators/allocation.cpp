@@ -17,7 +17,6 @@
 namespace omptier {
 namespace {
 
-// The largest of the call's alignment, the trait's and ours; rounded up to a power of two.
 std::size_t alignment_for(const Allocator* allocator, const AllocationRequest& request) {
   const std::size_t asked = std::max({allocator != nullptr ? allocator->traits.alignment : 1,
                                       request.alignment, k_least_alignment});
@@ -80,7 +79,6 @@ Placed place_on(Placer& placer, const TierOrder& tiers, BlockRequest block, bool
 
 namespace {
 
-// A block of libomp's memory for an allocator of ours.
 void* stock_block(Allocator& allocator, const AllocationRequest& request, StockReason reason,
                   Refusal refusal, OmpValue stock_handle) {
   void* block = stock_allocate(request.bytes, alignment_for(&allocator, request), stock_handle);

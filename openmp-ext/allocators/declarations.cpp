@@ -138,7 +138,6 @@ private:
     return info.reason == PlacementReason::plan || info.reason == PlacementReason::strategy;
   }
 
-  // True when a group needs another attempt.
   bool split_groups() {
     bool again = false;
     for (std::size_t i = 0; i < set_.size(); ++i) {

@@ -87,7 +87,6 @@ CapacityRules capacity_rules() {
   return rules;
 }
 
-// With OMPTIER_VERBOSE=1.
 void inform_about_share(Placer& placer) {
   for (const MemoryKind kind : k_all_memory_kinds)
     if (placer.is_shared(kind))

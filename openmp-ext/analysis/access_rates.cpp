@@ -129,7 +129,6 @@ private:
   std::map<std::uint32_t, double> faster_; // by loop: logarithm of measured over expected speed
 };
 
-// The terms of a rate.
 struct Sum {
   double accesses = 0, bytes = 0; // counted
   double unseen = 0;              // bytes in loops without a pace, as expected
@@ -237,7 +236,6 @@ private:
     return tiles > rows ? PatternKind::tiled : PatternKind::sequential;
   }
 
-  // Each site's kinds of pattern, with the time blamed on instructions of each kind.
   std::vector<KindsOfSite> kinds_of(std::span<const SiteEvidence> evidence) const {
     std::vector<KindsOfSite> kinds;
     for (const SiteEvidence& of_site : evidence)
@@ -325,7 +323,6 @@ private:
   std::vector<std::vector<SiteInLoop>> in_loops_; // by site
   std::map<std::uint32_t, SiteInLoop> lost_;      // by loop: accesses without an address
   std::vector<double> unseen_;                    // of them, bytes that may be a site's
-  // The sample whose patterns are being added.
   std::uint64_t sample_ = 0, sample_time_ = 0;
   std::uint32_t sample_thread_ = 0;
 };

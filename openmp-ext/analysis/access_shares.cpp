@@ -40,7 +40,6 @@ void widen(Share& share, const Deviation& by) {
   share.high = std::min(1.0, share.value + std::hypot(share.high - share.value, by.above));
 }
 
-// k_draws sums by site.
 struct Drawn {
   std::vector<double> accessed = std::vector<double>(k_draws);
   std::vector<double> written = std::vector<double>(k_draws);

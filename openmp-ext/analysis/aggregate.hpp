@@ -100,7 +100,6 @@ struct InstanceSummary {
   std::vector<RegionWeight> by_region; // the same
 };
 
-// What one rank of a job did with one site, or with all of them.
 struct RankPart {
   double weight = 0;            // of the rank's samples there, one run's
   std::uint64_t bytes_peak = 0; // of all sites together: the sum of their peaks
@@ -158,7 +157,6 @@ struct CodeAtSite {
   bool loads = false, stores = false; // seen to do so, maybe without a sample of its own
 };
 
-// Samples blamed on one instruction.
 struct CodeSummary {
   Frame at;               // behind its first byte, as a return address is behind its call
   std::uint64_t loop = 0; // offset of the first instruction of the loop around it; 0 = not known
@@ -188,7 +186,6 @@ struct PhaseSummary : Sampled {
   std::uint64_t entries = 0, nanoseconds = 0;
 };
 
-// One move of an object's pages between kinds.
 struct MoveSummary {
   static constexpr std::uint32_t k_no_site = ~std::uint32_t{0};
   std::uint32_t site = k_no_site;     // whose object it was

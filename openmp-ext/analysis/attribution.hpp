@@ -117,7 +117,6 @@ struct Attribution {
   std::uint64_t object = ~std::uint64_t{0}; // as Place::object
 };
 
-// The owner of an address.
 struct Place {
   static constexpr std::uint64_t k_none = ~std::uint64_t{0};
   std::uint32_t site = k_no_site;      // as Attribution::site
@@ -149,7 +148,6 @@ struct SiteEvidence {
   std::map<std::uint32_t, double> through; // bytes by the site of their indices
 };
 
-// What one profile knows of a site, before the profiles are joined.
 struct SiteInProfile {
   std::uint64_t objects = 0, bytes_total = 0, bytes_largest = 0, bytes_peak = 0;
   std::uint64_t bytes_growing = 0, nanoseconds_growing = 0;

@@ -86,7 +86,6 @@ public:
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(objects_.size()); }
 
-  // For the samples of one region, or all.
   std::optional<double> hot_part(std::optional<std::uint32_t> region = {}) const {
     std::vector<Sample> placed;
     for (const Sample& sample : samples_)
@@ -109,7 +108,6 @@ public:
     return found;
   }
 
-  // Fills in the blocks and which of them are hot.
   void tell(SiteInProfile& site, std::uint64_t start, std::uint64_t end) const {
     site.instances = instances(start, end);
     site.blocks = site.instances.size();

@@ -19,7 +19,6 @@
 
 namespace omptier {
 
-// A watch with summary numbers.
 struct ReuseAt {
   const AddressReuse* reuse;
   std::uint32_t site, region;
@@ -32,7 +31,6 @@ struct WatchedSite {
 
 AccessLevel level_of(const AddressReuse& reuse, const CacheSizes& caches, const WatchedSite& site);
 
-// Watches of one site by result.
 struct WatchCount {
   unsigned all = 0, cache = 0, memory = 0;
   void add(AccessLevel level);

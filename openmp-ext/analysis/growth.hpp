@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Containers that grow (push_back) allocate a larger block, copy, and free the old one: for that
-// moment both are alive and need room. A site's peak is separated into these old copies and the
-// rest.
-//
-// A block is an old copy from the moment when the same thread allocates a larger one at the same
-// site until it is freed, if
+// moment both need room. A block is such an old copy from when the same thread allocates a larger
+// one at the same site until it is freed, if
 // - it is freed before that thread allocates there again, and the larger block outlives it;
 // - it was an old copy for at most k_longest_copy times as long as it was the newest block: copying
 //   takes no longer than filling by that factor, while two arrays used together both live longer;

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // From pairs of samples in one run of a loop (emulation/loop_pace.hpp) to the bytes that the loop
-// accesses in a nanosecond.
-//
-// A pair whose counter went back belongs to two runs. A pair whose counter advanced may also belong
-// to two, if the loop restarted in between: then it advanced by at most half of what the time
-// allows. With gaps of all sizes, such pairs disagree with each other and with pairs of shorter
-// gaps, and as many go back. So gaps are taken up to the longest at which most pairs advance at one
-// rate; a loop whose runs are shorter than the gaps has no rate.
+// accesses in a nanosecond. A pair whose counter went back belongs to two runs. One whose counter
+// advanced may, too, if the loop restarted in between: then by at most half of what the time
+// allows, so such pairs disagree with each other and with pairs of shorter gaps. Hence gaps are
+// taken up to the longest at which most pairs advance at one rate; if runs are shorter, there is no
+// rate.
 //
 // Gaps are CPU time, samples are of user code only. If a loop keeps the kernel busy (first touch of
 // its pages), gaps are longer than the time a sample stands for, and its user code is faster by

@@ -27,7 +27,6 @@ constexpr std::size_t k_places = 32;   // kept of an instruction
 constexpr std::int64_t k_run = 128;    // bytes side by side, from which a piece is a tile's row
 constexpr std::int64_t k_copied = 512; // bytes an access, from which it is a copy of a piece
 
-// Instructions of one stride.
 struct Walk {
   struct Piece {             // what one accesses
     std::uint64_t place = 0; // within the stride

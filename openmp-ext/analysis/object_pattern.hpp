@@ -34,7 +34,6 @@ struct ObjectPattern {
   bool mixed = false;      // a fifth of the bytes and more are accessed in another pattern
 };
 
-// In which manner single instructions access one object.
 struct PatternParts {
   ObjectPattern whole;
   std::int64_t stride = 0; // of what is strided, if anything

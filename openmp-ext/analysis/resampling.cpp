@@ -68,7 +68,6 @@ std::vector<Stretch> stretches_of(std::span<const std::vector<WeightedSample>> r
   return stretches;
 }
 
-// The share in each replicate of each group that is present.
 std::vector<std::vector<double>> draw_shares(const std::vector<Stretch>& stretches,
                                              const std::vector<std::size_t>& present,
                                              std::size_t groups) {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The cost of streams. Blame gives a loop's time to loads, which wait, and hardly to stores, which
-// wait in the store buffer unseen; and if a prefetcher runs ahead of several loads, the load that
-// happens to be first waits for all. Such streams share the memory's bandwidth: each costs the
-// lines it moves. A written line moves twice: read for ownership, written back (J. McCalpin,
-// "STREAM: counting bytes and FLOPS"; the same count is the memory term of the
-// execution-cache-memory model, H. Stengel et al., ICS 2015, which also has the rule for rows of a
-// stencil that follow each other through the cache: one of them moves lines).
+// the store buffer hides; and of several prefetched loads the first one waits for all. Streams
+// share the memory's bandwidth: each costs the lines it moves. A written line moves twice: read for
+// ownership, written back (J. McCalpin, "STREAM: counting bytes and FLOPS"; the memory term of the
+// execution-cache-memory model, H. Stengel et al., ICS 2015, counts alike and has the rule that of
+// stencil rows following each other through the cache one moves lines).
 //
 // A timer cannot show how far the prefetcher runs ahead: blame is right at one extreme, traffic at
 // the other. The middle errs by at most half their difference: every other sample blamed on a
@@ -22,7 +21,6 @@
 
 namespace omptier {
 
-// One access of a loop, and the site it belongs to.
 struct LoopAccess {
   std::uint32_t site = 0;
   bool cached = false; // what the site has lies in a cache: no traffic

@@ -33,7 +33,6 @@ struct ElfFacts {
   bool debug_lines = false;                // the file has .debug_line
 };
 
-// Whether a symbol is one of OpenMP's allocators, or of ours.
 bool is_allocator_symbol(const std::string& name);
 
 // A file that is no ELF file fails with one line.

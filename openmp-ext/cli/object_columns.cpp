@@ -91,7 +91,6 @@ Figure pattern_figure(const ObjectRow& row, const ReportContext& context) {
   return static_cast<double>(row.site->pattern.kind);
 }
 
-// The part of the site's memory that nine tenths of its samples need.
 Figure hot_figure(const ObjectRow& row, const ReportContext&) {
   if (row.site == nullptr || !has_bytes(row.site->kind)) return {};
   return row.site->hot_part;

@@ -23,7 +23,6 @@ struct ObjectRow {
   std::optional<std::uint64_t> bytes = {}, blocks = {}; // none: nobody knows
 };
 
-// What cells need besides their row.
 struct ReportContext {
   const ProfileSummary& summary;
   const ProfileNames& names;
@@ -45,7 +44,6 @@ struct ObjectColumn {
 // In order; without name, share and interval, with which every table begins.
 std::span<const ObjectColumn> object_columns();
 
-// The columns of options.columns, or all.
 std::vector<const ObjectColumn*> chosen_columns(const ProfileTextOptions& options);
 
 // "", or one line if options.columns or options.sort is wrong; it names what is valid.

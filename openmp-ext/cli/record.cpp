@@ -123,7 +123,6 @@ int prepare(const char* command, const CommandContext& context, const RecordArgu
   return problem.empty() ? 0 : fail(command, handed.refused() ? 125 : 2, problem);
 }
 
-// Why a program that ended well may have left no profile, and what to do.
 std::string why_no_profile(const std::string& program) {
   const std::string path = path_of_program(program);
   const auto elf = read_elf(path);

@@ -43,7 +43,6 @@ std::string objects_report(const ProfileSummary& summary, const ProfileNames& na
 std::string profile_csv(const ProfileSummary& summary, const ProfileNames& names,
                         const ProfileTextOptions& options);
 
-// "misses", "accesses" or "time".
 const char* title_of(Measure measure);
 
 } // namespace omptier

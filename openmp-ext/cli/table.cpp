@@ -29,7 +29,6 @@ std::string last_columns(const std::string& text, std::size_t n) {
   return text.substr(first_columns(text, columns_of(text) - n).size());
 }
 
-// Which columns are shown, and how wide.
 class Layout {
 public:
   Layout(const std::vector<TableColumn>& columns, const std::vector<TableRow>& rows,

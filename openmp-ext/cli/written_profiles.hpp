@@ -18,13 +18,11 @@ public:
   // pattern: absolute path, as in OMPTIER_PROFILE. Made before the program starts.
   explicit WrittenProfiles(const std::filesystem::path& pattern);
 
-  // Files that were written since, and their bytes.
   struct Written {
     std::size_t files = 0;
     std::uint64_t bytes = 0;
   };
   Written now() const;
-  // Their paths, in order.
   std::vector<std::string> paths() const;
 
 private:

@@ -21,7 +21,6 @@ inline constexpr std::int8_t k_no_register = -1;
 inline constexpr std::int8_t k_instruction_pointer = 16; // base of a RIP-relative operand
 inline constexpr std::int8_t k_vector_masks = 16;        // first number of vectors used as masks
 
-// One memory operand: base + index × scale + displacement.
 struct MemoryOperand {
   std::int64_t displacement = 0;
   std::int8_t base = k_no_register;  // general register or k_instruction_pointer

@@ -18,7 +18,6 @@
 
 namespace omptier {
 
-// General registers of a loop, bit per register.
 struct LoopRegisters {
   std::uint64_t head = 0; // address of its first instruction; 0 = no loop
   std::uint16_t fixed = 0;

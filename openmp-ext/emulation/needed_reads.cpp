@@ -13,7 +13,6 @@
 namespace omptier {
 namespace {
 
-// The smallest loop around this one.
 const Loop* loop_around(const Function& function, const Loop& inner) {
   const Loop* best = nullptr;
   for (const Loop& loop : function.loops) {
@@ -57,7 +56,6 @@ Parts flags_of(ZydisAccessedFlagsMask flags) {
          (flags & ZYDIS_CPUFLAG_OF ? part(k_first_flag, 3) : 0);
 }
 
-// How an instruction changes the set of needed parts.
 struct Effect {
   Parts reads = 0;    // inputs of its results
   Parts writes = 0;   // its results

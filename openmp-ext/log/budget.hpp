@@ -22,7 +22,6 @@ public:
     samples_.start(seed);
   }
   std::uint64_t limit() const { return limit_; }
-  // Applies from now on.
   std::uint64_t kept_of() const { return samples_.kept_of(); }
 
   // True when fewer are kept from now on.

@@ -24,7 +24,6 @@ namespace omptier {
 // KiB). Names of modules that the profile lacks are left out.
 std::string encode_names(const ResolvedNames& names, const Profile& profile);
 
-// Modules are numbered at the end.
 class NameReader {
 public:
   void read_text(RecordBody& body);

@@ -73,7 +73,6 @@ private:
   void read_run_of_loop(LoggedPattern& pattern, RecordBody& body);
   void add_pattern(LoggedPattern& pattern, RecordBody& body);
   void give_patterns();
-  // For version 2.
   void read_pattern_of_2(RecordBody& body);
   void read_in_block_of_2(RecordBody& body);
   void read_loop_of_2(RecordBody& body);

@@ -19,7 +19,6 @@ struct Stay {
   std::uint64_t bytes = 0;
 };
 
-// The room that an object needs.
 struct Need {
   std::uint64_t bytes = 0;     // at most
   std::span<const Stay> stays; // ascending, not overlapping; none: all bytes in all pieces
@@ -35,7 +34,6 @@ public:
       left = std::fill_n(left, pieces, bytes);
     return true;
   }
-  // In every piece.
   bool fits(const Need& need, std::size_t tier) {
     return in_each_piece(need, tier, [](auto& left, auto bytes) { return bytes <= left; });
   }

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Recognises captured stacks: given lists of frames by (module identity, offset), finds the list
-// that matches a stack of run-time return addresses. Built once, when a plan is loaded; matching is
-// then a few hash steps over return addresses, without lock or malloc.
+// Recognises captured stacks: finds, among lists of frames by (module identity, offset), the
+// longest that is a prefix (innermost frames) of a stack of return addresses; so plans with fewer
+// frames, or shortened by hand, work. Built once, when a plan is loaded; a match is some hash
+// steps, without lock or malloc. Modules are mapped to their addresses anew after the loader's list
+// has changed.
 //
-// A list matches a stack if it is a prefix of it (innermost frames); the longest match wins. So
-// plans made with fewer frames, or shortened by hand, work. Modules are mapped to their present
-// addresses, and again after the loader's list has changed (dlopen).
-//
-// Another build has other identities and offsets: nothing matches exactly. The portable match, by
-// function name and ordinal of the call, needs symbol tables and decoding, too much for the
-// application's process: `omptier run` rewrites such a plan before it starts the program, and the
-// runtime only counts the lists whose modules are not loaded.
+// Another build has other identities and offsets: nothing matches. The portable match, by function
+// name and ordinal of the call, needs symbol tables and decoding, too much for the application's
+// process: `omptier run` rewrites such a plan before it starts the program, and the runtime only
+// counts the lists whose modules are not loaded.
 #pragma once
 
 #include "objects/modules.hpp"

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The modules (program, shared libraries) of this process: which module holds an address, which
-// identity it has in other runs, and whether its frames belong to an allocation site.
-//
-// The list is read with dl_iterate_phdr, which serialises its callers and counts loads and unloads,
-// so it is read again only when that count has changed. Entries are never removed or reused (an
-// unloaded module is only marked), so a pointer to one is valid for the life of the process and
-// look-ups need no lock. Nothing here calls malloc.
+// The modules (program, shared libraries) of this process: which one holds an address, its identity
+// in other runs, and whether its frames belong to an allocation site. dl_iterate_phdr serialises
+// its callers and counts loads and unloads; the list is read again only when that count has
+// changed. Entries are never removed or reused (an unloaded module is only marked), so pointers to
+// them stay valid and look-ups need no lock. No malloc.
 //
 // A forked child could not release the loader's lock if a thread that does not exist there held it.
 // So a fork first waits until no thread of ours is inside the loader's list, and none enters until

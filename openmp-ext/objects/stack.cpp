@@ -31,7 +31,6 @@ constexpr unsigned k_deepest_walk = 512; // frames of all kinds, before the walk
 constexpr unsigned k_cache_entries = 16384;
 constexpr std::uintptr_t k_largest_frame = std::uintptr_t{1} << 32;
 
-// An unwind rule and what a walk needs to know of the frame's module.
 struct CachedRule {
   UnwindRule rule;
   bool system = false;

@@ -56,7 +56,6 @@ public:
     failed_ = true;
     return 0;
   }
-  // A pointer in one of the encodings that linkers and compilers use.
   std::uintptr_t read_pointer(std::uint8_t encoding, std::uintptr_t header) {
     const std::uintptr_t place = at_;
     std::uintptr_t value = 0;

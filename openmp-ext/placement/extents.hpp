@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Extents of one binding, for large blocks and for chunks of the small-block heap. Those up to 32
-// MiB lie in *regions*: 512 MiB of address space, readable as a whole (untouched pages read as zero
-// and take no memory), in which a run of pages is writable and charged to the ledger while it is in
-// use. Blocks that do not fill whole units (huge pages) lie side by side, page by page, so that
-// they share huge pages and kernel mappings. Extents of whole units begin at a unit. Larger extents
-// have units of their own, of which at least the last page is only readable. So the memory after
-// every block is readable.
+// MiB lie in *regions*: 512 MiB of address space, readable as a whole, in which a run of pages is
+// writable and charged to the ledger while in use. Blocks that do not fill whole units (huge pages)
+// lie side by side, so that they share huge pages and kernel mappings; extents of whole units begin
+// at one. Larger extents have units of their own, the last page of which stays read-only: the
+// memory after every block is readable.
 //
-// Extent::company decides who may share. Pages that share a huge page can only be on one node (a
-// first touch or khugepaged creates it as a whole). So blocks whose pages were checked are kept
-// apart from blocks that threads place by first touch or that moves may relocate; and before a
-// block moves, the huge pages that it shares are split and disabled.
+// Extent::company decides who may share. Pages in one huge page can only be on one node (a first
+// touch or khugepaged creates it as a whole). So blocks whose pages were checked are kept apart
+// from blocks that threads place by first touch or that moves may relocate; and before a block
+// moves, the huge pages that it shares are split and disabled.
 //
 // Freed extents keep their pages in a bounded cache and are reused without any kernel call (a first
-// touch costs 90 to 360 us per MiB, reuse almost nothing). Those that share huge pages are joined
-// and divided in the cache. The ledger still counts them; they are dropped when it runs short, and
-// some time after they were freed. A dropped run is made read-only (*closed*); otherwise it is
-// *open*: charged although it has no pages. Runs stay open where there are many holes, since each
-// hole costs the process two kernel mappings.
+// touch costs 90 to 360 us per MiB). Those that share huge pages are joined and divided in the
+// cache. The ledger counts them; they are dropped when it runs short, and some time after they were
+// freed. A dropped run is made read-only (*closed*); otherwise it is *open*: charged although it
+// has no pages. Runs stay open where there are many holes, since each costs the process two kernel
+// mappings.
 #pragma once
 
 #include "base/kind.hpp"
@@ -44,7 +43,6 @@ class Heap;
 
 inline constexpr std::uint64_t k_usual_decay = 10'000'000'000; // ns
 
-// Where the pages of an extent are, in bytes.
 struct ExtentPages {
   KindBytes on{};            // bytes by kind
   std::uint64_t coming = 0;  // not in memory yet

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Small blocks (below 256 KiB) of one binding. Chunks (chunk.hpp) are cut into spans of one size
-// class each (span.hpp), spans into blocks. A list per class holds the spans with free blocks,
-// under a lock of its own; threads take and return blocks there in batches, and otherwise use their
-// magazines (thread_cache.hpp). If one thread allocates and another frees, whole batches pass from
-// one to the other without touching their spans.
+// class each (span.hpp), spans into blocks. A list per class, with a lock of its own, holds the
+// spans with free blocks; threads exchange blocks with it in batches and otherwise use their
+// magazines (thread_cache.hpp). If one thread allocates and another frees, whole batches pass
+// between them without touching their spans.
 //
 // Blocks carry no header: a record of 12 bytes beside the span holds the owner, so live blocks can
-// be listed, and a second free, or a free of a foreign address, finds no live block and does
-// nothing. Two threads that free one block at the same time may both put it into their magazines; a
-// block whose record is live is never handed out, so it still has one owner while its span exists.
+// be listed, and a second free, or a free of a foreign address, does nothing. Two threads that free
+// one block at the same time may both put it into their magazines; a block whose record is live is
+// never handed out, so it still has one owner while its span exists.
 //
 // Order of locks: all caches, a class, the chunks, the extents.
 #pragma once

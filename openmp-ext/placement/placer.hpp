@@ -79,7 +79,6 @@ struct HeldBlock {
   ExtentSpace* space = nullptr;  // and that one's space
 };
 
-// A snapshot of a block of ours.
 struct BlockInfo {
   std::uintptr_t begin = 0;
   std::size_t bytes = 0; // requested

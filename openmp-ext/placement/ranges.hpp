@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The address space of all memory that we hand out. Ranges are reserved without access (PROT_NONE)
-// at addresses of the kernel's choice, 1 TiB at first, halved on refusal down to 4 GiB; at most
-// eight. A range is divided into equal slices; a slice belongs to one *binding* (a tier and a
-// distribution over its nodes) and gets its memory policy once, when it is taken, never per
-// allocation: a policy set while a range is inaccessible stays in force, and few different policies
-// mean few kernel mappings.
+// The address space of all memory that we hand out: at most eight ranges reserved without access
+// (PROT_NONE) at addresses of the kernel's choice, 1 TiB at first, halved on refusal down to 4 GiB.
+// Each is divided into equal slices; a slice belongs to one *binding* (a tier and a distribution
+// over its nodes) and gets its NUMA policy once, when it is taken: a policy set while a range is
+// inaccessible stays in force, and few different policies mean few kernel mappings.
 //
 // Memory is managed in *units* (a huge page, else 2 MiB); a table has the extent that owns each
-// unit. Inside a region, extents are found through a second table, by *granules* of 64 KiB: no
-// extent is smaller, so at most one begins in a granule; the entry is that one, else the one that
-// fills the granule. A third table, also by granules, has the spans of small blocks. Both are
-// reserved with the range and made accessible slice by slice. To test whether an address is ours
-// takes one comparison with the overall bounds, then at most eight.
+// unit. Inside a region a second table has extents by *granules* of 64 KiB: no extent is smaller,
+// so at most one begins in a granule; the entry is that one, else the one that fills the granule. A
+// third table, also by granules, has the spans of small blocks. Both are reserved with the range
+// and made accessible slice by slice. Testing whether an address is ours takes one comparison with
+// the overall bounds, then at most eight.
 #pragma once
 
 #include "placement/size_classes.hpp"

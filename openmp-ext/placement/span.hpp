@@ -79,7 +79,6 @@ private:
 };
 static_assert(sizeof(BlockRecord) == 12);
 
-// A free block as magazines hold it.
 struct FreeBlock {
   std::uintptr_t begin = 0;
   BlockRecord* record = nullptr;

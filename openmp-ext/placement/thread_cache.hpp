@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Per-thread state that keeps most calls away from shared data: magazines of free blocks by heap
-// and class, and routes (which magazines serve which handle). It lies in pages of our own; the
-// thread reaches it through one pointer of thread-local storage.
+// and class, and routes (which magazines serve which handle). In pages of our own, reached through
+// one pointer of thread-local storage.
 //
 // A block goes into the magazine of the thread that frees it, whoever allocated it; full magazines
-// give half of their blocks back under the class's lock. Magazines that were unused for a while are
-// emptied in their thread's next slow path, all of them when memory is short (flush_all_later).
-//
-// At a thread's end its blocks go back (pthread key destructor). Later calls of that thread, in
-// destructors of others, use the heaps directly. In a child made by fork the caches of the missing
-// threads are dissolved. Nothing is ever destroyed.
+// give half of their blocks back under the class's lock. Magazines unused for a while are emptied
+// in their thread's next slow path, all of them when memory is short (flush_all_later). At a
+// thread's end its blocks go back (pthread key destructor); its later calls, in destructors of
+// others, use the heaps directly. In a forked child the caches of the missing threads are
+// dissolved. Nothing is ever destroyed.
 #pragma once
 
 #include "placement/span.hpp"

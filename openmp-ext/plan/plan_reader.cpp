@@ -490,7 +490,6 @@ Parsed<Plan> parse(std::string_view json, std::string_view name) {
   return builder.take();
 }
 
-// Returns an error text, or "".
 std::string read_file(const std::string& path, std::string& content) {
   const int fd = os().open(path.c_str(), O_RDONLY | O_CLOEXEC, 0);
   if (fd < 0) return std::strerror(errno);

@@ -22,7 +22,6 @@ namespace {
 
 using Body = void (*)(void*);
 
-// The intercepted entries, and the other functions needed of a runtime.
 #define OMPTIER_ENTRIES(X)                                                                         \
   X(GOMP_parallel)                                                                                 \
   X(GOMP_parallel_reductions)                                                                      \

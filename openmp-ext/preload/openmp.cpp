@@ -172,7 +172,6 @@ const omptier_hooks* hooks() {
   return g_hooks.load(std::memory_order_relaxed);
 }
 
-// For a block of the runtime's own.
 void* reported(const omptier_hooks* table, void* block, std::size_t bytes, Handle handle,
                const void* caller) {
   if (block != nullptr) table->stock_allocated(block, bytes, handle, caller);

@@ -3,15 +3,13 @@
 // Which block an address lies in, now or a moment ago: for the helper thread, which finds the sites
 // of samples in blocks that are not logged one by one. 12 bytes a live block (16 with the room a
 // hash table needs), in pages of our own, up to a limit; a block that does not fit is refused as a
-// whole.
-//
-// Ended blocks stay in a ring in order of time: a sample belongs to the first block over its
+// whole. Ended blocks stay in a ring in order of time: a sample belongs to the first block over its
 // address that ended after it, else to the live one, else (ring overwritten) its block is unknown.
 //
-// A block is found by its begin: sizes are divided into levels, each 16 times the one before, and
-// the pages of a level are as large as its smallest block. So at most one block begins in a page,
-// and at most 16 pages before an address are searched. Open addressing in 64 segments that grow one
-// by one, so that no move takes long. Not thread-safe: the owner's lock covers it.
+// Sizes are divided into levels, each 16 times the one before, and the pages of a level are as
+// large as its smallest block. So at most one block begins in a page, and at most 16 pages before
+// an address are searched. Open addressing in 64 segments that grow one by one, so that no move
+// takes long. Not thread-safe: the owner's lock covers it.
 #pragma once
 
 #include "base/page_array.hpp"

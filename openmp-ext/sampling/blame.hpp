@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// From the registers of an interrupted thread to the memory access it was waiting for.
-//
-// A timer interrupt is taken when the stalled instruction retires, so the saved PC is the next one.
-// Blame therefore goes to the nearest memory instruction before PC (around the loop if PC is its
-// head). It goes to PC itself if that instruction can be interrupted midway: rep movs and stos,
-// gathers and scatters. An instruction whose sampled addresses all lie within a few KiB hits the
-// cache, so the thread does not wait for it. Then blame goes to PC if its addresses cover a wide
-// range (a page fault stops a thread on the instruction, also one that only a hypervisor sees),
-// else to the next memory instruction further back that does. All this holds where interrupts land
-// right behind the stalled instruction (calibrate.hpp measures it); elsewhere only the PC is kept.
+// From the registers of an interrupted thread to the memory access it was waiting for. A timer
+// interrupt is taken when the stalled instruction retires, so the saved PC is the next one. Blame
+// goes to the nearest memory instruction before PC (around the loop if PC is its head), or to PC
+// itself if that instruction can be interrupted midway: rep movs and stos, gathers and scatters. If
+// all sampled addresses of an instruction lie within a few KiB, it hits the cache, and blame goes
+// to PC if its addresses cover a wide range (a page fault stops a thread on the instruction, also
+// one that only a hypervisor sees), else to the next memory instruction further back with a wide
+// range. Where interrupts do not land right behind the stalled instruction (calibrate.hpp), only
+// the PC is kept.
 //
 // The operand's address follows from the saved registers, rewound over the instructions in between.
-// If one of its registers was overwritten (as in a pointer chase), the loop is emulated forward to
-// the next execution of the blamed instruction, whose address serves as well. reuse.hpp may find
-// out how soon it is used again.
+// If one of them was overwritten (as in a pointer chase), the loop is emulated forward to the next
+// execution of the blamed instruction, whose address serves as well. reuse.hpp may find out how
+// soon it is used again.
 #pragma once
 
 #include "emulation/decode.hpp"

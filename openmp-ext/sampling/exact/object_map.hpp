@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Maps an address to its live object in two or three loads, for callbacks at every access. It is a
-// page table of two levels: a leaf covers 1 GiB with one word a page. The word names the object
+// Maps an address to its live object in two or three loads, for callbacks at every access: a page
+// table of two levels, whose leaves cover 1 GiB with one word a page. The word names the object
 // that covers the whole page, or a table of 16-byte granules if several objects share it. Changes
-// take a lock and advance a generation number; reads take no lock.
+// take a lock and advance a generation number; reads take no lock and find an object that was live
+// at that moment, or none: words are read at once, an odd version marks an object's entry while it
+// changes, and a range that does not contain the address is discarded.
 //
-// A concurrent reader finds an object that was live at that moment, or none: words are read at
-// once, an odd version marks an object's entry while it changes, and a range that does not contain
-// the address is discarded.
-//
-// Assumes user addresses below 2^47. If objects share a granule, it belongs to the one that began
+// Assumes user addresses below 2^47. A granule that objects share belongs to the one that began
 // last.
 #pragma once
 

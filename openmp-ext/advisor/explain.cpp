@@ -14,9 +14,9 @@ namespace {
 
 // Fractions of the accesses.
 constexpr double k_mostly = 0.6;         // from here on called "mostly"
-constexpr double k_read_mostly = 0.25;   // writes, up to which an array is mostly read
-constexpr double k_hardly_any = 0.02;    // up to so many writes: read-only in effect
-constexpr double k_least_cached = 0.005; // from here on mentioned
+constexpr double k_read_mostly = 0.25;   // most writes of a mostly read array
+constexpr double k_hardly_any = 0.02;    // most writes of an array that counts as read-only
+constexpr double k_least_cached = 0.005; // least that is mentioned
 
 double part(const Demand& demand, Manner a, Manner b) {
   const double total = demand.total();

@@ -20,7 +20,7 @@ struct TierChoice {
   MemoryKind kind = MemoryKind::unknown;
   std::uint64_t capacity = 0;
   Figures figures;
-  bool estimated = false; // some of the figures are
+  bool estimated = false; // some figures are estimates
 };
 
 // The platform's kinds, fastest first, each with the smaller of its capacity and the limit, without

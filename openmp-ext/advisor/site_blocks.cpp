@@ -14,7 +14,7 @@
 namespace omptier {
 namespace {
 
-constexpr std::size_t k_most_single = 8; // more hot blocks are one part
+constexpr std::size_t k_most_single = 8; // if more blocks are hot, they are one part
 
 bool can_be_divided(const SiteDemand& whole, const SiteSummary& site,
                     const ProfileSummary& summary) {

@@ -42,7 +42,7 @@ struct SiteDemand {
   std::vector<std::uint32_t> blocks;
   std::uint64_t all_instances = 0;
   bool placeable = true;   // else it needs no room and stays where it is
-  std::uint64_t bytes = 0; // most of one that is not placeable; 0: not known
+  std::uint64_t bytes = 0; // most bytes if not placeable; 0: not known
   // Bytes of the whole site's peak that are old copies while it grows, and for how many nanoseconds
   // they are needed.
   std::uint64_t growing = 0, growing_nanoseconds = 0;
@@ -55,7 +55,7 @@ struct SiteDemand {
 struct WorkloadRegion {
   std::string label;
   std::uint64_t entries = 0;      // times it began
-  std::uint64_t entered_anew = 0; // times it began after another region than itself
+  std::uint64_t entered_anew = 0; // times it began after a different region
 };
 
 // Memory that is no site's; it stays where it is.

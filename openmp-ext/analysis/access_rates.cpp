@@ -21,7 +21,7 @@
 namespace omptier {
 namespace {
 
-constexpr double k_few_loops = 2; // with a pace: as much do the costs of usual processors count
+constexpr double k_few_loops = 2; // with a pace: the weight of usual processors' costs
 
 struct Runs {
   static constexpr std::size_t k_seldom = 12; // samples: twice the pairs that a pace takes

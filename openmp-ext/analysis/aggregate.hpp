@@ -28,7 +28,7 @@ namespace omptier {
 
 struct Share {
   double value = 0, low = 0, high = 0; // fractions of all samples' weight; 95 % interval
-  Share& operator+=(const Share& other); // errors of several shares hardly add up
+  Share& operator+=(const Share& other); // takes their errors as independent
 };
 
 // How often an object was accessed, averaged over the whole length of the run, region or phase.
@@ -36,8 +36,8 @@ struct Share {
 struct AccessRate {
   double value = 0, low = 0, high = 0; // per second; 95 % interval
   double bytes = 0;                    // per second
-  double known = 0;        // part of its accesses in loops whose pace is known, as far as can be
-                           // expected: what is accessed in others is not in the value
+  double known = 0;        // expected part of its accesses in loops whose pace is known; accesses in
+                           // others are not in the value
   std::uint64_t pairs = 0; // of samples, of the loop with fewest; 0 = nothing is known
 };
 
@@ -81,7 +81,7 @@ struct SitePart : Sampled {
   OffsetHistogram offsets;
   // Only known by region:
   std::optional<double> hot_part; // as SiteSummary's
-  double dealt = 0; // of the weight, what was blamed on others' streams, less what was given away
+  double dealt = 0; // weight moved here from others' streams, less what was moved away
   AccessRate access_rate; // while the region runs
 };
 
@@ -101,14 +101,14 @@ struct InstanceSummary {
 };
 
 struct RankPart {
-  double weight = 0;            // of the rank's samples there, one run's
+  double weight = 0;            // of the rank's samples there, in one run
   std::uint64_t bytes_peak = 0; // of all sites together: the sum of their peaks
 };
 
 struct RankSummary {
   std::uint64_t rank = 0;
   std::string host;
-  std::uint64_t profiles = 0, samples = 0, nanoseconds = 0; // runs; all of theirs; the longest
+  std::uint64_t profiles = 0, samples = 0, nanoseconds = 0; // runs; of all runs; of the longest
   RankPart all;                                             // samples in no object included
 };
 
@@ -144,7 +144,7 @@ struct SiteSummary : Sampled {
   static constexpr std::uint32_t k_nothing = ~std::uint32_t{0};
   double mean_latency = 0; // nanoseconds, weighted; 0 = the source does not say
   Share cache = {0, 0, 1}; // of its accesses: those that a cache served
-  double level_share = 0;  // of samples or watches: those that know; 0 = too few for a figure
+  double level_share = 0;  // of samples or watches, with known level; 0 = too few
   OffsetHistogram offsets;
   std::vector<SitePart> by_region, by_phase; // most accessed first
   std::vector<RankPart> by_rank;             // as ProfileSummary::ranks
@@ -153,7 +153,7 @@ struct SiteSummary : Sampled {
 struct CodeAtSite {
   std::uint32_t site = 0; // index into ProfileSummary::sites
   std::uint64_t samples = 0;
-  double weight = 0; // of one process, as blamed: before streams share (streams.hpp)
+  double weight = 0; // of one process, before streams share (streams.hpp)
   bool loads = false, stores = false; // seen to do so, maybe without a sample of its own
 };
 
@@ -169,7 +169,7 @@ struct RegionSummary : Sampled {
   std::vector<Frame> frames; // codeptr first; none: outside of all regions
   std::vector<std::vector<Frame>> also; // further call stacks that are the same in the source
   std::uint64_t entries = 0;
-  std::uint64_t entered_anew = 0; // entries after another region than itself
+  std::uint64_t entered_anew = 0; // entries after a different region
   std::uint64_t nanoseconds = 0;  // of wall time, all entries of one process together
   std::uint32_t threads = 0;      // most
 };
@@ -180,7 +180,7 @@ struct PhaseSummary : Sampled {
   enum class Kind : std::uint8_t { named, to_barrier, to_end, serial };
   Kind kind = Kind::named;
   std::string name;              // of a named one
-  std::uint32_t region = 0;      // which is divided; serial: the one before, 0 = the run's start
+  std::uint32_t region = 0;      // the divided one; serial: the one before, 0 = the run's start
   std::uint32_t next_region = 0; // serial: the one behind, 0 = the run's end
   std::vector<Frame> frames;     // of the barrier that ends it
   std::uint64_t entries = 0, nanoseconds = 0;
@@ -199,7 +199,7 @@ struct ProfileSummary {
   std::vector<RunRecord> runs;    // one a profile
   std::vector<RankSummary> ranks; // in order of their numbers; empty when all profiles are of one
   std::vector<std::string> notes; // cut logs, joined jobs …: one line each, for people
-  std::uint64_t running = 0;      // of the profiles: their processes still wrote them
+  std::uint64_t running = 0;      // number of profiles that their processes still wrote
   std::vector<ModuleInfo> modules;
   std::vector<SiteSummary> sites;     // largest share first, then most bytes
   std::vector<RegionSummary> regions; // [0] = outside of all regions
@@ -209,7 +209,7 @@ struct ProfileSummary {
   Measure measure = Measure::time;
   double worst_error = 0; // of the source, as a fraction
   std::uint64_t samples = 0, samples_lost = 0;
-  std::uint64_t samples_waiting = 0; // more, on threads that waited in the OpenMP runtime
+  std::uint64_t samples_waiting = 0; // further ones, on threads waiting in the OpenMP runtime
   double waiting_share = 0;          // of the weight of these and all samples
   std::uint64_t unknown_address = 0; // samples without an address
   std::uint64_t no_operand = 0;      // of these: where no memory operand was near

@@ -122,7 +122,7 @@ struct Place {
   std::uint32_t site = k_no_site;      // as Attribution::site
   std::uint64_t object = k_none;       // of the profile; none: a counted one
   std::uint64_t offset = 0, bytes = 0; // in it, of it
-  bool is_exact = true;                // the offset is; else only the object is known
+  bool is_exact = true;                // the offset is known; else only the object
 };
 
 struct PatternAt {
@@ -152,7 +152,7 @@ struct SiteInProfile {
   std::uint64_t objects = 0, bytes_total = 0, bytes_largest = 0, bytes_peak = 0;
   std::uint64_t bytes_growing = 0, nanoseconds_growing = 0;
   std::vector<LiveStep> live;
-  std::vector<InstanceSummary> instances; // these and what follows: as SiteSummary's
+  std::vector<InstanceSummary> instances; // from here on as in SiteSummary
   std::uint64_t blocks = 0;
   std::vector<std::uint32_t> hot_blocks;
   bool blocks_by_one_thread = false;
@@ -231,7 +231,7 @@ private:
   std::vector<const AreaRecord*> module_areas_;
   std::vector<std::uint64_t> by_release_; // objects
   std::size_t next_object_ = 0, next_release_ = 0, next_region_ = 0, next_totals_ = 0;
-  std::vector<SiteTotals> counted_; // by number of the profile: what has been taken over
+  std::vector<SiteTotals> counted_; // by number of the profile: totals already counted
   LiveMap live_; // of objects, Place::k_none for small ones
   std::vector<Running> running_;
   std::uint32_t last_region_ = 0;

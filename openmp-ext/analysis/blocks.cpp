@@ -18,9 +18,9 @@ constexpr double k_nearly_all = 0.9;        // of the samples
 constexpr std::size_t k_least_to_tell = 64; // samples, to speak of a hot part or hot blocks
 constexpr std::size_t k_fewest_parts = 8, k_most_parts = 256;
 constexpr std::size_t k_least_in_a_part = 4;
-constexpr double k_most_unknown = 0.1; // of the samples: those of which the block is not known
-constexpr double k_few_are_hot = 0.5;  // of a site's memory: hot blocks are worth a word
-constexpr double k_as_hot = 0.25;      // of the hot blocks' samples for its bytes: hot, too
+constexpr double k_most_unknown = 0.1; // of the samples may lie in unknown blocks
+constexpr double k_few_are_hot = 0.5;  // of a site's memory: the most that hot blocks may have
+constexpr double k_as_hot = 0.25;      // of the hot blocks' samples per byte: hot, too
 
 // Pseudo-random, because samples that alternate must not all be in one half; the same in each run.
 unsigned half_of(std::size_t sample) {

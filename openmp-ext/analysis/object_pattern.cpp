@@ -104,7 +104,7 @@ std::optional<PeriodicRuns> runs_of(const std::pair<double, std::int64_t>& steps
   // Whole strides: how many steps a run has is known only from counts.
   const auto unit = std::gcd(std::abs(steps.second), std::abs(jumps.second));
   const double between = std::abs(in_a_run * stride + jump);
-  if (between >= k_widest) return {}; // a made-up log's: nothing is so far apart
+  if (between >= k_widest) return {}; // a log that is made up: nothing is so far apart
   return PeriodicRuns{std::llround(between / double(unit)) * unit, (in_a_run + 1) * std::abs(stride)};
 }
 

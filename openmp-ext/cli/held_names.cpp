@@ -111,7 +111,7 @@ private:
 
 // Runs in the separate process.
 void add_names_here(const std::vector<std::string>& profiles) {
-  std::ofstream("/proc/self/oom_score_adj") << 1000; // rather this process than any other
+  std::ofstream("/proc/self/oom_score_adj") << 1000; // the first to be killed if memory runs out
   std::signal(SIGXFSZ, SIG_IGN);                     // a file-size limit is an error like others
   Symbols symbols;
   for (const std::string& path : profiles)

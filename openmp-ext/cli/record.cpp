@@ -199,7 +199,7 @@ int print_environment(const CommandContext& context, const RecordArguments& argu
         path.empty() || ::access(path.c_str(), X_OK) != 0)
       return fail("env", 127,
                   arguments.command[0] + ": there is no such program; give its path, or none");
-  HandedPlan handed; // of use to no program that is started later: stays empty
+  HandedPlan handed; // stays empty: no program started later could use it
   if (const int status = prepare("env", context, arguments, handed, what); status != 0)
     return status;
   std::string text;

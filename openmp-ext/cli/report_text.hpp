@@ -22,10 +22,10 @@ struct ProfileTextOptions {
   bool blocks = false; // rows for the blocks of each site
   unsigned width = 0;  // columns; 0 = no limit
   bool colour = false;
-  bool verbose = false;             // all that is known of how the figures came about
+  bool verbose = false;             // all that is known about the origin of the figures
   std::vector<std::string> columns; // of objects, by name; empty: as many as fit
   std::string sort;                 // objects by this column; "": by share
-  std::string region;               // what keep_regions() was told; "": all of the run
+  std::string region;               // argument of keep_regions(); "": the whole run
   std::string filter;               // only objects whose name has this text, in any case
   std::optional<double> minimum;    // only rows of at least this share
 

@@ -71,7 +71,7 @@ enum class RecordType : std::uint8_t {
   region_totals, // of a region: all its runs, logged or not
   thinned,       // from here on one sample in so many is kept
   shortages,     // what memory, log and emulation's budget had no room for, from the start on
-  area,          // memory that nobody allocates: a module's, a thread's stack, the heap as a whole
+  area,          // memory not allocated block by block: a module's, a thread's stack, the heap
   area_end,
   loop_of_2, // in which the next pattern was made, and what it accessed since an earlier sample
   sample,
@@ -88,7 +88,7 @@ enum class RecordType : std::uint8_t {
 // The first byte of a sample is kind << 5, level << 3 and these bits.
 inline constexpr std::uint8_t k_sample_place = 0x80; // at the end
 inline constexpr std::uint8_t k_sample_streamed = 0x04;
-inline constexpr std::uint8_t k_sample_weight = 0x02; // another one than before
+inline constexpr std::uint8_t k_sample_weight = 0x02; // differs from the sample before
 inline constexpr std::uint8_t k_sample_extras = 0x01; // node and latency
 // In version 2 that byte, with this bit, was the record's type.
 inline constexpr std::uint8_t k_sample_of_2 = 0x80;

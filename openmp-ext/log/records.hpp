@@ -106,7 +106,7 @@ struct LoggedSample : AccessSample {
 // All runs of a region since the start; only as many as samples need are logged one by one.
 struct RegionTotals {
   std::uint64_t entries = 0;
-  std::uint64_t entered_anew = 0; // after another region than itself
+  std::uint64_t entered_anew = 0; // after a different region
   std::uint64_t nanoseconds = 0;  // in which it was the outermost one
   std::uint32_t threads = 0;      // most
 };
@@ -119,13 +119,13 @@ struct Thinning { // from `time` on, one sample in `kept_of` is in the log, with
 // What was left out for lack of room, since the start; first in the recorder's own memory.
 struct Shortages {
   std::uint64_t objects = 0;   // not recorded
-  std::uint64_t by_caller = 0; // whose sites are their callers, whatever stack led there
+  std::uint64_t by_caller = 0; // whose site is their caller alone, without the stack
   std::uint64_t runs = 0;      // of regions that were counted, but not kept for their samples
-  std::uint64_t stretches = 0; // neither
+  std::uint64_t stretches = 0; // likewise
   // Left out because each of them may take only an eighth of the log.
   std::uint64_t phases = 0, areas = 0, moves = 0;
   std::uint64_t regions_by_caller = 0; // runs whose regions are their directives, as by_caller
-  LoopCounts loops;                    // in emulation's budget
+  LoopCounts loops;                    // beyond emulation's budget
   bool operator==(const Shortages&) const = default;
 };
 
@@ -179,7 +179,7 @@ struct StretchDefinition {
   std::uint32_t region = 0;      // of a serial one: number + 1 of the region before it, 0 = start
   std::uint32_t next_region = 0; // of a serial one: number + 1 of the one behind it, 0 = end
   Frame frame;                   // of a barrier
-  std::uint64_t entries = 0, nanoseconds = 0; // all there were
+  std::uint64_t entries = 0, nanoseconds = 0; // of all its stretches
 };
 
 struct StretchRecord { // one in which a sample lies

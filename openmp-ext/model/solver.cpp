@@ -9,7 +9,7 @@ namespace omptier {
 namespace {
 
 constexpr int k_exchange_rounds = 8;
-constexpr double k_least_gain = 1e-9;            // over what is at stake: less is rounding
+constexpr double k_least_gain = 1e-9;            // relative to what is at stake: less is rounding
 constexpr std::size_t k_most_steps = 20'000'000; // of the search through pieces of time
 
 double gain_of(const Candidate& candidate, std::uint8_t tier) {
@@ -252,7 +252,7 @@ private:
   }
 
   const Problem& problem_;
-  Room& room_; // all of it; so it is again afterwards
+  Room& room_; // all of it, also after the search
   std::span<std::uint8_t> best_;
   std::size_t count_ = 0;
   std::array<Item, k_exact_candidates> items_{}; // by rank

@@ -33,7 +33,7 @@ struct Candidate : Need {
   double loss = 0;           // of being nowhere, a positive number
   bool mandatory = false;    // served before the others
   bool late = false;         // served in the room that the others leave
-  std::uint32_t allowed = 0; // tiers it may lie in, one bit each; only such that have a capacity
+  std::uint32_t allowed = 0; // tiers it may lie in, one bit each; only tiers with a capacity
   std::array<double, k_most_choices> gain{};
 };
 

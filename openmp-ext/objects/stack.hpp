@@ -12,8 +12,8 @@ namespace omptier {
 
 // Where a walk met the OpenMP runtime before any frame of the program.
 struct RuntimeMet {
-  ReturnAddress at = 0;     // the runtime's return address; 0: it did not
-  ReturnAddress called = 0; // that of the function that the runtime called
+  ReturnAddress at = 0;     // the runtime's return address; 0: it was not met
+  ReturnAddress called = 0; // return address of the function that the runtime called
 };
 
 // Writes up to max return addresses of the program, innermost first, and returns how many (at least

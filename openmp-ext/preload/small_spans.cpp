@@ -73,7 +73,7 @@ struct Magazine {
   FreeBlock* top = nullptr; // behind the last
   FreeBlock *begin = nullptr, *end = nullptr;
   unsigned batch = 0;
-  unsigned waits = 0; // for so many blocks, as there was none to be had
+  unsigned waits = 0; // blocks until the next try, after none was available
   Counts counts;
 };
 
@@ -83,7 +83,7 @@ struct Cache { // of a thread
 };
 
 struct Bin : SpanPool::Bin {
-  Counts counts; // of what no magazine counts any more, or ever did
+  Counts counts; // of blocks that no magazine counts
 };
 
 pthread_mutex_t g_lock = PTHREAD_MUTEX_INITIALIZER;

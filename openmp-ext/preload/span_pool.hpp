@@ -90,7 +90,7 @@ private:
   static constexpr std::uint32_t k_none = ~std::uint32_t{0};
   struct Use { // of a span, from a time on
     std::uint64_t since = 0;
-    std::uint64_t cut = 0; // the how manieth span that was cut, from 1
+    std::uint64_t cut = 0; // its ordinal among all spans that were cut, from 1
     std::uint32_t site = k_no_site, room = 0, first = 0;
   };
   struct Span {
@@ -98,7 +98,7 @@ private:
     std::uint32_t reciprocal = 0; // ceil(2^32 / room): exact for offsets in a span
     std::uint32_t first = 0;      // offset of the first block
     std::uint16_t blocks = 0, bin = 0;
-    std::uint16_t begun = 0; // blocks that have been handed out at some time, the first ones
+    std::uint16_t begun = 0; // blocks handed out so far, the first ones
     std::uint16_t free = 0;  // of these
     std::uint16_t hint = 0;  // none before it is free
     bool listed = false;
@@ -129,7 +129,7 @@ private:
   std::atomic<std::uintptr_t> begin_{0};
   std::atomic<std::size_t> bytes_{0};
   Span* spans_ = nullptr;
-  std::uint32_t used_ = 0;      // spans of the range that were cut at some time, the first ones
+  std::uint32_t used_ = 0;      // spans cut so far, the first of the range
   std::size_t accessible_ = 0;  // bytes of the range
   std::uint32_t idle_ = k_none; // the span of a bin that is wholly free, if any; its bin
   Bin* idle_bin_ = nullptr;

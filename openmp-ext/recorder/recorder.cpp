@@ -140,7 +140,7 @@ void Recorder::write_run() {
 
 void Recorder::finish() {
   if (active() && in_fork())
-    return; // a child made behind our back: helper and log are the parent's
+    return; // a child made without fork's handlers: helper and log are the parent's
   State expected = State::active;
   if (!state_.compare_exchange_strong(expected, State::over)) return;
   helper_.stop();
@@ -272,7 +272,7 @@ void Recorder::after_fork_in_child() {
   regions_.restart();
   site_counts_.clear();
   live_.clear();
-  new (&resolver_) SampleResolver; // the parent's helper thread may have been at these
+  new (&resolver_) SampleResolver; // the parent's helper thread may have been using these
   new (&sample_times_) SampleTimes;
   new (&stretch_counts_) decltype(stretch_counts_);
   waiting_ = 0;
@@ -301,7 +301,7 @@ bool Recorder::restart_in_child(std::unique_ptr<SampleSource> source) {
   State expected = State::forked;
   if (!state_.compare_exchange_strong(expected, State::over)) return false;
   static_cast<void>(
-      source_.release()); // the parent's: what it holds is not to be touched, not even to be freed
+      source_.release()); // the parent's: must not be touched, not even freed
   source_ = std::move(source);
   source_wants_objects_ = source_ != nullptr && source_->wants_objects();
   process_ = getpid();

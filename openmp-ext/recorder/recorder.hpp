@@ -118,7 +118,7 @@ private:
   struct SiteCount { // of objects that are not logged one by one
     std::uint64_t objects, bytes, largest, live;
     std::uint64_t peak, peak_time; // since it was written
-    std::uint32_t logged;          // objects that were, beside these
+    std::uint32_t logged;          // objects that were logged, besides these
     bool by_malloc, changed;
   };
   SiteCount* count_of(std::uint32_t site);
@@ -167,7 +167,7 @@ private:
   PageArray<SmallCount> small_counts_; // by site
   std::uint64_t small_bytes_ = 0;      // of all of them
   const omptier_small_spans* spans_ = nullptr;
-  PageArray<omptier_small_counts> served_; // by site: as counted already
+  PageArray<omptier_small_counts> served_; // by site: counts already taken
   PageArray<SiteCount> site_counts_;   // by site
   LiveBlocks live_;
   std::atomic<std::uint32_t> most_logged_{~std::uint32_t{0}}; // objects from 64 KiB of one site
@@ -190,7 +190,7 @@ private:
     std::uint64_t entries, nanoseconds, written;
   };
   PageArray<StretchCount> stretch_counts_;       // by number in stretches_known_; helper thread's
-  std::uint64_t ticks_ = 0, counts_written_ = 0; // and when the counts were
+  std::uint64_t ticks_ = 0, counts_written_ = 0; // numbers: present, of the last counts
   Mappings mappings_;
   std::atomic<std::uint64_t> mappings_logged_{0};
   MemoryAreas areas_;

@@ -141,7 +141,7 @@ void Recorder::object(const void* block, std::size_t bytes, std::uintptr_t alloc
   bool logged = false;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    end_block(address); // that was freed behind our back
+    end_block(address); // whose release was not seen
     SiteCount* counted = count_of(site);
     if (counted != nullptr) logged = must_log(bytes, *counted);
     if (counted != nullptr && !logged && bytes < k_least_counted) {
@@ -394,7 +394,7 @@ void Recorder::mapped(const void* address, std::size_t bytes, const void* caller
 void Recorder::unmapped(const void* address, std::size_t bytes, std::uint64_t before) {
   const auto begin = reinterpret_cast<std::uintptr_t>(address);
   if (!active() || Inside::now() || begin + bytes <= begin)
-    return; // the kernel refuses what goes round
+    return; // the kernel refuses ranges that wrap around
   const std::lock_guard<std::mutex> guard(mutex_);
   end_mappings(begin, begin + bytes, before);
 }

@@ -90,7 +90,7 @@ std::uint64_t SampleResolver::resolve(const LiveBlocks& blocks, std::mutex& lock
       guard.lock();
     }
     if (next == 0) return 0;
-    if (next <= blocks.oldest_ended()) // gone round: what ended before this is not known
+    if (next <= blocks.oldest_ended()) // the ring was overwritten: what ended before is not known
       return blocks.ended(blocks.oldest_ended()).time;
     const LiveBlocks::Ended ended = blocks.ended(--next);
     if (ended.time < oldest) return 0;

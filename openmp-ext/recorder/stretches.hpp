@@ -95,7 +95,7 @@ public:
 
 private:
   PageArray<std::uint64_t> times_;
-  std::size_t next_ = 0; // where the last question led
+  std::size_t next_ = 0; // place of the last answer
 };
 
 } // namespace omptier

@@ -30,7 +30,6 @@ double streamed_part(const Demand& demand) {
   return part(demand, Manner::streamed_load, Manner::streamed_store);
 }
 
-// What placement cannot save; "" if nothing.
 std::string cached_text(const SiteDemand& demand) {
   if (demand.cached < k_least_cached) return {};
   return ", " + format_percent(demand.cached) + " (" + format_percent(demand.cached_low) + " to " +

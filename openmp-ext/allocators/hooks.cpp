@@ -70,7 +70,6 @@ int hook_allocate_zeroed(size_t count, size_t size, size_t alignment, uintptr_t 
 
 int hook_reallocate(void* block, size_t size, uintptr_t handle, uintptr_t free_handle,
                     const void* caller, void** result) {
-  // Without an allocator, the block's own.
   if (handle == k_null_allocator && block != nullptr) handle = owner_of(block);
   if (handle == k_null_allocator) handle = resolved(free_handle);
   if (size != 0 && is_impossible(size, handle)) return *result = nullptr, 1;

@@ -61,7 +61,6 @@ void explain_parts(const BlockInfo& block, const char* reason, char* text, std::
   }
 }
 
-// Which nodes of a tier were chosen, and why; "" for a tier of one node.
 void explain_nodes(const BlockInfo& block, char* text, std::size_t size) {
   const Binding& binding = block.space->binding();
   text[0] = '\0';
@@ -175,7 +174,6 @@ void fill_pages(std::uintptr_t begin, std::size_t bytes, PlacementReport& report
   report.unqueried = census.unqueried;
 }
 
-// Keeps the first error.
 class Writer {
 public:
   explicit Writer(int fd) : fd_(fd) {}
@@ -266,7 +264,6 @@ void write_ledger(Writer& out, Placer& placer) {
   write_job(out, placer.job());
 }
 
-// One line per plan entry whose objects were moved: how often, how much, when, for how long.
 void write_moves(Writer& out, const PlanPlacement& plan) {
   for (std::uint32_t entry = 0; entry < plan.plan().entries.size(); ++entry) {
     const MoveTotals total = move_totals(entry);

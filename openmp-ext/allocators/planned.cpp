@@ -48,7 +48,6 @@ bool source_overrules(const Allocator* allocator, const Plan& plan, std::uint32_
   return true;
 }
 
-// The plan's tiers for the allocation, if any; completes wanted.
 std::optional<TierOrder> order_of_plan(const PlanPlacement& plan, const Placer& placer,
                                        const Allocator* allocator, const AllocationRequest& request,
                                        BlockRequest& wanted) {

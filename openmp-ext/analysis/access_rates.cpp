@@ -110,7 +110,6 @@ public:
         if (speed.rate == nullptr) speed.value *= factor;
   }
   const Speed& of(std::size_t run, std::size_t pattern) const { return runs_[run][pattern]; }
-  // By loop: the largest of all its patterns.
   std::vector<double> spreads() const {
     std::vector<double> spreads(numbers_.size(), 0);
     for (const std::vector<Speed>& run : runs_)

@@ -174,8 +174,8 @@ struct RegionSummary : Sampled {
   std::uint32_t threads = 0;      // most
 };
 
-// A part of the run on one level with regions (named by the program) or below them. Below, only
-// phases that took measurable time are told apart (analysis/phase_track.hpp).
+// A part of the run on one level with regions (named by the program) or below them. Of the latter,
+// only those in which time was seen to pass are kept apart (analysis/phase_track.hpp).
 struct PhaseSummary : Sampled {
   enum class Kind : std::uint8_t { named, to_barrier, to_end, serial };
   Kind kind = Kind::named;

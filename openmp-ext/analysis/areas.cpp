@@ -65,7 +65,6 @@ private:
     profile_.objects.push_back(object);
   }
 
-  // The module's data within its area.
   AreaRecord statics_in(const AreaRecord& module) const {
     const auto at = statics_.find({module.number, module.begin});
     if (at == statics_.end()) return {};
@@ -75,7 +74,6 @@ private:
     return inside ? area : AreaRecord();
   }
 
-  // In ascending order, inside of the module, without overlaps.
   std::vector<StaticVariable> variables_of(const AreaRecord& area) const {
     std::vector<StaticVariable> all, kept;
     const ModuleInfo& module = profile_.modules[area.number];

@@ -233,7 +233,6 @@ void Sweep::step_region(const RegionRecord& record) {
     running_.push_back({record.region, record.thread});
     return;
   }
-  // The thread's innermost region ends.
   for (std::size_t i = running_.size(); i-- > 0;) {
     if (running_[i].thread != record.thread || running_[i].region != record.region) continue;
     if (i == 0) close_region(record.time);
@@ -330,7 +329,6 @@ void Sweep::take_runtimes_small_objects() {
   }
 }
 
-// Null if no module was there at that time.
 CodeSummary* Sweep::code_at(std::uint64_t pc, std::uint64_t time) {
   if (code_area_ == nullptr || !is_code_of(*code_area_, pc, time)) {
     const AreaRecord* found = module_of(pc, time);
@@ -469,7 +467,8 @@ void Sweep::share_among_streams(AccessSample& sample, Place& place, std::uint32_
 }
 
 // Where a stream is while the blamed stream of the same loop is at the sample's address: both have
-// moved on equally since they were seen together. Unknown if the loop works on other blocks now.
+// moved on equally since they were seen together. If the loop works on other blocks now, the block
+// is unknown.
 Place Sweep::beside(const Stream& stream, const AccessSample& sample, const Place& blamed) const {
   Place dealt = place_of(stream.address, stream.place);
   dealt.is_exact = false;

@@ -215,7 +215,6 @@ private:
     return hot;
   }
 
-  // The blocks with most samples, then the largest; in order of time.
   static void keep_most(std::vector<InstanceSummary>& blocks) {
     if (blocks.size() <= k_instances_kept) return;
     std::nth_element(blocks.begin(), blocks.begin() + k_instances_kept, blocks.end(),

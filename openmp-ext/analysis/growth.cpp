@@ -47,7 +47,6 @@ private:
   std::vector<std::vector<OldCopy>> of_site_;
 };
 
-// Live bytes without old copies, step by step.
 void set_growth(SiteInProfile& site, const std::vector<OldCopy>& copies, std::uint64_t start) {
   std::map<std::uint64_t, std::uint64_t> changes; // of old copies' bytes; unsigned sums wrap back
   for (const OldCopy& copy : copies) {

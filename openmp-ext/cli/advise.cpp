@@ -35,7 +35,6 @@ struct Input {
   CapacityByKind capacity;
 };
 
-// A preset, a captured machine, or this one.
 Parsed<Platform> target_platform(const AdviseArguments& arguments, const CapacityByKind& capacity) {
   if (!arguments.machine.empty()) {
     const Machine* machine = find_machine(arguments.machine);
@@ -73,7 +72,6 @@ Parsed<Input> read_input(const AdviseArguments& arguments, Symbols& symbols) {
   return input;
 }
 
-// One line if the firmware lacks figures for some of the kinds; "" if not.
 std::string estimates_in_words(const std::vector<TierChoice>& tiers) {
   std::string kinds;
   for (const TierChoice& tier : tiers)
@@ -86,7 +84,6 @@ std::string estimates_in_words(const std::vector<TierChoice>& tiers) {
          "WriteBandwidth: MiB/s); omptier advise --xml m.xml";
 }
 
-// Why there is nothing to decide, in one line; "" if there is.
 std::string nothing_to_decide(const Advice& advice) {
   if (std::ranges::none_of(advice.workload.sites, [](const SiteDemand& site) {
         return site.placeable && site.by_plan;

@@ -55,7 +55,6 @@ public:
   }
 
 private:
-  // Code without symbols is named after its module.
   std::string label_of(const Frame& at) const {
     if (!symbols_.resolve(summary_.modules[at.module], at.offset).known)
       return summary_.modules[at.module].name;

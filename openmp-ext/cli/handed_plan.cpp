@@ -80,7 +80,6 @@ void remove_unused(const fs::path& folder, const std::string& ours) {
   }
 }
 
-// 0 or errno.
 int write_all(int file, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(file, text.data(), text.size());

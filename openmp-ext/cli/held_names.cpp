@@ -75,7 +75,6 @@ public:
   FinishedProfile(const FinishedProfile&) = delete;
   FinishedProfile& operator=(const FinishedProfile&) = delete;
 
-  // "", or why the file gets no names.
   std::string add_names(Symbols& symbols) {
     if (!problem_.empty()) return problem_;
     auto profile = read_profile(path_);

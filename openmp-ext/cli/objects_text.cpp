@@ -107,7 +107,6 @@ private:
   std::string remarks_;
 };
 
-// Why columns that were asked for are empty.
 std::string reasons(const std::vector<const ObjectColumn*>& columns,
                     const std::vector<TableRow>& rows) {
   std::string text;

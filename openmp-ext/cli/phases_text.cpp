@@ -63,7 +63,6 @@ private:
     return cells;
   }
 
-  // Fraction of the site's memory; 0 if not known.
   static double hot_part(const SitePart& part, const SiteSummary& site) {
     if (part.hot_part) return *part.hot_part;
     return site.objects == 1 ? fraction_of(part.offsets.hot_ranges()) : 0;

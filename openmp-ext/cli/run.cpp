@@ -58,7 +58,6 @@ int report_where(const std::string& where, const BytesByNode& fullest) {
   return write_file("run", where, json.dump(1) + "\n");
 }
 
-// "", or one line if the arguments exclude each other.
 std::string problem_with(const RunArguments& arguments) {
   if (std::string problem =
           problem_with_placement(arguments.capacity, arguments.plan, arguments.strategy);

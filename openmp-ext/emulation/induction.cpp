@@ -110,7 +110,6 @@ public:
       if (entry.at == i) all.add(function_, entry.loop);
     return all;
   }
-  // Registers written by a loop on the path whose last instruction is this place.
   Written written_by_loop_ending_at(std::size_t i) const {
     Written all;
     const Instruction& here = instruction(i);

@@ -422,7 +422,6 @@ LoopAccesses::Index LoopAccesses::index_of(std::span<const Access* const> access
   return found;
 }
 
-// Over the whole walk.
 AccessPattern LoopAccesses::summary_of(std::span<const Access* const> accesses) const {
   AccessPattern pattern;
   std::map<std::int64_t, unsigned> strides;
@@ -493,7 +492,6 @@ void LoopAccesses::summarize(std::size_t first, std::size_t last, const Register
   add_lost(sample, weight / bytes);
 }
 
-// By instruction, without an address.
 void LoopAccesses::add_lost(const RegisterSample& sample, double scale) {
   std::map<std::pair<std::uint64_t, bool>, AccessPattern> by_instruction;
   for (const Lost& lost : lost_inside()) {

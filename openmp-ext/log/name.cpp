@@ -12,7 +12,6 @@
 namespace omptier {
 namespace {
 
-// From an environment variable; fallback if it holds no number.
 unsigned number_of(const char* name, unsigned fallback) {
   const char* text = name != nullptr ? getenv(name) : nullptr;
   return text != nullptr && *text != 0 ? static_cast<unsigned>(std::strtoul(text, nullptr, 10))

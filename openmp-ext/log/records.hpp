@@ -167,8 +167,7 @@ struct RegionRecord {
   bool begin = true;
 };
 
-// Between barriers of one region (kind: what ends it), or between regions (kind: what is on both
-// sides).
+// Between barriers of one region, defined by what ends it; or between regions, defined by both.
 struct StretchDefinition {
   enum class Kind : std::uint8_t {
     barrier,

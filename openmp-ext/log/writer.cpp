@@ -103,7 +103,6 @@ int open_unshared(const char* path) {
   return -1;
 }
 
-// Null if the kernel has no such pages.
 std::uint8_t* page_wiped_in_children() {
   void* page =
       os().map(nullptr, page_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

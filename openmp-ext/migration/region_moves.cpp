@@ -43,7 +43,6 @@ std::uint64_t last_allocations = 0; // plan matches at the last look: more mean 
 Objects objects;
 Totals totals[k_most_entries];
 
-// The entry of an object's site for a region (k_none: without region), or null.
 const PlanEntry* entry_for(const PlanPlacement& plan, std::uint32_t placed_by,
                            std::uint32_t instance, std::uint32_t region, std::uint32_t& index) {
   for (const std::uint32_t entry : plan.matcher().entries(plan.site_of_entry(placed_by)))

@@ -127,7 +127,6 @@ std::uintptr_t first_address(const dl_phdr_info& info) {
   return begin;
 }
 
-// Known by place and name; still loaded.
 LoadedModule* find_known(const dl_phdr_info& info, bool program) {
   const unsigned count = g_modules.count.load(std::memory_order_acquire);
   if (program) return count > 0 ? g_modules.entries[0].load() : nullptr;

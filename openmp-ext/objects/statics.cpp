@@ -39,7 +39,6 @@ public:
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
-  // Null when the file is too short.
   template <typename T> const T* at(std::uint64_t offset, std::uint64_t count) const {
     if (begin_ == nullptr || offset % alignof(T) != 0 || offset > bytes_ ||
         count > (bytes_ - offset) / sizeof(T))

@@ -190,7 +190,6 @@ struct Description { // what an FDE and its CIE hold
   std::uintptr_t program = 0, program_end = 0;
 };
 
-// False where no FDE covers pc or it is malformed.
 bool find_description(std::uintptr_t header, const ByteSpan& module, std::uintptr_t pc,
                       Description& found) {
   const std::uintptr_t entry = look_up(header, module, pc);
@@ -213,7 +212,6 @@ bool find_description(std::uintptr_t header, const ByteSpan& module, std::uintpt
   return !cursor.failed();
 }
 
-// What the call-frame program has established so far.
 struct FrameState {
   bool cfa_known = false, cfa_complex = false;
   std::uint64_t cfa_register = 0, cfa_offset = 0;

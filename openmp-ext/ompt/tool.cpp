@@ -67,7 +67,6 @@ constexpr omptier_observer k_observer = {OMPTIER_OBSERVER_VERSION,
                                          on_phase,
                                          on_moved};
 
-// Null if libomptier.so is not loaded.
 Observe find_observe() {
   refresh_modules();
   for (unsigned i = 0; i < module_count(); ++i) {

@@ -50,7 +50,6 @@ void ExtentSpace::remove_cached(Extent* extent) {
   cached_bytes_ = cached_bytes_ - extent->committed;
 }
 
-// other gets the age and the place in the cache of extent.
 void ExtentSpace::replace_cached(Extent& extent, Extent& other) {
   other.use = ExtentUse::cached;
   other.freed_at = extent.freed_at;
@@ -131,7 +130,6 @@ bool ExtentSpace::add_slice(std::size_t bytes) {
   return true;
 }
 
-// Reserves more address space if none is free.
 Extent* ExtentSpace::from_free(const Shape& shape) {
   FreeRuns& runs = runs_of(shape.company);
   if (Extent* extent = runs.take(shape.bytes, shape.alignment)) return extent;

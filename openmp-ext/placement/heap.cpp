@@ -66,7 +66,6 @@ void Heap::put(unsigned size_class, const FreeBlock* blocks, unsigned count) {
   put_into_spans(list, size_class, blocks, count);
 }
 
-// Up to the stack's capacity; the rest stay with the caller.
 unsigned Heap::pass(ClassList& list, unsigned size_class, const FreeBlock* blocks,
                     unsigned count) {
   const unsigned most = passing_capacity(size_class);

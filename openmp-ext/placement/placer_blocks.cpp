@@ -43,7 +43,6 @@ BlockInfo Placer::info_of(std::uintptr_t begin, std::size_t room, const BlockRec
 
 namespace {
 
-// In the list's order; the copies are linked.
 const ExtentPart* copy_parts(const ExtentPart* from, std::span<ExtentPart> to) {
   std::size_t count = 0;
   for (; from != nullptr && count < to.size(); from = from->next) {

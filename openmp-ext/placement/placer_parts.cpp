@@ -16,7 +16,6 @@ namespace omptier {
 
 namespace {
 
-// Empty when the block cannot be held.
 class Held {
 public:
   Held(const ReservedRanges& ranges, const void* block) : space_(ranges.space_of(block)) {

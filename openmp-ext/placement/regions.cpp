@@ -214,7 +214,6 @@ bool ExtentSpace::has_no_pages(const Extent& run) const {
   return census.present() == 0;
 }
 
-// Checks that extents cover a region from begin to end, and are found at each of their addresses.
 bool ExtentSpace::regions_are_sound(std::string& why_not, bool with_pages) {
   std::size_t open = 0;
   std::array<unsigned, k_companies> count{};

@@ -280,7 +280,6 @@ bool PlanBuilder::close_object() {
   return true;
 }
 
-// Checks that the part has one end, and that parts of an entry do not overlap.
 bool PlanBuilder::finish_part() {
   PlanPart& part = entry().parts.back();
   if (part_ends_ != 1)

@@ -49,7 +49,6 @@ InitiatorView& view_from(std::vector<InitiatorView>& views, const std::vector<un
   return views.back();
 }
 
-// From all of the node's initiators.
 void read_attribute(hwloc_topology_t topology, hwloc_obj_t node, hwloc_memattr_id_t attribute,
                     double Figures::* figure, double unit, std::vector<InitiatorView>& views) {
   unsigned count = 0;

@@ -21,7 +21,6 @@
 namespace omptier {
 namespace {
 
-// "" if there is no link.
 std::string real_path(const std::string& path) {
   char target[PATH_MAX];
   return ::realpath(path.c_str(), target) != nullptr ? target : "";

@@ -49,7 +49,6 @@ void free_later(void* block) {
                                               std::memory_order_relaxed));
 }
 
-// 0 for other blocks.
 std::size_t our_size(const void* block) {
   const omptier_malloc* table = g_table.load(std::memory_order_acquire);
   return table != nullptr && may_be_ours(block) ? table->size_of(block) : 0;

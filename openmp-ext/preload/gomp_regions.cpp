@@ -121,7 +121,6 @@ __attribute__((noinline, cold)) const Runtime* find_runtime(const void* caller, 
   return &g_runtimes[mine];
 }
 
-// Null if the region is not to be reported.
 const omptier_malloc_record* listener(const Runtime& runtime) {
   const omptier_malloc_record* record = g_record.load(std::memory_order_acquire);
   return record != nullptr && runtime.libgomp && !Busy::now() ? record : nullptr;

@@ -178,7 +178,6 @@ void* reported(const omptier_hooks* table, void* block, std::size_t bytes, Handl
   return block;
 }
 
-// False: the block is not ours.
 bool release(const omptier_hooks* table, void* block, Handle handle) {
   if (table->release(block, handle) != 0) return true;
   if (block != nullptr) table->stock_released(block);

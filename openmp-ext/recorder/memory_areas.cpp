@@ -19,7 +19,6 @@ extern "C" __attribute__((weak)) void* __libc_stack_end;
 namespace omptier {
 namespace {
 
-// Where brk began.
 std::uintptr_t first_break() {
   char text[1024];
   const char* at = read_stat_field(-1, 47, text, sizeof text);

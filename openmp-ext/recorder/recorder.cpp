@@ -32,7 +32,6 @@ thread_local std::uint32_t t_thread __attribute__((tls_model("initial-exec"))) =
 // The process whose recorder watches this thread, or 0.
 thread_local pid_t t_watched __attribute__((tls_model("initial-exec"))) = 0;
 
-// Arguments of the process, joined by blanks.
 std::string command_line() {
   std::string text;
   char chunk[2049];

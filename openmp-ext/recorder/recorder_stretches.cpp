@@ -7,7 +7,6 @@
 
 namespace omptier {
 
-// A new stretch's definition enters the log.
 std::uint32_t Recorder::stretch_number(const EndedStretch& stretch) {
   const ReturnAddress key[] = {
       std::uint64_t{stretch.region} << 2 | static_cast<std::uint64_t>(stretch.kind), stretch.place};

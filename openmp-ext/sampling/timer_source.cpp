@@ -74,7 +74,6 @@ bool take(int number) {
   return false;
 }
 
-// Takes the first signal that has the default action. False: none is free.
 bool take_signal(int but_not = 0) {
   g_timers_of.store(getpid());
   if (but_not != SIGURG && take(SIGURG)) return true;

@@ -73,7 +73,6 @@ public:
     return variables_->at(vaddr, symbol, bias_);
   }
 
-  // The variable that gets the call's result, according to the source.
   std::string variable_at(std::uint64_t vaddr) {
     return variable_of(sources_, locations_at(vaddr, ""));
   }
@@ -358,7 +357,6 @@ ResolvedNames Symbols::take_answers() {
 
 namespace {
 
-// The function's calls of one callee.
 std::vector<const NamedCall*> calls_of_callee(Functions& functions, const NamedFunction& function,
                                               const std::string& callee) {
   std::vector<const NamedCall*> calls;

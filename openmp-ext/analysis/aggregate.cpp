@@ -333,9 +333,9 @@ private:
   PhaseTable phases_{summary_};
   RankTable ranks_;
   std::vector<JoinedSite> joined_;                     // by number
-  std::vector<std::vector<Attribution>> attributions_; // one a profile
-  std::vector<std::vector<PatternAt>> patterns_;       // one a profile
-  std::vector<std::vector<ReuseAt>> reuses_;           // one a profile
+  std::vector<std::vector<Attribution>> attributions_; // one per profile
+  std::vector<std::vector<PatternAt>> patterns_;       // one per profile
+  std::vector<std::vector<ReuseAt>> reuses_;           // one per profile
   BlamedTime blamed_;                                  // of all profiles
   double waiting_ = 0;
 };

@@ -36,7 +36,7 @@ struct Share {
 struct AccessRate {
   double value = 0, low = 0, high = 0; // per second; 95 % interval
   double bytes = 0;                    // per second
-  double known = 0;        // expected part of its accesses in loops whose pace is known; accesses in
+  double known = 0;        // expected part of its accesses in loops whose pace is known; those in
                            // others are not in the value
   std::uint64_t pairs = 0; // of samples, of the loop with fewest; 0 = nothing is known
 };
@@ -196,7 +196,7 @@ struct MoveSummary {
 };
 
 struct ProfileSummary {
-  std::vector<RunRecord> runs;    // one a profile
+  std::vector<RunRecord> runs;    // one per profile
   std::vector<RankSummary> ranks; // in order of their numbers; empty when all profiles are of one
   std::vector<std::string> notes; // cut logs, joined jobs …: one line each, for people
   std::uint64_t running = 0;      // number of profiles that their processes still wrote

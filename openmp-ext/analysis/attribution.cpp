@@ -99,7 +99,7 @@ void Sweep::advance(std::uint64_t now) {
     else if (totals == first)
       take_totals(profile_.site_totals[next_totals_++]);
     else
-      ++next_release_; // released before it was born: a damaged clock; never counted
+      ++next_release_; // released before it was allocated: a damaged clock; never counted
   }
 }
 

@@ -31,7 +31,7 @@ private:
     std::uint32_t site;           // as in Attribution
     float weight;
   };
-  using Groups = std::vector<std::vector<WeightedSample>>; // one a profile
+  using Groups = std::vector<std::vector<WeightedSample>>; // one per profile
   // Kind, name, regions, module and offset of each frame.
   using Definition = std::tuple<PhaseSummary::Kind, std::string, std::uint32_t, std::uint32_t,
                                 std::vector<std::pair<std::uint32_t, std::uint64_t>>>;

@@ -128,7 +128,7 @@ void admit_source_error(ProfileSummary& summary) {
       const double error = summary.worst_error * k_divided * value * (1 - value) +
                            std::abs(share_of(part.dealt, region.accesses.total()));
       widen(part.share, summary.worst_error * k_least + error);
-      all += region.share.value * error; // blame goes astray within a region, not between them
+      all += region.share.value * error; // blame errs within a region, not between regions
     }
     widen(site.share, all);
   }

@@ -20,7 +20,7 @@ struct ObjectRow {
   Sampled sampled;
   const SiteSummary* site = nullptr;                // null: of several sites, or of some blocks
   const Share* accessed = nullptr;                  // null: not known
-  std::optional<std::uint64_t> bytes = {}, blocks = {}; // none: nobody knows
+  std::optional<std::uint64_t> bytes = {}, blocks = {}; // none: unknown
 };
 
 struct ReportContext {

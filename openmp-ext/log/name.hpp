@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A profile's name from its pattern, and what the launchers of parallel jobs say of this process.
-// Called in the recorded process: no malloc. Reads the environment, which nobody may change
-// meanwhile.
+// Called in the recorded process: no malloc. The environment must not be changed meanwhile.
 #pragma once
 
 #include <cstddef>

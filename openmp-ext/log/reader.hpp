@@ -46,7 +46,7 @@ struct Profile {
   std::optional<EndRecord> end;
   std::uint64_t last_time = 0; // of any record
   std::uint64_t bytes = 0;     // of the file that were read
-  bool running = false;        // the process that writes it goes on
+  bool running = false;        // the process that writes it still runs
   std::uint32_t blocks = 0;    // these
   std::optional<ResolvedNames> names; // what its places are called, if that was added
   std::string cut;             // one line when the log was cut off: file, offset, why

@@ -75,9 +75,9 @@ public:
   void hand_out(Extent& extent);
   // Into the cache, or back to the system if it is too large or keep is false.
   void give_back(Extent& extent, bool keep);
-  // Gives back the live block that begins there, and what was promised of it; if its pages are being
-  // moved, the moving thread does so. extent: the caller's guess of the block's extent, in this space
-  // at any time. False when no block begins there, and for the second of two calls.
+  // Gives back the live block that begins there, and what was promised of it; if its pages are
+  // being moved, the moving thread does so. extent: the caller's guess of the block's extent, in
+  // this space at any time. False when no block begins there, and for the second of two calls.
   bool release(Extent& extent, const void* block, bool keep = true);
 
   // Moves (extent_moves.cpp). Holds the extent of the block that begins there while its pages move:

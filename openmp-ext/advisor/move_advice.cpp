@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Region by region: the best placement for its demand alone, and which differences to the home
-// placement pay for the move.
+// By region: the best placement for its demand alone, and which moves from the home placement pay.
 #include "advisor/move_advice.hpp"
 
 #include "model/cost.hpp"

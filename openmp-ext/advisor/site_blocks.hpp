@@ -13,16 +13,14 @@
 
 namespace omptier {
 
-// A site's frames as the runtime sees them: frames of system libraries are left out where frames of
-// the program follow.
+// As the runtime sees them: without frames of system libraries where frames of the program follow.
 std::vector<Frame> frames_of_runtime(const SiteSummary& site,
                                      const std::vector<ModuleInfo>& modules);
 
 // The parts of a site's demand, or the whole.
 std::vector<SiteDemand> divide_by_blocks(SiteDemand whole, const ProfileSummary& summary);
 
-// Joins the parts of a site that go to the same tier. tier_of_site: by index of the workload's
-// sites, before and after.
+// Joins parts of a site on the same tier. tier_of_site: by index of the sites, before and after.
 void join_blocks(Workload& workload, std::vector<std::size_t>& tier_of_site);
 
 } // namespace omptier

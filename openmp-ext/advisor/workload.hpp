@@ -43,8 +43,7 @@ struct SiteDemand {
   std::uint64_t all_instances = 0;
   bool placeable = true;   // else it needs no room and stays where it is
   std::uint64_t bytes = 0; // most bytes if not placeable; 0: not known
-  // Bytes of the whole site's peak that are old copies while it grows, and for how many nanoseconds
-  // they are needed.
+  // Bytes of old copies in the whole site's peak while it grows, and how long they are needed.
   std::uint64_t growing = 0, growing_nanoseconds = 0;
   bool by_plan = true;   // else only the program's source can place it
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A declaration has an allocator of its own in the table, so that its block keeps its traits, is
-// counted and reported like any other, and can be freed with omp_free. The allocator ends with the
-// block.
+// A declaration has an allocator of its own in the table that ends with its block: so the block
+// keeps its traits, is counted and reported like any other, and can be freed with omp_free.
 #include "allocators/declarations.hpp"
 
 #include "allocators/init_allocator.hpp"
@@ -35,8 +34,7 @@ PageArray<Declaration>& declarations() {
   return *declared;
 }
 
-// omp_free must free the blocks, so the runtime must be ours. omp_free's first call loads this
-// library.
+// omp_free must free the blocks, so the runtime must be ours. Its first call loads this library.
 bool runtime_is_ours() {
   Runtime& state = runtime();
   if (state.libomp.load(std::memory_order_acquire) != nullptr) return true;

@@ -2,8 +2,8 @@
 //
 // OMPTIER_SITES: the call stacks of the program's large malloc blocks, with the number of blocks
 // and the most bytes alive at one time, written at the end as a plan to be edited by hand. The
-// program looks up no names; `omptier sites` adds them. Stacks beyond the list's room are left out,
-// with one warning.
+// program looks up no names; `omptier sites` adds them. Stacks without room in the list cause one
+// warning.
 #pragma once
 
 #include "allocators/stock_blocks.hpp"

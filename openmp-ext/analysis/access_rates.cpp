@@ -78,8 +78,7 @@ struct Speed {
   }
 };
 
-// Patterns without a pace are expected to be as much faster or slower than on usual processors as
-// the others were.
+// Patterns without a pace are scaled as the others: measured over expected speed.
 class Speeds {
 public:
   void add(std::span<const PatternAt> run, const Loops& loops,
@@ -134,8 +133,7 @@ struct Sum {
   double time = 0;                // of patterns with a pace
   double error = 0;               // of the accesses, by the rates
   std::uint64_t pairs = 0;        // of the loop with fewest
-  // squares: sum over the samples of of_sample², the bytes of one; all patterns of a sample have
-  // the same time and thread.
+  // squares: sum of of_sample², the bytes of a sample; its patterns have the same time and thread.
   double squares = 0, of_sample = 0;
   std::uint64_t last_time = 0;
   std::uint32_t last_thread = 0;
@@ -201,8 +199,7 @@ private:
         visit(run, runs_[run][i], speeds_.of(run, i));
   }
 
-  // What a sample's loop does to a site is one piece of evidence, however many patterns the loop
-  // has.
+  // A sample's loop is one piece of evidence on a site, however many patterns it has.
   void add_to_sample(const PatternAt& at, const Speed& speed, double bytes) {
     const AccessPattern& pattern = *at.pattern;
     if (pattern.time != sample_time_ || pattern.thread != sample_thread_) ++sample_;

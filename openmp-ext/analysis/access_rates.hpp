@@ -3,8 +3,7 @@
 // From what sampled loops access to how much was accessed. A pattern says how a loop's accesses are
 // divided, and weighs as much as the time it was sampled for; multiplied by the loop's rate
 // (loop_rates.hpp), or an expected speed (loop_speed.hpp), it is a number of accesses. From these
-// come accesses per second by object and region, and shares of accesses between loops of different
-// speed.
+// come rates by object and region, and shares of accesses between loops of different speed.
 #pragma once
 
 #include "analysis/attribution.hpp"

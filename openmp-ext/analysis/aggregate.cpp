@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See aggregate.hpp. Every profile is swept once (attribution.hpp); then the sweeps are joined site
-// by site.
+// See aggregate.hpp. Each profile is swept once (attribution.hpp); the sweeps are joined by site.
 #include "analysis/aggregate.hpp"
 
 #include "analysis/access_rates.hpp"

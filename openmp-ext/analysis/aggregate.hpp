@@ -118,8 +118,7 @@ struct SiteSummary : Sampled {
   std::string symbol;        // of a variable
   std::uint64_t objects = 0; // of one process: the one with most
   std::uint64_t bytes_total = 0, bytes_peak = 0, bytes_largest = 0;
-  // Part of bytes_peak that is old copies of what grew, and how long they were needed
-  // (analysis/growth.hpp).
+  // Old copies in bytes_peak, and how long they were needed (analysis/growth.hpp).
   std::uint64_t bytes_growing = 0, nanoseconds_growing = 0;
   bool by_malloc = false; // not by an allocator of OpenMP's
   std::vector<LiveStep> live;
@@ -236,8 +235,7 @@ constexpr bool has_bytes(SiteKind kind) {
   return kind != SiteKind::stacks && kind != SiteKind::heap && kind != SiteKind::constants;
 }
 
-// "allocation", "mapping", "static" (a variable), "statics", "constants", "stacks", "heap",
-// "runtime".
+// "allocation", "mapping", "static" (a variable), "statics", …
 const char* name_of(SiteKind kind);
 
 // The place in the source of a list of frames: parallel regions of one place are one region,
@@ -250,8 +248,7 @@ Parsed<ProfileSummary> summarize(std::span<const Profile> profiles,
                                  const PlaceInSource& place_of = {});
 
 // Reads all files, names their statics (none without statics_of), then summarizes. Profiles of
-// different programs are refused unless Programs::any. met: called with each profile before
-// anything else is done with it.
+// different programs are refused unless Programs::any. met: called first with each profile.
 enum class Programs : std::uint8_t { one, any };
 Parsed<ProfileSummary> summarize_files(std::span<const std::string> paths,
                                        const StaticsOf& statics_of = {},

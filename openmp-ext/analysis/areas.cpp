@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See areas.hpp. Of variables that overlap (aliases, members of a Fortran EQUIVALENCE) the largest
-// counts.
+// See areas.hpp. Of overlapping variables (aliases, Fortran's EQUIVALENCE) the largest counts.
 #include "analysis/areas.hpp"
 
 #include <algorithm>

@@ -143,8 +143,7 @@ void Sweep::begin_next() {
   if (!rest) site.bytes_total += bytes;
   site.bytes_largest = std::max(site.bytes_largest, bytes);
   step_live(site, object.time, static_cast<std::int64_t>(bytes));
-  // The rest of a mapping was in the total with the whole; a log that is made up may lack the
-  // whole.
+  // The whole mapping, with this rest, is in the total; a made-up log may lack it.
   if (rest) site.bytes_total = std::max(site.bytes_total, site.live.back().bytes);
 }
 
@@ -205,8 +204,7 @@ void Sweep::take_region_totals() {
   }
 }
 
-// Each of a region's copies is entered anew after another one ran; the stretches between regions
-// say how often.
+// A region's copy is entered anew after another copy ran: the stretches in between are counted.
 std::uint64_t Sweep::entries_between_copies(std::uint32_t region) const {
   std::uint64_t entries = 0;
   for (const StretchDefinition& stretch : profile_.stretch_definitions)

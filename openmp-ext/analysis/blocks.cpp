@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // See blocks.hpp. All blocks of a site, one after the other in order of time, form a line of length
-// 1. The line is cut into equal parts, finer and finer, and into its blocks. Each cut gives a hot
-// part that is at least the true one, because too coarse or too fine a cut only adds to it: the
-// smallest counts.
+// 1. The line is cut into equal parts, finer and finer, and into its blocks. Too coarse or too fine
+// a cut only enlarges the hot part, so the smallest counts.
 #include "analysis/blocks.hpp"
 
 #include <algorithm>
@@ -37,8 +36,7 @@ struct Part {
   double density(unsigned half) const { return weights[half] / size; }
 };
 
-// How much of the line holds k_nearly_all of the weight of half `judge`, in the order of half
-// `order`.
+// Part of the line with k_nearly_all of half `judge`'s weight, in the order of half `order`.
 double hot_size(std::vector<Part>& parts, unsigned order, unsigned judge) {
   std::ranges::sort(parts, [&](const Part& one, const Part& other) {
     return one.density(order) > other.density(order);

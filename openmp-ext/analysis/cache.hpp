@@ -36,8 +36,7 @@ struct WatchCount {
   void add(AccessLevel level);
   // There are enough watches, and most of them decide.
   bool is_enough() const;
-  // Share of the accesses served by a cache; watches that decide nothing widen the interval both
-  // ways.
+  // Share that a cache served; watches that decide nothing widen the interval both ways.
   Share share() const;
 };
 

@@ -25,8 +25,7 @@ struct SamplesWanted {
 };
 SamplesWanted samples_wanted(const ProfileSummary& summary);
 
-// One line that says for how long, or at what rate, to record; "" if the samples suffice or are
-// exact counts.
+// For how long, or at what rate, to record, in one line; "" if samples suffice or counts are exact.
 std::string too_few_samples(const ProfileSummary& summary);
 
 } // namespace omptier

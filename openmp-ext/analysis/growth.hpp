@@ -21,8 +21,7 @@ namespace omptier {
 
 inline constexpr std::uint64_t k_longest_copy = 4;
 
-// To be called once all of the profile's objects have been taken. site_numbers: the summary's, by
-// number of the profile.
+// To be called after all of the profile's objects. site_numbers: by number of the profile.
 void measure_growth(const Profile& profile, std::span<const std::uint32_t> site_numbers,
                     std::vector<SiteInProfile>& sites);
 

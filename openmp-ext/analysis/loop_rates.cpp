@@ -86,8 +86,8 @@ std::optional<Mean> stretch_of(const Pairs& all, std::size_t alone, const Pairs&
   const auto seen = static_cast<double>(all.size() + alone);
   const double samples = seen / (seen - static_cast<double>(good.size()) + 1); // in a run
   if (samples < k_samples_of_run) {
-    // Long gaps hardly fit into runs; but if the kernel's time were the runs', some gap would lack
-    // a sample.
+    // Long gaps hardly fit into runs; if the kernel's time were the runs', some gap would lack a
+    // sample.
     const bool lost = std::ranges::any_of(
         good, [sample](const auto& pair) { return pair.first > k_longest_gap * sample; });
     if (lost || samples < k_least_of_run || good.size() < k_many_pairs) return {};

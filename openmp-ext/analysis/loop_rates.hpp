@@ -31,8 +31,7 @@ public:
   // nanoseconds > 0; bytes < 0: two runs.
   void add(double nanoseconds, double bytes) { pairs_.emplace_back(nanoseconds, bytes); }
   void add_alone() { ++alone_; }
-  // Nothing if there are too few pairs, or runs are too short. sample: nanoseconds that one sample
-  // stands for, 0 = unknown.
+  // Nothing if pairs are too few or runs too short. sample: nanoseconds of a sample, 0 = unknown.
   std::optional<LoopRate> rate(double sample = 0) const;
 
 private:

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See phase_track.hpp. Stretches are in the log only where samples lie in them, so their counts
-// come from totals.
+// See phase_track.hpp. Only stretches with samples are in the log, so counts come from totals.
 #include "analysis/phase_track.hpp"
 
 #include "analysis/shares.hpp"
@@ -176,8 +175,7 @@ void PhaseTable::add_shares(std::uint32_t Sample::* level) {
   }
 }
 
-// Shares of the phase's samples. Groups only for sites with samples there: there may be many sites
-// and many phases.
+// Only sites with samples in the phase are groups: there may be many sites and many phases.
 void PhaseTable::add_shares_of_sites(std::uint32_t phase, Groups& groups) {
   std::map<std::uint32_t, std::uint32_t> numbers; // of groups, by site
   std::vector<double> weights;

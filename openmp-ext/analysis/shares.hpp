@@ -17,8 +17,7 @@ Share make_share(double value, Interval interval);
 // Share of all samples of some of a site's blocks. weight: part of SiteSummary::sampled_weight.
 Share share_of_blocks(const ProfileSummary& summary, const SiteSummary& site, double weight);
 
-// Shares of all samples by site and by region, and of each region's samples by site. runs: one per
-// profile.
+// Of all samples by site and by region, and of a region's samples by site. runs: one per profile.
 void add_intervals(ProfileSummary& summary, const std::vector<std::vector<Attribution>>& runs);
 
 // Shares of the bytes accessed, and in which pattern. runs: as Sweep::accesses, one per profile.

@@ -28,8 +28,7 @@ bool is_stream(AccessSpan site) {
          (pattern.kind == PatternKind::strided && double(pattern.stride) <= k_line);
 }
 
-// Adjacent accesses move a line once. They move what the farthest step passes; if steps leave bytes
-// out, at most the lines touched.
+// Adjacent accesses move a line once: what the farthest step passes, at most the lines touched.
 double lines_of(AccessSpan near) {
   double passed = 0, touched = 0;
   for (const LoopAccess& access : near) {

@@ -43,8 +43,7 @@ struct Stream {
 // sites have no lines.
 std::vector<Stream> streams_of(std::vector<LoopAccess> accesses);
 
-// Remembers the streams of loops by the blamed instruction, because not every sample's loop is
-// emulated.
+// Remembers streams by the blamed instruction: not every sample's loop is emulated.
 class StreamDealer {
 public:
   void learn(std::uint64_t pc, std::vector<Stream> streams) { loops_[pc] = std::move(streams); }

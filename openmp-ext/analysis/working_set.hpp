@@ -25,7 +25,7 @@ public:
   void add_at(double position, double weight);
   bool empty() const { return samples_ == 0; }
 
-  // The fewest parts that hold 9 of 10 accesses, hottest first, neighbours joined. Empty without
+  // The fewest parts with 9 of 10 accesses, hottest first, neighbours joined. Empty without
   // samples.
   std::vector<HotRange> hot_ranges() const;
 

@@ -26,8 +26,7 @@ struct AccessLine {
   std::string name() const; // "multiply (cg.cpp:41)"
 };
 
-// Lines that samples were blamed on or that accessed an object in a loop around samples; most
-// samples first.
+// Lines with samples or with accesses in a loop around samples; most samples first.
 std::vector<AccessLine> access_lines(const ProfileSummary& summary, Symbols& symbols);
 
 // One table for each object whose name has options.filter (at most k_most_objects_explained);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The advice for people (text, C source with traits) and for programs (JSON), as `omptier advise`
-// prints it.
+// The output of `omptier advise`: for people (text, C source with traits) and programs (JSON).
 #pragma once
 
 #include "advisor/advice.hpp"

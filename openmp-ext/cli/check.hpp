@@ -54,8 +54,7 @@ void check_kernel(const Platform& platform, Findings& findings); // pages, limit
 void check_variables(Findings& findings);                        // OMPTIER_*
 void check_runtime(const CommandContext& context,
                    Findings& findings); // libraries beside the command
-// How the program is linked and what would keep OMPTier out of it. runtime_folder: where our
-// libraries are, "" = not found.
+// What would keep OMPTier out of the program. runtime_folder: of our libraries, "" = not found.
 void check_program(const std::string& path, const std::string& runtime_folder, Findings& findings);
 
 std::string variables_text();     // the table for people, `omptier check --variables`

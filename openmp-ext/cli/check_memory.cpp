@@ -16,8 +16,7 @@
 namespace omptier {
 namespace {
 
-// What a program started from here may take: its rank's share, its job, the cpuset, the control
-// group.
+// What limits a program started from here: its rank's share, job, cpuset, control group.
 void check_share(const Platform& platform, Findings& findings) {
   const std::string_view wanted = option_text(Option::share);
   const auto share = parse_share(wanted);

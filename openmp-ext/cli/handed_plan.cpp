@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // See handed_plan.hpp. A file is in use while a process has its path in the environment it was
-// started with. Environments of other users cannot be read, but those users cannot read the file
+// started with. Other users' environments are unreadable, but these users cannot read the file
 // either.
 #include "cli/handed_plan.hpp"
 

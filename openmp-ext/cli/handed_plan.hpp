@@ -20,8 +20,7 @@ public:
   // True if writing failed: then the plan is not at fault.
   bool refused() const { return refused_; }
 
-  // Removes the file. While a process started with it still runs, the file stays for a later run to
-  // remove.
+  // Removes the file, or leaves it to a later run while a process started with it still runs.
   ~HandedPlan();
   HandedPlan() = default;
   HandedPlan(const HandedPlan&) = delete;

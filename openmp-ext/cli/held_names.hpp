@@ -14,8 +14,7 @@
 
 namespace omptier {
 
-// Unique to this recording; never 0. OMPTIER_RECORDING passes it to the program, whose profiles
-// store it.
+// Unique; never 0. OMPTIER_RECORDING passes it to the program, whose profiles store it.
 std::uint64_t new_recording();
 
 // Adds names to those profiles that belong to the recording and are finished, even if cut off. A
@@ -24,8 +23,7 @@ std::uint64_t new_recording();
 // profile then stays as it was.
 void add_names(const std::vector<std::string>& profiles, std::uint64_t recording);
 
-// Where report, advise and add_names start. Names in the profiles have precedence, unless they are
-// to be resolved anew.
+// For report, advise and add_names. Names in the profiles win unless they are to be resolved anew.
 Parsed<ProfileSummary> summarize_with_names(Symbols& symbols,
                                             const std::vector<std::string>& profiles,
                                             Programs programs, bool anew);

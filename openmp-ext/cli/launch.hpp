@@ -45,8 +45,7 @@ Preload preload_for(const std::string& program, const std::string& libraries);
 // "", or one line if the text names no OpenMP runtime ("own", "omptier").
 std::string problem_with_runtime(const std::string& runtime);
 
-// "", or one line: an invalid value, or options that exclude each other. All may be empty. The plan
-// is not read.
+// One line on invalid or exclusive options, or "". All may be empty. The plan is not read.
 std::string problem_with_placement(const std::string& capacity, const std::string& plan,
                                    const std::string& strategy);
 

@@ -117,8 +117,7 @@ Figure rate_figure(const ObjectRow& row, const ReportContext&) {
   const AccessRate& rate = row.site->access_rate;
   return rate.known < k_most || rate.value < k_least ? Figure() : Figure(rate.value);
 }
-// "1.24 G"; "> 1.24 G" if the pace of some loops is unknown or hardly known, or a filling may be
-// missing.
+// "1.24 G"; "> 1.24 G" if a loop's pace is (nearly) unknown, or a filling may be missing.
 std::string rate_text(const ObjectRow& row, const ReportContext& context) {
   constexpr double k_all = 0.95, k_sure = 0.8, k_more = 1.3;
   if (!rate_figure(row, context)) return "-";

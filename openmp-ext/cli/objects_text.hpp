@@ -10,8 +10,7 @@
 
 namespace omptier {
 
-// Numbers of the sites whose name has options.filter and whose share is at least options.minimum,
-// sorted by options.sort.
+// Numbers of the sites that pass options.filter and options.minimum, sorted by options.sort.
 std::vector<std::size_t> wanted_sites(const ReportContext& context);
 
 ObjectRow row_of_site(const ReportContext& context, std::size_t site);

@@ -68,8 +68,7 @@ private:
     return site.objects == 1 ? fraction_of(part.offsets.hot_ranges()) : 0;
   }
 
-  // "a 62.0 % (in 12 % of it), b 20.1 %". numbers: of phases or regions; weight: of all their
-  // accesses.
+  // "a 62.0 % (in 12 % of it), b 20.1 %". numbers: of phases or regions; weight: all of theirs.
   std::string objects(std::vector<SitePart> SiteSummary::* parts,
                       const std::vector<std::uint32_t>& numbers, double weight) const {
     struct Object {

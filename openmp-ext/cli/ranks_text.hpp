@@ -11,8 +11,7 @@
 
 namespace omptier {
 
-// One table with a row per rank, one with a row for each of the first most_sites objects; "" if the
-// profiles are of one rank.
+// A table of ranks and one of the first most_sites objects; "" if profiles are of one rank.
 std::string ranks_text(const ProfileSummary& summary, const ProfileNames& names,
                        std::size_t most_sites);
 

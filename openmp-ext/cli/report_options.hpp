@@ -20,8 +20,7 @@ struct TextArguments {
 // The arguments must outlive the parsing.
 void add_text_options(CLI::App& command, TextArguments& arguments);
 
-// Where the arguments do not say: a terminal's own width, colour and characters; elsewhere
-// k_plain_width, no colour.
+// Defaults: a terminal's own width, colour and characters; elsewhere k_plain_width, no colour.
 Parsed<ProfileTextOptions> text_options(const TextArguments& arguments);
 
 inline constexpr unsigned k_plain_width = 120; // of pipes and files

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A profile's summary for people (tables that fit the terminal) and for programs (JSON, CSV), as
-// `omptier report` prints it.
+// The output of `omptier report`: for people (tables that fit the terminal) and programs (JSON,
+// CSV).
 #pragma once
 
 #include "analysis/aggregate.hpp"

@@ -76,8 +76,7 @@ bool places(const RunArguments& arguments) {
   return !arguments.plan.empty() || !arguments.strategy.empty();
 }
 
-// Plans and strategies also place malloc's blocks. If they cannot, reports it; the program runs
-// anyway unless strict.
+// For malloc's blocks under plans and strategies. A failure is reported, and fatal only if strict.
 Parsed<std::string> preload_of(const RunArguments& arguments, const std::string& libraries) {
   if (!places(arguments) || arguments.no_preload) return std::string();
   const Preload preload = preload_for(arguments.command[0], libraries);

@@ -19,8 +19,7 @@ std::vector<TableColumn> share_columns(const ProfileSummary& summary, const std:
 TableRow share_cells(const ProfileSummary& summary, const std::string& name, const Share& share,
                      const TextLook& look);
 
-// Share of all weight; its interval is that of so many samples, none where every access was
-// counted.
+// Its interval is that of so many samples, none where every access was counted.
 Share share_of_samples(const ProfileSummary& summary, double weight, double all,
                        std::uint64_t samples);
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which profiles a run of `omptier record` writes. Their names contain process numbers and ranks,
-// so they are found in their folder: files that begin like the pattern and are new or changed
-// since.
+// The profiles that `omptier record` has written. Names contain process numbers and ranks, so they
+// are searched: files that begin like the pattern and are new or changed since.
 #pragma once
 
 #include <cstdint>

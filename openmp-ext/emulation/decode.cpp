@@ -59,8 +59,7 @@ std::uint8_t index_bytes_of(ZydisMnemonic mnemonic) {
   return 4;
 }
 
-// movs, stos, lods, scas and cmps address through rsi and rdi, which Zydis treats as hidden
-// operands.
+// movs, stos, lods, scas and cmps use rsi and rdi, which are hidden operands in Zydis.
 void note_string_operation(Instruction& to, const ZydisDecodedInstruction& instruction) {
   to.has_memory = false;
   to.memory.bytes = instruction.operand_width / 8;

@@ -101,8 +101,7 @@ private:
   mutable std::unordered_map<int, Way> ways_; // by number of a branch target
 };
 
-// Bounds memory: after a fixed number of instructions all functions are dropped, and decoded again
-// on demand.
+// Bounded: after a fixed number of instructions all are dropped, and decoded again on demand.
 class FunctionCache {
 public:
   // Null if there is no unwind entry or the function exceeds k_largest_function.

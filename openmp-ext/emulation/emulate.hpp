@@ -43,8 +43,8 @@ struct MachineState {
   bool knows_mask(unsigned number) const { return masks_known >> number & 1; }
   void set_mask(unsigned number, std::optional<std::uint64_t> value);
 
-  // read: all bytes or nothing. write: from null = unknown bytes. In the hidden range only what was
-  // written here can be read.
+  // read: all bytes or nothing. write: from null = unknown bytes. In the hidden range only bytes
+  // written here are readable.
   bool read(std::uint64_t address, void* to, std::size_t bytes) const;
   void write(std::uint64_t address, const void* from, std::size_t bytes);
   std::uint64_t hidden_begin = 0, hidden_end = 0;

@@ -39,8 +39,7 @@ double rounded(double value, Rounding how) {
   }
 }
 
-// To an integer or another floating-point type. A value that fits no integer becomes the lowest
-// one, as in the processor.
+// Converts as the processor: a value that fits no integer becomes the lowest one.
 template <typename To, typename From> To converted(From value, Rounding how) {
   if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
     const double whole = rounded(double{value}, how);
@@ -93,8 +92,7 @@ void Execution::floats_of_one(bool scalar, unsigned at, const Operation& operati
   vector_put(0, result, bytes);
 }
 
-// roundsd, vrndscaleps …: the mode is in the lowest bits of the constant, decimals in its upper
-// half.
+// roundsd, vrndscaleps …: mode in the constant's lowest bits, decimals in its upper half.
 template <typename T> void Execution::round(bool scalar) {
   const std::uint64_t how = operand(visible() - 1).imm.value.u;
   const bool by_state = (how & 4) != 0, decimals = (how & 0xf0) != 0;

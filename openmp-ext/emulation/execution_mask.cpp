@@ -133,8 +133,7 @@ void Execution::combine_masks() {
   mask_put(0, result ? Value(*result & kept) : result);
 }
 
-// Sets one bit per lane of a mask register (under the mask), or fills a vector's lanes with ones or
-// zeros.
+// Sets a mask register's bits (under the mask), or fills a vector's lanes with ones or zeros.
 void Execution::compare(unsigned width, const Test& test, unsigned last_source) {
   std::uint8_t left[64], right[64], result[64] = {};
   const std::size_t bytes = operand(last_source).type == ZYDIS_OPERAND_TYPE_REGISTER

@@ -126,8 +126,7 @@ private:
   const WayIn& way_;
 };
 
-// General registers before every place of the path, as far as their values in the loop determine
-// them.
+// General registers before every place of the path, if their values in the loop determine them.
 std::vector<MachineState> values_on_the_way(const Function& function, const Loop& loop,
                                             const Places& places, const MachineState& at_head) {
   std::vector<MachineState> before(places.count() + 1);
@@ -147,9 +146,8 @@ std::vector<MachineState> values_on_the_way(const Function& function, const Loop
   return before;
 }
 
-// The state before the first iteration. If the path computes another value than the sample has, it
-// has read memory that changed since: the sample's value counts. Nothing in that case if the stack
-// was readable.
+// If the path computes another value than the sample has, it has read memory that changed since:
+// the sample's value counts. Nothing in that case if the stack was readable.
 std::optional<MachineState> state_on_entry(const Function& function, const Places& places,
                                            std::span<const MachineState> before,
                                            MachineState state) {
@@ -324,8 +322,7 @@ bool recover_vectors(const Function& function, const Loop& loop, const std::vect
   const WayIn way = way_into(function, loop);
   const Places places(function, way);
   MachineState begin; // nothing known
-  // The thread may have changed its stack since. First try without the stack, then with what the
-  // sample kept of it.
+  // The thread may have changed its stack: first without it, then with the sample's part of it.
   if (at_head.knows(k_rsp)) {
     begin.hidden_begin = at_head.general[k_rsp] - k_stack_below;
     begin.hidden_end = at_head.general[k_rsp] + k_stack_above;

@@ -476,8 +476,7 @@ void LoopAccesses::summarize(std::size_t first, std::size_t last, const Register
     if (drawn->vague) // its place is unknown; take another's
       for (const Access* access : of.inside)
         if (!access->vague) drawn = access;
-    // The sample's registers have both ends of a copy; ends computed later come from memory that a
-    // caller may have released.
+    // The sample has both ends of a copy; later ends come from memory that may have been released.
     for (const Access* access : of.anywhere)
       if (access->sampled) drawn = access;
     pattern.time = sample.time;

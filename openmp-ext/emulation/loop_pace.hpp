@@ -39,8 +39,7 @@ std::optional<double> iterations_between(const LoopRegisters& loop, const Regist
 // The last sample of each thread. Helper thread only.
 class SamplesBefore {
 public:
-  // The earlier sample for a pair; null = none, or too close to measure the time between them.
-  // Valid until the next call.
+  // For a pair; null = none, or too close to measure the time between. Valid until the next call.
   const RegisterSample* before(const RegisterSample& sample) const;
   void keep(const RegisterSample& sample);
 

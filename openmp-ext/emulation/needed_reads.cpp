@@ -33,8 +33,7 @@ namespace {
 
 constexpr std::uint32_t k_largest_scope = 2000; // instructions; an emulation completes no more
 
-// One bit each for general registers, vectors, masks, the four flags that branches test, and the
-// stack.
+// Bits of general registers, vectors, masks, the four flags that branches test, and the stack.
 using Parts = std::uint64_t;
 constexpr unsigned k_first_vector = 16, k_first_mask = 48, k_first_flag = 56;
 constexpr Parts k_stack = Parts{1} << 60, k_everything = ~Parts{0};

@@ -21,20 +21,20 @@ extern "C" {
 
 extern const omptier_hooks* __kmp_omptier_table;
 
-// A copy of the library's table, or the marker.
+// The present table, a copy of the library's; the marker counts as a table here.
 static inline const omptier_hooks* __kmp_omptier() {
   return __atomic_load_n(&__kmp_omptier_table, __ATOMIC_ACQUIRE);
 }
 
 // The return address in the program of the exported routine that uses this macro.
 #define KMP_OMPTIER_CALLER __builtin_return_address(0)
-// No thread has this number: it marks calls of __kmpc_init_allocator and __kmpc_destroy_allocator
-// that were already offered to the table (both ignore the number).
+// A thread number that no thread has: marks calls of __kmpc_init_allocator and
+// __kmpc_destroy_allocator that were already offered to the table (both ignore the number).
 #define KMP_OMPTIER_OFFERED INT_MIN
 
 // Loads the library and takes its table; true when there is one. Called while libomp initialises,
-// under its lock. With a table libomp does not load memkind: the library serves its spaces, and
-// memkind would bring some thirty libraries into every start.
+// under its lock. With a table libomp does not load memkind, whose spaces the library then serves,
+// and which would bring some thirty libraries into every start.
 extern bool __kmp_omptier_attach();
 // OMP_ALLOCATOR: true when the table accepted the text and the default allocator is set.
 extern bool __kmp_omptier_parse_allocator(const char* name, const char* value);
@@ -55,9 +55,9 @@ extern void* __kmp_omptier_calloc(size_t count, size_t size, size_t alignment,
                                   omp_allocator_handle_t allocator, const void* caller);
 extern void* __kmp_omptier_realloc(void* block, size_t size, omp_allocator_handle_t allocator,
                                    omp_allocator_handle_t free_allocator, const void* caller);
-// The two most frequent routines end in jumps on both paths: continuing with libomp's own lines
-// would save registers first, which doubles the cost. What the table declines comes back to these
-// two, which do what libomp does and report it to the table, if there is one.
+// The two most frequent routines end in jumps on both paths: a routine that continues with libomp's
+// own lines saves registers first, which doubles its cost. What the table declines comes back to
+// these two, which do what libomp does and report it to the table, if there is one.
 extern void* __kmp_omptier_stock_alloc(size_t size, size_t alignment, uintptr_t allocator,
                                        const void* caller);
 extern void __kmp_omptier_stock_release(void* block, uintptr_t allocator);

@@ -2,8 +2,7 @@
 //
 // Of how many samples one is kept, so that a log of any run stays below its largest size: all while
 // the first quarter fills, then half as many for each further sixteenth (512 times the largest size
-// would fit), and in the last sixteenth each step uses half of what is left
-// (base/random_thinning.hpp).
+// would fit), and in the last sixteenth in steps of half the rest (base/random_thinning.hpp).
 #pragma once
 
 #include "base/random_thinning.hpp"

@@ -2,8 +2,7 @@
 //
 // The names of a profile's places as records after its own: written once, by `omptier record`, in
 // blocks that continue the file's. Texts are numbered records of their own, since names of
-// functions and files recur. Names count only as a whole: if the file ends before their last
-// record, there are none.
+// functions and files recur. If the file ends before the last of these records, there are no names.
 #pragma once
 
 #include "log/format.hpp"

@@ -53,8 +53,7 @@ struct SiteName {
   bool operator==(const SiteName&) const = default;
 };
 
-// A site's name depends on the sites beside it only by the first location that it shares with none
-// of them.
+// A site's name depends on other sites only by the first location that it shares with none.
 struct SiteNameFrom {
   std::size_t own = 0; // for this first own location, and later ones up to the next element's
   SiteName name;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // See writer.hpp. A record is encoded on the stack, then copied into the block: a record that would
-// not fit ends the block first. Differences are therefore made under the mutex, after the block is
-// chosen.
+// not fit ends the block first. Differences are made under the mutex, after that.
 #include "log/writer.hpp"
 
 #include "base/notices.hpp"
@@ -281,8 +280,7 @@ bool LogWriter::accepts(RecordType type) {
   return false;
 }
 
-// Begins every record below: returns if there is no file; else takes the mutex and room in the
-// block.
+// Begins every record below: the mutex, and room in the block; returns if there is no file.
 #define OMPTIER_BEGIN_RECORD(kind)                                                                 \
   const std::lock_guard<std::mutex> guard(mutex_);                                                 \
   if (fd_ < 0 || !accepts(RecordType::kind)) return;                                               \

@@ -62,8 +62,7 @@ public:
   void small_area(std::uint64_t address);
   void site_totals(const SiteTotals& totals); // its time is now
   void shortages(const Shortages& all);
-  // One area of a kind and number exists at a time: a new one replaces it. begin, end: monotonic
-  // times, earlier than now.
+  // A new area replaces the one of its kind and number. begin, end: monotonic, earlier than now.
   void area(AreaKind kind, std::uint32_t number, std::uint64_t address, std::uint64_t bytes,
             std::uint64_t begin);
   void area_end(AreaKind kind, std::uint32_t number, std::uint64_t end);

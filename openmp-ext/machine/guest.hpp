@@ -45,8 +45,7 @@ struct RunResult {
 
 class Guest {
 public:
-  // inherited: file descriptors that QEMU gets besides the channels. echo_console: copies the
-  // kernel's messages to stderr.
+  // inherited: further descriptors for QEMU. echo_console: copies the kernel's messages to stderr.
   Guest(const std::vector<std::string>& command, Channels channels,
         const std::vector<int>& inherited, Watch& watch, bool echo_console);
   // Kills QEMU and waits for it.

@@ -10,8 +10,7 @@
 
 namespace omptier {
 
-// $OMPTIER_CACHE, else $XDG_CACHE_HOME/omptier, else ~/.cache/omptier. Throws Failure if no
-// variable is set.
+// $OMPTIER_CACHE, else $XDG_CACHE_HOME/omptier, else ~/.cache/omptier. Else throws Failure.
 std::filesystem::path cache_folder();
 
 struct GuestImage {

@@ -32,8 +32,7 @@ double access_time(Manner manner, const Figures& figures, unsigned threads);
 // Nanoseconds of thread time.
 double demand_time(const Demand& demand, const Figures& figures, Threads threads);
 
-// The fewest threads for which every stream waits for the memory's bandwidth: assumed where only
-// the streaming is known.
+// The fewest for which every stream waits for bandwidth: assumed where only streaming is known.
 unsigned threads_that_saturate(const Figures& figures);
 
 // Index of the memory that unplaced programs use: the first DRAM, else 0. Times are relative to it.

@@ -45,8 +45,7 @@ public:
   }
 
 private:
-  // Stops at the first piece for which use(bytes left, bytes needed) is false; true when there is
-  // none.
+  // Stops at the first piece for which use(bytes left, bytes needed) is false; true if none is.
   template <typename Use> bool in_each_piece(const Need& need, std::size_t tier, Use use) {
     std::uint64_t* const left = left_.begin() + tier * pieces_;
     const Stay always{0, static_cast<std::uint32_t>(pieces_), need.bytes};

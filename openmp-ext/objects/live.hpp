@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Which live object an address lies in. Objects and samples are taken together in the order of time
-// (analysis/attribution.cpp). It allocates, so it is for the commands that read profiles, not for
-// the recorded process.
+// (analysis/attribution.cpp). Only for commands: it allocates.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +36,7 @@ public:
     return replaced;
   }
 
-  // Ends the object that begins at address (with only: if it is that one); nothing when there is
-  // none.
+  // Ends the object that begins at address (with only: if it is that one); nothing without one.
   std::optional<std::uint64_t> erase(std::uint64_t address, Layer layer = Layer::blocks,
                                      std::optional<std::uint64_t> only = {}) {
     const auto at = objects_.find({layer, address});

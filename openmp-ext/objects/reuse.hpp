@@ -19,8 +19,7 @@ struct AddressReuse {
   float until_next_use = 0;  // nanoseconds from one use to the next, the median; 0 = none was seen
 };
 
-// Bytes of the recorded machine's caches. own: a thread's own part, also in a guest; all: the last
-// level. 0 = unknown.
+// Bytes, 0 = unknown. own: a thread's own part, also in a guest; all: the last level.
 struct CacheSizes {
   std::uint64_t own = 0, all = 0;
 };

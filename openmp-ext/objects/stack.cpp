@@ -143,8 +143,7 @@ public:
   WordChooser(const void* caller, StackWord* out, unsigned room, unsigned max_own)
       : caller_(reinterpret_cast<ReturnAddress>(caller)), out_(out), room_(room), left_(max_own) {}
 
-  // place: of the address that is added next; fixed: at the same distance from the one before in
-  // every call.
+  // place: of the next address; fixed: its distance from the one before is the same in every call.
   void at(std::uintptr_t place, bool fixed) {
     place_ = place;
     fixed_ = fixed;
@@ -163,8 +162,7 @@ public:
   unsigned finish() const { return left_ == 0 ? count_ : std::min(count_, last_own_ + 2); }
 
 private:
-  // So many bytes above the innermost frames are readable: a thread's first function and the C
-  // library's data lie there.
+  // Bytes surely above the innermost frames: a thread's first function, the C library's data.
   static constexpr std::uintptr_t k_surely_stack = 1024;
   ReturnAddress caller_;
   StackWord* out_;
@@ -196,8 +194,7 @@ template <typename Chooser> WalkEnd walk_by_rules(std::uintptr_t frame, Chooser&
     if (rule.kind == UnwindRule::Kind::complex) return WalkEnd::complex;
     const std::uintptr_t cfa =
         (rule.from_frame_pointer ? frame_pointer : stack_pointer) + rule.cfa_offset;
-    // A stack only grows. Assembly without unwind information may use the frame pointer for other
-    // things.
+    // A stack only grows. Assembly without unwind information may use the frame pointer otherwise.
     if (cfa <= stack_pointer || cfa - stack_pointer > k_largest_frame || cfa % 8 != 0)
       return WalkEnd::done;
     address = read_word(cfa - 8);
@@ -222,8 +219,7 @@ __attribute__((noinline)) unsigned capture_stack(const void* caller, ReturnAddre
                                                  unsigned max, RuntimeMet* met) {
   if (max == 0) return 0;
   FrameChooser chooser(caller, out, max);
-  // If one frame is wanted, it is the caller, unless that lies in a library whose frames are
-  // dropped.
+  // One frame is the caller, unless that lies in a library whose frames are dropped.
   if (const CachedRule at = rule_at(reinterpret_cast<ReturnAddress>(caller));
       max == 1 && !at.system && !at.runtime)
     return chooser.finish(met);

@@ -120,8 +120,7 @@ std::unique_ptr<SampleSource> open_source(RecorderOptions& options) {
   return source;
 }
 
-// A forked child starts its log at its first region, thread or recorded block, so that children
-// which only exec leave none.
+// At its first region, thread or recorded block, so that children which only exec leave no log.
 void wake_forked_child() {
   if (!recorder().wants_restart()) return;
   static std::atomic<pid_t> woken{0}; // only one of the child's threads may open a source

@@ -70,8 +70,7 @@ public:
   void shrink(Extent& extent, std::size_t committed);
   // The caller holds the lock or has not handed the extent out.
   void promise(Extent& extent, std::uint64_t bytes);
-  // Makes a taken block visible to others. Its bytes are promised, unless all were verified to be
-  // on the binding's nodes.
+  // Makes a taken block visible to others. Its bytes are promised unless all were verified.
   void hand_out(Extent& extent);
   // Into the cache, or back to the system if it is too large or keep is false.
   void give_back(Extent& extent, bool keep);

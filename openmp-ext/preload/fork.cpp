@@ -49,8 +49,7 @@ bool is_ours(const Handlers& handlers) {
   return std::strncmp(slash != nullptr ? slash + 1 : name, k_ours, sizeof k_ours - 1) == 0;
 }
 
-// Not pthread_mutex_t or pthread_once: a sanitizer registers its handlers before it can serve
-// these.
+// No pthread_mutex_t or pthread_once: a sanitizer registers handlers before it can serve these.
 bool add_ours(const Handlers& handlers) {
   static constinit std::atomic<bool> lock{false};
   while (lock.exchange(true, std::memory_order_acquire))

@@ -59,8 +59,7 @@ __attribute__((noinline)) void* large_calloc(std::size_t count, std::size_t size
   return block != nullptr ? block : served(g_next.calloc(count, size), count * size, caller);
 }
 
-// A block that lies in spans stays there if it fills half of its room, or if there is no memory for
-// a smaller one.
+// The block stays if it fills half of its room, or if there is no memory for a smaller one.
 __attribute__((noinline)) void* resize_in_spans(void* block, std::size_t bytes, Call call) {
   if (bytes == 0) return small_spans::release(block), nullptr;
   const std::size_t room = small_spans::size_of(block);

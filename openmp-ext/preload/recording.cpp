@@ -70,8 +70,7 @@ bool is_to_be_recorded() {
   return std::strcmp(self, program) == 0;
 }
 
-// Programs with their own thread start and malloc (sanitizers): the OMPT tool records these from
-// OpenMP's start.
+// Sanitizers have their own thread start and malloc: the OMPT tool records from OpenMP's start.
 bool starts_by_itself() {
   for (const char* sign : {"__tsan_init", "__asan_init", "__msan_init"})
     if (::dlsym(RTLD_DEFAULT, sign) != nullptr) return true;

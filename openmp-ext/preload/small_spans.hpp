@@ -39,8 +39,7 @@ void release(void* block);
 std::size_t size_of(const void* block);
 
 extern __attribute__((visibility("hidden"))) const omptier_small_spans k_table;
-// On the forking thread. The parent's spans belong to no site in the child, whose recorder chooses
-// anew.
+// On the forking thread. In the child these spans belong to no site; its recorder chooses anew.
 void before_fork();
 void after_fork_in_parent();
 void after_fork_in_child();

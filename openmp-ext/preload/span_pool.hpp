@@ -136,8 +136,7 @@ private:
   std::uint32_t empty_ = k_none; // spans of no bin, linked by next
   std::uint32_t empty_count_ = 0;
   std::uint64_t cut_ = 0, sites_from_ = 0;
-  // touched_: bytes of blocks begun in spans of bins, also read without the lock; out_: bytes of
-  // blocks not in spans.
+  // Bytes of blocks: begun in spans of bins (also read without the lock), and not in spans.
   Relaxed<std::size_t> touched_ = 0;
   std::size_t out_ = 0;
 };

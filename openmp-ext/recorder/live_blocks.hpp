@@ -37,8 +37,7 @@ public:
 
   // Of the table, without the ring's 1.5 MiB.
   void limit(std::size_t bytes) { most_bytes_ = bytes; }
-  // False: no room, or the address or site is too large for an entry. An earlier block at that
-  // address must have been erased.
+  // False: no room, or address or site too large. An earlier block there must have been erased.
   bool insert(const LiveBlock& block);
   // Ends the block that begins there; false when none is known.
   bool erase(std::uint64_t address, std::uint64_t now, LiveBlock& block);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Logs memory without recorded allocations: modules and their data, the threads' stacks, the heap
-// as a whole. The helper thread polls for modules, so a new module begins at the previous poll. One
-// thread at a time.
+// as a whole. Modules are polled for, so a new one begins at the previous poll. One thread at a
+// time.
 #pragma once
 
 #include "base/os.hpp"

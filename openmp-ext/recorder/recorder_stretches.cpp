@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The helper thread's part of stretches (stretches.hpp): counts of all, records of those with
-// samples. A stretch that ended after the drain began may still get samples: it waits for the next
-// drain.
+// samples. One that ended after the drain began may still get samples: it waits for the next.
 #include "recorder/recorder.hpp"
 
 namespace omptier {

@@ -74,8 +74,7 @@ private:
 
   std::atomic<Entry*> entries_{nullptr}; // pages of our own, from the first region on
   std::atomic<std::uint64_t> head_{0}, tail_{0};
-  // Of the whole program: number of running outermost regions; since when none runs, and after
-  // which.
+  // Of the whole program: running outermost regions; since when none runs, and after which.
   std::atomic<std::uint32_t> running_{0}, last_region_{0};
   std::atomic<std::uint64_t> serial_since_{0};
   std::atomic<std::uint64_t> dropped_{0};

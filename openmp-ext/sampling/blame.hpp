@@ -39,8 +39,7 @@ struct BlameCounts {
 
 class Blamer {
 public:
-  // sharp: interrupts land right behind the stalled instruction. period: nanoseconds of CPU time
-  // per timer period.
+  // sharp: interrupts land right behind the stalled instruction. period: CPU nanoseconds.
   Blamer(bool sharp, double period) : sharp_(sharp), period_(period) {}
 
   // To be called once per drain.
@@ -92,8 +91,7 @@ private:
 
 // Parts of the above, public for tests. Instructions are numbers within one function.
 
-// The nearest memory instruction that ran before `pc`, or `pc` if it can be interrupted midway; −1
-// = none.
+// The nearest memory instruction before `pc`, or `pc` if it can be interrupted midway; −1 = none.
 int blamed_instruction(const Function& function, int pc);
 // −1 = none.
 int memory_instruction_before(const Function& function, int from);

@@ -37,9 +37,8 @@ public:
     emulated_ += emulations;
   }
 
-  // Decides how many are emulated from now on; now: nanoseconds of the clock that it began with.
-  // Thins so that samples at the same rate and cost as before use the part, and a rest or debt is
-  // used up within a second.
+  // now: nanoseconds of the clock that it began with. Thins so that samples at the same rate and
+  // cost as before use the part, and a rest or debt is used up within a second.
   void update(std::uint64_t now) {
     const double passed = static_cast<double>(now - begin_);
     if (now - last_ < k_least_between || emulated_ == 0) return;

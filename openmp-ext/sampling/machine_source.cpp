@@ -41,8 +41,7 @@ namespace omptier {
 
 namespace {
 
-// Largest difference, in a run on the timed machine, between a sampled share and the exported count
-// of all misses.
+// Largest difference on the timed machine between a sampled share and the count of all misses.
 constexpr double k_unit_error = 0.02;
 
 // Empty if this file is in the program itself.

@@ -58,8 +58,7 @@ public:
   // Returns 0 or errno. The ring gets `bytes`, halved down to one page while the limit on locked
   // memory refuses it. leader: event whose group this one joins, -1 = none.
   int open(pid_t thread, const perf_event_attr& attributes, std::size_t bytes, int leader = -1);
-  // A second buffer of so many bytes (a power of two of pages), for events that write packets
-  // (SPE).
+  // A second buffer (bytes: a power of two of pages), for events that write packets (SPE).
   int open_packets(std::size_t bytes);
   void drain(const PerfRecordVisitor& visit);
   void drain(PerfRecords& records);

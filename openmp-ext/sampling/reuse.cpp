@@ -79,8 +79,7 @@ bool can_watch_addresses() {
   return fd >= 0;
 }
 
-// Not the shortest time: for an address that is used at random it falls with the length of the
-// watch.
+// Not the shortest time: for random uses it falls with the length of the watch.
 std::uint64_t reuse_time(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& hits) {
   std::vector<std::uint64_t> times;
   for (std::size_t later = 1; later < hits.size(); ++later)

@@ -98,8 +98,7 @@ clockid_t cpu_clock_of(pid_t thread) {
   return static_cast<clockid_t>(~static_cast<unsigned>(thread) << 3 | 6u);
 }
 
-// Clears `armed` before it deletes the timer: a program that takes the signal disarms the timers of
-// armed rings.
+// `armed` is cleared first: a program that takes the signal disarms the timers of armed rings.
 void stop_timer(TimerRing& ring) {
   if (ring.armed.exchange(0) != 0) timer_delete(ring.timer);
 }

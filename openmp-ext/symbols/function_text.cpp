@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Statements, declarations and functions among the tokens of a C or C++ source (declared in
-// source_place.hpp).
+// Statements, declarations and functions among C or C++ tokens (declared in source_place.hpp).
 #include "symbols/source_place.hpp"
 
 #include <algorithm>

@@ -105,8 +105,7 @@ public:
     for (const std::string& name : names)
       ++lists_[beginning += name + '\n'];
   }
-  // Up to which name the beginning is unique; the last name if another list begins with all of
-  // them.
+  // Up to which name the beginning is unique; the last if another list begins with all of them.
   std::size_t first_own(const std::vector<std::string>& names) const {
     std::string beginning;
     std::size_t at = 0;

@@ -123,8 +123,7 @@ private:
     if (first_ == k_none) first_ = at;
     std::optional<Target> target = target_of(place);
     if (!target) return returned_ || object_goes_on_;
-    // Without columns, the line may name a variable of the wrapper; its callers give the better
-    // name.
+    // Without columns, the line may name the wrapper's variable; its callers give the better name.
     const bool left_behind = !statement.with_column && at < own_;
     if (!statement.with_column && at >= own_) same_until_ = std::min(same_until_, at);
     // A class's base is named like the object itself.

@@ -87,8 +87,7 @@ std::string assigned(std::string line) {
   return "";
 }
 
-// The name of an object that allocates its own memory: "grid.resize(n)", "pool->grids[i].assign(n,
-// 0)".
+// An object that allocates its own memory: "grid.resize(n)", "pool->grids[i].assign(n, 0)".
 std::string container(const std::string& statement) {
   static const std::regex method(
       R"(([A-Za-z_]\w*(?:\[[^\]]*\])*)\s*(?:\.|->)\s*)"

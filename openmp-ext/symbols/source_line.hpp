@@ -19,8 +19,7 @@ namespace omptier {
 // right one is taken; 0 = unknown.
 std::string variable_of_line(const std::string& line, std::uint32_t column = 0);
 
-// By the file's name: none if it is not Fortran, fixed for .f, .for, .ftn, where column 6
-// continues.
+// By the file's name: none = not Fortran; fixed: .f, .for, .ftn, where column 6 continues.
 enum class FortranForm { none, free, fixed };
 FortranForm fortran_form(const std::string& file);
 
@@ -41,8 +40,7 @@ FunctionText fortran_procedure(const std::vector<std::string>& lines, std::size_
 // {"tiles", "rho"} -> "tiles%rho"
 std::string joined_path(const std::vector<std::string>& path, const char* between);
 
-// The file is a compiler's or the system's: code inlined from its headers says nothing of the
-// program's variables.
+// A file of a compiler or the system: its inlined code says nothing of the program's variables.
 bool is_library_file(const std::string& file);
 
 } // namespace omptier

@@ -21,8 +21,7 @@ struct Token {
   bool is_name() const;               // of anything, keywords too
 };
 
-// The left side of an assignment: "*grid->cells[i].rho" is {grid, cells, rho}, reached through a
-// pointer.
+// What is assigned to: "*grid->cells[i].rho" is {grid, cells, rho}, reached through a pointer.
 struct Target {
   std::vector<std::string> path; // empty: nothing
   bool of_this = false;          // a member by "this->" or an initialiser list

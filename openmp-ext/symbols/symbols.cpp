@@ -150,8 +150,7 @@ private:
     return line != nullptr && dwarf_linediscriminator(line, &part) == 0 ? part : 0;
   }
 
-  // Some compilers (clang) write no table of address ranges, so if libdw finds nothing every unit
-  // is searched.
+  // clang may write no table of address ranges: if libdw finds nothing, every unit is searched.
   Dwarf_Die* unit_at(Dwarf_Addr address, Dwarf_Addr& debug_bias) {
     if (Dwarf_Die* unit = dwfl_module_addrdie(module_, address, &debug_bias)) return unit;
     for (Dwarf_Die* unit = nullptr;
@@ -178,8 +177,7 @@ private:
     return file[0] == '/' || folder == nullptr ? file : folder + ("/" + file);
   }
 
-  // An inlined function's scope gives the last location its function and adds a location for the
-  // call.
+  // An inlined function's scope names the last location's function and adds the call's location.
   static void add_scope(Dwarf_Die* unit, Dwarf_Die* scope, std::vector<SourceLocation>& locations) {
     const int tag = dwarf_tag(scope);
     if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram) return;
@@ -346,8 +344,7 @@ ResolvedNames Symbols::take_answers() {
     for (const SourceLocation& location : frame.locations)
       if (!location.changed && !answers.sources.contains(location.file))
         if (const auto time = source_time(location.file)) answers.sources[location.file] = *time;
-  // Without names for stacks through a module that cannot be read here: elsewhere they might
-  // differ.
+  // Names of stacks through a module that cannot be read here might differ elsewhere.
   std::erase_if(answers.sites, [&](const auto& site) {
     return !std::ranges::all_of(
         site.first, [&](const ModulePlace& at) { return answers.frames.contains(at); });
@@ -365,8 +362,8 @@ std::vector<const NamedCall*> calls_of_callee(Functions& functions, const NamedF
   return calls;
 }
 
-// Names the call that returns to the address. A part or copy of a function has the function's name
-// if it alone makes such calls.
+// The call that returns to the address. A part or copy has the function's name if it alone makes
+// such calls.
 void name_call(Functions& functions, const NamedFunction& function, std::uint64_t behind,
                ResolvedFrame& resolved) {
   PortableFrame& frame = resolved.portable;
@@ -431,8 +428,7 @@ ResolvedFrame resolve_in(ModuleFile& file, std::uint64_t offset) {
     name_call(file.functions(), *function, offset, frame);
   }
   frame.locations = file.locations_at(offset - 1, frame.portable.function);
-  // gcc gives the calls of several regions the line of the first; the regions' code has the right
-  // one.
+  // gcc gives calls of several regions the line of the first; the regions' code has the right one.
   if (frame.runs != 0)
     if (const auto code = file.locations_at(frame.runs, "").back();
         code.file == frame.locations.front().file && code.line > 0)

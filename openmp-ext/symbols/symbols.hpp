@@ -57,8 +57,7 @@ public:
   SiteName name_of(const std::vector<ModulePlace>& stack,
                    const std::vector<SourceLocation>& locations, std::size_t own);
 
-  // Whether the location's file is unchanged since it was compiled, also if the location comes from
-  // a profile.
+  // Whether the file is unchanged since it was compiled, also for a location from a profile.
   bool is_as_compiled(const SourceLocation& location) const;
 
   // Names in a profile become the answers to their questions. Of several, the first counts.
@@ -98,8 +97,7 @@ std::string label_of_site(Symbols& symbols, const std::vector<ModuleInfo>& modul
 std::string label_of_region(Symbols& symbols, const std::vector<ModuleInfo>& modules,
                             const std::vector<Frame>& frames);
 
-// "double* make<int>(unsigned long)" -> "make<int>": short enough for a table. Long template
-// arguments become "<…>".
+// "double* make<int>(unsigned long)" -> "make<int>"; long template arguments become "<…>".
 std::string short_function(std::string function);
 
 // The place of a list of frames in the source (PlaceInSource): functions and lines of each frame,

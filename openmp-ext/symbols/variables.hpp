@@ -25,12 +25,10 @@ struct SourceVariable {
 std::vector<StaticVariable> variables_in(Dwfl_Module* module, std::uint64_t bias,
                                          std::uint64_t least);
 
-// From a linker's name, without debug information: "work.0" -> "work", "__fields_MOD_rho" ->
-// "fields::rho".
+// Without debug information: "work.0" -> "work", "__fields_MOD_rho" -> "fields::rho".
 std::string plain_name(const std::string& symbol);
 
-// All variables of the debug information that have a place in memory, by address. Read at the first
-// question.
+// Variables of the debug information with a place in memory, by address. Read at first use.
 class VariableNames {
 public:
   explicit VariableNames(Dwfl_Module* module) : module_(module) {}

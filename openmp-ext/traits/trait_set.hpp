@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The validated traits of one allocator. Only these are refused: an unknown key, a wrong value, and
-// three contradictions (required in the auto space, pinned and migratable, a stride without
-// strided).
+// The validated traits of one allocator. Refused are unknown keys, wrong values, and three
+// contradictions (required in the auto space, pinned and migratable, stride without strided).
 #pragma once
 
 #include "base/notices.hpp"

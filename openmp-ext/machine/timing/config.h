@@ -28,8 +28,7 @@ struct memory_range {
   uint64_t physical; // guest-physical address
 };
 
-// Cost of a node for a vCPU, in undilated nanoseconds. A slot is the time that one line occupies
-// it.
+// Cost of a node for a vCPU, undilated nanoseconds. Slot: the time that one line occupies it.
 struct access_cost {
   double read_latency, write_latency;
   double read_slot, write_slot;

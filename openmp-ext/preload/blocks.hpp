@@ -52,7 +52,7 @@ void* place(std::size_t bytes, std::size_t alignment, bool zeroed, const void* c
 // Reports a block of the program's malloc to observers and recorder; returns it.
 void* served(void* block, std::size_t bytes, const void* caller);
 void* resize(void* block, std::size_t bytes, const void* caller);
-// For blocks within the bounds.
+// free, for blocks within the bounds.
 void give_back(void* block);
 // malloc_usable_size, for blocks within the bounds.
 std::size_t usable_size(void* block);

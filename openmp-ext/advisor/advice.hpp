@@ -25,11 +25,11 @@ Advice advise(Workload workload, std::vector<TierChoice> tiers);
 // Kinds for a site: the advised one, then the others by the site's own cost.
 std::vector<MemoryKind> kinds_in_order(const Advice& advice, std::size_t site, std::size_t tier);
 
-// Where the program's source should place a site: the advised tier; for what no plan reaches, and
-// only had the room that was left, the tier in which it costs least.
+// Where the program's source should place a site: in the advised tier. Sites that no plan reaches
+// were advised only in room that others left; for them, the tier in which they cost least.
 std::size_t tier_in_source(const Advice& advice, std::size_t site);
 
-// The advice as a plan. portable: names of a frame, from debug information.
+// portable: turns a frame into names, from debug information.
 Plan plan_from(const Advice& advice, const ProfileSummary& summary,
                const std::function<PortableFrame(const Frame&)>& portable);
 

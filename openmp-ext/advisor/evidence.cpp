@@ -15,8 +15,8 @@ namespace {
 // libomptier_preload.so leaves smaller blocks to the program's malloc.
 constexpr std::uint64_t k_least_of_malloc = std::uint64_t{64} << 10;
 
-// The part of the samples that memory served. Never 0, as one more sample might have been memory's:
-// such an array still takes fast memory that is left.
+// The part of the samples that memory served. Never 0: one more sample might be of memory, and so
+// the array still takes fast memory that is left.
 double memory_part(const Sampled& sampled) {
   const double all = sampled.accesses.total();
   if (sampled.accesses.from_cache <= 0 || all <= 0) return 1;
@@ -39,7 +39,7 @@ public:
   Translation(const ProfileSummary& summary, const Figures& recorded_in)
       : summary_(summary), recorded_in_(recorded_in) {}
 
-  // Time is divided by manner as accesses are: the mean access takes it.
+  // Time is divided by manner as accesses are, at the mean cost of an access.
   Demand demand(const Sampled& sampled) const {
     const AccessWeights& weights = sampled.accesses;
     Demand demand;
@@ -57,7 +57,6 @@ public:
     return demand;
   }
 
-  // Steps in time -> stretches with live bytes.
   static std::vector<LiveStretch> live(const SiteSummary& site, std::uint64_t run_end) {
     std::vector<LiveStretch> stretches;
     for (std::size_t i = 0; i < site.live.size(); ++i) {
@@ -117,8 +116,8 @@ Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names
     for (const SitePart& part : site.by_region)
       if (site.kind == SiteKind::allocation)
         demand.by_region.push_back({part.of, translation.demand(part)});
-    // The report's interval, which holds the source's usual error where time is blamed; of other
-    // sources at least the worst one.
+    // The report's interval, but at least the source's worst error. Where time is blamed, the
+    // interval holds the source's usual error already.
     const double error = summary.measure == Measure::time ? 0 : summary.worst_error;
     demand.share_low = std::max(0.0, std::min(site.share.low, site.share.value - error));
     demand.share_high = std::min(1.0, std::max(site.share.high, site.share.value + error));

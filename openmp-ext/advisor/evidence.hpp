@@ -2,8 +2,8 @@
 //
 // From a profile to a workload. Misses and accesses are taken as counted. Nanoseconds blamed on a
 // site are divided by the cost of one access on the memory that the program ran in, which gives
-// accesses to price elsewhere. Accesses of unknown kind count as scattered loads, which a core
-// waits for most. What is known to have come from a cache is no demand; what is not known is.
+// accesses to price elsewhere. Accesses of unknown kind count as scattered loads, for which a core
+// waits longest. Accesses known to be served by a cache are no demand; unknown ones are.
 #pragma once
 
 #include "advisor/workload.hpp"

@@ -12,11 +12,11 @@
 namespace omptier {
 namespace {
 
-// Parts of the accesses.
+// Fractions of the accesses.
 constexpr double k_mostly = 0.6;         // from here on called "mostly"
-constexpr double k_read_mostly = 0.25;   // writes, up to which an array is mostly read
-constexpr double k_hardly_any = 0.02;    // up to so many writes: read-only in effect
-constexpr double k_least_cached = 0.005; // from here on mentioned
+constexpr double k_read_mostly = 0.25;   // most writes of a mostly read array
+constexpr double k_hardly_any = 0.02;    // most writes of an array that counts as read-only
+constexpr double k_least_cached = 0.005; // least that is mentioned
 
 double part(const Demand& demand, Manner a, Manner b) {
   const double total = demand.total();
@@ -30,7 +30,6 @@ double streamed_part(const Demand& demand) {
   return part(demand, Manner::streamed_load, Manner::streamed_store);
 }
 
-// What placement cannot save, or "".
 std::string cached_text(const SiteDemand& demand) {
   if (demand.cached < k_least_cached) return {};
   return ", " + format_percent(demand.cached) + " (" + format_percent(demand.cached_low) + " to " +
@@ -65,7 +64,7 @@ const char* mode_of(const Demand& demand) {
   return written < 1 - k_hardly_any ? "write_mostly" : "write_only";
 }
 
-// What a container needs while it copies itself into a larger block, or "".
+// The room for a copy that a growing container needs; "" if none.
 std::string growing_text(const SiteDemand& demand) {
   if (!demand.blocks.empty() || demand.growing == 0 || demand.growing < demand.peak_bytes() / 20)
     return {};
@@ -150,7 +149,7 @@ std::string traits_as_c(const Workload& workload, std::size_t site, MemoryKind k
   }
   trait("importance", std::to_string(std::lround(demand.share * (1 - demand.cached) * 1000)));
   trait("placement", "ompx_atv_placement_preferred");
-  // Made before main: no initialiser of C may call a function.
+  // A constructor, because an initialiser in C may not call a function.
   text += "};\nstatic omp_allocator_handle_t " + name + "_alloc;\n" +
           "__attribute__((constructor)) static void make_" + name + "_alloc(void) {\n  " + name +
           "_alloc = omp_init_allocator(" + space + ", " + std::to_string(count) + ", " + name +

@@ -21,7 +21,6 @@ std::string traits_as_c(const Workload& workload, std::size_t site, MemoryKind k
 // "nuclide_grid (grids.cpp:41)" -> "nuclide_grid"; anything that is no identifier becomes '_'.
 std::string identifier_from(const std::string& label);
 
-// "misses", "accesses" or "time".
 const char* noun_of(Measure measure);
 
 } // namespace omptier

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Region by region: the best placement for its demand alone, and which differences to the home
-// placement pay for the move.
+// By region: the best placement for its demand alone, and which moves from the home placement pay.
 #include "advisor/move_advice.hpp"
 
 #include "model/cost.hpp"
@@ -11,7 +10,6 @@
 namespace omptier {
 namespace {
 
-// Moving in and moving something else out, once.
 double time_of_exchange(std::uint64_t bytes, const TierChoice& home, const TierChoice& tier) {
   return move_time(bytes, home.figures, tier.figures) +
          move_time(bytes, tier.figures, home.figures);
@@ -39,7 +37,7 @@ private:
         add_if_it_pays(region, site, best.tier_of_site[site], home_.tier_of_site[site], costs);
   }
 
-  // Sites at home in a tier that others move into come back for their own regions.
+  // Sites whose home is a tier that others move into come back for their own regions.
   void add_returns(std::size_t region) {
     const CostTable costs = cost_table(workload_, tiers_, region);
     const std::size_t found = moves_.size();

@@ -13,7 +13,6 @@
 namespace omptier {
 namespace {
 
-// All moments at which a site's live bytes change, ascending, without repeats.
 std::vector<std::uint64_t> moments_of_change(const Workload& workload) {
   std::vector<std::uint64_t> cuts;
   for (const SiteDemand& site : workload.sites)
@@ -51,7 +50,6 @@ Candidate candidate_of(const SiteDemand& site, const std::vector<Stay>& stays,
   return candidate;
 }
 
-// Of all sites.
 double time_in_reference(const std::vector<TierChoice>& tiers, const CostTable& costs) {
   double time = 0;
   for (const auto& row : costs)

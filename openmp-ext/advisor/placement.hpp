@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Which site goes to which kind of memory for as long as it lives: model/solver.hpp over the
-// lifetimes of a workload. A site's gain on a tier is the time it saves against the slowest usable
-// kind. Without room anywhere it loses a per mille of the time of all, as for ompx_commit. Sites
-// that no plan reaches are placed last, in the room that the others leave.
+// lifetimes of a workload. A site gains on a tier the time it saves against the slowest usable
+// kind. Without room anywhere it loses 1/1000 of the time of all sites, as for ompx_commit. Sites
+// that no plan reaches are placed last, in the room that is left.
 #pragma once
 
 #include "advisor/workload.hpp"
@@ -20,7 +20,7 @@ struct TierChoice {
   MemoryKind kind = MemoryKind::unknown;
   std::uint64_t capacity = 0;
   Figures figures;
-  bool estimated = false; // some of the figures are
+  bool estimated = false; // some figures are estimates
 };
 
 // The platform's kinds, fastest first, each with the smaller of its capacity and the limit, without
@@ -34,12 +34,12 @@ struct Placement {
   double saved = 0; // nanoseconds of thread time against everything in the slowest kind
 };
 
-// Nanoseconds of thread time for each (site, tier), in the whole run or in one region.
+// Nanoseconds of thread time by site and tier, in the whole run or in one region.
 using CostTable = std::vector<std::vector<double>>;
 CostTable cost_table(const Workload& workload, const std::vector<TierChoice>& tiers,
                      std::optional<std::size_t> region = {});
 
-// Of one row: nanoseconds against the slowest tier.
+// For one row: nanoseconds saved against the slowest tier.
 double time_saved(const std::vector<double>& costs, std::size_t tier);
 
 Placement place_by_density(const Workload& workload, const std::vector<TierChoice>& tiers,

@@ -14,7 +14,7 @@
 namespace omptier {
 namespace {
 
-constexpr std::size_t k_most_single = 8; // more hot blocks are one part
+constexpr std::size_t k_most_single = 8; // if more blocks are hot, they are one part
 
 bool can_be_divided(const SiteDemand& whole, const SiteSummary& site,
                     const ProfileSummary& summary) {
@@ -33,7 +33,6 @@ bool can_be_divided(const SiteDemand& whole, const SiteSummary& site,
   return std::ranges::count_if(summary.sites, looks_the_same) == 1;
 }
 
-// Bytes alive over time.
 class Live {
 public:
   void add(std::uint64_t begin, std::uint64_t end, std::uint64_t bytes) {

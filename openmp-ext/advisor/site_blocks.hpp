@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A site whose blocks differ is placed block by block: the hot ones, each by itself, and the rest.
-// A plan names blocks by their numbers, so they must come in the same order in the next run: only
-// sites are divided all of whose blocks were recorded, one thread allocated, and no other site's
-// call stack looks the same to the runtime.
+// A site whose blocks differ is placed block by block: each hot one by itself, the rest together. A
+// plan names blocks by number, so they must come in the same order in the next run: a site is
+// divided only if all its blocks were recorded, one thread allocated them, and no other site's call
+// stack looks the same to the runtime.
 #pragma once
 
 #include "advisor/workload.hpp"
@@ -13,16 +13,14 @@
 
 namespace omptier {
 
-// A site's frames as the runtime sees them: without those of system libraries where the program's
-// follow.
+// As the runtime sees them: without frames of system libraries where frames of the program follow.
 std::vector<Frame> frames_of_runtime(const SiteSummary& site,
                                      const std::vector<ModuleInfo>& modules);
 
 // The parts of a site's demand, or the whole.
 std::vector<SiteDemand> divide_by_blocks(SiteDemand whole, const ProfileSummary& summary);
 
-// Makes one of those parts of a site that go to one tier; tier_of_site: by index of the workload's
-// sites, before and after.
+// Joins parts of a site on the same tier. tier_of_site: by index of the sites, before and after.
 void join_blocks(Workload& workload, std::vector<std::size_t>& tier_of_site);
 
 } // namespace omptier

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the advisor knows of a program, however it was measured: for each allocation site, the bytes
-// alive over time, and the accesses by manner and region. Made from profiles
-// (advisor/evidence.hpp).
+// alive over time, and the accesses by manner and region. evidence.hpp makes it from profiles.
 #pragma once
 
 #include "model/demand.hpp"
@@ -14,7 +13,6 @@
 
 namespace omptier {
 
-// A stretch of time and the site's bytes alive in it.
 struct LiveStretch {
   std::uint64_t begin = 0, end = 0; // nanoseconds, end excluded
   std::uint64_t bytes = 0;
@@ -36,17 +34,16 @@ struct SiteDemand {
   bool knows_streams = true, knows_writes = true;
   double share = 0;                     // of the measured quantity, 0…1
   double share_low = 0, share_high = 0; // 95 % interval
-  // Of that share, what a cache is known to have served, which no placement makes faster. The
-  // interval counts the unknown on either side.
+  // Part of share that a cache is known to have served: placement cannot make it faster. The
+  // interval allows for the accesses of which that is unknown.
   double cached = 0, cached_low = 0, cached_high = 0;
   std::uint64_t instances = 0;
-  // Where only some blocks of the site are meant: their numbers, ascending, and how many there are.
+  // If the demand is of some blocks only: their numbers, ascending, and the number of all blocks.
   std::vector<std::uint32_t> blocks;
   std::uint64_t all_instances = 0;
   bool placeable = true;   // else it needs no room and stays where it is
-  std::uint64_t bytes = 0; // most of one that is not placeable; 0: not known
-  // Of the whole site's peak, old copies while it grows, and for how many nanoseconds they are
-  // needed: room that it needs, but for a moment.
+  std::uint64_t bytes = 0; // most bytes if not placeable; 0: not known
+  // Bytes of old copies in the whole site's peak while it grows, and how long they are needed.
   std::uint64_t growing = 0, growing_nanoseconds = 0;
   bool by_plan = true;   // else only the program's source can place it
 
@@ -57,7 +54,7 @@ struct SiteDemand {
 struct WorkloadRegion {
   std::string label;
   std::uint64_t entries = 0;      // times it began
-  std::uint64_t entered_anew = 0; // times it began after another region than itself
+  std::uint64_t entered_anew = 0; // times it began after a different region
 };
 
 // Memory that is no site's; it stays where it is.

@@ -17,7 +17,6 @@
 namespace omptier {
 namespace {
 
-// The largest of the call's alignment, the trait's and ours; rounded up to a power of two.
 std::size_t alignment_for(const Allocator* allocator, const AllocationRequest& request) {
   const std::size_t asked = std::max({allocator != nullptr ? allocator->traits.alignment : 1,
                                       request.alignment, k_least_alignment});
@@ -80,7 +79,6 @@ Placed place_on(Placer& placer, const TierOrder& tiers, BlockRequest block, bool
 
 namespace {
 
-// A block of libomp's memory for an allocator of ours.
 void* stock_block(Allocator& allocator, const AllocationRequest& request, StockReason reason,
                   Refusal refusal, OmpValue stock_handle) {
   void* block = stock_allocate(request.bytes, alignment_for(&allocator, request), stock_handle);
@@ -125,7 +123,7 @@ void* fall_back(Allocator& allocator, const AllocationRequest& request, Refusal 
     Allocator* next = allocators.find(fallback_allocator);
     if (next != nullptr && chain < k_longest_fallback_chain)
       return allocate_from(*next, request, chain + 1);
-    // Not ours. A destroyed allocator of ours counts as the default one.
+    // A destroyed allocator of ours counts as the default one.
     if (next == nullptr && !allocators.made_here(fallback_allocator))
       stock_handle = fallback_allocator;
   }
@@ -138,7 +136,6 @@ void* fall_back(Allocator& allocator, const AllocationRequest& request, Refusal 
   return stock_block(allocator, request, StockReason::fallback, refusal, stock_handle);
 }
 
-// Whether the allocator's next small block may come from the same place without these decisions.
 bool may_be_repeated(const Allocator& allocator, const BlockRequest& block) {
   return block.bytes < k_large_block && !allocator.wants_to_know() && !block.pinned &&
          block.partition != Partition::blocked && block.alignment <= k_least_alignment &&
@@ -181,7 +178,7 @@ void* allocate_from(Allocator& allocator, const AllocationRequest& request, int 
   return fall_back(allocator, request, placed.why, chain);
 }
 
-// For a destroyed or invalid handle: undefined by OpenMP, but libomp would use it as a pointer.
+// A destroyed or invalid handle is undefined in OpenMP, but libomp would use it as a pointer.
 void* memory_of_destroyed(const AllocationRequest& request) {
   void* block = stock_allocate(request.bytes, alignment_for(nullptr, request), k_default_mem_alloc);
   if (block != nullptr && request.zeroed) std::memset(block, 0, request.bytes);

@@ -19,8 +19,8 @@ struct AllocationRequest {
   bool zeroed = false;
   const void* caller = nullptr;
   Replaced* replaced = nullptr;
-  // Of a plan only the sites that it names concern malloc's blocks, not its rest. If plan_entry
-  // (1 + index) is not 0, that entry decides where the site is not named.
+  // The plan decides on malloc's blocks only at sites that it names; its "rest" does not apply.
+  // plan_entry (1 + index), if not 0, decides where the site is not named.
   bool by_malloc = false;
   std::uint32_t plan_entry = 0;
   std::uint32_t plan_instance = 0;
@@ -30,27 +30,22 @@ struct AllocationRequest {
 bool allocate(const AllocationRequest& request, void** block);
 // False: not a block of ours.
 bool release(void* block);
-// Allocator of a live block, for omp_realloc without one.
 OmpValue owner_of(const void* block);
 // omp_realloc with resolved allocators. False: not ours.
 bool reallocate(void* block, std::size_t bytes, OmpValue handle, const void* caller, void** result);
 
-// The runtime is about to free a block itself.
 void stock_released(void* block);
-// Reports to the observer that a block of ours was resized in place.
+// Tells the observer.
 void report_resized(void* block, std::size_t bytes, const void* caller);
 
 // The table that libomp gets (hooks.cpp).
 const omptier_hooks* openmp_hooks();
 
-// Shared by the paths of an allocation.
-
 inline constexpr OmpValue k_default_mem_alloc = 1;
 inline constexpr std::size_t k_least_alignment = 16; // of every block of ours, as malloc's
 
-// What to request from the placer for an allocator (null: none of ours), without the reason.
+// allocator null: none of ours. The reason is not set.
 BlockRequest block_request(const Allocator* allocator, const AllocationRequest& request);
-// Result of trying tiers in order.
 struct Placed {
   void* block = nullptr;               // null when all refused
   std::size_t tier = 0;                // that has the block

@@ -4,8 +4,8 @@
 // address space of our own, and a handle is its entry's address: a comparison decides whether a
 // handle is ours, and no untrusted pointer is read. (libomp uses handles above 1024 as pointers, so
 // we check first.) Blocks refer to their allocator by number; an entry is reused only after it was
-// destroyed and its last block freed. Blocks are not counted for that: an entry that never had one
-// is free at once; for the others, live blocks are searched when all entries were used.
+// destroyed and its last block freed. To find such entries, live blocks are searched, but only when
+// the table is full: blocks are not counted. An entry that never had a block is free at once.
 #pragma once
 
 #include "allocators/pool.hpp"
@@ -34,7 +34,7 @@ struct alignas(64) Allocator {
   TraitSet traits;
   Pool pool;                               // bytes charged to pool_size
   std::atomic<std::uint64_t> fallbacks{0}; // allocations that took the fallback
-  // Different in each life of the entry, 0 between them: validates learnt routes.
+  // Different in each life of the entry, 0 between lives: validates learnt routes.
   std::atomic<std::uint32_t> life{0};
   Allocator* next_free = nullptr;
   bool listed = false; // in the free list
@@ -51,8 +51,8 @@ struct alignas(64) Allocator {
     if (of_one_block) blocks.fetch_add(1, std::memory_order_relaxed);
   }
 
-  // Whether the allocator is over the default space, the runtime's own memory, but has traits that
-  // only placed memory can have: served from DRAM, as default memory usually is.
+  // Over the default space, which is the runtime's own memory, but with traits that only placed
+  // memory can have. Served from DRAM, as default memory usually is.
   bool places_default_space() const {
     return space == Space::standard_default &&
            (traits.pinned || traits.partition != value::environment);
@@ -70,20 +70,19 @@ class AllocatorTable {
 public:
   static constexpr std::uint32_t k_entries = 1 << 15; // numbers fit the records of small blocks
 
-  // Numbers of allocators that have live blocks.
   struct Marks {
     std::array<std::uint64_t, k_entries / 64> bits{};
     void add(std::uint32_t number) { bits[number / 64] |= std::uint64_t{1} << number % 64; }
     bool has(std::uint32_t number) const { return (bits[number / 64] >> number % 64 & 1) != 0; }
   };
-  // mark_used adds the allocators of all live blocks; it is called while the table is locked.
+  // mark_used adds the allocators of all live blocks; called with the table locked.
   void set_mark_used(void (*mark_used)(Marks&)) { mark_used_ = mark_used; }
 
   // The allocator of a handle that is ours and live, or null. Lock-free.
   Allocator* find(OmpValue handle);
-  // Unused numbers, which libomp must not see: it would use the last of them as a pointer.
+  // Unused numbers; libomp must not see them: it would use the last of them as a pointer.
   static bool is_no_handle(OmpValue handle) { return handle > 504 && handle <= 1024; }
-  // Whether a value is, or was before it was destroyed, an allocator made here.
+  // Whether the value is an allocator made here, destroyed or not.
   bool made_here(OmpValue handle) const {
     const Allocator* entries = table_.load(std::memory_order_acquire);
     return entries != nullptr &&
@@ -94,11 +93,11 @@ public:
     Allocator* entries = table_.load(std::memory_order_acquire);
     return number != k_no_allocator && entries != nullptr ? &entries[number] : nullptr;
   }
-  // A new allocator, or null when address space or entries are exhausted.
+  // Null when address space or entries are exhausted.
   Allocator* make(Space space, const TraitSet& traits, bool standard_only);
-  // False when the handle is not ours. Predefined handles stay; a second time does nothing.
+  // False when the handle is not ours. Predefined handles stay; repeating it does nothing.
   bool destroy(OmpValue handle);
-  // After a change of its traits: threads choose tiers again.
+  // After a change of the allocator's traits: makes threads choose tiers again.
   void forget_routes(Allocator& allocator);
   void forget_all_routes();
   void lock() { lock_.lock(); }

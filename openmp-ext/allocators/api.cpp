@@ -61,7 +61,7 @@ std::span<const TraitPair> list(int count, const TraitPair* traits) {
   return {traits, static_cast<std::size_t>(count)};
 }
 
-// Calls decide(order, outcome) with an outcome of this library's size; the caller may pass none.
+// decide gets an Outcome of this library's size, even if the caller passes none.
 template <typename F> int with_outcome(int order, Outcome* outcome, F&& decide) {
   if (order < 0 || order > static_cast<int>(DecisionOrder::declaration))
     return answer(Result::invalid_argument);

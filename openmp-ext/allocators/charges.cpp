@@ -11,7 +11,7 @@
 namespace omptier {
 namespace {
 
-// Scope that the allocator's pool_size counts the calling thread in; 0: the process.
+// Scope in which the calling thread counts for the allocator's pool_size; 0: the process.
 std::uintptr_t pool_scope(const Allocator& allocator) {
   const OmpValue access = allocator.traits.access;
   if (access == 0 || access == value::all) return 0;

@@ -21,15 +21,14 @@ struct Replaced {
   bool taken_over = false; // the new block has its charge now
 };
 
-// False when the pool is used up.
 bool charge_pool(Allocator& allocator, std::size_t bytes, Replaced* replaced);
-// Called when a block ends; with replaced: when the allocation that was charged with it failed.
+// Called when a block ends; with replaced: when the allocation charged with it failed.
 void uncharge_pool(Allocator& allocator, std::size_t bytes, Replaced* replaced = nullptr);
-// Changes a live block's charge to another size, in place or not: only the difference counts.
+// For a live block that changes its size, in place or not; only the difference counts.
 bool recharge_pool(Allocator& allocator, std::size_t from, std::size_t to);
 
-// Called when a block counted by count_in() is gone, if the allocator wants_to_know(). charged: its
-// bytes are still charged to the pool. May end the allocator.
+// To be called for a block counted by count_in(), once it is gone. charged: its bytes are still
+// charged to the pool. May end the allocator.
 void count_out(Allocator& allocator, std::size_t bytes, bool charged);
 
 } // namespace omptier

@@ -13,7 +13,7 @@
 namespace omptier {
 namespace {
 
-// Lines in a buffer of fixed size; the first line that does not fit and all after it are dropped.
+// Lines in a buffer of fixed size, cut before the first line that does not fit.
 class Lines {
 public:
   Lines(char* text, std::size_t size) : text_(text), size_(size) { text_[0] = '\0'; }
@@ -98,7 +98,6 @@ const char* fallback_in_words(OmpValue fallback) {
                                            : "default memory";
 }
 
-// The allocator that OMP_ALLOCATOR named.
 void describe_default(Lines& out, Placer& placer, const Allocator& allocator) {
   const std::string_view space = space_name(allocator.space);
   if (allocator.space == Space::standard_default && !allocator.places_default_space())

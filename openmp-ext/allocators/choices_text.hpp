@@ -9,7 +9,7 @@
 namespace omptier {
 
 // Writes lines "name='value'", each ended by a newline, and a terminating zero; whole lines only.
-// Returns the bytes written; 0 when nothing of ours is in use (nothing is then discovered).
+// Returns the bytes written; 0 when nothing of ours is in use: then nothing is discovered for it.
 std::size_t describe_choices(char* text, std::size_t size);
 
 } // namespace omptier

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See decide_together.hpp. Blocks without a weight share what the others leave by bytes: one density.
+// Blocks without a weight share, in proportion to their bytes, the weight that the others leave.
 #include "allocators/decide_together.hpp"
 
 #include "allocators/declared_demand.hpp"
@@ -16,7 +16,6 @@ constexpr double k_stay = 1e-3;  // a move must gain more than this, per mille
 constexpr double k_loss = k_loss_of_nowhere * k_whole;
 constexpr std::uint32_t k_no_candidate = ~std::uint32_t{0};
 
-// Computes the weight of each wish in per mille.
 bool weigh(const DeclaredPrices& prices, std::span<const Wish> wishes,
            PageArray<double>& weights) {
   if (!weights.resize(wishes.size(), 0)) return false;
@@ -34,7 +33,7 @@ bool weigh(const DeclaredPrices& prices, std::span<const Wish> wishes,
   return true;
 }
 
-// Candidate of each wish: members of a group that have a tier in common share one.
+// Members of a group that have a tier in common share one candidate.
 bool group_up(std::span<const Wish> wishes, PageArray<Candidate>& candidates,
               PageArray<std::uint32_t>& of_wish) {
   if (!of_wish.resize(wishes.size(), k_no_candidate)) return false;
@@ -57,7 +56,7 @@ bool group_up(std::span<const Wish> wishes, PageArray<Candidate>& candidates,
   return true;
 }
 
-// Twice what all other blocks together are worth, so that rounding cannot make it equal.
+// Twice the worth of all other blocks together, so that rounding cannot make it equal.
 double loss_of_required(std::span<const Candidate> candidates, std::size_t wishes) {
   double at_stake = k_loss * static_cast<double>(wishes);
   for (const Candidate& candidate : candidates)

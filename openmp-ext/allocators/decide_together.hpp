@@ -31,7 +31,7 @@ inline std::uint64_t sum_of_bytes(std::uint64_t a, std::uint64_t b) {
   return a + std::min(b, ~a);
 }
 
-// False when memory for the lists is refused; nothing is decided then.
+// False when there is no memory for the lists; then nothing is decided.
 bool decide_together(std::span<const Tier> tiers, std::span<Wish> wishes,
                      const TierRoom& room, DecisionOrder order);
 
@@ -42,7 +42,7 @@ TierRoom room_now(Placer& placer);
 
 std::uint32_t allowed_tiers(Placer& placer, const Allocator& allocator);
 
-// The tier that a block of ours lies in by its record; k_nowhere when unknown.
+// The tier recorded for a block of ours; k_nowhere when unknown.
 std::uint8_t tier_of(const Placer& placer, const BlockInfo& info);
 
 } // namespace omptier

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A declaration owns an allocator of its own in the table, so the block keeps its traits, is
-// counted and reported like any other, and omp_free accepts it; the allocator ends with the block.
+// A declaration has an allocator of its own in the table that ends with its block: so the block
+// keeps its traits, is counted and reported like any other, and can be freed with omp_free.
 #include "allocators/declarations.hpp"
 
 #include "allocators/init_allocator.hpp"
@@ -44,9 +44,9 @@ bool runtime_is_ours() {
   return state.libomp.load(std::memory_order_acquire) != nullptr;
 }
 
-// One attempt decides on the declarations that are not done with the present room, then allocates
-// in order of declaration. If members of a group did not get the group's tier, because kernel or
-// ledger gave less than expected, they are freed and tried again without that tier.
+// One attempt decides on the unfinished declarations with the present room, then allocates in order
+// of declaration. If some members of a group missed the group's tier, because kernel or ledger gave
+// less than expected, they are freed and tried again without that tier.
 class Commit {
 public:
   Commit(Placer* placer, DecisionOrder order, std::span<Declaration> set)
@@ -57,7 +57,7 @@ public:
     const std::size_t attempts = placer_ != nullptr ? placer_->tier_count() + 1 : 1;
     if (!forbidden_.resize(set_.size(), 0)) return false;
     for (std::size_t attempt = 0; attempt < attempts; ++attempt) {
-      // In later attempts some blocks exist: without memory for lists, traits place the rest.
+      // In later attempts some blocks exist: if memory for lists is refused, traits place the rest.
       if (!decide() && attempt == 0) return false;
       allocate_all();
       if (attempt + 1 == attempts || !split_groups()) break;
@@ -82,7 +82,7 @@ public:
   }
 
 private:
-  // Puts the wishes of declarations not done at the front of wishes_, in the order of the set.
+  // Puts the wishes of unfinished declarations at the front of wishes_, in the order of the set.
   bool decide() {
     if (placer_ == nullptr) return true;
     const TierRoom room = room_now(*placer_);
@@ -136,7 +136,6 @@ private:
     return info.reason == PlacementReason::plan || info.reason == PlacementReason::strategy;
   }
 
-  // True when a group needs another attempt.
   bool split_groups() {
     bool again = false;
     for (std::size_t i = 0; i < set_.size(); ++i) {
@@ -227,7 +226,7 @@ Result commit(DecisionOrder order, Outcome& outcome) {
     } else {
       runtime().allocators.destroy(declaration.allocator->handle);
     }
-    // Last: another thread may wait for the pointer and free the block at once.
+    // Last, because another thread may wait for the pointer and free the block at once.
     std::atomic_ref(*declaration.pointer).store(declaration.block, std::memory_order_release);
   }
   set.release();

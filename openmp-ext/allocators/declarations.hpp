@@ -2,8 +2,8 @@
 //
 // ompx_declare and ompx_commit: allocations that are first collected and then decided together;
 // ompx_update_traits and ompx_apply: live blocks decided again after their traits changed. One lock
-// covers a process's declarations; a commit holds it until every pointer is set, so when
-// ompx_commit returns, the caller's own are committed, by this thread or another.
+// covers all declarations of a process, and a commit holds it until every pointer is set: when
+// ompx_commit returns, the caller's declarations are committed, by this thread or another.
 #pragma once
 
 #include "allocators/decide_together.hpp"

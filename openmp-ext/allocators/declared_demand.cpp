@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// From traits to demand and its cost.
+// See declared_demand.hpp.
 #include "allocators/declared_demand.hpp"
 
 #include "platform/usual_figures.hpp"
@@ -41,7 +41,7 @@ DeclaredPrices::DeclaredPrices(std::span<const Tier> tiers) {
   if (count_ != 0) reference_ = figures_[reference_tier(tiers.first(count_))];
 }
 
-// Accesses that take 1 ns on the reference.
+// A demand whose accesses take 1 ns on the reference.
 Demand DeclaredPrices::unit_demand(const TraitSet& traits) const {
   const double loads = share_of_loads(traits), part = streamed_part(traits);
   Demand unit;

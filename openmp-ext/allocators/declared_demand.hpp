@@ -40,7 +40,7 @@ inline bool is_cold(const TraitSet& traits) {
          traits.access_frequency == 0;
 }
 
-// Prices of declared uses on a machine's tiers, k_most_choices at most; made once for a decision.
+// Prices of declared uses on a machine's tiers (k_most_choices at most), made once per decision.
 class DeclaredPrices {
 public:
   explicit DeclaredPrices(std::span<const Tier> tiers);
@@ -48,7 +48,7 @@ public:
   double weight_of(const TraitSet& traits) const;
   // Time on each tier relative to DRAM, else to the first tier.
   std::array<double, k_most_choices> relative_times(const TraitSet& traits) const;
-  // Threads assumed to use a block whose threads are unknown.
+  // For a block that does not say how many threads use it.
   Threads threads() const { return threads_; }
 
 private:

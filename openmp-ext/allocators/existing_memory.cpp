@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A range goes to the first tier of the wanted kind that has room. A block of ours keeps its
-// range's policy and moves as a whole, like the moves of a plan's regions.
+// A range goes to the first tier of the wanted kind that has room. A block of ours moves as a whole
+// and keeps the NUMA policy of its range, as in the moves of a plan's regions.
 #include "allocators/existing_memory.hpp"
 
 #include "allocators/allocation.hpp"
@@ -48,7 +48,7 @@ int errno_of(MoveResult result) {
   return EINVAL;
 }
 
-// The module of this process that the plan means: the same build, else the one of the same name,
+// The module of this process that the plan means: the same build, else the module of the same name,
 // because statics keep their names across builds.
 const LoadedModule* module_for(const PlanModule& wanted) {
   const LoadedModule* by_name = nullptr;
@@ -95,7 +95,7 @@ const char* describe(RangeResult result) {
   return "";
 }
 
-// Tries the kinds in the plan's order. missing: bytes that did not arrive.
+// missing: bytes that did not arrive.
 RangeResult place_on_kinds(Placer& placer, const StaticObject& object, const PlanEntry& entry,
                            std::uint32_t number, MemoryKind& kind, std::uint64_t& missing) {
   RangeResult result = RangeResult::no_room;

@@ -8,12 +8,12 @@
 
 namespace omptier {
 
-// Implements ompx_place_range; returns 0 or the errno.
+// Implements ompx_place_range; returns 0 or an errno.
 int place_range(void* begin, std::size_t bytes, OmpValue allocator);
 // The same for the large block of ours that begins there.
 int move_own_block(Placer& placer, const void* begin, std::size_t bytes, MemoryKind kind);
 
-// Moves the plan's statics in loaded modules; the platform is not discovered if there are none.
+// If no loaded module has statics of the plan, the platform is not discovered.
 void place_statics_of_plan();
 
 } // namespace omptier

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The fast path of a small block. An allocation that took the slow path (pool, alignment, order of
-// tiers, fallback) and was served by its allocator's first tier leaves a route in its thread's
-// cache: handle -> magazines. The next allocation of that handle takes a block from these
-// magazines, if the allocator's life is unchanged (it also changes when an observer attaches) and
-// the processor sees memory like the one before. A free goes into the magazine of the span's class.
-// Anything unusual (empty or full magazine, pool, plan, observer, foreign address) takes the slow
-// path, which is always correct, and goes back to libomp if that declines.
+// The fast path of a small block. When the slow path has served an allocation from its allocator's
+// first tier, it leaves a route in the thread's cache: handle -> magazines. The next allocation of
+// that handle takes a block from these magazines, if the allocator's life is unchanged (it also
+// changes when an observer attaches) and the processor sees memory like the one before. A free goes
+// into the magazine of the span's class. Anything unusual (empty or full magazine, pool, plan,
+// observer, foreign address) takes the slow path, which is always correct and leaves to libomp what
+// is not ours.
 #pragma once
 
 #include "allocators/runtime.hpp"
@@ -18,25 +18,25 @@ namespace omptier {
 
 inline constexpr std::uint32_t k_any_locality = ~0u;
 
-// Place in the choice table from which the calling thread sees memory.
+// Index in the choice table of the place from which the calling thread sees memory.
 inline std::uint32_t locality_of(const ChoiceTable& choices) {
   if (choices.places() == 1) return k_any_locality;
   const int cpu = ::sched_getcpu();
   return choices.place_of(cpu >= 0 ? static_cast<unsigned>(cpu) : 0);
 }
 
-// Bit of expected_life if the processor matters: the first comparison then always fails.
+// Set in expected_life if the processor matters, so that the first comparison always fails.
 inline constexpr std::uint32_t k_by_place = 1u << 31;
 
 // libomp's own function, for what is not ours.
 using Otherwise = void* (*)(std::size_t, std::size_t, OmpValue, const void*);
-// The slow path (hooks.cpp); inlined it would make the fast one save registers.
+// The slow path (hooks.cpp). Not inlined, because the fast path would have to save registers.
 [[gnu::noinline]] void* allocate_fully(std::size_t bytes, std::size_t alignment, OmpValue handle,
                                        const void* caller, Otherwise otherwise);
 [[gnu::noinline]] void release_fully(void* block, OmpValue handle,
                                      void (*otherwise)(void*, OmpValue));
 
-// From a valid route's magazine. (Exits are tail calls, so that no registers are saved.)
+// Every exit is a tail call, so that no registers are saved.
 [[gnu::always_inline]] inline void* take_from(const Route& route, Magazine& magazine,
                                               std::size_t bytes, std::size_t alignment,
                                               OmpValue handle, const void* caller,
@@ -64,7 +64,6 @@ using Otherwise = void* (*)(std::size_t, std::size_t, OmpValue, const void*);
                    caller, otherwise);
 }
 
-// Takes the fast path, else the slow one.
 [[gnu::noinline]] inline void* allocate_quickly(std::size_t bytes, std::size_t alignment,
                                                 OmpValue handle, const void* caller,
                                                 Otherwise otherwise) {
@@ -94,10 +93,10 @@ using Otherwise = void* (*)(std::size_t, std::size_t, OmpValue, const void*);
   return true;
 }
 
-// Stores a route: a small block came from the first tier. life: when tiers were chosen.
+// To be called after a small block came from the first tier. life: read when tiers were chosen.
 inline void learn_route(const Allocator& allocator, std::uint32_t life, const Placer& placer,
                         const void* block, std::uint32_t locality) {
-  // Closing the fast paths changes the lives afterwards, which ends a route learnt meanwhile.
+  // Closing the fast paths changes lives afterwards, which also ends routes learnt meanwhile.
   if (g_quick_spans.load(std::memory_order_acquire) == &g_no_spans) return;
   ThreadCache& cache = ThreadCache::mine();
   const Span* span = placer.ranges().span_of(block);

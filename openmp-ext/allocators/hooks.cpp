@@ -28,14 +28,13 @@ static_assert(sizeof(TraitPair) == sizeof(omptier_trait) &&
 // libomp uses a handle above this number as a pointer.
 constexpr OmpValue k_first_pointer = 1024;
 
-// The thread's default allocator if the program passed none.
 OmpValue resolved(OmpValue handle) {
   if (handle != k_null_allocator) return handle;
   const omptier_runtime* libomp = runtime().libomp.load(std::memory_order_acquire);
   return libomp != nullptr ? libomp->default_allocator() : k_null_allocator;
 }
 
-// Sizes beyond libomp's arithmetic, for its own predefined allocators: the result is null.
+// Sizes that would overflow libomp's arithmetic, for its own predefined allocators: null.
 bool is_impossible(std::size_t bytes, OmpValue handle) {
   return bytes > PTRDIFF_MAX && handle <= k_first_pointer &&
          runtime().allocators.find(handle) == nullptr;
@@ -71,7 +70,6 @@ int hook_allocate_zeroed(size_t count, size_t size, size_t alignment, uintptr_t 
 
 int hook_reallocate(void* block, size_t size, uintptr_t handle, uintptr_t free_handle,
                     const void* caller, void** result) {
-  // Without an allocator, the block's own.
   if (handle == k_null_allocator && block != nullptr) handle = owner_of(block);
   if (handle == k_null_allocator) handle = resolved(free_handle);
   if (size != 0 && is_impossible(size, handle)) return *result = nullptr, 1;
@@ -207,7 +205,7 @@ OMPTIER_EXPORT int omptier_observe(const omptier_observer* observer) {
     const Allocator* allocator = state.allocators.by_number(number);
     return allocator != nullptr ? allocator->handle : OmpValue{1};
   };
-  // Reports live blocks without holding a lock, because the observer has locks of its own.
+  // No lock is held here, because the observer has locks of its own.
   BlockList blocks;
   PageArray<StockBlock> stock;
   if (Placer* placer = state.placer_if_ready()) blocks.fill(*placer);

@@ -23,8 +23,8 @@ bool may_be_allocator(OmpValue value) {
 }
 
 // For the default space with these traits libomp conforms to the specification, so the memory stays
-// wholly libomp's. It aborts at bad values and at omp_atv_default, ignores pinned, partition and
-// the scopes of a pool, and accepts no allocator of ours.
+// libomp's. libomp aborts at bad values and at omp_atv_default, ignores pinned, partition and the
+// scopes of a pool, and accepts no allocator of ours.
 bool libomp_serves(std::span<const TraitPair> traits) {
   bool pool = false, narrow = false, to_allocator = false, allocator = false;
   for (const TraitPair& trait : traits) {
@@ -59,8 +59,8 @@ bool libomp_serves(std::span<const TraitPair> traits) {
   return !(pool && narrow) && !(to_allocator && !allocator);
 }
 
-// Whether the allocator falls back on itself, directly or through others. Handles are reused after
-// their allocator was destroyed, so a fallback may have become another allocator meanwhile.
+// Directly or through others. Handles are reused after their allocator was destroyed, so a fallback
+// may name another allocator by now.
 bool falls_back_on_itself(const Allocator& allocator) {
   const Allocator* at = &allocator;
   for (;;) { // ends unless this allocator closes a circle: older ones were refused if they did

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The functions that libomptier_preload.so calls: malloc blocks are treated by plan or strategy like
+// The functions that libomptier_preload.so calls. Plan or strategy treat malloc's blocks like
 // omp_alloc's, with two exceptions. A block whose site the plan does not name stays with the
-// program's malloc, even if the plan has a "rest". And no thread waits while another one discovers
-// the platform: that one may need the loader's lock, which the caller of malloc may hold.
+// program's malloc, even if the plan has a "rest". And no thread waits while another discovers the
+// platform: discovery may need the loader's lock, which the caller of malloc may hold.
 #include "borders/malloc_placement.h"
 
 #include "allocators/allocation.hpp"
@@ -24,7 +24,7 @@
 namespace omptier {
 namespace {
 
-// With OMPTIER_VERBOSE=1: where each entry's blocks lay when freed or at the end.
+// For OMPTIER_VERBOSE=1: where the blocks of each plan entry lay when freed or at the end.
 struct EntryPages {
   std::atomic<std::uint64_t> blocks, bytes, untouched, on_kind[k_memory_kinds + 1];
 };
@@ -42,7 +42,7 @@ EntryPages* pages_of_entry(std::uint32_t entry) {
   if (all == nullptr) {
     all = static_cast<EntryPages*>(map_pages(plan->plan().entries.size() * sizeof(EntryPages)));
     EntryPages* none = nullptr;
-    // If two threads free for the first time, the loser's pages stay unused, once.
+    // If two threads free for the first time, the loser's pages stay unused.
     if (!entry_pages.compare_exchange_strong(none, all, std::memory_order_acq_rel)) all = none;
   }
   return all != nullptr ? all + (entry - 1) : nullptr;
@@ -115,7 +115,7 @@ size_t malloc_size_of(const void* block) {
   return placer != nullptr && placer->holds(block) ? placer->held(block).bytes : 0;
 }
 
-// The new call's site decides; if the plan does not name it, the block stays where it was.
+// The new call's site decides; if the plan does not name it, the block stays where it is.
 int malloc_reallocate(void* block, size_t bytes, const void* caller, void** result) {
   Placer* placer = runtime().placer_if_ready();
   BlockInfo info;

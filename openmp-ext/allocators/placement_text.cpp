@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Answers about live memory. Pages are always counted by the kernel at the call; the decision comes
-// from the block's own record. No malloc: callable anywhere but in a signal handler.
+// Answers about live memory. The kernel counts the pages at each call; the decision comes from the
+// block's own record. No malloc: callable anywhere but in a signal handler.
 #include "allocators/placement_text.hpp"
 
 #include "allocators/allocation.hpp"
@@ -61,7 +61,6 @@ void explain_parts(const BlockInfo& block, const char* reason, char* text, std::
   }
 }
 
-// Which of a tier's several nodes were chosen, and why; "" for a tier of one.
 void explain_nodes(const BlockInfo& block, char* text, std::size_t size) {
   const Binding& binding = block.space->binding();
   text[0] = '\0';
@@ -158,7 +157,7 @@ MemoryKind kind_of_node(unsigned node) {
   return placer != nullptr ? placer->kind_of_node(node) : MemoryKind::unknown;
 }
 
-// Memory of a DAX directory lies in no node; all of it is allocated in the file.
+// Memory of a DAX directory is on no node; all of it is allocated in the file.
 bool in_folder(const BlockInfo& block) {
   return block.space->backing().folder() != nullptr;
 }
@@ -175,7 +174,6 @@ void fill_pages(std::uintptr_t begin, std::size_t bytes, PlacementReport& report
   report.unqueried = census.unqueried;
 }
 
-// Collects text and writes it in pieces; keeps the first error.
 class Writer {
 public:
   explicit Writer(int fd) : fd_(fd) {}
@@ -226,7 +224,6 @@ void write_object(Writer& out, std::uintptr_t begin, std::size_t bytes, const ch
   out.line(" reason \"%s\"\n", reason);
 }
 
-// What all processes of the job hold, by node.
 void write_job(Writer& out, JobLedger& job) {
   if (!job.active()) {
     out.line("job alone%s%s\n", *job.why_alone() != '\0' ? ": " : "", job.why_alone());
@@ -267,7 +264,6 @@ void write_ledger(Writer& out, Placer& placer) {
   write_job(out, placer.job());
 }
 
-// One line per plan entry whose objects were moved: how often, how much, when, how long.
 void write_moves(Writer& out, const PlanPlacement& plan) {
   for (std::uint32_t entry = 0; entry < plan.plan().entries.size(); ++entry) {
     const MoveTotals total = move_totals(entry);
@@ -344,7 +340,7 @@ bool describe_placement(const void* address, std::size_t bytes, PlacementReport&
   return true;
 }
 
-// Writes with nothing locked, because the reader of the descriptor may allocate.
+// Nothing is locked during the write, because the reader of the descriptor may allocate.
 bool write_dump(int fd) {
   Writer out(fd);
   Runtime& state = runtime();

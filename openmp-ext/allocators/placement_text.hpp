@@ -20,13 +20,13 @@ struct PlacementReport {
   char reason[192];
 };
 
-// Fills the report; bytes 0 = the block of ours that contains address. False when there is none.
+// bytes 0 = the block of ours that contains address. False when there is none.
 bool describe_placement(const void* address, std::size_t bytes, PlacementReport& report);
 
 // Writes all live objects and the ledger as text. False and errno when writing failed.
 bool write_dump(int fd);
 
-// With OMPTIER_VERBOSE=1: reports moves for regions, one line per entry of the plan.
+// With OMPTIER_VERBOSE=1: the moves for regions, one line per plan entry.
 void inform_about_moves();
 
 } // namespace omptier

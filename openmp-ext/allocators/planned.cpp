@@ -14,7 +14,7 @@
 namespace omptier {
 namespace {
 
-// First come, first served, to the page: the first pages take what is left of faster tiers.
+// The first pages take what is left of faster tiers, down to single pages.
 void begin_in_faster_tiers(Placer& placer, void* block) {
   BlockInfo info;
   if (!placer.find(block, true, info) || !info.large) return;
@@ -26,7 +26,7 @@ void begin_in_faster_tiers(Placer& placer, void* block) {
   }
 }
 
-// Hottest first: moves each range to its kind as far as there is room.
+// Hottest first: each range goes to its kind as far as there is room.
 void place_parts(Placer& placer, void* block, std::span<const PlanPart> parts) {
   BlockInfo info;
   if (parts.empty() || !placer.find(block, true, info) || !info.large) return;
@@ -48,7 +48,6 @@ bool source_overrules(const Allocator* allocator, const Plan& plan, std::uint32_
   return true;
 }
 
-// Tiers that the plan names for the allocation, or nothing; completes wanted.
 std::optional<TierOrder> order_of_plan(const PlanPlacement& plan, const Placer& placer,
                                        const Allocator* allocator, const AllocationRequest& request,
                                        BlockRequest& wanted) {
@@ -66,7 +65,7 @@ std::optional<TierOrder> order_of_plan(const PlanPlacement& plan, const Placer& 
   return tiers_of_kinds(placer, decision.kinds);
 }
 
-// The OpenMP runtime's malloc blocks, and our own, are no data of the program.
+// malloc blocks of the OpenMP runtime and of ours are no data of the program.
 bool is_of_runtime(const void* caller) {
   const LoadedModule* module = module_of(reinterpret_cast<std::uintptr_t>(caller));
   return module != nullptr && module->runtime;

@@ -7,8 +7,8 @@
 
 namespace omptier {
 
-// Null when neither plan nor strategy applies to the allocation, the source overrules them, or
-// nothing that they allow has room (one warning). allocator: null for the runtime's own.
+// Null when neither plan nor strategy applies, the source overrules them, or no allowed tier has
+// room (one warning). allocator: null for the runtime's own.
 void* place_by_plan_or_strategy(Placer& placer, Allocator* allocator,
                                 const AllocationRequest& request);
 

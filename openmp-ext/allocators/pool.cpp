@@ -26,7 +26,7 @@ void Pool::reuse_page(void* page) {
   slots_.store(slots, std::memory_order_release);
 }
 
-// The scope's counter, created at its first use; the shared one when the table is full or refused.
+// Created at the scope's first use; the shared one when the table is full or refused.
 std::atomic<std::uint64_t>* Pool::counter(std::uintptr_t scope) {
   Slot* table = scope != 0 ? slots() : nullptr;
   if (table == nullptr) return &shared_;
@@ -61,7 +61,7 @@ void Pool::give_back(std::uintptr_t scope, std::uint64_t bytes) {
     while (!from->compare_exchange_weak(before, before - taken, std::memory_order_relaxed));
     bytes -= taken;
     if (bytes == 0) return;
-    // Freed outside the scope that allocated it.
+    // The block is freed outside the scope that allocated it.
     std::atomic<std::uint64_t>* most = &shared_;
     if (Slot* table = slots_.load(std::memory_order_acquire))
       for (std::size_t i = 0; i < k_slots; ++i)

@@ -2,9 +2,9 @@
 //
 // Bytes in use of an allocator's pool_size. In OpenMP the access trait decides what the limit
 // applies to: the whole process (all), or each contention group, team or thread by itself. A
-// *scope* is the identity of such a group, 0 for the process; each scope gets a counter of its own
-// in one page. Blocks do not store their scope, since they should be freed inside it: a block freed
-// elsewhere is subtracted from the scope that holds most, so the sum stays right.
+// *scope* identifies such a group, 0 the process; each scope has a counter of its own in one page.
+// Blocks do not store their scope, since they should be freed inside it: the bytes of a block freed
+// elsewhere are subtracted from the scope that holds most, so the sum stays right.
 //
 // Lock-free, no malloc. If scopes share a counter, the limit is reached sooner, never later.
 #pragma once
@@ -16,12 +16,12 @@ namespace omptier {
 
 class Pool {
 public:
-  // Charges bytes to the scope; false, and nothing charged, if that would exceed the limit.
+  // False, and nothing charged, if the limit would be exceeded.
   bool charge(std::uintptr_t scope, std::uint64_t bytes, std::uint64_t limit);
   void give_back(std::uintptr_t scope, std::uint64_t bytes);
   std::uint64_t used(std::uintptr_t scope) const;
 
-  // The page of counters, for the entry's next allocator. The allocator must not be in use.
+  // Keeps the page of counters for the entry's next allocator. The allocator must not be in use.
   void* take_page() { return slots_.exchange(nullptr); }
   void reuse_page(void* page);
 

@@ -10,7 +10,6 @@
 namespace omptier {
 namespace {
 
-// Resizes in place if the block and its pool have room.
 bool resize_in_place(Placer& placer, Allocator* owner, void* block, const HeldBlock& held,
                      std::size_t bytes) {
   if (owner != nullptr && !recharge_pool(*owner, held.bytes, bytes)) return false;
@@ -20,7 +19,7 @@ bool resize_in_place(Placer& placer, Allocator* owner, void* block, const HeldBl
   return false;
 }
 
-// Removes a block of libomp's from our tables. charged: see release_block.
+// For a block of libomp's that is in our tables. charged: see release_block.
 void release_stock(void* block, bool charged) {
   if (block == nullptr) return;
   report_released(block);
@@ -32,7 +31,7 @@ void release_stock(void* block, bool charged) {
     count_out(*allocator, removed.bytes, charged && removed.reason == StockReason::default_space);
 }
 
-// Frees a block of ours. charged: its bytes are still charged to its allocator's pool.
+// charged: the block's bytes are still charged to its allocator's pool.
 void release_block(Placer& placer, void* block, const HeldBlock& held, bool charged) {
   report_released(block);
   Allocator* allocator = runtime().allocators.by_number(held.allocator);

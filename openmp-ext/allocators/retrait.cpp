@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Changes traits of live blocks, and moves live blocks according to their present traits. Movable
-// are large blocks whose allocator has traits of ours, unless required in one kind, pinned,
-// migratable=false or placed by a plan. Moves out of a tier come before moves into it; if two full
-// tiers would have to exchange blocks, these stay.
+// Changes traits of live blocks, and moves live blocks according to their present traits. Only
+// large blocks whose allocator has traits of ours can move, unless they are required in one kind,
+// pinned, migratable=false or placed by a plan. Moves out of a tier come before moves into it; if
+// two full tiers would have to exchange blocks, these stay.
 #include "allocators/allocation.hpp"
 #include "allocators/declarations.hpp"
 #include "allocators/init_allocator.hpp"
@@ -23,7 +23,6 @@ struct Movable {
   std::size_t committed; // whole pages
 };
 
-// The allocator's traits, overridden by the new ones.
 Result merge(const Allocator& allocator, std::span<const TraitPair> traits, TraitSet& merged) {
   merged = allocator.traits;
   for (const TraitPair& trait : traits) {
@@ -76,13 +75,13 @@ public:
       if (placer_.find(movable.block, true, info)) wish.now = tier_of(placer_, info);
       if (wish.now == k_nowhere) continue;
       wish.allowed |= std::uint32_t{1} << wish.now;
-      // Its own room is available to it or another block.
+      // Room that the block occupies is available to itself and to others.
       room[wish.now] = sum_of_bytes(room[wish.now], movable.committed);
     }
     return decide_together(placed_tiers(placer_), wishes_.all(), room, order_);
   }
 
-  // Passes until nothing moves any more; moves to slower tiers first.
+  // Repeated until nothing moves any more; moves to slower tiers first.
   void move() {
     for (bool progress = true; progress;) {
       progress = false;
@@ -101,7 +100,7 @@ public:
     }
     outcome.bytes_moved = moved_;
   }
-  // Some block had to move and none did although there was room.
+  // A block that had to move did not, although there was room.
   bool refused() const { return refused_; }
 
 private:
@@ -130,7 +129,7 @@ private:
     return arrived;
   }
 
-  // If part of a group could not follow, the group goes back to where that part is.
+  // If part of a group could not follow, the whole group goes back to where that part is.
   void rejoin_groups() {
     for (std::size_t i = 0; i < list_.size(); ++i) {
       if (wishes_[i].group == 0 || !wants_to_move(i)) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Start of the runtime's state, and fork.
+// Start of the runtime's state, and what happens at fork.
 #include "allocators/runtime.hpp"
 
 #include "allocators/declarations.hpp"
@@ -25,7 +25,7 @@ constinit std::atomic<const SpanTable*> g_quick_spans{&g_no_spans};
 
 namespace {
 
-// This thread is discovering the platform: its own allocations meanwhile are not placed.
+// True on the thread that discovers the platform: its own allocations are not placed meanwhile.
 __attribute__((tls_model("initial-exec"))) thread_local bool discovering = false;
 
 Leaky<Runtime> runtime_storage;
@@ -49,7 +49,7 @@ void after_fork_in_child() {
   runtime().unlock_all();
 }
 
-// Leaves the job's ledger at the very end, when no other code of the process runs any more.
+// At the very end, when no other code of the process runs any more.
 __attribute__((destructor)) void leave_job() {
   Runtime* ready = runtime_if_made();
   if (ready == nullptr) return;
@@ -87,7 +87,6 @@ CapacityRules capacity_rules() {
   return rules;
 }
 
-// With OMPTIER_VERBOSE=1.
 void inform_about_share(Placer& placer) {
   for (const MemoryKind kind : k_all_memory_kinds)
     if (placer.is_shared(kind))
@@ -123,7 +122,7 @@ void open_or_close_fast_paths() {
   const Placer* placer = state.placer_if_ready();
   const bool open = placer != nullptr && state.observer.load(std::memory_order_acquire) == nullptr;
   const SpanTable* before = g_quick_spans.exchange(open ? &placer->ranges().first() : &g_no_spans);
-  // Routes learnt before are invalid; none are learnt while the paths are closed.
+  // Ends routes learnt before; none are learnt while the paths are closed.
   if (!open && before != &g_no_spans) state.allocators.forget_all_routes();
 }
 
@@ -194,7 +193,7 @@ void Runtime::load_plan() {
                      plan->error().c_str());
   const PlanPlacement& placement = plan_storage.make(std::as_const(**plan));
   const unsigned foreign = placement.matcher().sites_without_module();
-  // In a launcher or shell that has the preload library but none of the program's modules.
+  // A launcher or shell: it has the preload library but none of the program's modules.
   const bool elsewhere = libomp.load() == nullptr && foreign == placement.matcher().site_count();
   if (foreign != 0 && !elsewhere) {
     if (option_flag(Option::strict))

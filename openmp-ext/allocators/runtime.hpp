@@ -29,7 +29,7 @@ public:
   StockBlocks stock_blocks;
   PlacedRanges placed_ranges; // statics of the plan, ompx_place_range
   std::atomic<const omptier_observer*> observer{nullptr};
-  // A plan or a strategy is set, so every allocation concerns us.
+  // True with a plan or a strategy.
   std::atomic<bool> places_everything{false};
   std::atomic<OmpValue> environment_allocator{k_null_allocator}; // OMP_ALLOCATOR's, if ours
   std::atomic<std::uint64_t> source_wins{0}; // plan entries overruled by a required trait
@@ -39,18 +39,18 @@ public:
     Placer* ready = placer_.load(std::memory_order_acquire);
     return ready != nullptr ? ready : make_placer();
   }
-  // The same, but null also while another thread makes it.
+  // Like placer(), but null also while another thread makes it.
   Placer* placer_without_waiting();
   Placer* placer_if_ready() const { return placer_.load(std::memory_order_acquire); }
   // Valid once placer() has returned.
   const Strategy& strategy() const { return strategy_; }
   const PlanPlacement* plan() const { return plan_.load(std::memory_order_acquire); }
   // The plan of OMPTIER_PLAN, whether or not it places anything yet; null: none, or unreadable. The
-  // file is read once: with the preload library before main, since the program may then change its
-  // root or its user. The plan never moves, whichever thread makes the placer meanwhile.
+  // file is read once, with the preload library before main, since the program may then change its
+  // root or its user. The plan never moves.
   const Plan* plan_text();
 
-  // Warns once, at the end of the process that attached, how many entries of the plan matched no
+  // Warns once, at the end of the process that attached, of plan entries that matched no
   // allocation. Silent without a plan, in forked children, or if OpenMP allocated nothing.
   void warn_about_unused_entries() const;
 
@@ -98,7 +98,7 @@ inline void report_released(const void* block) {
 // Where blocks lie while the fast paths are open (a placer, no observer); else g_no_spans.
 extern constinit std::atomic<const SpanTable*> g_quick_spans;
 extern constinit const SpanTable g_no_spans;
-// To be called after placer or observer changed.
+// To be called after the placer or the observer changed.
 void open_or_close_fast_paths();
 
 // For tests only: leaks the present state and starts again with the given platform.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Frames are split into module and offset when a stack first occurs, because the module may be gone
-// at the end. malloc is called only at the end.
+// Frames are split into module and offset when a stack first occurs, because the module may be
+// unloaded at the end. Only the end calls malloc.
 #include "allocators/site_list.hpp"
 
 #include "base/leaky.hpp"
@@ -126,7 +126,7 @@ void SiteList::write(const char* path) {
     std::ranges::stable_sort(plan.entries, std::greater{}, &PlanEntry::bytes);
     if (plan.entries.empty()) return;
     const std::string file = std::string(path) + "." + std::to_string(::getpid());
-    // Where the modules were loaded from, which no plan holds but `omptier sites` needs.
+    // Paths of the modules' files: plans do not hold them, but `omptier sites` needs them.
     std::string paths;
     for (const PlanModule& module : plan.modules)
       for (unsigned number = 0; number < module_count(); ++number)

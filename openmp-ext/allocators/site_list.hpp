@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // OMPTIER_SITES: the call stacks of the program's large malloc blocks, with the number of blocks
-// and the most bytes alive at one time, written at the end as a plan that a person can edit.
-// `omptier sites` adds names afterwards; the program itself looks up none. Stacks beyond the list's
-// room are left out, with one warning.
+// and the most bytes alive at one time, written at the end as a plan to be edited by hand. The
+// program looks up no names; `omptier sites` adds them. Stacks without room in the list cause one
+// warning.
 #pragma once
 
 #include "allocators/stock_blocks.hpp"
@@ -15,8 +15,8 @@ class SiteList {
 public:
   void add(const void* block, std::size_t bytes, const void* caller);
   void remove(const void* block);
-  // Writes <path>.<process id>, and beside it, in .modules, one line per module: the path of its
-  // file. Writes nothing when there was no block. Warns once on failure.
+  // Writes <path>.<process id>, and <path>.<process id>.modules with the path of each module's
+  // file, one per line. Writes nothing if there was no block. Warns once on failure.
   void write(const char* path);
 
   void lock() { lock_.lock(); }

@@ -16,7 +16,7 @@ void StockBlocks::insert(const StockBlock& block) {
 bool StockBlocks::grow() {
   const std::size_t old_capacity = capacity_;
   StockBlock* old = slots_;
-  // With many removed slots, the same size is enough.
+  // If many slots were removed, the same size is enough.
   const std::size_t live = count_.load(std::memory_order_relaxed);
   const std::size_t wanted =
       old_capacity == 0 ? 512 : (live * 4 > old_capacity ? old_capacity * 2 : old_capacity);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A kind's own space tries the tiers of that kind, a standard space the best tier by its meaning;
-// then, unless placement is required, all others in the order that matters by the traits.
+// For the space of a kind, the tiers of that kind come first; for a standard space, the tier that
+// fits its meaning best. Then, unless placement is required, all others follow, ordered by the
+// property that matters by the traits.
 #include "allocators/tier_order.hpp"
 
 #include "allocators/declared_demand.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The order in which an allocation tries tiers: of an allocator from here, or of listed kinds.
+// The order in which an allocation tries tiers.
 #pragma once
 
 #include "allocators/allocator_table.hpp"
@@ -13,7 +13,7 @@ namespace omptier {
 
 class TierOrder {
 public:
-  // Appends the tier unless it is in the list.
+  // Does nothing if the tier is in the list.
   void add(std::size_t tier);
   bool empty() const { return count_ == 0; }
   std::size_t front() const { return tiers_[0]; }
@@ -26,7 +26,7 @@ private:
   std::size_t count_ = 0;
 };
 
-// Only the first kind's tiers if placement is required.
+// If placement is required, only the first kind's tiers.
 TierOrder tiers_of(Placer& placer, const Allocator& allocator);
 // The same, ignoring what ompx_commit or ompx_apply decided.
 TierOrder tiers_by_traits(Placer& placer, const Allocator& allocator);

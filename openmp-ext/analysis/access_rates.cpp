@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See access_rates.hpp. One loop may serve objects in fast and slow memory, large and small ones,
-// so a loop's pairs are taken by object. Only an object that was seldom seen there has the pace of
-// all: one that was often seen and has no pace has runs too short for it, and may be much faster.
-// Loops without a pace run as fast as what they access lets expect, more or less (loop_speed.hpp).
+// See access_rates.hpp. One loop may access objects in fast and slow memory, large and small ones,
+// so its pairs are taken by object. An object seldom seen in the loop gets the pace of all of the
+// loop's objects. An object often seen there but without a pace does not: its runs were too short
+// to measure, and it may be much faster. Loops without a pace get an expected speed
+// (loop_speed.hpp).
 #include "analysis/access_rates.hpp"
 
 #include "analysis/access_shares.hpp"
@@ -20,7 +21,7 @@
 namespace omptier {
 namespace {
 
-constexpr double k_few_loops = 2; // with a pace: as much do the costs of usual processors count
+constexpr double k_few_loops = 2; // with a pace: the weight of usual processors' costs
 
 struct Runs {
   static constexpr std::size_t k_seldom = 12; // samples: twice the pairs that a pace takes
@@ -42,10 +43,9 @@ struct Runs {
   }
 };
 
-// The loops of one profile.
 class Loops {
 public:
-  // nanoseconds: that a sample stands for.
+  // nanoseconds: time that a sample stands for.
   Loops(std::span<const PatternAt> patterns, double nanoseconds) {
     for (const PatternAt& at : patterns) {
       if (at.pattern->loop == 0) continue;
@@ -68,7 +68,6 @@ private:
   std::map<std::pair<std::uint64_t, std::uint32_t>, Runs> loops_;
 };
 
-// How fast the loop of a pattern runs.
 struct Speed {
   double value = 0;               // bytes per nanosecond
   const LoopRate* rate = nullptr; // null: expected, not measured
@@ -79,8 +78,7 @@ struct Speed {
   }
 };
 
-// The speeds of all patterns. Those without a pace are expected to be as much faster or slower than
-// on usual processors as the others were.
+// Patterns without a pace are scaled as the others: measured over expected speed.
 class Speeds {
 public:
   void add(std::span<const PatternAt> run, const Loops& loops,
@@ -100,7 +98,7 @@ public:
       }
     }
   }
-  // After all runs.
+  // To be called after all runs.
   void calibrate() {
     double sum = 0;
     for (const auto& [loop, faster] : faster_)
@@ -111,7 +109,6 @@ public:
         if (speed.rate == nullptr) speed.value *= factor;
   }
   const Speed& of(std::size_t run, std::size_t pattern) const { return runs_[run][pattern]; }
-  // By loop: of all its patterns, the largest.
   std::vector<double> spreads() const {
     std::vector<double> spreads(numbers_.size(), 0);
     for (const std::vector<Speed>& run : runs_)
@@ -130,14 +127,13 @@ private:
   std::map<std::uint32_t, double> faster_; // by loop: logarithm of measured over expected speed
 };
 
-// What adds up to a rate.
 struct Sum {
   double accesses = 0, bytes = 0; // counted
   double unseen = 0;              // bytes in loops without a pace, as expected
   double time = 0;                // of patterns with a pace
   double error = 0;               // of the accesses, by the rates
   std::uint64_t pairs = 0;        // of the loop with fewest
-  // Of the samples' times; all patterns of a sample have the same time and thread.
+  // squares: sum of of_sample², the bytes of a sample; its patterns have the same time and thread.
   double squares = 0, of_sample = 0;
   std::uint64_t last_time = 0;
   std::uint32_t last_thread = 0;
@@ -161,7 +157,7 @@ struct Sum {
     error += counted * rate->relative_error;
     pairs = pairs == 0 ? rate->pairs : std::min(pairs, rate->pairs);
   }
-  // size: bytes that may have been filled by a loop that no sample saw: in the interval alone.
+  // size: bytes that a loop without samples may have filled; it only widens the interval.
   AccessRate rate(double nanoseconds, double size) const {
     AccessRate rate;
     if (!(nanoseconds > 0) || !(accesses > 0)) return rate;
@@ -203,7 +199,7 @@ private:
         visit(run, runs_[run][i], speeds_.of(run, i));
   }
 
-  // What a sample's loop does to a site is one piece of evidence, however many patterns it has.
+  // A sample's loop is one piece of evidence on a site, however many patterns it has.
   void add_to_sample(const PatternAt& at, const Speed& speed, double bytes) {
     const AccessPattern& pattern = *at.pattern;
     if (pattern.time != sample_time_ || pattern.thread != sample_thread_) ++sample_;
@@ -218,7 +214,7 @@ private:
     if (at.is_lost()) add_lost(at, samples.back().loop, bytes);
   }
 
-  // What the sample was blamed on may be what it accessed there.
+  // The site that the sample was blamed on may be the one that was accessed there.
   void add_lost(const PatternAt& at, std::uint32_t loop, double bytes) {
     SiteInLoop& lost = lost_[loop];
     lost.bytes += bytes;
@@ -236,7 +232,6 @@ private:
     return tiles > rows ? PatternKind::tiled : PatternKind::sequential;
   }
 
-  // The kinds of pattern of each site's instructions, and the time that was blamed on them.
   std::vector<KindsOfSite> kinds_of(std::span<const SiteEvidence> evidence) const {
     std::vector<KindsOfSite> kinds;
     for (const SiteEvidence& of_site : evidence)
@@ -254,7 +249,7 @@ private:
     return kinds;
   }
 
-  // Samples of time stand for accesses by the speed of their loop; others count accesses.
+  // Samples of time are weighted by the speed of their loop; other samples count accesses.
   void weigh() {
     const bool by_time = summary_.measure == Measure::time;
     std::vector<SiteEvidence> evidence(summary_.sites.size());
@@ -324,7 +319,6 @@ private:
   std::vector<std::vector<SiteInLoop>> in_loops_; // by site
   std::map<std::uint32_t, SiteInLoop> lost_;      // by loop: accesses without an address
   std::vector<double> unseen_;                    // of them, bytes that may be a site's
-  // The sample whose patterns are being added.
   std::uint64_t sample_ = 0, sample_time_ = 0;
   std::uint32_t sample_thread_ = 0;
 };

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // From what sampled loops access to how much was accessed. A pattern says how a loop's accesses are
-// divided, and weighs as much as the time it was sampled for; times the loop's rate
-// (loop_rates.hpp), or an expected speed (loop_speed.hpp), it is a number of accesses. With them:
-// accesses per second by object and region, and shares of accesses between loops of different
-// speed.
+// divided, and weighs as much as the time it was sampled for; multiplied by the loop's rate
+// (loop_rates.hpp), or an expected speed (loop_speed.hpp), it is a number of accesses. From these
+// come rates by object and region, and shares of accesses between loops of different speed.
 #pragma once
 
 #include "analysis/attribution.hpp"
@@ -13,8 +12,8 @@
 
 namespace omptier {
 
-// Shares of the bytes accessed and written, manners, patterns and rates. runs: Sweep::patterns, one
-// a profile, whose records must still be there; blamed: Sweep::blamed_time of all.
+// Sets the shares of bytes accessed and written, manners, patterns and rates. runs: Sweep::patterns
+// of each profile, whose records must still exist; blamed: Sweep::blamed_time of all.
 void add_accesses(ProfileSummary& summary, std::span<const std::vector<PatternAt>> runs,
                   const BlamedTime& blamed);
 

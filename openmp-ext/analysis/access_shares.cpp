@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t k_draws = 400;
 
-// Of values drawn around one: how far 95 % of them go below and above it.
+// Of random values around a true one: how far 95 % of them lie below and above.
 struct Deviation {
   double below = 0, above = 0;
 };
@@ -34,19 +34,18 @@ Deviation deviation_of(std::vector<double>& drawn, double value) {
   return {std::max(0.0, value - low), std::max(0.0, high - value)};
 }
 
-// Errors that have nothing to do with each other.
+// For independent errors.
 void widen(Share& share, const Deviation& by) {
   share.low = std::max(0.0, share.value - std::hypot(share.value - share.low, by.below));
   share.high = std::min(1.0, share.value + std::hypot(share.high - share.value, by.above));
 }
 
-// Sums by site, drawn k_draws times.
 struct Drawn {
   std::vector<double> accessed = std::vector<double>(k_draws);
   std::vector<double> written = std::vector<double>(k_draws);
 };
 
-// Factors of one loop's speed, whose mean is the expected speed's.
+// Factors of one loop's speed; their mean is the factor of the expected speed.
 std::vector<double> factors_of(std::minstd_rand& random, double spread) {
   std::vector<double> factors(k_draws);
   std::normal_distribution<double> normal;
@@ -55,13 +54,13 @@ std::vector<double> factors_of(std::minstd_rand& random, double spread) {
   return factors;
 }
 
-// What prefetchers follow.
+// Patterns that prefetchers follow.
 bool is_streamed(const ObjectPattern& pattern) {
   return pattern.kind == PatternKind::sequential ||
          (pattern.kind == PatternKind::strided && std::abs(pattern.stride) <= k_prefetched_stride);
 }
 
-// time: of each kind; written: of all together.
+// time: of each kind; written: the part of all kinds together.
 void set_manner(AccessWeights& weights, const KindsOfSite::Time& time, const PatternParts& parts,
                 double written) {
   const double all = weights.total(), sum = std::accumulate(time.begin(), time.end(), 0.0);
@@ -89,7 +88,7 @@ KindsOfSite::Time of_one_kind(PatternKind kind) {
   return time;
 }
 
-// All regions together; of the site's one pattern where no time is known.
+// In all regions together; where no time is known, all goes to the site's one pattern.
 KindsOfSite::Time time_of(const KindsOfSite& kinds) {
   KindsOfSite::Time sum{};
   for (const auto& [region, time] : kinds.time)
@@ -129,7 +128,7 @@ void name_second_kinds(ProfileSummary& summary, std::span<const KindsOfSite> kin
 
 std::vector<double> admit_lost(ProfileSummary& summary, SamplesOfSites samples,
                                const std::map<std::uint32_t, SiteInLoop>& lost) {
-  // Of the time, and of the accesses beside it.
+  // Fractions of the time and of the accesses.
   constexpr double k_much_time = 0.2, k_some_time = 0.05, k_hardly = 0.0005;
   std::vector<double> unseen(summary.sites.size());
   double all = 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See aggregate.hpp. Every profile is swept once (attribution.hpp); the sweeps' results are joined
-// site by site.
+// See aggregate.hpp. Each profile is swept once (attribution.hpp); the sweeps are joined by site.
 #include "analysis/aggregate.hpp"
 
 #include "analysis/access_rates.hpp"
@@ -23,7 +22,7 @@
 
 namespace omptier {
 
-// Of those that were never sampled one may be larger, not all of them.
+// Of the sites that were never sampled one may be larger than 0, but not all of them at once.
 Share& Share::operator+=(const Share& other) {
   const double off_below = std::hypot(value - low, other.value - other.low);
   const double off_above = other.value > 0 ? std::hypot(high - value, other.high - other.value)
@@ -69,7 +68,7 @@ AccessWeights& AccessWeights::operator*=(double factor) {
 
 namespace {
 
-// Bytes and lifetimes come from the process where the site is largest; the rest is added up.
+// Bytes and lifetimes come from the process where the site is largest; the rest is summed.
 struct JoinedSite {
   bool seen = false;
   double latency_sum = 0, latency_weight = 0;
@@ -112,7 +111,7 @@ void count_small_objects(ProfileSummary& summary, const Profile& profile) {
   summary.small_sites = sites;
 }
 
-// Where the recorder kept less than everything: which and from when on.
+// What the recorder left out, and from when on.
 void add_limits(ProfileSummary& summary, const Profile& profile) {
   const auto note = [&](const std::string& text) {
     summary.notes.push_back(profile.file + ": " + text);
@@ -190,8 +189,8 @@ void average_over_profiles(ProfileSummary& summary, std::size_t profiles) {
   summary.small.accesses *= factor;
 }
 
-// Sites of small objects only are counted elsewhere. Of areas that were not accessed, the program's
-// own large variables alone.
+// Sites with small objects only are counted elsewhere. Of areas without accesses, only large
+// variables of the program are reported.
 bool is_of_interest(const SiteSummary& site, const std::vector<ModuleInfo>& modules) {
   constexpr std::uint64_t k_large = std::uint64_t{64} << 10;
   if (site.kind == SiteKind::allocation || site.kind == SiteKind::mapping ||
@@ -235,7 +234,7 @@ void sort_sites(ProfileSummary& summary) {
                                [](const SitePart& part) { return part.accesses.total(); });
 }
 
-// Of samples that say it themselves.
+// From samples that say themselves what served them.
 Share cache_share_of(const SiteSummary& site) {
   const double known = site.accesses.from_cache + site.accesses.from_memory;
   const double value = share_of(site.accesses.from_cache, known);
@@ -243,7 +242,6 @@ Share cache_share_of(const SiteSummary& site) {
   return {value, std::min(value, interval.low), std::max(value, interval.high)};
 }
 
-// Adds one profile after the other to a summary.
 class Joining {
 public:
   Joining(Measure measure, std::size_t profiles, const PlaceInSource& place_of)
@@ -334,9 +332,9 @@ private:
   PhaseTable phases_{summary_};
   RankTable ranks_;
   std::vector<JoinedSite> joined_;                     // by number
-  std::vector<std::vector<Attribution>> attributions_; // one a profile
-  std::vector<std::vector<PatternAt>> patterns_;       // one a profile
-  std::vector<std::vector<ReuseAt>> reuses_;           // one a profile
+  std::vector<std::vector<Attribution>> attributions_; // one per profile
+  std::vector<std::vector<PatternAt>> patterns_;       // one per profile
+  std::vector<std::vector<ReuseAt>> reuses_;           // one per profile
   BlamedTime blamed_;                                  // of all profiles
   double waiting_ = 0;
 };

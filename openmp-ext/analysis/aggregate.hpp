@@ -4,10 +4,10 @@
 // on it with its 95 % interval, in which manner it was accessed, in which parallel regions. Report
 // and advisor both start here.
 //
-// Several profiles: those with different ranks are ranks, those of one rank are repeats. Sites are
+// Profiles of different ranks are ranks of a job, profiles of one rank are repeats. Sites are
 // joined by their exact frames (module identities and offsets). Weights are averaged over the
-// profiles: they are those of one process; bytes and lifetimes are those of the process where the
-// site is largest.
+// profiles, so that they are those of one process; bytes and lifetimes are those of the process
+// where the site is largest.
 #pragma once
 
 #include "analysis/areas.hpp"
@@ -28,16 +28,16 @@ namespace omptier {
 
 struct Share {
   double value = 0, low = 0, high = 0; // fractions of all samples' weight; 95 % interval
-  Share& operator+=(const Share& other); // errors of several shares hardly add up
+  Share& operator+=(const Share& other); // takes their errors as independent
 };
 
-// How often an object was accessed, over the whole length of what it is a rate of: instructions'
-// accesses, a vector's as one. By one process, all threads together.
+// How often an object was accessed, averaged over the whole length of the run, region or phase.
+// Counts instructions' accesses, a vector's as one. Of one process, all threads together.
 struct AccessRate {
   double value = 0, low = 0, high = 0; // per second; 95 % interval
   double bytes = 0;                    // per second
-  double known = 0;        // part of its accesses in loops whose pace is known, as far as can be
-                           // expected: what is accessed in others is not in the value
+  double known = 0;        // expected part of its accesses in loops whose pace is known; those in
+                           // others are not in the value
   std::uint64_t pairs = 0; // of samples, of the loop with fewest; 0 = nothing is known
 };
 
@@ -45,7 +45,7 @@ struct AccessRate {
 struct AccessWeights {
   double scattered_load = 0, streamed_load = 0, scattered_store = 0, streamed_store = 0;
   double unknown = 0; // neither load nor store known
-  // Of all these: what served them, as far as it is known.
+  // What served the accesses above, as far as it is known.
   double from_cache = 0, from_memory = 0;
 
   double total() const {
@@ -70,19 +70,18 @@ struct Sampled {
   }
 };
 
-// Live bytes of a site from a moment on, until the next step. Nanoseconds since the run's start.
+// Live bytes of a site from this time until the next step. Nanoseconds since the run's start.
 struct LiveStep {
   std::uint64_t time = 0;
   std::uint64_t bytes = 0;
 };
 
-// A site's part in a region or phase.
 struct SitePart : Sampled {
   std::uint32_t of = 0; // index into ProfileSummary::regions or phases
   OffsetHistogram offsets;
-  // Known by region only:
+  // Only known by region:
   std::optional<double> hot_part; // as SiteSummary's
-  double dealt = 0; // of the weight, what was blamed on others' streams, less what was given away
+  double dealt = 0; // weight moved here from others' streams, less what was moved away
   AccessRate access_rate; // while the region runs
 };
 
@@ -101,16 +100,15 @@ struct InstanceSummary {
   std::vector<RegionWeight> by_region; // the same
 };
 
-// What one rank of a job did with one site, or with all of them.
 struct RankPart {
-  double weight = 0;            // of the rank's samples there, one run's
+  double weight = 0;            // of the rank's samples there, in one run
   std::uint64_t bytes_peak = 0; // of all sites together: the sum of their peaks
 };
 
 struct RankSummary {
   std::uint64_t rank = 0;
   std::string host;
-  std::uint64_t profiles = 0, samples = 0, nanoseconds = 0; // runs; all of theirs; the longest
+  std::uint64_t profiles = 0, samples = 0, nanoseconds = 0; // runs; of all runs; of the longest
   RankPart all;                                             // samples in no object included
 };
 
@@ -120,22 +118,21 @@ struct SiteSummary : Sampled {
   std::string symbol;        // of a variable
   std::uint64_t objects = 0; // of one process: the one with most
   std::uint64_t bytes_total = 0, bytes_peak = 0, bytes_largest = 0;
-  // Of bytes_peak, old copies of what grew, and how long they were needed (analysis/growth.hpp).
+  // Old copies in bytes_peak, and how long they were needed (analysis/growth.hpp).
   std::uint64_t bytes_growing = 0, nanoseconds_growing = 0;
   bool by_malloc = false; // not by an allocator of OpenMP's
   std::vector<LiveStep> live;
-  // Those of its blocks that were recorded one by one: k_instances_kept with most samples, in order
-  // of time.
+  // The recorded blocks: the k_instances_kept with most samples, in order of time.
   std::vector<InstanceSummary> instances;
   std::uint64_t blocks = 0;              // all of these
   std::vector<std::uint32_t> hot_blocks; // those with nearly all samples, where they are few
   bool blocks_by_one_thread = false; // all are recorded, by one thread: trust their numbers
   double sampled_weight = 0;         // of all the site's samples in that profile
-  // Of the site's memory (bytes times time alive), what nine tenths of the samples need; unknown
-  // where they are too few, or not known by block.
+  // Fraction of the site's memory (bytes times time alive) that nine tenths of the samples need;
+  // unknown where samples are too few, or not known by block.
   std::optional<double> hot_part;
-  // Of the accesses themselves, counted in bytes, where the source knows them (ProfileSummary::
-  // patterns is not 0): another share than that of samples.
+  // Share of the accesses, counted in bytes, not of the samples; only where the source knows it
+  // (ProfileSummary::patterns is not 0).
   Share access_share;
   Share write_share{0, 0, 1}; // of the object's bytes; 0 to 1: nothing is known
   bool knows_writes() const { return write_share.high - write_share.low <= 0.2; }
@@ -146,21 +143,19 @@ struct SiteSummary : Sampled {
   static constexpr std::uint32_t k_nothing = ~std::uint32_t{0};
   double mean_latency = 0; // nanoseconds, weighted; 0 = the source does not say
   Share cache = {0, 0, 1}; // of its accesses: those that a cache served
-  double level_share = 0;  // of samples or watches: those that know; 0 = too few for a figure
+  double level_share = 0;  // of samples or watches, with known level; 0 = too few
   OffsetHistogram offsets;
   std::vector<SitePart> by_region, by_phase; // most accessed first
   std::vector<RankPart> by_rank;             // as ProfileSummary::ranks
 };
 
-// What one instruction did to the objects of one site.
 struct CodeAtSite {
   std::uint32_t site = 0; // index into ProfileSummary::sites
   std::uint64_t samples = 0;
-  double weight = 0; // of one process, as blamed: before streams share (streams.hpp)
+  double weight = 0; // of one process, before streams share (streams.hpp)
   bool loads = false, stores = false; // seen to do so, maybe without a sample of its own
 };
 
-// Samples blamed on one instruction.
 struct CodeSummary {
   Frame at;               // behind its first byte, as a return address is behind its call
   std::uint64_t loop = 0; // offset of the first instruction of the loop around it; 0 = not known
@@ -173,24 +168,23 @@ struct RegionSummary : Sampled {
   std::vector<Frame> frames; // codeptr first; none: outside of all regions
   std::vector<std::vector<Frame>> also; // further call stacks that are the same in the source
   std::uint64_t entries = 0;
-  std::uint64_t entered_anew = 0; // entries after another region than itself
+  std::uint64_t entered_anew = 0; // entries after a different region
   std::uint64_t nanoseconds = 0;  // of wall time, all entries of one process together
   std::uint32_t threads = 0;      // most
 };
 
-// A part of the run on one level with regions (named by the program) or below them; of the latter
-// only those in which time was seen to pass are told apart (analysis/phase_track.hpp).
+// A part of the run on one level with regions (named by the program) or below them. Of the latter,
+// only those in which time was seen to pass are kept apart (analysis/phase_track.hpp).
 struct PhaseSummary : Sampled {
   enum class Kind : std::uint8_t { named, to_barrier, to_end, serial };
   Kind kind = Kind::named;
   std::string name;              // of a named one
-  std::uint32_t region = 0;      // which is divided; serial: the one before, 0 = the run's start
+  std::uint32_t region = 0;      // the divided one; serial: the one before, 0 = the run's start
   std::uint32_t next_region = 0; // serial: the one behind, 0 = the run's end
   std::vector<Frame> frames;     // of the barrier that ends it
   std::uint64_t entries = 0, nanoseconds = 0;
 };
 
-// One move of an object's pages between kinds.
 struct MoveSummary {
   static constexpr std::uint32_t k_no_site = ~std::uint32_t{0};
   std::uint32_t site = k_no_site;     // whose object it was
@@ -201,10 +195,10 @@ struct MoveSummary {
 };
 
 struct ProfileSummary {
-  std::vector<RunRecord> runs;    // one a profile
+  std::vector<RunRecord> runs;    // one per profile
   std::vector<RankSummary> ranks; // in order of their numbers; empty when all profiles are of one
   std::vector<std::string> notes; // cut logs, joined jobs …: one line each, for people
-  std::uint64_t running = 0;      // of the profiles: their processes still wrote them
+  std::uint64_t running = 0;      // number of profiles that their processes still wrote
   std::vector<ModuleInfo> modules;
   std::vector<SiteSummary> sites;     // largest share first, then most bytes
   std::vector<RegionSummary> regions; // [0] = outside of all regions
@@ -214,7 +208,7 @@ struct ProfileSummary {
   Measure measure = Measure::time;
   double worst_error = 0; // of the source, as a fraction
   std::uint64_t samples = 0, samples_lost = 0;
-  std::uint64_t samples_waiting = 0; // more, on threads that waited in the OpenMP runtime
+  std::uint64_t samples_waiting = 0; // further ones, on threads waiting in the OpenMP runtime
   double waiting_share = 0;          // of the weight of these and all samples
   std::uint64_t unknown_address = 0; // samples without an address
   std::uint64_t no_operand = 0;      // of these: where no memory operand was near
@@ -237,27 +231,24 @@ struct ProfileSummary {
 
 inline constexpr std::size_t k_instances_kept = 4096;
 
-// False where the bytes in use are unknown.
 constexpr bool has_bytes(SiteKind kind) {
   return kind != SiteKind::stacks && kind != SiteKind::heap && kind != SiteKind::constants;
 }
 
-// "allocation", "mapping", "static" (a variable), "statics", "constants", "stacks", "heap",
-// "runtime".
+// "allocation", "mapping", "static" (a variable), "statics", …
 const char* name_of(SiteKind kind);
 
-// What a list of frames is in the source: parallel regions of one place are one, as often as the
-// compiler may have copied it. "" = not known: the list is a place of its own.
+// The place in the source of a list of frames: parallel regions of one place are one region,
+// however often the compiler has copied it. "" = not known: the list is a place of its own.
 using PlaceInSource =
     std::function<std::string(const std::vector<ModuleInfo>&, const std::vector<Frame>&)>;
 
-// Profiles must be of the same measure; a failure is one line.
+// Profiles must be of the same measure.
 Parsed<ProfileSummary> summarize(std::span<const Profile> profiles,
                                  const PlaceInSource& place_of = {});
 
-// Reads all files, names their statics (none without statics_of), then summarizes: what commands
-// call. Profiles of several programs are refused, unless any may be joined. met: called with each
-// profile before anything is asked about it.
+// Reads all files, names their statics (none without statics_of), then summarizes. Profiles of
+// different programs are refused unless Programs::any. met: called first with each profile.
 enum class Programs : std::uint8_t { one, any };
 Parsed<ProfileSummary> summarize_files(std::span<const std::string> paths,
                                        const StaticsOf& statics_of = {},
@@ -265,8 +256,8 @@ Parsed<ProfileSummary> summarize_files(std::span<const std::string> paths,
                                        const PlaceInSource& place_of = {},
                                        const std::function<void(const Profile&)>& met = {});
 
-// What must hold: shares sum to 1 (when there are samples), every interval holds its value, live
-// steps ascend and end at 0 or with the run.
+// Shares sum to 1 (when there are samples), every interval holds its value, live steps ascend and
+// end at 0 or with the run.
 bool is_consistent(const ProfileSummary& summary, std::string& why_not);
 
 } // namespace omptier

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See areas.hpp. Variables that overlap (aliases of one, members of a Fortran EQUIVALENCE) are the
-// largest of them.
+// See areas.hpp. Of overlapping variables (aliases, Fortran's EQUIVALENCE) the largest counts.
 #include "analysis/areas.hpp"
 
 #include <algorithm>
@@ -65,7 +64,6 @@ private:
     profile_.objects.push_back(object);
   }
 
-  // Where the module's data lie, in it.
   AreaRecord statics_in(const AreaRecord& module) const {
     const auto at = statics_.find({module.number, module.begin});
     if (at == statics_.end()) return {};
@@ -75,7 +73,6 @@ private:
     return inside ? area : AreaRecord();
   }
 
-  // In order, inside of the module, none in another.
   std::vector<StaticVariable> variables_of(const AreaRecord& area) const {
     std::vector<StaticVariable> all, kept;
     const ModuleInfo& module = profile_.modules[area.number];

@@ -16,11 +16,10 @@ namespace omptier {
 
 inline constexpr std::uint64_t k_least_variable = 4096;
 
-// The variables of a module from k_least_variable bytes on, in any order; none when its file is
-// gone or has no symbols.
+// From k_least_variable bytes on, in any order; none if the file is gone or has no symbols.
 using StaticsOf = std::function<std::vector<StaticVariable>(const ModuleInfo&)>;
 
-// Once a profile.
+// To be called once per profile.
 void add_areas(Profile& profile, const StaticsOf& statics_of);
 
 } // namespace omptier

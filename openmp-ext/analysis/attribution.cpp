@@ -52,7 +52,7 @@ void Sweep::run() {
   measure_blocks(profile_, site_numbers_, attributions, sites, summary_.sites);
 }
 
-// An object cannot be released while it is moved; the region's begin is the next to be recorded.
+// An object cannot be released while it is moved. The next record is the begin of the region.
 void Sweep::take_move(const MoveRecord& record) {
   MoveSummary& move = moves.emplace_back();
   const double taken = record.seconds * 1e9; // whatever a damaged file says
@@ -99,7 +99,7 @@ void Sweep::advance(std::uint64_t now) {
     else if (totals == first)
       take_totals(profile_.site_totals[next_totals_++]);
     else
-      ++next_release_; // released before it was born: a damaged clock; never counted
+      ++next_release_; // released before it was allocated: a damaged clock; never counted
   }
 }
 
@@ -118,7 +118,7 @@ Layer Sweep::layer_of(const ObjectRecord& object) const {
   }
 }
 
-// A made-up log may tell of more than a process can address: sums must not wrap.
+// A log that is made up may name more than a process can address: sums must not wrap.
 std::uint64_t Sweep::bytes_of(const ObjectRecord& object) {
   constexpr std::uint64_t k_most = std::uint64_t{1} << 48;
   return std::min(object.bytes, k_most);
@@ -143,7 +143,7 @@ void Sweep::begin_next() {
   if (!rest) site.bytes_total += bytes;
   site.bytes_largest = std::max(site.bytes_largest, bytes);
   step_live(site, object.time, static_cast<std::int64_t>(bytes));
-  // The rest of a mapping was in the total with its whole; a made-up log may tell of no whole.
+  // The whole mapping, with this rest, is in the total; a made-up log may lack it.
   if (rest) site.bytes_total = std::max(site.bytes_total, site.live.back().bytes);
 }
 
@@ -165,7 +165,7 @@ void Sweep::step_live(SiteInProfile& site, std::uint64_t time, std::int64_t chan
   site.bytes_peak = std::max(site.bytes_peak, step.bytes);
 }
 
-// A peak that has passed since the totals before counts with what is told of the site now.
+// A peak that is earlier than the last step of live bytes counts at the time of that step.
 void Sweep::take_totals(const SiteTotals& totals) {
   if (totals.site >= counted_.size()) counted_.resize(profile_.sites.size());
   SiteTotals& before = counted_[totals.site];
@@ -204,8 +204,7 @@ void Sweep::take_region_totals() {
   }
 }
 
-// Each of a region's copies was entered anew where another one ran before; the stretches between
-// regions tell how often.
+// A region's copy is entered anew after another copy ran: the stretches in between are counted.
 std::uint64_t Sweep::entries_between_copies(std::uint32_t region) const {
   std::uint64_t entries = 0;
   for (const StretchDefinition& stretch : profile_.stretch_definitions)
@@ -232,7 +231,6 @@ void Sweep::step_region(const RegionRecord& record) {
     running_.push_back({record.region, record.thread});
     return;
   }
-  // The innermost one of that thread ends.
   for (std::size_t i = running_.size(); i-- > 0;) {
     if (running_[i].thread != record.thread || running_[i].region != record.region) continue;
     if (i == 0) close_region(record.time);
@@ -266,7 +264,7 @@ std::uint32_t Sweep::region_now() const {
 
 void Sweep::attribute(const LoggedSample& logged) {
   AccessSample sample = static_cast<const AccessSample&>(logged);
-  // In logs of before, an instruction's verdict, which also held for other objects.
+  // In older logs the level was the instruction's verdict, which also held for other objects.
   if (profile_.run.measure == Measure::time) sample.level = AccessLevel::unknown;
   Place place = place_of(sample.address, logged.place);
   const std::uint32_t region = region_now(), blamed_on = place.site;
@@ -320,7 +318,7 @@ bool Sweep::is_in_runtime(const AccessSample& sample) const {
   return area != nullptr && area->number != 0 && is_runtimes(profile_.modules[area->number]);
 }
 
-// Counts alone: where they lie is not known, nor when they were freed.
+// Counts only: addresses and times of release are not known.
 void Sweep::take_runtimes_small_objects() {
   for (std::size_t i = 0; i < profile_.small_objects.size() && i < site_numbers_.size(); ++i) {
     if (site_numbers_[i] != runtime_site_) continue;
@@ -329,7 +327,6 @@ void Sweep::take_runtimes_small_objects() {
   }
 }
 
-// Null where no module was at that time.
 CodeSummary* Sweep::code_at(std::uint64_t pc, std::uint64_t time) {
   if (code_area_ == nullptr || !is_code_of(*code_area_, pc, time)) {
     const AreaRecord* found = module_of(pc, time);
@@ -344,8 +341,8 @@ CodeSummary* Sweep::code_at(std::uint64_t pc, std::uint64_t time) {
   return &code;
 }
 
-// What is known of an instruction's loop by now, holds for all its samples. Patterns tell of
-// instructions on which no sample fell: stores hardly ever wait.
+// What is known of an instruction's loop by now holds for all its samples. Patterns also show
+// instructions on which no sample fell, such as stores, which hardly ever wait.
 void Sweep::take_code() {
   const auto at_site = [](CodeSummary& code, std::uint32_t site, AccessKind kind) -> CodeAtSite& {
     auto at = std::ranges::find(code.by_site, site, &CodeAtSite::site);
@@ -405,7 +402,7 @@ void Sweep::note_lost(const LoggedSample& sample, const Place& place) {
     if (patterns[i].is_lost()) patterns[i].beside = place.site;
 }
 
-// By instruction; one that serves several objects stays lost.
+// By instruction; if one accesses several objects, its samples stay lost.
 void Sweep::find_lost() {
   constexpr double k_nearly_all = 0.9;
   std::map<std::uint64_t, std::map<std::uint32_t, double>> sites_at; // by instruction
@@ -446,8 +443,8 @@ void Sweep::learn_streams(const LoggedSample& sample) {
   if (!loop.empty()) streams_.learn(sample.pc, streams_of(std::move(loop)));
 }
 
-// So little that a core's own cache keeps it. (What watched addresses say of a stream is no help: a
-// copy uses a word again at once, piece by piece.)
+// Small enough for a core's own cache. (Watched addresses do not help for streams: a copy uses a
+// word again at once, piece by piece.)
 bool Sweep::is_cached(std::uint32_t site) const {
   constexpr std::uint64_t k_fits = 256u << 10;
   return !sites[site].live.empty() && sites[site].live.back().bytes <= k_fits;
@@ -457,7 +454,7 @@ void Sweep::share_among_streams(AccessSample& sample, Place& place, std::uint32_
   const Stream* stream = streams_.deal(sample.pc, place.site);
   if (stream == nullptr) return;
   const Place dealt = beside(*stream, sample, place);
-  // What was there when the loop was looked at may have gone.
+  // The object seen in the loop may have been freed.
   if (dealt.site != stream->site) return;
   const bool other_block = dealt.object != place.object && dealt.object != Place::k_none;
   if (dealt.site == place.site && !other_block) return;
@@ -467,9 +464,9 @@ void Sweep::share_among_streams(AccessSample& sample, Place& place, std::uint32_
   place = dealt;
 }
 
-// Where a stream is while the blamed one of the same loop is at the sample's address: both have
-// moved on from where they were seen together. A loop that works on other blocks now tells nothing
-// of which.
+// Where a stream is while the blamed stream of the same loop is at the sample's address: both have
+// moved on equally since they were seen together. If the loop works on other blocks now, the block
+// is unknown.
 Place Sweep::beside(const Stream& stream, const AccessSample& sample, const Place& blamed) const {
   Place dealt = place_of(stream.address, stream.place);
   dealt.is_exact = false;

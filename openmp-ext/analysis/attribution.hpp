@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One profile in the order of time: objects come and go, regions begin and end, and every sample is
-// given to the object its address lies in at that moment and to the outermost region that is
-// running. What several profiles have in common (sites, regions, modules) gets common numbers from
-// Names and goes into the summary at once; what only one profile knows stays in the sweep until the
-// profiles are joined.
+// given to the object in which its address lies at that moment and to the outermost running region.
+// What several profiles have in common (sites, regions, modules) gets common numbers from Names and
+// goes into the summary at once; the rest stays in the sweep until the profiles are joined.
 #pragma once
 
 #include "analysis/aggregate.hpp"
@@ -22,7 +21,7 @@
 
 namespace omptier {
 
-// Gathers the modules and frame lists of several profiles under common numbers.
+// Common numbers for the modules and frame lists of several profiles.
 class Names {
 public:
   Names(ProfileSummary& summary, const PlaceInSource& place_of)
@@ -45,7 +44,7 @@ public:
     }
     return site;
   }
-  // Frames are those of the summary.
+  // frames: with the summary's numbers.
   std::uint32_t region(const std::vector<Frame>& frames) {
     const auto known = regions_.find(key_of(SiteKind::allocation, frames));
     if (known != regions_.end()) return known->second;
@@ -106,11 +105,10 @@ private:
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> code_;
 };
 
-// For Attribution::site beside a site's number.
+// Values of Attribution::site other than a site's number.
 inline constexpr std::uint32_t k_no_site = MoveSummary::k_no_site;
 inline constexpr std::uint32_t k_small_objects = k_no_site - 1;
 
-// Where one sample fell.
 struct Attribution {
   std::uint32_t site = k_no_site;
   std::uint32_t region = 0;
@@ -119,16 +117,14 @@ struct Attribution {
   std::uint64_t object = ~std::uint64_t{0}; // as Place::object
 };
 
-// Whose an address is.
 struct Place {
   static constexpr std::uint64_t k_none = ~std::uint64_t{0};
   std::uint32_t site = k_no_site;      // as Attribution::site
   std::uint64_t object = k_none;       // of the profile; none: a counted one
   std::uint64_t offset = 0, bytes = 0; // in it, of it
-  bool is_exact = true;                // the offset is; else only the object is known
+  bool is_exact = true;                // the offset is known; else only the object
 };
 
-// A pattern's record and where it belongs.
 struct PatternAt {
   const AccessPattern* pattern;
   std::uint32_t site, through; // summary numbers, k_no_site
@@ -138,7 +134,7 @@ struct PatternAt {
   bool is_lost() const { return pattern->address == 0 && site == k_no_site; }
 };
 
-// Instruction 0: time that was dealt to the site's streams (streams.hpp).
+// Instruction 0: time given to the site's streams (streams.hpp).
 struct BlamedAt {
   std::uint32_t site, region;
   std::uint64_t pc;
@@ -146,19 +142,17 @@ struct BlamedAt {
 };
 using BlamedTime = std::map<BlamedAt, double>; // weights of samples
 
-// What instructions did to the objects of one site, all profiles together.
 struct SiteEvidence {
   PatternEvidence pattern;
   double bytes = 0; // accessed, by the speed of the loops
   std::map<std::uint32_t, double> through; // bytes by the site of their indices
 };
 
-// What only one profile knows of a site, before the profiles are joined.
 struct SiteInProfile {
   std::uint64_t objects = 0, bytes_total = 0, bytes_largest = 0, bytes_peak = 0;
   std::uint64_t bytes_growing = 0, nanoseconds_growing = 0;
   std::vector<LiveStep> live;
-  std::vector<InstanceSummary> instances; // these and what follows: as SiteSummary's
+  std::vector<InstanceSummary> instances; // from here on as in SiteSummary
   std::uint64_t blocks = 0;
   std::vector<std::uint32_t> hot_blocks;
   bool blocks_by_one_thread = false;
@@ -183,7 +177,7 @@ public:
 private:
   std::uint64_t relative(std::uint64_t time) const;
 
-  // Everything that happened up to this moment, in order; a release before what takes its place.
+  // Takes all events up to this moment, in order; a release comes before a new object in its place.
   void advance(std::uint64_t now);
   static std::uint64_t bytes_of(const ObjectRecord& object);
   bool counts_bytes(const ObjectRecord& object) const;
@@ -191,7 +185,7 @@ private:
   void release_next();
   void step_live(SiteInProfile& site, std::uint64_t time, std::int64_t change);
   void take_totals(const SiteTotals& totals);
-  // Totals of all runs take the place of what the logged ones add up to.
+  // Totals of all runs replace the sums over the logged ones.
   bool is_totalled(std::uint32_t region) const;
   void take_region_totals();
   std::uint64_t entries_between_copies(std::uint32_t region) const;
@@ -203,20 +197,20 @@ private:
   void add_to_site(const Place& place, const AccessSample& sample, std::uint32_t region);
   std::uint32_t region_now() const;
   void attribute(const LoggedSample& logged);
-  // Now; what the recorder knew goes before what the log tells.
+  // At the present moment. What the recorder knew has precedence over the log.
   Place place_of(std::uint64_t address, const BlockPlace& known) const;
   Layer layer_of(const ObjectRecord& object) const;
   void attribute_patterns(std::uint64_t now);
   void attribute_reuses(std::uint64_t now);
-  // Accesses whose addresses the emulation lost are those that samples were blamed on.
+  // For accesses whose addresses the emulation lost: they belong to what samples were blamed on.
   void note_lost(const LoggedSample& sample, const Place& place);
   void find_lost();
-  // Of a sample of time: blamed on a stream, it may stand for another of the same loop.
+  // A sample of time that is blamed on one stream may stand for another stream of the same loop.
   void learn_streams(const LoggedSample& sample);
   void share_among_streams(AccessSample& sample, Place& place, std::uint32_t region);
   Place beside(const Stream& stream, const AccessSample& sample, const Place& blamed) const;
   bool is_cached(std::uint32_t site) const;
-  // Whose code ran; null where the log does not say.
+  // The module whose code ran; null where the log does not say.
   const AreaRecord* module_of(std::uint64_t pc, std::uint64_t time) const;
   bool is_in_runtime(const AccessSample& sample) const;
   void take_runtimes_small_objects();
@@ -237,7 +231,7 @@ private:
   std::vector<const AreaRecord*> module_areas_;
   std::vector<std::uint64_t> by_release_; // objects
   std::size_t next_object_ = 0, next_release_ = 0, next_region_ = 0, next_totals_ = 0;
-  std::vector<SiteTotals> counted_; // by number of the profile: what has been taken over
+  std::vector<SiteTotals> counted_; // by number of the profile: totals already counted
   LiveMap live_; // of objects, Place::k_none for small ones
   std::vector<Running> running_;
   std::uint32_t last_region_ = 0;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See blocks.hpp. All blocks of a site, one behind the other in order of time, are a line of length
-// 1. The line is cut into equal parts, finer and finer, and into its blocks; each cut gives a hot
-// part that is at least the true one (a cut that is too coarse or too fine only adds to it), so the
-// smallest counts.
+// See blocks.hpp. All blocks of a site, one after the other in order of time, form a line of length
+// 1. The line is cut into equal parts, finer and finer, and into its blocks. Too coarse or too fine
+// a cut only enlarges the hot part, so the smallest counts.
 #include "analysis/blocks.hpp"
 
 #include <algorithm>
@@ -18,18 +17,18 @@ constexpr double k_nearly_all = 0.9;        // of the samples
 constexpr std::size_t k_least_to_tell = 64; // samples, to speak of a hot part or hot blocks
 constexpr std::size_t k_fewest_parts = 8, k_most_parts = 256;
 constexpr std::size_t k_least_in_a_part = 4;
-constexpr double k_most_unknown = 0.1; // of the samples: those of which the block is not known
-constexpr double k_few_are_hot = 0.5;  // of a site's memory: hot blocks are worth a word
-constexpr double k_as_hot = 0.25;      // of the hot blocks' samples for its bytes: hot, too
+constexpr double k_most_unknown = 0.1; // of the samples may lie in unknown blocks
+constexpr double k_few_are_hot = 0.5;  // of a site's memory: the most that hot blocks may have
+constexpr double k_as_hot = 0.25;      // of the hot blocks' samples per byte: hot, too
 
-// By lot, for samples that take turns must not all be in one half; the same in each run.
+// Pseudo-random, because samples that alternate must not all be in one half; the same in each run.
 unsigned half_of(std::size_t sample) {
   std::uint64_t mixed = (sample + 1) * 0xbf58476d1ce4e5b9u;
   mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebu;
   return static_cast<unsigned>(mixed >> 63);
 }
 
-// A part of the line, and the weight of each half of the samples in it.
+// A part of the line, with the weight of each half of the samples.
 struct Part {
   double size = 0;
   std::array<double, 2> weights{};
@@ -37,7 +36,7 @@ struct Part {
   double density(unsigned half) const { return weights[half] / size; }
 };
 
-// How much of the line holds k_nearly_all of one half's weight, in the order that the other says.
+// Part of the line with k_nearly_all of half `judge`'s weight, in the order of half `order`.
 double hot_size(std::vector<Part>& parts, unsigned order, unsigned judge) {
   std::ranges::sort(parts, [&](const Part& one, const Part& other) {
     return one.density(order) > other.density(order);
@@ -85,7 +84,6 @@ public:
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(objects_.size()); }
 
-  // Of the samples in one region, or of all.
   std::optional<double> hot_part(std::optional<std::uint32_t> region = {}) const {
     std::vector<Sample> placed;
     for (const Sample& sample : samples_)
@@ -108,7 +106,6 @@ public:
     return found;
   }
 
-  // The blocks as the summary has them, and which of them are hot.
   void tell(SiteInProfile& site, std::uint64_t start, std::uint64_t end) const {
     site.instances = instances(start, end);
     site.blocks = site.instances.size();
@@ -160,7 +157,7 @@ private:
     return hot_size(std::move(parts));
   }
 
-  // Pieces of one mapping are one block.
+  // Pieces of one mapping count as one block.
   std::vector<InstanceSummary> instances(std::uint64_t start, std::uint64_t run_end) const {
     std::vector<InstanceSummary> list;
     std::vector<std::size_t> place(objects_.size());
@@ -193,7 +190,7 @@ private:
     return block.weight / (double(std::max<std::uint64_t>(block.bytes, 1)) * life);
   }
 
-  // The fewest that hold k_nearly_all of the weight, and those about as hot.
+  // The fewest blocks that hold k_nearly_all of the weight, and those about as hot.
   static std::vector<std::uint32_t> hot_blocks(const std::vector<InstanceSummary>& blocks) {
     std::vector<const InstanceSummary*> order;
     double all = 0;
@@ -216,7 +213,6 @@ private:
     return hot;
   }
 
-  // Those with most samples, then the largest; in order of time.
   static void keep_most(std::vector<InstanceSummary>& blocks) {
     if (blocks.size() <= k_instances_kept) return;
     std::nth_element(blocks.begin(), blocks.begin() + k_instances_kept, blocks.end(),
@@ -256,7 +252,7 @@ void measure_blocks(const Profile& profile, std::span<const std::uint32_t> site_
       blocks[at.site].add_sample(
           {place[at.object], at.region, double{at.weight}, double{at.position}});
   }
-  // An exact source names one address for all that an instruction accessed between two looks.
+  // An exact source gives one address for all accesses of an instruction between two readings.
   const bool has_places = profile.run.source != "exact";
   for (std::size_t i = 0; i < sites.size(); ++i) {
     const SiteKind kind = summaries[i].kind;

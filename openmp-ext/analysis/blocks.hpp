@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The blocks of one site told apart: which of them its samples fell on, and how much of its memory
-// nine tenths of the samples need. Memory counts as bytes times the time that a block lives, so
-// that a hundred buffers in turn need no more than one of them.
+// Tells the blocks of one site apart: on which of them its samples fell, and how much of its memory
+// nine tenths of the samples need. Memory counts as bytes times the block's lifetime: a hundred
+// buffers one after the other need no more than one of them.
 //
-// Choosing the best parts by few samples overestimates them. So one half of the samples chooses,
-// the other measures, and vice versa.
+// The best parts by few samples are overestimated if the same samples choose and measure. So one
+// half of the samples chooses, the other measures, and vice versa.
 #pragma once
 
 #include "analysis/attribution.hpp"
@@ -15,8 +15,8 @@
 
 namespace omptier {
 
-// Fills in what is known of each site's blocks. attributions: one a sample of the profile.
-// parts: by site and region, gets the hot part of each.
+// Fills in what is known of each site's blocks. attributions: one per sample of the profile. parts:
+// by site and region; gets the hot part of each.
 void measure_blocks(const Profile& profile, std::span<const std::uint32_t> site_numbers,
                     const std::vector<Attribution>& attributions,
                     std::vector<SiteInProfile>& sites, std::vector<SiteSummary>& summaries);

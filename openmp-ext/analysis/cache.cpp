@@ -18,7 +18,7 @@ constexpr double k_widest_interval = 0.5;  // the same
 constexpr std::uint32_t k_least_samples = 3; // that show how far an instruction went
 constexpr double k_in_use = 0.1;           // of the weight of the most used object of a site
 
-// Bytes of the objects that are used, as far as these are.
+// Bytes of the used objects, without the parts of them that are not used.
 double bytes_in_use(const SiteSummary& site) {
   double most = 0, bytes = 0;
   for (const InstanceSummary& object : site.instances)
@@ -40,7 +40,7 @@ AccessLevel level_of(const AddressReuse& reuse, const CacheSizes& caches,
       site.pattern == PatternKind::sequential || site.pattern == PatternKind::strided;
   if (!in_order || all <= 0 || site.bytes < 2 * all) return AccessLevel::unknown;
   if (passed > 0 && passed < 2 * all) return AccessLevel::unknown;
-  // It stays where it is.
+  // The accesses stay in one place.
   if (reuse.samples >= k_least_samples && double(reuse.range) < all / 2)
     return AccessLevel::unknown;
   return AccessLevel::memory;

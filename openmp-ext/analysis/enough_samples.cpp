@@ -18,7 +18,7 @@ constexpr double k_confidence = 1.96;  // z of 95 %
 constexpr double k_precision = 0.5;    // of a share
 constexpr double k_least_share = 1e-9; // damaged profiles have any
 
-// "1.4", "29": to two digits, rounded up.
+// Two digits, rounded up: "1.4", "29".
 std::string format_times(double factor) {
   char text[32];
   std::snprintf(text, sizeof text, factor < 9.95 ? "%.1f" : "%.0f",

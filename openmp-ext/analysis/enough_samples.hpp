@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Are there samples enough for the ranking that matters: that of the largest objects, which
-// together take nine tenths of the samples that fell on objects? Each of their shares p should be
-// known to half of itself (r = 1/2) with 95 % confidence (z = 1.96). Simple random sampling needs
+// Whether there are enough samples to rank the largest objects, those that together take nine
+// tenths of the samples that fell on objects. Each of their shares p should be known to half of
+// itself (r = 1/2) with 95 % confidence (z = 1.96). Simple random sampling needs
 //
-//   n = z² (1 − p) / (r² p)
+// n = z² (1 − p) / (r² p)
 //
-// of the smallest of them (W. G. Cochran, Sampling Techniques, 3rd ed. 1977, section 4.4).
-// Neighbouring samples resemble each other, so this is the least.
+// samples for the smallest of them (W. G. Cochran, Sampling Techniques, 3rd ed. 1977, section 4.4).
+// Neighbouring samples are alike, so n is a lower bound.
 #pragma once
 
 #include "analysis/aggregate.hpp"
@@ -25,8 +25,7 @@ struct SamplesWanted {
 };
 SamplesWanted samples_wanted(const ProfileSummary& summary);
 
-// One line that says for how long, or at what rate, to record; "" if the samples suffice, or are no
-// sample but exact counts.
+// For how long, or at what rate, to record, in one line; "" if samples suffice or counts are exact.
 std::string too_few_samples(const ProfileSummary& summary);
 
 } // namespace omptier

@@ -21,8 +21,8 @@ bool is_old_copy(const ObjectRecord& old, const ObjectRecord& next, std::uint64_
   return (old.released - next.time) / k_longest_copy <= next.time - old.time;
 }
 
-// Of each site of the summary. A thread may let several containers grow at one site in turn: the
-// block that a new one replaces is the one that is freed next, so each is tried against the newest.
+// For each site. A thread may let several containers grow at one site in turn: the block that a new
+// one replaces is the one freed next, so each old block is tried against the newest.
 class OldCopies {
 public:
   explicit OldCopies(std::size_t sites) : of_site_(sites) {}
@@ -47,7 +47,6 @@ private:
   std::vector<std::vector<OldCopy>> of_site_;
 };
 
-// Live bytes but for old copies, step by step.
 void set_growth(SiteInProfile& site, const std::vector<OldCopy>& copies, std::uint64_t start) {
   std::map<std::uint64_t, std::uint64_t> changes; // of old copies' bytes; unsigned sums wrap back
   for (const OldCopy& copy : copies) {

@@ -19,12 +19,12 @@ constexpr std::size_t k_many_pairs = 20;
 constexpr double k_hardly_back = 0.1;  // where gaps are as long as runs, two in five go back
 constexpr double k_usual_error = 0.05; // an interrupt's own time, iterations that differ
 constexpr double k_stretched = 1.15;   // gaps, at the least, of what a sample stands for
-constexpr double k_samples_of_run = 3; // fewer: whose the kernel's time is, mean gaps do not tell
+constexpr double k_samples_of_run = 3; // fewer: mean gaps cannot tell whose the kernel's time is
 constexpr double k_least_of_run = 1.8; // fewer: no long gap would fit into a run
 constexpr double k_longest_gap = 1.8;  // of a sample: one of the two clocks has more than half
 constexpr double k_unseen_error = 0.3; // the kernel had more of the runs in one of a hundred cases
 
-// Of Student's distribution, 95 %, two-sided.
+// 95 %, two-sided, of Student's distribution.
 double t_quantile(std::size_t freedom) {
   static constexpr std::array k_small = {12.7, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26};
   if (freedom == 0) return k_small[0];
@@ -33,7 +33,7 @@ double t_quantile(std::size_t freedom) {
 
 using Pairs = std::vector<std::pair<double, double>>;
 
-// Of those with gaps up to a limit the ones that agree; empty when too many do not.
+// Of the pairs with gaps up to a limit, those that agree; empty if too many do not.
 Pairs in_one_run(const Pairs& pairs, double limit) {
   Pairs forth;
   double back = 0;
@@ -78,15 +78,16 @@ bool is_stretched(const Mean& gap, double sample) {
 }
 
 // By how much user code is faster than the clock says; nothing where that cannot be told. Between
-// runs the kernel may have worked for others: then those within runs tell, if they are many, and a
-// little less than all, for a run's ends are in no gap.
+// runs the kernel may have worked for others. Then only gaps within runs count, if they are many;
+// they give a little less than all, because no gap contains a run's ends.
 std::optional<Mean> stretch_of(const Pairs& all, std::size_t alone, const Pairs& good,
                                double sample) {
   if (!is_stretched(mean_gap(all), sample)) return Mean{1, 0};
   const auto seen = static_cast<double>(all.size() + alone);
   const double samples = seen / (seen - static_cast<double>(good.size()) + 1); // in a run
   if (samples < k_samples_of_run) {
-    // Long gaps hardly fit; but were the kernel's time the runs', some gap would lack a sample.
+    // Long gaps hardly fit into runs; if the kernel's time were the runs', some gap would lack a
+    // sample.
     const bool lost = std::ranges::any_of(
         good, [sample](const auto& pair) { return pair.first > k_longest_gap * sample; });
     if (lost || samples < k_least_of_run || good.size() < k_many_pairs) return {};

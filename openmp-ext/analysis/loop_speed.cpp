@@ -10,7 +10,7 @@ namespace {
 
 constexpr double k_turn = 0.4; // nanoseconds of an access that waits for nothing
 
-// Nanoseconds beyond its turn, by the cache that holds the object.
+// Nanoseconds beyond the instruction's turn, by the cache that holds the object.
 struct Wait {
   double line, scattered, chased; // a line of a stream; an access; one through a loaded pointer
 };
@@ -18,7 +18,7 @@ constexpr Wait k_near{0, 1, 4}, k_shared{2.5, 5, 20}, k_memory{6, 15, 90};
 constexpr std::uint64_t k_fits_near = 256u << 10, k_fits_shared = 8u << 20; // bytes
 
 const Wait& wait_for(std::uint32_t site, std::span<const SiteSummary> sites) {
-  if (site >= sites.size()) return k_shared; // small objects, or nobody's
+  if (site >= sites.size()) return k_shared; // small objects, or no object
   const SiteSummary& summary = sites[site];
   if (!has_bytes(summary.kind)) return k_near;
   return summary.bytes_peak <= k_fits_near     ? k_near

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How fast a loop runs whose pace was not measured (loop_rates.hpp), by what it accesses: an
-// instruction takes its turn, a stream takes the time of the lines it moves, a scattered access the
-// latency that other accesses leave uncovered, a pointer all of it. The costs are those of usual
-// processors, so an expected speed is right within a factor of three only (k_speed_spread); without
-// it a loop that waits a hundred nanoseconds for an access would be taken to access as much as one
-// that sums an array.
+// How fast a loop runs whose pace was not measured (loop_rates.hpp), from what it accesses: every
+// instruction costs its turn, a stream the time of the lines it moves, a scattered access the
+// latency that other accesses do not hide, a followed pointer its full latency. The costs are those
+// of usual processors, so an expected speed is right only within a factor of three
+// (k_speed_spread). Without it, a loop that waits a hundred nanoseconds for each access would count
+// as many accesses as one that sums an array.
 #pragma once
 
 #include "analysis/attribution.hpp"
@@ -17,8 +17,8 @@ namespace omptier {
 // Standard deviation of the logarithm of the true speed over the expected one.
 inline constexpr double k_speed_spread = 0.6;
 
-// Bytes that a thread accesses in a nanosecond. loop: the patterns of one sample; sites: whose
-// bytes tell which cache holds them. 0 = nothing is accessed.
+// Bytes that a thread accesses in a nanosecond; 0 = nothing is accessed. loop: the patterns of one
+// sample; sites: their bytes tell which cache holds them.
 double expected_speed(std::span<const PatternAt> loop, std::span<const SiteSummary> sites);
 
 } // namespace omptier

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Each instruction votes with its bytes. A chase is told by its pointers. One step that makes up
-// most of an instruction's steps is its stride; instructions with the same stride are one walk, and
-// cover size/stride of what they pass: half or more is sequential. Of those that ran seldom beside
-// the others (an array was filled once) that part counts. Several steps that come back
-// again and again are tiles: short runs, then a jump over what other tiles hold. Anything else is
-// random.
+// Each instruction votes with its bytes. Pointers show a chase. A step that makes up most of an
+// instruction's steps is its stride; instructions with the same stride are one walk, and cover
+// size/stride of what they pass: half or more is sequential. Instructions that ran seldom beside
+// the others (an array was filled once) count in that proportion. Several steps that repeat are
+// tiles: short runs, then a jump over what other tiles hold. Anything else is random.
 #include "analysis/object_pattern.hpp"
 
 #include <algorithm>
@@ -28,7 +27,6 @@ constexpr std::size_t k_places = 32;   // kept of an instruction
 constexpr std::int64_t k_run = 128;    // bytes side by side, from which a piece is a tile's row
 constexpr std::int64_t k_copied = 512; // bytes an access, from which it is a copy of a piece
 
-// Instructions of one stride.
 struct Walk {
   struct Piece {             // what one accesses
     std::uint64_t place = 0; // within the stride
@@ -39,12 +37,12 @@ struct Walk {
   std::vector<Piece> pieces;
   std::vector<std::pair<std::uint64_t, AccessKind>> of; // the instructions
 
-  // Against the busiest; those of one loop differ by the error of sampling only.
+  // Relative to the busiest; pieces of one loop differ only by sampling error.
   double weight(const Piece& piece) const {
     const double most = std::ranges::max(pieces, {}, &Piece::accesses).accesses;
     return most > 0 ? std::min(1.0, 2 * piece.accesses / most) : 1;
   }
-  // Bytes of a stride. What is loaded and stored is one place.
+  // Bytes of a stride. A place that is loaded and stored counts once.
   double covered() const {
     std::map<std::uint64_t, double> sizes; // by place
     for (const Piece& piece : pieces) {
@@ -54,7 +52,7 @@ struct Walk {
     return std::accumulate(sizes.begin(), sizes.end(), 0.0,
                            [](double sum, const auto& one) { return sum + one.second; });
   }
-  // [begin, end) of bytes side by side, in order.
+  // [begin, end) of adjacent bytes, in order.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> runs() const {
     std::map<std::uint64_t, std::int64_t> sizes; // by place
     for (const Piece& piece : pieces)
@@ -73,8 +71,8 @@ struct Walk {
       longest = std::max(longest, end - begin);
     return static_cast<std::int64_t>(longest);
   }
-  // Of an unrolled loop's stride its part, if the runs repeat with it. Fields of a structure do not
-  // that lie in it unevenly.
+  // For an unrolled loop: the step inside its stride, if the runs repeat with it. Fields at uneven
+  // places in a structure do not.
   std::int64_t step(std::int64_t stride) const {
     const auto all = runs();
     const auto repeats = [&](std::size_t parts) {
@@ -103,14 +101,14 @@ std::optional<PeriodicRuns> runs_of(const std::pair<double, std::int64_t>& steps
   const auto stride = double(steps.second), jump = double(jumps.second);
   if (jumps.first < k_jumps * all || std::abs(jump) < k_far * std::abs(stride)) return {};
   const double in_a_run = steps.first / jumps.first;
-  // Whole strides: how many steps a run has is known by counting only.
+  // Whole strides: how many steps a run has is known only from counts.
   const auto unit = std::gcd(std::abs(steps.second), std::abs(jumps.second));
   const double between = std::abs(in_a_run * stride + jump);
-  if (between >= k_widest) return {}; // a made-up log's: nothing is so far apart
+  if (between >= k_widest) return {}; // a log that is made up: nothing is so far apart
   return PeriodicRuns{std::llround(between / double(unit)) * unit, (in_a_run + 1) * std::abs(stride)};
 }
 
-// Bytes between the begins of two runs that some instruction was seen to access.
+// Bytes between the begins of two runs, as far as some instruction was seen to access them.
 std::int64_t touched(const std::vector<std::pair<std::uint64_t, std::int64_t>>& places,
                      std::int64_t period) {
   std::map<std::uint64_t, std::int64_t> pieces;
@@ -204,8 +202,8 @@ PatternParts PatternEvidence::parts() const {
     for (std::size_t i = 0; i < std::min<std::size_t>(order.size(), 3); ++i)
       few += order[i].first / moving;
     if (first >= k_most || (few >= k_most && first >= k_regular && order.size() > 1)) {
-      // The rows of a tile leave gaps; the lines of a grid follow one another, a row that is read
-      // again and again comes back to its begin.
+      // The rows of a tile leave gaps; the lines of a grid follow one another; a row that is read
+      // again and again returns to its begin.
       const auto runs = order.size() > 1 ? runs_of(order[0], order[1], moving) : std::nullopt;
       if (runs && runs->length < k_filled * double(runs->period)) {
         Rows& of_period = rows[runs->period];

@@ -2,7 +2,7 @@
 //
 // From what single instructions do to what a program does to an object: its pattern, in the words
 // of the access_pattern trait. Unrolled and vector loops are several instructions with one long
-// step between them; together they cover what lies inside that step.
+// step between them; together they cover the bytes inside that step.
 #pragma once
 
 #include "objects/pattern.hpp"
@@ -34,7 +34,6 @@ struct ObjectPattern {
   bool mixed = false;      // a fifth of the bytes and more are accessed in another pattern
 };
 
-// In which manner single instructions access one object.
 struct PatternParts {
   ObjectPattern whole;
   std::int64_t stride = 0; // of what is strided, if anything
@@ -44,7 +43,7 @@ struct PatternParts {
   double bytes(std::size_t kind) const { return loaded[kind] + stored[kind]; }
 };
 
-// Everything known of one object; add() all, then decide().
+// Call add() for everything known of one object, then decide().
 class PatternEvidence {
 public:
   void add(const AccessPattern& pattern);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See phase_track.hpp. Stretches are in the log only where samples lie in them, so their counts
-// come from totals.
+// See phase_track.hpp. Only stretches with samples are in the log, so counts come from totals.
 #include "analysis/phase_track.hpp"
 
 #include "analysis/shares.hpp"
@@ -15,8 +14,8 @@ namespace {
 
 using Kind = PhaseSummary::Kind;
 
-// The stretch of its region that a sample lies in. Regions are kept apart, so nested ones do not
-// disturb. If several overlap (a region that different threads begin): the one that ends next.
+// The stretch of its region in which a sample lies. Each region has its own, so nested ones do not
+// interfere. If several overlap (a region that different threads begin): the one that ends next.
 class StretchAt {
 public:
   StretchAt(const Profile& profile, const std::vector<std::uint32_t>& numbers,
@@ -31,7 +30,7 @@ public:
       std::ranges::stable_sort(region.stretches, {}, &Stretch::begin);
   }
 
-  // The phase of a sample in this region of the summary; samples come in order of time.
+  // none: if the sample lies in no phase. Samples come in order of time.
   std::uint32_t find(std::uint64_t time, std::uint32_t number, std::uint32_t none) {
     const auto at = regions_.find(number);
     if (at == regions_.end()) return none;
@@ -95,7 +94,7 @@ std::vector<std::uint32_t> PhaseTable::number_stretches(const Profile& profile, 
   return numbers;
 }
 
-// One a phase record; a name that is empty ends the phase before.
+// One number per phase record; an empty name ends the phase before.
 std::vector<std::uint32_t> PhaseTable::number_named(const Profile& profile) {
   std::vector<std::uint32_t> numbers;
   for (std::size_t i = 0; i < profile.phases.size(); ++i) {
@@ -148,7 +147,7 @@ void PhaseTable::add(const Profile& profile, Names& names,
   }
 }
 
-// Of all samples: those in no phase of this level are a group of their own.
+// Shares of all samples; samples in no phase of this level are a group of their own.
 void PhaseTable::add_shares(std::uint32_t Sample::* level) {
   const auto none = static_cast<std::uint32_t>(summary_.phases.size());
   double total = 0;
@@ -176,7 +175,7 @@ void PhaseTable::add_shares(std::uint32_t Sample::* level) {
   }
 }
 
-// Of the phase's samples. Only sites that it touches are groups: there may be many of both.
+// Only sites with samples in the phase are groups: there may be many sites and many phases.
 void PhaseTable::add_shares_of_sites(std::uint32_t phase, Groups& groups) {
   std::map<std::uint32_t, std::uint32_t> numbers; // of groups, by site
   std::vector<double> weights;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Phases of one level below regions, and those that the program names. By time alone, a sample lies
-// in one stretch at most: up to which barrier of its region, or outside of regions between which
-// two of them; and beside that in one named phase at most. Stretches divide regions, named phases
-// divide the run: neither takes from the other. All profiles' phases get common numbers here.
+// Phases of one level below regions, and phases that the program names. By time, a sample lies in
+// at most one stretch (in its region up to a barrier, or between two regions) and in at most one
+// named phase. Stretches divide regions, named phases divide the run, independently of each other.
+// All profiles' phases get common numbers here.
 #pragma once
 
 #include "analysis/attribution.hpp"
@@ -22,7 +22,7 @@ public:
 
   // attributions: where the profile's samples fell, in their order.
   void add(const Profile& profile, Names& names, const std::vector<Attribution>& attributions);
-  // When all profiles are in: of phases, and of sites in them.
+  // Shares of phases, and of sites in them. To be called after all profiles.
   void add_shares();
 
 private:
@@ -31,7 +31,7 @@ private:
     std::uint32_t site;           // as in Attribution
     float weight;
   };
-  using Groups = std::vector<std::vector<WeightedSample>>; // one a profile
+  using Groups = std::vector<std::vector<WeightedSample>>; // one per profile
   // Kind, name, regions, module and offset of each frame.
   using Definition = std::tuple<PhaseSummary::Kind, std::string, std::uint32_t, std::uint32_t,
                                 std::vector<std::pair<std::uint32_t, std::uint64_t>>>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The ranks of a job side by side: what each held and accessed of every site. Gathered profile by
+// The ranks of a job side by side: what each held and accessed of every site. Collected profile by
 // profile while they are joined; repeats of one rank are averaged.
 #pragma once
 
@@ -13,10 +13,9 @@ namespace omptier {
 
 class RankTable {
 public:
-  // parts: of each site by its number so far, and at last of the samples in no object.
+  // parts: by number of the site so far; the last is of the samples in no object.
   void add(const Profile& profile, std::span<const RankPart> parts);
-  // Fills ranks and each site's by_rank, where there is more than one rank. Before sites are
-  // sorted.
+  // Fills ranks and each site's by_rank if there are several ranks. Before sites are sorted.
   void finish(ProfileSummary& summary);
 
 private:
@@ -28,7 +27,7 @@ private:
 };
 
 // How far the rank with most is above the mean of all: 1 = balanced, the number of ranks = one has
-// everything, 0 = nobody has anything. bytes: compares bytes, else weights.
+// everything, 0 = there is nothing. bytes: compares bytes, else weights.
 struct Imbalance {
   double factor = 0;
   std::uint64_t rank = 0; // with most

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See resampling.hpp. Blocks hold equal numbers of consecutive samples. A stretch is k_stretch
-// blocks; a replicate draws as many blocks as the stretch has, with replacement, from that stretch.
-// Drawing from m blocks shows only (m - 1)/m of the variance, so deviations are widened by
-// sqrt(m/(m - 1)).
+// See resampling.hpp. Blocks are equal numbers of consecutive samples, stretches k_stretch blocks;
+// a replicate draws as many blocks as the stretch has, with replacement. Drawing from m blocks
+// shows only (m - 1)/m of the variance, so deviations are widened by sqrt(m/(m - 1)).
 #include "analysis/resampling.hpp"
 
 #include <algorithm>
@@ -57,7 +56,7 @@ std::vector<Stretch> stretches_of(std::span<const std::vector<WeightedSample>> r
     const std::span<const WeightedSample> all(run);
     for (std::size_t at = 0; at < all.size(); at += per_block)
       blocks.push_back(make_block(all.subspan(at, std::min(per_block, all.size() - at)), scratch));
-    // Whole stretches; what is left over joins the last.
+    // Whole stretches; left-over blocks join the last.
     const std::size_t count = std::max<std::size_t>(1, blocks.size() / k_stretch);
     for (std::size_t i = 0; i < count && !blocks.empty(); ++i) {
       const std::size_t begin = blocks.size() * i / count, end = blocks.size() * (i + 1) / count;
@@ -68,7 +67,6 @@ std::vector<Stretch> stretches_of(std::span<const std::vector<WeightedSample>> r
   return stretches;
 }
 
-// The share in each replicate of each group that is present.
 std::vector<std::vector<double>> draw_shares(const std::vector<Stretch>& stretches,
                                              const std::vector<std::size_t>& present,
                                              std::size_t groups) {
@@ -129,7 +127,7 @@ std::vector<Interval> share_intervals(std::span<const std::vector<WeightedSample
 
   const std::size_t per_block = std::max(k_least_samples, samples / k_most_blocks + 1);
   const std::vector<Stretch> stretches = stretches_of(runs, groups, per_block);
-  // Most sites of a large program have no samples: nothing is drawn for them.
+  // Most sites of a large program have no samples: no draws are spent on them.
   std::vector<std::size_t> present;
   for (std::size_t group = 0; group < groups; ++group)
     if (of_group[group] != 0) present.push_back(group);

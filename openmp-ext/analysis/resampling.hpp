@@ -2,10 +2,10 @@
 //
 // 95 % intervals of shares of sampled weight. Samples near each other in time are alike (the
 // program is in the same loop), so single samples must not be redrawn: the run is cut into blocks
-// of time and blocks are redrawn. They are redrawn within short stretches of consecutive blocks
-// only: that the program does one thing first and another later is a fact about it, no uncertainty
-// of the sampling. Few samples are not trusted to show their own spread: the interval also covers
-// Wilson's for the effective number of samples, so a site never sampled still has an upper bound.
+// of time, and blocks are redrawn within short stretches of consecutive blocks. Only there, because
+// a program that does one thing first and another later is no uncertainty of the sampling. Few
+// samples do not show their own spread: the interval also covers Wilson's for the effective number
+// of samples, so that a site never sampled has an upper bound, too.
 #pragma once
 
 #include <cstddef>

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What OMPTier and the OpenMP runtime have for themselves is not the program's memory: it is one
-// row of a profile, which no plan places. It is told by modules: blocks and mappings that the
-// runtime, or a library called by it, allocated without a frame of the program in between; code and
-// data of these modules. hwloc, libnuma and memkind count as the runtime's where nobody of the
-// program has called them. What the program allocates by omp_alloc, ompx_* or numa_alloc has the
-// program's frames and is the program's.
+// Memory that OMPTier and the OpenMP runtime use for themselves is not the program's: it is one row
+// of a profile, and no plan places it. Modules decide: blocks and mappings that the runtime, or a
+// library called by it, allocated without a frame of the program in between; code and data of these
+// modules. hwloc, libnuma and memkind count as the runtime's if the program does not call them.
+// Allocations by omp_alloc, ompx_* or numa_alloc have frames of the program and are the program's.
 #pragma once
 
 #include "log/reader.hpp"
@@ -15,10 +14,9 @@ namespace omptier {
 // The OpenMP runtime, OMPTier, or a library that they work with.
 bool is_runtimes(const ModuleInfo& module);
 
-// site: of the profile, one that add_areas made included.
+// site: one of the profile, including those made by add_areas.
 bool is_runtimes(const Profile& profile, const SiteRecord& site);
 
-// The site of all of these.
 inline SiteRecord runtime_site() {
   return {0, {}, SiteKind::runtime};
 }

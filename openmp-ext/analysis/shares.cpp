@@ -8,7 +8,7 @@
 
 namespace omptier {
 
-// Of a source's worst error: for those that share a region's time with others.
+// Multiple of a source's worst error, for sites that share a region's time with others.
 static constexpr double k_divided = 4.0 / 3;
 
 double share_of(double part, double whole) {
@@ -19,7 +19,7 @@ Share make_share(double value, Interval interval) {
   return {value, std::min(value, interval.low), std::max(value, interval.high)};
 }
 
-// Blame goes astray among the blocks of a site as it does among the sites of a region.
+// Blame errs between the blocks of a site as it does between the sites of a region.
 Share share_of_blocks(const ProfileSummary& summary, const SiteSummary& site, double weight) {
   const double part = std::min(share_of(weight, site.sampled_weight), 1.0);
   const double value = site.share.value * part;
@@ -97,8 +97,8 @@ void add_intervals(ProfileSummary& summary, const std::vector<std::vector<Attrib
 }
 
 double error_left(const Profile& profile) {
-  // benchmarks/profiler-accuracy --time: 14 points at most by clang, 31 by gcc (triad). A source
-  // that finds no addresses says 1: its time was not shared.
+  // From benchmarks/profiler-accuracy --time: at most 14 points by clang, 31 by gcc (triad). A
+  // source that finds no addresses has worst error 1: its time was not shared.
   constexpr double k_shared = 0.25;
   const double error = profile.run.worst_error;
   const bool shared = profile.run.measure == Measure::time && !profile.patterns.empty();
@@ -106,15 +106,15 @@ double error_left(const Profile& profile) {
 }
 
 void admit_source_error(ProfileSummary& summary) {
-  // Of the worst error: a little for everybody, more for those that share a region's time with
-  // others. What was dealt among streams may be wrong as a whole, or as much more may be missing:
-  // the interval goes from the blame alone to the traffic alone (streams.hpp).
+  // In parts of the worst error: a little for every site, more for sites that share a region's time
+  // with others. Time given to other streams may be wrong altogether, or as much more may be
+  // missing: the interval goes from blame alone to traffic alone (streams.hpp).
   constexpr double k_least = 1.0 / 12;
   const auto widen = [](Share& share, double error) {
     share.low = std::max(0.0, share.low - error);
     share.high = std::min(1.0, share.high + error);
   };
-  // Also for sites of which all samples were dealt away.
+  // Includes sites all of whose samples were given to others.
   const auto blamed = [](const SiteSummary& site) {
     return site.samples > 0 ||
            std::ranges::any_of(site.by_region, [](const auto& part) { return part.dealt != 0; });
@@ -128,7 +128,7 @@ void admit_source_error(ProfileSummary& summary) {
       const double error = summary.worst_error * k_divided * value * (1 - value) +
                            std::abs(share_of(part.dealt, region.accesses.total()));
       widen(part.share, summary.worst_error * k_least + error);
-      all += region.share.value * error; // blame goes astray within a region, not between them
+      all += region.share.value * error; // blame errs within a region, not between regions
     }
     widen(site.share, all);
   }

@@ -18,7 +18,7 @@ constexpr double k_golden = 0.6180339887498949; // multiples of it fill [0, 1) e
 
 using AccessSpan = std::span<const LoopAccess>;
 
-// Prefetchers see lines: what accesses each of them is as good as sequential.
+// Prefetchers see lines: a walk that touches each of them is as good as sequential.
 bool is_stream(AccessSpan site) {
   PatternEvidence evidence;
   for (const LoopAccess& access : site)
@@ -28,8 +28,7 @@ bool is_stream(AccessSpan site) {
          (pattern.kind == PatternKind::strided && double(pattern.stride) <= k_line);
 }
 
-// Accesses beside each other move a line once: what the farthest step passes, and of steps over
-// what is not accessed no more than the lines touched.
+// Adjacent accesses move a line once: what the farthest step passes, at most the lines touched.
 double lines_of(AccessSpan near) {
   double passed = 0, touched = 0;
   for (const LoopAccess& access : near) {

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What streams cost. Blame gives a loop's time to the loads that wait, hardly ever to stores, which
-// wait in the store buffer unseen; and where a prefetcher runs ahead of several loads, the one that
-// happens to be first waits for all. What such streams share is the memory's bandwidth: each costs
-// the lines it moves. A written line moves twice: read for ownership, written back (J. McCalpin,
-// "STREAM: counting bytes and FLOPS"; the same count is the memory term of the execution-cache-
-// memory model, H. Stengel et al., ICS 2015, which also has the rule for rows of a stencil that
-// follow each other through the cache: one of them moves lines).
+// The cost of streams. Blame gives a loop's time to loads, which wait, and hardly to stores, which
+// the store buffer hides; and of several prefetched loads the first one waits for all. Streams
+// share the memory's bandwidth: each costs the lines it moves. A written line moves twice: read for
+// ownership, written back (J. McCalpin, "STREAM: counting bytes and FLOPS"; the memory term of the
+// execution-cache-memory model, H. Stengel et al., ICS 2015, counts alike and has the rule that of
+// stencil rows following each other through the cache one moves lines).
 //
 // A timer cannot show how far the prefetcher runs ahead: blame is right at one extreme, traffic at
-// the other. We take the middle, which errs by half their difference at most: every other sample
-// blamed on a stream is dealt to the loop's streams in proportion to lines. Everything that is not
-// a stream keeps its blame.
+// the other. The middle errs by at most half their difference: every other sample blamed on a
+// stream is given to the loop's streams in proportion to lines. All else keeps its blame.
 #pragma once
 
 #include "log/records.hpp"
@@ -23,7 +21,6 @@
 
 namespace omptier {
 
-// One access of a loop and whose it is.
 struct LoopAccess {
   std::uint32_t site = 0;
   bool cached = false; // what the site has lies in a cache: no traffic
@@ -41,19 +38,18 @@ struct Stream {
   std::int64_t step = 0; // bytes, from one access to its next; 0 = not known
 };
 
-// The streams among the accesses of one loop, sites in ascending order: sites whose accesses there
-// are sequential (or leave no line out) or tiled. A site may have several; those of cached ones
-// have no lines.
+// The streams among the accesses of one loop, in ascending order of sites: sites whose accesses
+// there are sequential (or leave no line out) or tiled. A site may have several; streams of cached
+// sites have no lines.
 std::vector<Stream> streams_of(std::vector<LoopAccess> accesses);
 
-// Remembers the streams of loops by the instruction that was blamed: not every sample's loop is
-// emulated.
+// Remembers streams by the blamed instruction: not every sample's loop is emulated.
 class StreamDealer {
 public:
   void learn(std::uint64_t pc, std::vector<Stream> streams) { loops_[pc] = std::move(streams); }
-  // The stream that gets a sample blamed on this site at this instruction; null: it stays.
+  // The stream that gets a sample blamed on this site at this instruction; null: none, it stays.
   const Stream* deal(std::uint64_t pc, std::uint32_t site);
-  // Of this site's streams in the loop the one that was seen nearest to the address, or null.
+  // The site's stream in the loop that was seen nearest to the address, or null.
   const Stream* nearest(std::uint64_t pc, std::uint32_t site, std::uint64_t address) const;
 
 private:

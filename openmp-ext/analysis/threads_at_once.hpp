@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How many threads a program used at once, by its samples: OpenMP's regions count their own, but
-// std::thread and pthreads have none. A thread counts from its first sample to its last, if it took
-// at least a tenth of the busiest one's time.
+// How many threads a program used at once, by its samples: OpenMP's regions count their threads,
+// but std::thread and pthreads do not. A thread counts from its first sample to its last, if it
+// took at least a tenth of the busiest thread's time.
 #pragma once
 
 #include "log/records.hpp"

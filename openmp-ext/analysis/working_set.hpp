@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Where in its object an access fell, and what part of the object a phase really uses. Offsets are
-// counted in 256 equal parts of the object, so that objects of one site that differ in size add up.
-// Samples are few: neighbours are put together until a part holds 8 samples on average, for with
-// fewer even evenly spread accesses leave parts empty by chance (e^-8 of them are, with 8).
+// Where in its object an access fell, and which part of the object a phase really uses. Offsets are
+// counted in 256 equal parts of the object, so that objects of one site with different sizes add
+// up. Samples are few: neighbours are joined until a part holds 8 samples on average, for with
+// fewer even evenly spread accesses leave parts empty by chance (e^-8 of them, with 8).
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@ struct HotRange {
 
 class OffsetHistogram {
 public:
-  // offset < bytes, of an object of so many bytes.
+  // offset < bytes, the object's size.
   void add(std::uint64_t offset, std::uint64_t bytes, double weight);
-  // The same by the fraction of the object that lies before it.
+  // The same; position: the fraction of the object before the access.
   void add_at(double position, double weight);
   bool empty() const { return samples_ == 0; }
 
-  // The fewest parts that hold 9 of 10 accesses, hottest first, neighbours joined. Empty without
+  // The fewest parts with 9 of 10 accesses, hottest first, neighbours joined. Empty without
   // samples.
   std::vector<HotRange> hot_ranges() const;
 
@@ -35,7 +35,7 @@ private:
   std::uint64_t samples_ = 0;
 };
 
-// Sum of the ranges' lengths: the fraction of the object that 9 of 10 accesses go to.
+// Sum of the ranges' lengths.
 double fraction_of(const std::vector<HotRange>& ranges);
 
 } // namespace omptier

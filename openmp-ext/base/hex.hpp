@@ -8,7 +8,7 @@
 
 namespace omptier {
 
-// Two digits a byte, without a terminating zero; returns the end of the digits. No malloc.
+// No terminating zero; returns the end of the digits. No malloc.
 inline char* write_hex(char* out, const void* bytes, std::size_t count) {
   const auto* next = static_cast<const unsigned char*>(bytes);
   for (; count > 0; --count, ++next) {

@@ -15,7 +15,7 @@
 namespace omptier {
 namespace {
 
-// The decimal number after key, times 1024; 0 when the key is missing.
+// The number after key, in KiB there; 0 when the key is missing.
 std::uint64_t kib_after(const char* text, const char* key) {
   const char* at = std::strstr(text, key);
   return at != nullptr ? std::strtoull(at + std::strlen(key), nullptr, 10) * 1024 : 0;

@@ -12,8 +12,8 @@
 
 namespace omptier {
 
-// Reads up to size - 1 bytes of a small file with one read and adds a zero. Returns the number of
-// bytes, 0 when the file cannot be read. path may lie in text.
+// Reads up to size - 1 bytes with one read and adds a zero. Returns the number of bytes, 0 when the
+// file cannot be read. path may lie in text.
 std::size_t read_small_file(const char* path, char* text, std::size_t size);
 
 // Up to 4 KiB of a file, without trailing blanks and newlines; "" when it cannot be read.
@@ -26,8 +26,9 @@ struct NodeMemory {
 };
 bool read_node_memory(unsigned node, NodeMemory& memory, const char* root = "/sys");
 
-// Reads /proc/<process>/stat into text. Returns where the given field begins (numbers of proc(5),
-// from 3 on), the later ones follow it; null when it cannot be read. process: -1 is our own.
+// Reads /proc/<process>/stat into text. Returns where the given field begins (numbered as in
+// proc(5), from 3 on), followed by the later ones; null when it cannot be read. process -1: our
+// own.
 const char* read_stat_field(pid_t process, unsigned field, char* text, std::size_t size);
 
 // Parses a set as the kernel prints it, "0-3,8"; stops at the first part that is none.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Storage for a process's single object that is never destroyed, because static destructors of
-// other libraries still free blocks through us. Whoever creates the object decides when.
+// Storage for a process's single object, never destroyed, because static destructors of other
+// libraries still free blocks through us. Whoever creates the object decides when.
 #pragma once
 
 #include <new>

@@ -5,7 +5,6 @@
 
 namespace omptier {
 
-// Inserts at the head.
 template <typename T> void push(T*& head, T* node) {
   node->previous = nullptr;
   node->next = head;

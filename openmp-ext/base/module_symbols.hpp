@@ -2,7 +2,7 @@
 //
 // The relocations of one loaded module: which of its words hold the addresses of which symbols.
 // Writing such a word rebinds the module's references. Words that the loader made read-only (RELRO,
-// down to whole pages) are made writable meanwhile. Needs only the C library.
+// down to whole pages) are made writable for the write. Needs only the C library.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ inline std::uintptr_t page_begin(std::uintptr_t address) {
   return address & ~(::getauxval(AT_PAGESZ) - 1);
 }
 
-// Whole pages, writable while this exists.
+// Makes whole pages writable for its lifetime.
 class WritablePages {
 public:
   bool open(ModulePart part, int protection) {
@@ -63,7 +63,7 @@ private:
   bool open_ = false;
 };
 
-// Protection of the module's segment that holds the address; -1 if none does.
+// Protection of the segment that holds the address; -1 if none does.
 inline int protection_at(const dl_phdr_info& info, std::uintptr_t address) {
   for (unsigned i = 0; i < info.dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = info.dlpi_phdr[i];

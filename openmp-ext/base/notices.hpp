@@ -13,7 +13,6 @@
 
 namespace omptier {
 
-// The value is the number that the line shows.
 enum class Notice : std::uint16_t {
 #define OMPTIER_NOTICE(id, number, severity, meaning, advice) id = (number),
 #include "base/notices.def"
@@ -29,15 +28,14 @@ struct NoticeInfo {
   const char* advice;  // what to do, one sentence; "" = nothing
 };
 
-// By number.
 std::span<const NoticeInfo> all_notices();
 
-// "OMP: Warning #5008: <text>\n" on stderr, once a process (the first text wins). Thread-safe.
-// format as printf's; truncated at 1,000 characters.
+// Writes "OMP: Warning #5008: <text>\n" on stderr, once a process (the first text wins).
+// Thread-safe. format as printf's; truncated at 1,000 characters.
 void warn_once(Notice notice, const char* format, ...) __attribute__((format(printf, 2, 3)));
 
-// The same, once per subject: the variable, memory kind, static or other thing that the line is
-// about. At most 512 lines a process, then warning 5049.
+// Once per subject: the variable, memory kind, static or other thing that the line is about. At
+// most 512 lines a process, then warning 5049.
 void warn_once_of(Notice notice, std::string_view subject, const char* format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Objects of our own tables, in pages of our own: allocated one at a time, recycled through a free
-// list, never returned to the system. So nothing on an allocation path calls the program's malloc.
-// Not thread-safe: the owner's lock protects it.
+// Objects of our own tables, in pages of our own, so that nothing on an allocation path calls the
+// program's malloc: allocated one at a time, recycled through a free list, never returned to the
+// system. Not thread-safe: the owner's lock protects it.
 #pragma once
 
 #include "base/page_arena.hpp"
@@ -20,7 +20,7 @@ template <typename T> class ObjectPool {
   };
 
 public:
-  // A fresh T, or null when the kernel refuses memory.
+  // Null when the kernel refuses memory.
   T* make() {
     Slot* slot = free_;
     if (slot != nullptr)

@@ -39,13 +39,12 @@ bool option_is_set(Option option);
 std::uint64_t option_number(Option option); // size and number types
 bool option_flag(Option option);
 
-// One line explaining why the text is not a value of that type; "" when it is.
+// One line on why the text is not a value of that type; "" when it is.
 std::string problem_with(OptionType type, const char* text);
 
 // Warns once per variable: "OMPTIER_SHARE: <why>; <what is done instead>."
 void warn_about_value(Option option, const char* why, const char* instead);
 
-// Warns once about all OMPTIER_* variables of the environment that the table lacks.
 void warn_about_unknown_variables();
 
 } // namespace omptier

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The table of operating-system calls for Linux, and a few facts of the machine from /sys. mbind
-// and move_pages are direct system calls: libnuma would add only a constructor.
+// and move_pages are called directly: libnuma would add only a constructor.
 #include "base/os.hpp"
 
 #include "base/kernel_files.hpp"
@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// Defined in a process that runs with a sanitizer.
+// Defined only in a process that runs with a sanitizer.
 extern "C" {
 __attribute__((weak)) void __asan_init();
 __attribute__((weak)) void __tsan_init();
@@ -29,7 +29,7 @@ namespace omptier {
 namespace {
 
 // Our own mappings bypass libc's mmap, which libomptier_preload.so intercepts to record the
-// program's. Under a sanitizer they do not, because sanitizers must know all memory.
+// program's. Not under a sanitizer, because it must know all memory.
 bool goes_to_the_kernel() {
 #if defined(__x86_64__) || defined(__aarch64__)
   return __asan_init == nullptr && __tsan_init == nullptr && __msan_init == nullptr;
@@ -64,7 +64,7 @@ long sys_move(int pid, unsigned long count, void** pages, const int* nodes, int*
 int sys_perf(perf_event_attr* attributes, pid_t pid, int cpu, int group_fd, unsigned long flags) {
   return static_cast<int>(::syscall(SYS_perf_event_open, attributes, pid, cpu, group_fd, flags));
 }
-// The next four are cancellation points, but malloc, which calls them, must not be one.
+// The next four are cancellation points; malloc, which uses them, must not be one.
 class NotCancelled {
 public:
   NotCancelled() { ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }

@@ -38,7 +38,6 @@ struct OsCalls {
   int (*lock)(void* address, std::size_t bytes);                          // mlock
   int (*unlock)(void* address, std::size_t bytes);                        // munlock
   long (*set_home_node)(void* address, std::size_t bytes, unsigned node); // Linux 5.17
-  // The calling thread's memory policy.
   long (*get_policy)(int* mode, unsigned long* nodes, unsigned long node_limit);
   long (*set_policy)(int mode, const unsigned long* nodes, unsigned long node_limit);
   int (*set_file_size)(int fd, off_t bytes);                                   // ftruncate
@@ -46,11 +45,11 @@ struct OsCalls {
   int (*start_thread)(pthread_t* thread, void* (*run)(void*), void* argument); // an errno number
 };
 
-// The table in use; never null. replace_os_calls returns the previous one (tests only, one thread).
+// Never null. replace_os_calls returns the previous one (tests only, one thread).
 const OsCalls& os();
 const OsCalls* replace_os_calls(const OsCalls* calls);
 
-// Moves one of our descriptors to 240 or above, because some programs rely on the lowest free
+// Moves one of our descriptors to 240 or above, because some programs expect to get the lowest
 // numbers. Returns the given one if there is no room.
 int move_up(int fd);
 
@@ -58,11 +57,10 @@ int move_up(int fd);
 std::size_t page_size();
 std::size_t huge_page_size(); // 0 when transparent huge pages are off
 
-// Monotonic time in nanoseconds (CLOCK_MONOTONIC): the time base of profiles and reports.
+// CLOCK_MONOTONIC: the time base of profiles and reports.
 std::uint64_t monotonic_nanoseconds();
-// CPU time of the calling thread.
 std::uint64_t own_cpu_nanoseconds();
-// The monotonic clock, some milliseconds late but cheaper: to check that an interval is over.
+// Some milliseconds late but cheaper: to check that an interval is over.
 std::uint64_t coarse_nanoseconds();
 
 } // namespace omptier

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Memory for our own tables inside the application's process: whole pages from the kernel, handed
-// out by advancing a pointer and never given back. Nothing here calls malloc, so the program's
-// allocation path may use it. Growing tables double, so at most half of what was taken is idle. Not
-// thread-safe: the owner's lock protects it.
+// out by advancing a pointer and never given back. No malloc, so the program's allocation path may
+// use it. Growing tables double, so at most half of the memory is idle. Not thread-safe: the
+// owner's lock protects it.
 #pragma once
 
 #include "base/os.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A growing array in pages of our own, because lists for decisions must not use the program's
-// malloc, whose blocks may be ours to place. Elements are plain data and move when it grows.
+// A growing array in pages of our own: lists for decisions must not use the program's malloc, whose
+// blocks may be ours to place. Elements are plain data and move when the array grows.
 #pragma once
 
 #include "base/page_arena.hpp"

@@ -11,7 +11,7 @@
 
 namespace omptier {
 
-// A name with a slash as it is, any other searched in the folders of PATH; "" if it is not found.
+// A name with a slash is returned as it is; "" if the program is not in PATH.
 inline std::string path_of_program(std::string_view name) {
   if (name.empty() || name.find('/') != name.npos) return std::string(name);
   const char* folders = std::getenv("PATH");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Of each group of so many, one is drawn at random and counts for all: sums stay unbiased, also
-// where what is thinned comes in a rhythm of its own.
+// Of each group of a given size, one event is drawn at random and counts for all: sums stay
+// unbiased even where the events have a rhythm of their own.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ public:
     at_ = chosen_ = 0;
     random_ = seed | 1;
   }
-  // One of so many, from the next group on.
+  // The group's size; changes with the next group.
   std::uint64_t kept_of() const { return wanted_; }
   void keep_one_of(std::uint64_t many) { wanted_ = many; }
 
-  // What the next one stands for: 0, it is not kept.
+  // What the next event stands for; 0: it is dropped.
   std::uint64_t weight_of_next() {
     if (at_ == group_) {
       at_ = 0;

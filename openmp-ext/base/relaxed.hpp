@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A value that one thread may change while others read it: accesses are relaxed atomics and never
-// torn; no order is guaranteed. Reads like a plain member; a copy loads the other one once.
+// A value that one thread may change while others read it: accesses are relaxed atomics, never
+// torn, in no guaranteed order. Reads like a plain member; a copy loads the other one once.
 #pragma once
 
 #include <atomic>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Structures that begin with their size (struct_size), filled for programs built with an older or
-// newer header than this library, as the kernel does for its system calls. A shorter structure gets
-// what it has room for. In a longer one the members that we do not know must be zero and stay zero,
-// so that a request of a newer header is refused, not overlooked.
+// newer header than this library's, as the kernel does for its system calls. A shorter structure
+// gets the members that it has. In a longer one the members unknown here must be zero and stay
+// zero, so that a request of a newer header is refused, not overlooked.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace omptier {
 
 inline constexpr std::size_t k_largest_struct = 4096; // larger: the size was never set
 
-// 0, or the errno for an unacceptable size. first: the structure's size in its first release.
+// 0, or the errno for an unacceptable size. first: the size in the structure's first release.
 template <typename T> int problem_with_size(const T& theirs, std::size_t first) {
   static_assert(offsetof(T, struct_size) == 0 && sizeof(T) <= k_largest_struct);
   if (theirs.struct_size < first) return EINVAL;
@@ -28,7 +28,7 @@ template <typename T> int problem_with_size(const T& theirs, std::size_t first) 
              : 0;
 }
 
-// Copies all but the size, as far as theirs has room. theirs has passed problem_with_size.
+// Copies all but the size, as far as theirs has room; problem_with_size has accepted theirs.
 template <typename T> void give_struct(const T& ours, T& theirs) {
   constexpr std::size_t k_size = sizeof ours.struct_size;
   std::memcpy(reinterpret_cast<char*>(&theirs) + k_size,

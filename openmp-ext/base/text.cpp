@@ -16,7 +16,7 @@ std::string quoted(std::string_view text) {
   return "\"" + std::string(text) + "\"";
 }
 
-// Calls use(part) for each comma-separated part; stops at the first error line that it returns.
+// use(part) returns an error line, which ends the loop, or "".
 template <typename Use> std::string for_each_part(std::string_view text, Use use) {
   while (true) {
     const auto comma = text.find(',');
@@ -31,7 +31,7 @@ struct KindAndRest {
   std::string_view rest;
 };
 
-// "hbm:…" -> kind and what follows the colon.
+// "hbm:…" -> kind and the text after the colon.
 Parsed<KindAndRest> split_kind(std::string_view part, std::string_view example) {
   const auto colon = part.find(':');
   const auto kind = parse_memory_kind(part.substr(0, colon));
@@ -52,7 +52,7 @@ bool parse_whole_number(std::string_view digits, unsigned& value) {
   return true;
 }
 
-// "1+3" or "2-3" or a mixture, into ascending node numbers.
+// "1+3", "2-3" or a mixture, into ascending node numbers.
 bool parse_node_list(std::string_view text, std::vector<unsigned>& nodes) {
   while (true) {
     const auto plus = text.find('+');

@@ -18,7 +18,6 @@
 
 namespace omptier {
 
-// A value, or one line explaining why there is none.
 template <typename T> class Parsed {
 public:
   Parsed(T value) : state_(std::move(value)) {}
@@ -49,7 +48,7 @@ Parsed<std::uint64_t> parse_size(std::string_view text);
 using CapacityByKind = std::array<std::optional<std::uint64_t>, k_memory_kinds>;
 Parsed<CapacityByKind> parse_capacity(std::string_view text);
 
-// Operating-system node numbers per kind, from OMPTIER_NODES; empty = not named.
+// Operating-system node numbers from OMPTIER_NODES; empty = not named.
 using NodesByKind = std::array<std::vector<unsigned>, k_memory_kinds>;
 Parsed<NodesByKind> parse_nodes(std::string_view text);
 

@@ -87,8 +87,7 @@ _Static_assert(sizeof(struct event_ring) == 128, "layout of version 1");
 _Static_assert(sizeof(struct event_unit) <= EVENT_UNIT_RECORDS, "header fits its page");
 #endif
 
-// Null if a region of `size` bytes holds an event unit of this layout; otherwise a few words about
-// what is wrong.
+// Null if a region of `size` bytes holds an event unit of this layout; else what is wrong.
 static inline const char* event_unit_problem(const struct event_unit* unit, uint64_t size) {
   if (size < sizeof *unit) return "region too small for a header";
   if (unit->magic != EVENT_UNIT_MAGIC) return "no event unit here (the time model is not running)";
@@ -103,12 +102,11 @@ static inline const char* event_unit_problem(const struct event_unit* unit, uint
   return 0;
 }
 
-// Ring of records of one vCPU.
 static inline struct event_record* event_unit_records(struct event_unit* unit, uint32_t vcpu) {
   return (struct event_record*)((char*)unit + EVENT_UNIT_RECORDS) + vcpu * unit->capacity;
 }
 
-// Copies up to `most` records of one vCPU and frees their places in the ring. Returns how many.
+// Frees the places of the records that it copies. Returns how many.
 static inline uint64_t event_unit_read(struct event_unit* unit, uint32_t vcpu,
                                        struct event_record* out, uint64_t most) {
   struct event_ring* ring = &unit->rings[vcpu];

@@ -30,7 +30,7 @@
 
 // Memory takes modelled time from here on, and misses are counted.
 #define omptier_model_on() OMPTIER_MARK(OMPTIER_MARK_ON)
-// The guest runs at full emulation speed and nothing is counted, e.g. while setting up.
+// The guest runs at full emulation speed and nothing is counted: for set-up.
 #define omptier_model_off() OMPTIER_MARK(OMPTIER_MARK_OFF)
 // Empties the modelled caches and zeroes all counts.
 #define omptier_model_reset() OMPTIER_MARK(OMPTIER_MARK_RESET)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See access_lines.hpp. Whether a line loads or stores is seen in the instructions themselves: of
-// samples of time the share of stores would be false, for stores hardly ever wait.
+// See access_lines.hpp. Whether a line loads or stores is decided from the instructions: samples of
+// time would give a false share of stores, because stores hardly ever wait.
 #include "cli/access_lines.hpp"
 
 #include "analysis/shares.hpp"
@@ -61,7 +61,6 @@ void add_to(AccessLine& line, const CodeSummary& code) {
   }
 }
 
-// What one line does to one object.
 struct LineAtSite {
   const AccessLine* line;
   const CodeAtSite* part;
@@ -134,7 +133,6 @@ std::vector<std::string> lines_of_file(const std::string& path) {
   return lines;
 }
 
-// The samples by line of one file.
 class Annotation {
 public:
   Annotation(const ProfileSummary& summary, const ProfileNames& names,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Who accesses an object: source lines with their functions, by share of the object's samples. And
-// the other way round: the lines of one file, and the objects that each accesses.
+// the reverse: the lines of one file, and the objects that each accesses.
 #pragma once
 
 #include "cli/report_text.hpp"
@@ -26,18 +26,17 @@ struct AccessLine {
   std::string name() const; // "multiply (cg.cpp:41)"
 };
 
-// All lines that samples were blamed on or that accessed an object in a loop around samples; most
-// samples first.
+// Lines with samples or with accesses in a loop around samples; most samples first.
 std::vector<AccessLine> access_lines(const ProfileSummary& summary, Symbols& symbols);
 
-// One table for each object whose name has options.filter (the first k_most_objects_explained);
-// lines: access_lines(). "" where no object has such a name.
+// One table for each object whose name has options.filter (at most k_most_objects_explained);
+// lines: from access_lines(). "" if no object has such a name.
 inline constexpr std::size_t k_most_objects_explained = 10;
 std::string who_accesses_text(const ProfileSummary& summary, const ProfileNames& names,
                               const std::vector<AccessLine>& lines,
                               const ProfileTextOptions& options);
 
-// The source of `file`, or the end of its path, around its lines. A failure is one line.
+// The source of `file` (a path, or the end of one) around its lines.
 Parsed<std::string> annotated_text(const ProfileSummary& summary, const ProfileNames& names,
                                    const std::vector<AccessLine>& lines, const std::string& file,
                                    const ProfileTextOptions& options);

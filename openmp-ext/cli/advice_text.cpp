@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Of the samples or of all bytes, for memory that stays, to be listed.
+// Least part of the samples or of all bytes for which memory that stays is listed.
 constexpr double k_least_share = 0.005, k_least_bytes = 0.01;
 
 bool stays(const SiteDemand& demand) {
@@ -31,7 +31,6 @@ std::vector<std::size_t> sites_by_tier(const Advice& advice) {
   return order;
 }
 
-// Text in columns: memory, bytes, name; the reason below.
 std::string advice_row(std::string memory, std::string bytes, const std::string& name,
                 const std::string& reason) {
   memory.resize(std::max<std::size_t>(memory.size(), 7), ' ');
@@ -62,7 +61,7 @@ std::string row_that_stays(const Workload& workload, const std::string& name, co
                     format_percent(memory.share) + " of the samples; no plan reaches " + why);
 }
 
-// Memory that stays, to show that the list is not the whole.
+// Memory that stays is summed up, to show that the list is not the whole.
 NoSite sum_of_what_stays(const Workload& workload) {
   NoSite sum{workload.small_objects.share + workload.elsewhere.share,
              workload.small_objects.bytes + workload.elsewhere.bytes};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The advice for people (text, C source with traits) and for programs (JSON), as `omptier advise`
-// prints it.
+// The output of `omptier advise`: for people (text, C source with traits) and programs (JSON).
 #pragma once
 
 #include "advisor/advice.hpp"
@@ -18,7 +17,7 @@ std::string format_threads(const Threads& threads); // "1 thread", "56 threads"
 std::string placement_text(const Advice& advice);    // which site in which memory, and why
 std::string region_moves_text(const Advice& advice); // "" if nothing is moved
 
-// Allocators to be pasted at file scope, for the sites whose memory C source asks for; "": none are.
+// Allocators for file scope, for the sites whose memory C source asks for; "" if there are none.
 std::string traits_text(const Advice& advice, const std::function<bool(std::size_t)>& is_from_c);
 
 // docs/plan-format.md describes it. Bytes, nanoseconds, fractions of 1.

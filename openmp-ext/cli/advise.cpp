@@ -35,7 +35,6 @@ struct Input {
   CapacityByKind capacity;
 };
 
-// The machine to place on: a preset, a captured one, or this one.
 Parsed<Platform> target_platform(const AdviseArguments& arguments, const CapacityByKind& capacity) {
   if (!arguments.machine.empty()) {
     const Machine* machine = find_machine(arguments.machine);
@@ -73,7 +72,6 @@ Parsed<Input> read_input(const AdviseArguments& arguments, Symbols& symbols) {
   return input;
 }
 
-// One line if the firmware gives no figures for some of the kinds, or "".
 std::string estimates_in_words(const std::vector<TierChoice>& tiers) {
   std::string kinds;
   for (const TierChoice& tier : tiers)
@@ -86,7 +84,6 @@ std::string estimates_in_words(const std::vector<TierChoice>& tiers) {
          "WriteBandwidth: MiB/s); omptier advise --xml m.xml";
 }
 
-// One line with the reason why there is nothing to decide, or "".
 std::string nothing_to_decide(const Advice& advice) {
   if (std::ranges::none_of(advice.workload.sites, [](const SiteDemand& site) {
         return site.placeable && site.by_plan;
@@ -100,7 +97,7 @@ std::string nothing_to_decide(const Advice& advice) {
   return {};
 }
 
-// One line if the target is described by what the user did not name, or "".
+// One line if the description of the target contains what the user did not give; "" if not.
 std::string assumptions(const AdviseArguments& arguments, const Advice& advice) {
   const bool elsewhere = !arguments.machine.empty() || !arguments.xml.empty();
   const bool small = !arguments.machine.empty() && arguments.capacity.empty();
@@ -118,8 +115,8 @@ std::string assumptions(const AdviseArguments& arguments, const Advice& advice) 
   return text + (threads ? " --threads 56" : "");
 }
 
-// Whether C source of the program's could ask for a site's memory. A static has no allocator,
-// Fortran another language, and numpy's source is nobody's who reads this.
+// Whether C source of the program could ask for a site's memory. A static has no allocator, Fortran
+// is another language, and the source of numpy is not the user's.
 bool is_from_c_source(const SiteSummary& site, const std::vector<ModuleInfo>& modules,
                       Symbols& symbols) {
   if (site.kind != SiteKind::allocation) return false;
@@ -135,7 +132,7 @@ bool is_from_c_source(const SiteSummary& site, const std::vector<ModuleInfo>& mo
   return !by_library;
 }
 
-// Text and plan; a plan on stdout leaves the text to stderr.
+// If the plan goes to stdout, the text goes to stderr.
 int print_advice(const AdviseArguments& arguments, const Advice& advice, const Plan& plan,
                  const std::function<bool(std::size_t)>& is_from_c) {
   const bool plan_on_stdout = arguments.plan == "-";

@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::size_t k_most_block_rows = 10, k_most_in_json = 256;
 
-// With samples first, then in order of time.
 std::vector<const InstanceSummary*> hottest(const SiteSummary& site, std::size_t most) {
   std::vector<const InstanceSummary*> blocks;
   for (const InstanceSummary& block : site.instances)
@@ -27,7 +26,6 @@ std::vector<const InstanceSummary*> hottest(const SiteSummary& site, std::size_t
   return blocks;
 }
 
-// Of these blocks together.
 BlocksRow row_of(const ProfileSummary& summary, const SiteSummary& site,
                  std::span<const std::uint32_t> numbers) {
   BlocksRow row;

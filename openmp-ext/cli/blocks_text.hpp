@@ -17,12 +17,12 @@ struct BlocksRow {
   std::string name;
 };
 
-// One row for the hot blocks of a site, where they are few; with `each` also the hottest blocks by
-// themselves. None where blocks are not known apart.
+// One row for the hot blocks of a site if they are few; with `each` also the hottest blocks one by
+// one. None if blocks cannot be told apart.
 std::vector<BlocksRow> block_rows(const ProfileSummary& summary, const SiteSummary& site,
                                   bool each);
 
-// How much of its most bytes a site needed for a moment only, while it grew; or "".
+// How much of a site's peak it needed only for a moment, while it grew; or "".
 std::string growth_text(const SiteSummary& site);
 
 // "blocks", "blocks_recorded", "hot_blocks" of a site.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// omptier check: reports feature by feature what works here, what does not, and what to do about
-// it; for a given program, whether it will run with OMPTier. Features are tried, not assumed: on
-// one page of memory, or with one event that is closed again.
+// omptier check: reports by feature what works here, what does not, and what to do about it; for a
+// given program, whether it will run with OMPTier. Features are tried, not assumed: on one page of
+// memory, or with one event that is closed again.
 #include "cli/check.hpp"
 
 #include "base/options.hpp"
@@ -38,7 +38,7 @@ struct CheckOptions {
   std::string program;
 };
 
-// Honours OMPTIER_NODES if it can be used; check_variables reports what is wrong with it.
+// Uses OMPTIER_NODES if it is valid; check_variables reports what is wrong with it.
 Parsed<Platform> platform_here() {
   DiscoverOptions options;
   if (const char* text = std::getenv(info_of(Option::nodes).name); text != nullptr && *text != '\0')

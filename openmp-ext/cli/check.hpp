@@ -48,14 +48,13 @@ private:
 
 void check_sampling(Findings& findings);                         // perf, hardware, timers
 void check_memory(const Platform& platform, Findings& findings); // kinds, figures
-// The kernel's bytes of all nodes together, against those of the machine.
+// Compares the kernel's bytes of all nodes together with those of the machine.
 void check_totals(std::uint64_t nodes, std::uint64_t machine, Findings& findings);
 void check_kernel(const Platform& platform, Findings& findings); // pages, limits, placing
 void check_variables(Findings& findings);                        // OMPTIER_*
 void check_runtime(const CommandContext& context,
                    Findings& findings); // libraries beside the command
-// Checks how the program is linked and what would keep OMPTier out of it. runtime_folder: where our
-// libraries are, "" = not found.
+// What would keep OMPTier out of the program. runtime_folder: of our libraries, "" = not found.
 void check_program(const std::string& path, const std::string& runtime_folder, Findings& findings);
 
 std::string variables_text();     // the table for people, `omptier check --variables`

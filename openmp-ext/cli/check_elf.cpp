@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// libelf checks every range against the file's size, so a truncated or hostile file yields fewer
-// facts, not a crash. Only headers and tables are read; nothing is loaded or run.
+// Reads headers and tables only; nothing is loaded or run. libelf checks every range against the
+// file's size, so a truncated or hostile file yields fewer facts, not a crash.
 #include "cli/check_elf.hpp"
 
 #include "base/file.hpp"

@@ -33,10 +33,9 @@ struct ElfFacts {
   bool debug_lines = false;                // the file has .debug_line
 };
 
-// Whether a symbol is one of OpenMP's allocators, or of ours.
 bool is_allocator_symbol(const std::string& name);
 
-// Fails with one line if the file is no ELF file.
+// A file that is no ELF file fails with one line.
 Parsed<ElfFacts> read_elf(const std::string& path);
 
 } // namespace omptier

@@ -16,8 +16,7 @@
 namespace omptier {
 namespace {
 
-// What a program started from here may take: its rank's share, its job, the cpuset, the control
-// group.
+// What limits a program started from here: its rank's share, job, cpuset, control group.
 void check_share(const Platform& platform, Findings& findings) {
   const std::string_view wanted = option_text(Option::share);
   const auto share = parse_share(wanted);
@@ -67,7 +66,7 @@ void check_share(const Platform& platform, Findings& findings) {
 
 namespace {
 
-// Of all nodes that the kernel has online, those that this process may not use included.
+// Nodes that this process may not use are included.
 std::uint64_t bytes_of_nodes() {
   std::uint64_t sum = 0;
   NodeMemory memory;

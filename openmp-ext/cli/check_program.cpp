@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Will this program run with OMPTier? Its ELF files are read, it is not run. Looks for whatever
-// would load another OpenMP runtime than ours, load none, or keep our libraries out, and for the
-// debug information that the profiler needs to name source lines.
+// Whether a program will run with OMPTier. Its ELF files are read, it is not run. Looks for
+// whatever would load another OpenMP runtime than ours, load none, or keep our libraries out, and
+// for the debug information that the profiler needs to name source lines.
 #include "cli/check.hpp"
 #include "cli/check_elf.hpp"
 #include "cli/launch.hpp"
@@ -45,7 +45,7 @@ std::string list_some(const std::vector<std::string>& names) {
   return list + (names.size() > 5 ? ", and " + std::to_string(names.size() - 5) + " more" : "");
 }
 
-// Returns the OpenMP runtime that the program asks ld.so for; "" if it names none.
+// Returns the OpenMP runtime that ld.so would load; "" if the program names none.
 std::string check_linking(const ElfFacts& program, Findings& findings) {
   if (!program.interpreter) {
     findings.fails("linking", "statically linked: no library of OMPTier can be loaded into it",
@@ -70,7 +70,7 @@ std::string check_linking(const ElfFacts& program, Findings& findings) {
   return *runtime;
 }
 
-// Which of the program's allocations a plan can place: none of a malloc linked into the program.
+// A plan cannot place blocks of a malloc that is linked into the program.
 void check_malloc(const ElfFacts& program, Findings& findings) {
   if (program.own_symbols.contains("malloc") || program.defined_symbols.contains("malloc"))
     return findings.limited("malloc", "the program has its own inside, which a plan cannot reach",
@@ -86,8 +86,7 @@ void check_malloc(const ElfFacts& program, Findings& findings) {
   findings.works("malloc", "a plan reaches malloc, new and ALLOCATE from 64 KiB");
 }
 
-// The first folder of a list that holds the file, as ld.so searches it for this program; "" if none
-// does.
+// Searches as ld.so does for this program; "" if no folder has the file.
 std::string folder_with(const std::string& file, std::string list, const std::string& program) {
   while (!list.empty()) {
     const auto colon = list.find(':');
@@ -102,8 +101,8 @@ std::string folder_with(const std::string& file, std::string list, const std::st
   return {};
 }
 
-// Which OpenMP runtime the program gets when it is started without omptier. Another than ours knows
-// none of our memory spaces and traits: LLVM's aborts at some, GCC's takes some for addresses.
+// Which OpenMP runtime the program gets without omptier. Others than ours do not know our memory
+// spaces and traits: LLVM's aborts at some, GCC's takes some for addresses.
 void check_own_start(const ElfFacts& program, const std::string& path, const std::string& runtime,
                      const std::string& runtime_folder, Findings& findings) {
   const bool allocates = std::ranges::any_of(program.undefined_symbols, is_allocator_symbol);
@@ -164,7 +163,7 @@ void check_versions(const ElfFacts& program, const std::string& runtime,
                    "please report it, with the compiler's name and version");
 }
 
-// Programs of omptier-cc and omptier-c++, and of sanitizers, which have a malloc of their own.
+// Programs made by omptier-cc and omptier-c++, and by sanitizers, which have a malloc of their own.
 void check_instrumentation(const ElfFacts& program, const std::string& runtime_folder,
                            Findings& findings) {
   const std::string exact = "libomptier_exact.so";

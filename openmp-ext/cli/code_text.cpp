@@ -17,7 +17,6 @@ namespace {
 constexpr std::size_t k_most_loops = 4;   // rows under one function
 constexpr double k_least_of_code = 0.001; // of all samples, for a row
 
-// A function while its instructions are gathered.
 struct Gathered {
   CodePlace all;
   std::map<std::string, double> lines; // weight by label
@@ -56,7 +55,6 @@ public:
   }
 
 private:
-  // Code without symbols is its module's.
   std::string label_of(const Frame& at) const {
     if (!symbols_.resolve(summary_.modules[at.module], at.offset).known)
       return summary_.modules[at.module].name;

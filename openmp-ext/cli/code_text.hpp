@@ -10,7 +10,7 @@
 
 namespace omptier {
 
-// A loop of a function, or all of the function.
+// A loop of a function, or the whole function.
 struct CodePlace {
   std::string name; // "move (eight.c:17)": of a function with its hottest line, of a loop its first
   std::uint64_t samples = 0;
@@ -19,7 +19,7 @@ struct CodePlace {
   std::vector<CodePlace> loops; // of a function, hottest first
 };
 
-// By the innermost inlined function, hottest first.
+// Samples count for the innermost inlined function. Hottest first.
 std::vector<CodePlace> functions_of(const ProfileSummary& summary, Symbols& symbols);
 
 // "" without samples in known code.

@@ -27,7 +27,7 @@ std::string problem_with_output(const std::string& path) {
   if (!fs::is_directory(folder, ignored))
     return path + ": there is no folder " + folder + "; create it first";
   if (fs::is_directory(whole, ignored)) return path + ": this is a folder; name a file in it";
-  // Tried: what root may do says nothing of /proc or of a file system mounted read-only.
+  // Tried, not asked: root's permissions do not hold in /proc or on a read-only file system.
   const bool exists = fs::exists(whole, ignored);
   std::string name = exists ? whole.string() : folder + "/omptier-XXXXXX";
   const int file =

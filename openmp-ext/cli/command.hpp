@@ -23,14 +23,13 @@ void add_sites(CLI::App& app, CommandContext& context);
 void add_report(CLI::App& app, CommandContext& context);
 void add_advise(CLI::App& app, CommandContext& context);
 
-// Prints one line on stderr, "omptier <command>: what; what to do", and returns `status`.
 int fail(const char* command, int status, const std::string& line);
 
-// One line with the reason why no file can be written there, "PATH: what; what to do", or "". To be
-// asked before a program runs for hours. A file that is there already is not touched.
+// Why no file can be written there, in one line "PATH: what; what to do", or "". To be asked before
+// a program runs for hours. Does not touch an existing file.
 std::string problem_with_output(const std::string& path);
 
-// Writes the whole file; "-" is standard output. Returns 0, or 125 after an error message.
+// "-" is standard output. Returns 0, or 125 after an error message.
 int write_file(const char* command, const std::string& path, const std::string& text);
 
 } // namespace omptier

@@ -26,8 +26,7 @@ void report_regions(const GivenPlan& given, const Plan& plan) {
         given.command, for_regions);
 }
 
-// The program may yet start the one that the plan was made for; launchers and shells do nothing
-// else.
+// The program may start the one that the plan was made for; launchers and shells do only that.
 Outcome plan_of_another(const GivenPlan& given, const Plan& plan, const std::string& path) {
   if (is_launcher(path_of_program(given.program))) return path;
   const std::string what = given.path + " was made for " + plan.program + ": none of its " +

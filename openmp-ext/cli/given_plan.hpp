@@ -18,8 +18,8 @@ struct GivenPlan {
   bool own_runtime = false;
 };
 
-// Absolute path of the plan for the program's present build: the user's, or one that `handed`
-// keeps. Reports on stderr what of it does not apply. An error is a plan that cannot be read, is
+// Absolute path of the plan for the program's present build: the user's, or one kept by `handed`.
+// Reports on stderr which parts of the plan do not apply. Fails if the plan cannot be read, is
 // refused, or (handed.refused()) cannot be handed over.
 Parsed<std::string> path_of_plan(const GivenPlan& given, HandedPlan& handed);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See handed_plan.hpp. A file is in use while a process has its path in the environment that it was
-// started with. Environments of other users cannot be read, but those users cannot read the file
+// See handed_plan.hpp. A file is in use while a process has its path in the environment it was
+// started with. Other users' environments are unreadable, but these users cannot read the file
 // either.
 #include "cli/handed_plan.hpp"
 
@@ -57,7 +57,7 @@ bool is_used(const fs::path& path) {
   return false;
 }
 
-// Pid of the process that made this file, if that was here; 0 for other files.
+// Pid of the process that made this file, if it was of this machine; 0 for other files.
 pid_t maker_of(const fs::directory_entry& entry, const std::string& ours) {
   const std::string name = entry.path().filename().string();
   struct stat status;
@@ -80,7 +80,6 @@ void remove_unused(const fs::path& folder, const std::string& ours) {
   }
 }
 
-// 0 or errno.
 int write_all(int file, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(file, text.data(), text.size());

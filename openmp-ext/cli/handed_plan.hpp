@@ -14,13 +14,13 @@ namespace omptier {
 class HandedPlan {
 public:
   // Writes the text to a file in the temporary folder that only this user can read, and removes
-  // such files of earlier runs that are no longer in use. Returns the path, or why there is none.
+  // files of earlier runs that are no longer in use. Returns the path, or why there is none.
   Parsed<std::string> write(const std::string& text);
 
-  // True if writing failed, which is no fault of the plan.
+  // True if writing failed: then the plan is not at fault.
   bool refused() const { return refused_; }
 
-  // Removes the file, unless a process that was started with it still runs; then a later run does.
+  // Removes the file, or leaves it to a later run while a process started with it still runs.
   ~HandedPlan();
   HandedPlan() = default;
   HandedPlan(const HandedPlan&) = delete;

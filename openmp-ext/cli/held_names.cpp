@@ -29,7 +29,7 @@ void say(const std::string& line) {
   std::fprintf(stderr, "omptier record: %s\n", line.c_str());
 }
 
-// By its first block.
+// Decided by its first block.
 bool is_of_recording(const std::string& path, std::uint64_t recording) {
   std::string start(sizeof(ProfileHeader) + k_largest_block, '\0');
   std::ifstream file(path, std::ios::binary);
@@ -49,7 +49,7 @@ StaticsOf statics_by(Symbols& symbols) {
   return [&symbols](const ModuleInfo& module) { return symbols.statics_of(module); };
 }
 
-// All that report and advise ask of the profile.
+// Everything that report and advise ask of the profile.
 ResolvedNames names_for(Profile& profile, Symbols& symbols) {
   add_areas(profile, statics_by(symbols));
   const auto summary = summarize({&profile, 1}, places_by(symbols));
@@ -59,7 +59,7 @@ ResolvedNames names_for(Profile& profile, Symbols& symbols) {
   return symbols.take_answers();
 }
 
-// A profile's file, locked: the process that recorded into it has ended.
+// Locks a profile's file, which works once the process that recorded into it has ended.
 class FinishedProfile {
 public:
   explicit FinishedProfile(const std::string& path)
@@ -75,7 +75,6 @@ public:
   FinishedProfile(const FinishedProfile&) = delete;
   FinishedProfile& operator=(const FinishedProfile&) = delete;
 
-  // "" or why it holds no names.
   std::string add_names(Symbols& symbols) {
     if (!problem_.empty()) return problem_;
     auto profile = read_profile(path_);
@@ -87,7 +86,7 @@ public:
   }
 
 private:
-  // In place of a block that was cut off, if there is one.
+  // Replaces a block that was cut off.
   std::string append(const std::string& bytes, off_t end) {
     if (::ftruncate(fd_, end) != 0) return std::strerror(errno);
     for (std::size_t done = 0; done < bytes.size();) {
@@ -109,9 +108,9 @@ private:
   int fd_;
 };
 
-// In the process of its own.
+// Runs in the separate process.
 void add_names_here(const std::vector<std::string>& profiles) {
-  std::ofstream("/proc/self/oom_score_adj") << 1000; // rather this process than any other
+  std::ofstream("/proc/self/oom_score_adj") << 1000; // the first to be killed if memory runs out
   std::signal(SIGXFSZ, SIG_IGN);                     // a file-size limit is an error like others
   Symbols symbols;
   for (const std::string& path : profiles)
@@ -139,7 +138,7 @@ private:
   struct sigaction interrupt_{}, quit_{};
 };
 
-// Until the process has said that it is done; false when it ended before.
+// Waits until the process says that it is done; false if it ended before.
 bool wait_until_done(int from, std::chrono::milliseconds patience) {
   pollfd input = {from, POLLIN, 0};
   int ready = 0;

@@ -14,10 +14,10 @@ namespace omptier {
 
 using BytesByNode = std::map<unsigned, std::uint64_t>;
 
-// Sums the anonymous mappings (heap, stacks, private memory) of a numa_maps text.
+// Of a numa_maps text, only the anonymous mappings (heap, stacks, private memory).
 BytesByNode parse_numa_maps(std::string_view text);
 
-// The same for a running process; empty if it has ended or numa_maps cannot be read.
+// Empty if the process has ended or numa_maps cannot be read.
 BytesByNode anonymous_bytes_by_node(pid_t process);
 
 std::uint64_t total_bytes(const BytesByNode& bytes);

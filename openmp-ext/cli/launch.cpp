@@ -24,7 +24,7 @@
 namespace omptier {
 namespace {
 
-// Forwarded to the program, unless the terminal sends them to it itself.
+// Forwarded to the program. SIGINT and SIGQUIT are not: the terminal sends them to it itself.
 constexpr int k_forwarded[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 volatile sig_atomic_t running_program = 0;
 
@@ -50,7 +50,7 @@ void forward(int signal) {
   if (running_program > 0) ::kill(static_cast<pid_t>(running_program), signal);
 }
 
-// While the program runs: forwards signals, ignores those that the terminal sends to both of us.
+// Forwards signals while the program runs; ignores those that the terminal sends to both of us.
 class SignalForwarding {
 public:
   explicit SignalForwarding(pid_t program) {
@@ -75,7 +75,6 @@ public:
   SignalForwarding& operator=(const SignalForwarding&) = delete;
 };
 
-// Prepends to a colon-separated list that the user may have set.
 void prepend(const char* variable, const std::string& text) {
   if (text.empty()) return;
   const char* before = std::getenv(variable);
@@ -147,7 +146,7 @@ bool is_privileged(const std::string& program) {
 Preload preload_for(const std::string& program, const std::string& libraries) {
   const std::string preload = find_preload(libraries);
   if (preload.empty()) return {"", "libomptier_preload.so is not beside libomptier.so"};
-  // A path with a blank or colon is two for ld.so.
+  // ld.so separates paths at blanks and colons.
   if (preload.find_first_of(" :") != std::string::npos)
     return {"", "the folder " + libraries +
                     " has a blank or colon in its name, which ld.so cannot preload from"};

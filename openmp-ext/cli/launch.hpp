@@ -26,31 +26,30 @@ struct Launch {
   std::chrono::milliseconds watch_every{50};
 };
 
-// Folder of libomp and libomptier.so that belongs to this omptier program: <prefix>/lib of an
-// installation (or its multi-arch form) or of a build tree; "" if there is none.
+// Folder of libomp and libomptier.so of this omptier: <prefix>/lib of an installation (or its
+// multi-arch form) or of a build tree; "" if there is none.
 std::string find_libraries(const CommandContext& context);
 
-// Path of libomptier_preload.so in that folder; "" if it is not there.
+// "" if it is not in the folder.
 std::string find_preload(const std::string& libraries);
 
-// The same for a given program. If its malloc cannot be reached, problem gives the reason in one
-// line and library is "". closed: nothing at all can be loaded into it (it is static, or has more
-// rights than its user).
+// For a given program. If its malloc cannot be reached, problem gives the reason in one line and
+// library is "". closed: no library can be loaded into it (it is static, or has more rights than
+// its user).
 struct Preload {
   std::string library, problem;
   bool closed = false;
 };
 Preload preload_for(const std::string& program, const std::string& libraries);
 
-// One line if the text names no OpenMP runtime ("own", "omptier"), or "".
+// "", or one line if the text names no OpenMP runtime ("own", "omptier").
 std::string problem_with_runtime(const std::string& runtime);
 
-// "", or one line: an invalid value, or options that exclude each other. All may be empty. The plan
-// is not read.
+// One line on invalid or exclusive options, or "". All may be empty. The plan is not read.
 std::string problem_with_placement(const std::string& capacity, const std::string& plan,
                                    const std::string& strategy);
 
-// Shells, MPI launchers and others that only start the program that the user means.
+// Shells, MPI launchers and others that only start another program.
 bool is_launcher(const std::string& path);
 
 // Runs the program to its end. Returns its exit status, 128 + signal if a signal ended it, 126 if

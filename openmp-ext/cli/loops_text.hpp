@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Of how many samples the loops were emulated, and of how many they were not: what the columns that
-// rest on it (accessed, accesses/s, load/store, pattern) are made of.
+// How many samples had their loops emulated and how many had not: the basis of the columns
+// accessed, accesses/s, load/store and pattern.
 #pragma once
 
 #include "objects/loop_counts.hpp"

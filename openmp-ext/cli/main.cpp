@@ -11,7 +11,7 @@
 namespace omptier {
 namespace {
 
-// Completes CLI11's messages: the word that was not recognised, and what to write instead.
+// Adds to CLI11's messages the word that was not recognised and what to write instead.
 std::string explain_parse_error(const CLI::App& app, const CLI::ParseError& error, int argc,
                                 char** argv) {
   if (app.get_subcommands().empty()) {

@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::size_t k_most_rows = 20;
 
-// Moves of one object for one region in one direction.
 struct Row {
   const MoveSummary* first = nullptr;
   std::uint64_t count = 0, bytes = 0, last_begin = 0;

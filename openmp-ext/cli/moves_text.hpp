@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Moves between memory kinds while a profile was recorded: which object, for which region, when,
-// and how long they took.
+// Moves between memory kinds while a profile was recorded: object, region, time and duration.
 #pragma once
 
 #include "analysis/aggregate.hpp"
@@ -12,11 +11,9 @@
 
 namespace omptier {
 
-// A table with a row for each (object, region, from, to), longest total time first, at most 20; ""
-// without moves.
+// Rows by object, region, from, to; longest total time first, at most 20; "" without moves.
 std::string moves_text(const ProfileSummary& summary, const ProfileNames& names);
 
-// Every single move, in order of time.
 nlohmann::json moves_json(const ProfileSummary& summary);
 
 } // namespace omptier

@@ -30,15 +30,14 @@ Figure blocks_figure(const ObjectRow& row, const ReportContext&) {
   return row.blocks ? Figure(static_cast<double>(*row.blocks)) : Figure();
 }
 
-// Stores among loads and stores, where most are distinguished. Samples of time fall on what waits:
-// there the loops around them tell.
+// Stores as a fraction of loads and stores, if most accesses are of known kind. Samples of time
+// fall on what waits; the loops around the samples say more.
 Figure stores_figure(const ObjectRow& row, const ReportContext& context) {
   const AccessWeights& accesses = row.sampled.accesses;
   const double known = accesses.loads() + accesses.stores();
   if (known <= 0.5 * accesses.total()) return {};
   const bool by_loops = context.summary.measure == Measure::time;
   if (by_loops && (row.site == nullptr || !row.site->knows_writes())) return {};
-  // Weights of time are divided by what waited.
   return by_loops ? row.site->write_share.value : accesses.stores() / known;
 }
 // "98/2": percent of loads and stores.
@@ -64,12 +63,12 @@ std::string accessed_text(const ObjectRow& row, const ReportContext& context) {
          whole_percent(share.high);
 }
 
-// "indirect (through keys)": by the object that held the indices, without its place in the source.
+// "indirect (through keys)": named after the object that held the indices, without its source line.
 std::string kind_text(const SiteSummary& site, PatternKind kind, const ReportContext& context) {
   const ObjectPattern& pattern = site.pattern;
   if (kind == PatternKind::strided)
     return "stride " + format_size(static_cast<std::uint64_t>(pattern.stride));
-  // Beside another pattern all that is indirect may be in the smaller part.
+  // If there is a second pattern, all indirect accesses may be in its smaller part.
   const double indirect = pattern.also == PatternKind::unknown ? 0.5 : 0.1;
   if (kind != PatternKind::random || pattern.indirect < indirect ||
       site.through == SiteSummary::k_nothing)
@@ -92,7 +91,6 @@ Figure pattern_figure(const ObjectRow& row, const ReportContext& context) {
   return static_cast<double>(row.site->pattern.kind);
 }
 
-// The part of the site's memory that nine tenths of its samples need.
 Figure hot_figure(const ObjectRow& row, const ReportContext&) {
   if (row.site == nullptr || !has_bytes(row.site->kind)) return {};
   return row.site->hot_part;
@@ -102,7 +100,7 @@ std::string hot_text(const ObjectRow& row, const ReportContext& context) {
   return hot ? whole_percent(*hot) : "-";
 }
 
-// The part of the accesses that a cache served, where it is known of enough.
+// The part of the accesses that a cache served; unknown if it is known of too few.
 Figure cache_figure(const ObjectRow& row, const ReportContext& context) {
   if (row.site == nullptr || context.summary.measure == Measure::misses) return {};
   return row.site->level_share < 0.1 ? Figure() : Figure(row.site->cache.value);
@@ -112,15 +110,14 @@ std::string cache_text(const ObjectRow& row, const ReportContext& context) {
   return cache ? whole_percent(*cache) : "-";
 }
 
-// Nothing where the pace of most loops is unknown.
+// None if the pace of most loops is unknown.
 Figure rate_figure(const ObjectRow& row, const ReportContext&) {
   constexpr double k_most = 0.5, k_least = 1000;
   if (row.site == nullptr) return {};
   const AccessRate& rate = row.site->access_rate;
   return rate.known < k_most || rate.value < k_least ? Figure() : Figure(rate.value);
 }
-// "1.24 G"; "> 1.24 G" if the pace of some loops is unknown or hardly known, or a filling may be
-// missing.
+// "1.24 G"; "> 1.24 G" if a loop's pace is (nearly) unknown, or a filling may be missing.
 std::string rate_text(const ObjectRow& row, const ReportContext& context) {
   constexpr double k_all = 0.95, k_sure = 0.8, k_more = 1.3;
   if (!rate_figure(row, context)) return "-";
@@ -149,7 +146,7 @@ std::string latency_text(const ObjectRow& row, const ReportContext& context) {
   return latency ? format_duration(*latency) : "-";
 }
 
-// Nothing also for none: not every source can detect streams.
+// None also if there are no streamed accesses: not every source can detect streams.
 Figure streamed_figure(const ObjectRow& row, const ReportContext& context) {
   const AccessWeights& accesses = row.sampled.accesses;
   if (context.summary.measure == Measure::time || accesses.streamed() <= 0) return {};
@@ -162,7 +159,7 @@ std::string streamed_text(const ObjectRow& row, const ReportContext& context) {
 
 constexpr auto k_left = TableColumn::Align::left, k_right = TableColumn::Align::right;
 constexpr auto k_whole = TableColumn::Cut::never;
-// Why a column may be "-" throughout.
+// Reasons for a column with "-" only.
 constexpr const char *k_no_block = "nothing was allocated",
                      *k_few_loops = "too few loops around the samples could be followed",
                      *k_few_samples = "too few samples: record longer, or with --rate 1000";

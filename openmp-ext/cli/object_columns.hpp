@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The columns of the table of objects: for each its name in --columns and --sort, its title, what
-// its cells say and by which figure rows are sorted.
+// The columns of the table of objects: for each its name in --columns and --sort, its title, its
+// cells, and the figure by which rows are sorted.
 #pragma once
 
 #include "cli/report_text.hpp"
@@ -20,10 +20,9 @@ struct ObjectRow {
   Sampled sampled;
   const SiteSummary* site = nullptr;                // null: of several sites, or of some blocks
   const Share* accessed = nullptr;                  // null: not known
-  std::optional<std::uint64_t> bytes = {}, blocks = {}; // none: nobody knows
+  std::optional<std::uint64_t> bytes = {}, blocks = {}; // none: unknown
 };
 
-// What cells are made from, beside their row.
 struct ReportContext {
   const ProfileSummary& summary;
   const ProfileNames& names;
@@ -37,18 +36,17 @@ struct ObjectColumn {
   unsigned rank; // this and what follows: as TableColumn's
   TableColumn::Cut cut;
   std::string (*text)(const ObjectRow&, const ReportContext&);
-  // Larger goes first; none goes last. Of a site's row.
+  // For sorting a site's row: larger goes first, none goes last.
   std::optional<double> (*figure)(const ObjectRow&, const ReportContext&);
   const char* unknown; // why all of it may be "-", and what helps
 };
 
-// Beside the name, the share and its interval, which every table begins with; in order.
+// In order; without name, share and interval, with which every table begins.
 std::span<const ObjectColumn> object_columns();
 
-// Those that are shown: of options.columns, or all.
 std::vector<const ObjectColumn*> chosen_columns(const ProfileTextOptions& options);
 
-// One line about a wrong options.columns or options.sort that names what is valid, or "".
+// "", or one line if options.columns or options.sort is wrong; it names what is valid.
 std::string problem_with_columns(const ProfileTextOptions& options);
 
 } // namespace omptier

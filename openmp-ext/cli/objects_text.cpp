@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See objects_text.hpp. Whatever is asked for, the rows' shares add up to all samples.
+// See objects_text.hpp. Whatever rows are asked for, their shares add up to all samples.
 #include "cli/objects_text.hpp"
 
 #include "base/text.hpp"
@@ -28,8 +28,8 @@ void sort_by(const std::string& sort, const ReportContext& context,
   });
 }
 
-// Unless rows are chosen: at least one sample in a thousand, or a hundredth of the memory; or what
-// is not the program's.
+// Unless rows are chosen: rows with at least one sample in a thousand or a hundredth of the memory,
+// and rows that are not of the program.
 class WorthARow {
 public:
   explicit WorthARow(const ReportContext& context)
@@ -107,7 +107,6 @@ private:
   std::string remarks_;
 };
 
-// Of columns that were asked for and say nothing: why.
 std::string reasons(const std::vector<const ObjectColumn*>& columns,
                     const std::vector<TableRow>& rows) {
   std::string text;

@@ -10,16 +10,14 @@
 
 namespace omptier {
 
-// Numbers of the sites whose name has options.filter and that have the share of options.minimum, by
-// options.sort.
+// Numbers of the sites that pass options.filter and options.minimum, sorted by options.sort.
 std::vector<std::size_t> wanted_sites(const ReportContext& context);
 
-// Of a site, of all small objects, of everything else.
 ObjectRow row_of_site(const ReportContext& context, std::size_t site);
 ObjectRow row_of_small_objects(const ReportContext& context);
 ObjectRow row_of_the_rest(const ReportContext& context);
 
-// The table; what has no row of its own is summed up in one. "" without rows.
+// Sites without a row of their own are summed up in one. "" without rows.
 std::string objects_text(const ReportContext& context);
 
 } // namespace omptier

@@ -22,7 +22,7 @@ constexpr std::size_t k_most_objects = 3;
 constexpr double k_largest_hot_part = 0.5; // of an object, to be shown
 constexpr double k_least_shown = 0.0005;   // share of a stretch
 
-// Without places in the source, where that leaves no two objects one name.
+// Drops places in the source unless that would give two objects one name.
 std::vector<std::string> short_names(const std::vector<std::string>& names) {
   std::vector<std::string> list;
   std::map<std::string, unsigned> count;
@@ -63,14 +63,12 @@ private:
     return cells;
   }
 
-  // Of the site's memory; 0 where it is not known.
   static double hot_part(const SitePart& part, const SiteSummary& site) {
     if (part.hot_part) return *part.hot_part;
     return site.objects == 1 ? fraction_of(part.offsets.hot_ranges()) : 0;
   }
 
-  // "a 62.0 % (in 12 % of it), b 20.1 %". numbers: of phases or regions; weight: of all accesses
-  // in these.
+  // "a 62.0 % (in 12 % of it), b 20.1 %". numbers: of phases or regions; weight: all of theirs.
   std::string objects(std::vector<SitePart> SiteSummary::* parts,
                       const std::vector<std::uint32_t>& numbers, double weight) const {
     struct Object {
@@ -103,7 +101,7 @@ private:
     return text;
   }
 
-  // Phases of one name are shown as one: a compiler may have made two calls for one barrier.
+  // Phases of one name are one: a compiler may have made two calls for one barrier.
   using Group = std::vector<std::uint32_t>;
 
   TableRow line_of(const Group& group, const std::string& indent, bool alone = false) const {

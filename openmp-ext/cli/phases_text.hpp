@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How the samples spread over phases that the program names, parallel regions, and the stretches
-// between barriers and between regions; with the objects that each accessed most.
+// between barriers and between regions; with the objects accessed most in each.
 #pragma once
 
 #include "cli/report_text.hpp"

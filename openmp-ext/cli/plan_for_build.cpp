@@ -71,7 +71,7 @@ bool names_module(const PlanEntry& entry, std::uint32_t module) {
          (!entry.symbol.empty() && entry.symbol_module == module);
 }
 
-// Entries match whole stacks, and most of these begin in the program's own file.
+// Entries match whole stacks, and most stacks begin in the program's own file.
 bool needs_its_program(const Plan& plan) {
   const auto own = std::ranges::find(plan.modules, plan.program, &PlanModule::name);
   if (own == plan.modules.end() || plan.entries.empty() || !plan.rest.empty()) return false;
@@ -107,7 +107,7 @@ PlanForBuild plan_for_build(const Plan& plan, const std::string& program) {
     PlanEntry entry = old;
     std::string why = search.renew(entry.frames);
     if (why.empty() && !entry.region.empty()) why = search.renew(entry.region);
-    // Two sites that were different must not become one.
+    // Two different sites must not become one.
     for (std::size_t i = 0; i < before.size() && why.empty(); ++i)
       if (same_frames(result.plan.entries[i].frames, entry.frames) &&
           !same_frames(before[i]->frames, old.frames))

@@ -38,7 +38,6 @@ std::string ranks_text(const ProfileSummary& summary, const ProfileNames& names,
   double sum = 0;
   for (const RankSummary& rank : summary.ranks)
     sum += rank.all.weight;
-  // The ranks with the largest weight, in order of their numbers.
   std::vector<const RankSummary*> shown;
   for (const RankSummary& rank : summary.ranks)
     shown.push_back(&rank);

@@ -11,12 +11,11 @@
 
 namespace omptier {
 
-// A table with a row for each rank, and one with a row for each of the first most_sites objects; ""
-// if the profiles are of one rank.
+// A table of ranks and one of the first most_sites objects; "" if profiles are of one rank.
 std::string ranks_text(const ProfileSummary& summary, const ProfileNames& names,
                        std::size_t most_sites);
 
-// One entry a rank, with the parts of its objects in the order of "sites"; [] for one rank.
+// One entry per rank, its objects in the order of "sites"; [] for one rank.
 nlohmann::json ranks_json(const ProfileSummary& summary);
 
 } // namespace omptier

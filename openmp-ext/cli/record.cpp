@@ -33,8 +33,8 @@ struct RecordArguments {
   std::vector<std::string> command;
 };
 
-// Records malloc's blocks too. Reports what cannot be recorded; the program runs all the same.
-// Without a program (omptier env), all programs with an OpenMP runtime are recorded.
+// For malloc's blocks. Reports what cannot be recorded; the program runs anyway. Without a program
+// (omptier env), all programs with an OpenMP runtime are recorded.
 void add_preload(const char* command, Launch& what, const std::string& folder) {
   const bool any_program = what.command.empty();
   const Preload preload = preload_for(any_program ? std::string() : what.command[0], folder);
@@ -54,7 +54,7 @@ bool names_program(const Launch& what) {
                              [](const auto& set) { return set.first == "OMPTIER_RECORD"; });
 }
 
-// One line with the reason why a value is none of its option, or "". `handed` keeps the plan.
+// "", or one line about a value that is invalid. `handed` keeps the plan.
 std::string set_placement(const char* command, const RecordArguments& arguments, HandedPlan& handed,
                           Launch& what) {
   if (std::string problem =
@@ -123,7 +123,6 @@ int prepare(const char* command, const CommandContext& context, const RecordArgu
   return problem.empty() ? 0 : fail(command, handed.refused() ? 125 : 2, problem);
 }
 
-// Why a program that ended well may have left no profile, and what to do.
 std::string why_no_profile(const std::string& program) {
   const std::string path = path_of_program(program);
   const auto elf = read_elf(path);
@@ -138,7 +137,7 @@ std::string why_no_profile(const std::string& program) {
                    "check " + program + "' looks for what is in the way";
 }
 
-// Every few seconds: how long the program runs, and how much is recorded.
+// Every few seconds: how long the program has run, and how much is recorded.
 class StatusLines {
 public:
   StatusLines(const WrittenProfiles& profiles, double every) : profiles_(profiles), every_(every) {}
@@ -175,7 +174,7 @@ int record(const CommandContext& context, const RecordArguments& arguments) {
   if (arguments.status > 0) what.watch = [&lines](pid_t) { lines.look(); };
   const int status = launch("record", what);
   const bool started = status < 125 || status > 127;
-  // Without the library, or where no file can be, the reason has been given.
+  // The reason has been given if the library is missing, or if no file can be there.
   const bool told = what.preload.empty() || !problem_with_output(output).empty() ||
                     std::filesystem::is_character_file(output);
   if (started && !arguments.no_names) add_names(profiles.paths(), recording);
@@ -200,7 +199,7 @@ int print_environment(const CommandContext& context, const RecordArguments& argu
         path.empty() || ::access(path.c_str(), X_OK) != 0)
       return fail("env", 127,
                   arguments.command[0] + ": there is no such program; give its path, or none");
-  HandedPlan handed; // of use to no program that is started later: stays empty
+  HandedPlan handed; // stays empty: no program started later could use it
   if (const int status = prepare("env", context, arguments, handed, what); status != 0)
     return status;
   std::string text;

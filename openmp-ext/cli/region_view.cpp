@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See region_view.hpp. Which samples in a region fell on small objects, no profile's summary knows:
-// they are in "everything else".
+// See region_view.hpp. A profile's summary does not say which samples in a region fell on small
+// objects: they are in "everything else".
 #include "cli/region_view.hpp"
 
 #include "cli/share_cells.hpp"
@@ -52,7 +52,7 @@ private:
     return share_of_samples(summary_, weight, all_, samples_);
   }
 
-  // Of one region its own figures are known; of several together only how often they were sampled.
+  // For one region its own figures are known; for several only how often they were sampled.
   void take_site(SiteSummary& site) {
     const SitePart* only = nullptr;
     std::size_t parts = 0;
@@ -88,7 +88,7 @@ private:
       sites.push_back(std::move(summary_.sites[site]));
       names_.sites.push_back(before[site]);
     }
-    // Objects with indices may have gone: what is reached through them then names none.
+    // If the object with the indices is gone, the name is gone too.
     for (SiteSummary& site : sites) {
       if (site.through == SiteSummary::k_nothing) continue;
       const auto at = std::ranges::find(order, site.through);

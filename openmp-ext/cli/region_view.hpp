@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A report on some parallel regions alone: their samples are all there are.
+// A report on some parallel regions alone, as if their samples were all there are.
 #pragma once
 
 #include "analysis/aggregate.hpp"
@@ -10,10 +10,10 @@
 
 namespace omptier {
 
-// Leaves the regions whose name has this text; shares of objects are of the samples in these. Sites
-// and their names are in the new order, those without samples there gone. Regions keep their shares
-// of the run; sizes, blocks, patterns and what a cache served are those of the whole run. False,
-// and nothing changes, where no region has such a name.
+// Keeps the regions whose name has this text; shares of objects are of the samples in these. Sites
+// and their names are reordered, and sites without samples there removed. Regions keep their shares
+// of the run; sizes, blocks, patterns and cache shares are those of the whole run. False, and
+// nothing changes, if no region has such a name.
 bool keep_regions(ProfileSummary& summary, ProfileNames& names, const std::string& text);
 
 } // namespace omptier

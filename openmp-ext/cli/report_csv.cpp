@@ -25,7 +25,6 @@ std::string csv_quoted(const std::string& text) {
   return out + "\"";
 }
 
-// A pattern is a word, everything else a figure.
 std::string cell_of(const ObjectColumn& column, const ObjectRow& row,
                     const ReportContext& context) {
   if (column.name == "pattern")

@@ -33,7 +33,7 @@ nlohmann::json json_of(const AccessWeights& accesses) {
           {"unknown", accesses.unknown}};
 }
 
-// The ranges that take 9 of 10 accesses, hottest first, as fractions of the object.
+// Hottest first, as fractions of the object.
 nlohmann::json json_of(const OffsetHistogram& offsets) {
   nlohmann::json list = nlohmann::json::array();
   for (const HotRange& range : offsets.hot_ranges())

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How the text of a report looks: what the command line asks for, and what standard output can
-// show.
+// The look of a report's text: what the command line asks for, and what standard output can show.
 #pragma once
 
 #include "cli/report_text.hpp"
@@ -11,7 +10,6 @@
 
 namespace omptier {
 
-// As on the command line.
 struct TextArguments {
   ProfileTextOptions options;
   std::string columns;
@@ -22,8 +20,7 @@ struct TextArguments {
 // The arguments must outlive the parsing.
 void add_text_options(CLI::App& command, TextArguments& arguments);
 
-// Width, colour and characters as standard output takes them where nothing is asked for: a
-// terminal's own; elsewhere k_plain_width, no colour. A failure is one line.
+// Defaults: a terminal's own width, colour and characters; elsewhere k_plain_width, no colour.
 Parsed<ProfileTextOptions> text_options(const TextArguments& arguments);
 
 inline constexpr unsigned k_plain_width = 120; // of pipes and files

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A profile's summary for people (tables that fit the terminal) and for programs (JSON, CSV), as
-// `omptier report` prints it.
+// The output of `omptier report`: for people (tables that fit the terminal) and programs (JSON,
+// CSV).
 #pragma once
 
 #include "analysis/aggregate.hpp"
@@ -22,10 +22,10 @@ struct ProfileTextOptions {
   bool blocks = false; // rows for the blocks of each site
   unsigned width = 0;  // columns; 0 = no limit
   bool colour = false;
-  bool verbose = false;             // all that is known of how the figures came about
+  bool verbose = false;             // all that is known about the origin of the figures
   std::vector<std::string> columns; // of objects, by name; empty: as many as fit
   std::string sort;                 // objects by this column; "": by share
-  std::string region;               // what keep_regions() was told; "": all of the run
+  std::string region;               // argument of keep_regions(); "": the whole run
   std::string filter;               // only objects whose name has this text, in any case
   std::optional<double> minimum;    // only rows of at least this share
 
@@ -36,15 +36,13 @@ std::string profile_text(const ProfileSummary& summary, const ProfileNames& name
                          const ProfileTextOptions& options);
 nlohmann::json profile_json(const ProfileSummary& summary, const ProfileNames& names,
                             Symbols& symbols);
-// Above the tables, and the table of objects alone.
+// The head above the tables, and the table of objects.
 std::string objects_report(const ProfileSummary& summary, const ProfileNames& names,
                            const ProfileTextOptions& options);
-// One line for each object, after a line of titles (docs/profiling.md); sort, filter and minimum
-// are heeded.
+// One line per object, after a line of titles (docs/profiling.md); uses sort, filter and minimum.
 std::string profile_csv(const ProfileSummary& summary, const ProfileNames& names,
                         const ProfileTextOptions& options);
 
-// "misses", "accesses" or "time".
 const char* title_of(Measure measure);
 
 } // namespace omptier

@@ -58,7 +58,6 @@ int report_where(const std::string& where, const BytesByNode& fullest) {
   return write_file("run", where, json.dump(1) + "\n");
 }
 
-// One line with the reason why the arguments exclude each other, or "".
 std::string problem_with(const RunArguments& arguments) {
   if (std::string problem =
           problem_with_placement(arguments.capacity, arguments.plan, arguments.strategy);
@@ -77,8 +76,7 @@ bool places(const RunArguments& arguments) {
   return !arguments.plan.empty() || !arguments.strategy.empty();
 }
 
-// Plans and strategies also place malloc's blocks. Reports if they cannot; the program runs all the
-// same, unless it is to be strict.
+// For malloc's blocks under plans and strategies. A failure is reported, and fatal only if strict.
 Parsed<std::string> preload_of(const RunArguments& arguments, const std::string& libraries) {
   if (!places(arguments) || arguments.no_preload) return std::string();
   const Preload preload = preload_for(arguments.command[0], libraries);
@@ -91,7 +89,7 @@ Parsed<std::string> preload_of(const RunArguments& arguments, const std::string&
   return preload.library;
 }
 
-// --capacity alone limits what the source's own traits place: says so where there are none.
+// --capacity alone limits only memory that the source's traits place: says so if there are none.
 void report_idle_capacity(const RunArguments& arguments) {
   if (arguments.capacity.empty() || places(arguments)) return;
   const std::string path = path_of_program(arguments.command[0]);

@@ -19,7 +19,7 @@ struct SandboxArguments {
   SandboxOptions options;
 };
 
-// A file of the library folder that belongs to the program in folder `self`.
+// self: folder of the program that the library folder belongs to.
 std::filesystem::path beside(const std::filesystem::path& self, const char* name) {
   for (const char* lib : {"lib64", "lib/x86_64-linux-gnu"})
     if (std::filesystem::exists(self.parent_path() / lib / name))
@@ -33,8 +33,7 @@ int list_machines() {
   return 0;
 }
 
-// "--env A=1 B=2 -- command": further words of this form before the command are variables too, as
-// with env(1).
+// "--env A=1 B=2 -- command": as with env(1), further words of this form are variables too.
 void take_variables(SandboxOptions& options) {
   const auto is_variable = [](const std::string& word) {
     const auto equals = word.find('=');
@@ -93,7 +92,7 @@ void add_sandbox(CLI::App& app, CommandContext& context) {
                   "the sandbox, 126/127 not run, 128+N signal N.");
   command->add_option("--machine", arguments->machine, "Machine to emulate (see --list)");
   command->add_flag("--list", arguments->list, "Lists the machines and ends");
-  // A flag takes a value only after "=", so "--timed -- command" is no dilation.
+  // A flag takes a value only after "=", so the command of "--timed -- command" is not its value.
   CLI::Option* timed = command->add_flag("--timed{100}", arguments->dilation,
                                          "Memory takes modelled time, dilated so many times: "
                                          "--timed or --timed=N");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// omptier sites: runs a program once and writes a plan of its large malloc blocks and statics for a
-// person to edit. Each call stack has one entry with names, peak of live bytes and number of
+// omptier sites: runs a program once and writes a plan of its large malloc blocks and statics, to
+// be edited by hand. Each call stack has one entry with names, peak of live bytes and number of
 // blocks; each large static has one. All kinds are DRAM.
 #include "base/os.hpp"
 #include "base/text.hpp"
@@ -63,8 +63,7 @@ std::uint64_t bytes_of(const Plan& plan) {
   return sum;
 }
 
-// The list with most memory: those of other processes come from launchers and from what the program
-// started.
+// The list with most memory: other processes are launchers or were started by the program.
 Found largest_list(const std::string& folder) {
   Found largest;
   for (const auto& file : fs::directory_iterator(folder)) {

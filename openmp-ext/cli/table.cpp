@@ -18,7 +18,6 @@ constexpr std::size_t k_least_name = 28, k_least_list = 14; // what cut texts ha
 constexpr const char *k_bold = "\33[1m", *k_faint = "\33[2m", *k_bar_colour = "\33[36m",
                      *k_plain = "\33[0m";
 
-// The text up to its n-th character.
 std::string first_columns(const std::string& text, std::size_t n) {
   std::size_t bytes = 0;
   for (; bytes < text.size(); ++bytes)
@@ -30,7 +29,6 @@ std::string last_columns(const std::string& text, std::size_t n) {
   return text.substr(first_columns(text, columns_of(text) - n).size());
 }
 
-// Which columns are shown, and how wide.
 class Layout {
 public:
   Layout(const std::vector<TableColumn>& columns, const std::vector<TableRow>& rows,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Tables as text that fit a width: columns are as wide as their texts; where all do not fit, names
-// are cut and then whole columns left out, the least important first. Empty columns are left out
-// anyway. Bars, and colour where a terminal shows it.
+// Tables as text that fit a width. Columns are as wide as their texts; if not all fit, names are
+// cut and then whole columns left out, the least important first. Empty columns are always left
+// out. Bars, and colour where a terminal shows it.
 #pragma once
 
 #include "analysis/aggregate.hpp"
@@ -13,7 +13,7 @@
 
 namespace omptier {
 
-// Where a text is read.
+// Properties of the place where a text is read.
 struct TextLook {
   unsigned width = 0;  // columns; 0 = no limit
   bool utf8 = true;    // bars from blocks, else from '#'
@@ -35,21 +35,21 @@ struct Table {
   std::string text;
   std::vector<std::string> left_out; // titles of the columns that did not fit
 };
-// Leaves out the columns that have "-" in all rows.
+// Leaves out columns with "-" in all rows.
 Table table(const std::vector<TableColumn>& columns, const std::vector<TableRow>& rows,
             const TextLook& look);
 
 inline constexpr unsigned k_bar = 10;
-// A bar of at most `width` columns for a fraction; of '#' without utf8.
+// At most `width` columns; of '#' without utf8.
 std::string bar(double fraction, unsigned width, bool utf8);
 
-// Columns that a UTF-8 text takes; the text padded to that many; cut to that many, with "…".
+// Columns that a UTF-8 text takes; the text padded or, with "…", cut to that many.
 std::size_t columns_of(const std::string& text);
 std::string fitted(const std::string& text, std::size_t columns, bool right_aligned = false);
 std::string cut_text(const std::string& text, std::size_t columns, TableColumn::Cut where,
                      bool utf8);
 
-// Whether the part is in the text; letters of ASCII in any case.
+// Case is ignored for ASCII letters.
 bool has_text(const std::string& text, const std::string& part);
 
 std::string with_separators(std::uint64_t value);    // "1,234"

@@ -68,7 +68,7 @@ struct TopologyOptions {
 int topology(const TopologyOptions& wanted) {
   DiscoverOptions options;
   options.xml = wanted.xml;
-  // An export describes another machine: node numbers set for this one do not apply.
+  // An export describes another machine; node numbers set for this one do not apply.
   if (wanted.xml.empty() && option_is_set(Option::nodes))
     options.forced = *parse_nodes(option_text(Option::nodes));
   const auto platform = discover_platform(options);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which profiles a run of `omptier record` writes. Their names hold process numbers and ranks, so
-// they are found in their folder: profiles that begin like the pattern and were not there before,
-// or not as they are now.
+// The profiles that `omptier record` has written. Names contain process numbers and ranks, so they
+// are searched: files that begin like the pattern and are new or changed since.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +17,11 @@ public:
   // pattern: absolute path, as in OMPTIER_PROFILE. Made before the program starts.
   explicit WrittenProfiles(const std::filesystem::path& pattern);
 
-  // Files that were written since, and their bytes.
   struct Written {
     std::size_t files = 0;
     std::uint64_t bytes = 0;
   };
   Written now() const;
-  // Their paths, in order.
   std::vector<std::string> paths() const;
 
 private:

@@ -14,11 +14,10 @@ namespace omptier {
 
 class CodeMap {
 public:
-  // Reads the list again if it changed; true if addresses may now mean something else.
+  // True if the list was read again: addresses may now mean something else.
   bool refresh();
-  // Whether executable code of a loaded object is at this address.
   bool is_code(std::uint64_t address) const;
-  // The function around an address; nothing if no unwind table covers it.
+  // Nothing if no unwind table covers the address.
   std::optional<CodeRange> function_around(std::uint64_t address) const;
 
 private:
@@ -32,8 +31,7 @@ private:
   unsigned long long added_ = 0, removed_ = 0;
 };
 
-// The function around an address, from the .eh_frame_hdr at header_address. Never faults, whatever
-// the tables contain.
+// Uses the .eh_frame_hdr at header_address. Never faults, whatever the tables contain.
 std::optional<CodeRange> function_in_unwind_table(std::uint64_t header_address,
                                                   std::uint64_t address);
 

@@ -59,8 +59,7 @@ std::uint8_t index_bytes_of(ZydisMnemonic mnemonic) {
   return 4;
 }
 
-// movs, stos, lods, scas and cmps address through rsi and rdi, which Zydis treats as hidden
-// operands.
+// movs, stos, lods, scas and cmps use rsi and rdi, which are hidden operands in Zydis.
 void note_string_operation(Instruction& to, const ZydisDecodedInstruction& instruction) {
   to.has_memory = false;
   to.memory.bytes = instruction.operand_width / 8;
@@ -228,7 +227,7 @@ int Function::at(std::uint64_t address) const {
 std::vector<int> Function::all_before(int i) const {
   std::vector<int> all;
   const auto number = static_cast<std::size_t>(i);
-  // Padding in front of an aligned address does not execute: look above it.
+  // Padding in front of an aligned address does not execute.
   std::size_t above = number;
   while (above > 0 && instructions[above - 1].fills)
     --above;

@@ -21,7 +21,6 @@ inline constexpr std::int8_t k_no_register = -1;
 inline constexpr std::int8_t k_instruction_pointer = 16; // base of a RIP-relative operand
 inline constexpr std::int8_t k_vector_masks = 16;        // first number of vectors used as masks
 
-// One memory operand: base + index × scale + displacement.
 struct MemoryOperand {
   std::int64_t displacement = 0;
   std::int8_t base = k_no_register;  // general register or k_instruction_pointer
@@ -72,7 +71,7 @@ struct Loop {
 
 class Function {
 public:
-  // Decodes bytes that lie (or lay) at `begin`; stops at the first invalid instruction.
+  // The bytes lie (or lay) at `begin`; stops at the first invalid instruction.
   static std::unique_ptr<Function> decode(std::uint64_t begin, std::span<const std::uint8_t> bytes);
 
   CodeRange range;
@@ -81,18 +80,16 @@ public:
   std::vector<std::uint8_t> code;
   bool gathers = false; // some instruction is indexed by a vector
 
-  // Number of the instruction that begins at the address; -1 = none.
+  // -1 = no instruction begins at the address.
   int at(std::uint64_t address) const;
   // Number of the instruction that probably ran before number i: the one most often seen, else
   // around the innermost loop that begins at i, else the one above, else a jump to i. -1 = unknown
   // (start, call).
   int before(int i) const;
-  // Records that `from` was seen to run before i, a branch target.
   void came(int i, int from) const;
-  // All instructions that may run before i: the one above, and jumps to i.
   std::vector<int> all_before(int i) const;
   std::span<const std::uint8_t> bytes_of(const Instruction& instruction) const;
-  // Whether instructions are ascending without overlap and contain the loops.
+  // Instructions ascend without overlap and contain the loops.
   bool is_consistent() const;
 
 private:
@@ -104,13 +101,12 @@ private:
   mutable std::unordered_map<int, Way> ways_; // by number of a branch target
 };
 
-// Functions decoded so far, up to a fixed number of instructions; then all are dropped and decoded
-// again on demand, which bounds memory.
+// Bounded: after a fixed number of instructions all are dropped, and decoded again on demand.
 class FunctionCache {
 public:
   // Null if there is no unwind entry or the function exceeds k_largest_function.
   const Function* around(std::uint64_t pc);
-  // Notices loaded and unloaded code. Called once per drain.
+  // To be called once per drain: notices loaded and unloaded code.
   void refresh();
   const CodeMap& map() const { return map_; }
   // Changes when code was loaded or unloaded: facts about addresses may be outdated.

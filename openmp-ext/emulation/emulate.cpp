@@ -155,7 +155,7 @@ std::optional<std::uint64_t> active_lanes(const Instruction& instruction,
 
 namespace {
 
-// If the instruction is reg := reg + constant (add, sub, inc, dec, lea): the constant.
+// The constant of reg := reg + constant (add, sub, inc, dec, lea), if the instruction is one.
 std::optional<std::uint64_t> added_constant(const Decoded& decoded) {
   const auto* operands = decoded.operands;
   if (operands[0].type != ZYDIS_OPERAND_TYPE_REGISTER || operands[0].size != 64) return {};
@@ -215,7 +215,7 @@ void rewind(const Function& function, const Instruction& instruction, MachineSta
 
 namespace {
 
-// The value of `number` before the instruction, derived from its result `value`.
+// The value of register `number` before the instruction.
 struct Undone {
   std::int8_t number = k_no_register;
   std::optional<std::uint64_t> value;

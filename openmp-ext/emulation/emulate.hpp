@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A small emulator of the integer instructions that compute addresses. It starts from a sample's
-// registers and tracks for each register and flag whether its value is known; results that it
-// cannot compute become unknown, never a guess. Only the emulation sees its stores (spilled
-// registers, registers saved by called functions). The top of the stack is as of the sample, as far
-// as the sample has it. All other memory is as it is now, which is fine for pointers and index
-// arrays: they seldom change within a loop. A store to an unknown address is assumed to change
-// nothing that is read again.
-//
-// The instructions are in execution.hpp.
+// A small emulator of the integer instructions that compute addresses (execution.hpp). It starts
+// from a sample's registers and knows for each register and flag whether its value is known; what
+// it cannot compute becomes unknown, never a guess. Its stores (spilled registers, registers saved
+// by called functions) are visible to the emulation only. The top of the stack is as of the sample,
+// as far as the sample has it. All other memory is as it is now, which is fine for pointers and
+// index arrays: they seldom change within a loop. A store to an unknown address is assumed to
+// change nothing that is read again.
 #pragma once
 
 #include "emulation/decode.hpp"
@@ -45,15 +43,15 @@ struct MachineState {
   bool knows_mask(unsigned number) const { return masks_known >> number & 1; }
   void set_mask(unsigned number, std::optional<std::uint64_t> value);
 
-  // Memory as the emulation sees it. read: all bytes or nothing. write: from null = unknown bytes.
-  // In the hidden range only what was written here can be read.
+  // read: all bytes or nothing. write: from null = unknown bytes. In the hidden range only bytes
+  // written here are readable.
   bool read(std::uint64_t address, void* to, std::size_t bytes) const;
   void write(std::uint64_t address, const void* from, std::size_t bytes);
   std::uint64_t hidden_begin = 0, hidden_end = 0;
   std::uint64_t stack_begin = 0;       // address of `stack`
   std::span<const std::uint8_t> stack; // as of the sample; empty = unknown
-  // While skips_reads is set, reads return "unknown". skipped: one did. missed: a read that was to
-  // be carried out found bytes that the emulation had written without knowing them.
+  // While skips_reads is set, reads return "unknown". skipped: there was such a read. missed: a
+  // read that was carried out found bytes that the emulation had written without knowing them.
   bool skips_reads = false;
   mutable bool skipped = false, missed = false;
 
@@ -67,30 +65,29 @@ private:
   mutable MemoryLines lines_;
 };
 
-// Address of the instruction's memory operand in this state; lane: of a gather or scatter. Nothing
-// if a register is unknown, or the operand is thread-local.
+// lane: of a gather or scatter. Nothing if a register is unknown, or the operand is thread-local.
 std::optional<std::uint64_t> address_in(const Instruction& instruction, const MachineState& state,
                                         unsigned lane = 0);
 
-// Lanes of a vector, gather or scatter that the memory operand accesses, a bit each. All without a
-// mask; nothing if the mask is unknown.
+// Lanes of a vector, gather or scatter that the memory operand accesses, one bit each. All without
+// a mask; nothing if the mask is unknown.
 std::optional<std::uint64_t> active_lanes(const Instruction& instruction,
                                           const MachineState& state);
 
-// Executes one instruction. The caller handles branches (branch_taken) and calls: a call is stepped
-// over, and what the called function may change becomes unknown.
+// The caller handles branches (branch_taken) and calls: a call is stepped over, and what the called
+// function may change becomes unknown.
 void step(const Function& function, const Instruction& instruction, MachineState& state);
 
-// Reverts the state to before the instruction: sums of a register and a constant are undone, other
+// To the state before the instruction: sums of a register and a constant are undone, other
 // registers that it writes become unknown.
 void rewind(const Function& function, const Instruction& instruction, MachineState& state);
 
-// As rewind, but for general registers only and for more arithmetic: also undoes sums with other
-// registers, and derives a copied register from its copy. Memory is not reverted: values that a
-// loop was entered with may have left the stack.
+// Like rewind, but only for general registers and with more arithmetic: also undoes sums with other
+// registers, and derives a copied register from its copy. Memory is not reverted: values with which
+// a loop was entered may have left the stack.
 void undo(const Function& function, const Instruction& instruction, MachineState& state);
 
-// Whether this conditional branch will be taken. Nothing if the flags are unknown.
+// Nothing if the flags are unknown.
 std::optional<bool> branch_taken(const Function& function, const Instruction& instruction,
                                  const MachineState& state);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Arithmetic is done in 64 bits and truncated to the operand's size. Flags that are not computed
-// become unknown.
+// Arithmetic in 64 bits, truncated to the operand's size. Flags not computed become unknown.
 
 #include "emulation/execution.hpp"
 

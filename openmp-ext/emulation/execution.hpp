@@ -20,17 +20,16 @@ struct Decoded {
   ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 };
 
-// Decodes the instruction with everything that a Function does not keep, through a small cache:
-// valid until the next call; null if it cannot be decoded. Helper thread only.
+// Decodes with everything that a Function does not keep, through a small cache: valid until the
+// next call; null if it cannot be decoded. Helper thread only.
 const Decoded* decode_again(const Function& function, const Instruction& instruction);
 
 void execute(const Instruction& instruction, const Decoded& decoded, MachineState& state);
 
-// Whether the condition of a conditional branch, cmov or set holds. Nothing if a flag is unknown,
-// or for other instructions.
+// For a conditional branch, cmov or set. Nothing if a flag is unknown, or for other instructions.
 std::optional<bool> condition_holds(ZydisMnemonic mnemonic, const MachineState& state);
 
-// Execution of one instruction on a state. Operands are numbered as by Zydis, targets first.
+// Operands are numbered as by Zydis, targets first.
 class Execution {
 public:
   using Value = std::optional<std::uint64_t>;
@@ -91,7 +90,6 @@ private:
   void insert_half();
   void combine_by_table();
 
-  // Masks (execution_mask.cpp).
   Value mask_get(unsigned i) const;
   void mask_put(unsigned i, Value value);
   void move_mask();
@@ -102,7 +100,6 @@ private:
   void spread_mask(unsigned width);
   void gather_signs(unsigned width);
 
-  // Floating-point values (execution_float.cpp).
   struct FusedOperands {
     unsigned left, right, added;
   };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Floating-point values that become indices: `field[(int)x[i]]` in scalars, or by lane in front of
-// a gather. A sample has no vector registers, so a value is known from where the emulation loads or
-// computes it, and all that depends on another is unknown. Results are rounded to nearest, as
-// programs hardly ever ask otherwise.
+// a gather. A sample has no vector registers, so a value is known only if the emulation loads or
+// computes it; everything that depends on another value is unknown. Results are rounded to nearest,
+// because programs hardly ever set another mode.
 
 #include "emulation/execution.hpp"
 
@@ -39,8 +39,7 @@ double rounded(double value, Rounding how) {
   }
 }
 
-// To an integer or to another floating-point type. What no integer holds becomes the lowest one, as
-// the processor has it.
+// Converts as the processor: a value that fits no integer becomes the lowest one.
 template <typename To, typename From> To converted(From value, Rounding how) {
   if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
     const double whole = rounded(double{value}, how);
@@ -54,13 +53,13 @@ template <typename To, typename From> To converted(From value, Rounding how) {
 
 } // namespace
 
-// The register that a scalar result goes into the lowest element of: the first source, or in the
-// older form the target. Its other elements are hardly ever read: 0 if they are unknown.
+// The other elements of the register that gets a scalar result: from the first source, or in the
+// older form the target. They are hardly ever read: 0 if unknown.
 void Execution::scalar_rest(unsigned i, std::uint8_t* to) const {
   if (!vector_get(i, to, k_scalar_register)) std::memset(to, 0, k_scalar_register);
 }
 
-// From two sources by lane; scalar: of the lowest lane alone.
+// By lane from two sources; scalar: the lowest lane only.
 template <typename T, typename Operation>
 void Execution::floats(bool scalar, const Operation& operation) {
   std::uint8_t left[64], right[64];
@@ -77,7 +76,7 @@ void Execution::floats(bool scalar, const Operation& operation) {
   vector_put(0, left, bytes);
 }
 
-// From one source: roots and rounding. at: the operand that has it.
+// From one source: roots and rounding. at: the source's operand.
 template <typename T, typename Operation>
 void Execution::floats_of_one(bool scalar, unsigned at, const Operation& operation) {
   std::uint8_t source[64], result[64];
@@ -93,7 +92,7 @@ void Execution::floats_of_one(bool scalar, unsigned at, const Operation& operati
   vector_put(0, result, bytes);
 }
 
-// roundsd, vrndscaleps …: how is in the lowest bits of the constant, decimals in its upper half.
+// roundsd, vrndscaleps …: mode in the constant's lowest bits, decimals in its upper half.
 template <typename T> void Execution::round(bool scalar) {
   const std::uint64_t how = operand(visible() - 1).imm.value.u;
   const bool by_state = (how & 4) != 0, decimals = (how & 0xf0) != 0;
@@ -104,7 +103,7 @@ template <typename T> void Execution::round(bool scalar) {
   });
 }
 
-// ± a × b ± c; of the operands 0, 1 and 2 those that are multiplied and the one that is added.
+// ± a × b ± c; which of the operands 0, 1 and 2 are multiplied and which is added.
 template <typename T>
 void Execution::multiply_add(bool scalar, FusedOperands which, FusedSigns signs) {
   std::uint8_t value[3][64];
@@ -176,7 +175,7 @@ template <typename T> void Execution::move_scalar() {
   vector_put(0, known ? value : nullptr, stores ? sizeof(T) : sizeof value);
 }
 
-// comisd, ucomiss …: unordered sets both flags; compilers test the parity, which is not followed.
+// comisd, ucomiss …: unordered sets both flags; compilers test the parity, which is not tracked.
 template <typename T> void Execution::compare_scalars() {
   std::uint8_t left[sizeof(T)], right[sizeof(T)];
   state_.flags_known = 0;
@@ -186,8 +185,8 @@ template <typename T> void Execution::compare_scalars() {
   state_.flags = (a >= b ? 0 : k_carry) | (a < b || a > b ? 0 : k_zero);
 }
 
-// The predicates of cmppd and its kin, as the manuals number them; those from 16 on differ from
-// these only in what they raise.
+// Predicates of cmppd and similar, numbered as in the manuals; those from 16 on differ from these
+// only in the exceptions that they raise.
 template <typename T> bool holds(std::uint64_t predicate, T a, T b) {
   const bool unordered = std::isunordered(a, b);
   switch (predicate & 7) {
@@ -210,8 +209,8 @@ template <typename T> bool holds(std::uint64_t predicate, T a, T b) {
   }
 }
 
-// cmpltsd, vcmppd …: all bits of a lane or none, as compilers choose between two values without a
-// branch. False: it is another instruction (cmpsd of strings, compares into a mask register).
+// cmpltsd, vcmppd …: all bits of a lane or none; compilers use it to choose between two values
+// without a branch. False for other instructions (cmpsd of strings, compares into a mask register).
 template <typename T> bool Execution::compare_lanes(bool scalar) {
   if (operand(0).type != ZYDIS_OPERAND_TYPE_REGISTER || vector_number(operand(0).reg.value) < 0)
     return false;

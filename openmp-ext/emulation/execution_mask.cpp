@@ -27,7 +27,7 @@ std::uint64_t low_bits(std::size_t count) {
   return count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
 }
 
-// Number of bits that an instruction on mask registers uses: the letter at the end of its name.
+// The letter at the end of the instruction's name gives the number of bits.
 unsigned mask_bits(ZydisMnemonic mnemonic) {
   const char* name = ZydisMnemonicGetString(mnemonic);
   switch (name[std::strlen(name) - 1]) {
@@ -132,8 +132,7 @@ void Execution::combine_masks() {
   mask_put(0, result ? Value(*result & kept) : result);
 }
 
-// Sets a bit per lane of a mask register (under the mask), or fills lanes of a vector with ones or
-// zeros.
+// Sets a mask register's bits (under the mask), or fills a vector's lanes with ones or zeros.
 void Execution::compare(unsigned width, const Test& test, unsigned last_source) {
   std::uint8_t left[64], right[64], result[64] = {};
   const std::size_t bytes = operand(last_source).type == ZYDIS_OPERAND_TYPE_REGISTER
@@ -158,7 +157,7 @@ void Execution::compare(unsigned width, const Test& test, unsigned last_source) 
   if (to_mask) {
     if (has_mask()) {
       const Value mask = mask_get(1);
-      // With all lanes masked off, no bit is set whatever is compared.
+      // With all lanes masked off, no bit is set, whatever is compared.
       known = (known && mask) || (mask && *mask == 0);
       bits &= mask.value_or(0);
     }
@@ -183,7 +182,6 @@ void Execution::compare_by_number(unsigned width, bool with_sign) {
       last - 1);
 }
 
-// Fills a lane with ones for each set bit.
 void Execution::spread_mask(unsigned width) {
   std::uint8_t result[64] = {};
   const std::size_t bytes = operand(0).size / 8u;

@@ -26,7 +26,7 @@ bool Execution::has_mask() const {
   return mask > ZYDIS_REGISTER_K0 && mask <= ZYDIS_REGISTER_K7;
 }
 
-// Merges in the lanes that are masked off: the target's old values, or zero. False: unknown.
+// Lanes that are masked off: the target's old values, or zero. False: unknown.
 bool Execution::keep_lanes(std::uint8_t* value, std::size_t bytes) const {
   const unsigned width = operand(0).element_size / 8u;
   const Value mask = mask_get(1);
@@ -173,7 +173,6 @@ void Execution::broadcast(unsigned width) {
   vector_put(0, result, bytes);
 }
 
-// The n-th part of a vector, of the target's size.
 void Execution::extract() {
   std::uint8_t source[64];
   const std::size_t bytes = operand(0).size / 8;
@@ -187,7 +186,7 @@ void Execution::extract() {
   vector_put(0, known ? source + at : nullptr, bytes);
 }
 
-// Lanes of the two sources in turn, from the lower or the upper half of each 16 bytes.
+// Lanes of two sources in turn, from the lower or the upper half of each 16 bytes.
 void Execution::interleave(unsigned width, bool upper) {
   std::uint8_t left[64], right[64], result[64];
   const std::size_t bytes = operand(0).size / 8;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See induction.hpp. In order: the loops around a loop, the path that leads into it, the general
-// registers along that path (derived backwards from the sample), executing the path forwards with
-// them, two iterations, and the step from these to the sample's.
+// See induction.hpp. The steps are: the loops around a loop, the path that leads into it, the
+// general registers along that path (derived backwards from the sample), executing the path
+// forwards with them, two iterations, and the step from these to the sample's.
 
 #include "emulation/induction.hpp"
 
@@ -45,8 +45,8 @@ bool leads_to(const Function& function, std::uint32_t from, std::uint32_t to) {
   return false;
 }
 
-// Loops around this one, innermost first. Overlapping ones are merged: compilers enter loops in the
-// middle, and then a backward jump does not span the whole body.
+// Innermost first. Overlapping loops are merged: compilers enter loops in the middle, and then a
+// backward jump does not span the whole body.
 std::vector<Loop> loops_around(const Function& function, const Loop& inner) {
   std::vector<Loop> around;
   Loop whole = inner;
@@ -96,7 +96,7 @@ void forget(MachineState& state, const Written& written) {
   state.masks_known = static_cast<std::uint8_t>(state.masks_known & ~written.masks);
 }
 
-// The instructions of the path, and the general registers that loops entered along it write.
+// The instructions of the path, with the general registers written by loops entered along it.
 class Places {
 public:
   Places(const Function& function, const WayIn& way) : function_(function), way_(way) {}
@@ -110,7 +110,6 @@ public:
       if (entry.at == i) all.add(function_, entry.loop);
     return all;
   }
-  // Registers written by a loop on the path whose last instruction is this place.
   Written written_by_loop_ending_at(std::size_t i) const {
     Written all;
     const Instruction& here = instruction(i);
@@ -127,8 +126,7 @@ private:
   const WayIn& way_;
 };
 
-// General registers before every place of the path, as far as their values in the loop determine
-// them.
+// General registers before every place of the path, if their values in the loop determine them.
 std::vector<MachineState> values_on_the_way(const Function& function, const Loop& loop,
                                             const Places& places, const MachineState& at_head) {
   std::vector<MachineState> before(places.count() + 1);
@@ -148,9 +146,8 @@ std::vector<MachineState> values_on_the_way(const Function& function, const Loop
   return before;
 }
 
-// The state before the first iteration. If the path computes another value than the sample has, it
-// has read memory that changed since: the sample is right. Nothing in that case if the stack
-// was readable.
+// If the path computes another value than the sample has, it has read memory that changed since:
+// the sample's value counts. Nothing in that case if the stack was readable.
 std::optional<MachineState> state_on_entry(const Function& function, const Places& places,
                                            std::span<const MachineState> before,
                                            MachineState state) {
@@ -194,7 +191,7 @@ bool iterate(const Function& function, const Loop& loop, const std::vector<bool>
   return false;
 }
 
-// The number of iterations passed, from all registers that count; nothing if they disagree.
+// From all registers that count; nothing if they disagree.
 std::optional<std::uint64_t> iterations_passed(const MachineState (&states)[3],
                                                const MachineState& now) {
   std::optional<std::uint64_t> passed;
@@ -259,7 +256,7 @@ WayIn way_into(const Function& function, const Loop& loop) {
     int before = -1;
     for (const int candidate : function.all_before(at)) {
       if (holds(loop, candidate)) continue;
-      // The predecessor that is outside of most loops is the way in.
+      // The predecessor inside the fewest loops is the way in.
       if (before < 0 || depth(candidate) < depth(before)) before = candidate;
     }
     if (before < 0 || std::ranges::find(backwards, before) != backwards.end()) break;
@@ -325,8 +322,7 @@ bool recover_vectors(const Function& function, const Loop& loop, const std::vect
   const WayIn way = way_into(function, loop);
   const Places places(function, way);
   MachineState begin; // nothing known
-  // The thread may have changed its stack since. First try without the stack, then with what the
-  // sample kept of it.
+  // The thread may have changed its stack: first without it, then with the sample's part of it.
   if (at_head.knows(k_rsp)) {
     begin.hidden_begin = at_head.general[k_rsp] - k_stack_below;
     begin.hidden_end = at_head.general[k_rsp] + k_stack_above;

@@ -31,7 +31,7 @@ bool is_return(const Function& function, const Instruction& instruction) {
   return operation == 0xc3 || operation == 0xc2;
 }
 
-// Sets vector registers that only one instruction of the function writes, from constants, above the
+// Vector registers that only one instruction of the function writes, from constants, above the
 // sample's. The indices of a gather with a fixed stride and the factors of a coordinate are loaded
 // before the loop, and a sample has no vectors.
 void set_constants(const Function& function, std::uint64_t pc, MachineState& state) {
@@ -75,8 +75,8 @@ void LoopAccesses::note_one(const Instruction& instruction, std::uint64_t addres
   accesses_.push_back(access);
 }
 
-// What cannot be followed still is a part of what the loop accesses. In the first iteration vectors
-// that were loaded before the sample are unknown; from the next on they may be known.
+// Accesses that cannot be followed still are part of what the loop accesses. In the first iteration
+// vectors loaded before the sample are unknown; from the next on they may be known.
 void LoopAccesses::note_lost(const Instruction& instruction, std::uint32_t bytes) {
   if (lost_.size() >= k_most_accesses || visits_.empty()) return;
   if (std::ranges::count(visits_, visits_[0].pc, &Visit::pc) == 1) settled_ = visits_.size();
@@ -122,7 +122,7 @@ void LoopAccesses::note(const Instruction& instruction, const MachineState& stat
   }
   if (memory.is_vector_indexed() && !address_in(instruction, state) && memory.base >= 0 &&
       memory.base < k_instruction_pointer && state.knows(memory.base)) {
-    // Only vector registers had the indices: the object is known, the place in it is not.
+    // Only vector registers held the indices: the object is known, the place in it is not.
     const std::uint64_t base =
         state.general[memory.base] + static_cast<std::uint64_t>(memory.displacement);
     const std::size_t before = accesses_.size();
@@ -149,7 +149,7 @@ void LoopAccesses::note(const Instruction& instruction, const MachineState& stat
   }
 }
 
-// Target of the stub of a procedure linkage table at this address; 0 = no stub, or unknown.
+// 0 = no stub of a procedure linkage table, or unknown.
 std::uint64_t LoopAccesses::behind_stub(std::uint64_t address) {
   const Function* function = functions_.around(address);
   const int at = function != nullptr ? function->at(address) : -1;
@@ -161,9 +161,8 @@ std::uint64_t LoopAccesses::behind_stub(std::uint64_t address) {
   return 0;
 }
 
-// Return address of the sampled function. The thread may have returned since and its stack be
-// reused: the address counts only if it follows a call of this function; else the last valid one is
-// taken.
+// Return address of the sampled function. The thread may have returned and reused its stack since:
+// the address counts only if it follows a call of this function; else the last valid one is taken.
 std::uint64_t LoopAccesses::caller_of(const Function& function, const MachineState& state) {
   const std::uint64_t begin = function.range.begin;
   std::uint64_t back = 0;
@@ -309,9 +308,9 @@ bool LoopAccesses::walk_once(const RegisterSample& sample, std::uint64_t sought)
   return !state.skipped || !state.missed;
 }
 
-// The range between the first and the last visit of one instruction. Of those visited at least
-// twice it is the one visited least, that is, in an outermost loop, so that the parts of nested
-// loops keep their proportion.
+// The range between the first and the last visit of one instruction: of those visited at least
+// twice, the one visited least. It is in an outermost loop, so the parts of nested loops keep their
+// proportion.
 bool LoopAccesses::whole_iterations(std::size_t& first, std::size_t& last) {
   struct Seen {
     std::size_t first, last, count;
@@ -362,8 +361,8 @@ double LoopAccesses::bytes_of(std::size_t first, std::size_t last) const {
 
 // A load whose values, times a constant, are the steps of these accesses. Both are in the order of
 // execution, so one pass finds the load before each access. It may be the instruction itself, a
-// step earlier: a chase by index. A variable that holds an index is where it passed through only.
-// Of several, as where a row was found by its key, the last one before the access is used.
+// step earlier: a chase by index. Variables that only pass an index on are skipped. Of several
+// loads (a row found by its key) the last one before the access counts.
 LoopAccesses::Index LoopAccesses::index_of(std::span<const Access* const> accesses) const {
   if (accesses.size() < 3) return {};
   const std::uint64_t own = accesses[0]->pc;
@@ -402,7 +401,7 @@ LoopAccesses::Index LoopAccesses::index_of(std::span<const Access* const> access
       before = latest;
     }
     if (steps.size() < 2 || !moves) continue;
-    // Arrays that one counter runs through move alike, whatever they hold.
+    // Arrays with one counter move alike, whatever they hold.
     const auto moves_alike = [&](const Step& one) {
       const auto alike = std::ranges::count_if(steps, [&](const Step& step) {
         return step.moved * one.load_moved == one.moved * step.load_moved;
@@ -423,7 +422,6 @@ LoopAccesses::Index LoopAccesses::index_of(std::span<const Access* const> access
   return found;
 }
 
-// Steps of one instruction over the whole walk.
 AccessPattern LoopAccesses::summary_of(std::span<const Access* const> accesses) const {
   AccessPattern pattern;
   std::map<std::int64_t, unsigned> strides;
@@ -478,8 +476,7 @@ void LoopAccesses::summarize(std::size_t first, std::size_t last, const Register
     if (drawn->vague) // its place is unknown; take another's
       for (const Access* access : of.inside)
         if (!access->vague) drawn = access;
-    // The sample's registers have both ends of a copy; later ends come from memory that a caller
-    // may have released.
+    // The sample has both ends of a copy; later ends come from memory that may have been released.
     for (const Access* access : of.anywhere)
       if (access->sampled) drawn = access;
     pattern.time = sample.time;
@@ -494,7 +491,6 @@ void LoopAccesses::summarize(std::size_t first, std::size_t last, const Register
   add_lost(sample, weight / bytes);
 }
 
-// By instruction, without an address.
 void LoopAccesses::add_lost(const RegisterSample& sample, double scale) {
   std::map<std::pair<std::uint64_t, bool>, AccessPattern> by_instruction;
   for (const Lost& lost : lost_inside()) {
@@ -523,7 +519,7 @@ std::uint64_t LoopAccesses::next_address(const RegisterSample& sample, std::uint
   return found.empty() ? 0 : found[lane % found.size()]->address;
 }
 
-// Finds the registers that advance by one step from each visit of the loop's head to the next.
+// Registers that advance by the same step from each visit of the loop's head to the next.
 void LoopAccesses::find_steps() {
   for (unsigned g = 0; g < k_general_registers; ++g) {
     if ((loop_.counting >> g & 1) == 0) continue;
@@ -538,7 +534,7 @@ void LoopAccesses::find_steps() {
   }
 }
 
-// bytes: of the accesses that were summarized.
+// bytes: of the summarized accesses.
 void LoopAccesses::add_pace(double bytes, const RegisterSample& sample,
                             const RegisterSample* earlier) {
   if (loop_.head == 0 || iterations_ == 0) return;

@@ -30,9 +30,9 @@ public:
   explicit LoopAccesses(FunctionCache& functions) : functions_(functions) {}
 
   // Emulates from the sample on. Returns the accesses of whole iterations, an entry per instruction
-  // (for one that accesses several objects: an access drawn at random); bytes add up to `weight`.
-  // An instruction whose addresses could not be followed has address 0. Empty if nothing was found. earlier: a sample of the same thread, from which the loop's pace
-  // may follow (loop_pace.hpp).
+  // (if one accesses several objects: an access drawn at random); bytes add up to `weight`. Address
+  // 0: the instruction's addresses could not be followed. Empty if nothing was found. earlier: a
+  // sample of the same thread, from which the loop's pace may follow (loop_pace.hpp).
   std::span<const AccessPattern> of(const RegisterSample& sample, double weight,
                                     const RegisterSample* earlier = nullptr);
 
@@ -40,7 +40,7 @@ public:
   // determine it: calls, callers, counting vectors. lane: of a gather. 0 = not found.
   std::uint64_t next_address(const RegisterSample& sample, std::uint64_t pc, std::uint64_t lane);
 
-  // Numbers of emulated accesses with unknown and with known address.
+  // Numbers of emulated accesses by whether their address is known.
   std::uint64_t unknown() const { return unknown_; }
   std::uint64_t known() const { return known_; }
 
@@ -77,7 +77,7 @@ private:
 
   // Until `sought` has made an access, or enough was seen.
   void walk(const RegisterSample& sample, std::uint64_t sought = 0);
-  // The same with only the reads that needed_ requires. False: these were too few.
+  // With only the reads that needed_ requires. False: these were too few.
   bool walk_once(const RegisterSample& sample, std::uint64_t sought);
   void note(const Instruction& instruction, const MachineState& state, std::uint32_t step);
   void note_one(const Instruction& instruction, std::uint64_t address, std::uint32_t bytes,

@@ -69,7 +69,7 @@ std::optional<double> iterations_between(const LoopRegisters& loop, const Regist
     most = std::max(count, most.value_or(count));
   }
   if (!least || !most) return {};
-  // A counter advanced behind the sample's instruction does not include this iteration yet.
+  // A counter that is advanced after the sample's instruction does not include this iteration yet.
   if (*least < 0 || *most - *least > 1) return -1;
   const double iterations = (static_cast<double>(*least) + static_cast<double>(*most)) / 2;
   if (iterations > nanoseconds * k_most_a_nanosecond) return -1;

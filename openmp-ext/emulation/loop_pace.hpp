@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How fast a loop runs. A sample shows where in its loop a thread is. Two samples of one thread in
-// one run of the loop show how many iterations lie between them: the difference of any register
-// that counts, divided by its step. A pair is used only if nothing contradicts that it is one run:
-// registers that the loop does not write are equal, all that count agree, and the loop's end does
-// not depend on memory. A loop that began again in between with the same registers is detected by
-// comparing pairs with gaps of all sizes (analysis/loop_rates.hpp).
+// How fast a loop runs. Two samples of one thread in one run of the loop show how many iterations
+// lie between them: the difference of any register that counts, divided by its step. A pair is used
+// only if nothing contradicts that it is one run: registers that the loop does not write are equal,
+// all that count agree, and the loop's end does not depend on memory. A loop that restarted in
+// between with the same registers is detected by comparing pairs with gaps of all sizes
+// (analysis/loop_rates.hpp).
 #pragma once
 
 #include "emulation/decode.hpp"
@@ -18,7 +18,6 @@
 
 namespace omptier {
 
-// General registers of a loop, bit per register.
 struct LoopRegisters {
   std::uint64_t head = 0; // address of its first instruction; 0 = no loop
   std::uint16_t fixed = 0;
@@ -27,7 +26,6 @@ struct LoopRegisters {
   bool ends_by_memory = false; // its end may change unnoticed
 };
 
-// The innermost loop around an instruction, or null.
 const Loop* innermost_loop(const Function& function, int instruction);
 
 // All but the steps; `counting` has the registers that only one instruction writes.
@@ -41,8 +39,7 @@ std::optional<double> iterations_between(const LoopRegisters& loop, const Regist
 // The last sample of each thread. Helper thread only.
 class SamplesBefore {
 public:
-  // The sample that pairs with this one; null = none, or too close to measure the time between
-  // them. Valid until the next call.
+  // For a pair; null = none, or too close to measure the time between. Valid until the next call.
   const RegisterSample* before(const RegisterSample& sample) const;
   void keep(const RegisterSample& sample);
 

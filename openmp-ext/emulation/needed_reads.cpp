@@ -13,7 +13,6 @@
 namespace omptier {
 namespace {
 
-// The smallest loop that contains more than this one.
 const Loop* loop_around(const Function& function, const Loop& inner) {
   const Loop* best = nullptr;
   for (const Loop& loop : function.loops) {
@@ -34,8 +33,7 @@ namespace {
 
 constexpr std::uint32_t k_largest_scope = 2000; // instructions; an emulation completes no more
 
-// A bit each for general registers, vectors, masks, the four flags that branches test, and the
-// stack.
+// Bits of general registers, vectors, masks, the four flags that branches test, and the stack.
 using Parts = std::uint64_t;
 constexpr unsigned k_first_vector = 16, k_first_mask = 48, k_first_flag = 56;
 constexpr Parts k_stack = Parts{1} << 60, k_everything = ~Parts{0};
@@ -57,7 +55,6 @@ Parts flags_of(ZydisAccessedFlagsMask flags) {
          (flags & ZYDIS_CPUFLAG_OF ? part(k_first_flag, 3) : 0);
 }
 
-// How an instruction changes the set of needed parts.
 struct Effect {
   Parts reads = 0;    // inputs of its results
   Parts writes = 0;   // its results

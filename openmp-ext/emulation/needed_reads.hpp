@@ -5,9 +5,9 @@
 // call, which for scattered reads is most of a sample's cost.
 //
 // This is a backward slice over the loop's instructions: live registers, where only addresses and
-// conditions are uses. The stack counts as one register. Other memory is not tracked, nor is code
-// outside of the loop: the emulation must notice when it leaves the loop, or reads a value that the
-// loop stored unknown, and then start again with a larger loop.
+// conditions are uses. The stack counts as one register; other memory and code outside of the loop
+// are not tracked. If the emulation leaves the loop, or reads a value that the loop stored unknown,
+// it must start again with a larger loop.
 #pragma once
 
 #include "emulation/decode.hpp"
@@ -21,29 +21,27 @@ namespace omptier {
 // One entry per instruction of the loop. An instruction that cannot be decoded needs everything.
 std::vector<bool> needed_reads(const Function& function, const Loop& loop);
 
-// The same for emulations that begin in a loop repeatedly: remembers which of the loops around it
-// suffices.
+// For emulations that begin in a loop repeatedly: remembers which of the loops around it suffices.
 class NeededReads {
 public:
-  // An emulation begins at this instruction. generation: FunctionCache::generation().
+  // To be called before each emulation. generation: FunctionCache::generation().
   void begin(const Function& function, int instruction, std::uint64_t generation);
-  // Whether it is in the loop, and in the call that the emulation began in (depth 0).
+  // Whether the instruction is in the loop, and in the call that the emulation began in (depth 0).
   bool holds(const Instruction& instruction, int depth) const {
     return scope_ != nullptr && depth == 0 && instruction.address >= scope_->begin &&
            instruction.address < scope_->end;
   }
-  // For an instruction for which holds() is true.
+  // Only if holds() is true.
   bool needs(int instruction) const {
     return scope_->needed[static_cast<std::size_t>(instruction) - scope_->loop.first];
   }
-  // For any instruction.
   bool skips(const Instruction& instruction, int number) const {
     return holds(instruction, 0) && instruction.flow == Flow::next && !needs(number);
   }
-  // Goes on to the next larger loop, or to none, in which case all reads are needed.
+  // Continues with the next larger loop, or with none: then all reads are needed.
   void widen(const Function& function);
   void read_all() { scope_ = nullptr; }
-  // The reads that one loop needs, an entry per instruction. Valid until the next begin().
+  // An entry per instruction. Valid until the next begin().
   const std::vector<bool>& of(const Function& function, const Loop& loop) {
     return scope_of(function, loop)->needed;
   }

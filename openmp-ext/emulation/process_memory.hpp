@@ -14,9 +14,9 @@ namespace omptier {
 // All bytes or nothing. Any thread; not from a signal handler.
 bool read_own_memory(std::uint64_t address, void* to, std::size_t bytes);
 
-// Groups of four adjacent cache lines around the last reads: an emulation reads the same few again
-// and again, or those that follow, and a system call costs as much as thirty emulated instructions.
-// Lines are never read again, so memory appears as at the first read.
+// Caches groups of four adjacent cache lines around the last reads: an emulation reads the same few
+// again and again, or those that follow, and a system call costs as much as thirty emulated
+// instructions. Lines are never read again, so memory appears as at the first read.
 class MemoryLines {
 public:
   bool read(std::uint64_t address, void* to, std::size_t bytes); // as read_own_memory

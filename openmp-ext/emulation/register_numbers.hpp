@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Our numbers of x86-64's registers from Zydis' names, also for names of parts of a register;
+// Our numbers of x86-64's registers from Zydis' names, including names of parts of a register;
 // k_no_register for registers of another file.
 #pragma once
 

@@ -16,8 +16,7 @@ inline constexpr unsigned k_stack_kept = 512; // bytes from the stack pointer on
 // General registers in the order of the x86 encoding: rax rcx rdx rbx rsp rbp rsi rdi r8 … r15.
 enum GeneralRegister : unsigned { k_rax, k_rcx, k_rdx, k_rbx, k_rsp, k_rbp, k_rsi, k_rdi };
 
-// Registers that a function may change by the System V calling convention, which includes all
-// vectors.
+// By the System V calling convention, which includes all vectors.
 inline constexpr std::uint32_t k_caller_saved =
     1u << k_rax | 1u << k_rcx | 1u << k_rdx | 1u << k_rsi | 1u << k_rdi | 0x0f00;
 

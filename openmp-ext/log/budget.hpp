@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How many samples of which one is kept, so that a log never passes its largest size however long
-// the run: all while the first quarter fills, then half as many for each further sixteenth (what
-// would be 512 times the largest size fits), and in the last one each time half of what was left is
-// used (base/random_thinning.hpp).
+// Of how many samples one is kept, so that a log of any run stays below its largest size: all while
+// the first quarter fills, then half as many for each further sixteenth (512 times the largest size
+// would fit), and in the last sixteenth in steps of half the rest (base/random_thinning.hpp).
 #pragma once
 
 #include "base/random_thinning.hpp"
@@ -22,7 +21,6 @@ public:
     samples_.start(seed);
   }
   std::uint64_t limit() const { return limit_; }
-  // One of so many, from now on.
   std::uint64_t kept_of() const { return samples_.kept_of(); }
 
   // True when fewer are kept from now on.
@@ -35,7 +33,7 @@ public:
     return kept_of() != before;
   }
 
-  // What the next sample stands for: 0, it is not kept.
+  // What the next sample stands for; 0: it is dropped.
   std::uint64_t weight_of_next() { return samples_.weight_of_next(); }
 
 private:

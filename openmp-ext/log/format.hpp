@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The bytes of a profile. A file header, then blocks until the end of the file; each block carries
-// its length and a checksum and can be read by itself (differences start anew in every block), so a
-// log cut off anywhere is good up to its last whole block. All numbers are little-endian.
+// The bytes of a profile. A file header, then blocks until the end of the file. Each block has its
+// length and a checksum and can be read by itself (differences start anew in every block), so a log
+// cut off anywhere is good up to its last whole block. All numbers are little-endian.
 //
-// In a block, records follow each other: a type byte < 0x80, the length of the body, and the body,
-// so that a reader steps over types it does not know. Times and addresses are variable-length
-// differences to the record before. A sample's patterns follow it. Regions are in order of time
-// among themselves, and so is what is written when it happens (objects, releases, phases).
+// A block is a sequence of records: a type byte < 0x80, the length of the body, and the body, so
+// that a reader skips types it does not know. Times and addresses are variable-length differences
+// to the record before. A sample's patterns follow it. Regions are in order of time among
+// themselves; so are records written at the event itself (objects, releases, phases).
 //
-// Behind the end of a program's own records `omptier record` adds what its places are called
-// (log/name_records.hpp): readers from before step over it.
+// After the program's own records `omptier record` adds the names of its places
+// (log/name_records.hpp); older readers skip them.
 //
 // Whoever changes the meaning of a record raises k_profile_version. Version 2 had samples without
-// length, and before samples and patterns records of their places and loops.
+// length, preceded by records of their places and loops.
 #pragma once
 
 #include <cstddef>
@@ -71,7 +71,7 @@ enum class RecordType : std::uint8_t {
   region_totals, // of a region: all its runs, logged or not
   thinned,       // from here on one sample in so many is kept
   shortages,     // what memory, log and emulation's budget had no room for, from the start on
-  area,          // memory that nobody allocates: a module's, a thread's stack, the heap as a whole
+  area,          // memory not allocated block by block: a module's, a thread's stack, the heap
   area_end,
   loop_of_2, // in which the next pattern was made, and what it accessed since an earlier sample
   sample,
@@ -85,10 +85,10 @@ enum class RecordType : std::uint8_t {
   names_end,    // without it the names are incomplete
 };
 
-// A sample begins with a byte: kind << 5, level << 3, and these.
+// The first byte of a sample is kind << 5, level << 3 and these bits.
 inline constexpr std::uint8_t k_sample_place = 0x80; // at the end
 inline constexpr std::uint8_t k_sample_streamed = 0x04;
-inline constexpr std::uint8_t k_sample_weight = 0x02; // another one than before
+inline constexpr std::uint8_t k_sample_weight = 0x02; // differs from the sample before
 inline constexpr std::uint8_t k_sample_extras = 0x01; // node and latency
 // In version 2 that byte, with this bit, was the record's type.
 inline constexpr std::uint8_t k_sample_of_2 = 0x80;
@@ -101,7 +101,7 @@ constexpr std::int64_t unfold_sign(std::uint64_t value) {
   return static_cast<std::int64_t>(value >> 1 ^ (~(value & 1) + 1));
 }
 
-// What differences refer to, on both sides; reset at each block.
+// What differences are relative to, for writer and reader; reset at each block.
 struct DifferenceState {
   std::uint64_t time = 0;
   std::uint64_t object_address = 0;

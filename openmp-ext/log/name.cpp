@@ -12,7 +12,6 @@
 namespace omptier {
 namespace {
 
-// A number of the environment; fallback where it says none.
 unsigned number_of(const char* name, unsigned fallback) {
   const char* text = name != nullptr ? getenv(name) : nullptr;
   return text != nullptr && *text != 0 ? static_cast<unsigned>(std::strtoul(text, nullptr, 10))
@@ -30,7 +29,7 @@ constexpr LauncherVariables k_launchers[] = {
     {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}, // the latter in a step only, not in a batch script
 };
 
-// Would the ranks of a job write into the same file?
+// True if the ranks of a job would write into the same file.
 bool lacks_rank(const char* pattern) {
   while ((pattern = std::strchr(pattern, '%')) != nullptr) {
     const char kind = *++pattern;

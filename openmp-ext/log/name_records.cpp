@@ -16,7 +16,6 @@
 namespace omptier {
 namespace {
 
-// Record after record, in blocks.
 class NameBlocks {
 public:
   explicit NameBlocks(std::uint32_t sequence) : sequence_(sequence) {}

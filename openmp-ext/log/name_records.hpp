@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The names of a profile's places as records behind its own: written once, by `omptier record`, in
-// blocks that continue the file's. Texts are records of their own and numbered, since the names of
-// functions and files come often. Names count only as a whole: those of a file that ends before
-// their last record are none.
+// The names of a profile's places as records after its own: written once, by `omptier record`, in
+// blocks that continue the file's. Texts are numbered records of their own, since names of
+// functions and files recur. If the file ends before the last of these records, there are no names.
 #pragma once
 
 #include "log/format.hpp"
@@ -20,11 +19,10 @@
 
 namespace omptier {
 
-// The blocks to append to the profile's file at byte profile.bytes; "" when a text or a list is
-// longer than a block (64 KiB). Names of modules that the profile lacks are left out.
+// The blocks to append at byte profile.bytes; "" when a text or a list is longer than a block (64
+// KiB). Names of modules that the profile lacks are left out.
 std::string encode_names(const ResolvedNames& names, const Profile& profile);
 
-// Collects the records. The modules' numbers are looked up at the end.
 class NameReader {
 public:
   void read_text(RecordBody& body);
@@ -33,7 +31,7 @@ public:
   void read_statics(RecordBody& body);
   void read_source(RecordBody& body);
   void read_end(RecordBody& body);
-  // Nothing when there are none, or not all.
+  // Nothing if there are no names, or not all of them.
   std::optional<ResolvedNames> finish(const std::vector<ModuleInfo>& modules);
 
 private:

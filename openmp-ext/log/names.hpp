@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a profile's places are called: the answers that the program's files (symbol tables, debug
-// information, source text) give to what a report asks. `omptier record` adds them to a profile
-// when the program has ended, so that a report is the same wherever and whenever it is made. They
-// are kept by module identity: those of several profiles fit into one table.
+// The names of a profile's places: what symbol tables, debug information and source text answer to
+// a report's questions. `omptier record` adds them when the program has ended, so that a report is
+// the same wherever and whenever it is made. They are kept by module identity, so the names of
+// several profiles fit into one table.
 #pragma once
 
 #include "objects/site.hpp"
@@ -18,7 +18,7 @@
 
 namespace omptier {
 
-// Of several calls of one function that one Fortran statement makes: which, in the source's order.
+// If one Fortran statement makes several calls of one function: which one, in the source's order.
 struct CallOrder {
   std::uint32_t index = 0, count = 0; // count 0 = unknown
   bool operator==(const CallOrder&) const = default;
@@ -53,14 +53,13 @@ struct SiteName {
   bool operator==(const SiteName&) const = default;
 };
 
-// The name of a site depends on the sites beside it only by the first location that it shares with
-// none of them.
+// A site's name depends on other sites only by the first location that it shares with none.
 struct SiteNameFrom {
   std::size_t own = 0; // for this first own location, and later ones up to the next element's
   SiteName name;
 };
 
-// When a file was written last, in nanoseconds; none where it is not there.
+// Nanoseconds of the last write; none if the file does not exist.
 std::optional<std::int64_t> source_time(const std::string& file);
 
 using ModulePlace = std::pair<std::string, std::uint64_t>; // identity and offset, as in Frame

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See reader.hpp. Here: the file and its blocks (length, checksum, cut or corrupt); the records
-// in them are record_reader.hpp's. A record that makes no sense inside a block whose checksum is
-// right comes from a faulty writer; it is reported like corruption.
+// See reader.hpp. Handles the file and its blocks (length, checksum, cut or corrupt);
+// record_reader.hpp handles the records in them. A senseless record inside a block with a correct
+// checksum comes from a faulty writer; it is reported like corruption.
 #include "log/reader.hpp"
 
 #include "log/format.hpp"
@@ -68,7 +68,7 @@ private:
     return Parsed<Profile>::failure(at_byte(offset) + why);
   }
 
-  // Offset of the next block; 0 when the file ends inside this one.
+  // 0 when the file ends inside this block.
   std::size_t read_block(std::string_view bytes, std::size_t at, std::uint32_t sequence,
                          std::string& problem) {
     BlockHeader header{};
@@ -110,7 +110,7 @@ private:
   RecordReader records_{profile_};
 };
 
-// Whether the process that began the log has it open: it goes on.
+// Whether the process that began the log still has it open.
 bool is_being_written(const Profile& profile, const struct stat& log) {
   char host[256] = "";
   gethostname(host, sizeof host - 1);

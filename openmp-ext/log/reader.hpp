@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Reads a profile back. A log that was cut off (crash, kill, full disk) is good up to its last
-// whole block and says so; bytes that were changed are a failure that names file and offset.
-// Nothing a file contains can make the reader do more than that: lengths and numbers are checked
-// before use.
+// Reads a profile. A log that was cut off (crash, kill, full disk) is good up to its last whole
+// block and says so; changed bytes are a failure that names file and offset. Contents are not
+// trusted: lengths and numbers are checked before use.
 #pragma once
 
 #include "base/text.hpp"
@@ -47,7 +46,7 @@ struct Profile {
   std::optional<EndRecord> end;
   std::uint64_t last_time = 0; // of any record
   std::uint64_t bytes = 0;     // of the file that were read
-  bool running = false;        // the process that writes it goes on
+  bool running = false;        // the process that writes it still runs
   std::uint32_t blocks = 0;    // these
   std::optional<ResolvedNames> names; // what its places are called, if that was added
   std::string cut;             // one line when the log was cut off: file, offset, why

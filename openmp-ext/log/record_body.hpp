@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The numbers and texts in one record of a profile (format.hpp). Nothing is read past the end: then
-// everything is 0, and the body no longer good.
+// Numbers and texts of one record (format.hpp). A read past the end gives 0 and makes it invalid.
 #pragma once
 
 #include "log/format.hpp"

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t k_largest_number = 1u << 28; // of sites and regions in one log
 
-// Numbers of sites and regions are given in order: a large gap would be paid for in memory.
+// Sites and regions are numbered in order: a large gap would cost memory.
 template <typename T> std::uint32_t next_number(RecordBody& body, const std::vector<T>& list) {
   constexpr std::size_t k_largest_gap = 1024;
   return body.small(static_cast<std::uint32_t>(
@@ -24,7 +24,7 @@ template <typename T> T& slot(std::vector<T>& list, std::uint32_t number) {
   return list[number];
 }
 
-// In the gaps of a damaged file's numbers: outside of regions, from start to end.
+// For numbers that a damaged file skips: outside of regions, from start to end.
 constexpr StretchDefinition k_unknown_stretch = {StretchDefinition::Kind::serial, 0, 0, {}, 0, 0};
 
 } // namespace
@@ -168,7 +168,7 @@ void RecordReader::read_object(RecordBody& body) {
     object.instance = instances - 1;
   else
     object.instance = instances++;
-  // A block that was freed behind our back: its memory is another object's now.
+  // The block was freed unnoticed: its memory belongs to another object now.
   for (const std::uint64_t old : live_.insert(object.address, object.bytes, object.object))
     profile_.objects[old].released = object.time;
   profile_.objects.push_back(object);
@@ -337,7 +337,7 @@ void RecordReader::read_end(RecordBody& body) {
   body.numbers(end.samples, end.samples_lost);
 }
 
-// number: the site's + 1, or 0, and then there is none.
+// number: the site's + 1; 0 = there is no place.
 BlockPlace RecordReader::read_place(RecordBody& body, std::uint64_t number) const {
   if (number == 0) return {};
   BlockPlace place{static_cast<std::uint32_t>(number - 1)};
@@ -449,8 +449,8 @@ void RecordReader::read_loop_of_2(RecordBody& body) {
   if (!body.empty()) read_run_of_loop(next_of_2_, body);
 }
 
-// Samples and patterns are in the same order. In version 2 patterns have time and thread of their
-// sample, and some have none, for it was not kept.
+// Samples and patterns are in the same order. In version 2, patterns carry time and thread of their
+// sample, and some have no sample, because it was not kept.
 void RecordReader::give_patterns() {
   const std::vector<LoggedPattern>& all = profile_.patterns;
   std::uint32_t next = 0;

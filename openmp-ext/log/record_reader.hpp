@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// From the records of a log to the lists of a Profile, one record after the other. What a record
-// names must have been named before; numbers are checked before they are used. Blocks are
-// reader.cpp's.
+// From the records of a log to the lists of a Profile. What a record names must have been named
+// before; numbers are checked before they are used. reader.cpp handles blocks.
 #pragma once
 
 #include "log/format.hpp"
@@ -24,13 +23,12 @@ public:
   explicit RecordReader(Profile& profile) : profile_(profile) {}
   void begin(std::uint32_t version) { version_ = version; } // the log's
 
-  // Differences start anew with every block.
   void begin_block(std::uint64_t base_time);
   // False: no writer of ours would have written this.
   bool read(RecordBody& body);
-  // The run record, which must be the first, has been read.
   bool has_run() const { return has_run_; }
-  // After the last one: lists in order of time, a module for every number that a frame names.
+  // To be called after the last record. Puts lists in order of time and adds missing modules, so
+  // that every number in a frame has one.
   void finish();
 
 private:
@@ -39,7 +37,7 @@ private:
   static constexpr Readers readers();
 
   std::uint64_t time(RecordBody& body);
-  // Of records that the writer times itself, under its lock: they are in order.
+  // For records that the writer times itself under its lock, so that they are in order.
   std::uint64_t time_in_order(RecordBody& body);
   void read_run(RecordBody& body);
   void read_module(RecordBody& body);
@@ -75,7 +73,6 @@ private:
   void read_run_of_loop(LoggedPattern& pattern, RecordBody& body);
   void add_pattern(LoggedPattern& pattern, RecordBody& body);
   void give_patterns();
-  // Of version 2.
   void read_pattern_of_2(RecordBody& body);
   void read_in_block_of_2(RecordBody& body);
   void read_loop_of_2(RecordBody& body);

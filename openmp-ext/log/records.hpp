@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a profile holds: the records the profiler writes while the program runs and the reader hands
-// back, in the order of writing. All times are CLOCK_MONOTONIC nanoseconds of the recorded machine.
-// The file's bytes are the writer's and reader's business (log/format.hpp).
+// What a profile holds: the records that the profiler writes while the program runs and the reader
+// returns, in the order of writing. All times are CLOCK_MONOTONIC nanoseconds of the recorded
+// machine. log/format.hpp defines the file's bytes.
 #pragma once
 
 #include "base/kind.hpp"
@@ -60,7 +60,7 @@ struct ObjectRecord {
   std::uint64_t allocator = 0;
   std::uint64_t released = k_never; // when it was freed
   static constexpr std::uint64_t k_never = ~std::uint64_t{0};
-  // Values of allocator beside OpenMP's handles. 0: malloc.
+  // Values of allocator besides OpenMP's handles. 0: malloc.
   static constexpr std::uint64_t k_mapping = ~std::uint64_t{0};
   static constexpr std::uint64_t k_rest = k_mapping - 1; // of an object that is there already
   static constexpr std::uint64_t k_area = k_mapping - 2; // not in a log: analysis/areas.hpp
@@ -70,8 +70,8 @@ struct SmallObjects { // of a site, objects under 4 KiB: counted, not logged one
   std::uint64_t objects = 0, bytes = 0;
 };
 
-// Objects of a site that are counted, not logged one by one (most from 4 to 64 KiB), from the start
-// on where not said otherwise.
+// Objects of a site that are counted, not logged one by one (most from 4 to 64 KiB), since the
+// start unless stated otherwise.
 struct SiteTotals {
   std::uint32_t site = 0;
   bool by_malloc = false;
@@ -81,7 +81,7 @@ struct SiteTotals {
   std::uint64_t time = 0;                            // when it was written
 };
 
-// Where in such an object an address lay: the log does not tell when it was there.
+// The place of an address in such an object; the log does not say when the object was there.
 struct BlockPlace {
   static constexpr std::uint32_t k_none = ~std::uint32_t{0};
   std::uint32_t site = k_none;
@@ -89,7 +89,7 @@ struct BlockPlace {
   bool is_known() const { return site != k_none; }
 };
 
-// What an instruction of a sample's loop accessed.
+// An access by an instruction of a sample's loop.
 struct LoggedPattern : AccessPattern {
   BlockPlace place, through_place;
 };
@@ -103,10 +103,10 @@ struct LoggedSample : AccessSample {
   std::uint32_t first_pattern = 0, patterns = 0; // of its loop: among the profile's
 };
 
-// All runs of a region from the start on: as many are logged one by one as samples need.
+// All runs of a region since the start; only as many as samples need are logged one by one.
 struct RegionTotals {
   std::uint64_t entries = 0;
-  std::uint64_t entered_anew = 0; // after another region than itself
+  std::uint64_t entered_anew = 0; // after a different region
   std::uint64_t nanoseconds = 0;  // in which it was the outermost one
   std::uint32_t threads = 0;      // most
 };
@@ -116,16 +116,16 @@ struct Thinning { // from `time` on, one sample in `kept_of` is in the log, with
   std::uint64_t time = 0, kept_of = 1;
 };
 
-// What there was no room for, from the start on: first in the recorder's own memory.
+// What was left out for lack of room, since the start; first in the recorder's own memory.
 struct Shortages {
   std::uint64_t objects = 0;   // not recorded
-  std::uint64_t by_caller = 0; // whose sites are their callers, whatever stack led there
+  std::uint64_t by_caller = 0; // whose site is their caller alone, without the stack
   std::uint64_t runs = 0;      // of regions that were counted, but not kept for their samples
-  std::uint64_t stretches = 0; // neither
-  // For which the log has no more room than an eighth each.
+  std::uint64_t stretches = 0; // likewise
+  // Left out because each of them may take only an eighth of the log.
   std::uint64_t phases = 0, areas = 0, moves = 0;
   std::uint64_t regions_by_caller = 0; // runs whose regions are their directives, as by_caller
-  LoopCounts loops;                    // in emulation's budget
+  LoopCounts loops;                    // beyond emulation's budget
   bool operator==(const Shortages&) const = default;
 };
 
@@ -137,7 +137,7 @@ enum class LossReason : std::uint8_t {
 };
 inline constexpr unsigned k_loss_reasons = 4;
 
-// Memory that nobody allocates block by block.
+// Memory that is not allocated block by block.
 enum class AreaKind : std::uint8_t {
   module,      // all segments of the program or a library
   statics,     // of these, what can be written
@@ -167,8 +167,7 @@ struct RegionRecord {
   bool begin = true;
 };
 
-// Between barriers of one region, or between regions: what ends it within a region, what is on both
-// sides of it outside.
+// Between barriers of one region, defined by what ends it; or between regions, defined by both.
 struct StretchDefinition {
   enum class Kind : std::uint8_t {
     barrier,
@@ -179,7 +178,7 @@ struct StretchDefinition {
   std::uint32_t region = 0;      // of a serial one: number + 1 of the region before it, 0 = start
   std::uint32_t next_region = 0; // of a serial one: number + 1 of the one behind it, 0 = end
   Frame frame;                   // of a barrier
-  std::uint64_t entries = 0, nanoseconds = 0; // all there were
+  std::uint64_t entries = 0, nanoseconds = 0; // of all its stretches
 };
 
 struct StretchRecord { // one in which a sample lies

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See writer.hpp. A record is encoded on the stack, then copied into the block: a record that
-// would not fit ends the block first. Differences therefore are made under the mutex, after the
-// decision for a block.
+// See writer.hpp. A record is encoded on the stack, then copied into the block: a record that would
+// not fit ends the block first. Differences are made under the mutex, after that.
 #include "log/writer.hpp"
 
 #include "base/notices.hpp"
@@ -22,8 +21,8 @@
 
 namespace omptier {
 
-// One record's bytes, in a buffer of the writer's: threads may have little stack. Texts and frame
-// lists are cut so that the largest record fits a block.
+// One record's bytes, in a buffer of the writer's, because threads may have little stack. Texts and
+// frame lists are cut so that the largest record fits a block.
 class LogWriter::Body {
 public:
   template <std::size_t room>
@@ -90,8 +89,8 @@ std::uint64_t block_checksum(const std::uint8_t* block, std::size_t bytes) {
   return hash_bytes(head, block + sizeof(BlockHeader), bytes - sizeof(BlockHeader));
 }
 
-// The lock tells other processes that this log is being written; it goes with the last descriptor.
-// Where there are no locks the file is taken as it is.
+// The lock tells other processes that this log is being written; it ends with the last descriptor.
+// Where locks do not work, the file is used without.
 int open_unshared(const char* path) {
   const int fd = os().open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
   if (fd < 0) return fd;
@@ -103,7 +102,6 @@ int open_unshared(const char* path) {
   return -1;
 }
 
-// Null where the kernel has no such pages.
 std::uint8_t* page_wiped_in_children() {
   void* page =
       os().map(nullptr, page_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -267,7 +265,7 @@ void LogWriter::add_refused(Shortages& all) {
   all.moves = moves_.refused;
 }
 
-// The last two blocks' room is for what ends a log: counts, then losses and the end.
+// The last two blocks are reserved for the end of the log: counts, then losses and the end.
 bool LogWriter::accepts(RecordType type) {
   if (Quota* quota = quota_of(type); quota != nullptr && quota->bytes >= most_bytes_ / 8) {
     ++quota->refused;
@@ -282,7 +280,7 @@ bool LogWriter::accepts(RecordType type) {
   return false;
 }
 
-// Opens every record below: nothing when there is no file, else the mutex and room in the block.
+// Begins every record below: the mutex, and room in the block; returns if there is no file.
 #define OMPTIER_BEGIN_RECORD(kind)                                                                 \
   const std::lock_guard<std::mutex> guard(mutex_);                                                 \
   if (fd_ < 0 || !accepts(RecordType::kind)) return;                                               \
@@ -419,7 +417,7 @@ void LogWriter::stretch_count(std::uint32_t stretch, std::uint64_t entries,
   append(body);
 }
 
-// The last one that there is room for ends the phase before: what follows is in none.
+// The last phase for which there is room ends the phase before; what follows is in none.
 void LogWriter::phase(const char* name) {
   OMPTIER_BEGIN_RECORD(phase);
   const bool last = phases_.bytes + k_largest_body >= most_bytes_ / 8;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Writes a profile while the program runs. Several threads hand in records; one mutex covers the
-// block that is being filled, and whoever fills it writes it out with one write(2). No stdio, no
-// malloc. If the file cannot be written (disk full, file-size limit, descriptor closed by the
-// program) the writer says so once and swallows everything that follows: the program goes on.
+// block that is being filled, and the thread that fills it writes it out with one write(2). No
+// stdio, no malloc. If the file cannot be written (disk full, file-size limit, descriptor closed by
+// the program), the writer says so once and drops everything that follows: the program continues.
 #pragma once
 
 #include "log/format.hpp"
@@ -25,50 +25,49 @@ struct ModuleText { // ModuleInfo without strings of its own: made on the progra
 
 class LogWriter {
 public:
-  // Creates (or truncates) the file and writes its header. A file that another process is recording
-  // into is left alone: the process number is then added to the name, in path, which has room for
-  // size bytes and must stay valid. False: a warning has been given.
+  // Creates (or truncates) the file and writes its header. If another process is recording into it,
+  // the process number is added to the name, in path, which has room for size bytes and must stay
+  // valid. False: a warning has been given.
   bool open(char* path, std::size_t size);
   bool is_open() const { return fd_ >= 0; }
-  // Beyond so many bytes only losses and the end are written; beyond an eighth of them no more
-  // phases, areas (their ends included), moves: each kind is refused by itself, and counted.
-  // Samples that come nevertheless count as lost at the end.
+  // Beyond so many bytes only losses and the end are written. Each of phases, areas (with their
+  // ends) and moves is refused beyond an eighth of them, and counted. Samples that come
+  // nevertheless count as lost at the end.
   void limit(std::uint64_t bytes) { most_bytes_ = bytes; }
-  // What comes from here on are the last counts: the last block but one is theirs.
+  // From here on only last counts follow; the last block but one is reserved for them.
   void ending() { ending_.store(true, std::memory_order_relaxed); }
   void add_refused(Shortages& all);
   bool is_full() const { return full_.load(std::memory_order_relaxed); }
-  // Writes what is pending; the block need not be full. Called now and then by the helper thread.
+  // Writes the block even if it is not full. The helper thread calls it from time to time.
   void flush();
-  // flush, then close. Records that come later are swallowed.
+  // Drops records that come later.
   void close();
-  // In the child after fork: forget the file without writing what the parent will write itself.
+  // For the child after fork: does not write what the parent will write itself.
   void forget();
-  // Before fork / after it in both processes: the mutex is held meanwhile.
+  // Held during fork, in both processes.
   void lock() { mutex_.lock(); }
   void unlock() { mutex_.unlock(); }
 
   void run(const RunRecord& record);
   void module(std::uint32_t number, const ModuleText& module);
   void site(std::uint32_t site, const Frame* frames, unsigned count);
-  // Objects, releases, totals and phases are stamped with the time at which they enter the log, so
-  // their order in the log is their order in time.
+  // Objects, releases, totals and phases get the time at which they enter the log, so their order
+  // in the log is their order in time.
   void object(std::uint32_t site, std::uint64_t address, std::uint64_t bytes, std::uint32_t thread,
               std::uint64_t allocator);
   void release(std::uint64_t address);
-  // Objects under 4 KiB: those of a site from the start on, and (a multiple of k_small_area) where
+  // Objects under 4 KiB: those of a site since the start, and (a multiple of k_small_area) where
   // some lie.
   void small_objects(std::uint32_t site, std::uint64_t objects, std::uint64_t bytes);
   void small_area(std::uint64_t address);
   void site_totals(const SiteTotals& totals); // its time is now
   void shortages(const Shortages& all);
-  // Memory that nobody allocates block by block; one of a kind and number at a time: another one
-  // takes its place. begin, end: monotonic times, earlier than now.
+  // A new area replaces the one of its kind and number. begin, end: monotonic, earlier than now.
   void area(AreaKind kind, std::uint32_t number, std::uint64_t address, std::uint64_t bytes,
             std::uint64_t begin);
   void area_end(AreaKind kind, std::uint32_t number, std::uint64_t end);
   void region_definition(std::uint32_t region, const Frame* frames, unsigned count);
-  // Told when it is known that something fell into it, but one after the other in order of time.
+  // Written once something is known to have fallen into the region's run, but in order of time.
   void region(const RegionRecord& record);
   void region_totals(std::uint32_t region, const RegionTotals& totals);
   void stretch_definition(std::uint32_t stretch, const StretchDefinition& definition);

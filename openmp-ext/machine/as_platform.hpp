@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A preset as the platform that `omptier topology` would show on it, without booting it: for advice
-// for another machine.
+// The platform that `omptier topology` would show on a preset: for advice without booting it.
 #pragma once
 
 #include "base/text.hpp"
@@ -10,8 +9,7 @@
 
 namespace omptier {
 
-// sizes: bytes that the machine has of a kind, divided among its nodes in proportion to their size;
-// kinds without an entry keep the preset's sizes.
+// sizes: bytes of a kind, divided among its nodes in proportion; other kinds keep the preset's.
 Platform platform_of(const Machine& machine, const CapacityByKind& sizes = {});
 
 } // namespace omptier

@@ -23,7 +23,7 @@ private:
   int status_;
 };
 
-// A failure with the text "what: strerror(error)".
+// Text: "what: strerror(error)".
 Failure system_failure(const std::string& what, int error);
 
 } // namespace omptier

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t k_console_kept = 256 << 10; // bytes of the kernel's messages that are kept
 
-// The last line of the kernel's messages that gives the reason of a panic, or "".
+// From the last line of the kernel's messages that gives one; or "".
 std::string panic_reason(const std::string& console) {
   constexpr const char* k_words = "Kernel panic - not syncing: ";
   std::size_t at = console.rfind(k_words);
@@ -136,7 +136,7 @@ void Guest::pump_input() {
 }
 
 void Guest::report_end() {
-  // Read what is still in flight; QEMU has closed its ends, so this terminates.
+  // Reads what is still in flight; QEMU has closed its ends, so this terminates.
   while (console_ && take(console_.get(), console_bytes_)) {
   }
   while (messages_file_ && take(messages_file_.get(), messages_)) {

@@ -45,20 +45,17 @@ struct RunResult {
 
 class Guest {
 public:
-  // Starts QEMU. inherited: file descriptors that it gets besides the channels. echo_console:
-  // copies the kernel's messages to stderr.
+  // inherited: further descriptors for QEMU. echo_console: copies the kernel's messages to stderr.
   Guest(const std::vector<std::string>& command, Channels channels,
         const std::vector<int>& inherited, Watch& watch, bool echo_console);
   // Kills QEMU and waits for it.
   ~Guest();
   Guest(const Guest&) = delete;
 
-  // Waits until the guest has booted.
   void wait_until_ready();
 
-  // Runs one QMP command and returns its result. Throws Failure(125) on an error.
+  // Runs a QMP command. Throws Failure(125) on an error.
   nlohmann::json monitor(const std::string& command, const nlohmann::json& arguments = nullptr);
-  // Passes an open file to QEMU under a name.
   void pass_file(const std::string& name, int descriptor);
 
   // Called with output as it arrives: 1 is the program's stdout, 2 its stderr.

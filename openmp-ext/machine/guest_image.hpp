@@ -10,8 +10,7 @@
 
 namespace omptier {
 
-// $OMPTIER_CACHE, else $XDG_CACHE_HOME/omptier, else ~/.cache/omptier. Throws Failure if no
-// variable is set.
+// $OMPTIER_CACHE, else $XDG_CACHE_HOME/omptier, else ~/.cache/omptier. Else throws Failure.
 std::filesystem::path cache_folder();
 
 struct GuestImage {
@@ -27,8 +26,7 @@ struct GuestImage {
 GuestImage find_or_make_guest_image(const std::filesystem::path& cache,
                                     const std::filesystem::path& make_guest, bool nvdimm);
 
-// An anonymous file with the initial RAM file system: the init program, then the modules. The
-// caller closes it. Throws Failure.
+// An anonymous file; the caller closes it. Throws Failure.
 int open_initial_files(const GuestImage& image);
 
 // Identity of the init program in this library, for the key of snapshots.

@@ -68,7 +68,7 @@ void report_time(double seconds, double dilation) {
   report(line);
 }
 
-// One run: what must outlive the machine, in the order of construction.
+// Members live as long as the machine needs, in the order of construction.
 class Run {
 public:
   Run(const Machine& machine, const SandboxOptions& options)
@@ -305,7 +305,7 @@ std::string Run::request(const std::vector<std::string>& command) const {
     const unsigned user = ::getuid();
     add("user", std::to_string(user == 0 ? k_nobody : user));
     add("group", std::to_string(user == 0 ? k_nobody : ::getgid()));
-    // For files of root's in the current folder, which must stay writable.
+    // For root's files in the current folder, which must stay writable.
     if (user == 0) add("capability", std::to_string(CAP_DAC_OVERRIDE));
   }
   if (modelled_) add("model", "1");

@@ -32,9 +32,9 @@ struct SandboxOptions {
   std::filesystem::path plugin;     // the time model
 };
 
-// Runs the command to its end and passes its output on. Returns its exit status as a shell would,
-// or 124 (time-out), 125 (our failure, reported on stderr), 128 + signal (sent to us). One call at
-// a time: it handles the process's signals.
+// Passes the command's output on. Returns its exit status as a shell would, or 124 (time-out), 125
+// (our failure, reported on stderr), 128 + signal (sent to us). One call at a time: it handles the
+// process's signals.
 int run_sandbox(const Machine& machine, const SandboxOptions& options);
 
 } // namespace omptier

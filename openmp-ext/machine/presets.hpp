@@ -51,21 +51,19 @@ struct Machine {
   std::uint64_t dax_folder = 0;
 };
 
-// The presets. Built at the first call, never destroyed; thread-safe.
+// Built at the first call, never destroyed; thread-safe.
 const std::vector<Machine>& machines();
 
-// The machine of that name, or null.
 const Machine* find_machine(std::string_view name);
 
 // "dram-hbm-nvm, icelake-optane, …"
 std::string machine_names();
 
-// The nodes that have CPUs.
 std::vector<int> initiators(const Machine& machine);
 
 bool has_nvdimm(const Machine& machine);
 
-// CPU numbers of a node, "0-3", or "" without CPUs.
+// "0-3", or "" without CPUs.
 std::string cpu_list(const Machine& machine, std::size_t node);
 
 // Checks what QEMU and Linux rely on: square distances, a performance for each pair, CPUs that add

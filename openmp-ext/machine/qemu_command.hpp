@@ -12,13 +12,12 @@
 
 namespace omptier {
 
-// qemu-system-x86_64 in PATH. Throws Failure (125) that names the package to install.
+// In PATH. Throws Failure (125) that names the package to install.
 std::filesystem::path find_qemu();
 
 // CPUs, memory nodes, distances, HMAT, memory-event unit.
 std::vector<std::string> machine_arguments(const Machine& machine);
 
-// The kernel's command line.
 std::string kernel_command_line(const std::string& additions);
 
 // File descriptors (inherited by QEMU) and paths of one run.

@@ -26,7 +26,6 @@ public:
   SnapshotStore(const std::filesystem::path& cache, const std::string& label,
                 const std::string& key);
 
-  // The snapshot, opened for reading, or no file.
   File open() const;
 
   // The lock for making the snapshot, held as long as the returned file; none while another process

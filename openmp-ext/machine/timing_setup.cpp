@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::uint64_t k_gib = 1ull << 30;
 
-// Bytes of RAM that q35 puts below 4 GiB.
 std::uint64_t low_memory(std::uint64_t all) {
   return all >= 0xb0000000 ? 2 * k_gib : all;
 }

@@ -43,7 +43,6 @@ std::uint64_t last_allocations = 0; // plan matches at the last look: more mean 
 Objects objects;
 Totals totals[k_most_entries];
 
-// The entry of an object's site for a region (or for none), or null.
 const PlanEntry* entry_for(const PlanPlacement& plan, std::uint32_t placed_by,
                            std::uint32_t instance, std::uint32_t region, std::uint32_t& index) {
   for (const std::uint32_t entry : plan.matcher().entries(plan.site_of_entry(placed_by)))
@@ -61,7 +60,7 @@ MemoryKind first_present(const Placer& placer, const std::vector<MemoryKind>& ki
   return MemoryKind::unknown;
 }
 
-// The first other kind in the plan's order: where an object goes when it must leave.
+// Where an object goes when it must leave a kind: the first other kind in the plan's order.
 MemoryKind other_kind(const Placer& placer, const std::vector<MemoryKind>& kinds,
                       MemoryKind not_it) {
   for (const MemoryKind kind : kinds)
@@ -89,7 +88,7 @@ void collect(const PlanPlacement& plan, Placer& placer, std::uint32_t region) {
       object.wanted = first_present(placer, here->kinds);
       object.benefit = here->benefit;
     }
-    // Without a home of its own, it goes to the next kind that its entries name.
+    // An object without a home of its own goes to the next kind that its entries name.
     if (object.home == MemoryKind::unknown || object.home == object.now)
       object.home = other_kind(placer, plan.plan().entries[placed_by].kinds, object.now);
     objects.list[objects.count++] = object;
@@ -128,7 +127,7 @@ bool move(Placer& placer, PlannedObject& object, MemoryKind to, const void* code
   return arrived;
 }
 
-// Moves objects out that the region does not want there, least benefit first, to fit newcomer.
+// Moves out objects that the region does not want there, least benefit first, until newcomer fits.
 void make_room(Placer& placer, MemoryKind kind, const PlannedObject& newcomer, const void* codeptr,
                void (*moved)(const RegionMove&)) {
   for (std::size_t i = objects.count; i-- > 0 && placer.room(kind) < newcomer.committed;) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Moves pages when a parallel region begins for which the plan wants objects in another kind of
-// memory, before its team starts. Objects that the region does not need there and that have less
-// benefit are moved out first, to where the plan places them otherwise. Nothing moves for regions
-// that the plan does not name, or when the same region runs again.
+// When a parallel region begins, moves the objects that the plan wants elsewhere for it, before its
+// team starts. Objects with less benefit that the region does not need there are moved out first,
+// to where the plan places them otherwise. Nothing moves for regions that the plan does not name,
+// or when the same region runs again.
 #pragma once
 
 #include "placement/placer.hpp"
@@ -21,12 +21,11 @@ struct RegionMove {
   std::uint32_t plan_entry = 0; // index of the entry that caused the move
 };
 
-// To be called when a region begins, on the thread that meets it. moved is called for every move.
-// While one region moves pages, a region that begins on another thread moves nothing.
+// To be called on the thread that meets the region's begin. moved is called for every move. While
+// one region moves pages, a region that begins on another thread moves nothing.
 void region_begins(const PlanPlacement& plan, Placer& placer, const void* codeptr,
                    void (*moved)(const RegionMove&));
 
-// Totals of all moves by plan entry, for reports.
 struct MoveTotals {
   std::uint64_t moves = 0, bytes = 0, nanoseconds = 0, first = 0, last = 0, without_room = 0;
 };

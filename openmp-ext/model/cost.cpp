@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The formulas of cost.hpp.
+// See cost.hpp.
 #include "model/cost.hpp"
 
 #include "platform/usual_figures.hpp"
@@ -15,7 +15,7 @@ namespace {
 constexpr double k_move_over_copy = 4, k_huge_move_over_copy = 1.6;
 constexpr std::uint64_t k_huge_page = std::uint64_t{2} << 20;
 
-// Nanoseconds for one line at the thread's share of a bandwidth; 0 when the bandwidth is unknown.
+// At the thread's share of the bandwidth; 0 when the bandwidth is unknown.
 double line_time(double bandwidth, unsigned threads) {
   return bandwidth > 0 ? k_line_bytes * threads / bandwidth * 1e9 : 0;
 }

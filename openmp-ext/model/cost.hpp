@@ -27,14 +27,12 @@ inline constexpr double k_line_bytes = 64;
 inline constexpr double k_prefetch_lines = 16;
 inline constexpr double k_store_lines = 16;
 
-// Nanoseconds of one access on that memory while `threads` threads access it.
 double access_time(Manner manner, const Figures& figures, unsigned threads);
 
-// Nanoseconds of thread time for the whole demand.
+// Nanoseconds of thread time.
 double demand_time(const Demand& demand, const Figures& figures, Threads threads);
 
-// The fewest threads with which every stream on such a memory waits for its bandwidth: assumed
-// where only the streaming is known.
+// The fewest for which every stream waits for bandwidth: assumed where only streaming is known.
 unsigned threads_that_saturate(const Figures& figures);
 
 // Index of the memory that unplaced programs use: the first DRAM, else 0. Times are relative to it.
@@ -49,12 +47,12 @@ Figures reference_figures(std::span<const Tier> tiers);
 
 // Nanoseconds in which one thread moves so many bytes between two kinds. A line costs
 //
-//   1.6 · (streamed load from the old kind + 2 · streamed store to the new one)   in huge pages
-//   4 · (streamed load + streamed store)                                          in 4 KiB pages
+// 1.6 · (streamed load from the old kind + 2 · streamed store to the new one)   in huge pages 4 ·
+// (streamed load + streamed store)                                          in 4 KiB pages
 //
 // The kernel clears a huge page before it copies; 1.6 was measured on the virtual machine (DRAM to
-// NVM 1.6, NVM to DRAM 1.7). Of moving a small page, copying is a quarter (docs/design.md, "The
-// virtual machine"). Objects below the size of a huge page move in small ones.
+// NVM 1.6, NVM to DRAM 1.7). For a small page, copying is a quarter of the move (docs/design.md,
+// "The virtual machine"). Objects below the size of a huge page move in small ones.
 double move_time(std::uint64_t bytes, const Figures& from, const Figures& to);
 
 } // namespace omptier

@@ -17,7 +17,7 @@ namespace omptier {
 enum class Manner : std::uint8_t { scattered_load, streamed_load, scattered_store, streamed_store };
 inline constexpr std::size_t k_manners = 4;
 
-// Bytes; no stride prefetcher goes beyond, and accesses are scattered.
+// Bytes. No stride prefetcher follows longer strides: such accesses are scattered.
 inline constexpr std::int64_t k_prefetched_stride = 2048;
 
 // Accesses that reach memory (not those that a cache serves), by manner.
@@ -39,7 +39,6 @@ struct Demand {
   }
 };
 
-// Threads at the same time, by manner.
 struct Threads {
   unsigned scattered, streamed;
 

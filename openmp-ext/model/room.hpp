@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Bytes left on each tier over time: only objects alive together compete. Time is cut into pieces,
+// Bytes left on each tier over time: only objects alive together compete. Time is cut into pieces
 // at every begin and end of a stay; the runtime's decisions have one piece.
 #pragma once
 
@@ -19,7 +19,6 @@ struct Stay {
   std::uint64_t bytes = 0;
 };
 
-// The room that an object needs.
 struct Need {
   std::uint64_t bytes = 0;     // at most
   std::span<const Stay> stays; // ascending, not overlapping; none: all bytes in all pieces
@@ -35,7 +34,6 @@ public:
       left = std::fill_n(left, pieces, bytes);
     return true;
   }
-  // In every piece.
   bool fits(const Need& need, std::size_t tier) {
     return in_each_piece(need, tier, [](auto& left, auto bytes) { return bytes <= left; });
   }
@@ -47,7 +45,7 @@ public:
   }
 
 private:
-  // use(bytes left, bytes needed) of each piece, until one returns false; true when none did.
+  // Stops at the first piece for which use(bytes left, bytes needed) is false; true if none is.
   template <typename Use> bool in_each_piece(const Need& need, std::size_t tier, Use use) {
     std::uint64_t* const left = left_.begin() + tier * pieces_;
     const Stay always{0, static_cast<std::uint32_t>(pieces_), need.bytes};

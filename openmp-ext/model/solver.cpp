@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Greedy, exchanges, branch and bound: see solver.hpp.
+// See solver.hpp.
 #include "model/solver.hpp"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace omptier {
 namespace {
 
 constexpr int k_exchange_rounds = 8;
-constexpr double k_least_gain = 1e-9;            // over what is at stake: less is rounding
+constexpr double k_least_gain = 1e-9;            // relative to what is at stake: less is rounding
 constexpr std::size_t k_most_steps = 20'000'000; // of the search through pieces of time
 
 double gain_of(const Candidate& candidate, std::uint8_t tier) {
@@ -22,23 +22,22 @@ double best_gain(const Candidate& candidate) {
   const std::uint8_t tier = best_tier(candidate);
   return tier == k_nowhere ? 0 : candidate.gain[tier];
 }
-// Others are at their best already, or late: they take no room from any.
+// The others have their best choice already or come later: they take no room.
 bool competes(const Candidate& candidate) {
   return candidate.bytes != 0 && candidate.allowed != 0 && !candidate.late;
 }
-// Best gain per byte.
 double density_of(const Candidate& candidate) {
   return best_gain(candidate) / static_cast<double>(std::max<std::uint64_t>(candidate.bytes, 1));
 }
 
-// Allowed tiers, best first, then nowhere; returns how many. Of equal gains the later tier comes
-// first, which is the slower one, so that fast memory stays free.
+// Allowed tiers, best first, then nowhere; returns how many. Of equal gains the later (slower) tier
+// comes first, so that fast memory stays free.
 using Options = std::array<std::uint8_t, k_most_choices + 1>;
 unsigned options_of(const Candidate& candidate, Options& out) {
   unsigned count = 0;
   for (unsigned tier = k_most_choices; tier-- > 0;)
     if (may_lie_in(candidate, tier)) out[count++] = static_cast<std::uint8_t>(tier);
-  // Not stable_sort, which takes memory from malloc.
+  // Not stable_sort, which calls malloc.
   std::sort(out.begin(), out.begin() + count, [&](std::uint8_t a, std::uint8_t b) {
     const double first = candidate.gain[a], second = candidate.gain[b];
     return first != second ? first > second : a > b;
@@ -47,7 +46,7 @@ unsigned options_of(const Candidate& candidate, Options& out) {
   return count;
 }
 
-// A candidate's place in an order. Ties go by index, so that every run has the same result.
+// Ties are decided by index, so that every run has the same result.
 struct Rank {
   double worth;
   std::uint32_t candidate;
@@ -58,7 +57,6 @@ bool comes_before(const Rank& a, const Rank& b) {
   return a.worth != b.worth ? a.worth > b.worth : a.candidate < b.candidate;
 }
 
-// An assignment under construction, and the room left.
 class Assignment {
 public:
   Assignment(std::span<const Candidate> candidates, std::span<std::uint8_t> chosen)
@@ -74,7 +72,7 @@ public:
     return true;
   }
 
-  // Highest worth first; mandatory ones before or behind all others.
+  // Highest worth first; mandatory ones before or after all others.
   template <typename Worth> void sort_by(bool mandatory_first, Worth worth_of) {
     for (Rank& rank : order_) {
       const Candidate& candidate = candidates_[rank.candidate];
@@ -84,13 +82,13 @@ public:
     std::ranges::sort(order_.all(), comes_before);
   }
 
-  // Each in order, of the late ones or of the others, into its best tier with room.
+  // In order, each of the late (or of the other) candidates into its best tier with room.
   void fill(bool late) {
     for (const Rank& rank : order_)
       if (candidates_[rank.candidate].late == late) put_in_best(rank.candidate);
   }
 
-  // Lets one into a better tier when those that must leave for it lose less. Mandatory ones leave
+  // Moves a candidate into a better tier if those that must leave lose less. Mandatory ones leave
   // last: without room elsewhere, nothing outweighs their loss.
   void exchange() {
     sort_by(false, [](const Candidate& candidate) { return -density_of(candidate); });
@@ -103,7 +101,7 @@ public:
     }
   }
 
-  // All the room is free while search(room) chooses anew, which so needs no memory of its own.
+  // Frees all room while search(room) chooses anew, so that the search needs no memory of its own.
   template <typename Search> void lend_room(Search search) {
     for (std::uint32_t i = 0; i < chosen_.size(); ++i)
       if (chosen_[i] != k_nowhere) room_.give_back(candidates_[i], chosen_[i]);
@@ -166,7 +164,7 @@ private:
   PageArray<std::uint32_t> gone_;
 };
 
-// Depth-first search over a few candidates, from the best assignment so far.
+// Depth first, from the best assignment so far.
 class Search {
 public:
   Search(const Problem& problem, Room& room, std::span<std::uint8_t> best)
@@ -209,9 +207,9 @@ private:
     return item;
   }
 
-  // No assignment of the items from depth on gains more: the free room of all wanted tiers and
-  // times as one, filled by density with parts of items at their best gain. Mandatory ones, which
-  // come first, gain their best without room.
+  // Upper bound of the gain of the items from depth on: the free room of all wanted tiers and times
+  // is taken as one and filled by density with parts of items at their best gain. Mandatory ones,
+  // which come first, gain their best without room.
   double bound(std::size_t depth) const {
     double room = std::max(0.0, left_), sum = 0;
     for (std::size_t d = depth; d < count_; ++d) {
@@ -254,7 +252,7 @@ private:
   }
 
   const Problem& problem_;
-  Room& room_; // all of it; so it is again afterwards
+  Room& room_; // all of it, also after the search
   std::span<std::uint8_t> best_;
   std::size_t count_ = 0;
   std::array<Item, k_exact_candidates> items_{}; // by rank

@@ -3,16 +3,16 @@
 // Which objects go to which tier when not all fit into the fast ones: the solver of ompx_commit,
 // ompx_apply and the advisor. Callers define gains, in a unit of their own.
 //
-//   density      the assignment of largest total gain: greedy by gain per byte; then exchanges:
-//                objects leave a tier, the cheapest first, so that another may enter. Of up to
-//                k_exact_candidates that need room, have a tier to go to and are not late, all
-//                assignments are searched then, depth first, cut where even filling the free room
+// density      the assignment of largest total gain: greedy by gain per byte; then exchanges:
+//                objects leave a tier, the cheapest first, so that another may enter. If at most
+//                k_exact_candidates need room, have a tier to go to and are not late, all their
+//                assignments are then searched depth first, cut where even filling the free room
 //                with the densest of the rest could not beat the best found. After k_most_nodes the
 //                best so far is taken.
-//   importance   one after the other by weight, each into its best tier with room (H2M's rule)
-//   declaration  the same in the order given
+// importance   one after the other by weight, each into its best tier with room (H2M's rule)
+// declaration  the same in the order given
 //
-// A candidate that no tier takes is nowhere: it loses `loss`. No malloc, no exceptions.
+// A candidate that fits no tier is nowhere: it loses `loss`. No malloc, no exceptions.
 #pragma once
 
 #include "model/room.hpp"
@@ -25,7 +25,7 @@ inline constexpr std::size_t k_most_choices = 16; // tiers
 inline constexpr std::size_t k_exact_candidates = 24;
 inline constexpr unsigned k_most_nodes = 200000;
 inline constexpr std::uint8_t k_nowhere = 0xff;
-// Loss of being nowhere, as a part of the time of all memory.
+// Loss of being nowhere, as a fraction of the time of all memory.
 inline constexpr double k_loss_of_nowhere = 1e-3;
 
 struct Candidate : Need {
@@ -33,7 +33,7 @@ struct Candidate : Need {
   double loss = 0;           // of being nowhere, a positive number
   bool mandatory = false;    // served before the others
   bool late = false;         // served in the room that the others leave
-  std::uint32_t allowed = 0; // tiers it may lie in, one bit each; only such that have a capacity
+  std::uint32_t allowed = 0; // tiers it may lie in, one bit each; only tiers with a capacity
   std::array<double, k_most_choices> gain{};
 };
 
@@ -48,7 +48,7 @@ enum class DecisionOrder : std::uint8_t { density = 0, importance = 1, declarati
 // chosen[i] = tier of candidates[i] or k_nowhere. False when memory for lists is refused.
 bool choose_set(const Problem& problem, DecisionOrder order, std::span<std::uint8_t> chosen);
 
-// The allowed tier of largest gain, of equal ones the slowest; k_nowhere when none is allowed.
+// Of equal gains the slowest; k_nowhere when no tier is allowed.
 std::uint8_t best_tier(const Candidate& candidate);
 
 } // namespace omptier

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One sampled memory access, as every source of samples delivers it.
+// One sampled memory access, the same for every source of samples.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace omptier {
 
 enum class AccessKind : std::uint8_t { unknown, load, store };
 enum class AccessLevel : std::uint8_t { unknown, cache, memory };
-// Time, accesses and misses are different shares and are never merged: what one sample counts.
+// What one sample counts. Shares of time, of accesses and of misses differ and are never merged.
 enum class Measure : std::uint8_t { time, accesses, misses };
 
 struct AccessSample {

@@ -58,7 +58,6 @@ FrameMatcher::FrameMatcher(std::span<const std::string> identities,
 
 FrameMatcher::~FrameMatcher() = default; // its pages stay: a thread may still be matching
 
-// Maps the lists to the modules as they are loaded now.
 FrameMatcher::Table* FrameMatcher::build(const ModuleListUse& use) const {
   const std::uint32_t generation = module_generation();
   std::size_t frames = 0;
@@ -114,8 +113,8 @@ FrameMatcher::Table* FrameMatcher::build(const ModuleListUse& use) const {
   return table;
 }
 
-// The table, rebuilt after the loader's list has changed. While another thread rebuilds it or
-// forks, the old one is used: it lacks only modules that have just been loaded.
+// Rebuilt after the loader's list has changed. While another thread rebuilds it or forks, the old
+// table is used: it lacks only modules that have just been loaded.
 const FrameMatcher::Table* FrameMatcher::current() const {
   Table* table = table_.load(std::memory_order_acquire);
   if (table != nullptr && table->generation.load(std::memory_order_relaxed) == module_generation())

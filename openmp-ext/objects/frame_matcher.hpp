@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Recognises captured stacks: given lists of frames by (module identity, offset), finds the list
-// that matches a stack of run-time return addresses. Built once, when a plan is loaded; matching is
-// then a few hash steps over return addresses, without lock or malloc.
+// Recognises captured stacks: finds, among lists of frames by (module identity, offset), the
+// longest that is a prefix (innermost frames) of a stack of return addresses; so plans with fewer
+// frames, or shortened by hand, work. Built once, when a plan is loaded; a match is some hash
+// steps, without lock or malloc. Modules are mapped to their addresses anew after the loader's list
+// has changed.
 //
-// A list matches a stack if it is a prefix of it (innermost frames); the longest match wins. So a
-// plan made with fewer frames, or shortened by hand, works. Modules are mapped to their present
-// addresses, and again after the loader's list has changed (dlopen).
-//
-// Another build has other identities and offsets: nothing matches exactly. The portable match, by
-// function name and ordinal of the call, needs symbol tables and decoding, too much for the
-// application's process: `omptier run` rewrites such a plan for the present build before it starts
-// the program, and the runtime only counts the lists whose modules are not loaded.
+// Another build has other identities and offsets: nothing matches. The portable match, by function
+// name and ordinal of the call, needs symbol tables and decoding, too much for the application's
+// process: `omptier run` rewrites such a plan before it starts the program, and the runtime only
+// counts the lists whose modules are not loaded.
 #pragma once
 
 #include "objects/modules.hpp"
@@ -38,12 +36,12 @@ public:
   // Number of the distinct list that is a prefix of the stack, or k_none. Thread-safe.
   std::uint32_t match(const ReturnAddress* stack, unsigned count) const;
 
-  // Frames that a capture needs: the length of the longest list.
+  // Length of the longest list: the frames that a capture needs.
   unsigned depth() const { return depth_; }
   unsigned distinct_lists() const { return static_cast<unsigned>(distinct_.size()); }
   // The distinct list for an index of the constructor's span.
   std::uint32_t list_of(std::size_t given) const { return given_to_distinct_[given]; }
-  // How many distinct lists name a module that is not loaded (another build, or not yet).
+  // Lists that name a module which is not loaded (another build, or not yet).
   unsigned lists_without_module() const;
 
 private:

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which live object an address lies in. Fed with objects in the order of time; samples are looked
-// up at their own time by stepping through both in order (analysis/attribution.cpp). For the commands
-// that read profiles, not for the recorded process: it allocates.
+// Which live object an address lies in. Objects and samples are taken together in the order of time
+// (analysis/attribution.cpp). Only for commands: it allocates.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +12,14 @@
 
 namespace omptier {
 
-// What lies in what, the innermost first: a block may be a thread's stack; blocks, counted small
-// ones too, lie in the heap. Objects of one layer do not overlap.
+// Innermost first: a block may be a thread's stack; blocks, including counted small ones, lie in
+// the heap. Objects of one layer do not overlap.
 enum class Layer : std::uint8_t { blocks, modules, stacks, small_objects, heap };
 
 class LiveMap {
 public:
-  // The object now occupies [address, address + bytes); a zero-sized one occupies one byte. Returns
-  // the objects of its layer whose memory it takes (they were freed without our knowledge).
+  // A zero-sized object occupies one byte. Returns the objects of its layer whose memory it takes:
+  // they were freed without our knowledge.
   std::vector<std::uint64_t> insert(std::uint64_t address, std::uint64_t bytes,
                                     std::uint64_t object, Layer layer = Layer::blocks) {
     std::vector<std::uint64_t> replaced;
@@ -37,7 +36,7 @@ public:
     return replaced;
   }
 
-  // The object that begins at address ends, no other one than `only`; nothing when none does.
+  // Ends the object that begins at address (with only: if it is that one); nothing without one.
   std::optional<std::uint64_t> erase(std::uint64_t address, Layer layer = Layer::blocks,
                                      std::optional<std::uint64_t> only = {}) {
     const auto at = objects_.find({layer, address});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Of how many samples the loops around them were emulated (emulation/loop_accesses.hpp).
+// For how many samples the loops around them were emulated (emulation/loop_accesses.hpp).
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace omptier {
 
 struct LoopCounts { // samples, from the start on
   std::uint64_t emulated = 0;
-  std::uint64_t alike = 0;    // of places seen often: each emulated one there stands for these, too
+  std::uint64_t alike = 0;    // at places seen often, where each emulated one stands for these, too
   std::uint64_t left_out = 0; // beyond emulation's budget: those drawn at random stand for them
   bool operator==(const LoopCounts&) const = default;
 

@@ -48,7 +48,6 @@ struct Pass {
   std::uint32_t number = 0; // when changed
 };
 
-// Finds the build-id in a note segment in memory.
 bool read_build_id(const char* note, std::size_t bytes, char* identity) {
   const char* end = note + bytes;
   while (note + sizeof(ElfW(Nhdr)) <= end) {
@@ -73,7 +72,7 @@ const char* path_of(const dl_phdr_info& info, bool program) {
   static char path[PATH_MAX]; // one pass at a time, under the loader's lock
   const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
   path[length > 0 ? length : 0] = 0;
-  // Without /proc: the path it was started by, valid if its folder is still the current one.
+  // Without /proc: the path that started the program, valid if its folder is still the current one.
   if (length <= 0 && realpath(reinterpret_cast<const char*>(getauxval(AT_EXECFN)), path) == nullptr)
     path[0] = 0;
   return path;
@@ -128,7 +127,6 @@ std::uintptr_t first_address(const dl_phdr_info& info) {
   return begin;
 }
 
-// The entry of a known module: same place and name, still loaded.
 LoadedModule* find_known(const dl_phdr_info& info, bool program) {
   const unsigned count = g_modules.count.load(std::memory_order_acquire);
   if (program) return count > 0 ? g_modules.entries[0].load() : nullptr;
@@ -215,7 +213,7 @@ bool starts_with(const char* text, const char* prefix) {
   return std::strncmp(text, prefix, std::strlen(prefix)) == 0;
 }
 
-// A sleep, since sched_yield by a SCHED_FIFO thread lets no lower priority run.
+// sched_yield by a SCHED_FIFO thread would let no lower priority run.
 void let_others_run() {
   const timespec moment{0, 50'000};
   ::clock_nanosleep(CLOCK_MONOTONIC, 0, &moment, nullptr);

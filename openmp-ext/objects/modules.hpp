@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The modules (program, shared libraries) of this process: which module holds an address, which
-// identity it has in other runs, and whether its frames belong to an allocation site.
-//
-// The list is read with dl_iterate_phdr, which serialises its callers and counts loads and unloads,
-// so it is read again only when that count has changed. Entries are never removed or reused (an
-// unloaded module is only marked), so a pointer to one is valid for the life of the process and
-// look-ups need no lock. Nothing here calls malloc.
+// The modules (program, shared libraries) of this process: which one holds an address, its identity
+// in other runs, and whether its frames belong to an allocation site. dl_iterate_phdr serialises
+// its callers and counts loads and unloads; the list is read again only when that count has
+// changed. Entries are never removed or reused (an unloaded module is only marked), so pointers to
+// them stay valid and look-ups need no lock. No malloc.
 //
 // A forked child could not release the loader's lock if a thread that does not exist there held it.
 // So a fork first waits until no thread of ours is inside the loader's list, and none enters until
@@ -49,7 +47,7 @@ struct LoadedModule {
 // The module at the address, or null (generated code, vDSO). Follows the loader. Thread-safe.
 const LoadedModule* module_of(std::uintptr_t address);
 
-// The same from the list as last read: no lock, no system call, but misses later libraries.
+// Uses the list as last read: no lock, no system call, but misses later libraries.
 const LoadedModule* known_module_of(std::uintptr_t address);
 
 // All modules ever seen: numbers 0 … module_count() - 1. refresh_modules reads the loader's list.
@@ -76,7 +74,7 @@ public:
 private:
   bool entered_;
 };
-// identity_of for a thread that holds a ModuleListUse.
+// For a thread that holds a ModuleListUse.
 const char* identity_of(const LoadedModule& module, const ModuleListUse& use);
 
 // Called by the forking thread before the fork, and after it in either process. Waits for threads
@@ -84,7 +82,7 @@ const char* identity_of(const LoadedModule& module, const ModuleListUse& use);
 void close_modules_for_fork();
 void open_modules_after_fork(bool in_child);
 
-// A return address as (module identity, offset); false when no module holds it.
+// False when no module holds the address.
 bool identify(ReturnAddress address, const LoadedModule*& module, std::uint64_t& offset);
 
 // Hash of "segments:" and of profiles' checksums, against accidents only. seed: 0, or hash so far.

@@ -28,10 +28,10 @@ struct AccessPattern {
   float accesses = 0; // how many, or in which proportion
   float bytes = 0;    // in the same proportion; per access: bytes / accesses
   float chased = 0;   // share of accesses through a pointer that was itself loaded through one
-  // The innermost loop around the sample, by the address of its first instruction; 0 = unknown.
-  // run_bytes: what it accessed since another sample of the thread in the same run of the loop, and
-  // run_nanoseconds: in which time. 0 = no such sample; bytes < 0: the other sample was of another
-  // run.
+  // loop: address of the first instruction of the innermost loop around the sample; 0 = unknown.
+  // run_bytes, run_nanoseconds: what it accessed, and in which time, since another sample of the
+  // thread in the same run of the loop. 0 = no such sample; bytes < 0: the other sample was of
+  // another run.
   std::uint64_t loop = 0;
   float run_nanoseconds = 0, run_bytes = 0;
   std::array<Stride, k_strides> strides{}; // the most frequent first

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How soon an instruction came back to an address that was watched (sampling/reuse.hpp): a
-// measurement, of which the reader of a profile makes what it can (analysis/cache.hpp).
+// How soon an instruction came back to a watched address (sampling/reuse.hpp): a measurement that
+// the reader of a profile interprets (analysis/cache.hpp).
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,7 @@ struct AddressReuse {
   float until_next_use = 0;  // nanoseconds from one use to the next, the median; 0 = none was seen
 };
 
-// Bytes of the recorded machine's caches. own: a thread's own part, also in a guest; all: the last
-// level. 0 = unknown.
+// Bytes, 0 = unknown. own: a thread's own part, also in a guest; all: the last level.
 struct CacheSizes {
   std::uint64_t own = 0, all = 0;
 };

@@ -15,7 +15,6 @@ namespace omptier {
 
 inline constexpr unsigned k_max_frames = 32;
 
-// One return address as it is in memory now.
 using ReturnAddress = std::uintptr_t;
 
 struct Frame {
@@ -32,7 +31,7 @@ struct ModuleInfo {
 };
 
 // Identifies a frame for people and other builds. Calls are counted per callee, so that a call
-// added elsewhere in the function does not renumber the others. Names are demangled and without
+// added elsewhere in the function does not renumber the others. Names are demangled, without
 // compilers' suffixes for parts and copies of a function (".cold", ".part.0").
 struct PortableFrame {
   std::string function;      // "" when unknown

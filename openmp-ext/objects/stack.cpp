@@ -31,7 +31,6 @@ constexpr unsigned k_deepest_walk = 512; // frames of all kinds, before the walk
 constexpr unsigned k_cache_entries = 16384;
 constexpr std::uintptr_t k_largest_frame = std::uintptr_t{1} << 32;
 
-// An unwind rule and what a walk needs to know of the frame's module.
 struct CachedRule {
   UnwindRule rule;
   bool system = false;
@@ -64,8 +63,8 @@ struct CacheEntry {
 };
 constinit CacheEntry g_cache[k_cache_entries] = {};
 
-// Hash of the eight bytes before the return address: the call and what precedes it. A return
-// address on a walked stack is always mapped code.
+// The eight bytes before the return address are the call and what precedes it. A return address on
+// a walked stack is always mapped code.
 OMPTIER_READS_STACK std::uint64_t hash_of_code(ReturnAddress address) {
   std::uint64_t bytes;
   __builtin_memcpy(&bytes, reinterpret_cast<const void*>(address - 8), sizeof bytes);
@@ -144,7 +143,7 @@ public:
   WordChooser(const void* caller, StackWord* out, unsigned room, unsigned max_own)
       : caller_(reinterpret_cast<ReturnAddress>(caller)), out_(out), room_(room), left_(max_own) {}
 
-  // Where the address that is added next lies; fixed: as far above the one before in every call.
+  // place: of the next address; fixed: its distance from the one before is the same in every call.
   void at(std::uintptr_t place, bool fixed) {
     place_ = place;
     fixed_ = fixed;
@@ -163,7 +162,7 @@ public:
   unsigned finish() const { return left_ == 0 ? count_ : std::min(count_, last_own_ + 2); }
 
 private:
-  // Above the innermost frames lie a thread's first function and the C library's data.
+  // Bytes surely above the innermost frames: a thread's first function, the C library's data.
   static constexpr std::uintptr_t k_surely_stack = 1024;
   ReturnAddress caller_;
   StackWord* out_;
@@ -195,7 +194,7 @@ template <typename Chooser> WalkEnd walk_by_rules(std::uintptr_t frame, Chooser&
     if (rule.kind == UnwindRule::Kind::complex) return WalkEnd::complex;
     const std::uintptr_t cfa =
         (rule.from_frame_pointer ? frame_pointer : stack_pointer) + rule.cfa_offset;
-    // A stack only grows. Assembly may use the frame pointer otherwise without unwind information.
+    // A stack only grows. Assembly without unwind information may use the frame pointer otherwise.
     if (cfa <= stack_pointer || cfa - stack_pointer > k_largest_frame || cfa % 8 != 0)
       return WalkEnd::done;
     address = read_word(cfa - 8);
@@ -220,7 +219,7 @@ __attribute__((noinline)) unsigned capture_stack(const void* caller, ReturnAddre
                                                  unsigned max, RuntimeMet* met) {
   if (max == 0) return 0;
   FrameChooser chooser(caller, out, max);
-  // One frame is the caller, unless the caller lies in a library whose frames are dropped.
+  // One frame is the caller, unless that lies in a library whose frames are dropped.
   if (const CachedRule at = rule_at(reinterpret_cast<ReturnAddress>(caller));
       max == 1 && !at.system && !at.runtime)
     return chooser.finish(met);

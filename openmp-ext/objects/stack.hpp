@@ -12,8 +12,8 @@ namespace omptier {
 
 // Where a walk met the OpenMP runtime before any frame of the program.
 struct RuntimeMet {
-  ReturnAddress at = 0;     // the runtime's return address; 0: it did not
-  ReturnAddress called = 0; // that of the function that the runtime called
+  ReturnAddress at = 0;     // the runtime's return address; 0: it was not met
+  ReturnAddress called = 0; // return address of the function that the runtime called
 };
 
 // Writes up to max return addresses of the program, innermost first, and returns how many (at least
@@ -31,10 +31,10 @@ struct StackWord {
   bool own = false; // capture_stack would keep it
 };
 
-// The same walk, for recognising the call by its stack alone: every return address from caller on,
-// up to max_own of the program's own, and one behind the last where there are fewer. It ends before
-// a word whose place may vary from call to call so far that reading there would be unsafe. Returns
-// how many words; 0 where they cannot be had (no x86-64, caller is not on the stack). Thread-safe.
+// The same walk, for recognising a call by its stack alone: every return address from caller on, up
+// to max_own of the program's own, and one more if there are fewer. It ends before a word whose
+// place may vary so far from call to call that reading there would be unsafe. Returns how many
+// words; 0 where there are none (no x86-64, caller is not on the stack). Thread-safe.
 unsigned capture_words(const void* caller, StackWord* out, unsigned room, unsigned max_own);
 
 // OMPTIER_DEPTH: frames to keep, 1 to k_max_frames.

@@ -27,7 +27,7 @@ public:
     return slot->stack != nullptr ? slot->number : k_full;
   }
 
-  // The stack's number; fresh: whether it is new. k_full when memory is refused.
+  // fresh: whether it is new. k_full when memory is refused.
   std::uint32_t number_of(const ReturnAddress* stack, unsigned count, bool& fresh) {
     fresh = false;
     if (2 * (used_ + 1) > capacity_ && !grow()) return k_full;
@@ -85,7 +85,7 @@ private:
     return static_cast<std::uint32_t>(hash ^ hash >> 32);
   }
 
-  // The stack's slot, or the empty slot where it belongs.
+  // Or the empty slot where the stack belongs.
   Slot* find(std::uint64_t hash, const ReturnAddress* stack, unsigned count) {
     const std::uint32_t generation = module_generation();
     std::size_t at = hash & (capacity_ - 1);

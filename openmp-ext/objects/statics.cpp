@@ -20,7 +20,6 @@ using Header = ElfW(Ehdr);
 using Section = ElfW(Shdr);
 using Symbol = ElfW(Sym);
 
-// A file, mapped while this exists.
 class MappedFile {
 public:
   explicit MappedFile(const char* path) {
@@ -40,7 +39,6 @@ public:
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
-  // count objects at an offset; null when the file is too short.
   template <typename T> const T* at(std::uint64_t offset, std::uint64_t count) const {
     if (begin_ == nullptr || offset % alignof(T) != 0 || offset > bytes_ ||
         count > (bytes_ - offset) / sizeof(T))

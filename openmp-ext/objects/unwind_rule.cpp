@@ -56,7 +56,6 @@ public:
     failed_ = true;
     return 0;
   }
-  // A pointer in one of the encodings that linkers and compilers use.
   std::uintptr_t read_pointer(std::uint8_t encoding, std::uintptr_t header) {
     const std::uintptr_t place = at_;
     std::uintptr_t value = 0;
@@ -104,7 +103,7 @@ private:
   bool failed_ = false;
 };
 
-// Finds by binary search the frame description entry (FDE) that may cover pc; 0 when there is none.
+// Binary search for the frame description entry (FDE) that may cover pc; 0 when there is none.
 std::uintptr_t look_up(std::uintptr_t header, const ByteSpan& module, std::uintptr_t pc) {
   Cursor cursor(module, header);
   const auto version = cursor.read<std::uint8_t>();
@@ -191,7 +190,6 @@ struct Description { // what an FDE and its CIE hold
   std::uintptr_t program = 0, program_end = 0;
 };
 
-// The FDE that covers pc; false where none does or it is malformed.
 bool find_description(std::uintptr_t header, const ByteSpan& module, std::uintptr_t pc,
                       Description& found) {
   const std::uintptr_t entry = look_up(header, module, pc);
@@ -214,7 +212,6 @@ bool find_description(std::uintptr_t header, const ByteSpan& module, std::uintpt
   return !cursor.failed();
 }
 
-// What the call-frame program has established so far.
 struct FrameState {
   bool cfa_known = false, cfa_complex = false;
   std::uint64_t cfa_register = 0, cfa_offset = 0;

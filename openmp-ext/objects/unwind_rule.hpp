@@ -47,8 +47,8 @@ struct ByteSpan {
   }
 };
 
-// The rule at pc (the return address - 1, so that the call itself is looked up). header: the
-// module's .eh_frame_hdr. Never reads outside the span; malformed tables give Kind::end or complex.
+// The rule at pc (the return address - 1, inside the call). header: the module's .eh_frame_hdr.
+// Never reads outside the span; malformed tables give Kind::end or complex.
 UnwindRule find_unwind_rule(std::uintptr_t header, const ByteSpan& module, std::uintptr_t pc);
 
 // The function around pc; nothing if no entry covers it or the tables are malformed.

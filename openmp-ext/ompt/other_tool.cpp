@@ -109,7 +109,7 @@ void RegionNotes::note(const ompt_data_t* region, std::uint64_t number) {
   }
 }
 
-// A region's begin and end come on the same thread, so no other thread uses its note.
+// A region begins and ends on the same thread, so no other thread uses its note.
 std::uint64_t RegionNotes::take(const ompt_data_t* region) {
   for (Note& note : notes_) {
     if (note.region.load(std::memory_order_relaxed) != region) continue;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Another OMPT tool beside ours. libomp starts one tool only, so ours starts the next one: the
-// first behind it in OMP_TOOL_LIBRARIES that accepts, else Archer if ThreadSanitizer is in the
-// program, as libomp does. The other tool gets the runtime's own entry points; only the callbacks
-// that we also need are kept here and called from ours. All ompt_data_t of the runtime belong to
-// the other tool; our numbers of regions are in RegionNotes.
+// Another OMPT tool beside ours. libomp starts one tool only, so ours starts the next: the first
+// after it in OMP_TOOL_LIBRARIES that accepts, else Archer if ThreadSanitizer is in the program, as
+// libomp does. The other tool gets the runtime's own entry points; only the callbacks that we also
+// need are kept here and called from ours. All ompt_data_t of the runtime belong to the other tool;
+// our numbers of regions are in RegionNotes.
 #pragma once
 
 #include <array>
@@ -18,12 +18,12 @@ class OtherTool { // one per process
 public:
   // Finds the tool; called while libomp looks for tools.
   void find(unsigned omp_version, const char* runtime_version);
-  // Starts the tool. False: there is none, or it declined.
+  // False: there is none, or it declined.
   bool initialize(ompt_function_lookup_t runtime, int device);
   void finalize();
   bool active() const { return active_; }
 
-  // The tool's callback of an event that we use too, or null.
+  // Null if the tool has none for the event.
   template <typename Callback> Callback callback(ompt_callbacks_t event) const {
     const auto index = static_cast<unsigned>(event);
     return reinterpret_cast<Callback>(shared_[index].load(std::memory_order_acquire));
@@ -41,7 +41,7 @@ private:
   std::array<std::atomic<ompt_callback_t>, ompt_callback_sync_region + 1> shared_{};
 };
 
-// Numbers of running regions, by the address of the runtime's datum for each.
+// By the address of the runtime's datum for each region.
 class RegionNotes {
 public:
   // If the table is full, the number is dropped, and take returns 0.

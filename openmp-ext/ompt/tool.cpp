@@ -67,7 +67,6 @@ constexpr omptier_observer k_observer = {OMPTIER_OBSERVER_VERSION,
                                          on_phase,
                                          on_moved};
 
-// omptier_observe of the loaded libomptier.so, or null.
 Observe find_observe() {
   refresh_modules();
   for (unsigned i = 0; i < module_count(); ++i) {
@@ -121,8 +120,7 @@ std::unique_ptr<SampleSource> open_source(RecorderOptions& options) {
   return source;
 }
 
-// A forked child starts its log at its first region, thread or recorded block, so that children
-// which only exec leave none.
+// At its first region, thread or recorded block, so that children which only exec leave no log.
 void wake_forked_child() {
   if (!recorder().wants_restart()) return;
   static std::atomic<pid_t> woken{0}; // only one of the child's threads may open a source
@@ -252,8 +250,6 @@ void on_finalize(ompt_data_t*) {
   }
 }
 
-// Entries for libomptier_preload.so.
-
 int start_whole_process(const omptier_small_spans* spans) {
   recorder().serve_small(spans);
   if (!start_recorder()) return 0;
@@ -264,7 +260,7 @@ int start_whole_process(const omptier_small_spans* spans) {
   return 1;
 }
 
-// libomp prefers a tool that the program was linked with, and then never starts ours.
+// libomp prefers a tool that is linked into the program, and then never starts ours.
 void warn_of_linked_tool() {
   if (g_asked.load() || getpid() != g_started_in) return;
   void* start = dlsym(RTLD_DEFAULT, "ompt_start_tool");

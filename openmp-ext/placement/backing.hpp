@@ -24,9 +24,9 @@ public:
   virtual Bound bind(std::uintptr_t begin, std::size_t bytes, const Binding& binding) = 0;
   // Makes a part of a slice writable; false: there is no memory, nothing has changed.
   virtual bool commit(std::uintptr_t begin, std::size_t bytes) = 0;
-  // Frees the memory of a part, which then reads as zero. False: the memory stays.
+  // The part then reads as zero. False: the memory stays.
   virtual bool drop(std::uintptr_t begin, std::size_t bytes) = 0;
-  // Where the pages of a part are. False: the kernel does not report it.
+  // False: the kernel does not report it.
   virtual bool census(std::uintptr_t begin, std::size_t bytes, PageCensus& census) const {
     return count_pages(begin, bytes, census);
   }

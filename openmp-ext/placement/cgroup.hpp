@@ -21,8 +21,8 @@ public:
   // Finds the limited groups, from the process's own upwards. root: where control groups are
   // mounted (version 2 there or in unified/, version 1 in memory/).
   void find(const char* root = "/sys/fs/cgroup");
-  // Bytes until the nearest limit: page cache counts as free, and a margin for page tables and
-  // other users is subtracted; k_no_limit when there is none.
+  // Page cache counts as free, and a margin for page tables and other users is subtracted;
+  // k_no_limit without a limit.
   std::uint64_t room() const;
   bool limited() const { return count_ != 0; }
   std::uint64_t least_limit() const; // k_no_limit when there is none
@@ -40,7 +40,7 @@ private:
   unsigned count_ = 0;
 };
 
-// The nodes that the process's cpuset allows (Mems_allowed); all of them when that is unreadable.
+// From Mems_allowed; all nodes when that is unreadable.
 NodeSet allowed_nodes();
 
 } // namespace omptier

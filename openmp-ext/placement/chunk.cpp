@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Cuts and retires spans. One lock, which is taken before the extents'.
+// Cuts and retires spans. One lock, taken before the extents'.
 #include "placement/chunk.hpp"
 
 #include "base/os.hpp"
@@ -16,7 +16,7 @@ std::uint64_t run_of(unsigned granules) {
   return granules == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << granules) - 1;
 }
 
-// First granule of a free run that ends within the first `within`; k_chunk_granules: none.
+// A run must end within the first `within` granules; k_chunk_granules: there is none.
 unsigned free_run(const HeapChunk& chunk, unsigned granules, unsigned within) {
   const std::uint64_t run = run_of(granules);
   for (unsigned first = 0; first + granules <= within; ++first) {
@@ -28,7 +28,7 @@ unsigned free_run(const HeapChunk& chunk, unsigned granules, unsigned within) {
 
 } // namespace
 
-// Grows an extent by a step, or at least as needed; all of it is then present on the nodes.
+// By a step, or at least as needed; all of the extent is then present on the nodes.
 bool Chunks::grow(Extent& extent, std::size_t least, std::size_t step) {
   const std::size_t before = extent.committed;
   for (const std::size_t wanted : {std::min(std::max(least, before + step), extent.bytes), least}) {

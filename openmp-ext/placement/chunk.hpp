@@ -29,13 +29,13 @@ class Chunks {
 public:
   Chunks(Heap& heap, ExtentSpace& space) : heap_(heap), space_(space) {}
 
-  // Cuts a span of a class and opens it; null when the binding's memory is full or elsewhere.
+  // Null when the binding's memory is full or elsewhere.
   Span* cut(unsigned size_class, std::uint16_t heap_number);
-  // Takes back a span whose blocks are all free.
+  // All its blocks must be free.
   void retire(Span& span);
-  // Gives back chunks that have been empty since before a time (ns); returns their bytes.
+  // Gives back chunks empty since before a time (ns); returns their bytes.
   std::size_t drop_empty(std::uint64_t since);
-  // Calls visit(span) for each span with the lock held.
+  // Holds the lock.
   template <typename F> void for_each_span(F&& visit);
   bool is_sound(std::string& why_not);
 

@@ -50,7 +50,7 @@ struct Extent {
   bool small_ends = false; // huge pages are off in those that it shares
   bool required = false;   // block: wanted there or not at all
   bool locked = false;     // block: pinned in memory
-  // block: handed out. Before, others read nothing but use and committed.
+  // block: handed out. Until then others read only use and committed.
   std::atomic<bool> ready{false};
   bool moving = false;     // block: held by the thread that moves its pages, also when freed:
   bool leaving = false;    // then that thread gives it back,
@@ -71,12 +71,12 @@ struct Extent {
   MemoryKind charged = MemoryKind::unknown; // kind that the ledger counts the extent under …
   ExtentPart* parts = nullptr;              // … except these bytes: a block split over kinds
   std::size_t apart = 0;                    // sum of the parts
-  // Also counted under other kinds: what a move reserved or left behind, and touches to come.
+  // Also counted under other kinds: reserved or left behind by a move, and touches to come.
   KindBytes besides{};
 
   std::uintptr_t end() const { return begin + bytes; }
   bool holds(std::uintptr_t address) const { return address - begin < bytes; }
-  // Its ends may lie inside huge pages of others.
+  // Its ends may lie in huge pages that others use.
   bool shares() const { return company == Company::required || company == Company::preferred; }
 };
 

@@ -50,7 +50,6 @@ void ExtentSpace::remove_cached(Extent* extent) {
   cached_bytes_ = cached_bytes_ - extent->committed;
 }
 
-// The other extent gets its age and its place in the cache.
 void ExtentSpace::replace_cached(Extent& extent, Extent& other) {
   other.use = ExtentUse::cached;
   other.freed_at = extent.freed_at;
@@ -72,7 +71,7 @@ void ExtentSpace::add_joined(Extent* extent, std::uint64_t now) {
            !other->small_ends && now - other->freed_at <= decay_ / 2 &&
            extent->bytes + other->bytes <= k_largest_in_region;
   };
-  // The second, which is not in the cache, becomes part of the first.
+  // second, which is not in the cache, becomes part of first.
   const auto join = [&](Extent* first, Extent* second) {
     first->verified = first->verified && second->verified;
     cached_bytes_ = cached_bytes_ + second->committed;
@@ -98,7 +97,7 @@ void ExtentSpace::add_joined(Extent* extent, std::uint64_t now) {
   }
 }
 
-// The part of a cached extent that a block does not need stays cached, with its age.
+// The unneeded part of a cached extent stays cached, with its age.
 void ExtentSpace::divide_cached(Extent& extent, std::size_t bytes) {
   if (extent.committed < bytes + std::max(k_granule, bytes / 16)) return;
   Extent* rest = runs_of(extent).cut(extent, bytes);
@@ -131,7 +130,6 @@ bool ExtentSpace::add_slice(std::size_t bytes) {
   return true;
 }
 
-// Takes free address space, reserving more if there is none.
 Extent* ExtentSpace::from_free(const Shape& shape) {
   FreeRuns& runs = runs_of(shape.company);
   if (Extent* extent = runs.take(shape.bytes, shape.alignment)) return extent;
@@ -346,8 +344,7 @@ void ExtentSpace::shrink(Extent& extent, std::size_t committed) {
   extent.committed = kept;
 }
 
-// Returns the pages to the system and makes the extent a free run. If the kernel refuses, the
-// extent stays in the cache, because a free run must read as zero.
+// If the kernel refuses, the extent stays in the cache, because a free run must read as zero.
 bool ExtentSpace::drop(Extent* extent) {
   if (!give_up_pages(*extent)) {
     add_cached(extent, monotonic_nanoseconds());

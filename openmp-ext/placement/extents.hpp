@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Extents of one binding, for large blocks and for chunks of the small-block heap. Those up to 32
-// MiB lie in *regions*: 512 MiB of address space, readable as a whole (untouched pages read as zero
-// and take no memory), in which a run of pages is writable and charged to the ledger while it is in
-// use. Blocks that do not fill whole units (huge pages) lie side by side, page by page, so that
-// they share huge pages and kernel mappings. Extents of whole units begin at a unit. Larger extents
-// have units of their own, of which at least the last page is only readable. So the memory after
-// every block is readable.
+// MiB lie in *regions*: 512 MiB of address space, readable as a whole, in which a run of pages is
+// writable and charged to the ledger while in use. Blocks that do not fill whole units (huge pages)
+// lie side by side, so that they share huge pages and kernel mappings; extents of whole units begin
+// at one. Larger extents have units of their own, the last page of which stays read-only: the
+// memory after every block is readable.
 //
-// Extent::company decides who may share. Pages that share a huge page can only be on one node (a
-// first touch or khugepaged creates it as a whole). So blocks whose pages were checked are kept
-// apart from blocks that threads place by first touch or that moves may relocate; and before a
-// block moves, the huge pages that it shares are split and disabled.
+// Extent::company decides who may share. Pages in one huge page can only be on one node (a first
+// touch or khugepaged creates it as a whole). So blocks whose pages were checked are kept apart
+// from blocks that threads place by first touch or that moves may relocate; and before a block
+// moves, the huge pages that it shares are split and disabled.
 //
 // Freed extents keep their pages in a bounded cache and are reused without any kernel call (a first
-// touch costs 90 to 360 us per MiB, reuse almost nothing). Those that share huge pages are joined
-// and divided in the cache. The ledger still counts them; they are dropped when it runs short, and
-// some time after they were freed. A dropped run is made read-only (*closed*); otherwise it is
-// *open*: charged although it has no pages. Runs stay open where there are many holes, since each
-// hole costs the process two kernel mappings.
+// touch costs 90 to 360 us per MiB). Those that share huge pages are joined and divided in the
+// cache. The ledger counts them; they are dropped when it runs short, and some time after they were
+// freed. A dropped run is made read-only (*closed*); otherwise it is *open*: charged although it
+// has no pages. Runs stay open where there are many holes, since each costs the process two kernel
+// mappings.
 #pragma once
 
 #include "base/kind.hpp"
@@ -44,7 +43,6 @@ class Heap;
 
 inline constexpr std::uint64_t k_usual_decay = 10'000'000'000; // ns
 
-// Where the pages of an extent are, in bytes.
 struct ExtentPages {
   KindBytes on{};            // bytes by kind
   std::uint64_t coming = 0;  // not in memory yet
@@ -60,21 +58,19 @@ public:
               std::uint64_t decay = k_usual_decay, Backing& backing = node_backing(),
               Promised* promised = nullptr);
 
-  // An extent with committed >= bytes, begin aligned to alignment (power of two), charged to the
-  // ledger; null when the ledger, the address space or the kernel refuses. use: block (only the
-  // caller uses it until hand_out or give_back) or heap. fresh: no page has been touched yet (reads
-  // as zero). commit: bytes to make writable now, at most bytes. checked: its pages will be made
-  // present and checked. coming: announces fresh memory to the control group.
+  // Begin aligned to alignment (power of two), committed >= bytes, charged to the ledger; null when
+  // the ledger, the address space or the kernel refuses. use: block (only the caller uses it until
+  // hand_out or give_back) or heap. fresh: no page has been touched yet (reads as zero). commit:
+  // bytes to make writable now, at most bytes. checked: its pages will be made present and checked.
+  // coming: announces fresh memory to the control group.
   Extent* take(std::size_t bytes, std::size_t commit, std::size_t alignment, ExtentUse use,
                bool& fresh, bool checked = false, Ledger::Coming* coming = nullptr);
-  // Makes more of an extent writable and charges it; false when refused, then nothing has changed.
+  // Charges the added bytes; false when refused, then nothing has changed.
   bool grow(Extent& extent, std::size_t committed);
-  // Gives the pages beyond committed back to the system.
   void shrink(Extent& extent, std::size_t committed);
-  // Sets an extent's promised bytes. The caller holds the lock or has not handed it out.
+  // The caller holds the lock or has not handed the extent out.
   void promise(Extent& extent, std::uint64_t bytes);
-  // Turns a taken block into a live one that others can see. Its bytes are promised, unless all of
-  // them were verified to be on the binding's nodes.
+  // Makes a taken block visible to others. Its bytes are promised unless all were verified.
   void hand_out(Extent& extent);
   // Into the cache, or back to the system if it is too large or keep is false.
   void give_back(Extent& extent, bool keep);
@@ -107,9 +103,9 @@ public:
       }
     }
   }
-  // Drops cached extents until that many bytes are free; returns the bytes dropped.
+  // Until that many bytes are free; returns the bytes dropped.
   std::size_t drop_cache(std::size_t bytes);
-  // Drops a few cached extents that were freed before a time (ns); returns the bytes dropped.
+  // Drops only a few of those freed before a time (ns); returns the bytes dropped.
   std::size_t drop_older(std::uint64_t since);
 
   ReservedRanges& ranges() { return ranges_; }
@@ -127,21 +123,21 @@ public:
   // Of these, bytes without pages and outside of extents.
   std::size_t open_bytes() const { return open_bytes_; }
 
-  // Calls visit(extent) for every block and heap extent with the lock held.
+  // Visits block and heap extents with the lock held.
   template <typename F> void for_each(F&& visit) {
     const std::lock_guard guard(lock_);
     for (Extent* extent = used_; extent != nullptr; extent = extent->next)
       visit(*extent);
   }
-  // The same for cached ones too: for everything that the ledger counts.
+  // Also visits cached ones: everything that the ledger counts.
   template <typename F> void for_each_counted(F&& visit) {
     for_each(visit);
     const std::lock_guard guard(lock_);
     for (const Extent* extent = cached_; extent != nullptr; extent = extent->next)
       visit(*extent);
   }
-  // Calls visit(extent) with the lock held for the block or heap extent that contains an address of
-  // this space, if any. Accepts any address of the space at any time.
+  // Visits, with the lock held, the block or heap extent that contains the address, if any. Accepts
+  // any address of this space at any time.
   template <typename F> void visit_at(const void* address, F&& visit) {
     const std::lock_guard guard(lock_);
     if (Extent* extent = used_at(address)) visit(*extent);
@@ -149,7 +145,7 @@ public:
   // with_pages: also checks that closed runs have no pages.
   bool is_sound(std::string& why_not, bool with_pages = false);
   // Counts bytes of a block, outside of its other parts, under a kind that has granted them in
-  // addition. False when there is no memory for the part; then nothing has changed.
+  // addition. False, and nothing changed, when there is no memory for the part.
   bool add_part(Extent& extent, std::size_t begin, std::size_t end, MemoryKind kind);
   // Before a move: splits the huge pages that an extent shares, and disables new ones there.
   void keep_apart(Extent& extent);

@@ -29,9 +29,9 @@ public:
   bool is_open() const { return file_ >= 0; }
   std::uint64_t capacity() const;
 
-  // Of the file system, in bytes.
+  // Bytes of the file system.
   std::uint64_t free_bytes() const override;
-  // Maps a slice, whatever the binding. The caller's lock protects it.
+  // The binding is ignored. The caller's lock protects it.
   Bound bind(std::uintptr_t begin, std::size_t bytes, const Binding& binding) override;
   // Allocates in the file first; false: the file system is full.
   bool commit(std::uintptr_t begin, std::size_t bytes) override;
@@ -42,7 +42,7 @@ public:
     return true;
   }
   const char* folder() const override { return path_.c_str(); }
-  // Called in a child made by fork.
+  // In a forked child.
   void leave_to_parent();
 
   Folder() : Backing(false) {}

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Room below the limit of a control group, which several kinds of memory and several processes
-// share. Besides the present pages these count against it, for this process and, through the job's
-// ledger, for the others: blocks about to be made present (announced), and blocks handed out for
-// first touch, as far as they are not known to be touched (promised).
+// share. Besides present pages, two things count against it, for this process and, through the
+// job's ledger, for the others: blocks about to be made present (announced), and blocks handed out
+// for first touch, as far as they are not known to be touched (promised).
 #pragma once
 
 #include "placement/cgroup.hpp"
@@ -30,12 +30,12 @@ public:
   explicit GroupRoom(JobLedger& job) : job_(job) {}
   // Finds the groups' limits. To be called before any use.
   void find() { limits_.find(); }
-  // Where a tier counts its promised bytes, all of which are coming. tier: below k_most.
+  // Counts a tier's promised bytes, all of which are coming. tier: below k_most.
   Promised& promised_of(std::size_t tier) { return promised_[tier]; }
 
   bool limited() const { return limits_.limited(); }
   const CgroupLimits& limits() const { return limits_; }
-  // Whether bytes more, with all that is announced and promised, fit below the limit, beyond which
+  // Whether bytes more, with all that is announced and promised, stay below the limit, beyond which
   // the kernel kills. Reads the groups' files; thread-safe, takes the job's lock.
   bool leaves(std::uint64_t bytes);
 
@@ -46,7 +46,7 @@ public:
     ~Announcement() { group_.announced_.fetch_sub(bytes_); }
     Announcement(const Announcement&) = delete;
     Announcement& operator=(const Announcement&) = delete;
-    // Replaces the announced bytes; returns whether the group has room for them.
+    // Returns whether the group has room for the bytes, which replace those announced before.
     bool fits(std::uint64_t bytes) {
       group_.announced_.fetch_add(bytes - bytes_);
       bytes_ = bytes;

@@ -66,7 +66,6 @@ void Heap::put(unsigned size_class, const FreeBlock* blocks, unsigned count) {
   put_into_spans(list, size_class, blocks, count);
 }
 
-// Adds blocks to the passing stack up to its capacity; the rest stay with the caller.
 unsigned Heap::pass(ClassList& list, unsigned size_class, const FreeBlock* blocks,
                     unsigned count) {
   const unsigned most = passing_capacity(size_class);
@@ -90,7 +89,7 @@ void Heap::put_into_spans(ClassList& list, unsigned size_class, const FreeBlock*
     if (span == nullptr || span->size_class != size_class || !span->put(blocks[i].begin)) continue;
     if (!span->listed) push(list, *span);
     if (span->free != span->blocks) continue;
-    // Wholly free: one such span is kept; another's granules become free for any class.
+    // One wholly free span is kept; granules of others become free for any class.
     remove(list, *span);
     if (list.empty != nullptr) {
       chunks_.retire(*span);

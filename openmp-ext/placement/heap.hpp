@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Small blocks (below 256 KiB) of one binding. Chunks (chunk.hpp) are cut into spans of one size
-// class each (span.hpp), spans into blocks. A list per class holds the spans with free blocks,
-// under a lock of its own; threads take and return blocks there in batches, and otherwise use their
-// magazines (thread_cache.hpp). If one thread allocates and another frees, whole batches pass from
-// one to the other without touching their spans.
+// class each (span.hpp), spans into blocks. A list per class, with a lock of its own, holds the
+// spans with free blocks; threads exchange blocks with it in batches and otherwise use their
+// magazines (thread_cache.hpp). If one thread allocates and another frees, whole batches pass
+// between them without touching their spans.
 //
 // Blocks carry no header: a record of 12 bytes beside the span holds the owner, so live blocks can
-// be listed, and a second free, or a free of a foreign address, finds no live block and does
-// nothing. Two threads that free one block at the same time may both put it into their magazines; a
-// block whose record is live is never handed out, so it still has one owner while its span exists.
+// be listed, and a second free, or a free of a foreign address, does nothing. Two threads that free
+// one block at the same time may both put it into their magazines; a block whose record is live is
+// never handed out, so it still has one owner while its span exists.
 //
 // Order of locks: all caches, a class, the chunks, the extents.
 #pragma once
@@ -38,27 +38,27 @@ public:
   unsigned number() const { return number_; }
   static Heap& of(const Span& span) { return *span.chunk->heap; }
 
-  // A block of bytes (1 to k_large_block - 1) at an address aligned to alignment (power of two, at
-  // most 64 KiB), or null when the binding's memory is full or elsewhere.
+  // bytes: 1 to k_large_block - 1; alignment: power of two, at most 64 KiB. Null when the binding's
+  // memory is full or elsewhere.
   void* allocate(std::size_t bytes, std::size_t alignment, std::uint32_t owner, const void* caller);
-  // The record of the live block that begins at an address inside a span (or, if exact is false,
-  // contains it), or null. begin: of the block. The caller owns the block, or holds a lock.
+  // The live block that begins at an address inside a span (or, if exact is false, contains it);
+  // null if none. begin: of the block. The caller owns the block, or holds a lock.
   static BlockRecord* find(const Span& span, const void* address, bool exact,
                            std::uintptr_t* begin = nullptr);
-  // Calls visit(begin, room, record) with the chunks' lock held for the live block that contains an
-  // address, if any. Accepts any address of this heap's space at any time.
+  // Calls visit(begin, room, record) with the chunks' lock held for the live block that contains
+  // the address, if any. Accepts any address of this heap's space at any time.
   template <typename F> void visit_at(const void* address, F&& visit);
   // False when no live block begins there (freed twice, or never ours).
   bool release(Span& span, void* block);
 
-  // Takes blocks of a class directly from the spans, and returns them.
+  // Directly from and to the spans.
   unsigned take(unsigned size_class, FreeBlock* out, unsigned most);
   void put(unsigned size_class, const FreeBlock* blocks, unsigned count);
 
-  // Gives back to the system what has been empty since before a time (ns); returns the bytes.
+  // What has been empty since before a time (ns); returns the bytes.
   std::size_t drop_empty(std::uint64_t since);
 
-  // Calls visit(address, record) for every live block, holding its class's and the chunks' locks.
+  // Holds the block's class's and the chunks' locks.
   template <typename F> void for_each(F&& visit);
   // quiet: no thread uses the heap, so magazines are checked too.
   bool is_sound(std::string& why_not, bool quiet = true);

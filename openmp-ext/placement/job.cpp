@@ -42,7 +42,7 @@ constexpr LauncherVariables k_launchers[] = {
     {"JSM_NAMESPACE_LOCAL_SIZE", "JSM_NAMESPACE_LOCAL_RANK"},     // IBM jsrun
 };
 
-// False for anything but digits.
+// Digits only.
 bool number_in(std::string_view text, unsigned& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size() && !text.empty();
@@ -74,7 +74,7 @@ bool slurm_share(Environment environment, RankShare& share) {
   return false;
 }
 
-// Whether a launcher started the leader of this session, as one of its ranks.
+// Whether a launcher started the session's leader as one of its ranks.
 bool launched_rank(pid_t session) {
   char path[40];
   std::snprintf(path, sizeof path, "/proc/%d/environ", static_cast<int>(session));

@@ -28,7 +28,7 @@ std::uint64_t pid_namespace();
 // "slurm-4711", "pbs-12.server", …, else "session-77-4026531836" (session and pid namespace; the
 // launcher's session if each rank has its own). Characters unfit for a file name are replaced.
 std::string job_name(Environment environment = own_environment);
-// The ledger of that job: /dev/shm/omptier-<user>-<job>.
+// /dev/shm/omptier-<user>-<job>
 std::string job_ledger_path(std::string_view job);
 
 struct RankShare {

@@ -98,7 +98,6 @@ bool JobLedger::decide(NodeSet nodes, std::uint64_t bytes, Account& account) {
       each_node(nodes, [&](unsigned node) { own.granted[node].fetch_sub(parts[node]); });
       continue;
     }
-    // Would it fit without the others' requests?
     if (sums.asked == 0) break;
     sums.asked = 0;
     parts = {};

@@ -5,23 +5,20 @@
 // requests); the total is the sum over the slots, so a killed process leaves nothing to repair: its
 // slot just stops counting.
 //
-// A request is published in the slot (*asking*), then all slots are read, then it is granted, if it
-// is still published, or withdrawn. Of two processes at least one sees the other's request, so
+// A request is published in the slot (*asking*), then all slots are read, then it is granted, if
+// still published, or withdrawn. Of two processes at least one sees the other's request, so
 // together they never exceed a node's capacity. A request that fits only without those of others
 // calls them off, and their processes try again. So no process waits for one that was stopped or
-// killed in the middle of its request; at worst that one holds what it was about to be granted.
+// killed within a request, which at worst holds what it was about to be granted. Within a process a
+// lock protects the ledger, held for some microseconds, never while waiting: a thread that finds
+// the file busy counts for this process alone meanwhile.
 //
-// Within a process a lock protects the ledger. It is held for some microseconds, never while
-// waiting: a thread that finds the file busy counts for this process alone meanwhile.
-//
-// The kernel shows which processes are alive: a slot belongs to the process that holds a lock
-// (F_OFD_SETLK) on the slot's byte of the file. The mapping keeps the lock, not a descriptor, so it
-// ends with the process, whatever descriptors the program closes. A child forked past our handlers
-// also keeps it, with its copy of the mapping. Then the slot's process has ended if its pid
-// namespace is ours and no process has its number and start time. Slots are taken, cleared and
-// counted under the lock of byte 0.
-//
-// If the file cannot be used, one warning explains why, and the process counts alone.
+// A slot belongs to the process that holds a lock (F_OFD_SETLK) on the slot's byte of the file. The
+// mapping keeps the lock, not a descriptor, so it ends with the process, whatever descriptors the
+// program closes. A child forked past our handlers keeps it, too: then the slot's process has ended
+// if its pid namespace is ours and no process has its number and start time. Slots are taken,
+// cleared and counted under the lock of byte 0. If the file cannot be used, one warning explains
+// why, and the process counts alone.
 #pragma once
 
 #include "placement/pages.hpp"

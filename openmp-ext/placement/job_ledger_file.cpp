@@ -299,7 +299,6 @@ void JobLedger::leave() {
   opening_.clear();
 }
 
-// Closes files that another thread had open.
 void JobLedger::forget_parent() {
   if (const int fd = open_fd_.exchange(-1); fd >= 0) os().close(fd);
   if (JobFile* fresh = fresh_file_.exchange(nullptr); fresh != nullptr && fresh != file_)

@@ -26,21 +26,21 @@ public:
 
   explicit Ledger(const CapacityByKind& capacity);
 
-  // Consults the job's ledger too: bytes of a kind count on these nodes. Before any use.
+  // Consults the job's ledger too, where bytes of a kind count on these nodes. Before any use.
   void join(JobLedger& job, const std::array<NodeSet, k_memory_kinds + 1>& nodes) {
     job_ = &job;
     nodes_ = nodes;
   }
 
-  // Grant nothing that the control group has no room for. Before any use.
+  // Refuses what the control group has no room for. Before any use.
   void keep_below(GroupRoom& group) { group_ = &group; }
-  // Except for this kind, which lies in a DAX directory: the kernel charges it to no group.
+  // This kind lies in a DAX directory: the kernel charges it to no group.
   void leave_to_folder(MemoryKind kind) { at(kind).of_folder = true; }
 
   // Thread-safe, no malloc. coming: announces the bytes to a limited control group.
   using Coming = GroupRoom::Announcement;
   bool reserve(MemoryKind kind, std::uint64_t bytes, Coming* coming = nullptr);
-  // The same for optional memory: refusals are not counted.
+  // For optional memory: refusals are not counted.
   bool reserve_spare(MemoryKind kind, std::uint64_t bytes, Coming* coming = nullptr) {
     return ask(kind, bytes, coming) == Answer::granted;
   }
@@ -56,7 +56,7 @@ public:
   std::uint64_t refusals(MemoryKind kind) const {
     return at(kind).refusals.load(std::memory_order_relaxed);
   }
-  // Of these, those that only the job's ledger refused.
+  // Those that only the job's ledger refused.
   std::uint64_t refusals_of_job(MemoryKind kind) const {
     return at(kind).refusals_of_job.load(std::memory_order_relaxed);
   }

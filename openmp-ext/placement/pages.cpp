@@ -218,7 +218,7 @@ namespace {
 
 constexpr int k_shared = -EACCES; // a page's status: other processes map it too
 
-// One call to move n pages to a node; false when the kernel refuses to move pages at all.
+// False when the kernel refuses to move pages at all.
 bool ask_to_move(void** pages, std::size_t n, unsigned node, int* status) {
   int nodes[k_batch];
   std::fill_n(nodes, n, static_cast<int>(node));
@@ -227,7 +227,7 @@ bool ask_to_move(void** pages, std::size_t n, unsigned node, int* status) {
          (errno != EPERM && errno != ENOSYS);
 }
 
-// Lists, of the pages [begin, end) and at most k_batch, those present on none of the nodes.
+// At most k_batch present pages of [begin, end) that are on none of the nodes.
 std::size_t list_elsewhere(std::uintptr_t begin, std::uintptr_t end, NodeSet nodes, void** pages) {
   int status[k_batch];
   std::size_t n = 0, elsewhere = 0;
@@ -240,8 +240,7 @@ std::size_t list_elsewhere(std::uintptr_t begin, std::uintptr_t end, NodeSet nod
   return elsewhere;
 }
 
-// Moves pages that are on none of the nodes to one of them; false when the kernel refuses.
-// some_there: some pages may already be on the nodes.
+// False when the kernel refuses. some_there: some pages may already be on the nodes.
 bool move_rest(std::uintptr_t begin, std::uintptr_t end, NodeSet nodes, unsigned node,
                bool some_there, MoveOutcome& outcome) {
   const std::size_t page = page_size();

@@ -36,11 +36,11 @@ struct PageCensus {
   std::uint64_t present() const;
 };
 
-// Counts the pages of [begin, begin + bytes); partial pages at the ends count only their part.
-// False when the kernel (or a container) refuses the query; then all is unqueried.
+// Partial pages at the ends count only their part. False when the kernel (or a container) refuses
+// the query; then all is unqueried.
 bool count_pages(std::uintptr_t begin, std::size_t bytes, PageCensus& census);
 
-// Makes pages of ours present and writable. False and errno when memory ran out.
+// Present and writable. False and errno when memory ran out.
 bool populate(std::uintptr_t begin, std::size_t bytes);
 // Makes the program's own memory present without writing: writable pages of a file become the
 // process's own, others are mapped as they are. Does nothing before Linux 5.14.

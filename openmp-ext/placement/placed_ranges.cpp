@@ -40,7 +40,7 @@ std::uint64_t PlacedRanges::counted(std::uintptr_t begin, std::uintptr_t end,
   return sum;
 }
 
-// Replaces older entries for its pages, whose charges go back except for pages still there.
+// Replaces older entries for its pages; their charges go back except for pages still there.
 void PlacedRanges::record(Placer& placer, PlacedRange range, const PageCensus& pages) {
   for (std::size_t i = 0; i < count_;) {
     PlacedRange& old = ranges_[i];

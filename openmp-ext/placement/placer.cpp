@@ -116,7 +116,6 @@ Placer::Placer(Platform platform, const CapacityRules& rules, std::uint64_t deca
   }
 }
 
-// The node of a tier nearest to the calling thread.
 unsigned Placer::home_in(std::size_t tier) const {
   if (!places_[tier].has_several()) return k_no_node;
   const int cpu = ::sched_getcpu();
@@ -125,7 +124,7 @@ unsigned Placer::home_in(std::size_t tier) const {
   return k_no_node;
 }
 
-// Makes the first bytes of an extent present for a block; true when they are all on the tier.
+// True when all these bytes are on the tier.
 bool Placer::make_present(TierPlace& place, Extent& extent, std::size_t bytes) {
   const ExtentSpace& extents = *extent.space;
   const Binding& binding = extents.binding();
@@ -138,7 +137,7 @@ bool Placer::make_present(TierPlace& place, Extent& extent, std::size_t bytes) {
          (!extents.bound() || settle(extent.begin, extent.committed, place.nodes, binding.home));
 }
 
-// An extent for the block, verified to be on the tier when that is required; null and why.
+// Verified to be on the tier when that is required; null and why.
 Extent* Placer::take_extent(TierPlace& place, ExtentSpace& extents, const BlockRequest& request,
                             bool& fresh, Refusal& why) {
   const bool must = request.required || request.pinned;

@@ -42,7 +42,7 @@ enum class Refusal : std::uint8_t {
 };
 const char* describe(Refusal refusal);
 
-// Why a block is where it is; stored with the block, for ompx_get_placement and ompx_dump.
+// Stored with the block, for ompx_get_placement and ompx_dump.
 enum class PlacementReason : std::uint8_t {
   required,
   preferred,
@@ -79,7 +79,6 @@ struct HeldBlock {
   ExtentSpace* space = nullptr;  // and that one's space
 };
 
-// A snapshot of a block of ours.
 struct BlockInfo {
   std::uintptr_t begin = 0;
   std::size_t bytes = 0; // requested
@@ -109,7 +108,7 @@ struct CapacityRules {
   CapacityRules(const CapacityByKind& by_kind = {}) : capacity(by_kind) {}
 };
 
-// For periodic work that any thread does when it comes by.
+// For periodic work, done by whichever thread comes by.
 class Interval {
 public:
   explicit Interval(std::uint64_t ns) : ns_(std::max(ns, k_least)) {}
@@ -158,9 +157,9 @@ public:
     return node < k_max_nodes ? node_kinds_[node] : MemoryKind::unknown;
   }
 
-  // Places a block on the tier; null and why. fresh: it reads as zero.
+  // Null and why. fresh: the block reads as zero.
   void* place(std::size_t tier, const BlockRequest& request, bool& fresh, Refusal& why);
-  // Gives back a block that held() found. False when another thread already did.
+  // held: from held(). False when another thread has already released the block.
   bool release(const HeldBlock& held);
   bool release(const void* block) { return release(held(block)); }
   // The live block that begins at (exact) or contains an address. Without exact any address is
@@ -171,10 +170,10 @@ public:
   // The live block of ours that begins there; bytes is 0 when there is none. The caller owns the
   // block, so no lock is needed: this is also called while a fork holds them all.
   HeldBlock held(const void* block) const;
-  // Resizes a live block in place; false when it does not fit.
+  // False when the block does not fit.
   bool resize_in_place(void* block, std::size_t bytes);
 
-  // Changes the allocator of the live block that begins there. False: none begins there.
+  // False: no live block begins there.
   bool reassign(void* block, std::uint32_t allocator, bool watched);
 
   bool holds(const void* address) const { return ranges_.holds(address); }
@@ -193,7 +192,7 @@ public:
   // and nodes have room; borders are rounded to pages. Returns the bytes that arrived (counted from
   // the rounded begin); 0 also if an earlier part overlaps. The pages' content is lost.
   std::size_t place_part(void* block, std::size_t begin, std::size_t end, std::size_t tier);
-  // Bytes of a kind that the ledger could still grant, including cached ones.
+  // Including cached bytes.
   std::uint64_t room(MemoryKind kind) const { return ledger_.room(kind) + cached_bytes(kind); }
 
   // Bytes of a tier that large blocks could take now: by ledger, nodes and control group, including
@@ -205,7 +204,7 @@ public:
   template <typename F> void for_each_block(F&& visit);
 
   std::uint64_t cached_bytes(MemoryKind kind) const;
-  // Returns all unused memory to the system, including the calling thread's magazines.
+  // Includes the calling thread's magazines.
   void give_back_unused();
   // Checks all invariants. with_pages: also that every page is counted under its kind, which holds
   // while nothing runs and the kernel has put no preferred block's page elsewhere.
@@ -224,7 +223,7 @@ public:
   void forget_other_threads();
 
 private:
-  // The part of lock_all that protects memory: heaps, extents, address space, the job's ledger.
+  // Heaps, extents, address space, the job's ledger.
   void lock_memory();
   void unlock_memory();
   // The caller holds the space's lock.
@@ -238,7 +237,7 @@ private:
   static void hand_out(Extent& extent, const BlockRequest& request);
   void make_group_room();
   void recount();
-  // Why the tier's nodes cannot take more bytes. own: the extent that already has them, if any.
+  // own: the extent that already has the bytes, if any.
   Refusal refusal_of_nodes(TierPlace& place, std::uint64_t bytes, const Extent* own = nullptr);
   // Also checks the control group.
   bool has_room(TierPlace& place, std::uint64_t bytes) {
@@ -258,7 +257,7 @@ private:
   void uncount_rest(Extent& extent, std::size_t begin, std::size_t end, MemoryKind kind);
   bool part_border(Extent& extent, std::size_t at);
   std::size_t drop_caches(MemoryKind kind, std::size_t bytes);
-  // Gives memory that was unused for a while back to the system. The caller holds no lock.
+  // What was unused for a while goes back to the system. The caller holds no lock.
   void let_decay() {
     if (look_for_unused_.is_due()) drop_unused();
   }

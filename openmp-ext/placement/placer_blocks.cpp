@@ -43,7 +43,6 @@ BlockInfo Placer::info_of(std::uintptr_t begin, std::size_t room, const BlockRec
 
 namespace {
 
-// Copies in the list's order, and links the copies.
 const ExtentPart* copy_parts(const ExtentPart* from, std::span<ExtentPart> to) {
   std::size_t count = 0;
   for (; from != nullptr && count < to.size(); from = from->next) {

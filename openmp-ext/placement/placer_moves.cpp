@@ -54,7 +54,6 @@ ExtentPages Placer::by_kind(const Extent& extent, const PageCensus& census) cons
   return pages;
 }
 
-// Nodes of the extent's pages that are counted under a kind.
 NodeSet Placer::nodes_under(const Extent& extent, MemoryKind kind) const {
   if (kind == extent.space->kind()) return extent.space->nodes();
   NodeSet nodes;

@@ -16,7 +16,6 @@ namespace omptier {
 
 namespace {
 
-// Holds a block while its parts are made; empty when it cannot be held.
 class Held {
 public:
   Held(const ReservedRanges& ranges, const void* block) : space_(ranges.space_of(block)) {

@@ -100,7 +100,6 @@ std::size_t Placer::drop_caches(MemoryKind kind, std::size_t bytes) {
   return dropped;
 }
 
-// Updates promised bytes, drops unused memory, and clears slots of dead processes.
 void Placer::make_group_room() {
   for (std::size_t tier = 0; tier < tier_count_; ++tier)
     count_promised(places_[tier]);

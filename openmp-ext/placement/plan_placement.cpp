@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Matches allocations with a plan's entries.
+// See plan_placement.hpp.
 #include "placement/plan_placement.hpp"
 
 #include "objects/modules.hpp"

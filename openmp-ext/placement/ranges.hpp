@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The address space of all memory that we hand out. Ranges are reserved without access (PROT_NONE)
-// at addresses of the kernel's choice, 1 TiB at first, halved on refusal down to 4 GiB; at most
-// eight. A range is divided into equal slices; a slice belongs to one *binding* (a tier and a
-// distribution over its nodes) and gets its memory policy once, when it is taken, never per
-// allocation: a policy set while a range is inaccessible stays in force, and few different policies
-// mean few kernel mappings.
+// The address space of all memory that we hand out: at most eight ranges reserved without access
+// (PROT_NONE) at addresses of the kernel's choice, 1 TiB at first, halved on refusal down to 4 GiB.
+// Each is divided into equal slices; a slice belongs to one *binding* (a tier and a distribution
+// over its nodes) and gets its NUMA policy once, when it is taken: a policy set while a range is
+// inaccessible stays in force, and few different policies mean few kernel mappings.
 //
 // Memory is managed in *units* (a huge page, else 2 MiB); a table has the extent that owns each
-// unit. Inside a region, extents are found through a second table, by *granules* of 64 KiB: no
-// extent is smaller, so at most one begins in a granule; the entry is that one, else the one that
-// fills the granule. A third table, also by granules, has the spans of small blocks. Both are
-// reserved with the range and made accessible slice by slice. To test whether an address is ours
-// takes one comparison with the overall bounds, then at most eight.
+// unit. Inside a region a second table has extents by *granules* of 64 KiB: no extent is smaller,
+// so at most one begins in a granule; the entry is that one, else the one that fills the granule. A
+// third table, also by granules, has the spans of small blocks. Both are reserved with the range
+// and made accessible slice by slice. Testing whether an address is ours takes one comparison with
+// the overall bounds, then at most eight.
 #pragma once
 
 #include "placement/size_classes.hpp"
@@ -74,7 +73,7 @@ public:
   // Takes consecutive free slices of at least that many bytes for the space, still inaccessible and
   // without policy; bytes is 0 when no address space is left. Reserves another range when needed.
   Slice take(std::size_t bytes, ExtentSpace* space);
-  // The space whose slice contains an address of ours, or null. That never changes.
+  // Null if the address is not ours. The answer never changes.
   ExtentSpace* space_of(const void* address) const;
 
   // The extent that contains an address of ours, else the region's own, or null. Only stable while
@@ -90,7 +89,7 @@ public:
   void set_owner_of_units(Extent& extent, Marks marks = Marks::all);
   void set_owner_of_granules(Extent& extent, Marks marks = Marks::all);
 
-  // The span of small blocks that contains an address of ours, or null.
+  // Null if there is none.
   Span* span_of(const void* address) const {
     Span* span = ranges_[0].find(address);
     return span != nullptr ? span : span_beyond_first(reinterpret_cast<std::uintptr_t>(address));

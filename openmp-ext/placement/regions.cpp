@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Adds and removes regions, frees runs in them, and handles huge pages that blocks share.
+// Regions, the runs in them, and huge pages that blocks share.
 #include "base/linked_list.hpp"
 #include "base/os.hpp"
 #include "base/rounding.hpp"
@@ -214,7 +214,6 @@ bool ExtentSpace::has_no_pages(const Extent& run) const {
   return census.present() == 0;
 }
 
-// Checks that extents cover a region from begin to end, and are found at each of their addresses.
 bool ExtentSpace::regions_are_sound(std::string& why_not, bool with_pages) {
   std::size_t open = 0;
   std::array<unsigned, k_companies> count{};

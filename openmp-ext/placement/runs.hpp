@@ -31,18 +31,17 @@ public:
   // Frees an extent whose pages are all committed or all not. Returns the run that contains it now.
   Extent* put(Extent* extent);
 
-  // The adjoining extent of any use, if it is of the same space and region.
+  // The neighbour of any use, if it is of the same space and region.
   Extent* before(const Extent& extent) const;
   Extent* after(const Extent& extent) const;
-  // Cuts an extent after so many bytes; the second part, or null: no memory, or too little left.
+  // The second part, or null: no memory, or too little left.
   Extent* cut(Extent& extent, std::size_t bytes);
-  // The same for a free run, which stays free without its begin.
+  // For a free run; the rest stays free.
   Extent* cut_begin(Extent& run, std::size_t bytes);
-  // Joins two adjoining extents into the first.
   void join(Extent& first, Extent& second);
-  // Removes an extent whose pages belong to another now.
+  // The extent's pages belong to another now.
   void drop(Extent& extent);
-  // Takes a run out of its bin, or puts it back unchanged.
+  // Out of its bin; add() puts it back unchanged.
   void remove(Extent* run);
   void add(Extent* run);
 

@@ -34,7 +34,7 @@ inline constexpr auto k_class_bytes = [] {
 }();
 static_assert(k_class_bytes[7] == 128 && k_class_bytes[k_size_classes - 1] == k_large_block);
 
-// Smallest class that holds bytes (1 to k_large_block).
+// bytes: 1 to k_large_block.
 constexpr unsigned class_of_bytes(std::size_t bytes) {
   const std::size_t last = bytes - 1;
   if (last < 128) return static_cast<unsigned>(last >> 4);
@@ -43,8 +43,8 @@ constexpr unsigned class_of_bytes(std::size_t bytes) {
   return top * 4 + static_cast<unsigned>(last >> (top - 2)) - 24;
 }
 
-// The same by table: index (bytes + 15) / 16, for up to k_largest_looked_up bytes; k_size_classes
-// for 0 bytes. Mixed sizes would make the branch above unpredictable.
+// By table: index (bytes + 15) / 16, for up to k_largest_looked_up bytes; k_size_classes for 0
+// bytes. Mixed sizes would make the branch above unpredictable.
 inline constexpr std::size_t k_largest_looked_up = 1024;
 inline constexpr auto k_class_of_sixteenths = [] {
   std::array<std::uint8_t, k_largest_looked_up / 16 + 1> classes{};
@@ -59,7 +59,7 @@ static_assert([] {
   return true;
 }());
 
-// The same with aligned blocks (power of two); k_no_class if no class has them.
+// alignment: power of two; k_no_class if no class has such blocks.
 constexpr unsigned class_of(std::size_t bytes, std::size_t alignment) {
   if (alignment > k_granule || bytes > k_large_block) return k_no_class;
   for (unsigned c = class_of_bytes(std::max(bytes, std::size_t{1})); c < k_size_classes; ++c)

@@ -79,7 +79,6 @@ private:
 };
 static_assert(sizeof(BlockRecord) == 12);
 
-// A free block as magazines hold it.
 struct FreeBlock {
   std::uintptr_t begin = 0;
   BlockRecord* record = nullptr;
@@ -123,9 +122,9 @@ struct Span {
 
   // Makes all blocks free. records and free_bits are set.
   void open(unsigned size_class_wanted);
-  // Takes at most most free blocks; returns how many. The caller holds the class's lock.
+  // Returns how many, at most `most`. The caller holds the class's lock.
   unsigned take(FreeBlock* out, unsigned most);
-  // Makes a kept block free; false when it is not kept. The caller holds the class's lock.
+  // False when the block is not kept. The caller holds the class's lock.
   bool put(std::uintptr_t block);
   // kept: number of blocks that are neither live nor free.
   bool is_sound(std::uint32_t& kept, std::string& why_not) const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Parses OMPTIER_STRATEGY.
+// See strategy.hpp.
 #include "placement/strategy.hpp"
 
 namespace omptier {

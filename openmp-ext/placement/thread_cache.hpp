@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Per-thread state that keeps most calls away from shared data: magazines of free blocks by heap
-// and class, and routes (which magazines serve which handle). It lies in pages of our own; the
-// thread reaches it through one pointer of thread-local storage.
+// and class, and routes (which magazines serve which handle). In pages of our own, reached through
+// one pointer of thread-local storage.
 //
 // A block goes into the magazine of the thread that frees it, whoever allocated it; full magazines
-// give half of their blocks back under the class's lock. Magazines that were unused for a while are
-// emptied in their thread's next slow path, all of them when memory is short (flush_all_later).
-//
-// At a thread's end its blocks go back (pthread key destructor). Later calls of that thread, in
-// destructors of others, use the heaps directly. In a child made by fork the caches of the missing
-// threads are dissolved. Nothing is ever destroyed.
+// give half of their blocks back under the class's lock. Magazines unused for a while are emptied
+// in their thread's next slow path, all of them when memory is short (flush_all_later). At a
+// thread's end its blocks go back (pthread key destructor); its later calls, in destructors of
+// others, use the heaps directly. In a forked child the caches of the missing threads are
+// dissolved. Nothing is ever destroyed.
 #pragma once
 
 #include "placement/span.hpp"
@@ -31,7 +30,6 @@ constexpr unsigned first_batch(unsigned size_class) {
   return std::min(k_first_batch, magazine_capacity(size_class) / 2);
 }
 
-// A stack of free blocks.
 struct Magazine {
   FreeBlock* top = nullptr; // after the last
   FreeBlock* begin = nullptr;
@@ -58,7 +56,7 @@ struct Magazine {
   }
 };
 
-// Magazines of one thread for one heap. At a thread's end they pass to another thread, empty.
+// At a thread's end its HeapCache passes to another thread, empty.
 struct alignas(64) HeapCache {
   Heap* heap = nullptr;
   HeapCache* next_spare = nullptr;
@@ -69,7 +67,7 @@ extern constinit HeapCache g_no_heap_cache;
 
 inline constinit std::atomic<std::uint32_t> g_no_life{0};
 
-// A fast path from a handle to magazines, learnt from an allocation that took the slow path.
+// Learnt from an allocation that took the slow path.
 struct alignas(64) Route {
   std::uintptr_t handle = 0;
   const std::atomic<std::uint32_t>* life = &g_no_life; // of the allocator; changes when it ends
@@ -99,7 +97,7 @@ struct alignas(64) ThreadCache {
   static ThreadCache& mine();
   // The calling thread's, created if missing; null when memory is refused or the thread ends.
   static ThreadCache* make_mine();
-  // A magazine ready for use, or null.
+  // Null if none is available.
   Magazine* magazine(Heap& heap, unsigned size_class);
   // Gives back what was unused for a while (ns), or everything after flush_all_later; cheap when
   // nothing is due. Called by slow paths, without locks.

@@ -28,7 +28,6 @@ struct Spread { // one binding: extents and small blocks
       : extents(ranges, ledger, kind, binding, decay, backing, promised), heap(extents) {}
 };
 
-// A block's request for the nodes of its tier.
 struct SpreadChoice {
   Partition partition = Partition::environment;
   bool present = false; // its pages are made present by the calling thread

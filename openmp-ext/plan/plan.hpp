@@ -64,7 +64,7 @@ struct Plan {
       rest; // kinds, best first, for allocations the plan does not name; empty = untouched
 };
 
-// Reads a plan; an error is one line "<name>:<line>: what is wrong; what is accepted".
+// An error is one line "<name>:<line>: what is wrong; what is accepted".
 Parsed<Plan> parse_plan(std::string_view json, std::string_view name);
 Parsed<Plan> read_plan(const std::string& path);
 std::string write_plan(const Plan& plan);

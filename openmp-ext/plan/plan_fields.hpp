@@ -49,7 +49,6 @@ std::span<const PlanField> fields_of(PlanPlace place);
 const char* title_of(PlanPlace place);
 const char* title_of(PlanType type);
 
-// "label, frames, kinds": the fields an object may have.
 std::string list_fields(PlanPlace place);
 
 } // namespace omptier

@@ -5,8 +5,8 @@
 // deeper than the format's is refused at once, and every error has its line, because the parser
 // takes the characters from an iterator that counts them.
 //
-// This runs inside applications: a hostile or broken file must end in one line. No exception
-// leaves: the parser reports errors as events; parse_plan and read_plan catch exhausted memory.
+// This runs inside applications: a hostile or broken file must give one line. No exception leaves:
+// the parser reports errors as events; parse_plan and read_plan catch exhausted memory.
 #include "base/os.hpp"
 #include "plan/plan.hpp"
 #include "plan/plan_fields.hpp"
@@ -28,7 +28,6 @@ using Json = nlohmann::json;
 constexpr std::size_t k_largest_file = std::size_t{1} << 30;
 constexpr std::uint64_t k_largest_whole = std::numeric_limits<std::uint32_t>::max();
 
-// Delivers the characters and counts them in *furthest.
 class CountingIterator {
 public:
   using iterator_category = std::input_iterator_tag;
@@ -281,7 +280,6 @@ bool PlanBuilder::close_object() {
   return true;
 }
 
-// Checks that the part has one end, and that parts of an entry do not overlap.
 bool PlanBuilder::finish_part() {
   PlanPart& part = entry().parts.back();
   if (part_ends_ != 1)
@@ -491,7 +489,6 @@ Parsed<Plan> parse(std::string_view json, std::string_view name) {
   return builder.take();
 }
 
-// Reads the whole file; returns an error text, or "".
 std::string read_file(const std::string& path, std::string& content) {
   const int fd = os().open(path.c_str(), O_RDONLY | O_CLOEXEC, 0);
   if (fd < 0) return std::strerror(errno);

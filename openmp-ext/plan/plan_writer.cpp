@@ -14,7 +14,7 @@ using OrderedJson = nlohmann::ordered_json;
 // One line; bytes that are not UTF-8 (file names may hold any) are replaced, so nothing throws.
 std::string compact(const OrderedJson& value) {
   const std::string dense = value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
-  // Adds a space after commas and colons outside strings.
+  // Spaces after commas and colons outside strings.
   std::string text;
   bool inside = false;
   bool escaped = false;

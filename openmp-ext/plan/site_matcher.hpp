@@ -25,11 +25,11 @@ public:
     }
   }
 
-  // The site of a captured stack, or FrameMatcher::k_none. Thread-safe, no malloc.
+  // Or FrameMatcher::k_none. Thread-safe, no malloc.
   std::uint32_t match(const ReturnAddress* stack, unsigned count) const {
     return sites_.match(stack, count);
   }
-  // Numbers of the plan's entries for that site, in the plan's order.
+  // In the plan's order.
   const std::vector<std::uint32_t>& entries(std::uint32_t site) const { return entries_[site]; }
   unsigned site_count() const { return sites_.distinct_lists(); }
   unsigned depth() const { return sites_.depth(); }

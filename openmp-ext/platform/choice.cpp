@@ -22,7 +22,6 @@ unsigned distance_from(const Node& node, unsigned cpu) {
   return contains(node.cpus, cpu) ? 10 : 0; // SLIT defines 10 as the distance of a node from itself
 }
 
-// Distance from the initiator with the node's best view.
 unsigned least_distance(const Node& node) {
   unsigned least = 0;
   for (const InitiatorView& view : node.views)

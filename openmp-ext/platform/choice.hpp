@@ -33,16 +33,16 @@ inline constexpr double k_bandwidth_tie = 0.10; // share of the better bandwidth
 // Figures of a node as seen from a processor, estimated as above where the firmware gives none.
 Figures estimated_view(const Platform& platform, unsigned node_number, unsigned cpu);
 
-// All tiers, best first for a thread on that processor, as indices into Platform::tiers.
+// Best first, as indices into Platform::tiers.
 std::vector<std::size_t> tiers_by(const Platform& platform, Preference preference, unsigned cpu);
 
-// Nodes of one tier, nearest to the processor first: by latency, distance, number.
+// Nearest to the processor first: by latency, distance, number.
 std::vector<unsigned> nodes_of(const Platform& platform, const Tier& tier, unsigned cpu);
 
-// Nodes of the best tier for a preference, nearest first; empty only when there are no nodes.
+// Nearest first; empty only when there are no nodes.
 std::vector<unsigned> best_nodes_for(const Platform& platform, Preference preference, unsigned cpu);
 
-// All nodes of a kind, best bandwidth class first, then nearest; may be empty.
+// Best bandwidth class first, then nearest; may be empty.
 std::vector<unsigned> best_nodes_for(const Platform& platform, MemoryKind kind, unsigned cpu);
 
 // The answers above for every processor, computed once. Look-ups are thread-safe, without malloc or

@@ -60,7 +60,7 @@ struct Comparison {
   Figures other;
 };
 
-// Compares the node with the fastest reference, from where the node itself is fastest.
+// From where the node itself is fastest.
 Comparison compare(const Candidate& candidate, const std::vector<const Candidate*>& references) {
   Comparison best;
   for (const InitiatorView& view : candidate.facts->views) {
@@ -142,7 +142,7 @@ void apply_asymmetry(std::vector<Candidate>& candidates) {
            "write bandwidth is " + ratio(share) + " of read (less than half)");
 }
 
-// What the others are compared with: DRAM named so, and undecided memory of processors.
+// DRAM named so, and undecided memory of processors.
 std::vector<const Candidate*> references_of(const std::vector<Candidate>& candidates) {
   std::vector<const Candidate*> references;
   for (const Candidate& c : candidates)

@@ -14,7 +14,7 @@ inline constexpr double k_cxl_latency_ratio = 1.5;   // at least this multiple o
 inline constexpr double k_cxl_symmetry = 1.5;        // read and write within this factor
 inline constexpr double k_alike = 0.10; // figures within this share of DRAM's: DRAM too
 
-// Gives every node its kind and rule. forced (OMPTIER_NODES) wins; an unknown node is an error.
+// forced (OMPTIER_NODES) wins; an unknown node is an error.
 Parsed<std::vector<Node>> classify(const MachineFacts& facts, const NodesByKind& forced);
 
 } // namespace omptier

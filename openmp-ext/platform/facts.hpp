@@ -11,7 +11,7 @@
 
 namespace omptier {
 
-// Where a node's memory comes from, according to the operating system.
+// According to the operating system.
 enum class MemoryOrigin : std::uint8_t {
   unknown,
   nvdimm,   // a DAX device of an NVDIMM (ACPI NFIT)

@@ -17,7 +17,7 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// Reads a number at the front of the text; the text must begin with a digit.
+// The text must begin with a digit.
 double take_number(std::string_view& text) {
   double value = 0;
   const auto [end, error] =

@@ -10,8 +10,9 @@
 
 namespace omptier {
 
-// While one exists, hwloc finds no plug-ins on this thread. Other threads are unaffected, but hwloc
-// counts its users: a topology that one creates meanwhile shares our start without plug-ins.
+// While one exists, hwloc finds no plug-ins on this thread. Other threads are unaffected, with one
+// exception: hwloc counts its users, so a topology created meanwhile shares our start without
+// plug-ins.
 class HwlocPluginsLeftOut {
 public:
   HwlocPluginsLeftOut();

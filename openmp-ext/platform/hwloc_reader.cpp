@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Loads an hwloc topology as cheaply as possible: every object type but nodes and processors is
+// Loads an hwloc topology as cheaply as possible: all object types but nodes and processors are
 // filtered out, the x86 component, which moves the calling thread over every processor, is off, and
-// for this machine no plug-in is opened.
-//
-// Figures are hwloc's ReadBandwidth, WriteBandwidth, ReadLatency and WriteLatency; its Bandwidth
-// and Latency are averages of those and are never used. hwloc counts MiB/s and nanoseconds.
+// for this machine no plug-in is opened. hwloc counts MiB/s and nanoseconds; its Bandwidth and
+// Latency are averages of the read and write figures and are never used.
 //
 // For memory without processors hwloc lists the processors near it. So the owner of processors is
 // determined here for XML exports: of the nodes that share processors, the smallest, then the first
@@ -51,7 +49,6 @@ InitiatorView& view_from(std::vector<InitiatorView>& views, const std::vector<un
   return views.back();
 }
 
-// One attribute of one node, from all its initiators.
 void read_attribute(hwloc_topology_t topology, hwloc_obj_t node, hwloc_memattr_id_t attribute,
                     double Figures::* figure, double unit, std::vector<InitiatorView>& views) {
   unsigned count = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The steps of discovery: hwloc, sysfs, classification, tiers, fingerprint.
+// See platform.hpp.
 #include "platform/platform.hpp"
 
 #include "platform/classification.hpp"

@@ -23,7 +23,6 @@ struct Figures {
   double write_bandwidth = 0;
 };
 
-// Figures of one node seen from the processors named.
 struct InitiatorView {
   std::vector<unsigned> cpus; // operating-system numbers, ascending
   Figures figures;
@@ -39,7 +38,6 @@ struct Node {
   std::vector<InitiatorView> views;
 };
 
-// Nodes of one kind and performance class.
 struct Tier {
   MemoryKind kind = MemoryKind::unknown;
   std::vector<unsigned> nodes; // node numbers, ascending; none: a DAX directory
@@ -54,7 +52,7 @@ struct Platform {
 
   const Node* node(unsigned number) const;
   const Tier* tier(MemoryKind kind) const; // first of that kind, or null
-  // Figures of a node as seen from the processor; 0 = unknown.
+  // 0 = unknown.
   Figures view(unsigned node_number, unsigned cpu) const;
 };
 
@@ -67,7 +65,7 @@ struct DiscoverOptions {
 // a millisecond and allocates: an allocation path must set a guard before it calls this.
 Parsed<Platform> discover_platform(const DiscoverOptions& options);
 
-// Checks the invariants: every node in exactly one tier, capacities add up, kinds agree.
+// Every node is in exactly one tier, capacities add up, kinds agree.
 bool is_consistent(const Platform& platform, std::string& why_not);
 
 } // namespace omptier

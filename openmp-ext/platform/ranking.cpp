@@ -67,7 +67,6 @@ Remaining::iterator best_by_bandwidth(std::span<const Ranked> memories, Remainin
   return best;
 }
 
-// The memories with missing figures estimated.
 std::vector<Ranked> completed(std::span<const Ranked> memories) {
   FigureEstimates estimates;
   for (const Ranked& memory : memories)

@@ -21,7 +21,6 @@
 namespace omptier {
 namespace {
 
-// The whole path behind a link, or "".
 std::string real_path(const std::string& path) {
   char target[PATH_MAX];
   return ::realpath(path.c_str(), target) != nullptr ? target : "";

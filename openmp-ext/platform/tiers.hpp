@@ -13,7 +13,7 @@ inline constexpr double k_class_tolerance = 0.25;
 // A node's view from its nearest processors: highest mean bandwidth, then lowest read latency.
 Figures best_view(const Node& node);
 
-// Groups the nodes, fastest tier first.
+// Fastest tier first.
 std::vector<Tier> make_tiers(const std::vector<Node>& nodes);
 
 } // namespace omptier

@@ -24,7 +24,6 @@ namespace {
 using Figure = double Figures::*;
 constexpr std::array<Figure, 4> k_figures = {&Figures::read_latency, &Figures::write_latency,
                                              &Figures::read_bandwidth, &Figures::write_bandwidth};
-// The same quantity in the other direction.
 constexpr std::size_t other_direction(std::size_t figure) {
   return figure ^ 1;
 }

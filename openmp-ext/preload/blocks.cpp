@@ -49,7 +49,6 @@ void free_later(void* block) {
                                               std::memory_order_relaxed));
 }
 
-// Size of a block of ours; 0 for other blocks.
 std::size_t our_size(const void* block) {
   const omptier_malloc* table = g_table.load(std::memory_order_acquire);
   return table != nullptr && may_be_ours(block) ? table->size_of(block) : 0;
@@ -109,7 +108,7 @@ void watch_everything() {
   g_sizes_known.store(next_malloc_knows_sizes(), std::memory_order_relaxed);
   g_least_bytes.store(0, std::memory_order_relaxed);
   cover(nullptr, ~std::size_t{0});
-  // Flags make a size larger by 7 at most. Blocks that are placed have no such word.
+  // The flags add at most 7 to a size. Placed blocks have no such word.
   if (next_malloc_has_headers() && g_table.load(std::memory_order_acquire) == nullptr)
     g_least_header.store(k_least_recorded + 2 * sizeof(std::size_t), std::memory_order_relaxed);
 }

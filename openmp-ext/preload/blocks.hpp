@@ -47,25 +47,23 @@ inline bool is_short(const void* block) {
 // Bytes of a block of the program's malloc; 0 = unknown.
 std::size_t next_size(void* block);
 
-// Places a block; null: the program's malloc serves it. alignment 0 = malloc's own.
+// Null: the program's malloc serves the block. alignment 0 = malloc's own.
 void* place(std::size_t bytes, std::size_t alignment, bool zeroed, const void* caller);
-// Reports a block of the program's malloc to those that list or record; returns it.
+// Reports a block of the program's malloc to observers and recorder; returns it.
 void* served(void* block, std::size_t bytes, const void* caller);
-// realloc of any block.
 void* resize(void* block, std::size_t bytes, const void* caller);
-// free of a block within the bounds.
+// free, for blocks within the bounds.
 void give_back(void* block);
-// malloc_usable_size of a block within the bounds.
+// malloc_usable_size, for blocks within the bounds.
 std::size_t usable_size(void* block);
 
-// libomptier.so will never be used: malloc is the program's own again (malloc.cpp).
+// libomptier.so will never be used: malloc becomes the program's own again (malloc.cpp).
 void leave_malloc_alone();
-// There will be blocks of ours: who looks up free by the handle of the next malloc's library gets
+// There will be blocks of ours: free looked up by the handle of the next malloc's library becomes
 // ours (malloc.cpp). Called before main.
 void take_blocks_by_handle();
-// libomptier.so places blocks from now on.
 void start_placing(const omptier_malloc* table);
-// From now on every block is reported and every free checked.
+// Every block is reported and every free checked from now on.
 void watch_everything();
 // While one exists, the program's malloc serves this thread, and blocks of ours that it frees are
 // freed later: the thread is inside libomptier.so, or holds its locks for a fork.

@@ -14,7 +14,7 @@
 
 namespace omptier::preload {
 
-// What pthread_atfork, a part of every program and library, calls.
+// What pthread_atfork calls, which is linked into every program and library.
 constinit Next<RegisterAtFork> next_register_atfork{"__register_atfork"};
 
 namespace {
@@ -27,7 +27,7 @@ struct Handlers {
 constexpr unsigned k_most = 8;
 constinit Handlers g_ours[k_most];
 constinit std::atomic<unsigned> g_count{0};
-// How many of them the forking thread has called: others may come meanwhile.
+// How many handlers the forking thread has called: others may be registered meanwhile.
 __attribute__((tls_model("initial-exec"))) thread_local constinit unsigned t_called = 0;
 
 void prepare() {
@@ -49,7 +49,7 @@ bool is_ours(const Handlers& handlers) {
   return std::strncmp(slash != nullptr ? slash + 1 : name, k_ours, sizeof k_ours - 1) == 0;
 }
 
-// No pthread_mutex_t, nor pthread_once: a sanitizer registers its handlers before it can serve these.
+// No pthread_mutex_t or pthread_once: a sanitizer registers handlers before it can serve these.
 bool add_ours(const Handlers& handlers) {
   static constinit std::atomic<bool> lock{false};
   while (lock.exchange(true, std::memory_order_acquire))

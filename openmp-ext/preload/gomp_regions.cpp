@@ -22,7 +22,6 @@ namespace {
 
 using Body = void (*)(void*);
 
-// The entries that are intercepted, and the other functions needed of a runtime.
 #define OMPTIER_ENTRIES(X)                                                                         \
   X(GOMP_parallel)                                                                                 \
   X(GOMP_parallel_reductions)                                                                      \
@@ -89,8 +88,8 @@ Runtime runtime_of_library(const void* caller) {
 }
 
 constexpr unsigned k_most_runtimes = 32;
-// In order of discovery; one whose range is all code hides later ones. Two threads that discover
-// one at the same time add it twice.
+// In order of discovery; a runtime whose range is all code hides later ones. Two threads that
+// discover a runtime at the same time add it twice.
 Runtime g_runtimes[k_most_runtimes];
 std::atomic<bool> g_is_known[k_most_runtimes];
 std::atomic<unsigned> g_runtime_count{0}; // entries begun; exceeds the maximum if there were more
@@ -122,7 +121,6 @@ __attribute__((noinline, cold)) const Runtime* find_runtime(const void* caller, 
   return &g_runtimes[mine];
 }
 
-// The recorder if the region must be reported to it, else null.
 const omptier_malloc_record* listener(const Runtime& runtime) {
   const omptier_malloc_record* record = g_record.load(std::memory_order_acquire);
   return record != nullptr && runtime.libgomp && !Busy::now() ? record : nullptr;
@@ -135,7 +133,6 @@ unsigned threads_of(const Runtime& runtime, unsigned asked) {
   return threads > 0 ? static_cast<unsigned>(threads) : 1;
 }
 
-// Reports a region's begin when constructed and its end when destroyed.
 class Region {
 public:
   Region(const omptier_malloc_record* record, const void* codeptr, unsigned threads)

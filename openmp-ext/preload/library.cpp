@@ -62,14 +62,14 @@ bool is_set(const char* name) {
   return text != nullptr && *text != '\0';
 }
 
-// Also what a plan places already.
+// Includes what a plan places already.
 void record_everything() {
   if (!start_recording()) return;
   watch_everything();
   watch_placed_blocks();
 }
 
-// After the libraries that this process was started with, before main.
+// Runs after the libraries that this process was started with, before main.
 __attribute__((constructor)) void start() {
   next_sigaction(); // looked up now: programs call them where no look-up is possible
   next_signal();

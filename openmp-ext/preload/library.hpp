@@ -17,10 +17,10 @@ namespace omptier::preload {
 // privileged (setuid). Loads a library: not for use inside malloc.
 const omptier_malloc* library();
 
-// Loads a library from this one's folder; null when it is missing.
+// From this library's folder; null when it is missing.
 void* open_beside(const char* name);
 
-// The table that such a library's function returns for the version; null when it has none.
+// The library's table for the version; null when it has none.
 template <typename Table>
 const Table* attach(void* library, const char* function, std::uint32_t version) {
   void* found = library != nullptr ? ::dlsym(library, function) : nullptr;

@@ -35,7 +35,7 @@ __attribute__((noinline)) void* large_malloc(std::size_t bytes, const void* call
   return block != nullptr ? block : served(g_next.malloc(bytes), bytes, caller);
 }
 
-// A recorded block for which no span of a site is there.
+// For a recorded block whose site has no span.
 void* recorded_malloc(std::size_t bytes, const void* caller) {
   if (bytes < k_least_recorded && is_left_out()) return g_next.malloc(bytes);
   return large_malloc(bytes, caller);
@@ -47,7 +47,7 @@ inline bool may_be_in_spans(std::size_t bytes) {
   return bytes < k_least_recorded && small_spans::are_used();
 }
 
-// Null: its site has no spans.
+// Null: the site has no spans.
 __attribute__((noinline)) void* from_spans(std::size_t bytes, Call call) {
   return small_spans::allocate(bytes, call,
                                [](std::size_t, const void*) -> void* { return nullptr; });
@@ -59,8 +59,7 @@ __attribute__((noinline)) void* large_calloc(std::size_t count, std::size_t size
   return block != nullptr ? block : served(g_next.calloc(count, size), count * size, caller);
 }
 
-// realloc of a block that lies in spans. It stays there while it fills half of its room, and where
-// there is no memory for a smaller one.
+// The block stays if it fills half of its room, or if there is no memory for a smaller one.
 __attribute__((noinline)) void* resize_in_spans(void* block, std::size_t bytes, Call call) {
   if (bytes == 0) return small_spans::release(block), nullptr;
   const std::size_t room = small_spans::size_of(block);

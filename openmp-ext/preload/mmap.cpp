@@ -50,8 +50,8 @@ const omptier_malloc_record* record_for_mapping() {
   return record != nullptr && !Busy::now() ? record : nullptr;
 }
 
-// Number of mappings reported before this moment. As soon as the addresses are free, another thread
-// may map them and report that before this thread reports the unmapping.
+// Number of mappings reported so far. As soon as the addresses are free, another thread may map
+// them and report that before this thread reports the unmapping.
 std::uint64_t moment() {
   const omptier_malloc_record* record = record_for_mapping();
   return record != nullptr ? record->mappings_reported() : 0;

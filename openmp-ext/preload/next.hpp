@@ -16,7 +16,7 @@ template <typename F> void look_up(F*& function, const char* name, void* where =
   if (void* found = ::dlsym(where, name)) function = reinterpret_cast<F*>(found);
 }
 
-// One function, looked up at its first use. Thread-safe.
+// Looked up at its first use. Thread-safe.
 template <typename F> class Next {
 public:
   explicit constexpr Next(const char* name) : name_(name) {}

@@ -51,7 +51,7 @@ void look_up_all() {
   looking_up = false;
 }
 
-// Calls the function found; if no library has it, the pointer stays First and the call fails.
+// If no library has the function, the pointer stays First and the call fails.
 template <auto Member, auto First, typename R, typename... A> R look_up_and_call(A... arguments) {
   look_up_all();
   if (g_next.*Member == First) return R();

@@ -25,13 +25,13 @@ struct NextMalloc {
 };
 extern __attribute__((visibility("hidden"))) NextMalloc g_next;
 
-// Looks up all. False if one is missing, or if blocks of the buffer exist, which only we may free.
+// False if a function is missing, or if blocks of the buffer exist, which only we may free.
 bool find_next_malloc();
 
-// What was found stays: from now on a look-up may find our own.
+// Keeps what was found: from now on a look-up may find our own functions.
 void keep_next_malloc();
 
-// Tested: every block has glibc's word before it (size and flags); none is of the buffer.
+// By a test: every block has glibc's word before it (size and flags); none is of the buffer.
 bool next_malloc_has_headers();
 
 // False if it has no malloc_usable_size of its own: the C library's would misread its blocks.

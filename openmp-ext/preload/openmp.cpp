@@ -28,7 +28,7 @@ namespace {
 using Handle = std::uintptr_t;
 constexpr Handle k_default_mem_alloc = 1;
 
-// Stands in for a routine that the runtime behind us lacks: gives nothing.
+// Replaces a routine that the runtime behind us lacks.
 template <typename R, typename... A> R nothing(A...) {
   return R();
 }
@@ -39,7 +39,6 @@ template <typename R, typename... A> struct Routine<R(A...)> {
   explicit operator bool() const { return function != nothing<R, A...>; }
 };
 
-// The routines of the runtime behind us.
 struct NextOpenMp {
   Routine<void*(std::size_t, Handle)> alloc;
   Routine<void*(std::size_t, std::size_t, Handle)> aligned_alloc;
@@ -111,7 +110,7 @@ std::size_t stock_size(const void*) {
 Handle default_allocator() {
   return g_runtime.get_default_allocator ? g_runtime.get_default_allocator() : k_default_mem_alloc;
 }
-// Unknown too: the block's allocator is then the one it is freed with, or the default.
+// Unknown too: the block's allocator is then the one given to free, or the default.
 Handle stock_owner(const void*) {
   return 0;
 }
@@ -173,14 +172,12 @@ const omptier_hooks* hooks() {
   return g_hooks.load(std::memory_order_relaxed);
 }
 
-// Reports a block of the runtime's own to the observer and returns it.
 void* reported(const omptier_hooks* table, void* block, std::size_t bytes, Handle handle,
                const void* caller) {
   if (block != nullptr) table->stock_allocated(block, bytes, handle, caller);
   return block;
 }
 
-// True if the block was ours.
 bool release(const omptier_hooks* table, void* block, Handle handle) {
   if (table->release(block, handle) != 0) return true;
   if (block != nullptr) table->stock_released(block);
@@ -208,7 +205,7 @@ __attribute__((noinline)) void* stock_calloc(const omptier_hooks* table, std::si
   return reported(table, block, count * size, handle, caller);
 }
 
-// Resizes a block of the runtime's own, perhaps into our memory: only the runtime knows its size.
+// For a block of the runtime's own, perhaps into our memory: only the runtime knows its size.
 void* resize_stock(const omptier_hooks* table, void* block, std::size_t bytes, Handle handle,
                    Handle free_handle, const void* caller) {
   void* ours = nullptr;

@@ -50,8 +50,8 @@ std::uint32_t next_distance() {
   return 1 + t_random % (2 * k_small_period - 1);
 }
 
-// True for the program that `omptier record` runs, or one with an OpenMP runtime, not for shells
-// and tools before it. Without children, the first recorded process removes OMPTIER_RECORD.
+// The program that `omptier record` runs, or one with an OpenMP runtime, but not shells and tools
+// before it. Without children, the first recorded process removes OMPTIER_RECORD.
 bool is_to_be_recorded() {
   const char* tools = std::getenv("OMP_TOOL_LIBRARIES");
   if (tools == nullptr || std::strstr(tools, "libomptier_ompt.so") == nullptr) return false;
@@ -70,8 +70,7 @@ bool is_to_be_recorded() {
   return std::strcmp(self, program) == 0;
 }
 
-// Programs with their own thread start and malloc (sanitizers): the OMPT tool records these by
-// itself, from OpenMP's start.
+// Sanitizers have their own thread start and malloc: the OMPT tool records from OpenMP's start.
 bool starts_by_itself() {
   for (const char* sign : {"__tsan_init", "__asan_init", "__msan_init"})
     if (::dlsym(RTLD_DEFAULT, sign) != nullptr) return true;
@@ -90,7 +89,7 @@ struct Start {
   bool ours; // the recorder's own thread
 };
 
-// On the new thread: the function that it runs.
+// Runs on the new thread. Returns the function that it shall run.
 Start begin_thread(void* argument) {
   const Start start = *static_cast<Start*>(argument);
   g_next.free(argument);
@@ -146,8 +145,8 @@ void resume_child() {
   Busy::leave();
 }
 
-// Another malloc may have entries of its own that take its blocks (sdallocx, mi_free), and would be
-// given ours. A program's own malloc or free never comes here, or not with all blocks.
+// Another malloc may have entries of its own that take its blocks (sdallocx, mi_free), and would
+// get ours. A program's own malloc or free may take only some of the blocks.
 bool can_serve_small() {
   if (!next_malloc_has_headers()) return false;
   const AddressRange self = library_around(reinterpret_cast<const void*>(&can_serve_small));

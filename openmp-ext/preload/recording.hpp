@@ -33,7 +33,7 @@ bool start_recording();
 // called then, before main. Called before main.
 bool start_recording_when_checked(void (*start)());
 void end_recording();
-// libomptier.so places blocks from now on: they are objects of the recording too.
+// Blocks that libomptier.so places from now on are objects of the recording, too.
 void watch_placed_blocks();
 // Whether code belongs to the recorder. Any time after the start, in signal handlers too.
 bool is_recorder(const void* code);
@@ -43,10 +43,10 @@ extern
     __attribute__((visibility("hidden"),
                    tls_model("initial-exec"))) thread_local constinit std::uint32_t t_until_small;
 
-// A block of the program's malloc was allocated, or is about to be freed.
+// Called after a block of the program's malloc was allocated, and before it is freed.
 void record_block(const void* block, std::size_t bytes, const void* caller);
 void record_free(void* block);
-// Counts one such block; false if it is the one to report by record_block.
+// Counts a block; false if it is the one to report by record_block.
 inline bool is_left_out() {
   if (t_until_small <= 1) [[unlikely]]
     return false;

@@ -16,8 +16,8 @@
 namespace omptier::preload {
 namespace {
 
-// Whether the signal was the recorder's, which gives it up if the program takes it. The recorder
-// itself calls this too.
+// If the signal was the recorder's, returns true; if the program takes it, the recorder gives it
+// up. The recorder itself calls this too.
 bool was_recorders(int number, bool taken, const void* caller) {
   if (number != SIGURG && number < SIGRTMIN) return false;
   const omptier_malloc_record* record = g_record.load(std::memory_order_acquire);

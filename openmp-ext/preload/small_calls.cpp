@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See small_calls.hpp. A call of one word only is kept with itself as the next one.
+// See small_calls.hpp. A call of only one word is stored as its own next one.
 #include "preload/small_calls.hpp"
 
 #include <cstring>

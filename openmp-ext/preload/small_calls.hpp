@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Recognises, in each malloc of a small block, the calls whose blocks have spans of their own
-// (small_spans.hpp). A call is recognised by the words on the thread's stack: its return addresses
-// lie where they lay when the recorder walked that stack with unwind rules. So a malloc costs a
-// look-up of its return address; only a call that is known by that reads more of the stack.
+// (small_spans.hpp). A call is recognised by words on the thread's stack: its return addresses lie
+// where they lay when the recorder walked that stack with unwind rules. So most mallocs cost one
+// look-up of their return address; more of the stack is read only if that address is known.
 //
 // The tables only grow, under the lock of the spans, and are read without one.
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace omptier::preload {
 
-// Where malloc was called. x86-64: at `slot` on the stack lies the return address.
+// Where malloc was called. On x86-64 the return address lies at `slot` on the stack.
 struct Call {
   const void* code;
   const std::uintptr_t* slot;
@@ -51,7 +51,7 @@ struct KnownCall {
 
 class SmallCalls {
 public:
-  // The site that the call belongs to, or null.
+  // Null if the call belongs to no site.
   [[gnu::always_inline]] SmallSite* site_of(Call call) const {
     const auto code = reinterpret_cast<std::uint64_t>(call.code);
     for (unsigned at = slot_of(code);; at = (at + 1) % k_call_slots) {
@@ -61,10 +61,10 @@ public:
     }
   }
 
-  // Caller holds the lock. True too where the call is known. False: no room, or the next return
-  // address of this first one was known elsewhere on the stack.
+  // Caller holds the lock. True also for a known call. False: no room, or the next return address
+  // is known at another place on the stack for calls with this first one.
   bool add(const omptier_call_words& words, SmallSite& site);
-  // In a forked child, on its only thread.
+  // For a forked child's only thread.
   void forget();
 
 private:
@@ -79,7 +79,7 @@ private:
   }
   static std::uint64_t key_of(std::uint64_t code, std::uint64_t next) { return code + (next << 1); }
 
-  // Outwards: each word is read only once those further in have said how far the stack goes.
+  // From the innermost word outwards: those already read say how far the stack goes.
   [[gnu::always_inline]] SmallSite* site_behind(std::uint64_t code, Call call,
                                                 std::uint32_t above) const {
     const std::uint64_t next = word_above(call, above);

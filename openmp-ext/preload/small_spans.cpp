@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See small_spans.hpp. A block's state is written by whoever has it: the thread that allocates or
-// frees it, the lock's owner while it is in its span.
+// See small_spans.hpp. A block's state is written by its present holder: the thread that allocates
+// or frees it, the lock's owner while it is in its span.
 #include "preload/small_spans.hpp"
 
 #include "base/relaxed.hpp"
@@ -73,7 +73,7 @@ struct Magazine {
   FreeBlock* top = nullptr; // behind the last
   FreeBlock *begin = nullptr, *end = nullptr;
   unsigned batch = 0;
-  unsigned waits = 0; // for so many blocks, as there was none to be had
+  unsigned waits = 0; // blocks until the next try, after none was available
   Counts counts;
 };
 
@@ -83,17 +83,17 @@ struct Cache { // of a thread
 };
 
 struct Bin : SpanPool::Bin {
-  Counts counts; // of what no magazine counts any more, or ever did
+  Counts counts; // of blocks that no magazine counts
 };
 
 pthread_mutex_t g_lock = PTHREAD_MUTEX_INITIALIZER;
 
-// Before a thread's first block, and after its end: no magazine ever enters these.
+// Before a thread's first block and after its end; these caches never get a magazine.
 constinit Cache g_not_begun, g_ended;
 __attribute__((tls_model("initial-exec"))) thread_local constinit Cache* t_cache = &g_not_begun;
 
-// The lock. A signal handler that interrupts its owner finds neither magazines nor, because of
-// Busy, a way to the lock: its blocks are the program's malloc's, and its frees wait.
+// The lock. A signal handler that interrupts the lock's owner gets blocks of the program's malloc,
+// because it finds no magazines and Busy keeps it from the lock; its frees wait.
 class Guard {
 public:
   Guard() {
@@ -172,7 +172,7 @@ void at_thread_end(void* argument) {
   g_spare_caches = cache;
 }
 
-// The thread's cache; null: it has none, or none any more.
+// Null: the thread has no cache, or its cache has ended.
 Cache* make_cache() {
   if (t_cache != &g_not_begun) return t_cache != &g_ended ? t_cache : nullptr;
   Cache* cache = nullptr;
@@ -237,14 +237,14 @@ void free_later(void* block) {
                                               std::memory_order_relaxed));
 }
 
-// Each bin may leave a page idle: so many are made as the spans are large.
+// Each bin may leave a page idle, so the number of bins depends on the size of all spans.
 bool may_make_bin() {
   constexpr std::size_t k_at_once = 64, k_bytes_a_bin = std::size_t{128} << 10;
   return g_bin_count < k_most_bins &&
          g_bin_count - g_first_bin <= k_at_once + g_pool.touched() / k_bytes_a_bin;
 }
 
-// The bin of a site's size; made at its first block.
+// Made at the first block of a site's size.
 std::uint16_t make_bin(Site& site, unsigned size_class) {
   if (!may_make_bin()) return k_no_bin; // most often: without the lock
   const Guard guard;
@@ -260,8 +260,7 @@ std::uint16_t make_bin(Site& site, unsigned size_class) {
   return number;
 }
 
-// Fills the thread's empty magazine of the bin, or makes it; null: there is no room, or no block
-// can be had now.
+// Fills the thread's empty magazine of the bin, or makes it. Null: no room, or no block at present.
 __attribute__((noinline)) Magazine* refill(std::uint16_t bin) {
   if (Busy::now()) return nullptr; // it may be a fork, which holds the lock
   Cache* cache = make_cache();
@@ -286,7 +285,7 @@ __attribute__((noinline)) std::uint16_t find_bin(Site& site, unsigned size_class
   return Busy::now() ? k_no_bin : make_bin(site, size_class);
 }
 
-// A live block that the thread has no room for in its magazine, or no magazine.
+// A live block for which the thread has no magazine, or no room in it.
 __attribute__((noinline)) void release_slowly(std::uint16_t bin, const FreeBlock& block) {
   block.state->store(k_block_kept, std::memory_order_relaxed);
   if (Busy::now()) return free_later(block.begin);
@@ -310,7 +309,7 @@ __attribute__((noinline)) void release_slowly(std::uint16_t bin, const FreeBlock
 
 namespace {
 
-// room: of the block wanted, at least bytes.
+// room: at least bytes.
 [[gnu::always_inline]] inline void* block_of(Site& site, std::size_t bytes, std::size_t room) {
   const unsigned size_class = class_of(room);
   std::uint16_t bin = site.bins[size_class].load(std::memory_order_acquire);
@@ -400,7 +399,7 @@ struct Sum {
   std::uint64_t objects = 0, bytes = 0, freed = 0, kept = 0;
   std::uint32_t largest = 0;
 
-  // What is freed is read before what is allocated: none is freed that was not.
+  // Freed blocks are read before allocated ones, so that never more are freed than allocated.
   void add_freed(const Counts& counts) { freed += counts.freed.read(); }
   void add_rest(const Counts& counts) {
     objects += counts.objects.read();
@@ -414,8 +413,8 @@ template <typename Visit> void for_each_magazine(std::uint16_t bin, Visit&& visi
     if (Magazine* magazine = cache->of_bin[bin].load(std::memory_order_acquire)) visit(*magazine);
 }
 
-// Under the lock. Live bytes are the live blocks' at the mean size of all, which differs by less
-// than a bin is wide.
+// Under the lock. Live bytes are the live blocks at the mean size of all blocks of the bin; the
+// error is less than the bin is wide.
 void add_bin(std::uint16_t number, omptier_small_counts& counts) {
   Bin& bin = g_bins[number];
   Sum sum;
@@ -465,7 +464,7 @@ void after_fork_in_parent() {
   ::pthread_mutex_unlock(&g_lock);
 }
 
-// What other threads kept is lost to the child.
+// Blocks kept by other threads are lost to the child.
 void after_fork_in_child() {
   if (g_site_count != g_first_site) g_calls.forget();
   g_first_site = g_site_count;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// `omptier record`: small blocks of the sites that allocate most, in spans that are one site's
-// alone (span_pool.hpp). So the site of an address is its span's, which the recorder asks for its
-// samples, and a site's blocks are counted exactly. The recorder decides which calls are served so;
-// small_calls.hpp recognises them.
+// `omptier record`: small blocks of the sites that allocate most, in spans of one site each
+// (span_pool.hpp). So the span of an address gives the site of a sample, and a site's blocks are
+// counted exactly. The recorder decides which calls are served in this way; small_calls.hpp
+// recognises them.
 //
 // Each thread keeps some free blocks of every bin (a size of a site) in a magazine and counts there
-// what it allocates and frees; whole batches go to and from the spans under one lock. Wherever
-// anything is missing (room, a bin, a magazine), the program's malloc serves the block as before.
+// what it allocates and frees; whole batches go to and from the spans under one lock. If anything
+// is missing (room, a bin, a magazine), the program's malloc serves the block.
 #pragma once
 
 #include "preload/small_calls.hpp"
@@ -20,7 +20,6 @@ inline constexpr unsigned k_most_sites = 256, k_most_bins = 1024;
 
 extern __attribute__((visibility("hidden"))) SpanPool g_pool;
 
-// Whether any call is served, and whether a block is of ours.
 inline bool are_used() {
   return g_pool.has_begun();
 }
@@ -28,25 +27,24 @@ inline bool holds(const void* block) {
   return g_pool.holds(block);
 }
 
-// A block below k_below bytes; where the call is not served, or there is no room, what otherwise
-// returns. Its contents are undefined.
+// bytes: below k_below. If the call is not served, or there is no room, returns the result of
+// otherwise. The contents are undefined.
 using Otherwise = void* (*)(std::size_t bytes, const void* caller);
 void* allocate(std::size_t bytes, Call call, Otherwise otherwise);
-// The same, aligned to a power of two; null: not served.
+// alignment: a power of two; null: not served.
 void* allocate_aligned(std::size_t bytes, std::size_t alignment, Call call);
-// Frees a block of ours. An address where none is live is left alone.
+// Ignores an address where no block is live.
 void release(void* block);
-// Bytes of a block of ours that the program may use.
+// Bytes that the program may use.
 std::size_t size_of(const void* block);
 
 extern __attribute__((visibility("hidden"))) const omptier_small_spans k_table;
-// Around fork, on the forking thread. What the parent serves is no site's in the child, whose
-// recorder chooses anew.
+// On the forking thread. In the child these spans belong to no site; its recorder chooses anew.
 void before_fork();
 void after_fork_in_parent();
 void after_fork_in_child();
 
-// Null, or what is wrong. No thread may be inside.
+// For tests, with no thread inside: null, or what is wrong.
 const char* what_is_wrong();
 
 } // namespace omptier::preload::small_spans

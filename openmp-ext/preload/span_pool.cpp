@@ -28,7 +28,7 @@ std::uint64_t now() {
          static_cast<std::uint64_t>(time.tv_nsec);
 }
 
-// The machine's memory at most; where address space is limited, a sixteenth of the limit.
+// At most the machine's memory; where address space is limited, a sixteenth of the limit.
 std::size_t wanted_range() {
   auto bytes = static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) *
                static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));

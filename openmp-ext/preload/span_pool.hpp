@@ -5,8 +5,8 @@
 // take no more room than glibc's. Nothing of ours is written into blocks.
 //
 // Blocks leave and enter spans in batches. A span that becomes empty stays with its bin until
-// another one does; then it serves any bin. Of many such spans the pages go back. A span is only
-// added while at most a sixteenth of all spans lies idle.
+// another one does; then it serves any bin. If there are many such spans, their pages are given
+// back. A span is added only while at most a sixteenth of all spans is idle.
 //
 // The owner's lock covers everything but `block_at` and the states of blocks outside of spans.
 #pragma once
@@ -35,7 +35,6 @@ class SpanPool {
 public:
   static constexpr std::uint32_t k_most_alignment = 256; // of a block: see Bin
 
-  // What spans of one size of a site have in common.
   struct Bin {
     // Bytes of a block, a multiple of 16; the largest power of two in it is its alignment, up to
     // k_most_alignment.
@@ -54,13 +53,13 @@ public:
     return reinterpret_cast<std::uintptr_t>(block) - begin_.load(std::memory_order_relaxed) < bytes;
   }
 
-  // At most most blocks, now kept; returns how many: 0 where there is no room.
+  // At most `most` blocks, which become kept; returns how many: 0 without room.
   unsigned take(Bin& bin, FreeBlock* out, unsigned most);
-  // A kept block is free again. The bin is that of its span.
+  // Frees a kept block. bin: of its span.
   void put(Bin& bin, const FreeBlock& block);
 
-  // State of the block that begins at an address of the range, and its bin's number; null: none
-  // does. Takes no lock: the caller has the block.
+  // The block that begins at an address of the range: its state, and its bin's number; null: there
+  // is none. Takes no lock: the caller has the block.
   [[gnu::always_inline]] BlockState* state_at(const void* address, std::uint16_t& bin) const {
     const std::uintptr_t begin = begin_.load(std::memory_order_relaxed);
     const std::uintptr_t in_range = reinterpret_cast<std::uintptr_t>(address) - begin;
@@ -72,26 +71,26 @@ public:
     bin = span.bin;
     return reinterpret_cast<BlockState*>(begin + round_down_to_span(in_range)) + index;
   }
-  // Bytes of the blocks in the span around an address.
+  // For the span around an address.
   std::size_t room_at(const void* address) const {
     return spans_[span_at(reinterpret_cast<std::uintptr_t>(address))].room;
   }
 
   // As omptier_small_spans::find.
   int find(std::uint64_t address, std::uint64_t time, omptier_small_place& place) const;
-  // What was cut so far is no site's any more, and no blocks are taken from it: a forked child's
-  // part of its parent's spans. It does not count as idle.
+  // For a forked child: its parent's spans belong to no site any more, and no blocks are taken from
+  // them. They do not count as idle.
   void forget_sites();
 
   std::size_t touched() const { return touched_; }
-  // Null, or what is wrong with its lists and counts.
+  // Checks lists and counts: null, or what is wrong.
   const char* what_is_wrong(const Bin* bins, unsigned count) const;
 
 private:
   static constexpr std::uint32_t k_none = ~std::uint32_t{0};
   struct Use { // of a span, from a time on
     std::uint64_t since = 0;
-    std::uint64_t cut = 0; // the how manieth span that was cut, from 1
+    std::uint64_t cut = 0; // its ordinal among all spans that were cut, from 1
     std::uint32_t site = k_no_site, room = 0, first = 0;
   };
   struct Span {
@@ -99,7 +98,7 @@ private:
     std::uint32_t reciprocal = 0; // ceil(2^32 / room): exact for offsets in a span
     std::uint32_t first = 0;      // offset of the first block
     std::uint16_t blocks = 0, bin = 0;
-    std::uint16_t begun = 0; // blocks that have been handed out at some time, the first ones
+    std::uint16_t begun = 0; // blocks handed out so far, the first ones
     std::uint16_t free = 0;  // of these
     std::uint16_t hint = 0;  // none before it is free
     bool listed = false;
@@ -130,19 +129,19 @@ private:
   std::atomic<std::uintptr_t> begin_{0};
   std::atomic<std::size_t> bytes_{0};
   Span* spans_ = nullptr;
-  std::uint32_t used_ = 0;      // spans of the range that were cut at some time, the first ones
+  std::uint32_t used_ = 0;      // spans cut so far, the first of the range
   std::size_t accessible_ = 0;  // bytes of the range
   std::uint32_t idle_ = k_none; // the span of a bin that is wholly free, if any; its bin
   Bin* idle_bin_ = nullptr;
   std::uint32_t empty_ = k_none; // spans of no bin, linked by next
   std::uint32_t empty_count_ = 0;
   std::uint64_t cut_ = 0, sites_from_ = 0;
-  // Bytes of blocks: begun in spans of bins, which is read without the lock too; not in spans.
+  // Bytes of blocks: begun in spans of bins (also read without the lock), and not in spans.
   Relaxed<std::size_t> touched_ = 0;
   std::size_t out_ = 0;
 };
 
-// Pages from the kernel, by a system call because mmap is intercepted; null: none.
+// By a system call, because mmap is intercepted; null: none.
 void* map_directly(std::size_t bytes, int protection);
 
 } // namespace omptier::preload

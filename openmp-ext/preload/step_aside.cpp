@@ -12,7 +12,7 @@
 namespace omptier::preload {
 namespace {
 
-// The module's symbols, while they can be written.
+// Makes the module's symbols writable for its lifetime.
 class WritableSymbols {
 public:
   WritableSymbols(const ModuleSymbols& module, const dl_phdr_info& info) {

@@ -23,9 +23,9 @@ struct Interposed {
 // Called once, before main. Returns how many references were changed.
 std::size_t step_aside(Interposed* functions, std::size_t count);
 
-// The other way round: whoever looks a function up by the handle of the library that has next
-// (Python's CDLL("libc.so.6").free) finds ours, because blocks of ours may be passed to it. All
-// names of the function are meant. Returns how many symbols were changed.
+// The reverse of step_aside: whoever looks a function up by the handle of the library that has next
+// (Python's CDLL("libc.so.6").free) finds ours, because blocks of ours may be passed to it. Covers
+// all names of the function. Returns how many symbols were changed.
 std::size_t lead_to_ours(const Interposed* functions, std::size_t count);
 
 } // namespace omptier::preload

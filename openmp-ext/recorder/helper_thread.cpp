@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // See helper_thread.hpp. Waits on a futex word of its own: pthread condition variables would have
-// to be made anew after fork.
+// to be initialised again after fork.
 #include "recorder/helper_thread.hpp"
 
 #include "base/os.hpp"
@@ -72,10 +72,10 @@ void HelperThread::loop() {
   pthread_setname_np(pthread_self(), "omptier");
   const std::uint64_t period = std::uint64_t{period_} * 1'000'000;
   const std::uint64_t start = monotonic_nanoseconds();
-  std::uint64_t last = 0, spent = 0; // spent: CPU time before the period was over
+  std::uint64_t last = 0, spent = 0; // spent: CPU time of early runs
   for (;;) {
     std::uint32_t events =
-        events_.load(); // first: nothing that comes after a question is slept over
+        events_.load(); // read first, so that no later wake-up is missed
     if (stop_.load()) break;
     if (!soon_.load()) wait(events, period);
     bool early = false;
@@ -89,7 +89,7 @@ void HelperThread::loop() {
       wait(events, pause - (now - last));
     }
     if (stop_.load()) break;
-    soon_.store(false); // before the work: who comes meanwhile is for the next time
+    soon_.store(false); // before the work: a request meanwhile is for the next run
     const std::uint64_t before = own_cpu_nanoseconds();
     work_(argument_);
     if (early) spent += own_cpu_nanoseconds() - before;

@@ -16,18 +16,18 @@ class HelperThread {
 public:
   using Work = void (*)(void*);
 
-  // Remembers the process's processors now: called before threads are bound to single ones.
+  // To be called before threads are bound to single processors.
   void remember_processors();
-  // False and errno when no thread can be had.
+  // False and errno without a thread.
   bool start(Work work, void* argument, unsigned period_milliseconds);
-  // Runs the work now, not at the next period; lost while it runs. Any thread; one system call.
+  // Runs the work now, not at the next period; ignored while it runs. Any thread; one system call.
   void wake();
-  // At least k_least_period after the last run; once early runs have cost 20 ms of CPU time and a
-  // fiftieth of the run, at the next period. Not lost.
+  // Runs the work k_least_period after its last run, or at the next period once early runs have
+  // cost 20 ms of CPU time and a fiftieth of the run. Never ignored.
   void wake_soon();
-  // Wakes the thread and waits for its end; the work is not called any more.
+  // Waits for the thread's end; the work is not called any more.
   void stop();
-  // In the child after fork: the thread is not here.
+  // In the child after fork, where the thread does not exist.
   void forget();
   bool running() const { return running_; }
 
@@ -37,7 +37,7 @@ private:
 
   static void* main(void* self);
   void loop();
-  // Until woken, at most so long.
+  // Until woken, or for so many nanoseconds.
   void wait(std::uint32_t events, std::uint64_t nanoseconds);
 
   Work work_ = nullptr;

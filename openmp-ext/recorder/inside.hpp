@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Marks a thread that is in the recorder, where it may hold locks. A handler of the program's that
-// interrupts it there may map and unmap memory, and libomptier_preload.so tells of that at once: it
-// is then not recorded, for it would wait for locks of its own thread. What comes by way of
-// libomptier_preload.so alone is kept apart there (preload/blocks.hpp, Busy); this is for what
-// comes from OpenMP.
+// Marks a thread that is in the recorder, where it may hold locks. A signal handler of the program
+// that interrupts it there may map and unmap memory, which libomptier_preload.so reports at once:
+// that is not recorded, because it would wait for locks of its own thread. Calls that come only
+// through libomptier_preload.so are kept apart there (preload/blocks.hpp, Busy); this is for calls
+// from OpenMP.
 #pragma once
 
 namespace omptier {

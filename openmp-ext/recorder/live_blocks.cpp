@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See live_blocks.hpp. Level 0: under 4 KiB, pages of 16 bytes, found by their beginning only;
-// level 1: from 4 KiB, pages of 4 KiB, and so on. A slot that is emptied is filled from behind.
+// See live_blocks.hpp. Level 0: under 4 KiB, pages of 16 bytes, found by their begin only; level 1:
+// from 4 KiB, pages of 4 KiB, and so on. When a slot is emptied, a later entry fills it.
 #include "recorder/live_blocks.hpp"
 
 namespace omptier {
@@ -84,7 +84,7 @@ bool LiveBlocks::grow(Segment& segment) {
   const std::size_t before = in_whole_pages(segment.room * sizeof(Entry));
   const std::size_t bytes =
       in_whole_pages(before < k_small_segment ? before + before / 2 + 1 : before + before / 8);
-  // While it is copied the old one is there too.
+  // While it is copied, the old table exists too.
   if (bytes_ + bytes > most_bytes_) return false;
   auto* entries = static_cast<Entry*>(map_pages(bytes));
   if (entries == nullptr) return false;
@@ -116,7 +116,7 @@ bool LiveBlocks::insert(const LiveBlock& block) {
   return true;
 }
 
-// Whoever is behind the gap and would have liked to be in it, or before, moves up.
+// Moves up entries behind the gap whose place would be the gap or one before it.
 void LiveBlocks::take_out(Segment& segment, std::uint32_t gap) {
   const auto distance = [&](std::uint32_t from, std::uint32_t to) {
     return to >= from ? to - from : to + segment.room - from;
@@ -187,7 +187,7 @@ void LiveBlocks::clear() {
   next_ended_ = 0;
 }
 
-// Every entry is found where it is looked for; the counts are right.
+// Every entry is found at its place; the counts are right.
 bool LiveBlocks::is_consistent() const {
   std::size_t found = 0;
   for (const Segment& segment : segments_) {

@@ -2,16 +2,14 @@
 //
 // Which block an address lies in, now or a moment ago: for the helper thread, which finds the sites
 // of samples in blocks that are not logged one by one. 12 bytes a live block (16 with the room a
-// hash table needs), in pages of our own, up to a limit; what does not fit is refused, never half
-// known.
-//
-// Ended blocks stay in a ring in order of time: a sample belongs to the first block over its
+// hash table needs), in pages of our own, up to a limit; a block that does not fit is refused as a
+// whole. Ended blocks stay in a ring in order of time: a sample belongs to the first block over its
 // address that ended after it, else to the live one, else (ring overwritten) its block is unknown.
 //
-// A block is found by where it begins: sizes are put in levels of 16 times each, and the pages of a
-// level are as large as its smallest block, so that in one page at most one block begins and at
-// most 16 pages before an address are looked at. Open addressing in 64 segments that grow one by
-// one; nothing is ever moved for long. Not thread-safe: the owner's lock covers it.
+// Sizes are divided into levels, each 16 times the one before, and the pages of a level are as
+// large as its smallest block. So at most one block begins in a page, and at most 16 pages before
+// an address are searched. Open addressing in 64 segments that grow one by one, so that no move
+// takes long. Not thread-safe: the owner's lock covers it.
 #pragma once
 
 #include "base/page_array.hpp"
@@ -37,17 +35,16 @@ public:
   static constexpr std::size_t k_ended = std::size_t{1} << 16; // blocks that ended, remembered
   static constexpr std::uint32_t k_most_sites = 1u << 28;
 
-  // Bytes for the table, beside the ring's 1.5 MiB.
+  // Of the table, without the ring's 1.5 MiB.
   void limit(std::size_t bytes) { most_bytes_ = bytes; }
-  // False: no room, or an address or site that is beyond all there are. A block at that address
-  // must have been erased.
+  // False: no room, or address or site too large. An earlier block there must have been erased.
   bool insert(const LiveBlock& block);
-  // The block that begins there ends now; false when none is known.
+  // Ends the block that begins there; false when none is known.
   bool erase(std::uint64_t address, std::uint64_t now, LiveBlock& block);
-  // The live block around an address. Blocks under 4 KiB are not looked for.
+  // Not for blocks under 4 KiB.
   bool find(std::uint64_t address, LiveBlock& block) const;
 
-  // A block's bytes as they will be given back when it ends.
+  // The size that erase() will return for a block of these bytes.
   static std::uint64_t counted_bytes(std::uint64_t bytes) {
     return unpack(pack({0, bytes, 0, false}, level_of(bytes))).bytes;
   }
@@ -90,7 +87,7 @@ private:
   static std::uint32_t home(const Segment& segment, std::uint64_t hash) {
     return static_cast<std::uint32_t>((hash & 0xffffffff) * segment.room >> 32);
   }
-  // The block that begins in the page; exactly there, where that is said.
+  // The block that begins in the page; exactly: at this address, unless 0.
   const Entry* look_up(std::uint64_t page, unsigned level, std::uint64_t exactly = 0) const;
   bool grow(Segment& segment);
   static void put(Segment& segment, const Entry& entry);

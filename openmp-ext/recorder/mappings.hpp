@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the program has mapped itself, so that munmap of a part leaves the rest. In pages of its
-// own, the lowest address last: the kernel gives ever lower ones. The caller's lock covers it.
+// The program's own mappings, so that munmap of a part leaves the rest. In pages of our own, the
+// lowest address last, because the kernel gives ever lower ones. The caller's lock covers it.
 //
-// Threads report in another order than the kernel acted: addresses that one has unmapped may be
-// another's before the first one reports. So mappings are numbered as reported, and an unmap
+// Threads report in another order than the kernel acted: addresses that one thread has unmapped may
+// be mapped by another before the first reports. So mappings are numbered as reported, and an unmap
 // removes only mappings with lower numbers.
 #pragma once
 
@@ -24,7 +24,7 @@ struct Mapping {
 
 class Mappings {
 public:
-  // It lies where nothing is known. False when there is no memory for it.
+  // No known mapping overlaps it. False when there is no memory for it.
   bool add(const Mapping& fresh) {
     if (!list_.add(fresh)) return false;
     Mapping* at = first_not_above(fresh.begin, list_.end() - 1);
@@ -33,8 +33,8 @@ public:
     return true;
   }
 
-  // Takes [begin, end) away from all up to that number: gone(mapping) for each that it touches,
-  // then left(rest) for each part that stays, a mapping too.
+  // Removes [begin, end) from all mappings up to that number: gone(mapping) for each that it
+  // touches, then left(rest) for each part that stays.
   template <typename Gone, typename Left>
   void remove(std::uintptr_t begin, std::uintptr_t end, std::uint64_t number, Gone&& gone,
               Left&& left) {
@@ -60,7 +60,7 @@ public:
   void clear() { list_.release(); }
   std::size_t size() const { return list_.size(); }
 
-  // In descending order, none empty, none in another.
+  // In descending order, none empty, no overlap.
   bool is_consistent() const {
     for (std::size_t i = 0; i < list_.size(); ++i)
       if (list_[i].begin >= list_[i].end || (i > 0 && list_[i].end > list_[i - 1].begin))

@@ -13,21 +13,20 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// Of the loader: where the first thread's stack begins, above its frames.
+// The loader's: where the first thread's stack begins, above its frames.
 extern "C" __attribute__((weak)) void* __libc_stack_end;
 
 namespace omptier {
 namespace {
 
-// Where brk began.
 std::uintptr_t first_break() {
   char text[1024];
   const char* at = read_stat_field(-1, 47, text, sizeof text);
   return at != nullptr ? std::strtoull(at, nullptr, 10) : 0;
 }
 
-// The first thread's thread-local variables lie where the loader put them. Below the thread's
-// pointer, which its own record follows.
+// The first thread's thread-local variables lie where the loader put them: below the thread's
+// pointer, which is followed by the thread's own record.
 int find_thread_data(dl_phdr_info* info, std::size_t, void* lowest) {
   constexpr std::uintptr_t k_farthest = std::uintptr_t{64} << 20;
   const auto data = reinterpret_cast<std::uintptr_t>(info->dlpi_tls_data);
@@ -37,7 +36,7 @@ int find_thread_data(dl_phdr_info* info, std::size_t, void* lowest) {
   return 0;
 }
 
-// As far down as the limit lets it grow. Nothing else lies there but what is known better.
+// As far down as the limit lets the stack grow: nothing else lies there that is not known better.
 // False in the child of another thread.
 bool log_first_stack(LogWriter& log, std::uint32_t thread, std::uint64_t now) {
   constexpr rlim_t k_farthest = rlim_t{1} << 40;
@@ -100,8 +99,8 @@ void MemoryAreas::look_at_heap(LogWriter& log, std::uint64_t now) {
   constexpr std::uintptr_t k_unknown = 1;
   if (heap_begin_ == 0) heap_begin_ = std::max(first_break(), k_unknown);
   if (heap_begin_ == k_unknown) return;
-  // Asked of the kernel: libraries that watch memory (UCX) put an sbrk in the C library's place
-  // that sets the break anew even for 0, and takes back what another thread's malloc has just got.
+  // By a system call: libraries that watch memory (UCX) replace the C library's sbrk by one that
+  // sets the break even for 0, and so takes back what another thread's malloc has just got.
   const auto end = static_cast<std::uintptr_t>(syscall(SYS_brk, 0));
   if (end <= std::max(heap_begin_, heap_end_)) return;
   heap_end_ = end;

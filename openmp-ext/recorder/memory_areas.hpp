@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Logs memory without recorded allocations: modules and their data, the threads' stacks, the heap
-// as a whole. The helper thread polls for modules, so a new one begins at the previous look. One
-// thread at a time.
+// as a whole. Modules are polled for, so a new one begins at the previous poll. One thread at a
+// time.
 #pragma once
 
 #include "base/os.hpp"
@@ -19,9 +19,9 @@ public:
   // In a new process or log; now: monotonic.
   void restart(std::uint64_t now);
 
-  // Modules that came and went since the last look, and how far the heap has grown. name(module)
-  // makes the log know a module; it is called under the mutex, for which the loader's lock is never
-  // waited.
+  // Logs modules that came and went since the last call, and how far the heap has grown.
+  // name(module) registers a module in the log; it is called under the mutex, so it must not wait
+  // for the loader's lock.
   template <typename Name> void look(LogWriter& log, std::mutex& mutex, Name&& name) {
     const std::uint64_t now = monotonic_nanoseconds();
     look_at_heap(log, now);
@@ -38,7 +38,7 @@ public:
     last_look_ = now;
   }
 
-  // The stack of the calling thread.
+  // For the calling thread's stack.
   static void thread_begin(LogWriter& log, std::uint32_t thread);
   static void thread_end(LogWriter& log, std::uint32_t thread);
 

@@ -32,7 +32,6 @@ thread_local std::uint32_t t_thread __attribute__((tls_model("initial-exec"))) =
 // The process whose recorder watches this thread, or 0.
 thread_local pid_t t_watched __attribute__((tls_model("initial-exec"))) = 0;
 
-// Arguments of the process, joined by blanks.
 std::string command_line() {
   std::string text;
   char chunk[2049];
@@ -44,8 +43,8 @@ std::string command_line() {
   return text;
 }
 
-// How many stacks are told apart: each takes some 250 bytes of memory and, with its counts, some
-// 100 of the log each time these are written.
+// Number of stacks that are distinguished: each takes some 250 bytes of memory and, with its
+// counts, some 100 of the log each time these are written.
 std::uint32_t most_stacks(const RecorderOptions& options) {
   constexpr std::uint64_t k_memory = 2048, k_log = 2048, k_least = 256, k_most = 1u << 20;
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
@@ -96,7 +95,7 @@ bool Recorder::open_log() {
               "OMPTIER_PROFILE: the name is too long; nothing is recorded");
     return false;
   }
-  // The parent's log is not to be begun again, also when the parent has ended.
+  // The parent's log must not be started again, even if the parent has ended.
   const std::size_t length = std::strlen(path_);
   if (forked_ && std::strcmp(path_, parents) == 0)
     std::snprintf(path_ + length, sizeof path_ - length, ".%d", static_cast<int>(getpid()));
@@ -140,7 +139,7 @@ void Recorder::write_run() {
 
 void Recorder::finish() {
   if (active() && in_fork())
-    return; // a child made behind our back: helper and log are the parent's
+    return; // a child made without fork's handlers: helper and log are the parent's
   State expected = State::active;
   if (!state_.compare_exchange_strong(expected, State::over)) return;
   helper_.stop();
@@ -169,7 +168,7 @@ void Recorder::finish() {
   if (length > 0) os().write(STDERR_FILENO, line, static_cast<std::size_t>(length));
 }
 
-// OpenMP tells of threads that pthread_create has reported already.
+// OpenMP also reports threads that pthread_create has reported already.
 void Recorder::thread_begin() {
   if (!active() || t_watched == process_.load(std::memory_order_relaxed) || in_fork()) return;
   const Inside inside;
@@ -214,7 +213,7 @@ void Recorder::region_end(std::uint64_t region) {
   with_source([](SampleSource& source) { source.region_changed(0); });
 }
 
-// Sources that count every access are told by a number that differs from stretch to stretch.
+// For sources that count every access, each stretch has a number of its own.
 void Recorder::barrier_passed(const void* codeptr) {
   if (!active()) return;
   const Inside inside;
@@ -272,7 +271,7 @@ void Recorder::after_fork_in_child() {
   regions_.restart();
   site_counts_.clear();
   live_.clear();
-  new (&resolver_) SampleResolver; // the parent's helper thread may have been at these
+  new (&resolver_) SampleResolver; // the parent's helper thread may have been using these
   new (&sample_times_) SampleTimes;
   new (&stretch_counts_) decltype(stretch_counts_);
   waiting_ = 0;
@@ -301,7 +300,7 @@ bool Recorder::restart_in_child(std::unique_ptr<SampleSource> source) {
   State expected = State::forked;
   if (!state_.compare_exchange_strong(expected, State::over)) return false;
   static_cast<void>(
-      source_.release()); // the parent's: what it holds is not to be touched, not even to be freed
+      source_.release()); // the parent's: must not be touched, not even freed
   source_ = std::move(source);
   source_wants_objects_ = source_ != nullptr && source_->wants_objects();
   process_ = getpid();

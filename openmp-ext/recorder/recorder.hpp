@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What happens in the program -> records in the log. The recorder numbers allocation sites and
+// From events in the program to records in the log. The recorder numbers allocation sites and
 // regions, names modules when they are first used, and has a helper thread drain the samples. It
-// knows neither OMPT nor where samples come from, so that tests can drive it with a source of their
-// own.
+// knows neither OMPT nor the origin of samples, so that tests can use a source of their own.
 //
-// Events are handed in on the program's threads: a stack capture, one look-up under a mutex, one
-// record under the log's mutex; no malloc. Nothing here throws out or stops the program: whatever
-// fails ends the recording with one warning.
+// Events arrive on the program's threads: a stack capture, one look-up under a mutex, one record
+// under the log's mutex; no malloc. Nothing here throws out or stops the program: any failure ends
+// the recording with one warning.
 #pragma once
 
 #include "base/address_set.hpp"
@@ -48,7 +47,7 @@ struct RecorderOptions {
 class Recorder final : SampleSink {
 public:
   // Opens the log and starts the helper thread. source may be null (objects and regions only).
-  // False: a warning has been given, and every call that follows does nothing.
+  // False: a warning has been given, and all later calls do nothing.
   bool start(const RecorderOptions& options, std::unique_ptr<SampleSource> source);
   // Ends recording: last samples, end record, one line on stderr that names the log. Idempotent.
   void finish();
@@ -63,35 +62,34 @@ public:
   void allocated(const void* block, std::size_t bytes, std::uintptr_t allocator,
                  const void* caller);
   void released(const void* block);
-  // A block of the program's malloc, from 4 KiB: not one that an OpenMP runtime, or we, asked for.
+  // For blocks from 4 KiB of the program's malloc, unless an OpenMP runtime or we asked for them.
   void malloc_allocated(const void* block, std::size_t bytes, const void* caller);
-  // malloc's caller is an OpenMP runtime.
   static bool is_runtimes(const void* caller);
-  // One under 4 KiB, standing for so many.
+  // For a block under 4 KiB, which stands for so many.
   void small_allocated(const void* block, std::size_t bytes, const void* caller,
                        std::uint32_t stands_for);
   // The program has mapped memory, or unmapped mappings reported before that count.
   std::uint64_t mappings_logged() const { return mappings_logged_.load(); }
   void mapped(const void* address, std::size_t bytes, const void* caller);
   void unmapped(const void* address, std::size_t bytes, std::uint64_t before);
-  // Returns a number to give back to region_end; 0 = nothing was recorded.
+  // Returns a number for region_end; 0 = nothing was recorded.
   std::uint64_t region_begin(const void* codeptr, unsigned threads);
   void region_end(std::uint64_t region);
-  // A thread leaves a barrier of its team, of the construct that returns to codeptr.
+  // A thread leaves a barrier of its team; codeptr: where the barrier's construct returns to.
   void barrier_passed(const void* codeptr);
   void phase(const char* name);
   void moved(const void* address, std::size_t bytes, unsigned from, unsigned to, double seconds);
 
-  // Around fork: the locks are held meanwhile. The child's recorder sleeps until restart_in_child,
-  // which opens a log of its own, the process number in its name; wants_restart says whether that
-  // is to be done. Only the first process names its log on stderr.
+  // Around fork, with the locks held. The child's recorder sleeps until restart_in_child, which
+  // opens a log of its own, with the process number in its name; wants_restart says whether to call
+  // it. Only the first process names its log on stderr.
   void before_fork();
   void after_fork_in_parent();
   void after_fork_in_child();
   bool wants_restart() const { return state_.load(std::memory_order_acquire) == State::forked; }
   bool restart_in_child(std::unique_ptr<SampleSource> source);
 
-  // The helper thread's work; where it has no period, the caller's to do.
+  // The helper thread's work; without a period the caller must call it.
   void tick();
 
 private:
@@ -99,8 +97,8 @@ private:
 
   bool open_log();
   void write_run();
-  // libomp's own handler starts it anew in a forked child, and its callbacks come while
-  // after_fork_in_child is still to run: our locks and the source's are as the parent had them.
+  // True in a forked child before after_fork_in_child: libomp's own fork handler may start libomp
+  // anew, and its callbacks come while our locks and the source's are still as the parent had them.
   bool in_fork() const { return process_.load(std::memory_order_relaxed) != getpid(); }
   void drain();
   void settle_batch();
@@ -120,7 +118,7 @@ private:
   struct SiteCount { // of objects that are not logged one by one
     std::uint64_t objects, bytes, largest, live;
     std::uint64_t peak, peak_time; // since it was written
-    std::uint32_t logged;          // objects that were, beside these
+    std::uint32_t logged;          // objects that were logged, besides these
     bool by_malloc, changed;
   };
   SiteCount* count_of(std::uint32_t site);
@@ -137,7 +135,7 @@ private:
   static void identify_modules(const ReturnAddress* frames, unsigned count); // before the lock
   std::uint32_t module_number(const LoadedModule* module);
   static std::uint32_t this_thread();
-  // Sources that count every access keep objects and regions apart themselves.
+  // Sources that count every access attribute it to objects and regions themselves.
   template <typename Tell> void with_source(Tell&& tell) {
     if (!source_wants_objects_.load(std::memory_order_relaxed)) return;
     const std::lock_guard<std::mutex> guard(mutex_);
@@ -169,7 +167,7 @@ private:
   PageArray<SmallCount> small_counts_; // by site
   std::uint64_t small_bytes_ = 0;      // of all of them
   const omptier_small_spans* spans_ = nullptr;
-  PageArray<omptier_small_counts> served_; // by site: as counted already
+  PageArray<omptier_small_counts> served_; // by site: counts already taken
   PageArray<SiteCount> site_counts_;   // by site
   LiveBlocks live_;
   std::atomic<std::uint32_t> most_logged_{~std::uint32_t{0}}; // objects from 64 KiB of one site
@@ -192,7 +190,7 @@ private:
     std::uint64_t entries, nanoseconds, written;
   };
   PageArray<StretchCount> stretch_counts_;       // by number in stretches_known_; helper thread's
-  std::uint64_t ticks_ = 0, counts_written_ = 0; // and when the counts were
+  std::uint64_t ticks_ = 0, counts_written_ = 0; // numbers: present, of the last counts
   Mappings mappings_;
   std::atomic<std::uint64_t> mappings_logged_{0};
   MemoryAreas areas_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Records objects. Blocks from 64 KiB are logged one by one. From 4 KiB on they are counted by
-// site, and kept in a table for samples. Below: counts and 64 KiB areas only; blocks of OpenMP's
+// site, and kept in a table for samples. Below: counts and 64 KiB areas only. Blocks of OpenMP's
 // allocators are logged while a site has few. Once samples are thinned, busy sites are only
 // counted.
 #include "base/rounding.hpp"
@@ -20,7 +20,7 @@ constexpr std::uint32_t k_no_module = k_max_modules;
 constexpr std::size_t k_least_counted = 4096, k_least_logged = std::size_t{64} << 10;
 constexpr std::uint32_t k_small_logged = 1024; // of one site
 
-// Elements of a table by site that shall hold this one.
+// Size of a table by site that has an element for this one.
 std::size_t with_room(std::uint32_t site) {
   return std::size_t{site} + site / 4 + 64;
 }
@@ -40,7 +40,7 @@ std::uint32_t Recorder::module_number(const LoadedModule* module) {
   return number;
 }
 
-// The loader's lock is never waited for under ours: a thread that holds it may be waiting for ours,
+// Must not wait for the loader's lock under ours: a thread that holds it may be waiting for ours,
 // in a malloc of its dl_iterate_phdr.
 void Recorder::identify_modules(const ReturnAddress* frames, unsigned count) {
   refresh_modules();
@@ -51,12 +51,12 @@ void Recorder::identify_modules(const ReturnAddress* frames, unsigned count) {
   }
 }
 
-// Some room is kept for stacks of one frame, which every other one then goes by.
+// Some room is kept for stacks of one frame, which then stand for all further ones.
 bool Recorder::is_full_of_stacks(const StackTable& table, unsigned frames) const {
   return table.count() >= (frames > 1 ? most_stacks_ : most_stacks_ + most_stacks_ / 4);
 }
 
-// The stack's number; its frames (and their modules) enter the log when it is new.
+// A new stack's frames, and their modules, enter the log.
 std::uint32_t Recorder::define(StackTable& table, const ReturnAddress* frames, unsigned count,
                                bool site) {
   {
@@ -109,7 +109,7 @@ bool Recorder::must_log(std::size_t bytes, const SiteCount& count) const {
   return bytes < k_least_counted && count.logged < k_small_logged;
 }
 
-// Under mutex_: the block that begins there goes. True if the release must be logged.
+// Under mutex_, for the block that begins there. True if the release must be logged.
 bool Recorder::end_block(std::uint64_t address) {
   LiveBlock block;
   if (!live_.erase(address, monotonic_nanoseconds(), block)) return false;
@@ -141,7 +141,7 @@ void Recorder::object(const void* block, std::size_t bytes, std::uintptr_t alloc
   bool logged = false;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    end_block(address); // that was freed behind our back
+    end_block(address); // whose release was not seen
     SiteCount* counted = count_of(site);
     if (counted != nullptr) logged = must_log(bytes, *counted);
     if (counted != nullptr && !logged && bytes < k_least_counted) {
@@ -185,8 +185,8 @@ const LoadedModule* module_at_call(const void* caller) {
   return module != nullptr ? module : module_of(at);
 }
 
-// What the OpenMP runtime or OMPTier calls for itself: the C library, dlopen, hwloc and the like. A
-// parallel region of another library of the system's is called by the runtime too.
+// Code that the OpenMP runtime or OMPTier calls for itself: the C library, dlopen, hwloc and the
+// like. A parallel region of another system library is called by the runtime too.
 bool is_called_by_runtime(const RuntimeMet& met) {
   if (met.at == 0) return false;
   const LoadedModule* module = module_at_call(reinterpret_cast<const void*>(met.called));
@@ -194,8 +194,8 @@ bool is_called_by_runtime(const RuntimeMet& met) {
 }
 
 // The stack of a block's site; empty: start-up of the C library. For an allocation by a system
-// library, its own call comes first, then the program's that led there; then the runtime's, if the
-// program was not on the way.
+// library: its own call, then the program's frames that led there; if there are none, the
+// runtime's.
 unsigned frames_of(const void* caller, ReturnAddress* frames, unsigned depth) {
   RuntimeMet met;
   const unsigned count = capture_stack(caller, frames, depth, &met);
@@ -269,7 +269,7 @@ bool Recorder::small_object(std::uint32_t site, std::uint64_t address, std::size
   return true;
 }
 
-// The call, by the words on the stack: what it is recognised by may be less than the site's frames.
+// Passes on the call's words on the stack; these may be less than the site's frames.
 void Recorder::serve_call(const void* caller) {
   if (spans_ == nullptr) return;
   StackWord words[OMPTIER_MOST_CALL_WORDS];
@@ -288,7 +288,7 @@ void Recorder::serve_call(const void* caller) {
   if (call.site != StackTable::k_full) spans_->serve(&call);
 }
 
-// Adds what the spans have counted since the last time to the sites' counts.
+// Adds the spans' counts since the last time to the sites'.
 void Recorder::take_small_counts() {
   if (spans_ == nullptr) return;
   const auto take = [](void* self, const omptier_small_counts* counts) {
@@ -327,12 +327,12 @@ void Recorder::write_small_objects() {
   }
 }
 
-// Parts are rounded up each: together they may have more than the whole had, which is no new peak.
+// Each part is rounded up, so together they may exceed the whole, which is not a new peak.
 void Recorder::add_rest(SiteCount& count, std::uint64_t bytes) {
   count.live = std::min(count.live + bytes, count.peak);
 }
 
-// Under mutex_. One of a site that has been logged often is counted, as blocks are.
+// Under mutex_. Mappings of a site that has logged many are counted, as blocks are.
 bool Recorder::begin_mapping(const Mapping& fresh) {
   SiteCount* count = count_of(fresh.site);
   if (count == nullptr || !mappings_.add(fresh)) return false;
@@ -394,7 +394,7 @@ void Recorder::mapped(const void* address, std::size_t bytes, const void* caller
 void Recorder::unmapped(const void* address, std::size_t bytes, std::uint64_t before) {
   const auto begin = reinterpret_cast<std::uintptr_t>(address);
   if (!active() || Inside::now() || begin + bytes <= begin)
-    return; // the kernel refuses what goes round
+    return; // the kernel refuses ranges that wrap around
   const std::lock_guard<std::mutex> guard(mutex_);
   end_mappings(begin, begin + bytes, before);
 }

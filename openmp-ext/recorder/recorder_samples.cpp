@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The recorder's part that takes samples from their source: the helper thread's. Fewer are kept the
-// larger the log is (log/budget.hpp); those that are kept wait in a batch until their
-// blocks are known.
+// The helper thread's part of the recorder: takes samples from their source. The larger the log,
+// the fewer are kept (log/budget.hpp); these wait in a batch until their blocks are known.
 #include "recorder/recorder.hpp"
 
 #include "base/notices.hpp"
@@ -20,7 +19,7 @@ constexpr std::uint32_t k_logged_of_site = 1024; // one by one, when samples beg
 
 } // namespace
 
-// Time that a thread spends in the OpenMP runtime, mostly at the end of a region, is no access's.
+// Time in the OpenMP runtime, mostly at the end of a region, belongs to no access.
 bool Recorder::is_waiting(std::uint64_t pc) const {
   if (source_->measure() != Measure::time) return false;
   const LoadedModule* module = module_of(pc);
@@ -45,7 +44,7 @@ void Recorder::sample(const AccessSample& sample) {
   pattern_weight_ = 0;
 }
 
-// Those of a sample follow it.
+// A sample's patterns follow it.
 void Recorder::pattern(const AccessPattern& pattern) {
   if (pattern_weight_ == 0 || is_waiting(pattern.pc)) return;
   AccessPattern kept = pattern;
@@ -54,7 +53,7 @@ void Recorder::pattern(const AccessPattern& pattern) {
   resolver_.add(kept);
 }
 
-// As many as thirty a second, and some dozens an instruction: the log's size is not theirs.
+// At most thirty a second, and some dozens per instruction: they do not determine the log's size.
 void Recorder::reuse(const AddressReuse& reuse) {
   if (!is_waiting(reuse.pc)) resolver_.add(reuse);
 }
@@ -63,7 +62,7 @@ void Recorder::lost(std::uint64_t count) {
   lose(count, LossReason::source);
 }
 
-// Written with the counts: a loss each time would take a full log beyond its size.
+// Written together with the counts: a record for each loss would make a full log exceed its size.
 void Recorder::lose(std::uint64_t samples, LossReason reason) {
   lost_[static_cast<unsigned>(reason)] += samples;
 }
@@ -87,7 +86,7 @@ void Recorder::settle_batch() {
   resolver_.clear();
 }
 
-// Decoding allocates: short of memory, samples are lost, not the program.
+// Decoding allocates; if memory is short, samples are lost, but the program continues.
 void Recorder::drain() {
   const std::uint64_t begin = monotonic_nanoseconds();
   try {
@@ -132,7 +131,7 @@ Shortages Recorder::shortages() {
   return all;
 }
 
-// The fewer samples are kept, the more seldom everything else is written too.
+// The fewer samples are kept, the more seldom everything else is written.
 void Recorder::tick() {
   if (!active()) return;
   drain();

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The helper thread's part of stretches (stretches.hpp): counts of all, records of those with
-// samples. One that ended after the drain began may still get samples: it waits for the next drain.
+// samples. One that ended after the drain began may still get samples: it waits for the next.
 #include "recorder/recorder.hpp"
 
 namespace omptier {
 
-// Its definition enters the log when it is new.
 std::uint32_t Recorder::stretch_number(const EndedStretch& stretch) {
   const ReturnAddress key[] = {
       std::uint64_t{stretch.region} << 2 | static_cast<std::uint64_t>(stretch.kind), stretch.place};

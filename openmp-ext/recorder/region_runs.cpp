@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See region_runs.hpp. The log is written to outside of the lock.
+// See region_runs.hpp. The log is written outside of the lock.
 #include "recorder/region_runs.hpp"
 
 #include "base/os.hpp"
@@ -98,14 +98,14 @@ void RegionRuns::tell(SampleTimes& times, std::uint64_t until, bool every, LogWr
   if (!front.must_log && !every && !times.any(front.begin, until)) return;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    // Ended meanwhile: it is in the ring, or dropped as a whole.
+    // The run has ended meanwhile: it is in the ring, or dropped as a whole.
     if (running_.empty() || front_.begin != front.begin || front_.region != front.region) return;
     front_.begin_logged = true; // from here on its end has a place in the ring
   }
   log_begin(front, log);
 }
 
-// The region that goes on counts up to now.
+// A running region counts up to now.
 void RegionRuns::write_totals(LogWriter& log) {
   for (std::uint32_t region = 0;; ++region) {
     RegionTotals totals;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Counts all runs of parallel regions, and logs only those that hold a sample, so that the log does
-// not grow with 100,000 regions a second. Only the outermost region counts, the one that has run
-// longest: when it ends, the next oldest takes its place. analysis/attribution.cpp does the same.
+// Counts all runs of parallel regions, and logs only those that contain a sample, so that the log
+// does not grow with 100,000 regions a second. Only the outermost region counts, the one that has
+// run longest: when it ends, the next oldest takes its place. analysis/attribution.cpp does the
+// same.
 //
 // begin and end are called on the program's threads, the rest on the helper thread; the lock inside
 // is held for some instructions. Ended runs wait in a ring; if it is full they are only counted
@@ -23,21 +24,21 @@ public:
   static constexpr std::size_t k_ended = std::size_t{1} << 14;
 
   void begin(std::uint32_t region, std::uint32_t threads, std::uint32_t thread);
-  // True when the helper thread should come: the ring is half full.
+  // True if the helper thread should be woken: the ring is half full.
   bool end(std::uint32_t region, std::uint32_t thread);
-  // Logs the next run in any case: pages were moved for it.
+  // Logs the next run in any case, because pages were moved for it.
   void log_next();
 
-  // Runs that ended by then, and the one that goes on, if a sample lies in them (all of them, when
-  // every is true). times: sorted.
+  // Logs the runs that ended by then, and the running one, if they contain a sample (all of them,
+  // if every is true). times: sorted.
   void tell(SampleTimes& times, std::uint64_t until, bool every, LogWriter& log);
-  // Counts a run without a number; its samples are outside of regions.
+  // For a run without a number; its samples are outside of regions.
   void drop() { dropped_.fetch_add(1, std::memory_order_relaxed); }
   std::uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
-  // Of regions that ran since the last time.
+  // Only of regions that ran since the last call.
   void write_totals(LogWriter& log);
 
-  // Around fork; in the child nothing runs that is recorded.
+  // Around fork; no recorded region runs in the child.
   void lock() { mutex_.lock(); }
   void unlock() { mutex_.unlock(); }
   void forget();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See sample_resolver.hpp. What is live is asked first, then what has ended by that time: a block that
-// ends in between is found twice, never missed.
+// See sample_resolver.hpp. Live blocks are searched first, then those that ended by that time: a
+// block that ends in between is found twice, never missed.
 #include "recorder/sample_resolver.hpp"
 
 #include <algorithm>
@@ -90,7 +90,7 @@ std::uint64_t SampleResolver::resolve(const LiveBlocks& blocks, std::mutex& lock
       guard.lock();
     }
     if (next == 0) return 0;
-    if (next <= blocks.oldest_ended()) // gone round: what ended before this is not known
+    if (next <= blocks.oldest_ended()) // the ring was overwritten: what ended before is not known
       return blocks.ended(blocks.oldest_ended()).time;
     const LiveBlocks::Ended ended = blocks.ended(--next);
     if (ended.time < oldest) return 0;

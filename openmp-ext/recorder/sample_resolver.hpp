@@ -16,17 +16,17 @@ class SampleResolver {
 public:
   static constexpr std::size_t k_most = 4096; // samples; patterns, but for those of one sample
 
-  // False: full (or no memory); resolve and clear first.
+  // False: full (or no memory); call resolve and clear first.
   bool add(const AccessSample& sample);
-  // Belongs to the sample added last; dropped if memory is short, as is the next.
+  // For the sample added last; dropped if memory is short, and so is the next one.
   void add(const AccessPattern& pattern);
 
   void add(const AddressReuse& reuse);
 
   // Fills in the places. lock covers blocks and is held for some microseconds at a time. Returns
-  // the time before which blocks are unknown; 0: none is.
+  // the time before which blocks are unknown; 0: all are known.
   static constexpr std::uint64_t k_unknown = ~std::uint64_t{0}; // all are: no memory
-  // spans: where small blocks lie that have spans of their own; null: none do.
+  // spans: contain the small blocks that have spans of their own; null: there are none.
   std::uint64_t resolve(const LiveBlocks& blocks, std::mutex& lock,
                         const omptier_small_spans* spans = nullptr);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See stretches.hpp. Several primary threads (regions begun by threads of the program's own) share
-// the queue: an entry is claimed by a counter and readable once it bears its number. Threads look
-// for room before they claim, so the queue is called full while there is still some for those that
-// looked at the same time.
+// See stretches.hpp. Several primary threads (of regions begun by threads of the program's own)
+// share the queue: an entry is claimed by a counter and readable once it bears its number. Threads
+// check for room before they claim, so the queue counts as full while there is still room for those
+// that check at the same time.
 #include "recorder/stretches.hpp"
 
 #include "base/os.hpp"

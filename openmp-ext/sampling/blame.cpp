@@ -31,7 +31,7 @@ int next_of(const Function& function, int i, int goal, const MachineState& state
   if (here.flow != Flow::conditional) return below;
   int aside = function.at(here.target);
   bool loops_back = aside >= 0 && aside <= i;
-  // The end of the loop that contains the goal: go on with the next iteration.
+  // The loop that contains the goal ends here: continue with its next iteration.
   if (loops_back && aside <= goal && goal <= i) return aside;
   if (auto taken = branch_taken(function, here, state)) return *taken ? aside : below;
   return below;
@@ -99,7 +99,7 @@ Blamer::Suspect Blamer::suspect(const Function& function, int pc, int instructio
   auto number = static_cast<std::size_t>(instruction);
   Spread& spread = spreads_[function.instructions[number].address];
   if (made.address) {
-    // Stacks differ by thread: places on them count from the stack pointer.
+    // Stacks differ by thread, so places on them count from the stack pointer.
     std::uint64_t above = *made.address - sample.general[k_rsp] + k_red_zone;
     std::uint64_t place = above < k_near_stack ? above : *made.address;
     spread.lowest = std::min(spread.lowest, place);

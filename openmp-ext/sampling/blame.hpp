@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// From the registers of an interrupted thread to the memory access it was waiting for.
-//
-// A timer interrupt is taken when the stalled instruction retires, so the saved PC is the next one.
-// Blame therefore goes to the nearest memory instruction before PC (around the loop if PC is its
-// head). It goes to PC itself if that instruction can be interrupted midway: rep movs and stos,
-// gathers and scatters. An instruction whose sampled addresses all lie within a few KiB hits the
-// cache, so the thread does not wait for it. Then blame goes to PC if its addresses cover a wide
-// range (a page fault stops a thread on the instruction, also one that only a hypervisor sees),
-// else to the next memory instruction further back that does. All this holds where interrupts land
-// right behind the stalled instruction (calibrate.hpp measures it); elsewhere only the PC is kept.
+// From the registers of an interrupted thread to the memory access it was waiting for. A timer
+// interrupt is taken when the stalled instruction retires, so the saved PC is the next one. Blame
+// goes to the nearest memory instruction before PC (around the loop if PC is its head), or to PC
+// itself if that instruction can be interrupted midway: rep movs and stos, gathers and scatters. If
+// all sampled addresses of an instruction lie within a few KiB, it hits the cache, and blame goes
+// to PC if its addresses cover a wide range (a page fault stops a thread on the instruction, also
+// one that only a hypervisor sees), else to the next memory instruction further back with a wide
+// range. Where interrupts do not land right behind the stalled instruction (calibrate.hpp), only
+// the PC is kept.
 //
 // The operand's address follows from the saved registers, rewound over the instructions in between.
-// If one of its registers was overwritten (as in a pointer chase), the loop is emulated forward to
-// the next execution of the blamed instruction, whose address serves as well. reuse.hpp may find
-// out how soon it is used again.
+// If one of them was overwritten (as in a pointer chase), the loop is emulated forward to the next
+// execution of the blamed instruction, whose address serves as well. reuse.hpp may find out how
+// soon it is used again.
 #pragma once
 
 #include "emulation/decode.hpp"
@@ -40,11 +39,10 @@ struct BlameCounts {
 
 class Blamer {
 public:
-  // sharp: interrupts land right behind the stalled instruction. period: nanoseconds of CPU time
-  // per timer period.
+  // sharp: interrupts land right behind the stalled instruction. period: CPU nanoseconds.
   Blamer(bool sharp, double period) : sharp_(sharp), period_(period) {}
 
-  // Called once per drain.
+  // To be called once per drain.
   void refresh() {
     functions_.refresh();
     reuse_.collect();
@@ -93,10 +91,9 @@ private:
 
 // Parts of the above, public for tests. Instructions are numbers within one function.
 
-// The nearest memory instruction that ran before `pc`, or `pc` if it can be interrupted midway; −1
-// = none.
+// The nearest memory instruction before `pc`, or `pc` if it can be interrupted midway; −1 = none.
 int blamed_instruction(const Function& function, int pc);
-// The nearest memory instruction that ran before `from`; −1 = none.
+// −1 = none.
 int memory_instruction_before(const Function& function, int from);
 // Address of the blamed operand. lane: of a gather. needed: begun at the sample's instruction.
 std::optional<std::uint64_t> blamed_address(const Function& function, int pc, int blamed,

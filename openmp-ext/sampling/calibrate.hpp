@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Does a timer interrupt land right behind the stalled instruction? On real processors it does
+// Whether a timer interrupt lands right behind the stalled instruction. On real processors it does
 // (92–99.8 % of samples). Under emulation it lands at the head of a translation block, which makes
 // blame noise. A short pointer chase, in which exactly one instruction stalls, measures it.
 #pragma once
@@ -51,7 +51,7 @@ private:
   pid_t measured_in_ = 0;
 };
 
-// Counts the samples that lie in the chase. For measure_skid and its test.
+// For measure_skid and its test.
 void judge_skid(const std::vector<RegisterSample>& samples, Skid& skid);
 
 // Addresses of the chase's first instruction (the load), the one behind it, and its end.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the emulation of loops may cost beside the program. It needs the program's memory as it was
-// when the sample was taken, so it cannot wait for the program's end; but not every sample needs
-// one. 30 ms of CPU time are free, for the loops that are new at the start; from then on a part of
-// a processor, whatever the loops are. What goes beyond is thinned (base/random_thinning.hpp). Who
-// asks for more samples than usual gets as many times that.
+// Limits the cost of emulating loops. Emulation needs the program's memory as it was when the
+// sample was taken, so it cannot wait for the program's end; but not every sample needs it. 30 ms
+// of CPU time are free, for the loops that are new at the start; from then on a fixed part of a
+// processor. Samples beyond that are thinned (base/random_thinning.hpp). A sampling rate above the
+// usual one raises the limit in proportion.
 #pragma once
 
 #include "base/random_thinning.hpp"
@@ -20,7 +20,7 @@ public:
   static constexpr double k_part = 0.002;             // of a processor
   static constexpr std::uint64_t k_at_first = 30'000'000, k_most = 4096; // nanoseconds; one of
 
-  // times: of the usual rate.
+  // times: multiple of the usual rate.
   explicit EmulationBudget(std::uint64_t now, double times = 1)
       : times_(std::max(times, 1.0)), begin_(now), last_(now) {
     samples_.start(now);
@@ -31,14 +31,14 @@ public:
     ++offered_;
     return samples_.weight_of_next();
   }
-  // CPU time, and for how many of the emulations; 0: for what must be done in any case.
+  // CPU time, and of how many emulations; 0: for work that cannot be left out.
   void spend(std::uint64_t nanoseconds, unsigned emulations) {
     spent_ += nanoseconds;
     emulated_ += emulations;
   }
 
-  // How many from now on; nanoseconds of the clock that it began with. Thins so that what comes as
-  // often and costs as much as before uses the part, and what is left or owed within a second.
+  // now: nanoseconds of the clock that it began with. Thins so that samples at the same rate and
+  // cost as before use the part, and a rest or debt is used up within a second.
   void update(std::uint64_t now) {
     const double passed = static_cast<double>(now - begin_);
     if (now - last_ < k_least_between || emulated_ == 0) return;

@@ -77,7 +77,7 @@ private:
     pattern.kind = counts.store != 0 ? AccessKind::store : AccessKind::load;
     pattern.accesses = static_cast<float>(counts.accesses);
     pattern.bytes = static_cast<float>(counts.bytes);
-    // The thread goes on counting during the read: a chase may be visible before its access.
+    // The thread continues to count during the read: a chase may be visible before its access.
     pattern.chased =
         std::min(1.0f, static_cast<float>(counts.chases) / static_cast<float>(counts.accesses));
     std::array<omptier_exact_stride, OMPTIER_EXACT_STRIDES> strides;

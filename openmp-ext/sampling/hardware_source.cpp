@@ -4,8 +4,7 @@
 // memory does not matter to accesses that a cache served. Accesses whose level the processor does
 // not report (most stores) count as misses.
 //
-// No machine of the project has such a unit: decoding is tested on bytes, and the rest is kept
-// small.
+// No machine of the project has such a unit: decoding is tested on bytes, the rest is small.
 
 #include "sampling/counter_clock.hpp"
 #include "sampling/hardware_events.hpp"
@@ -114,8 +113,7 @@ bool HardwareSource::watch(pid_t thread, Events& events) const {
   return error == 0;
 }
 
-// An event that opens may still deliver nothing, so this makes loads that miss the first caches and
-// looks for samples.
+// An event that opens may deliver nothing: tried with loads that miss the first caches.
 bool HardwareSource::delivers() const {
   Events events;
   if (open(static_cast<pid_t>(gettid()), events)) return false;

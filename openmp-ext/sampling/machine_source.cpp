@@ -41,11 +41,10 @@ namespace omptier {
 
 namespace {
 
-// Largest difference, in a run on the timed machine, between a sampled share and the exported count
-// of all misses.
+// Largest difference on the timed machine between a sampled share and the count of all misses.
 constexpr double k_unit_error = 0.02;
 
-// Code of the library that contains this file; empty if that is the program itself.
+// Empty if this file is in the program itself.
 CodeRange own_library() {
   struct Search {
     std::uint64_t here;

@@ -26,7 +26,7 @@ using PerfRecordVisitor = std::function<void(std::uint32_t type, std::span<const
 std::uint64_t walk_perf_records(const std::uint8_t* ring, std::uint64_t size, std::uint64_t tail,
                                 std::uint64_t head, const PerfRecordVisitor& visit);
 
-// Number of dropped samples if this is such a record, else 0.
+// 0 for other records.
 std::uint64_t lost_samples(std::uint32_t type, std::span<const std::uint64_t> words);
 
 // Attributes of all our events: user code only, CLOCK_MONOTONIC, one thread, no wake-ups.
@@ -58,8 +58,7 @@ public:
   // Returns 0 or errno. The ring gets `bytes`, halved down to one page while the limit on locked
   // memory refuses it. leader: event whose group this one joins, -1 = none.
   int open(pid_t thread, const perf_event_attr& attributes, std::size_t bytes, int leader = -1);
-  // A second buffer of so many bytes (a power of two of pages), for events that write packets
-  // (SPE).
+  // A second buffer (bytes: a power of two of pages), for events that write packets (SPE).
   int open_packets(std::size_t bytes);
   void drain(const PerfRecordVisitor& visit);
   void drain(PerfRecords& records);

@@ -9,9 +9,9 @@
 // ring can be opened, there is one clock, and loops have no pace.
 //
 // Ordinary users have little locked memory (perf_event_mlock_kb a CPU and user, then
-// RLIMIT_MEMLOCK, often 64 KiB). So a ring is as small as half a second without a drain allows at
-// this rate: 32 and 16 KiB at 100 Hz, at most 128 KiB, less if many threads share 2 MiB. If that is
-// too small for records with a piece of the stack, records have none.
+// RLIMIT_MEMLOCK, often 64 KiB). So a ring holds only half a second without a drain at this rate:
+// 32 and 16 KiB at 100 Hz, at most 128 KiB, less if many threads share 2 MiB. If that is too small
+// for records with a piece of the stack, records have none.
 
 #include "sampling/calibrate.hpp"
 #include "sampling/perf_ring.hpp"

@@ -3,8 +3,7 @@
 // From the registers of an interrupted thread to the records of a profile: the access it waited for
 // (its share of time) and the accesses of the loop it was in (their shares). Emulation costs as
 // much as decoding some hundred instructions, so where many samples fall on one place only every
-// eighth is emulated, with eightfold weight, and all of it is kept within a budget. Helper thread
-// only.
+// eighth is emulated, with eightfold weight, all within a budget. Helper thread only.
 #pragma once
 
 #include "emulation/loop_accesses.hpp"
@@ -25,7 +24,7 @@ public:
   RegisterDecoder(const RegisterDecoder&) = delete;
   RegisterDecoder& operator=(const RegisterDecoder&) = delete;
 
-  // Once a drain.
+  // To be called once per drain.
   void refresh() {
     blamer_.refresh();
     budget_.update(monotonic_nanoseconds());

@@ -38,10 +38,10 @@ bool is_guest() {
 
 } // namespace
 
-// Of the largest cache a processor has its part for itself: others fill theirs meanwhile. They fill
-// it no faster than memory delivers, which is what two dozen cores load at most. A hypervisor names
-// only the guest's processors as its users; strangers may be as many, but the cache below is the
-// guest's. (sysconf is wrong by a factor of ten on some AMD processors.)
+// A processor has only its part of the largest cache for itself: others fill the rest meanwhile.
+// They fill it no faster than memory delivers, which is what two dozen cores load at most. A
+// hypervisor names only the guest's processors as its users; other guests may have as many, but the
+// cache below is the guest's. (sysconf is wrong by a factor of ten on some AMD processors.)
 CacheSizes read_cache_sizes(const char* folder, bool guest) {
   struct Cache {
     std::uint64_t bytes = 0, part = 0;
@@ -79,8 +79,7 @@ bool can_watch_addresses() {
   return fd >= 0;
 }
 
-// Not the shortest one: of an address that is used at random that would be as short as one looks
-// long.
+// Not the shortest time: for random uses it falls with the length of the watch.
 std::uint64_t reuse_time(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& hits) {
   std::vector<std::uint64_t> times;
   for (std::size_t later = 1; later < hits.size(); ++later)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Cache or memory? Samples of time do not show it, but the time until an address is used again
-// does: what passes between two uses within a short time is little, and the line is still cached.
-// Debug registers (perf breakpoint events, available to ordinary users) watch a few sampled
-// addresses for some hits each. Only one byte, since neighbours' accesses would count as reuse.
+// does: if it is short, little was accessed in between and the line is still cached. Debug
+// registers (perf breakpoint events, available to ordinary users) watch a few sampled addresses for
+// some hits each. Only one byte, since neighbours' accesses would count as reuse.
 // analysis/cache.hpp interprets the result.
 //
 // A hit costs the watched thread about 10 µs. There are at most k_hits a watch and one watch each
@@ -23,11 +23,11 @@ namespace omptier {
 
 class ReuseWatch {
 public:
-  // Takes note of the sample, and may start a watch.
+  // May start a watch on the sample's address.
   void visit(const AccessSample& sample);
-  // Reads the watches and ends those that are complete. Called once per drain.
+  // Ends watches that are complete. To be called once per drain.
   void collect();
-  // Those that have ended since the last call.
+  // Watches that have ended since the last call.
   std::vector<AddressReuse> take() { return std::exchange(ended_, {}); }
 
 private:
@@ -55,10 +55,10 @@ private:
 
 // Of the first processor, from sysfs.
 const CacheSizes& cache_sizes();
-// The same below another folder than /sys/devices/system/cpu/cpu0/cache. guest: on a hypervisor.
+// folder: instead of /sys/devices/system/cpu/cpu0/cache. guest: on a hypervisor.
 CacheSizes read_cache_sizes(const char* folder, bool guest);
 
-// Whether an address of the calling thread can be watched here.
+// By the calling thread.
 bool can_watch_addresses();
 
 // The median of the times between two uses by the same instruction; 0 = there is only one use.

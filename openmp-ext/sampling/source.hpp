@@ -22,11 +22,11 @@ class SampleSink {
 public:
   virtual void sample(const AccessSample& sample) = 0;
   virtual void lost(std::uint64_t count) = 0;
-  // Amount and steps of accesses, from sources that know them.
+  // Only from sources that know amount and steps of accesses.
   virtual void pattern(const AccessPattern&) {}
-  // How soon a watched address was used again, from sources that can watch.
+  // Only from sources that can watch addresses.
   virtual void reuse(const AddressReuse&) {}
-  // Samples whose loops were looked at so far, from sources that emulate them.
+  // Samples whose loops were handled so far; only from sources that emulate them.
   virtual void emulated(const LoopCounts&) {}
 
 protected:
@@ -40,13 +40,13 @@ public:
   virtual Measure measure() const = 0;
   virtual double worst_error() const = 0;      // largest error to assume for a share, as a fraction
   virtual std::string description() const = 0; // for the report, one line: what, rate, limits
-  // A watched thread begins or ends. Called on that thread, which must not be slowed down: no
-  // decoding, at most a few system calls. False: this thread cannot be watched (reported once).
+  // Called on the watched thread when it begins or ends, which must not be slowed down: no
+  // decoding, at most a few system calls. False: the thread cannot be watched (reported once).
   virtual bool thread_begin(pid_t thread) = 0;
   virtual void thread_end(pid_t thread) = 0;
   // A new thread is watched only from the next drain on, so the caller should drain soon.
   virtual bool watches_when_drained() const { return false; }
-  // Hands everything collected so far to the sink. Helper thread only.
+  // Passes everything collected so far to the sink. Helper thread only.
   virtual void drain(SampleSink& sink) = 0;
   // A source that counts every access attributes it to objects and regions. It needs calls when a
   // block has been recorded as live, is about to be recorded as freed, and when a region's begin or

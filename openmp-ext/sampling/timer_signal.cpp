@@ -20,7 +20,7 @@ constinit std::atomic<pid_t> g_timers_of{0};
 
 namespace {
 
-// The ring that a signal belongs to, or null if it is not ours.
+// Null if the signal is not ours.
 TimerRing* ring_of(const siginfo_t* info) {
   if (info->si_code != SI_TIMER) return nullptr;
   TimerRing* rings = g_timer_rings.load(std::memory_order_relaxed);

@@ -74,7 +74,6 @@ bool take(int number) {
   return false;
 }
 
-// Takes the first signal that has the default action. False: none is free.
 bool take_signal(int but_not = 0) {
   g_timers_of.store(getpid());
   if (but_not != SIGURG && take(SIGURG)) return true;
@@ -99,8 +98,7 @@ clockid_t cpu_clock_of(pid_t thread) {
   return static_cast<clockid_t>(~static_cast<unsigned>(thread) << 3 | 6u);
 }
 
-// Clears `armed` before the timer is deleted: a program that takes the signal disarms the timers of
-// armed rings.
+// `armed` is cleared first: a program that takes the signal disarms the timers of armed rings.
 void stop_timer(TimerRing& ring) {
   if (ring.armed.exchange(0) != 0) timer_delete(ring.timer);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See elf_calls.hpp. Decodes straight on; a byte that is no instruction is stepped over.
+// See elf_calls.hpp. Decodes in order of address; a byte that is no instruction is skipped.
 #include "symbols/elf_calls.hpp"
 
 #if defined(__x86_64__)
@@ -30,7 +30,7 @@ struct Decoder {
            ZYAN_SUCCESS(ZydisDecoderDecodeOperands(&decoder, &context, &instruction, operands,
                                                    instruction.operand_count));
   }
-  // Of the call or jump just decoded, which lies at the address.
+  // For the call or jump at the address, which was decoded last.
   void target(std::uint64_t address, Call& call) {
     if (!decode_operands()) return;
     const ZydisDecodedOperand& to = operands[0];
@@ -43,11 +43,11 @@ struct Decoder {
   }
 };
 
-// Addresses that registers hold, followed straight on: what a compiler loads before a loop lies in
-// a register that calls preserve.
+// Addresses in registers, followed in order of address: compilers keep what they load before a loop
+// in registers that calls preserve.
 class HeldAddresses {
 public:
-  // The instruction at the address has run.
+  // To be called after each instruction.
   void follow(Decoder& decoder, std::uint64_t address) {
     const ZydisDecodedInstruction& code = decoder.instruction;
     if (code.meta.category == ZYDIS_CATEGORY_CALL) return forget_unpreserved();

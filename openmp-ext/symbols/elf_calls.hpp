@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The calls that a function makes, in order of address, and where each goes: what "the n-th call of
-// omp_alloc in its function" is counted on.
+// The calls that a function makes, in order of address, and the target of each: the basis for "the
+// n-th call of omp_alloc in its function".
 #pragma once
 
 #include <cstddef>
@@ -21,17 +21,15 @@ struct Call {
   std::uint64_t behind = 0; // return address
   Goes goes = Goes::elsewhere;
   std::uint64_t target = 0; // the address or the slot
-  // Addresses given as first and third argument, where the code shows them: what OpenMP's runtimes
-  // are told to run (GOMP_parallel, __kmpc_fork_call). 0 = unknown.
+  // Addresses passed as first and third argument, if the code shows them: what OpenMP's runtimes
+  // are to run (GOMP_parallel, __kmpc_fork_call). 0 = unknown.
   std::uint64_t first = 0, third = 0;
 };
 
-// The calls of the code that begins at start. Empty where instructions cannot be decoded (another
-// architecture).
+// In the code that begins at start. Empty if instructions cannot be decoded (another architecture).
 std::vector<Call> calls_in(std::span<const std::uint8_t> code, std::uint64_t start);
 
-// The slot that a linkage stub (.plt, .plt.sec, .plt.got) jumps through; nothing when the code is
-// no such stub.
+// The slot that a linkage stub (.plt, .plt.sec, .plt.got) jumps through; nothing for other code.
 std::optional<std::uint64_t> slot_of_stub(std::span<const std::uint8_t> code, std::uint64_t start);
 
 } // namespace omptier

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Statements, declarations and functions among the tokens of a C or C++ source (declared in
-// source_place.hpp).
+// Statements, declarations and functions among C or C++ tokens (declared in source_place.hpp).
 #include "symbols/source_place.hpp"
 
 #include <algorithm>
@@ -65,7 +64,7 @@ std::size_t behind_template_arguments(const Tokens& tokens, std::size_t at, std:
   return at;
 }
 
-// Behind the type that a declaration begins with; begin where there is none.
+// After the type that a declaration begins with; begin if there is none.
 std::size_t behind_type(const Tokens& tokens, std::size_t begin, std::size_t end) {
   bool typed = false;
   std::size_t at = begin;
@@ -143,7 +142,7 @@ Header header_in(const Tokens& tokens, std::size_t begin, std::size_t end) {
             !tokens[name - 2].is_name())
           break;
       }
-      // A lambda behind it, as in "run([&](int i) {", is nearer to the brace.
+      // A lambda after it, as in "run([&](int i) {", is nearer to the brace.
       const std::size_t close = closing_of(tokens, at);
       if (lambda || close < end) return header;
       header = {};
@@ -154,7 +153,7 @@ Header header_in(const Tokens& tokens, std::size_t begin, std::size_t end) {
   return header;
 }
 
-// "[&] {" and "[&](int i) {", wherever the statement has them.
+// "[&] {" and "[&](int i) {", anywhere in the statement.
 bool opens_lambda(const Tokens& tokens, std::size_t brace, std::size_t begin, Header& header) {
   std::size_t at = brace;
   while (at > begin &&
@@ -169,7 +168,7 @@ bool opens_lambda(const Tokens& tokens, std::size_t brace, std::size_t begin, He
   return true;
 }
 
-// The class whose braces are around the token: its name; "" when there is none.
+// Name of the class whose braces are around the token; "" if there is none.
 std::string class_around(const Tokens& tokens, std::size_t at) {
   for (std::size_t i = at; i-- > 0;) {
     if (closes(tokens[i])) {
@@ -250,7 +249,7 @@ std::size_t statement_begin(const Tokens& tokens, std::size_t at) {
       break;
     if (tokens[before].text == "}" && begin < tokens.size() &&
         !is_one_of(tokens[begin].text, {",", ")", "]", ".", "->", ";", "("})) {
-      // "Mesh(int n) : a{n} {" goes on behind a list.
+      // "Mesh(int n) : a{n} {" continues after a list.
       const std::size_t open = opening_of(tokens, before);
       if (open == k_no_token || tokens[begin].text != "{" || !opens_list(tokens, open)) break;
     }
@@ -338,7 +337,7 @@ FunctionText function_around(const Tokens& tokens, std::size_t at) {
       return function;
     }
     if (opens_list(tokens, i) || begin == i || is_control(tokens[begin].text)) continue;
-    // A condition is no part of the statement behind it.
+    // A condition is no part of the statement after it.
     if (begin > 1 && tokens[begin - 1].text == ")" && opening_of(tokens, begin - 1) > 0 &&
         is_control(tokens[opening_of(tokens, begin - 1) - 1].text))
       continue;

@@ -16,7 +16,7 @@ namespace omptier {
 
 namespace {
 
-// flang: _QMsolverPsetup, _QMsolverEgrid, _QMsolverFsetupPinner: each part's kind is a capital.
+// flang: _QMsolverPsetup, _QMsolverEgrid, _QMsolverFsetupPinner; a capital gives each part's kind.
 std::string from_flang(std::string_view name) {
   std::string text;
   for (const char letter : name.substr(2)) {
@@ -28,7 +28,7 @@ std::string from_flang(std::string_view name) {
   return text;
 }
 
-// "module::name" for what a Fortran compiler made of a module's procedure or variable, else "".
+// "module::name" for a Fortran module's procedure or variable, else "".
 std::string demangle_fortran(std::string_view name) {
   if (name.starts_with("_QM")) return from_flang(name);
   const auto joined = [&](std::string_view mark, std::size_t front, std::size_t back) {
@@ -61,7 +61,7 @@ std::string without_suffixes(std::string name) {
   static const std::string k_suffixes[] = {"cold", "part",     "constprop",  "isra",
                                            "llvm", "lto_priv", "localalias", "clone"};
   while (true) {
-    // The last component, with the number that may follow it.
+    // The last component, without a number after it.
     std::size_t end = name.size();
     while (end > 0 && std::isdigit(static_cast<unsigned char>(name[end - 1])) != 0)
       --end;
@@ -80,8 +80,8 @@ std::string without_suffixes(std::string name) {
 Functions::Functions(Dwfl_Module* module, Elf* elf, std::uint64_t bias)
     : module_(module), elf_(elf), bias_(bias) {}
 
-// The nearest symbol in front, where it is the only one that begins there, and a function that
-// holds the address. Else libdw chooses.
+// The nearest symbol before the address, if it is the only one that begins there, and a function
+// that contains the address. Else libdw chooses.
 std::optional<NamedFunction> Functions::at(std::uint64_t address) {
   if (!starts_read_) read_starts();
   if (const auto behind = std::ranges::upper_bound(starts_, address, {}, &Start::begin);
@@ -203,7 +203,7 @@ std::string Functions::callee_of(const Call& call, std::uint64_t& target) {
   return name_at(target);
 }
 
-// Of the function that begins there, "" when none does.
+// "" if no function begins there.
 std::string Functions::name_at(std::uint64_t address) {
   if (!starts_read_) read_starts();
   if (!std::ranges::binary_search(starts_, address, {}, &Start::begin)) return "";

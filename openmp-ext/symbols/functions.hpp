@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The functions of one ELF file by address and by name, and the calls each makes with the name of
-// what is called. Names are those that source and other builds share: demangled, and without the
-// suffixes that compilers append to the parts and copies they make of a function. Used by
-// symbols.cpp; addresses are the file's own (what a frame's offset is).
+// the callee. Names are those common to source and other builds: demangled, and without suffixes
+// that compilers append to parts and copies of a function. Addresses are the file's own (a frame's
+// offset).
 #pragma once
 
 #include "symbols/elf_calls.hpp"
@@ -31,13 +31,13 @@ struct NamedCall {
   std::uint64_t runs = 0;   // of a parallel region: the function in this file that it runs
 };
 
-// Mangled or not -> as people write it; unchanged when it is no mangled name.
+// A name that is not mangled is returned unchanged.
 std::string demangle(const std::string& name);
 
-// Without the compiler's suffixes: "make.part.0.cold" -> "make", and without a symbol version.
+// "make.part.0.cold" -> "make"; also without a symbol version.
 std::string without_suffixes(std::string name);
 
-// Calls use(name, symbol, address) for every named symbol.
+// use(name, symbol, address)
 template <typename Use> void for_each_symbol(Dwfl_Module* module, Use&& use) {
   const int count = dwfl_module_getsymtab(module);
   for (int i = 0; i < count; ++i) {
@@ -51,12 +51,12 @@ template <typename Use> void for_each_symbol(Dwfl_Module* module, Use&& use) {
 
 class Functions {
 public:
-  // The module stays the caller's. bias: as dwfl_module_getelf gave it.
+  // The caller keeps the module. bias: from dwfl_module_getelf.
   Functions(Dwfl_Module* module, Elf* elf, std::uint64_t bias);
 
   std::optional<NamedFunction> at(std::uint64_t address);
 
-  // Every part and copy of the functions with that name, or the one part with that very name.
+  // Every part and copy of the functions with that name, or the one part with exactly that name.
   std::vector<NamedFunction> named(const std::string& name);
 
   const std::vector<NamedCall>& calls_of(const NamedFunction& function);
@@ -72,7 +72,7 @@ private:
   Dwfl_Module* module_;
   Elf* elf_;
   std::uint64_t bias_;
-  // A symbol by its first address: libdw looks through all of them at every question.
+  // A symbol by its first address, because libdw searches all symbols for every question.
   struct Start {
     std::uint64_t begin = 0, bytes = 0; // 0: libdw is to be asked
     const char* name = nullptr;

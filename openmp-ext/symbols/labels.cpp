@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Names of sites and regions for people (declared in symbols.hpp). A site is called after what its
-// memory is for, which the source says (site_name.hpp); the lines are found by debug information,
-// and read only if the file is where it was compiled, as it was then.
+// Names of sites and regions for people (declared in symbols.hpp). A site is named after what its
+// memory is for, according to the source (site_name.hpp). Debug information gives the lines; they
+// are read only if the file is where it was compiled, and unchanged.
 #include "symbols/site_name.hpp"
 #include "symbols/source_line.hpp"
 #include "symbols/symbols.hpp"
@@ -25,15 +25,15 @@ std::string text_of(const SourceLocation& location) {
   return file_name_of(location.file) + ":" + std::to_string(location.line);
 }
 
-// Where nothing better is known: "solver+0x1f40".
+// If nothing better is known: "solver+0x1f40".
 std::string module_and_offset(const std::vector<ModuleInfo>& modules, const Frame& frame) {
   std::ostringstream text;
   text << modules[frame.module].name << "+0x" << std::hex << frame.offset;
   return text.str();
 }
 
-// Where a site's memory is asked for: every function that the call stands in, inlined or not,
-// innermost first, over all frames. Which of them were inlined is the compiler's matter.
+// The functions around a site's call, inlined or not, innermost first, over all frames: which of
+// them were inlined depends on the compiler.
 struct Chain {
   std::vector<SourceLocation> locations;
   std::vector<std::string> keys;      // of the same length: equal where the source place is
@@ -96,7 +96,7 @@ std::string label_of_chain(Symbols& symbols, const std::vector<ModuleInfo>& modu
   return module_and_offset(modules, frames[0]);
 }
 
-// How many lists of names begin alike. Equal lists count once: they are told apart by numbers only.
+// How many lists of names begin alike. Equal lists count once: only numbers distinguish them.
 class Beginnings {
 public:
   void add(const std::vector<std::string>& names) {
@@ -105,7 +105,7 @@ public:
     for (const std::string& name : names)
       ++lists_[beginning += name + '\n'];
   }
-  // Up to which name the list begins as no other does; the last where another begins with it.
+  // Up to which name the beginning is unique; the last if another list begins with all of them.
   std::size_t first_own(const std::vector<std::string>& names) const {
     std::string beginning;
     std::size_t at = 0;
@@ -121,7 +121,7 @@ private:
   std::map<std::string, unsigned> lists_;
 };
 
-// What a system library allocates: by which of its functions, and for whom.
+// For an allocation by a system library: by which of its functions, and for whom.
 std::string label_of_library(Symbols& symbols, const ModuleInfo& library, const Frame& frame,
                              const std::string& whose) {
   const ResolvedFrame resolved = symbols.resolve(library, frame.offset);
@@ -132,7 +132,7 @@ std::string label_of_library(Symbols& symbols, const ModuleInfo& library, const 
   return has_place ? whose + ", by " + by : by + ", for " + whose;
 }
 
-// Equal labels are told apart by numbers, from the second on.
+// Equal labels get numbers, from the second on.
 class Numbered {
 public:
   std::string operator()(std::string label) {
@@ -144,7 +144,7 @@ private:
   std::map<std::string, unsigned> met_;
 };
 
-// Of what is no allocation site.
+// For areas, which have no allocation site.
 std::string label_of_area(const ProfileSummary& summary, const SiteSummary& site,
                           Symbols& symbols) {
   switch (site.kind) {
@@ -164,7 +164,7 @@ std::string label_of_area(const ProfileSummary& summary, const SiteSummary& site
   return "static " + symbols.label_of_static(module, site.frames[0].offset, site.symbol);
 }
 
-// A construct that is met on several ways is called after the first caller that only one has.
+// If several call stacks lead to a construct, it is named after the first caller that only one has.
 std::vector<std::string> labels_of_regions(Symbols& symbols, const ProfileSummary& summary) {
   std::vector<std::string> labels;
   Numbered numbered;

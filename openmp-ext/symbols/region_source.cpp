@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Where frames stand in the source (declared in symbols.hpp). A compiler that unrolls a loop, or
+// Places of frames in the source (declared in symbols.hpp). A compiler that unrolls a loop, or
 // inlines a function twice, makes several call stacks of one.
 #include "symbols/symbols.hpp"
 

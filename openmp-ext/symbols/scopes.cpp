@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See scopes.hpp. The functions of a unit are listed once, wherever they are defined; within one of
-// them only what holds the address is entered.
+// See scopes.hpp. The functions of a unit are listed once, wherever they are defined; within a
+// function only scopes that contain the address are entered.
 #include "symbols/scopes.hpp"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Which function an address belongs to, and which calls were inlined there, by debug information.
-// libdw's own search (0.188) goes past what is defined inside a namespace, where clang puts
-// instances of templates, and walks the whole unit at every question. Not thread-safe.
+// libdw's own search (0.188) misses what is defined inside a namespace, where clang puts instances
+// of templates, and walks the whole unit for every question. Not thread-safe.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -14,8 +14,8 @@ namespace omptier {
 
 class Scopes {
 public:
-  // Innermost first: inlined calls and blocks, the function at last. Empty: none is known.
-  // unit: the compilation unit that holds the address; both must stay open.
+  // Innermost first: inlined calls and blocks, then the function. Empty: none is known. unit: the
+  // compilation unit that contains the address; both must stay open.
   std::vector<Dwarf_Die> at(Dwarf_Die* unit, Dwarf_Addr address);
 
 private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A demangled name as people say it (declared in symbols.hpp): a name from the standard library may
-// take four hundred letters, most of them template arguments.
+// Shortens demangled names (declared in symbols.hpp): a name from the standard library may have
+// four hundred letters, most of them template arguments.
 #include "symbols/symbols.hpp"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ public:
   }
 
 private:
-  // False: at the function's arguments.
+  // False at the function's arguments.
   bool step() {
     if (takes_operator()) return true;
     const char c = text_[at_];
@@ -67,7 +67,7 @@ private:
     return true;
   }
 
-  // Behind the bracket that closes the one at `from`, its own kind counted.
+  // After the bracket that closes the one at `from`, counting brackets of its kind.
   std::size_t behind(std::size_t from) const {
     const char open = text_[from], close = open == '<' ? '>' : open == '(' ? ')' : '}';
     std::size_t depth = 0, round = 0;
@@ -81,7 +81,7 @@ private:
     return text_.size();
   }
 
-  // "main(int)::Local::run(int)": of a function around it only the name.
+  // "main(int)::Local::run(int)": of an enclosing function only the name.
   bool skips_scope() {
     std::size_t end = behind(at_);
     if (text_.substr(end).starts_with(" const")) end += 6;

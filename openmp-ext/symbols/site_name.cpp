@@ -22,7 +22,7 @@ bool is_in(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-// What the text says at a location, C or Fortran.
+// C or Fortran.
 struct Statement {
   bool with_column = false; // else of the line as a whole
   SourcePlace place;
@@ -35,7 +35,7 @@ std::string fortran_statement_at(Sources& sources, const SourceLocation& locatio
   return fortran_statement(lines, location.line - 1, form);
 }
 
-// Of the arrays of one statement the one that the call's place in their order says; else all.
+// Of the arrays of one statement the one at the call's place in their order; if unknown, all.
 Target array_of(const std::vector<std::vector<std::string>>& arrays, const CallOrder& order) {
   Target target;
   if (arrays.size() == 1) target.path = arrays.front();
@@ -88,7 +88,7 @@ Statement source_at(Sources& sources, const SourceLocation& location) {
   return statement;
 }
 
-// Follows the memory outwards.
+// From the allocation outwards, to where the memory goes.
 class Walk {
 public:
   Walk(Sources& sources, const std::vector<SourceLocation>& locations, std::size_t own)
@@ -108,7 +108,7 @@ public:
     return found_;
   }
 
-  // Up to which `own` the name is this one.
+  // Up to this `own` the name stays the same.
   std::size_t same_until() const { return same_until_; }
 
 private:
@@ -117,22 +117,22 @@ private:
   bool step(std::size_t at) {
     const Statement statement = source_at(sources_, locations_[at]);
     const SourcePlace& place = statement.place;
-    // A part of a function that the compiler made one of its own is called from its first line.
+    // A part that the compiler split off a function is called from the function's first line.
     if (!place.function.known && !left_.empty() && left_ == locations_[at].function) return true;
     left_ = locations_[at].function;
     if (first_ == k_none) first_ = at;
     std::optional<Target> target = target_of(place);
     if (!target) return returned_ || object_goes_on_;
-    // A line without columns says the wrapper's variable; its callers know better.
+    // Without columns, the line may name the wrapper's variable; its callers give the better name.
     const bool left_behind = !statement.with_column && at < own_;
     if (!statement.with_column && at >= own_) same_until_ = std::min(same_until_, at);
-    // A class's base has the names of the object itself.
+    // A class's base is named like the object itself.
     if (wanted_ == Wanted::object && in_constructor_ &&
         is_in(place.function.initialised, constructed_))
       *target = {{}, true, true};
     std::vector<std::string> path = target->path;
     path.insert(path.end(), suffix_.begin(), suffix_.end());
-    // Without a name: of members that a constructor not written in the source makes.
+    // No name: members made by a constructor that is not written in the source.
     found_ = {text_of(path, locations_[at]), first_, at};
     if (left_behind) {
       suffix_.clear();
@@ -142,7 +142,7 @@ private:
     return statement.with_column && goes_on(place.function, *target, std::move(path));
   }
 
-  // What gets the memory here; nothing when the value is returned, or the text does not say.
+  // What gets the memory here; nothing if the value is returned, or the text does not show it.
   std::optional<Target> target_of(const SourcePlace& place) {
     returned_ = object_goes_on_ = false;
     if (wanted_ == Wanted::parameter) {
@@ -161,7 +161,7 @@ private:
     return {};
   }
 
-  // Whether the target belongs to the caller, who then gives it the rest of its name.
+  // Whether the target belongs to the caller, which then gives the rest of the name.
   bool goes_on(const FunctionText& function, const Target& target, std::vector<std::string> path) {
     if (!function.known && !function.is_member) return false;
     const auto continue_with = [&](Wanted wanted, std::size_t names_less) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See source_line.hpp. The forms are tried one after the other; the first that fits answers.
+// See source_line.hpp. The forms are tried in turn; the first that fits answers.
 #include "symbols/source_line.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace omptier {
 namespace {
 
-// A generated line may be as long as a file; std::regex would go deep in it.
+// A generated line may be as long as a file, and std::regex recurses along it.
 constexpr std::size_t k_longest_line = 1000;
 
 bool is_name_letter(char letter) {
@@ -55,7 +55,7 @@ std::string directive_name(const std::string& line) {
   return end == std::string::npos ? "" : trimmed(line.substr(begin, end - begin));
 }
 
-// "long sum = 0, *table =" -> behind the comma: a call belongs to the last of several declarators.
+// "long sum = 0, *table =" -> after the comma: a call belongs to the last of several declarators.
 std::size_t begin_of_last_declarator(const std::string& statement) {
   std::size_t begin = 0;
   int depth = 0;
@@ -87,7 +87,7 @@ std::string assigned(std::string line) {
   return "";
 }
 
-// The name of an object that allocates for itself: "grid.resize(n)", "pool->grids[i].assign(n, 0)".
+// An object that allocates its own memory: "grid.resize(n)", "pool->grids[i].assign(n, 0)".
 std::string container(const std::string& statement) {
   static const std::regex method(
       R"(([A-Za-z_]\w*(?:\[[^\]]*\])*)\s*(?:\.|->)\s*)"
@@ -104,7 +104,7 @@ std::string address_argument(const std::string& statement) {
   return std::regex_search(statement, found, call) ? last_name(found[1]) : "";
 }
 
-// The expression's parts between the commas that are in no parentheses.
+// Parts between commas that are outside of parentheses.
 std::vector<std::string> list_items(std::string_view list) {
   std::vector<std::string> items(1);
   int depth = 0;
@@ -120,7 +120,7 @@ std::vector<std::string> list_items(std::string_view list) {
   return items;
 }
 
-// "plate%tiles(i)%rho(n, m)" -> {"plate", "tiles", "rho"}; empty when it is no variable.
+// "plate%tiles(i)%rho(n, m)" -> {"plate", "tiles", "rho"}; empty if it is no variable.
 std::vector<std::string> component_names(const std::string& expression) {
   std::vector<std::string> names(1);
   int depth = 0;
@@ -141,13 +141,13 @@ std::vector<std::string> component_names(const std::string& expression) {
   return names;
 }
 
-// Which of several, the statement does not say.
+// The statement does not say which of several arrays it is.
 std::string fortran_allocation(const std::string& statement) {
   const auto arrays = allocated_arrays(statement);
   return arrays.size() == 1 ? arrays.front().back() : "";
 }
 
-// A free-form line without its comment and the blanks around it.
+// A free-form line without its comment and surrounding blanks.
 std::string without_comment(const std::string& line) {
   char quote = 0;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -180,7 +180,7 @@ bool is_type(const std::string& word) {
   return std::ranges::find(k_no_types, word) == std::end(k_no_types);
 }
 
-// "std::vector<double> grid(n)", "Solver solver{n}": the name behind a type.
+// "std::vector<double> grid(n)", "Solver solver{n}": the name after a type.
 std::string declared(const std::string& statement) {
   static const std::regex declaration(
       R"(^\s*(?:(?:static|const|thread_local|inline)\s+)*([A-Za-z_][\w:]*)(\s*<.*>)?(?:::\w+)?)"
@@ -193,7 +193,7 @@ std::string declared(const std::string& statement) {
                                                                                : "";
 }
 
-// Where the parenthesis or brace opens that closes there; npos: it is none, or none opens.
+// The parenthesis or brace that is closed there; npos: none is.
 std::size_t opening_of(const std::string& line, std::size_t close) {
   if (line[close] != ')' && line[close] != '}') return std::string::npos;
   int depth = 0;
@@ -306,7 +306,7 @@ std::vector<std::vector<std::string>> arguments_of_call(const std::string& state
   const std::size_t open =
       called.ends_with(')') ? opening_of(called, called.size() - 1) : called.npos;
   if (open == called.npos) return arguments;
-  // A procedure of a type gets the object first.
+  // A type-bound procedure gets the object as first argument.
   if (auto names = component_names(called.substr(0, open)); names.size() > 1) {
     names.pop_back();
     arguments.push_back(std::move(names));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Which variable gets what a call in a source line allocates: read from the text of the line, since
-// debug information does not say it. C, C++ and Fortran, in the forms that people write; where a
-// line says nothing plainly, the answer is "" and never a guess.
+// debug information does not contain it. C, C++ and Fortran, in usual forms; if a line is not
+// plain, the answer is "", never a guess.
 #pragma once
 
 #include "symbols/source_text.hpp"
@@ -19,11 +19,11 @@ namespace omptier {
 // right one is taken; 0 = unknown.
 std::string variable_of_line(const std::string& line, std::uint32_t column = 0);
 
-// Fortran by its name, and if so whether in fixed form (.f, .for, .ftn), where column 6 continues.
+// By the file's name: none = not Fortran; fixed: .f, .for, .ftn, where column 6 continues.
 enum class FortranForm { none, free, fixed };
 FortranForm fortran_form(const std::string& file);
 
-// The statement that the line is part of (from 0), its continuation lines joined, without comments.
+// The statement that contains the line (from 0), with continuation lines and without comments.
 std::string fortran_statement(const std::vector<std::string>& lines, std::size_t line,
                               FortranForm form);
 
@@ -31,17 +31,16 @@ std::string fortran_statement(const std::vector<std::string>& lines, std::size_t
 // without subscripts: "allocate(a(n), tiles(i)%rho(n))" is {{a}, {tiles, rho}}.
 std::vector<std::vector<std::string>> allocated_arrays(const std::string& statement);
 
-// The variables that "call name(…)" passes, likewise; empty where one is no variable.
+// The variables that "call name(…)" passes, in the same form; empty for other arguments.
 std::vector<std::vector<std::string>> arguments_of_call(const std::string& statement);
 
-// The subroutine or function that the line (from 0) stands in: its arguments, all by reference.
+// The subroutine or function around the line (from 0) with its arguments, all by reference.
 FunctionText fortran_procedure(const std::vector<std::string>& lines, std::size_t line);
 
 // {"tiles", "rho"} -> "tiles%rho"
 std::string joined_path(const std::vector<std::string>& path, const char* between);
 
-// The file belongs to a compiler or to the system: what is inlined from its headers says nothing of
-// the program's variables.
+// A file of a compiler or the system: its inlined code says nothing of the program's variables.
 bool is_library_file(const std::string& file);
 
 } // namespace omptier

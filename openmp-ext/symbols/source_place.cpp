@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See source_place.hpp. From a call outwards, bracket by bracket, to what gets its value.
+// See source_place.hpp. Goes from a call outwards, bracket by bracket, to what gets its value.
 #include "symbols/source_place.hpp"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace omptier {
 namespace {
 
-// What stores what it is given, or makes memory for itself.
+// Methods that store their argument or allocate.
 bool is_container_method(const std::string& name) {
   return is_one_of(name, {"resize", "reserve", "assign", "append", "insert", "push_back",
                           "push_front", "emplace", "emplace_back", "emplace_front", "try_emplace",
@@ -19,7 +19,7 @@ bool is_element_method(const std::string& name) {
   return is_one_of(name, {"at", "front", "back", "data", "get"});
 }
 
-// Gives on what it is given.
+// Functions that return their argument.
 bool is_transparent(const std::string& name) {
   return is_one_of(name, {"static_cast", "reinterpret_cast", "const_cast", "move", "forward",
                           "unique_ptr", "shared_ptr", "vector", "optional", "make_pair",
@@ -76,7 +76,7 @@ std::size_t Reader::name_in_front(std::size_t open) const {
   return tokens_[name].is_name() ? name : k_no_token;
 }
 
-// "std::make" from the name on: where the qualified name begins.
+// The begin of the qualified name: "std::make" for the name make.
 std::size_t Reader::begin_of_name(std::size_t name) const {
   while (name > 1 && text(name - 1) == "::" && tokens_[name - 2].is_name())
     name -= 2;
@@ -196,7 +196,7 @@ bool Reader::is_cast(std::size_t close) const {
   return named && tokens_[open + 1].is_name();
 }
 
-// Behind the nearest of these tokens, brackets passed by; 0 when there is none.
+// After the nearest of these tokens, skipping brackets; 0 if there is none.
 std::size_t Reader::back_to(std::size_t at, std::initializer_list<std::string_view> ends) const {
   while (at > 0 && !is_one_of(text(at - 1), ends)) {
     at = is_one_of(text(at - 1), {")", "]"}) ? opening_of(tokens_, at - 1) : at - 1;
@@ -205,7 +205,7 @@ std::size_t Reader::back_to(std::size_t at, std::initializer_list<std::string_vi
   return at;
 }
 
-// Where the value of the expression that begins there goes.
+// begin: of an expression.
 Fate Reader::fate_of(std::size_t begin) const {
   while (begin > 0) {
     const std::string& left = text(begin - 1);
@@ -220,7 +220,7 @@ Fate Reader::fate_of(std::size_t begin) const {
     } else if (is_one_of(left, {"return", "co_return"})) {
       return {Fate::Kind::returned, {}};
     } else if (is_one_of(left, {"?", ":"})) {
-      // "a ? b : here", "a ? here : b": the whole of it.
+      // "a ? b : here", "a ? here : b": the value is that of the whole expression.
       const std::size_t at = back_to(begin - 1, {"=", "return", "(", "{", ";", "}", ","});
       if (at == 0 || is_one_of(text(at - 1), {";", "{", "}"})) return {};
       begin = at;
@@ -243,7 +243,7 @@ Fate Reader::fate_of(std::size_t begin) const {
   return {};
 }
 
-// Of an argument of a call or an item of a list.
+// For an argument of a call or an item of a list.
 Fate Reader::fate_in(std::size_t open) const {
   const std::size_t name = name_in_front(open);
   if (name == k_no_token) {
@@ -268,7 +268,7 @@ Fate Reader::fate_in(std::size_t open) const {
   return {};
 }
 
-// "double* grid = checked(malloc(n))": a pointer made of memory is that memory.
+// "double* grid = checked(malloc(n))": a pointer made from memory stands for that memory.
 bool Reader::makes_pointer(std::size_t name) const {
   const std::size_t begin = begin_of_name(name);
   return begin > 2 && text(begin - 1) == "=" && text(begin - 3) == "*";
@@ -327,7 +327,7 @@ Fate Reader::fate_of_call() const {
   return fate_of(begin_of_name(callee_));
 }
 
-// What is called or declared at the place.
+// The call or declaration at the place.
 bool Reader::find_call() {
   std::size_t at = at_;
   if (is_one_of(text(at), {")", "]", "}"})) {
@@ -350,7 +350,7 @@ bool Reader::find_call() {
     for (std::size_t behind = begin; behind > 0 && begin - behind < 39; --behind) {
       const std::size_t back = behind - 1;
       if (text(back) == "new") {
-        // Of "new T[n]", "new (std::align_val_t(64)) T[n]".
+        // "new T[n]", "new (std::align_val_t(64)) T[n]".
         callee_ = back;
         return true;
       }
@@ -384,7 +384,7 @@ std::optional<SourcePlace> Reader::place() {
   }
   if (!find_call()) return std::nullopt;
   if (is_one_of(before(callee_), {"struct", "class"})) {
-    // Of a constructor that is not written: the class itself.
+    // A constructor that is not written in the source: the class itself.
     place.fate = {Fate::Kind::stored, {{}, true, true}};
     place.function = {};
     place.function.known = place.function.is_member = place.function.is_constructor = true;

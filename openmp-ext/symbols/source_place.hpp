@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the tokens of a C or C++ source say at one of them. Used by source_text.cpp.
+// What the tokens of a C or C++ source say at one of them.
 #pragma once
 
 #include "symbols/source_text.hpp"
@@ -24,11 +24,11 @@ inline bool is_one_of(const std::string& text, std::initializer_list<std::string
   return std::ranges::find(words, text) != words.end();
 }
 
-// The bracket that closes what opens there, and back; past the end or k_no_token where none does.
+// The bracket that closes or opens the given one; past the end or k_no_token if there is none.
 std::size_t closing_of(const Tokens& tokens, std::size_t open);
 std::size_t opening_of(const Tokens& tokens, std::size_t close);
 
-// Begin and end of the parts of [begin, end) between the commas that are in no brackets.
+// Begin and end of the parts of [begin, end) between commas that are outside of brackets.
 std::vector<std::pair<std::size_t, std::size_t>> list_items(const Tokens& tokens, std::size_t begin,
                                                             std::size_t end);
 
@@ -38,17 +38,16 @@ bool allocates_by_name(const std::string& name);
 // at: a name, a bracket of its call, "new", or "=".
 std::optional<SourcePlace> place_at(const Tokens& tokens, std::size_t at);
 
-// The function around a token, from function_text.cpp, and what opens statements there.
+// function_text.cpp defines this and the next three.
 FunctionText function_around(const Tokens& tokens, std::size_t at);
 
-// The first token of the statement, behind "else", "public:" and such.
+// After "else", "public:" and such.
 std::size_t statement_begin(const Tokens& tokens, std::size_t at);
 
-// The names that a declaration from begin to end declares, by their tokens; none when it is no
-// declaration.
+// Tokens of the names that are declared between begin and end; none if it is no declaration.
 std::vector<std::size_t> declared_in(const Tokens& tokens, std::size_t begin, std::size_t end);
 
-// Where the members' initialisers of a constructor begin in a statement: behind ")" and ":".
+// Where a constructor's member initialisers begin in a statement: after ")" and ":".
 std::size_t initialisers_of(const Tokens& tokens, std::size_t begin, std::size_t end);
 
 } // namespace omptier

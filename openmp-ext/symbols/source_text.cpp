@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See source_text.hpp: the tokens of a file and its macros. What a place says is in
-// source_place.cpp.
+// See source_text.hpp: the tokens of a file and its macros. source_place.cpp interprets a place.
 #include "symbols/source_text.hpp"
 
 #include "symbols/source_place.hpp"
@@ -25,7 +24,7 @@ bool continues_name(char letter) {
   return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
 }
 
-// Cuts lines into tokens; comments may go on from line to line.
+// Comments may continue from line to line.
 class Tokenizer {
 public:
   explicit Tokenizer(std::vector<Token>& tokens) : tokens_(tokens) {}
@@ -57,7 +56,7 @@ private:
   static std::size_t length(std::string_view text) {
     if (continues_name(text[0])) return run_of_name(text);
     if (text[0] == '"' || text[0] == '\'') return quoted(text);
-    // "<" and ">" stay single: they may be of templates.
+    // "<" and ">" stay single, because they may belong to templates.
     for (const std::string_view operation : {"->", "::", "==", "!=", "<=", ">=", "+=", "-=", "*=",
                                              "/=", "%=", "&=", "|=", "^=", "&&", "||", "++", "--"})
       if (text.starts_with(operation)) return operation.size();
@@ -129,7 +128,7 @@ void SourceText::read(const std::string& file, bool macros_only) {
   }
 }
 
-// "define NAME(a, b) body"; others replace no call.
+// "define NAME(a, b) body"; other macros are no calls.
 void SourceText::add_macro(const std::string& definition) {
   const std::vector<Token> tokens = tokens_of(definition);
   if (tokens.size() < 4 || tokens[0].text != "define" || tokens[2].text != "(" ||
@@ -144,7 +143,7 @@ void SourceText::add_macro(const std::string& definition) {
   macros_[tokens[1].text] = std::move(macro);
 }
 
-// The use of a macro by its body; at becomes the place of the call in it.
+// Replaces the use of a macro by its body; at becomes the place of the call in it.
 bool SourceText::expand(std::vector<Token>& tokens, std::size_t& at) const {
   const auto found = macros_.find(tokens[at].text);
   if (found == macros_.end() || at + 1 >= tokens.size() || tokens[at + 1].text != "(") return false;

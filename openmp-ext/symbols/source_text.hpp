@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A C or C++ source file as tokens, and what its text says at one place: where the value of a call
-// goes, which object and arguments it has, and in which function it stands. Read for names only:
-// the text is not preprocessed, but for the function-like macro that the place may be in. What is
-// not written plainly is unknown.
+// goes, which object and arguments it has, and which function it is in. Read for names only: not
+// preprocessed, except for a function-like macro at the place. What is not written plainly is
+// unknown.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,6 @@ struct Target {
   bool reached = false;          // by *, ->, [] or a member: not the variable alone
 };
 
-// Where the value of a call goes.
 struct Fate {
   enum class Kind { unknown, stored, returned };
   Kind kind = Kind::unknown;
@@ -40,7 +39,7 @@ struct Parameter {
   bool is_reference = false;
 };
 
-// The function that a place stands in.
+// The function around a place.
 struct FunctionText {
   bool known = false;
   bool is_member = false, is_constructor = false;
@@ -61,10 +60,10 @@ struct SourcePlace {
 
 class SourceText {
 public:
-  // Macros are taken from the file and from what it includes by "name" beside it.
+  // Macros are read from the file and from files beside it that it includes by "name".
   explicit SourceText(const std::string& file);
 
-  // Nothing where the text has no call or declaration there. column: from 1.
+  // Nothing if there is no call or declaration. column: from 1.
   std::optional<SourcePlace> at(std::uint32_t line, std::uint32_t column) const;
 
 private:

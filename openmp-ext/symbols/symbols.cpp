@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See symbols.hpp. Each module is reported to its own libdwfl session, so addresses of different
-// modules never meet; "vaddr" below is the address in the file, which is what a frame's offset is.
+// See symbols.hpp. Each module has a libdwfl session of its own, so that addresses of different
+// modules cannot be confused; "vaddr" below is the address in the file, which is a frame's offset.
 #include "symbols/symbols.hpp"
 
 #include "objects/modules.hpp"
@@ -40,7 +40,6 @@ bool hash_segments(Elf* elf, std::uint64_t& hash) {
   return true;
 }
 
-// One module's file, opened.
 class ModuleFile {
 public:
   explicit ModuleFile(const std::string& path) {
@@ -74,13 +73,12 @@ public:
     return variables_->at(vaddr, symbol, bias_);
   }
 
-  // The name that the call's result is assigned to, as the source says it.
   std::string variable_at(std::uint64_t vaddr) {
     return variable_of(sources_, locations_at(vaddr, ""));
   }
 
-  // Of the calls of the frame's callee those of the same Fortran statement, in the order of the
-  // source: GNU's compiler numbers the parts of a line (discriminators), or leaves them in order.
+  // The order in the source of the calls that one Fortran statement makes of one callee: GNU's
+  // compiler numbers the parts of a line (discriminators), or keeps them in order.
   CallOrder order_of(std::uint64_t vaddr, const std::vector<std::uint64_t>& calls) {
     const auto here = place_of(vaddr);
     std::vector<std::pair<std::uint32_t, std::uint64_t>> numbered; // part, address
@@ -152,8 +150,7 @@ private:
     return line != nullptr && dwarf_linediscriminator(line, &part) == 0 ? part : 0;
   }
 
-  // The compilation unit that holds the address. Some compilers (clang) write no table of address
-  // ranges, so where libdw finds nothing every unit is asked.
+  // clang may write no table of address ranges: if libdw finds nothing, every unit is searched.
   Dwarf_Die* unit_at(Dwarf_Addr address, Dwarf_Addr& debug_bias) {
     if (Dwarf_Die* unit = dwfl_module_addrdie(module_, address, &debug_bias)) return unit;
     for (Dwarf_Die* unit = nullptr;
@@ -180,8 +177,7 @@ private:
     return file[0] == '/' || folder == nullptr ? file : folder + ("/" + file);
   }
 
-  // An inlined function's scope names the function of the last location and opens that of the
-  // call.
+  // An inlined function's scope names the last location's function and adds the call's location.
   static void add_scope(Dwarf_Die* unit, Dwarf_Die* scope, std::vector<SourceLocation>& locations) {
     const int tag = dwarf_tag(scope);
     if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram) return;
@@ -248,7 +244,7 @@ struct Symbols::State {
   std::vector<std::string> problems;
   Sources sources; // of sites
 
-  // The answer that is known, or the one that find finds now; null when there is none.
+  // A known answer, or else the result of find; null if there is none.
   template <typename Table, typename Find>
   const typename Table::mapped_type* answer(Table ResolvedNames::*table,
                                             const typename Table::key_type& key, Find&& find) {
@@ -280,7 +276,7 @@ struct Symbols::State {
 };
 
 Symbols::Symbols() : state_(std::make_unique<State>()) {
-  // Debug information is looked for on this machine only: no report waits for a network.
+  // Debug information is searched on this machine only: no report waits for a network.
   unsetenv("DEBUGINFOD_URLS");
 }
 Symbols::~Symbols() = default;
@@ -322,7 +318,7 @@ SiteName Symbols::name_of(const std::vector<ModulePlace>& stack,
   });
   const auto behind = std::ranges::upper_bound(*names, own, {}, &SiteNameFrom::own);
   const SiteName& name = std::prev(behind)->name;
-  // In a damaged profile a name may be of other locations.
+  // In a damaged profile a name may refer to other locations.
   return name.last < std::max<std::size_t>(locations.size(), 1) ? name : SiteName();
 }
 
@@ -348,7 +344,7 @@ ResolvedNames Symbols::take_answers() {
     for (const SourceLocation& location : frame.locations)
       if (!location.changed && !answers.sources.contains(location.file))
         if (const auto time = source_time(location.file)) answers.sources[location.file] = *time;
-  // Those of stacks through a module that cannot be read now might be others elsewhere.
+  // Names of stacks through a module that cannot be read here might differ elsewhere.
   std::erase_if(answers.sites, [&](const auto& site) {
     return !std::ranges::all_of(
         site.first, [&](const ModulePlace& at) { return answers.frames.contains(at); });
@@ -358,7 +354,6 @@ ResolvedNames Symbols::take_answers() {
 
 namespace {
 
-// The calls of one callee that the function makes.
 std::vector<const NamedCall*> calls_of_callee(Functions& functions, const NamedFunction& function,
                                               const std::string& callee) {
   std::vector<const NamedCall*> calls;
@@ -367,8 +362,8 @@ std::vector<const NamedCall*> calls_of_callee(Functions& functions, const NamedF
   return calls;
 }
 
-// Names the call that returns to the address. A part or copy of a function goes by the function's
-// name where it alone makes such calls.
+// The call that returns to the address. A part or copy has the function's name if it alone makes
+// such calls.
 void name_call(Functions& functions, const NamedFunction& function, std::uint64_t behind,
                ResolvedFrame& resolved) {
   PortableFrame& frame = resolved.portable;
@@ -390,7 +385,7 @@ std::string title_of_callee(const PortableFrame& wanted) {
   return wanted.callee.empty() ? "by address" : "of " + wanted.callee;
 }
 
-// Names that compilers number in order of the source: another one may have the number now.
+// Compilers number these names in order of the source: another function may have the number now.
 bool is_numbered(const std::string& function) {
   for (const char* mark : {"._omp_fn.", ".omp_outlined", "lambda", "$_", "{unnamed"})
     if (function.find(mark) != std::string::npos) return true;
@@ -403,7 +398,7 @@ Parsed<NamedFunction> find_function(Functions& functions, const PortableFrame& w
   std::vector<NamedFunction> found = functions.named(wanted.function);
   if (found.empty())
     return Parsed<NamedFunction>::failure("there is no function " + wanted.function + " now");
-  // Of several with one name (static ones in several files) the caller's call says which.
+  // If several have the name (static ones in several files), the caller's call decides.
   if (const auto meant = std::ranges::find(found, called, &NamedFunction::begin);
       meant != found.end()) {
     const auto part = meant->part;
@@ -433,7 +428,7 @@ ResolvedFrame resolve_in(ModuleFile& file, std::uint64_t offset) {
     name_call(file.functions(), *function, offset, frame);
   }
   frame.locations = file.locations_at(offset - 1, frame.portable.function);
-  // gcc gives the calls of several regions the line of the first; their code knows its own.
+  // gcc gives calls of several regions the line of the first; the regions' code has the right one.
   if (frame.runs != 0)
     if (const auto code = file.locations_at(frame.runs, "").back();
         code.file == frame.locations.front().file && code.line > 0)

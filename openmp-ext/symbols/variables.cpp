@@ -19,7 +19,7 @@ bool is_static(const GElf_Sym& symbol) {
   return (type == STT_OBJECT || type == STT_COMMON) && symbol.st_shndx != SHN_UNDEF;
 }
 
-// Where the variable lies, when that is a constant.
+// Nothing if the place is not constant.
 std::optional<std::uint64_t> address_of(Dwarf_Die* die) {
   Dwarf_Attribute attribute;
   Dwarf_Op* operations = nullptr;
@@ -101,7 +101,7 @@ void VariableNames::add(Dwarf_Die* die, bool common, std::uint64_t bias) {
   found.name = common ? "/" + std::string(name) + "/" : name;
   Dwarf_Die unit;
   const char* file = dwarf_decl_file(die);
-  // DWARF 5's file 0 is the unit's own; libdw takes it for none, as it is in DWARF 4.
+  // DWARF 5's file 0 is the unit's own; libdw treats it as none, which it is in DWARF 4.
   if (file == nullptr && dwarf_diecu(die, &unit, nullptr, nullptr) != nullptr)
     file = dwarf_diename(&unit);
   if (file != nullptr) found.file = std::filesystem::path(file).filename().string();
@@ -121,7 +121,7 @@ SourceVariable VariableNames::at(std::uint64_t address, const std::string& symbo
   const auto found = by_address_.find(address + bias);
   if (found == by_address_.end()) return {plain_name(symbol), "", 0};
   SourceVariable variable = found->second;
-  // Scopes are in the linker's name alone.
+  // Only the linker's name has the scopes.
   if (symbol.rfind("_Z", 0) == 0 || symbol.find("_MOD_") != std::string::npos)
     variable.name = plain_name(symbol);
   return variable;

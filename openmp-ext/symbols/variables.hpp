@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The statics of one ELF file: which there are, by its symbol table (or that of its file of debug
-// information), and how the source calls them, by debug information. Used by symbols.cpp; addresses
-// are the file's own.
+// The statics of one ELF file: from its symbol table (or that of its debug file), with the names
+// that debug information gives them. Addresses are the file's own.
 #pragma once
 
 #include "analysis/areas.hpp"
@@ -15,23 +14,21 @@
 
 namespace omptier {
 
-// What source calls a static: "grid", "fields::rho", "/fields/" for a Fortran COMMON block.
+// A static's name in the source: "grid", "fields::rho", "/fields/" for a Fortran COMMON block.
 struct SourceVariable {
   std::string name;
   std::string file; // without folders; "" when unknown
   std::uint32_t line = 0;
 };
 
-// From least bytes on, in any order. bias: as dwfl_module_getelf gave it.
+// From least bytes on, in any order. bias: from dwfl_module_getelf.
 std::vector<StaticVariable> variables_in(Dwfl_Module* module, std::uint64_t bias,
                                          std::uint64_t least);
 
-// A linker's name as people write it, without debug information: "work.0" -> "work",
-// "__fields_MOD_rho" -> "fields::rho".
+// Without debug information: "work.0" -> "work", "__fields_MOD_rho" -> "fields::rho".
 std::string plain_name(const std::string& symbol);
 
-// All variables of the debug information that have a place in memory, by address. Read once, at the
-// first question.
+// Variables of the debug information with a place in memory, by address. Read at first use.
 class VariableNames {
 public:
   explicit VariableNames(Dwfl_Module* module) : module_(module) {}

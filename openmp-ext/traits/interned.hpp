@@ -16,10 +16,10 @@ inline constexpr std::size_t k_longest_name = 255;
 // 1 to 255 characters of [A-Za-z0-9_.-].
 bool is_valid_name(std::string_view text);
 
-// The number of a text; 0 if it is no valid name or memory is exhausted. Thread-safe, no malloc.
+// 0 if it is no valid name or memory is exhausted. Thread-safe, no malloc.
 OmpValue intern_name(std::string_view text);
 
-// The zero-terminated text of a number made by intern_name; null for any other value. Lock-free.
+// Zero-terminated; null for any value that is not of intern_name. Lock-free.
 const char* interned_text(OmpValue value);
 
 // Held in the parent while it forks.

@@ -39,7 +39,7 @@ std::optional<Space> space_of_number(OmpValue number);
 // Space of a predefined allocator that we serve; nothing for libomp's own (default, cgroup, …).
 std::optional<Space> space_of_predefined(OmpValue allocator);
 bool is_extended(Space space);                        // 500 and above
-// The kind of one of the four kind spaces.
+// Nothing for other spaces.
 constexpr std::optional<MemoryKind> kind_of(Space space) {
   const auto first = static_cast<unsigned>(Space::dram), number = static_cast<unsigned>(space);
   if (number < first) return {};

@@ -32,7 +32,7 @@ bool value_fits(const KeyInfo& key, OmpValue value, bool (*is_allocator)(OmpValu
   return false;
 }
 
-// The member that holds a key's value; one of the two is null. pinned and migratable are flags.
+// Exactly one of the two members is set. pinned and migratable are flags.
 struct Field {
   TraitKey key;
   OmpValue TraitSet::* fixed;

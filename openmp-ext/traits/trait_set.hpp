@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The validated traits of one allocator. Refused are only an unknown key, a wrong value, and three
-// contradictions (required in the auto space, pinned and migratable, a stride without strided).
+// The validated traits of one allocator. Refused are unknown keys, wrong values, and three
+// contradictions (required in the auto space, pinned and migratable, stride without strided).
 #pragma once
 
 #include "base/notices.hpp"
@@ -25,8 +25,8 @@ struct TraitSet {
   OmpValue fallback = value::default_mem_fb;      // value::*_fb
   OmpValue fallback_allocator = k_null_allocator; // fb_data
   OmpValue partition = value::environment;
-  // 0 = default; accepted, without effect on placement. Those of devices and part_size are not even
-  // stored. Access is value::all for each of its numbers.
+  // 0 = default; accepted, without effect on placement. Traits of devices and part_size are not
+  // even stored. Access is value::all for each of its numbers.
   OmpValue sync_hint = 0, access = 0;
   bool pinned = false;
   bool extended = false; // at least one extended key was given
@@ -42,7 +42,7 @@ struct TraitSet {
   Relaxed<bool> migratable = false; // migratable=true was given
   Relaxed<bool> stationary = false; // migratable=false was given
 
-  // Copies the traits that may change during an allocator's life: all of ours but placement.
+  // All traits of ours but placement: those that may change during an allocator's life.
   void change_to(const TraitSet& other);
 };
 
@@ -56,12 +56,12 @@ struct TraitProblem {
   void warn_that(const char* consequence, OmpValue space) const;
 };
 
-// Reads the traits of a new allocator. The last of several with one key counts. is_allocator:
-// whether a value may be an allocator (fb_data). False, with problem, if refused. No malloc.
+// For a new allocator. The last of several with one key counts. is_allocator: whether a value may
+// be an allocator (fb_data). False, with problem, if refused. No malloc.
 bool read_traits(Space space, std::span<const TraitPair> traits, bool (*is_allocator)(OmpValue),
                  TraitSet& set, TraitProblem& problem);
 
-// Whether the key takes the value (omp_atv_default included); false for unknown keys.
+// omp_atv_default is valid for every key; false for unknown keys.
 bool is_valid_trait(const TraitPair& trait, bool (*is_allocator)(OmpValue));
 
 // Value of a trait for messages, zero-terminated: "random", "65536", the text of a name.

@@ -102,7 +102,7 @@ std::size_t after_blanks(std::string_view text, std::size_t at) {
   return at;
 }
 
-// Parses ":key=value,…" from position at; false when a trait is wrong.
+// Text ":key=value,…" at this position; false when a trait is wrong.
 bool read_trait_list(std::string_view text, std::size_t at, AllocatorText& result,
                      TraitProblem& problem) {
   do {

@@ -14,7 +14,7 @@ struct clock_scale {
 };
 extern struct clock_scale clock_scale;
 
-// Measures the rate against CLOCK_MONOTONIC_RAW (takes 30 ms) and sets the origin.
+// Takes 30 ms: measures the rate against CLOCK_MONOTONIC_RAW and sets the origin.
 void clock_calibrate(void);
 
 static inline uint64_t clock_ticks(void) {

@@ -28,8 +28,7 @@ struct memory_range {
   uint64_t physical; // guest-physical address
 };
 
-// Cost of a node for a vCPU, in undilated nanoseconds. A slot is the time that one line occupies
-// it.
+// Cost of a node for a vCPU, undilated nanoseconds. Slot: the time that one line occupies it.
 struct access_cost {
   double read_latency, write_latency;
   double read_slot, write_slot;
@@ -69,7 +68,7 @@ struct configuration {
 bool configuration_read(const char* path, uint32_t vcpus, struct configuration* configuration,
                         char* error, size_t error_size);
 
-// The range that contains a reported address, or null.
+// Null if no range contains the address.
 static inline const struct memory_range* configuration_range(const struct configuration* c,
                                                              uint64_t reported) {
   for (uint32_t i = 0; i < c->range_count; i++)

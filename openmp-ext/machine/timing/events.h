@@ -17,13 +17,10 @@ struct events* events_open(const struct configuration* configuration, char* erro
 // Writes the header. Called at every `on`, since restoring a snapshot may have overwritten it.
 void events_publish(struct events* events);
 
-// Stores the host's clock.
 void events_synchronise(struct events* events);
 
-// One miss of user code, called on the vCPU's thread. record: all fields but tsc, sequence and
-// misses.
+// A miss of user code, on the vCPU's thread. record: all fields but tsc, sequence and misses.
 void events_miss(struct events* events, uint32_t vcpu, const struct event_record* record);
 
-// Sums over the rings, for the statistics.
 void events_totals(const struct events* events, uint64_t* misses, uint64_t* recorded,
                    uint64_t* lost);

@@ -68,8 +68,7 @@ struct model {
 struct model* model_create(const char* configuration_path, uint32_t vcpus, char* error,
                            size_t error_size);
 
-// An access that missed the first level. reported: physical address as QEMU reports it; pc: address
-// of the instruction.
+// An access that missed the first level. reported: physical address as QEMU reports it.
 void model_access(struct model* model, struct vcpu* vcpu, uint64_t pc, uint64_t address,
                   uint64_t reported, bool store);
 

@@ -35,11 +35,11 @@ const char* g_why_not = "the program was not linked by omptier-cc (its check is 
 
 thread_local ThreadCounters* t_counters __attribute__((tls_model("initial-exec"))) = nullptr;
 
-// Waits for the check.
+// To be called when the check has run.
 std::atomic<void (*)()> g_ready{nullptr};
 std::atomic<bool> g_checked{false};
 
-// For the check, which runs on one thread.
+// Used by the check, which runs on one thread.
 pthread_t g_checker;
 std::uint64_t g_loaded = 0, g_stored = 0;
 

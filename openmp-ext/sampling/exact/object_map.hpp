@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Maps an address to its live object in two or three loads, for callbacks at every access. It is a
-// page table of two levels: a leaf covers 1 GiB with one word a page. The word names the object
+// Maps an address to its live object in two or three loads, for callbacks at every access: a page
+// table of two levels, whose leaves cover 1 GiB with one word a page. The word names the object
 // that covers the whole page, or a table of 16-byte granules if several objects share it. Changes
-// take a lock and advance a generation number; reads take no lock.
+// take a lock and advance a generation number; reads take no lock and find an object that was live
+// at that moment, or none: words are read at once, an odd version marks an object's entry while it
+// changes, and a range that does not contain the address is discarded.
 //
-// A concurrent reader finds an object that was live at that moment, or none: words are read at
-// once, an odd version marks an object's entry while it changes, and a range that does not contain
-// the address is discarded.
-//
-// Assumes user addresses below 2^47. Of objects that share a granule, the one that began last has
-// it.
+// Assumes user addresses below 2^47. A granule that objects share belongs to the one that began
+// last.
 #pragma once
 
 #include <atomic>
@@ -30,7 +28,7 @@ public:
   bool open();
   void begin(std::uint64_t address, std::uint64_t bytes, std::uint64_t object);
   void end(std::uint64_t address);
-  // The range is empty if no object is there.
+  // Empty if no object is there.
   ObjectRange find(std::uint64_t address) const;
   std::uint32_t generation() const { return generation_.load(std::memory_order_relaxed); }
   void changed() { generation_.fetch_add(1, std::memory_order_release); }

@@ -4,6 +4,7 @@
 // keeps its traits, is counted and reported like any other, and can be freed with omp_free.
 #include "allocators/declarations.hpp"
 
+#include "allocators/charges.hpp"
 #include "allocators/init_allocator.hpp"
 #include "base/leaky.hpp"
 #include "base/notices.hpp"
@@ -25,7 +26,10 @@ struct Declaration {
   bool done;   // during a commit: no further attempt needed
 };
 
-constinit std::mutex lock;
+// One call at a time. Not held during a fork: a commit allocates, which may wait for libomp, and
+// libomp's own locks are held during a fork.
+constinit std::mutex deciding;
+constinit std::mutex lock; // of the list, during a fork too
 Leaky<PageArray<Declaration>> declaration_storage;
 PageArray<Declaration>* declared = nullptr;
 // The caller holds the lock.
@@ -171,6 +175,32 @@ private:
   PageArray<std::uint8_t> wished_;
 };
 
+// In one step, so that a child of a fork finds all declarations or none.
+void exchange_declarations(PageArray<Declaration>& other) {
+  const std::lock_guard guard(lock);
+  declarations().swap(other);
+}
+
+// The allocator ends with the block. One that a fallback allocator placed changes its owner; what
+// libomp holds for a fallback allocator stays that one's, and the declaration's has no block.
+void adopt(Placer* placer, const Declaration& declaration) {
+  Allocator& own = *declaration.allocator;
+  BlockInfo info;
+  StockBlock stock;
+  const bool placed = placer != nullptr && placer->find(declaration.block, true, info);
+  if (!placed && (!runtime().stock_blocks.find_exact(declaration.block, stock) ||
+                  stock.allocator != own.number)) {
+    runtime().allocators.destroy(own.handle);
+    return;
+  }
+  own.blocks.store(1, std::memory_order_relaxed);
+  own.of_one_block = true;
+  if (!placed) return;
+  placer->reassign(declaration.block, own.number, true);
+  Allocator* const served = runtime().allocators.by_number(info.allocator);
+  if (served != nullptr && served != &own) uncharge_pool(*served, info.bytes);
+}
+
 } // namespace
 
 Result declare(void** pointer, std::size_t bytes, OmpValue number,
@@ -183,7 +213,7 @@ Result declare(void** pointer, std::size_t bytes, OmpValue number,
     problem.warn_that("the declaration is refused", number);
     return Result::bad_traits;
   }
-  const std::lock_guard guard(lock);
+  const std::scoped_lock guard(deciding, lock);
   for (const Declaration& other : declarations())
     if (other.pointer == pointer) return Result::invalid_argument;
   Allocator* allocator = runtime().allocators.make(space, set, false);
@@ -197,7 +227,7 @@ Result declare(void** pointer, std::size_t bytes, OmpValue number,
 }
 
 Result withdraw(void** pointer) {
-  const std::lock_guard guard(lock);
+  const std::scoped_lock guard(deciding, lock);
   PageArray<Declaration>& set = declarations();
   for (std::size_t i = 0; i < set.size(); ++i)
     if (set[i].pointer == pointer) {
@@ -210,34 +240,39 @@ Result withdraw(void** pointer) {
 
 Result commit(DecisionOrder order, Outcome& outcome) {
   if (!runtime_is_ours()) return Result::no_runtime;
-  const std::lock_guard guard(lock);
-  PageArray<Declaration>& set = declarations();
+  const std::lock_guard guard(deciding);
+  PageArray<Declaration> set;
+  exchange_declarations(set);
   if (set.empty()) return Result::success;
   Placer* placer = runtime().placer();
   Commit attempt(placer, order, set.all());
-  if (!attempt.run()) return Result::out_of_memory;
+  if (!attempt.run()) {
+    exchange_declarations(set);
+    return Result::out_of_memory;
+  }
   attempt.count(outcome);
   for (const Declaration& declaration : set) {
-    if (declaration.block != nullptr) {
-      declaration.allocator->blocks.store(1, std::memory_order_relaxed);
-      declaration.allocator->of_one_block = true;
-      if (placer != nullptr)
-        placer->reassign(declaration.block, declaration.allocator->number, true);
-    } else {
+    if (declaration.block != nullptr)
+      adopt(placer, declaration);
+    else
       runtime().allocators.destroy(declaration.allocator->handle);
-    }
     // Last, because another thread may wait for the pointer and free the block at once.
     std::atomic_ref(*declaration.pointer).store(declaration.block, std::memory_order_release);
   }
-  set.release();
   return outcome.as_wished == outcome.considered ? Result::success : Result::incomplete;
 }
 
+std::mutex& deciding_lock() {
+  return deciding;
+}
 void lock_declarations() {
   lock.lock();
 }
 void unlock_declarations() {
   lock.unlock();
+}
+void forget_commit() {
+  new (&deciding) std::mutex;
 }
 
 } // namespace omptier

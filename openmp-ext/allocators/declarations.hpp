@@ -8,6 +8,8 @@
 
 #include "allocators/decide_together.hpp"
 
+#include <mutex>
+
 namespace omptier {
 
 // The values of ompx_result in include/ompx_memory.h.
@@ -44,6 +46,10 @@ Result update_block(void* block, std::span<const TraitPair> traits);
 Result update_allocator(OmpValue handle, std::span<const TraitPair> traits);
 Result apply(DecisionOrder order, Outcome& outcome);
 
+// Held by declare, withdraw, commit and apply, but not during a fork.
+std::mutex& deciding_lock();
+// In the child of a fork: what another thread was committing is not declared there.
+void forget_commit();
 // Held during a fork.
 void lock_declarations();
 void unlock_declarations();

@@ -197,11 +197,11 @@ Result update_block(void* block, std::span<const TraitPair> traits) {
 Result apply(DecisionOrder order, Outcome& outcome) {
   Placer* placer = runtime().placer_if_ready();
   if (placer == nullptr) return Result::success; // nothing of ours lives
-  lock_declarations();
+  std::unique_lock deciding(deciding_lock());
   Apply attempt(*placer, order);
   const bool decided = attempt.decide();
   if (decided) attempt.move();
-  unlock_declarations();
+  deciding.unlock();
   if (!decided) return Result::out_of_memory;
   attempt.count(outcome);
   if (outcome.as_wished == outcome.considered) return Result::success;

@@ -46,6 +46,7 @@ void after_fork_in_parent() {
 void after_fork_in_child() {
   open_modules_after_fork(true);
   if (Placer* placer = runtime().placer_if_ready()) placer->forget_other_threads();
+  forget_commit();
   runtime().unlock_all();
 }
 

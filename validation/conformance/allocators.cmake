@@ -19,3 +19,6 @@ omptier_openmp_program(allocators_pairs SOURCE allocators_pairs.c)
 omptier_test(conformance.pair-cost
   COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/allocators_cost.py --program ${allocators_pairs}
   BESIDE TIMEOUT 120 LABELS conformance)
+
+omptier_openmp_program(offload_free SOURCE offload_free.c FLAGS -rdynamic)
+omptier_test(conformance.offload-free COMMAND ${offload_free} BESIDE TIMEOUT 60 LABELS conformance)

@@ -6,7 +6,7 @@ if(NOT TARGET libomp OR NOT TARGET libomptier)
 endif()
 omptier_openmp_program(declare_cases SOURCE declare_cases.c FLAGS -Wno-unused-function
                        DEPENDS allocators_cases.h)
-foreach(name IN ITEMS basics threads)
+foreach(name IN ITEMS basics threads fallback)
   omptier_test(conformance.declare.${name} COMMAND ${declare_cases} ${name} dram=0
                BESIDE TIMEOUT 60 LABELS conformance)
 endforeach()

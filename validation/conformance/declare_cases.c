@@ -142,6 +142,36 @@ static void case_threads(void) {
 }
 
 // With OMPTIER_CAPACITY=hbm:64M: gain per byte, importance and order of declaration differ.
+
+// The block of a kind that this machine lacks: another allocator serves it.
+static void* falling_back_to(omp_allocator_handle_t other) {
+  void* block = NULL;
+  omp_alloctrait_t traits[] = {{omp_atk_fallback, omp_atv_allocator_fb},
+                               {omp_atk_fb_data, (omp_uintptr_t)other}};
+  check(ompx_declare(&block, 3 * k_mib, ompx_hbm_mem_space, 2, traits) == ompx_success,
+        "declaration");
+  ompx_commit(ompx_order_density, NULL);
+  return block;
+}
+
+static void case_fallback(void) {
+  omp_alloctrait_t traits[] = {{omp_atk_pool_size, 4 * k_mib},
+                               {omp_atk_fallback, omp_atv_null_fb}};
+  const omp_allocator_handle_t pooled = omp_init_allocator(ompx_dram_mem_space, 2, traits);
+  for (int i = 0; i < 10; ++i) { // its pool has room for one
+    void* block = falling_back_to(pooled);
+    check(block != NULL, "block %d: the pool has no room", i);
+    omp_free(block, omp_null_allocator);
+  }
+  // For those of libomp's own memory no declaration's allocator is kept: there are 32,768.
+  const omp_allocator_handle_t plain = omp_init_allocator(omp_default_mem_space, 0, NULL);
+  for (int i = 0; i < 33000; ++i) {
+    void* block = falling_back_to(plain);
+    check(block != NULL, "block %d", i);
+    omp_free(block, omp_null_allocator);
+  }
+}
+
 static void case_orders(void) {
   need(ompx_kind_hbm);
   static const int in_hbm[3][3] = {{0, 1, 1}, {1, 0, 0}, {1, 0, 0}};
@@ -274,8 +304,9 @@ int main(int argc, char** argv) {
   static const struct {
     const char* name;
     void (*run)(void);
-  } cases[] = {{"basics", case_basics}, {"threads", case_threads}, {"orders", case_orders},
-               {"traits", case_traits}, {"group", case_group},     {"apply", case_apply}};
+  } cases[] = {{"basics", case_basics},     {"threads", case_threads}, {"fallback", case_fallback},
+               {"orders", case_orders},     {"traits", case_traits},   {"group", case_group},
+               {"apply", case_apply}};
   if (argc < 2) return 2;
   read_nodes(argc - 2, argv + 2);
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i)

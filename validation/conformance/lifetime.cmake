@@ -42,7 +42,7 @@ add_custom_command(
 add_custom_target(lifetime_cases ALL DEPENDS ${lifetime_cases})
 
 foreach(name IN ITEMS
-        fork fork-many fork-busy shared-memory
+        fork fork-many fork-busy fork-commit shared-memory
         dlclose thread-exit main-thread-exit exit-busy destructors pause runtime-end
         address-space-1g address-space-16g no-descriptors no-descriptors-later
         no-descriptors-at-discovery closed-streams locale small-stacks signals more-rights

@@ -173,6 +173,44 @@ static void case_fork_busy(void) {
   figure("%d forks with 5 threads at work", forks);
 }
 
+// A commit allocates from libomp, whose own locks are held during a fork: threads that libomp does
+// not know yet wait for them.
+static void* commit_once(void* unused) {
+  void* blocks[8] = {NULL};
+  for (int i = 0; i < 8; ++i)
+    check(ompx_declare(&blocks[i], 4096 * (i + 1), omp_default_mem_space, 0, NULL) == ompx_success,
+          "ompx_declare");
+  ompx_commit(ompx_order_density, NULL);
+  for (int i = 0; i < 8; ++i)
+    omp_free(blocks[i], omp_null_allocator);
+  return unused;
+}
+static void* commit_on(void* unused) {
+  while (!stop_threads) {
+    pthread_t thread;
+    check(pthread_create(&thread, NULL, commit_once, NULL) == 0, "pthread_create");
+    pthread_join(thread, NULL);
+  }
+  return unused;
+}
+
+static void case_fork_commit(void) {
+  pthread_t thread;
+  exercise(0);
+  pthread_create(&thread, NULL, commit_on, NULL);
+  for (int i = 0; i < 400; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(60);
+      if (i % 10 == 0) commit_once(NULL); // whatever the parent was committing
+      _exit(0);
+    }
+    await(child, "child of a committing process");
+  }
+  stop_threads = 1;
+  pthread_join(thread, NULL);
+}
+
 // ---- Children that share our memory.
 
 static int in_shared_child(void* block) {
@@ -207,5 +245,6 @@ static void case_shared_memory(void) {
 const struct lifetime_case fork_cases[] = {{"fork", case_fork, NULL, NULL},
                                            {"fork-many", case_fork_many, NULL, NULL},
                                            {"fork-busy", case_fork_busy, NULL, NULL},
+                                           {"fork-commit", case_fork_commit, NULL, NULL},
                                            {"shared-memory", case_shared_memory, NULL, NULL},
                                            {NULL, NULL, NULL, NULL}};

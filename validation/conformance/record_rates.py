@@ -3,7 +3,7 @@
 #
 # Accesses per second against a program's own count, and shares of accesses between two loops of which one takes much
 # longer for an access: by time they would be far off. The median of three recordings is judged: what else runs on the
-# host changes a loop's speed from one moment to the next.
+# host changes a loop's speed from one moment to the next. Two more may leave a rate open, as beside other load some do.
 #
 # usage: record_rates.py --omptier O --program P
 import statistics
@@ -15,14 +15,17 @@ bench = Recorder(options)
 
 
 def recorded():
-    """By name: the rate and the share of accesses, each as (reported, counted by the program); and the report's text."""
+    """By name: the rate and the share of accesses, each as (reported, counted by the program); and the report's text.
+    None where a rate was left open."""
     counts = bench.record(options.program, options=["--rate", "1000", "--events", "perf"]).stdout.split()
     quick, late, seconds = int(counts[0]), int(counts[1]), float(counts[2])
     report, text = bench.report(), bench.text()
     check(report["accesses_weighed_by"] == "accesses", f"loops are weighed by {report['accesses_weighed_by']}\n{text}")
     rates, shares = {}, {}
     for name, count in ("quick", quick), ("late", late):
-        rate = site(report, name)["access_rate"]
+        rate = site(report, name).get("access_rate")
+        if rate is None:
+            return None
         check(rate["low"] <= rate["per_second"] <= rate["high"] and rate["pairs"] >= 6, f"{name}: {rate}")
         rates[name] = rate["per_second"], count / seconds
     bytes_of = {"quick": 8 * quick, "late": 8 * late, "chain": 4 * late}
@@ -31,7 +34,12 @@ def recorded():
     return rates, shares, text
 
 
-runs = [recorded() for _ in range(3)]
+runs, left_open = [], 0
+while len(runs) < 3:
+    run = recorded()
+    runs += [run] if run else []
+    left_open += run is None
+    check(left_open <= 2, f"{left_open} recordings left a rate open\n{bench.text()}")
 for name in "quick", "late":
     rates = [run[0][name] for run in runs]
     text = f"{name}: " + ", ".join(f"{reported:.4g} a second, counted {counted:.4g}" for reported, counted in rates)

@@ -15,15 +15,17 @@
 !     ...
 !     call ompx_deallocate(grid)
 !
-! Handles, spaces and traits have the numbers and kinds of omp_lib, so omp_lib's routines accept them
-! (omp_allocator_handle_kind and omp_memspace_handle_kind are c_intptr_t, omp_alloctrait_key_kind is
-! c_int). The module does not use omp_lib, so it works with that of every compiler.
+! Handles, spaces and traits have the numbers and kinds of omp_lib, so omp_lib's routines accept
+! them (omp_allocator_handle_kind and omp_memspace_handle_kind are c_intptr_t,
+! omp_alloctrait_key_kind is c_int). The module does not use omp_lib, so it works with that of every
+! compiler.
 !
-! ompx_memory.h documents each routine in detail. Sizes are in bytes unless stated otherwise. All
-! routines are thread-safe unless two threads pass one argument at once.
+! ompx_memory.h documents each routine in detail, and its errors. Not here: ompx_place_range. Sizes
+! are in bytes unless stated otherwise. All routines are thread-safe, except that a call must not
+! change a pointer or structure while another call uses it.
 !
 ! This is one file because users compile it with theirs. The bodies behind ompx_allocate repeat for
-! each type and rank: Fortran 2018 has no procedure generic in both. `block_for` has the untyped part.
+! each type and rank: Fortran 2018 has no procedure generic in both. The untyped part is block_for.
 module ompx_memory
   use, intrinsic :: iso_c_binding, only: c_char, c_f_pointer, c_int, c_int32_t, c_intptr_t, c_loc, &
     c_null_char, c_null_ptr, c_ptr, c_size_t, c_associated
@@ -123,7 +125,7 @@ module ompx_memory
     integer(ompx_value_kind) :: value
   end type
 
-  ! Location of a range of memory, in bytes (ompx_placement_t): bytes(ompx_kind_hbm) and so on. A
+  ! Where a range of memory is (ompx_placement_t), in bytes: bytes(ompx_kind_hbm) and so on. A
   ! value: thread-safe.
   type, bind(C) :: ompx_placement
     integer(c_size_t) :: struct_size = 0 ! set by ompx_get_placement
@@ -135,7 +137,7 @@ module ompx_memory
     character(kind=c_char) :: reason(192) = c_null_char ! as text: ompx_reason
   end type
 
-  ! Outcome of a commit or an apply (ompx_outcome_t): counts of blocks, bytes moved. A value:
+  ! Outcome of a commit or an apply (ompx_outcome_t): counts of blocks, and bytes moved. A value:
   ! thread-safe.
   type, bind(C) :: ompx_outcome
     integer(c_size_t) :: struct_size = 56
@@ -150,7 +152,7 @@ module ompx_memory
       integer(ompx_handle_kind), value :: allocator
     end subroutine
 
-    ! omp_alloc: a block of the given size, or c_null_ptr by the fallback trait. Thread-safe.
+    ! omp_alloc: a block of so many bytes; c_null_ptr for 0, or by the fallback trait. Thread-safe.
     type(c_ptr) function ompx_alloc(bytes, allocator) bind(C, name='omp_alloc')
       import :: c_ptr, c_size_t, ompx_handle_kind
       integer(c_size_t), value :: bytes
@@ -171,9 +173,9 @@ module ompx_memory
       integer(c_int), value :: fd
     end function
 
-    ! Declares an allocation with count traits. ompx_commit sets pointer, which must be a target that
-    ! lives until then; c_f_pointer makes an array of it. Returns ompx_success or an error.
-    ! Thread-safe.
+    ! Declares an allocation of bytes with count traits. ompx_commit sets pointer, which must be a
+    ! target that lives until then; c_f_pointer makes an array of it. Returns ompx_success or an
+    ! error. Thread-safe.
     integer(c_int) function ompx_declare(pointer, bytes, space, count, traits) bind(C)
       import :: c_int, c_ptr, c_size_t, ompx_handle_kind, ompx_trait
       type(c_ptr), target :: pointer
@@ -249,9 +251,9 @@ module ompx_memory
 
   ! ompx_allocate(array, extents, allocator [, stat]): allocates an array pointer of rank 1 to 3, of
   ! real(real32), real(real64), integer(int32) or integer(int64). extents is an array of default
-  ! integers, one per rank; for rank 1 it may be one integer(int64). Lower bounds are 1. stat is 0, or 1
-  ! if the allocator gave no memory; without stat, the program then ends with a message. Elements are
-  ! undefined. Thread-safe.
+  ! integers, elements by rank; for rank 1 it may be one integer(int64). Lower bounds are 1. stat is
+  ! 0, or 1 if the allocator gave no memory; without stat, the program then ends with a message.
+  ! Elements are undefined. Thread-safe.
   interface ompx_allocate
     module procedure &
       allocate_r4_1, allocate_r4_2, allocate_r4_3, allocate_r4_long, &
@@ -260,8 +262,8 @@ module ompx_memory
       allocate_i8_1, allocate_i8_2, allocate_i8_3, allocate_i8_long
   end interface
 
-  ! ompx_deallocate(array): frees an array of ompx_allocate and nullifies the pointer. Does nothing if
-  ! the pointer is not associated. The pointer must be to the whole array. Thread-safe.
+  ! ompx_deallocate(array): frees an array of ompx_allocate and nullifies the pointer, which must be
+  ! to the whole array. Does nothing if the pointer is not associated. Thread-safe.
   interface ompx_deallocate
     module procedure &
       deallocate_r4_1, deallocate_r4_2, deallocate_r4_3, deallocate_r8_1, &
@@ -273,7 +275,7 @@ module ompx_memory
 
 contains
 
-  ! Returns an allocator for the space with these traits (none: an empty array). Returns
+  ! Returns an allocator for the space with these traits (none: an empty array), or
   ! ompx_null_allocator if the runtime refuses it; a warning then states why. Thread-safe.
   integer(ompx_handle_kind) function ompx_init_allocator(space, traits)
     integer(ompx_handle_kind), intent(in) :: space
@@ -282,20 +284,22 @@ contains
   end function
 
   ! Returns the trait value of a name, for ompx_atk_group and ompx_atk_label. A name has 1 to 255
-  ! characters of [A-Za-z0-9_.-]; trailing blanks are ignored. Returns 0 otherwise. Thread-safe.
+  ! characters of [A-Za-z0-9_.-]; trailing blanks are ignored. Returns 0 for any other text, or if
+  ! memory is exhausted. Thread-safe.
   integer(ompx_value_kind) function ompx_name(text)
     character(*), intent(in) :: text
     ompx_name = c_name(trim(text) // c_null_char)
   end function
 
-  ! Names the phase of the program that begins here. Returns ompx_success, or ompx_error_errno if the
-  ! name is malformed. Thread-safe.
+  ! Names the phase of the program that begins here; the next call ends it. Name as for ompx_name.
+  ! Returns ompx_success, or ompx_error_errno if the name is malformed (or empty) or memory is
+  ! exhausted. Thread-safe; call it from one thread, outside parallel regions.
   integer(c_int) function ompx_phase(text)
     character(*), intent(in) :: text
     ompx_phase = c_phase(trim(text) // c_null_char)
   end function
 
-  ! Gets the location of the given bytes from address on; bytes 0 = the whole block that contains
+  ! Where the kernel has so many bytes from address on; bytes 0 = the whole block that contains
   ! address. Returns ompx_success, or ompx_error_errno if bytes is 0 and there is no such block.
   ! Thread-safe.
   integer(c_int) function ompx_get_placement(address, bytes, placement)
@@ -334,8 +338,8 @@ contains
     end do
   end function
 
-  ! Allocates the block of an array with elements of bytes_each bytes. Returns `nothing` if the array
-  ! has no elements, c_null_ptr if the allocator gave no memory.
+  ! Allocates the block of an array with elements of bytes_each bytes. Returns `nothing` if the
+  ! array has no elements, c_null_ptr if the allocator gave no memory.
   type(c_ptr) function block_for(extents, bytes_each, allocator, stat) result(block)
     integer(int64), intent(in) :: extents(:)
     integer, intent(in) :: bytes_each

@@ -11,8 +11,9 @@
  *     omp_allocator_handle_t fast = omp_init_allocator(ompx_hbm_mem_space, 2, traits);
  *     double *x = (double *)omp_alloc(n * sizeof *x, fast);
  *
- * An unknown key, value or space, a contradiction named below, or a cyclic fallback gives
- * omp_null_allocator and one warning that names key and value. Everything else gives an allocator.
+ * omp_init_allocator refuses an unknown key, value or space, a contradiction named below, and a
+ * cyclic fallback: it returns omp_null_allocator, and one warning states why. Otherwise it returns
+ * an allocator, as long as fewer than about 32,000 exist.
  */
 #ifndef OMPX_MEMORY_H
 #define OMPX_MEMORY_H
@@ -22,8 +23,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Release of this header. A program built with an older header of the same major number works with a
- * newer library. "Since" marks additions after 1.0. */
+/* Release of this header. A program built with an older header of the same major number works with
+ * a newer library. "Since" marks additions after 1.0. */
 #define OMPX_VERSION_MAJOR 1
 #define OMPX_VERSION_MINOR 1
 #define OMPX_VERSION_PATCH 0
@@ -32,11 +33,11 @@
 extern "C" {
 #endif
 
-/* ---- Memory spaces and predefined allocators (500-504) --------------------------------------------
+/* ---- Memory spaces and predefined allocators (500-504) ------------------------------------------
  *
- * ompx_auto   every kind, in order of cost: the fastest with room. Placement "preferred".
- * ompx_dram   ordinary memory of the processors.        )
- * ompx_hbm    high-bandwidth memory beside processors.  ) placement "required": that kind of memory,
+ * ompx_auto   any kind: of those with room, the best for the traits. Placement "preferred".
+ * ompx_dram   ordinary memory of the processors.        ) placement "required":
+ * ompx_hbm    high-bandwidth memory beside processors.  ) that kind of memory,
  * ompx_nvm    non-volatile memory used as memory.       ) else the fallback trait
  * ompx_cxl    memory behind a CXL link.                 ) (default omp_atv_default_mem_fb)
  *
@@ -47,8 +48,8 @@ extern "C" {
  *                            latency wins)
  *   omp_low_lat_mem_space    lowest read latency
  *   omp_large_cap_mem_space  largest capacity
- *   omp_const_mem_space      best for reading
- * omp_default_mem_space stays the runtime's own.
+ *   omp_const_mem_space      highest read bandwidth (within 10 % the lower latency wins)
+ * omp_default_mem_space stays the runtime's own memory (with pinned or partition: DRAM first).
  */
 #define ompx_auto_mem_space ((omp_memspace_handle_t)500)
 #define ompx_dram_mem_space ((omp_memspace_handle_t)501)
@@ -62,9 +63,9 @@ extern "C" {
 #define ompx_nvm_mem_alloc ((omp_allocator_handle_t)503)
 #define ompx_cxl_mem_alloc ((omp_allocator_handle_t)504)
 
-/* ---- Trait keys (from 5000) -----------------------------------------------------------------------
+/* ---- Trait keys (from 5000) ---------------------------------------------------------------------
  *
- * Usable with every memory space, beside the standard traits. Values of the k-th key are numbered
+ * Accepted with every memory space, beside the standard traits. Values of the k-th key are numbered
  * from 5100 + 20 k. omp_atv_default is accepted for every key and means "not stated".
  *
  * The omp.h that OMPTier installs has the keys as enumerators of omp_alloctrait_key_t (and then
@@ -105,13 +106,13 @@ extern "C" {
 #endif
 /* How accesses go through the data: an ompx_atv_access_pattern_* value. */
 #define ompx_atk_access_pattern OMPX_TRAIT_KEY(5000)
-/* Bytes from one access to the next; needs access_pattern strided. 1 or more. */
+/* Bytes from one access to the next; 1 to 2^40; needs access_pattern strided. */
 #define ompx_atk_access_stride OMPX_TRAIT_KEY(5001)
-/* How reads and writes are mixed: an ompx_atv_access_mode_* value. */
+/* How reads and writes are mixed: an ompx_atv_access_mode_* value. For ompx_commit, ompx_apply. */
 #define ompx_atk_access_mode OMPX_TRAIT_KEY(5002)
-/* Accesses per second, by all threads to all live blocks of the allocator. 0 = never. */
+/* Accesses per second, by all threads to all live blocks of the allocator. 0 (never) to 2^62. */
 #define ompx_atk_access_frequency OMPX_TRAIT_KEY(5003)
-/* Which threads access the data: an ompx_atv_access_origin_* value. */
+/* Which threads access the data: an ompx_atv_access_origin_* value. Does not affect placement. */
 #define ompx_atk_access_origin OMPX_TRAIT_KEY(5004)
 /* Share of the program's memory time that goes to all live blocks of the allocator, in per mille
  * (0-1000). */
@@ -121,17 +122,18 @@ extern "C" {
 /* ompx_atv_placement_required: that memory, else the fallback. ompx_atv_placement_preferred: that
  * memory while it has room, else the next best. required is refused with ompx_auto_mem_space. */
 #define ompx_atk_placement OMPX_TRAIT_KEY(5007)
-/* How long blocks live: an ompx_atv_lifetime_* value. */
+/* How long blocks live: an ompx_atv_lifetime_* value. Does not affect placement. */
 #define ompx_atk_lifetime OMPX_TRAIT_KEY(5008)
-/* Name (from ompx_name) of data that should be placed together or not at all. */
+/* Name (from ompx_name) of data that ompx_commit and ompx_apply put into one kind of memory. */
 #define ompx_atk_group OMPX_TRAIT_KEY(5009)
 /* Name (from ompx_name) under which reports show the blocks. */
 #define ompx_atk_label OMPX_TRAIT_KEY(5010)
-/* omp_atv_true: pages may move while the program runs. Refused together with pinned. */
+/* omp_atv_false: ompx_apply moves no page. omp_atv_true: it may, as by default; refused together
+ * with pinned. */
 #define ompx_atk_migratable OMPX_TRAIT_KEY(5011)
 #endif /* OMPX_KEYS_IN_OMP_H */
 
-/* ---- Trait values --------------------------------------------------------------------------------- */
+/* ---- Trait values ---------------------------------------------------------------------------- */
 #ifndef OMPX_VALUES_IN_OMP_H
 enum {
   ompx_atv_access_pattern_sequential = 5100,
@@ -141,9 +143,9 @@ enum {
   ompx_atv_access_pattern_pointer_chase = 5104,
 
   ompx_atv_access_mode_read_only = 5140,
-  ompx_atv_access_mode_read_mostly = 5141,
+  ompx_atv_access_mode_read_mostly = 5141, /* priced as 90 % reads */
   ompx_atv_access_mode_read_write = 5142,
-  ompx_atv_access_mode_write_mostly = 5143,
+  ompx_atv_access_mode_write_mostly = 5143, /* 90 % writes */
   ompx_atv_access_mode_write_only = 5144,
 
   ompx_atv_access_origin_single_thread = 5180,
@@ -151,8 +153,8 @@ enum {
 
   ompx_atv_sensitivity_latency = 5220,
   ompx_atv_sensitivity_bandwidth = 5221,
-  ompx_atv_sensitivity_both = 5222,
-  ompx_atv_sensitivity_none = 5223,
+  ompx_atv_sensitivity_both = 5222, /* half each */
+  ompx_atv_sensitivity_none = 5223, /* the slowest memory will do */
 
   ompx_atv_placement_required = 5240,
   ompx_atv_placement_preferred = 5241,
@@ -163,39 +165,41 @@ enum {
 };
 #endif /* OMPX_VALUES_IN_OMP_H */
 
-/* ---- Functions (libomptier) -----------------------------------------------------------------------
+/* ---- Functions (libomptier) ---------------------------------------------------------------------
  *
- * All follow one convention. Functions that can fail return an ompx_result_t: 0 is success, 1 is
- * incomplete success, anything else is an error. An error changes nothing, unless documented, and
- * also sets errno for perror. ompx_name returns a value; on an error it returns 0 and sets errno.
- * (ompx_get_placement, ompx_dump and ompx_phase returned 0 or -1 before ompx_result_t existed.
- * These three and ompx_place_range return -1 on every error, so testing for -1 and errno is right.)
+ * All but ompx_name return an ompx_result_t: 0 is success, 1 incomplete success, anything else an
+ * error. An error sets errno, too (for perror), and changes nothing, unless documented. ompx_name
+ * returns 0 on an error, and sets errno. (ompx_get_placement, ompx_dump, ompx_phase and
+ * ompx_place_range return -1 on every error: test for -1, then read errno. The first three are
+ * older than ompx_result_t and always did.) Where `omptier run` finds no libomptier, all fail with
+ * ENOSYS. None may be called from a signal handler.
  *
- * A structure that the library fills begins with its size. The program sets the size before the
- * call; the library does not change it. It may be the size of an older or a newer header. The library
- * fills the members that both know. Members unknown to the library must be zero and stay so. Errors:
+ * A structure that the library fills begins with struct_size, its size in bytes. The program sets
+ * it before the call; the library does not change it. It may be that of an older or a newer header:
+ * the library fills the members that it knows and that fit. Members that it does not know must be
+ * zero and stay so. Errors:
  *   EINVAL  the size is less than that of the structure's first release;
  *   E2BIG   a member unknown to this library is not zero, or the size is over 4096. */
 typedef enum ompx_result {
   ompx_success = 0,
   ompx_incomplete = 1,             /* done, but not everything is in its best place */
   ompx_error_errno = -1,           /* errno alone has the reason: see the function */
-  ompx_error_invalid_argument = 2, /* EINVAL: null or repeated pointer, 0 bytes, wrong order; or a
-                                      struct_size, with EINVAL or E2BIG */
-  ompx_error_bad_traits = 3,       /* EINVAL: unknown or contradicting: one warning names them */
+  ompx_error_invalid_argument = 2, /* EINVAL: null or repeated pointer, 0 bytes, count below 0, no
+                                      such order; EINVAL or E2BIG: struct_size */
+  ompx_error_bad_traits = 3,       /* EINVAL: unknown or contradicting; one warning names them */
   ompx_error_fixed_trait = 4,      /* EPERM: OpenMP's own traits and placement cannot change */
   ompx_error_not_found = 5,        /* ENOENT: not declared; no block or allocator of OMPTier's */
   ompx_error_no_runtime = 6,       /* ENOSYS: the OpenMP runtime in this process is not OMPTier's */
   ompx_error_out_of_memory = 7,    /* ENOMEM: for the library's own lists */
-  ompx_error_moves_refused = 8     /* EPERM: the kernel moves no pages (a container may forbid it) */
+  ompx_error_moves_refused = 8     /* EPERM: the kernel moves no pages (containers may forbid it) */
 } ompx_result_t;
 
-/* Makes a trait value of a name, for ompx_atk_group and ompx_atk_label. A trait with a value from
- * elsewhere is refused. The text is copied. The same text gives the same value throughout the process.
+/* Makes a trait value of a name, for ompx_atk_group and ompx_atk_label, which take no other values.
+ * The text is copied. The same text gives the same value throughout the process.
  *   name     1 to 255 characters of [A-Za-z0-9_.-], ended by a zero.
  *   returns  the value, or 0 and errno: EINVAL the text is NULL or malformed; ENOMEM no memory for
- *            it.
- * Thread-safe. Not async-signal-safe. */
+ *            it, or there are 2^20 names.
+ * Thread-safe. */
 omp_uintptr_t ompx_name(const char *name);
 
 /* Kinds of memory, as indices of ompx_placement_t.bytes. */
@@ -207,6 +211,7 @@ enum {
   ompx_kind_unknown = 4 /* a node whose kind is not known */
 };
 
+/* Length of ompx_placement_t.node_bytes. */
 #define OMPX_MAX_NODES 64
 
 /* Where a range of memory is. All sizes in bytes. */
@@ -214,10 +219,10 @@ typedef struct ompx_placement {
   size_t struct_size; /* in: sizeof(ompx_placement_t); set it before the call */
   size_t bytes[5];    /* in memory now, by kind (ompx_kind_*), as the kernel reports the pages */
   size_t untouched;   /* not in memory: never touched, or swapped out */
-  size_t unqueried;   /* pages the kernel refused to report on (containers may) */
-  size_t node_bytes[OMPX_MAX_NODES]; /* the same by NUMA node number; higher nodes: only in bytes */
+  size_t unqueried;   /* the kernel refused to say where (containers may) */
+  size_t node_bytes[OMPX_MAX_NODES]; /* bytes[] by NUMA node; nodes from 64 on: not here */
   size_t block_bytes; /* requested size, if the address lies in a block of ours; else 0 */
-  int wanted_kind;    /* ompx_kind_* that was wanted first, or -1: none, memory of the runtime */
+  int wanted_kind;    /* ompx_kind_* that was wanted first; -1: none was */
   int required;       /* 1 if the wanted kind was required */
   char reason[192];   /* one line for people: the decision and its reason; "" for unknown memory */
 } ompx_placement_t;
@@ -225,36 +230,37 @@ typedef struct ompx_placement {
 /* Asks the kernel where the pages of [address, address + bytes) are.
  *   address  any address of the process; need not be ours. Of the first and last page only the part
  *            in the range counts.
- *   bytes    length; 0 = the whole block of ours that contains address.
- *   returns  ompx_success; ompx_error_errno: EINVAL result is NULL, or bytes is 0 and address lies in
- *            no block of ours; EINVAL, E2BIG for struct_size.
+ *   bytes    length, in bytes; 0 = the whole block of ours that contains address.
+ *   returns  ompx_success; ompx_error_errno: EINVAL result is NULL, or bytes is 0 and address lies
+ *            in no block of ours; EINVAL, E2BIG for struct_size.
  * About 0.1 microseconds a page. Thread-safe. */
 ompx_result_t ompx_get_placement(const void *address, size_t bytes, ompx_placement_t *result);
 
-/* Since 1.1. Moves existing memory (a static array, a COMMON block, a mapping, a stack) to a kind of
- * memory. Pages that are not in memory yet will come there too. The content stays, and other threads
- * may use it meanwhile.
+/* Since 1.1. Moves existing memory (a static array, a COMMON block, a mapping, a stack) to a kind
+ * of memory. Pages that are not in memory yet will be put there too. The content stays, and other
+ * threads may use it meanwhile.
  *   begin      first byte of the range; need not be aligned.
- *   bytes      length, in bytes. Only pages wholly in the range are moved: an unaligned range shares
- *              its first and last page with other data, and these stay where they are.
+ *   bytes      length, in bytes. Only pages wholly in the range are moved: the first and last page
+ *              of an unaligned range hold other data, too, and stay where they are.
  *   allocator  the target: ompx_dram_mem_alloc, ompx_hbm_mem_alloc, ompx_nvm_mem_alloc,
- *              ompx_cxl_mem_alloc, or any other allocator that names a kind of memory or omp_high_bw,
- *              low_lat, large_cap (its kind of memory counts, not its alignment, pool or fallback).
- *   returns    ompx_success: the kernel reports every page that is in memory there.
+ *              ompx_cxl_mem_alloc, or any other allocator but of ompx_auto_mem_space and
+ *              omp_default_mem_space. Only its kind of memory counts: no alignment, pool, fallback.
+ *   returns    ompx_success: by the kernel's report, all pages that are in memory lie there.
  *              ompx_error_errno:
- *              EINVAL  begin is NULL, the range holds no whole page or wraps around, the allocator is
- *                      unknown or names no kind, or the range lies in a block of omp_alloc's. A whole
- *                      block from 256 KiB on may be moved, unless its allocator requires another
- *                      kind or pins it, or it is split over kinds or lies in OMPTIER_PMEM's folder;
+ *              EINVAL  begin is NULL, the range holds no whole page or wraps around, the allocator
+ *                      is unknown or of these two spaces, or the range is part of a block of
+ *                      omp_alloc's. A whole block from 256 KiB on may be moved, unless its
+ *                      allocator requires another kind or pins it, or it is split over kinds or
+ *                      lies in OMPTIER_PMEM's folder;
  *              ENOENT  this machine has no such memory;
  *              ENOSPC  it has no room (capacity ledger or node): nothing was moved;
  *              ENOMEM  some of the range is not mapped;
  *              EPERM   the kernel or a container refuses to move pages;
- *              EAGAIN  some pages did not arrive (ompx_get_placement shows where they are). A block
- *                      of omp_alloc's of which most pages did not arrive stays where it was; EAGAIN
- *                      also means that another thread is moving the block.
+ *              EAGAIN  some pages did not arrive (ompx_get_placement shows where they are), or
+ *                      another thread is moving the block. A block of omp_alloc's of which most
+ *                      pages did not arrive stays where it was.
  * The ledger counts the pages under that kind until the range is placed again or the process ends.
- * About 250 microseconds a MiB in 4 KiB pages. Thread-safe. Not async-signal-safe. */
+ * About 250 microseconds a MiB in 4 KiB pages. Thread-safe. */
 ompx_result_t ompx_place_range(void *begin, size_t bytes, omp_allocator_handle_t allocator);
 
 /* Writes all live objects and the capacity ledger as text to a file descriptor.
@@ -263,18 +269,18 @@ ompx_result_t ompx_place_range(void *begin, size_t bytes, omp_allocator_handle_t
  * Thread-safe; blocks that other threads allocate during the call may be missing. */
 ompx_result_t ompx_dump(int fd);
 
-/* Names the phase of the program that begins here; the next call ends it. The name is only a hint and
- * a mark in profiles, which have phases without it too.
+/* Names the phase of the program that begins here; the next call ends it. Reports of recorded runs
+ * show it; it does not affect placement.
  *   name     as for ompx_name; NULL ends the phase.
  *   returns  ompx_success; ompx_error_errno: EINVAL the name is malformed, ENOMEM as ompx_name.
- * Thread-safe; call it from one thread, outside parallel regions. */
+ * Thread-safe; but a phase is the process's: call it from one thread, outside parallel regions. */
 ompx_result_t ompx_phase(const char *name);
 
-/* ---- Declare and commit (since 1.1) ---------------------------------------------------------------
+/* ---- Declare and commit (since 1.1) -------------------------------------------------------------
  *
  * Declare several allocations, then commit them. The commit decides for all of them together which
- * get the fast memory: by their traits, the figures of this machine's memory and its free room, not by
- * the order of requests.
+ * get the fast memory: by their traits, the figures of this machine's memory and its free room, not
+ * by the order of requests.
  *
  *     double *grid, *table;
  *     ompx_declare(&grid, n, ompx_auto_mem_space, 2, traits_of_grid);
@@ -282,16 +288,17 @@ ompx_result_t ompx_phase(const char *name);
  *     ompx_commit(ompx_order_density, NULL);
  *     ... omp_free(grid, omp_null_allocator);
  *
- * The cost of a block in a kind of memory uses the prices of omptier advise:
+ * What a block costs in a kind of memory, with the prices of omptier advise:
  *     importance x (time of one access there / time of one access in DRAM).
  * sensitivity, else access_pattern, decides whether an access is scattered (latency) or streamed
- * (bandwidth). access_mode gives the mix of reads and writes. Without importance, access_frequency x
- * time of one access counts. Blocks with neither share the rest of the 1000 per mille in
- * proportion to their size. All blocks of a group (ompx_atk_group) go to the same kind of memory: if the better kind
- * has no room for all, none goes there. Required blocks come first. Blocks with sensitivity none,
- * importance 0 or access_frequency 0 get the slowest memory with room.
+ * (bandwidth). access_mode gives the mix of reads and writes. Without importance, access_frequency
+ * x time of one access counts. Blocks with neither share what the others leave of the 1000 per
+ * mille, in proportion to their size. All blocks of a group (ompx_atk_group) go to one kind of
+ * memory: if the better kind has no room for all, none goes there. Required blocks come first.
+ * Blocks with sensitivity none, importance 0 or access_frequency 0 get the slowest with room.
  *
- * These functions need OMPTier's OpenMP runtime in the process (ompx_error_no_runtime otherwise). */
+ * If the process has another OpenMP runtime than OMPTier's, ompx_commit returns
+ * ompx_error_no_runtime. */
 
 /* Which blocks are served first if not all fit. */
 typedef enum ompx_order {
@@ -306,15 +313,16 @@ typedef struct ompx_outcome {
   size_t considered;  /* blocks decided on */
   size_t as_wished;   /* in the memory that each would get alone */
   size_t next_best;   /* in another tier of memory */
-  size_t fallback;    /* in the runtime's memory, by the fallback trait */
-  size_t failed;      /* NULL, by the fallback trait null_fb or because memory ran out */
+  size_t fallback;    /* ompx_commit: in the runtime's memory, by the fallback trait */
+  size_t failed;      /* ompx_commit: NULL, by the fallback trait null_fb, or memory ran out */
   size_t bytes_moved; /* ompx_apply: bytes that the kernel reports as arrived */
 } ompx_outcome_t;
 
 /* Declares an allocation; nothing is allocated before ompx_commit.
- *   address_of_pointer  the commit stores the block's address there; set to NULL now. Must stay valid
- *                       until commit or withdrawal. One declaration each.
- *   bytes               size, 1 or more. The alignment trait sets the block's alignment, at least 16.
+ *   address_of_pointer  where the commit stores the block's address; set to NULL now. Must stay
+ *                       valid until commit or withdrawal. One declaration per pointer.
+ *   bytes               size in bytes, 1 or more. The block is aligned to 16 bytes, or to the
+ *                       alignment trait if that is more.
  *   space               as for omp_init_allocator; ompx_auto_mem_space lets the commit choose.
  *   count, traits       as for omp_init_allocator; copied. importance and access_frequency are for
  *                       this block alone.
@@ -330,42 +338,47 @@ ompx_result_t ompx_declare(void *address_of_pointer, size_t bytes, omp_memspace_
  * Thread-safe. */
 ompx_result_t ompx_withdraw(void *address_of_pointer);
 
-/* Decides on everything declared since the last commit, allocates it in the order of declaration and
- * sets the pointers. Free a block with omp_free(block, omp_null_allocator). If no memory allowed for
- * a block has room, its fallback trait decides; with null_fb the pointer is NULL.
+/* Decides on everything declared since the last commit, allocates it in the order of declaration
+ * and sets the pointers. Free a block with omp_free(block, omp_null_allocator). If no memory that a
+ * block may use has room, its fallback trait decides; with null_fb the pointer is NULL.
  *   order    which blocks are served first.
  *   outcome  NULL, or the structure to fill.
- *   returns  ompx_success: all as wished, or nothing was declared; ompx_incomplete: some are not (see
- *            outcome); ompx_error_invalid_argument, ompx_error_no_runtime,
+ *   returns  ompx_success: all as wished, or nothing was declared; ompx_incomplete: some are not
+ *            (see outcome); ompx_error_invalid_argument, ompx_error_no_runtime,
  *            ompx_error_out_of_memory: nothing was allocated, the declarations stay.
- * Thread-safe: when it returns, all pointers that the calling thread declared before are set, by this
- * or another thread's commit. Not from a signal handler. */
+ * Thread-safe: when it returns, all pointers that the calling thread declared before are set, by
+ * this or another thread's commit. */
 ompx_result_t ompx_commit(ompx_order_t order, ompx_outcome_t *outcome);
 
 /* Changes traits of one live block; the others stay. Moves nothing: ompx_apply does.
  *   block          first address of a block in OMPTier's memory. If its allocator has other blocks
  *                  too, the block gets traits of its own and leaves the allocator's pool.
- *   count, traits  those to change: every key of ompx_memory.h but placement. omp_atv_default resets
- *                  a trait.
+ *   count, traits  those to change: any key of this header but placement. omp_atv_default resets a
+ *                  trait.
  *   returns        ompx_success, ompx_error_invalid_argument, ompx_error_bad_traits,
  *                  ompx_error_fixed_trait, ompx_error_not_found, ompx_error_out_of_memory.
  * Thread-safe; no thread may free the block during the call. */
 ompx_result_t ompx_update_traits(void *block, int count, const omp_alloctrait_t *traits);
 
-/* The same for an allocator of OMPTier's made by omp_init_allocator: for its live and its future
- * blocks. Predefined allocators have no traits to change (ompx_error_not_found).
+/* Changes traits of an allocator, for its live and its future blocks. Moves nothing.
+ *   allocator      made by omp_init_allocator. ompx_error_not_found: it is predefined, or the
+ *                  runtime's own (omp_default_mem_space without a trait of this header).
+ *   count, traits  as for ompx_update_traits.
+ *   returns        as ompx_update_traits, but never ompx_error_out_of_memory.
  * Thread-safe: a concurrent allocation sees the old or the new value of each trait. */
 ompx_result_t ompx_update_allocator(omp_allocator_handle_t allocator, int count,
                                     const omp_alloctrait_t *traits);
 
-/* Decides again on all live blocks that may move, as a commit would, and moves their pages. These are
- * blocks of 256 KiB and more whose allocator has a trait of this header, unless required, pinned,
- * migratable=false, or placed by a plan. Other threads may use the blocks meanwhile.
+/* Decides again on all live blocks that may move, as a commit would, and moves their pages. Those
+ * are blocks of 256 KiB and more whose allocator has a trait of this header, unless required,
+ * pinned, migratable=false, split over kinds, or placed by a plan. Other threads may use them
+ * meanwhile.
  *   order    which blocks are served first.
  *   outcome  NULL, or the structure to fill; bytes_moved comes from the kernel, after the moves.
- *   returns  ompx_success: all blocks are in their best place; ompx_incomplete: some have no room there;
- *            ompx_error_moves_refused; ompx_error_invalid_argument, ompx_error_out_of_memory.
- * Takes 0.1 to 1 ms a MiB moved. Thread-safe. Not from a signal handler. */
+ *   returns  ompx_success: all blocks are in their best place; ompx_incomplete: some are not;
+ *            ompx_error_moves_refused: a block had room there, but none could move;
+ *            ompx_error_invalid_argument, ompx_error_out_of_memory.
+ * Takes 0.1 to 1 ms a MiB moved. Thread-safe. */
 ompx_result_t ompx_apply(ompx_order_t order, ompx_outcome_t *outcome);
 
 #ifdef __cplusplus

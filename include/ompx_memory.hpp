@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// OMPTier for C++17 and later: containers and polymorphic memory resources on OpenMP allocators, and
-// traits that the compiler checks. Header only, on top of ompx_memory.h; link OpenMP and libomptier.
+// OMPTier for C++17 and later: containers and polymorphic memory resources on OpenMP allocators,
+// and traits that the compiler checks. Header only; includes ompx_memory.h, whose functions are for
+// all the rest. Link OpenMP and libomptier.
 //
 //     ompx::allocator_handle fast(ompx_auto_mem_space,
 //                                 ompx::traits{}.pattern(ompx::access_pattern::random)
 //                                               .importance(300));
 //     std::vector<double, ompx::allocator<double>> table(n, fast);
 //
-// Thread safety: objects of these classes are values. Different threads may use different objects; for
-// one object, the rules of standard containers apply. Allocating and freeing through copies of one
-// allocator is thread-safe, and any thread may free a block.
+// Thread safety: as for standard containers, threads may use different objects at once, and one
+// object if none of them changes it. Allocating and freeing through copies of one allocator is
+// thread-safe, and any thread may free a block.
 // Sources: [allocator.requirements] and [mem.res] of the C++17 standard, OpenMP 5.2 chapter 6.
 #ifndef OMPX_MEMORY_HPP
 #define OMPX_MEMORY_HPP
@@ -33,10 +34,10 @@
 
 namespace ompx {
 
-// ---- Trait values, one type per key -----------------------------------------------------------------
+// ---- Trait values, one type per key -------------------------------------------------------------
 
-// Order in which accesses go through the data; for strides see traits::strided, which takes the
-// stride. Thread-safe, as all enumerations here: plain values.
+// Order in which accesses go through the data; traits::strided is for the strided pattern. Plain
+// values, as all enumerations here: thread-safe.
 enum class access_pattern : std::uint16_t {
   sequential = ompx_atv_access_pattern_sequential,
   tiled = ompx_atv_access_pattern_tiled,
@@ -63,7 +64,8 @@ enum class sensitivity : std::uint16_t {
   both = ompx_atv_sensitivity_both,
   none = ompx_atv_sensitivity_none
 };
-// required: that memory, else the fallback; preferred: that memory, else the next best. Thread-safe.
+// required: that memory, else the fallback. preferred: that memory, else the next best.
+// Thread-safe.
 enum class placement : std::uint16_t {
   required = ompx_atv_placement_required,
   preferred = ompx_atv_placement_preferred
@@ -110,12 +112,13 @@ private:
   omp_uintptr_t value_;
 };
 
-// ---- Traits -----------------------------------------------------------------------------------------
+// ---- Traits -------------------------------------------------------------------------------------
 
 // A list of allocator traits. Every key takes values of its own type, so a wrong value does not
-// compile. Each function returns the list with one trait added; it replaces an earlier trait of the
-// same key. Numbers that no type can bound (importance, alignment) are checked at run time:
-// std::out_of_range. Allocates nothing. Thread-safe: a value.
+// compile. Each function returns a copy of the list with one more trait, which replaces an earlier
+// one of the same key. A number outside the range given below throws std::out_of_range; above 2^40
+// (strided, alignment) or 2^62 (frequency) the runtime refuses it. Allocates nothing. Thread-safe:
+// a value.
 class traits {
 public:
   // Greatest number of different keys.
@@ -125,7 +128,7 @@ public:
   [[nodiscard]] traits pattern(ompx::access_pattern value) const {
     return with(ompx_atk_access_pattern, value);
   }
-  // Strided pattern; the stride is in bytes, 1 or more.
+  // Strided pattern; bytes from one access to the next, 1 or more.
   template <typename N> [[nodiscard]] traits strided(N bytes) const {
     return with(ompx_atk_access_pattern, std::uintptr_t{ompx_atv_access_pattern_strided})
         .with(ompx_atk_access_stride, number(bytes, 1, most));
@@ -163,13 +166,13 @@ public:
   template <typename T> traits migratable(T) const = delete; // only bool, without conversion
 
   // OpenMP's traits.
-  // In bytes; a power of two.
+  // In bytes; a power of two, else std::out_of_range.
   template <typename N> [[nodiscard]] traits alignment(N bytes) const {
     const std::uintptr_t value = number(bytes, 1, most);
     if ((value & (value - 1)) != 0) throw std::out_of_range("ompx::traits: alignment no power of two");
     return with(omp_atk_alignment, value);
   }
-  // Greatest sum of bytes of all blocks of the allocator.
+  // Most bytes that the allocator's live blocks may have together; 1 or more.
   template <typename N> [[nodiscard]] traits pool_size(N bytes) const {
     return with(omp_atk_pool_size, number(bytes, 1, most));
   }
@@ -221,16 +224,16 @@ private:
   std::size_t count_ = 0;
 };
 
-// ---- Allocators -------------------------------------------------------------------------------------
+// ---- Allocators ---------------------------------------------------------------------------------
 
-// Owns an OpenMP allocator, from omp_init_allocator to omp_destroy_allocator. Blocks may outlive it.
-// Movable, not copyable. Thread-safe like std::unique_ptr.
+// Owns an OpenMP allocator, from omp_init_allocator to omp_destroy_allocator. Blocks may outlive
+// it. Movable, not copyable. Thread-safe as std::unique_ptr is: one thread at a time may change it.
 class allocator_handle {
 public:
   // Owns none: get() is omp_null_allocator.
   allocator_handle() noexcept = default;
   //   space   one of omp_*_mem_space, ompx_*_mem_space
-  //   throws  std::invalid_argument if the runtime refuses space or traits (its warning states why)
+  //   throws  std::invalid_argument if the runtime refuses space or traits; a warning states why
   explicit allocator_handle(omp_memspace_handle_t space, const traits &list = {})
       : handle_(omp_init_allocator(space, list.size(), const_cast<omp_alloctrait_t *>(list.data()))) {
     if (handle_ == omp_null_allocator)
@@ -281,12 +284,13 @@ inline void *allocate(std::size_t bytes, std::size_t alignment, omp_allocator_ha
 } // namespace detail
 
 // Allocator for standard containers on an OpenMP allocator. Does not own the handle: the
-// allocator_handle must live as long as containers allocate. Two are equal if their handles are equal.
+// allocator_handle must live as long as containers allocate. Two are equal if their handles are.
 //
-// Copy assignment to a container keeps its allocator. Move and swap transfer the allocator, so moving
-// never copies elements. Copy construction uses the original's allocator. T may be over-aligned.
-//   allocate   throws std::bad_array_new_length if n objects are larger than any object can be, and
-//              std::bad_alloc if the OpenMP allocator returns NULL (its fallback trait decides when)
+// Copy assignment to a container keeps its allocator. Move and swap transfer the allocator, so
+// moving never copies elements. Copy construction uses the original's allocator. T may be
+// over-aligned.
+//   allocate   n objects; throws std::bad_array_new_length if they take more than PTRDIFF_MAX
+//              bytes, std::bad_alloc if the OpenMP allocator returns NULL (see its fallback trait)
 // Thread-safe: allocate and deallocate, from any thread.
 template <typename T> class allocator {
 public:
@@ -298,8 +302,8 @@ public:
 
   // The calling thread's current default allocator (OMP_ALLOCATOR, omp_set_default_allocator).
   allocator() noexcept : handle_(omp_get_default_allocator()) {}
-  // Implicit, so that a container's constructor accepts an allocator_handle as its allocator. Explicit
-  // for OpenMP's own type: it is an enumeration, so a vector would take it for a number of elements.
+  // Implicit, so that a container's constructor accepts an allocator_handle as its allocator.
+  // Explicit for OpenMP's own type: it is an enumeration, which a vector would take for a size.
   allocator(const allocator_handle &handle) noexcept : handle_(handle.get()) {}
   explicit allocator(omp_allocator_handle_t handle) noexcept : handle_(handle) {}
   template <typename U> allocator(const allocator<U> &other) noexcept : handle_(other.handle()) {}
@@ -353,12 +357,14 @@ private:
   omp_allocator_handle_t handle_;
 };
 
-// ---- Declare and commit -----------------------------------------------------------------------------
+// ---- Declare and commit -------------------------------------------------------------------------
 
-// ompx_declare for count objects of type T; constructs none. Over-aligned T get their alignment.
-//   pointer  nullptr until the commit sets it
-//   returns  as ompx_declare; also ompx_error_invalid_argument if count objects are larger than any
-//            object can be
+// ompx_declare for count objects of type T, 1 or more; constructs none. If alignof(T) exceeds 8, it
+// replaces the list's alignment.
+//   pointer  nullptr until the commit sets it; must stay in place until then
+//   returns  as ompx_declare; also ompx_error_invalid_argument if count objects take more than
+//            PTRDIFF_MAX bytes
+//   throws   nothing
 // Thread-safe.
 template <typename T>
 ompx_result_t declare(T *&pointer, std::size_t count, traits list = {},

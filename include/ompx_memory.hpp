@@ -359,8 +359,8 @@ private:
 
 // ---- Declare and commit -------------------------------------------------------------------------
 
-// ompx_declare for count objects of type T, 1 or more; constructs none. If alignof(T) exceeds 8, it
-// replaces the list's alignment.
+// ompx_declare for count objects of type T, 1 or more; constructs none. The block is aligned as T
+// needs, and as the list says if that is more.
 //   pointer  nullptr until the commit sets it; must stay in place until then
 //   returns  as ompx_declare; also ompx_error_invalid_argument if count objects take more than
 //            PTRDIFF_MAX bytes
@@ -373,7 +373,11 @@ ompx_result_t declare(T *&pointer, std::size_t count, traits list = {},
                 "declared memory holds no objects yet");
   if (count > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) / sizeof(T))
     return ompx_error_invalid_argument;
-  if (alignof(T) > detail::k_usual_alignment) list = list.alignment(alignof(T));
+  std::size_t given = 0;
+  for (int i = 0; i < list.size(); ++i)
+    if (list.data()[i].key == omp_atk_alignment) given = list.data()[i].value;
+  if (alignof(T) > detail::k_usual_alignment && alignof(T) > given)
+    list = list.alignment(alignof(T));
   return ompx_declare(&pointer, count * sizeof(T), space, list.size(), list.data());
 }
 

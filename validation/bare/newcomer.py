@@ -25,7 +25,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 import root  # noqa: E402
-from readme import Page  # noqa: E402
+from page import Page  # noqa: E402
 from root import SOURCE, Failure  # noqa: E402
 
 HOME = "/root/omptier"  # the newcomer's clone

@@ -251,9 +251,13 @@ void handles_and_traits() {
   check(ompx::declare(table, 100000, ompx::traits{}.importance(500)) == ompx_success, "declare");
   check(ompx::declare(cold, 100000) == ompx_success, "declare");
   check(ompx::declare(cold, ~std::size_t{0}) == ompx_error_invalid_argument, "no size");
+  long double *wide = nullptr; // aligned to 16 by its type, to more by the list
+  check(ompx::declare(wide, 100000, ompx::traits{}.alignment(8192)) == ompx_success, "declare");
   const ompx::outcome outcome = ompx::commit();
-  check(outcome.result <= ompx_incomplete && outcome.considered == 2, "commit");
-  check(table != nullptr && cold != nullptr, "pointers");
+  check(outcome.result <= ompx_incomplete && outcome.considered == 3, "commit");
+  check(table != nullptr && cold != nullptr && wide != nullptr, "pointers");
+  check(reinterpret_cast<std::uintptr_t>(wide) % 8192 == 0, "alignment of a declared block");
+  omp_free(wide, omp_null_allocator);
   check(ompx::update_traits(table, ompx::traits{}.importance(0)) == ompx_success, "update");
   check(ompx::apply().result <= ompx_incomplete, "apply");
   omp_free(table, omp_null_allocator);

@@ -220,6 +220,7 @@ void JobLedger::enter_now() {
   if (!state_.compare_exchange_strong(apart, State::entering)) return;
   unsigned slot = 0;
   opening_.test_and_set(); // no other thread opens a file that is not entered
+  mark_.set();
   JobFile* const file = attach(slot);
   opening_.clear();
   if (file == nullptr) {
@@ -252,7 +253,7 @@ unsigned JobLedger::reclaim() {
   unsigned own = 0, count = 0, slots = 0;
   {
     const std::lock_guard guard(lock_);
-    file = file_; // while we hold opening_, file_ is not unmapped
+    file = own_file(); // while we hold opening_, it is not unmapped
     own = slot_;
     if (file != nullptr) slots = slots_seen();
   }
@@ -283,6 +284,7 @@ void JobLedger::leave() {
   JobFile* file = nullptr;
   {
     const std::lock_guard guard(lock_);
+    own_file(); // a parent's slot is not cleared
     file = std::exchange(file_, nullptr);
     if (file != nullptr) clear(file->slots[slot_]);
   }

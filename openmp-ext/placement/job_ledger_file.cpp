@@ -218,6 +218,7 @@ JobFile* JobLedger::attach(unsigned& slot) {
 void JobLedger::enter_now() {
   State apart = State::apart;
   if (!state_.compare_exchange_strong(apart, State::entering)) return;
+  const NotCancelled meanwhile;
   unsigned slot = 0;
   opening_.test_and_set(); // no other thread opens a file that is not entered
   mark_.set();
@@ -279,6 +280,7 @@ unsigned JobLedger::reclaim() {
 
 // If another thread has the file open, the file stays, and so does our mapping.
 void JobLedger::leave() {
+  const NotCancelled meanwhile;
   state_.store(State::alone, std::memory_order_release);
   const bool opening = !opening_.test_and_set();
   JobFile* file = nullptr;

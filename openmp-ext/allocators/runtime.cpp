@@ -8,6 +8,7 @@
 #include "base/leaky.hpp"
 #include "base/notices.hpp"
 #include "base/options.hpp"
+#include "base/os.hpp"
 #include "objects/modules.hpp"
 #include "traits/interned.hpp"
 
@@ -143,6 +144,7 @@ Placer* Runtime::placer_without_waiting() {
 Placer* Runtime::make_placer_locked() {
   if (Placer* ready = placer_.load(std::memory_order_acquire)) return ready;
   if (failed_.load(std::memory_order_acquire)) return nullptr;
+  const NotCancelled meanwhile; // hwloc reads many files
   discovering = true;
   try {
     Parsed<Platform> platform = discover_platform(discover_option());
@@ -181,6 +183,7 @@ Parsed<Plan>* Runtime::read_plan_locked() {
 
 const Plan* Runtime::plan_text() {
   if (const Plan* text = plan_text_.load(std::memory_order_acquire)) return text;
+  const NotCancelled meanwhile;
   const std::lock_guard guard(making_);
   read_plan_locked();
   return plan_text_.load(std::memory_order_acquire);

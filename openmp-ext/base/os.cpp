@@ -64,17 +64,7 @@ long sys_move(int pid, unsigned long count, void** pages, const int* nodes, int*
 int sys_perf(perf_event_attr* attributes, pid_t pid, int cpu, int group_fd, unsigned long flags) {
   return static_cast<int>(::syscall(SYS_perf_event_open, attributes, pid, cpu, group_fd, flags));
 }
-// The next four are cancellation points; malloc, which uses them, must not be one.
-class NotCancelled {
-public:
-  NotCancelled() { ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
-  ~NotCancelled() { ::pthread_setcancelstate(before_, nullptr); }
-  NotCancelled(const NotCancelled&) = delete;
-  NotCancelled& operator=(const NotCancelled&) = delete;
-
-private:
-  int before_ = PTHREAD_CANCEL_ENABLE;
-};
+// Some of the next are cancellation points, but malloc, which calls them, must not be one.
 int sys_open(const char* path, int flags, unsigned mode) {
   const NotCancelled meanwhile;
   return ::open(path, flags, mode);
@@ -92,6 +82,7 @@ int sys_close(int fd) {
   return ::close(fd);
 }
 int sys_allocate_file(int fd, off_t bytes) {
+  const NotCancelled meanwhile;
   return ::fallocate(fd, 0, 0, bytes);
 }
 int sys_file_status(int fd, struct stat* status) {
@@ -114,6 +105,7 @@ int sys_set_file_size(int fd, off_t bytes) {
   return ::ftruncate(fd, bytes);
 }
 int sys_allocate_range(int fd, int mode, off_t offset, off_t bytes) {
+  const NotCancelled meanwhile;
   return ::fallocate(fd, mode, offset, bytes);
 }
 #ifndef SYS_set_mempolicy_home_node

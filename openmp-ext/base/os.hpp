@@ -49,7 +49,20 @@ struct OsCalls {
 const OsCalls& os();
 const OsCalls* replace_os_calls(const OsCalls* calls);
 
-// Moves one of our descriptors to 240 or above, because some programs expect to get the lowest
+// malloc and omp_alloc are no points where a thread may be cancelled: it would end with our locks
+// held. Neither is what they call while one of these lives.
+class NotCancelled {
+public:
+  NotCancelled() { ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  ~NotCancelled() { ::pthread_setcancelstate(before_, nullptr); }
+  NotCancelled(const NotCancelled&) = delete;
+  NotCancelled& operator=(const NotCancelled&) = delete;
+
+private:
+  int before_ = PTHREAD_CANCEL_ENABLE;
+};
+
+// Moves one of our descriptors to 240 or above, because some programs rely on the lowest free
 // numbers. Returns the given one if there is no room.
 int move_up(int fd);
 

@@ -6,6 +6,7 @@
 
 #include "base/notices.hpp"
 #include "base/os.hpp"
+#include "base/owner_mark.hpp"
 #include "objects/modules.hpp"
 
 #include <cerrno>
@@ -14,7 +15,6 @@
 #include <cstring>
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -100,15 +100,6 @@ int open_unshared(const char* path) {
   os().close(fd);
   errno = error;
   return -1;
-}
-
-std::uint8_t* page_wiped_in_children() {
-  void* page =
-      os().map(nullptr, page_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (page == MAP_FAILED) return nullptr;
-  if (os().advise(page, page_size(), MADV_WIPEONFORK) == 0) return static_cast<std::uint8_t*>(page);
-  os().unmap(page, page_size());
-  return nullptr;
 }
 
 } // namespace

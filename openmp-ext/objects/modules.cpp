@@ -215,6 +215,7 @@ bool starts_with(const char* text, const char* prefix) {
 
 // sched_yield by a SCHED_FIFO thread would let no lower priority run.
 void let_others_run() {
+  const NotCancelled meanwhile;
   const timespec moment{0, 50'000};
   ::clock_nanosleep(CLOCK_MONOTONIC, 0, &moment, nullptr);
 }

@@ -35,6 +35,17 @@ JobLedger::JobLedger(const char* path, const NodeBytes& capacity) : capacity_(ca
   if (length <= 0 || length >= static_cast<int>(sizeof path_)) state_ = State::alone;
 }
 
+// Null where none is open, and in a child made without fork handlers: it has a copy of file_, but
+// the slot is its parent's. The mapping stays, since another thread may be reading it.
+JobFile* JobLedger::own_file() {
+  if (file_ != nullptr && !mark_.is_set()) {
+    file_ = nullptr;
+    why_ = "this process was forked without fork handlers";
+    state_.store(State::alone, std::memory_order_release);
+  }
+  return file_;
+}
+
 JobLedger::Account* JobLedger::account(NodeSet nodes) {
   for (Account& account : accounts_) {
     if (account.nodes == nodes.bits) return &account;
@@ -130,7 +141,7 @@ bool JobLedger::reserve(NodeSet nodes, std::uint64_t bytes) {
       const std::lock_guard guard(lock_);
       Account* const counted = account(nodes);
       if (counted == nullptr) return true;
-      if (file_ == nullptr) return count_alone(nodes, bytes, *counted), true;
+      if (own_file() == nullptr) return count_alone(nodes, bytes, *counted), true;
       if (decide(nodes, bytes, *counted)) return true;
     }
     // A killed process may still be counted. Checked at intervals, not at every refusal.
@@ -147,6 +158,7 @@ void JobLedger::give_back(NodeSet nodes, std::uint64_t bytes) {
   const std::lock_guard guard(lock_);
   Account* const counted = account(nodes);
   if (counted == nullptr) return;
+  JobFile* const file = own_file();
   const std::uint64_t inherited = std::min(bytes, counted->inherited);
   counted->inherited -= inherited;
   bytes -= inherited;
@@ -154,36 +166,38 @@ void JobLedger::give_back(NodeSet nodes, std::uint64_t bytes) {
     const std::uint64_t part = std::min(bytes, counted->bytes[node]);
     counted->bytes[node] -= part;
     bytes -= part;
-    if (file_ != nullptr) file_->slots[slot_].granted[node].fetch_sub(part);
+    if (file != nullptr) file->slots[slot_].granted[node].fetch_sub(part);
   });
 }
 
 void JobLedger::publish_coming(std::uint64_t bytes) {
   const std::lock_guard guard(lock_);
   coming_ = bytes;
-  if (file_ != nullptr) file_->slots[slot_].coming.store(bytes);
+  if (JobFile* const file = own_file()) file->slots[slot_].coming.store(bytes);
 }
 
 std::uint64_t JobLedger::coming_of_others() {
   const std::lock_guard guard(lock_);
+  const JobFile* const file = own_file();
   std::uint64_t all = 0;
-  for (unsigned i = 0; file_ != nullptr && i < slots_seen(); ++i)
-    if (i != slot_ && file_->slots[i].pid.load() != 0)
-      all = add(all, file_->slots[i].coming.load());
+  for (unsigned i = 0; file != nullptr && i < slots_seen(); ++i)
+    if (i != slot_ && file->slots[i].pid.load() != 0) all = add(all, file->slots[i].coming.load());
   return all;
 }
 
 void JobLedger::ask_for_recount() {
   const std::lock_guard guard(lock_);
-  for (unsigned i = 0; file_ != nullptr && i < slots_seen(); ++i)
-    if (i != slot_ && file_->slots[i].coming.load() != 0) file_->slots[i].recount.store(1);
+  JobFile* const file = own_file();
+  for (unsigned i = 0; file != nullptr && i < slots_seen(); ++i)
+    if (i != slot_ && file->slots[i].coming.load() != 0) file->slots[i].recount.store(1);
 }
 
 bool JobLedger::recount_wanted() {
   if (!active()) return false; // below a group's limit every large block asks
   const std::lock_guard guard(lock_);
-  return file_ != nullptr && file_->slots[slot_].recount.load() != 0 &&
-         file_->slots[slot_].recount.exchange(0) != 0;
+  JobFile* const file = own_file();
+  return file != nullptr && file->slots[slot_].recount.load() != 0 &&
+         file->slots[slot_].recount.exchange(0) != 0;
 }
 
 unsigned JobLedger::slots_seen() const {
@@ -193,9 +207,10 @@ unsigned JobLedger::slots_seen() const {
 
 unsigned JobLedger::processes() {
   const std::lock_guard guard(lock_);
+  const JobFile* const file = own_file();
   unsigned count = 0;
-  for (unsigned i = 0; file_ != nullptr && i < slots_seen(); ++i)
-    count += file_->slots[i].pid.load() != 0 ? 1 : 0;
+  for (unsigned i = 0; file != nullptr && i < slots_seen(); ++i)
+    count += file->slots[i].pid.load() != 0 ? 1 : 0;
   return count;
 }
 
@@ -207,12 +222,13 @@ std::uint64_t JobLedger::granted(unsigned node) {
   const std::lock_guard guard(lock_);
   NodeSet only;
   only.add(node);
-  return file_ != nullptr ? sum(only).granted[node] : 0;
+  return own_file() != nullptr ? sum(only).granted[node] : 0;
 }
 
 std::uint64_t JobLedger::own(unsigned node) {
   const std::lock_guard guard(lock_);
-  return file_ != nullptr ? file_->slots[slot_].granted[node].load() : 0;
+  const JobFile* const file = own_file();
+  return file != nullptr ? file->slots[slot_].granted[node].load() : 0;
 }
 
 } // namespace omptier

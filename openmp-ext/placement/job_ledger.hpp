@@ -16,11 +16,12 @@
 // A slot belongs to the process that holds a lock (F_OFD_SETLK) on the slot's byte of the file. The
 // mapping keeps the lock, not a descriptor, so it ends with the process, whatever descriptors the
 // program closes. A child forked past our handlers keeps it, too: then the slot's process has ended
-// if its pid namespace is ours and no process has its number and start time. Slots are taken,
-// cleared and counted under the lock of byte 0. If the file cannot be used, one warning explains
-// why, and the process counts alone.
+// if its pid namespace is ours and no process has its number and start time. Such a child counts
+// alone: the slot is its parent's. Slots are taken, cleared and counted under the lock of byte 0. If
+// the file cannot be used, one warning explains why, and the process counts alone.
 #pragma once
 
+#include "base/owner_mark.hpp"
 #include "placement/pages.hpp"
 
 #include <array>
@@ -131,6 +132,7 @@ private:
   void close_file(int fd);
   unsigned reclaim();
   // The caller holds the lock.
+  JobFile* own_file();
   unsigned slots_seen() const;
   Account* account(NodeSet nodes);
   Sums sum(NodeSet nodes) const;
@@ -153,6 +155,7 @@ private:
 
   std::mutex lock_; // protects what follows
   std::uint64_t coming_ = 0;
+  OwnerMark mark_; // set before there is a file_
   JobFile* file_ = nullptr;
   unsigned slot_ = 0;
   std::array<Account, k_most_accounts> accounts_;

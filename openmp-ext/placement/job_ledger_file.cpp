@@ -218,8 +218,10 @@ JobFile* JobLedger::attach(unsigned& slot) {
 void JobLedger::enter_now() {
   State apart = State::apart;
   if (!state_.compare_exchange_strong(apart, State::entering)) return;
+  const NotCancelled meanwhile;
   unsigned slot = 0;
   opening_.test_and_set(); // no other thread opens a file that is not entered
+  mark_.set();
   JobFile* const file = attach(slot);
   opening_.clear();
   if (file == nullptr) {
@@ -252,7 +254,7 @@ unsigned JobLedger::reclaim() {
   unsigned own = 0, count = 0, slots = 0;
   {
     const std::lock_guard guard(lock_);
-    file = file_; // while we hold opening_, file_ is not unmapped
+    file = own_file(); // while we hold opening_, it is not unmapped
     own = slot_;
     if (file != nullptr) slots = slots_seen();
   }
@@ -278,11 +280,13 @@ unsigned JobLedger::reclaim() {
 
 // If another thread has the file open, the file stays, and so does our mapping.
 void JobLedger::leave() {
+  const NotCancelled meanwhile;
   state_.store(State::alone, std::memory_order_release);
   const bool opening = !opening_.test_and_set();
   JobFile* file = nullptr;
   {
     const std::lock_guard guard(lock_);
+    own_file(); // a parent's slot is not cleared
     file = std::exchange(file_, nullptr);
     if (file != nullptr) clear(file->slots[slot_]);
   }

@@ -11,8 +11,10 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <mutex>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <thread>
 #include <unistd.h>
@@ -157,6 +159,33 @@ TEST(Os, TableCanBeReplacedAndPutBack) {
   ASSERT_NE(page, MAP_FAILED);
   EXPECT_EQ(os().unmap(page, page_size()), 0);
   replace_os_calls(before);
+}
+
+// malloc, which makes them, is no cancellation point.
+TEST(Os, NoThreadIsCancelledInACall) {
+  static std::atomic<int> made{0};
+  pthread_t thread{};
+  const auto make_calls = [](void*) -> void* {
+    ::pthread_cancel(::pthread_self());
+    char text[8] = {};
+    const int fd = os().open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    struct flock range = {};
+    range.l_type = F_WRLCK;
+    range.l_len = 1;
+    for (const bool good :
+         {fd >= 0, os().set_file_size(fd, 4096) == 0, os().allocate_file(fd, 8192) == 0,
+          os().allocate_range(fd, 0, 8192, 4096) == 0, os().lock_file(fd, F_SETLK, &range) == 0,
+          os().write(fd, text, sizeof text) == sizeof text, os().read(fd, text, sizeof text) >= 0,
+          os().close(fd) == 0})
+      made += good ? 1 : 0;
+    ::pthread_testcancel();
+    return nullptr;
+  };
+  ASSERT_EQ(::pthread_create(&thread, nullptr, make_calls, nullptr), 0);
+  void* result = nullptr;
+  ::pthread_join(thread, &result);
+  EXPECT_EQ(result, PTHREAD_CANCELED);
+  EXPECT_EQ(made, 8);
 }
 
 TEST(Os, FactsOfThisMachine) {

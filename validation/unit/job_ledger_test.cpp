@@ -20,8 +20,10 @@
 #include <random>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 using namespace omptier;
@@ -278,6 +280,68 @@ TEST_F(JobLedgerTest, AForkedChildHasASlotOfItsOwn) {
   EXPECT_EQ(status, 0);
   EXPECT_TRUE(exists());
   EXPECT_EQ(ledger->processes(), 1u);
+  EXPECT_EQ(ledger->granted(0), 100u);
+}
+
+int without_wiped_pages(void* at, std::size_t bytes, int advice) {
+  if (advice != MADV_WIPEONFORK) return ::madvise(at, bytes, advice);
+  return errno = EINVAL, -1;
+}
+
+// A child that fork's handlers never hear of has all that its parent has, but the slot is not its
+// own.
+TEST_F(JobLedgerTest, AClonedChildChangesNothingOfItsParent) {
+  const auto in_clone = [](auto&& run) {
+    const auto child = static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
+    if (child == 0) ::_exit(run() ? 0 : 1);
+    int status = -1;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  };
+  OsCalls old_kernel = os();
+  old_kernel.advise = without_wiped_pages;
+  for (const OsCalls* calls : {static_cast<const OsCalls*>(nullptr), &std::as_const(old_kernel)}) {
+    replace_os_calls(calls);
+    auto ledger = join();
+    ASSERT_TRUE(ledger->reserve(nodes({0}), 100));
+    ledger->publish_coming(100);
+    MappedFile file(path_);
+    in_clone([&] {
+      ledger->give_back(nodes({0}), 100);
+      return !ledger->active() && ledger->reserve(nodes({0}), 2 * k_cap);
+    });
+    in_clone([&] { return ledger->reserve(nodes({0}), 2 * k_cap) && ledger->own(0) == 0; });
+    in_clone([&] { return ledger->publish_coming(7), !ledger->active(); });
+    in_clone([&] { return ledger->leave(), true; });
+    EXPECT_TRUE(ledger->active());
+    EXPECT_EQ(ledger->processes(), 1u);
+    EXPECT_EQ(ledger->granted(0), 100u);
+    EXPECT_EQ(file->slots[0].coming.load(), 100u);
+    ledger->give_back(nodes({0}), 100);
+    EXPECT_EQ(ledger->granted(0), 0u);
+    EXPECT_TRUE(exists());
+  }
+}
+
+// The mark of its process comes back in a child that has a slot of its own, and not in its clone.
+TEST_F(JobLedgerTest, AForkedChildsCloneChangesNothingEither) {
+  auto ledger = join();
+  ASSERT_TRUE(ledger->reserve(nodes({0}), 100));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ledger->forget_parent();
+    ledger->enter();
+    bool fine = ledger->reserve(nodes({0}), 10);
+    const auto clone = static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
+    if (clone == 0) ledger->give_back(nodes({0}), 10), ::_exit(0);
+    ::waitpid(clone, nullptr, 0);
+    fine = fine && ledger->granted(0) == 110 && ledger->own(0) == 10;
+    ledger->leave();
+    ::_exit(fine ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
   EXPECT_EQ(ledger->granted(0), 100u);
 }
 

@@ -16,6 +16,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <memory>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -129,6 +130,27 @@ TEST_F(JobWaitsTest, OthersCountAloneWhileOneWaitsForTheFile) {
   EXPECT_EQ(ledger_->granted(0), 1000u) << "what was counted meanwhile is told";
   ledger_->give_back(node_, 1000);
   EXPECT_EQ(ledger_->own(0), 0u);
+}
+
+TEST_F(JobWaitsTest, AThreadIsNotCancelledWhileItWaitsForTheFile) {
+  file_is_locked = true;
+  pthread_t thread{};
+  const auto enter = [](void* ledger) -> void* {
+    ::pthread_cancel(::pthread_self());
+    static_cast<JobLedger*>(ledger)->enter();
+    file_is_locked = true; // tells that it came here
+    ::pthread_testcancel();
+    return nullptr;
+  };
+  ASSERT_EQ(::pthread_create(&thread, nullptr, enter, ledger_.get()), 0);
+  while (tries < 3)
+    std::this_thread::yield();
+  file_is_locked = false;
+  void* result = nullptr;
+  ::pthread_join(thread, &result);
+  EXPECT_EQ(result, PTHREAD_CANCELED);
+  EXPECT_TRUE(file_is_locked);
+  EXPECT_TRUE(ledger_->active());
 }
 
 TEST_F(JobWaitsTest, TheDeadAreLookedForWithoutWaiting) {

@@ -9,6 +9,7 @@
 #include "base/notices.hpp"
 #include "base/options.hpp"
 #include "base/os.hpp"
+#include "migration/region_moves.hpp"
 #include "objects/modules.hpp"
 #include "traits/interned.hpp"
 
@@ -48,6 +49,7 @@ void after_fork_in_child() {
   open_modules_after_fork(true);
   if (Placer* placer = runtime().placer_if_ready()) placer->forget_other_threads();
   forget_commit();
+  end_region_moves_of_parent();
   runtime().unlock_all();
 }
 

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <mutex>
 
 namespace omptier {
 namespace {
@@ -37,7 +36,9 @@ struct Objects {
   std::size_t count = 0;
 };
 
-std::mutex lock; // so that one region at a time moves pages
+// One region at a time moves pages, and no thread waits for its turn. Whoever set this has the next
+// three.
+std::atomic<bool> moving{false};
 std::uint32_t last_region = FrameMatcher::k_none;
 std::uint64_t last_allocations = 0; // plan matches at the last look: more mean new objects
 Objects objects;
@@ -139,18 +140,8 @@ void make_room(Placer& placer, MemoryKind kind, const PlannedObject& newcomer, c
   }
 }
 
-} // namespace
-
-void region_begins(const PlanPlacement& plan, Placer& placer, const void* codeptr,
-                   void (*moved)(const RegionMove&)) {
-  ReturnAddress stack[k_max_frames];
-  const unsigned depth = std::clamp(plan.matcher().region_depth(), 1u, k_max_frames);
-  const unsigned count = capture_stack(codeptr, stack, depth);
-  const std::uint32_t region = plan.matcher().match_region(stack, count);
-  if (region == FrameMatcher::k_none) return;
-
-  const std::unique_lock guard(lock, std::try_to_lock);
-  if (!guard.owns_lock()) return;
+void begin_region(const PlanPlacement& plan, Placer& placer, std::uint32_t region,
+                  const void* codeptr, void (*moved)(const RegionMove&)) {
   if (region == last_region && plan.matched() == last_allocations) return;
   last_region = region;
   last_allocations = plan.matched();
@@ -167,6 +158,24 @@ void region_begins(const PlanPlacement& plan, Placer& placer, const void* codept
     if (!move(placer, object, object.wanted, codeptr, moved) && object.entry < k_most_entries)
       totals[object.entry].without_room.fetch_add(1, std::memory_order_relaxed);
   }
+}
+
+} // namespace
+
+void region_begins(const PlanPlacement& plan, Placer& placer, const void* codeptr,
+                   void (*moved)(const RegionMove&)) {
+  ReturnAddress stack[k_max_frames];
+  const unsigned depth = std::clamp(plan.matcher().region_depth(), 1u, k_max_frames);
+  const unsigned count = capture_stack(codeptr, stack, depth);
+  const std::uint32_t region = plan.matcher().match_region(stack, count);
+  if (region == FrameMatcher::k_none) return;
+  if (moving.exchange(true, std::memory_order_acquire)) return;
+  begin_region(plan, placer, region, codeptr, moved);
+  moving.store(false, std::memory_order_release);
+}
+
+void end_region_moves_of_parent() {
+  if (moving.exchange(false)) last_region = FrameMatcher::k_none;
 }
 
 MoveTotals move_totals(std::uint32_t plan_entry) {

@@ -26,6 +26,10 @@ struct RegionMove {
 void region_begins(const PlanPlacement& plan, Placer& placer, const void* codeptr,
                    void (*moved)(const RegionMove&));
 
+// To be called in a forked child: a thread that was moving pages does not exist there. What it had
+// not moved yet, the next region moves.
+void end_region_moves_of_parent();
+
 struct MoveTotals {
   std::uint64_t moves = 0, bytes = 0, nanoseconds = 0, first = 0, last = 0, without_room = 0;
 };

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Moves at the begin of a region, on nodes that are not there (made_up_nodes.hpp), and a process
+// that forks while they are under way.
+#include "dram_and_hbm.hpp"
+#include "made_up_nodes.hpp"
+#include "migration/region_moves.hpp"
+#include "objects/modules.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <semaphore>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace omptier;
+
+namespace {
+
+constexpr std::size_t k_mib = 1 << 20;
+constexpr std::size_t k_bytes = 10 * k_mib;
+
+// Two places of this program: an allocation of the plan, and a region that wants it in HBM.
+void site() {}
+void region() {}
+const void* address_of(void (*place)()) {
+  return reinterpret_cast<const void*>(place);
+}
+
+Plan plan_for_region() {
+  const auto frame = [](void (*place)()) {
+    PlanFrame result;
+    const LoadedModule* module = nullptr;
+    EXPECT_TRUE(identify(reinterpret_cast<ReturnAddress>(place), module, result.offset));
+    return result;
+  };
+  PlanEntry home, here;
+  home.frames = here.frames = {frame(site)};
+  home.kinds = {MemoryKind::dram};
+  here.kinds = {MemoryKind::hbm};
+  here.region = {frame(region)};
+  here.benefit = 1e9;
+  Plan plan;
+  const LoadedModule* program = module_of(reinterpret_cast<std::uintptr_t>(address_of(site)));
+  plan.modules = {{identity_of(*program), program->name}};
+  plan.entries = {home, here};
+  return plan;
+}
+
+std::binary_semaphore reached{0}, go_on{0};
+std::atomic<int> pauses{0}; // moves of pages that wait in the middle
+
+int pause_once(std::uintptr_t, int, int) {
+  if (pauses.exchange(0) != 0) {
+    reached.release();
+    EXPECT_TRUE(go_on.try_acquire_for(std::chrono::seconds(20)));
+  }
+  return 0;
+}
+
+class RegionMovesTest : public ::testing::Test {
+protected:
+  void SetUp() override {
+    before_ = &os();
+    calls_ = made_up_nodes::calls();
+    replace_os_calls(&calls_);
+    constexpr std::size_t k_most = 1024 * k_mib;
+    placer_ = std::make_unique<Placer>(dram_and_hbm(k_most), only(MemoryKind::hbm, k_most));
+    BlockRequest request;
+    request.bytes = k_bytes;
+    request.plan_entry = 1; // the first
+    bool fresh = false;
+    Refusal why = Refusal::none;
+    block_ = placer_->place(1, request, fresh, why);
+    ASSERT_NE(block_, nullptr) << describe(why);
+    std::memset(block_, 1, k_bytes);
+  }
+  void TearDown() override {
+    EXPECT_TRUE(placer_->release(block_));
+    placer_.reset();
+    replace_os_calls(before_);
+  }
+  void begin() { region_begins(placement_, *placer_, address_of(region), nullptr); }
+  bool all_in_hbm() {
+    return placer_->ledger().used(MemoryKind::hbm) == k_bytes &&
+           placer_->ledger().used(MemoryKind::dram) == 0;
+  }
+  const Plan plan_ = plan_for_region();
+  const PlanPlacement placement_{plan_};
+  std::unique_ptr<Placer> placer_;
+  void* block_ = nullptr;
+
+private:
+  OsCalls calls_{};
+  const OsCalls* before_ = nullptr;
+};
+
+TEST_F(RegionMovesTest, AChildForkedInTheMiddleOfAMoveMovesTheRest) {
+  made_up_nodes::verdict = pause_once;
+  pauses = 1;
+  std::thread mover([&] { begin(); });
+  reached.acquire();
+  begin(); // moves nothing, and does not wait
+  placer_->lock_all();
+  const pid_t child = ::fork();
+  if (child == 0) { // as the runtime does after fork
+    placer_->forget_other_threads();
+    end_region_moves_of_parent();
+    placer_->unlock_all();
+    begin();
+    ::syscall(SYS_exit_group, all_in_hbm() ? 0 : 1);
+  }
+  placer_->unlock_all();
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_FALSE(all_in_hbm()) << "its own move is not over yet";
+  go_on.release();
+  mover.join();
+  EXPECT_TRUE(all_in_hbm());
+}
+
+} // namespace

@@ -3,6 +3,7 @@
 // See folder.hpp. The file is unnamed, so nothing is left behind however the process ends.
 #include "placement/folder.hpp"
 
+#include "base/notices.hpp"
 #include "base/os.hpp"
 
 #include <cerrno>
@@ -106,13 +107,35 @@ bool Folder::drop(std::uintptr_t begin, std::size_t bytes) {
                                static_cast<off_t>(bytes)) == 0));
 }
 
+void Folder::warn_of_refused_copies() const {
+  warn_once(Notice::folder_after_fork,
+            "OMPTIER_PMEM=%s: the kernel refuses a forked child copies of its parent's blocks "
+            "there (%s): the child ends if it uses them.",
+            path_.c_str(), strerrordesc_np(errno));
+}
+
+// Read-only, since the kernel may count all of a writable mapping as memory in use.
 void Folder::leave_to_parent() {
+  if (of_parent_) return; // what a child has written, its own child has too
   of_parent_ = true;
-  for (unsigned i = 0; i < count_.load(std::memory_order_acquire); ++i)
-    if (is_unnamed(file_, slices_[i].offset + slices_[i].bytes)) // else it stays as it is
-      os().map(reinterpret_cast<void*>(slices_[i].begin), slices_[i].bytes, PROT_READ | PROT_WRITE,
-               MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, file_,
-               static_cast<off_t>(slices_[i].offset));
+  for (unsigned i = 0; i < count_.load(std::memory_order_acquire); ++i) {
+    Slice& slice = slices_[i];
+    if (!is_unnamed(file_, slice.offset + slice.bytes)) continue; // it stays as it is
+    void* const begin = reinterpret_cast<void*>(slice.begin);
+    slice.copied = os().map(begin, slice.bytes, PROT_READ, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
+                            file_, static_cast<off_t>(slice.offset)) != MAP_FAILED;
+    if (slice.copied) continue;
+    warn_of_refused_copies();
+    // Whatever the child does then, it does not write to its parent's blocks.
+    if (os().protect(begin, slice.bytes, PROT_NONE) != 0) os().unmap(begin, slice.bytes);
+  }
+}
+
+void Folder::let_child_write(std::uintptr_t begin, std::size_t bytes) {
+  const Slice* slice = slice_of(begin);
+  if (slice != nullptr && slice->copied && bytes != 0 &&
+      os().protect(reinterpret_cast<void*>(begin), bytes, PROT_READ | PROT_WRITE) != 0)
+    warn_of_refused_copies();
 }
 
 } // namespace omptier

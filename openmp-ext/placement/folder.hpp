@@ -42,8 +42,10 @@ public:
     return true;
   }
   const char* folder() const override { return path_.c_str(); }
-  // In a forked child.
+  // In a forked child: all slices become its own, to be read, then what is in use also to be
+  // written. What the kernel refuses stays closed, with a warning. No malloc.
   void leave_to_parent();
+  void let_child_write(std::uintptr_t begin, std::size_t bytes);
 
   Folder() : Backing(false) {}
   // Used by tests only.
@@ -56,9 +58,11 @@ private:
     std::uintptr_t begin = 0;
     std::size_t bytes = 0;
     std::uint64_t offset = 0; // in the file
+    bool copied = false;      // in a child: its own
   };
   static constexpr unsigned k_most_slices = 64;
   const Slice* slice_of(std::uintptr_t begin) const;
+  void warn_of_refused_copies() const;
 
   std::string path_;
   int file_ = -1;

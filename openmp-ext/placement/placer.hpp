@@ -265,6 +265,7 @@ private:
   std::uint64_t free_on(NodeSet nodes, bool with_file_cache) const;
   unsigned home_in(std::size_t tier) const;
   bool make_present(TierPlace& place, Extent& extent, std::size_t bytes);
+  void leave_folder_to_parent();
   template <typename F> void for_each_spread(F&& visit) const {
     for (std::size_t tier = 0; tier < tier_count_; ++tier)
       places_[tier].for_each_spread(visit);

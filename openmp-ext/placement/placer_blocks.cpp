@@ -189,13 +189,25 @@ void Placer::unlock_memory() {
   for_each_spread([](Spread& spread) { spread.heap.unlock(); });
 }
 
+// The child takes nothing more there, from the cache neither. The locks are free.
+void Placer::leave_folder_to_parent() {
+  folder_.leave_to_parent();
+  for_each_spread([this](Spread& spread) {
+    if (&spread.extents.backing() != &folder_) return;
+    spread.extents.drop_cache(~std::size_t{0});
+    spread.extents.for_each([this](const Extent& extent) {
+      folder_.let_child_write(extent.begin, extent.committed);
+    });
+  });
+}
+
 // No other thread runs. What other threads kept or had taken, and what ended moves had reserved, is
 // given back by the usual functions, which lock.
 void Placer::forget_other_threads() {
   job_.forget_parent();
   group_.forget_announced();
   unlock_memory();
-  if (folder_.is_open()) folder_.leave_to_parent();
+  if (folder_.is_open()) leave_folder_to_parent();
   thread_caches::forget_others();
   for_each_spread([this](Spread& spread) {
     const std::lock_guard guard(spread.extents);

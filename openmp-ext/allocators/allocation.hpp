@@ -31,7 +31,10 @@ bool allocate(const AllocationRequest& request, void** block);
 // False: not a block of ours.
 bool release(void* block);
 OmpValue owner_of(const void* block);
-// omp_realloc with resolved allocators. False: not ours.
+// What a runtime frees its own block with: 0 in place of an allocator served here, whose fallback
+// the block was. It may take a handle for a pointer: libomp does beside an offload runtime.
+OmpValue stock_handle(OmpValue handle);
+// omp_realloc to one byte or more, with resolved allocators. False: not ours.
 bool reallocate(void* block, std::size_t bytes, OmpValue handle, const void* caller, void** result);
 
 void stock_released(void* block);

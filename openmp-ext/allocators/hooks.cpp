@@ -68,11 +68,26 @@ int hook_allocate_zeroed(size_t count, size_t size, size_t alignment, uintptr_t 
   return allocate({bytes, alignment, handle, true, caller}, block) ? 1 : 0;
 }
 
+void free_stock(void* block, uintptr_t) {
+  if (block == nullptr) return;
+  stock_released(block);
+  runtime().libomp.load(std::memory_order_acquire)->stock_free(block);
+}
+
+// omp_realloc to no bytes.
+bool free_resized(void* block, OmpValue free_handle) {
+  if (stock_handle(free_handle) == free_handle) return release(block);
+  release_fully(block, free_handle, free_stock);
+  return true;
+}
+
 int hook_reallocate(void* block, size_t size, uintptr_t handle, uintptr_t free_handle,
                     const void* caller, void** result) {
+  *result = nullptr;
+  if (size == 0) return free_resized(block, free_handle) ? 1 : 0;
   if (handle == k_null_allocator && block != nullptr) handle = owner_of(block);
   if (handle == k_null_allocator) handle = resolved(free_handle);
-  if (size != 0 && is_impossible(size, handle)) return *result = nullptr, 1;
+  if (is_impossible(size, handle)) return 1;
   return reallocate(block, size, handle, caller, result) ? 1 : 0;
 }
 
@@ -163,7 +178,7 @@ void* allocate_fully(std::size_t bytes, std::size_t alignment, OmpValue handle, 
 }
 
 void release_fully(void* block, OmpValue handle, void (*otherwise)(void*, OmpValue)) {
-  if (!release(block)) otherwise(block, handle);
+  if (!release(block)) otherwise(block, stock_handle(handle));
 }
 
 const omptier_hooks* openmp_hooks() {

@@ -184,6 +184,7 @@ omptier_malloc table = {
     malloc_start,
     malloc_end,
     malloc_attach,
+    stock_handle,
 };
 
 } // namespace

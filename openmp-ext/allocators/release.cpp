@@ -69,6 +69,13 @@ OmpValue owner_of(const void* block) {
   return libomp != nullptr ? libomp->stock_owner(block) : k_null_allocator;
 }
 
+OmpValue stock_handle(OmpValue handle) {
+  AllocatorTable& allocators = runtime().allocators;
+  const bool served_here = allocators.made_here(handle) || allocators.find(handle) != nullptr ||
+                           AllocatorTable::is_no_handle(handle);
+  return served_here ? k_null_allocator : handle;
+}
+
 bool reallocate(void* block, std::size_t bytes, OmpValue handle, const void* caller,
                 void** result) {
   Runtime& state = runtime();
@@ -78,10 +85,6 @@ bool reallocate(void* block, std::size_t bytes, OmpValue handle, const void* cal
   const bool ours = placer != nullptr && placer->holds(block);
   const HeldBlock held = ours ? placer->held(block) : HeldBlock{};
   if (ours && held.bytes == 0) return true;
-  if (bytes == 0) {
-    if (ours) release(block);
-    return ours;
-  }
 
   const bool handle_ours = state.allocators.find(handle) != nullptr;
   const omptier_runtime* libomp = state.libomp.load(std::memory_order_acquire);

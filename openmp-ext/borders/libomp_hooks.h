@@ -57,7 +57,8 @@ typedef struct omptier_hooks {
   int (*allocate_zeroed)(size_t count, size_t size, size_t alignment, uintptr_t handle,
                          const void* caller, void** block);
   /* omp_realloc. Handled when block lies in our memory or handle is ours. If a block of libomp's
-   * own moves into our memory, the library copies it and frees the old one through stock_free. */
+   * own moves into our memory, the library copies it and frees the old one through stock_free. With
+   * size 0 handled when block lies in our memory or free_handle is ours. */
   int (*reallocate)(void* block, size_t size, uintptr_t handle, uintptr_t free_handle,
                     const void* caller, void** result);
   /* omp_free, __kmpc_free, GOMP_free. Returns 1 when block lies in our memory. */
@@ -99,8 +100,8 @@ typedef struct omptier_hooks {
 
   /* The same as allocate and release for the most frequent calls, arranged so that each function on
    * the path ends in a jump. A call that they decline they pass to otherwise, with the same
-   * arguments, and return its result; the call is not offered again. NULL in a library that has
-   * none. */
+   * arguments, and return its result; the call is not offered again. Only a handle of ours becomes
+   * 0 where a block of libomp's is freed with it. NULL in a library that has none. */
   void* (*allocate_quickly)(size_t size, size_t alignment, uintptr_t handle, const void* caller,
                             void* (*otherwise)(size_t, size_t, uintptr_t, const void*));
   void (*release_quickly)(void* block, uintptr_t handle, void (*otherwise)(void*, uintptr_t));

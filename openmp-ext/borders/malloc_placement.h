@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-#define OMPTIER_MALLOC_VERSION 1u
+#define OMPTIER_MALLOC_VERSION 2u
 
 /* What the environment requests: bits of omptier_malloc.wants. */
 #define OMPTIER_MALLOC_PLACES 1u /* a plan or strategy: offer blocks to allocate */
@@ -58,6 +58,9 @@ typedef struct omptier_malloc {
   /* The OpenMP runtime is not ours: runtime stands in for libomp's table (valid for the life of the
    * process). From here on the members of openmp may be called. */
   void (*attach)(const omptier_runtime* runtime);
+  /* The allocator for that runtime to free its own block with: 0 in place of one of ours, which the
+   * runtime would use as a pointer. */
+  uintptr_t (*stock_handle)(uintptr_t handle);
 } omptier_malloc;
 
 /* The one symbol that the preload library looks up. NULL when the versions do not agree. */

@@ -178,9 +178,16 @@ void* reported(const omptier_hooks* table, void* block, std::size_t bytes, Handl
   return block;
 }
 
-bool release(const omptier_hooks* table, void* block, Handle handle) {
+// What the runtime may be shown of the allocator that a block of its own is freed with.
+Handle theirs(Handle handle) {
+  return library()->stock_handle(handle);
+}
+
+// False: the runtime is to free the block, with the handle that is left.
+bool release(const omptier_hooks* table, void* block, Handle& handle) {
   if (table->release(block, handle) != 0) return true;
   if (block != nullptr) table->stock_released(block);
+  handle = theirs(handle);
   return false;
 }
 
@@ -211,8 +218,8 @@ void* resize_stock(const omptier_hooks* table, void* block, std::size_t bytes, H
   void* ours = nullptr;
   if (table->allocate(bytes, 0, handle != 0 ? handle : free_handle, caller, &ours) == 0) {
     table->stock_released(block);
-    return reported(table, g_runtime.realloc(block, bytes, handle, free_handle), bytes, handle,
-                    caller);
+    return reported(table, g_runtime.realloc(block, bytes, handle, theirs(free_handle)), bytes,
+                    handle, caller);
   }
   if (ours == nullptr) return nullptr; // null_fb: the old block stays
   table->stock_released(block);
@@ -237,7 +244,7 @@ __attribute__((noinline)) void* stock_realloc(const omptier_hooks* table, void* 
   }
   if (bytes != 0) return resize_stock(table, block, bytes, handle, free_handle, caller);
   table->stock_released(block);
-  return g_runtime.realloc(block, bytes, handle, free_handle);
+  return g_runtime.realloc(block, bytes, theirs(handle), theirs(free_handle));
 }
 
 } // namespace

@@ -21,4 +21,5 @@ omptier_test(conformance.pair-cost
   BESIDE TIMEOUT 120 LABELS conformance)
 
 omptier_openmp_program(offload_free SOURCE offload_free.c FLAGS -rdynamic)
-omptier_test(conformance.offload-free COMMAND ${offload_free} BESIDE TIMEOUT 60 LABELS conformance)
+omptier_test(conformance.offload-free COMMAND ${offload_free} BESIDE TIMEOUT 60 LABELS conformance
+  ENVIRONMENT OMPTIER_CAPACITY=nvm:0)

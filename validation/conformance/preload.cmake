@@ -103,6 +103,14 @@ if(TARGET allocators_cases)
   endforeach()
 endif()
 
+# Fallbacks beside an offload runtime (see allocators.cmake).
+if(TARGET offload_free)
+  omptier_test(conformance.preload.debian-libomp.offload-free
+    COMMAND ${offload_free} BESIDE TIMEOUT 60 LABELS conformance
+    ENVIRONMENT OMPTIER_CAPACITY=nvm:0 LD_LIBRARY_PATH=/usr/lib/llvm-19/lib
+                LD_PRELOAD=$<TARGET_FILE:libomptier_preload>)
+endif()
+
 omptier_openmp_program(place_range SOURCE place_range.c FLAGS -Wno-unused-function
                        DEPENDS allocators_cases.h)
 omptier_test(conformance.preload.place-range COMMAND ${place_range} dram=0 TIMEOUT 60 LABELS conformance)

@@ -4,7 +4,6 @@
 // keeps its traits, is counted and reported like any other, and can be freed with omp_free.
 #include "allocators/declarations.hpp"
 
-#include "allocators/charges.hpp"
 #include "allocators/init_allocator.hpp"
 #include "base/leaky.hpp"
 #include "base/notices.hpp"
@@ -181,24 +180,24 @@ void exchange_declarations(PageArray<Declaration>& other) {
   declarations().swap(other);
 }
 
-// The allocator ends with the block. One that a fallback allocator placed changes its owner; what
-// libomp holds for a fallback allocator stays that one's, and the declaration's has no block.
+// 0 when that is not known.
+std::uint32_t allocator_of(Placer* placer, const void* block) {
+  if (placer != nullptr && placer->holds(block)) return placer->held(block).allocator;
+  StockBlock stock;
+  return runtime().stock_blocks.find_exact(block, stock) ? stock.allocator : k_no_allocator;
+}
+
+// The allocator ends with the block. A block that a fallback allocator served stays that one's and
+// in its pool, as a block of omp_alloc; the declaration's allocator then has none.
 void adopt(Placer* placer, const Declaration& declaration) {
   Allocator& own = *declaration.allocator;
-  BlockInfo info;
-  StockBlock stock;
-  const bool placed = placer != nullptr && placer->find(declaration.block, true, info);
-  if (!placed && (!runtime().stock_blocks.find_exact(declaration.block, stock) ||
-                  stock.allocator != own.number)) {
+  if (allocator_of(placer, declaration.block) != own.number) {
     runtime().allocators.destroy(own.handle);
     return;
   }
   own.blocks.store(1, std::memory_order_relaxed);
   own.of_one_block = true;
-  if (!placed) return;
-  placer->reassign(declaration.block, own.number, true);
-  Allocator* const served = runtime().allocators.by_number(info.allocator);
-  if (served != nullptr && served != &own) uncharge_pool(*served, info.bytes);
+  if (placer != nullptr) placer->reassign(declaration.block, own.number, true); // now watched
 }
 
 } // namespace

@@ -141,37 +141,46 @@ static void case_threads(void) {
   }
 }
 
-// With OMPTIER_CAPACITY=hbm:64M: gain per byte, importance and order of declaration differ.
-
-// The block of a kind that this machine lacks: another allocator serves it.
-static void* falling_back_to(omp_allocator_handle_t other) {
-  void* block = NULL;
+// Blocks of a kind that this machine lacks: another allocator serves them.
+static void fall_back(omp_allocator_handle_t other, size_t bytes, int count, void** blocks) {
   omp_alloctrait_t traits[] = {{omp_atk_fallback, omp_atv_allocator_fb},
                                {omp_atk_fb_data, (omp_uintptr_t)other}};
-  check(ompx_declare(&block, 3 * k_mib, ompx_hbm_mem_space, 2, traits) == ompx_success,
-        "declaration");
+  for (int i = 0; i < count; ++i)
+    check(ompx_declare(&blocks[i], bytes, ompx_hbm_mem_space, 2, traits) == ompx_success,
+          "declaration %d", i);
   ompx_commit(ompx_order_density, NULL);
-  return block;
 }
 
 static void case_fallback(void) {
+  enum { k_at_once = 500, k_allocators = 32768 }; // those of all declarations in use
+  static void* blocks[k_at_once];
   omp_alloctrait_t traits[] = {{omp_atk_pool_size, 4 * k_mib},
                                {omp_atk_fallback, omp_atv_null_fb}};
   const omp_allocator_handle_t pooled = omp_init_allocator(ompx_dram_mem_space, 2, traits);
   for (int i = 0; i < 10; ++i) { // its pool has room for one
-    void* block = falling_back_to(pooled);
-    check(block != NULL, "block %d: the pool has no room", i);
-    omp_free(block, omp_null_allocator);
+    fall_back(pooled, 3 * k_mib, 1, &blocks[0]);
+    check(blocks[0] != NULL, "block %d: the pool has no room", i);
+    fall_back(pooled, 3 * k_mib, 1, &blocks[1]);
+    check(blocks[1] == NULL, "block %d does not count for the pool", i);
+    omp_free(blocks[0], omp_null_allocator);
   }
-  // For those of libomp's own memory no declaration's allocator is kept: there are 32,768.
-  const omp_allocator_handle_t plain = omp_init_allocator(omp_default_mem_space, 0, NULL);
-  for (int i = 0; i < 33000; ++i) {
-    void* block = falling_back_to(plain);
-    check(block != NULL, "block %d", i);
-    omp_free(block, omp_null_allocator);
-  }
+  // No allocator of a declaration is left, whoever served the block: libomp, one of ours over its
+  // memory, one over placed memory.
+  omp_alloctrait_t ours[] = {{ompx_atk_importance, 10}};
+  const omp_allocator_handle_t others[] = {omp_init_allocator(omp_default_mem_space, 0, NULL),
+                                           omp_init_allocator(omp_default_mem_space, 1, ours),
+                                           ompx_dram_mem_alloc};
+  for (int other = 0; other < 3; ++other)
+    for (int done = 0; done <= k_allocators; done += k_at_once) {
+      fall_back(others[other], 100, k_at_once, blocks);
+      for (int i = 0; i < k_at_once; ++i) {
+        check(blocks[i] != NULL, "block %d of allocator %d", done + i, other);
+        omp_free(blocks[i], omp_null_allocator);
+      }
+    }
 }
 
+// With OMPTIER_CAPACITY=hbm:64M: gain per byte, importance and order of declaration differ.
 static void case_orders(void) {
   need(ompx_kind_hbm);
   static const int in_hbm[3][3] = {{0, 1, 1}, {1, 0, 0}, {1, 0, 0}};

@@ -28,13 +28,20 @@ struct Declaration {
 // One call at a time. Not held during a fork: a commit allocates, which may wait for libomp, and
 // libomp's own locks are held during a fork.
 constinit std::mutex deciding;
-constinit std::mutex lock; // of the list, during a fork too
-Leaky<PageArray<Declaration>> declaration_storage;
-PageArray<Declaration>* declared = nullptr;
+constinit std::mutex lock; // of the lists, during a fork too
+
+// A commit works on its list without the lock. It empties that list as it sets the pointers, under
+// the lock, so a child of a fork finds all declarations or none.
+struct Lists {
+  PageArray<Declaration> declared;
+  PageArray<Declaration> in_commit; // declared is empty then
+};
+Leaky<Lists> list_storage;
+Lists* lists_made = nullptr;
 // The caller holds the lock.
-PageArray<Declaration>& declarations() {
-  if (declared == nullptr) declared = &declaration_storage.make();
-  return *declared;
+Lists& lists() {
+  if (lists_made == nullptr) lists_made = &list_storage.make();
+  return *lists_made;
 }
 
 // omp_free must free the blocks, so the runtime must be ours. Its first call loads this library.
@@ -45,6 +52,15 @@ bool runtime_is_ours() {
   if (const auto query = reinterpret_cast<Query>(::dlsym(RTLD_DEFAULT, "omp_get_max_threads")))
     query();
   return state.libomp.load(std::memory_order_acquire) != nullptr;
+}
+
+void give_back(Declaration& declaration) {
+  void* block = declaration.block;
+  declaration.block = nullptr;
+  declaration.done = false;
+  if (block == nullptr || release(block)) return;
+  stock_released(block);
+  runtime().libomp.load(std::memory_order_acquire)->stock_free(block);
 }
 
 // One attempt decides on the unfinished declarations with the present room, then allocates in order
@@ -157,15 +173,6 @@ private:
     return again;
   }
 
-  static void give_back(Declaration& declaration) {
-    void* block = declaration.block;
-    declaration.block = nullptr;
-    declaration.done = false;
-    if (block == nullptr || release(block)) return;
-    stock_released(block);
-    runtime().libomp.load(std::memory_order_acquire)->stock_free(block);
-  }
-
   Placer* placer_;
   DecisionOrder order_;
   std::span<Declaration> set_;
@@ -174,14 +181,20 @@ private:
   PageArray<std::uint8_t> wished_;
 };
 
-// In one step, so that a child of a fork finds all declarations or none.
-void exchange_declarations(PageArray<Declaration>& other) {
+// The list to commit.
+PageArray<Declaration>& take_declared() {
   const std::lock_guard guard(lock);
-  declarations().swap(other);
+  lists().in_commit.swap(lists().declared);
+  return lists().in_commit;
+}
+void put_back_declared() {
+  const std::lock_guard guard(lock);
+  lists().in_commit.swap(lists().declared);
 }
 
 // 0 when that is not known.
 std::uint32_t allocator_of(Placer* placer, const void* block) {
+  if (block == nullptr) return k_no_allocator;
   if (placer != nullptr && placer->holds(block)) return placer->held(block).allocator;
   StockBlock stock;
   return runtime().stock_blocks.find_exact(block, stock) ? stock.allocator : k_no_allocator;
@@ -200,6 +213,16 @@ void adopt(Placer* placer, const Declaration& declaration) {
   if (placer != nullptr) placer->reassign(declaration.block, own.number, true); // now watched
 }
 
+void hand_out(Placer* placer, PageArray<Declaration>& set) {
+  const std::lock_guard guard(lock);
+  for (const Declaration& declaration : set) {
+    adopt(placer, declaration);
+    // Last, because another thread may wait for the pointer and free the block at once.
+    std::atomic_ref(*declaration.pointer).store(declaration.block, std::memory_order_release);
+  }
+  set.release();
+}
+
 } // namespace
 
 Result declare(void** pointer, std::size_t bytes, OmpValue number,
@@ -213,11 +236,12 @@ Result declare(void** pointer, std::size_t bytes, OmpValue number,
     return Result::bad_traits;
   }
   const std::scoped_lock guard(deciding, lock);
-  for (const Declaration& other : declarations())
+  PageArray<Declaration>& others = lists().declared;
+  for (const Declaration& other : others)
     if (other.pointer == pointer) return Result::invalid_argument;
   Allocator* allocator = runtime().allocators.make(space, set, false);
   if (allocator == nullptr) return Result::out_of_memory;
-  if (!declarations().add({pointer, bytes, allocator, caller, nullptr, false})) {
+  if (!others.add({pointer, bytes, allocator, caller, nullptr, false})) {
     runtime().allocators.destroy(allocator->handle);
     return Result::out_of_memory;
   }
@@ -227,7 +251,7 @@ Result declare(void** pointer, std::size_t bytes, OmpValue number,
 
 Result withdraw(void** pointer) {
   const std::scoped_lock guard(deciding, lock);
-  PageArray<Declaration>& set = declarations();
+  PageArray<Declaration>& set = lists().declared;
   for (std::size_t i = 0; i < set.size(); ++i)
     if (set[i].pointer == pointer) {
       runtime().allocators.destroy(set[i].allocator->handle);
@@ -240,24 +264,18 @@ Result withdraw(void** pointer) {
 Result commit(DecisionOrder order, Outcome& outcome) {
   if (!runtime_is_ours()) return Result::no_runtime;
   const std::lock_guard guard(deciding);
-  PageArray<Declaration> set;
-  exchange_declarations(set);
+  PageArray<Declaration>& set = take_declared();
   if (set.empty()) return Result::success;
+  for (Declaration& declaration : set)
+    give_back(declaration); // what a commit had taken that this child of a fork cut off
   Placer* placer = runtime().placer();
   Commit attempt(placer, order, set.all());
   if (!attempt.run()) {
-    exchange_declarations(set);
+    put_back_declared();
     return Result::out_of_memory;
   }
   attempt.count(outcome);
-  for (const Declaration& declaration : set) {
-    if (declaration.block != nullptr)
-      adopt(placer, declaration);
-    else
-      runtime().allocators.destroy(declaration.allocator->handle);
-    // Last, because another thread may wait for the pointer and free the block at once.
-    std::atomic_ref(*declaration.pointer).store(declaration.block, std::memory_order_release);
-  }
+  hand_out(placer, set);
   return outcome.as_wished == outcome.considered ? Result::success : Result::incomplete;
 }
 
@@ -270,8 +288,10 @@ void lock_declarations() {
 void unlock_declarations() {
   lock.unlock();
 }
-void forget_commit() {
+void cut_off_commit() {
   new (&deciding) std::mutex;
+  if (lists_made != nullptr && !lists_made->in_commit.empty())
+    lists_made->in_commit.swap(lists_made->declared);
 }
 
 } // namespace omptier

@@ -46,10 +46,11 @@ Result update_block(void* block, std::span<const TraitPair> traits);
 Result update_allocator(OmpValue handle, std::span<const TraitPair> traits);
 Result apply(DecisionOrder order, Outcome& outcome);
 
-// Held by declare, withdraw, commit and apply, but not during a fork.
+// Held by declare, withdraw, commit, apply and changes of traits, but not during a fork.
 std::mutex& deciding_lock();
-// In the child of a fork: what another thread was committing is not declared there.
-void forget_commit();
+// In the child of a fork, with the declarations locked: what another thread was committing is still
+// declared there.
+void cut_off_commit();
 // Held during a fork.
 void lock_declarations();
 void unlock_declarations();

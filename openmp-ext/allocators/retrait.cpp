@@ -153,7 +153,8 @@ private:
 Result update_allocator(OmpValue handle, std::span<const TraitPair> traits) {
   Allocator* allocator = runtime().allocators.find(handle);
   if (allocator == nullptr || allocator->predefined) return Result::not_found;
-  lock_declarations();
+  const std::lock_guard deciding(deciding_lock());
+  lock_declarations(); // a child of a fork finds all changes or none
   TraitSet merged;
   const Result result = merge(*allocator, traits, merged);
   if (result == Result::success) {

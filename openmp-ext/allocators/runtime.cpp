@@ -48,7 +48,7 @@ void after_fork_in_parent() {
 void after_fork_in_child() {
   open_modules_after_fork(true);
   if (Placer* placer = runtime().placer_if_ready()) placer->forget_other_threads();
-  forget_commit();
+  cut_off_commit();
   end_region_moves_of_parent();
   runtime().unlock_all();
 }

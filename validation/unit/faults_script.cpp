@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -185,12 +186,25 @@ void Script::move(const Block& block) {
   check(block);
 }
 
-// The child's calls fail as the parent's do; what it allocates and frees is its own.
+// A byte is read and written as it is, by the kernel, which refuses where we would end.
+bool is_open(void* block) {
+  char byte = 0;
+  const iovec here{&byte, 1}, there{block, 1};
+  return ::process_vm_readv(::getpid(), &here, 1, &there, 1, 0) == 1 &&
+         ::process_vm_writev(::getpid(), &here, 1, &there, 1, 0) == 1;
+}
+
+// The child's calls fail as the parent's do; what it allocates and frees is its own. Blocks in the
+// folder's file it may be refused (warning 5047).
 void Script::fork_here() {
   const pid_t child = ::fork();
   if (child == 0) {
+    Placer* placer = runtime().placer_if_ready();
+    BlockInfo info;
     for (Block& block : blocks_)
-      release(block);
+      if (block.at == nullptr || is_open(block.at) || placer == nullptr ||
+          !placer->find(block.at, true, info) || info.space->backing().folder() == nullptr)
+        release(block);
     Block mine;
     allocate(mine, 3000, k_dram_space, true, false);
     release(mine);

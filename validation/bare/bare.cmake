@@ -9,3 +9,5 @@ foreach(set IN ITEMS tools demo)
             --folder ${CMAKE_BINARY_DIR}/tests/hidden-${set}
     BESIDE TIMEOUT 60 SKIP_RETURN_CODE 77)
 endforeach()
+omptier_test(bare.packages
+  COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/packages.py BESIDE TIMEOUT 60)

@@ -34,9 +34,10 @@ def expect(case, done, status, *words, out=None):
         wrong.append(f"{case}: said {lines}, expected one line with {words}")
 
 
-def archive_with_two_suites(folder, thing):
+def archive_with_three_suites(folder, thing):
     """A package archive in a folder: the installed suite has nothing, the suite "newer" the package thing, and a
-    later version of it whose files are not there. Returns the name of the installed suite."""
+    later version of it whose files are not there, the suite "left" that version alone. Returns the name of the
+    installed suite."""
     installed = platform.freedesktop_os_release()["VERSION_CODENAME"]
     (folder / "pool").mkdir(parents=True)
     shutil.copy(thing, folder / "pool")
@@ -45,10 +46,12 @@ def archive_with_two_suites(folder, thing):
         content = path.read_bytes()
         return f" {hashlib.sha256(content).hexdigest()} {len(content)}"
 
-    entry = "".join(f"Package: thing\nBinary: thing\nVersion: {version}\nArchitecture: any\nFormat: 3.0 (quilt)\n"
-                    f"Directory: {pool}\nChecksums-Sha256:\n{described(thing)} {thing.name}\n\n"
-                    for version, pool in (("1.0-2", "gone"), ("1.0-1", "pool")))
-    for suite, content in ((installed, ""), ("newer", entry)):
+    def entry(version, pool):
+        return (f"Package: thing\nBinary: thing\nVersion: {version}\nArchitecture: any\nFormat: 3.0 (quilt)\n"
+                f"Directory: {pool}\nChecksums-Sha256:\n{described(thing)} {thing.name}\n\n")
+
+    gone = entry("1.0-2", "gone")
+    for suite, content in ((installed, ""), ("left", gone), ("newer", gone + entry("1.0-1", "pool"))):
         sources = folder / "dists" / suite / "main/source/Sources"
         sources.parent.mkdir(parents=True)
         sources.write_text(content)
@@ -59,10 +62,11 @@ def archive_with_two_suites(folder, thing):
 
 
 def check_suites(work, run, fetch, command, cache):
-    """What the installed suite lacks is found in another suite of the same archive, whichever way the sources
-    are written down, and without --suites or in a suite that lacks it too it is not."""
+    """What the installed suite lacks, or names without having it any more, is found in another suite of the same
+    archive, whichever way the sources are written down, and without --suites or in a suite that lacks it too it is
+    not."""
     archive = Path(work / command[2])
-    installed = archive_with_two_suites(work / "archive", archive)
+    installed = archive_with_three_suites(work / "archive", archive)
     written = {
         "one.list": f"deb [ trusted=yes ] file:{work}/archive {installed} main\n",
         "one.sources": f"Types: deb\nURIs: file:{work}/archive\nSuites: {installed} {installed}-more\n"
@@ -78,7 +82,9 @@ def check_suites(work, run, fetch, command, cache):
         expect(f"not in the installed suite, {name}", run(command, **variables), 125, archive.name, "none of the system")
         expect(f"not in the other suite, {name}", run([fetch, "--suites", "older", *command[1:]], **variables), 125,
                "nor in older")
-        found = run([fetch, "--suites", "older newer", *command[1:]], **variables)
+        expect(f"named, but gone, {name}", run([fetch, "--suites", "left older", *command[1:]], **variables), 125,
+               "downloading", archive.name)
+        found = run([fetch, "--suites", "left older newer", *command[1:]], **variables)
         expect(f"in the other suite, {name}", found, 0)
         if found.returncode == 0 and not (Path(found.stdout.strip()) / "wanted/file").is_file():
             wrong.append(f"{name}: the other suite's archive was not unpacked")

@@ -105,7 +105,10 @@ TEST_F(RegionMovesTest, AChildForkedInTheMiddleOfAMoveMovesTheRest) {
   made_up_nodes::verdict = pause_once;
   pauses = 1;
   std::thread mover([&] { begin(); });
-  reached.acquire();
+  if (!reached.try_acquire_for(std::chrono::seconds(20))) {
+    mover.join();
+    FAIL() << "no pages are moved";
+  }
   begin(); // moves nothing, and does not wait
   placer_->lock_all();
   const pid_t child = ::fork();

@@ -44,8 +44,8 @@ typedef struct omptier_small_counts {
   uint64_t live, peak;     /* bytes; peak: most since the counts before */
 } omptier_small_counts;
 
-/* The preload library's small blocks by site: blocks under 4 KiB of some calls come from spans of
- * 64 KiB that are their site's alone. */
+/* The preload library's small blocks by site: blocks of up to 16 KiB of some calls come from spans
+ * of 64 KiB that are their site's alone. Those from 4 KiB on are not reported one by one then. */
 typedef struct omptier_small_spans {
   /* From now on that call is served so. 0: there is no room for more calls. */
   int (*serve)(const omptier_call_words* call);
@@ -66,8 +66,8 @@ typedef struct omptier_malloc_record {
   /* At the end of the process: writes the last samples and closes the log. */
   void (*end)(void);
 
-  /* A malloc block of at least 4 KiB is live / is about to be freed. caller: return address of
-   * malloc in the program. */
+  /* A malloc block of at least 4 KiB, outside of spans, is live / is about to be freed. caller:
+   * return address of malloc in the program. */
   void (*allocated)(const void* block, size_t bytes, const void* caller);
   void (*released)(const void* block);
   /* One block under 4 KiB, which stands for stands_for blocks like it. */

@@ -41,10 +41,10 @@ void* recorded_malloc(std::size_t bytes, const void* caller) {
   return large_malloc(bytes, caller);
 }
 
-// Whether a recorded block may come from its site's spans.
-static_assert(small_spans::k_below == k_least_recorded);
+// Whether a recorded block may come from its site's spans. Plans place larger ones only.
+static_assert(small_spans::k_below > k_least_recorded && small_spans::k_below < k_least_bytes);
 inline bool may_be_in_spans(std::size_t bytes) {
-  return bytes < k_least_recorded && small_spans::are_used();
+  return bytes < small_spans::k_below && small_spans::are_used();
 }
 
 // Null: the site has no spans.
@@ -64,8 +64,9 @@ __attribute__((noinline)) void* resize_in_spans(void* block, std::size_t bytes, 
   if (bytes == 0) return small_spans::release(block), nullptr;
   const std::size_t room = small_spans::size_of(block);
   if (bytes <= room && bytes > room / 2) return block;
-  void* fresh = bytes < k_least_recorded ? small_spans::allocate(bytes, call, recorded_malloc)
-                                         : large_malloc(bytes, call.code);
+  void* fresh = bytes < small_spans::k_below
+                    ? small_spans::allocate(bytes, call, recorded_malloc)
+                    : large_malloc(bytes, call.code);
   if (fresh == nullptr) return bytes <= room ? block : nullptr;
   std::memcpy(fresh, block, bytes < room ? bytes : room);
   small_spans::release(block);

@@ -15,8 +15,10 @@
 
 namespace omptier::preload {
 
-constexpr std::size_t k_fine = 1024; // bytes: see class_of
-constexpr unsigned k_classes = k_fine / 16 + 1 + (small_spans::k_below - k_fine) / 64;
+// bytes: see class_of. A room of whole KiB would put a site's blocks into the same sets of the cache.
+constexpr std::size_t k_fine = 1024, k_middle = 4096 + 64;
+constexpr unsigned k_classes =
+    k_fine / 16 + 1 + (k_middle - k_fine) / 64 + (small_spans::k_below - k_middle) / 256;
 
 struct SmallSite {
   std::uint32_t number = k_no_site;                // the recorder's
@@ -35,21 +37,26 @@ constexpr unsigned k_largest_magazine = 64, k_magazine_bytes = 8192, k_least_mag
 constexpr unsigned k_waits = 63; // see Magazine
 constexpr std::uint16_t k_no_bin = 0; // bins are numbered from 1
 
-// A bin for every 16 bytes up to 1 KiB, then for every 64. Class 0 is for 0 bytes.
+// A bin for every 16 bytes up to 1 KiB, for every 64 up to a little over 4 KiB, then for every 256.
+// Class 0 is for 0 bytes.
 constexpr unsigned k_fine_classes = k_fine / 16 + 1;
+constexpr unsigned k_middle_classes = k_fine_classes + (k_middle - k_fine) / 64; // and the fine
 [[gnu::always_inline]] constexpr unsigned class_of(std::size_t bytes) {
-  return static_cast<unsigned>(
-      bytes <= k_fine ? (bytes + 15) / 16 : k_fine_classes + (bytes - 1 - k_fine) / 64);
+  if (bytes <= k_fine) return static_cast<unsigned>((bytes + 15) / 16);
+  return static_cast<unsigned>(bytes <= k_middle ? k_fine_classes + (bytes - 1 - k_fine) / 64
+                                                 : k_middle_classes + (bytes - 1 - k_middle) / 256);
 }
 constexpr std::uint32_t room_of(unsigned size_class) {
   if (size_class == 0) return 16;
-  return size_class < k_fine_classes
-             ? size_class * 16
-             : static_cast<std::uint32_t>(k_fine) + (size_class + 1 - k_fine_classes) * 64;
+  if (size_class < k_fine_classes) return size_class * 16;
+  return static_cast<std::uint32_t>(size_class < k_middle_classes
+                                        ? k_fine + (size_class + 1 - k_fine_classes) * 64
+                                        : k_middle + (size_class + 1 - k_middle_classes) * 256);
 }
 static_assert(room_of(class_of(1)) == 16 && room_of(class_of(216)) == 224 &&
               room_of(class_of(1024)) == 1024 && room_of(class_of(1025)) == 1088 &&
-              class_of(k_below - 1) == k_classes - 1);
+              room_of(class_of(4097)) == 4160 && room_of(class_of(4161)) == 4416 &&
+              room_of(class_of(16 << 10)) == k_below && class_of(k_below) == k_classes - 1);
 
 // Written by its thread, read by the recorder's.
 class Count {
@@ -340,10 +347,11 @@ void* allocate(std::size_t bytes, Call call, Otherwise otherwise) {
   return otherwise(bytes, call.code);
 }
 
-// A block is aligned as the largest power of two in its room.
+// A block is aligned as the largest power of two in its room; up to 4 KiB a bin has the very room.
 void* allocate_aligned(std::size_t bytes, std::size_t alignment, Call call) {
   const std::size_t room = std::max(round_up(bytes, alignment), alignment);
   if (alignment > SpanPool::k_most_alignment || room >= k_below) return nullptr;
+  if (room > k_middle && alignment > 64) return nullptr;
   Site* site = g_calls.site_of(call);
   return site != nullptr ? block_of(*site, bytes, room) : nullptr;
 }

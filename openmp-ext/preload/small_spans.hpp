@@ -15,7 +15,8 @@
 
 namespace omptier::preload::small_spans {
 
-inline constexpr std::size_t k_below = 4096; // bytes: blocks from there on are not small
+// bytes: no block from there on is in a span. 16 KiB are, and what a growing array adds to them.
+inline constexpr std::size_t k_below = (std::size_t{16} << 10) + 64;
 inline constexpr unsigned k_most_sites = 256, k_most_bins = 1024;
 
 extern __attribute__((visibility("hidden"))) SpanPool g_pool;

@@ -109,6 +109,9 @@ std::uint32_t SpanPool::cut(const Bin& bin) {
   span.first = round_up(blocks, alignment);
   span.blocks = static_cast<std::uint16_t>(
       std::min<std::size_t>((k_span - span.first) / bin.room, span.first)); // a state each
+  // Else the first blocks of all spans would lie in the same sets of the cache.
+  const auto spare = static_cast<std::uint32_t>(k_span) - span.first - span.blocks * bin.room;
+  span.first += number * 17 % (spare / alignment + 1) * alignment;
   span.room = bin.room;
   span.reciprocal =
       static_cast<std::uint32_t>(((std::uint64_t{1} << 32) + bin.room - 1) / bin.room);

@@ -113,24 +113,26 @@ private:
   void look_at_areas();
   std::uint32_t define(StackTable& table, const ReturnAddress* frames, unsigned count, bool site);
   bool is_full_of_stacks(const StackTable& table, unsigned frames) const;
-  void object(const void* block, std::size_t bytes, std::uintptr_t allocator,
-              const ReturnAddress* frames, unsigned count);
+  std::uint32_t object(const void* block, std::size_t bytes, std::uintptr_t allocator,
+                       const ReturnAddress* frames, unsigned count);
   struct SiteCount { // of objects that are not logged one by one
     std::uint64_t objects, bytes, largest, live;
     std::uint64_t peak, peak_time; // since it was written
+    std::uint64_t asked_at;        // objects when spans were last asked for
     std::uint32_t logged;          // objects that were logged, besides these
     bool by_malloc, changed;
   };
   SiteCount* count_of(std::uint32_t site);
   bool must_log(std::size_t bytes, const SiteCount& count) const;
   void begin_block(SiteCount& count, std::uint64_t bytes, bool by_malloc);
+  static bool is_busy(SiteCount& count);
   bool end_block(std::uint64_t address);
   static void add_rest(SiteCount& count, std::uint64_t bytes);
   bool begin_mapping(const Mapping& fresh);
   void end_mappings(std::uint64_t begin, std::uint64_t end, std::uint64_t before);
   bool small_object(std::uint32_t site, std::uint64_t address, std::size_t bytes,
                     std::uint32_t stands_for);
-  void serve_call(const void* caller);
+  void serve_call(const void* caller, std::uint32_t only);
   void take_small_counts();
   static void identify_modules(const ReturnAddress* frames, unsigned count); // before the lock
   std::uint32_t module_number(const LoadedModule* module);

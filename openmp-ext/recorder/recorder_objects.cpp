@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::uint32_t k_no_module = k_max_modules;
 constexpr std::size_t k_least_counted = 4096, k_least_logged = std::size_t{64} << 10;
+constexpr std::size_t k_most_served = std::size_t{16} << 10; // by spans
 constexpr std::uint32_t k_small_logged = 1024; // of one site
 
 // Size of a table by site that has an element for this one.
@@ -133,12 +134,17 @@ void Recorder::begin_block(SiteCount& count, std::uint64_t bytes, bool by_malloc
   count.peak_time = monotonic_nanoseconds();
 }
 
-void Recorder::object(const void* block, std::size_t bytes, std::uintptr_t allocator,
-                      const ReturnAddress* frames, unsigned count) {
+// The site if its further blocks should have spans, else k_full.
+std::uint32_t Recorder::object(const void* block, std::size_t bytes,
+                               std::uintptr_t allocator, const ReturnAddress* frames,
+                               unsigned count) {
   const std::uint32_t site = define(sites_, frames, count, true);
-  if (site == StackTable::k_full) return void(unwatched_.fetch_add(1, std::memory_order_relaxed));
+  if (site == StackTable::k_full) {
+    unwatched_.fetch_add(1, std::memory_order_relaxed);
+    return site;
+  }
   const auto address = reinterpret_cast<std::uintptr_t>(block);
-  bool logged = false;
+  bool logged = false, busy = false;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     end_block(address); // whose release was not seen
@@ -146,18 +152,32 @@ void Recorder::object(const void* block, std::size_t bytes, std::uintptr_t alloc
     if (counted != nullptr) logged = must_log(bytes, *counted);
     if (counted != nullptr && !logged && bytes < k_least_counted) {
       static_cast<void>(small_object(site, address, bytes, 1));
-      return;
+      return StackTable::k_full;
     }
     LiveBlock live{address, bytes, site, logged};
-    if (counted == nullptr || !live_.insert(live))
-      return void(unwatched_.fetch_add(1, std::memory_order_relaxed));
-    if (logged)
+    if (counted == nullptr || !live_.insert(live)) {
+      unwatched_.fetch_add(1, std::memory_order_relaxed);
+      return StackTable::k_full;
+    }
+    if (logged) {
       ++counted->logged;
-    else
+    } else {
       begin_block(*counted, live_.counted_bytes(bytes), allocator == 0);
+      busy = is_busy(*counted);
+    }
   }
   if (logged) log_.object(site, address, bytes, this_thread(), allocator);
   with_source([&](SampleSource& source) { source.object_begin(address, bytes); });
+  return busy ? site : StackTable::k_full;
+}
+
+// Under mutex_. True once the site has allocated very many counted blocks, each of which costs a
+// few hundred nanoseconds; again after four times as many, for calls that were not served.
+bool Recorder::is_busy(SiteCount& count) {
+  constexpr std::uint64_t k_many = 4096;
+  if (count.objects < std::max(k_many, 4 * count.asked_at)) return false;
+  count.asked_at = count.objects;
+  return true;
 }
 
 void Recorder::released(const void* block) {
@@ -225,8 +245,10 @@ bool Recorder::is_runtimes(const void* caller) {
 void Recorder::malloc_allocated(const void* block, std::size_t bytes, const void* caller) {
   if (!active() || block == nullptr || is_runtimes(caller)) return;
   ReturnAddress frames[k_max_frames];
-  if (const unsigned count = frames_of(caller, frames, options_.site_depth))
-    object(block, bytes, 0, frames, count);
+  const unsigned count = frames_of(caller, frames, options_.site_depth);
+  if (count == 0) return;
+  const std::uint32_t busy = object(block, bytes, 0, frames, count);
+  if (busy != StackTable::k_full && bytes <= k_most_served) serve_call(caller, busy);
 }
 
 void Recorder::small_allocated(const void* block, std::size_t bytes, const void* caller,
@@ -245,7 +267,7 @@ void Recorder::small_allocated(const void* block, std::size_t bytes, const void*
     const std::lock_guard<std::mutex> guard(mutex_);
     serve = small_object(site, reinterpret_cast<std::uintptr_t>(block), bytes, stands_for);
   }
-  if (serve && !runtimes) serve_call(caller);
+  if (serve && !runtimes) serve_call(caller, StackTable::k_full);
 }
 
 // Under mutex_. True once the site has allocated enough to get spans of its own; again after four
@@ -269,8 +291,9 @@ bool Recorder::small_object(std::uint32_t site, std::uint64_t address, std::size
   return true;
 }
 
-// Passes on the call's words on the stack; these may be less than the site's frames.
-void Recorder::serve_call(const void* caller) {
+// Passes on the call's words on the stack. These may be less than the site's frames, and then name
+// another site. only: the one that they must name; k_full: any.
+void Recorder::serve_call(const void* caller, std::uint32_t only) {
   if (spans_ == nullptr) return;
   StackWord words[OMPTIER_MOST_CALL_WORDS];
   omptier_call_words call{};
@@ -285,7 +308,8 @@ void Recorder::serve_call(const void* caller) {
   if (call.count == 0) return;
   if (count == 0) frames[count++] = reinterpret_cast<ReturnAddress>(caller);
   call.site = define(sites_, frames, count, true);
-  if (call.site != StackTable::k_full) spans_->serve(&call);
+  if (call.site == StackTable::k_full || (only != StackTable::k_full && call.site != only)) return;
+  spans_->serve(&call);
 }
 
 // Adds the spans' counts since the last time to the sites'.

@@ -3,8 +3,9 @@
 // What programs do with small blocks while they are recorded. Each case checks every block's
 // contents, which a block handed out twice would spoil, and prints what it added up.
 //
-// usage: record_small rows|threads|resized|forked|ending
+// usage: record_small rows|temporaries|threads|resized|forked|ending
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -55,6 +56,33 @@ void rows() {
   for (int i = 0; i < k_rows; i += 2)
     free_row(matrix[i], i);
   std::printf("%g\n", sum);
+}
+
+// Blocks that come and go, as automatic arrays of Fortran do: the same two of each size at a time.
+// Returns nanoseconds for a block.
+__attribute__((noinline)) double come_and_go(std::size_t bytes, int count, std::size_t& sum) {
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < count; i += 2) {
+    char* first = new char[bytes];
+    char* second = new char[bytes];
+    first[i % bytes] = second[i % bytes] = static_cast<char>(i);
+    sum += static_cast<unsigned char>(first[i % bytes]);
+    delete[] second;
+    delete[] first;
+  }
+  const std::chrono::duration<double, std::nano> taken = std::chrono::steady_clock::now() - begin;
+  return taken.count() / count;
+}
+
+void temporaries() {
+  std::size_t sum = 0;
+  const double medium = come_and_go(6000, 400'000, sum), large = come_and_go(20'000, 400'000, sum);
+  std::vector<std::unique_ptr<char[]>> kept;
+  for (int i = 0; i < 8000; ++i)
+    kept.emplace_back(new char[8192])[i] = 1;
+  usleep(200'000); // the recorder adds up what spans hold from time to time
+  std::fprintf(stderr, "6000 bytes: %.0f ns, 20000: %.0f ns\n", medium, large);
+  std::printf("%zu\n", sum + kept.size());
 }
 
 // Each thread frees what another one allocated; threads come and go.
@@ -226,6 +254,7 @@ void ending() {
 int main(int argc, char** argv) {
   const std::string wanted = argc > 1 ? argv[1] : "";
   if (wanted == "rows") rows();
+  if (wanted == "temporaries") temporaries();
   if (wanted == "threads") threads();
   if (wanted == "resized") resized();
   if (wanted == "forked") forked();

@@ -4,19 +4,21 @@
 # omptier record of programs of small blocks: the sites that allocate most have rows of their own, with all their
 # blocks, bytes, accesses and pattern; the program does what it does without us, whatever it does with its blocks.
 #
-# usage: record_small.py rows|memory|threads|resized|forked|ending --omptier O --program P
+# usage: record_small.py rows|memory|temporaries|threads|resized|forked|ending --omptier O --program P
 import os
+import re
 
 from recording import check, run_case
 
 ROWS, BYTES = 200_000, 216
-PLACE = "(record_small.cpp:33)"  # of make_row's new double[27]; its name is what its caller gives the row to
+PLACE = "(record_small.cpp:34)"  # of make_row's new double[27]; its name is what its caller gives the row to
 
 
 def record(bench, case, **more):
     plain = bench.run(bench.options.program, case).stdout
     recorded = bench.record(bench.options.program, case, options=("--rate", "1000", "--runtime", "own"), **more)
     check(recorded.stdout == plain, f"prints {recorded.stdout} instead of {plain}")
+    return recorded
 
 
 def rows_in(report):
@@ -64,6 +66,22 @@ def case_memory(bench):
     bound = 1.1 * plain + 8 * 1024  # the recorder's own tables
     check(recorded <= bound, f"{recorded} KiB recorded, {plain} KiB not")
     print(f"{recorded} KiB recorded, {plain} KiB not")
+
+
+def case_temporaries(bench):
+    """Blocks from 4 KiB of a site that allocates very many come from spans too: counted as exactly, at less cost."""
+    recorded = record(bench, "temporaries").stderr
+    print(recorded)
+    medium, large = (float(re.search(rf"{size}\D+(\d+) ns", recorded)[1]) for size in ("6000 bytes:", "20000:"))
+    check(medium < 0.6 * large, f"{medium} ns a block, {large} ns where each is looked up")
+    sites = bench.report()["sites"]
+    # The two blocks of a size that come and go are two sites.
+    for size, objects, peak in ((6000, 400_000, 2), (20_000, 400_000, 2), (8192, 8000, 8000)):
+        found = [one for one in sites if one["bytes_largest"] == size]
+        check(found, f"no site of {size} bytes in {[(one['label'], one['bytes_largest']) for one in sites]}")
+        check(sum(one["objects"] for one in found) == objects, f"{[one['objects'] for one in found]} of {objects}")
+        check(sum(one["bytes_total"] for one in found) == objects * size, f"{[one['bytes_total'] for one in found]}")
+        check(sum(one["bytes_peak"] for one in found) == peak * size, f"{[one['bytes_peak'] for one in found]}")
 
 
 def case_threads(bench):

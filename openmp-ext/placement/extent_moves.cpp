@@ -17,11 +17,13 @@ Extent* ExtentSpace::begin_move(const void* block) {
       extent->locked || extent->begin != reinterpret_cast<std::uintptr_t>(block))
     return nullptr;
   extent->moving = true;
+  in_hands_.fetch_add(1, std::memory_order_relaxed);
   return extent;
 }
 
 void ExtentSpace::let_go(Extent& extent) {
   extent.moving = false;
+  in_hands_.fetch_sub(1, std::memory_order_relaxed);
   if (extent.leaving) put_back(extent, extent.keep);
 }
 

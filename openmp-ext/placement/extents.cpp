@@ -275,6 +275,7 @@ Extent* ExtentSpace::take(std::size_t bytes, std::size_t commit, std::size_t ali
   extent->allocator = 0;
   extent->block_bytes = 0;
   extent->ready.store(false, std::memory_order_relaxed);
+  if (use == ExtentUse::block) in_hands_.fetch_add(1, std::memory_order_relaxed);
   push(used_, extent);
   return extent;
 }
@@ -381,6 +382,7 @@ void ExtentSpace::promise(Extent& extent, std::uint64_t bytes) {
 void ExtentSpace::hand_out(Extent& extent) {
   if (!extent.verified) promise(extent, extent.committed);
   extent.ready.store(true, std::memory_order_release);
+  in_hands_.fetch_sub(1, std::memory_order_release);
 }
 
 bool ExtentSpace::release(Extent& extent, const void* block, bool keep) {
@@ -405,6 +407,8 @@ void ExtentSpace::give_back(Extent& extent, bool keep) {
 
 void ExtentSpace::put_back(Extent& extent, bool keep) {
   promise(extent, 0); // of a thread that a fork left behind before hand_out
+  if (extent.use == ExtentUse::block && !extent.ready && !extent.leaving)
+    in_hands_.fetch_sub(1, std::memory_order_relaxed);
   remove(used_, &extent);
   if (!keep || decay_ == 0 || extent.use != ExtentUse::block || extent.moved ||
       extent.small_ends || extent.committed > k_cache_bytes / 2) {

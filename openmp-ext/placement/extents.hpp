@@ -93,6 +93,7 @@ public:
   // In a forked child: ends the moves of missing threads, with the accounts as the pages lie
   // (pages_of(extent)), and gives back blocks not handed out. The caller holds the lock.
   template <typename F> void forget_other_threads(F&& pages_of) {
+    if (in_hands_.load(std::memory_order_acquire) == 0) return; // there may be very many extents
     for (Extent *extent = used_, *next = nullptr; extent != nullptr; extent = next) {
       next = extent->next;
       if (extent->moving) {
@@ -216,6 +217,7 @@ private:
   Extent* regions_ = nullptr;
   std::array<unsigned, k_companies> region_count_{};
   Extent* used_ = nullptr;
+  std::atomic<std::uint32_t> in_hands_{0}; // blocks not yet handed out, and those being moved
   Extent* cached_ = nullptr;              // latest first
   Extent* oldest_ = nullptr;              // end of that list
   Relaxed<std::size_t> cached_bytes_ = 0; // written under the lock

@@ -259,7 +259,10 @@ bool ExtentSpace::is_sound(std::string& why_not, bool with_pages) {
   }
   if (last != oldest_) return why_not = "the oldest cached extent is not the last", false;
   if (cached != cached_bytes_) return why_not = "cached bytes do not add up", false;
+  std::uint32_t in_hands = 0;
   for (const Extent* extent = used_; extent != nullptr; extent = extent->next) {
+    if (extent->moving) ++in_hands;
+    if (extent->use == ExtentUse::block && !extent->ready && !extent->leaving) ++in_hands;
     if (extent->use != ExtentUse::block && extent->use != ExtentUse::heap)
       return why_not = "a free extent is among the used", false;
     if (extent->committed > extent->bytes) return why_not = "committed beyond the extent", false;
@@ -277,6 +280,9 @@ bool ExtentSpace::is_sound(std::string& why_not, bool with_pages) {
         if (ranges_.owner(pointer(extent->begin + at)) != extent)
           return why_not = "a unit does not name its extent", false;
   }
+  // A block may just have been handed out, and not be counted off yet.
+  if (in_hands > in_hands_ || (with_pages && in_hands != in_hands_))
+    return why_not = "extents in a thread's hands do not add up", false;
   for (const FreeRuns& runs : runs_)
     if (!runs.is_sound(why_not)) return false;
   return regions_are_sound(why_not, with_pages);

@@ -135,7 +135,7 @@ int main() {
 
 
 def recorded(bench, name="one", size=4 * MIB):
-    bench.record(bench.compile(name, size=size), "60", status=5, log=name + ".profile", options=("--rate", "1000"))
+    bench.record(bench.compile(name, size=size), "1000", status=5, log=name + ".profile", options=("--rate", "1000"))
     return name + ".profile"
 
 

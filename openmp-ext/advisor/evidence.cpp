@@ -108,9 +108,14 @@ Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names
                      (site.kind == SiteKind::allocation && !site.by_malloc);
     demand.live = Translation::live(site, summary.nanoseconds);
     demand.demand = translation.demand(site);
-    demand.knows_streams = site.accesses.unknown < site.accesses.total();
+    constexpr double k_little = 0.3; // of the time may be spent in a manner that was not seen
+    const double all = site.accesses.total();
+    demand.knows_streams = site.accesses.unknown < k_little * all;
     demand.knows_writes =
         demand.knows_streams && (summary.measure != Measure::time || site.knows_writes());
+    demand.written = summary.measure == Measure::time ? site.write_share.value
+                     : all > 0                          ? site.accesses.stores() / all
+                                                        : 0;
     set_cached(demand, site);
     // Statics are placed when the program starts and stay.
     for (const SitePart& part : site.by_region)

@@ -23,9 +23,6 @@ double part(const Demand& demand, Manner a, Manner b) {
   return total > 0 ? (demand.of(a) + demand.of(b)) / total : 0;
 }
 
-double written_part(const Demand& demand) {
-  return part(demand, Manner::scattered_store, Manner::streamed_store);
-}
 double streamed_part(const Demand& demand) {
   return part(demand, Manner::streamed_load, Manner::streamed_store);
 }
@@ -42,7 +39,7 @@ std::string manner_text(const SiteDemand& site) {
   const Demand& demand = site.demand;
   if (demand.total() <= 0) return "hardly accessed";
   if (!site.knows_streams) return "in a manner that was not seen";
-  const double written = written_part(demand), streamed = streamed_part(demand);
+  const double written = site.written, streamed = streamed_part(demand);
   const bool both = written >= k_read_mostly && written <= 1 - k_read_mostly;
   const bool one_kind = std::max(streamed, 1 - streamed) >= k_mostly;
   if (!site.knows_writes || (both && one_kind))
@@ -56,8 +53,7 @@ std::string manner_text(const SiteDemand& site) {
          names[most - demand.accesses.begin()];
 }
 
-const char* mode_of(const Demand& demand) {
-  const double written = written_part(demand);
+const char* mode_of(double written) {
   if (written <= k_hardly_any) return "read_only";
   if (written < k_read_mostly) return "read_mostly";
   if (written <= 1 - k_read_mostly) return "read_write";
@@ -145,7 +141,7 @@ std::string traits_as_c(const Workload& workload, std::size_t site, MemoryKind k
                                   ? "ompx_atv_access_pattern_sequential"
                                   : "ompx_atv_access_pattern_random");
     if (demand.knows_writes)
-      trait("access_mode", std::string("ompx_atv_access_mode_") + mode_of(demand.demand));
+      trait("access_mode", std::string("ompx_atv_access_mode_") + mode_of(demand.written));
   }
   trait("importance", std::to_string(std::lround(demand.share * (1 - demand.cached) * 1000)));
   trait("placement", "ompx_atv_placement_preferred");

@@ -32,6 +32,7 @@ struct SiteDemand {
   std::vector<RegionDemand> by_region;
   // Whether the demand tells streamed from scattered accesses, and loads from stores.
   bool knows_streams = true, knows_writes = true;
+  double written = 0; // part of the bytes accessed; of time, stores have less than of accesses
   double share = 0;                     // of the measured quantity, 0…1
   double share_low = 0, share_high = 0; // 95 % interval
   // Part of share that a cache is known to have served: placement cannot make it faster. The

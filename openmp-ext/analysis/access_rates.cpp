@@ -91,8 +91,15 @@ public:
         ++end;
       const double expected = expected_speed(run.subspan(begin, end - begin), sites);
       const std::uint32_t loop = number_of(first.loop != 0 ? first.loop : first.pc);
+      const LoopRate* of_sample = nullptr;
       for (std::size_t i = begin; i < end; ++i) {
         const LoopRate* const rate = loops.rate_of(run[i]);
+        if (rate != nullptr && (of_sample == nullptr || rate->pairs > of_sample->pairs))
+          of_sample = rate;
+      }
+      for (std::size_t i = begin; i < end; ++i) {
+        const LoopRate* const own = loops.rate_of(run[i]);
+        const LoopRate* const rate = own != nullptr ? own : of_sample; // they ran together
         if (rate != nullptr && expected > 0) faster_[loop] = std::log(rate->value / expected);
         speeds.push_back({rate != nullptr ? rate->value : expected, rate, loop});
       }
@@ -232,6 +239,20 @@ private:
     return tiles > rows ? PatternKind::tiled : PatternKind::sequential;
   }
 
+  // An instruction whose own pattern was not seen has its neighbours', which are of its loop.
+  static PatternKind kind_at(const PatternParts& parts, std::uint64_t pc) {
+    constexpr std::uint64_t k_of_loop = 256; // bytes of code
+    const auto behind = parts.instructions.lower_bound(pc);
+    const auto apart = [pc](auto at) { return at->first > pc ? at->first - pc : pc - at->first; };
+    if (behind != parts.instructions.end() && behind->first == pc) return behind->second;
+    auto nearest = behind;
+    if (behind != parts.instructions.begin() &&
+        (behind == parts.instructions.end() || apart(std::prev(behind)) < apart(behind)))
+      nearest = std::prev(behind);
+    const bool is_near = nearest != parts.instructions.end() && apart(nearest) <= k_of_loop;
+    return is_near ? nearest->second : PatternKind::unknown;
+  }
+
   std::vector<KindsOfSite> kinds_of(std::span<const SiteEvidence> evidence) const {
     std::vector<KindsOfSite> kinds;
     for (const SiteEvidence& of_site : evidence)
@@ -240,10 +261,7 @@ private:
     for (const auto& [at, weight] : blamed_) {
       if (at.site >= kinds.size()) continue;
       const PatternParts& parts = kinds[at.site].parts;
-      const auto found = parts.instructions.find(at.pc);
-      const PatternKind kind = at.pc == 0                          ? kind_of_streams(parts)
-                               : found != parts.instructions.end() ? found->second
-                                                                   : parts.whole.kind;
+      const PatternKind kind = at.pc == 0 ? kind_of_streams(parts) : kind_at(parts, at.pc);
       kinds[at.site].time[at.region][static_cast<std::size_t>(kind)] += weight;
     }
     return kinds;
@@ -279,6 +297,7 @@ private:
     admit_unknown_speeds(summary_, in_loops_, spreads);
     unseen_ = admit_lost(summary_, in_loops_, lost_);
     const std::vector<KindsOfSite> kinds = kinds_of(evidence);
+    if (by_time) forget_strange_patterns(summary_, kinds);
     name_second_kinds(summary_, kinds);
     if (by_time) set_manners(summary_, in_loops_, kinds);
   }

@@ -104,6 +104,19 @@ void set_unknown(AccessWeights& weights) {
 
 } // namespace
 
+void forget_strange_patterns(ProfileSummary& summary, std::span<const KindsOfSite> kinds) {
+  constexpr double k_hardly = 0.2; // of the time
+  for (std::size_t i = 0; i < kinds.size() && i < summary.sites.size(); ++i) {
+    SiteSummary& site = summary.sites[i];
+    const KindsOfSite::Time time = time_of(kinds[i]);
+    const double all = std::accumulate(time.begin(), time.end(), 0.0);
+    const double known = all - time[static_cast<std::size_t>(PatternKind::unknown)];
+    if (site.samples == 0 || known >= k_hardly * all) continue;
+    site.pattern = {};
+    site.write_share = {0, 0, 1};
+  }
+}
+
 void name_second_kinds(ProfileSummary& summary, std::span<const KindsOfSite> kinds) {
   constexpr double k_much = 0.25, k_enough = 10; // samples
   for (std::size_t i = 0; i < kinds.size() && i < summary.sites.size(); ++i) {

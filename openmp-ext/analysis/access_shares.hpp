@@ -55,6 +55,11 @@ struct KindsOfSite {
   std::map<std::uint32_t, Time> time;
 };
 
+// Nothing is said of the pattern, loads and stores of an object most of whose time was spent in
+// loops that could not be followed: what was seen elsewhere, in a loop that fills it, is no sign of
+// them.
+void forget_strange_patterns(ProfileSummary& summary, std::span<const KindsOfSite> kinds);
+
 // Beside the kind with most bytes, names a kind that has a quarter of the object's bytes or time.
 void name_second_kinds(ProfileSummary& summary, std::span<const KindsOfSite> kinds);
 

@@ -135,7 +135,11 @@ struct SiteSummary : Sampled {
   // (ProfileSummary::patterns is not 0).
   Share access_share;
   Share write_share{0, 0, 1}; // of the object's bytes; 0 to 1: nothing is known
-  bool knows_writes() const { return write_share.high - write_share.low <= 0.2; }
+  bool knows_writes() const {
+    constexpr double k_points = 0.1; // either way
+    return write_share.high - write_share.value <= k_points &&
+           write_share.value - write_share.low <= k_points;
+  }
   AccessRate access_rate;
   ObjectPattern pattern;
   std::uint32_t through =

@@ -3,6 +3,7 @@
 // Names of sites and regions for people (declared in symbols.hpp). A site is named after what its
 // memory is for, according to the source (site_name.hpp). Debug information gives the lines; they
 // are read only if the file is where it was compiled, and unchanged.
+#include "symbols/code_line.hpp"
 #include "symbols/site_name.hpp"
 #include "symbols/source_line.hpp"
 #include "symbols/symbols.hpp"
@@ -266,9 +267,8 @@ std::string label_of_region(Symbols& symbols, const std::vector<ModuleInfo>& mod
                             const std::vector<Frame>& frames) {
   if (frames.empty()) return "outside of regions";
   const ResolvedFrame resolved = symbols.resolve(modules[frames[0].module], frames[0].offset);
-  if (!resolved.locations.empty() && resolved.locations[0].line > 0)
-    return short_function(resolved.locations[0].function) + " (" + text_of(resolved.locations[0]) +
-           ")";
+  if (const SourceLocation own = own_line(resolved); own.line > 0)
+    return short_function(own.function) + " (" + text_of(own) + ")";
   if (resolved.known) return short_function(resolved.portable.function);
   return module_and_offset(modules, frames[0]);
 }

@@ -420,6 +420,33 @@ Parsed<NamedFunction> find_function(Functions& functions, const PortableFrame& w
   return found.front();
 }
 
+// "dot(double*) [clone ._omp_fn.0]": "dot(double*)"; "" for other code than a region's.
+std::string function_of_region(const std::string& code) {
+  for (const char* mark : {"._omp_fn.", ".omp_outlined"})
+    if (const auto at = code.find(mark); at != std::string::npos) {
+      const std::string function = code.substr(0, at);
+      return function.substr(0, function.rfind(" [clone "));
+    }
+  return {};
+}
+
+// The call that begins a parallel region stands in the function whose part the region's code is.
+// gcc may give the call the place of inlined code that it moved in front of it.
+void leave_moved_code(std::vector<SourceLocation>& locations, const std::string& function,
+                      const SourceLocation& code) {
+  if (function.empty()) return;
+  const auto own = std::ranges::find_if(locations, [&](const SourceLocation& at) {
+    return !at.function.empty() && // a static function's has no parameters
+           (at.function == function || function.starts_with(at.function + "("));
+  });
+  if (own != locations.end()) {
+    locations.erase(locations.begin(), own);
+  } else if (code.line > 0 && is_library_file(locations.front().file)) {
+    locations.front() = code;
+    locations.front().function = function;
+  }
+}
+
 ResolvedFrame resolve_in(ModuleFile& file, std::uint64_t offset) {
   ResolvedFrame frame;
   if (offset == 0) return frame;
@@ -429,10 +456,13 @@ ResolvedFrame resolve_in(ModuleFile& file, std::uint64_t offset) {
   }
   frame.locations = file.locations_at(offset - 1, frame.portable.function);
   // gcc gives calls of several regions the line of the first; the regions' code has the right one.
-  if (frame.runs != 0)
-    if (const auto code = file.locations_at(frame.runs, "").back();
-        code.file == frame.locations.front().file && code.line > 0)
+  if (frame.runs != 0) {
+    const auto code = file.locations_at(frame.runs, "").back();
+    const auto function = file.functions().at(frame.runs);
+    leave_moved_code(frame.locations, function ? function_of_region(function->part) : "", code);
+    if (code.file == frame.locations.front().file && code.line > 0)
       frame.locations.front().line = code.line;
+  }
   if (fortran_form(frame.locations.front().file) != FortranForm::none) {
     std::vector<std::uint64_t> calls;
     if (const auto function = file.functions().at(offset - 1))

@@ -49,6 +49,13 @@ def case_regions(bench):
     check("hot_table" in text and "█" in text and "gather (record_cases.c:" in text, text)
 
 
+def case_region_names(bench):
+    """gcc gives a region's call the place of inlined code that it moved in front of it."""
+    bench.record(bench.options.program, options=("--rate", "500"))
+    labels = sorted(region["label"] for region in bench.report()["regions"] if region["entries"] == 100)
+    check(labels == ["dot (record_regions.cpp:39)", "multiply (record_regions.cpp:26)"], f"{labels}")
+
+
 def case_waiting(bench):
     """Time that threads wait at the end of a region is nobody's access, and is said."""
     bench.record(bench.options.program, "wait", "4000", options=("--rate", "500"), OMP_WAIT_POLICY="active",

@@ -172,10 +172,13 @@ std::uint32_t Recorder::object(const void* block, std::size_t bytes,
 }
 
 // Under mutex_. True once the site has allocated very many counted blocks, each of which costs a
-// few hundred nanoseconds; again after four times as many, for calls that were not served.
+// few hundred nanoseconds; again after four times as many, for calls that were not served. Not if
+// many of them are live: the most that spans and others hold together is known from time to time
+// only.
 bool Recorder::is_busy(SiteCount& count) {
-  constexpr std::uint64_t k_many = 4096;
+  constexpr std::uint64_t k_many = 4096, k_live_part = 256;
   if (count.objects < std::max(k_many, 4 * count.asked_at)) return false;
+  if (count.live > count.bytes / k_live_part) return false;
   count.asked_at = count.objects;
   return true;
 }
@@ -307,9 +310,14 @@ void Recorder::serve_call(const void* caller, std::uint32_t only) {
   }
   if (call.count == 0) return;
   if (count == 0) frames[count++] = reinterpret_cast<ReturnAddress>(caller);
-  call.site = define(sites_, frames, count, true);
-  if (call.site == StackTable::k_full || (only != StackTable::k_full && call.site != only)) return;
-  spans_->serve(&call);
+  if (only == StackTable::k_full) {
+    call.site = define(sites_, frames, count, true);
+  } else {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    call.site = sites_.known(frames, count);
+    if (call.site != only) return;
+  }
+  if (call.site != StackTable::k_full) spans_->serve(&call);
 }
 
 // Adds the spans' counts since the last time to the sites'.

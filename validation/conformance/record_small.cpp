@@ -80,7 +80,6 @@ void temporaries() {
   std::vector<std::unique_ptr<char[]>> kept;
   for (int i = 0; i < 8000; ++i)
     kept.emplace_back(new char[8192])[i] = 1;
-  usleep(200'000); // the recorder adds up what spans hold from time to time
   std::fprintf(stderr, "6000 bytes: %.0f ns, 20000: %.0f ns\n", medium, large);
   std::printf("%zu\n", sum + kept.size());
 }

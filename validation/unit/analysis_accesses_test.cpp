@@ -125,6 +125,54 @@ TEST(Accesses, WhatWasNotSeenIsNotSaid) {
   EXPECT_EQ(reason_of(summary).find("loads"), std::string::npos) << reason_of(summary);
 }
 
+// A loop that fills the array was followed, the one that takes its time was not.
+TEST(Accesses, WhatWasSeenInOtherLoopsIsNotSaidOfTheTime) {
+  const ProfileSummary strange =
+      summary_of_loops(1, {{0x1000, 6, {{0, 0, 1, 8}}}, {0x9000, 94, {{0, 0, 0, 8}}}});
+  EXPECT_EQ(strange.sites[0].pattern.kind, PatternKind::unknown);
+  EXPECT_FALSE(strange.sites[0].knows_writes());
+  EXPECT_EQ(traits_of(strange).find("access_"), std::string::npos) << traits_of(strange);
+  // Beside instructions of the same loop that were followed, it is said.
+  const ProfileSummary same =
+      summary_of_loops(1, {{0x1000, 6, {{0, 0.5, 0.5, 8}}}, {0x1040, 94, {{0, 0, 0, 8}}}});
+  EXPECT_EQ(same.sites[0].pattern.kind, PatternKind::sequential);
+  EXPECT_NE(traits_of(same).find("pattern_sequential"), std::string::npos) << traits_of(same);
+}
+
+// The pace is known of the loop that array 0 shares with array 1, whose own pairs are too few.
+TEST(Accesses, WhatALoopAccessesTogetherHasOneSpeed) {
+  Profile profile = profile_of_arrays(2);
+  for (unsigned i = 0; i < 60; ++i) {
+    LoggedSample sample;
+    sample.time = profile.last_time += static_cast<std::uint64_t>(k_sample);
+    sample.pc = 0x1001;
+    sample.address = profile.objects[0].address + 64 * i;
+    sample.weight = static_cast<float>(k_sample);
+    sample.first_pattern = static_cast<std::uint32_t>(profile.patterns.size());
+    for (std::uint32_t site = 0; site < 2; ++site) {
+      AccessPattern pattern = pattern_of({0x1000, 60, {}, site == 0 || i < 4 ? 16.0f : 0.0f},
+                                         {site, 0.5, 0, 8}, AccessKind::load, i);
+      pattern.time = sample.time;
+      pattern.address = profile.objects[site].address + 64 * i;
+      profile.patterns.push_back({pattern, {}, {}});
+      ++sample.patterns;
+    }
+    profile.samples.push_back(sample);
+  }
+  const ProfileSummary summary = summary_of(profile);
+  EXPECT_NEAR(summary.sites[0].access_share.value, 0.5, 0.01);
+  EXPECT_NEAR(summary.sites[1].access_share.value, 0.5, 0.01);
+}
+
+// Stores take no time of their own: the traits are of accesses, as the table is.
+TEST(Accesses, ModeIsThatOfTheAccessesNotOfTheTime) {
+  // Scattered loads take the time; as many bytes are stored by a stream.
+  const ProfileSummary summary = summary_of_loops(
+      1, {{0x1000, 90, {{0, 1, 0, 0}}, 2.0f}, {0x2000, 10, {{0, 0, 1, 8}}, 9.0f}});
+  EXPECT_NEAR(summary.sites[0].write_share.value, 1.0 / 3, 0.02);
+  EXPECT_EQ(traits_of(summary).find("read_only"), std::string::npos) << traits_of(summary);
+}
+
 TEST(Accesses, FewLoopsThatDifferLeaveTheWriteShareOpen) {
   const ProfileSummary few =
       summary_of_loops(1, {{0x1000, 3, {{0, 1, 0, 8}}}, {0x2000, 3, {{0, 0, 1, 8}}}});

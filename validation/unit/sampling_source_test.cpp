@@ -203,15 +203,19 @@ TEST_P(EverySource, ManyThreadsComeAndGo) {
   std::atomic<bool> errno_kept = true;
   for (int round = 0; round < 5; ++round) {
     std::atomic<bool> drained = false;
+    std::atomic<int> begun = 0;
     std::vector<std::thread> threads;
     for (int i = 0; i < 40; ++i)
       threads.emplace_back([&, i] {
         if (!source->thread_begin(gettid())) errno_kept = false;
+        ++begun;
         while (i % 2 != 0 && !drained)
           sched_yield();
         if (!burn(0.005)) errno_kept = false;
         if (i % 4) source->thread_end(gettid()); // some end without a word
       });
+    while (begun < 40) // on one processor the others have not run yet
+      sched_yield();
     source->drain(collect);
     drained = true;
     for (auto& thread : threads)
@@ -328,9 +332,8 @@ TEST(SamplingTimer, LeavesSignalsThatAreInUse) {
               std::string::npos)
         << source->description();
     source->thread_begin(gettid());
-    burn(0.1);
     Collect collect;
-    source->drain(collect);
+    burn_until(1, *source, collect);
     EXPECT_FALSE(collect.samples.empty());
     raise(SIGURG);
     EXPECT_EQ(signals_of_the_program, 1); // not one of them ours

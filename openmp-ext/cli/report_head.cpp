@@ -50,7 +50,7 @@ std::string samples_line(const ProfileSummary& summary, bool verbose) {
     text += ": " + run.source_description;
   if (summary.samples_waiting > 0)
     text += " (" + with_separators(summary.samples_waiting) +
-            " more waiting in the OpenMP runtime)";
+            " more waiting in the OpenMP runtime, or recording)";
   if (summary.samples > 0 && summary.worst_error > 0)
     text += "; shares may be off by " + points(summary.worst_error);
   return text;

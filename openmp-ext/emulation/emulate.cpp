@@ -14,6 +14,12 @@
 
 namespace omptier {
 
+namespace {
+
+constexpr std::uint64_t k_red_zone = 128; // bytes, by the System V ABI of x86-64
+
+} // namespace
+
 MachineState MachineState::of(const RegisterSample& sample) {
   MachineState state;
   for (unsigned i = 0; i < k_general_registers; ++i)
@@ -46,6 +52,8 @@ void MachineState::set_mask(unsigned number, std::optional<std::uint64_t> value)
 
 bool MachineState::read_unwritten(std::uint64_t address, void* to, std::size_t bytes) const {
   if (address < hidden_end && address + bytes > hidden_begin) return false;
+  // A leaf function's variables below the stack pointer: other functions' by now.
+  if (address < stack_begin && address + bytes > stack_begin - k_red_zone) return false;
   const std::uint64_t above = address - stack_begin;
   if (above >= stack.size() || bytes > stack.size() - above) return lines_.read(address, to, bytes);
   std::memcpy(to, stack.data() + above, bytes);

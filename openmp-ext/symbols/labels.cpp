@@ -153,7 +153,8 @@ std::string label_of_area(const ProfileSummary& summary, const SiteSummary& site
     return site.objects == 1 ? "stack and thread-local variables"
                              : "stacks and thread-local variables";
   case SiteKind::heap:
-    return "heap, not recorded (of the C library, the OpenMP runtime, before the record began)";
+    return "heap, not recorded (small blocks that were not looked at; of the C library, the OpenMP "
+           "runtime, before the record began)";
   case SiteKind::runtime:
     return "OMPTier and the OpenMP runtime";
   default:

@@ -420,14 +420,12 @@ Parsed<NamedFunction> find_function(Functions& functions, const PortableFrame& w
   return found.front();
 }
 
-// "dot(double*) [clone ._omp_fn.0]": "dot(double*)"; "" for other code than a region's.
+// "dot(double*) [clone ._omp_fn.0]": "dot(double*)"; "" for other code than a region's, and clang's.
 std::string function_of_region(const std::string& code) {
-  for (const char* mark : {"._omp_fn.", ".omp_outlined"})
-    if (const auto at = code.find(mark); at != std::string::npos) {
-      const std::string function = code.substr(0, at);
-      return function.substr(0, function.rfind(" [clone "));
-    }
-  return {};
+  const auto at = code.find("._omp_fn.");
+  if (at == std::string::npos) return {};
+  const std::string function = code.substr(0, at);
+  return function.substr(0, function.find(" [clone "));
 }
 
 // The call that begins a parallel region stands in the function whose part the region's code is.
@@ -441,7 +439,8 @@ void leave_moved_code(std::vector<SourceLocation>& locations, const std::string&
   });
   if (own != locations.end()) {
     locations.erase(locations.begin(), own);
-  } else if (code.line > 0 && is_library_file(locations.front().file)) {
+  } else if (code.line > 0 && locations.size() > 1 &&
+             fortran_form(code.file) == FortranForm::none) { // the region's function is inlined
     locations.front() = code;
     locations.front().function = function;
   }

@@ -7,6 +7,7 @@
 #include "emulation/emulate.hpp"
 #include "emulation_emulate_cases.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <gtest/gtest.h>
 
@@ -143,6 +144,27 @@ TEST(SamplingMemory, TheTopOfTheStackIsTheSamples) {
   state.hidden_begin = at, state.hidden_end = at + sizeof now;
   EXPECT_FALSE(state.read(at, &value, 8));
   EXPECT_TRUE(state.read(at + 8, &value, 8));
+}
+
+// What a leaf function keeps below the stack pointer is another's when the sample is looked at.
+TEST(Emulate, WhatLiesBelowTheStackPointerIsUnknown) {
+  std::uint64_t stack[64];
+  std::ranges::fill(stack, 7u);
+  RegisterSample sample{};
+  sample.general[k_rsp] = reinterpret_cast<std::uint64_t>(&stack[32]);
+  const MachineState state = MachineState::of(sample);
+  std::uint64_t value = 0;
+  EXPECT_TRUE(state.read(reinterpret_cast<std::uint64_t>(&stack[32]), &value, 8));
+  EXPECT_EQ(value, 7u);
+  EXPECT_TRUE(state.read(reinterpret_cast<std::uint64_t>(&stack[15]), &value, 8)); // far below
+  for (unsigned below = 1; below <= 16; ++below)
+    EXPECT_FALSE(state.read(reinterpret_cast<std::uint64_t>(&stack[32 - below]), &value, 8)) << below;
+  MachineState written = state;
+  value = 9;
+  written.write(reinterpret_cast<std::uint64_t>(&stack[31]), &value, 8);
+  value = 0;
+  EXPECT_TRUE(written.read(reinterpret_cast<std::uint64_t>(&stack[31]), &value, 8));
+  EXPECT_EQ(value, 9u);
 }
 
 } // namespace

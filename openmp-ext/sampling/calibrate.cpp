@@ -59,7 +59,7 @@ namespace omptier {
 namespace {
 
 constexpr std::size_t k_bytes = 2 << 20, k_node = 64, k_nodes = k_bytes / k_node;
-constexpr double k_slice = 0.25e-3;     // seconds
+constexpr double k_slice = 0.125e-3;    // seconds
 constexpr std::uint64_t k_steps = 2000; // between readings of the clock
 
 double thread_cpu_seconds() {

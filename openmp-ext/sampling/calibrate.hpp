@@ -29,7 +29,7 @@ struct Skid {
   }
 };
 
-// Runs the chase on the calling thread in slices of a quarter of a millisecond, and calls collect
+// Runs the chase on the calling thread in slices of an eighth of a millisecond, and calls collect
 // after each, until the samples decide, `most` samples have not decided, or `seconds` of CPU time
 // are spent. No samples on architectures that are not decoded.
 Skid measure_skid(unsigned most, double seconds,

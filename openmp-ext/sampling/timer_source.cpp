@@ -103,9 +103,15 @@ void stop_timer(TimerRing& ring) {
   if (ring.armed.exchange(0) != 0) timer_delete(ring.timer);
 }
 
+itimerspec times_of(double rate) {
+  auto period = static_cast<long>(1e9 / rate);
+  const timespec time = {period / 1'000'000'000, period % 1'000'000'000};
+  return {time, time};
+}
+
 // Starts a timer on a thread's CPU time or another clock. Returns 0 or errno. If the program has
 // taken the signal, the ring waits for the next one.
-int start_timer(TimerRing& ring, double rate, pid_t thread, clockid_t clock) {
+int start_timer(TimerRing& ring, const itimerspec& times, pid_t thread, clockid_t clock) {
   const int number = g_timer_signal.load();
   ring.thread = thread;
   if (number == 0) return 0;
@@ -119,10 +125,6 @@ int start_timer(TimerRing& ring, double rate, pid_t thread, clockid_t clock) {
   if (error == 0) {
     ring.timer = timer;
     ring.armed = number;
-    auto period = static_cast<long>(1e9 / rate);
-    itimerspec times = {};
-    times.it_interval = {period / 1'000'000'000, period % 1'000'000'000};
-    times.it_value = times.it_interval;
     error = timer_settime(timer, 0, &times, nullptr) == 0 ? 0 : errno;
     if (error != 0 || g_timer_signal.load() != number) stop_timer(ring);
   }
@@ -214,7 +216,7 @@ bool TimerSource::thread_begin(pid_t thread) {
     TimerRing& ring = g_timer_rings[i];
     if (ring.use != RingUse::free) continue;
     if (g_timer_rings_used <= i) g_timer_rings_used = i + 1; // before the timer is armed
-    int error = start_timer(ring, rate_, thread, cpu_clock_of(thread));
+    int error = start_timer(ring, times_of(rate_), thread, cpu_clock_of(thread));
     if (error == 0) {
       ring.use = RingUse::running;
       return true;
@@ -251,7 +253,8 @@ void TimerSource::switch_signal() {
   if (!take_signal(g_left_timer_signal)) return stop_sampling();
   for_each_running([&](TimerRing& ring) {
     const pid_t thread = ring.thread.exchange(0);
-    if (start_timer(ring, rate_, thread, cpu_clock_of(thread)) != 0) ring.use = RingUse::ended;
+    if (start_timer(ring, times_of(rate_), thread, cpu_clock_of(thread)) != 0)
+      ring.use = RingUse::ended;
   });
 }
 
@@ -333,11 +336,16 @@ Skid measure_timer_skid() {
   if (ring.use != RingUse::free) return {};
   // Before the timer is armed, so that a program that takes the signal finds it.
   if (g_timer_rings_used == 0) g_timer_rings_used = 1;
-  if (start_timer(ring, k_timer_calibration_rate, gettid(), CLOCK_MONOTONIC) != 0)
-    return {};
+  // Once: a debugger stops the thread at each signal, a clock goes on meanwhile, and a timer that
+  // fired again would show one place of a thread at rest many times.
+  itimerspec once = times_of(k_timer_calibration_rate);
+  once.it_interval = {};
+  if (start_timer(ring, once, gettid(), CLOCK_MONOTONIC) != 0) return {};
   Skid skid = measure_skid(k_timer_calibration_samples, k_timer_calibration_seconds, [&] {
     std::vector<RegisterSample> samples;
     take_samples(ring, samples);
+    stop_timer(ring);
+    start_timer(ring, once, gettid(), CLOCK_MONOTONIC);
     return samples;
   });
   stop_timer(ring);

@@ -11,9 +11,9 @@
  *     omp_allocator_handle_t fast = omp_init_allocator(ompx_hbm_mem_space, 2, traits);
  *     double *x = (double *)omp_alloc(n * sizeof *x, fast);
  *
- * omp_init_allocator refuses an unknown key, value or space, a contradiction named below, and a
- * cyclic fallback: it returns omp_null_allocator, and one warning states why. Otherwise it returns
- * an allocator, as long as fewer than about 32,000 exist.
+ * omp_init_allocator refuses an unknown key, value or space, a contradiction named below, a cyclic
+ * fallback, and a further allocator where about 32,000 exist: it returns omp_null_allocator, and one
+ * warning states why.
  */
 #ifndef OMPX_MEMORY_H
 #define OMPX_MEMORY_H

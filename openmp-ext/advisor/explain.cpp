@@ -107,11 +107,13 @@ std::string reason_for(const Workload& workload, const std::vector<TierChoice>& 
   if (all_cached) return text + growing;
   const auto& row = costs[site];
   const std::size_t slowest = static_cast<std::size_t>(std::ranges::max_element(row) - row.begin());
-  if (slowest != tier && row[slowest] > 0)
+  if (slowest != tier && row[slowest] > 0) {
+    const double saved = (1 - row[tier] / row[slowest]) * (1 - demand.cached); // costs: the rest's
     text += "; " + std::string(title_of(tiers[tier].kind)) + " saves " +
             (tiers[tier].estimated || tiers[slowest].estimated ? "an estimated " : "") +
-            format_percent(1 - row[tier] / row[slowest], 0) + " of its time against " +
+            format_percent(saved, saved < 0.01 ? 1 : 0) + " of its time against " +
             std::string(title_of(tiers[slowest].kind));
+  }
   return text + growing;
 }
 

@@ -101,7 +101,13 @@ void make_allocator(OmpValue number, std::span<const TraitPair> traits, OmpValue
     return problem.warn_that("the null allocator is returned", number);
   const Allocator* allocator =
       runtime().allocators.make(space, set, !is_extended(space) && !set.extended);
-  if (allocator == nullptr) return;
+  if (allocator == nullptr) {
+    warn_once(Notice::allocators_used_up,
+              "There is no room for another allocator (%u can exist at a time): the null allocator is "
+              "returned.",
+              AllocatorTable::k_entries);
+    return;
+  }
   if (falls_back_on_itself(*allocator)) {
     warn_once(
         Notice::circular_fallback,

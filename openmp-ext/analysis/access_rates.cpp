@@ -218,6 +218,7 @@ private:
       samples.push_back({sample_, speed.loop, at.region});
     samples.back().bytes += bytes;
     if (pattern.kind == AccessKind::store) samples.back().written += bytes;
+    if (pattern.kind == AccessKind::unknown) samples.back().perhaps += bytes;
     if (at.is_lost()) add_lost(at, samples.back().loop, bytes);
   }
 
@@ -267,6 +268,13 @@ private:
     return kinds;
   }
 
+  static bool mostly_stays(const AccessPattern& pattern) {
+    double stays = 0;
+    for (const AccessPattern::Stride& stride : pattern.strides)
+      if (stride.bytes == 0) stays += double{stride.share};
+    return stays >= 0.5;
+  }
+
   // Samples of time are weighted by the speed of their loop; other samples count accesses.
   void weigh() {
     const bool by_time = summary_.measure == Measure::time;
@@ -287,6 +295,9 @@ private:
       of_site.bytes += bytes;
       AccessPattern of_object = pattern;
       if (at.through == at.site) of_object.chased = 1; // indices that lead to indices
+      // Spilled registers are no array, and the few steps between their places no pattern.
+      if (summary_.sites[at.site].kind == SiteKind::stacks && mostly_stays(pattern))
+        of_object.strides = {};
       of_site.pattern.add(of_object); // by time: the manner that takes most of it is the pattern
       if (at.through != k_no_site && at.through != at.site) of_site.through[at.through] += weight;
     });

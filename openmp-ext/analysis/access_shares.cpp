@@ -151,15 +151,16 @@ std::vector<double> admit_lost(ProfileSummary& summary, SamplesOfSites samples,
   for (std::size_t i = 0; i < summary.sites.size(); ++i) {
     SiteSummary& site = summary.sites[i];
     std::set<std::uint32_t> loops;
-    double bytes = 0, more = 0, written = 0;
+    double bytes = 0, more = 0, written = 0, perhaps = 0;
     for (const SiteInLoop& sample : samples[i]) {
       bytes += sample.bytes;
+      perhaps += sample.perhaps;
       if (const auto at = lost.find(sample.loop); at != lost.end() && loops.insert(at->first).second)
         more += at->second.bytes, written += at->second.written;
     }
     unseen[i] = more;
     Share& accessed = site.access_share;
-    accessed.high = std::min(1.0, accessed.high + share_of(more, all));
+    accessed.high = std::min(1.0, accessed.high + share_of(more + perhaps, all));
     const bool waits = summary.measure == Measure::time &&
                        (site.share.value >= k_much_time ? accessed.value < k_hardly
                                                         : site.share.value >= k_some_time &&
@@ -168,6 +169,7 @@ std::vector<double> admit_lost(ProfileSummary& summary, SamplesOfSites samples,
     if (!(bytes > 0)) continue;
     Share& stores = site.write_share;
     stores.low *= bytes / (bytes + more - written);
+    written += perhaps;
     stores.high = (stores.high * bytes + written) / (bytes + written);
   }
   return unseen;

@@ -23,6 +23,7 @@ struct SiteInLoop {
   std::uint32_t loop = 0; // of the spreads below
   std::uint32_t region = 0;
   double bytes = 0, written = 0;
+  double perhaps = 0; // of bytes: loaded, and perhaps stored as well
 };
 using SamplesOfSites = std::span<const std::vector<SiteInLoop>>; // by site; the last: of none
 

@@ -368,7 +368,8 @@ void Sweep::take_code() {
   for (const PatternAt& of : patterns)
     if (of.site < k_small_objects && of.pattern->pc != 0)
       if (CodeSummary* code = code_at(of.pattern->pc, of.pattern->time); code != nullptr)
-        at_site(*code, of.site, of.pattern->kind);
+        at_site(*code, of.site,
+                of.pattern->kind == AccessKind::store ? AccessKind::store : AccessKind::load);
 }
 
 Place Sweep::place_of(std::uint64_t address, const BlockPlace& known) const {

@@ -4,7 +4,8 @@
 // instruction's steps is its stride; instructions with the same stride are one walk, and cover
 // size/stride of what they pass: half or more is sequential. Instructions that ran seldom beside
 // the others (an array was filled once) count in that proportion. Several steps that repeat are
-// tiles: short runs, then a jump over what other tiles hold. Anything else is random.
+// tiles: short runs, then a jump over what other tiles hold. Short runs at places that follow no
+// rule are over before a prefetcher has seen them. Anything else is random, too.
 #include "analysis/object_pattern.hpp"
 
 #include <algorithm>
@@ -22,6 +23,9 @@ constexpr double k_regular = 0.6;      // of its steps, for tiles
 constexpr double k_jumps = 0.02;       // of its steps, from one run to the next
 constexpr std::int64_t k_far = 4;      // strides that make a step a jump
 constexpr double k_filled = 0.5;       // of what lies between the begins of two runs: no tiles
+constexpr double k_rule = 0.5;         // of the jumps, that go one way
+constexpr double k_line = 64;          // bytes
+constexpr double k_short = 4;          // lines of a run
 constexpr double k_widest = 0x1p62;    // bytes
 constexpr std::size_t k_places = 32;   // kept of an instruction
 constexpr std::int64_t k_run = 128;    // bytes side by side, from which a piece is a tile's row
@@ -106,6 +110,14 @@ std::optional<PeriodicRuns> runs_of(const std::pair<double, std::int64_t>& steps
   const double between = std::abs(in_a_run * stride + jump);
   if (between >= k_widest) return {}; // a log that is made up: nothing is so far apart
   return PeriodicRuns{std::llround(between / double(unit)) * unit, (in_a_run + 1) * std::abs(stride)};
+}
+
+// Jumps that go anywhere, and between them a few lines only. first, second: parts of all steps.
+bool is_short_runs(double first, double second, std::int64_t stride) {
+  const double jumps = 1 - first;
+  if (second >= k_rule * jumps) return false;
+  const double lines_a_step = std::min(1.0, std::abs(double(stride)) / k_line);
+  return (first / jumps + 1) * lines_a_step <= k_short;
 }
 
 // Bytes between the begins of two runs, as far as some instruction was seen to access them.
@@ -201,7 +213,10 @@ PatternParts PatternEvidence::parts() const {
     double first = order[0].first / moving, few = 0;
     for (std::size_t i = 0; i < std::min<std::size_t>(order.size(), 3); ++i)
       few += order[i].first / moving;
-    if (first >= k_most || (few >= k_most && first >= k_regular && order.size() > 1)) {
+    const double second = order.size() > 1 ? order[1].first / moving : 0;
+    if (first >= k_regular && is_short_runs(first, second, order[0].second)) {
+      vote(PatternKind::random, key);
+    } else if (first >= k_most || (few >= k_most && first >= k_regular && order.size() > 1)) {
       // The rows of a tile leave gaps; the lines of a grid follow one another; a row that is read
       // again and again returns to its begin.
       const auto runs = order.size() > 1 ? runs_of(order[0], order[1], moving) : std::nullopt;

@@ -186,7 +186,7 @@ std::string objects_text(const ReportContext& context) {
       line.push_back(column->text(row, context));
   }
   return whole_table(columns, cells, context.options.look()) + objects.remarks() +
-         (asked ? reasons(chosen, cells) : "");
+         (asked || context.options.verbose ? reasons(chosen, cells) : "");
 }
 
 } // namespace omptier

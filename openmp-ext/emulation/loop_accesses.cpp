@@ -14,6 +14,9 @@ namespace {
 constexpr std::uint64_t k_node = 256;     // largest offset of a field in its node
 constexpr std::size_t k_links_apart = 32; // accesses between loading a pointer and using it
 constexpr float k_steady = 0.9f;          // of the steps: needs no index
+constexpr std::size_t k_tested_before = 4; // accesses between a test's load and its branch
+constexpr int k_behind_test = 8;           // instructions from the branch to a store
+constexpr std::size_t k_some_tested = 10;  // an access in so many
 
 // Target of a jump through memory (a procedure linkage table); 0 = unknown.
 std::uint64_t target_in_memory(const Instruction& instruction, const MachineState& state) {
@@ -61,7 +64,7 @@ void LoopAccesses::note_one(const Instruction& instruction, std::uint64_t addres
     complete_ = std::min(complete_, visits_.size());
     return;
   }
-  Access access{instruction.address, address, step, bytes, store, false, false, 0, 0, {}};
+  Access access{instruction.address, address, step, bytes, store, false, false, false, 0, 0, {}};
   const std::size_t nearby = std::min<std::size_t>(accesses_.size(), k_links_apart);
   for (std::size_t back = 1; back <= nearby && access.links == 0; ++back) {
     const Access& before = accesses_[accesses_.size() - back];
@@ -83,6 +86,22 @@ void LoopAccesses::note_lost(const Instruction& instruction, std::uint32_t bytes
   for (const bool store : {false, true})
     if (store ? instruction.memory.writes : instruction.memory.reads)
       lost_.push_back({instruction.address, bytes, store, visits_.size() - 1});
+}
+
+// other: where the branch did not go.
+void LoopAccesses::note_passed(const Function& function, std::uint64_t other,
+                               const MachineState& state) {
+  const std::size_t loads = std::min(accesses_.size(), k_tested_before);
+  const int first = function.at(other);
+  for (int i = first; i >= 0 && i < first + k_behind_test; ++i) {
+    if (static_cast<std::size_t>(i) >= function.instructions.size()) return;
+    const Instruction& here = function.instructions[static_cast<std::size_t>(i)];
+    if (here.flow != Flow::next) return;
+    if (!here.has_memory || !here.memory.writes || here.memory.is_vector_indexed()) continue;
+    const auto address = address_in(here, state);
+    for (Access& access : std::span(accesses_).last(loads))
+      if (address == access.address && !access.store) access.tested = true;
+  }
 }
 
 void LoopAccesses::note(const Instruction& instruction, const MachineState& state,
@@ -295,6 +314,7 @@ bool LoopAccesses::walk_once(const RegisterSample& sample, std::uint64_t sought)
       const auto taken = branch_taken(*function, here, state);
       const bool leads_back = here.target != 0 && here.target <= here.address;
       certain = certain && taken.has_value();
+      note_passed(*function, taken.value_or(leads_back) ? here.end() : here.target, state);
       go(taken.value_or(leads_back) ? here.target : here.end());
       continue;
     }
@@ -449,6 +469,7 @@ void LoopAccesses::summarize(std::size_t first, std::size_t last, const Register
   // Gathers with one base are merged: an unrolled loop spreads its lanes over several.
   struct Of {
     std::vector<const Access*> anywhere, inside;
+    std::size_t tested = 0;
     double bytes = 0;
   };
   std::map<std::pair<std::uint64_t, bool>, Of> by_instruction;
@@ -462,6 +483,7 @@ void LoopAccesses::summarize(std::size_t first, std::size_t last, const Register
     of.anywhere.push_back(&access);
     if (i < first || i >= last) continue;
     of.inside.push_back(&access);
+    if (access.tested) ++of.tested;
     of.bytes += access.bytes;
   }
   for (const auto& [key, of] : by_instruction) {
@@ -484,6 +506,7 @@ void LoopAccesses::summarize(std::size_t first, std::size_t last, const Register
     pattern.pc = key.first;
     pattern.address = drawn->address;
     pattern.kind = key.second ? AccessKind::store : AccessKind::load;
+    if (of.tested * k_some_tested > of.inside.size()) pattern.kind = AccessKind::unknown;
     pattern.accesses = static_cast<float>(weight / bytes * double(of.inside.size()));
     pattern.bytes = static_cast<float>(weight / bytes * of.bytes);
     patterns_.push_back(pattern);

@@ -7,6 +7,10 @@
 //
 // Helper thread only. Code is assumed to run as its branches go. A branch whose flags are unknown
 // (a comparison of data) is taken if it leads back, else not.
+//
+// Memory is read later than the program read it. If a store depends on a test of its own place
+// (if (level[u] < 0) level[u] = 1), that test has another result by then: the kind of the access is
+// unknown.
 #pragma once
 
 #include "emulation/decode.hpp"
@@ -51,6 +55,7 @@ private:
     bool store = false;
     bool vague = false;                 // only the object is known: address is its begin
     bool sampled = false;               // of a copy that the sample interrupted
+    bool tested = false;                // a load; the walk went past a store to its place
     std::uint64_t base = 0;             // of a gather or scatter: base of its indices
     std::uint32_t links = 0;            // length of the chain of pointers that led here
     std::optional<std::uint64_t> value; // of a load, up to 8 bytes
@@ -83,6 +88,7 @@ private:
   void note_one(const Instruction& instruction, std::uint64_t address, std::uint32_t bytes,
                 bool store, std::uint32_t step, const MachineState& state);
   void note_lost(const Instruction& instruction, std::uint32_t bytes);
+  void note_passed(const Function& function, std::uint64_t other, const MachineState& state);
   std::uint64_t behind_stub(std::uint64_t address);
   std::uint64_t caller_of(const Function& function, const MachineState& state);
   bool whole_iterations(std::size_t& first, std::size_t& last);

@@ -24,7 +24,7 @@ struct AccessPattern {
   std::uint64_t address = 0; // one that it accessed
   std::uint64_t through = 0; // an address whose content was the index of this access; 0 = none
   std::uint32_t thread = 0;
-  AccessKind kind = AccessKind::unknown;
+  AccessKind kind = AccessKind::unknown; // unknown: a load whose place may have been stored to
   float accesses = 0; // how many, or in which proportion
   float bytes = 0;    // in the same proportion; per access: bytes / accesses
   float chased = 0;   // share of accesses through a pointer that was itself loaded through one

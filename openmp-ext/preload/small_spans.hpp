@@ -15,7 +15,8 @@
 
 namespace omptier::preload::small_spans {
 
-// bytes: no block from there on is in a span. 16 KiB are, and what a growing array adds to them.
+// bytes: the largest room, 4,160 + 48 · 256 (small_spans.cpp). Blocks of so many and more are in no
+// span.
 inline constexpr std::size_t k_below = (std::size_t{16} << 10) + 64;
 inline constexpr unsigned k_most_sites = 256, k_most_bins = 1024;
 

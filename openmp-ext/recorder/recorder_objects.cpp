@@ -135,9 +135,8 @@ void Recorder::begin_block(SiteCount& count, std::uint64_t bytes, bool by_malloc
 }
 
 // The site if its further blocks should have spans, else k_full.
-std::uint32_t Recorder::object(const void* block, std::size_t bytes,
-                               std::uintptr_t allocator, const ReturnAddress* frames,
-                               unsigned count) {
+std::uint32_t Recorder::object(const void* block, std::size_t bytes, std::uintptr_t allocator,
+                               const ReturnAddress* frames, unsigned count) {
   const std::uint32_t site = define(sites_, frames, count, true);
   if (site == StackTable::k_full) {
     unwatched_.fetch_add(1, std::memory_order_relaxed);

@@ -8,6 +8,7 @@
 #include "symbols/source_line.hpp"
 #include "symbols/symbols.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -83,15 +84,22 @@ std::string label_of_chain(Symbols& symbols, const std::vector<ModuleInfo>& modu
       if (is_of_program(locations[i])) at = i;
     return found.name + " (" + text_of(locations[at]) + ")";
   }
-  std::size_t at = locations.size();
-  for (std::size_t i = 0; i < locations.size() && !is_of_program(locations[i]); ++i)
+  const auto first = static_cast<std::size_t>(
+      std::ranges::find_if(locations, is_of_program) - locations.begin());
+  for (std::size_t i = 0; i < first; ++i)
     if (is_hidden(locations[i]))
       return short_function(chain.functions[i]) + " (" + file_name_of(locations[i].defined_in) +
              ")";
-  for (std::size_t i = 0; i < locations.size() && (at == locations.size() || at < own); ++i)
-    if (is_of_program(locations[i])) at = i;
-  if (at < locations.size())
-    return short_function(chain.functions[at]) + " (" + text_of(locations[at]) + ")";
+  const auto place = [&](std::size_t i) {
+    return short_function(chain.functions[i]) + " (" + text_of(locations[i]) + ")";
+  };
+  if (first < locations.size()) {
+    std::size_t at = first; // who asks, if other sites have the same first place
+    for (std::size_t i = first; i < locations.size() && at < own; ++i)
+      if (is_of_program(locations[i])) at = i;
+    if (chain.functions[at] == chain.functions[first]) return place(at);
+    return place(first) + " from " + text_of(locations[at]);
+  }
   for (const std::string& function : chain.functions)
     if (!function.empty()) return short_function(function);
   return module_and_offset(modules, frames[0]);

@@ -289,6 +289,26 @@ static void last_counts(void) {
   }
 }
 
+// More than there is room for: said, and room again once they are destroyed.
+static void used_up(void) {
+  enum { k_more_than_all = 40000 };
+  static omp_allocator_handle_t all[k_more_than_all];
+  int made = 0;
+  catch_stderr();
+  while (made < k_more_than_all &&
+         (all[made] = make(here_space, 0, NULL)) != omp_null_allocator)
+    ++made;
+  const char* said = caught_stderr();
+  check(made > 30000 && made < k_more_than_all && count_of(said, "Warning") == 1 &&
+            strstr(said, "no room for another allocator") != NULL,
+        "%d allocators, said: %s", made, said);
+  while (made > 0)
+    omp_destroy_allocator(all[--made]);
+  const omp_allocator_handle_t a = make(here_space, 0, NULL);
+  check(a != omp_null_allocator, "no room after all were destroyed");
+  omp_destroy_allocator(a);
+}
+
 // The default space without traits always gives an allocator.
 static void plain_default(void) {
   const omp_allocator_handle_t a = make(omp_default_mem_space, 0, NULL);
@@ -579,6 +599,7 @@ static const semantics_case cases[] = {
     {"contradictions", contradictions, 0},
     {"last-counts", last_counts, k_dram},
     {"plain-default", plain_default, 0},
+    {"used-up", used_up, k_dram},
     {"predefined", predefined, k_dram},
     {"fallback-default", fallback_default, 0},
     {"fallback-null", fallback_null, 0},

@@ -221,6 +221,12 @@ TEST_F(Cached, TheReasonSaysSo) {
                         "scattered loads"),
             std::string::npos)
       << reason;
+  const std::size_t faster = made.costs[0][0] < made.costs[0][1] ? 0 : 1;
+  const std::string gain = reason_for(made.workload, made.tiers, made.costs, 0, faster);
+  const std::size_t saves = gain.find(" saves ");
+  ASSERT_NE(saves, std::string::npos) << gain;
+  EXPECT_GT(std::stod(gain.substr(saves + 7)), 0) << gain;
+  EXPECT_LE(std::stod(gain.substr(saves + 7)), 10) << gain; // of its time, not of the rest's
   serve(1, 0);
   const Advice all = advice();
   const std::string left = reason_for(all.workload, all.tiers, all.costs, 0, 1);

@@ -17,11 +17,14 @@ namespace {
 
 constexpr double k_sample = 10e6; // nanoseconds
 
+constexpr std::int64_t k_stays = 1; // a stride: the same place, but for a step in fifty
+
 // What a loop does to one array with 8 bytes an access; stride 0: in no order.
 struct Use {
   std::uint32_t site;
   double read, written; // parts of the loop's bytes
   std::int64_t stride;
+  bool tested = false; // what is read may also be written
 };
 struct SampledLoop {
   std::uint64_t head;
@@ -33,12 +36,13 @@ struct SampledLoop {
 AccessPattern pattern_of(const SampledLoop& loop, const Use& use, AccessKind kind, unsigned i) {
   AccessPattern pattern;
   pattern.pc = loop.head + use.site + 2;
-  pattern.kind = kind;
+  pattern.kind = use.tested ? AccessKind::unknown : kind;
   pattern.bytes =
       static_cast<float>((kind == AccessKind::load ? use.read : use.written) * k_sample);
   pattern.accesses = pattern.bytes / 8;
   pattern.strides[0] = {use.stride, 1};
   if (use.stride == 0) pattern.strides[0] = {8 * (1 + i * 7919 % 1000), 0.1f};
+  if (use.stride == k_stays) pattern.strides = {{{0, 0.98f}, {8, 0.02f}}};
   pattern.loop = loop.head;
   if (loop.pace > 0) {
     pattern.run_nanoseconds = 1e5f * static_cast<float>(1 + i % 50);
@@ -47,9 +51,11 @@ AccessPattern pattern_of(const SampledLoop& loop, const Use& use, AccessKind kin
   return pattern;
 }
 
-// Arrays of 64 MB, and loops one after the other. All time is blamed on loads.
-ProfileSummary summary_of_loops(std::uint32_t arrays, const std::vector<SampledLoop>& loops) {
+// Arrays of 64 MB, the first of a kind, and loops one after the other. All time is blamed on loads.
+ProfileSummary summary_of_loops(std::uint32_t arrays, const std::vector<SampledLoop>& loops,
+                                SiteKind of_first = SiteKind::allocation) {
   Profile profile = profile_of_arrays(arrays);
+  profile.sites[0].kind = of_first;
   for (const SampledLoop& loop : loops)
     for (unsigned i = 0; i < loop.samples; ++i) {
       LoggedSample sample;
@@ -137,6 +143,29 @@ TEST(Accesses, WhatWasSeenInOtherLoopsIsNotSaidOfTheTime) {
       summary_of_loops(1, {{0x1000, 6, {{0, 0.5, 0.5, 8}}}, {0x1040, 94, {{0, 0, 0, 8}}}});
   EXPECT_EQ(same.sites[0].pattern.kind, PatternKind::sequential);
   EXPECT_NE(traits_of(same).find("pattern_sequential"), std::string::npos) << traits_of(same);
+}
+
+// if (level[u] < 0) level[u] = 1: nobody saw whether the store was done.
+TEST(Accesses, WhatHangsOnATestOfItselfIsNotReadOnly) {
+  const auto knows = [](bool tested) {
+    return summary_of_loops(1, {{0x1000, 1000, {{0, 1, 0, 8, tested}}, 4.0f}})
+        .sites[0]
+        .knows_writes();
+  };
+  EXPECT_TRUE(knows(false));
+  EXPECT_FALSE(knows(true));
+}
+
+// sum[i] += …, with the sum in memory: the stack's places are no array that somebody walks through.
+TEST(Accesses, SpilledRegistersHaveNoPattern) {
+  const auto pattern = [](std::int64_t stride, SiteKind kind) {
+    const ProfileSummary summary =
+        summary_of_loops(1, {{0x1000, 100, {{0, 0.5, 0.5, stride}}}}, kind);
+    return summary.sites[0].pattern.kind;
+  };
+  EXPECT_EQ(pattern(k_stays, SiteKind::stacks), PatternKind::unknown);
+  EXPECT_EQ(pattern(k_stays, SiteKind::allocation), PatternKind::sequential);
+  EXPECT_EQ(pattern(8, SiteKind::stacks), PatternKind::sequential); // a local array
 }
 
 // The pace is known of the loop that array 0 shares with array 1, whose own pairs are too few.

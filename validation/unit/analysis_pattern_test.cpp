@@ -116,6 +116,23 @@ TEST(Pattern, RowsOfTilesLeaveGaps) {
   EXPECT_EQ(unrolled.decide().kind, PatternKind::tiled);
 }
 
+// The neighbours of a vertex, or a row of a table, found by an index.
+TEST(Pattern, ShortRunsAtRandomPlacesAreNoStreams) {
+  const auto kind = [](std::int64_t run, std::int64_t stride, bool random) {
+    PatternEvidence evidence;
+    access(evidence, 1, 8, offsets(8000, [=](auto i) {
+             const std::int64_t row = i / run;
+             return i % run * stride + (random ? row * row * 7919 % 10007 : row) * run * stride;
+           }));
+    return evidence.decide().kind;
+  };
+  EXPECT_EQ(kind(7, 8, true), PatternKind::random);
+  EXPECT_EQ(kind(7, 8, false), PatternKind::sequential);
+  EXPECT_EQ(kind(16, 8, true), PatternKind::random); // two lines
+  EXPECT_EQ(kind(4, 4 << 20, true), PatternKind::random);
+  EXPECT_EQ(kind(200, 8, true), PatternKind::sequential);
+}
+
 TEST(Pattern, LinesAndRowsReadAgainAreNoTiles) {
   PatternEvidence lines, again;
   access(lines, 1, 8, offsets(2000, [](auto i) { return i % 14 * 8 + i / 14 * 128; }));

@@ -35,7 +35,7 @@ set(containers ${CMAKE_CURRENT_LIST_DIR}/headers_containers.cpp)
 headers_program(containers SOURCES ${containers}
                 COMPILER clang++-19 -std=c++17 -Wall -Wextra -Wshadow -I${CMAKE_BINARY_DIR}/include-omp)
 headers_program(containers-gcc SOURCES ${containers} COMPILER g++-12 -std=c++17 -Wall -Wextra -Wshadow)
-set(arrays ${OMPTIER_SOURCE_DIR}/include/ompx_memory.f90
+set(arrays ${CMAKE_BINARY_DIR}/include/ompx_memory.f90
            ${CMAKE_CURRENT_LIST_DIR}/headers_arrays.f90)
 headers_program(arrays-gfortran SOURCES ${arrays} COMPILER gfortran -std=f2018 -Wall -Wextra -Wno-compare-reals)
 find_program(OMPTIER_FLANG NAMES flang-new-19 flang-19)

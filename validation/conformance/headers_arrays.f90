@@ -19,11 +19,14 @@ program headers_arrays
   call check(ompx_name('two words') == 0, 'a name with a blank')
   call check(ompx_name('fields') == ompx_name('fields '), 'blanks at the end of a name')
   call ranks()
+  call more_ranks()
+  call moved()
   call shapes()
   call errors()
   call declared()
   call check(ompx_phase('end of it') == -1, 'phase with blanks')
   call check(ompx_phase('end') == 0, 'phase')
+  call check(ompx_end_phase() == 0, 'end of the phase')
   call ompx_destroy_allocator(dram)
   print '(a, i0, a)', 'arrays hold, ', checks, ' checks'
 
@@ -83,6 +86,50 @@ contains
     call ompx_deallocate(l3)
     call check(.not. associated(a1) .and. .not. associated(l3), 'nullified')
     call ompx_deallocate(a1)
+  end subroutine
+
+  subroutine more_ranks()
+    complex(real32), pointer :: c4(:,:,:,:)
+    complex(real64), pointer :: c1(:), c7(:,:,:,:,:,:,:)
+    real(real64), pointer :: a5(:,:,:,:,:)
+    integer(int64), pointer :: l6(:,:,:,:,:,:)
+    type(ompx_placement) :: where
+    call ompx_allocate(c1, 9_int64, dram)
+    call ompx_allocate(c4, [2, 3, 4, 5], dram)
+    call ompx_allocate(a5, [2, 3, 4, 5, 6], dram)
+    call ompx_allocate(l6, [2, 3, 4, 5, 6, 7], dram)
+    call ompx_allocate(c7, [2, 3, 4, 5, 6, 7, 8], dram)
+    call check(all(shape(c7) == [2, 3, 4, 5, 6, 7, 8]) .and. size(c1) == 9, 'shape of rank 7')
+    call check(ompx_get_placement(c_loc(c7), 0_c_size_t, where) == 0, 'placement')
+    call check(where%block_bytes == 40320 * 16, 'bytes of complex numbers')
+    call check(ompx_get_placement(c_loc(c4), 0_c_size_t, where) == 0, 'placement')
+    call check(where%block_bytes == 120 * 8, 'bytes of short complex numbers')
+    c1 = (1, 1); c4 = (1, 2); a5 = 3; l6 = 4; c7 = (5, 6)
+    call check(nint(aimag(sum(c7))) == 241920 .and. nint(real(sum(c4))) == 120, 'sums')
+    call check(sum(l6) == 20160 .and. nint(sum(a5)) == 2160 .and. nint(aimag(sum(c1))) == 9, 'sums')
+    call ompx_deallocate(c1)
+    call ompx_deallocate(c4)
+    call ompx_deallocate(a5)
+    call ompx_deallocate(l6)
+    call ompx_deallocate(c7)
+    call check(.not. associated(c7) .and. .not. associated(c1), 'nullified')
+  end subroutine
+
+  subroutine moved()
+    real(real64), save, target :: static(100000)
+    type(ompx_placement) :: where
+    integer(c_int) :: result
+    static = 1
+    result = ompx_place_range(c_loc(static), 800000_c_size_t, ompx_dram_mem_alloc)
+    call check(ompx_get_placement(c_loc(static), 800000_c_size_t, where) == 0, 'where it is')
+    if (result == ompx_success) then
+      call check(where%bytes(ompx_kind_dram) >= 800000 - 2 * 65536, 'a static array placed')
+    else ! containers may forbid it
+      call check(result == ompx_error_errno, 'a static array not placed')
+    end if
+    call check(nint(sum(static)) == 100000, 'its content')
+    result = ompx_place_range(c_null_ptr, 800000_c_size_t, ompx_dram_mem_alloc)
+    call check(result == ompx_error_errno, 'no array placed')
   end subroutine
 
   subroutine shapes()

@@ -84,7 +84,7 @@ def check(name, lines, declarations, mark):
 HEADERS = {
     "ompx_memory.h": (c_declarations, is_c_comment),
     "ompx_memory.hpp": (cxx_declarations, lambda line: line.startswith("//")),
-    "ompx_memory.f90": (fortran_declarations, lambda line: re.match(r"\s*!", line) is not None),
+    "ompx_memory.f90.in": (fortran_declarations, lambda line: re.match(r"\s*!", line) is not None),
 }
 
 

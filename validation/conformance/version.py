@@ -60,7 +60,7 @@ def main():
                                     r"#define OMPX_VERSION_PATCH (\d+)$", header)
     others = {
         "ompx_memory.f90": found("f90", r"ompx_version_major = (\d+), ompx_version_minor = (\d+), "
-                                        r"ompx_version_patch = (\d+)", (INCLUDE / "ompx_memory.f90").read_text()),
+                                        r"ompx_version_patch = (\d+)", (INCLUDE / "ompx_memory.f90.in").read_text()),
         "omptier --version": found("omptier", r"^omptier (\S+)$", subprocess.run(
             [build / "bin" / "omptier", "--version"], capture_output=True, text=True, check=True).stdout),
         "omptier.pc": found("omptier.pc", r"^Version: (\S+)$", (build / "include" / "omptier.pc").read_text()),
@@ -80,7 +80,7 @@ def main():
             sys.exit(f"{function}: the header has it since {here.get(function)}, its version node is {release}'s")
         if order(release) > order(number)[:2]:
             sys.exit(f"{function} is {release}'s, this is {number}")
-    for page in (INCLUDE / "ompx_memory.hpp", INCLUDE / "ompx_memory.f90", SOURCE / "README.md",
+    for page in (INCLUDE / "ompx_memory.hpp", INCLUDE / "ompx_memory.f90.in", SOURCE / "README.md",
                  *(SOURCE / "docs").glob("*.md")):
         for remark in re.findall(r"\bsince (\d+\.\d+)\b(?!\.\d)", page.read_text(), re.I):
             if order(remark) > order(number)[:2] or remark == "1.0":

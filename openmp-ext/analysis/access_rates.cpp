@@ -84,26 +84,36 @@ public:
   void add(std::span<const PatternAt> run, const Loops& loops,
            std::span<const SiteSummary> sites) {
     std::vector<Speed>& speeds = runs_.emplace_back();
+    struct Measured {
+      std::span<const PatternAt> sample;
+      double value;
+    };
+    std::map<std::uint32_t, Measured> measured; // by loop: its last sample and pattern
     for (std::size_t begin = 0, end = 0; begin < run.size(); begin = end) {
       const AccessPattern& first = *run[begin].pattern;
       while (end < run.size() && run[end].pattern->time == first.time &&
              run[end].pattern->thread == first.thread)
         ++end;
-      const double expected = expected_speed(run.subspan(begin, end - begin), sites);
+      const std::span<const PatternAt> sample = run.subspan(begin, end - begin);
       const std::uint32_t loop = number_of(first.loop != 0 ? first.loop : first.pc);
       const LoopRate* of_sample = nullptr;
-      for (std::size_t i = begin; i < end; ++i) {
-        const LoopRate* const rate = loops.rate_of(run[i]);
+      for (const PatternAt& at : sample) {
+        const LoopRate* const rate = loops.rate_of(at);
         if (rate != nullptr && (of_sample == nullptr || rate->pairs > of_sample->pairs))
           of_sample = rate;
+        speeds.push_back({0, rate, loop});
       }
-      for (std::size_t i = begin; i < end; ++i) {
-        const LoopRate* const own = loops.rate_of(run[i]);
-        const LoopRate* const rate = own != nullptr ? own : of_sample; // they ran together
-        if (rate != nullptr && expected > 0) faster_[loop] = std::log(rate->value / expected);
-        speeds.push_back({rate != nullptr ? rate->value : expected, rate, loop});
+      const double expected = of_sample == nullptr ? expected_speed(sample, sites) : 0;
+      for (Speed& speed : std::span(speeds).subspan(begin)) {
+        if (speed.rate == nullptr) speed.rate = of_sample; // they ran together
+        speed.value = speed.rate != nullptr ? speed.rate->value : expected;
       }
+      if (of_sample != nullptr)
+        measured.insert_or_assign(loop, Measured{sample, speeds.back().value});
     }
+    for (const auto& [loop, last] : measured)
+      if (const double expected = expected_speed(last.sample, sites); expected > 0)
+        faster_[loop] = std::log(last.value / expected);
   }
   // To be called after all runs.
   void calibrate() {

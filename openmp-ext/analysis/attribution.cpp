@@ -438,9 +438,10 @@ void Sweep::attribute_reuses(std::uint64_t now) {
 
 void Sweep::learn_streams(const LoggedSample& sample) {
   std::vector<LoopAccess> loop;
+  loop.reserve(sample.patterns);
   for (std::size_t i = sample.first_pattern + sample.patterns; i-- > sample.first_pattern;)
     if (const std::uint32_t site = patterns[i].site; site != k_no_site)
-      loop.push_back({site, is_cached(site), profile_.patterns[i], profile_.patterns[i].place});
+      loop.push_back({site, is_cached(site), &profile_.patterns[i]});
   if (!loop.empty()) streams_.learn(sample.pc, streams_of(std::move(loop)));
 }
 

@@ -126,7 +126,7 @@ struct Place {
 };
 
 struct PatternAt {
-  const AccessPattern* pattern;
+  const LoggedPattern* pattern;
   std::uint32_t site, through; // summary numbers, k_no_site
   std::uint32_t region;
   std::uint32_t beside = k_no_site; // of one with an unknown address: what its sample was blamed on

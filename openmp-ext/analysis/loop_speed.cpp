@@ -30,9 +30,10 @@ const Wait& wait_for(std::uint32_t site, std::span<const SiteSummary> sites) {
 
 double expected_speed(std::span<const PatternAt> loop, std::span<const SiteSummary> sites) {
   std::vector<LoopAccess> accesses;
+  accesses.reserve(loop.size());
   double nanoseconds = 0, bytes = 0;
   for (const PatternAt& at : loop) {
-    accesses.push_back({at.site, false, *at.pattern});
+    accesses.push_back({at.site, false, at.pattern});
     nanoseconds += double{at.pattern->accesses} * k_turn;
     bytes += double{at.pattern->bytes};
   }

@@ -22,7 +22,7 @@ using AccessSpan = std::span<const LoopAccess>;
 bool is_stream(AccessSpan site) {
   PatternEvidence evidence;
   for (const LoopAccess& access : site)
-    evidence.add(access.pattern);
+    evidence.add(*access.pattern);
   const ObjectPattern pattern = evidence.decide();
   return pattern.kind == PatternKind::sequential || pattern.kind == PatternKind::tiled ||
          (pattern.kind == PatternKind::strided && double(pattern.stride) <= k_line);
@@ -32,7 +32,7 @@ bool is_stream(AccessSpan site) {
 double lines_of(AccessSpan near) {
   double passed = 0, touched = 0;
   for (const LoopAccess& access : near) {
-    const AccessPattern& pattern = access.pattern;
+    const LoggedPattern& pattern = *access.pattern;
     const double accesses = double{pattern.accesses};
     const auto step = std::abs(double(pattern.strides[0].bytes));
     touched += std::max(double{pattern.bytes}, accesses * k_line) / k_line;
@@ -45,11 +45,11 @@ double lines_of(AccessSpan near) {
 void add_stream(AccessSpan near, std::vector<Stream>& streams) {
   const auto one_of = [&](AccessKind kind) {
     return std::ranges::find_if(
-        near, [&](const LoopAccess& access) { return access.pattern.kind == kind; });
+        near, [&](const LoopAccess& access) { return access.pattern->kind == kind; });
   };
   const auto add = [&](const LoopAccess& access, double lines) {
-    const AccessPattern& pattern = access.pattern;
-    streams.push_back({access.site, access.cached ? 0 : lines, pattern.address, access.place,
+    const LoggedPattern& pattern = *access.pattern;
+    streams.push_back({access.site, access.cached ? 0 : lines, pattern.address, pattern.place,
                        pattern.kind == AccessKind::store ? AccessKind::store : AccessKind::load,
                        pattern.strides[0].bytes});
   };
@@ -68,7 +68,7 @@ void add_stream(AccessSpan near, std::vector<Stream>& streams) {
 std::vector<Stream> streams_of(std::vector<LoopAccess> accesses) {
   std::ranges::sort(accesses, [](const LoopAccess& one, const LoopAccess& other) {
     return one.site != other.site ? one.site < other.site
-                                  : one.pattern.address < other.pattern.address;
+                                  : one.pattern->address < other.pattern->address;
   });
   std::vector<Stream> streams;
   const AccessSpan all(accesses);
@@ -77,7 +77,7 @@ std::vector<Stream> streams_of(std::vector<LoopAccess> accesses) {
       ++end;
     if (!is_stream(all.subspan(begin, end - begin))) continue;
     for (std::size_t first = begin, last = begin; first < end; first = last) {
-      while (last < end && all[last].pattern.address - all[first].pattern.address <= k_near)
+      while (last < end && all[last].pattern->address - all[first].pattern->address <= k_near)
         ++last;
       add_stream(all.subspan(first, last - first), streams);
     }

@@ -24,8 +24,7 @@ namespace omptier {
 struct LoopAccess {
   std::uint32_t site = 0;
   bool cached = false; // what the site has lies in a cache: no traffic
-  AccessPattern pattern;
-  BlockPlace place = {}; // as LoggedPattern::place
+  const LoggedPattern* pattern = nullptr;
 };
 
 // What a site's stream moves, in lines per arbitrary unit of the loop, by loads or by stores.

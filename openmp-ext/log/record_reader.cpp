@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 namespace omptier {
@@ -370,6 +371,7 @@ void RecordReader::read_sample(RecordBody& body) {
   if (kind == 3 || level == 3 || !(sample.weight > 0) || sample.weight > 1e30f) body.fail();
   if (!body.good()) return;
   profile_.last_time = std::max(profile_.last_time, sample.time);
+  sample.first_pattern = static_cast<std::uint32_t>(profile_.patterns.size());
   profile_.samples.push_back(sample);
 }
 
@@ -449,28 +451,49 @@ void RecordReader::read_loop_of_2(RecordBody& body) {
   if (!body.empty()) read_run_of_loop(next_of_2_, body);
 }
 
-// Samples and patterns are in the same order. In version 2, patterns carry time and thread of their
-// sample, and some have no sample, because it was not kept.
-void RecordReader::give_patterns() {
+// Each sample is followed by the patterns of its loop.
+void RecordReader::sort_samples() {
+  std::vector<std::uint32_t> order(profile_.samples.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::ranges::stable_sort(order, {}, [&](std::uint32_t i) { return profile_.samples[i].time; });
+  std::vector<LoggedSample> samples;
+  std::vector<LoggedPattern> patterns;
+  samples.reserve(order.size());
+  patterns.reserve(profile_.patterns.size());
+  for (const std::uint32_t i : order) {
+    LoggedSample& sample = samples.emplace_back(profile_.samples[i]);
+    const auto first = profile_.patterns.begin() + sample.first_pattern;
+    sample.first_pattern = static_cast<std::uint32_t>(patterns.size());
+    patterns.insert(patterns.end(), first, first + sample.patterns);
+  }
+  profile_.samples = std::move(samples);
+  profile_.patterns = std::move(patterns);
+}
+
+// In version 2, patterns carry time and thread of their sample, and some have no sample, because it
+// was not kept.
+void RecordReader::sort_samples_of_2() {
+  std::ranges::stable_sort(profile_.samples, {}, &AccessSample::time);
+  std::ranges::stable_sort(profile_.patterns, {}, &AccessPattern::time);
   const std::vector<LoggedPattern>& all = profile_.patterns;
   std::uint32_t next = 0;
   const auto is_of = [&](const LoggedSample& sample) {
     return next < all.size() && all[next].time == sample.time && all[next].thread == sample.thread;
   };
   for (LoggedSample& sample : profile_.samples) {
-    while (version_ < 3 && next < all.size() && all[next].time < sample.time)
+    while (next < all.size() && all[next].time < sample.time)
       ++next;
     sample.first_pattern = next;
-    next += sample.patterns;
-    for (; version_ < 3 && is_of(sample); ++next)
+    for (; is_of(sample); ++next)
       ++sample.patterns;
   }
 }
 
 void RecordReader::finish() {
-  std::ranges::stable_sort(profile_.samples, {}, &AccessSample::time);
-  std::ranges::stable_sort(profile_.patterns, {}, &AccessPattern::time);
-  give_patterns();
+  if (version_ >= 3)
+    sort_samples();
+  else
+    sort_samples_of_2();
   std::ranges::stable_sort(profile_.reuses, {}, &LoggedReuse::time);
   if (version_ < 3) std::ranges::stable_sort(profile_.regions, {}, &RegionRecord::time);
   std::ranges::stable_sort(profile_.stretches, {}, &StretchRecord::end);

@@ -72,7 +72,8 @@ private:
   BlockPlace read_place(RecordBody& body, std::uint64_t number) const;
   void read_run_of_loop(LoggedPattern& pattern, RecordBody& body);
   void add_pattern(LoggedPattern& pattern, RecordBody& body);
-  void give_patterns();
+  void sort_samples();
+  void sort_samples_of_2();
   void read_pattern_of_2(RecordBody& body);
   void read_in_block_of_2(RecordBody& body);
   void read_loop_of_2(RecordBody& body);

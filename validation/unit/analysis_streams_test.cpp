@@ -34,9 +34,21 @@ std::uint64_t in(std::uint32_t site, std::uint64_t offset = 0) {
   return (100 + 16 * site) * k_megabyte + offset;
 }
 
-std::map<std::uint32_t, double> lines(std::vector<LoopAccess> loop) {
+struct At {
+  std::uint32_t site;
+  bool cached;
+  AccessPattern pattern;
+};
+
+std::map<std::uint32_t, double> lines(const std::vector<At>& loop) {
+  std::vector<LoggedPattern> patterns;
+  for (const At& at : loop)
+    patterns.push_back({at.pattern, {}, {}});
+  std::vector<LoopAccess> accesses;
+  for (std::size_t i = 0; i < loop.size(); ++i)
+    accesses.push_back({loop[i].site, loop[i].cached, &patterns[i]});
   std::map<std::uint32_t, double> by_site;
-  for (const Stream& stream : streams_of(std::move(loop)))
+  for (const Stream& stream : streams_of(std::move(accesses)))
     by_site[stream.site] += stream.lines;
   return by_site;
 }
@@ -63,7 +75,7 @@ TEST(Streams, WidthOfElementsCounts) {
 }
 
 TEST(Streams, RowsOfAStencilMoveALineOnce) {
-  std::vector<LoopAccess> loop{{b, false, access(9, in(b), 64, 64, AccessKind::store)}};
+  std::vector<At> loop{{b, false, access(9, in(b), 64, 64, AccessKind::store)}};
   for (const std::uint64_t row : {0, 8192, 16384})
     loop.push_back({a, false, access(row + 1, in(a, row), 64, 64)});
   const auto stencil = lines(loop);
@@ -76,7 +88,7 @@ TEST(Streams, RowsOfAStencilMoveALineOnce) {
 }
 
 TEST(Streams, UnrolledLoopsAndRowsOfTiles) {
-  std::vector<LoopAccess> unrolled, tile;
+  std::vector<At> unrolled, tile;
   for (const std::uint64_t part : {0, 64, 128, 192}) {
     unrolled.push_back({a, false, access(part + 1, in(a, part), 64, 256)});
     tile.push_back({a, false, access(part + 1, in(a, part), 64, 8192)});

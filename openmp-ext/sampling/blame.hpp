@@ -50,9 +50,13 @@ public:
   AccessSample blame(const RegisterSample& sample);
   double weight(const RegisterSample& sample) const { return period_ * sample.periods; }
   // For the access last blamed, once its address is final: may watch when it is used again. Not for
-  // rep movs, which returns to a word at once because it copies in pieces.
-  void watch(const AccessSample& access) {
-    if (sharp_ && !repeated_) reuse_.visit(access);
+  // rep movs, which returns to a word at once because it copies in pieces. A watch may have made
+  // that slower: then the sample counts for less.
+  void watch(AccessSample& access) {
+    if (repeated_)
+      access.weight /= static_cast<float>(reuse_.visit_string(access));
+    else if (sharp_)
+      reuse_.visit(access);
   }
   // What the watches since the last call have seen.
   std::vector<AddressReuse> take_reuses() { return reuse_.take(); }

@@ -9,8 +9,10 @@
 #include <cerrno>
 #include <cstdlib>
 #include <linux/hw_breakpoint.h>
+#include <span>
 #include <string>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace omptier {
@@ -18,6 +20,9 @@ namespace omptier {
 namespace {
 
 constexpr std::uint64_t k_between_watches = 25'000'000, k_window = 100'000'000; // ns
+constexpr std::uint64_t k_pause = 2'000'000'000;      // ns without watches
+constexpr double k_many_faults = 5000;                // page faults a second
+constexpr double k_much_slower = 2;                   // times; less is not worth a pause
 constexpr unsigned k_refusals = 4;
 constexpr std::uint64_t k_most_cores = 25; // that load at their highest rate at once
 
@@ -30,6 +35,36 @@ perf_event_attr watchpoint(std::uint64_t address) {
   attributes.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
   attributes.disabled = 1;
   return attributes;
+}
+
+// Shortest of several times, as an interrupt may fall on some of them.
+std::uint64_t nanoseconds_to_clear(std::span<char> room) {
+  std::uint64_t shortest = ~std::uint64_t{0};
+  for (int i = 0; i < 5; ++i) {
+    const std::uint64_t begin = monotonic_nanoseconds();
+#if defined(__x86_64__)
+    void* to = room.data();
+    std::size_t bytes = room.size();
+    __asm__ volatile("rep stosb" : "+D"(to), "+c"(bytes) : "a"(0) : "memory");
+#endif
+    shortest = std::min(shortest, monotonic_nanoseconds() - begin);
+  }
+  return std::max<std::uint64_t>(shortest, 1);
+}
+
+double measured_string_slowdown() {
+  static char room[16 << 10];
+  static std::uint64_t word = 0;
+  const std::uint64_t alone = nanoseconds_to_clear(room);
+  perf_event_attr attributes = watchpoint(reinterpret_cast<std::uint64_t>(&word));
+  attributes.disabled = 0;
+  const int fd =
+      os().perf_event_open(&attributes, static_cast<pid_t>(gettid()), -1, -1, PERF_FLAG_FD_CLOEXEC);
+  if (fd < 0) return 1;
+  const std::uint64_t watched = nanoseconds_to_clear(room);
+  os().close(fd);
+  const double times = double(watched) / double(alone);
+  return times >= k_much_slower ? times : 1;
 }
 
 bool is_guest() {
@@ -79,6 +114,11 @@ bool can_watch_addresses() {
   return fd >= 0;
 }
 
+double string_slowdown() {
+  static const double times = measured_string_slowdown();
+  return times;
+}
+
 // Not the shortest time: for random uses it falls with the length of the watch.
 std::uint64_t reuse_time(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& hits) {
   std::vector<std::uint64_t> times;
@@ -110,11 +150,44 @@ void ReuseWatch::visit(const AccessSample& sample) {
   watch(sample, instruction);
 }
 
+double ReuseWatch::visit_string(const AccessSample& sample) {
+  const double slowdown = string_slowdown();
+  if (slowdown == 1) return 1;
+  give_up(monotonic_nanoseconds());
+  const auto was_watched = [&](const GivenUp& watch) {
+    return watch.thread == sample.thread && watch.begin <= sample.time && sample.time < watch.end;
+  };
+  return std::ranges::any_of(given_up_, was_watched) ? slowdown : 1;
+}
+
+// What the watches saw is wrong, too: the program ran slower meanwhile.
+void ReuseWatch::give_up(std::uint64_t now) {
+  not_before_ = now + k_pause;
+  if (watches_.empty()) return;
+  given_up_.clear();
+  for (Watch& watch : watches_) {
+    watch.ring.close();
+    given_up_.push_back({watch.reuse.thread, watch.begin, now});
+  }
+  watches_.clear();
+}
+
+// Of the whole process, since the last call.
+bool ReuseWatch::has_many_faults(std::uint64_t now) {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto faults = static_cast<std::uint64_t>(usage.ru_minflt);
+  const double rate = double(faults - std::exchange(faults_, faults)) * 1e9 /
+                      double(now - std::exchange(faults_counted_, now));
+  return rate > k_many_faults;
+}
+
 void ReuseWatch::watch(const AccessSample& sample, Instruction& instruction) {
   const std::uint64_t now = monotonic_nanoseconds();
-  if (refused_ >= k_refusals || watches_.size() >= k_watches || instruction.samples < 2 ||
-      instruction.watched >= k_watched_often || now - last_begin_ < k_between_watches)
+  if (refused_ >= k_refusals || now < not_before_ || watches_.size() >= k_watches ||
+      instruction.samples < 2 || instruction.watched >= k_watched_often || now - last_begin_ < k_between_watches)
     return;
+  string_slowdown(); // measured while this thread has no watch of its own
   Watch made;
   const int error =
       made.ring.open(static_cast<pid_t>(sample.thread), watchpoint(sample.address), 1);
@@ -145,6 +218,7 @@ void ReuseWatch::end(Watch& watch, std::uint64_t now) {
 // A complete watch waits for the next drain: by then the samples of its time are decoded.
 void ReuseWatch::collect() {
   const std::uint64_t now = monotonic_nanoseconds();
+  if (has_many_faults(now) && string_slowdown() != 1) give_up(now);
   for (std::size_t i = 0; i < watches_.size();) {
     Watch& watch = watches_[i];
     const bool complete = watch.hits.size() >= k_hits || now - watch.begin >= k_window;

@@ -7,7 +7,12 @@
 // analysis/cache.hpp interprets the result.
 //
 // A hit costs the watched thread about 10 µs. There are at most k_hits a watch and one watch each
-// 25 ms: less than 0.3 % of one thread. Helper thread only.
+// 25 ms: less than 0.3 % of one thread.
+//
+// While a thread has a watch, some processors (AMD EPYC) execute its rep movs and rep stos byte by
+// byte: memset and memcpy are 25 times slower, and so is the kernel where it clears and copies
+// pages. That is measured once. On such a processor nothing is watched for two seconds after a
+// sample on such an instruction, nor while the process has many page faults. Helper thread only.
 #pragma once
 
 #include "objects/access.hpp"
@@ -25,6 +30,9 @@ class ReuseWatch {
 public:
   // May start a watch on the sample's address.
   void visit(const AccessSample& sample);
+  // For a sample on a repeated string instruction: gives up all watches. Returns how many times
+  // slower a watch made the instruction.
+  double visit_string(const AccessSample& sample);
   // Ends watches that are complete. To be called once per drain.
   void collect();
   // Watches that have ended since the last call.
@@ -43,13 +51,22 @@ private:
   static constexpr unsigned k_hits = 7, k_watches = 3, k_watched_often = 48;
   static constexpr std::size_t k_kept = 4096;
 
+  struct GivenUp { // when a thread had a watch
+    std::uint32_t thread;
+    std::uint64_t begin, end;
+  };
+
   void watch(const AccessSample& sample, Instruction& instruction);
   void end(Watch& watch, std::uint64_t now);
+  void give_up(std::uint64_t now);
+  bool has_many_faults(std::uint64_t now);
 
   std::unordered_map<std::uint64_t, Instruction> instructions_; // by address
   std::vector<Watch> watches_;
   std::vector<AddressReuse> ended_;
-  std::uint64_t last_begin_ = 0;
+  std::vector<GivenUp> given_up_; // at the last time
+  std::uint64_t last_begin_ = 0, not_before_ = 0;
+  std::uint64_t faults_ = 0, faults_counted_ = 0; // page faults so far, and when counted
   unsigned refused_ = 0; // consecutive refusals
 };
 
@@ -60,6 +77,10 @@ CacheSizes read_cache_sizes(const char* folder, bool guest);
 
 // By the calling thread.
 bool can_watch_addresses();
+
+// How many times slower a watch makes repeated string instructions here; 1: not at all. By the
+// calling thread; measured once.
+double string_slowdown();
 
 // The median of the times between two uses by the same instruction; 0 = there is only one use.
 std::uint64_t reuse_time(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& hits);

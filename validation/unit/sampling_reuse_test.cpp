@@ -168,6 +168,51 @@ TEST(SamplingReuse, CopiesAreNotWatched) {
   EXPECT_GE(reuses.inside, 10u);
   EXPECT_TRUE(reuses.all.empty());
 }
+
+// Some processors clear byte by byte while the thread is watched.
+TEST(SamplingReuse, ClearingIsNotSlowed) {
+  std::string why;
+  auto source = open_sample_source({"perf", 1000}, why);
+  ASSERT_TRUE(source) << why;
+  std::vector<char> cleared(100 << 10);
+  std::vector<std::uint64_t> swept((256 << 20) / 8, 1), times; // a watch waits long for its use
+  const auto clear = [&] {
+    const std::uint64_t begin = monotonic_nanoseconds();
+    char* target = cleared.data();
+    std::size_t count = cleared.size();
+    asm volatile("rep stosb" : "+D"(target), "+c"(count) : "a"(0) : "memory");
+    times.push_back(monotonic_nanoseconds() - begin);
+  };
+  const auto median = [&] {
+    const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+    std::ranges::nth_element(times, middle);
+    return *middle;
+  };
+  for (unsigned i = 0; i < 1000; ++i)
+    clear();
+  const std::uint64_t alone = median();
+  times.clear();
+  Reuses reuses;
+  reuses.end = ~std::uint64_t{0};
+  source->thread_begin(gettid());
+  source->drain(reuses);
+  std::uint64_t sum = 0, drained = monotonic_nanoseconds();
+  const std::uint64_t begin = drained;
+  std::size_t at = 0;
+  while (monotonic_nanoseconds() - begin < 1'000'000'000) {
+    for (unsigned i = 0; i < 20'000; ++i, at = (at + 8) % swept.size())
+      sum += swept[at];
+    clear();
+    if (monotonic_nanoseconds() - drained < 20'000'000) continue;
+    source->drain(reuses);
+    drained = monotonic_nanoseconds();
+  }
+  source->thread_end(gettid());
+  source->drain(reuses);
+  EXPECT_GT(sum, 0u);
+  EXPECT_GE(reuses.inside, 10u);
+  EXPECT_LT(median(), 4 * alone) << "slowdown by a watch: " << string_slowdown();
+}
 #endif
 
 TEST(SamplingReuse, RefusalIsKnown) {

@@ -43,13 +43,13 @@ extern "C" {
  *
  * A kind that this machine lacks behaves as a full one: the fallback is taken.
  *
- * The standard spaces get a meaning, as seen from the processor of the allocating thread:
+ * Meaning of the standard spaces, seen from the allocating thread's processor:
  *   omp_high_bw_mem_space    highest bandwidth (mean of read and write; within 10 % the lower
  *                            latency wins)
  *   omp_low_lat_mem_space    lowest read latency
  *   omp_large_cap_mem_space  largest capacity
  *   omp_const_mem_space      highest read bandwidth (within 10 % the lower latency wins)
- * omp_default_mem_space stays the runtime's own memory (with pinned or partition: DRAM first).
+ * omp_default_mem_space is the runtime's own memory; with pinned or partition, DRAM first.
  */
 #define ompx_auto_mem_space ((omp_memspace_handle_t)500)
 #define ompx_dram_mem_space ((omp_memspace_handle_t)501)
@@ -76,8 +76,8 @@ extern "C" {
 } /* extern "C" */
 namespace ompx {
 namespace detail {
-/* A key outside the enumerators of a foreign omp.h, made from its bits, because C++ leaves the cast
- * undefined. A constant expression where the compiler has __builtin_bit_cast. */
+/* Makes a key that a foreign omp.h lacks, by copying bits: C++ leaves that cast undefined. A
+ * constant expression where the compiler has __builtin_bit_cast. */
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_bit_cast)
 #define OMPX_BIT_CAST 1
@@ -108,14 +108,16 @@ extern "C" {
 #define ompx_atk_access_pattern OMPX_TRAIT_KEY(5000)
 /* Bytes from one access to the next; 1 to 2^40; needs access_pattern strided. */
 #define ompx_atk_access_stride OMPX_TRAIT_KEY(5001)
-/* How reads and writes are mixed: an ompx_atv_access_mode_* value. For ompx_commit, ompx_apply. */
+/* How reads and writes are mixed: an ompx_atv_access_mode_* value. Only for ompx_commit and
+ * ompx_apply. */
 #define ompx_atk_access_mode OMPX_TRAIT_KEY(5002)
-/* Accesses per second, by all threads to all live blocks of the allocator. 0 (never) to 2^62. */
+/* Accesses per second, by all threads to all live blocks of the allocator. 0 (never) to 2^62. For
+ * omp_alloc, only 0 has an effect. */
 #define ompx_atk_access_frequency OMPX_TRAIT_KEY(5003)
 /* Which threads access the data: an ompx_atv_access_origin_* value. Does not affect placement. */
 #define ompx_atk_access_origin OMPX_TRAIT_KEY(5004)
-/* Share of the program's memory time that goes to all live blocks of the allocator, in per mille
- * (0-1000). */
+/* Share of the time that the program waits for memory, of all live blocks of the allocator, in per
+ * mille (0-1000). For omp_alloc, only 0 has an effect. */
 #define ompx_atk_importance OMPX_TRAIT_KEY(5005)
 /* Whether latency or bandwidth of the memory matters: an ompx_atv_sensitivity_* value. */
 #define ompx_atk_sensitivity OMPX_TRAIT_KEY(5006)
@@ -171,11 +173,11 @@ enum {
  * error. An error sets errno, too (for perror), and changes nothing, unless documented. ompx_name
  * returns 0 on an error, and sets errno. (ompx_get_placement, ompx_dump, ompx_phase and
  * ompx_place_range return -1 on every error: test for -1, then read errno. The first three are
- * older than ompx_result_t and always did.) Where `omptier run` finds no libomptier, all fail with
+ * older than ompx_result_t and always did.) Under `omptier run` without libomptier, all fail with
  * ENOSYS. None may be called from a signal handler.
  *
  * A structure that the library fills begins with struct_size, its size in bytes. The program sets
- * it before the call; the library does not change it. It may be that of an older or a newer header:
+ * it before the call; the library does not change it. An older or newer header's size is fine:
  * the library fills the members that it knows and that fit. Members that it does not know must be
  * zero and stay so. Errors:
  *   EINVAL  the size is less than that of the structure's first release;
@@ -184,10 +186,10 @@ typedef enum ompx_result {
   ompx_success = 0,
   ompx_incomplete = 1,             /* done, but not everything is in its best place */
   ompx_error_errno = -1,           /* errno alone has the reason: see the function */
-  ompx_error_invalid_argument = 2, /* EINVAL: null or repeated pointer, 0 bytes, count below 0, no
-                                      such order; EINVAL or E2BIG: struct_size */
+  ompx_error_invalid_argument = 2, /* EINVAL: null or repeated pointer, 0 bytes, count below 0,
+                                      unknown order; EINVAL or E2BIG: struct_size */
   ompx_error_bad_traits = 3,       /* EINVAL: unknown or contradicting; one warning names them */
-  ompx_error_fixed_trait = 4,      /* EPERM: OpenMP's own traits and placement cannot change */
+  ompx_error_fixed_trait = 4,      /* EPERM: placement and OpenMP's own traits are fixed */
   ompx_error_not_found = 5,        /* ENOENT: not declared; no block or allocator of OMPTier's */
   ompx_error_no_runtime = 6,       /* ENOSYS: the OpenMP runtime in this process is not OMPTier's */
   ompx_error_out_of_memory = 7,    /* ENOMEM: for the library's own lists */
@@ -214,7 +216,7 @@ enum {
 /* Length of ompx_placement_t.node_bytes. */
 #define OMPX_MAX_NODES 64
 
-/* Where a range of memory is. All sizes in bytes. */
+/* Where a range of memory is. All sizes in bytes. A value: not to be shared between calls. */
 typedef struct ompx_placement {
   size_t struct_size; /* in: sizeof(ompx_placement_t); set it before the call */
   size_t bytes[5];    /* in memory now, by kind (ompx_kind_*), as the kernel reports the pages */
@@ -243,19 +245,19 @@ ompx_result_t ompx_get_placement(const void *address, size_t bytes, ompx_placeme
  *   bytes      length, in bytes. Only pages wholly in the range are moved: the first and last page
  *              of an unaligned range hold other data, too, and stay where they are.
  *   allocator  the target: ompx_dram_mem_alloc, ompx_hbm_mem_alloc, ompx_nvm_mem_alloc,
- *              ompx_cxl_mem_alloc, or any other allocator but of ompx_auto_mem_space and
- *              omp_default_mem_space. Only its kind of memory counts: no alignment, pool, fallback.
+ *              ompx_cxl_mem_alloc, or any other, except of ompx_auto_mem_space and
+ *              omp_default_mem_space. Its alignment, pool and fallback are ignored.
  *   returns    ompx_success: by the kernel's report, all pages that are in memory lie there.
  *              ompx_error_errno:
- *              EINVAL  begin is NULL, the range holds no whole page or wraps around, the allocator
- *                      is unknown or of these two spaces, or the range is part of a block of
- *                      omp_alloc's. A whole block from 256 KiB on may be moved, unless its
- *                      allocator requires another kind or pins it, or it is split over kinds or
- *                      lies in OMPTIER_PMEM's folder;
+ *              EINVAL  begin is NULL; no whole page; the range wraps around; the allocator is
+ *                      unknown or of these two spaces; or the range is in a block of omp_alloc's,
+ *                      unless it is the whole block, 256 KiB or more, not required elsewhere,
+ *                      pinned, in parts, or in OMPTIER_PMEM's folder;
  *              ENOENT  this machine has no such memory;
- *              ENOSPC  it has no room (capacity ledger or node): nothing was moved;
+ *              ENOSPC  it has no room (capacity ledger, node, the library's own lists), or is a DAX
+ *                      directory: nothing was moved;
  *              ENOMEM  some of the range is not mapped;
- *              EPERM   the kernel or a container refuses to move pages;
+ *              EPERM   the kernel or a container refuses to move pages (some may have moved);
  *              EAGAIN  some pages did not arrive (ompx_get_placement shows where they are), or
  *                      another thread is moving the block. A block of omp_alloc's of which most
  *                      pages did not arrive stays where it was.
@@ -273,7 +275,7 @@ ompx_result_t ompx_dump(int fd);
  * show it; it does not affect placement.
  *   name     as for ompx_name; NULL ends the phase.
  *   returns  ompx_success; ompx_error_errno: EINVAL the name is malformed, ENOMEM as ompx_name.
- * Thread-safe; but a phase is the process's: call it from one thread, outside parallel regions. */
+ * Thread-safe; a phase is process-wide: call from one thread, outside parallel regions. */
 ompx_result_t ompx_phase(const char *name);
 
 /* ---- Declare and commit (since 1.1) -------------------------------------------------------------
@@ -288,13 +290,13 @@ ompx_result_t ompx_phase(const char *name);
  *     ompx_commit(ompx_order_density, NULL);
  *     ... omp_free(grid, omp_null_allocator);
  *
- * What a block costs in a kind of memory, with the prices of omptier advise:
+ * Cost of a block in a kind of memory, computed as omptier advise does:
  *     importance x (time of one access there / time of one access in DRAM).
  * sensitivity, else access_pattern, decides whether an access is scattered (latency) or streamed
  * (bandwidth). access_mode gives the mix of reads and writes. Without importance, access_frequency
- * x time of one access counts. Blocks with neither share what the others leave of the 1000 per
- * mille, in proportion to their size. All blocks of a group (ompx_atk_group) go to one kind of
- * memory: if the better kind has no room for all, none goes there. Required blocks come first.
+ * x time of one access counts. Blocks with neither split the rest of the 1000 per mille
+ * in proportion to size. All blocks of a group (ompx_atk_group) go to one kind of memory that all of
+ * them may use: if the better kind has no room for all, none goes there. Required blocks come first.
  * Blocks with sensitivity none, importance 0 or access_frequency 0 get the slowest with room.
  *
  * If the process has another OpenMP runtime than OMPTier's, ompx_commit returns
@@ -307,7 +309,7 @@ typedef enum ompx_order {
   ompx_order_declaration = 2 /* first declared (ompx_apply: first found) first */
 } ompx_order_t;
 
-/* Outcome of a commit or an apply. Counts of blocks, sizes in bytes. */
+/* Outcome of a commit or an apply. Counts of blocks, sizes in bytes. A value, as above. */
 typedef struct ompx_outcome {
   size_t struct_size; /* in: sizeof(ompx_outcome_t); set it before the call */
   size_t considered;  /* blocks decided on */
@@ -371,12 +373,12 @@ ompx_result_t ompx_update_allocator(omp_allocator_handle_t allocator, int count,
 
 /* Decides again on all live blocks that may move, as a commit would, and moves their pages. Those
  * are blocks of 256 KiB and more whose allocator has a trait of this header, unless required,
- * pinned, migratable=false, split over kinds, or placed by a plan. Other threads may use them
+ * pinned, migratable=false, in parts, or placed by a plan. Other threads may use them
  * meanwhile.
  *   order    which blocks are served first.
  *   outcome  NULL, or the structure to fill; bytes_moved comes from the kernel, after the moves.
  *   returns  ompx_success: all blocks are in their best place; ompx_incomplete: some are not;
- *            ompx_error_moves_refused: a block had room there, but none could move;
+ *            ompx_error_moves_refused: there was room, but no block could move;
  *            ompx_error_invalid_argument, ompx_error_out_of_memory.
  * Takes 0.1 to 1 ms a MiB moved. Thread-safe. */
 ompx_result_t ompx_apply(ompx_order_t order, ompx_outcome_t *outcome);

@@ -92,7 +92,8 @@ enum class partition : std::uint16_t {
 
 // Name for a group or a label, interned by ompx_name.
 //   text    1 to 255 characters of [A-Za-z0-9_.-]
-//   throws  std::invalid_argument for any other text, std::bad_alloc if memory is exhausted
+//   throws  std::invalid_argument for any other text, std::bad_alloc if memory or the names (2^20)
+//           are exhausted, or OMPTier's library is missing
 // Thread-safe.
 class name {
 public:
@@ -105,7 +106,8 @@ public:
     if (valid) throw std::bad_alloc();
     throw std::invalid_argument("ompx::name: 1 to 255 characters of [A-Za-z0-9_.-] expected");
   }
-  explicit name(const std::string &text) : name(text.c_str()) {}
+  explicit name(const std::string &text)
+      : name(text.find('\0') == std::string::npos ? text.c_str() : nullptr) {}
   omp_uintptr_t value() const noexcept { return value_; }
 
 private:
@@ -176,13 +178,17 @@ public:
   template <typename N> [[nodiscard]] traits pool_size(N bytes) const {
     return with(omp_atk_pool_size, number(bytes, 1, most));
   }
+  // What an allocation gets if the memory has no room. fallback_to: that of another allocator, which
+  // must outlive this one and its blocks.
   [[nodiscard]] traits fallback(ompx::fallback value) const { return with(omp_atk_fallback, value); }
   [[nodiscard]] traits fallback_to(omp_allocator_handle_t allocator) const {
     return with(omp_atk_fallback, std::uintptr_t{omp_atv_allocator_fb})
         .with(omp_atk_fb_data, static_cast<std::uintptr_t>(allocator));
   }
+  // Whether the pages are locked in memory (mlock).
   [[nodiscard]] traits pinned(bool value) const { return with(omp_atk_pinned, truth(value)); }
   template <typename T> traits pinned(T) const = delete;
+  // How a block lies over the nodes of its memory.
   [[nodiscard]] traits partition(ompx::partition value) const {
     return with(omp_atk_partition, value);
   }
@@ -233,12 +239,14 @@ public:
   // Owns none: get() is omp_null_allocator.
   allocator_handle() noexcept = default;
   //   space   one of omp_*_mem_space, ompx_*_mem_space
-  //   throws  std::invalid_argument if the runtime refuses space or traits; a warning states why
+  //   throws  std::invalid_argument if the runtime refuses space or traits, or a further allocator
+  //           where about 32,000 exist; a warning states why
   explicit allocator_handle(omp_memspace_handle_t space, const traits &list = {})
       : handle_(omp_init_allocator(space, list.size(), const_cast<omp_alloctrait_t *>(list.data()))) {
     if (handle_ == omp_null_allocator)
       throw std::invalid_argument("ompx::allocator_handle: the OpenMP runtime refuses space or traits");
   }
+  // Takes the other's allocator; assignment destroys its own before.
   allocator_handle(allocator_handle &&other) noexcept : handle_(other.release()) {}
   allocator_handle &operator=(allocator_handle &&other) noexcept {
     if (this != &other) reset(other.release());
@@ -254,7 +262,8 @@ public:
     handle_ = omp_null_allocator;
     return given;
   }
-  // Destroys the allocator and owns another (or none).
+  // Destroys the allocator and owns another (or none). No container or memory resource may use the
+  // old one any more.
   void reset(omp_allocator_handle_t other = omp_null_allocator) noexcept {
     if (handle_ != omp_null_allocator) omp_destroy_allocator(handle_);
     handle_ = other;
@@ -359,8 +368,8 @@ private:
 
 // ---- Declare and commit -------------------------------------------------------------------------
 
-// ompx_declare for count objects of type T, 1 or more; constructs none. The block is aligned as T
-// needs, and as the list says if that is more.
+// ompx_declare for count objects of type T, 1 or more; constructs none. Alignment: T's, or the
+// alignment trait if greater.
 //   pointer  nullptr until the commit sets it; must stay in place until then
 //   returns  as ompx_declare; also ompx_error_invalid_argument if count objects take more than
 //            PTRDIFF_MAX bytes
@@ -381,12 +390,16 @@ ompx_result_t declare(T *&pointer, std::size_t count, traits list = {},
   return ompx_declare(&pointer, count * sizeof(T), space, list.size(), list.data());
 }
 
-// Result and counts of a commit or an apply. Thread-safe: a value.
+// Result of a commit or an apply, and its counts of blocks and bytes as in ompx_outcome_t. A value:
+// thread-safe as int.
 struct outcome : ompx_outcome_t {
   ompx_result_t result = ompx_success;
 };
 
-// ompx_commit. Thread-safe.
+// ompx_commit: allocates everything declared since the last one.
+//   order    which blocks are served first if not all fit
+//   returns  the counts; `result` as ompx_commit. Throws nothing.
+// Thread-safe.
 inline outcome commit(ompx_order_t order = ompx_order_density) noexcept {
   outcome out{};
   out.struct_size = sizeof(ompx_outcome_t);
@@ -394,12 +407,18 @@ inline outcome commit(ompx_order_t order = ompx_order_density) noexcept {
   return out;
 }
 
-// ompx_update_traits of the block that begins at block. Thread-safe.
+// ompx_update_traits: changes traits of one live block; apply() moves it.
+//   block    its first address
+//   returns  as ompx_update_traits. Throws nothing.
+// Thread-safe; no thread may free the block meanwhile.
 inline ompx_result_t update_traits(void *block, const traits &list) noexcept {
   return ompx_update_traits(block, list.size(), list.data());
 }
 
-// ompx_apply. Thread-safe.
+// ompx_apply: moves live blocks according to their present traits.
+//   order    which blocks are served first if not all fit
+//   returns  the counts; `result` as ompx_apply. Throws nothing.
+// Thread-safe.
 inline outcome apply(ompx_order_t order = ompx_order_density) noexcept {
   outcome out{};
   out.struct_size = sizeof(ompx_outcome_t);

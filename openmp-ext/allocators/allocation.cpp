@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What decides an allocation, in order: an explicit placement=required in the source, the plan, the
-// strategy, the allocator's space and traits; libomp's own memory if none of these applies. Each
+// What decides an allocation, in order: the strategy, if there is one; an explicit
+// placement=required in the source, the plan, the allocator's space and traits; libomp's own memory
+// if none of these applies. Each
 // path ends either with a block or in the allocator's fallback.
 #include "allocators/allocation.hpp"
 

@@ -2,7 +2,7 @@
 //
 // The machines that can be emulated. One description determines QEMU's NUMA nodes, distances and
 // HMAT (qemu_command.cpp), the time model's configuration (timing_setup.cpp), and the output of
-// `omptier sandbox --list`. To add a machine, add a function to machine_table.cpp; the unit test
+// `omptier sandbox --list`. To add a machine, add a function to presets.cpp; the unit test
 // runs check_machine on it.
 #pragma once
 

@@ -141,7 +141,7 @@ Extent* ExtentSpace::from_free(const Shape& shape) {
   return more ? runs.take(shape.bytes, shape.alignment) : nullptr;
 }
 
-// Rounds up to whole units (faster to touch) if that adds at most 1/16; else exact pages.
+// Rounds up to whole units (faster to touch) if that adds little; else exact pages.
 ExtentSpace::Shape ExtentSpace::shape_of(std::size_t bytes, std::size_t alignment, ExtentUse use,
                                          bool checked) const {
   const std::size_t unit = ranges_.unit();

@@ -10,6 +10,7 @@ from programs import SMALL
 POINTS, WRITES, CACHE, HOT, RATE, BYTES = 0.05, 0.05, 0.15, 0.10, 0.15, 0.01
 MINOR = 0.01  # of time and accesses: an object below has too few samples for more than its name
 UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+VARIABLES = {"Entry": "head", "Order": "orders", "values[row]": "values", "columns[row]": "columns"}  # of small blocks
 WORDS = {"scattered": "random", "indirect": "random", "chase": "pointer chase"}  # the report's words, where others
 
 
@@ -166,7 +167,8 @@ def judge_cells(one, row):
         yield Line(name, "bytes", row["most bytes"], f"{size / 2**20:.1f} MiB", near(printed / size, 1, BYTES))
     count = number(row.get("blocks", "-"))
     if count is not None:
-        yield Line(name, "objects", row["blocks"], f"{one['blocks']:,}", near(count, one["blocks"], 0))
+        missed = BYTES if one["bytes"] < SMALL else 0  # the first ones, before the site was found to have most
+        yield Line(name, "objects", row["blocks"], f"{one['blocks']:,}", near(count / one["blocks"], 1, missed))
     for figure, truth, points in ("from cache", one["from_cache"], CACHE), ("hot part", one["hot_part"], HOT):
         if truth is None:
             continue
@@ -195,17 +197,23 @@ def judge_object(one, site, row, seconds):
     yield judge_rate(one, site, row.get("accesses/s", "-"), seconds)
 
 
-def judge_small(objects, report):
-    """All small blocks are one row."""
-    row = report["small_objects"]
+def judge_small(objects, report, rows, seconds):
+    """The sites that allocate most have rows, whose name is the variable's that an address goes to; the others' blocks
+    are one row."""
+    rest = []
     for one in objects:
-        yield Line(one["name"], "name", "small objects", one["name"], "unsaid")
-    shares = [one["time_share"] for one in objects]
-    if None not in shares:
+        found = next((site for site in report["sites"] if fits(one, site)), None)
+        if found is None:
+            yield Line(one["name"], "name", "small objects", one["name"], "unsaid")
+            rest.append(one)
+            continue
+        name = VARIABLES.get(one["name"], one["name"])
+        yield Line(one["name"], "name", found["label"], name, "right" if name in names(found["label"]) else "wrong")
+        yield from judge_object(one, found, rows[found["label"]], seconds)
+    shares = [one["time_share"] for one in rest]
+    if rest and None not in shares:
+        row = report["small_objects"]
         yield judge_share("small objects", "share", row["share"], row["low"], row["high"], sum(shares))
-    blocks = sum(one["blocks"] for one in objects)
-    yield Line("small objects", "objects", f"{row['objects']:,}", f"{blocks:,}",
-               near(row["objects"] / blocks, 1, BYTES))
 
 
 def judge(truth, recorded, report, text):
@@ -222,9 +230,8 @@ def judge(truth, recorded, report, text):
         row = row_of(found[0], rows) if len(found) == 1 else None  # none: too small for one
         if row is not None and not minor:
             yield from judge_object(one, found[0], row, recorded["seconds"])
-    if small:
-        yield from judge_small(small, report)
-    known = sum(site["share"] for site in report["sites"] if any(may_be(one, site) for one in large))
+    yield from judge_small(small, report, rows, recorded["seconds"])
+    known = sum(site["share"] for site in report["sites"] if any(may_be(one, site) for one in objects))
     known += report["small_objects"]["share"] if small else 0
     # What is no object's: the time outside of the loops, and in malloc.
     loops = recorded["loop_seconds"] - recorded["allocating_seconds"]

@@ -8,8 +8,10 @@
 
 namespace omptier {
 
+constexpr double k_some_indirect = 0.1; // of an object's bytes, to name what they go through
+
 // Multiple of a source's worst error, for sites that share a region's time with others.
-static constexpr double k_divided = 4.0 / 3;
+constexpr double k_divided = 4.0 / 3;
 
 double share_of(double part, double whole) {
   return whole > 0 ? part / whole : 0;
@@ -151,6 +153,7 @@ void add_patterns(ProfileSummary& summary, const std::vector<SiteEvidence>& evid
     const PatternEvidence& pattern = evidence[i].pattern;
     site.access_share = make_share(share_of(evidence[i].bytes, total), intervals[i]);
     site.pattern = pattern.decide();
+    if (site.pattern.indirect < k_some_indirect) continue;
     double most = 0;
     for (const auto& [through, bytes] : evidence[i].through)
       if (bytes > most) {

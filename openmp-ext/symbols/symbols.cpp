@@ -150,13 +150,18 @@ private:
     return line != nullptr && dwarf_linediscriminator(line, &part) == 0 ? part : 0;
   }
 
-  // clang may write no table of address ranges: if libdw finds nothing, every unit is searched.
+  // clang writes no table of address ranges. In one of other compilers' units libdw takes the unit
+  // below the address, whether it goes that far or not: then every unit is searched.
   Dwarf_Die* unit_at(Dwarf_Addr address, Dwarf_Addr& debug_bias) {
-    if (Dwarf_Die* unit = dwfl_module_addrdie(module_, address, &debug_bias)) return unit;
+    const auto is_in = [&](Dwarf_Die* unit) {
+      return dwarf_haspc(unit, address - debug_bias) == 1;
+    };
+    Dwarf_Die* listed = dwfl_module_addrdie(module_, address, &debug_bias);
+    if (listed != nullptr && is_in(listed)) return listed;
     for (Dwarf_Die* unit = nullptr;
          (unit = dwfl_module_nextcu(module_, unit, &debug_bias)) != nullptr;)
-      if (dwarf_haspc(unit, address - debug_bias) == 1) return unit;
-    return nullptr;
+      if (is_in(unit)) return unit;
+    return listed;
   }
 
   static void fill_line(Dwarf_Die* unit, Dwarf_Addr address, SourceLocation& location) {

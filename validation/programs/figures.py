@@ -154,7 +154,7 @@ def judge_pattern(one, site):
         verdict = "right" if stride == truth else "unsaid" if printed == "unknown" else "wrong"
         yield Line(name, "stride", f"{stride} B", f"{truth} B", verdict)
     if "through" in one or site.get("through"):
-        through, truth = site.get("through"), one.get("through")
+        through, truth = site.get("through"), VARIABLES.get(one.get("through"), one.get("through"))
         verdict = "unsaid" if through is None else "right" if truth and truth in names(through) else "wrong"
         yield Line(name, "through", through or "-", truth or "-", verdict)
 

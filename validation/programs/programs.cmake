@@ -28,6 +28,13 @@ foreach(source structs.cpp declarators.cpp containers.cpp wild.cpp)
 endforeach()
 names_program(helpers.c gcc ${OMPTIER_TEST_GCC})
 names_program(helpers.c clang ${OMPTIER_TEST_CLANG})
+# gcc lists the address ranges of its units, clang does not: one of each in a program.
+set(apart ${CMAKE_BINARY_DIR}/tests/names/apart.o)
+add_custom_command(OUTPUT ${apart}
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/tests/names
+  COMMAND ${OMPTIER_TEST_GCC} -O2 -g -c ${CMAKE_CURRENT_LIST_DIR}/names/apart.c -o ${apart}
+  DEPENDS ${CMAKE_CURRENT_LIST_DIR}/names/apart.c COMMENT "names/apart.o" VERBATIM)
+names_program(structs.cpp both ${OMPTIER_TEST_CLANGXX} -std=c++17 ${apart})
 names_program(declarators.cpp lines ${OMPTIER_TEST_CLANGXX} -std=c++17 -O3 -g1)
 foreach(source modules.f90 wild.f90)
   cmake_path(GET source STEM folder)

@@ -25,8 +25,8 @@ struct RegisterSample {
   std::uint64_t pc = 0;   // the next instruction
   std::uint64_t flags = 0;
   std::uint64_t general[k_general_registers] = {};
-  std::uint32_t thread = 0;  // kernel thread id
-  std::uint32_t periods = 1; // timer periods represented; more than 1 after missed ones
+  std::uint32_t thread = 0; // kernel thread id
+  float periods = 1; // represented, of user mode; more than 1 after missed ones
   std::uint64_t ran = 0; // CPU time of the thread in ns, from an unknown start; 0 = unknown, or too
                          // regular to measure a loop's pace
   std::uint32_t stack_bytes = 0; // valid bytes of `stack`; 0 if there was no room for it

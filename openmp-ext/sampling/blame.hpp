@@ -48,7 +48,7 @@ public:
     reuse_.collect();
   }
   AccessSample blame(const RegisterSample& sample);
-  double weight(const RegisterSample& sample) const { return period_ * sample.periods; }
+  double weight(const RegisterSample& sample) const { return period_ * double{sample.periods}; }
   // For the access last blamed, once its address is final: may watch when it is used again. Not for
   // rep movs, which returns to a word at once because it copies in pieces. A watch may have made
   // that slower: then the sample counts for less.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <sys/resource.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -45,6 +46,17 @@ std::uint32_t copy_stack(std::uint64_t top, RegisterSample& sample) {
   return static_cast<std::uint32_t>(bytes);
 }
 
+// The part of the thread's time since its last sample that it spent in user mode. The timer counts
+// the kernel's time too, and a signal sent there arrives at the next instruction of the program: a
+// loop that touches new pages would seem to access memory all that time. perf leaves it out.
+float user_part(TimerRing& ring) {
+  const ModeTimes now = mode_times();
+  const auto user = static_cast<float>(now.user - ring.times.user);
+  const auto kernel = static_cast<float>(now.kernel - ring.times.kernel);
+  ring.times = now;
+  return user + kernel > 0 ? user / (user + kernel) : 1;
+}
+
 void disarm_timers(int number) {
   constexpr itimerspec k_never = {};
   TimerRing* rings = g_timer_rings.load();
@@ -55,12 +67,23 @@ void disarm_timers(int number) {
 
 } // namespace
 
+ModeTimes mode_times() {
+  const auto nanoseconds = [](const timeval& time) {
+    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+           static_cast<std::uint64_t>(time.tv_usec) * 1000;
+  };
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  return {nanoseconds(usage.ru_utime), nanoseconds(usage.ru_stime)};
+}
+
 void on_timer_signal(int, siginfo_t* info, void* context) {
   int saved_errno = errno;
   TimerRing* ring = ring_of(info);
   // A late signal's ring may belong to another thread by now.
   if (ring && ring->thread.load(std::memory_order_relaxed) == gettid()) {
-    std::uint32_t head = ring->head.load(std::memory_order_relaxed);
+    const std::uint32_t head = ring->head.load(std::memory_order_relaxed);
+    const float part = user_part(*ring);
     if (head - ring->tail.load(std::memory_order_acquire) < TimerRing::k_slots) {
       const greg_t* saved = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
       constexpr int order[k_general_registers] = {
@@ -77,7 +100,7 @@ void on_timer_signal(int, siginfo_t* info, void* context) {
       sample.flags = static_cast<std::uint64_t>(saved[REG_EFL]);
       sample.stack_bytes = copy_stack(sample.general[k_rsp], sample);
       sample.thread = static_cast<std::uint32_t>(ring->thread.load(std::memory_order_relaxed));
-      sample.periods = 1 + static_cast<std::uint32_t>(info->si_overrun > 0 ? info->si_overrun : 0);
+      sample.periods = part * static_cast<float>(1 + std::max(0, info->si_overrun));
       ring->head.store(head + 1, std::memory_order_release);
     } else {
       ring->dropped.fetch_add(1, std::memory_order_relaxed);

@@ -29,6 +29,12 @@ bool program_asks_signal(int number, bool taken);
 
 enum class RingUse : int { free, running, ended };
 
+// CPU time of a thread in nanoseconds, by mode.
+struct ModeTimes {
+  std::uint64_t user = 0, kernel = 0;
+};
+ModeTimes mode_times(); // of the calling thread
+
 // One producer (the handler, on the watched thread), one consumer (the helper thread).
 struct TimerRing {
   static constexpr std::uint32_t k_slots = 64; // a quarter of a second at HZ = 250
@@ -39,6 +45,7 @@ struct TimerRing {
   std::atomic<RingUse> use;  // changed under the source's lock
   std::atomic<int> armed;    // the timer's signal; 0 = no timer
   std::atomic<timer_t> timer;
+  ModeTimes times; // of the thread, when it was last sampled
   RegisterSample slots[k_slots];
 };
 

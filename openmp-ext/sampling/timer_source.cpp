@@ -216,6 +216,7 @@ bool TimerSource::thread_begin(pid_t thread) {
     TimerRing& ring = g_timer_rings[i];
     if (ring.use != RingUse::free) continue;
     if (g_timer_rings_used <= i) g_timer_rings_used = i + 1; // before the timer is armed
+    ring.times = mode_times();
     int error = start_timer(ring, times_of(rate_), thread, cpu_clock_of(thread));
     if (error == 0) {
       ring.use = RingUse::running;

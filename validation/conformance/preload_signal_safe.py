@@ -9,9 +9,9 @@ import re
 import subprocess
 import sys
 
-# Not of POSIX's list: gettid is a bare system call, SIGRTMIN a look at a number. dlsym is for the first
+# Not of POSIX's list: gettid and getrusage are bare system calls, SIGRTMIN a look at a number. dlsym is for the first
 # call of all, which the library's constructor makes.
-SAFE = {"sigaction", "timer_settime", "clock_gettime", "getpid", "gettid", "__errno_location",
+SAFE = {"sigaction", "timer_settime", "clock_gettime", "getpid", "gettid", "getrusage", "__errno_location",
         "__libc_current_sigrtmin"}
 FILES = {
     "signals.cpp.o": SAFE | {"dlsym", "omptier::preload::g_record", "omptier::preload::is_recorder(void const*)"},

@@ -17,6 +17,7 @@
 #include <linux/perf_event.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -321,6 +322,41 @@ TEST_P(EverySource, WorksWithoutPrivileges) {
 std::atomic<int> signals_of_the_program = 0;
 void programs_handler(int) {
   signals_of_the_program = signals_of_the_program + 1;
+}
+
+// The timer counts the time in which the kernel clears pages. The loop that touches them has not
+// accessed memory meanwhile.
+TEST_P(EverySource, TimeInTheKernelIsNotTheLoops) {
+  auto source = open(GetParam());
+  ASSERT_TRUE(source);
+  ASSERT_TRUE(source->thread_begin(gettid()));
+  Collect collect;
+  constexpr std::size_t k_bytes = 64 << 20;
+  rusage before{}, after{};
+  getrusage(RUSAGE_THREAD, &before);
+  for (double end = thread_cpu() + 1; thread_cpu() < end;) {
+    void* pages = mmap(nullptr, k_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(pages, MAP_FAILED);
+    madvise(pages, k_bytes, MADV_NOHUGEPAGE);
+    for (std::size_t i = 0; i < k_bytes; i += page_size())
+      static_cast<volatile char*>(pages)[i] = 1;
+    munmap(pages, k_bytes);
+    source->drain(collect);
+  }
+  getrusage(RUSAGE_THREAD, &after);
+  source->thread_end(gettid());
+  source->drain(collect);
+  const auto seconds = [](const timeval& time) {
+    return double(time.tv_sec) + 1e-6 * double(time.tv_usec);
+  };
+  const double user = seconds(after.ru_utime) - seconds(before.ru_utime);
+  const double kernel = seconds(after.ru_stime) - seconds(before.ru_stime);
+  if (kernel < 0.5) GTEST_SKIP() << "the kernel clears pages in " << kernel << " s of 1 s";
+  double sampled = 0;
+  for (const AccessSample& sample : collect.samples)
+    sampled += 1e-9 * double{sample.weight};
+  // perf's clock and the kernel's ticks look at different moments.
+  EXPECT_LT(sampled, user + 0.15) << kernel;
 }
 
 TEST(SamplingTimer, LeavesSignalsThatAreInUse) {

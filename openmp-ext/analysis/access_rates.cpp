@@ -72,9 +72,10 @@ struct Speed {
   double value = 0;               // bytes per nanosecond
   const LoopRate* rate = nullptr; // null: expected, not measured
   std::uint32_t loop = 0;
+  double expected_spread = 0;
 
   double spread() const {
-    return rate != nullptr ? rate->relative_error / k_deviations : k_speed_spread;
+    return rate != nullptr ? rate->relative_error / k_deviations : expected_spread;
   }
 };
 
@@ -101,18 +102,20 @@ public:
         const LoopRate* const rate = loops.rate_of(at);
         if (rate != nullptr && (of_sample == nullptr || rate->pairs > of_sample->pairs))
           of_sample = rate;
-        speeds.push_back({0, rate, loop});
+        speeds.push_back({0, rate, loop, 0});
       }
-      const double expected = of_sample == nullptr ? expected_speed(sample, sites) : 0;
+      const ExpectedSpeed expected =
+          of_sample == nullptr ? expected_speed(sample, sites) : ExpectedSpeed{};
       for (Speed& speed : std::span(speeds).subspan(begin)) {
         if (speed.rate == nullptr) speed.rate = of_sample; // they ran together
-        speed.value = speed.rate != nullptr ? speed.rate->value : expected;
+        speed.value = speed.rate != nullptr ? speed.rate->value : expected.value;
+        speed.expected_spread = expected.spread;
       }
       if (of_sample != nullptr)
         measured.insert_or_assign(loop, Measured{sample, speeds.back().value});
     }
     for (const auto& [loop, last] : measured)
-      if (const double expected = expected_speed(last.sample, sites); expected > 0)
+      if (const double expected = expected_speed(last.sample, sites).value; expected > 0)
         faster_[loop] = std::log(last.value / expected);
   }
   // To be called after all runs.

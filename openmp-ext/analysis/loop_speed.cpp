@@ -4,6 +4,7 @@
 #include "analysis/loop_speed.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace omptier {
 namespace {
@@ -28,7 +29,7 @@ const Wait& wait_for(std::uint32_t site, std::span<const SiteSummary> sites) {
 
 } // namespace
 
-double expected_speed(std::span<const PatternAt> loop, std::span<const SiteSummary> sites) {
+ExpectedSpeed expected_speed(std::span<const PatternAt> loop, std::span<const SiteSummary> sites) {
   std::vector<LoopAccess> accesses;
   accesses.reserve(loop.size());
   double nanoseconds = 0, bytes = 0;
@@ -40,13 +41,15 @@ double expected_speed(std::span<const PatternAt> loop, std::span<const SiteSumma
   const std::vector<Stream> streams = streams_of(std::move(accesses));
   for (const Stream& stream : streams)
     nanoseconds += stream.lines * wait_for(stream.site, sites).line;
+  double fastest = nanoseconds; // if all that is scattered hits the nearest cache
   for (const PatternAt& at : loop) {
     if (std::ranges::find(streams, at.site, &Stream::site) != streams.end()) continue;
-    const Wait& wait = wait_for(at.site, sites);
-    nanoseconds +=
-        double{at.pattern->accesses} * (at.pattern->chased >= 0.5f ? wait.chased : wait.scattered);
+    const auto wait = at.pattern->chased >= 0.5f ? &Wait::chased : &Wait::scattered;
+    nanoseconds += double{at.pattern->accesses} * (wait_for(at.site, sites).*wait);
+    fastest += double{at.pattern->accesses} * (k_near.*wait);
   }
-  return nanoseconds > 0 ? bytes / nanoseconds : 0;
+  if (!(nanoseconds > 0)) return {};
+  return {bytes / nanoseconds, std::hypot(k_speed_spread, std::log(nanoseconds / fastest) / 2)};
 }
 
 } // namespace omptier

@@ -57,6 +57,21 @@ float user_part(TimerRing& ring) {
   return user + kernel > 0 ? user / (user + kernel) : 1;
 }
 
+void fill(RegisterSample& sample, const greg_t* saved) {
+  constexpr int order[k_general_registers] = {
+      REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
+      REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now); // vDSO: reads a page
+  sample.time = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+                static_cast<std::uint64_t>(now.tv_nsec);
+  for (unsigned i = 0; i < k_general_registers; ++i)
+    sample.general[i] = static_cast<std::uint64_t>(saved[order[i]]);
+  sample.pc = static_cast<std::uint64_t>(saved[REG_RIP]);
+  sample.flags = static_cast<std::uint64_t>(saved[REG_EFL]);
+  sample.stack_bytes = copy_stack(sample.general[k_rsp], sample);
+}
+
 void disarm_timers(int number) {
   constexpr itimerspec k_never = {};
   TimerRing* rings = g_timer_rings.load();
@@ -83,27 +98,15 @@ void on_timer_signal(int, siginfo_t* info, void* context) {
   // A late signal's ring may belong to another thread by now.
   if (ring && ring->thread.load(std::memory_order_relaxed) == gettid()) {
     const std::uint32_t head = ring->head.load(std::memory_order_relaxed);
-    const float part = user_part(*ring);
-    if (head - ring->tail.load(std::memory_order_acquire) < TimerRing::k_slots) {
-      const greg_t* saved = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
-      constexpr int order[k_general_registers] = {
-          REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
-          REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
-      RegisterSample& sample = ring->slots[head % TimerRing::k_slots];
-      timespec now;
-      clock_gettime(CLOCK_MONOTONIC, &now); // vDSO: reads a page
-      sample.time = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
-                    static_cast<std::uint64_t>(now.tv_nsec);
-      for (unsigned i = 0; i < k_general_registers; ++i)
-        sample.general[i] = static_cast<std::uint64_t>(saved[order[i]]);
-      sample.pc = static_cast<std::uint64_t>(saved[REG_RIP]);
-      sample.flags = static_cast<std::uint64_t>(saved[REG_EFL]);
-      sample.stack_bytes = copy_stack(sample.general[k_rsp], sample);
-      sample.thread = static_cast<std::uint32_t>(ring->thread.load(std::memory_order_relaxed));
-      sample.periods = part * static_cast<float>(1 + std::max(0, info->si_overrun));
-      ring->head.store(head + 1, std::memory_order_release);
-    } else {
+    const float periods = user_part(*ring) * static_cast<float>(1 + std::max(0, info->si_overrun));
+    if (head - ring->tail.load(std::memory_order_acquire) >= TimerRing::k_slots) {
       ring->dropped.fetch_add(1, std::memory_order_relaxed);
+    } else if (periods > 0) {
+      RegisterSample& sample = ring->slots[head % TimerRing::k_slots];
+      fill(sample, static_cast<ucontext_t*>(context)->uc_mcontext.gregs);
+      sample.thread = static_cast<std::uint32_t>(ring->thread.load(std::memory_order_relaxed));
+      sample.periods = periods;
+      ring->head.store(head + 1, std::memory_order_release);
     }
   }
   errno = saved_errno;

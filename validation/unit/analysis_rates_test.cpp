@@ -215,14 +215,15 @@ TEST(AccessRates, CountAccessesAndWeighLoops) {
 }
 
 // The share is that of what the loop's accesses let expect, and the interval says that it may be
-// another: by time it would be a half.
+// another: by time it would be a half. Its scattered accesses may hit a cache, too.
 TEST(AccessRates, ALoopWithoutPaceCountsByWhatItAccesses) {
   const ProfileSummary summary = TwoLoops(true, false).summary();
   EXPECT_NEAR(summary.paced, 0.5, 1e-9);
   const SiteSummary& first = site_at(summary, 0x100);
   EXPECT_GT(first.access_share.value, 0.6);
   EXPECT_GT(first.access_share.high, 0.88);
-  EXPECT_GT(first.access_share.low, 0.3);
+  EXPECT_LT(first.access_share.low, 0.3);
+  EXPECT_GT(first.access_share.low, 0.25);
   EXPECT_GT(first.access_rate.value, 0);
   EXPECT_EQ(site_at(summary, 0x101).access_rate.value, 0);
   EXPECT_EQ(site_at(summary, 0x101).access_rate.pairs, 0u);

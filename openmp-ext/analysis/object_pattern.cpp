@@ -22,6 +22,9 @@ constexpr double k_most = 0.85;        // of an instruction's steps, for a strid
 constexpr double k_regular = 0.6;      // of its steps, for tiles
 constexpr double k_jumps = 0.02;       // of its steps, from one run to the next
 constexpr std::int64_t k_far = 4;      // strides that make a step a jump
+constexpr double k_some = 0.004;       // of its steps, from which jumps are seen at all
+constexpr double k_longest = 4096;     // bytes of a tile's row
+constexpr double k_parts = 4;          // rows in what an instruction accesses: tiles, not one row
 constexpr double k_filled = 0.5;       // of what lies between the begins of two runs: no tiles
 constexpr double k_rule = 0.5;         // of the jumps, that go one way
 constexpr double k_line = 64;          // bytes
@@ -112,6 +115,21 @@ std::optional<PeriodicRuns> runs_of(const std::pair<double, std::int64_t>& steps
   return PeriodicRuns{std::llround(between / double(unit)) * unit, (in_a_run + 1) * std::abs(stride)};
 }
 
+// Rows of a tile whose jumps are not counted well: the walks along a loop are shorter than they, or
+// each returns to the row's begin, before a later one goes on. accessed: bytes from the lowest to the
+// highest address.
+bool is_row_of_tile(const std::pair<double, std::int64_t>& steps,
+                    const std::pair<double, std::int64_t>& jumps, double all,
+                    std::uint64_t accessed) {
+  const auto stride = double(steps.second), jump = double(jumps.second);
+  if (jumps.first < k_some * all || jumps.first < k_rule * (all - steps.first)) return false;
+  const double row = steps.first / jumps.first * std::abs(stride);
+  if (row > k_longest || std::abs(jump) < k_far * std::abs(stride)) return false;
+  const double apart = std::abs(steps.first / jumps.first * stride + jump); // of two rows' begins
+  if (apart >= 2 * row) return jumps.first < k_jumps * all;
+  return apart < row / 2 && double(accessed) >= k_parts * row;
+}
+
 // Jumps that go anywhere, and between them a few lines only. first, second: parts of all steps.
 bool is_short_runs(double first, double second, std::int64_t stride) {
   const double jumps = 1 - first;
@@ -148,6 +166,8 @@ void PatternEvidence::add(const AccessPattern& pattern) {
   (pattern.kind == AccessKind::store ? stored_ : loaded_) += double{pattern.bytes};
   Of& of = instructions_[{pattern.pc, pattern.kind}];
   of.address = pattern.address;
+  of.lowest = std::min(of.lowest, pattern.address);
+  of.highest = std::max(of.highest, pattern.address);
   if (of.places.size() < k_places) of.places.push_back(pattern.address);
   of.bytes += double{pattern.bytes};
   of.accesses += double{pattern.accesses};
@@ -219,6 +239,10 @@ PatternParts PatternEvidence::parts() const {
     } else if (first >= k_most || (few >= k_most && first >= k_regular && order.size() > 1)) {
       // The rows of a tile leave gaps; the lines of a grid follow one another; a row that is read
       // again and again returns to its begin.
+      if (order.size() > 1 && is_row_of_tile(order[0], order[1], moving, of.highest - of.lowest)) {
+        vote(PatternKind::tiled, key);
+        continue;
+      }
       const auto runs = order.size() > 1 ? runs_of(order[0], order[1], moving) : std::nullopt;
       if (runs && runs->length < k_filled * double(runs->period)) {
         Rows& of_period = rows[runs->period];

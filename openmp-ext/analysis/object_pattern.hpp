@@ -56,6 +56,7 @@ public:
 private:
   struct Of {                  // one instruction
     std::uint64_t address = 0; // one that it accessed
+    std::uint64_t lowest = ~std::uint64_t{0}, highest = 0;
     double bytes = 0, accesses = 0, chased = 0, indirect = 0, known = 0;
     std::map<std::int64_t, double> strides; // by accesses
     std::vector<std::uint64_t> places;      // some that it accessed

@@ -116,6 +116,21 @@ TEST(Pattern, RowsOfTilesLeaveGaps) {
   EXPECT_EQ(unrolled.decide().kind, PatternKind::tiled);
 }
 
+// A blocked product's rows of 512 bytes: one matrix goes on with the next row, the other comes back
+// 64 times. A small array that is read again and again is no tile.
+TEST(Pattern, LongRowsOfTilesToo) {
+  const auto kind = [](std::int64_t times, std::int64_t rows) {
+    PatternEvidence evidence;
+    access(evidence, 1, 8, offsets(64 * 64 * 20, [=](auto i) {
+             return i % 64 * 8 + i / 64 / times % rows * 6144;
+           }));
+    return evidence.decide().kind;
+  };
+  EXPECT_EQ(kind(1, 64), PatternKind::tiled);
+  EXPECT_EQ(kind(64, 64), PatternKind::tiled);
+  EXPECT_EQ(kind(64, 1), PatternKind::sequential);
+}
+
 // The neighbours of a vertex, or a row of a table, found by an index.
 TEST(Pattern, ShortRunsAtRandomPlacesAreNoStreams) {
   const auto kind = [](std::int64_t run, std::int64_t stride, bool random) {

@@ -167,8 +167,9 @@ def times_met(job, results, trials, planned):
     plan, first = seconds(results["plan"]), seconds(results["first come"])
     met = check(first / plan >= 1.5, f"time(first come) / time(plan) = {first / plan:.2f}, at least 1.5")
     dram = seconds(results["all dram"])
-    # If DRAM has room for one array only, the next is in HBM, with 1.6 times DRAM's latency: 0.91 by the model.
-    least = 0.9 if "hbm" not in job.kinds else 0.85
+    # If DRAM has room for one array only, the next is in HBM, with 1.6 times DRAM's latency. Gathers from DRAM overlap,
+    # which makes the rest count for more: 0.82 of all DRAM, and the best of all placements that fit.
+    least = 0.9 if "hbm" not in job.kinds else 0.75
     met &= check(dram / plan >= least, f"time(all DRAM) / time(plan) = {dram / plan:.2f}, at least {least}")
     if "all hbm" in results:
         hbm = seconds(results["all hbm"])

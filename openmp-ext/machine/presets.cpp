@@ -11,6 +11,20 @@
 namespace omptier {
 namespace {
 
+// Reorder buffer and line fill buffers as the vendors' optimisation manuals give them; lines of
+// streams as the bandwidth of one core times the latency needs them.
+CoreModel golden_cove(double stands_for) {
+  return {stands_for, 0.19, 6, 512, 16, 32, 32};
+}
+
+CoreModel sunny_cove(double stands_for) {
+  return {stands_for, 0.17, 6, 352, 12, 16, 20};
+}
+
+CoreModel knights_landing(double stands_for) {
+  return {stands_for, 0.7, 9, 72, 12, 16, 16};
+}
+
 
 // A machine of clusters. Nodes: those with each cluster's CPUs, then, in the same order, its HBM.
 struct Clusters {
@@ -106,6 +120,7 @@ Machine icelake_optane() {
                      {{380, 380, 20000, 6000}, {300, 300, 40000, 12000}}),
           },
       .distances = {{10, 20, 17, 28}, {20, 10, 28, 17}, {17, 28, 10, 28}, {28, 17, 28, 10}},
+      .core = sunny_cove(20), // of 40 a socket
   };
 }
 
@@ -123,6 +138,7 @@ Machine xeon_max_flat() {
               beside(0, MemoryKind::hbm, 512 * k_mib, {{140, 140, 700000, 500000}}),
           },
       .distances = {{10, 13}, {13, 10}},
+      .core = golden_cove(14), // of 56
   };
 }
 
@@ -140,6 +156,7 @@ Machine dram_cxl() {
               beside(0, MemoryKind::cxl, 2 * k_gib, {{250, 260, 55000, 45000}}),
           },
       .distances = {{10, 20}, {20, 10}},
+      .core = golden_cove(14), // of 56
   };
 }
 
@@ -154,7 +171,8 @@ Machine knl_snc4_flat() {
                      .cores = 4,
                      .nodes = {},
                      .distances = {},
-                     .dax_folder = 0};
+                     .dax_folder = 0,
+                     .core = knights_landing(17)}; // of 17 a quadrant
   add_clusters(machine, {.sockets = 1,
                          .per_socket = 4,
                          .cpus = 1,
@@ -176,7 +194,8 @@ Machine xeon_max_snc4_2s() {
                      .cores = 4,
                      .nodes = {},
                      .distances = {},
-                     .dax_folder = 0};
+                     .dax_folder = 0,
+                     .core = golden_cove(14)}; // of 14 a cluster
   add_clusters(
       machine,
       {.sockets = 2,
@@ -209,6 +228,7 @@ Machine nvdimm() {
           },
       .distances = {{10, 17}, {17, 10}},
       .dax_folder = 256 * k_mib,
+      .core = sunny_cove(20), // of 40
   };
 }
 

@@ -39,6 +39,17 @@ struct MachineNode {
   std::vector<NodePerformance> seen_from;
 };
 
+// A core of the real machine, for the time model (timing/core.h).
+struct CoreModel {
+  double stands_for;     // cores that one CPU of the emulated machine stands for
+  double instruction_ns; // clock time over the instructions that pass in it when nothing waits
+  double wrong_branch_ns; // that a wrong prediction costs
+  int window;            // instructions of the reorder buffer
+  int outstanding;       // misses: line fill buffers of the first level
+  int prefetched;        // lines of streams in flight
+  int stores;            // lines stored to in flight
+};
+
 struct Machine {
   std::string_view name;
   std::string_view description;
@@ -49,6 +60,7 @@ struct Machine {
   std::vector<std::vector<int>> distances; // ACPI SLIT: 10 on the diagonal
   // Bytes of a second NVDIMM, with a file system mounted with DAX at /run/pmem0; 0: none.
   std::uint64_t dax_folder = 0;
+  CoreModel core = {5, 0.2, 6, 224, 12, 32, 24};
 };
 
 // Built at the first call, never destroyed; thread-safe.

@@ -37,6 +37,27 @@ void add_ranges(std::ostringstream& text, const Machine& machine) {
   }
 }
 
+// Latency over idle latency at parts of the bandwidth. Up to two thirds it hardly rises; where it
+// ends, requests queue.
+std::string_view load_curve(MemoryKind kind) {
+  switch (kind) {
+  case MemoryKind::nvm:
+    return "0.5 1.15 0.8 1.6 1 2.5";
+  case MemoryKind::cxl:
+    return "0.6 1.1 0.8 1.4 0.9 1.8 1 2.5";
+  default:
+    return "0.6 1.1 0.8 1.35 0.9 1.7 1 2.2";
+  }
+}
+
+void add_core(std::ostringstream& text, const CoreModel& core) {
+  text << "bandwidth-divisor " << core.stands_for << '\n';
+  text << "instruction-ns " << core.instruction_ns << '\n';
+  text << "wrong-branch-ns " << core.wrong_branch_ns << '\n';
+  text << "window " << core.window << ' ' << core.outstanding << '\n';
+  text << "overlap " << core.prefetched << ' ' << core.stores << '\n';
+}
+
 void add_performance(std::ostringstream& text, const Machine& machine) {
   const std::vector<int> sources = initiators(machine);
   for (std::size_t target = 0; target < machine.nodes.size(); ++target) {
@@ -48,6 +69,7 @@ void add_performance(std::ostringstream& text, const Machine& machine) {
       text << "bandwidth " << cpus << ' ' << target << ' ' << seen.read_bandwidth << ' '
            << seen.write_bandwidth << '\n';
     }
+    text << "loaded " << target << ' ' << load_curve(machine.nodes[target].kind) << '\n';
     if (machine.nodes[target].media_block != 64)
       text << "media " << target << ' ' << machine.nodes[target].media_block << '\n';
   }
@@ -60,6 +82,7 @@ std::string timing_configuration(const Machine& machine, const TimingOptions& op
   text << "# " << machine.name << '\n';
   add_ranges(text, machine);
   add_performance(text, machine);
+  add_core(text, machine.core);
   text << "dilation " << options.dilation << '\n';
   text << "mode " << (options.count_only ? "count" : "sleep") << '\n';
   if (!options.symbols.empty()) text << "symbols " << options.symbols << '\n';

@@ -118,6 +118,15 @@ TEST(TimingConfig, NamesTheLineOfAMistake) {
   EXPECT_EQ(read_bad("cache l3 1M 16\n").rfind("1: cache 'l3'", 0), 0u);
   EXPECT_EQ(read_bad("cache llc 1000K 16\n").rfind("1: size / 64 / ways", 0), 0u);
   EXPECT_EQ(read_bad("media 0 100\n").rfind("1: a media block", 0), 0u);
+  EXPECT_EQ(read_bad("instruction-ns -1\n").rfind("1: time of an instruction '-1'", 0), 0u);
+  EXPECT_EQ(read_bad("wrong-branch-ns\n").rfind("1: time of a wrong prediction ''", 0), 0u);
+  EXPECT_EQ(read_bad("window 0 12\n").rfind("1: instructions '0'", 0), 0u);
+  EXPECT_EQ(read_bad("window 224 65\n").rfind("1: misses: 65 is no whole number", 0), 0u);
+  EXPECT_EQ(read_bad("overlap 1.5 12\n").rfind("1: lines of streams: 1.5", 0), 0u);
+  EXPECT_EQ(read_bad("loaded 0 0.5 0.9\n").rfind("1: latency under load '0.9'", 0), 0u);
+  EXPECT_EQ(read_bad("loaded 0 0.5 2 0.4 3\n").rfind("1: 0.4 3: used bandwidth rises", 0), 0u);
+  EXPECT_EQ(read_bad("loaded 0 0.5 2 0.8 1.5\n").rfind("1: 0.8 1.5: used bandwidth rises", 0), 0u);
+  EXPECT_EQ(read_bad("loaded 0 0.5\n").rfind("1: latency under load ''", 0), 0u);
   EXPECT_EQ(read_bad("misses\n").rfind("1: the path is missing", 0), 0u);
   EXPECT_EQ(read_bad(std::string("range 0\0 0\n", 11)).rfind("1: a zero byte", 0), 0u);
   EXPECT_EQ(read_bad(std::string(100, 'x') + "\n").rfind("1: 'xxx", 0), 0u);
@@ -230,27 +239,37 @@ TEST_F(TimingCaches, FindsManyStreamsAtOnce) {
   EXPECT_EQ(streamed(&core_, lines), 8 * 62);
 }
 
-TEST(TimingNodes, LatencyAndOverlap) {
-  configuration c = read_good(k_two_nodes + "dilation 10\nbandwidth-divisor 1\noverlap 10 20\n");
-  nodes* model = nodes_create(&c);
-  EXPECT_DOUBLE_EQ(nodes_latency(model, 0, 1, false, false), 3000);
-  EXPECT_DOUBLE_EQ(nodes_latency(model, 0, 1, false, true), 300);
-  EXPECT_DOUBLE_EQ(nodes_latency(model, 0, 1, true, false), 450);
-}
-
 TEST(TimingNodes, BandwidthIsSharedAndIdleTimeIsNotSaved) {
   configuration c = read_good(k_two_nodes + "dilation 1\nbandwidth-divisor 10\n");
   nodes* model = nodes_create(&c); // node 0: 6.4 ns a line
   double wait = 0;
-  for (int i = 0; i < 1000; ++i) // all at one instant, by vCPUs that owe nothing
-    wait = nodes_read(model, static_cast<std::uint32_t>(i % 4), 0, 1, false, true, 1000, 0);
-  EXPECT_NEAR(wait, 999 * 6.4 + 80 / 12.0, 1000); // whole nanoseconds each
-  EXPECT_NEAR(nodes_read(model, 0, 1, 1, false, false, 1000, 0), 300, 1e-9); // other node: idle
-  // What is owed already counts as waited.
-  EXPECT_NEAR(nodes_read(model, 0, 0, 1, false, false, 1000, 1e6), 80, 1e-9);
+  for (int i = 0; i < 1000; ++i) // all at one instant, by vCPUs at real time
+    wait = nodes_read(model, static_cast<std::uint32_t>(i % 4), 0, 1, 1000, 0);
+  EXPECT_NEAR(wait, 999 * 6.4, 1000); // whole nanoseconds each
+  EXPECT_EQ(nodes_read(model, 0, 1, 1, 1000, 0), 0); // other node: idle
+  // Who is ahead has waited already.
+  EXPECT_EQ(nodes_read(model, 0, 0, 1, 1000, 1e6), 0);
   // Long after, nothing is left of the backlog, and no idle time has been saved up.
-  EXPECT_NEAR(nodes_read(model, 0, 0, 1, false, false, 100000, 0), 80, 1e-9);
-  EXPECT_NEAR(nodes_read(model, 0, 0, 1, false, false, 100000, 0), 86, 1);
+  EXPECT_EQ(nodes_read(model, 0, 0, 1, 100000, 0), 0);
+  EXPECT_NEAR(nodes_read(model, 0, 0, 1, 100000, 0), 6, 1);
+}
+
+TEST(TimingNodes, LatencyRisesWithLoad) {
+  configuration c = read_good(k_two_nodes + "dilation 10\nbandwidth-divisor 1\n"
+                                            "loaded 0 0.5 1.2 1 3\n");
+  nodes* model = nodes_create(&c); // node 0: 6.4 real ns a line; measured over 200,000
+  EXPECT_DOUBLE_EQ(nodes_latency(model, 0, 0, false), 800);
+  EXPECT_DOUBLE_EQ(nodes_latency(model, 0, 1, true), 9000);
+  const auto latency_at = [&](double used) {
+    nodes_clear(model, 0);
+    for (double now = 0; now < 250e3; now += 6.4 / used)
+      nodes_read(model, 0, 0, 1, static_cast<std::int64_t>(now), 0);
+    return nodes_latency(model, 0, 0, false) / 800;
+  };
+  EXPECT_NEAR(latency_at(0.25), 1.1, 0.03); // a line counts in whole nanoseconds: 6 of 6.4
+  EXPECT_NEAR(latency_at(0.75), 1.2 + 1.8 * (0.75 * 6 / 6.4 - 0.5) / 0.5, 0.05);
+  EXPECT_NEAR(latency_at(2), 3, 0.01);
+  EXPECT_DOUBLE_EQ(nodes_latency(model, 0, 1, false), 3000); // the other node is idle
 }
 
 TEST(TimingNodes, WritesWaitOnlyWhenTheQueueIsFull) {

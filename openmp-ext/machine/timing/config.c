@@ -82,6 +82,15 @@ static bool take_number(struct parser* p, const char* what, double least, double
   return true;
 }
 
+static bool take_count(struct parser* p, const char* what, uint32_t most, uint32_t* count) {
+  double value;
+  if (!take_number(p, what, 1, &value)) return false;
+  if (value > most || value != floor(value))
+    return fail(p, "%s: %g is no whole number from 1 to %u", what, value, most);
+  *count = (uint32_t)value;
+  return true;
+}
+
 static bool take_node(struct parser* p, uint32_t* node) {
   double value;
   if (!take_number(p, "node", 0, &value)) return false;
@@ -179,6 +188,24 @@ static bool read_media(struct parser* p) {
   return true;
 }
 
+static bool read_load_curve(struct parser* p) {
+  uint32_t node;
+  struct load_curve curve = {1, {0}, {1}};
+  if (!take_node(p, &node)) return false;
+  for (skip_blanks(p); *p->rest; skip_blanks(p)) {
+    if (curve.points == k_max_points) return fail(p, "more than %d points", k_max_points - 1);
+    double *used = &curve.used[curve.points], *times = &curve.times[curve.points];
+    if (!take_number(p, "part of the bandwidth", 0, used) ||
+        !take_number(p, "latency under load", 1, times))
+      return false;
+    if (used[0] <= used[-1] || used[0] > 1 || times[0] < times[-1])
+      return fail(p, "%g %g: used bandwidth rises from 0 to 1, and latency with it", *used, *times);
+    curve.points++;
+  }
+  p->result->load_curve[node] = curve;
+  return true;
+}
+
 static bool read_cache(struct parser* p) {
   struct configuration* c = p->result;
   char level[8] = "";
@@ -239,9 +266,17 @@ static bool read_line(struct parser* p, const char* keyword) {
   if (strcmp(keyword, "charge") == 0) return read_charge(p);
   if (strcmp(keyword, "event-period") == 0) return read_period(p);
   if (strcmp(keyword, "dilation") == 0) return take_number(p, "dilation", 1, &c->dilation);
+  if (strcmp(keyword, "loaded") == 0) return read_load_curve(p);
+  if (strcmp(keyword, "instruction-ns") == 0)
+    return take_number(p, "time of an instruction", 0, &c->instruction);
+  if (strcmp(keyword, "wrong-branch-ns") == 0)
+    return take_number(p, "time of a wrong prediction", 0, &c->wrong_branch);
+  if (strcmp(keyword, "window") == 0)
+    return take_count(p, "instructions", 1 << 20, &c->window) &&
+           take_count(p, "misses", k_max_flight, &c->outstanding);
   if (strcmp(keyword, "overlap") == 0)
-    return take_number(p, "overlap of reads", 1, &c->read_overlap) &&
-           take_number(p, "overlap of stores", 1, &c->store_overlap);
+    return take_count(p, "lines of streams", k_max_flight, &c->prefetched) &&
+           take_count(p, "lines of stores", k_max_flight, &c->stores);
   if (strcmp(keyword, "bandwidth-divisor") == 0)
     return take_number(p, "divisor", 1, &c->bandwidth_divisor);
   if (strcmp(keyword, "start") == 0) return read_choice(p, "on", "off", &c->start_on);
@@ -276,13 +311,16 @@ static void set_defaults(struct configuration* c, uint32_t vcpus) {
       .llc = {.size = 1 << 20, .ways = 16},
       .dilation = 100,
       .bandwidth_divisor = 10,
-      .read_overlap = 12,
-      .store_overlap = 16,
+      .instruction = 0,
+      .window = 224,
+      .outstanding = 12,
+      .prefetched = 12,
+      .stores = 16,
       .sleep = true,
       .event_period = 100,
   };
   for (int n = 0; n < k_max_nodes; n++)
-    c->media_block[n] = k_line_size;
+    c->media_block[n] = k_line_size, c->load_curve[n] = (struct load_curve){1, {0}, {1}};
 }
 
 bool configuration_read(const char* path, uint32_t vcpus, struct configuration* configuration,

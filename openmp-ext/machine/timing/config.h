@@ -16,6 +16,8 @@ enum {
   k_max_nodes = 16,
   k_max_ranges = 32,
   k_max_charges = 16,
+  k_max_points = 8, // of a curve
+  k_max_flight = 64, // misses of a core
   k_line_size = 64,  // bytes of a cache line
   k_page_size = 4096 // bytes of a page in counts
 };
@@ -32,6 +34,12 @@ struct memory_range {
 struct access_cost {
   double read_latency, write_latency;
   double read_slot, write_slot;
+};
+
+// Latency over the idle one, by the part of the bandwidth that is used: straight between points.
+struct load_curve {
+  uint32_t points;
+  double used[k_max_points], times[k_max_points];
 };
 
 struct cache_shape {
@@ -53,7 +61,10 @@ struct configuration {
   uint32_t media_block[k_max_nodes]; // bytes
   struct cache_shape l1, l2, llc;
   double dilation, bandwidth_divisor;
-  double read_overlap, store_overlap; // misses in flight: streamed reads, stores
+  double instruction, wrong_branch;          // undilated ns that one takes
+  uint32_t window, outstanding;              // of a core: instructions; misses in flight
+  uint32_t prefetched, stores;               // lines in flight: of streams, of stores
+  struct load_curve load_curve[k_max_nodes]; // latency under load
   bool start_on;
   bool sleep; // false: only count misses
   struct kernel_charge charges[k_max_charges];

@@ -24,13 +24,13 @@ static const char* const k_user_clear[] = {"clear_user_original", "clear_user_re
                                            "clear_user_erms", "rep_stos_alternative", NULL};
 static const char* const* const k_groups[] = {k_clear_page, k_copy_page, k_user_copy, k_user_clear};
 
-// Calibrated so that copying is about a quarter of the cost of moving 4 KiB pages, as measured on
-// real machines; benchmarks/machine/migrate.c shows the ratio. A folio is unmapped and remapped
-// once per move. A shoot-down is an interrupt to the other processors and the wait for their
-// answer.
+// What the kernel's instructions do not take in emulation: calibrated so that copying is about a
+// quarter to a fifth of the cost of moving 4 KiB pages, as measured on real machines;
+// benchmarks/machine/migrate.c shows the ratio. A folio is unmapped and remapped once per move. A
+// shoot-down is an interrupt to the other processors and the wait for their answer.
 static const struct kernel_charge k_built_in[] = {
-    {"try_to_migrate", 2000},
-    {"native_flush_tlb_multi", 2300},
+    {"try_to_migrate", 50},
+    {"native_flush_tlb_multi", 100},
 };
 
 struct kernel_function {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// Which parts of the guest's kernel take modelled time. Kernel code is free, with two exceptions.
-// Functions that move bytes for a program (page copies, page clears, copies from and to user
-// memory) go through the modelled caches as a program does. A few functions cost a constant per
+// What the guest's kernel takes of modelled time, beside its instructions. Functions that move bytes
+// for a program (page copies, page clears, copies from and to user memory) go through the modelled
+// caches as a program does; the kernel's other accesses all hit. A few functions cost a constant per
 // call, in place of the rest of a page migration: one per folio, one per TLB shoot-down.
 //
 // Functions are found by name in the kernel's symbols. Since kernels differ, each group has the

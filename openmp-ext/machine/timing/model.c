@@ -13,22 +13,27 @@
 #include <time.h>
 #include <unistd.h>
 
-// A vCPU sleeps when its debt exceeds k_chunk (shorter sleeps oversleep by more than they last).
-// Its credit is limited: more would let it run free for long after the host was busy.
-static const double k_chunk = 300e3, k_most_credit = 20e6; // real ns
+// A vCPU sleeps when it is k_chunk ahead (shorter sleeps oversleep by more than they last). How far
+// it may be behind is limited: more would let it run free for long after the host was busy.
+static const double k_chunk = 300e3, k_most_credit = 20e6, k_most_behind = 1e6; // real ns
+// What was modelled for a shorter time than k_period (real ns) is not judged: a program's start is
+// mostly QEMU's translation of its code.
+static const double k_period = 1e9, k_much_lag = 0.1;
 
 static const uint64_t k_user_end = UINT64_C(1) << 47;
 
 static bool create_parts(struct model* model, char* error, size_t error_size) {
   const struct configuration* c = &model->configuration;
   snprintf(error, error_size, "out of memory");
+  model->blocks = known_blocks_create();
   model->llc = shared_cache_create(&c->llc);
   model->nodes = nodes_create(c);
-  if (!model->llc || !model->nodes) return false;
+  if (!model->blocks || !model->llc || !model->nodes) return false;
   for (uint32_t v = 0; v < c->vcpus; v++) {
     struct vcpu* vcpu = &model->vcpus[v];
     vcpu->number = v;
     vcpu->schedstat = -1;
+    core_create(&vcpu->core, c);
     if (!core_caches_create(&vcpu->caches, c) || !miss_table_create(&vcpu->misses)) return false;
   }
   if (c->symbols[0] && !(model->kernel = kernel_model_create(c, error, error_size))) return false;
@@ -61,21 +66,24 @@ struct model* model_create(const char* configuration_path, uint32_t vcpus, char*
   return model;
 }
 
-// How long this thread has waited on the host's run queue so far, in ns.
-static uint64_t read_host_delay(const struct vcpu* vcpu) {
+// Real ns that this thread has used a processor or waited for one.
+static double emulation(const struct vcpu* vcpu) {
   char text[96];
   ssize_t length = vcpu->schedstat >= 0 ? pread(vcpu->schedstat, text, sizeof text - 1, 0) : -1;
   unsigned long long delay = 0;
-  if (length <= 0) return 0;
-  text[length] = 0;
-  return sscanf(text, "%*u %llu", &delay) == 1 ? delay : 0;
+  if (length > 0) {
+    text[length] = 0;
+    sscanf(text, "%*u %llu", &delay);
+  }
+  struct timespec used;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return (double)used.tv_sec * 1e9 + (double)used.tv_nsec + (double)delay;
 }
 
 static void start_paying(struct model* model, struct vcpu* vcpu) {
   vcpu->thread = (pid_t)syscall(SYS_gettid);
   prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0);
   vcpu->schedstat = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-  vcpu->host_delay_seen = read_host_delay(vcpu);
   for (uint32_t v = 0; v < model->configuration.vcpus; v++)
     if (v != vcpu->number && model->vcpus[v].thread == vcpu->thread)
       fprintf(stderr,
@@ -84,38 +92,101 @@ static void start_paying(struct model* model, struct vcpu* vcpu) {
               v, vcpu->number);
 }
 
-// Sleeps for the debt, less the time that the thread waited on the host's run queue.
+// Sleeps until real time has caught up.
 static void pay(struct model* model, struct vcpu* vcpu) {
-  if (!vcpu->thread) start_paying(model, vcpu);
-  double delay = (double)(read_host_delay(vcpu) - vcpu->host_delay_seen);
-  vcpu->debt -= delay;
-  vcpu->counters.host_delay += delay;
-  if (vcpu->debt > 0) {
-    int64_t start = clock_now(), owed = (int64_t)vcpu->debt;
+  struct vcpu_counters* counters = &vcpu->counters;
+  double modelled = (vcpu->core.now - vcpu->paid) * model->configuration.dilation;
+  double seen = emulation(vcpu), used = seen - vcpu->emulation_seen;
+  vcpu->paid = vcpu->core.now;
+  vcpu->ahead += modelled - used;
+  counters->modelled += modelled;
+  vcpu->period_modelled += modelled;
+  counters->emulated += used;
+  if (vcpu->ahead > k_chunk) {
+    int64_t start = clock_now(), owed = (int64_t)vcpu->ahead;
     struct timespec duration = {owed / 1000000000, owed % 1000000000};
     clock_nanosleep(CLOCK_MONOTONIC, 0, &duration, NULL);
     double slept = (double)(clock_now() - start);
-    vcpu->debt -= slept;
-    vcpu->counters.slept += slept;
-    vcpu->counters.naps++;
+    vcpu->ahead -= slept;
+    counters->slept += slept;
+    counters->naps++;
+    seen = emulation(vcpu); // the delay of waking up is part of `slept`
+  } else if (vcpu->ahead < -k_most_credit) {
+    double lagged = -k_most_credit - vcpu->ahead;
+    counters->lagged += lagged;
+    vcpu->period_lagged += lagged;
+    vcpu->ahead = -k_most_credit;
   }
-  if (vcpu->debt < -k_most_credit) vcpu->debt = -k_most_credit;
-  vcpu->host_delay_seen = read_host_delay(vcpu); // the delay of waking up is part of `slept`
+  vcpu->emulation_seen = seen;
+  vcpu->paid_at = clock_now();
 }
 
-static inline void owe(struct model* model, struct vcpu* vcpu, double ns) {
-  vcpu->debt += ns;
-  if (vcpu->debt > k_chunk) pay(model, vcpu);
+static inline void pay_if_due(struct model* model, struct vcpu* vcpu) {
+  if ((vcpu->core.now - vcpu->paid) * model->configuration.dilation > k_chunk &&
+      model->configuration.sleep)
+    pay(model, vcpu);
 }
 
-// One vCPU requests a reset; each of the others carries it out when it next gets here.
-static void catch_up_with_resets(struct model* model, struct vcpu* vcpu) {
-  unsigned epoch = atomic_load_explicit(&model->epoch, memory_order_relaxed);
-  if (vcpu->epoch == epoch) return;
+static void end_period(struct model* model, struct vcpu* vcpu) {
+  double lagged = vcpu->period_lagged + (vcpu->ahead < 0 ? -vcpu->ahead : 0);
+  double lag = vcpu->period_modelled > k_period ? lagged / vcpu->period_modelled : 0;
+  double worst = atomic_load(&model->worst_lag);
+  while (lag > worst && !atomic_compare_exchange_weak(&model->worst_lag, &worst, lag))
+    ;
+  vcpu->period_modelled = vcpu->period_lagged = vcpu->ahead = 0;
+}
+
+void model_end(struct model* model) {
+  for (uint32_t v = 0; v < model->configuration.vcpus; v++)
+    end_period(model, &model->vcpus[v]); // QEMU has stopped them
+  double worst = atomic_load(&model->worst_lag);
+  if (model->configuration.sleep && worst > k_much_lag)
+    fprintf(stderr,
+            "omptier timing: emulation was up to %.0f %% slower than the machine that it models, "
+            "so its fastest times are too long; raise the dilation (--timed=%g), or leave the "
+            "host's processors to it\n",
+            100 * worst, 2 * model->configuration.dilation);
+}
+
+// One vCPU requests a reset or switches the model on; each of the others follows when it next gets
+// here.
+static void catch_up_with_switches(struct model* model, struct vcpu* vcpu) {
+  unsigned epoch = atomic_load_explicit(&model->epoch, memory_order_relaxed),
+           switched = atomic_load_explicit(&model->switched, memory_order_relaxed);
+  if (vcpu->epoch == epoch && vcpu->switched == switched) return;
+  if (vcpu->epoch != epoch) {
+    core_caches_clear(&vcpu->caches);
+    memset(&vcpu->counters, 0, sizeof vcpu->counters);
+  }
+  if (vcpu->switched != switched) end_period(model, vcpu);
+  if (!vcpu->thread) start_paying(model, vcpu);
   vcpu->epoch = epoch;
-  vcpu->debt = 0;
-  core_caches_clear(&vcpu->caches);
-  memset(&vcpu->counters, 0, sizeof vcpu->counters);
+  vcpu->switched = switched;
+  core_clear(&vcpu->core);
+  vcpu->ahead = vcpu->paid = 0;
+  vcpu->paid_at = clock_now();
+  vcpu->emulation_seen = emulation(vcpu);
+}
+
+// Real ns that the core's time is ahead of real time. Where a vCPU was idle, it is not behind.
+static double ahead_of(const struct model* model, const struct vcpu* vcpu, double core_time,
+                       int64_t now) {
+  double ahead = vcpu->ahead + (vcpu->core.now - vcpu->paid) * model->configuration.dilation -
+                 (double)(now - vcpu->paid_at);
+  if (ahead < -k_most_behind) ahead = -k_most_behind;
+  return ahead + (core_time - vcpu->core.now) * model->configuration.dilation;
+}
+
+void model_block(struct model* model, struct vcpu* vcpu, const struct block* block) {
+  catch_up_with_switches(model, vcpu);
+  core_block(&vcpu->core, block);
+  pay_if_due(model, vcpu);
+}
+
+void model_kernel_block(struct model* model, struct vcpu* vcpu, uint32_t instructions) {
+  catch_up_with_switches(model, vcpu);
+  core_instructions(&vcpu->core, instructions);
+  pay_if_due(model, vcpu);
 }
 
 static void write_back(struct model* model, struct vcpu* vcpu, uint64_t line) {
@@ -124,31 +195,57 @@ static void write_back(struct model* model, struct vcpu* vcpu, uint64_t line) {
   struct node_counters* counters = &vcpu->counters.node[range->node];
   counters->write_backs++;
   if (!model->configuration.sleep) return;
-  double queue =
-      nodes_write_back(model->nodes, vcpu->number, range->node, line, clock_now(), vcpu->debt);
+  int64_t now = clock_now();
+  double queue = nodes_write_back(model->nodes, vcpu->number, range->node, line, now,
+                                  ahead_of(model, vcpu, vcpu->core.now, now));
   counters->wait += queue;
   counters->queue += queue;
-  vcpu->debt += queue;
-}
-
-// Charges an access to memory. Returns the real ns it took.
-static double wait_for_memory(struct model* model, struct vcpu* vcpu, uint32_t node, uint64_t line,
-                              bool store, bool streamed) {
-  double latency = nodes_latency(model->nodes, vcpu->number, node, store, streamed);
-  if (!model->configuration.sleep) return latency;
-  double wait =
-      nodes_read(model->nodes, vcpu->number, node, line, store, streamed, clock_now(), vcpu->debt);
-  struct node_counters* counters = &vcpu->counters.node[node];
-  counters->wait += wait;
-  counters->queue += wait - latency;
-  vcpu->debt += wait;
-  return wait;
+  vcpu->core.now += queue / model->configuration.dilation;
 }
 
 struct miss {
-  uint64_t pc, address, line; // line as reported
+  const struct block_access* access;
+  uint64_t address, line; // line as reported
   bool store, streamed;
 };
+
+// What a miss takes, in core time, from its begin.
+static double time_of(struct model* model, struct vcpu* vcpu, uint32_t node,
+                      const struct miss* miss, double begin, double latency) {
+  int64_t now = clock_now();
+  double queue = nodes_read(model->nodes, vcpu->number, node, miss->line, now,
+                            ahead_of(model, vcpu, begin, now));
+  struct node_counters* counters = &vcpu->counters.node[node];
+  counters->wait += latency + queue;
+  counters->queue += queue;
+  return (latency + queue) / model->configuration.dilation;
+}
+
+// Lets the core wait for a line of memory, or overlap that with what it does. Returns the undilated
+// ns that the line took.
+static double wait_for_memory(struct model* model, struct vcpu* vcpu, uint32_t node,
+                              const struct miss* miss) {
+  struct core* core = &vcpu->core;
+  double latency = nodes_latency(model->nodes, vcpu->number, node, miss->store);
+  const double idle = latency / model->configuration.dilation;
+  if (!model->configuration.sleep) return idle;
+  if (miss->store) {
+    struct core_miss begun = core_store(core);
+    double time = time_of(model, vcpu, node, miss, begun.begin, latency);
+    core_store_ends(core, begun, begun.begin + time);
+    return time;
+  }
+  if (miss->streamed) {
+    double begin = core_prefetch(core, idle);
+    double end = begin + time_of(model, vcpu, node, miss, begin, latency);
+    core_prefetch_ends(core, miss->access, end);
+    return end > core->now ? end - core->now : 0;
+  }
+  struct core_miss begun = core_load(core, miss->access);
+  double time = time_of(model, vcpu, node, miss, begun.begin, latency);
+  core_load_ends(core, miss->access, begun, begun.begin + time);
+  return time;
+}
 
 static void count_miss(struct model* model, struct vcpu* vcpu, const struct miss* miss) {
   uint64_t reported = miss->line * k_line_size;
@@ -164,13 +261,13 @@ static void count_miss(struct model* model, struct vcpu* vcpu, const struct miss
   if (model->miss_export)
     miss_table_count(&vcpu->misses, vcpu->epoch, miss->address / k_page_size,
                      physical / k_page_size, range->node, miss->store, miss->streamed);
-  double wait = wait_for_memory(model, vcpu, range->node, miss->line, miss->store, miss->streamed);
-  if (!model->events || miss->pc >= k_user_end || miss->address >= k_user_end) return;
+  double taken = wait_for_memory(model, vcpu, range->node, miss);
+  if (!model->events || miss->access->pc >= k_user_end || miss->address >= k_user_end) return;
   struct event_record record = {
-      .pc = miss->pc,
+      .pc = miss->access->pc,
       .virtual_address = miss->address,
       .physical_address = physical,
-      .latency = (float)(wait / model->configuration.dilation),
+      .latency = (float)taken,
       .vcpu = (uint16_t)vcpu->number,
       .node = (uint8_t)range->node,
       .flags = (uint8_t)((miss->store ? EVENT_STORE : 0) | (miss->streamed ? EVENT_STREAMED : 0)),
@@ -179,40 +276,55 @@ static void count_miss(struct model* model, struct vcpu* vcpu, const struct miss
   events_miss(model->events, vcpu->number, &record);
 }
 
-void model_access(struct model* model, struct vcpu* vcpu, uint64_t pc, uint64_t address,
-                  uint64_t reported, bool store) {
+// A load that hits a cache further out.
+static void wait_for_cache(struct vcpu* vcpu, const struct miss* miss, double ns) {
+  if (!(ns > 0)) return core_hit(&vcpu->core, miss->access);
+  struct core_miss begun = core_load(&vcpu->core, miss->access);
+  core_load_ends(&vcpu->core, miss->access, begun, begun.begin + ns);
+}
+
+void model_access(struct model* model, struct vcpu* vcpu, const struct block_access* access,
+                  uint64_t address, uint64_t reported, bool store) {
   const struct configuration* c = &model->configuration;
-  catch_up_with_resets(model, vcpu);
+  catch_up_with_switches(model, vcpu);
   vcpu->counters.l1_misses++;
-  struct miss miss = {pc, address, reported / k_line_size, store, false};
+  struct miss miss = {access, address, reported / k_line_size, store, false};
   uint64_t evicted = UINT64_MAX;
   if (core_l2_access(&vcpu->caches, miss.line)) {
     // Marks the line dirty; if the last level has lost it meanwhile, it returns at no cost.
     if (store)
       shared_cache_access(model->llc, miss.line, true, &evicted);
     else
-      vcpu->debt += c->l2.hit * c->dilation;
+      wait_for_cache(vcpu, &miss, c->l2.hit);
   } else {
     vcpu->counters.l2_misses++;
     miss.streamed = core_stream_access(&vcpu->caches, miss.line);
     if (!shared_cache_access(model->llc, miss.line, store, &evicted))
       count_miss(model, vcpu, &miss);
-    else if (!store && !miss.streamed)
-      vcpu->debt += c->llc.hit * c->dilation;
+    else if (!store)
+      wait_for_cache(vcpu, &miss, miss.streamed ? 0 : c->llc.hit);
   }
   if (evicted != UINT64_MAX) write_back(model, vcpu, evicted);
-  if (vcpu->debt > k_chunk && c->sleep) pay(model, vcpu);
+  pay_if_due(model, vcpu);
 }
 
 void model_charge(struct model* model, struct vcpu* vcpu, double ns) {
-  catch_up_with_resets(model, vcpu);
+  catch_up_with_switches(model, vcpu);
   vcpu->counters.kernel_charges++;
-  if (model->configuration.sleep) owe(model, vcpu, ns * model->configuration.dilation);
+  if (!model->configuration.sleep) return;
+  vcpu->core.now += ns;
+  pay_if_due(model, vcpu);
 }
 
 void model_switch(struct model* model, struct vcpu* vcpu, bool on) {
   if (on && model->events) events_publish(model->events);
-  if (!on && vcpu->debt > 0 && model->configuration.sleep) pay(model, vcpu);
+  if (on) {
+    atomic_fetch_add(&model->switched, 1);
+  } else if (atomic_load(&model->on) && model->configuration.sleep) {
+    core_drain(&vcpu->core);
+    pay(model, vcpu);
+    end_period(model, vcpu);
+  }
   atomic_store(&model->on, on);
 }
 

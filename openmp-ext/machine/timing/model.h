@@ -2,9 +2,11 @@
 //
 // The time model: what an access costs, and how a vCPU pays for it.
 //
-// Each vCPU has a debt in real (dilated) nanoseconds, to which misses and kernel charges add. When
-// it exceeds a chunk, the vCPU's thread sleeps. The time that it overslept or waited on the host's
-// run queue is credited, so that a busy host stretches the guest's times as little as possible.
+// Each vCPU's core (core.h) has a clock of its own: what its instructions and misses would have
+// taken, times the dilation, is to have passed of real time as well. What emulation itself took of
+// the processor, or waited on the host's run queue for, is part of that; for the rest the vCPU's
+// thread sleeps. A vCPU whose emulation takes longer than what it models lags, which no sleep can
+// cure: statistics say by how much.
 //
 // This part is independent of QEMU: plugin.c calls it from each vCPU's own thread. With
 // thread=single all vCPUs would sleep together and times would mean nothing; this is detected and
@@ -13,8 +15,10 @@
 
 #include "machine/timing/caches.h"
 #include "machine/timing/config.h"
+#include "machine/timing/core.h"
 #include "machine/timing/events.h"
 #include "machine/timing/kernel.h"
+#include "machine/timing/known_blocks.h"
 #include "machine/timing/misses.h"
 #include "machine/timing/nodes.h"
 
@@ -33,33 +37,41 @@ struct vcpu_counters {
   uint64_t accesses, l1_misses, l2_misses;
   uint64_t elsewhere; // misses in memory that belongs to no node (devices, ROM)
   uint64_t kernel_charges, naps;
-  double slept, host_delay; // real ns: slept; credited for the host's run queue
+  // Real ns: to have passed; that emulation used or waited for; slept; behind for good.
+  double modelled, emulated, slept, lagged;
   struct node_counters node[k_max_nodes];
 };
 
 struct vcpu {
   uint32_t number;
-  unsigned epoch; // last reset applied to its caches and counters
-  double debt;    // real ns; negative: credit
+  unsigned epoch;    // last reset applied to its caches and counters
+  unsigned switched; // last switching on applied to its clocks
+  double ahead;      // real ns that it was ahead of real time when it last paid
+  double paid;       // its core's time then
+  int64_t paid_at;   // real time then
+  struct core core;
   struct core_caches caches;
   struct vcpu_counters counters;
   struct miss_table misses;
   pid_t thread;  // 0 before it first pays
   int schedstat; // file, −1 if the host has none
-  uint64_t host_delay_seen;
+  double emulation_seen;                 // real ns
+  double period_modelled, period_lagged; // real ns since the model was switched on
   _Alignas(64) char end[64];
 };
 
 struct model {
   atomic_bool on;
-  atomic_uint epoch;
+  atomic_uint epoch, switched; // of resets; of switching on
   struct configuration configuration;
+  struct known_blocks* blocks;
   struct shared_cache* llc;
   struct nodes* nodes;
   struct kernel_model* kernel;     // null: kernel code costs nothing
   struct events* events;           // null: no event unit
   struct miss_export* miss_export; // null: misses are not counted by page
   FILE* statistics;
+  _Atomic double worst_lag; // of all times that it was on, as a part of what was modelled
   pthread_mutex_t mark_lock;
   struct vcpu vcpus[k_max_vcpus];
 };
@@ -68,9 +80,17 @@ struct model {
 struct model* model_create(const char* configuration_path, uint32_t vcpus, char* error,
                            size_t error_size);
 
-// An access that missed the first level. reported: physical address as QEMU reports it.
-void model_access(struct model* model, struct vcpu* vcpu, uint64_t pc, uint64_t address,
-                  uint64_t reported, bool store);
+// A block of user code begins, or one of the kernel with so many instructions.
+void model_block(struct model* model, struct vcpu* vcpu, const struct block* block);
+void model_kernel_block(struct model* model, struct vcpu* vcpu, uint32_t instructions);
+
+// An access that hit the first level, and one that did not. reported: physical address as QEMU
+// reports it.
+static inline void model_hit(struct vcpu* vcpu, const struct block_access* access) {
+  core_hit(&vcpu->core, access);
+}
+void model_access(struct model* model, struct vcpu* vcpu, const struct block_access* access,
+                  uint64_t address, uint64_t reported, bool store);
 
 // A charged kernel function is called. ns: undilated.
 void model_charge(struct model* model, struct vcpu* vcpu, double ns);
@@ -80,6 +100,9 @@ void model_reset(struct model* model);
 void model_synchronise(struct model* model);
 // Writes statistics and a section of misses. mark: 0–15 or MISS_SECTION_END.
 void model_mark(struct model* model, uint32_t mark);
+
+// Warns on stderr if emulation was too slow for the machine that it models.
+void model_end(struct model* model);
 
 // statistics.c
 void statistics_write(struct model* model, uint32_t mark);

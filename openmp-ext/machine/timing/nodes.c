@@ -3,12 +3,15 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
   k_write_queue = 32, // lines a node queues before an evicting vCPU waits
   k_buffer_sets = 64, // 256 blocks in all: 16 KiB in each of four interleaved Optane modules
   k_buffer_ways = 4,
 };
+
+static const double k_window = 20e3; // undilated ns, over which a node's load is measured
 
 // Recently read or written blocks: number + 1, 0 = empty.
 struct block_buffer {
@@ -18,12 +21,15 @@ struct block_buffer {
 
 struct node {
   _Atomic int64_t busy_until;
+  _Atomic int64_t window_begin, window_busy; // of the load that is being measured
+  _Atomic double times;                      // latency over idle, by the window before
   uint32_t block_lines;
   struct block_buffer read, written;
 };
 
 struct nodes {
-  double read_overlap, store_overlap;
+  double window; // real ns
+  struct load_curve load_curve[k_max_nodes];
   struct access_cost cost[k_max_vcpus][k_max_nodes]; // dilated
   struct node node[k_max_nodes];
 };
@@ -31,8 +37,8 @@ struct nodes {
 struct nodes* nodes_create(const struct configuration* configuration) {
   struct nodes* nodes = calloc(1, sizeof *nodes);
   if (!nodes) return NULL;
-  nodes->read_overlap = configuration->read_overlap;
-  nodes->store_overlap = configuration->store_overlap;
+  nodes->window = k_window * configuration->dilation;
+  memcpy(nodes->load_curve, configuration->load_curve, sizeof nodes->load_curve);
   double time = configuration->dilation, slot = time * configuration->bandwidth_divisor;
   for (int v = 0; v < k_max_vcpus; v++)
     for (int n = 0; n < k_max_nodes; n++) {
@@ -55,7 +61,11 @@ static void clear_buffer(struct block_buffer* buffer) {
 
 void nodes_clear(struct nodes* nodes, int64_t now) {
   for (int n = 0; n < k_max_nodes; n++) {
-    atomic_store_explicit(&nodes->node[n].busy_until, now, memory_order_relaxed);
+    struct node* node = &nodes->node[n];
+    atomic_store_explicit(&node->busy_until, now, memory_order_relaxed);
+    atomic_store_explicit(&node->window_begin, now, memory_order_relaxed);
+    atomic_store_explicit(&node->window_busy, 0, memory_order_relaxed);
+    atomic_store_explicit(&node->times, 1, memory_order_relaxed);
     clear_buffer(&nodes->node[n].read);
     clear_buffer(&nodes->node[n].written);
   }
@@ -77,43 +87,67 @@ static uint32_t slots_taken(const struct node* node, struct block_buffer* buffer
   return node->block_lines;
 }
 
-// Reserves `length` of the node's time. Returns how long a vCPU that owes `debt` waits until it
+static double times_at(const struct load_curve* curve, double used) {
+  for (uint32_t i = 1; i < curve->points; i++)
+    if (used < curve->used[i])
+      return curve->times[i - 1] + (curve->times[i] - curve->times[i - 1]) *
+                                       (used - curve->used[i - 1]) /
+                                       (curve->used[i] - curve->used[i - 1]);
+  return curve->times[curve->points - 1];
+}
+
+// Whoever ends a window sets the latency of the next. A line that is counted meanwhile may be lost.
+static void measure_load(const struct nodes* nodes, uint32_t number, struct node* node, int64_t now,
+                         double length) {
+  atomic_fetch_add_explicit(&node->window_busy, (int64_t)length, memory_order_relaxed);
+  int64_t begin = atomic_load_explicit(&node->window_begin, memory_order_relaxed);
+  if ((double)(now - begin) < nodes->window ||
+      !atomic_compare_exchange_strong_explicit(&node->window_begin, &begin, now,
+                                               memory_order_relaxed, memory_order_relaxed))
+    return;
+  int64_t busy = atomic_exchange_explicit(&node->window_busy, 0, memory_order_relaxed);
+  atomic_store_explicit(&node->times,
+                        times_at(&nodes->load_curve[number], (double)busy / (double)(now - begin)),
+                        memory_order_relaxed);
+}
+
+// Reserves `length` of the node's time. Returns how long a vCPU that is `ahead` waits until it
 // begins.
-static double reserve(struct node* node, int64_t now, double debt, double length) {
-  // A vCPU with credit is behind real time: it may use time of the node that has passed.
-  if (debt < 0) now += (int64_t)debt, debt = 0;
+static double reserve(struct node* node, int64_t now, double ahead, double length) {
+  // A vCPU that is behind real time may use time of the node that has passed.
+  if (ahead < 0) now += (int64_t)ahead, ahead = 0;
   int64_t busy = atomic_load_explicit(&node->busy_until, memory_order_relaxed), start;
   do
     start = busy > now ? busy : now;
   while (!atomic_compare_exchange_weak_explicit(&node->busy_until, &busy, start + (int64_t)length,
                                                 memory_order_relaxed, memory_order_relaxed));
-  return (double)(start - now) - debt;
+  return (double)(start - now) - ahead;
 }
 
-double nodes_latency(const struct nodes* nodes, uint32_t vcpu, uint32_t node, bool store,
-                     bool streamed) {
+double nodes_latency(const struct nodes* nodes, uint32_t vcpu, uint32_t node, bool store) {
   const struct access_cost* cost = &nodes->cost[vcpu][node];
-  if (store) return cost->write_latency / nodes->store_overlap;
-  return streamed ? cost->read_latency / nodes->read_overlap : cost->read_latency;
+  return (store ? cost->write_latency : cost->read_latency) *
+         atomic_load_explicit(&nodes->node[node].times, memory_order_relaxed);
 }
 
 double nodes_read(struct nodes* nodes, uint32_t vcpu, uint32_t number, uint64_t physical_line,
-                  bool store, bool streamed, int64_t now, double debt) {
+                  int64_t now, double ahead) {
   struct node* node = &nodes->node[number];
-  double latency = nodes_latency(nodes, vcpu, number, store, streamed);
-  // A store also reads its line first.
-  uint32_t slots = slots_taken(node, &node->read, physical_line);
-  if (slots == 0) return latency;
-  double queue = reserve(node, now, debt, slots * nodes->cost[vcpu][number].read_slot);
-  return latency + (queue > 0 ? queue : 0);
+  double slot = nodes->cost[vcpu][number].read_slot;
+  double length = slots_taken(node, &node->read, physical_line) * slot;
+  if (length == 0) return 0;
+  measure_load(nodes, number, node, now, length);
+  double queue = reserve(node, now, ahead, length);
+  return queue > 0 ? queue : 0;
 }
 
 double nodes_write_back(struct nodes* nodes, uint32_t vcpu, uint32_t number, uint64_t physical_line,
-                        int64_t now, double debt) {
+                        int64_t now, double ahead) {
   struct node* node = &nodes->node[number];
   double slot = nodes->cost[vcpu][number].write_slot;
-  uint32_t slots = slots_taken(node, &node->written, physical_line);
-  if (slots == 0) return 0;
-  double queue = reserve(node, now, debt, slots * slot) - k_write_queue * slot;
+  double length = slots_taken(node, &node->written, physical_line) * slot;
+  if (length == 0) return 0;
+  measure_load(nodes, number, node, now, length);
+  double queue = reserve(node, now, ahead, length) - k_write_queue * slot;
   return queue > 0 ? queue : 0;
 }

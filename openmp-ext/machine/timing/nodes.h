@@ -2,10 +2,11 @@
 //
 // The memory nodes: what a line costs, and how vCPUs queue for bandwidth.
 //
-// Latency is a table. Bandwidth is one backlog per node: the time until which it is busy, advanced
-// by one slot for each line that any vCPU reads or writes back. Slots are reserved from *real* now,
-// not from the vCPU's now + debt: a vCPU is ahead of real time by its debt, and its reservation
-// would make the others wait for nothing. All times are real (dilated) nanoseconds.
+// Latency is a table, times what the node's curve says of its present load. Bandwidth is one
+// backlog per node: the time until which it is busy, advanced by one slot for each line that any
+// vCPU reads or writes back. Slots are reserved from *real* now, not from the vCPU's own: it may be
+// ahead of real time, and its reservation would make the others wait for nothing. All times are
+// real (dilated) nanoseconds.
 //
 // Media with blocks larger than a line (Optane: 256 bytes) have two small buffers of recent blocks
 // per node, one for reads and one for writes. The first line of a block occupies the node as long
@@ -23,18 +24,18 @@ struct nodes;
 struct nodes* nodes_create(const struct configuration* configuration);
 void nodes_clear(struct nodes* nodes, int64_t now);
 
-// Reads one line for a vCPU that owes `debt`. Returns the additional wait.
+// The latency of a line at the node's present load.
+double nodes_latency(const struct nodes* nodes, uint32_t vcpu, uint32_t node, bool store);
+
+// Reads one line, as a load or for a store, for a vCPU that is `ahead` of real time. Returns how
+// long it waits for bandwidth.
 double nodes_read(struct nodes* nodes, uint32_t vcpu, uint32_t node, uint64_t physical_line,
-                  bool store, bool streamed, int64_t now, double debt);
+                  int64_t now, double ahead);
 
 // The last level evicts a dirty line, which occupies the node. The vCPU waits only if the queue of
-// writes is full. Returns the additional wait.
+// writes is full. Returns how long.
 double nodes_write_back(struct nodes* nodes, uint32_t vcpu, uint32_t node, uint64_t physical_line,
-                        int64_t now, double debt);
-
-// Latency alone, for mode count, in which nothing is slowed down.
-double nodes_latency(const struct nodes* nodes, uint32_t vcpu, uint32_t node, bool store,
-                     bool streamed);
+                        int64_t now, double ahead);
 
 #ifdef __cplusplus
 }

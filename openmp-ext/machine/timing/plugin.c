@@ -15,21 +15,35 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 
 static struct model* g_model;
 
-static const uint64_t k_kernel_begin = UINT64_C(1) << 47;
+#define k_kernel_begin (UINT64_C(1) << 47)
 
-// Every instrumented access. data: the instruction's address.
+// Every instrumented access. data: its struct block_access.
 static void on_access(unsigned vcpu_number, qemu_plugin_meminfo_t info, uint64_t address,
                       void* data) {
   struct model* model = g_model;
   if (!atomic_load_explicit(&model->on, memory_order_relaxed)) return;
   struct vcpu* vcpu = &model->vcpus[vcpu_number];
+  const struct block_access* access = data;
   bool store = qemu_plugin_mem_is_store(info);
   vcpu->counters.accesses++;
-  if (core_l1_hit(&vcpu->caches, address / k_line_size, store)) return;
+  if (core_l1_hit(&vcpu->caches, address / k_line_size, store)) {
+    model_hit(vcpu, access);
+    return;
+  }
   struct qemu_plugin_hwaddr* place = qemu_plugin_get_hwaddr(info, address);
   if (!place || qemu_plugin_hwaddr_is_io(place)) return;
-  model_access(model, vcpu, (uint64_t)(uintptr_t)data, address, qemu_plugin_hwaddr_phys_addr(place),
-               store);
+  model_access(model, vcpu, access, address, qemu_plugin_hwaddr_phys_addr(place), store);
+}
+
+static void on_block(unsigned vcpu_number, void* data) {
+  if (atomic_load_explicit(&g_model->on, memory_order_relaxed))
+    model_block(g_model, &g_model->vcpus[vcpu_number], data);
+}
+
+// data: how many instructions it has.
+static void on_kernel_block(unsigned vcpu_number, void* data) {
+  if (atomic_load_explicit(&g_model->on, memory_order_relaxed))
+    model_kernel_block(g_model, &g_model->vcpus[vcpu_number], (uint32_t)(uintptr_t)data);
 }
 
 static void on_mark(unsigned vcpu_number, void* data) {
@@ -60,12 +74,6 @@ static void on_charged_call(unsigned vcpu_number, void* data) {
     model_charge(g_model, &g_model->vcpus[vcpu_number], (double)(uintptr_t)data * 1e-3);
 }
 
-static void watch_accesses(struct qemu_plugin_insn* instruction) {
-  void* pc = (void*)(uintptr_t)qemu_plugin_insn_vaddr(instruction);
-  qemu_plugin_register_vcpu_mem_cb(instruction, on_access, QEMU_PLUGIN_CB_NO_REGS,
-                                   QEMU_PLUGIN_MEM_RW, pc);
-}
-
 // A mark is an eight-byte NOP with our signature (borders/model_marks.h).
 static void watch_mark(struct qemu_plugin_insn* instruction) {
   static const unsigned char nop[4] = {0x0f, 0x1f, 0x84, 0x00};
@@ -84,28 +92,70 @@ static void watch_mark(struct qemu_plugin_insn* instruction) {
                                            (void*)(uintptr_t)command);
 }
 
-static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb* block) {
+static size_t copy_code(struct qemu_plugin_insn* instruction, uint8_t* code, size_t room) {
+  size_t size = qemu_plugin_insn_size(instruction);
+#if QEMU_PLUGIN_VERSION >= 3
+  return size <= room ? qemu_plugin_insn_data(instruction, code, size) : 0;
+#else
+  if (size > room) return 0;
+  memcpy(code, qemu_plugin_insn_data(instruction), size);
+  return size;
+#endif
+}
+
+static void watch_user_block(struct qemu_plugin_tb* translated, size_t count) {
+  uint8_t code[k_most_instructions * k_longest_instruction];
+  size_t ends[k_most_instructions], used = 0;
+  if (count > k_most_instructions) count = k_most_instructions;
+  for (size_t i = 0; i < count; i++) {
+    struct qemu_plugin_insn* instruction = qemu_plugin_tb_get_insn(translated, i);
+    used += copy_code(instruction, code + used, sizeof code - used);
+    ends[i] = used;
+  }
+  const struct known_block* block =
+      known_blocks_find(g_model->blocks, qemu_plugin_tb_vaddr(translated), code, ends, count);
+  if (!block) return;
+  qemu_plugin_register_vcpu_tb_exec_cb(translated, on_block, QEMU_PLUGIN_CB_NO_REGS,
+                                       (void*)(uintptr_t)&block->block);
+  for (size_t i = 0; i < count; i++) {
+    struct qemu_plugin_insn* instruction = qemu_plugin_tb_get_insn(translated, i);
+    qemu_plugin_register_vcpu_mem_cb(instruction, on_access, QEMU_PLUGIN_CB_NO_REGS,
+                                     QEMU_PLUGIN_MEM_RW, (void*)(uintptr_t)&block->accesses[i]);
+    watch_mark(instruction);
+  }
+}
+
+// Of the kernel, accesses matter only where it moves bytes for a program. They share one address.
+static void watch_kernel_block(struct qemu_plugin_tb* translated, size_t count) {
+  static const struct block_access k_access = {.pc = k_kernel_begin, .load = -1};
+  qemu_plugin_register_vcpu_tb_exec_cb(translated, on_kernel_block, QEMU_PLUGIN_CB_NO_REGS,
+                                       (void*)(uintptr_t)count);
+  if (!g_model->kernel) return;
+  uint64_t start = qemu_plugin_tb_vaddr(translated);
+  double ns = kernel_charge_at(g_model->kernel, start);
+  if (ns > 0)
+    qemu_plugin_register_vcpu_tb_exec_cb(translated, on_charged_call, QEMU_PLUGIN_CB_NO_REGS,
+                                         (void*)(uintptr_t)(ns * 1e3));
+  if (!kernel_moves_bytes(g_model->kernel, start)) return;
+  for (size_t i = 0; i < count; i++)
+    qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(translated, i), on_access,
+                                     QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW,
+                                     (void*)(uintptr_t)&k_access);
+}
+
+static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb* translated) {
   (void)id;
-  uint64_t start = qemu_plugin_tb_vaddr(block);
-  bool user = start < k_kernel_begin;
-  if (!user) {
-    if (!g_model->kernel) return;
-    double ns = kernel_charge_at(g_model->kernel, start);
-    if (ns > 0)
-      qemu_plugin_register_vcpu_tb_exec_cb(block, on_charged_call, QEMU_PLUGIN_CB_NO_REGS,
-                                           (void*)(uintptr_t)(ns * 1e3));
-    if (!kernel_moves_bytes(g_model->kernel, start)) return;
-  }
-  for (size_t i = 0, count = qemu_plugin_tb_n_insns(block); i < count; i++) {
-    struct qemu_plugin_insn* instruction = qemu_plugin_tb_get_insn(block, i);
-    watch_accesses(instruction);
-    if (user) watch_mark(instruction);
-  }
+  size_t count = qemu_plugin_tb_n_insns(translated);
+  if (qemu_plugin_tb_vaddr(translated) < k_kernel_begin)
+    watch_user_block(translated, count);
+  else
+    watch_kernel_block(translated, count);
 }
 
 static void on_end(qemu_plugin_id_t id, void* data) {
   (void)id, (void)data;
   model_mark(g_model, MISS_SECTION_END);
+  model_end(g_model);
 }
 
 QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* info, int argc,

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// A core that executes out of order, as an interval model sees it (Karkhanis and Smith 2004;
+// Genbrugge, Eyerman and Eeckhout 2010): instructions pass at a steady pace, and only a long miss
+// stops them. A miss stops the core once the window of instructions behind it is full. Misses
+// within one window overlap, up to the core's outstanding misses, unless one needs what another
+// loads: its address then is known only when that one has ended. So a pointer chase waits for each
+// miss, a gather for a window of them, and a stream for what prefetchers have not brought yet. A
+// branch that was predicted wrongly ends the window: what follows it begins when its condition is
+// known. So a search waits for most of its misses, although no address comes from a load.
+//
+// Not modelled: wrong predictions of indirect jumps, the latency of arithmetic, hits of the caches.
+// All times are the core's own, in undilated nanoseconds.
+#pragma once
+
+#include "machine/timing/block.h"
+#include "machine/timing/config.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { k_most_outstanding = k_max_flight, k_branches_kept = 1 << 14, k_history = 10 };
+
+struct miss_in_flight {
+  uint64_t position; // of its instruction
+  double end;
+};
+
+struct core {
+  double instruction;             // ns of one
+  double wrong_branch;            // ns that a wrong prediction costs
+  uint32_t window;                // instructions
+  uint32_t outstanding;           // misses
+  uint32_t stores;                // lines that are stored to and not there yet
+  uint32_t prefetched;            // lines of streams in flight
+  double now;                     // the next instruction's time
+  double pending;                 // no value comes later than this
+  uint64_t position;              // instructions so far
+  const struct block* block;      // that is executed
+  double registers[k_registers];  // when their values are there
+  double loads[k_loads_of_block]; // the same of the block's loads
+  struct miss_in_flight waiting[k_most_outstanding]; // loads, in the program's order: a ring
+  uint32_t first_waiting, waiting_count;
+  double ends[k_most_outstanding];       // of outstanding misses, in no order
+  double store_ends[k_most_outstanding]; // of stores
+  double taken[k_most_outstanding];      // when the last lines of streams were: a ring
+  uint32_t next_taken;
+  uint32_t history;                     // of branches: a bit each, the last one lowest
+  uint8_t predictions[k_branches_kept]; // 0–3; from 2 on: taken
+};
+
+void core_create(struct core* core, const struct configuration* configuration);
+void core_clear(struct core* core);
+
+// A block begins: its instructions pass, and misses that are too far behind are waited for.
+void core_block(struct core* core, const struct block* block);
+
+// Instructions whose registers do not matter: of the kernel.
+void core_instructions(struct core* core, uint32_t count);
+
+// A load that found its line near: its value is there as soon as its address.
+void core_hit(struct core* core, const struct block_access* access);
+
+// A miss is begun, then ended when the caller knows how long its line takes.
+struct core_miss {
+  double begin;
+  uint32_t at; // its place among the outstanding ones
+};
+
+// A load waits for its address and for a place. The core goes on meanwhile.
+struct core_miss core_load(struct core* core, const struct block_access* access);
+void core_load_ends(struct core* core, const struct block_access* access, struct core_miss miss,
+                    double end);
+
+// A store's line waits in the core's buffer. If that is full, the core waits.
+struct core_miss core_store(struct core* core);
+void core_store_ends(struct core* core, struct core_miss miss, double end);
+
+// A line of a stream. A prefetcher requested it when the core took the line that is as many lines
+// before it as prefetchers keep in flight.
+double core_prefetch(const struct core* core, double latency);
+void core_prefetch_ends(struct core* core, const struct block_access* access, double end);
+
+// Waits for everything in flight.
+void core_drain(struct core* core);
+
+#ifdef __cplusplus
+}
+#endif

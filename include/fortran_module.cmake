@@ -29,9 +29,9 @@ function(_ompx_array_procedures name type bytes rank result)
 
   subroutine deallocate_@name@_@rank@(array)
     @type@, pointer, intent(inout) :: array(@colons@)
-    integer :: low(@rank@)
+    integer(int64) :: low(@rank@)
     if (.not. associated(array)) return
-    low = lbound(array)
+    low = lbound(array, kind=int64)
     if (size(array, kind=int64) > 0) &
       call ompx_free(c_loc(array(@first@)), ompx_null_allocator)
     nullify (array)

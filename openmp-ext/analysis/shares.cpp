@@ -153,10 +153,9 @@ void add_patterns(ProfileSummary& summary, const std::vector<SiteEvidence>& evid
     const PatternEvidence& pattern = evidence[i].pattern;
     site.access_share = make_share(share_of(evidence[i].bytes, total), intervals[i]);
     site.pattern = pattern.decide();
-    if (site.pattern.indirect < k_some_indirect) continue;
-    double most = 0;
+    double most = k_some_indirect * pattern.bytes();
     for (const auto& [through, bytes] : evidence[i].through)
-      if (bytes > most) {
+      if (bytes > 0 && bytes >= most) {
         most = bytes;
         site.through = through;
       }

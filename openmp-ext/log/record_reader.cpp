@@ -90,6 +90,11 @@ bool RecordReader::read(RecordBody& body) {
     read_sample(body = start);
     return body.good();
   }
+  // Their patterns belong to no sample.
+  const auto is = [type](RecordType of) { return type == static_cast<std::uint8_t>(of); };
+  if (version_ >= 3 && (is(RecordType::pattern_of_2) || is(RecordType::in_block_of_2) ||
+                        is(RecordType::loop_of_2)))
+    return false;
   const std::uint64_t bytes = body.number();
   RecordBody part = body.part(bytes);
   if (!body.good() || (version_ < 3 && type >= static_cast<std::uint8_t>(RecordType::sample)))

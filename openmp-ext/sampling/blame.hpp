@@ -50,13 +50,12 @@ public:
   AccessSample blame(const RegisterSample& sample);
   double weight(const RegisterSample& sample) const { return period_ * double{sample.periods}; }
   // For the access last blamed, once its address is final: may watch when it is used again. Not for
-  // rep movs, which returns to a word at once because it copies in pieces. A watch may have made
-  // that slower: then the sample counts for less.
-  void watch(AccessSample& access) {
-    if (repeated_)
-      access.weight /= static_cast<float>(reuse_.visit_string(access));
-    else if (sharp_)
-      reuse_.visit(access);
+  // rep movs, which returns to a word at once because it copies in pieces. False: a watch may have
+  // made that many times slower, and the sample says nothing of the program.
+  bool watch(const AccessSample& access) {
+    if (repeated_) return !reuse_.visit_string(access);
+    if (sharp_) reuse_.visit(access);
+    return true;
   }
   // What the watches since the last call have seen.
   std::vector<AddressReuse> take_reuses() { return reuse_.take(); }

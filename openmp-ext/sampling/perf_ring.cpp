@@ -247,6 +247,8 @@ double PerfRing::nanoseconds_per_tick() const {
 }
 
 void PerfRing::close() {
+  // A forked child may hold the descriptor, and with it the event, until it ends.
+  if (fd_ >= 0 && descriptor_is_ours()) ioctl(fd_, PERF_EVENT_IOC_DISABLE, 0);
   if (packets_) os().unmap(packets_, control_->aux_size);
   if (control_) os().unmap(control_, page_size() + bytes_);
   abandon();

@@ -213,6 +213,7 @@ std::unique_ptr<SampleSource> open_perf_source(double rate, std::string& why) {
     why = "perf delivers no samples here";
     return nullptr;
   }
+  if (skid.sharp()) string_slowdown();
   return std::make_unique<PerfSource>(rate, skid);
 #endif
 }

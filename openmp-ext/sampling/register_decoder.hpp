@@ -38,13 +38,14 @@ public:
       access.address = loops_.next_address(sample, access.pc, sample.time);
       budget_.spend(own_cpu_nanoseconds() - begin, 0);
     }
-    blamer_.watch(access);
+    const bool is_programs = blamer_.watch(access);
     for (const AddressReuse& reuse : blamer_.take_reuses())
       sink.reuse(reuse);
+    earlier_.keep(sample);
+    if (!is_programs) return;
     sink.sample(access);
     for (const AccessPattern& pattern : patterns)
       sink.pattern(pattern);
-    earlier_.keep(sample);
   }
   const Blamer& blamer() const { return blamer_; }
   const LoopCounts& counts() const { return counts_; }

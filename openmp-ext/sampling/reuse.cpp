@@ -22,6 +22,7 @@ namespace {
 constexpr std::uint64_t k_between_watches = 25'000'000, k_window = 100'000'000; // ns
 constexpr std::uint64_t k_pause = 2'000'000'000;      // ns without watches
 constexpr double k_many_faults = 5000;                // page faults a second
+constexpr double k_much_kernel = 0.2;                 // of a processor
 constexpr double k_much_slower = 2;                   // times; less is not worth a pause
 constexpr unsigned k_refusals = 4;
 constexpr std::uint64_t k_most_cores = 25; // that load at their highest rate at once
@@ -60,7 +61,7 @@ double measured_string_slowdown() {
   attributes.disabled = 0;
   const int fd =
       os().perf_event_open(&attributes, static_cast<pid_t>(gettid()), -1, -1, PERF_FLAG_FD_CLOEXEC);
-  if (fd < 0) return 1;
+  if (fd < 0) return k_much_slower; // unknown
   const std::uint64_t watched = nanoseconds_to_clear(room);
   os().close(fd);
   const double times = double(watched) / double(alone);
@@ -150,14 +151,13 @@ void ReuseWatch::visit(const AccessSample& sample) {
   watch(sample, instruction);
 }
 
-double ReuseWatch::visit_string(const AccessSample& sample) {
-  const double slowdown = string_slowdown();
-  if (slowdown == 1) return 1;
+bool ReuseWatch::visit_string(const AccessSample& sample) {
+  if (string_slowdown() == 1) return false;
   give_up(monotonic_nanoseconds());
   const auto was_watched = [&](const GivenUp& watch) {
     return watch.thread == sample.thread && watch.begin <= sample.time && sample.time < watch.end;
   };
-  return std::ranges::any_of(given_up_, was_watched) ? slowdown : 1;
+  return std::ranges::any_of(given_up_, was_watched);
 }
 
 // What the watches saw is wrong, too: the program ran slower meanwhile.
@@ -172,14 +172,18 @@ void ReuseWatch::give_up(std::uint64_t now) {
   watches_.clear();
 }
 
-// Of the whole process, since the last call.
-bool ReuseWatch::has_many_faults(std::uint64_t now) {
+// Of the whole process, since the last call: many page faults, or, for faults of huge pages and
+// copies by system calls, much time in the kernel, which clears and copies by string instructions.
+bool ReuseWatch::kernel_clears(std::uint64_t now) {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   const auto faults = static_cast<std::uint64_t>(usage.ru_minflt);
-  const double rate = double(faults - std::exchange(faults_, faults)) * 1e9 /
-                      double(now - std::exchange(faults_counted_, now));
-  return rate > k_many_faults;
+  const std::uint64_t kernel = static_cast<std::uint64_t>(usage.ru_stime.tv_sec) * 1'000'000'000 +
+                               static_cast<std::uint64_t>(usage.ru_stime.tv_usec) * 1000;
+  const double new_faults = double(faults - std::exchange(faults_, faults));
+  const double new_kernel = double(kernel - std::exchange(kernel_, kernel));
+  const double seconds = double(now - std::exchange(usage_read_, now)) * 1e-9;
+  return new_faults > k_many_faults * seconds || new_kernel * 1e-9 > k_much_kernel * seconds;
 }
 
 void ReuseWatch::watch(const AccessSample& sample, Instruction& instruction) {
@@ -187,7 +191,6 @@ void ReuseWatch::watch(const AccessSample& sample, Instruction& instruction) {
   if (refused_ >= k_refusals || now < not_before_ || watches_.size() >= k_watches ||
       instruction.samples < 2 || instruction.watched >= k_watched_often || now - last_begin_ < k_between_watches)
     return;
-  string_slowdown(); // measured while this thread has no watch of its own
   Watch made;
   const int error =
       made.ring.open(static_cast<pid_t>(sample.thread), watchpoint(sample.address), 1);
@@ -218,7 +221,7 @@ void ReuseWatch::end(Watch& watch, std::uint64_t now) {
 // A complete watch waits for the next drain: by then the samples of its time are decoded.
 void ReuseWatch::collect() {
   const std::uint64_t now = monotonic_nanoseconds();
-  if (has_many_faults(now) && string_slowdown() != 1) give_up(now);
+  if (kernel_clears(now) && string_slowdown() != 1) give_up(now);
   for (std::size_t i = 0; i < watches_.size();) {
     Watch& watch = watches_[i];
     const bool complete = watch.hits.size() >= k_hits || now - watch.begin >= k_window;

@@ -30,9 +30,9 @@ class ReuseWatch {
 public:
   // May start a watch on the sample's address.
   void visit(const AccessSample& sample);
-  // For a sample on a repeated string instruction: gives up all watches. Returns how many times
-  // slower a watch made the instruction.
-  double visit_string(const AccessSample& sample);
+  // For a sample on a repeated string instruction: gives up all watches. Returns whether one
+  // may have made the instruction slower.
+  bool visit_string(const AccessSample& sample);
   // Ends watches that are complete. To be called once per drain.
   void collect();
   // Watches that have ended since the last call.
@@ -59,14 +59,14 @@ private:
   void watch(const AccessSample& sample, Instruction& instruction);
   void end(Watch& watch, std::uint64_t now);
   void give_up(std::uint64_t now);
-  bool has_many_faults(std::uint64_t now);
+  bool kernel_clears(std::uint64_t now);
 
   std::unordered_map<std::uint64_t, Instruction> instructions_; // by address
   std::vector<Watch> watches_;
   std::vector<AddressReuse> ended_;
   std::vector<GivenUp> given_up_; // at the last time
   std::uint64_t last_begin_ = 0, not_before_ = 0;
-  std::uint64_t faults_ = 0, faults_counted_ = 0; // page faults so far, and when counted
+  std::uint64_t faults_ = 0, kernel_ = 0, usage_read_ = 0; // so far: page faults, ns; when read
   unsigned refused_ = 0; // consecutive refusals
 };
 
@@ -78,8 +78,8 @@ CacheSizes read_cache_sizes(const char* folder, bool guest);
 // By the calling thread.
 bool can_watch_addresses();
 
-// How many times slower a watch makes repeated string instructions here; 1: not at all. By the
-// calling thread; measured once.
+// How many times slower a watch makes repeated string instructions here; 1: not at all. Measured
+// once, by the first caller: whoever opens a source, so that no fork meets the helper thread in it.
 double string_slowdown();
 
 // The median of the times between two uses by the same instruction; 0 = there is only one use.

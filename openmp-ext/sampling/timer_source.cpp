@@ -373,6 +373,7 @@ std::unique_ptr<SampleSource> open_timer_source(double rate, std::string& why) {
     why = "timer: no ticks arrive here";
     return nullptr;
   }
+  if (skid.sharp()) string_slowdown();
   return std::make_unique<TimerSource>(rate, skid);
 }
 

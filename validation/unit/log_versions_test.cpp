@@ -89,10 +89,11 @@ private:
   DifferenceState state_;
 };
 
-// profile: what the log says; its samples and patterns are in the order of the log.
-std::string as_version_2(const std::string& log, const Profile& profile) {
+// profile: what the log says; its samples and patterns are in the order of the log. In version 3, a
+// record of version 2 follows each pattern's own.
+std::string as_version_2(const std::string& log, const Profile& profile, char version = 2) {
   std::string out = log.substr(0, sizeof(ProfileHeader));
-  out[offsetof(ProfileHeader, version)] = 2;
+  out[offsetof(ProfileHeader, version)] = version;
   std::size_t samples = 0, patterns = 0;
   for (std::size_t at = out.size(); at < log.size();) {
     BlockHeader block{};
@@ -106,11 +107,12 @@ std::string as_version_2(const std::string& log, const Profile& profile) {
       const std::uint64_t bytes = body.number();
       const char* begin = body.at();
       body.part(bytes);
-      if (type == RecordType::sample)
+      if (version == 3) version_2.record(type, {begin, bytes});
+      if (type == RecordType::sample && version == 2)
         version_2.sample(profile.samples.at(samples++));
       else if (type == RecordType::pattern)
         version_2.pattern(profile.patterns.at(patterns++));
-      else
+      else if (version == 2)
         version_2.record(type, {begin, bytes});
     }
     block.bytes = static_cast<std::uint32_t>(version_2.bytes.size());
@@ -195,6 +197,16 @@ TEST(LogVersions, SameReportOfTheSameRun) {
     ASSERT_EQ(other.place.is_known(), i % 3 == 0) << i;
   }
   EXPECT_EQ(report(*before), report(*now));
+}
+
+// It would belong to no sample.
+TEST(LogVersions, NoPatternsOfVersion2InVersion3) {
+  const std::string log = some_log();
+  const Parsed<Profile> now = parse_profile(log, "log");
+  ASSERT_TRUE(now) << now.error();
+  const Parsed<Profile> mixed = parse_profile(as_version_2(log, *now, 3), "log");
+  ASSERT_FALSE(mixed);
+  EXPECT_NE(mixed.error().find("impossible record"), std::string::npos) << mixed.error();
 }
 
 // What falls on a runtime's waiting threads was left out, but not what their loops accessed.

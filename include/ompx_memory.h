@@ -49,7 +49,7 @@ extern "C" {
  *   omp_low_lat_mem_space    lowest read latency
  *   omp_large_cap_mem_space  largest capacity
  *   omp_const_mem_space      highest read bandwidth (within 10 % the lower latency wins)
- * omp_default_mem_space is the runtime's own memory; with pinned or partition, DRAM first.
+ * omp_default_mem_space is the runtime's own memory; with pinned or partition, it prefers DRAM.
  */
 #define ompx_auto_mem_space ((omp_memspace_handle_t)500)
 #define ompx_dram_mem_space ((omp_memspace_handle_t)501)
@@ -65,7 +65,7 @@ extern "C" {
 
 /* ---- Trait keys (from 5000) ---------------------------------------------------------------------
  *
- * Accepted with every memory space, beside the standard traits. Values of the k-th key are numbered
+ * Accepted with every memory space, beside the standard traits. Values of key 5000 + k are numbered
  * from 5100 + 20 k. omp_atv_default is accepted for every key and means "not stated".
  *
  * The omp.h that OMPTier installs has the keys as enumerators of omp_alloctrait_key_t (and then
@@ -76,7 +76,7 @@ extern "C" {
 } /* extern "C" */
 namespace ompx {
 namespace detail {
-/* Makes a key that a foreign omp.h lacks, by copying bits: C++ leaves that cast undefined. A
+/* Makes a key that a foreign omp.h lacks, by copying bits, since the cast is undefined in C++. A
  * constant expression where the compiler has __builtin_bit_cast. */
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_bit_cast)
@@ -116,13 +116,14 @@ extern "C" {
 #define ompx_atk_access_frequency OMPX_TRAIT_KEY(5003)
 /* Which threads access the data: an ompx_atv_access_origin_* value. Does not affect placement. */
 #define ompx_atk_access_origin OMPX_TRAIT_KEY(5004)
-/* Share of the time that the program waits for memory, of all live blocks of the allocator, in per
- * mille (0-1000). For omp_alloc, only 0 has an effect. */
+/* Share that all live blocks of the allocator have of the time that the program waits for memory,
+ * in per mille (0-1000). For omp_alloc, only 0 has an effect. */
 #define ompx_atk_importance OMPX_TRAIT_KEY(5005)
 /* Whether latency or bandwidth of the memory matters: an ompx_atv_sensitivity_* value. */
 #define ompx_atk_sensitivity OMPX_TRAIT_KEY(5006)
-/* ompx_atv_placement_required: that memory, else the fallback. ompx_atv_placement_preferred: that
- * memory while it has room, else the next best. required is refused with ompx_auto_mem_space. */
+/* ompx_atv_placement_required: the space's memory, else the fallback. ompx_atv_placement_preferred:
+ * the space's memory while it has room, else the next best. required is refused with
+ * ompx_auto_mem_space. */
 #define ompx_atk_placement OMPX_TRAIT_KEY(5007)
 /* How long blocks live: an ompx_atv_lifetime_* value. Does not affect placement. */
 #define ompx_atk_lifetime OMPX_TRAIT_KEY(5008)
@@ -170,8 +171,8 @@ enum {
 /* ---- Functions (libomptier) ---------------------------------------------------------------------
  *
  * All but ompx_name return an ompx_result_t: 0 is success, 1 incomplete success, anything else an
- * error. An error sets errno, too (for perror), and changes nothing, unless documented. ompx_name
- * returns 0 on an error, and sets errno. (ompx_get_placement, ompx_dump, ompx_phase and
+ * error. An error also sets errno (for perror) and, unless documented otherwise, changes nothing.
+ * ompx_name returns 0 on an error, and sets errno. (ompx_get_placement, ompx_dump, ompx_phase and
  * ompx_place_range return -1 on every error: test for -1, then read errno. The first three are
  * older than ompx_result_t and always did.) Under `omptier run` without libomptier, all fail with
  * ENOSYS. None may be called from a signal handler.
@@ -216,7 +217,7 @@ enum {
 /* Length of ompx_placement_t.node_bytes. */
 #define OMPX_MAX_NODES 64
 
-/* Where a range of memory is. All sizes in bytes. A value: not to be shared between calls. */
+/* Where a range of memory is. All sizes in bytes. Concurrent calls must not share a structure. */
 typedef struct ompx_placement {
   size_t struct_size; /* in: sizeof(ompx_placement_t); set it before the call */
   size_t bytes[5];    /* in memory now, by kind (ompx_kind_*), as the kernel reports the pages */
@@ -245,14 +246,14 @@ ompx_result_t ompx_get_placement(const void *address, size_t bytes, ompx_placeme
  *   bytes      length, in bytes. Only pages wholly in the range are moved: the first and last page
  *              of an unaligned range hold other data, too, and stay where they are.
  *   allocator  the target: ompx_dram_mem_alloc, ompx_hbm_mem_alloc, ompx_nvm_mem_alloc,
- *              ompx_cxl_mem_alloc, or any other, except of ompx_auto_mem_space and
+ *              ompx_cxl_mem_alloc, or any other but those of ompx_auto_mem_space and
  *              omp_default_mem_space. Its alignment, pool and fallback are ignored.
  *   returns    ompx_success: by the kernel's report, all pages that are in memory lie there.
  *              ompx_error_errno:
  *              EINVAL  begin is NULL; no whole page; the range wraps around; the allocator is
  *                      unknown or of these two spaces; or the range is in a block of omp_alloc's,
- *                      unless it is the whole block, 256 KiB or more, not required elsewhere,
- *                      pinned, in parts, or in OMPTIER_PMEM's folder;
+ *                      unless it is the whole block, of 256 KiB or more, and neither required
+ *                      elsewhere, pinned, in parts, nor in OMPTIER_PMEM's folder;
  *              ENOENT  this machine has no such memory;
  *              ENOSPC  it has no room (capacity ledger, node, the library's own lists), or is a DAX
  *                      directory: nothing was moved;
@@ -297,7 +298,8 @@ ompx_result_t ompx_phase(const char *name);
  * x time of one access counts. Blocks with neither split the rest of the 1000 per mille
  * in proportion to size. All blocks of a group (ompx_atk_group) go to one kind of memory that all of
  * them may use: if the better kind has no room for all, none goes there. Required blocks come first.
- * Blocks with sensitivity none, importance 0 or access_frequency 0 get the slowest with room.
+ * Blocks with sensitivity none, importance 0 or access_frequency 0 get the slowest memory with
+ * room.
  *
  * If the process has another OpenMP runtime than OMPTier's, ompx_commit returns
  * ompx_error_no_runtime. */
@@ -309,7 +311,7 @@ typedef enum ompx_order {
   ompx_order_declaration = 2 /* first declared (ompx_apply: first found) first */
 } ompx_order_t;
 
-/* Outcome of a commit or an apply. Counts of blocks, sizes in bytes. A value, as above. */
+/* Outcome of a commit or an apply. Counts of blocks, sizes in bytes. Not to be shared, as above. */
 typedef struct ompx_outcome {
   size_t struct_size; /* in: sizeof(ompx_outcome_t); set it before the call */
   size_t considered;  /* blocks decided on */
@@ -371,8 +373,8 @@ ompx_result_t ompx_update_traits(void *block, int count, const omp_alloctrait_t 
 ompx_result_t ompx_update_allocator(omp_allocator_handle_t allocator, int count,
                                     const omp_alloctrait_t *traits);
 
-/* Decides again on all live blocks that may move, as a commit would, and moves their pages. Those
- * are blocks of 256 KiB and more whose allocator has a trait of this header, unless required,
+/* Decides again, as a commit would, on all live blocks that may move, and moves their pages. Blocks
+ * of 256 KiB and more may move if their allocator has a trait of this header, unless required,
  * pinned, migratable=false, in parts, or placed by a plan. Other threads may use them
  * meanwhile.
  *   order    which blocks are served first.

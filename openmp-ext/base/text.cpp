@@ -152,12 +152,12 @@ Parsed<CapacityByKind> parse_capacity(std::string_view text) {
 Parsed<NodesByKind> parse_nodes(std::string_view text) {
   NodesByKind nodes;
   const std::string error = for_each_part(text, [&](std::string_view part) -> std::string {
-    const auto split = split_kind(part, "such as hbm:1+3,nvm:2-3");
+    const auto split = split_kind(part, "such as hbm:1+3,nvm:4-5");
     if (!split) return split.error();
     auto& list = nodes[static_cast<std::size_t>(split->kind)];
     if (!list.empty()) return quoted(part) + " names a kind twice";
     if (!parse_node_list(split->rest, list))
-      return quoted(part) + " has no list of different node numbers (such as hbm:1+3 or nvm:2-3)";
+      return quoted(part) + " has no list of different node numbers (such as hbm:1+3 or nvm:4-5)";
     return {};
   });
   if (!error.empty()) return Parsed<NodesByKind>::failure(error);

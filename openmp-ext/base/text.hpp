@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The text grammar of OMPTIER_* variables, command options and reports: sizes (K, M, G, T = powers
-// of 1024), capacities by kind ("dram:64M,hbm:0"), nodes by kind ("hbm:1+3,nvm:2-3"), and figures
+// of 1024), capacities by kind ("dram:64M,hbm:0"), nodes by kind ("hbm:1+3,nvm:4-5"), and figures
 // as reports show them (GiB for sizes, GB/s = 10⁹ bytes/s for rates). An error is one line that
 // names the wrong part and shows what is accepted.
 #pragma once

@@ -6,6 +6,7 @@
 #include "advisor/evidence.hpp"
 #include "base/text.hpp"
 #include "cli/advice_text.hpp"
+#include "cli/chosen_machine.hpp"
 #include "cli/command.hpp"
 #include "cli/held_names.hpp"
 #include "cli/report_text.hpp"
@@ -24,7 +25,8 @@ namespace {
 
 struct AdviseArguments {
   std::vector<std::string> profiles;
-  std::string capacity, nodes, xml, machine, plan;
+  std::string capacity, nodes, xml, plan;
+  MachineChoice machine;
   unsigned threads = 0; // 0: as recorded
   bool traits = true, json = false, force = false, resolve = false;
 };
@@ -35,13 +37,12 @@ struct Input {
   CapacityByKind capacity;
 };
 
-Parsed<Platform> target_platform(const AdviseArguments& arguments, const CapacityByKind& capacity) {
-  if (!arguments.machine.empty()) {
-    const Machine* machine = find_machine(arguments.machine);
-    if (machine == nullptr)
-      return Parsed<Platform>::failure("--machine: unknown machine " + arguments.machine +
-                                       "; there are: " + machine_names());
-    return platform_of(*machine, capacity);
+Parsed<Platform> target_platform(const AdviseArguments& arguments, const CapacityByKind& capacity,
+                                 unsigned threads) {
+  if (arguments.machine.given()) {
+    const auto machine = chosen_machine(arguments.machine);
+    if (!machine) return Parsed<Platform>::failure(machine.error());
+    return platform_of(*machine, capacity, threads);
   }
   DiscoverOptions options;
   options.xml = arguments.xml;
@@ -61,14 +62,15 @@ Parsed<Input> read_input(const AdviseArguments& arguments, Symbols& symbols) {
     if (!capacity) return Outcome::failure("--capacity: " + capacity.error());
     input.capacity = *capacity;
   }
-  const auto platform = target_platform(arguments, input.capacity);
-  if (!platform) return Outcome::failure(platform.error());
-  input.platform = *platform;
   auto summary =
       summarize_with_names(symbols, arguments.profiles,
                            arguments.force ? Programs::any : Programs::one, arguments.resolve);
   if (!summary) return Outcome::failure(summary.error());
   input.summary = std::move(*summary);
+  const auto platform = target_platform(
+      arguments, input.capacity, arguments.threads > 0 ? arguments.threads : input.summary.threads);
+  if (!platform) return Outcome::failure(platform.error());
+  input.platform = *platform;
   return input;
 }
 
@@ -99,13 +101,13 @@ std::string nothing_to_decide(const Advice& advice) {
 
 // One line if the description of the target contains what the user did not give; "" if not.
 std::string assumptions(const AdviseArguments& arguments, const Advice& advice) {
-  const bool elsewhere = !arguments.machine.empty() || !arguments.xml.empty();
-  const bool small = !arguments.machine.empty() && arguments.capacity.empty();
+  const bool elsewhere = arguments.machine.given() || !arguments.xml.empty();
+  const bool small = !arguments.machine.name.empty() && arguments.capacity.empty();
   const bool threads = elsewhere && arguments.threads == 0;
   if (!small && !threads) return {};
   std::string text;
   if (small)
-    text = arguments.machine + " is taken as small as it is emulated (" +
+    text = arguments.machine.name + " is taken as small as it is emulated (" +
            kinds_in_words(advice.tiers) + ")";
   if (threads)
     text += (small ? ", with " : "the bandwidth is shared by ") +
@@ -201,15 +203,16 @@ void add_advise(CLI::App& app, CommandContext& context) {
   auto* nodes =
       command->add_option("--nodes", arguments->nodes,
                           "Which nodes are of which kind, such as hbm:1+3; default: by attributes");
-  command
-      ->add_option("--machine", arguments->machine,
-                   "Machine to place on, one of omptier sandbox --list; --capacity then sets how "
-                   "much it has of each kind")
-      ->excludes(xml)
-      ->excludes(nodes);
+  add_machine_options(*command, arguments->machine,
+                      "Machine to place on, one of omptier sandbox --list; --capacity then sets "
+                      "how much it has of each kind");
+  for (const char* option : {"--machine", "--machine-file"})
+    command->get_option(option)->excludes(xml)->excludes(nodes);
   command
       ->add_option("--threads", arguments->threads,
-                   "Threads there, which share the bandwidth (default: as many as were recorded)")
+                   "Threads there, which share the bandwidth (default: as many as were recorded); "
+                   "of a --machine, its emulated CPUs' part unless there are more threads than "
+                   "these")
       ->check(CLI::Range(1u, 1u << 16));
   command->add_option("-o,--output", arguments->plan,
                       "Write the plan to this file; -: to standard output, the advice to stderr");

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // omptier sandbox: runs a command inside a virtual machine with several kinds of memory.
+#include "cli/chosen_machine.hpp"
 #include "cli/command.hpp"
 #include "machine/guest_run.hpp"
+#include "machine/presets.hpp"
 
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <unistd.h>
 
 namespace omptier {
 namespace {
 
 struct SandboxArguments {
-  std::string machine;
+  MachineChoice machine;
+  std::string described;
   bool list = false;
   bool no_snapshot = false;
   std::string dilation;
@@ -33,6 +37,28 @@ int list_machines() {
   return 0;
 }
 
+int describe_machine(const std::string& name) {
+  const std::string_view text = machine_text(name);
+  if (text.empty())
+    return fail("sandbox", 2,
+                "--describe: unknown machine " + name + "; there are: " + machine_names());
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return 0;
+}
+
+// Its memory is the host's. Too much would end in the host's paging, or its end.
+bool fits_the_host(const Machine& machine, std::string& why) {
+  std::uint64_t memory = machine.dax_folder;
+  for (const MachineNode& node : machine.nodes)
+    memory += node.size;
+  const auto host = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                    static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  if (memory <= host) return true;
+  why = "the machine " + machine.name + " has " + format_size(memory) + ", this host " +
+        format_size(host) + "; give its nodes smaller sizes, all in the same proportion";
+  return false;
+}
+
 // "--env A=1 B=2 -- command": as with env(1), further words of this form are variables too.
 void take_variables(SandboxOptions& options) {
   const auto is_variable = [](const std::string& word) {
@@ -49,12 +75,12 @@ void take_variables(SandboxOptions& options) {
 int run(SandboxArguments& arguments, const std::string& self, bool timed) {
   SandboxOptions& options = arguments.options;
   if (arguments.list) return list_machines();
-  if (arguments.machine.empty())
+  if (!arguments.described.empty()) return describe_machine(arguments.described);
+  if (!arguments.machine.given())
     return fail("sandbox", 2, "--machine is missing; there are: " + machine_names());
-  const Machine* machine = find_machine(arguments.machine);
-  if (!machine)
-    return fail("sandbox", 2,
-                "unknown machine " + arguments.machine + "; there are: " + machine_names());
+  const auto machine = chosen_machine(arguments.machine);
+  if (!machine) return fail("sandbox", 2, machine.error());
+  if (std::string why; !fits_the_host(*machine, why)) return fail("sandbox", 2, why);
   if (timed) {
     char* rest = nullptr;
     options.dilation =
@@ -90,8 +116,10 @@ void add_sandbox(CLI::App& app, CommandContext& context) {
   command->footer("The host's files are there read-only, the current folder is writable, /tmp is "
                   "the machine's own.\nExit status: the command's; 124 time-out, 125 failure of "
                   "the sandbox, 126/127 not run, 128+N signal N.");
-  command->add_option("--machine", arguments->machine, "Machine to emulate (see --list)");
+  add_machine_options(*command, arguments->machine, "Machine to emulate (see --list)");
   command->add_flag("--list", arguments->list, "Lists the machines and ends");
+  command->add_option("--describe", arguments->described,
+                      "Prints a machine's figures with their sources, as a machine file, and ends");
   // A flag takes a value only after "=", so the command of "--timed -- command" is not its value.
   CLI::Option* timed = command->add_flag("--timed{100}", arguments->dilation,
                                          "Memory takes modelled time, dilated so many times: "

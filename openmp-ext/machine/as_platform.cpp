@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See as_platform.hpp. Only the units differ: the table has MB/s, the platform bytes per second.
+// See as_platform.hpp. The units differ: the table has MB/s, the platform bytes per second.
 #include "machine/as_platform.hpp"
 
 #include "platform/fingerprint.hpp"
@@ -42,8 +42,9 @@ std::uint64_t capacity_of(const Machine& machine, const MachineNode& node,
 
 } // namespace
 
-Platform platform_of(const Machine& machine, const CapacityByKind& sizes) {
+Platform platform_of(const Machine& machine, const CapacityByKind& sizes, unsigned threads) {
   Platform platform;
+  const bool whole = threads > static_cast<unsigned>(machine.sockets * machine.cores);
   const auto cpus = cpus_of_nodes(machine);
   const std::vector<int> sources = initiators(machine);
   for (std::size_t number = 0; number < machine.nodes.size(); ++number) {
@@ -56,7 +57,8 @@ Platform platform_of(const Machine& machine, const CapacityByKind& sizes) {
     node.cpus = cpus[number];
     for (std::size_t i = 0; i < sources.size(); ++i) {
       const auto source = static_cast<std::size_t>(sources[i]);
-      node.views.push_back({cpus[source], figures_of(from.seen_from[i]),
+      const NodePerformance& seen = from.seen_from[i];
+      node.views.push_back({cpus[source], figures_of(whole ? seen : part_of_cpus(machine, seen)),
                             static_cast<unsigned>(machine.distances[source][number])});
     }
     platform.nodes.push_back(std::move(node));

@@ -76,7 +76,7 @@ public:
         image_(find_or_make_guest_image(cache_, options.make_guest, has_nvdimm(machine))),
         folder_(std::filesystem::current_path()),
         kernel_line_(kernel_command_line(options.kernel_options)),
-        store_(cache_, std::string(machine.name), snapshot_key()) {
+        store_(cache_, machine.name, snapshot_key()) {
     if (options.timeout > 0)
       deadline_ = std::chrono::steady_clock::now() +
                   std::chrono::duration_cast<std::chrono::steady_clock::duration>(

@@ -3,7 +3,7 @@
 // Runs a command in a virtual machine with several kinds of memory, as `omptier sandbox` does.
 #pragma once
 
-#include "machine/presets.hpp"
+#include "machine/machine.hpp"
 
 #include <filesystem>
 #include <optional>

@@ -64,7 +64,8 @@ void add_hmat(Arguments& arguments, const Machine& machine) {
   const std::vector<int> sources = initiators(machine);
   for (std::size_t target = 0; target < machine.nodes.size(); ++target)
     for (std::size_t source = 0; source < sources.size(); ++source) {
-      const NodePerformance& seen = machine.nodes[target].seen_from[source];
+      const NodePerformance seen =
+          part_of_cpus(machine, machine.nodes[target].seen_from[source]);
       auto add = [&](const std::string& type, const std::string& value) {
         arguments.insert(arguments.end(),
                          {"-numa", "hmat-lb,initiator=" + std::to_string(sources[source]) +
@@ -76,6 +77,15 @@ void add_hmat(Arguments& arguments, const Machine& machine) {
       add("read-bandwidth", "bandwidth=" + std::to_string(seen.read_bandwidth) + "M");
       add("write-bandwidth", "bandwidth=" + std::to_string(seen.write_bandwidth) + "M");
     }
+}
+
+void add_memory_side_caches(Arguments& arguments, const Machine& machine) {
+  for (std::size_t node = 0; node < machine.nodes.size(); ++node)
+    if (const auto& cache = machine.nodes[node].cache)
+      arguments.insert(arguments.end(),
+                       {"-numa", "hmat-cache,node-id=" + std::to_string(node) +
+                                     ",size=" + std::to_string(cache->size) +
+                                     ",level=1,associativity=direct,policy=write-back,line=64"});
 }
 
 // The NVDIMM that is a node, then the one with the folder; the guest's nvdimm.c relies on this
@@ -114,7 +124,7 @@ std::vector<std::string> machine_arguments(const Machine& machine) {
     if (!node.nvdimm) memory += node.size;
   const bool nvdimm = has_nvdimm(machine);
   std::string cpu = k_cpu;
-  if (!machine.cpu_model.empty()) cpu += "," + std::string(machine.cpu_model);
+  if (!machine.cpu_model.empty()) cpu += "," + machine.cpu_model;
   Arguments arguments = {"-machine",
                          std::string("q35,hmat=on,usb=off,smbus=off,sata=off,vmport=off,") +
                              "graphics=off" + (nvdimm ? ",nvdimm=on" : ""),
@@ -133,6 +143,7 @@ std::vector<std::string> machine_arguments(const Machine& machine) {
                          "-no-reboot"};
   add_nodes(arguments, machine);
   add_hmat(arguments, machine);
+  add_memory_side_caches(arguments, machine);
   if (nvdimm) add_nvdimms(arguments, machine);
   return arguments;
 }

@@ -4,7 +4,7 @@
 // and the connections of one run, which it does not depend on.
 #pragma once
 
-#include "machine/presets.hpp"
+#include "machine/machine.hpp"
 
 #include <filesystem>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See timing_setup.hpp. Only QEMU's layout of the nodes' memory is not in the preset: one node
+// See timing_setup.hpp. Only QEMU's layout of the nodes' memory is not in the machine: one node
 // after the other, below 4 GiB up to the split of the q35 board, the rest from 4 GiB on.
 #include "machine/timing_setup.hpp"
 
@@ -37,25 +37,28 @@ void add_ranges(std::ostringstream& text, const Machine& machine) {
   }
 }
 
-// Latency over idle latency at parts of the bandwidth. Up to two thirds it hardly rises; where it
-// ends, requests queue.
-std::string_view load_curve(MemoryKind kind) {
-  switch (kind) {
-  case MemoryKind::nvm:
-    return "0.5 1.15 0.8 1.6 1 2.5";
-  case MemoryKind::cxl:
-    return "0.6 1.1 0.8 1.4 0.9 1.8 1 2.5";
-  default:
-    return "0.6 1.1 0.8 1.35 0.9 1.7 1 2.2";
-  }
-}
-
 void add_core(std::ostringstream& text, const CoreModel& core) {
   text << "bandwidth-divisor " << core.stands_for << '\n';
   text << "instruction-ns " << core.instruction_ns << '\n';
   text << "wrong-branch-ns " << core.wrong_branch_ns << '\n';
   text << "window " << core.window << ' ' << core.outstanding << '\n';
   text << "overlap " << core.prefetched << ' ' << core.stores << '\n';
+}
+
+void add_node(std::ostringstream& text, std::size_t number, const MachineNode& node) {
+  if (!node.load_curve.empty()) {
+    text << "loaded " << number;
+    for (const auto& [used, times] : node.load_curve)
+      text << ' ' << used << ' ' << times;
+    text << '\n';
+  }
+  if (node.media_block != 64) text << "media " << number << ' ' << node.media_block << '\n';
+  if (node.duplex) text << "duplex " << number << '\n';
+  if (!node.cache) return;
+  const NodePerformance& figures = node.cache->figures;
+  text << "memory-side-cache " << number << ' ' << node.cache->size << ' ' << figures.read_latency
+       << ' ' << figures.write_latency << ' ' << figures.read_bandwidth << ' '
+       << figures.write_bandwidth << '\n';
 }
 
 void add_performance(std::ostringstream& text, const Machine& machine) {
@@ -69,9 +72,7 @@ void add_performance(std::ostringstream& text, const Machine& machine) {
       text << "bandwidth " << cpus << ' ' << target << ' ' << seen.read_bandwidth << ' '
            << seen.write_bandwidth << '\n';
     }
-    text << "loaded " << target << ' ' << load_curve(machine.nodes[target].kind) << '\n';
-    if (machine.nodes[target].media_block != 64)
-      text << "media " << target << ' ' << machine.nodes[target].media_block << '\n';
+    add_node(text, target, machine.nodes[target]);
   }
 }
 

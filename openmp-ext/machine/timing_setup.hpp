@@ -3,7 +3,7 @@
 // Writes the time model's configuration file (format: timing/README.md) for a preset.
 #pragma once
 
-#include "machine/presets.hpp"
+#include "machine/machine.hpp"
 
 #include <string>
 

@@ -109,11 +109,11 @@ TEST(Nodes, Refusals) {
         "hbm:0-1024", "hbm:1+1", "hbm:1-3+2", "hbm:1 ", "hbm:99999999999999999999"})
     EXPECT_EQ(error(text), "\"" + std::string(text) +
                                "\" has no list of different node numbers (such as hbm:1+3 or "
-                               "nvm:2-3)");
+                               "nvm:4-5)");
   EXPECT_EQ(error("hbm:1,hbm:2"), "\"hbm:2\" names a kind twice");
   EXPECT_EQ(error("hbm:1+2,nvm:2-3"), "node 2 is named under two kinds");
   EXPECT_EQ(error("1-3"), "\"1-3\" does not begin with dram:, hbm:, nvm: or cxl: (such as "
-                          "hbm:1+3,nvm:2-3)");
+                          "hbm:1+3,nvm:4-5)");
 }
 
 TEST(Kind, NamesBothWays) {

@@ -8,6 +8,7 @@
 #include "machine/timing/kernel.h"
 #include "machine/timing/miss_file.h"
 #include "machine/timing/misses.h"
+#include "machine/timing/memory_cache.h"
 #include "machine/timing/nodes.h"
 
 #include <gtest/gtest.h>
@@ -258,18 +259,18 @@ TEST(TimingNodes, LatencyRisesWithLoad) {
   configuration c = read_good(k_two_nodes + "dilation 10\nbandwidth-divisor 1\n"
                                             "loaded 0 0.5 1.2 1 3\n");
   nodes* model = nodes_create(&c); // node 0: 6.4 real ns a line; measured over 200,000
-  EXPECT_DOUBLE_EQ(nodes_latency(model, 0, 0, false), 800);
-  EXPECT_DOUBLE_EQ(nodes_latency(model, 0, 1, true), 9000);
+  EXPECT_DOUBLE_EQ(nodes_latency(model, 0, 0, 0, false), 800);
+  EXPECT_DOUBLE_EQ(nodes_latency(model, 0, 1, 0, true), 9000);
   const auto latency_at = [&](double used) {
     nodes_clear(model, 0);
     for (double now = 0; now < 250e3; now += 6.4 / used)
       nodes_read(model, 0, 0, 1, static_cast<std::int64_t>(now), 0);
-    return nodes_latency(model, 0, 0, false) / 800;
+    return nodes_latency(model, 0, 0, 0, false) / 800;
   };
   EXPECT_NEAR(latency_at(0.25), 1.1, 0.03); // a line counts in whole nanoseconds: 6 of 6.4
   EXPECT_NEAR(latency_at(0.75), 1.2 + 1.8 * (0.75 * 6 / 6.4 - 0.5) / 0.5, 0.05);
   EXPECT_NEAR(latency_at(2), 3, 0.01);
-  EXPECT_DOUBLE_EQ(nodes_latency(model, 0, 1, false), 3000); // the other node is idle
+  EXPECT_DOUBLE_EQ(nodes_latency(model, 0, 1, 0, false), 3000); // the other node is idle
 }
 
 TEST(TimingNodes, WritesWaitOnlyWhenTheQueueIsFull) {
@@ -279,6 +280,43 @@ TEST(TimingNodes, WritesWaitOnlyWhenTheQueueIsFull) {
     EXPECT_EQ(nodes_write_back(model, 0, 1, 1, 0, 0), 0);
   nodes_write_back(model, 0, 1, 1, 0, 0);
   EXPECT_NEAR(nodes_write_back(model, 0, 1, 1, 0, 0), 64, 33);
+}
+
+// 256 lines, 64 of which fit. Node 1: 300 ns to read, 10 and 64 ns a line read and written.
+TEST(TimingNodes, MemorySideCacheHoldsLines) {
+  configuration c = read_good(k_two_nodes + "dilation 1\nbandwidth-divisor 10\n"
+                                            "memory-side-cache 1 4K 100 100 64000 64000\n");
+  nodes* model = nodes_create(&c); // cache: 10 ns a line
+  const double miss = 100 + nodes_latency(model, 0, 0, 0, false) * 300 / 80;
+  EXPECT_DOUBLE_EQ(nodes_latency(model, 0, 1, 5, false), miss);
+  nodes_read(model, 0, 1, 5, 0, 0);
+  EXPECT_DOUBLE_EQ(nodes_latency(model, 0, 1, 5, false), 100);
+  EXPECT_DOUBLE_EQ(nodes_latency(model, 0, 1, 5 + 64, false), miss);
+  nodes_read(model, 0, 1, 5 + 64, 1000, 0); // takes its place
+  EXPECT_DOUBLE_EQ(nodes_latency(model, 0, 1, 5, false), miss);
+  nodes_clear(model, 0);
+  EXPECT_DOUBLE_EQ(nodes_latency(model, 0, 1, 5 + 64, false), miss);
+}
+
+TEST(TimingNodes, MemorySideCacheReturnsWhatWasWritten) {
+  memory_cache* cache = memory_cache_create(64 * k_line_size);
+  EXPECT_EQ(memory_cache_fill(cache, 64 * 3 + 7, true), UINT64_MAX);
+  EXPECT_TRUE(memory_cache_has(cache, 64 * 3 + 7));
+  EXPECT_EQ(memory_cache_fill(cache, 64 * 3 + 7, false), UINT64_MAX); // stays written
+  EXPECT_EQ(memory_cache_fill(cache, 64 * 126 + 7, false), 64u * 3 + 7);
+  EXPECT_EQ(memory_cache_fill(cache, 7, true), UINT64_MAX);
+  EXPECT_EQ(memory_cache_fill(cache, 64 + 7, true), 7u);
+}
+
+TEST(TimingNodes, DuplexPathsDoNotShareBandwidth) {
+  for (const bool duplex : {false, true}) {
+    configuration c = read_good(k_two_nodes + "dilation 1\nbandwidth-divisor 10\n" +
+                                (duplex ? "duplex 1\n" : ""));
+    nodes* model = nodes_create(&c); // node 1: 64 ns a line written
+    for (int i = 0; i < 100; ++i)
+      nodes_write_back(model, 0, 1, 1, 0, 0);
+    EXPECT_NEAR(nodes_read(model, 0, 1, 1, 0, 0), duplex ? 0 : 6400, 64);
+  }
 }
 
 // Total time of the node that so many lines take.

@@ -148,11 +148,23 @@ static bool read_range(struct parser* p) {
   return true;
 }
 
+static bool take_latency(struct parser* p, double* read, double* write) {
+  return take_number(p, "read latency", 1, read) && take_number(p, "write latency", 1, write);
+}
+
+// From MB/s = bytes per microsecond.
+static bool take_slots(struct parser* p, double* read, double* write) {
+  if (!take_number(p, "read bandwidth", 1, read) || !take_number(p, "write bandwidth", 1, write))
+    return false;
+  *read = k_line_size * 1e3 / *read;
+  *write = k_line_size * 1e3 / *write;
+  return true;
+}
+
 static bool read_latency(struct parser* p) {
   uint32_t first, last, node;
   double read, write;
-  if (!take_vcpus(p, &first, &last) || !take_node(p, &node) ||
-      !take_number(p, "read latency", 1, &read) || !take_number(p, "write latency", 1, &write))
+  if (!take_vcpus(p, &first, &last) || !take_node(p, &node) || !take_latency(p, &read, &write))
     return false;
   for (uint32_t v = first; v <= last; v++) {
     p->result->cost[v][node].read_latency = read;
@@ -164,14 +176,18 @@ static bool read_latency(struct parser* p) {
 static bool read_bandwidth(struct parser* p) {
   uint32_t first, last, node;
   double read, write;
-  if (!take_vcpus(p, &first, &last) || !take_node(p, &node) ||
-      !take_number(p, "read bandwidth", 1, &read) || !take_number(p, "write bandwidth", 1, &write))
+  if (!take_vcpus(p, &first, &last) || !take_node(p, &node) || !take_slots(p, &read, &write))
     return false;
-  for (uint32_t v = first; v <= last; v++) { // MB/s = bytes per microsecond
-    p->result->cost[v][node].read_slot = k_line_size * 1e3 / read;
-    p->result->cost[v][node].write_slot = k_line_size * 1e3 / write;
+  for (uint32_t v = first; v <= last; v++) {
+    p->result->cost[v][node].read_slot = read;
+    p->result->cost[v][node].write_slot = write;
   }
   return true;
+}
+
+static bool read_duplex(struct parser* p) {
+  uint32_t node;
+  return take_node(p, &node) && (p->result->duplex[node] = true);
 }
 
 static bool is_power_of_two(uint64_t value) {
@@ -186,6 +202,18 @@ static bool read_media(struct parser* p) {
     return fail(p, "a media block is a power of two from 64 to 4096 bytes");
   p->result->media_block[node] = (uint32_t)bytes;
   return true;
+}
+
+static bool read_memory_side_cache(struct parser* p) {
+  uint32_t node;
+  if (!take_node(p, &node)) return false;
+  struct memory_side_cache* cache = &p->result->memory_side_cache[node];
+  if (!take_size(p, "size", &cache->size) ||
+      !take_latency(p, &cache->cost.read_latency, &cache->cost.write_latency) ||
+      !take_slots(p, &cache->cost.read_slot, &cache->cost.write_slot))
+    return false;
+  return (cache->size > 0 && cache->size % k_page_size == 0) ||
+         fail(p, "a memory-side cache has whole pages of %d bytes", k_page_size);
 }
 
 static bool read_load_curve(struct parser* p) {
@@ -262,6 +290,8 @@ static bool read_line(struct parser* p, const char* keyword) {
   if (strcmp(keyword, "latency") == 0) return read_latency(p);
   if (strcmp(keyword, "bandwidth") == 0) return read_bandwidth(p);
   if (strcmp(keyword, "media") == 0) return read_media(p);
+  if (strcmp(keyword, "duplex") == 0) return read_duplex(p);
+  if (strcmp(keyword, "memory-side-cache") == 0) return read_memory_side_cache(p);
   if (strcmp(keyword, "cache") == 0) return read_cache(p);
   if (strcmp(keyword, "charge") == 0) return read_charge(p);
   if (strcmp(keyword, "event-period") == 0) return read_period(p);

@@ -42,6 +42,12 @@ struct load_curve {
   double used[k_max_points], times[k_max_points];
 };
 
+// Memory in front of a node that holds copies of its lines, direct mapped.
+struct memory_side_cache {
+  uint64_t size; // bytes; 0: none
+  struct access_cost cost;
+};
+
 struct cache_shape {
   uint64_t size;
   uint32_t ways;
@@ -59,6 +65,8 @@ struct configuration {
   uint32_t range_count;
   struct access_cost cost[k_max_vcpus][k_max_nodes];
   uint32_t media_block[k_max_nodes]; // bytes
+  bool duplex[k_max_nodes];          // reads and writes have a path each
+  struct memory_side_cache memory_side_cache[k_max_nodes];
   struct cache_shape l1, l2, llc;
   double dilation, bandwidth_divisor;
   double instruction, wrong_branch;          // undilated ns that one takes

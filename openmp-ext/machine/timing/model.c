@@ -226,7 +226,7 @@ static double time_of(struct model* model, struct vcpu* vcpu, uint32_t node,
 static double wait_for_memory(struct model* model, struct vcpu* vcpu, uint32_t node,
                               const struct miss* miss) {
   struct core* core = &vcpu->core;
-  double latency = nodes_latency(model->nodes, vcpu->number, node, miss->store);
+  double latency = nodes_latency(model->nodes, vcpu->number, node, miss->line, miss->store);
   const double idle = latency / model->configuration.dilation;
   if (!model->configuration.sleep) return idle;
   if (miss->store) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "machine/timing/nodes.h"
 
+#include "machine/timing/memory_cache.h"
+
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +21,21 @@ struct block_buffer {
   _Atomic uint8_t next[k_buffer_sets];
 };
 
-struct node {
+// What the lines of a node go through, one after the other.
+struct path {
   _Atomic int64_t busy_until;
   _Atomic int64_t window_begin, window_busy; // of the load that is being measured
   _Atomic double times;                      // latency over idle, by the window before
+};
+
+struct node {
+  struct path reads, writes; // writes: only of a node with a path for each
+  bool duplex;
   uint32_t block_lines;
   struct block_buffer read, written;
+  struct memory_cache* cache; // or null
+  struct access_cost cache_cost;
+  struct path to_cache;
 };
 
 struct nodes {
@@ -34,21 +45,28 @@ struct nodes {
   struct node node[k_max_nodes];
 };
 
+static struct access_cost dilated(const struct access_cost* cost, const struct configuration* c) {
+  double time = c->dilation, slot = time * c->bandwidth_divisor;
+  return (struct access_cost){cost->read_latency * time, cost->write_latency * time,
+                              cost->read_slot * slot, cost->write_slot * slot};
+}
+
 struct nodes* nodes_create(const struct configuration* configuration) {
   struct nodes* nodes = calloc(1, sizeof *nodes);
   if (!nodes) return NULL;
   nodes->window = k_window * configuration->dilation;
   memcpy(nodes->load_curve, configuration->load_curve, sizeof nodes->load_curve);
-  double time = configuration->dilation, slot = time * configuration->bandwidth_divisor;
   for (int v = 0; v < k_max_vcpus; v++)
-    for (int n = 0; n < k_max_nodes; n++) {
-      const struct access_cost* cost = &configuration->cost[v][n];
-      nodes->cost[v][n] =
-          (struct access_cost){cost->read_latency * time, cost->write_latency * time,
-                               cost->read_slot * slot, cost->write_slot * slot};
-    }
-  for (int n = 0; n < k_max_nodes; n++)
-    nodes->node[n].block_lines = configuration->media_block[n] / k_line_size;
+    for (int n = 0; n < k_max_nodes; n++)
+      nodes->cost[v][n] = dilated(&configuration->cost[v][n], configuration);
+  for (int n = 0; n < k_max_nodes; n++) {
+    const struct memory_side_cache* cache = &configuration->memory_side_cache[n];
+    struct node* node = &nodes->node[n];
+    node->block_lines = configuration->media_block[n] / k_line_size;
+    node->duplex = configuration->duplex[n];
+    node->cache_cost = dilated(&cache->cost, configuration);
+    if (cache->size > 0 && !(node->cache = memory_cache_create(cache->size))) return NULL;
+  }
   nodes_clear(nodes, 0);
   return nodes;
 }
@@ -59,15 +77,22 @@ static void clear_buffer(struct block_buffer* buffer) {
       atomic_store_explicit(&buffer->blocks[set][way], 0, memory_order_relaxed);
 }
 
+static void clear_path(struct path* path, int64_t now) {
+  atomic_store_explicit(&path->busy_until, now, memory_order_relaxed);
+  atomic_store_explicit(&path->window_begin, now, memory_order_relaxed);
+  atomic_store_explicit(&path->window_busy, 0, memory_order_relaxed);
+  atomic_store_explicit(&path->times, 1, memory_order_relaxed);
+}
+
 void nodes_clear(struct nodes* nodes, int64_t now) {
   for (int n = 0; n < k_max_nodes; n++) {
     struct node* node = &nodes->node[n];
-    atomic_store_explicit(&node->busy_until, now, memory_order_relaxed);
-    atomic_store_explicit(&node->window_begin, now, memory_order_relaxed);
-    atomic_store_explicit(&node->window_busy, 0, memory_order_relaxed);
-    atomic_store_explicit(&node->times, 1, memory_order_relaxed);
-    clear_buffer(&nodes->node[n].read);
-    clear_buffer(&nodes->node[n].written);
+    clear_path(&node->reads, now);
+    clear_path(&node->writes, now);
+    clear_path(&node->to_cache, now);
+    clear_buffer(&node->read);
+    clear_buffer(&node->written);
+    if (node->cache) memory_cache_clear(node->cache);
   }
 }
 
@@ -97,57 +122,105 @@ static double times_at(const struct load_curve* curve, double used) {
 }
 
 // Whoever ends a window sets the latency of the next. A line that is counted meanwhile may be lost.
-static void measure_load(const struct nodes* nodes, uint32_t number, struct node* node, int64_t now,
-                         double length) {
-  atomic_fetch_add_explicit(&node->window_busy, (int64_t)length, memory_order_relaxed);
-  int64_t begin = atomic_load_explicit(&node->window_begin, memory_order_relaxed);
-  if ((double)(now - begin) < nodes->window ||
-      !atomic_compare_exchange_strong_explicit(&node->window_begin, &begin, now,
+static void measure_load(struct path* path, const struct load_curve* curve, double window,
+                         int64_t now, double length) {
+  atomic_fetch_add_explicit(&path->window_busy, (int64_t)length, memory_order_relaxed);
+  int64_t begin = atomic_load_explicit(&path->window_begin, memory_order_relaxed);
+  if ((double)(now - begin) < window ||
+      !atomic_compare_exchange_strong_explicit(&path->window_begin, &begin, now,
                                                memory_order_relaxed, memory_order_relaxed))
     return;
-  int64_t busy = atomic_exchange_explicit(&node->window_busy, 0, memory_order_relaxed);
-  atomic_store_explicit(&node->times,
-                        times_at(&nodes->load_curve[number], (double)busy / (double)(now - begin)),
+  int64_t busy = atomic_exchange_explicit(&path->window_busy, 0, memory_order_relaxed);
+  atomic_store_explicit(&path->times, times_at(curve, (double)busy / (double)(now - begin)),
                         memory_order_relaxed);
 }
 
-// Reserves `length` of the node's time. Returns how long a vCPU that is `ahead` waits until it
-// begins.
-static double reserve(struct node* node, int64_t now, double ahead, double length) {
+// When a vCPU wants a line: the real time, and how far the vCPU is ahead of it.
+struct moment {
+  int64_t now;
+  double ahead;
+};
+
+// Reserves `length` of the path's time. Returns how long the vCPU waits until it begins.
+static double reserve(struct path* path, struct moment when, double length) {
   // A vCPU that is behind real time may use time of the node that has passed.
-  if (ahead < 0) now += (int64_t)ahead, ahead = 0;
-  int64_t busy = atomic_load_explicit(&node->busy_until, memory_order_relaxed), start;
+  if (when.ahead < 0) when.now += (int64_t)when.ahead, when.ahead = 0;
+  int64_t busy = atomic_load_explicit(&path->busy_until, memory_order_relaxed), start;
   do
-    start = busy > now ? busy : now;
-  while (!atomic_compare_exchange_weak_explicit(&node->busy_until, &busy, start + (int64_t)length,
+    start = busy > when.now ? busy : when.now;
+  while (!atomic_compare_exchange_weak_explicit(&path->busy_until, &busy, start + (int64_t)length,
                                                 memory_order_relaxed, memory_order_relaxed));
-  return (double)(start - now) - ahead;
+  return (double)(start - when.now) - when.ahead;
 }
 
-double nodes_latency(const struct nodes* nodes, uint32_t vcpu, uint32_t node, bool store) {
-  const struct access_cost* cost = &nodes->cost[vcpu][node];
-  return (store ? cost->write_latency : cost->read_latency) *
-         atomic_load_explicit(&nodes->node[node].times, memory_order_relaxed);
-}
-
-double nodes_read(struct nodes* nodes, uint32_t vcpu, uint32_t number, uint64_t physical_line,
-                  int64_t now, double ahead) {
-  struct node* node = &nodes->node[number];
-  double slot = nodes->cost[vcpu][number].read_slot;
-  double length = slots_taken(node, &node->read, physical_line) * slot;
+static double use_path(struct nodes* nodes, uint32_t number, struct path* path, struct moment when,
+                       double length) {
   if (length == 0) return 0;
-  measure_load(nodes, number, node, now, length);
-  double queue = reserve(node, now, ahead, length);
+  measure_load(path, &nodes->load_curve[number], nodes->window, when.now, length);
+  double queue = reserve(path, when, length);
   return queue > 0 ? queue : 0;
 }
 
-double nodes_write_back(struct nodes* nodes, uint32_t vcpu, uint32_t number, uint64_t physical_line,
+static double read_node(struct nodes* nodes, uint32_t vcpu, uint32_t number, uint64_t line,
+                        struct moment when) {
+  struct node* node = &nodes->node[number];
+  double length = slots_taken(node, &node->read, line) * nodes->cost[vcpu][number].read_slot;
+  return use_path(nodes, number, &node->reads, when, length);
+}
+
+static double write_node(struct nodes* nodes, uint32_t vcpu, uint32_t number, uint64_t line,
+                         struct moment when) {
+  struct node* node = &nodes->node[number];
+  double length = slots_taken(node, &node->written, line) * nodes->cost[vcpu][number].write_slot;
+  return use_path(nodes, number, node->duplex ? &node->writes : &node->reads, when, length);
+}
+
+static double after_queue(double queue, double slot) {
+  return queue > k_write_queue * slot ? queue - k_write_queue * slot : 0;
+}
+
+double nodes_latency(const struct nodes* nodes, uint32_t vcpu, uint32_t number, uint64_t line,
+                     bool store) {
+  const struct node* node = &nodes->node[number];
+  const struct access_cost* cost = &nodes->cost[vcpu][number];
+  double latency = (store ? cost->write_latency : cost->read_latency) *
+                   atomic_load_explicit(&node->reads.times, memory_order_relaxed);
+  if (!node->cache) return latency;
+  double looked =
+      (store ? node->cache_cost.write_latency : node->cache_cost.read_latency) *
+      atomic_load_explicit(&node->to_cache.times, memory_order_relaxed);
+  return memory_cache_has(node->cache, line) ? looked : looked + latency;
+}
+
+// Stores a line in the cache before a node; the line that makes room returns to the node.
+static double fill_cache(struct nodes* nodes, uint32_t vcpu, uint32_t number, uint64_t line,
+                         bool write, struct moment when) {
+  struct node* node = &nodes->node[number];
+  double queue = use_path(nodes, number, &node->to_cache, when, node->cache_cost.write_slot);
+  uint64_t left = memory_cache_fill(node->cache, line, write);
+  if (left != UINT64_MAX) {
+    double returned = write_node(nodes, vcpu, number, left, when);
+    if (returned > queue) queue = returned;
+  }
+  return after_queue(queue, node->cache_cost.write_slot);
+}
+
+double nodes_read(struct nodes* nodes, uint32_t vcpu, uint32_t number, uint64_t line, int64_t now,
+                  double ahead) {
+  struct node* node = &nodes->node[number];
+  struct moment when = {now, ahead};
+  if (!node->cache) return read_node(nodes, vcpu, number, line, when);
+  double queue = use_path(nodes, number, &node->to_cache, when, node->cache_cost.read_slot);
+  if (memory_cache_has(node->cache, line)) return queue;
+  queue += read_node(nodes, vcpu, number, line, when);
+  return queue + fill_cache(nodes, vcpu, number, line, false, when);
+}
+
+double nodes_write_back(struct nodes* nodes, uint32_t vcpu, uint32_t number, uint64_t line,
                         int64_t now, double ahead) {
   struct node* node = &nodes->node[number];
-  double slot = nodes->cost[vcpu][number].write_slot;
-  double length = slots_taken(node, &node->written, physical_line) * slot;
-  if (length == 0) return 0;
-  measure_load(nodes, number, node, now, length);
-  double queue = reserve(node, now, ahead, length) - k_write_queue * slot;
-  return queue > 0 ? queue : 0;
+  struct moment when = {now, ahead};
+  if (node->cache) return fill_cache(nodes, vcpu, number, line, true, when);
+  return after_queue(write_node(nodes, vcpu, number, line, when),
+                     nodes->cost[vcpu][number].write_slot);
 }

@@ -11,6 +11,9 @@
 // Media with blocks larger than a line (Optane: 256 bytes) have two small buffers of recent blocks
 // per node, one for reads and one for writes. The first line of a block occupies the node as long
 // as the whole block; further lines cost nothing while the block is in the buffer.
+//
+// In front of a node may lie a memory-side cache (memory_cache.h). What it has costs its figures;
+// what it lacks is looked for in it, read from the node and stored in it.
 #pragma once
 
 #include "machine/timing/config.h"
@@ -25,7 +28,8 @@ struct nodes* nodes_create(const struct configuration* configuration);
 void nodes_clear(struct nodes* nodes, int64_t now);
 
 // The latency of a line at the node's present load.
-double nodes_latency(const struct nodes* nodes, uint32_t vcpu, uint32_t node, bool store);
+double nodes_latency(const struct nodes* nodes, uint32_t vcpu, uint32_t node,
+                     uint64_t physical_line, bool store);
 
 // Reads one line, as a load or for a store, for a vCPU that is `ahead` of real time. Returns how
 // long it waits for bandwidth.

@@ -3,6 +3,7 @@
 // omptier sandbox: runs a command inside a virtual machine with several kinds of memory.
 #include "cli/chosen_machine.hpp"
 #include "cli/command.hpp"
+#include "machine/batch.hpp"
 #include "machine/guest_run.hpp"
 #include "machine/presets.hpp"
 
@@ -21,6 +22,7 @@ struct SandboxArguments {
   bool no_snapshot = false;
   std::string dilation;
   SandboxOptions options;
+  BatchOptions batch;
 };
 
 // self: folder of the program that the library folder belongs to.
@@ -89,6 +91,10 @@ int run(SandboxArguments& arguments, const std::string& self, bool timed) {
       return fail("sandbox", 2,
                   "--timed=" + arguments.dilation + ": the dilation is a number from 1 to 100000");
   }
+  options.snapshot = !arguments.no_snapshot;
+  options.make_guest = beside(self, "omptier/make-guest");
+  options.plugin = beside(self, "libomptier_timing.so");
+  if (!arguments.batch.file.empty()) return run_batch(*machine, options, arguments.batch);
   take_variables(options);
   if (!options.command.empty() && options.command[0].starts_with('-'))
     return fail("sandbox", 2,
@@ -99,9 +105,6 @@ int run(SandboxArguments& arguments, const std::string& self, bool timed) {
     if (variable.find('=') == std::string::npos || variable[0] == '=')
       return fail("sandbox", 2, "--env " + variable + ": write NAME=value");
   if (options.events_period > 0) options.memory_events = true;
-  options.snapshot = !arguments.no_snapshot;
-  options.make_guest = beside(self, "omptier/make-guest");
-  options.plugin = beside(self, "libomptier_timing.so");
   std::fflush(nullptr);
   return run_sandbox(*machine, options);
 }
@@ -142,6 +145,21 @@ void add_sandbox(CLI::App& app, CommandContext& context) {
   command->add_flag("--console", options.console, "Shows the kernel's messages on stderr");
   command->add_option("--kernel-options", options.kernel_options,
                       "Added to the kernel's command line");
+  CLI::Option* batch = command->add_option(
+      "--batch", arguments->batch.file,
+      "Runs each line of this file as a shell command, in one machine after the other or side by "
+      "side, and prints a line of JSON for each");
+  for (const char* single : {"--stdin", "--misses", "--statistics"})
+    batch->excludes(command->get_option(single));
+  command
+      ->add_option("--results", arguments->batch.results,
+                   "Appends the batch's results to this file; those it has are not run again")
+      ->needs(batch);
+  command
+      ->add_option("--jobs", arguments->batch.jobs,
+                   "Machines at a time (default: by the host's processors)")
+      ->needs(batch)
+      ->check(CLI::Range(1, 256));
   command->add_option("command", options.command, "Command and its arguments, after --");
   command->positionals_at_end();
   command->callback([arguments, timed, &context] {

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 
 namespace omptier {
 namespace {
@@ -252,6 +253,7 @@ void Guest::pass_file(const std::string& name, int descriptor) {
 RunResult Guest::run(const std::string& request, bool forward_input, const Output& output) {
   send_frame(OMPTIER_FRAME_RUN, request);
   forward_input_ = forward_input;
+  input_window_ = OMPTIER_INPUT_WINDOW;
   auto pass_on = [&](int standard, const std::string& bytes) {
     output ? output(standard, bytes) : watch_.deliver(standard, bytes);
   };
@@ -292,6 +294,13 @@ RunResult Guest::run(const std::string& request, bool forward_input, const Outpu
       throw Failure(k_status_our_failure, "the guest sent an unknown frame");
     }
   }
+}
+
+std::string Guest::take_messages() {
+  std::vector<pollfd> files = {{messages_file_.get(), POLLIN, 0}};
+  while (messages_file_ && ::poll(files.data(), 1, 0) > 0)
+    if (!take(messages_file_.get(), messages_)) messages_file_.reset();
+  return std::exchange(messages_, {});
 }
 
 void Guest::quit() {

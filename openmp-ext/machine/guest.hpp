@@ -68,7 +68,8 @@ public:
   // Lets QEMU end by itself, so that the time model writes its files; kills it if it does not.
   void quit();
 
-  const std::string& qemu_messages() const { return messages_; }
+  // What QEMU has written to its stderr since the last call.
+  std::string take_messages();
 
 private:
   void start(const std::vector<std::string>& command, const Channels& channels,

@@ -13,6 +13,7 @@
 #include "machine/snapshot.hpp"
 #include "machine/timing_setup.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -77,13 +78,11 @@ public:
         folder_(std::filesystem::current_path()),
         kernel_line_(kernel_command_line(options.kernel_options)),
         store_(cache_, machine.name, snapshot_key()) {
-    if (options.timeout > 0)
-      deadline_ = std::chrono::steady_clock::now() +
-                  std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                      std::chrono::duration<double>(options.timeout));
+    begin_timeout();
   }
 
   int to_the_end();
+  void one_after_the_other(const NextCommand& next, const CommandEnd& end);
 
 private:
   bool models_time() const {
@@ -96,9 +95,11 @@ private:
   std::unique_ptr<Guest> boot();
   std::unique_ptr<Guest> boot_and_save();
   std::unique_ptr<Guest> ready_guest();
+  void begin_timeout();
   std::optional<Deadline> deadline(double boot_limit) const;
-  std::string request(const std::vector<std::string>& command) const;
-  void explain(const RunResult& result) const;
+  std::string request(const std::vector<std::string>& command, bool more = false) const;
+  void explain(const RunResult& result, const std::string& program) const;
+  EndedCommand run_one(Guest& guest, const std::vector<std::string>& command);
 
   const Machine& machine_;
   const SandboxOptions& options_;
@@ -122,6 +123,13 @@ std::string Run::snapshot_key() const {
   for (const std::string& argument : connection_arguments({}))
     if (!argument.starts_with("/proc/")) key += "\n" + argument;
   return key;
+}
+
+void Run::begin_timeout() {
+  if (options_.timeout > 0)
+    deadline_ = std::chrono::steady_clock::now() +
+                std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                    std::chrono::duration<double>(options_.timeout));
 }
 
 std::optional<Deadline> Run::deadline(double boot_limit) const {
@@ -267,7 +275,7 @@ void Run::prepare_model() {
   modelled_ = true;
 }
 
-std::string Run::request(const std::vector<std::string>& command) const {
+std::string Run::request(const std::vector<std::string>& command, bool more) const {
   std::string text;
   auto add = [&](const std::string& key, const std::string& value) {
     text += key + "=" + value + '\0';
@@ -277,12 +285,7 @@ std::string Run::request(const std::vector<std::string>& command) const {
   bool waits_actively = true, moves_threads = true;
   for (char** variable = environ; *variable; ++variable) {
     const std::string_view entry = *variable;
-    if (entry.starts_with("OMPTIER_CACHE=")) continue; // the launcher's, not the program's
-    for (std::string_view prefix : k_inherited)
-      if (entry.starts_with(prefix)) {
-        add("env", std::string(entry));
-        break;
-      }
+    if (is_inherited(entry)) add("env", std::string(entry));
     if (entry.starts_with("OMP_WAIT_POLICY=")) waits_actively = false;
     if (entry.starts_with("OMP_PROC_BIND=")) moves_threads = false;
   }
@@ -309,11 +312,11 @@ std::string Run::request(const std::vector<std::string>& command) const {
     if (user == 0) add("capability", std::to_string(CAP_DAC_OVERRIDE));
   }
   if (modelled_) add("model", "1");
+  if (more) add("more", "1");
   return text;
 }
 
-void Run::explain(const RunResult& result) const {
-  const std::string& program = options_.command[0];
+void Run::explain(const RunResult& result, const std::string& program) const {
   for (const std::string& note : result.notes) {
     const std::size_t equals = note.find('=');
     const std::string key = note.substr(0, equals), value = note.substr(equals + 1);
@@ -364,23 +367,62 @@ int Run::to_the_end() {
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   watch_.set_deadline(deadline(k_boot_limit));
   if (modelled_) guest->quit(); // the model writes its files when QEMU ends
-  explain(result);
+  explain(result, options_.command[0]);
   if (options_.dilation) report_time(seconds.count(), *options_.dilation);
   if (modelled_) {
-    const std::string messages = without_deprecations(guest->qemu_messages());
+    const std::string messages = without_deprecations(guest->take_messages());
     if (!messages.empty()) report("QEMU: " + messages);
   }
   return result.status;
 }
 
+EndedCommand Run::run_one(Guest& guest, const std::vector<std::string>& command) {
+  EndedCommand ended;
+  begin_timeout();
+  watch_.set_deadline(deadline(0));
+  const auto begin = std::chrono::steady_clock::now();
+  const RunResult result = guest.run(request(command, true), false,
+                                     [&](int standard, const std::string& bytes) {
+                                       (standard == 1 ? ended.output : ended.errors) += bytes;
+                                     });
+  ended.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  ended.status = result.status;
+  ended.errors += without_deprecations(guest.take_messages());
+  explain(result, command[0]);
+  return ended;
+}
+
+void Run::one_after_the_other(const NextCommand& next, const CommandEnd& end) {
+  initial_files_ = File(open_initial_files(image_));
+  event_unit_ = anonymous_file("omptier-event-unit", "", EVENT_UNIT_SIZE);
+  if (models_time()) prepare_model();
+  std::unique_ptr<Guest> guest;
+  for (std::vector<std::string> command; !(command = next()).empty();) {
+    if (!guest) {
+      deadline_.reset();
+      guest = ready_guest();
+      guest->take_messages();
+    }
+    try {
+      end(run_one(*guest, command));
+    } catch (const Failure& failure) {
+      if (failure.status() != k_status_time_out) throw;
+      guest.reset();
+      end({k_status_time_out, options_.timeout, "", failure.what()});
+    }
+  }
+}
+
 } // namespace
 
-int run_sandbox(const Machine& machine, const SandboxOptions& options) {
+namespace {
+
+int status_of(const std::function<int()>& run) {
   try {
 #if !defined(__x86_64__)
     throw Failure(k_status_our_failure, "the virtual machine needs an x86-64 host");
 #endif
-    return Run(machine, options).to_the_end();
+    return run();
   } catch (const Failure& failure) {
     if (*failure.what()) report(failure.what());
     return failure.status();
@@ -388,6 +430,26 @@ int run_sandbox(const Machine& machine, const SandboxOptions& options) {
     report(error.what());
     return k_status_our_failure;
   }
+}
+
+} // namespace
+
+bool is_inherited(std::string_view variable) {
+  if (variable.starts_with("OMPTIER_CACHE=")) return false; // the launcher's, not the program's
+  return std::ranges::any_of(k_inherited,
+                             [&](std::string_view prefix) { return variable.starts_with(prefix); });
+}
+
+int run_sandbox(const Machine& machine, const SandboxOptions& options) {
+  return status_of([&] { return Run(machine, options).to_the_end(); });
+}
+
+int run_commands(const Machine& machine, const SandboxOptions& options, const NextCommand& next,
+                 const CommandEnd& end) {
+  return status_of([&] {
+    Run(machine, options).one_after_the_other(next, end);
+    return 0;
+  });
 }
 
 } // namespace omptier

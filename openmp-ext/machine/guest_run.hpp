@@ -6,8 +6,10 @@
 #include "machine/machine.hpp"
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace omptier {
@@ -32,9 +34,26 @@ struct SandboxOptions {
   std::filesystem::path plugin;     // the time model
 };
 
+// Whether the command gets this variable ("NAME=value") of the caller's.
+bool is_inherited(std::string_view variable);
+
 // Passes the command's output on. Returns its exit status as a shell would, or 124 (time-out), 125
 // (our failure, reported on stderr), 128 + signal (sent to us). One call at a time: it handles the
 // process's signals.
 int run_sandbox(const Machine& machine, const SandboxOptions& options);
+
+struct EndedCommand {
+  int status = 0;     // as a shell's; 124: it took longer than the time-out
+  double seconds = 0; // of guest time
+  std::string output, errors;
+};
+using NextCommand = std::function<std::vector<std::string>()>; // empty: no more
+using CommandEnd = std::function<void(const EndedCommand&)>;
+
+// Runs commands one after the other in one machine, each with empty caches and a time-out of its
+// own (a machine that ran into it is replaced). options: without command, input and files of the
+// time model. Returns 0, or 125 or 128 + signal as above.
+int run_commands(const Machine& machine, const SandboxOptions& options, const NextCommand& next,
+                 const CommandEnd& end);
 
 } // namespace omptier

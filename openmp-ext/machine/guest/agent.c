@@ -4,7 +4,8 @@
  * modules, opens the port to the launcher and sends READY; then the launcher may save the machine.
  * When the request arrives (at once, or after a restore days later) it sets the clock, adds
  * entropy, mounts the file systems (files.c), runs the program, relays its input and output, and
- * reports how it ended (relay.c). It never returns: the launcher ends the machine.
+ * reports how it ended (relay.c). Further requests may follow. It never returns: the launcher ends
+ * the machine.
  *
  * As process 1 it must not exit; every failure is a FAILED frame with one line of text.
  */
@@ -53,7 +54,8 @@ static void must_mount(const char* type, const char* where) {
  *   arg=, env=NAME=value   in order
  *   cwd=PATH  folder=PATH (shared read-write; may be missing)  host=NAME
  *   time=SECONDS.NANOSECONDS  seed=32 raw bytes as hexadecimal
- *   user=UID  group=GID  unprivileged=1  capability=NUMBER  model=1 (the time model is attached) */
+ *   user=UID  group=GID  unprivileged=1  capability=NUMBER
+ *   model=1 (the time model is attached)  more=1 (this request is not the last) */
 static void read_request(struct request* request, char* text, size_t size) {
   size_t strings = 0;
   for (size_t i = 0; i < size; ++i)
@@ -92,6 +94,8 @@ static void read_request(struct request* request, char* text, size_t size) {
       request->capability = atoi(value);
     else if (KEY("model"))
       request->model = 1;
+    else if (KEY("more"))
+      request->more = 1;
     else
       fail("unknown request: %s", at);
 #undef KEY
@@ -118,6 +122,22 @@ static void refresh(const struct request* request) {
   close(file);
 }
 
+/* The strings of the next RUN frame. An end of input may come before it, for a program that ended
+ * without reading. */
+static char* next_request(size_t* size) {
+  struct omptier_frame_head head;
+  do
+    if (read_all(agent_port(), &head, sizeof head) != 0) fail("the launcher went away");
+  while (head.type == OMPTIER_FRAME_INPUT_END);
+  if (head.type != OMPTIER_FRAME_RUN || head.length > OMPTIER_RUN_MAX)
+    fail("expected a request, got frame %u of %u bytes", head.type, head.length);
+  char* text = malloc(head.length + 1);
+  if (!text || read_all(agent_port(), text, head.length) != 0) fail("the request was cut off");
+  text[head.length] = 0;
+  *size = head.length;
+  return text;
+}
+
 int main(void) {
   must_mount("proc", "/proc");
   must_mount("sysfs", "/sys");
@@ -134,18 +154,21 @@ int main(void) {
   open_port();
   send_frame(OMPTIER_FRAME_READY, NULL, 0);
 
-  struct omptier_frame_head head;
-  if (read_all(agent_port(), &head, sizeof head) != 0) fail("the launcher went away");
-  if (head.type != OMPTIER_FRAME_RUN || head.length > OMPTIER_RUN_MAX)
-    fail("expected a request, got frame %u of %u bytes", head.type, head.length);
-  char* text = malloc(head.length + 1);
-  if (!text || read_all(agent_port(), text, head.length) != 0) fail("the request was cut off");
-  text[head.length] = 0;
-
-  static struct request request;
-  read_request(&request, text, head.length);
-  refresh(&request);
-  lay_out_files(&request);
-  run_program(&request);
+  for (int first = 1, more = 1; more; first = 0) {
+    size_t size;
+    char* text = next_request(&size);
+    struct request request = {0};
+    read_request(&request, text, size);
+    if (first) {
+      refresh(&request);
+      lay_out_files(&request);
+    }
+    share_folder(&request);
+    run_program(&request);
+    more = request.more;
+    free(request.arguments);
+    free(request.environment);
+    free(text);
+  }
   wait_for_end();
 }

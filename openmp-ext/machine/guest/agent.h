@@ -17,10 +17,13 @@ struct request {
   int unprivileged; /* drop all capabilities but the one below */
   int capability;   /* kept by an unprivileged program, or -1 */
   int model;        /* the time model is attached: switch it on around the program */
+  int more;         /* further requests may follow this one */
 };
 
-/* The host's / read-only, the guest's /proc /sys /dev /tmp /run, the shared folder over them. */
+/* The host's / read-only, the guest's /proc /sys /dev /tmp /run over it. Once. */
 void lay_out_files(const struct request* request);
+/* Mounts the shared folder over them. */
+void share_folder(const struct request* request);
 /* Unmounts the shared folder, which writes everything in it to the host. */
 void let_go_of_files(const struct request* request);
 

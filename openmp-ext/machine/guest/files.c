@@ -78,13 +78,15 @@ void lay_out_files(const struct request* request) {
   mount_nvdimm();
   if (request->host) (void)!sethostname(request->host, strlen(request->host));
   raise_loopback();
-  if (request->shared) {
-    /* Under /tmp and /run the path does not exist here; elsewhere the host's / has it. */
-    make_folders(request->shared);
-    /* cache=mmap: writes reach the host at once, and shared mappings work. */
-    if (mount("shared", request->shared, "9p", 0, NINE_P ",cache=mmap") != 0)
-      fail("cannot mount %s: %s", request->shared, strerror(errno));
-  }
+}
+
+void share_folder(const struct request* request) {
+  if (!request->shared) return;
+  /* Under /tmp and /run the path does not exist here; elsewhere the host's / has it. */
+  make_folders(request->shared);
+  /* cache=mmap: writes reach the host at once, and shared mappings work. */
+  if (mount("shared", request->shared, "9p", 0, NINE_P ",cache=mmap") != 0)
+    fail("cannot mount %s: %s", request->shared, strerror(errno));
 }
 
 static int is_full(const char* path) {

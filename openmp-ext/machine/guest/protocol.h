@@ -7,7 +7,8 @@
  *
  *   guest -> host  READY once at boot (a snapshot is taken here, before anything is mounted)
  *   host -> guest  RUN, then INPUT … INPUT_END as the program reads
- *   guest -> host  OUTPUT, ERROR, TAKEN while it runs; NOTE … DONE at the end, or FAILED
+ *   guest -> host  OUTPUT, ERROR, TAKEN while it runs; NOTE … DONE at the end, or FAILED; then, if
+ *                  the request said so, it waits for the next RUN
  */
 #pragma once
 

@@ -218,8 +218,18 @@ static void relay_until_end(struct relay* relay, int signals) {
   }
 }
 
+/* Other CPUs end their part of the modelled time when they next run. Then the time model says
+ * whether this program's time was too long, before DONE, so that it is known whose it was. */
+static void end_modelled_time(int more) {
+  omptier_model_off();
+  if (!more) return;
+  poll(NULL, 0, 10);
+  omptier_model_reset();
+}
+
 void run_program(const struct request* request) {
   static struct relay relay;
+  memset(&relay, 0, sizeof relay);
   sigset_t child;
   sigemptyset(&child);
   sigaddset(&child, SIGCHLD);
@@ -231,7 +241,7 @@ void run_program(const struct request* request) {
 
   start(request, &relay);
   relay_until_end(&relay, signals);
-  if (request->model) omptier_model_off();
+  if (request->model) end_modelled_time(request->more);
   /* Killed processes may still use the shared folder. */
   while (waitpid(-1, NULL, 0) > 0 || errno == EINTR) {
   }
@@ -242,7 +252,13 @@ void run_program(const struct request* request) {
     why[n] = 0;
     send_note("%s", why);
   }
-  if (log >= 0) read_log(log);
+  close_input(&relay);
+  close(relay.exec_failed);
+  close(signals);
+  if (log >= 0) {
+    read_log(log);
+    close(log);
+  }
   let_go_of_files(request);
   int signal_number = WIFSIGNALED(relay.status) ? WTERMSIG(relay.status) : 0;
   struct omptier_done done = {signal_number ? 128 + signal_number : WEXITSTATUS(relay.status),

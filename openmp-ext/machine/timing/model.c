@@ -136,16 +136,21 @@ static void end_period(struct model* model, struct vcpu* vcpu) {
   vcpu->period_modelled = vcpu->period_lagged = vcpu->ahead = 0;
 }
 
-void model_end(struct model* model) {
-  for (uint32_t v = 0; v < model->configuration.vcpus; v++)
-    end_period(model, &model->vcpus[v]); // QEMU has stopped them
-  double worst = atomic_load(&model->worst_lag);
+// Once for each time that the model was on.
+static void report_lag(struct model* model) {
+  double worst = atomic_exchange(&model->worst_lag, 0);
   if (model->configuration.sleep && worst > k_much_lag)
     fprintf(stderr,
             "omptier timing: emulation was up to %.0f %% slower than the machine that it models, "
             "so its fastest times are too long; raise the dilation (--timed=%g), or leave the "
             "host's processors to it\n",
             100 * worst, 2 * model->configuration.dilation);
+}
+
+void model_end(struct model* model) {
+  for (uint32_t v = 0; v < model->configuration.vcpus; v++)
+    end_period(model, &model->vcpus[v]); // QEMU has stopped them
+  report_lag(model);
 }
 
 // One vCPU requests a reset or switches the model on; each of the others follows when it next gets
@@ -329,6 +334,7 @@ void model_switch(struct model* model, struct vcpu* vcpu, bool on) {
 }
 
 void model_reset(struct model* model) {
+  report_lag(model);
   shared_cache_clear(model->llc);
   nodes_clear(model->nodes, clock_now());
   atomic_fetch_add(&model->epoch, 1);

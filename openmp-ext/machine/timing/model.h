@@ -71,7 +71,7 @@ struct model {
   struct events* events;           // null: no event unit
   struct miss_export* miss_export; // null: misses are not counted by page
   FILE* statistics;
-  _Atomic double worst_lag; // of all times that it was on, as a part of what was modelled
+  _Atomic double worst_lag; // since the last reset, as a part of what was modelled
   pthread_mutex_t mark_lock;
   struct vcpu vcpus[k_max_vcpus];
 };

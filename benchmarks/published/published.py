@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the drivers of this folder share: commands in the timed machine, and tables of comparisons.
+
+A comparison is a published figure beside the one measured here. Its `order` says whether both are
+on the same side of 1 (or of another place that it names)."""
+import argparse
+import dataclasses
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def arguments(description):
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("build", type=pathlib.Path, help="folder of the build")
+    parser.add_argument("--short", action="store_true", help="fewer configurations: minutes")
+    parser.add_argument("--results", type=pathlib.Path, help="file that results are kept in "
+                        "(default: in the build folder)")
+    parser.add_argument("--jobs", type=int, help="machines at a time")
+    return parser.parse_args()
+
+
+def machine_of(name):
+    """Options that name a machine: a file of this folder, else one of omptier's own."""
+    file = HERE / f"{name}.machine"
+    return ["--machine-file", str(file)] if file.exists() else ["--machine", name]
+
+
+def run(options, machine, dilation, commands, timeout=120):
+    """Runs shell commands in the machine. Returns what each printed, by command."""
+    results = options.results or options.build / "published" / "results.jsonl"
+    results.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", suffix=".batch") as batch:
+        batch.write("\n".join(commands) + "\n")
+        batch.flush()
+        call = [options.build / "bin/omptier", "sandbox", *machine_of(machine), f"--timed={dilation}",
+                "--timeout", str(timeout), "--batch", batch.name, "--results", results.resolve()]
+        if options.jobs:
+            call += ["--jobs", str(options.jobs)]
+        ran = subprocess.run(call, stdout=subprocess.PIPE, text=True)
+    known = [json.loads(line) for line in ran.stdout.splitlines()]
+    for result in known:
+        if result["status"] != 0:
+            sys.exit(f"{result['command']}: status {result['status']}: {result['errors'].strip()}")
+        if "slower than the machine that it models" in result["errors"]:
+            sys.exit(f"{result['command']}: {result['errors'].strip()}")
+    if ran.returncode != 0 or len(known) != len(commands):
+        sys.exit(f"the machine {machine} ended with status {ran.returncode}")
+    return {result["command"]: result["output"] for result in known}
+
+
+@dataclasses.dataclass
+class Comparison:
+    what: str
+    source: str
+    published: float
+    measured: float
+    turning: float = 1.0  # who wins changes here
+
+    @property
+    def same_order(self):
+        return (self.published - self.turning) * (self.measured - self.turning) > 0
+
+    @property
+    def factor(self):
+        return max(self.measured / self.published, self.published / self.measured)
+
+
+def print_table(comparisons):
+    print("\n| | published | measured here | same order | source |\n|---|---|---|---|---|")
+    for one in comparisons:
+        print(f"| {one.what} | {one.published:.2f} | {one.measured:.2f} | "
+              f"{'yes' if one.same_order else 'NO'} | {one.source} |")
+
+
+def write_picture(options, name, spec):
+    """spec: Vega-Lite, data inside."""
+    path = options.build / "published" / f"{name}.vl.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    spec = {"$schema": "https://vega.github.io/schema/vega-lite/v5.json", **spec}
+    path.write_text(json.dumps(spec, indent=1))
+    print(f"\npicture: {path}")

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The synthetic program of F. Huckebrink, "Comparison of data placement frameworks for
+// heterogeneous memory" (thesis, RWTH Aachen 2025, section 5.2.1), written after its description:
+// four arrays of int, accessed in one parallel loop, eight accesses at a time. p_1, p_2 and p_3 are
+// read sequentially, with a stride and in tiles; the critical array has the pattern and the part of
+// writes (in eighths) that are asked for. The array named by FAST lies on node 0, the others on the
+// slow node. Accesses are checked by a sum that depends on every index.
+//
+// usage: synthetic PATTERN EIGHTHS FAST SLOW-NODE [MiB of an array [repeats]]
+//   PATTERN  sequential, strided, tiled, random
+//   EIGHTHS  0 to 8 of the accesses are writes
+//   FAST     p_1, p_2, p_3, crit
+//   prints   seconds of the loop
+#include "borders/model_marks.h"
+#include "machine/guest_memory.h"
+
+#include <omp.h>
+
+enum { k_batch = 8, k_stride = 8, k_tile = 4, k_tile_stride = 64 }; // elements of 4 bytes
+
+enum pattern { k_sequential, k_strided, k_tiled, k_random };
+static const char* const k_patterns[] = {"sequential", "strided", "tiled", "random"};
+static const char* const k_arrays[] = {"p_1", "p_2", "p_3", "crit"};
+
+static int index_of(const char* name, const char* const* names) {
+  for (int i = 0; i < 4; i++)
+    if (strcmp(name, names[i]) == 0) return i;
+  fprintf(stderr, "synthetic: %s is none of %s, %s, %s, %s\n", name, names[0], names[1], names[2],
+          names[3]);
+  exit(2);
+}
+
+// The index of the k-th access of the batch at `base`. Each pattern but random visits every place
+// of the array once in a run through it: strides and tiles come back for what they left out.
+static inline size_t place(enum pattern pattern, size_t base, size_t k, size_t size) {
+  const size_t at = base + k;
+  switch (pattern) {
+  case k_strided:
+    return at * k_stride % size + at * k_stride / size;
+  case k_tiled: {
+    const size_t tile = at / k_tile * k_tile_stride;
+    return tile % size + tile / size * k_tile + at % k_tile;
+  }
+  case k_random: {
+    uint64_t mixed = (at + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    mixed ^= mixed >> 29;
+    return mixed * UINT64_C(0xbf58476d1ce4e5b9) >> 32 & (size - 1);
+  }
+  default:
+    return at;
+  }
+}
+
+static inline __attribute__((always_inline)) uint32_t
+access_batch(uint32_t* array, enum pattern pattern, size_t base, size_t size, unsigned writes) {
+  uint32_t sum = 0;
+  for (size_t k = 0; k < k_batch; k++) {
+    uint32_t* one = array + place(pattern, base, k, size);
+    if (k < writes)
+      *one = (uint32_t)(base + k);
+    else
+      sum += *one;
+  }
+  return sum;
+}
+
+// Specialised for the pattern, so that no access of the loop is decided on there.
+#define RUN(pattern)                                                                               \
+  _Pragma("omp parallel for schedule(static) reduction(+ : sum)") for (size_t base = 0;            \
+                                                                       base < size;                \
+                                                                       base += k_batch) {          \
+    sum += access_batch(arrays[0], k_sequential, base, size, 0);                                   \
+    sum += access_batch(arrays[1], k_strided, base, size, 0);                                      \
+    sum += access_batch(arrays[2], k_tiled, base, size, 0);                                        \
+    sum += access_batch(arrays[3], pattern, base, size, writes);                                   \
+  }
+
+static uint32_t run(uint32_t* arrays[4], enum pattern pattern, size_t size, unsigned writes) {
+  uint32_t sum = 0;
+  switch (pattern) {
+  case k_sequential:
+    RUN(k_sequential) break;
+  case k_strided:
+    RUN(k_strided) break;
+  case k_tiled:
+    RUN(k_tiled) break;
+  case k_random:
+    RUN(k_random) break;
+  }
+  return sum;
+}
+
+// What the first run reads: the placeholders' ones, and from the critical array all ones that it
+// does not write. With random accesses, what was written before is read again.
+static int is_right(uint32_t sum, enum pattern pattern, size_t size, unsigned writes) {
+  if (pattern == k_random && writes > 0) return 1;
+  return sum == (uint32_t)(3 * size + size / k_batch * (k_batch - writes));
+}
+
+int main(int count, char** arguments) {
+  if (count < 5) {
+    fprintf(stderr, "usage: synthetic PATTERN EIGHTHS FAST SLOW-NODE [MiB [repeats]]\n");
+    return 2;
+  }
+  const enum pattern pattern = (enum pattern)index_of(arguments[1], k_patterns);
+  const unsigned writes = (unsigned)atoi(arguments[2]);
+  const int fast = index_of(arguments[3], k_arrays), slow_node = atoi(arguments[4]);
+  const size_t bytes = (size_t)(count > 5 ? atoi(arguments[5]) : 16) << 20;
+  const int repeats = count > 6 ? atoi(arguments[6]) : 1;
+  const size_t size = bytes / sizeof(uint32_t);
+  uint32_t* arrays[4];
+  omptier_model_off();
+  for (int i = 0; i < 4; i++) {
+    arrays[i] = memory_on(i == fast ? 0 : slow_node, bytes, 1);
+    for (size_t at = 0; at < size; at++)
+      arrays[i][at] = 1;
+  }
+  omptier_model_reset();
+  omptier_model_on();
+  const double begin = seconds_now();
+  uint32_t sum = run(arrays, pattern, size, writes);
+  for (int i = 1; i < repeats; i++)
+    run(arrays, pattern, size, writes);
+  const double took = seconds_now() - begin;
+  omptier_model_off();
+  if (!is_right(sum, pattern, size, writes)) {
+    fprintf(stderr, "synthetic: wrong sum %u\n", sum);
+    return 1;
+  }
+  printf("%.6f\n", took);
+  return 0;
+}

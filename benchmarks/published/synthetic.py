@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The synthetic benchmark's map: which of four arrays is best in the only fast memory that there is
+room for (synthetic.c). Published for 144 configurations; the 36 without additional threads are
+claimed here, since the machine has four processors."""
+import published
+
+PATTERNS = ("sequential", "strided", "tiled", "random")
+ARRAYS = ("p_1", "p_2", "p_3", "crit")
+SOURCE = "Huckebrink, RWTH Aachen 2025, figure 5.2"
+DILATION = 200
+
+
+def best_published(pattern, eighths):
+    if pattern == "sequential" or (eighths == 0 and pattern != "random"):
+        return "p_3"
+    return "crit"
+
+
+def main():
+    options = published.arguments(__doc__)
+    program = (options.build / "benchmarks/published/synthetic").resolve()
+    eighths = (0, 1, 4, 8) if options.short else range(9)
+    cells = [(pattern, part) for pattern in PATTERNS for part in eighths]
+    commands = {(*cell, array): f"{program} {cell[0]} {cell[1]} {array} 1"
+                for cell in cells for array in ARRAYS}
+    printed = published.run(options, "icelake-1s", DILATION, list(commands.values()))
+    seconds = {key: float(printed[command]) for key, command in commands.items()}
+
+    print(f"\nbest array for the fast memory; seconds over the best one's ({SOURCE})\n")
+    print("| pattern | writes | published | best here | p_1 | p_2 | p_3 | crit |")
+    print("|---|---|---|---|---|---|---|---|")
+    same, tiles = 0, []
+    for pattern, part in cells:
+        times = {array: seconds[pattern, part, array] for array in ARRAYS}
+        best, wanted = min(times, key=times.get), best_published(pattern, part)
+        same += best == wanted
+        print(f"| {pattern} | {part * 12.5:g} % | {wanted} | {best}{'' if best == wanted else ' (NO)'} | " +
+              " | ".join(f"{times[array] / times[best]:.3f}" for array in ARRAYS) + " |")
+        tiles.append({"pattern": pattern, "writes": part * 12.5, "best": best, "published": wanted})
+    print(f"\n{same} of {len(cells)} cells are as published")
+    published.write_picture(options, "synthetic", {
+        "data": {"values": tiles}, "mark": "rect",
+        "encoding": {"x": {"field": "writes", "type": "ordinal", "title": "writes (%)"},
+                     "y": {"field": "pattern", "type": "nominal", "sort": list(PATTERNS)},
+                     "color": {"field": "best", "type": "nominal"},
+                     "column": {"field": "published", "title": "published best"}}})
+    return 0 if same >= 0.9 * len(cells) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -211,8 +211,9 @@ TEST_F(TimingCaches, LastLevelGivesDirtyLinesBack) {
 // How many of these lines are taken for part of a stream.
 int streamed(core_caches* core, const std::vector<std::uint64_t>& lines) {
   int count = 0;
+  double began = 0;
   for (std::uint64_t line : lines)
-    count += core_stream_access(core, line);
+    count += core_stream_access(core, line, 0, &began);
   return count;
 }
 
@@ -240,9 +241,37 @@ TEST_F(TimingCaches, FindsManyStreamsAtOnce) {
   EXPECT_EQ(streamed(&core_, lines), 8 * 62);
 }
 
+// The lines that a vCPU takes at once before it sleeps keep nobody waiting; more do.
+TEST(TimingNodes, ABurstIsNoCongestion) {
+  configuration c = read_good(k_two_nodes + "dilation 1\nbandwidth-divisor 10\n");
+  nodes* model = nodes_create(&c, 3000); // node 0: 6.4 ns a line
+  double wait = 0;
+  for (int i = 0; i < 450; ++i)
+    wait = nodes_read(model, 0, 0, 1, 1000, 0);
+  EXPECT_EQ(wait, 0);
+  for (int i = 0; i < 1000; ++i)
+    wait = nodes_read(model, 1, 0, 1, 1000, 0);
+  EXPECT_NEAR(wait, 1449 * 6 - 3000, 10);
+}
+
+// A stream survives the misses of a gather between its lines.
+TEST_F(TimingCaches, FindsAStreamOfIndices) {
+  std::uint64_t state = 1;
+  double began = 0;
+  int found = 0;
+  for (std::uint64_t line = 0; line < 1000; ++line) {
+    found += core_stream_access(&core_, line, 0, &began);
+    for (int gather = 0; gather < 16; ++gather) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      core_stream_access(&core_, 1 << 20 | state >> 40, 0, &began);
+    }
+  }
+  EXPECT_GE(found, 990);
+}
+
 TEST(TimingNodes, BandwidthIsSharedAndIdleTimeIsNotSaved) {
   configuration c = read_good(k_two_nodes + "dilation 1\nbandwidth-divisor 10\n");
-  nodes* model = nodes_create(&c); // node 0: 6.4 ns a line
+  nodes* model = nodes_create(&c, 0); // node 0: 6.4 ns a line
   double wait = 0;
   for (int i = 0; i < 1000; ++i) // all at one instant, by vCPUs at real time
     wait = nodes_read(model, static_cast<std::uint32_t>(i % 4), 0, 1, 1000, 0);
@@ -258,7 +287,7 @@ TEST(TimingNodes, BandwidthIsSharedAndIdleTimeIsNotSaved) {
 TEST(TimingNodes, LatencyRisesWithLoad) {
   configuration c = read_good(k_two_nodes + "dilation 10\nbandwidth-divisor 1\n"
                                             "loaded 0 0.5 1.2 1 3\n");
-  nodes* model = nodes_create(&c); // node 0: 6.4 real ns a line; measured over 200,000
+  nodes* model = nodes_create(&c, 0); // node 0: 6.4 real ns a line; measured over 200,000
   EXPECT_DOUBLE_EQ(nodes_latency(model, 0, 0, 0, false), 800);
   EXPECT_DOUBLE_EQ(nodes_latency(model, 0, 1, 0, true), 9000);
   const auto latency_at = [&](double used) {
@@ -275,7 +304,7 @@ TEST(TimingNodes, LatencyRisesWithLoad) {
 
 TEST(TimingNodes, WritesWaitOnlyWhenTheQueueIsFull) {
   configuration c = read_good(k_two_nodes + "dilation 1\nbandwidth-divisor 10\n");
-  nodes* model = nodes_create(&c); // node 1: 64 ns a line written
+  nodes* model = nodes_create(&c, 0); // node 1: 64 ns a line written
   for (int i = 0; i < 32; ++i)
     EXPECT_EQ(nodes_write_back(model, 0, 1, 1, 0, 0), 0);
   nodes_write_back(model, 0, 1, 1, 0, 0);
@@ -286,7 +315,7 @@ TEST(TimingNodes, WritesWaitOnlyWhenTheQueueIsFull) {
 TEST(TimingNodes, MemorySideCacheHoldsLines) {
   configuration c = read_good(k_two_nodes + "dilation 1\nbandwidth-divisor 10\n"
                                             "memory-side-cache 1 4K 100 100 64000 64000\n");
-  nodes* model = nodes_create(&c); // cache: 10 ns a line
+  nodes* model = nodes_create(&c, 0); // cache: 10 ns a line
   const double miss = 100 + nodes_latency(model, 0, 0, 0, false) * 300 / 80;
   EXPECT_DOUBLE_EQ(nodes_latency(model, 0, 1, 5, false), miss);
   nodes_read(model, 0, 1, 5, 0, 0);
@@ -312,7 +341,7 @@ TEST(TimingNodes, DuplexPathsDoNotShareBandwidth) {
   for (const bool duplex : {false, true}) {
     configuration c = read_good(k_two_nodes + "dilation 1\nbandwidth-divisor 10\n" +
                                 (duplex ? "duplex 1\n" : ""));
-    nodes* model = nodes_create(&c); // node 1: 64 ns a line written
+    nodes* model = nodes_create(&c, 0); // node 1: 64 ns a line written
     for (int i = 0; i < 100; ++i)
       nodes_write_back(model, 0, 1, 1, 0, 0);
     EXPECT_NEAR(nodes_read(model, 0, 1, 1, 0, 0), duplex ? 0 : 6400, 64);
@@ -322,7 +351,7 @@ TEST(TimingNodes, DuplexPathsDoNotShareBandwidth) {
 // Total time of the node that so many lines take.
 double busy_time(const std::string& media, bool random) {
   configuration c = read_good(k_two_nodes + "dilation 1\nbandwidth-divisor 10\n" + media);
-  nodes* model = nodes_create(&c);
+  nodes* model = nodes_create(&c, 0);
   std::uint64_t state = 1;
   for (std::uint64_t i = 0; i < 4000; ++i) {
     state = state * 6364136223846793005u + 1442695040888963407u;

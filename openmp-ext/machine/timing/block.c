@@ -38,8 +38,8 @@ static block_sources sources_of(const struct block_builder* builder, ZydisRegist
   return number < 0 ? 0 : builder->registers[number];
 }
 
-// xor and the like of a register with itself: zero, whatever it was.
-static bool is_zero(const ZydisDecodedInstruction* instruction,
+// xor, comparison and the like of a register with itself: a constant, whatever it was.
+static bool is_constant(const ZydisDecodedInstruction* instruction,
                     const ZydisDecodedOperand* operands) {
   switch (instruction->mnemonic) {
   case ZYDIS_MNEMONIC_XOR:
@@ -47,18 +47,35 @@ static bool is_zero(const ZydisDecodedInstruction* instruction,
   case ZYDIS_MNEMONIC_XORPS:
   case ZYDIS_MNEMONIC_XORPD:
   case ZYDIS_MNEMONIC_PXOR:
+  case ZYDIS_MNEMONIC_PCMPEQB:
+  case ZYDIS_MNEMONIC_PCMPEQD:
+  case ZYDIS_MNEMONIC_PCMPEQQ:
     return operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
            operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
            operands[0].reg.value == operands[1].reg.value;
   case ZYDIS_MNEMONIC_VXORPS:
   case ZYDIS_MNEMONIC_VXORPD:
   case ZYDIS_MNEMONIC_VPXOR:
+  case ZYDIS_MNEMONIC_VPCMPEQB:
+  case ZYDIS_MNEMONIC_VPCMPEQD:
+  case ZYDIS_MNEMONIC_VPCMPEQQ:
     return operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
            operands[2].type == ZYDIS_OPERAND_TYPE_REGISTER &&
            operands[1].reg.value == operands[2].reg.value;
   default:
     return false;
   }
+}
+
+// A write that leaves part of the register as it was, or all of it if a condition is not met.
+static bool keeps_old(const ZydisDecodedOperand* written) {
+  return (written->actions & ZYDIS_OPERAND_ACTION_CONDWRITE) != 0 ||
+         (ZydisRegisterGetClass(written->reg.value) <= ZYDIS_REGCLASS_GPR16 && written->size < 32);
+}
+
+static bool is_locked(const ZydisDecodedInstruction* instruction, bool stores) {
+  return (instruction->attributes & ZYDIS_ATTRIB_HAS_LOCK) != 0 ||
+         (instruction->mnemonic == ZYDIS_MNEMONIC_XCHG && stores);
 }
 
 void block_begin(struct block_builder* builder) {
@@ -72,13 +89,13 @@ void block_add(struct block_builder* builder, const uint8_t* code, size_t size,
                struct block_access* access) {
   ZydisDecodedInstruction instruction;
   ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-  *access = (struct block_access){.load = -1};
+  *access = (struct block_access){.load = -1, .index = (uint16_t)builder->instructions};
   builder->instructions++;
   builder->branches = false;
   if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(decoder(), code, size, &instruction, operands))) return;
   builder->branches = instruction.meta.category == ZYDIS_CATEGORY_COND_BR;
   block_sources value = 0;
-  bool loads = false;
+  bool loads = false, stores = false;
   for (unsigned i = 0; i < instruction.operand_count; i++) {
     const ZydisDecodedOperand* operand = &operands[i];
     if (operand->type == ZYDIS_OPERAND_TYPE_MEMORY) {
@@ -90,22 +107,28 @@ void block_add(struct block_builder* builder, const uint8_t* code, size_t size,
       }
       access->address |= address;
       loads |= (operand->actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0;
+      stores |= (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
     } else if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER &&
                (operand->actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0) {
       value |= sources_of(builder, operand->reg.value);
     }
   }
-  if (is_zero(&instruction, operands)) value = 0;
-  if (loads && builder->loads < k_loads_of_block) {
+  if (is_constant(&instruction, operands)) value = 0;
+  if (loads) {
     access->load = (int8_t)builder->loads;
-    value |= (block_sources)1 << (32 + builder->loads++);
+    value |= (block_sources)1 << (32 + builder->loads);
+    if (builder->loads < k_loads_of_block - 1) builder->loads++;
   }
+  if (stores) access->stored = value;
+  access->locked = is_locked(&instruction, stores);
   for (unsigned i = 0; i < instruction.operand_count; i++) {
     if (operands[i].type != ZYDIS_OPERAND_TYPE_REGISTER ||
         (operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) == 0)
       continue;
     int number = number_of(operands[i].reg.value);
-    if (number >= 0) builder->registers[number] = value;
+    if (number < 0) continue;
+    builder->registers[number] =
+        keeps_old(&operands[i]) ? builder->registers[number] | value : value;
   }
 }
 

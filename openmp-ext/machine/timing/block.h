@@ -16,7 +16,7 @@ extern "C" {
 enum {
   k_registers = 32,     // 16 general ones, 16 of vectors; the stack pointer's place is the flags'
   k_flags = 4,
-  k_loads_of_block = 32 // later ones of a block are taken for independent
+  k_loads_of_block = 32 // later ones of a block count as the last of these
 };
 
 // A set of what a value comes from. Bits 0–31: the registers before the block; bits 32–63: the
@@ -26,7 +26,10 @@ typedef uint64_t block_sources;
 struct block_access { // an instruction that accesses memory
   uint64_t pc;
   block_sources address; // what its address comes from
+  block_sources stored;  // what the value that it stores comes from
+  uint16_t index;        // of the instruction in its block
   int8_t load;           // its number among the block's loads; −1 = none
+  bool locked;           // atomic: the core waits for it
 };
 
 struct block_change {

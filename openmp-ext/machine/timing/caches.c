@@ -68,13 +68,15 @@ static bool advance_stream(struct stream* stream, int line) {
   return stream->run >= k_run_of_a_stream;
 }
 
-bool core_stream_access(struct core_caches* caches, uint64_t physical_line) {
+bool core_stream_access(struct core_caches* caches, uint64_t physical_line, double now,
+                        double* began) {
   uint64_t page = physical_line / k_lines_per_page;
   int line = (int)(physical_line % k_lines_per_page);
   struct stream *oldest = caches->streams, *before = NULL;
   for (struct stream* s = caches->streams; s < caches->streams + k_streams; s++) {
     if (s->page == page) {
       s->used = ++caches->uses;
+      *began = s->began;
       return advance_stream(s, line);
     }
     if (s->page + 1 == page && s->run >= k_run_of_a_stream && s->stride > 0 &&
@@ -84,7 +86,8 @@ bool core_stream_access(struct core_caches* caches, uint64_t physical_line) {
   }
   // A new page: a stream that ended at the page before continues here.
   int stride = before ? before->stride : 0, run = before ? before->run : 0;
-  *oldest = (struct stream){page, line, stride, run, ++caches->uses};
+  *began = before ? before->began : now;
+  *oldest = (struct stream){page, line, stride, run, ++caches->uses, *began};
   return before != NULL;
 }
 

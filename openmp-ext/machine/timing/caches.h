@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-enum { k_streams = 16 };
+enum { k_streams = 32 };
 
 // Stream detector: a page that a stream goes through.
 struct stream {
@@ -23,6 +23,7 @@ struct stream {
   int stride;    // lines, last seen
   int run;       // consecutive accesses with this stride
   uint64_t used; // for replacement
+  double began;  // when its first address was known, in the core's time
 };
 
 // The caches of one vCPU. Only its own thread uses them.
@@ -60,9 +61,10 @@ static inline bool core_l1_hit(struct core_caches* caches, uint64_t virtual_line
 // Second level. Returns whether it hit; a missing line is inserted.
 bool core_l2_access(struct core_caches* caches, uint64_t physical_line);
 
-// Records a miss of the second level. Returns whether it belongs to a stream that a prefetcher
-// would follow.
-bool core_stream_access(struct core_caches* caches, uint64_t physical_line);
+// Records a miss of the second level, whose address is known at `now`. Returns whether it belongs to
+// a stream that a prefetcher would follow, and since when there is the stream.
+bool core_stream_access(struct core_caches* caches, uint64_t physical_line, double now,
+                        double* began);
 
 // Last level, any thread. Returns whether it hit; a missing line is inserted, and *evicted is the
 // dirty line that it replaced (else UINT64_MAX). A store makes the line dirty.

@@ -7,10 +7,12 @@
 // loads: its address then is known only when that one has ended. So a pointer chase waits for each
 // miss, a gather for a window of them, and a stream for what prefetchers have not brought yet. A
 // branch that was predicted wrongly ends the window: what follows it begins when its condition is
-// known. So a search waits for most of its misses, although no address comes from a load.
+// known. So a search waits for most of its misses, although no address comes from a load. Values
+// that go through memory keep their time: a load that hits waits for its line if that is still on
+// its way, and for the store that it gets its value from.
 //
-// Not modelled: wrong predictions of indirect jumps, the latency of arithmetic, hits of the caches.
-// All times are the core's own, in undilated nanoseconds.
+// Not modelled: wrong predictions of indirect jumps, the latency of arithmetic, software
+// prefetches, stores past the caches. All times are the core's own, in undilated nanoseconds.
 #pragma once
 
 #include "machine/timing/block.h"
@@ -20,11 +22,22 @@
 extern "C" {
 #endif
 
-enum { k_most_outstanding = k_max_flight, k_branches_kept = 1 << 14, k_history = 10 };
+enum {
+  k_most_outstanding = k_max_flight,
+  k_branches_kept = 1 << 14,
+  k_history = 10,
+  k_soon_kept = 128
+};
 
 struct miss_in_flight {
   uint64_t position; // of its instruction
   double end;
+};
+
+// What a load from the caches may have to wait for. One that is forgotten costs nothing.
+struct value_soon {
+  uint64_t what; // a line on its way, or a word of 8 bytes that was stored
+  double time;
 };
 
 struct core {
@@ -40,6 +53,7 @@ struct core {
   const struct block* block;      // that is executed
   double registers[k_registers];  // when their values are there
   double loads[k_loads_of_block]; // the same of the block's loads
+  struct value_soon soon[k_soon_kept];
   struct miss_in_flight waiting[k_most_outstanding]; // loads, in the program's order: a ring
   uint32_t first_waiting, waiting_count;
   double ends[k_most_outstanding];       // of outstanding misses, in no order
@@ -59,28 +73,32 @@ void core_block(struct core* core, const struct block* block);
 // Instructions whose registers do not matter: of the kernel.
 void core_instructions(struct core* core, uint32_t count);
 
-// A load that found its line near: its value is there as soon as its address.
-void core_hit(struct core* core, const struct block_access* access);
+// When the address of an access is known.
+double core_address(const struct core* core, const struct block_access* access);
 
-// A miss is begun, then ended when the caller knows how long its line takes.
-struct core_miss {
-  double begin;
-  uint32_t at; // its place among the outstanding ones
-};
+// A load that found its line near: its value is there as soon as its address, or later if the line
+// is on its way or the value was stored a moment ago.
+void core_hit(struct core* core, const struct block_access* access, uint64_t address);
 
-// A load waits for its address and for a place. The core goes on meanwhile.
-struct core_miss core_load(struct core* core, const struct block_access* access);
-void core_load_ends(struct core* core, const struct block_access* access, struct core_miss miss,
-                    double end);
+// A store, wherever its line is: who loads the value has it when it is known.
+void core_stored(struct core* core, const struct block_access* access, uint64_t address);
+
+// A miss begins at the time that is returned; it is ended when the caller knows how long its line
+// takes. A load waits for its address and for a place. The core goes on meanwhile, unless the
+// instruction is locked.
+double core_load(struct core* core, const struct block_access* access);
+void core_load_ends(struct core* core, const struct block_access* access, uint64_t address,
+                    double begin, double end);
 
 // A store's line waits in the core's buffer. If that is full, the core waits.
-struct core_miss core_store(struct core* core);
-void core_store_ends(struct core* core, struct core_miss miss, double end);
+double core_store(struct core* core, const struct block_access* access);
+void core_store_ends(struct core* core, double begin, double end);
 
-// A line of a stream. A prefetcher requested it when the core took the line that is as many lines
-// before it as prefetchers keep in flight.
-double core_prefetch(const struct core* core, double latency);
-void core_prefetch_ends(struct core* core, const struct block_access* access, double end);
+// A line of a stream that began at `began`. A prefetcher requested it when the core took the line
+// that is as many lines before it as prefetchers keep in flight.
+double core_prefetch(const struct core* core, double latency, double began);
+void core_prefetch_ends(struct core* core, const struct block_access* access, uint64_t address,
+                        double end);
 
 // Waits for everything in flight.
 void core_drain(struct core* core);

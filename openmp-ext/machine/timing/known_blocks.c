@@ -17,6 +17,16 @@ struct known_blocks* known_blocks_create(void) {
   return blocks;
 }
 
+void known_blocks_clear(struct known_blocks* blocks) {
+  pthread_mutex_lock(&blocks->lock);
+  for (size_t chain = 0; chain < k_chains; chain++)
+    for (struct known_block* next; blocks->chains[chain]; blocks->chains[chain] = next) {
+      next = blocks->chains[chain]->next;
+      free(blocks->chains[chain]);
+    }
+  pthread_mutex_unlock(&blocks->lock);
+}
+
 // FNV-1a over the address and the code.
 static uint64_t identity_of(uint64_t address, const uint8_t* code, size_t size) {
   uint64_t hash = UINT64_C(0xcbf29ce484222325);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// The blocks that were translated so far. QEMU translates the same code again and again, when its
-// own cache is full or a page was written to, and may execute a block as long as it runs: what is
-// known of a block is kept once and never freed.
+// The blocks that were translated so far. QEMU translates the same code again and again, when a page
+// was written to, and may execute a block until it drops all at once, its own cache being full:
+// what is known of a block is kept once, until then.
 #pragma once
 
 #include "machine/timing/block.h"
@@ -26,6 +26,9 @@ struct known_block {
 struct known_blocks;
 
 struct known_blocks* known_blocks_create(void);
+
+// Frees what is known. Nobody uses a block any more.
+void known_blocks_clear(struct known_blocks* blocks);
 
 // ends: of each instruction within the code. Null: no memory. Any thread may call it.
 const struct known_block* known_blocks_find(struct known_blocks* blocks, uint64_t address,

@@ -27,7 +27,7 @@ static bool create_parts(struct model* model, char* error, size_t error_size) {
   snprintf(error, error_size, "out of memory");
   model->blocks = known_blocks_create();
   model->llc = shared_cache_create(&c->llc);
-  model->nodes = nodes_create(c);
+  model->nodes = nodes_create(c, k_chunk);
   if (!model->blocks || !model->llc || !model->nodes) return false;
   for (uint32_t v = 0; v < c->vcpus; v++) {
     struct vcpu* vcpu = &model->vcpus[v];
@@ -212,6 +212,7 @@ struct miss {
   const struct block_access* access;
   uint64_t address, line; // line as reported
   bool store, streamed;
+  double stream_began; // in the core's time
 };
 
 // What a miss takes, in core time, from its begin.
@@ -234,21 +235,21 @@ static double wait_for_memory(struct model* model, struct vcpu* vcpu, uint32_t n
   double latency = nodes_latency(model->nodes, vcpu->number, node, miss->line, miss->store);
   const double idle = latency / model->configuration.dilation;
   if (!model->configuration.sleep) return idle;
-  if (miss->store) {
-    struct core_miss begun = core_store(core);
-    double time = time_of(model, vcpu, node, miss, begun.begin, latency);
-    core_store_ends(core, begun, begun.begin + time);
+  if (miss->store && !miss->access->locked) {
+    double begin = core_store(core, miss->access);
+    double time = time_of(model, vcpu, node, miss, begin, latency);
+    core_store_ends(core, begin, begin + time);
     return time;
   }
-  if (miss->streamed) {
-    double begin = core_prefetch(core, idle);
+  if (miss->streamed && !miss->access->locked) {
+    double begin = core_prefetch(core, idle, miss->stream_began);
     double end = begin + time_of(model, vcpu, node, miss, begin, latency);
-    core_prefetch_ends(core, miss->access, end);
+    core_prefetch_ends(core, miss->access, miss->address, end);
     return end > core->now ? end - core->now : 0;
   }
-  struct core_miss begun = core_load(core, miss->access);
-  double time = time_of(model, vcpu, node, miss, begun.begin, latency);
-  core_load_ends(core, miss->access, begun, begun.begin + time);
+  double begin = core_load(core, miss->access);
+  double time = time_of(model, vcpu, node, miss, begin, latency);
+  core_load_ends(core, miss->access, miss->address, begin, begin + time);
   return time;
 }
 
@@ -283,9 +284,9 @@ static void count_miss(struct model* model, struct vcpu* vcpu, const struct miss
 
 // A load that hits a cache further out.
 static void wait_for_cache(struct vcpu* vcpu, const struct miss* miss, double ns) {
-  if (!(ns > 0)) return core_hit(&vcpu->core, miss->access);
-  struct core_miss begun = core_load(&vcpu->core, miss->access);
-  core_load_ends(&vcpu->core, miss->access, begun, begun.begin + ns);
+  if (!(ns > 0)) return core_hit(&vcpu->core, miss->access, miss->address);
+  double begin = core_load(&vcpu->core, miss->access);
+  core_load_ends(&vcpu->core, miss->access, miss->address, begin, begin + ns);
 }
 
 void model_access(struct model* model, struct vcpu* vcpu, const struct block_access* access,
@@ -293,24 +294,31 @@ void model_access(struct model* model, struct vcpu* vcpu, const struct block_acc
   const struct configuration* c = &model->configuration;
   catch_up_with_switches(model, vcpu);
   vcpu->counters.l1_misses++;
-  struct miss miss = {access, address, reported / k_line_size, store, false};
+  struct miss miss = {access, address, reported / k_line_size, store, false, 0};
+  const bool waits = !store || access->locked; // QEMU reports atomic instructions as stores
   uint64_t evicted = UINT64_MAX;
   if (core_l2_access(&vcpu->caches, miss.line)) {
     // Marks the line dirty; if the last level has lost it meanwhile, it returns at no cost.
-    if (store)
-      shared_cache_access(model->llc, miss.line, true, &evicted);
-    else
-      wait_for_cache(vcpu, &miss, c->l2.hit);
+    if (store) shared_cache_access(model->llc, miss.line, true, &evicted);
+    if (waits) wait_for_cache(vcpu, &miss, c->l2.hit);
   } else {
     vcpu->counters.l2_misses++;
-    miss.streamed = core_stream_access(&vcpu->caches, miss.line);
+    miss.streamed = core_stream_access(&vcpu->caches, miss.line, core_address(&vcpu->core, access),
+                                       &miss.stream_began);
     if (!shared_cache_access(model->llc, miss.line, store, &evicted))
       count_miss(model, vcpu, &miss);
-    else if (!store)
+    else if (waits)
       wait_for_cache(vcpu, &miss, miss.streamed ? 0 : c->llc.hit);
   }
+  if (store) core_stored(&vcpu->core, access, address);
   if (evicted != UINT64_MAX) write_back(model, vcpu, evicted);
   pay_if_due(model, vcpu);
+}
+
+void model_forget_blocks(struct model* model) {
+  for (uint32_t v = 0; v < model->configuration.vcpus; v++)
+    model->vcpus[v].core.block = NULL;
+  known_blocks_clear(model->blocks);
 }
 
 void model_charge(struct model* model, struct vcpu* vcpu, double ns) {

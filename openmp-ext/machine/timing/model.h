@@ -86,11 +86,16 @@ void model_kernel_block(struct model* model, struct vcpu* vcpu, uint32_t instruc
 
 // An access that hit the first level, and one that did not. reported: physical address as QEMU
 // reports it.
-static inline void model_hit(struct vcpu* vcpu, const struct block_access* access) {
-  core_hit(&vcpu->core, access);
+static inline void model_hit(struct vcpu* vcpu, const struct block_access* access, uint64_t address,
+                             bool store) {
+  if (!store || access->locked) core_hit(&vcpu->core, access, address);
+  if (store) core_stored(&vcpu->core, access, address);
 }
 void model_access(struct model* model, struct vcpu* vcpu, const struct block_access* access,
                   uint64_t address, uint64_t reported, bool store);
+
+// No vCPU executes, and none will execute one of the blocks again.
+void model_forget_blocks(struct model* model);
 
 // A charged kernel function is called. ns: undilated.
 void model_charge(struct model* model, struct vcpu* vcpu, double ns);

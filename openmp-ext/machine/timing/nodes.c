@@ -39,7 +39,7 @@ struct node {
 };
 
 struct nodes {
-  double window; // real ns
+  double window, burst; // real ns
   struct load_curve load_curve[k_max_nodes];
   struct access_cost cost[k_max_vcpus][k_max_nodes]; // dilated
   struct node node[k_max_nodes];
@@ -51,10 +51,11 @@ static struct access_cost dilated(const struct access_cost* cost, const struct c
                               cost->read_slot * slot, cost->write_slot * slot};
 }
 
-struct nodes* nodes_create(const struct configuration* configuration) {
+struct nodes* nodes_create(const struct configuration* configuration, double burst) {
   struct nodes* nodes = calloc(1, sizeof *nodes);
   if (!nodes) return NULL;
   nodes->window = k_window * configuration->dilation;
+  nodes->burst = burst;
   memcpy(nodes->load_curve, configuration->load_curve, sizeof nodes->load_curve);
   for (int v = 0; v < k_max_vcpus; v++)
     for (int n = 0; n < k_max_nodes; n++)
@@ -157,7 +158,7 @@ static double use_path(struct nodes* nodes, uint32_t number, struct path* path, 
                        double length) {
   if (length == 0) return 0;
   measure_load(path, &nodes->load_curve[number], nodes->window, when.now, length);
-  double queue = reserve(path, when, length);
+  double queue = reserve(path, when, length) - nodes->burst;
   return queue > 0 ? queue : 0;
 }
 

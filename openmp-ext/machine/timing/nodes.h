@@ -5,8 +5,9 @@
 // Latency is a table, times what the node's curve says of its present load. Bandwidth is one
 // backlog per node: the time until which it is busy, advanced by one slot for each line that any
 // vCPU reads or writes back. Slots are reserved from *real* now, not from the vCPU's own: it may be
-// ahead of real time, and its reservation would make the others wait for nothing. All times are
-// real (dilated) nanoseconds.
+// ahead of real time, and its reservation would make the others wait for nothing. A vCPU takes the
+// lines of a burst at once and then sleeps; so a backlog of one burst is no congestion yet. All
+// times are real (dilated) nanoseconds.
 //
 // Media with blocks larger than a line (Optane: 256 bytes) have two small buffers of recent blocks
 // per node, one for reads and one for writes. The first line of a block occupies the node as long
@@ -24,7 +25,8 @@ extern "C" {
 
 struct nodes;
 
-struct nodes* nodes_create(const struct configuration* configuration);
+// burst: real ns that a vCPU may be ahead.
+struct nodes* nodes_create(const struct configuration* configuration, double burst);
 void nodes_clear(struct nodes* nodes, int64_t now);
 
 // The latency of a line at the node's present load.

@@ -27,7 +27,7 @@ static void on_access(unsigned vcpu_number, qemu_plugin_meminfo_t info, uint64_t
   bool store = qemu_plugin_mem_is_store(info);
   vcpu->counters.accesses++;
   if (core_l1_hit(&vcpu->caches, address / k_line_size, store)) {
-    model_hit(vcpu, access);
+    model_hit(vcpu, access, address, store);
     return;
   }
   struct qemu_plugin_hwaddr* place = qemu_plugin_get_hwaddr(info, address);
@@ -128,9 +128,9 @@ static void watch_user_block(struct qemu_plugin_tb* translated, size_t count) {
 // Of the kernel, accesses matter only where it moves bytes for a program. They share one address.
 static void watch_kernel_block(struct qemu_plugin_tb* translated, size_t count) {
   static const struct block_access k_access = {.pc = k_kernel_begin, .load = -1};
+  if (!g_model->kernel) return;
   qemu_plugin_register_vcpu_tb_exec_cb(translated, on_kernel_block, QEMU_PLUGIN_CB_NO_REGS,
                                        (void*)(uintptr_t)count);
-  if (!g_model->kernel) return;
   uint64_t start = qemu_plugin_tb_vaddr(translated);
   double ns = kernel_charge_at(g_model->kernel, start);
   if (ns > 0)
@@ -150,6 +150,12 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb* translated)
     watch_user_block(translated, count);
   else
     watch_kernel_block(translated, count);
+}
+
+// All vCPUs are stopped, and nothing translated is left that names a block.
+static void on_flush(qemu_plugin_id_t id) {
+  (void)id;
+  model_forget_blocks(g_model);
 }
 
 static void on_end(qemu_plugin_id_t id, void* data) {
@@ -184,6 +190,7 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
     g_model->configuration.ranges[i].reported = g_model->configuration.ranges[i].physical;
 #endif
   qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
+  qemu_plugin_register_flush_cb(id, on_flush);
   qemu_plugin_register_atexit_cb(id, on_end, NULL);
   return 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The synthetic program of F. Huckebrink, "Comparison of data placement frameworks for
-// heterogeneous memory" (thesis, RWTH Aachen 2025, section 5.2.1), written after its description:
+// The synthetic program of B.-J. Huckebrink, "Evaluating and Comparing Data Placement Optimization
+// Frameworks for Heterogeneous Memory Systems" (RWTH Aachen 2025, 5.2.1), after its description:
 // four arrays of int, accessed in one parallel loop, eight accesses at a time. p_1, p_2 and p_3 are
 // read sequentially, with a stride and in tiles; the critical array has the pattern and the part of
 // writes (in eighths) that are asked for. The array named by FAST lies on node 0, the others on the

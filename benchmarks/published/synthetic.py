@@ -8,7 +8,12 @@ import published
 PATTERNS = ("sequential", "strided", "tiled", "random")
 ARRAYS = ("p_1", "p_2", "p_3", "crit")
 SOURCE = "Huckebrink, RWTH Aachen 2025, figure 5.2"
-DILATION, MIB = 100, 8
+MIB = 8
+
+
+def dilation(pattern):
+    """Random accesses wait most of their time, so emulating them needs less of it."""
+    return 50 if pattern == "random" else 100
 
 
 def best_published(pattern, eighths):
@@ -24,8 +29,11 @@ def main():
     cells = [(pattern, part) for pattern in PATTERNS for part in eighths]
     commands = {(*cell, array): f"{program} {cell[0]} {cell[1]} {array} 1 {MIB}"
                 for cell in cells for array in ARRAYS}
-    printed = published.run(options, "icelake-8-threads", DILATION, list(commands.values()))
-    seconds = {key: float(printed[command]) for key, command in commands.items()}
+    seconds = {}
+    for time in (100, 50):
+        some = {key: command for key, command in commands.items() if dilation(key[0]) == time}
+        printed = published.run(options, "icelake-8-threads", time, list(some.values()))
+        seconds.update({key: float(printed[command]) / time for key, command in some.items()})
 
     print(f"\nbest array for the fast memory; seconds over the best one's ({SOURCE})\n")
     print("| pattern | writes | published | best here | p_1 | p_2 | p_3 | crit |")

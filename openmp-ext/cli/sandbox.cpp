@@ -129,7 +129,9 @@ void add_sandbox(CLI::App& app, CommandContext& context) {
                                          "--timed or --timed=N");
   command->add_option("--timeout", options.timeout, "Stops it after so many seconds (status 124)")
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--env", options.environment, "NAME=value, also set for the command; may be repeated")
+  command
+      ->add_option("--env", options.environment,
+                   "NAME=value, also set for the command; may be repeated")
       ->allow_extra_args(false);
   command->add_flag("--stdin", options.forward_input, "The command reads this command's stdin");
   command->add_flag("--unprivileged", options.unprivileged,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Many commands in few machines, for sweeps: the lines of a file are dealt to machines side by side,
-// each booted once. A result is a line of JSON; what a file of results already has is not run again.
+// Many commands in few machines, for sweeps: the lines of a file are dealt to machines side by
+// side, each booted once. A result is a line of JSON; what a file of results has is not run again.
 #pragma once
 
 #include "machine/guest_run.hpp"
@@ -11,7 +11,7 @@
 namespace omptier {
 
 struct BatchOptions {
-  std::string file;    // a shell command a line; empty lines and lines that begin with # are left out
+  std::string file;    // a shell command a line; empty lines and those that begin with # do nothing
   std::string results; // file that results are appended to, and taken from; "": none
   unsigned jobs = 0;   // machines at a time; 0: as many as the host has processors for
 };

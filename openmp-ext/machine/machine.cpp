@@ -38,8 +38,17 @@ std::string cpu_list(const Machine& machine, std::size_t node) {
 }
 
 NodePerformance part_of_cpus(const Machine& machine, const NodePerformance& seen) {
+  // The HMAT has 16 bits for each bandwidth, in a unit of all.
+  constexpr double k_largest = 1 << 15;
+  double largest = 1, unit = 1;
+  for (const MachineNode& node : machine.nodes)
+    for (const NodePerformance& view : node.seen_from)
+      largest = std::max({largest, double(view.read_bandwidth), double(view.write_bandwidth)});
+  while (largest / machine.core.stands_for / unit > k_largest)
+    unit *= 2;
   const auto part = [&](int bandwidth) {
-    return std::max(1, static_cast<int>(std::lround(bandwidth / machine.core.stands_for)));
+    const double units = std::round(bandwidth / machine.core.stands_for / unit);
+    return static_cast<int>(unit * std::max(1.0, units));
   };
   return {seen.read_latency, seen.write_latency, part(seen.read_bandwidth),
           part(seen.write_bandwidth)};

@@ -87,7 +87,7 @@ bool has_nvdimm(const Machine& machine);
 std::string cpu_list(const Machine& machine, std::size_t node);
 
 // The node as the machine's CPUs can use it: each stands for several cores, so bandwidths are that
-// part of the whole. seen: one of the node's views, or its cache's figures.
+// part of the whole, as exactly as the HMAT can have it. seen: one of the node's views.
 NodePerformance part_of_cpus(const Machine& machine, const NodePerformance& seen);
 
 // For --list: "dram-hbm-nvm  DRAM 1 GiB, HBM 512 MiB, …; description".

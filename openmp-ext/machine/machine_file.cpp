@@ -60,8 +60,8 @@ private:
 
   bool fail(const std::string& why) { return fail_at(line_, why); }
   bool fail_at(int line, const std::string& why) {
-    errors_ += (errors_.empty() ? "" : "\n") + file_ + (line > 0 ? ":" + std::to_string(line) : "") +
-               ": " + why;
+    const std::string place = file_ + (line > 0 ? ":" + std::to_string(line) : "");
+    errors_ += (errors_.empty() ? "" : "\n") + place + ": " + why;
     return false;
   }
 
@@ -107,8 +107,8 @@ bool Reader::number(std::string_view what, double least, double most, double& va
     return true;
   char range[64];
   std::snprintf(range, sizeof range, "%g to %g", least, most);
-  return fail(std::string(what) + (given.empty() ? " is missing" : " '" + std::string(given) + "'") +
-              "; write a number from " + range);
+  const std::string got = given.empty() ? " is missing" : " '" + std::string(given) + "'";
+  return fail(std::string(what) + got + "; write a number from " + range);
 }
 
 bool Reader::count(std::string_view what, int least, int most, int& value) {
@@ -229,8 +229,8 @@ bool Reader::read_line() {
     return count("lines of streams", 1, 64, core.prefetched) &&
            count("lines of stores", 1, 64, core.stores);
   return fail("'" + std::string(keyword) + "' is no keyword: description, cpu-model, sockets, " +
-              "domains, cpus, cores, dax-folder, instruction-ns, wrong-branch-ns, window, overlap, " +
-              "memory");
+              "domains, cpus, cores, dax-folder, instruction-ns, wrong-branch-ns, window, " +
+              "overlap, memory");
 }
 
 std::vector<Apart> Reader::aparts() const {
@@ -253,7 +253,8 @@ void Reader::check() {
     fail_at(0, std::to_string(all * cpus_) + " CPUs; at most " + std::to_string(k_most_cpus));
   if (all * static_cast<int>(memories_.size()) > k_most_nodes)
     fail_at(0, "more than " + std::to_string(k_most_nodes) + " nodes");
-  if (cores_ < cpus_) fail_at(0, "cores: a CPU stands for at least one; write cores and cpus of a domain");
+  if (cores_ < cpus_)
+    fail_at(0, "cores: a CPU stands for at least one; write cores and cpus of a domain");
   for (const Memory& memory : memories_) {
     const bool last = &memory == &memories_.back();
     for (const Apart apart : aparts())
@@ -300,7 +301,8 @@ void Reader::build() {
         for (int to = 0; to < all; ++to) {
           const Apart between = apart(domain, to);
           const bool itself = &other == &memory && to == domain;
-          row.push_back(itself ? 10 : std::max(distance(memory, between), distance(other, between)));
+          const int farther = std::max(distance(memory, between), distance(other, between));
+          row.push_back(itself ? 10 : farther);
         }
     }
 }

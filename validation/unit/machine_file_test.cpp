@@ -64,8 +64,9 @@ TEST(MachineFile, HasANodePerMemoryAndDomain) {
   EXPECT_EQ(machine->nodes[3].seen_from[0].read_latency, 330);
   EXPECT_EQ(machine->nodes[3].seen_from[1].read_latency, 300);
   EXPECT_EQ(machine->nodes[0].load_curve.size(), 2u);
-  EXPECT_EQ(machine->distances, (std::vector<std::vector<int>>{
-                                    {10, 21, 17, 28}, {21, 10, 28, 17}, {17, 28, 10, 28}, {28, 17, 28, 10}}));
+  const std::vector<std::vector<int>> distances = {
+      {10, 21, 17, 28}, {21, 10, 28, 17}, {17, 28, 10, 28}, {28, 17, 28, 10}};
+  EXPECT_EQ(machine->distances, distances);
 }
 
 TEST(MachineFile, NamesTheWrongLine) {

@@ -113,8 +113,8 @@ TEST(Machines, FiguresTellTheKinds) {
 // More threads than emulated CPUs: the real machine.
 TEST(Machines, GiveTheirCpusTheirPartOfTheBandwidth) {
   const Machine& machine = *find_machine("xeon-max-flat"); // 4 CPUs stand for 56 cores
-  EXPECT_NEAR(platform_of(machine, {}, 4).nodes[1].views[0].figures.read_bandwidth, 50e9, 1e6);
-  EXPECT_NEAR(platform_of(machine, {}, 56).nodes[1].views[0].figures.read_bandwidth, 700e9, 1e6);
+  EXPECT_NEAR(platform_of(machine, {}, 4).nodes[1].views[0].figures.read_bandwidth, 1000e9 / 14, 4e6);
+  EXPECT_NEAR(platform_of(machine, {}, 56).nodes[1].views[0].figures.read_bandwidth, 1000e9, 1e6);
 }
 
 TEST(CpuList, NumbersThroughTheNodes) {
@@ -163,6 +163,19 @@ TEST(TimingConfiguration, GivesEachSocketItsOwnView) {
   const std::string text = timing_configuration(*find_machine("icelake-optane"), {});
   EXPECT_NE(text.find("latency 0-1 3 380 380\n"), std::string::npos) << text;
   EXPECT_NE(text.find("latency 2-3 3 300 300\n"), std::string::npos) << text;
+}
+
+// QEMU refuses others.
+TEST(QemuArguments, BandwidthsFitTheHmat) {
+  Machine machine = *find_machine("xeon-max-flat");
+  machine.core.stands_for = 1;
+  machine.nodes[0].seen_from[0].read_bandwidth = 12345;
+  for (const MachineNode& node : machine.nodes) {
+    const int part = part_of_cpus(machine, node.seen_from[0]).read_bandwidth;
+    EXPECT_EQ(part % 32, 0);
+    EXPECT_LE(part / 32, 65534);
+    EXPECT_NEAR(part, node.seen_from[0].read_bandwidth, 16);
+  }
 }
 
 // Every byte of RAM is in one range, and no two overlap where the guest sees them.

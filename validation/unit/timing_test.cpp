@@ -269,6 +269,17 @@ TEST_F(TimingCaches, FindsAStreamOfIndices) {
   EXPECT_GE(found, 990);
 }
 
+TEST_F(TimingCaches, StreamsBeginInTheCoresTime) {
+  double began = 0;
+  core_stream_access(&core_, 64 * 9, 70, &began);
+  EXPECT_EQ(began, 70);
+  core_stream_access(&core_, 64 * 9 + 1, 80, &began);
+  EXPECT_EQ(began, 70);
+  core_streams_restart(&core_);
+  core_stream_access(&core_, 64 * 9 + 2, 5, &began);
+  EXPECT_EQ(began, 0);
+}
+
 TEST(TimingNodes, BandwidthIsSharedAndIdleTimeIsNotSaved) {
   configuration c = read_good(k_two_nodes + "dilation 1\nbandwidth-divisor 10\n");
   nodes* model = nodes_create(&c, 0); // node 0: 6.4 ns a line

@@ -12,7 +12,7 @@ function(machine_case name)
 endfunction()
 
 foreach(machine IN ITEMS dram-hbm-nvm icelake-optane xeon-max-flat dram-cxl knl-snc4-flat
-        xeon-max-snc4-2s nvdimm)
+        xeon-max-snc4-2s nvdimm gh200 emr-cxl a64fx spr-hbm-cache optane-memory-mode)
   machine_case(topology.${machine} BESIDE)
 endforeach()
 foreach(name IN ITEMS
@@ -23,7 +23,10 @@ foreach(name IN ITEMS
   machine_case(${name} BESIDE)
 endforeach()
 # Their machines boot; those of race, two, take longest of all.
-foreach(name IN ITEMS full_cache damaged_snapshot no_snapshot)
+foreach(name IN ITEMS batch batch_timed)
+  machine_case(${name} BESIDE COST 8)
+endforeach()
+foreach(name IN ITEMS machine_file full_cache damaged_snapshot no_snapshot)
   machine_case(${name} BESIDE COST 8)
 endforeach()
 machine_case(race BESIDE COST 8 TIMEOUT 400)

@@ -316,6 +316,67 @@ timed)
   says "s of guest time"
   [ "$(wc -l < err)" -eq 1 ] || die "says more"
   ;;
+batch)
+  # One machine for all; after a time-out, another. Failed commands are run again, others are not.
+  cat > commands <<'END'
+# two of these fail
+echo one >> ran; echo "a\"b"; uname -n
+
+sh -c 'exit 3'
+echo err >&2; sleep 30
+cat; echo last
+END
+  "$omptier" sandbox --machine xeon-max-flat --timeout 4 --batch commands --results kept > out 2> err
+  [ $? -eq 1 ] || die "status"
+  [ "$(wc -l < out)" -eq 4 ] && [ "$(wc -l < kept)" -eq 4 ] || die "not a line each"
+  grep -q '"line":2,.*"status":0,.*"output":"a\\"b\\nxeon-max-flat\\n","errors":""' out || die "line 2"
+  grep -q '"line":4,.*"status":3,' out || die "line 4"
+  grep -q '"line":5,.*"status":124,"seconds":4.0,' out || die "line 5"
+  grep -q '"line":6,.*"status":0,.*"output":"last\\n"' out || die "line 6"
+  says "4 of 4 commands"
+  "$omptier" sandbox --machine xeon-max-flat --timeout 1 --batch commands --results kept > out 2> err
+  [ "$(wc -l < out)" -eq 4 ] && [ "$(wc -l < kept)" -eq 6 ] || die "not only the failed ones again"
+  [ "$(cat ran)" = one ] || die "ran twice"
+  says "2 of 2 commands"
+  ;;
+batch_timed)
+  # Each command has empty caches and the model to itself; two machines side by side.
+  for i in 1 2 3 4; do echo "cat /proc/sys/kernel/hostname # $i"; done > commands
+  "$omptier" sandbox --machine dram-cxl --timed --timeout 60 --jobs 2 --batch commands > out 2> err ||
+    die "status"
+  [ "$(grep -c '"status":0,.*"output":"dram-cxl\\n","errors":""' out)" -eq 4 ] || die "results"
+  for wrong in "--batch nowhere" "--batch ." "--batch commands --stdin" "--batch commands --jobs 0" \
+               "--results kept -- true" "--batch commands --misses m"; do
+    # shellcheck disable=SC2086
+    "$omptier" sandbox --machine dram-cxl $wrong > out 2> err
+    [ $? -eq 2 ] || die "status of $wrong"
+    one_line
+  done
+  ;;
+machine_file)
+  # What --describe prints is a machine; a changed one is that machine.
+  "$omptier" sandbox --describe dram-cxl > mine.machine || die "describe"
+  sed -i 's/^memory cxl 2G/memory cxl 512M/; s/^local 250 260 55000/local 251 260 56000/' mine.machine
+  "$omptier" sandbox --machine-file mine.machine --timeout 100 -- lstopo --of xml > xml 2> err ||
+    die "does not run"
+  grep -q 'name="ReadLatency"' xml && grep -q 'value="251"' xml || die "not this machine"
+  grep -q 'value="4000"' xml || die "bandwidth is not the CPUs' part"
+  sed -i 's/^sockets 1/sockets 0/; s/^duplex/simplex/' mine.machine
+  "$omptier" sandbox --machine-file mine.machine -- true > out 2> err
+  [ $? -eq 2 ] || die "status"
+  says "mine.machine:4: sockets '0'"
+  says "'simplex' is no keyword of a memory"
+  "$omptier" sandbox --describe dram-cxl | sed 's/^memory dram 1G/memory dram 900000G/' > large.machine
+  "$omptier" sandbox --machine-file large.machine -- true > out 2> err
+  [ $? -eq 2 ] || die "status of a machine larger than the host"
+  says "this host"
+  "$omptier" sandbox --machine-file nowhere -- true > out 2> err
+  [ $? -eq 2 ] || die "status of no file"
+  one_line
+  "$omptier" sandbox --describe nowhere > out 2> err
+  [ $? -eq 2 ] || die "status of no machine"
+  one_line
+  ;;
 *)
   die "no such case"
   ;;

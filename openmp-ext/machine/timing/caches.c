@@ -53,6 +53,11 @@ bool core_l2_access(struct core_caches* caches, uint64_t physical_line) {
   return false;
 }
 
+void core_streams_restart(struct core_caches* caches) {
+  for (int i = 0; i < k_streams; i++)
+    caches->streams[i].began = 0;
+}
+
 static bool advance_stream(struct stream* stream, int line) {
   int stride = line - stream->line;
   bool follows = stride != 0 && abs(stride) <= k_longest_stride && stride == stream->stride;

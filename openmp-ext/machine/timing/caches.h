@@ -61,8 +61,11 @@ static inline bool core_l1_hit(struct core_caches* caches, uint64_t virtual_line
 // Second level. Returns whether it hit; a missing line is inserted.
 bool core_l2_access(struct core_caches* caches, uint64_t physical_line);
 
-// Records a miss of the second level, whose address is known at `now`. Returns whether it belongs to
-// a stream that a prefetcher would follow, and since when there is the stream.
+// The core's time begins anew: all streams that there are began before.
+void core_streams_restart(struct core_caches* caches);
+
+// Records a miss of the second level, whose address is known at `now`. Returns whether it belongs
+// to a stream that a prefetcher would follow, and since when there is the stream.
 bool core_stream_access(struct core_caches* caches, uint64_t physical_line, double now,
                         double* began);
 

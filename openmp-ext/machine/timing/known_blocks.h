@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// The blocks that were translated so far. QEMU translates the same code again and again, when a page
-// was written to, and may execute a block until it drops all at once, its own cache being full:
-// what is known of a block is kept once, until then.
+// The blocks that were translated so far. QEMU translates the same code again and again, when a
+// page was written to, and may execute a block until it drops all at once, its own cache being
+// full: what is known of a block is kept once, until then.
 #pragma once
 
 #include "machine/timing/block.h"

@@ -168,6 +168,7 @@ static void catch_up_with_switches(struct model* model, struct vcpu* vcpu) {
   vcpu->epoch = epoch;
   vcpu->switched = switched;
   core_clear(&vcpu->core);
+  core_streams_restart(&vcpu->caches);
   vcpu->ahead = vcpu->paid = 0;
   vcpu->paid_at = clock_now();
   vcpu->emulation_seen = emulation(vcpu);

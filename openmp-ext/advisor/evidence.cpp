@@ -4,7 +4,7 @@
 #include "advisor/evidence.hpp"
 
 #include "advisor/site_blocks.hpp"
-#include "analysis/resampling.hpp"
+#include "analysis/share_intervals.hpp"
 #include "model/cost.hpp"
 
 #include <algorithm>

@@ -10,7 +10,7 @@
 #include "analysis/access_shares.hpp"
 #include "analysis/loop_rates.hpp"
 #include "analysis/loop_speed.hpp"
-#include "analysis/resampling.hpp"
+#include "analysis/share_intervals.hpp"
 #include "analysis/shares.hpp"
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 // See access_shares.hpp.
 #include "analysis/access_shares.hpp"
 
-#include "analysis/resampling.hpp"
+#include "analysis/share_intervals.hpp"
 #include "analysis/shares.hpp"
 #include "model/demand.hpp"
 

@@ -9,7 +9,7 @@
 #include "analysis/aggregate.hpp"
 #include "analysis/cache.hpp"
 #include "analysis/object_pattern.hpp"
-#include "analysis/resampling.hpp"
+#include "analysis/share_intervals.hpp"
 #include "analysis/streams.hpp"
 #include "objects/live.hpp"
 

@@ -3,7 +3,7 @@
 // See cache.hpp.
 #include "analysis/cache.hpp"
 
-#include "analysis/resampling.hpp"
+#include "analysis/share_intervals.hpp"
 
 #include <algorithm>
 #include <map>

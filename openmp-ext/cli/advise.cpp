@@ -13,7 +13,7 @@
 #include "machine/as_platform.hpp"
 #include "model/cost.hpp"
 #include "platform/platform.hpp"
-#include "symbols/source_line.hpp"
+#include "symbols/variable_in_line.hpp"
 
 #include <algorithm>
 #include <cstdio>

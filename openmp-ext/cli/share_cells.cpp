@@ -3,7 +3,7 @@
 // See share_cells.hpp.
 #include "cli/share_cells.hpp"
 
-#include "analysis/resampling.hpp"
+#include "analysis/share_intervals.hpp"
 #include "analysis/shares.hpp"
 #include "base/text.hpp"
 

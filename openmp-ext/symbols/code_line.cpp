@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "symbols/code_line.hpp"
 
-#include "symbols/source_line.hpp"
+#include "symbols/variable_in_line.hpp"
 
 namespace omptier {
 

@@ -5,8 +5,8 @@
 // are read only if the file is where it was compiled, and unchanged.
 #include "symbols/code_line.hpp"
 #include "symbols/site_name.hpp"
-#include "symbols/source_line.hpp"
 #include "symbols/symbols.hpp"
+#include "symbols/variable_in_line.hpp"
 
 #include <algorithm>
 #include <filesystem>

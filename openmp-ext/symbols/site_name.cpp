@@ -3,7 +3,7 @@
 // See site_name.hpp.
 #include "symbols/site_name.hpp"
 
-#include "symbols/source_line.hpp"
+#include "symbols/variable_in_line.hpp"
 
 #include <algorithm>
 #include <fstream>

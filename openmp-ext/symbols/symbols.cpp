@@ -8,7 +8,7 @@
 #include "symbols/functions.hpp"
 #include "symbols/scopes.hpp"
 #include "symbols/site_name.hpp"
-#include "symbols/source_line.hpp"
+#include "symbols/variable_in_line.hpp"
 #include "symbols/variables.hpp"
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 #include "analysis_summary.hpp"
 
 #include "analysis/ranks.hpp"
-#include "analysis/resampling.hpp"
+#include "analysis/share_intervals.hpp"
 #include "objects/live.hpp"
 
 #include <cmath>

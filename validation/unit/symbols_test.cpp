@@ -8,8 +8,8 @@
 #include "symbols/elf_calls.hpp"
 #include "symbols/functions.hpp"
 #include "symbols/site_name.hpp"
-#include "symbols/source_line.hpp"
 #include "symbols/symbols.hpp"
+#include "symbols/variable_in_line.hpp"
 
 #include <algorithm>
 #include <cstring>

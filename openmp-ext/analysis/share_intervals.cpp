@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See resampling.hpp. Blocks are equal numbers of consecutive samples, stretches k_stretch blocks;
+// See share_intervals.hpp. Blocks are equal numbers of consecutive samples, stretches k_stretch blocks;
 // a replicate draws as many blocks as the stretch has, with replacement. Drawing from m blocks
 // shows only (m - 1)/m of the variance, so deviations are widened by sqrt(m/(m - 1)).
-#include "analysis/resampling.hpp"
+#include "analysis/share_intervals.hpp"
 
 #include <algorithm>
 #include <cmath>

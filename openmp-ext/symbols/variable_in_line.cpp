@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See source_line.hpp. The forms are tried in turn; the first that fits answers.
-#include "symbols/source_line.hpp"
+// See variable_in_line.hpp. The forms are tried in turn; the first that fits answers.
+#include "symbols/variable_in_line.hpp"
 
 #include <algorithm>
 #include <cctype>

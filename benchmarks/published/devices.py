@@ -28,8 +28,7 @@ ROWS = [
 ]
 
 
-def main():
-    options = published.arguments(__doc__)
+def comparisons(options):
     program = (options.build / "benchmarks/published/stream").resolve()
     command = lambda kernel: f"{program} {kernel[0]} {kernel[1]} 16 2"
     nanoseconds = {}
@@ -37,11 +36,9 @@ def main():
         kernels = sorted({kernel for row in ROWS if row[1] == machine for kernel in row[2:4]})
         printed = published.run(options, machine, 200, [command(kernel) for kernel in kernels])
         nanoseconds.update({(machine, kernel): float(printed[command(kernel)]) for kernel in kernels})
-    comparisons = [Comparison(what, source, wanted, nanoseconds[machine, slow] / nanoseconds[machine, fast])
-                   for what, machine, slow, fast, wanted, source in ROWS]
-    published.print_table(comparisons)
-    return 0 if all(one.same_order for one in comparisons) else 1
+    return [Comparison(what, source, wanted, nanoseconds[machine, slow] / nanoseconds[machine, fast])
+            for what, machine, slow, fast, wanted, source in ROWS]
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(published.main(__doc__, comparisons))

@@ -7,6 +7,7 @@ import argparse
 import dataclasses
 import json
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -70,6 +71,34 @@ class Comparison:
     @property
     def factor(self):
         return max(self.measured / self.published, self.published / self.measured)
+
+
+def ranks(values):
+    """Places in rising order, from 0; equal values share the mean of theirs."""
+    ordered = sorted(values)
+    return [ordered.index(value) + (ordered.count(value) - 1) / 2 for value in values]
+
+
+def rank_correlation(comparisons):
+    """Spearman's, of measured with published figures."""
+    wanted, got = (ranks([getattr(one, name) for one in comparisons]) for name in ("published", "measured"))
+    return statistics.correlation(wanted, got)
+
+
+def summary(comparisons):
+    factors = [one.factor for one in comparisons]
+    worst = max(comparisons, key=lambda one: one.factor)
+    return (f"{len(comparisons)} comparisons, {sum(one.same_order for one in comparisons)} in the published order; "
+            f"rank correlation {rank_correlation(comparisons):.2f}; median factor between measured and published "
+            f"{statistics.median(factors):.2f}, worst {worst.factor:.2f} ({worst.what})")
+
+
+def main(description, comparisons):
+    """A driver whose results are comparisons: comparisons(options)."""
+    found = comparisons(arguments(description))
+    print_table(found)
+    print(f"\n{summary(found)}")
+    return 0 if all(one.same_order for one in found) else 1
 
 
 def print_table(comparisons):

@@ -45,6 +45,7 @@ struct MachineNode {
   int initiator = -1;   // of a node without CPUs: the node whose CPUs are local to it
   int media_block = 64; // access granularity of the medium in bytes (256: Optane)
   bool duplex = false;  // reads and writes have a path each: they take no bandwidth of each other
+  int mixed_bandwidth = 0; // MB/s of as many reads as writes; 0: as their two figures add up
   // Latency over the idle one where so much (0 to 1) of the bandwidth is used.
   std::vector<std::pair<double, double>> load_curve;
   std::optional<MemorySideCache> cache;

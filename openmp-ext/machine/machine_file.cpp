@@ -47,6 +47,7 @@ private:
   bool read_memory();
   bool read_of_memory(std::string_view keyword);
   bool read_load_curve(MachineNode& node);
+  bool check_mixed(const Memory& memory);
   bool read_distances();
   bool read_cache(MachineNode& node);
 
@@ -194,10 +195,13 @@ bool Reader::read_of_memory(std::string_view keyword) {
   if (keyword == "loaded") return read_load_curve(node);
   if (keyword == "cache") return read_cache(node);
   if (keyword == "duplex") return node.duplex = true;
+  if (keyword == "mixed")
+    return count("bandwidth of mixed reads and writes (MB/s)", 1, int(k_most_mbs),
+                 node.mixed_bandwidth);
   if (keyword == "nvdimm") return node.nvdimm = true;
   if (keyword != "media")
     return fail("'" + std::string(keyword) + "' is no keyword of a memory: local, in-socket, " +
-                "remote, distances, loaded, cache, media, duplex, nvdimm (or, before the first " +
+                "remote, distances, loaded, cache, media, duplex, mixed, nvdimm (or, before the first " +
                 "memory, of the machine)");
   if (!count("block of the medium", 64, 4096, node.media_block)) return false;
   return (node.media_block & (node.media_block - 1)) == 0 ||
@@ -240,6 +244,19 @@ std::vector<Apart> Reader::aparts() const {
   return present;
 }
 
+// A read and a write together take at least as long as the slower of them.
+bool Reader::check_mixed(const Memory& memory) {
+  if (memory.node.mixed_bandwidth == 0 || !memory.seen[k_local]) return true;
+  if (memory.node.duplex)
+    return fail_at(memory.line, "mixed: reads and writes of a duplex memory have a path each");
+  const NodePerformance& alone = *memory.seen[k_local];
+  const int most = 2 * std::min(alone.read_bandwidth, alone.write_bandwidth);
+  return memory.node.mixed_bandwidth <= most ||
+         fail_at(memory.line, "mixed: as many reads as writes have at most twice the bandwidth of "
+                              "the slower ones, " +
+                                  std::to_string(most) + " MB/s");
+}
+
 // What concerns several lines.
 void Reader::check() {
   for (const auto& [keyword, given] : {std::pair{"domains", domains_ > 0}, {"cpus", cpus_ > 0},
@@ -267,6 +284,7 @@ void Reader::check() {
     else if (&memory == &memories_.front() ? memory.distances[0] != 10 : memory.distances[0] == 10)
       fail_at(memory.line, "the first distance is 10 in the first memory, whose nodes have the "
                            "CPUs, and more in all others");
+    check_mixed(memory);
     if (memory.node.nvdimm && (!last || all > 1 || memories_.size() == 1))
       fail_at(memory.line, "an NVDIMM is the last memory of a machine with one domain");
     if (last && machine_.dax_folder != 0 && !memory.node.nvdimm)

@@ -54,6 +54,7 @@ void add_node(std::ostringstream& text, std::size_t number, const MachineNode& n
   }
   if (node.media_block != 64) text << "media " << number << ' ' << node.media_block << '\n';
   if (node.duplex) text << "duplex " << number << '\n';
+  if (node.mixed_bandwidth > 0) text << "mixed " << number << ' ' << node.mixed_bandwidth << '\n';
   if (!node.cache) return;
   const NodePerformance& figures = node.cache->figures;
   text << "memory-side-cache " << number << ' ' << node.cache->size << ' ' << figures.read_latency

@@ -102,6 +102,9 @@ TEST(MachineFile, NamesTheWrongLine) {
   expect_error("media 256", "cache 1M 80 80 0 1", "m.machine:21: ");
   expect_error("media 256", "bandwith 1", "m.machine:21: 'bandwith' is no keyword of a memory");
   expect_error("media 256", "nvdimm", "m.machine:17: an NVDIMM is the last memory");
+  expect_error("media 256", "mixed 0", "m.machine:21: bandwidth of mixed reads and writes");
+  expect_error("media 256", "mixed 24001", "m.machine:17: mixed: as many reads as writes have at");
+  expect_error("media 256", "mixed 12000\nduplex", "m.machine:17: mixed: reads and writes of a");
   expect_error("sockets 1", "dax-folder 2M\nsockets 1", "m.machine: dax-folder");
 }
 

@@ -359,6 +359,23 @@ TEST(TimingNodes, DuplexPathsDoNotShareBandwidth) {
   }
 }
 
+// Node 1: 21 and 64 ns a line read and written, 60 ns each of a mix.
+TEST(TimingNodes, MixedReadsAndWritesTakeTheirOwnTime) {
+  configuration c = read_good(k_two_nodes + "dilation 1\nbandwidth-divisor 10\nmixed 1 10666\n");
+  nodes* model = nodes_create(&c, 0);
+  const auto time_of = [&](int reads, int writes) {
+    nodes_clear(model, 0);
+    for (int i = 0; i < 100 * std::max(reads, writes); ++i) {
+      if (i % std::max(1, writes / reads) == 0) nodes_read(model, 0, 1, 1, 0, 0);
+      if (i % std::max(1, reads / writes) == 0) nodes_write_back(model, 0, 1, 1, 0, 0);
+    }
+    return nodes_read(model, 0, 1, 1, 0, 0) / (100 * (reads + writes));
+  };
+  EXPECT_NEAR(time_of(1, 1), 60, 1); // lines take whole nanoseconds
+  EXPECT_NEAR(time_of(3, 1), (120 + 2 * 21) / 4.0, 1); // a pair, and two reads
+  EXPECT_NEAR(time_of(1, 3), (120 + 2 * 64) / 4.0, 1);
+}
+
 // Total time of the node that so many lines take.
 double busy_time(const std::string& media, bool random) {
   configuration c = read_good(k_two_nodes + "dilation 1\nbandwidth-divisor 10\n" + media);

@@ -190,6 +190,14 @@ static bool read_duplex(struct parser* p) {
   return take_node(p, &node) && (p->result->duplex[node] = true);
 }
 
+static bool read_mixed(struct parser* p) {
+  uint32_t node;
+  double bandwidth;
+  if (!take_node(p, &node) || !take_number(p, "mixed bandwidth", 1, &bandwidth)) return false;
+  p->result->mixed_slot[node] = k_line_size * 1e3 / bandwidth;
+  return true;
+}
+
 static bool is_power_of_two(uint64_t value) {
   return value && (value & (value - 1)) == 0;
 }
@@ -291,6 +299,7 @@ static bool read_line(struct parser* p, const char* keyword) {
   if (strcmp(keyword, "bandwidth") == 0) return read_bandwidth(p);
   if (strcmp(keyword, "media") == 0) return read_media(p);
   if (strcmp(keyword, "duplex") == 0) return read_duplex(p);
+  if (strcmp(keyword, "mixed") == 0) return read_mixed(p);
   if (strcmp(keyword, "memory-side-cache") == 0) return read_memory_side_cache(p);
   if (strcmp(keyword, "cache") == 0) return read_cache(p);
   if (strcmp(keyword, "charge") == 0) return read_charge(p);
@@ -329,6 +338,9 @@ static bool check_whole(struct parser* p) {
         return fail(p, "no latency line covers vCPU %u and node %u", v, node);
       if (c->cost[v][node].read_slot == 0)
         return fail(p, "no bandwidth line covers vCPU %u and node %u", v, node);
+      double slower = fmax(c->cost[v][node].read_slot, c->cost[v][node].write_slot);
+      if (c->mixed_slot[node] > 0 && 2 * c->mixed_slot[node] < slower * (1 - 1e-9))
+        return fail(p, "mixed bandwidth of node %u is more than twice the slower one's", node);
     }
   return true;
 }

@@ -66,6 +66,7 @@ struct configuration {
   struct access_cost cost[k_max_vcpus][k_max_nodes];
   uint32_t media_block[k_max_nodes]; // bytes
   bool duplex[k_max_nodes];          // reads and writes have a path each
+  double mixed_slot[k_max_nodes];    // undilated ns of a line among as many reads as writes; 0: none
   struct memory_side_cache memory_side_cache[k_max_nodes];
   struct cache_shape l1, l2, llc;
   double dilation, bandwidth_divisor;

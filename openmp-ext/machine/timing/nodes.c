@@ -3,6 +3,7 @@
 
 #include "machine/timing/memory_cache.h"
 
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@ enum {
   k_write_queue = 32, // lines a node queues before an evicting vCPU waits
   k_buffer_sets = 64, // 256 blocks in all: 16 KiB in each of four interleaved Optane modules
   k_buffer_ways = 4,
+  k_most_ahead = 256, // lines read that wait for a write to pair with
 };
 
 static const double k_window = 20e3; // undilated ns, over which a node's load is measured
@@ -32,6 +34,8 @@ struct node {
   struct path reads, writes; // writes: only of a node with a path for each
   bool duplex;
   uint32_t block_lines;
+  double mixing;               // that a read and a write take beyond their two slots, dilated
+  _Atomic uint32_t reads_ahead; // lines read and not yet paired with a written one
   struct block_buffer read, written;
   struct memory_cache* cache; // or null
   struct access_cost cache_cost;
@@ -51,6 +55,14 @@ static struct access_cost dilated(const struct access_cost* cost, const struct c
                               cost->read_slot * slot, cost->write_slot * slot};
 }
 
+static double mixing(const struct configuration* c, int node) {
+  if (c->mixed_slot[node] == 0) return 0;
+  double apart = INFINITY; // of the vCPUs that are nearest
+  for (uint32_t v = 0; v < c->vcpus; v++)
+    apart = fmin(apart, c->cost[v][node].read_slot + c->cost[v][node].write_slot);
+  return (2 * c->mixed_slot[node] - apart) * c->dilation * c->bandwidth_divisor;
+}
+
 struct nodes* nodes_create(const struct configuration* configuration, double burst) {
   struct nodes* nodes = calloc(1, sizeof *nodes);
   if (!nodes) return NULL;
@@ -65,6 +77,7 @@ struct nodes* nodes_create(const struct configuration* configuration, double bur
     struct node* node = &nodes->node[n];
     node->block_lines = configuration->media_block[n] / k_line_size;
     node->duplex = configuration->duplex[n];
+    node->mixing = mixing(configuration, n);
     node->cache_cost = dilated(&cache->cost, configuration);
     if (cache->size > 0 && !(node->cache = memory_cache_create(cache->size))) return NULL;
   }
@@ -91,6 +104,7 @@ void nodes_clear(struct nodes* nodes, int64_t now) {
     clear_path(&node->reads, now);
     clear_path(&node->writes, now);
     clear_path(&node->to_cache, now);
+    atomic_store_explicit(&node->reads_ahead, 0, memory_order_relaxed);
     clear_buffer(&node->read);
     clear_buffer(&node->written);
     if (node->cache) memory_cache_clear(node->cache);
@@ -162,17 +176,35 @@ static double use_path(struct nodes* nodes, uint32_t number, struct path* path, 
   return queue > 0 ? queue : 0;
 }
 
+// Losing a count in a race is harmless.
+static void lines_read(struct node* node, uint32_t lines) {
+  uint32_t ahead = atomic_load_explicit(&node->reads_ahead, memory_order_relaxed) + lines;
+  atomic_store_explicit(&node->reads_ahead, ahead < k_most_ahead ? ahead : k_most_ahead,
+                        memory_order_relaxed);
+}
+
+static double lines_written(struct node* node, uint32_t lines) {
+  uint32_t ahead = atomic_load_explicit(&node->reads_ahead, memory_order_relaxed);
+  uint32_t pairs = lines < ahead ? lines : ahead;
+  atomic_store_explicit(&node->reads_ahead, ahead - pairs, memory_order_relaxed);
+  return pairs * node->mixing;
+}
+
 static double read_node(struct nodes* nodes, uint32_t vcpu, uint32_t number, uint64_t line,
                         struct moment when) {
   struct node* node = &nodes->node[number];
-  double length = slots_taken(node, &node->read, line) * nodes->cost[vcpu][number].read_slot;
+  uint32_t slots = slots_taken(node, &node->read, line);
+  double length = slots * nodes->cost[vcpu][number].read_slot;
+  if (node->mixing != 0) lines_read(node, slots);
   return use_path(nodes, number, &node->reads, when, length);
 }
 
 static double write_node(struct nodes* nodes, uint32_t vcpu, uint32_t number, uint64_t line,
                          struct moment when) {
   struct node* node = &nodes->node[number];
-  double length = slots_taken(node, &node->written, line) * nodes->cost[vcpu][number].write_slot;
+  uint32_t slots = slots_taken(node, &node->written, line);
+  double length = slots * nodes->cost[vcpu][number].write_slot;
+  if (node->mixing != 0) length += lines_written(node, slots);
   return use_path(nodes, number, node->duplex ? &node->writes : &node->reads, when, length);
 }
 

@@ -13,6 +13,9 @@
 // per node, one for reads and one for writes. The first line of a block occupies the node as long
 // as the whole block; further lines cost nothing while the block is in the buffer.
 //
+// A memory may be slower (or faster) with reads and writes mixed than its two bandwidths tell: a line
+// that is written takes more (less) time if a read came before it that no other write was paired with.
+//
 // In front of a node may lie a memory-side cache (memory_cache.h). What it has costs its figures;
 // what it lacks is looked for in it, read from the node and stored in it.
 #pragma once

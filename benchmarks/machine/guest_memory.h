@@ -64,6 +64,12 @@ static inline double least(const double* values, int count) {
   return least;
 }
 
+// The threads of OpenMP regions exist afterwards.
+static inline void start_team(void) {
+#pragma omp parallel
+  __asm__ volatile("");
+}
+
 // A random generator, good enough to select array elements.
 static inline uint64_t next_random(uint64_t* state) {
   *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);

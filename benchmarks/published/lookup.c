@@ -139,6 +139,7 @@ int main(int count, char** arguments) {
                               on(energies, sizeof(double) * k_energies)};
   fill_points(grids.points);
   fill_index(&grids);
+  start_team();
   omptier_model_reset();
   omptier_model_on();
   const double begin = seconds_now();

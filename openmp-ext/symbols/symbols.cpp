@@ -5,6 +5,7 @@
 #include "symbols/symbols.hpp"
 
 #include "objects/modules.hpp"
+#include "symbols/debug_file.hpp"
 #include "symbols/functions.hpp"
 #include "symbols/scopes.hpp"
 #include "symbols/site_name.hpp"
@@ -44,7 +45,7 @@ class ModuleFile {
 public:
   explicit ModuleFile(const std::string& path) {
     static constexpr Dwfl_Callbacks k_callbacks = {dwfl_build_id_find_elf,
-                                                   dwfl_standard_find_debuginfo,
+                                                   find_debug_file,
                                                    dwfl_offline_section_address, nullptr};
     session_ = dwfl_begin(&k_callbacks);
     if (session_ == nullptr) return;
@@ -151,17 +152,35 @@ private:
   }
 
   // clang writes no table of address ranges. In one of other compilers' units libdw takes the unit
-  // below the address, whether it goes that far or not: then every unit is searched.
+  // below the address, whether it goes that far or not: then the units' own ranges tell.
   Dwarf_Die* unit_at(Dwarf_Addr address, Dwarf_Addr& debug_bias) {
     const auto is_in = [&](Dwarf_Die* unit) {
       return dwarf_haspc(unit, address - debug_bias) == 1;
     };
     Dwarf_Die* listed = dwfl_module_addrdie(module_, address, &debug_bias);
     if (listed != nullptr && is_in(listed)) return listed;
+    if (ranges_.empty()) read_ranges();
+    const auto behind = std::ranges::upper_bound(ranges_, address, {}, &UnitRange::begin);
+    if (behind == ranges_.begin() || address >= std::prev(behind)->end) return listed;
+    debug_bias = std::prev(behind)->bias;
+    return std::prev(behind)->unit;
+  }
+
+  struct UnitRange {
+    Dwarf_Addr begin, end; // as the module was reported
+    Dwarf_Addr bias;
+    Dwarf_Die* unit;
+  };
+
+  void read_ranges() {
+    Dwarf_Addr bias = 0;
     for (Dwarf_Die* unit = nullptr;
-         (unit = dwfl_module_nextcu(module_, unit, &debug_bias)) != nullptr;)
-      if (is_in(unit)) return unit;
-    return listed;
+         (unit = dwfl_module_nextcu(module_, unit, &bias)) != nullptr;) {
+      Dwarf_Addr base = 0, begin = 0, end = 0;
+      for (std::ptrdiff_t at = 0; (at = dwarf_ranges(unit, at, &base, &begin, &end)) > 0;)
+        ranges_.push_back({begin + bias, end + bias, bias, unit});
+    }
+    std::ranges::sort(ranges_, {}, &UnitRange::begin);
   }
 
   static void fill_line(Dwarf_Die* unit, Dwarf_Addr address, SourceLocation& location) {
@@ -216,6 +235,7 @@ private:
   std::unique_ptr<Functions> functions_;
   std::unique_ptr<VariableNames> variables_;
   std::filesystem::file_time_type made_;
+  std::vector<UnitRange> ranges_; // of all units, in order
   Scopes scopes_;
   Sources sources_;
   std::map<std::string, bool> changed_; // source files, by name

@@ -70,6 +70,31 @@ TEST(Symbols, FunctionLineAndOrdinalAndBack) {
   EXPECT_EQ(elsewhere.problems().size(), 1u);
 }
 
+// A copy of this program whose debug information is in a file beside it.
+TEST(Symbols, DebugFilesAreLookedForOnThisMachineOnly) {
+  char folder[] = "/tmp/symbols-test-XXXXXX";
+  ASSERT_NE(mkdtemp(folder), nullptr);
+  const std::string copy = folder + std::string("/program"), split = copy + ".debug";
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe");
+  const std::string no_id = "objcopy --remove-section .note.gnu.build-id ";
+  const std::string link = "-g --add-gnu-debuglink=" + split + " ";
+  ASSERT_EQ(system((no_id + "--only-keep-debug " + self + " " + split).c_str()), 0);
+  ASSERT_EQ(system((no_id + link + self + " " + copy).c_str()), 0);
+  calls::Stack first, second;
+  calls::wrapper_twice(first, second);
+  ModuleInfo info;
+  const Frame frame = frame_of(first[1], info);
+  info.path = copy;
+  info.identity = identity_of_file(copy);
+  EXPECT_EQ(Symbols().resolve(info, frame.offset).portable.file, "objects_calls.cpp");
+  std::ofstream(split, std::ios::app) << "of another build";
+  EXPECT_EQ(Symbols().resolve(info, frame.offset).portable.file, "");
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);)
+    EXPECT_EQ(line.find("debuginfod"), line.npos) << line;
+  std::filesystem::remove_all(folder);
+}
+
 TEST(Symbols, CallOfAnotherBuildIsFoundByWhatIsSureAndElseToldWhyNot) {
   calls::Stack first, second;
   calls::wrapper_twice(first, second);

@@ -5,6 +5,8 @@
 
 #include "advisor/explain.hpp"
 #include "advisor/site_blocks.hpp"
+#include "advisor/site_ranges.hpp"
+#include "advisor/together.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>
@@ -22,8 +24,8 @@ void add_entry(Plan& plan, PlanEntry entry) {
     });
   };
   for (PlanEntry& known : plan.entries)
-    if (entry.symbol.empty() && known.symbol.empty() && entry.instances.empty() && same_frames(known.frames, entry.frames) &&
-        same_frames(known.region, entry.region)) {
+    if (entry.symbol.empty() && known.symbol.empty() && entry.instances.empty() &&
+        same_frames(known.frames, entry.frames) && same_frames(known.region, entry.region)) {
       known.bytes += entry.bytes;
       return;
     }
@@ -48,6 +50,36 @@ std::vector<PlanFrame> plan_frames(const std::vector<Frame>& frames,
   return made;
 }
 
+bool are_of_the_same_blocks(const SiteDemand& one, const SiteDemand& other) {
+  return one.site == other.site && one.blocks == other.blocks;
+}
+
+// A divided site has one entry, that of its part in the slowest tier: the whole block is placed
+// there before its parts move.
+bool holds_the_parts(const Advice& advice, std::size_t site) {
+  const auto& tiers = advice.placement.tier_of_site;
+  const SiteDemand& demand = advice.workload.sites[site];
+  for (std::size_t other = 0; other < tiers.size() && !demand.ranges.empty(); ++other)
+    if (are_of_the_same_blocks(demand, advice.workload.sites[other]) &&
+        (tiers[other] > tiers[site] || (tiers[other] == tiers[site] && other < site)))
+      return false;
+  return true;
+}
+
+void add_parts(PlanEntry& entry, const Advice& advice, std::size_t site, std::size_t home) {
+  const SiteDemand& demand = advice.workload.sites[site];
+  for (std::size_t other = 0; other < advice.workload.sites.size(); ++other) {
+    const SiteDemand& part = advice.workload.sites[other];
+    const std::size_t tier = advice.placement.tier_of_site[other];
+    if (part.ranges.empty() || other == site || tier == home || tier == Placement::k_nowhere ||
+        !are_of_the_same_blocks(demand, part))
+      continue;
+    for (const ByteRange& range : part.ranges)
+      entry.parts.push_back({range.begin, range.end, advice.tiers[tier].kind});
+    entry.bytes += part.peak_bytes();
+  }
+}
+
 PlanEntry entry_for(const Advice& advice, const ProfileSummary& summary, std::size_t site,
                     std::size_t tier, const std::function<PortableFrame(const Frame&)>& portable) {
   PlanEntry entry;
@@ -62,20 +94,51 @@ PlanEntry entry_for(const Advice& advice, const ProfileSummary& summary, std::si
   }
   entry.kinds = kinds_in_order(advice, site, tier);
   entry.bytes = advice.workload.sites[site].peak_bytes();
+  add_parts(entry, advice, site, tier);
   entry.benefit = time_saved(advice.costs[site], tier);
   entry.reason = reason_for(advice.workload, advice.tiers, advice.costs, site, tier);
   return entry;
+}
+
+Placement place(const Workload& workload, const std::vector<TierChoice>& tiers) {
+  Placement placement = place_by_density(workload, tiers, cost_table(workload, tiers));
+  improve_together(workload, tiers, placement.tier_of_site);
+  return placement;
+}
+
+// Sites are divided only where that saves time: whole ones are easier to understand and to move.
+void place_whole_or_divided(Advice& advice) {
+  constexpr double k_worth = 0.005; // of the time with whole sites
+  advice.placement = place(advice.workload, advice.tiers);
+  if (advice.tiers.size() < 2) return;
+  const double whole =
+      predicted_time(advice.workload, advice.tiers, advice.placement.tier_of_site);
+  const Sliced sliced = slice(advice.workload, cost_table(advice.workload, advice.tiers));
+  if (sliced.from.size() == advice.workload.sites.size()) return;
+  Placement placement = place(sliced.workload, advice.tiers);
+  Workload divided = join_slices(advice.workload, sliced, placement.tier_of_site);
+  if (predicted_time(divided, advice.tiers, placement.tier_of_site) < (1 - k_worth) * whole) {
+    advice.workload = std::move(divided);
+    advice.placement = std::move(placement);
+  }
 }
 
 } // namespace
 
 Advice advise(Workload workload, std::vector<TierChoice> tiers) {
   Advice advice{std::move(workload), std::move(tiers), {}, {}, {}};
-  advice.costs = cost_table(advice.workload, advice.tiers);
-  advice.placement = place_by_density(advice.workload, advice.tiers, advice.costs);
+  place_whole_or_divided(advice);
+  join_ranges(advice.workload, advice.placement.tier_of_site);
   join_blocks(advice.workload, advice.placement.tier_of_site);
   advice.costs = cost_table(advice.workload, advice.tiers);
   advice.moves = moves_that_pay(advice.workload, advice.tiers, advice.placement);
+  const auto& tier_of_site = advice.placement.tier_of_site;
+  advice.placement.saved = 0;
+  for (std::size_t site = 0; site < tier_of_site.size(); ++site)
+    if (tier_of_site[site] != Placement::k_nowhere)
+      advice.placement.saved += time_saved(advice.costs[site], tier_of_site[site]);
+  advice.time = predicted_time(advice.workload, advice.tiers, tier_of_site);
+  advice.least_time = least_time(advice.workload, advice.tiers, tier_of_site);
   return advice;
 }
 
@@ -112,7 +175,8 @@ Plan plan_from(const Advice& advice, const ProfileSummary& summary,
   for (std::size_t site = 0; site < advice.workload.sites.size(); ++site) {
     const std::size_t tier = advice.placement.tier_of_site[site];
     const SiteDemand& demand = advice.workload.sites[site];
-    if (demand.placeable && demand.by_plan && tier != Placement::k_nowhere)
+    if (demand.placeable && demand.by_plan && tier != Placement::k_nowhere &&
+        holds_the_parts(advice, site))
       add_entry(plan, entry_for(advice, summary, site, tier, portable));
   }
   for (const RegionMove& move : advice.moves) {

@@ -18,6 +18,9 @@ struct Advice {
   CostTable costs;
   Placement placement;
   std::vector<RegionMove> moves;
+  // Nanoseconds of thread time waiting for memory under the model, and a bound: no placement, even
+  // of parts of sites, takes less. Moves not counted.
+  double time = 0, least_time = 0;
 };
 
 Advice advise(Workload workload, std::vector<TierChoice> tiers);

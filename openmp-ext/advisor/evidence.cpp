@@ -3,7 +3,9 @@
 // Translates a profile's summary, site by site.
 #include "advisor/evidence.hpp"
 
+#include "advisor/loops.hpp"
 #include "advisor/site_blocks.hpp"
+#include "advisor/site_ranges.hpp"
 #include "analysis/share_intervals.hpp"
 #include "model/cost.hpp"
 
@@ -92,6 +94,8 @@ Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names
   for (std::size_t i = 0; i < summary.regions.size(); ++i)
     workload.regions.push_back(
         {names.regions[i], summary.regions[i].entries, summary.regions[i].entered_anew});
+  LoopsOfSites loops = loops_of_sites(summary);
+  workload.loops = loops.loops;
   for (std::size_t i = 0; i < summary.sites.size(); ++i) {
     const SiteSummary& site = summary.sites[i];
     SiteDemand demand;
@@ -108,6 +112,7 @@ Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names
                      (site.kind == SiteKind::allocation && !site.by_malloc);
     demand.live = Translation::live(site, summary.nanoseconds);
     demand.demand = translation.demand(site);
+    demand.by_loop = std::move(loops.of_site[i]);
     constexpr double k_little = 0.3; // of the time may be spent in a manner that was not seen
     const double all = site.accesses.total();
     demand.knows_streams = site.accesses.unknown < k_little * all;
@@ -129,8 +134,10 @@ Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names
     demand.instances = site.objects;
     demand.growing = site.bytes_growing;
     demand.growing_nanoseconds = site.nanoseconds_growing;
-    for (SiteDemand& part : divide_by_blocks(std::move(demand), summary))
-      workload.sites.push_back(std::move(part));
+    demand.block_bytes = bytes_to_divide(site);
+    for (SiteDemand& blocks : divide_by_blocks(std::move(demand), summary))
+      for (SiteDemand& part : divide_by_heat(std::move(blocks), site))
+        workload.sites.push_back(std::move(part));
   }
   return workload;
 }

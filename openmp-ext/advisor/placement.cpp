@@ -3,6 +3,7 @@
 // From workload and costs to the solver's problem, and back.
 #include "advisor/placement.hpp"
 
+#include "advisor/needs.hpp"
 #include "model/cost.hpp"
 #include "model/solver.hpp"
 #include "platform/usual_figures.hpp"
@@ -13,34 +14,10 @@
 namespace omptier {
 namespace {
 
-std::vector<std::uint64_t> moments_of_change(const Workload& workload) {
-  std::vector<std::uint64_t> cuts;
-  for (const SiteDemand& site : workload.sites)
-    for (const LiveStretch& stretch : site.live) {
-      cuts.push_back(stretch.begin);
-      cuts.push_back(stretch.end);
-    }
-  std::ranges::sort(cuts);
-  const auto repeats = std::ranges::unique(cuts);
-  cuts.erase(repeats.begin(), repeats.end());
-  return cuts;
-}
-
-std::vector<Stay> stays_of(const SiteDemand& site, const std::vector<std::uint64_t>& cuts) {
-  const auto piece = [&](std::uint64_t time) {
-    return static_cast<std::uint32_t>(std::ranges::lower_bound(cuts, time) - cuts.begin());
-  };
-  std::vector<Stay> stays;
-  for (const LiveStretch& stretch : site.live)
-    stays.push_back({piece(stretch.begin), piece(stretch.end), stretch.bytes});
-  return stays;
-}
-
-Candidate candidate_of(const SiteDemand& site, const std::vector<Stay>& stays,
-                       const std::vector<double>& costs, double loss) {
+Candidate candidate_of(const SiteDemand& site, const Need& need, const std::vector<double>& costs,
+                       double loss) {
   Candidate candidate;
-  candidate.bytes = site.peak_bytes();
-  candidate.stays = stays;
+  static_cast<Need&>(candidate) = need;
   candidate.loss = loss;
   candidate.late = !site.by_plan;
   for (std::size_t tier = 0; tier < costs.size(); ++tier) {
@@ -96,21 +73,17 @@ double time_saved(const std::vector<double>& costs, std::size_t tier) {
 
 Placement place_by_density(const Workload& workload, const std::vector<TierChoice>& tiers,
                            const CostTable& costs) {
-  const std::vector<std::uint64_t> cuts = moments_of_change(workload);
+  const Needs needs(workload);
   const double loss = k_loss_of_nowhere * time_in_reference(tiers, costs);
-  std::vector<std::vector<Stay>> stays;
   std::vector<Candidate> candidates;
-  for (const SiteDemand& site : workload.sites)
-    stays.push_back(stays_of(site, cuts));
-  for (std::size_t site = 0; site < stays.size(); ++site)
-    candidates.push_back(candidate_of(workload.sites[site], stays[site], costs[site], loss));
+  for (std::size_t site = 0; site < workload.sites.size(); ++site)
+    candidates.push_back(candidate_of(workload.sites[site], needs.of(site), costs[site], loss));
   std::vector<std::uint64_t> capacity;
   for (const TierChoice& tier : tiers)
     capacity.push_back(tier.capacity);
 
   std::vector<std::uint8_t> chosen(candidates.size());
-  const std::size_t pieces = cuts.size() > 1 ? cuts.size() - 1 : 1;
-  if (!choose_set({candidates, capacity, pieces}, DecisionOrder::density, chosen))
+  if (!choose_set({candidates, capacity, needs.pieces()}, DecisionOrder::density, chosen))
     throw std::bad_alloc();
   Placement placement;
   for (std::size_t site = 0; site < chosen.size(); ++site) {

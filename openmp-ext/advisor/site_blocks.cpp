@@ -93,7 +93,9 @@ SiteDemand part_of(const SiteDemand& whole, const ProfileSummary& summary,
   return part;
 }
 
-void join(SiteDemand& one, const SiteDemand& other) {
+} // namespace
+
+void join_demands(SiteDemand& one, const SiteDemand& other) {
   Live live;
   for (const SiteDemand* part : {&std::as_const(one), &other})
     for (const LiveStretch& stretch : part->live)
@@ -102,15 +104,10 @@ void join(SiteDemand& one, const SiteDemand& other) {
   one.demand += other.demand;
   for (std::size_t i = 0; i < one.by_region.size() && i < other.by_region.size(); ++i)
     one.by_region[i].demand += other.by_region[i].demand;
-  one.share += other.share;
+  one.share = std::min(1.0, one.share + other.share);
   one.share_low = std::min(one.share, one.share_low + other.share_low);
   one.share_high = std::min(1.0, one.share_high + other.share_high);
-  one.instances += other.instances;
-  one.blocks.insert(one.blocks.end(), other.blocks.begin(), other.blocks.end());
-  std::ranges::sort(one.blocks);
 }
-
-} // namespace
 
 std::vector<Frame> frames_of_runtime(const SiteSummary& site,
                                      const std::vector<ModuleInfo>& modules) {
@@ -146,9 +143,14 @@ void join_blocks(Workload& workload, std::vector<std::size_t>& tier_of_site) {
     SiteDemand& next = workload.sites[i];
     std::size_t same = sites.size();
     for (std::size_t j = sites.size(); !next.blocks.empty() && j-- > 0;)
-      if (sites[j].site == next.site && tiers[j] == tier_of_site[i]) same = j;
+      if (sites[j].site == next.site && tiers[j] == tier_of_site[i] &&
+          sites[j].ranges == next.ranges)
+        same = j;
     if (same < sites.size()) {
-      join(sites[same], next);
+      join_demands(sites[same], next);
+      sites[same].instances += next.instances;
+      sites[same].blocks.insert(sites[same].blocks.end(), next.blocks.begin(), next.blocks.end());
+      std::ranges::sort(sites[same].blocks);
       continue;
     }
     sites.push_back(std::move(next));

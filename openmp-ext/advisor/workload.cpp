@@ -22,6 +22,19 @@ Demand SiteDemand::demand_in(std::size_t region) const {
   return sum;
 }
 
+SiteDemand SiteDemand::scaled(double part) const {
+  SiteDemand made = *this;
+  for (LiveStretch& stretch : made.live)
+    stretch.bytes = static_cast<std::uint64_t>(static_cast<double>(stretch.bytes) * part);
+  made.demand *= part;
+  for (RegionDemand& in : made.by_region)
+    in.demand *= part;
+  for (double* of_all : {&made.share, &made.share_low, &made.share_high})
+    *of_all *= part;
+  made.growing = static_cast<std::uint64_t>(static_cast<double>(growing) * part);
+  return made;
+}
+
 bool is_consistent(const Workload& workload, std::string& why_not) {
   const auto is_wrong = [&](std::string why) { return why_not = std::move(why), false; };
   double shares = 0;
@@ -40,6 +53,13 @@ bool is_consistent(const Workload& workload, std::string& why_not) {
     for (const RegionDemand& part : site.by_region)
       if (part.region >= workload.regions.size())
         return is_wrong(site.label + ": names a region that is not there");
+    double in_loops = 0;
+    for (const LoopPart& part : site.by_loop) {
+      if (part.loop >= workload.loops)
+        return is_wrong(site.label + ": names a loop that is not there");
+      in_loops += part.part;
+    }
+    if (in_loops > 1.000001) return is_wrong(site.label + ": parts by loop add up to more than 1");
   }
   return shares <= 1.000001 || is_wrong("shares add up to more than 1");
 }

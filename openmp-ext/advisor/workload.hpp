@@ -4,7 +4,7 @@
 // alive over time, and the accesses by manner and region. evidence.hpp makes it from profiles.
 #pragma once
 
-#include "model/demand.hpp"
+#include "model/loop_time.hpp"
 #include "objects/access.hpp"
 
 #include <cstdint>
@@ -23,13 +23,20 @@ struct RegionDemand {
   Demand demand;
 };
 
-// What is placed together: a site, or some of its blocks (site_blocks.hpp).
+struct ByteRange { // [begin, end) of a block
+  std::uint64_t begin = 0, end = 0;
+  bool operator==(const ByteRange&) const = default;
+};
+
+// What is placed together: a site, some of its blocks (site_blocks.hpp), or ranges of each block
+// (site_ranges.hpp).
 struct SiteDemand {
   std::string label;             // for people
   std::size_t site = 0;          // of the profile's summary
   std::vector<LiveStretch> live; // ascending, not overlapping
   Demand demand;                 // whole run: estimated counts (samples × weight)
   std::vector<RegionDemand> by_region;
+  std::vector<LoopPart> by_loop; // parts of the demand; the rest is in no known loop
   // Whether the demand tells streamed from scattered accesses, and loads from stores.
   bool knows_streams = true, knows_writes = true;
   double written = 0; // part of the bytes accessed; of time, stores have less than of accesses
@@ -42,6 +49,9 @@ struct SiteDemand {
   // If the demand is of some blocks only: their numbers, ascending, and the number of all blocks.
   std::vector<std::uint32_t> blocks;
   std::uint64_t all_instances = 0;
+  std::uint64_t block_bytes = 0; // of each block, if a plan can divide them; else 0
+  // If the demand is of these bytes of each block only; in order, not overlapping.
+  std::vector<ByteRange> ranges;
   bool placeable = true;   // else it needs no room and stays where it is
   std::uint64_t bytes = 0; // most bytes if not placeable; 0: not known
   // Bytes of old copies in the whole site's peak while it grows, and how long they are needed.
@@ -50,6 +60,8 @@ struct SiteDemand {
 
   std::uint64_t peak_bytes() const;
   Demand demand_in(std::size_t region) const;
+  // So much of each block: demand, bytes and share, for a part from 0 to 1.
+  SiteDemand scaled(double part) const;
 };
 
 struct WorkloadRegion {
@@ -67,6 +79,7 @@ struct NoSite {
 struct Workload {
   std::vector<SiteDemand> sites;
   std::vector<WorkloadRegion> regions;
+  std::size_t loops = 0;
   NoSite small_objects, elsewhere;
   Threads threads;
   Measure measure = Measure::misses;

@@ -4,9 +4,11 @@
 #include "cli/advice_text.hpp"
 
 #include "advisor/explain.hpp"
+#include "advisor/together.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -18,6 +20,7 @@ using Json = nlohmann::ordered_json;
 
 // Least part of the samples or of all bytes for which memory that stays is listed.
 constexpr double k_least_share = 0.005, k_least_bytes = 0.01;
+constexpr double k_least_above = 0.0005; // of the time: less is as good as nothing
 
 bool stays(const SiteDemand& demand) {
   return !demand.placeable || !demand.by_plan;
@@ -105,6 +108,22 @@ Json placement_json(const Advice& advice, std::size_t site) {
                                                 tier)}};
 }
 
+std::string bound_text(const Advice& advice) {
+  if (advice.tiers.size() < 2 || !(advice.time > 0)) return {};
+  std::vector<std::size_t> slow(advice.workload.sites.size(), advice.tiers.size() - 1);
+  const double all_slow = predicted_time(advice.workload, advice.tiers, slow);
+  char times[32];
+  std::snprintf(times, sizeof times, "%.2f", all_slow / advice.time);
+  const double above = std::max(0.0, 1 - advice.least_time / advice.time);
+  return "\nUnder the model, the program waits for memory " + std::string(times) +
+         " times shorter than with everything in " +
+         std::string(title_of(advice.tiers.back().kind)) +
+         (above < k_least_above ? ", and no placement is faster"
+                                : ", and no placement can be more than " +
+                                      format_percent(above) + " faster") +
+         ".\n";
+}
+
 } // namespace
 
 std::string kinds_in_words(const std::vector<TierChoice>& tiers) {
@@ -135,7 +154,7 @@ std::string placement_text(const Advice& advice) {
                 format_size(demand.peak_bytes()), demand.label,
                 reason_for(advice.workload, advice.tiers, advice.costs, site, tier));
   }
-  return text + what_stays_text(advice.workload);
+  return text + what_stays_text(advice.workload) + bound_text(advice);
 }
 
 std::string region_moves_text(const Advice& advice) {
@@ -184,6 +203,7 @@ std::string advice_json(const Advice& advice, bool threads_as_recorded) {
   const auto json_of = [](const NoSite& memory) {
     return Json{{"share", memory.share}, {"bytes", memory.bytes}};
   };
+  const double threads = advice.workload.threads.most();
   const Json all = {{"version", 1},
                     {"measure", noun_of(advice.workload.measure)},
                     {"threads", advice.workload.threads.most()},
@@ -193,7 +213,9 @@ std::string advice_json(const Advice& advice, bool threads_as_recorded) {
                     {"no_plan_reaches", json_of(sum_of_what_stays(advice.workload))},
                     {"small_objects", json_of(advice.workload.small_objects)},
                     {"everything_else", json_of(advice.workload.elsewhere)},
-                    {"moves", std::move(moves)}};
+                    {"moves", std::move(moves)},
+                    {"predicted_wait", advice.time / threads},
+                    {"least_wait", advice.least_time / threads}};
   return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

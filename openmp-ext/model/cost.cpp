@@ -22,20 +22,24 @@ double line_time(double bandwidth, unsigned threads) {
 
 } // namespace
 
-double access_time(Manner manner, const Figures& figures, unsigned threads) {
+AccessPrice access_price(Manner manner, const Figures& figures, unsigned threads) {
+  const double read = line_time(figures.read_bandwidth, threads);
   switch (manner) {
   case Manner::scattered_load:
-    return std::max(figures.read_latency, line_time(figures.read_bandwidth, threads));
+    return {figures.read_latency, read};
   case Manner::streamed_load:
-    return std::max(figures.read_latency / k_prefetch_lines,
-                    line_time(figures.read_bandwidth, threads));
+    return {figures.read_latency / k_prefetch_lines, read};
   case Manner::scattered_store:
   case Manner::streamed_store:
-    return std::max(figures.write_latency / k_store_lines,
-                    line_time(figures.read_bandwidth, threads) +
-                        line_time(figures.write_bandwidth, threads));
+    return {figures.write_latency / k_store_lines,
+            read + line_time(figures.write_bandwidth, threads)};
   }
-  return 0;
+  return {};
+}
+
+double access_time(Manner manner, const Figures& figures, unsigned threads) {
+  const AccessPrice price = access_price(manner, figures, threads);
+  return std::max(price.wait, price.transfer);
 }
 
 double demand_time(const Demand& demand, const Figures& figures, Threads threads) {

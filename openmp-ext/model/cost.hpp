@@ -27,6 +27,11 @@ inline constexpr double k_line_bytes = 64;
 inline constexpr double k_prefetch_lines = 16;
 inline constexpr double k_store_lines = 16;
 
+// The two times of which the larger counts: the core's wait, and the line's share of the bandwidth.
+struct AccessPrice {
+  double wait = 0, transfer = 0; // nanoseconds of thread time
+};
+AccessPrice access_price(Manner manner, const Figures& figures, unsigned threads);
 double access_time(Manner manner, const Figures& figures, unsigned threads);
 
 // Nanoseconds of thread time.

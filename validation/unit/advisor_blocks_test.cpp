@@ -76,13 +76,24 @@ TEST(BlocksOfASite, TheHotOnesGetTheFastMemory) {
   EXPECT_TRUE(parse_plan(write_plan(plan), "plan"));
 }
 
+// And a part of the next.
 TEST(BlocksOfASite, RoomForOneTakesTheHotter) {
   const ProfileSummary summary = eight_blocks();
   const Advice advice = advice_for(summary, 20 * MiB);
-  ASSERT_EQ(advice.workload.sites.size(), 2u);
+  ASSERT_EQ(advice.workload.sites.size(), 4u);
   EXPECT_EQ(advice.workload.sites[0].blocks, (std::vector<std::uint32_t>{2}));
+  EXPECT_TRUE(advice.workload.sites[0].ranges.empty());
   EXPECT_EQ(advice.placement.tier_of_site[0], 0u);
-  EXPECT_EQ(advice.workload.sites[1].blocks.size(), 7u);
+  EXPECT_EQ(advice.workload.sites[1].blocks, (std::vector<std::uint32_t>{5}));
+  EXPECT_EQ(advice.workload.sites[1].peak_bytes(), 4 * MiB);
+  EXPECT_EQ(advice.placement.tier_of_site[1], 0u);
+  EXPECT_EQ(advice.workload.sites[2].peak_bytes(), 12 * MiB); // of block 5
+  EXPECT_EQ(advice.placement.tier_of_site[2], 1u);
+  const Plan plan = plan_of(advice, summary);
+  ASSERT_EQ(plan.entries.size(), 3u);
+  EXPECT_TRUE(plan.entries[0].parts.empty());
+  EXPECT_EQ(plan.entries[1].instances[0].first, 5u);
+  EXPECT_FALSE(plan.entries[1].parts.empty());
 }
 
 TEST(BlocksOfASite, RoomForAllMakesNoDifference) {

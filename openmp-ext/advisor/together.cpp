@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See together.hpp.
+#include "advisor/together.hpp"
+
+#include "advisor/needs.hpp"
+#include "model/loop_time.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <new>
+#include <numeric>
+
+namespace omptier {
+namespace {
+
+constexpr double k_least_saved = 1e-6; // of all time: less is rounding
+constexpr std::size_t k_most_movable = 640;
+constexpr int k_rounds = 8;
+constexpr double k_most_placements = 2e5; // that are all tried
+
+std::vector<Figures> figures_of(const std::vector<TierChoice>& tiers) {
+  std::vector<Figures> figures;
+  for (const TierChoice& tier : tiers)
+    figures.push_back(tier.figures);
+  return figures;
+}
+
+std::size_t counted_in(std::size_t tier, std::size_t tiers) {
+  return tier == Placement::k_nowhere ? tiers - 1 : tier;
+}
+
+bool is_placed(const SiteDemand& site) {
+  return site.placeable && site.by_plan;
+}
+
+bool are_together(const Need& one, const Need& other) {
+  for (const Stay& a : one.stays)
+    for (const Stay& b : other.stays)
+      if (a.begin < b.end && b.begin < a.end) return true;
+  return false;
+}
+
+// The placement with its times.
+class Times {
+public:
+  Times(const Workload& workload, const std::vector<TierChoice>& tiers,
+        std::span<const std::size_t> tier_of_site)
+      : figures_(figures_of(tiers)), times(figures_, workload.threads, workload.loops) {
+    for (std::size_t site = 0; site < workload.sites.size(); ++site)
+      times.add({workload.sites[site].demand, workload.sites[site].by_loop},
+                counted_in(tier_of_site[site], tiers.size()));
+  }
+  Times(const Times&) = delete;
+  Times& operator=(const Times&) = delete;
+
+private:
+  std::vector<Figures> figures_;
+
+public:
+  LoopTimes times;
+};
+
+class Exchange {
+public:
+  Exchange(const Workload& workload, const std::vector<TierChoice>& tiers,
+           std::vector<std::size_t>& tier_of_site)
+      : workload_(workload), tiers_(tiers.size()), where_(tier_of_site), needs_(workload),
+        held_(workload, tiers, tier_of_site), times_(held_.times) {
+    std::vector<std::uint64_t> capacity;
+    for (const TierChoice& tier : tiers)
+      capacity.push_back(tier.capacity);
+    if (!room_.make(capacity, needs_.pieces())) throw std::bad_alloc();
+    for (std::size_t site = 0; site < where_.size(); ++site)
+      if (is_placed(workload.sites[site]) && where_[site] != Placement::k_nowhere)
+        room_.take(needs_.of(site), where_[site]);
+    find_movable();
+    enough_ = k_least_saved * times_.time();
+  }
+
+  // From the given placement, and from everything in the slowest kind: the better of both ends.
+  void run() {
+    const std::vector<std::size_t> given = where_;
+    exchange();
+    const std::vector<std::size_t> first = where_;
+    const double first_time = times_.time();
+    restore(given);
+    for (const std::size_t site : movable_)
+      put(site, Placement::k_nowhere);
+    for (const std::size_t site : movable_)
+      put(site, room_.fits(needs_.of(site), tiers_ - 1) ? tiers_ - 1 : Placement::k_nowhere);
+    exchange();
+    if (!holds_all(where_) || times_.time() > first_time - enough_) restore(first);
+    if (placements() <= k_most_placements) search();
+  }
+
+private:
+  void exchange() {
+    bool changed = !movable_.empty();
+    for (int round = 0; changed && round < k_rounds; ++round) {
+      changed = false;
+      for (const std::size_t site : movable_)
+        for (std::size_t tier = 0; tier < tiers_; ++tier)
+          changed = enter({&site, 1}, tier) || changed;
+      for (const auto& together : loops_)
+        for (std::size_t tier = 0; tier < tiers_; ++tier)
+          changed = enter(together, tier) || changed;
+    }
+  }
+
+  // Whether something is nowhere that was not so at first.
+  bool holds_all(const std::vector<std::size_t>& where) const {
+    return std::ranges::none_of(movable_,
+                                [&](auto site) { return where[site] == Placement::k_nowhere; });
+  }
+
+  void restore(const std::vector<std::size_t>& where) {
+    for (const std::size_t site : movable_)
+      put(site, Placement::k_nowhere);
+    for (const std::size_t site : movable_)
+      put(site, where[site]);
+  }
+
+  double placements() const {
+    return std::pow(static_cast<double>(tiers_), static_cast<double>(movable_.size()));
+  }
+
+  // All placements of few sites.
+  void search() {
+    best_ = where_;
+    best_time_ = times_.time() - enough_;
+    for (const std::size_t site : movable_)
+      put(site, Placement::k_nowhere);
+    descend(0);
+    restore(best_);
+  }
+  void descend(std::size_t depth) {
+    journal_.clear();
+    if (depth == movable_.size()) {
+      if (times_.time() >= best_time_) return;
+      best_time_ = times_.time() - enough_;
+      best_ = where_;
+      return;
+    }
+    const std::size_t site = movable_[depth];
+    for (std::size_t tier = 0; tier < tiers_; ++tier) {
+      if (!room_.fits(needs_.of(site), tier)) continue;
+      put(site, tier);
+      descend(depth + 1);
+      put(site, Placement::k_nowhere);
+    }
+  }
+
+  void find_movable() {
+    std::vector<double> worth(where_.size());
+    for (std::size_t site = 0; site < where_.size(); ++site) {
+      if (!is_placed(workload_.sites[site])) continue;
+      double least = 0, most = 0;
+      for (std::size_t tier = 0; tier < tiers_; ++tier) {
+        least = std::min(least, times_.change(site, tier));
+        most = std::max(most, times_.change(site, tier));
+      }
+      worth[site] = most - least;
+      if (worth[site] > 0) movable_.push_back(site);
+    }
+    std::ranges::stable_sort(movable_, std::greater{}, [&](auto site) { return worth[site]; });
+    if (movable_.size() > k_most_movable) movable_.resize(k_most_movable);
+    loops_.resize(workload_.loops);
+    for (const std::size_t site : movable_)
+      for (const LoopPart& part : workload_.sites[site].by_loop)
+        loops_[part.loop].push_back(site);
+    std::erase_if(loops_, [](const auto& sites) { return sites.size() < 2; });
+    std::ranges::sort(loops_);
+    const auto repeats = std::ranges::unique(loops_);
+    loops_.erase(repeats.begin(), repeats.end());
+  }
+
+  void put(std::size_t site, std::size_t tier) {
+    if (where_[site] != Placement::k_nowhere) room_.give_back(needs_.of(site), where_[site]);
+    if (tier != Placement::k_nowhere) room_.take(needs_.of(site), tier);
+    change_ += times_.change(site, counted_in(tier, tiers_));
+    times_.move(site, counted_in(tier, tiers_));
+    journal_.push_back({site, where_[site]});
+    where_[site] = tier;
+  }
+
+  // False if no memory has room.
+  bool put_in_best(std::size_t site) {
+    std::size_t best = Placement::k_nowhere;
+    for (std::size_t tier = tiers_; tier-- > 0;)
+      if (room_.fits(needs_.of(site), tier) &&
+          (best == Placement::k_nowhere || times_.change(site, tier) < times_.change(site, best)))
+        best = tier;
+    put(site, best);
+    return best != Placement::k_nowhere;
+  }
+
+  // Sites of the tier that may leave it, those that lose least per byte first.
+  std::vector<std::size_t> cheapest_in(std::size_t tier) const {
+    std::vector<std::pair<double, std::size_t>> order;
+    for (const std::size_t site : movable_) {
+      if (where_[site] != tier) continue;
+      double loss = times_.change(site, tiers_ - 1);
+      for (std::size_t other = 0; other < tiers_; ++other)
+        if (other != tier) loss = std::min(loss, times_.change(site, other));
+      order.emplace_back(loss / static_cast<double>(std::max<std::uint64_t>(
+                                    needs_.of(site).bytes, 1)),
+                         site);
+    }
+    std::ranges::sort(order);
+    std::vector<std::size_t> sites;
+    for (const auto& [loss, site] : order)
+      sites.push_back(site);
+    return sites;
+  }
+
+  // Brings the sites into the tier, if what must leave for them loses less.
+  bool enter(std::span<const std::size_t> sites, std::size_t tier) {
+    journal_.clear();
+    change_ = 0;
+    for (const std::size_t site : sites)
+      if (where_[site] != tier) put(site, Placement::k_nowhere);
+    if (journal_.empty()) return false;
+    if (bring(sites, tier) && change_ < -enough_) return true;
+    for (std::size_t at = journal_.size(); at-- > 0;) {
+      const auto [site, from] = journal_[at];
+      put(site, from); // lengthens the journal, which is read from where it ended
+    }
+    return false;
+  }
+
+  bool bring(std::span<const std::size_t> sites, std::size_t tier) {
+    std::vector<std::size_t> others, gone;
+    bool listed = false;
+    std::size_t next = 0;
+    for (const std::size_t site : sites) {
+      if (where_[site] == tier) continue;
+      while (!room_.fits(needs_.of(site), tier)) {
+        if (!listed) others = cheapest_in(tier);
+        listed = true;
+        while (next < others.size() && (std::ranges::find(sites, others[next]) != sites.end() ||
+                                        !are_together(needs_.of(site), needs_.of(others[next]))))
+          ++next;
+        if (next == others.size()) return false;
+        gone.push_back(others[next]);
+        put(others[next++], Placement::k_nowhere);
+      }
+      put(site, tier);
+    }
+    for (std::size_t at = gone.size(); at-- > 0;)
+      if (!put_in_best(gone[at])) return false;
+    return true;
+  }
+
+  const Workload& workload_;
+  std::size_t tiers_;
+  std::vector<std::size_t>& where_;
+  Needs needs_;
+  Times held_;
+  LoopTimes& times_;
+  Room room_;
+  std::vector<std::size_t> movable_;              // sites, the most worth first
+  std::vector<std::vector<std::size_t>> loops_;   // movable sites of each
+  std::vector<std::pair<std::size_t, std::size_t>> journal_; // site, tier before
+  double change_ = 0, enough_ = 0;
+  std::vector<std::size_t> best_; // of search()
+  double best_time_ = 0;
+};
+
+} // namespace
+
+double predicted_time(const Workload& workload, const std::vector<TierChoice>& tiers,
+                      std::span<const std::size_t> tier_of_site) {
+  return tiers.empty() ? 0 : Times(workload, tiers, tier_of_site).times.time();
+}
+
+void improve_together(const Workload& workload, const std::vector<TierChoice>& tiers,
+                      std::vector<std::size_t>& tier_of_site) {
+  const bool any = std::ranges::any_of(
+      workload.sites, [](const SiteDemand& site) { return !site.by_loop.empty(); });
+  if (any && tiers.size() > 1) Exchange(workload, tiers, tier_of_site).run();
+}
+
+} // namespace omptier

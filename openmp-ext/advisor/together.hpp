@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The second step of the advisor: placement.hpp weighs each site alone; here the loops that access
+// several sites are timed as a whole (model/loop_time.hpp), and single sites and whole loops' sites
+// change places while that saves time. Also a bound: no placement, not even one that divides every
+// site at will, is faster under the model.
+#pragma once
+
+#include "advisor/placement.hpp"
+
+#include <span>
+
+namespace omptier {
+
+// Nanoseconds of thread time. A site that is nowhere counts as in the slowest kind.
+double predicted_time(const Workload& workload, const std::vector<TierChoice>& tiers,
+                      std::span<const std::size_t> tier_of_site);
+
+// Never slower than before; deterministic. Leaves it as it is when no site is in a known loop.
+void improve_together(const Workload& workload, const std::vector<TierChoice>& tiers,
+                      std::vector<std::size_t>& tier_of_site);
+
+// At most predicted_time of any placement.
+double least_time(const Workload& workload, const std::vector<TierChoice>& tiers,
+                  std::span<const std::size_t> tier_of_site);
+
+} // namespace omptier

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Time of loops that access several arrays at once, each array in its own memory:
+//
+//   loop        (wait^p + transfer_1^p + … + transfer_n^p)^(1/p),  p = k_sharpness
+//   wait        sum of the accesses' waits, over all arrays of the loop
+//   transfer_k  sum of the lines' shares of memory k's bandwidth, over its arrays there
+//
+// Memories transfer at the same time, and while cores wait: the longest of these counts (the
+// roofline of Williams et al., CACM 2009, with a roof for each memory), and a little more where two
+// are near each other. So two streams in one memory slow each other, and a loop gains from two
+// memories at once. What belongs to no known loop counts alone, as in cost.hpp. The time is convex
+// in the parts of the arrays in each memory, and of first degree: it is the sum of its gradient
+// times these parts, which gives a bound (slope).
+#pragma once
+
+#include "model/cost.hpp"
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace omptier {
+
+inline constexpr double k_sharpness = 8; // two equal times: 9 % above one of them
+inline constexpr std::size_t k_most_memories = 16;
+
+struct LoopPart {
+  std::uint32_t loop = 0;
+  double part = 0; // of the array's accesses
+};
+
+// An array, or a part of one. Parts add up to at most 1; the rest is in no known loop.
+struct LoopItem {
+  Demand demand;
+  std::span<const LoopPart> parts;
+};
+
+class LoopTimes {
+public:
+  LoopTimes(std::span<const Figures> memories, Threads threads, std::size_t loops);
+
+  // Items are numbered from 0 in the order of add(), and lie in `memory` until move().
+  void add(const LoopItem& item, std::size_t memory);
+  void move(std::size_t item, std::size_t memory);
+  // Brings a part of the item from one memory to another; memory_of() stays. For bounds.
+  void shift(std::size_t item, std::size_t from, std::size_t to, double part);
+  std::size_t memory_of(std::size_t item) const { return items_[item].memory; }
+
+  double time() const;                                       // nanoseconds of thread time
+  double change(std::size_t item, std::size_t memory) const; // of time() by move()
+  // Derivative of time() by the part of the item that lies in the memory.
+  double slope(std::size_t item, std::size_t memory) const;
+  std::span<const LoopPart> loops_of(std::size_t item) const { return items_[item].parts; }
+
+private:
+  struct Price : AccessPrice {
+    double alone = 0; // of what is in no loop
+  };
+  struct Item {
+    std::vector<LoopPart> parts;
+    std::array<Price, k_most_memories> prices{};
+    std::size_t memory = 0;
+  };
+  struct Sums {
+    double wait = 0;
+    std::array<double, k_most_memories> transfer{};
+    double time = 0;
+  };
+  double time_of(const Sums& sums) const;
+  void put(Sums& sums, const Item& item, double part, std::size_t memory) const;
+
+  std::span<const Figures> memories_;
+  Threads threads_;
+  std::vector<Sums> loops_;
+  std::vector<Item> items_;
+  double alone_ = 0;
+};
+
+} // namespace omptier

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Sites whose blocks are divided: hot ranges by themselves, and what does not fit as a whole.
+#include "advisor/advice.hpp"
+#include "advisor/evidence.hpp"
+#include "advisor/together.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+namespace omptier {
+namespace {
+
+constexpr std::uint64_t MiB = 1 << 20;
+const Figures k_fast{80, 80, 100e9, 100e9}, k_slow{300, 900, 30e9, 10e9};
+
+// One site of one block, accessed in proportion to heat(position).
+template <typename Heat> ProfileSummary one_block(std::uint64_t bytes, Heat heat) {
+  ProfileSummary summary;
+  summary.measure = Measure::misses;
+  summary.nanoseconds = 1000;
+  summary.threads = 4;
+  summary.modules = {{"build-id:1", "app", "/app", 0, false}};
+  summary.regions.emplace_back();
+  SiteSummary& site = summary.sites.emplace_back();
+  site.frames = {{0, 0x20}};
+  site.objects = site.blocks = 1;
+  site.bytes_total = site.bytes_peak = site.bytes_largest = bytes;
+  site.live = {{0, bytes}};
+  for (int i = 0; i < 4096; ++i)
+    if (const double weight = heat(i / 4096.0); weight > 0) {
+      site.offsets.add_at(i / 4096.0, weight);
+      site.accesses.scattered_load += weight;
+      ++site.samples;
+    }
+  site.share = {1, 0.9, 1};
+  return summary;
+}
+
+Advice advice_for(const ProfileSummary& summary, std::uint64_t dram) {
+  const std::vector<std::string> names(summary.sites.size(), "grid (grid.c:34)");
+  return advise(workload_from(summary, {names, {"outside"}}, k_fast),
+                {{MemoryKind::dram, dram, k_fast}, {MemoryKind::nvm, 1024 * MiB, k_slow}});
+}
+
+Plan plan_of(const Advice& advice, const ProfileSummary& summary) {
+  return plan_from(advice, summary, [](const Frame&) { return PortableFrame(); });
+}
+
+std::uint64_t bytes_of(const PlanEntry& entry, MemoryKind kind) {
+  std::uint64_t sum = 0;
+  for (const PlanPart& part : entry.parts)
+    if (part.kind == kind) sum += part.end - part.begin;
+  return sum;
+}
+
+TEST(RangesOfASite, WhatFitsOfALargeArrayIsUsed) {
+  const ProfileSummary summary = one_block(5 * MiB, [](double) { return 1; });
+  const Advice advice = advice_for(summary, 4 * MiB);
+  std::string why_not;
+  EXPECT_TRUE(is_consistent(advice.workload, why_not)) << why_not;
+  const Plan plan = plan_of(advice, summary);
+  ASSERT_EQ(plan.entries.size(), 1u);
+  const PlanEntry& entry = plan.entries[0];
+  EXPECT_EQ(entry.kinds.front(), MemoryKind::nvm);
+  // Twelve slices of sixteen: 3.75 MiB.
+  EXPECT_GE(bytes_of(entry, MemoryKind::dram), 3700 * 1024u);
+  EXPECT_LE(bytes_of(entry, MemoryKind::dram), 4 * MiB);
+  EXPECT_EQ(entry.parts.size(), 4u); // one for each thread
+  EXPECT_EQ(entry.bytes, 5 * MiB);
+  EXPECT_TRUE(parse_plan(write_plan(plan), "plan"));
+}
+
+TEST(RangesOfASite, TheHotPartGetsTheFastMemory) {
+  const ProfileSummary summary = one_block(
+      64 * MiB, [](double position) { return position >= 0.5 && position < 0.75 ? 30 : 1; });
+  const Advice advice = advice_for(summary, 20 * MiB);
+  const Plan plan = plan_of(advice, summary);
+  ASSERT_EQ(plan.entries.size(), 1u);
+  ASSERT_GE(plan.entries[0].parts.size(), 1u);
+  std::uint64_t hot = 0;
+  for (const PlanPart& part : plan.entries[0].parts)
+    if (part.kind == MemoryKind::dram && part.begin >= 30 * MiB && part.end <= 50 * MiB)
+      hot += part.end - part.begin;
+  EXPECT_GE(hot, 15 * MiB);
+  EXPECT_LE(bytes_of(plan.entries[0], MemoryKind::dram), 20 * MiB);
+  EXPECT_LT(advice.time, 1.01 * (advice.least_time));
+}
+
+TEST(RangesOfASite, NoneWhereItFits) {
+  const ProfileSummary summary = one_block(64 * MiB, [](double) { return 1; });
+  const Plan plan = plan_of(advice_for(summary, 80 * MiB), summary);
+  ASSERT_EQ(plan.entries.size(), 1u);
+  EXPECT_TRUE(plan.entries[0].parts.empty());
+  EXPECT_EQ(plan.entries[0].kinds.front(), MemoryKind::dram);
+  EXPECT_EQ(plan.entries[0].label, "grid (grid.c:34)");
+}
+
+TEST(RangesOfASite, NotWhereBlocksDiffer) {
+  ProfileSummary summary = one_block(64 * MiB, [](double) { return 1; });
+  summary.sites[0].objects = 2;
+  summary.sites[0].bytes_total = 100 * MiB;
+  const Plan plan = plan_of(advice_for(summary, 40 * MiB), summary);
+  ASSERT_EQ(plan.entries.size(), 1u);
+  EXPECT_TRUE(plan.entries[0].parts.empty());
+  EXPECT_EQ(plan.entries[0].kinds.front(), MemoryKind::nvm);
+}
+
+TEST(RangesOfASite, FewSamplesSayNothing) {
+  ProfileSummary summary = one_block(64 * MiB, [](double position) { return position < 0.005; });
+  ASSERT_LT(summary.sites[0].samples, 64u);
+  const Advice advice = advice_for(summary, 20 * MiB);
+  // Divided, but evenly.
+  for (const SiteDemand& site : advice.workload.sites)
+    EXPECT_NEAR(site.share, double(site.peak_bytes()) / double(64 * MiB), 0.01) << site.label;
+}
+
+// Arrays that a loop accesses together.
+Workload streams(int arrays, std::uint64_t bytes) {
+  Workload workload;
+  workload.threads = 32;
+  workload.loops = 1;
+  for (int i = 0; i < arrays; ++i) {
+    SiteDemand& site = workload.sites.emplace_back();
+    site.label = std::string(1, static_cast<char>('a' + i));
+    site.site = static_cast<std::size_t>(i);
+    site.live = {{0, 100, bytes}};
+    site.demand.of(Manner::streamed_load) = 1e6;
+    site.by_loop = {{0, 1}};
+    site.block_bytes = bytes;
+    site.instances = 1;
+  }
+  return workload;
+}
+
+// 105 and 21 of 126 GB/s: a fifth of the bytes is to lie in the slower memory though all would fit.
+TEST(ArraysTogether, UseTheBandwidthOfBothMemories) {
+  const std::vector<TierChoice> tiers = {
+      {MemoryKind::hbm, 1024 * MiB, {130, 130, 100e9, 100e9}},
+      {MemoryKind::dram, 1024 * MiB, {80, 80, 25e9, 25e9}}};
+  const Advice advice = advise(streams(5, 64 * MiB), tiers);
+  std::uint64_t in_dram = 0;
+  for (std::size_t site = 0; site < advice.workload.sites.size(); ++site)
+    if (advice.placement.tier_of_site[site] == 1)
+      in_dram += advice.workload.sites[site].peak_bytes();
+  EXPECT_NEAR(double(in_dram), 64.0 * MiB, 16.0 * MiB);
+  const double all_fast =
+      predicted_time(streams(5, 64 * MiB), tiers, std::vector<std::size_t>(5, 0));
+  EXPECT_LT(advice.time, 0.92 * all_fast);
+  EXPECT_LE(advice.least_time, advice.time * (1 + 1e-9));
+  EXPECT_GT(advice.least_time, 0.97 * advice.time);
+}
+
+// A loop that waits for the slowest of its three arrays gains nothing from one of them in the fast
+// memory, and most from all three; one other array gains a little alone.
+TEST(ArraysTogether, APlacementOfAllPaysThoughNoSingleOneDoes) {
+  Workload workload = streams(3, 30 * MiB);
+  SiteDemand& alone = workload.sites.emplace_back(workload.sites[0]);
+  alone.site = 3;
+  alone.live = {{0, 100, 90 * MiB}};
+  alone.by_loop.clear();
+  alone.demand = {};
+  alone.demand.of(Manner::streamed_load) = 1e6;
+  for (SiteDemand& site : workload.sites)
+    site.block_bytes = 0; // whole only
+  const std::vector<TierChoice> tiers = {{MemoryKind::dram, 90 * MiB, {80, 80, 100e9, 100e9}},
+                                         {MemoryKind::nvm, 1024 * MiB, {300, 300, 30e9, 10e9}}};
+  EXPECT_EQ(advise(workload, tiers).placement.tier_of_site, (std::vector<std::size_t>{0, 0, 0, 1}));
+}
+
+// No tier but the last is over its capacity, at any moment before 140.
+bool fits(const Workload& workload, const std::vector<TierChoice>& tiers,
+          const std::vector<std::size_t>& where) {
+  for (std::uint64_t time = 0; time < 140; ++time) {
+    std::vector<std::uint64_t> bytes(tiers.size());
+    for (std::size_t i = 0; i < where.size(); ++i)
+      if (const LiveStretch& live = workload.sites[i].live[0];
+          live.begin <= time && time < live.end)
+        bytes[where[i]] += live.bytes;
+    for (std::size_t tier = 0; tier + 1 < tiers.size(); ++tier)
+      if (bytes[tier] > tiers[tier].capacity) return false;
+  }
+  return true;
+}
+
+// Of all placements.
+double best_time(const Workload& workload, const std::vector<TierChoice>& tiers) {
+  double best = INFINITY;
+  std::vector<std::size_t> where(workload.sites.size(), 0);
+  while (true) {
+    if (const double time = predicted_time(workload, tiers, where);
+        time < best && fits(workload, tiers, where))
+      best = time;
+    std::size_t digit = 0;
+    while (digit < where.size() && ++where[digit] == tiers.size())
+      where[digit++] = 0;
+    if (digit == where.size()) return best;
+  }
+}
+
+// Against every placement of random loops.
+TEST(ArraysTogether, AreAsGoodAsTheBestAndNeverBelowTheBound) {
+  std::mt19937_64 random(20261124);
+  const auto below = [&](std::uint64_t n) { return random() % n; };
+  double worst = 0;
+  for (int round = 0; round < 200; ++round) {
+    Workload workload;
+    workload.threads = 1 + static_cast<unsigned>(below(64));
+    workload.loops = 3;
+    for (int i = 0; i < 7; ++i) {
+      SiteDemand& site = workload.sites.emplace_back();
+      const std::uint64_t begin = below(80);
+      site.live = {{begin, begin + 1 + below(60), (1 + below(60)) * MiB}};
+      for (double& accesses : site.demand.accesses)
+        accesses = below(2) == 0 ? 0 : static_cast<double>(below(10000));
+      double left = 1;
+      for (std::uint32_t loop = 0; loop < 3; ++loop)
+        if (below(2) == 0) {
+          const double part = left * static_cast<double>(below(100)) / 100;
+          site.by_loop.push_back({loop, part});
+          left -= part;
+        }
+    }
+    const std::vector<TierChoice> tiers = {{MemoryKind::hbm, 40 * MiB, {130, 130, 400e9, 400e9}},
+                                           {MemoryKind::dram, 80 * MiB, {80, 80, 100e9, 100e9}},
+                                           {MemoryKind::nvm, 4096 * MiB, {300, 900, 30e9, 10e9}}};
+    const Advice advice = advise(workload, tiers);
+    const double best = best_time(workload, tiers);
+    EXPECT_LE(advice.least_time, best * (1 + 1e-9)) << round;
+    worst = std::max(worst, advice.time / best - 1);
+  }
+  EXPECT_LT(worst, 1e-4);
+}
+
+} // namespace
+} // namespace omptier

@@ -116,6 +116,7 @@ void place_whole_or_divided(Advice& advice) {
   const Sliced sliced = slice(advice.workload, cost_table(advice.workload, advice.tiers));
   if (sliced.from.size() == advice.workload.sites.size()) return;
   Placement placement = place(sliced.workload, advice.tiers);
+  tidy_slices(sliced.workload, advice.tiers, sliced.from, placement.tier_of_site);
   Workload divided = join_slices(advice.workload, sliced, placement.tier_of_site);
   if (predicted_time(divided, advice.tiers, placement.tier_of_site) < (1 - k_worth) * whole) {
     advice.workload = std::move(divided);

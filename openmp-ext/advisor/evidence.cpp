@@ -6,6 +6,7 @@
 #include "advisor/loops.hpp"
 #include "advisor/site_blocks.hpp"
 #include "advisor/site_ranges.hpp"
+#include "advisor/traffic.hpp"
 #include "analysis/share_intervals.hpp"
 #include "model/cost.hpp"
 
@@ -81,6 +82,47 @@ private:
   const Figures& recorded_in_;
 };
 
+void set_shares(SiteDemand& demand, const SiteSummary& site, const ProfileSummary& summary) {
+  constexpr double k_little = 0.3; // of the time may be spent in a manner that was not seen
+  const bool by_time = summary.measure == Measure::time;
+  const double all = site.accesses.total();
+  demand.knows_streams = site.accesses.unknown < k_little * all;
+  demand.knows_writes = demand.knows_streams && (!by_time || site.knows_writes());
+  demand.written = by_time ? site.write_share.value : all > 0 ? site.accesses.stores() / all : 0;
+  set_cached(demand, site);
+  // The report's interval, but at least the source's worst error. Where time is blamed, the
+  // interval holds the source's usual error already.
+  const double error = by_time ? 0 : summary.worst_error;
+  demand.share_low = std::max(0.0, std::min(site.share.low, site.share.value - error));
+  demand.share_high = std::min(1.0, std::max(site.share.high, site.share.value + error));
+}
+
+// All blocks together.
+SiteDemand demand_of(const SiteSummary& site, const ProfileSummary& summary,
+                     const Translation& translation) {
+  SiteDemand demand;
+  demand.placeable = site.kind == SiteKind::allocation || site.kind == SiteKind::variable;
+  demand.share = site.share.value;
+  if (!demand.placeable) {
+    demand.bytes = has_bytes(site.kind) ? site.bytes_peak : 0;
+    return demand;
+  }
+  demand.by_plan = site.bytes_largest >= k_least_of_malloc ||
+                   (site.kind == SiteKind::allocation && !site.by_malloc);
+  demand.live = Translation::live(site, summary.nanoseconds);
+  demand.demand = translation.demand(site);
+  set_shares(demand, site, summary);
+  // Statics are placed when the program starts and stay.
+  for (const SitePart& part : site.by_region)
+    if (site.kind == SiteKind::allocation)
+      demand.by_region.push_back({part.of, translation.demand(part)});
+  demand.instances = site.objects;
+  demand.growing = site.bytes_growing;
+  demand.growing_nanoseconds = site.nanoseconds_growing;
+  demand.block_bytes = bytes_to_divide(site);
+  return demand;
+}
+
 } // namespace
 
 Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names,
@@ -95,48 +137,18 @@ Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names
     workload.regions.push_back(
         {names.regions[i], summary.regions[i].entries, summary.regions[i].entered_anew});
   LoopsOfSites loops = loops_of_sites(summary);
-  workload.loops = loops.loops;
+  std::vector<SiteDemand> whole;
   for (std::size_t i = 0; i < summary.sites.size(); ++i) {
-    const SiteSummary& site = summary.sites[i];
-    SiteDemand demand;
-    demand.label = names.sites[i];
-    demand.site = i;
-    demand.placeable = site.kind == SiteKind::allocation || site.kind == SiteKind::variable;
-    demand.share = site.share.value;
-    if (!demand.placeable) {
-      demand.bytes = has_bytes(site.kind) ? site.bytes_peak : 0;
-      workload.sites.push_back(std::move(demand));
-      continue;
-    }
-    demand.by_plan = site.bytes_largest >= k_least_of_malloc ||
-                     (site.kind == SiteKind::allocation && !site.by_malloc);
-    demand.live = Translation::live(site, summary.nanoseconds);
-    demand.demand = translation.demand(site);
-    demand.by_loop = std::move(loops.of_site[i]);
-    constexpr double k_little = 0.3; // of the time may be spent in a manner that was not seen
-    const double all = site.accesses.total();
-    demand.knows_streams = site.accesses.unknown < k_little * all;
-    demand.knows_writes =
-        demand.knows_streams && (summary.measure != Measure::time || site.knows_writes());
-    demand.written = summary.measure == Measure::time ? site.write_share.value
-                     : all > 0                          ? site.accesses.stores() / all
-                                                        : 0;
-    set_cached(demand, site);
-    // Statics are placed when the program starts and stay.
-    for (const SitePart& part : site.by_region)
-      if (site.kind == SiteKind::allocation)
-        demand.by_region.push_back({part.of, translation.demand(part)});
-    // The report's interval, but at least the source's worst error. Where time is blamed, the
-    // interval holds the source's usual error already.
-    const double error = summary.measure == Measure::time ? 0 : summary.worst_error;
-    demand.share_low = std::max(0.0, std::min(site.share.low, site.share.value - error));
-    demand.share_high = std::min(1.0, std::max(site.share.high, site.share.value + error));
-    demand.instances = site.objects;
-    demand.growing = site.bytes_growing;
-    demand.growing_nanoseconds = site.nanoseconds_growing;
-    demand.block_bytes = bytes_to_divide(site);
-    for (SiteDemand& blocks : divide_by_blocks(std::move(demand), summary))
-      for (SiteDemand& part : divide_by_heat(std::move(blocks), site))
+    whole.push_back(demand_of(summary.sites[i], summary, translation));
+    whole.back().label = names.sites[i];
+    whole.back().site = i;
+    if (whole.back().placeable) whole.back().by_loop = std::move(loops.of_site[i]);
+  }
+  workload.loops = std::max(loops.loops, count_traffic(whole, summary, recorded_in));
+  for (SiteDemand& site : whole) {
+    const SiteSummary& from = summary.sites[site.site];
+    for (SiteDemand& blocks : divide_by_blocks(std::move(site), summary))
+      for (SiteDemand& part : divide_by_heat(std::move(blocks), from))
         workload.sites.push_back(std::move(part));
   }
   return workload;

@@ -124,7 +124,7 @@ double least_with(const Workload& workload, const std::vector<TierChoice>& tiers
   double best = 0;
   for (int step = 0; step < k_steps; ++step) {
     for (std::size_t site = 0; site < count; ++site) {
-      const bool moves = workload.sites[site].placeable && workload.sites[site].by_plan;
+      const bool moves = workload.sites[site].is_free();
       const double stays_at = times.slope(site, std::min(tier_of_site[site], slowest));
       for (std::size_t tier = 0; tier < tiers.size(); ++tier)
         items[site].slope[tier] = moves ? times.slope(site, tier) : stays_at;
@@ -134,7 +134,7 @@ double least_with(const Workload& workload, const std::vector<TierChoice>& tiers
     best = std::max(best, relaxed.bound());
     const double length = 2.0 / (step + 3);
     for (std::size_t site = 0; site < count; ++site) {
-      if (!workload.sites[site].placeable || !workload.sites[site].by_plan) continue;
+      if (!workload.sites[site].is_free()) continue;
       const std::size_t to = relaxed.best_of(items[site]);
       for (std::size_t tier = 0; tier < tiers.size(); ++tier) {
         const double part = tier == to ? 0 : parts[site][tier] * length;

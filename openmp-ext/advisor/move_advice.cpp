@@ -55,7 +55,7 @@ private:
   void add_if_it_pays(std::size_t region, std::size_t site, std::size_t tier, std::size_t from,
                       const CostTable& costs) {
     if (tier == Placement::k_nowhere || from == Placement::k_nowhere ||
-        !workload_.sites[site].by_plan || !workload_.sites[site].ranges.empty())
+        !workload_.sites[site].is_free() || !workload_.sites[site].ranges.empty())
       return;
     const double visits = static_cast<double>(workload_.regions[region].entered_anew);
     const double saved = costs[site][from] - costs[site][tier];

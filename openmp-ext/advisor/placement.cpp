@@ -24,6 +24,8 @@ Candidate candidate_of(const SiteDemand& site, const Need& need, const std::vect
     candidate.allowed |= std::uint32_t{1} << tier;
     candidate.gain[tier] = time_saved(costs, tier);
   }
+  candidate.mandatory = site.kept.has_value();
+  if (site.kept) candidate.allowed = std::uint32_t{1} << *site.kept;
   return candidate;
 }
 

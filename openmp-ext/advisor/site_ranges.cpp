@@ -224,7 +224,7 @@ Sliced slice(const Workload& workload, const CostTable& costs) {
   std::vector<std::size_t> order;
   for (std::size_t site = 0; site < worth.size(); ++site)
     if (const SiteDemand& demand = workload.sites[site];
-        demand.block_bytes > 0 && demand.by_plan && worth[site] > k_least_worth * all)
+        demand.block_bytes > 0 && demand.is_free() && worth[site] > k_least_worth * all)
       order.push_back(site);
   std::ranges::stable_sort(order, std::greater{}, [&](std::size_t site) { return worth[site]; });
   if (order.size() > k_most_sliced) order.resize(k_most_sliced);

@@ -17,6 +17,7 @@ namespace {
 constexpr double k_least_saved = 1e-6; // of all time: less is rounding
 constexpr std::size_t k_most_movable = 640;
 constexpr int k_rounds = 8;
+constexpr double k_tidy = 0.002; // of all time, for a site that need not be divided
 constexpr double k_most_placements = 2e5; // that are all tried
 
 std::vector<Figures> figures_of(const std::vector<TierChoice>& tiers) {
@@ -30,7 +31,7 @@ std::size_t counted_in(std::size_t tier, std::size_t tiers) {
   return tier == Placement::k_nowhere ? tiers - 1 : tier;
 }
 
-bool is_placed(const SiteDemand& site) {
+bool needs_room(const SiteDemand& site) {
   return site.placeable && site.by_plan;
 }
 
@@ -72,7 +73,7 @@ public:
       capacity.push_back(tier.capacity);
     if (!room_.make(capacity, needs_.pieces())) throw std::bad_alloc();
     for (std::size_t site = 0; site < where_.size(); ++site)
-      if (is_placed(workload.sites[site]) && where_[site] != Placement::k_nowhere)
+      if (needs_room(workload.sites[site]) && where_[site] != Placement::k_nowhere)
         room_.take(needs_.of(site), where_[site]);
     find_movable();
     enough_ = k_least_saved * times_.time();
@@ -94,7 +95,44 @@ public:
     if (placements() <= k_most_placements) search();
   }
 
+  void tidy(std::span<const std::size_t> site_of) {
+    const double most = k_tidy * times_.time();
+    for (std::size_t begin = 0, end = 0; begin < site_of.size(); begin = end) {
+      std::vector<std::size_t> slices;
+      for (end = begin; end < site_of.size() && site_of[end] == site_of[begin]; ++end)
+        slices.push_back(end);
+      if (!is_divided(slices)) continue;
+      const std::size_t divided = sites_divided(site_of);
+      const std::vector<std::size_t> before = where_;
+      const double time = times_.time();
+      if (enter(slices, most_common(slices), most) &&
+          (sites_divided(site_of) >= divided || times_.time() > time + most))
+        restore(before);
+    }
+  }
+
 private:
+  bool is_divided(std::span<const std::size_t> slices) const {
+    return std::ranges::any_of(slices,
+                               [&](auto slice) { return where_[slice] != where_[slices[0]]; });
+  }
+  std::size_t most_common(std::span<const std::size_t> slices) const {
+    std::vector<unsigned> count(tiers_);
+    for (const std::size_t slice : slices)
+      if (where_[slice] != Placement::k_nowhere) ++count[where_[slice]];
+    return static_cast<std::size_t>(std::ranges::max_element(count) - count.begin());
+  }
+  std::size_t sites_divided(std::span<const std::size_t> site_of) const {
+    std::size_t count = 0, last = ~std::size_t{0};
+    for (std::size_t slice = 1; slice < site_of.size(); ++slice)
+      if (site_of[slice] == site_of[slice - 1] && where_[slice] != where_[slice - 1] &&
+          site_of[slice] != last) {
+        ++count;
+        last = site_of[slice];
+      }
+    return count;
+  }
+
   void exchange() {
     bool changed = !movable_.empty();
     for (int round = 0; changed && round < k_rounds; ++round) {
@@ -154,7 +192,7 @@ private:
   void find_movable() {
     std::vector<double> worth(where_.size());
     for (std::size_t site = 0; site < where_.size(); ++site) {
-      if (!is_placed(workload_.sites[site])) continue;
+      if (!workload_.sites[site].is_free()) continue;
       double least = 0, most = 0;
       for (std::size_t tier = 0; tier < tiers_; ++tier) {
         least = std::min(least, times_.change(site, tier));
@@ -214,14 +252,14 @@ private:
     return sites;
   }
 
-  // Brings the sites into the tier, if what must leave for them loses less.
-  bool enter(std::span<const std::size_t> sites, std::size_t tier) {
+  // Brings the sites into the tier, if what must leave for them loses less, or `most` more.
+  bool enter(std::span<const std::size_t> sites, std::size_t tier, double most = 0) {
     journal_.clear();
     change_ = 0;
     for (const std::size_t site : sites)
       if (where_[site] != tier) put(site, Placement::k_nowhere);
     if (journal_.empty()) return false;
-    if (bring(sites, tier) && change_ < -enough_) return true;
+    if (bring(sites, tier) && change_ < most - enough_) return true;
     for (std::size_t at = journal_.size(); at-- > 0;) {
       const auto [site, from] = journal_[at];
       put(site, from); // lengthens the journal, which is read from where it ended
@@ -279,6 +317,11 @@ void improve_together(const Workload& workload, const std::vector<TierChoice>& t
   const bool any = std::ranges::any_of(
       workload.sites, [](const SiteDemand& site) { return !site.by_loop.empty(); });
   if (any && tiers.size() > 1) Exchange(workload, tiers, tier_of_site).run();
+}
+
+void tidy_slices(const Workload& slices, const std::vector<TierChoice>& tiers,
+                 std::span<const std::size_t> site_of, std::vector<std::size_t>& tier_of_slice) {
+  Exchange(slices, tiers, tier_of_slice).tidy(site_of);
 }
 
 } // namespace omptier

@@ -20,6 +20,11 @@ double predicted_time(const Workload& workload, const std::vector<TierChoice>& t
 void improve_together(const Workload& workload, const std::vector<TierChoice>& tiers,
                       std::vector<std::size_t>& tier_of_site);
 
+// Brings the slices of a site that lie in several tiers into one where that costs next to nothing.
+// site_of: of each slice; slices of one site are neighbours.
+void tidy_slices(const Workload& slices, const std::vector<TierChoice>& tiers,
+                 std::span<const std::size_t> site_of, std::vector<std::size_t>& tier_of_slice);
+
 // At most predicted_time of any placement.
 double least_time(const Workload& workload, const std::vector<TierChoice>& tiers,
                   std::span<const std::size_t> tier_of_site);

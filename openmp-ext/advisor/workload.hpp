@@ -8,6 +8,7 @@
 #include "objects/access.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,12 +57,15 @@ struct SiteDemand {
   std::uint64_t bytes = 0; // most bytes if not placeable; 0: not known
   // Bytes of old copies in the whole site's peak while it grows, and how long they are needed.
   std::uint64_t growing = 0, growing_nanoseconds = 0;
+  std::optional<std::size_t> kept; // tier that the user demands
   bool by_plan = true;   // else only the program's source can place it
 
   std::uint64_t peak_bytes() const;
   Demand demand_in(std::size_t region) const;
   // So much of each block: demand, bytes and share, for a part from 0 to 1.
   SiteDemand scaled(double part) const;
+  // Whether the advisor decides where it lies.
+  bool is_free() const { return placeable && by_plan && !kept; }
 };
 
 struct WorkloadRegion {

@@ -9,9 +9,11 @@
 
 #include "analysis/access_shares.hpp"
 #include "analysis/loop_rates.hpp"
+#include "analysis/loop_traffic.hpp"
 #include "analysis/loop_speed.hpp"
 #include "analysis/share_intervals.hpp"
 #include "analysis/shares.hpp"
+#include "model/demand.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -194,6 +196,38 @@ struct Sum {
   }
 };
 
+// Neighbours of a stride below a line share it; of a row of a tile, four do (a guess).
+Lines lines_of(const AccessPattern& pattern, PatternKind kind, std::int64_t stride) {
+  constexpr double k_line = 64, k_in_row = 4;
+  const double bytes = double{pattern.bytes}, accesses = double{pattern.accesses};
+  const double width = stride != 0 ? std::min(1.0, std::abs(double(stride)) / k_line) : 1;
+  const bool stores = pattern.kind == AccessKind::store;
+  Lines lines;
+  switch (kind) {
+  case PatternKind::unknown:
+    break;
+  case PatternKind::sequential:
+    (stores ? lines.streamed_store : lines.streamed_load) = bytes / k_line;
+    break;
+  case PatternKind::strided:
+    if (std::abs(stride) <= k_prefetched_stride)
+      (stores ? lines.streamed_store : lines.streamed_load) = accesses * width;
+    else
+      (stores ? lines.scattered_store : lines.gathered_load) = accesses;
+    break;
+  case PatternKind::tiled:
+    (stores ? lines.scattered_store : lines.gathered_load) = accesses / k_in_row;
+    break;
+  case PatternKind::random:
+    (stores ? lines.scattered_store : lines.gathered_load) = accesses;
+    break;
+  case PatternKind::pointer_chase:
+    (stores ? lines.scattered_store : lines.chased_load) = accesses;
+    break;
+  }
+  return lines;
+}
+
 class Accesses {
 public:
   Accesses(ProfileSummary& summary, std::span<const std::vector<PatternAt>> runs,
@@ -324,6 +358,25 @@ private:
     if (by_time) forget_strange_patterns(summary_, kinds);
     name_second_kinds(summary_, kinds);
     if (by_time) set_manners(summary_, in_loops_, kinds);
+    if (by_time) count_lines(kinds);
+  }
+
+  // A pattern's bytes are its part of the sample's time, too.
+  void count_lines(std::span<const KindsOfSite> kinds) {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, Lines> lines; // by loop and site
+    std::vector<LoopTraffic>& traffic = summary_.traffic;
+    const auto profiles = static_cast<double>(runs_.size());
+    each([&](std::size_t, const PatternAt& at, const Speed& speed) {
+      if (traffic.size() <= speed.loop) traffic.resize(speed.loop + 1);
+      traffic[speed.loop].nanoseconds += double{at.pattern->bytes} / profiles;
+      if (at.site >= kinds.size()) return;
+      const PatternParts& parts = kinds[at.site].parts;
+      Lines more = lines_of(*at.pattern, kind_at(parts, at.pattern->pc), parts.stride);
+      more *= speed.value / profiles;
+      lines[{speed.loop, at.site}] += more;
+    });
+    for (const auto& [at, of_site] : lines)
+      if (of_site.total() > 0) traffic[at.first].sites.push_back({at.second, of_site});
   }
 
   void add_rates() {

@@ -226,6 +226,11 @@ void sort_sites(ProfileSummary& summary) {
       part.site = sorted_as[part.site];
     std::erase_if(code.by_site, [](const CodeAtSite& part) { return part.site == k_no_site; });
   }
+  for (LoopTraffic& loop : summary.traffic) {
+    for (LoopTraffic::OfSite& part : loop.sites)
+      part.site = sorted_as[part.site];
+    std::erase_if(loop.sites, [](const auto& part) { return part.site == k_no_site; });
+  }
   for (SiteSummary& site : summary.sites)
     if (site.through != SiteSummary::k_nothing) site.through = sorted_as[site.through];
   for (SiteSummary& site : summary.sites)

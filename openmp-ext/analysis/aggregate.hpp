@@ -11,6 +11,7 @@
 #pragma once
 
 #include "analysis/areas.hpp"
+#include "analysis/loop_traffic.hpp"
 #include "analysis/object_pattern.hpp"
 #include "analysis/working_set.hpp"
 #include "log/reader.hpp"
@@ -209,6 +210,7 @@ struct ProfileSummary {
   std::vector<PhaseSummary> phases;
   std::vector<CodeSummary> code; // all instructions that samples were blamed on, or that
                                  // loops around samples have
+  std::vector<LoopTraffic> traffic; // of loops that could be followed, for Measure::time
   Measure measure = Measure::time;
   double worst_error = 0; // of the source, as a fraction
   std::uint64_t samples = 0, samples_lost = 0;

@@ -4,6 +4,7 @@
 // why (text or JSON), writes the plan, and prints the same advice as C source with traits.
 #include "advisor/advice.hpp"
 #include "advisor/evidence.hpp"
+#include "advisor/kept.hpp"
 #include "base/text.hpp"
 #include "cli/advice_text.hpp"
 #include "cli/chosen_machine.hpp"
@@ -27,6 +28,7 @@ struct AdviseArguments {
   std::vector<std::string> profiles;
   std::string capacity, nodes, xml, plan;
   MachineChoice machine;
+  std::vector<std::string> keep;
   unsigned threads = 0; // 0: as recorded
   bool traits = true, json = false, force = false, resolve = false;
 };
@@ -170,9 +172,16 @@ int advise_command(const AdviseArguments& arguments) {
   Workload workload = workload_from(input->summary, {names.sites, names.regions},
                                     reference_figures(input->platform.tiers));
   if (arguments.threads > 0) workload.threads = arguments.threads;
-  const Advice advice = advise(std::move(workload), usable_tiers(input->platform, input->capacity));
+  std::vector<TierChoice> tiers = usable_tiers(input->platform, input->capacity);
+  for (const std::string& wish : arguments.keep)
+    if (const std::string why = keep_sites(workload, tiers, wish); !why.empty())
+      return fail("advise", 2, "--keep " + why);
+  const Advice advice = advise(std::move(workload), std::move(tiers));
   if (const std::string why = nothing_to_decide(advice); !why.empty())
     return fail("advise", 2, why);
+  if (const std::string why = kept_without_room(advice.workload, advice.placement, advice.tiers);
+      !why.empty())
+    return fail("advise", 2, "--keep: " + why);
   for (const std::string& line : {assumptions(arguments, advice), estimates_in_words(advice.tiers)})
     if (!line.empty()) std::fprintf(stderr, "omptier advise: %s\n", line.c_str());
 
@@ -214,6 +223,9 @@ void add_advise(CLI::App& app, CommandContext& context) {
                    "of a --machine, its emulated CPUs' part unless there are more threads than "
                    "these")
       ->check(CLI::Range(1u, 1u << 16));
+  command->add_option("--keep", arguments->keep,
+                      "NAME=KIND: what has NAME in its name stays in this kind, such as grid=hbm; "
+                      "may be repeated");
   command->add_option("-o,--output", arguments->plan,
                       "Write the plan to this file; -: to standard output, the advice to stderr");
   command->add_flag("--json", arguments->json, "The advice as JSON instead of text");

@@ -24,15 +24,17 @@ double line_time(double bandwidth, unsigned threads) {
 
 AccessPrice access_price(Manner manner, const Figures& figures, unsigned threads) {
   const double read = line_time(figures.read_bandwidth, threads);
+  const double write = line_time(figures.write_bandwidth, threads);
+  const double lines = figures.block / k_line_bytes; // moved for one
   switch (manner) {
   case Manner::scattered_load:
-    return {figures.read_latency, read};
+    return {figures.read_latency, lines * read};
   case Manner::streamed_load:
     return {figures.read_latency / k_prefetch_lines, read};
   case Manner::scattered_store:
+    return {figures.write_latency / k_store_lines, lines * (read + write)};
   case Manner::streamed_store:
-    return {figures.write_latency / k_store_lines,
-            read + line_time(figures.write_bandwidth, threads)};
+    return {figures.write_latency / k_store_lines, read + write};
   }
   return {};
 }
@@ -46,7 +48,9 @@ double demand_time(const Demand& demand, const Figures& figures, Threads threads
   double time = 0;
   for (std::size_t i = 0; i < k_manners; ++i) {
     const auto manner = static_cast<Manner>(i);
-    time += demand.accesses[i] * access_time(manner, figures, threads.of(manner));
+    AccessPrice price = access_price(manner, figures, threads.of(manner));
+    if (manner == Manner::scattered_load) price.wait /= demand.at_once;
+    time += demand.accesses[i] * std::max(price.wait, price.transfer);
   }
   return time;
 }

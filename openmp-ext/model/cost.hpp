@@ -3,15 +3,16 @@
 // How long accesses take on a memory, for the runtime's decisions and the advisor's. The time
 // charged to one access of one thread is
 //
-//   scattered load    max(read latency, 64 B · threads / read bandwidth)
+//   scattered load    max(read latency, block · threads / read bandwidth)
 //   streamed load     max(read latency / k_prefetch_lines, 64 B · threads / read bandwidth)
-//   any store         max(write latency / k_store_lines,
+//   streamed store    max(write latency / k_store_lines,
 //                         64 B · threads · (1 / read + 1 / write bandwidth))
+//   scattered store   the same with block for 64 B
 //
 // A core waits for a scattered load, but for prefetched lines and buffered stores only once the
 // lines it keeps in flight are used up (Little's law: 64 B · lines / latency is the bandwidth of
 // one core) or its share of the memory's bandwidth is. A store also reads its line first, hence
-// both transfers. Nothing here allocates.
+// both transfers. The block is what the medium moves for a line alone. Nothing here allocates.
 #pragma once
 
 #include "model/demand.hpp"

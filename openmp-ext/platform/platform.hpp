@@ -21,6 +21,7 @@ struct Figures {
   double write_latency = 0;
   double read_bandwidth = 0;
   double write_bandwidth = 0;
+  double block = 64; // bytes that the medium moves for a single line
 };
 
 struct InitiatorView {

@@ -72,6 +72,7 @@ double FigureEstimates::scale_of(std::size_t figure) const {
 Figures FigureEstimates::estimate(MemoryKind kind, const Figures& figures) const {
   const Figures& usual = usual_figures(kind);
   Figures estimated = figures;
+  if (kind == MemoryKind::nvm) estimated.block = k_nvm_block;
   for (std::size_t i = 0; i < k_figures.size(); ++i) {
     if (figures.*k_figures[i] > 0) continue;
     const Figure other = k_figures[other_direction(i)];

@@ -19,6 +19,9 @@
 
 namespace omptier {
 
+// Bytes. Optane modules read and write blocks of four lines (Izraelevitz et al., arXiv:1903.05714).
+inline constexpr double k_nvm_block = 256;
+
 // The table. Unknown memory counts as the slowest, so that it is never chosen for its speed.
 const Figures& usual_figures(MemoryKind kind);
 
@@ -33,7 +36,7 @@ public:
       learn(tier.kind, tier.figures);
   }
   void learn(MemoryKind kind, const Figures& figures);
-  // Known figures are returned unchanged.
+  // Known figures are returned unchanged, but for the block, which no firmware gives.
   Figures estimate(MemoryKind kind, const Figures& figures) const;
 
 private:

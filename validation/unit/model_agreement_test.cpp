@@ -7,6 +7,7 @@
 #include "allocators/decide_together.hpp"
 #include "allocators/declared_demand.hpp"
 #include "base/os.hpp"
+#include "platform/usual_figures.hpp"
 
 #include <gtest/gtest.h>
 
@@ -133,7 +134,8 @@ Advice advised(const Workloads& given) {
   }
   std::vector<TierChoice> choices;
   for (const Tier& at : given.tiers)
-    choices.push_back({at.kind, at.capacity, at.figures});
+    choices.push_back(
+        {at.kind, at.capacity, FigureEstimates(given.tiers).estimate(at.kind, at.figures)});
   return advise(std::move(workload), std::move(choices));
 }
 
@@ -182,7 +184,11 @@ TEST(Agreement, PricesAreTheSame) {
       const Figures dram = reference_figures(tiers);
       const Demand demand = accesses(use, 1, dram, threads);
       for (std::size_t at = 0; at < tiers.size(); ++at)
-        EXPECT_NEAR(times[at], demand_time(demand, tiers[at].figures, threads), 1e-9);
+        EXPECT_NEAR(times[at],
+                    demand_time(demand,
+                                FigureEstimates(tiers).estimate(tiers[at].kind, tiers[at].figures),
+                                threads),
+                    1e-9);
       traits.access_frequency = 1'000'000;
       const double of_one =
           (use.streamed / threads.streamed + (1 - use.streamed) / threads.scattered) /

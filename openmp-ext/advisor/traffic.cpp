@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See traffic.hpp.
+#include "advisor/traffic.hpp"
+
+#include <algorithm>
+
+namespace omptier {
+namespace {
+
+// Part of a site's lines that the last-level cache does not hold: samples' word where there is one,
+// else by its size.
+class Misses {
+public:
+  explicit Misses(const ProfileSummary& summary) {
+    for (const RunRecord& run : summary.runs)
+      cache_ = std::max(cache_, static_cast<double>(run.caches.all));
+  }
+  Lines of(Lines lines, const SiteSummary& site) const {
+    constexpr double k_least = 0.02;
+    if (const double all = site.accesses.total(); site.accesses.from_cache > 0 && all > 0) {
+      lines *= std::clamp(1 - site.accesses.from_cache / all, k_least, 1.0);
+      return lines;
+    }
+    const auto bytes = static_cast<double>(std::max<std::uint64_t>(site.bytes_peak, 1));
+    // Others need room there, too: of the cache, a gathered object keeps half. A streamed one that
+    // is larger than an eighth is gone before it comes again.
+    const double gathered = std::clamp(1 - cache_ / 2 / bytes, k_least, 1.0);
+    const double streamed = bytes > cache_ / 8 ? 1 : k_least;
+    lines.gathered_load *= gathered;
+    lines.chased_load *= gathered;
+    lines.scattered_store *= gathered;
+    lines.streamed_load *= streamed;
+    lines.streamed_store *= streamed;
+    return lines;
+  }
+
+private:
+  double cache_ = 0; // bytes; 0: not known
+};
+
+Demand demand_of(const Lines& lines) {
+  Demand demand;
+  demand.of(Manner::scattered_load) = lines.gathered_load + lines.chased_load;
+  demand.of(Manner::streamed_load) = lines.streamed_load;
+  demand.of(Manner::scattered_store) = lines.scattered_store;
+  demand.of(Manner::streamed_store) = lines.streamed_store;
+  const double waits = lines.gathered_load / k_gathered_at_once + lines.chased_load;
+  if (waits > 0) demand.at_once = demand.of(Manner::scattered_load) / waits;
+  return demand;
+}
+
+struct InLoop {
+  std::uint32_t loop;
+  Demand demand;
+};
+
+// What samples saw of the site outside of loops that could be followed.
+Demand demand_elsewhere(const SiteDemand& demand, const SiteSummary& site) {
+  Demand rest = demand.demand;
+  const double all = site.accesses.total();
+  rest *= all > 0 ? site.accesses.unknown / all : 0;
+  return rest;
+}
+
+void set_demand(SiteDemand& demand, const SiteSummary& site, const std::vector<InLoop>& loops,
+                const Figures& memory, Threads threads) {
+  Demand sum = demand_elsewhere(demand, site);
+  double all = demand_time(sum, memory, threads);
+  for (const InLoop& in : loops) {
+    sum += in.demand;
+    all += demand_time(in.demand, memory, threads);
+  }
+  const double before = demand.demand.total();
+  for (RegionDemand& region : demand.by_region) { // in proportion to the samples
+    const double part = before > 0 ? region.demand.total() / before : 0;
+    region.demand = sum;
+    region.demand *= part;
+  }
+  demand.demand = sum;
+  demand.by_loop.clear();
+  for (const InLoop& in : loops)
+    if (all > 0)
+      demand.by_loop.push_back({in.loop, demand_time(in.demand, memory, threads) / all});
+}
+
+} // namespace
+
+std::size_t count_traffic(std::span<SiteDemand> sites, const ProfileSummary& summary,
+                          const Figures& recorded_in) {
+  const Threads threads = std::max(summary.threads, 1u);
+  const Misses misses(summary);
+  std::vector<std::vector<InLoop>> in_loops(sites.size());
+  for (std::uint32_t number = 0; number < summary.traffic.size(); ++number) {
+    const LoopTraffic& loop = summary.traffic[number];
+    LoopTimes times({&recorded_in, 1}, threads, 1);
+    const LoopPart whole{0, 1};
+    std::vector<std::pair<std::uint32_t, Demand>> demands;
+    for (const LoopTraffic::OfSite& of : loop.sites) {
+      if (!sites[of.site].placeable) continue;
+      demands.emplace_back(of.site, demand_of(misses.of(of.lines, summary.sites[of.site])));
+      times.add({demands.back().second, {&whole, 1}}, 0);
+    }
+    if (!(times.time() > 0)) continue;
+    for (auto& [site, demand] : demands) {
+      demand *= loop.nanoseconds / times.time();
+      in_loops[site].push_back({number, demand});
+    }
+  }
+  for (std::size_t site = 0; site < sites.size(); ++site)
+    if (!in_loops[site].empty())
+      set_demand(sites[site], summary.sites[site], in_loops[site], recorded_in, threads);
+  return summary.traffic.size();
+}
+
+} // namespace omptier

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Demand from what loops access (analysis/loop_traffic.hpp), where a profile has samples of time.
+// Time is blamed on the access that a loop waits for; an array that is prefetched meanwhile costs
+// nothing where the program was recorded, and all of its bytes in a slower memory. So the sites of
+// a loop divide its time as the model says for their lines in the memory of the recording:
+//
+//   lines of site i = time of the loop / time of the model for all relative lines · relative lines i
+//
+// Lines of objects that stay in the last-level cache beside the others are not counted.
+#pragma once
+
+#include "advisor/workload.hpp"
+#include "analysis/aggregate.hpp"
+#include "platform/platform.hpp"
+
+#include <span>
+
+namespace omptier {
+
+// sites: one for each of the summary's. Changes the demand and the loops of those whose lines are
+// known. Returns the number of loops; 0: nothing is known, and nothing is changed.
+std::size_t count_traffic(std::span<SiteDemand> sites, const ProfileSummary& summary,
+                          const Figures& recorded_in);
+
+} // namespace omptier

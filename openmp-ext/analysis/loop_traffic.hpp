@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which lines a program's loops ask memory for, object by object. Samples of time say on which
+// access a loop waited; what its other streams bring meanwhile, they do not. The emulation of the
+// loop does: how many bytes each instruction accesses, and in which pattern.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace omptier {
+
+// Lines of 64 bytes that no cache holds, if the object is much larger than the caches.
+struct Lines {
+  double streamed_load = 0, gathered_load = 0, chased_load = 0;
+  double streamed_store = 0, scattered_store = 0;
+
+  double total() const {
+    return streamed_load + gathered_load + chased_load + streamed_store + scattered_store;
+  }
+  Lines& operator+=(const Lines& other);
+  Lines& operator*=(double factor);
+};
+
+struct LoopTraffic {
+  struct OfSite {
+    std::uint32_t site = 0; // index into ProfileSummary::sites
+    Lines lines;            // right in proportion to the loop's other sites
+  };
+  double nanoseconds = 0; // in the loop: of all threads, of one process
+  std::vector<OfSite> sites;
+};
+
+} // namespace omptier

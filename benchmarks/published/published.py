@@ -15,14 +15,18 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 
 
-def arguments(description):
+def parser(description):
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("build", type=pathlib.Path, help="folder of the build")
     parser.add_argument("--short", action="store_true", help="fewer configurations: minutes")
     parser.add_argument("--results", type=pathlib.Path, help="file that results are kept in "
                         "(default: in the build folder)")
     parser.add_argument("--jobs", type=int, help="machines at a time")
-    return parser.parse_args()
+    return parser
+
+
+def arguments(description):
+    return parser(description).parse_args()
 
 
 def machine_of(name):

@@ -10,7 +10,7 @@
 // usage: synthetic PATTERN EIGHTHS FAST SLOW-NODE [MiB of an array [repeats]]
 //   PATTERN  sequential, strided, tiled, random
 //   EIGHTHS  0 to 8 of the accesses are writes
-//   FAST     p_1, p_2, p_3, crit
+//   FAST     p_1, p_2, p_3, crit; free: malloc'ed, for a recording and for plans
 //   prints   seconds of the loop
 #include "borders/model_marks.h"
 #include "machine/guest_memory.h"
@@ -22,6 +22,17 @@ enum { k_batch = 8, k_stride = 8, k_tile = 4, k_tile_stride = 64 }; // elements 
 enum pattern { k_sequential, k_strided, k_tiled, k_random };
 static const char* const k_patterns[] = {"sequential", "strided", "tiled", "random"};
 static const char* const k_arrays[] = {"p_1", "p_2", "p_3", "crit"};
+static const char* const k_free = "free";
+
+// A line for each array, by which profiles name it.
+static void allocate(uint32_t* arrays[4], size_t bytes) {
+  uint32_t* p_1 = (uint32_t*)malloc(bytes);
+  uint32_t* p_2 = (uint32_t*)malloc(bytes);
+  uint32_t* p_3 = (uint32_t*)malloc(bytes);
+  uint32_t* crit = (uint32_t*)malloc(bytes);
+  if (!p_1 || !p_2 || !p_3 || !crit) give_up("malloc");
+  arrays[0] = p_1, arrays[1] = p_2, arrays[2] = p_3, arrays[3] = crit;
+}
 
 static int index_of(const char* name, const char* const* names) {
   for (int i = 0; i < 4; i++)
@@ -105,14 +116,16 @@ int main(int count, char** arguments) {
   }
   const enum pattern pattern = (enum pattern)index_of(arguments[1], k_patterns);
   const unsigned writes = (unsigned)atoi(arguments[2]);
-  const int fast = index_of(arguments[3], k_arrays), slow_node = atoi(arguments[4]);
+  const int is_free = strcmp(arguments[3], k_free) == 0;
+  const int fast = is_free ? 0 : index_of(arguments[3], k_arrays), slow_node = atoi(arguments[4]);
   const size_t bytes = (size_t)(count > 5 ? atoi(arguments[5]) : 16) << 20;
   const int repeats = count > 6 ? atoi(arguments[6]) : 1;
   const size_t size = bytes / sizeof(uint32_t);
   uint32_t* arrays[4];
   omptier_model_off();
+  if (is_free) allocate(arrays, bytes);
   for (int i = 0; i < 4; i++) {
-    arrays[i] = memory_on(i == fast ? 0 : slow_node, bytes, 1);
+    if (!is_free) arrays[i] = memory_on(i == fast ? 0 : slow_node, bytes, 1);
     for (size_t at = 0; at < size; at++)
       arrays[i][at] = 1;
   }

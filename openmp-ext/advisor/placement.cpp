@@ -14,6 +14,8 @@
 namespace omptier {
 namespace {
 
+constexpr double k_demanded = 1e6; // times the loss of being nowhere: more than all time
+
 Candidate candidate_of(const SiteDemand& site, const Need& need, const std::vector<double>& costs,
                        double loss) {
   Candidate candidate;
@@ -24,8 +26,11 @@ Candidate candidate_of(const SiteDemand& site, const Need& need, const std::vect
     candidate.allowed |= std::uint32_t{1} << tier;
     candidate.gain[tier] = time_saved(costs, tier);
   }
-  candidate.mandatory = site.kept.has_value();
-  if (site.kept) candidate.allowed = std::uint32_t{1} << *site.kept;
+  if (site.kept) { // gains nothing by that: it leaves only for other kept sites
+    candidate.mandatory = true;
+    candidate.allowed = std::uint32_t{1} << *site.kept;
+    candidate.loss *= k_demanded;
+  }
   return candidate;
 }
 

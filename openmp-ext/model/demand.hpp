@@ -20,8 +20,8 @@ inline constexpr std::size_t k_manners = 4;
 // Bytes. No stride prefetcher follows longer strides: such accesses are scattered.
 inline constexpr std::int64_t k_prefetched_stride = 2048;
 
-// Scattered loads that a core has on the way at once where none needs another: of 10 to 48 line-fill
-// buffers, what the instructions of the window around them leave. 4 were measured on AMD EPYC.
+// Scattered loads that a core has on the way at once where none needs another: of 10 to 48
+// line-fill buffers, what the instructions around them leave. 4 were measured on AMD EPYC.
 inline constexpr double k_gathered_at_once = 5;
 
 // Accesses that reach memory (not those that a cache serves), by manner.

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Sites that the user keeps in a kind of memory, and demand from the lines that loops access.
+#include "advisor/advice.hpp"
+#include "advisor/kept.hpp"
+#include "advisor/traffic.hpp"
+#include "model/cost.hpp"
+
+#include <gtest/gtest.h>
+
+namespace omptier {
+namespace {
+
+constexpr std::uint64_t MiB = 1 << 20;
+const Figures k_fast{80, 80, 100e9, 100e9}, k_slow{300, 900, 30e9, 10e9};
+
+SiteDemand site_of(const std::string& label, double loads) {
+  SiteDemand site;
+  site.label = label;
+  site.live = {{0, 1000, 64 * MiB}};
+  site.demand.of(Manner::scattered_load) = loads;
+  return site;
+}
+
+Workload two_sites() {
+  Workload workload;
+  workload.sites = {site_of("grid (grid.c:34)", 1e6), site_of("table (grid.c:40)", 1e3)};
+  return workload;
+}
+
+std::vector<TierChoice> tiers(std::uint64_t dram) {
+  return {{MemoryKind::dram, dram, k_fast}, {MemoryKind::nvm, 1024 * MiB, k_slow}};
+}
+
+TEST(Kept, TheOthersGetTheRoomThatIsLeft) {
+  Workload workload = two_sites();
+  EXPECT_EQ(advise(workload, tiers(64 * MiB)).placement.tier_of_site,
+            (std::vector<std::size_t>{0, 1}));
+  EXPECT_EQ(keep_sites(workload, tiers(64 * MiB), "table=DRAM"), "");
+  EXPECT_EQ(advise(workload, tiers(64 * MiB)).placement.tier_of_site,
+            (std::vector<std::size_t>{1, 0}));
+}
+
+TEST(Kept, WhatIsWrongIsOneLine) {
+  Workload workload = two_sites();
+  const auto error = [&](const char* wish) { return keep_sites(workload, tiers(64 * MiB), wish); };
+  EXPECT_NE(error("grid").find("is not NAME=KIND"), std::string::npos);
+  EXPECT_NE(error("=dram").find("is not NAME=KIND"), std::string::npos);
+  EXPECT_NE(error("grid=hbm").find("none of the kinds to place in (dram, nvm)"), std::string::npos)
+      << error("grid=hbm");
+  EXPECT_NE(error("gird=dram").find("'gird' in its name"), std::string::npos);
+  EXPECT_EQ(error("grid (grid=dram"), "");
+  EXPECT_NE(error("34=nvm").find("already kept in DRAM"), std::string::npos);
+}
+
+TEST(Kept, WithoutRoomItIsSaid) {
+  Workload workload = two_sites();
+  EXPECT_EQ(keep_sites(workload, tiers(63 * MiB), "grid.c=dram"), "");
+  const Advice advice = advise(std::move(workload), tiers(63 * MiB));
+  const std::string error = kept_without_room(advice.workload, advice.placement, advice.tiers);
+  EXPECT_NE(error.find("is to be kept in DRAM"), std::string::npos) << error;
+}
+
+// A loop that waits for one array only, while it streams through another and gathers from a third
+// that fits the cache.
+ProfileSummary summary_of_loop() {
+  ProfileSummary summary;
+  summary.measure = Measure::time;
+  summary.threads = 1;
+  summary.runs.emplace_back().caches.all = 8 * MiB;
+  for (const std::uint64_t bytes : {64 * MiB, 64 * MiB, 1 * MiB})
+    summary.sites.emplace_back().bytes_peak = bytes;
+  LoopTraffic loop;
+  loop.nanoseconds = 1e9;
+  loop.sites.resize(3);
+  for (std::uint32_t site = 0; site < 3; ++site)
+    loop.sites[site].site = site;
+  loop.sites[0].lines.streamed_load = 2;
+  loop.sites[1].lines.streamed_load = 1;
+  loop.sites[2].lines.gathered_load = 1;
+  summary.traffic = {loop};
+  return summary;
+}
+
+TEST(Traffic, ALoopsTimeIsDividedByItsLines) {
+  std::vector<SiteDemand> sites(3);
+  sites[0].demand.of(Manner::streamed_load) = 100; // all samples are on the first
+  ASSERT_EQ(count_traffic(sites, summary_of_loop(), k_fast), 1u);
+  const double first = sites[0].demand.of(Manner::streamed_load);
+  EXPECT_DOUBLE_EQ(sites[1].demand.of(Manner::streamed_load), first / 2);
+  EXPECT_LT(sites[2].demand.of(Manner::scattered_load), 0.03 * first);
+  LoopTimes times({&k_fast, 1}, 1, 1); // the loop takes its time again
+  const LoopPart whole{0, 1};
+  for (const SiteDemand& site : sites)
+    times.add({site.demand, {&whole, 1}}, 0);
+  EXPECT_NEAR(times.time(), 1e9, 1e3);
+}
+
+TEST(Traffic, WithoutLoopsNothingIsChanged) {
+  ProfileSummary summary = summary_of_loop();
+  summary.traffic.clear();
+  std::vector<SiteDemand> sites(3);
+  sites[0].demand.of(Manner::streamed_load) = 100;
+  EXPECT_EQ(count_traffic(sites, summary, k_fast), 0u);
+  EXPECT_EQ(sites[0].demand.total(), 100);
+}
+
+TEST(Traffic, LoadsThatNeedNoOtherWaitAtOnce) {
+  ProfileSummary summary = summary_of_loop();
+  summary.traffic[0].sites.resize(1);
+  summary.traffic[0].sites[0].lines = {};
+  summary.traffic[0].sites[0].lines.chased_load = 1;
+  std::vector<SiteDemand> chased(3), gathered(3);
+  count_traffic(chased, summary, k_fast);
+  EXPECT_DOUBLE_EQ(chased[0].demand.at_once, 1);
+  summary.traffic[0].sites[0].lines = {};
+  summary.traffic[0].sites[0].lines.gathered_load = 1;
+  count_traffic(gathered, summary, k_fast);
+  EXPECT_DOUBLE_EQ(gathered[0].demand.at_once, k_gathered_at_once);
+  EXPECT_NEAR(gathered[0].demand.total(), k_gathered_at_once * chased[0].demand.total(), 1);
+}
+
+} // namespace
+} // namespace omptier

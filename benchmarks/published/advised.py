@@ -40,10 +40,14 @@ def record(options, program, cell, profile):
                *command(max(2, round(SECONDS / once)))])
 
 
-def chosen(options, profile, lines):
+def advise(options, profile, *further):
+    return json.loads(output_of([options.build / "bin/omptier", "advise", "--json", *published.machine_of(MACHINE),
+                                 "--capacity", f"dram:{MIB + 1}M,nvm:8G", "--threads", str(THREADS), *further,
+                                 profile]))
+
+
+def chosen(advice, lines):
     """Bytes of each array in the fast memory."""
-    advice = json.loads(output_of([options.build / "bin/omptier", "advise", "--json", *published.machine_of(MACHINE),
-                                   "--capacity", f"dram:{MIB + 1}M,nvm:8G", "--threads", str(THREADS), profile]))
     held = dict.fromkeys(synthetic.ARRAYS, 0)
     for site in advice["sites"]:
         line = re.search(r"synthetic\.c:(\d+)", site["label"])
@@ -68,19 +72,27 @@ def main():
     print(f"\nadvice from samples of time on this computer ({synthetic.SOURCE})\n")
     print("| pattern | writes | in the fast memory | time over the best's |")
     print("|---|---|---|---|")
-    slower = []
+    slower, others = [], {}
     with tempfile.TemporaryDirectory() as folder:
         for cell in cells:
             profile = (options.profiles or pathlib.Path(folder)) / f"{cell[0]}-{cell[1]}.profile"
             if not profile.exists():
                 record(options, program, cell, profile)
-            held = chosen(options, profile, source_lines())
-            slower.append(slowdown({array: seconds[*cell, array] for array in synthetic.ARRAYS}, held))
+            times = {array: seconds[*cell, array] for array in synthetic.ARRAYS}
+            advice = advise(options, profile, "--compare")
+            held = chosen(advice, source_lines())
+            slower.append(slowdown(times, held))
+            for name in (strategy["name"] for strategy in advice["strategies"]):
+                other = chosen(advise(options, profile, "--strategy", name), source_lines())
+                others.setdefault(name, []).append(slowdown(times, other))
             placed = ", ".join(f"{array} {size >> 20} MiB" for array, size in held.items() if size) or "nothing"
             print(f"| {cell[0]} | {cell[1] * 12.5:g} % | {placed} | {slower[-1]:.3f} |", flush=True)
+    print("\n| strategy, the same profiles | best or within 2 % | mean over the best | worst |")
+    print("|---|---|---|---|")
+    for name, ratios in {"omptier": slower, **others}.items():
+        print(f"| {name} | {sum(ratio <= 1.02 for ratio in ratios)} of {len(ratios)} | "
+              f"{sum(ratios) / len(ratios):.3f} | {max(ratios):.2f} |")
     good = sum(ratio <= 1.02 for ratio in slower)
-    print(f"\n{good} of {len(slower)} are the best or within 2 % of it; "
-          f"mean {sum(slower) / len(slower):.3f}, worst {max(slower):.2f}")
     return 0 if good >= 0.9 * len(slower) else 1
 
 

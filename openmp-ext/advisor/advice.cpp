@@ -124,6 +124,16 @@ void place_whole_or_divided(Advice& advice) {
   }
 }
 
+void predict(Advice& advice) {
+  const auto& tier_of_site = advice.placement.tier_of_site;
+  advice.placement.saved = 0;
+  for (std::size_t site = 0; site < tier_of_site.size(); ++site)
+    if (tier_of_site[site] != Placement::k_nowhere)
+      advice.placement.saved += time_saved(advice.costs[site], tier_of_site[site]);
+  advice.time = predicted_time(advice.workload, advice.tiers, tier_of_site);
+  advice.least_time = least_time(advice.workload, advice.tiers, tier_of_site);
+}
+
 } // namespace
 
 Advice advise(Workload workload, std::vector<TierChoice> tiers) {
@@ -133,14 +143,31 @@ Advice advise(Workload workload, std::vector<TierChoice> tiers) {
   join_blocks(advice.workload, advice.placement.tier_of_site);
   advice.costs = cost_table(advice.workload, advice.tiers);
   advice.moves = moves_that_pay(advice.workload, advice.tiers, advice.placement);
-  const auto& tier_of_site = advice.placement.tier_of_site;
-  advice.placement.saved = 0;
-  for (std::size_t site = 0; site < tier_of_site.size(); ++site)
-    if (tier_of_site[site] != Placement::k_nowhere)
-      advice.placement.saved += time_saved(advice.costs[site], tier_of_site[site]);
-  advice.time = predicted_time(advice.workload, advice.tiers, tier_of_site);
-  advice.least_time = least_time(advice.workload, advice.tiers, tier_of_site);
+  predict(advice);
   return advice;
+}
+
+Advice advise_by(const FieldStrategy& strategy, Workload workload, std::vector<TierChoice> tiers) {
+  Advice advice{std::move(workload), std::move(tiers), {}, {}, {}};
+  if (advice.tiers.empty())
+    advice.placement.tier_of_site.assign(advice.workload.sites.size(), Placement::k_nowhere);
+  else
+    advice.placement.tier_of_site = strategy.place({advice.workload, advice.tiers});
+  advice.costs = cost_table(advice.workload, advice.tiers);
+  predict(advice);
+  return advice;
+}
+
+std::vector<StrategyTime> compare_strategies(const Workload& whole, const Advice& advice) {
+  std::vector<StrategyTime> times;
+  for (const FieldStrategy& strategy : field_strategies()) {
+    std::vector<std::size_t> where = strategy.place({whole, advice.tiers});
+    for (std::size_t site = 0; site < advice.workload.sites.size(); ++site)
+      if (const SiteDemand& demand = advice.workload.sites[site]; !demand.by_plan)
+        where[demand.site] = advice.placement.tier_of_site[site];
+    times.push_back({strategy.name, strategy.rule, predicted_time(whole, advice.tiers, where)});
+  }
+  return times;
 }
 
 std::vector<MemoryKind> kinds_in_order(const Advice& advice, std::size_t site, std::size_t tier) {

@@ -5,6 +5,7 @@
 
 #include "advisor/move_advice.hpp"
 #include "advisor/placement.hpp"
+#include "advisor/strategies/strategies.hpp"
 #include "analysis/aggregate.hpp"
 #include "plan/plan.hpp"
 
@@ -24,6 +25,17 @@ struct Advice {
 };
 
 Advice advise(Workload workload, std::vector<TierChoice> tiers);
+
+// Whole sites where the strategy wants them, nothing moved.
+Advice advise_by(const FieldStrategy& strategy, Workload workload, std::vector<TierChoice> tiers);
+
+struct StrategyTime {
+  std::string_view name, rule;
+  double time = 0; // as Advice::time
+};
+// What each strategy's placement of whole sites would take under the model. Sites that no plan
+// reaches lie where they do in the advice.
+std::vector<StrategyTime> compare_strategies(const Workload& whole, const Advice& advice);
 
 // Kinds for a site: the advised one, then the others by the site's own cost.
 std::vector<MemoryKind> kinds_in_order(const Advice& advice, std::size_t site, std::size_t tier);

@@ -126,7 +126,7 @@ SiteDemand demand_of(const SiteSummary& site, const ProfileSummary& summary,
 } // namespace
 
 Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names,
-                       const Figures& recorded_in) {
+                       const Figures& recorded_in, Divide divide) {
   const Translation translation(summary, recorded_in);
   Workload workload;
   workload.threads = std::max(summary.threads, 1u);
@@ -145,6 +145,10 @@ Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names
     if (whole.back().placeable) whole.back().by_loop = std::move(loops.of_site[i]);
   }
   workload.loops = std::max(loops.loops, count_traffic(whole, summary, recorded_in));
+  if (divide == Divide::no) {
+    workload.sites = std::move(whole);
+    return workload;
+  }
   for (SiteDemand& site : whole) {
     const SiteSummary& from = summary.sites[site.site];
     for (SiteDemand& blocks : divide_by_blocks(std::move(site), summary))

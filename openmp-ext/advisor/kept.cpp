@@ -23,7 +23,8 @@ std::string keep_sites(Workload& workload, const std::vector<TierChoice>& tiers,
     if (same_ignoring_case(kind, name_of(tiers[at].kind))) tier = at;
   }
   if (tier == tiers.size())
-    return quoted + ": '" + std::string(kind) + "' is none of the kinds to place in (" + kinds + ")";
+    return quoted + ": '" + std::string(kind) + "' is none of the kinds to place in (" + kinds +
+           ")";
   bool found = false;
   for (SiteDemand& site : workload.sites) {
     if (!site.placeable || !site.by_plan || site.label.find(name) == std::string::npos) continue;

@@ -186,7 +186,24 @@ std::string traits_text(const Advice& advice, const std::function<bool(std::size
   return "\nThe same as C source, for file scope; allocate with these allocators:\n\n" + text;
 }
 
-std::string advice_json(const Advice& advice, bool threads_as_recorded) {
+std::string strategies_text(const Advice& advice, std::span<const StrategyTime> times) {
+  if (times.empty()) return {};
+  const auto line = [&](std::string_view name, double time, std::string_view rule) {
+    char text[200];
+    const double ratio = advice.time > 0 ? time / advice.time : 1;
+    std::snprintf(text, sizeof text, "  %-11.*s %6.2f  %.*s\n", static_cast<int>(name.size()),
+                  name.data(), ratio, static_cast<int>(rule.size()), rule.data());
+    return std::string(text);
+  };
+  std::string text = "\nTime waiting for memory under the model, in units of this advice's:\n\n" +
+                     line("omptier", advice.time, "this advice");
+  for (const StrategyTime& of : times)
+    text += line(of.name, of.time, of.rule);
+  return text;
+}
+
+std::string advice_json(const Advice& advice, std::span<const StrategyTime> times,
+                        bool threads_as_recorded) {
   Json tiers = Json::array(), sites = Json::array(), moves = Json::array();
   for (const TierChoice& tier : advice.tiers)
     tiers.push_back({{"kind", name_of(tier.kind)},
@@ -204,6 +221,9 @@ std::string advice_json(const Advice& advice, bool threads_as_recorded) {
     return Json{{"share", memory.share}, {"bytes", memory.bytes}};
   };
   const double threads = advice.workload.threads.most();
+  Json strategies = Json::array();
+  for (const StrategyTime& of : times)
+    strategies.push_back({{"name", of.name}, {"predicted_wait", of.time / threads}});
   const Json all = {{"version", 1},
                     {"measure", noun_of(advice.workload.measure)},
                     {"threads", advice.workload.threads.most()},
@@ -215,7 +235,8 @@ std::string advice_json(const Advice& advice, bool threads_as_recorded) {
                     {"everything_else", json_of(advice.workload.elsewhere)},
                     {"moves", std::move(moves)},
                     {"predicted_wait", advice.time / threads},
-                    {"least_wait", advice.least_time / threads}};
+                    {"least_wait", advice.least_time / threads},
+                    {"strategies", std::move(strategies)}};
   return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

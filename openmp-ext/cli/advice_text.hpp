@@ -6,6 +6,7 @@
 #include "advisor/advice.hpp"
 
 #include <functional>
+#include <span>
 #include <string>
 
 namespace omptier {
@@ -20,7 +21,11 @@ std::string region_moves_text(const Advice& advice); // "" if nothing is moved
 // Allocators for file scope, for the sites whose memory C source asks for; "" if there are none.
 std::string traits_text(const Advice& advice, const std::function<bool(std::size_t)>& is_from_c);
 
+// A table: predicted time of each strategy over the advice's. "" if none is given.
+std::string strategies_text(const Advice& advice, std::span<const StrategyTime> times);
+
 // docs/plan-format.md describes it. Bytes, nanoseconds, fractions of 1.
-std::string advice_json(const Advice& advice, bool threads_as_recorded);
+std::string advice_json(const Advice& advice, std::span<const StrategyTime> times,
+                        bool threads_as_recorded);
 
 } // namespace omptier

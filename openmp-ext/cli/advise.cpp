@@ -20,17 +20,18 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <span>
 
 namespace omptier {
 namespace {
 
 struct AdviseArguments {
   std::vector<std::string> profiles;
-  std::string capacity, nodes, xml, plan;
+  std::string capacity, nodes, xml, plan, strategy;
   MachineChoice machine;
   std::vector<std::string> keep;
   unsigned threads = 0; // 0: as recorded
-  bool traits = true, json = false, force = false, resolve = false;
+  bool traits = true, json = false, force = false, resolve = false, compare = false;
 };
 
 struct Input {
@@ -137,11 +138,13 @@ bool is_from_c_source(const SiteSummary& site, const std::vector<ModuleInfo>& mo
 }
 
 // If the plan goes to stdout, the text goes to stderr.
-int print_advice(const AdviseArguments& arguments, const Advice& advice, const Plan& plan,
+int print_advice(const AdviseArguments& arguments, const Advice& advice,
+                 std::span<const StrategyTime> times, const Plan& plan,
                  const std::function<bool(std::size_t)>& is_from_c) {
   const bool plan_on_stdout = arguments.plan == "-";
-  std::string text = arguments.json ? advice_json(advice, arguments.threads == 0)
-                                    : placement_text(advice) + region_moves_text(advice);
+  std::string text = arguments.json ? advice_json(advice, times, arguments.threads == 0)
+                                    : placement_text(advice) + region_moves_text(advice) +
+                                          strategies_text(advice, times);
   if (!arguments.json && arguments.traits) text += traits_text(advice, is_from_c);
   if (!arguments.plan.empty()) {
     if (const int status = write_file("advise", arguments.plan, write_plan(plan)); status != 0)
@@ -154,6 +157,18 @@ int print_advice(const AdviseArguments& arguments, const Advice& advice, const P
   if (std::fputs(text.c_str(), out) < 0 || std::fflush(out) != 0)
     return fail("advise", 125, "standard output cannot be written");
   return 0;
+}
+
+Parsed<Workload> workload_for(const AdviseArguments& arguments, const Input& input,
+                              const ProfileNames& names, const std::vector<TierChoice>& tiers,
+                              Divide divide) {
+  Workload workload = workload_from(input.summary, {names.sites, names.regions},
+                                    reference_figures(input.platform.tiers), divide);
+  if (arguments.threads > 0) workload.threads = arguments.threads;
+  for (const std::string& wish : arguments.keep)
+    if (const std::string why = keep_sites(workload, tiers, wish); !why.empty())
+      return Parsed<Workload>::failure("--keep " + why);
+  return workload;
 }
 
 int advise_command(const AdviseArguments& arguments) {
@@ -169,14 +184,16 @@ int advise_command(const AdviseArguments& arguments) {
   for (const std::string& note : input->summary.notes)
     std::fprintf(stderr, "omptier advise: %s\n", note.c_str());
 
-  Workload workload = workload_from(input->summary, {names.sites, names.regions},
-                                    reference_figures(input->platform.tiers));
-  if (arguments.threads > 0) workload.threads = arguments.threads;
-  std::vector<TierChoice> tiers = usable_tiers(input->platform, input->capacity);
-  for (const std::string& wish : arguments.keep)
-    if (const std::string why = keep_sites(workload, tiers, wish); !why.empty())
-      return fail("advise", 2, "--keep " + why);
-  const Advice advice = advise(std::move(workload), std::move(tiers));
+  const std::vector<TierChoice> tiers = usable_tiers(input->platform, input->capacity);
+  const auto whole = workload_for(arguments, *input, names, tiers, Divide::no);
+  if (!whole) return fail("advise", 2, whole.error());
+  const FieldStrategy* const strategy = find_field_strategy(arguments.strategy);
+  if (!strategy && !arguments.strategy.empty() && arguments.strategy != "omptier")
+    return fail("advise", 2, "--strategy '" + arguments.strategy + "' is none of omptier, " +
+                                 field_strategy_names());
+  const Advice advice =
+      strategy ? advise_by(*strategy, *whole, tiers)
+               : advise(*workload_for(arguments, *input, names, tiers, Divide::yes), tiers);
   if (const std::string why = nothing_to_decide(advice); !why.empty())
     return fail("advise", 2, why);
   if (const std::string why = kept_without_room(advice.workload, advice.placement, advice.tiers);
@@ -190,7 +207,9 @@ int advise_command(const AdviseArguments& arguments) {
   });
   plan.platform_fingerprint = input->platform.fingerprint;
   plan.capacity = input->capacity;
-  return print_advice(arguments, advice, plan, [&](std::size_t site) {
+  std::vector<StrategyTime> times;
+  if (arguments.compare) times = compare_strategies(*whole, advice);
+  return print_advice(arguments, advice, times, plan, [&](std::size_t site) {
     return is_from_c_source(input->summary.sites[advice.workload.sites[site].site],
                             input->summary.modules, symbols);
   });
@@ -226,6 +245,10 @@ void add_advise(CLI::App& app, CommandContext& context) {
   command->add_option("--keep", arguments->keep,
                       "NAME=KIND: what has NAME in its name stays in this kind, such as grid=hbm; "
                       "may be repeated");
+  command->add_option("--strategy", arguments->strategy,
+                      "Place as a publication does instead: " + field_strategy_names());
+  command->add_flag("--compare", arguments->compare,
+                    "Also the predicted time of each of these strategies");
   command->add_option("-o,--output", arguments->plan,
                       "Write the plan to this file; -: to standard output, the advice to stderr");
   command->add_flag("--json", arguments->json, "The advice as JSON instead of text");

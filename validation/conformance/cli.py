@@ -153,6 +153,16 @@ def case_advise(bench):
     check(placed["first"]["kind"] and placed["first"]["bytes"] >= 4 * MIB and
           placed["first"]["low"] <= placed["first"]["share"] <= placed["first"]["high"], f"{placed}")
     bench.run(bench.omptier, "advise", profile, "--json", "-o", "-", status=2)
+    check(not advice["strategies"], "compared unasked")
+    compared = json.loads(bench.run(bench.omptier, "advise", profile, *small, "--json", "--compare").stdout)
+    check(all(of["predicted_wait"] >= 0.999 * advice["predicted_wait"] for of in compared["strategies"]), f"{compared}")
+    for strategy in compared["strategies"]:
+        other = json.loads(bench.run(bench.omptier, "advise", profile, *small, "--json", "--strategy",
+                                     strategy["name"]).stdout)
+        check(abs(other["predicted_wait"] - strategy["predicted_wait"]) <= 1e-6 * strategy["predicted_wait"], f"{other}")
+    check("\n  hotset " in bench.run(bench.omptier, "advise", profile, *small, "--compare").stdout, "no table")
+    kept = bench.run(bench.omptier, "advise", profile, *small, "--keep", "first=nvm", "--json").stdout
+    check([one["kind"] for one in json.loads(kept)["sites"] if one["label"].startswith("first")] == ["nvm"], kept)
     said = bench.run(bench.omptier, "advise", profile, "--machine", "xeon-max-flat").stderr
     check("as small as it is emulated" in said and "1 thread as recorded" in said and "--capacity" in said, said)
     check("emulated" not in bench.run(bench.omptier, "advise", profile, *small).stderr, "assumed, though all is named")
@@ -224,6 +234,9 @@ def case_values(bench):
                     "sandbox --machine nvdimm --env A", "sandbox --machine nvdimm --timeout -1"):
         bench.one_line(*command.split(), "--", one, status=2, said="omptier ")
     for command in ("advise --threads 0", "advise --machine none", "advise --capacity 5", "advise --nodes hbm",
+                    "advise --strategy best --machine nvdimm", "advise --keep first --machine nvdimm",
+                    "advise --keep none=nvm --machine nvdimm",
+                    "advise --keep first=nvm --keep first=dram --machine nvdimm",
                     "advise --xml none", "advise -o no/f", "advise --json -o -", "report --sites x", "report no.profile"):
         bench.one_line(*command.split(), profile, status=2, said="omptier ")
     bench.one_line("check", "--json", "--notices", status=2, said="omptier ")

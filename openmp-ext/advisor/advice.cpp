@@ -106,19 +106,29 @@ Placement place(const Workload& workload, const std::vector<TierChoice>& tiers) 
   return placement;
 }
 
-// Sites are divided only where that saves time: whole ones are easier to understand and to move.
+// With the moves per region. A move back home saves only what the moves away would cost.
+double time_with_moves(const Workload& workload, const std::vector<TierChoice>& tiers,
+                       const Placement& placement) {
+  double time = predicted_time(workload, tiers, placement.tier_of_site);
+  for (const RegionMove& move : moves_that_pay(workload, tiers, placement))
+    if (move.tier != placement.tier_of_site[move.site])
+      time -= move.saved - workload.threads.most() * move.spent;
+  return time;
+}
+
+// Sites are divided only where that saves time: whole ones are easier to understand, and only they
+// are moved per region.
 void place_whole_or_divided(Advice& advice) {
   constexpr double k_worth = 0.005; // of the time with whole sites
   advice.placement = place(advice.workload, advice.tiers);
   if (advice.tiers.size() < 2) return;
-  const double whole =
-      predicted_time(advice.workload, advice.tiers, advice.placement.tier_of_site);
   const Sliced sliced = slice(advice.workload, cost_table(advice.workload, advice.tiers));
   if (sliced.from.size() == advice.workload.sites.size()) return;
   Placement placement = place(sliced.workload, advice.tiers);
   tidy_slices(sliced.workload, advice.tiers, sliced.from, placement.tier_of_site);
   Workload divided = join_slices(advice.workload, sliced, placement.tier_of_site);
-  if (predicted_time(divided, advice.tiers, placement.tier_of_site) < (1 - k_worth) * whole) {
+  if (time_with_moves(divided, advice.tiers, placement) <
+      (1 - k_worth) * time_with_moves(advice.workload, advice.tiers, advice.placement)) {
     advice.workload = std::move(divided);
     advice.placement = std::move(placement);
   }

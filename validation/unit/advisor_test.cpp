@@ -2,6 +2,7 @@
 //
 // The advisor on workloads made by hand: placement by density against brute force over all
 // placements, moves per region, reasons and pasted traits.
+#include "advisor/advice.hpp"
 #include "advisor/explain.hpp"
 #include "advisor/move_advice.hpp"
 #include "advisor/placement.hpp"
@@ -163,6 +164,21 @@ TEST(Moves, DoNotPayWhenVisitsAreShort) {
   const auto tiers = three_tiers(0, 60 * MiB, 4096 * MiB);
   const Placement home = place_by_density(workload, tiers, cost_table(workload, tiers));
   EXPECT_TRUE(moves_that_pay(workload, tiers, home).empty());
+}
+
+// Dividing what does not fit gains less than moving it, where moving pays.
+TEST(Moves, ComeBeforeDividing) {
+  const auto tiers = three_tiers(0, 60 * MiB, 4096 * MiB);
+  for (const std::uint64_t visits : {4, 100000}) {
+    Workload workload = two_hot_in_turn(4e8, visits);
+    for (std::size_t i = 0; i < workload.sites.size(); ++i) {
+      workload.sites[i].site = i;
+      workload.sites[i].block_bytes = workload.sites[i].peak_bytes();
+    }
+    const Advice advice = advise(workload, tiers);
+    EXPECT_EQ(advice.moves.empty(), visits > 4);
+    EXPECT_EQ(advice.workload.sites.size(), visits > 4 ? 3u : 2u);
+  }
 }
 
 TEST(Moves, NoneWhenBothFit) {

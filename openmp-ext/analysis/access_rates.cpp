@@ -196,38 +196,6 @@ struct Sum {
   }
 };
 
-// Neighbours of a stride below a line share it; of a row of a tile, four do (a guess).
-Lines lines_of(const AccessPattern& pattern, PatternKind kind, std::int64_t stride) {
-  constexpr double k_line = 64, k_in_row = 4;
-  const double bytes = double{pattern.bytes}, accesses = double{pattern.accesses};
-  const double width = stride != 0 ? std::min(1.0, std::abs(double(stride)) / k_line) : 1;
-  const bool stores = pattern.kind == AccessKind::store;
-  Lines lines;
-  switch (kind) {
-  case PatternKind::unknown:
-    break;
-  case PatternKind::sequential:
-    (stores ? lines.streamed_store : lines.streamed_load) = bytes / k_line;
-    break;
-  case PatternKind::strided:
-    if (std::abs(stride) <= k_prefetched_stride)
-      (stores ? lines.streamed_store : lines.streamed_load) = accesses * width;
-    else
-      (stores ? lines.scattered_store : lines.gathered_load) = accesses;
-    break;
-  case PatternKind::tiled:
-    (stores ? lines.scattered_store : lines.gathered_load) = accesses / k_in_row;
-    break;
-  case PatternKind::random:
-    (stores ? lines.scattered_store : lines.gathered_load) = accesses;
-    break;
-  case PatternKind::pointer_chase:
-    (stores ? lines.scattered_store : lines.chased_load) = accesses;
-    break;
-  }
-  return lines;
-}
-
 class Accesses {
 public:
   Accesses(ProfileSummary& summary, std::span<const std::vector<PatternAt>> runs,
@@ -366,15 +334,34 @@ private:
     std::map<std::pair<std::uint32_t, std::uint32_t>, Lines> lines; // by loop and site
     std::vector<LoopTraffic>& traffic = summary_.traffic;
     const auto profiles = static_cast<double>(runs_.size());
+    struct OfSite {
+      double speed = 0;
+      std::vector<KnownAccess> accesses;
+    };
+    std::map<std::uint32_t, OfSite> sample;
+    std::uint32_t loop = 0;
+    const auto count = [&] {
+      for (auto& [site, of_site] : sample) {
+        Lines more = lines_of(std::move(of_site.accesses), kinds[site].parts.stride);
+        more *= of_site.speed / profiles;
+        lines[{loop, site}] += more;
+      }
+      sample.clear();
+    };
+    const AccessPattern* last = nullptr;
     each([&](std::size_t, const PatternAt& at, const Speed& speed) {
-      if (traffic.size() <= speed.loop) traffic.resize(speed.loop + 1);
-      traffic[speed.loop].nanoseconds += double{at.pattern->bytes} / profiles;
+      if (last != nullptr && (last->time != at.pattern->time || last->thread != at.pattern->thread))
+        count();
+      last = at.pattern;
+      loop = speed.loop;
+      if (traffic.size() <= loop) traffic.resize(loop + 1);
+      traffic[loop].nanoseconds += double{at.pattern->bytes} / profiles;
       if (at.site >= kinds.size()) return;
-      const PatternParts& parts = kinds[at.site].parts;
-      Lines more = lines_of(*at.pattern, kind_at(parts, at.pattern->pc), parts.stride);
-      more *= speed.value / profiles;
-      lines[{speed.loop, at.site}] += more;
+      OfSite& of_site = sample[at.site];
+      of_site.speed = speed.value;
+      of_site.accesses.push_back({at.pattern, kind_at(kinds[at.site].parts, at.pattern->pc)});
     });
+    count();
     for (const auto& [at, of_site] : lines)
       if (of_site.total() > 0) traffic[at.first].sites.push_back({at.second, of_site});
   }

@@ -1,9 +1,123 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See loop_traffic.hpp.
+// See loop_traffic.hpp. Instructions of one stride are compared by their places inside it: each may
+// have been logged in another iteration.
 #include "analysis/loop_traffic.hpp"
 
+#include "model/demand.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
 namespace omptier {
+namespace {
+
+constexpr double k_line = 64;
+constexpr std::uint64_t k_near = 1u << 20; // bytes that a core's own cache keeps between two uses
+constexpr float k_most = 0.5F;             // of an instruction's steps, for a stride
+
+using Known = std::span<const KnownAccess>;
+
+std::uint64_t stride_of(const AccessPattern& pattern) {
+  const AccessPattern::Stride& first = pattern.strides[0];
+  return first.share >= k_most ? static_cast<std::uint64_t>(std::abs(first.bytes)) : 0;
+}
+
+std::uint64_t place_of(const AccessPattern& pattern) {
+  const std::uint64_t stride = stride_of(pattern);
+  return double(stride) >= k_line ? pattern.address % stride : pattern.address;
+}
+
+// Without steps, only the manner is known. Of a row of a tile, four share a line (a guess).
+double lines_by_kind(const KnownAccess& access, std::int64_t stride) {
+  constexpr double k_in_row = 4;
+  const double accesses = double{access.pattern->accesses};
+  if (access.kind == PatternKind::sequential) return double{access.pattern->bytes} / k_line;
+  if (access.kind == PatternKind::tiled) return accesses / k_in_row;
+  if (access.kind != PatternKind::strided || stride == 0) return accesses;
+  return accesses * std::min(1.0, std::abs(double(stride)) / k_line);
+}
+
+// width: bytes from the first place to the last. A step brings as many new lines as it passes, at
+// most those that lie under the places; steps that follow no rule bring all of them.
+double lines_of_cluster(Known cluster, double width, std::int64_t stride) {
+  double most = 0;
+  for (const KnownAccess& access : cluster) {
+    const AccessPattern& pattern = *access.pattern;
+    const double accesses = double{pattern.accesses};
+    const double size = accesses > 0 ? double{pattern.bytes} / accesses : 0;
+    const double under = std::max(1 + width / k_line, size / k_line);
+    double lines = 0, rest = 1;
+    for (const AccessPattern::Stride& step : pattern.strides) {
+      lines += double{step.share} * std::min(std::abs(double(step.bytes)) / k_line, under);
+      rest -= double{step.share};
+    }
+    lines = accesses * (lines + std::max(rest, 0.0) * under);
+    if (pattern.strides[0].share == 0) lines = lines_by_kind(access, stride) * under;
+    most = std::max(most, lines);
+  }
+  return most;
+}
+
+const KnownAccess& largest(Known accesses) {
+  return *std::ranges::max_element(
+      accesses, {}, [](const KnownAccess& access) { return access.pattern->bytes; });
+}
+
+void add_cluster(Known cluster, double count, std::int64_t stride, Lines& lines) {
+  const KnownAccess& access = largest(cluster);
+  const bool stores = access.pattern->kind == AccessKind::store;
+  const bool is_stream =
+      access.kind == PatternKind::sequential ||
+      (access.kind == PatternKind::strided && std::abs(stride) <= k_prefetched_stride);
+  if (access.kind == PatternKind::unknown) return;
+  if (is_stream)
+    (stores ? lines.streamed_store : lines.streamed_load) += count;
+  else if (stores)
+    lines.scattered_store += count;
+  else
+    (access.kind == PatternKind::pointer_chase ? lines.chased_load : lines.gathered_load) += count;
+}
+
+// Lines that the walk with the longest steps passes; endless if many steps follow no rule.
+double passed_by(Known near) {
+  constexpr double k_known = 0.9;
+  double most = 0;
+  for (const KnownAccess& access : near) {
+    double step = 0, known = 0; // the mean
+    for (const AccessPattern::Stride& stride : access.pattern->strides) {
+      step += double{stride.share} * std::abs(double(stride.bytes));
+      known += double{stride.share};
+    }
+    if (known < k_known) return HUGE_VAL;
+    most = std::max(most, double{access.pattern->accesses} * step / k_line);
+  }
+  return most;
+}
+
+// near: sorted by stride and place.
+void add_near(Known near, std::int64_t stride, Lines& lines) {
+  Lines of_clusters;
+  for (std::size_t begin = 0, end = 0; begin < near.size(); begin = end) {
+    const AccessPattern& first = *near[begin].pattern;
+    std::uint64_t last = place_of(first);
+    for (end = begin + 1; end < near.size(); ++end) {
+      const AccessPattern& next = *near[end].pattern;
+      if (stride_of(next) != stride_of(first)) break;
+      if (double(place_of(next) - last) >= k_line) break;
+      last = place_of(next);
+    }
+    const Known cluster = near.subspan(begin, end - begin);
+    const auto width = double(last - place_of(first));
+    add_cluster(cluster, lines_of_cluster(cluster, width, stride), stride, of_clusters);
+  }
+  const double all = of_clusters.total(), passed = passed_by(near);
+  if (all > passed) of_clusters *= passed / all;
+  lines += of_clusters;
+}
+
+} // namespace
 
 Lines& Lines::operator+=(const Lines& other) {
   streamed_load += other.streamed_load;
@@ -19,6 +133,25 @@ Lines& Lines::operator*=(double factor) {
        {&streamed_load, &gathered_load, &chased_load, &streamed_store, &scattered_store})
     *lines *= factor;
   return *this;
+}
+
+Lines lines_of(std::vector<KnownAccess> accesses, std::int64_t stride) {
+  const auto by_address = [](const KnownAccess& access) {
+    return std::pair(access.pattern->kind == AccessKind::store, access.pattern->address);
+  };
+  std::ranges::sort(accesses, {}, by_address);
+  Lines lines;
+  for (auto begin = accesses.begin(), end = begin; begin != accesses.end(); begin = end) {
+    const auto [stores, address] = by_address(*begin);
+    while (end != accesses.end() && by_address(*end).first == stores &&
+           by_address(*end).second - address <= k_near)
+      ++end;
+    std::ranges::sort(begin, end, {}, [](const KnownAccess& access) {
+      return std::pair(stride_of(*access.pattern), place_of(*access.pattern));
+    });
+    add_near({begin, end}, stride, lines);
+  }
+  return lines;
 }
 
 } // namespace omptier

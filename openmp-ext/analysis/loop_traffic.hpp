@@ -5,7 +5,8 @@
 // loop does: how many bytes each instruction accesses, and in which pattern.
 #pragma once
 
-#include <array>
+#include "analysis/object_pattern.hpp"
+
 #include <cstdint>
 #include <vector>
 
@@ -22,6 +23,16 @@ struct Lines {
   Lines& operator+=(const Lines& other);
   Lines& operator*=(double factor);
 };
+
+struct KnownAccess {
+  const AccessPattern* pattern = nullptr; // of one instruction
+  PatternKind kind = PatternKind::unknown;
+};
+
+// Lines that a loop's instructions ask of one site. Instructions whose places are less than a line
+// apart share lines, as the fields of a structure and the steps of an unrolled loop do; near rows
+// of a stencil are one stream. stride: bytes, of what is strided there.
+Lines lines_of(std::vector<KnownAccess> accesses, std::int64_t stride);
 
 struct LoopTraffic {
   struct OfSite {

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Lines that a loop's instructions ask of one array, against counts by hand.
+#include "analysis/loop_traffic.hpp"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+namespace {
+
+using namespace omptier;
+
+struct Step {
+  std::int64_t bytes;
+  float share;
+};
+
+// Instructions of a loop; each accesses `size` bytes a thousand times.
+class Loop {
+public:
+  Loop& load(PatternKind kind, std::uint64_t address, float size, std::vector<Step> steps) {
+    return add(AccessKind::load, kind, address, size, steps);
+  }
+  Loop& store(PatternKind kind, std::uint64_t address, float size, std::vector<Step> steps) {
+    return add(AccessKind::store, kind, address, size, steps);
+  }
+  Lines lines(std::int64_t stride = 0) const {
+    Lines lines = lines_of(accesses_, stride);
+    lines *= 1e-3; // of an iteration
+    return lines;
+  }
+
+private:
+  Loop& add(AccessKind access, PatternKind kind, std::uint64_t address, float size,
+            const std::vector<Step>& steps) {
+    AccessPattern& pattern = patterns_.emplace_back();
+    pattern.kind = access;
+    pattern.address = address;
+    pattern.accesses = 1000;
+    pattern.bytes = 1000 * size;
+    for (std::size_t i = 0; i < steps.size(); ++i)
+      pattern.strides[i] = {steps[i].bytes, steps[i].share};
+    accesses_.push_back({&pattern, kind});
+    return *this;
+  }
+
+  std::deque<AccessPattern> patterns_;
+  std::vector<KnownAccess> accesses_;
+};
+
+constexpr std::uint64_t k_array = std::uint64_t{1} << 40;
+
+TEST(LinesOf, AWalkAsksForEachLineOnce) {
+  const Lines lines = Loop().load(PatternKind::sequential, k_array, 8, {{8, 1}}).lines();
+  EXPECT_DOUBLE_EQ(lines.streamed_load, 1 / 8.0);
+  EXPECT_DOUBLE_EQ(lines.total(), lines.streamed_load);
+}
+
+// Eight doubles an iteration, of which each may have been seen in another iteration.
+TEST(LinesOf, StepsOfAnUnrolledLoopShareLines) {
+  Loop loop;
+  for (std::uint64_t i = 0; i < 8; ++i)
+    loop.load(PatternKind::sequential, k_array + i * 8 + i % 3 * 64, 8, {{64, 1}});
+  EXPECT_DOUBLE_EQ(loop.lines().streamed_load, 1);
+}
+
+// Eight accesses of every eighth int: four lines, by one instruction or by eight.
+TEST(LinesOf, AStrideOfHalfALine) {
+  const Loop rolled = Loop().load(PatternKind::strided, k_array, 4, {{32, 1}});
+  EXPECT_DOUBLE_EQ(8 * rolled.lines(32).streamed_load, 4);
+  Loop unrolled;
+  for (std::uint64_t i = 0; i < 8; ++i)
+    unrolled.load(PatternKind::strided, k_array + 32 * i, 4, {{256, 1}});
+  EXPECT_DOUBLE_EQ(unrolled.lines(32).streamed_load, 4);
+}
+
+// Four ints of every 256 bytes: a line each, and a little more where a row might cross its end.
+TEST(LinesOf, RowsOfATile) {
+  const Loop rolled = Loop().load(PatternKind::tiled, k_array, 4, {{4, 0.75F}, {244, 0.25F}});
+  EXPECT_NEAR(4 * rolled.lines().gathered_load, 1, 0.2);
+  const Loop vector = Loop().load(PatternKind::tiled, k_array, 16, {{256, 1}});
+  EXPECT_DOUBLE_EQ(vector.lines().gathered_load, 1);
+  Loop unrolled;
+  for (std::uint64_t i = 0; i < 4; ++i)
+    unrolled.load(PatternKind::tiled, k_array + 4 * i, 4, {{256, 1}});
+  EXPECT_NEAR(unrolled.lines().gathered_load, 1, 0.2);
+}
+
+TEST(LinesOf, FieldsOfAStructureShareLinesIfTheyAreNear) {
+  const auto both = [](std::uint64_t apart) {
+    return Loop()
+        .load(PatternKind::strided, k_array, 8, {{256, 1}})
+        .load(PatternKind::strided, k_array + apart, 8, {{256, 1}})
+        .lines(256)
+        .total();
+  };
+  EXPECT_NEAR(both(8), 1, 0.2);
+  EXPECT_DOUBLE_EQ(both(128), 2);
+}
+
+// Three rows of a stencil, 64 KiB apart: two of them come from the cache.
+TEST(LinesOf, RowsOfAStencilAreOneStream) {
+  Loop loop;
+  for (std::uint64_t row = 0; row < 3; ++row)
+    loop.load(PatternKind::sequential, k_array + (row << 16), 8, {{8, 1}});
+  EXPECT_DOUBLE_EQ(loop.lines().streamed_load, 1 / 8.0);
+}
+
+TEST(LinesOf, AGatherAsksForALineEach) {
+  const Loop loop = Loop().load(PatternKind::random, k_array, 8, {{4096, 0.3F}, {-70000, 0.3F}});
+  EXPECT_DOUBLE_EQ(loop.lines().gathered_load, 1);
+  const Loop unknown = Loop().load(PatternKind::random, k_array, 8, {});
+  EXPECT_DOUBLE_EQ(unknown.lines().gathered_load, 1);
+  const Loop chased = Loop().load(PatternKind::pointer_chase, k_array, 8, {});
+  EXPECT_DOUBLE_EQ(chased.lines().chased_load, 1);
+}
+
+TEST(LinesOf, StoresAndLoadsAreToldApart) {
+  const Lines lines = Loop()
+                          .load(PatternKind::random, k_array, 8, {})
+                          .store(PatternKind::random, k_array, 8, {})
+                          .store(PatternKind::sequential, k_array + (1u << 28), 8, {{8, 1}})
+                          .lines();
+  EXPECT_DOUBLE_EQ(lines.gathered_load, 1);
+  EXPECT_DOUBLE_EQ(lines.scattered_store, 1);
+  EXPECT_DOUBLE_EQ(lines.streamed_store, 1 / 8.0);
+}
+
+TEST(LinesOf, WhatStaysAsksForNothing) {
+  EXPECT_DOUBLE_EQ(Loop().load(PatternKind::sequential, k_array, 8, {{0, 1}}).lines().total(), 0);
+}
+
+} // namespace

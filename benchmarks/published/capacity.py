@@ -1,0 +1,278 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How good placements of whole programs are when fast memory is short: those of omptier advise, of every
+strategy of the field, first come, and the best that trying finds. Each program is recorded once on this
+computer, by samples of time, with a problem that is larger than its caches; plans are then run in timed
+machines, with a problem that is as many times smaller. Capacities are parts of the footprint. Status 1 if
+omptier's placement is more than 2 % slower than another strategy's anywhere."""
+import dataclasses
+import hashlib
+import itertools
+import json
+import statistics
+import subprocess
+import sys
+
+import published
+
+LEAST_STEPS = 1
+MOST_TRIED = 8  # sites, of which all subsets are tried
+SLACK = 1.03  # of a capacity, for pages and for arrays that have an edge
+BEHIND = 1.02
+OURS, FIRST = "omptier", "first come"
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    name: str
+    size: int  # recorded; 1 is run in the machine
+    recorded_steps: int
+
+
+PROGRAMS = (Program("pagerank", 8, 60), Program("cg", 16, 50), Program("lagrange", 16, 25),
+            Program("hashjoin", 16, 30), Program("spmv", 16, 30))
+
+
+@dataclasses.dataclass(frozen=True)
+class Machine:
+    name: str
+    fast: str
+    slow: str
+
+    def capacity(self, size):
+        return f"{self.fast}:{int(size)},{self.slow}:16G"
+
+
+MACHINES = (Machine("icelake-optane-socket", "dram", "nvm"), Machine("xeon-max-flat", "hbm", "dram"))
+THREADS = 4  # of the machines
+DILATIONS, ENOUGH = (100, 400), 3  # seconds of a step
+CAPACITIES = (12.5, 25, 50)  # percent of the footprint
+
+
+class Campaign:
+    """Profiles, plans and runs of one program."""
+
+    def __init__(self, options, program):
+        self.options, self.program = options, program
+        self.folder = (options.build / "published" / "capacity").resolve()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.bin = (options.build / "bin").resolve()
+        self.binary = (options.build / "benchmarks/published" / program.name).resolve()
+        self.profile = self.folder / f"{program.name}.profile"
+        if not self.profile.exists() or self.profile.stat().st_mtime < self.binary.stat().st_mtime:
+            self.record()
+        self.footprint = sum(site["bytes"] for site in self.advise(MACHINES[0], 1 << 34)["sites"] if site["by_plan"])
+
+    def output_of(self, command):
+        return subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True).stdout
+
+    def record(self):
+        print(f"recording {self.program.name}", file=sys.stderr, flush=True)
+        self.profile.unlink(missing_ok=True)
+        self.output_of([self.bin / "omptier", "record", "--rate", "500", "-o", self.profile, "--", self.binary,
+                        self.program.size, self.program.recorded_steps])
+
+    def advise(self, machine, capacity, *further):
+        return json.loads(self.output_of([self.bin / "omptier", "advise", "--json", *published.machine_of(machine.name),
+                                          "--threads", THREADS, "--capacity", machine.capacity(capacity), *further,
+                                          self.profile]))
+
+    def planned(self, machine, capacity, *further):
+        """Advice, and its plan."""
+        file = self.folder / "advised.json"
+        advice = self.advise(machine, capacity, *further, "-o", file)
+        return advice, json.loads(file.read_text())
+
+    def scaled(self, plan, slow):
+        """The plan for the smaller problem, without what does not place anything."""
+        entries = []
+        for entry in plan["entries"]:
+            kept = {name: entry[name] for name in ("instances", "frames", "static", "region") if name in entry}
+            kept["kinds"] = list(dict.fromkeys((entry["kinds"][0], slow)))
+            if "parts" in entry:
+                kept["parts"] = [{"begin": page_of(part["begin"] / self.program.size), "kind": part["kind"],
+                                  "end": page_of(part["end"] / self.program.size)} for part in entry["parts"]]
+            entries.append(kept)
+        entries.sort(key=lambda entry: json.dumps(entry, sort_keys=True))
+        return {"version": 1, "modules": plan["modules"], "entries": entries}
+
+    def command(self, *how):
+        return " ".join(map(str, (f"{self.bin}/omptier-model off; OMPTIER_VERBOSE=1", self.bin / "omptier", "run", *how,
+                                  "--", self.binary, 1, LEAST_STEPS)))
+
+    def run_plan(self, plan, machine, capacity):
+        """The command. Equal placements have equal commands, so they are run once."""
+        text = json.dumps(self.scaled(plan, machine.slow), indent=1, sort_keys=True)
+        file = self.folder / "plans" / f"{self.program.name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}.json"
+        file.parent.mkdir(exist_ok=True)
+        if not file.exists():
+            file.write_text(text)
+        limit = () if sum(bytes_in(entry, machine.fast) for entry in plan["entries"]) <= capacity else (
+            "--capacity", machine.capacity(capacity / self.program.size * SLACK))
+        return self.command(*limit, "--plan", file)
+
+
+def page_of(byte):
+    return round(byte / 4096) * 4096
+
+
+def bytes_in(entry, kind):
+    """At its peak, of all blocks together."""
+    parts = sum(part["end"] - part["begin"] for part in entry.get("parts", ()) if part["kind"] == kind)
+    others = sum(part["end"] - part["begin"] for part in entry.get("parts", ()))
+    return parts + (entry["bytes"] - others if entry["kinds"][0] == kind else 0)
+
+
+@dataclasses.dataclass
+class Cell:
+    program: Program
+    machine: Machine
+    percent: float
+    commands: dict  # by what places
+    predicted: float  # times faster than with all in the slow memory, ours
+    sites: int
+
+    def names(self):
+        return [name for name in self.commands if not name.startswith("tried")]
+
+
+def tried(campaign, machine, capacity):
+    """A plan for each set of the sites that matter that fits into the fast memory."""
+    advice, plan = campaign.planned(machine, capacity, "--strategy", "first-come")
+    shares = {site["label"]: site["share"] for site in advice["sites"]}
+
+    def matters(entry):
+        return max(entry["bytes"] / campaign.footprint, shares.get(entry["label"], 0))
+    entries = sorted((entry for entry in plan["entries"] if matters(entry) >= 0.01), key=matters, reverse=True)
+    if len(entries) > MOST_TRIED:
+        return len(entries), []
+    plans, sizes = [], [entry["bytes"] for entry in entries]
+    for inside in itertools.product((True, False), repeat=len(entries)):
+        used = sum(itertools.compress(sizes, inside))
+        # More in DRAM is never worse than less; more in HBM may be, for its latency.
+        full = all(used + size > capacity for size, is_in in zip(sizes, inside) if not is_in)
+        if used > capacity or (machine.fast == "dram" and not full):
+            continue
+        for entry, is_in in zip(entries, inside):
+            entry["kinds"] = [machine.fast if is_in else machine.slow]
+        plans.append(json.loads(json.dumps(plan)))
+    return len(entries), plans
+
+
+def make_cell(campaign, machine, percent):
+    capacity = campaign.footprint * percent / 100
+    limit = machine.capacity(capacity / campaign.program.size * SLACK)
+    commands = {"all slow": campaign.command("--strategy", f"only-{machine.slow}"),
+                "all fast": campaign.command("--strategy", f"only-{machine.fast}"),
+                FIRST: campaign.command("--strategy", "first-come", "--capacity", limit)}
+    ours, plan = campaign.planned(machine, capacity, "--compare")
+    for name in (strategy["name"] for strategy in ours["strategies"]):
+        commands[name] = campaign.run_plan(campaign.planned(machine, capacity, "--strategy", name)[1], machine, capacity)
+    commands[OURS] = campaign.run_plan(plan, machine, capacity)
+    sites, plans = tried(campaign, machine, capacity)
+    for number, one in enumerate(plans):
+        commands[f"tried {number}"] = campaign.run_plan(one, machine, capacity)
+    slow = campaign.advise(machine, 4096)["predicted_wait"]
+    return Cell(campaign.program, machine, percent, commands, slow / ours["predicted_wait"], sites)
+
+
+def measure(options, cells):
+    """Seconds by machine and command; how many of the runs were emulated too slowly. What is quick is measured
+    again with more dilation, where emulation takes a smaller part of the time."""
+    seconds, late = {}, set()
+    for machine in dict.fromkeys(cell.machine for cell in cells):
+        commands = dict.fromkeys(command for cell in cells if cell.machine == machine
+                                 for command in cell.commands.values())
+        for dilation in DILATIONS:
+            for result in published.run_all(options, machine.name, dilation, list(commands), timeout=300):
+                if "5016" in result["errors"]:
+                    sys.exit(f"{result['command']}: {result['errors'].strip()}")
+                key, time = (machine, result["command"]), float(result["output"])
+                (late.add if published.is_too_slow(result) else late.discard)(key)
+                seconds[key] = time / dilation
+                if time > ENOUGH:
+                    del commands[result["command"]]
+    return seconds, len(late)
+
+
+def times_of(cell, seconds):
+    return {name: seconds[cell.machine, command] for name, command in cell.commands.items()}
+
+
+def print_cells(cells, seconds):
+    names = [name for name in cells[0].names() if name not in ("all slow", "all fast")]
+    print("\nshare (%) of the gap between all in slow and all in fast memory that is closed\n")
+    print("| program | machine | capacity | slow over fast | " + " | ".join(names) + " | best found | of |")
+    print("|---|---|---|---|" + "---|" * (len(names) + 2))
+    points = []
+    for cell in cells:
+        times = times_of(cell, seconds)
+        slow, fast = times["all slow"], times["all fast"]
+        best = min((time, name) for name, time in times.items() if name != "all fast")[0]
+        shown = [100 * (slow - time) / (slow - fast) for time in [*(times[name] for name in names), best]]
+        print(f"| {cell.program.name} | {cell.machine.name} | {cell.percent:g} % | {slow / fast:.2f} | " +
+              " | ".join(f"{value:.0f}" for value in shown) + f" | {len(set(cell.commands.values()))} |")
+        points += [{"program": cell.program.name, "machine": cell.machine.name, "capacity": cell.percent,
+                    "strategy": name, "closed": value, "over the best": time / best}
+                   for name, value, time in zip([*names, "best found"], shown, [*(times[name] for name in names), best])]
+    return names, points
+
+
+def summarise(cells, seconds, names):
+    """Prints; returns in how many cells another strategy is better than ours."""
+    print("\n| strategy | mean time over the best found | worst | cells in which omptier is behind by over 2 % |")
+    print("|---|---|---|---|")
+    any_behind = set()
+    for name in names:
+        ratios, behind = [], 0
+        for at, cell in enumerate(cells):
+            times = times_of(cell, seconds)
+            ratios.append(times[name] / min(time for other, time in times.items() if other != "all fast"))
+            if name != OURS and times[OURS] > BEHIND * times[name]:
+                behind += 1
+                any_behind.add(at)
+        print(f"| {name} | {statistics.mean(ratios):.3f} | {max(ratios):.2f} | {behind} of {len(cells)} |")
+    gains = []
+    for cell in cells:
+        times = times_of(cell, seconds)
+        gains.append(abs(cell.predicted / (times["all slow"] / times[OURS]) - 1))
+    print(f"\ngain of omptier over all in slow memory, predicted against measured: median error "
+          f"{100 * statistics.median(gains):.0f} %, worst {100 * max(gains):.0f} %")
+    return [cells[at] for at in sorted(any_behind)]
+
+
+def draw(options, points):
+    published.write_picture(options, "capacity", {
+        "data": {"values": points}, "mark": {"type": "line", "point": True},
+        "encoding": {"x": {"field": "capacity", "type": "quantitative", "title": "fast memory (% of the footprint)"},
+                     "y": {"field": "closed", "type": "quantitative", "title": "gap closed (%)"},
+                     "color": {"field": "strategy", "type": "nominal"},
+                     "column": {"field": "program", "type": "nominal"}, "row": {"field": "machine", "type": "nominal"}}})
+
+
+def main():
+    parser = published.parser(__doc__)
+    parser.add_argument("--program", action="append", help="only this one; may be repeated")
+    parser.add_argument("--machine", action="append", help="only this one; may be repeated")
+    parser.add_argument("--percent", action="append", type=float, help="only this capacity; may be repeated")
+    options = parser.parse_args()
+    programs = [one for one in PROGRAMS if one.name in (options.program or [one.name])]
+    machines = [one for one in MACHINES if one.name in (options.machine or [one.name])]
+    cells = []
+    for program in programs[:2] if options.short else programs:
+        campaign = Campaign(options, program)
+        cells += [make_cell(campaign, machine, percent)
+                  for machine in machines for percent in options.percent or ((25,) if options.short else CAPACITIES)]
+    seconds, late = measure(options, cells)
+    names, points = print_cells(cells, seconds)
+    behind = summarise(cells, seconds, names)
+    if late:
+        print(f"{late} runs were emulated more slowly than the machine that they model: they are faster than shown")
+    for cell in behind:
+        print(f"behind: {cell.program.name}, {cell.machine.name}, {cell.percent:g} %")
+    draw(options, points)
+    return 1 if behind else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

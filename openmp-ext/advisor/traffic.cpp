@@ -12,9 +12,12 @@ namespace {
 // else by its size.
 class Misses {
 public:
+  // The threads' own parts together: in a guest, other guests use the rest of the last level.
   explicit Misses(const ProfileSummary& summary) {
+    const std::uint64_t threads = std::max(summary.threads, 1u);
     for (const RunRecord& run : summary.runs)
-      cache_ = std::max(cache_, static_cast<double>(run.caches.all));
+      cache_ = std::max(cache_, static_cast<double>(
+                                    std::min(run.caches.all, run.caches.own * threads)));
   }
   Lines of(Lines lines, const SiteSummary& site) const {
     constexpr double k_least = 0.02;

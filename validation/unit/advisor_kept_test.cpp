@@ -67,7 +67,7 @@ ProfileSummary summary_of_loop() {
   ProfileSummary summary;
   summary.measure = Measure::time;
   summary.threads = 1;
-  summary.runs.emplace_back().caches.all = 8 * MiB;
+  summary.runs.emplace_back().caches = {8 * MiB, 8 * MiB};
   for (const std::uint64_t bytes : {64 * MiB, 64 * MiB, 1 * MiB})
     summary.sites.emplace_back().bytes_peak = bytes;
   LoopTraffic loop;
@@ -94,6 +94,22 @@ TEST(Traffic, ALoopsTimeIsDividedByItsLines) {
   for (const SiteDemand& site : sites)
     times.add({site.demand, {&whole, 1}}, 0);
   EXPECT_NEAR(times.time(), 1e9, 1e3);
+}
+
+// Of a last level that other guests use, too, each thread has its own part only.
+TEST(Traffic, OthersUseTheRestOfTheCache) {
+  ProfileSummary summary = summary_of_loop();
+  const auto scattered = [&] {
+    std::vector<SiteDemand> sites(3);
+    count_traffic(sites, summary, k_fast);
+    return sites[2].demand.of(Manner::scattered_load) /
+           sites[0].demand.of(Manner::streamed_load);
+  };
+  const double alone = scattered();
+  summary.runs[0].caches.own = 512 * 1024; // half of it is the gathered array's: a quarter
+  EXPECT_NEAR(scattered() / alone, 0.75 / 0.02, 0.01);
+  summary.threads = 16; // together all of the last level
+  EXPECT_NEAR(scattered(), alone, 1e-9);
 }
 
 TEST(Traffic, WithoutLoopsNothingIsChanged) {

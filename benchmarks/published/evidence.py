@@ -7,6 +7,7 @@ import io
 
 import applications
 import devices
+import groups
 import published
 
 PAGE = published.HERE.parents[1] / "docs" / "evidence.md"
@@ -28,15 +29,15 @@ def reason(one):
     return next((text for part, text in REASONS.items() if part in one.what), "not known")
 
 
-def page(groups):
+def page(chapters):
     out = io.StringIO()
-    every = [one for _, found in groups for one in found]
+    every = [one for _, found in chapters for one in found]
     with contextlib.redirect_stdout(out):
         print("# Measured here, and published\n")
         print("Made by `benchmarks/published/evidence.py BUILD` on the timed virtual machine (`omptier sandbox --timed`); "
               "[what the drivers do](../benchmarks/published/README.md). Figures are ratios of times.\n")
         print(f"{published.summary(every)}.")
-        for title, found in groups:
+        for title, found in chapters:
             print(f"\n## {title}")
             published.print_table(found)
         print("\n## Where they differ by more than a third, or in their order\n")
@@ -48,10 +49,11 @@ def page(groups):
 
 def main():
     options = published.arguments(__doc__)
-    groups = [("Memory devices", devices.comparisons(options)),
-              ("One object in the faster memory", applications.comparisons(options))]
-    PAGE.write_text(page(groups))
-    print(f"wrote {PAGE}: {published.summary([one for _, found in groups for one in found])}")
+    chapters = [("Memory devices", devices.comparisons(options)),
+                ("One object in the faster memory", applications.comparisons(options)),
+                ("Exhaustive groups", groups.comparisons(options))]
+    PAGE.write_text(page(chapters))
+    print(f"wrote {PAGE}: {published.summary([one for _, found in chapters for one in found])}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// An implicit time step in the manner of NAS BT (flow.h): along the lines of each direction in
+// turn, a tridiagonal system of blocks of 5 x 5, solved by elimination.
+//
+// usage: block NODES
+//   NODES   of the solution, the right-hand side, the forcing, what is derived from the solution
+//   prints  seconds, bytes of each group
+#define KEEPS_VELOCITIES 1
+#include "flow.h"
+
+enum group { k_u_group, k_rhs_group, k_forcing_group, k_derived_group, k_groups };
+
+static const double k_dt = 8e-4;
+
+struct row {
+  double before[5][5], here[5][5], after[5][5];
+};
+
+// Of a thread, and of one line: they stay in its caches.
+static _Thread_local struct {
+  double flux[k_nx][5][5], viscosity[k_nx][5][5];
+  struct row row[k_nx];
+} line;
+
+ALWAYS_INLINE void jacobians(const struct flow* f, size_t p, int d, int place) {
+  memset(line.flux[place], 0, sizeof line.flux[place]);
+  memset(line.viscosity[place], 0, sizeof line.viscosity[place]);
+  add_flux(line.flux[place], f, p, d, 1);
+  add_viscosity(line.viscosity[place], f, p, d, 1);
+}
+
+static void fill_row(int place) {
+  const double t1 = k_dt * k_t1, t2 = k_dt * k_t2;
+  struct row* row = &line.row[place];
+  for (int a = 0; a < 5; a++)
+    for (int b = 0; b < 5; b++) {
+      row->before[a][b] = -t2 * line.flux[place - 1][a][b] - t1 * line.viscosity[place - 1][a][b];
+      row->here[a][b] = 2 * t1 * line.viscosity[place][a][b];
+      row->after[a][b] = t2 * line.flux[place + 1][a][b] - t1 * line.viscosity[place + 1][a][b];
+    }
+  for (int a = 0; a < 5; a++) {
+    row->before[a][a] -= t1 * k_smooth;
+    row->here[a][a] += 1 + 2 * t1 * k_smooth;
+    row->after[a][a] -= t1 * k_smooth;
+  }
+}
+
+// v -= m w
+ALWAYS_INLINE void subtract_product(double* v, double (*m)[5], const double* w) {
+  UNROLL for (int a = 0; a < 5; a++)
+    v[a] -= m[a][0] * w[0] + m[a][1] * w[1] + m[a][2] * w[2] + m[a][3] * w[3] + m[a][4] * w[4];
+}
+
+// Divides by row->here: row->after and the right-hand side.
+ALWAYS_INLINE void divide(struct row* row, double* r) {
+  double(*m)[5] = row->here, (*c)[5] = row->after;
+  UNROLL for (int pivot = 0; pivot < 5; pivot++) {
+    const double inverse = 1 / m[pivot][pivot];
+    UNROLL for (int b = 0; b < 5; b++) {
+      if (b > pivot) m[pivot][b] *= inverse;
+      c[pivot][b] *= inverse;
+    }
+    r[pivot] *= inverse;
+    UNROLL for (int a = 0; a < 5; a++) {
+      if (a == pivot) continue;
+      const double factor = m[a][pivot];
+      UNROLL for (int b = 0; b < 5; b++) {
+        if (b > pivot) m[a][b] -= factor * m[pivot][b];
+        c[a][b] -= factor * c[pivot][b];
+      }
+      r[a] -= factor * r[pivot];
+    }
+  }
+}
+
+static __attribute__((noinline)) void eliminate(struct row* row, double* r,
+                                                const double* r_before) {
+  subtract_product(r, row->before, r_before);
+  UNROLL for (int a = 0; a < 5; a++)
+    UNROLL for (int b = 0; b < 5; b++)
+      for (int c = 0; c < 5; c++)
+        row->here[a][b] -= row->before[a][c] * row[-1].after[c][b];
+  divide(row, r);
+}
+
+// The ends of a line do not change: their rows say so.
+ALWAYS_INLINE void solve_line(const struct flow* f, size_t first, int d) {
+  const size_t step = k_step[d];
+  const int size = k_size[d];
+  for (int place = 0; place < size; place++)
+    jacobians(f, first + (size_t)place * step, d, place);
+  memset(&line.row[0], 0, sizeof line.row[0]);
+  for (int place = 1; place < size - 1; place++)
+    fill_row(place);
+  state* r = f->rhs + first;
+  for (int place = 1; place < size - 1; place++)
+    eliminate(&line.row[place], r[(size_t)place * step], r[(size_t)(place - 1) * step]);
+  for (int place = size - 3; place > 0; place--)
+    subtract_product(r[(size_t)place * step], line.row[place].after, r[(size_t)(place + 1) * step]);
+}
+
+static void step(const struct flow* f) {
+#pragma omp parallel
+  {
+    compute_rhs(f, k_dt);
+#pragma omp for schedule(static)
+    for (int k = 1; k < k_nz - 1; k++)
+      for (int j = 1; j < k_ny - 1; j++)
+        solve_line(f, at(0, j, k), 0);
+#pragma omp for schedule(static)
+    for (int k = 1; k < k_nz - 1; k++)
+      for (int i = 1; i < k_nx - 1; i++)
+        solve_line(f, at(i, 0, k), 1);
+#pragma omp for schedule(static)
+    for (int j = 1; j < k_ny - 1; j++)
+      for (int i = 1; i < k_nx - 1; i++)
+        solve_line(f, at(i, j, 0), 2);
+    add_to_solution(f, 1);
+  }
+}
+
+int main(int count, char** arguments) {
+  struct groups groups = groups_of(count, arguments, k_groups);
+  const size_t scalars = k_points * sizeof(double), states = k_points * sizeof(state);
+  struct flow f = {.u = array_in(&groups, k_u_group, states),
+                   .rhs = array_in(&groups, k_rhs_group, states),
+                   .forcing = array_in(&groups, k_forcing_group, states),
+                   .rho_i = array_in(&groups, k_derived_group, scalars),
+                   .square = array_in(&groups, k_derived_group, scalars),
+                   .qs = array_in(&groups, k_derived_group, scalars)};
+  for (int d = 0; d < 3; d++)
+    f.velocity[d] = array_in(&groups, k_derived_group, scalars);
+  const double before = begin_flow(&f);
+  const double begin = begin_main();
+  step(&f);
+  const double took = end_main(begin);
+  return report(&groups, "block", took, distance(&f) < 0.9 * before);
+}

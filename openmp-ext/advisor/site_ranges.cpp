@@ -3,6 +3,7 @@
 // See site_ranges.hpp.
 #include "advisor/site_ranges.hpp"
 
+#include "advisor/site_blocks.hpp"
 #include "base/rounding.hpp"
 #include "base/text.hpp"
 #include "plan/plan.hpp"

@@ -97,6 +97,15 @@ std::size_t behind_pointers(const Tokens& tokens, std::size_t at, std::size_t en
   return at;
 }
 
+// "(*rows)[n]": the name.
+std::size_t pointer_to_array(const Tokens& tokens, std::size_t open, std::size_t end) {
+  if (open >= end || tokens[open].text != "(") return k_no_token;
+  const std::size_t name = behind_pointers(tokens, open + 1, end);
+  const bool is_one = name > open + 1 && name + 2 < end && tokens[name].is_name() &&
+                      tokens[name + 1].text == ")" && tokens[name + 2].text == "[";
+  return is_one ? name : k_no_token;
+}
+
 std::vector<Parameter> parameters_in(const Tokens& tokens, std::size_t open, std::size_t close) {
   std::vector<Parameter> parameters;
   for (const auto& [begin, end] : list_items(tokens, open + 1, close)) {
@@ -277,9 +286,14 @@ std::vector<std::size_t> declared_in(const Tokens& tokens, std::size_t begin, st
   if (at == begin) return names;
   while (at < end) {
     at = behind_pointers(tokens, at, end);
-    if (at >= end || !tokens[at].is_name()) break;
-    if (at + 1 < end && !is_one_of(tokens[at + 1].text, {"=", "(", "{", "[", ";", ",", ":"})) break;
-    names.push_back(at);
+    if (const std::size_t name = pointer_to_array(tokens, at, end); name != k_no_token) {
+      names.push_back(name);
+    } else {
+      if (at >= end || !tokens[at].is_name()) break;
+      if (at + 1 < end && !is_one_of(tokens[at + 1].text, {"=", "(", "{", "[", ";", ",", ":"}))
+        break;
+      names.push_back(at);
+    }
     while (at < end && tokens[at].text != ",")
       at = opens(tokens[at]) ? closing_of(tokens, at) + 1 : at + 1;
     ++at;

@@ -216,7 +216,12 @@ Fate Reader::fate_of(std::size_t begin) const {
       const std::size_t last = begin - 2;
       Target target = target_ending_at(last);
       if (!target.path.empty() || target.of_this) return stored(std::move(target));
-      return {};
+      if (text(last) != "]") return {};
+      // "double (*rows)[n] = malloc(…)"
+      const auto names = declared_in(tokens_, statement_begin(tokens_, last), last + 1);
+      if (names.empty() || before(names.back()) != "*") return {};
+      target.path = {text(names.back())};
+      return stored(std::move(target));
     } else if (is_one_of(left, {"return", "co_return"})) {
       return {Fate::Kind::returned, {}};
     } else if (is_one_of(left, {"?", ":"})) {
@@ -297,7 +302,8 @@ Fate Reader::fate_of_call() const {
     const std::size_t begin = before(callee_) == "operator" ? callee_ - 1 : callee_;
     return fate_of(before(begin) == "::" ? begin - 1 : begin);
   }
-  if (before(callee_) == "new") return fate_of(callee_ - 1);
+  if (const std::size_t begin = begin_of_name(callee_); before(begin) == "new")
+    return fate_of(begin - 1); // clang's column of "new std::vector<double>(n)" is at "std"
   if (const Fate declared = fate_of_declared(callee_); declared.kind != Fate::Kind::unknown)
     return declared;
   if (open_ == k_no_token) return fate_of(begin_of_operand(callee_));

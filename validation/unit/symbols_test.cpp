@@ -461,7 +461,15 @@ TEST_F(SourceNames, OfSeveralInALineAreToldByTheColumnAlone) {
   if ((p = malloc(5)) == NULL) return;
   q = ok ? malloc(6) : NULL, w = malloc(7);
   std::unique_ptr<double[]> owned(new double[8]);
+  double (*rows)[n] = malloc(9), (*more)[n][n] = calloc(n, 10);
+  auto* made = new std::vector<double>(11);
+  shape(rows)[3] = malloc(12);
 })");
+  EXPECT_EQ(name("malloc(9)"), "rows");
+  EXPECT_EQ(name("calloc(n"), "more");
+  EXPECT_EQ(name("std::vector<double>(11)"), "made"); // clang's column; gcc's is the end
+  EXPECT_EQ(name(");\n  shape"), "made");
+  EXPECT_EQ(name("malloc(12)"), "");
   EXPECT_EQ(name("x(n)"), "x");
   EXPECT_EQ(name("), b"), "x");
   EXPECT_EQ(name("b(f"), "b");

@@ -33,6 +33,7 @@ int main(int argc, char**) {
   int* third; if ((third = (int*)malloc((n + 10000) * sizeof *third)) == nullptr) return 2;
   auto owned = std::make_unique<double[]>(n + 11000), also = std::make_unique<double[]>(n + 12000);
   std::unique_ptr<float[]> raw(new float[n + 13000]);
+  auto* made = new std::vector<float>(n + 14000);
   KEEP(u);
   KEEP(v);
   KEEP(first);
@@ -41,6 +42,7 @@ int main(int argc, char**) {
   KEEP(owned.get());
   KEEP(also.get());
   KEEP(raw.get());
+  KEEP(made->data());
   u[5] = v[6] = first[7] = second[8] = third[9] = owned[10] = also[11] = raw[12] = 1;
   NAME("u", 8 * (n + 6000));
   NAME("v", 8 * (n + 7000));
@@ -50,5 +52,6 @@ int main(int argc, char**) {
   NAME("owned", 8 * (n + 11000));
   NAME("also", 8 * (n + 12000));
   NAME("raw", 4 * (n + 13000));
+  NAME("made", 4 * (n + 14000));
   return solve(n) + u[5] + v[6] + first[7] + second[8] + third[9] + owned[10] + also[11] + raw[12] == 0.5;
 }

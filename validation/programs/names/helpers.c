@@ -87,6 +87,7 @@ int main(int argc, char **argv) {
   uint64_t *table = NULL;
   table = realloc(table, 8 * (n + 13000));
   double *tested = checked(malloc(8 * (n + 14000)));
+  double (*square)[n] = malloc(sizeof(double[2][n + 15000]));
   char *text = strdup("short");
   KEEP(pressure);
   KEEP(velocity);
@@ -98,6 +99,7 @@ int main(int argc, char **argv) {
   KEEP(table);
   KEEP(fine);
   KEEP(tested);
+  KEEP(square);
   pressure[5] = velocity[6] = density[7] = left[8] = counts[9] = totals[10] = keys[11] = table[12] = *text;
   NAME("pressure", 8 * n);
   NAME("velocity", 8 * 2 * (n + 1000));
@@ -116,6 +118,7 @@ int main(int argc, char **argv) {
   NAME("scratch", 8 * (n + 12000));
   NAME("table", 8 * (n + 13000));
   NAME("tested", 8 * (n + 14000));
+  NAME("square", 16 * (n + 15000));
   return result + pressure[5] + velocity[6] + density[7] + filled[8] + other[9] + left[10] + counts[9] + totals[10] +
              keys[11] + table[12] + coarse.rho[3] + coarse.u[4] + fine->rho[5] + fine->u[6] == 0.5;
 }

@@ -449,8 +449,10 @@ AccessPattern LoopAccesses::summary_of(std::span<const Access* const> accesses) 
   for (std::size_t i = 1; i < accesses.size(); ++i) {
     if (accesses[i]->vague || accesses[i - 1]->vague) continue;
     ++steps;
-    ++strides[static_cast<std::int64_t>(accesses[i]->address - accesses[i - 1]->address)];
-    if (accesses[i]->links > 1) ++chases; // a single pointer may be an array of pointers
+    const auto moved = static_cast<std::int64_t>(accesses[i]->address - accesses[i - 1]->address);
+    ++strides[moved];
+    // A single pointer may be an array of pointers; what stays where it is is no list.
+    if (accesses[i]->links > 1 && moved != 0) ++chases;
   }
   if (steps == 0) return pattern;
   const auto all = static_cast<float>(steps);

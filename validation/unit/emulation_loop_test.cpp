@@ -406,6 +406,19 @@ TEST_F(SamplingLoop, PointersAreFollowed) {
   EXPECT_GT(found[0].chased, 0.8f);
 }
 
+// A counter that is reached through a pointer beside it, again and again, is no list.
+TEST_F(SamplingLoop, WhatStaysInItsPlaceIsNotFollowed) {
+  std::vector<void*> nodes(1024);
+  for (void*& node : nodes)
+    node = &nodes[5];
+  sample.general[k_rdi] = at(&nodes[5]);
+  sample.general[k_rcx] = 1000;
+  emulate(loop_chase_next, 1);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].chased, 0);
+  EXPECT_EQ(found[0].strides[0].bytes, 0);
+}
+
 // A sample in the fifth iteration of a loop that began at i = 40.
 struct Counted : Loop {
   std::vector<double> in = std::vector<double>(1 << 16), out = std::vector<double>(2048);

@@ -134,7 +134,9 @@ void name_second_kinds(ProfileSummary& summary, std::span<const KindsOfSite> kin
       if (much * double(summary.sites[i].samples) < k_enough) continue;
       most = much;
       pattern.also = static_cast<PatternKind>(kind);
-      if (pattern.also == PatternKind::strided) pattern.stride = parts.stride;
+      if (pattern.also != PatternKind::strided) continue;
+      pattern.stride = parts.stride;
+      pattern.several = parts.several;
     }
   }
 }

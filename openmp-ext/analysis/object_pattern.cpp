@@ -5,7 +5,10 @@
 // size/stride of what they pass: half or more is sequential. Instructions that ran seldom beside
 // the others (an array was filled once) count in that proportion. Several steps that repeat are
 // tiles: short runs, then a jump over what other tiles hold. Short runs at places that follow no
-// rule are over before a prefetcher has seen them. Anything else is random, too.
+// rule are over before a prefetcher has seen them. A loop that has one stride while it runs and
+// another the next time (the passes of a transform) is strided. Anything else is random, too.
+// What is read again and again in one place (an operand of the outer loop) says little: only the
+// steps that lead elsewhere vote.
 #include "analysis/object_pattern.hpp"
 
 #include <algorithm>
@@ -20,6 +23,9 @@ namespace {
 constexpr double k_other = 0.2;        // of the bytes, that make an object's patterns mixed
 constexpr double k_most = 0.85;        // of an instruction's steps, for a stride
 constexpr double k_regular = 0.6;      // of its steps, for tiles
+constexpr double k_moves = 0.02;       // of its steps, that lead elsewhere; of fewer, a stride counts
+constexpr double k_hardly = 0.002;     // of its steps: not even that
+constexpr unsigned k_again = 3;        // runs of a loop with the same stride
 constexpr double k_jumps = 0.02;       // of its steps, from one run to the next
 constexpr std::int64_t k_far = 4;      // strides that make a step a jump
 constexpr double k_some = 0.004;       // of its steps, from which jumps are seen at all
@@ -103,6 +109,21 @@ struct PeriodicRuns {
   double length = 0;       // of a run, bytes
 };
 
+// A loop whose stride differs between its runs, but not within one: the median stride. A stride
+// counts if it was seen more often than chance (runs of two accesses have any) would have it.
+template <class Steady>
+std::optional<std::int64_t> median_of_strides(const Steady& strides, double all) {
+  std::vector<std::pair<std::int64_t, double>> sizes;
+  double sum = 0;
+  for (const auto& [stride, seen] : strides)
+    if (seen.times >= k_again) sizes.emplace_back(std::abs(stride), seen.bytes), sum += seen.bytes;
+  if (sum < k_regular * all) return {};
+  std::sort(sizes.begin(), sizes.end());
+  for (double below = 0; const auto& [stride, bytes] : sizes)
+    if ((below += bytes) >= sum / 2) return stride;
+  return {};
+}
+
 std::optional<PeriodicRuns> runs_of(const std::pair<double, std::int64_t>& steps,
                             const std::pair<double, std::int64_t>& jumps, double all) {
   const auto stride = double(steps.second), jump = double(jumps.second);
@@ -181,6 +202,12 @@ void PatternEvidence::add(const AccessPattern& pattern) {
       of.strides[stride.bytes] += double{pattern.accesses} * double{stride.share};
   }
   if (any) of.known += double{pattern.accesses};
+  const AccessPattern::Stride& most = pattern.strides[0];
+  if (most.bytes == 0 || double{most.share} < k_most) return;
+  if (of.steady.size() >= 64 && of.steady.count(most.bytes) == 0) return;
+  Of::Steady& steady = of.steady[most.bytes];
+  steady.bytes += double{pattern.bytes};
+  ++steady.times;
 }
 
 PatternParts PatternEvidence::parts() const {
@@ -192,17 +219,19 @@ PatternParts PatternEvidence::parts() const {
   };
   std::map<std::int64_t, Rows> rows; // by period
   PatternParts parts;
+  std::map<Key, double> moves; // of each instruction's steps, that lead elsewhere
   const auto vote = [&](PatternKind kind, const Key& key) {
     const bool stores = key.second == AccessKind::store;
+    const auto moving = moves.find(key);
     (stores ? parts.stored : parts.loaded)[static_cast<unsigned>(kind)] +=
-        instructions_.at(key).bytes;
+        instructions_.at(key).bytes * (moving == moves.end() ? 1 : moving->second);
     if (!stores)
       parts.instructions[key.first] = kind;
     else
       parts.instructions.try_emplace(key.first, kind);
   };
   ObjectPattern& decided = parts.whole;
-  double indirect = 0;
+  double indirect = 0, widest = 0;
   for (const auto& [key, of] : instructions_) {
     indirect += of.indirect;
     const std::int64_t size =
@@ -230,10 +259,12 @@ PatternParts PatternEvidence::parts() const {
     }
     std::sort(order.rbegin(), order.rend());
     if (order.empty() || moving <= 0) continue;
+    moves[key] = moving / of.known;
     double first = order[0].first / moving, few = 0;
     for (std::size_t i = 0; i < std::min<std::size_t>(order.size(), 3); ++i)
       few += order[i].first / moving;
     const double second = order.size() > 1 ? order[1].first / moving : 0;
+    if (moving < (first < k_most ? k_moves : k_hardly) * of.known) continue;
     if (first >= k_regular && is_short_runs(first, second, order[0].second)) {
       vote(PatternKind::random, key);
     } else if (first >= k_most || (few >= k_most && first >= k_regular && order.size() > 1)) {
@@ -256,6 +287,12 @@ PatternParts PatternEvidence::parts() const {
       walk.pieces.push_back({of.address % stride, size, of.accesses});
       walk.bytes += of.bytes;
       walk.of.push_back(key);
+    } else if (const auto median = median_of_strides(of.steady, of.bytes); median && few < k_most) {
+      vote(PatternKind::strided, key);
+      if (of.bytes <= widest) continue;
+      widest = of.bytes;
+      decided.stride = *median;
+      decided.several = true;
     } else {
       vote(few >= k_most ? PatternKind::tiled : PatternKind::random, key);
     }
@@ -265,7 +302,6 @@ PatternParts PatternEvidence::parts() const {
     for (const Key& key : row.of)
       vote(filled ? PatternKind::sequential : PatternKind::tiled, key);
   }
-  double widest = 0;
   for (const auto& [stride, walk] : walks) {
     PatternKind kind = PatternKind::strided;
     if (2 * walk.covered() >= double(stride))
@@ -277,6 +313,7 @@ PatternParts PatternEvidence::parts() const {
     if (kind != PatternKind::strided || walk.bytes <= widest) continue;
     widest = walk.bytes;
     decided.stride = walk.step(stride);
+    decided.several = false;
   }
   std::size_t best = 0;
   double all = 0;
@@ -287,7 +324,8 @@ PatternParts PatternEvidence::parts() const {
   decided.mixed = best > 0 && all - parts.bytes(best) >= k_other * all;
   decided.kind = static_cast<PatternKind>(best);
   parts.stride = decided.stride;
-  if (decided.kind != PatternKind::strided) decided.stride = 0;
+  parts.several = decided.several;
+  if (decided.kind != PatternKind::strided) decided.stride = 0, decided.several = false;
   decided.indirect = bytes() > 0 ? indirect / bytes() : 0;
   return parts;
 }

@@ -29,14 +29,16 @@ const char* name_of(PatternKind kind);
 struct ObjectPattern {
   PatternKind kind = PatternKind::unknown;
   PatternKind also = PatternKind::unknown; // another one of much of the bytes or the time
-  std::int64_t stride = 0; // bytes, of strided
+  std::int64_t stride = 0; // bytes, of strided; the median, of several
   double indirect = 0;     // share of the bytes whose address came out of another load
   bool mixed = false;      // a fifth of the bytes and more are accessed in another pattern
+  bool several = false;    // strided: by another stride each time that the loop runs
 };
 
 struct PatternParts {
   ObjectPattern whole;
   std::int64_t stride = 0; // of what is strided, if anything
+  bool several = false;
   std::array<double, k_pattern_kinds> loaded{}, stored{}; // bytes by kind
   std::map<std::uint64_t, PatternKind> instructions;      // by address; of what is loaded, if both
 
@@ -59,6 +61,11 @@ private:
     std::uint64_t lowest = ~std::uint64_t{0}, highest = 0;
     double bytes = 0, accesses = 0, chased = 0, indirect = 0, known = 0;
     std::map<std::int64_t, double> strides; // by accesses
+    struct Steady {
+      double bytes = 0;
+      unsigned times = 0;
+    };
+    std::map<std::int64_t, Steady> steady;  // by the one stride of a loop while it was looked at
     std::vector<std::uint64_t> places;      // some that it accessed
   };
   std::map<std::pair<std::uint64_t, AccessKind>, Of> instructions_;

@@ -66,6 +66,7 @@ std::string accessed_text(const ObjectRow& row, const ReportContext& context) {
 // "indirect (through keys)": named after the object that held the indices, without its source line.
 std::string kind_text(const SiteSummary& site, PatternKind kind, const ReportContext& context) {
   const ObjectPattern& pattern = site.pattern;
+  if (kind == PatternKind::strided && pattern.several) return "several strides";
   if (kind == PatternKind::strided)
     return "stride " + format_size(static_cast<std::uint64_t>(pattern.stride));
   // If there is a second pattern, all indirect accesses may be in its smaller part.

@@ -215,6 +215,42 @@ TEST(Pattern, WhatHappensSeldomFillsNoGaps) {
   EXPECT_EQ(filled_and_read(500, 0), PatternKind::sequential);
 }
 
+// a(i,j) = a(i,j) - a(i,k) * a(k,j) where the compiler loads a(k,j) anew for each i: what is read in
+// one place is no second pattern, and alone it is none.
+TEST(Pattern, WhatStaysInOnePlaceHardlyVotes) {
+  PatternEvidence factor, row;
+  const auto column = [](auto i) { return i * 8; };
+  const auto above = [](auto i) { return i / 100 * 800 + i / 100 * (i / 100) % 7 * 64; };
+  for (PatternEvidence* evidence : {&factor, &row})
+    access(*evidence, 3, 8, offsets(9000, above));
+  EXPECT_EQ(row.decide().kind, PatternKind::unknown);
+  access(factor, 1, 8, offsets(9000, column));
+  access(factor, 4, 8, offsets(9000, column), AccessKind::store);
+  const PatternParts parts = factor.parts();
+  EXPECT_EQ(parts.whole.kind, PatternKind::sequential);
+  EXPECT_FALSE(parts.whole.mixed);
+  EXPECT_EQ(parts.bytes(static_cast<std::size_t>(PatternKind::random)), 0);
+  PatternEvidence pointer; // two rows' pointers in 3,000 iterations each
+  access(pointer, 1, 8, offsets(9000, [](auto i) { return i / 3000 * 176; }));
+  EXPECT_EQ(pointer.decide().kind, PatternKind::unknown);
+  PatternEvidence short_loop; // fifteen of sixteen accesses stay; those that move are random
+  access(short_loop, 1, 8, offsets(16000, [](auto i) { return i / 16 * (i / 16) % 10007 * 64; }));
+  EXPECT_EQ(short_loop.decide().kind, PatternKind::random);
+}
+
+// The twiddle factors of a radix-2 transform: each pass has a stride of its own.
+TEST(Pattern, EachPassHasAStrideOfItsOwn) {
+  PatternEvidence passes, anywhere;
+  for (std::int64_t pass = 4; pass <= 20; ++pass)
+    access(passes, 1, 16, offsets(800, [=](auto i) { return i << pass; }));
+  EXPECT_EQ(passes.decide().kind, PatternKind::strided);
+  EXPECT_TRUE(passes.decide().several);
+  EXPECT_EQ(passes.decide().stride, 1 << 12);
+  for (std::int64_t i = 0; i < 400; ++i) // two accesses have some stride, which means nothing
+    access(anywhere, 1, 16, {i * i * 7919 % 10007 * 64, i * i * i * 104729 % 1000003 * 64});
+  EXPECT_EQ(anywhere.decide().kind, PatternKind::random);
+}
+
 TEST(Pattern, RandomIndirectAndChased) {
   const auto anywhere =
       offsets(1000, [](auto i) { return (i * i * 2654435761 >> 7 & 1048575) * 8; });

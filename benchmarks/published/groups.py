@@ -62,7 +62,7 @@ def shortest(options, program, commands):
                      if len(found) < 2 or sorted(found)[1] > NEAR * min(found)}
         if not open_ones:
             break
-        printed = published.run_stretched(options, MACHINE, program.dilation, list(open_ones))
+        printed = published.run_stretched(options, MACHINE, program.dilation * options.stretch, list(open_ones))
         for again, command in open_ones.items():
             output, dilation = printed[again]
             took, *sizes = map(float, output.split())

@@ -11,7 +11,7 @@
 //   prints  seconds, bytes of each group
 #include "groups.h"
 
-enum { k_width = 256, k_height = 16, k_levels = 4 };
+enum { k_width = 256, k_height = 16, k_levels = 4, k_charges = 20 };
 enum group { k_u_group, k_v_group, k_r_group, k_groups };
 
 struct grid { // with one layer of points around it
@@ -175,7 +175,7 @@ static double norm(const struct grid* g) {
 
 static void charge(const struct grid* v) {
   uint64_t state = 271828183;
-  for (int i = 0; i < 20; i++) {
+  for (int i = 0; i < k_charges; i++) {
     const size_t x = 1 + next_random(&state) % v->width, y = 1 + next_random(&state) % v->width;
     v->at[(1 + next_random(&state) % v->height) * v->plane + y * v->row + x] = i % 2 ? 1 : -1;
   }
@@ -190,12 +190,10 @@ int main(int count, char** arguments) {
   allocate(&groups, k_v_group, &v, 1);
   allocate(&groups, k_r_group, r, k_levels);
   charge(&v);
-#pragma omp parallel
-  residual(&u[k_levels - 1], v.at, &r[k_levels - 1]);
-  const double before = norm(&r[k_levels - 1]);
+  charge(&r[k_levels - 1]); // u is 0
   const double begin = begin_main();
 #pragma omp parallel
   cycle(u, v.at, r);
   const double took = end_main(begin);
-  return report(&groups, "multigrid", took, norm(&r[k_levels - 1]) < 0.6 * before);
+  return report(&groups, "multigrid", took, norm(&r[k_levels - 1]) < 0.6 * sqrt(k_charges));
 }

@@ -21,6 +21,8 @@ def parser(description):
     parser.add_argument("--short", action="store_true", help="fewer configurations: minutes")
     parser.add_argument("--results", type=pathlib.Path, help="file that results are kept in "
                         "(default: in the build folder)")
+    parser.add_argument("--stretch", type=int, default=1, help="on a busy host: longer time for the programs "
+                        "that otherwise find out how long they need")
     parser.add_argument("--jobs", type=int, help="machines at a time")
     return parser
 
@@ -61,7 +63,7 @@ def run_all(options, machine, dilation, commands, timeout=120):
     return known
 
 
-def run_stretched(options, machine, dilation, commands, timeout=300, most=3200):
+def run_stretched(options, machine, dilation, commands, timeout=300, most=6400):
     """Runs shell commands in the machine; what emulation is too slow for runs again with its time
     stretched further. Returns what each command printed and the dilation that it ran with."""
     known = run_all(options, machine, dilation, commands, timeout)

@@ -3,9 +3,11 @@
 // By region: the best placement for its demand alone, and which moves from the home placement pay.
 #include "advisor/move_advice.hpp"
 
+#include "advisor/needs.hpp"
 #include "model/cost.hpp"
 
 #include <algorithm>
+#include <new>
 
 namespace omptier {
 namespace {
@@ -18,7 +20,7 @@ double time_of_exchange(std::uint64_t bytes, const TierChoice& home, const TierC
 class Search {
 public:
   Search(const Workload& workload, const std::vector<TierChoice>& tiers, const Placement& home)
-      : workload_(workload), tiers_(tiers), home_(home) {}
+      : workload_(workload), tiers_(tiers), home_(home), needs_(workload) {}
 
   std::vector<RegionMove> run() {
     for (std::size_t region = 0; region < workload_.regions.size(); ++region)
@@ -33,8 +35,28 @@ private:
     const CostTable costs = cost_table(workload_, tiers_, region);
     const Placement best = place_by_density(workload_, tiers_, costs);
     for (std::size_t site = 0; site < costs.size(); ++site)
-      if (best.tier_of_site[site] != home_.tier_of_site[site])
+      if (best.tier_of_site[site] != home_.tier_of_site[site] && has_room(site, best))
         add_if_it_pays(region, site, best.tier_of_site[site], home_.tier_of_site[site], costs);
+  }
+
+  // Whole sites leave for one that moves in, if the region does not want them there, too; parts of
+  // divided ones stay.
+  bool has_room(std::size_t site, const Placement& best) const {
+    const std::size_t tier = best.tier_of_site[site];
+    if (tier == Placement::k_nowhere) return false;
+    Room room;
+    if (!room.make({&tiers_[tier].capacity, 1}, needs_.pieces())) throw std::bad_alloc();
+    for (std::size_t other = 0; other < workload_.sites.size(); ++other) {
+      const Placement& where = can_move(other) ? best : home_;
+      if (other == site || where.tier_of_site[other] != tier) continue;
+      if (!room.fits(needs_.of(other), 0)) return false;
+      room.take(needs_.of(other), 0);
+    }
+    return room.fits(needs_.of(site), 0);
+  }
+
+  bool can_move(std::size_t site) const {
+    return workload_.sites[site].is_free() && workload_.sites[site].ranges.empty();
   }
 
   // Sites whose home is a tier that others move into come back for their own regions.
@@ -54,9 +76,7 @@ private:
 
   void add_if_it_pays(std::size_t region, std::size_t site, std::size_t tier, std::size_t from,
                       const CostTable& costs) {
-    if (tier == Placement::k_nowhere || from == Placement::k_nowhere ||
-        !workload_.sites[site].is_free() || !workload_.sites[site].ranges.empty())
-      return;
+    if (tier == Placement::k_nowhere || from == Placement::k_nowhere || !can_move(site)) return;
     const double visits = static_cast<double>(workload_.regions[region].entered_anew);
     const double saved = costs[site][from] - costs[site][tier];
     const double spent =
@@ -68,6 +88,7 @@ private:
   const Workload& workload_;
   const std::vector<TierChoice>& tiers_;
   const Placement& home_;
+  Needs needs_;
   std::vector<RegionMove> moves_;
 };
 

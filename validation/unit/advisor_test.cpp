@@ -181,6 +181,16 @@ TEST(Moves, ComeBeforeDividing) {
   }
 }
 
+// What the runtime cannot move out leaves no room.
+TEST(Moves, NoneWherePartsOfADividedSiteStay) {
+  Workload workload = two_hot_in_turn(4e8, 4);
+  workload.sites[0].ranges = {{0, 48 * MiB}};
+  const auto tiers = three_tiers(0, 60 * MiB, 4096 * MiB);
+  const Placement home = place_by_density(workload, tiers, cost_table(workload, tiers));
+  ASSERT_EQ(home.tier_of_site, (std::vector<std::size_t>{1, 2}));
+  EXPECT_TRUE(moves_that_pay(workload, tiers, home).empty());
+}
+
 TEST(Moves, NoneWhenBothFit) {
   const Workload workload = two_hot_in_turn(4e8, 4);
   const auto tiers = three_tiers(0, 200 * MiB, 4096 * MiB);

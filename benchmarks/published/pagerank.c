@@ -78,6 +78,12 @@ static double step(const struct graph* graph, const double* rank, double* next) 
   return lost;
 }
 
+static void take_over(const double* next, double* rank, size_t vertices) {
+#pragma omp parallel for schedule(static)
+  for (size_t v = 0; v < vertices; v++)
+    rank[v] = next[v];
+}
+
 static double sum_of(const double* rank, size_t vertices) {
   double sum = 0;
 #pragma omp parallel for schedule(static) reduction(+ : sum)
@@ -102,9 +108,7 @@ int main(int count, char** arguments) {
   double wanted = 1;
   while (next_step(&work)) {
     wanted = 1 - k_damping + k_damping * (wanted - step(&graph, rank, next));
-    double* const old = rank;
-    rank = next;
-    next = old;
+    take_over(next, rank, vertices);
   }
   const double error = fabs(sum_of(rank, vertices) - wanted);
   free(graph.vertex), free(graph.source), free(rank), free(next);

@@ -5,32 +5,51 @@
 
 #include "advisor/explain.hpp"
 #include "advisor/site_blocks.hpp"
+#include "advisor/relaxation.hpp"
 #include "advisor/site_ranges.hpp"
 #include "advisor/together.hpp"
 #include "base/text.hpp"
+#include "model/solver.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <utility>
 
 namespace omptier {
 namespace {
 
+constexpr double k_better = 1e-6; // part of the time: less is rounding
+
 // Sites of equal frames are one to the runtime: it goes where the first, hotter one does.
-void add_entry(Plan& plan, PlanEntry entry) {
-  const auto same_frames = [](const std::vector<PlanFrame>& one,
-                              const std::vector<PlanFrame>& other) {
-    return std::ranges::equal(one, other, [](const PlanFrame& a, const PlanFrame& b) {
-      return a.module == b.module && a.offset == b.offset;
-    });
-  };
-  for (PlanEntry& known : plan.entries)
-    if (entry.symbol.empty() && known.symbol.empty() && entry.instances.empty() &&
-        same_frames(known.frames, entry.frames) && same_frames(known.region, entry.region)) {
-      known.bytes += entry.bytes;
-      return;
+class Entries {
+public:
+  explicit Entries(Plan& plan) : plan_(plan) {}
+
+  void add(PlanEntry entry) {
+    if (entry.symbol.empty() && entry.instances.empty()) {
+      const auto [known, is_new] = by_frames_.try_emplace(
+          {places_of(entry.frames), places_of(entry.region)}, plan_.entries.size());
+      if (!is_new) {
+        plan_.entries[known->second].bytes += entry.bytes;
+        return;
+      }
     }
-  plan.entries.push_back(std::move(entry));
-}
+    plan_.entries.push_back(std::move(entry));
+  }
+
+private:
+  using Places = std::vector<std::pair<std::uint64_t, std::uint64_t>>; // module, offset
+  static Places places_of(const std::vector<PlanFrame>& frames) {
+    Places places;
+    for (const PlanFrame& frame : frames)
+      places.emplace_back(frame.module, frame.offset);
+    return places;
+  }
+
+  Plan& plan_;
+  std::map<std::pair<Places, Places>, std::size_t> by_frames_; // without symbol and instances
+};
 
 std::vector<InstanceRange> ranges_of(const std::vector<std::uint32_t>& blocks) {
   std::vector<InstanceRange> ranges;
@@ -68,6 +87,7 @@ bool holds_the_parts(const Advice& advice, std::size_t site) {
 
 void add_parts(PlanEntry& entry, const Advice& advice, std::size_t site, std::size_t home) {
   const SiteDemand& demand = advice.workload.sites[site];
+  if (demand.ranges.empty()) return;
   for (std::size_t other = 0; other < advice.workload.sites.size(); ++other) {
     const SiteDemand& part = advice.workload.sites[other];
     const std::size_t tier = advice.placement.tier_of_site[other];
@@ -100,10 +120,40 @@ PlanEntry entry_for(const Advice& advice, const ProfileSummary& summary, std::si
   return entry;
 }
 
-Placement place(const Workload& workload, const std::vector<TierChoice>& tiers) {
-  Placement placement = place_by_density(workload, tiers, cost_table(workload, tiers));
-  improve_together(workload, tiers, placement.tier_of_site);
-  return placement;
+// Being nowhere counts as in model/solver.hpp.
+double time_with_losses(const Workload& workload, const std::vector<TierChoice>& tiers,
+                        const std::vector<std::size_t>& tier_of_site) {
+  const auto nowhere = std::ranges::count(tier_of_site, Placement::k_nowhere);
+  return predicted_time(workload, tiers, tier_of_site) *
+         (1 + k_loss_of_nowhere * static_cast<double>(nowhere));
+}
+
+// Neither lifetimes nor loops: then the advice is what ompx_commit does.
+bool is_known_to_the_runtime(const Workload& workload) {
+  return Needs(workload).pieces() == 1 &&
+         std::ranges::all_of(workload.sites,
+                             [](const SiteDemand& site) { return site.by_loop.empty(); });
+}
+
+struct Placed {
+  Placement placement;
+  double least_time = 0;
+};
+
+// From two sides: by each site's own value, and by the prices of room that all of them make.
+Placed place(const Workload& workload, const std::vector<TierChoice>& tiers) {
+  Placed placed{place_by_density(workload, tiers, cost_table(workload, tiers)), 0};
+  auto& tier_of_site = placed.placement.tier_of_site;
+  improve_together(workload, tiers, tier_of_site);
+  Relaxed relaxed = relax(workload, tiers, tier_of_site);
+  placed.least_time = relaxed.bound;
+  if (tiers.size() < 2 || workload.sites.empty() || is_known_to_the_runtime(workload))
+    return placed;
+  improve_together(workload, tiers, relaxed.tier_of_site);
+  if (time_with_losses(workload, tiers, relaxed.tier_of_site) <
+      (1 - k_better) * time_with_losses(workload, tiers, tier_of_site))
+    tier_of_site = std::move(relaxed.tier_of_site);
+  return placed;
 }
 
 // With the moves per region. A move back home saves only what the moves away would cost.
@@ -120,11 +170,16 @@ double time_with_moves(const Workload& workload, const std::vector<TierChoice>& 
 // are moved per region.
 void place_whole_or_divided(Advice& advice) {
   constexpr double k_worth = 0.005; // of the time with whole sites
-  advice.placement = place(advice.workload, advice.tiers);
+  Placed placed = place(advice.workload, advice.tiers);
+  advice.placement = std::move(placed.placement);
+  advice.least_time = placed.least_time;
   if (advice.tiers.size() < 2) return;
+  const double whole =
+      predicted_time(advice.workload, advice.tiers, advice.placement.tier_of_site);
+  if (advice.least_time >= (1 - k_worth) * whole) return;
   const Sliced sliced = slice(advice.workload, cost_table(advice.workload, advice.tiers));
   if (sliced.from.size() == advice.workload.sites.size()) return;
-  Placement placement = place(sliced.workload, advice.tiers);
+  Placement placement = place(sliced.workload, advice.tiers).placement;
   tidy_slices(sliced.workload, advice.tiers, sliced.from, placement.tier_of_site);
   Workload divided = join_slices(advice.workload, sliced, placement.tier_of_site);
   if (time_with_moves(divided, advice.tiers, placement) <
@@ -141,7 +196,6 @@ void predict(Advice& advice) {
     if (tier_of_site[site] != Placement::k_nowhere)
       advice.placement.saved += time_saved(advice.costs[site], tier_of_site[site]);
   advice.time = predicted_time(advice.workload, advice.tiers, tier_of_site);
-  advice.least_time = least_time(advice.workload, advice.tiers, tier_of_site);
 }
 
 } // namespace
@@ -165,6 +219,8 @@ Advice advise_by(const FieldStrategy& strategy, Workload workload, std::vector<T
     advice.placement.tier_of_site = strategy.place({advice.workload, advice.tiers});
   advice.costs = cost_table(advice.workload, advice.tiers);
   predict(advice);
+  advice.least_time =
+      relax(advice.workload, advice.tiers, advice.placement.tier_of_site).bound;
   return advice;
 }
 
@@ -210,12 +266,13 @@ Plan plan_from(const Advice& advice, const ProfileSummary& summary,
     plan.modules.push_back({module.identity, module.name});
   for (const TierChoice& tier : advice.tiers)
     if (tier.estimated) plan.estimated.push_back(tier.kind);
+  Entries entries(plan);
   for (std::size_t site = 0; site < advice.workload.sites.size(); ++site) {
     const std::size_t tier = advice.placement.tier_of_site[site];
     const SiteDemand& demand = advice.workload.sites[site];
     if (demand.placeable && demand.by_plan && tier != Placement::k_nowhere &&
         holds_the_parts(advice, site))
-      add_entry(plan, entry_for(advice, summary, site, tier, portable));
+      entries.add(entry_for(advice, summary, site, tier, portable));
   }
   for (const RegionMove& move : advice.moves) {
     PlanEntry entry = entry_for(advice, summary, move.site, move.tier, portable);
@@ -229,7 +286,7 @@ Plan plan_from(const Advice& advice, const ProfileSummary& summary,
     copies.insert(copies.end(), region.also.begin(), region.also.end());
     for (const std::vector<Frame>& frames : copies) {
       entry.region = plan_frames(frames, portable);
-      add_entry(plan, entry);
+      entries.add(entry);
     }
   }
   return plan;

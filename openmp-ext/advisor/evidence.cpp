@@ -116,6 +116,7 @@ SiteDemand demand_of(const SiteSummary& site, const ProfileSummary& summary,
   for (const SitePart& part : site.by_region)
     if (site.kind == SiteKind::allocation)
       demand.by_region.push_back({part.of, translation.demand(part)});
+  std::ranges::sort(demand.by_region, {}, &RegionDemand::region);
   demand.instances = site.objects;
   demand.growing = site.bytes_growing;
   demand.growing_nanoseconds = site.nanoseconds_growing;

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The bound of together.hpp. The time f is convex in the parts x of the sites in each tier and of
-// first degree, so for any point x and any placement s, f(s) ≥ ∇f(x)·s. The least ∇f(x)·s over all
-// s that fit is bounded in turn by Lagrange's relaxation: with a price λ per byte of each tier,
-//
-//   sum over sites of min over tiers (slope + λ_tier · bytes) − sum over tiers of λ_tier · capacity
-//
-// for any λ ≥ 0. Bytes are averages over time, or those at the moment of most bytes. The point x
-// wanders towards the relaxed optimum (Frank and Wolfe, 1956), and the best bound on the way is
-// taken.
+// A bound for few sites: that of relaxation.hpp with one price for each tier, which halving finds
+// exactly. Bytes are averages over time, or those at the moment of most bytes. The point x wanders
+// towards the relaxed optimum (Frank and Wolfe, 1956), and the best bound on the way is taken.
 #include "advisor/needs.hpp"
-#include "advisor/together.hpp"
+#include "advisor/relaxation.hpp"
 #include "model/loop_time.hpp"
 
 #include <algorithm>
@@ -18,21 +12,21 @@
 namespace omptier {
 namespace {
 
-constexpr int k_steps = 24;      // of x
+constexpr int k_point_steps = 24;      // of x
 constexpr int k_price_rounds = 4; // over the tiers
 constexpr int k_halvings = 40;   // of the interval of one price
 
-struct Item {
+struct PricedItem {
   std::array<double, k_most_memories> slope{};
   double bytes = 0;
 };
 
-class Relaxed {
+class OnePrice {
 public:
-  Relaxed(std::vector<Item>& items, const std::vector<TierChoice>& tiers)
+  OnePrice(std::vector<PricedItem>& items, const std::vector<TierChoice>& tiers)
       : items_(items), tiers_(tiers), price_(tiers.size()) {}
 
-  std::size_t best_of(const Item& item) const {
+  std::size_t best_of(const PricedItem& item) const {
     std::size_t best = tiers_.size() - 1;
     for (std::size_t tier = best; tier-- > 0;)
       if (cost(item, tier) < cost(item, best)) best = tier;
@@ -44,7 +38,7 @@ public:
       for (std::size_t tier = 0; tier + 1 < tiers_.size(); ++tier) // the slowest holds everything
         balance(tier);
     double sum = 0;
-    for (const Item& item : items_)
+    for (const PricedItem& item : items_)
       sum += cost(item, best_of(item));
     for (std::size_t tier = 0; tier < tiers_.size(); ++tier)
       sum -= price_[tier] * static_cast<double>(tiers_[tier].capacity);
@@ -52,13 +46,13 @@ public:
   }
 
 private:
-  double cost(const Item& item, std::size_t tier) const {
+  double cost(const PricedItem& item, std::size_t tier) const {
     return item.slope[tier] + price_[tier] * item.bytes;
   }
   // Halves the interval of the tier's price until what wants to lie there just fits.
   void balance(std::size_t tier) {
     double low = 0, high = 0;
-    for (const Item& item : items_)
+    for (const PricedItem& item : items_)
       if (item.bytes > 0)
         high = std::max(high, (item.slope[tiers_.size() - 1] - item.slope[tier]) / item.bytes);
     price_[tier] = 0;
@@ -71,12 +65,12 @@ private:
   }
   bool fits(std::size_t tier) const {
     double bytes = 0;
-    for (const Item& item : items_)
+    for (const PricedItem& item : items_)
       if (best_of(item) == tier) bytes += item.bytes;
     return bytes <= static_cast<double>(tiers_[tier].capacity);
   }
 
-  std::vector<Item>& items_;
+  std::vector<PricedItem>& items_;
   const std::vector<TierChoice>& tiers_;
   std::vector<double> price_;
 };
@@ -120,9 +114,9 @@ double least_with(const Workload& workload, const std::vector<TierChoice>& tiers
     times.add({workload.sites[site].demand, workload.sites[site].by_loop}, tier);
     parts[site][tier] = 1;
   }
-  std::vector<Item> items(count);
+  std::vector<PricedItem> items(count);
   double best = 0;
-  for (int step = 0; step < k_steps; ++step) {
+  for (int step = 0; step < k_point_steps; ++step) {
     for (std::size_t site = 0; site < count; ++site) {
       const bool moves = workload.sites[site].is_free();
       const double stays_at = times.slope(site, std::min(tier_of_site[site], slowest));
@@ -130,12 +124,12 @@ double least_with(const Workload& workload, const std::vector<TierChoice>& tiers
         items[site].slope[tier] = moves ? times.slope(site, tier) : stays_at;
       items[site].bytes = moves ? bytes[site] : 0;
     }
-    Relaxed relaxed(items, tiers);
-    best = std::max(best, relaxed.bound());
+    OnePrice one_price(items, tiers);
+    best = std::max(best, one_price.bound());
     const double length = 2.0 / (step + 3);
     for (std::size_t site = 0; site < count; ++site) {
       if (!workload.sites[site].is_free()) continue;
-      const std::size_t to = relaxed.best_of(items[site]);
+      const std::size_t to = one_price.best_of(items[site]);
       for (std::size_t tier = 0; tier < tiers.size(); ++tier) {
         const double part = tier == to ? 0 : parts[site][tier] * length;
         if (part <= 0) continue;
@@ -150,8 +144,8 @@ double least_with(const Workload& workload, const std::vector<TierChoice>& tiers
 
 } // namespace
 
-double least_time(const Workload& workload, const std::vector<TierChoice>& tiers,
-                  std::span<const std::size_t> tier_of_site) {
+double least_by_tier_prices(const Workload& workload, const std::vector<TierChoice>& tiers,
+                            std::span<const std::size_t> tier_of_site) {
   if (tiers.empty() || workload.sites.empty()) return 0;
   const Needs needs(workload);
   const std::size_t sites = workload.sites.size();

@@ -33,10 +33,14 @@ public:
 private:
   void add_moves_into(std::size_t region) {
     const CostTable costs = cost_table(workload_, tiers_, region);
+    if (!any_may_pay(region, costs)) return;
     const Placement best = place_by_density(workload_, tiers_, costs);
-    for (std::size_t site = 0; site < costs.size(); ++site)
-      if (best.tier_of_site[site] != home_.tier_of_site[site] && has_room(site, best))
-        add_if_it_pays(region, site, best.tier_of_site[site], home_.tier_of_site[site], costs);
+    for (std::size_t site = 0; site < costs.size(); ++site) {
+      const std::size_t to = best.tier_of_site[site], from = home_.tier_of_site[site];
+      if (to == from) continue;
+      const auto found = move(region, site, to, from, costs);
+      if (found && has_room(site, best)) moves_.push_back(*found);
+    }
   }
 
   // Whole sites leave for one that moves in, if the region does not want them there, too; parts of
@@ -61,6 +65,7 @@ private:
 
   // Sites whose home is a tier that others move into come back for their own regions.
   void add_returns(std::size_t region) {
+    if (moves_.empty()) return;
     const CostTable costs = cost_table(workload_, tiers_, region);
     const std::size_t found = moves_.size();
     for (std::size_t site = 0; site < costs.size(); ++site) {
@@ -69,20 +74,34 @@ private:
         return move.tier == tier && move.site != site && move.region != region;
       };
       const auto end = moves_.begin() + static_cast<std::ptrdiff_t>(found);
-      const auto move = std::find_if(moves_.begin(), end, displacing);
-      if (move != end) add_if_it_pays(region, site, tier, home_.tier_of_site[move->site], costs);
+      const auto displaced = std::find_if(moves_.begin(), end, displacing);
+      if (displaced == end) continue;
+      if (const auto back = move(region, site, tier, home_.tier_of_site[displaced->site], costs))
+        moves_.push_back(*back);
     }
   }
 
-  void add_if_it_pays(std::size_t region, std::size_t site, std::size_t tier, std::size_t from,
-                      const CostTable& costs) {
-    if (tier == Placement::k_nowhere || from == Placement::k_nowhere || !can_move(site)) return;
+  // Most regions are too short for any move: then the best placement for them need not be known.
+  bool any_may_pay(std::size_t region, const CostTable& costs) const {
+    for (std::size_t site = 0; site < costs.size(); ++site)
+      for (std::size_t tier = 0; tier < tiers_.size(); ++tier)
+        if (tier != home_.tier_of_site[site] &&
+            move(region, site, tier, home_.tier_of_site[site], costs))
+          return true;
+    return false;
+  }
+
+  // Nothing if it does not pay.
+  std::optional<RegionMove> move(std::size_t region, std::size_t site, std::size_t tier,
+                                 std::size_t from, const CostTable& costs) const {
+    if (tier == Placement::k_nowhere || from == Placement::k_nowhere || !can_move(site)) return {};
     const double visits = static_cast<double>(workload_.regions[region].entered_anew);
     const double saved = costs[site][from] - costs[site][tier];
+    if (!(saved > 0)) return {};
     const double spent =
         visits * time_of_exchange(workload_.sites[site].peak_bytes(), tiers_[from], tiers_[tier]);
-    if (visits > 0 && saved / workload_.threads.most() > k_move_margin * spent)
-      moves_.push_back({region, site, tier, saved, spent});
+    if (!(visits > 0 && saved / workload_.threads.most() > k_move_margin * spent)) return {};
+    return RegionMove{region, site, tier, saved, spent};
   }
 
   const Workload& workload_;

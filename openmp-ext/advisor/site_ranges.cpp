@@ -231,12 +231,15 @@ Sliced slice(const Workload& workload, const CostTable& costs) {
   if (order.size() > k_most_sliced) order.resize(k_most_sliced);
   std::ranges::sort(order);
 
-  Sliced sliced{workload, {}};
-  sliced.workload.sites.clear();
+  Sliced sliced;
+  sliced.workload.loops = workload.loops;
+  sliced.workload.threads = workload.threads;
+  sliced.workload.measure = workload.measure;
   for (std::size_t site = 0; site < worth.size(); ++site) {
     const bool whole = !std::ranges::binary_search(order, site);
-    const SiteDemand slice =
+    SiteDemand slice =
         whole ? workload.sites[site] : workload.sites[site].scaled(1.0 / k_slices);
+    slice.by_region = {}; // often the most of its memory
     for (unsigned i = 0; i < (whole ? 1 : k_slices); ++i) {
       sliced.workload.sites.push_back(slice);
       sliced.from.push_back(site);

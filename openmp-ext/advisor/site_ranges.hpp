@@ -24,7 +24,7 @@ std::uint64_t bytes_to_divide(const SiteSummary& site);
 std::vector<SiteDemand> divide_by_heat(SiteDemand whole, const SiteSummary& site);
 
 struct Sliced {
-  Workload workload;
+  Workload workload;             // without regions
   std::vector<std::size_t> from; // by its sites: the site of the whole workload
 };
 // The sites that have most to gain, each in k_slices; the others as they are.

@@ -2,8 +2,7 @@
 //
 // The second step of the advisor: placement.hpp weighs each site alone; here the loops that access
 // several sites are timed as a whole (model/loop_time.hpp), and single sites and whole loops' sites
-// change places while that saves time. Also a bound: no placement, not even one that divides every
-// site at will, is faster under the model.
+// change places while that saves time.
 #pragma once
 
 #include "advisor/placement.hpp"
@@ -24,9 +23,5 @@ void improve_together(const Workload& workload, const std::vector<TierChoice>& t
 // site_of: of each slice; slices of one site are neighbours.
 void tidy_slices(const Workload& slices, const std::vector<TierChoice>& tiers,
                  std::span<const std::size_t> site_of, std::vector<std::size_t>& tier_of_slice);
-
-// At most predicted_time of any placement.
-double least_time(const Workload& workload, const std::vector<TierChoice>& tiers,
-                  std::span<const std::size_t> tier_of_site);
 
 } // namespace omptier

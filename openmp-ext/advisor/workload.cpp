@@ -16,10 +16,8 @@ std::uint64_t SiteDemand::peak_bytes() const {
 }
 
 Demand SiteDemand::demand_in(std::size_t region) const {
-  Demand sum;
-  for (const RegionDemand& part : by_region)
-    if (part.region == region) sum += part.demand;
-  return sum;
+  const auto part = std::ranges::lower_bound(by_region, region, {}, &RegionDemand::region);
+  return part != by_region.end() && part->region == region ? part->demand : Demand();
 }
 
 SiteDemand SiteDemand::scaled(double part) const {
@@ -53,6 +51,9 @@ bool is_consistent(const Workload& workload, std::string& why_not) {
     for (const RegionDemand& part : site.by_region)
       if (part.region >= workload.regions.size())
         return is_wrong(site.label + ": names a region that is not there");
+    if (std::ranges::adjacent_find(site.by_region, std::ranges::greater_equal{},
+                                   &RegionDemand::region) != site.by_region.end())
+      return is_wrong(site.label + ": its regions are not in order");
     double in_loops = 0;
     for (const LoopPart& part : site.by_loop) {
       if (part.loop >= workload.loops)

@@ -36,7 +36,7 @@ struct SiteDemand {
   std::size_t site = 0;          // of the profile's summary
   std::vector<LiveStretch> live; // ascending, not overlapping
   Demand demand;                 // whole run: estimated counts (samples × weight)
-  std::vector<RegionDemand> by_region;
+  std::vector<RegionDemand> by_region; // ascending, each region once
   std::vector<LoopPart> by_loop; // parts of the demand; the rest is in no known loop
   // Whether the demand tells streamed from scattered accesses, and loads from stores.
   bool knows_streams = true, knows_writes = true;

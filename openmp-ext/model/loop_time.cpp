@@ -9,9 +9,12 @@
 namespace omptier {
 namespace {
 
+double power7(double value) {
+  const double square = value * value;
+  return square * square * square * value;
+}
 double power8(double value) {
-  const double square = value * value, fourth = square * square;
-  return fourth * fourth;
+  return power7(value) * value;
 }
 static_assert(k_sharpness == 8);
 
@@ -109,7 +112,7 @@ double LoopTimes::slope(std::size_t number, std::size_t memory) const {
       slope += part.part * std::max(price.wait, price.transfer);
       continue;
     }
-    const auto weight = [&](double value) { return std::pow(value / sums.time, k_sharpness - 1); };
+    const auto weight = [&](double value) { return power7(value / sums.time); };
     slope += part.part *
              (weight(sums.wait) * price.wait + weight(sums.transfer[memory]) * price.transfer);
   }

@@ -9,6 +9,8 @@ namespace omptier {
 namespace {
 
 constexpr int k_exchange_rounds = 8;
+constexpr std::size_t k_most_looks = 5'000'000; // at candidates that might leave; a move counts
+constexpr std::size_t k_looks_of_a_move = 50;
 constexpr double k_least_gain = 1e-9;            // relative to what is at stake: less is rounding
 constexpr std::size_t k_most_steps = 20'000'000; // of the search through pieces of time
 
@@ -28,6 +30,19 @@ bool competes(const Candidate& candidate) {
 }
 double density_of(const Candidate& candidate) {
   return best_gain(candidate) / static_cast<double>(std::max<std::uint64_t>(candidate.bytes, 1));
+}
+
+bool are_together(const Need& one, const Need& other) {
+  if (one.stays.empty() || other.stays.empty()) return true;
+  for (auto a = one.stays.begin(), b = other.stays.begin();
+       a != one.stays.end() && b != other.stays.end();)
+    if (a->end <= b->begin)
+      ++a;
+    else if (b->end <= a->begin)
+      ++b;
+    else
+      return true;
+  return false;
 }
 
 // Allowed tiers, best first, then nowhere; returns how many. Of equal gains the later (slower) tier
@@ -92,10 +107,11 @@ public:
   // last: without room elsewhere, nothing outweighs their loss.
   void exchange() {
     sort_by(false, [](const Candidate& candidate) { return -density_of(candidate); });
+    looks_left_ = k_most_looks;
     bool changed = true;
     for (int round = 0; changed && round < k_exchange_rounds; ++round) {
       changed = false;
-      for (std::uint32_t i = 0; i < chosen_.size(); ++i)
+      for (std::uint32_t i = 0; i < chosen_.size() && looks_left_ > 0; ++i)
         for (std::uint8_t tier = 0; tier < tiers_ && !candidates_[i].late; ++tier)
           changed = try_to_enter(i, tier) || changed;
     }
@@ -133,8 +149,11 @@ private:
     std::size_t count = 0; // in gone_: those that left, the cheapest first
     bool fits = room_.fits(in, tier);
     for (std::size_t at = 0; !fits && at < order_.size(); ++at) {
-      if (chosen_[order_[at].candidate] != tier) continue;
-      put(gone_[count++] = order_[at].candidate, k_nowhere);
+      look(1);
+      const std::uint32_t other = order_[at].candidate;
+      if (chosen_[other] != tier || !are_together(in, candidates_[other])) continue;
+      look(k_looks_of_a_move);
+      put(gone_[count++] = other, k_nowhere);
       fits = room_.fits(in, tier);
     }
     double gain = in.gain[tier] - gain_of(in, from);
@@ -156,9 +175,11 @@ private:
     return false;
   }
 
+  void look(std::size_t times) { looks_left_ -= std::min(looks_left_, times); }
+
   std::span<const Candidate> candidates_;
   std::span<std::uint8_t> chosen_;
-  std::size_t tiers_ = 0;
+  std::size_t tiers_ = 0, looks_left_ = 0;
   Room room_;
   PageArray<Rank> order_;
   PageArray<std::uint32_t> gone_;

@@ -7,7 +7,6 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cmath>
 #include <random>
 
@@ -233,36 +232,6 @@ TEST(ArraysTogether, AreAsGoodAsTheBestAndNeverBelowTheBound) {
     worst = std::max(worst, advice.time / best - 1);
   }
   EXPECT_LT(worst, 1e-4);
-}
-
-// As many objects as LULESH has, most of them short-lived.
-TEST(ArraysTogether, ThousandsTakeASecondAtMost) {
-  std::mt19937_64 random(6714);
-  const auto below = [&](std::uint64_t n) { return random() % n; };
-  Workload workload;
-  workload.threads = 16;
-  workload.loops = 100;
-  for (std::size_t i = 0; i < 6714; ++i) {
-    SiteDemand& site = workload.sites.emplace_back();
-    site.site = i;
-    const std::uint64_t begin = below(900'000);
-    site.live = {{begin, begin + (i < 100 ? 100'000 : 1 + below(2000)), (1 + below(4096)) << 10}};
-    for (double& accesses : site.demand.accesses)
-      accesses = static_cast<double>(below(10000));
-    site.by_loop = {{static_cast<std::uint32_t>(below(100)), 0.9}};
-    if (i % 10 == 0) site.block_bytes = site.live[0].bytes;
-  }
-  const std::vector<TierChoice> tiers = {{MemoryKind::hbm, 30 * MiB, {130, 130, 400e9, 400e9}},
-                                         {MemoryKind::dram, 60 * MiB, {80, 80, 100e9, 100e9}},
-                                         {MemoryKind::nvm, 4096 * MiB, {300, 900, 30e9, 10e9}}};
-  const auto begin = std::chrono::steady_clock::now();
-  const Advice advice = advise(std::move(workload), tiers);
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  EXPECT_GT(advice.least_time, 0);
-  EXPECT_LE(advice.least_time, advice.time);
-  RecordProperty("seconds", std::to_string(took.count()));
-  RecordProperty("bound", std::to_string(advice.least_time / advice.time));
-  EXPECT_LT(took.count(), 3); // 1 s on a quiet machine
 }
 
 } // namespace

@@ -89,12 +89,35 @@ std::string estimates_in_words(const std::vector<TierChoice>& tiers) {
          "WriteBandwidth: MiB/s); omptier advise --xml m.xml";
 }
 
-std::string nothing_to_decide(const Advice& advice) {
+bool has_samples(const ProfileSummary& summary) {
+  return summary.small.samples > 0 || summary.other.samples > 0 ||
+         std::ranges::any_of(summary.sites,
+                             [](const SiteSummary& site) { return site.samples > 0; });
+}
+
+// A kind of --capacity that the target does not have counts for nothing, which is said.
+std::string kinds_not_there(const Input& input) {
+  std::string kinds;
+  for (std::size_t kind = 0; kind < input.capacity.size(); ++kind) {
+    const auto same = [&](const Tier& tier) { return static_cast<std::size_t>(tier.kind) == kind; };
+    if (input.capacity[kind].value_or(0) > 0 && std::ranges::none_of(input.platform.tiers, same))
+      kinds += (kinds.empty() ? "" : " and ") +
+               std::string(title_of(static_cast<MemoryKind>(kind)));
+  }
+  return kinds.empty() ? "" : "--capacity: the machine to place on has no " + kinds;
+}
+
+std::string nothing_to_decide(const Advice& advice, const AdviseArguments& arguments) {
   if (std::ranges::none_of(advice.workload.sites, [](const SiteDemand& site) {
         return site.placeable && site.by_plan;
       }))
     return "the profile holds no allocation or static that a plan can place (blocks and statics "
            "from 64 KiB, and omp_alloc's)";
+  if (advice.tiers.empty())
+    return "--capacity " + arguments.capacity + " leaves no memory to place in";
+  if (advice.tiers.size() < 2 && arguments.machine.given())
+    return "only one kind of memory may be used (" + kinds_in_words(advice.tiers) +
+           "); let --capacity leave two, or name another machine (omptier sandbox --list)";
   if (advice.tiers.size() < 2)
     return "only one kind of memory may be used (" + kinds_in_words(advice.tiers) +
            "); name the machine to place on: --machine xeon-max-flat (others: omptier sandbox "
@@ -180,6 +203,10 @@ int advise_command(const AdviseArguments& arguments) {
   Symbols symbols;
   const auto input = read_input(arguments, symbols);
   if (!input) return fail("advise", 2, input.error());
+  if (!has_samples(input->summary))
+    return fail("advise", 2,
+                arguments.profiles[0] + ": no samples, so nothing is known of any array; record a "
+                                        "longer run, or more often (omptier record --rate)");
   const ProfileNames names = names_of(input->summary, symbols);
   for (const std::string& note : input->summary.notes)
     std::fprintf(stderr, "omptier advise: %s\n", note.c_str());
@@ -194,12 +221,13 @@ int advise_command(const AdviseArguments& arguments) {
   const Advice advice =
       strategy ? advise_by(*strategy, *whole, tiers)
                : advise(*workload_for(arguments, *input, names, tiers, Divide::yes), tiers);
-  if (const std::string why = nothing_to_decide(advice); !why.empty())
+  if (const std::string why = nothing_to_decide(advice, arguments); !why.empty())
     return fail("advise", 2, why);
   if (const std::string why = kept_without_room(advice.workload, advice.placement, advice.tiers);
       !why.empty())
     return fail("advise", 2, "--keep: " + why);
-  for (const std::string& line : {assumptions(arguments, advice), estimates_in_words(advice.tiers)})
+  for (const std::string& line : {kinds_not_there(*input), assumptions(arguments, advice),
+                                  estimates_in_words(advice.tiers)})
     if (!line.empty()) std::fprintf(stderr, "omptier advise: %s\n", line.c_str());
 
   Plan plan = plan_from(advice, input->summary, [&](const Frame& frame) {

@@ -224,6 +224,44 @@ def case_check(bench):
     check("xml cg.cpp" not in said, f"advises to write over the source: {said}")
 
 
+def wrong_advice(bench, profile):
+    """Each says what is wrong and where: in the profile, the memory that may be used, the wishes, the machine."""
+    machine, folder = ("--machine", "nvdimm"), bench.folder
+    whole = (folder / profile).read_bytes()
+    (folder / "empty.profile").write_bytes(b"")
+    (folder / "short.profile").write_bytes(whole[:100])
+    bench.run(bench.omptier, "advise", profile, *machine, "-o", "a.plan")
+    idle = bench.compile("idle", source="int main(void) { return 5; }")
+    bench.record(idle, status=5, log="idle.profile")
+    for file, said in (("empty.profile", "record again"), ("short.profile", "record again"), ("a.plan", "not a profile"),
+                       (".", "directory"), ("idle.profile", "")):
+        bench.one_line("advise", file, *machine, status=2, said=f"omptier advise: {said and file + ': '}")
+        check(said in bench.run(bench.omptier, "advise", file, *machine, status=2).stderr, f"{file}: not {said}")
+    cut = bench.run(bench.omptier, "advise", cut_in_half(folder, whole), *machine, status=None)
+    check("cut off" in cut.stderr and cut.returncode in (0, 2), f"half a profile: {cut}")
+    for capacity, said in (("dram:0", "let --capacity leave two"), ("dram:0,nvm:0", "leaves no memory"), ("hbm", "hbm"),
+                           ("dram:", "not a size"), ("dram:nan", "not a size"), ("dram:inf", "not a size"),
+                           ("dram:-5M", "not a size"), ("dram:1M,dram:2M", "twice"), ("dram:99999999999T", "too large")):
+        bench.one_line("advise", profile, *machine, "--capacity", capacity, status=2, said=said)
+    said = bench.run(bench.omptier, "advise", profile, *machine, "--capacity", "hbm:1G").stderr
+    check("has no HBM" in said, f"a kind that is not there: {said}")
+    bench.one_line("advise", profile, *machine, "--capacity", "dram:4M", "--keep", "first=dram", "--keep", "second=dram",
+                   status=2, said="beside what else is kept there")
+    for threads in "0", "-1", "abc":
+        bench.one_line("advise", profile, *machine, "--threads", threads, status=2, said="--threads")
+    preset = bench.run(bench.omptier, "sandbox", "--describe", "nvdimm").stdout
+    for figure in "nan", "inf", "-5", "0", "1e400":
+        for old, new in (("local 300", f"local {figure}"), (" 12000 ", f" {figure} "), ("memory nvm 2G", f"memory nvm {figure}")):
+            check(old in preset, f"no {old} in {preset}")
+            (folder / "wrong.machine").write_text(preset.replace(old, new))
+            bench.one_line("advise", profile, "--machine-file", "wrong.machine", status=2, said="wrong.machine:")
+
+
+def cut_in_half(folder, whole):
+    (folder / "half.profile").write_bytes(whole[:len(whole) // 2])
+    return "half.profile"
+
+
 def case_values(bench):
     """Each option with a wrong value: one line, status 2, and the program does not run."""
     one, profile = bench.compile("one"), recorded(bench)
@@ -239,6 +277,7 @@ def case_values(bench):
                     "advise --keep first=nvm --keep first=dram --machine nvdimm",
                     "advise --xml none", "advise -o no/f", "advise --json -o -", "report --sites x", "report no.profile"):
         bench.one_line(*command.split(), profile, status=2, said="omptier ")
+    wrong_advice(bench, profile)
     bench.one_line("check", "--json", "--notices", status=2, said="omptier ")
     bench.one_line("check", "none", status=2, said="give the path of a program")
 

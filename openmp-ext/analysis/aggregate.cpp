@@ -160,17 +160,18 @@ void add_limits(ProfileSummary& summary, const Profile& profile) {
 }
 
 void average_over_profiles(ProfileSummary& summary, std::size_t profiles) {
-  const double factor = 1 / static_cast<double>(profiles);
+  const auto all = static_cast<double>(profiles);
+  const double factor = 1 / all;
   for (SiteSummary& site : summary.sites) {
-    site.accesses *= factor;
+    site.average_over(all);
     for (std::vector<SitePart>* parts : {&site.by_region, &site.by_phase})
       for (SitePart& part : *parts) {
-        part.accesses *= factor;
+        part.average_over(all);
         part.dealt *= factor;
       }
   }
   const auto average = [&](auto& stretch) {
-    stretch.accesses *= factor;
+    stretch.average_over(all);
     stretch.nanoseconds /= profiles;
     stretch.entries = (stretch.entries + profiles - 1) / profiles;
   };
@@ -185,8 +186,8 @@ void average_over_profiles(ProfileSummary& summary, std::size_t profiles) {
     for (CodeAtSite& part : code.by_site)
       part.weight *= factor;
   }
-  summary.other.accesses *= factor;
-  summary.small.accesses *= factor;
+  summary.other.average_over(all);
+  summary.small.average_over(all);
 }
 
 // Sites with small objects only are counted elsewhere. Of areas without accesses, only large

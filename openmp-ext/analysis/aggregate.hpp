@@ -64,10 +64,18 @@ struct AccessWeights {
 struct Sampled {
   std::uint64_t samples = 0; // all profiles together
   AccessWeights accesses;    // of one process
+  // Of these: the kernel's, which cleared and copied pages for their first touch. Most sources see
+  // the program's own accesses only.
+  AccessWeights first_touch;
   Share share;               // of all samples, or of the region's or phase's
   void add(const AccessSample& sample, double weight) {
     ++samples;
     accesses.add(sample, weight);
+    if (sample.by_kernel) first_touch.add(sample, weight);
+  }
+  void average_over(double profiles) {
+    accesses *= 1 / profiles;
+    first_touch *= 1 / profiles;
   }
 };
 

@@ -2,11 +2,12 @@
 //
 // The virtual machine's memory-event unit: what PEBS or IBS would deliver on a real machine.
 //
-// The timing plugin writes every N-th miss of the modelled last-level cache by user code into a
-// ring per vCPU; the rings lie in a file that the guest sees as the memory of a PCI device
-// (ivshmem-plain, 1af4:1110, resource2). Reading takes no system call. This header, shared by the
-// plugin (producer) and the guest's reader (consumer), is the whole contract. One producer a ring
-// (its vCPU), one consumer for the region. All fields little-endian, naturally aligned.
+// The timing plugin writes every N-th miss of the modelled last-level cache by user code, or by the
+// kernel on a page that it clears or copies for user code, into a ring per vCPU; the rings lie in a
+// file that the guest sees as the memory of a PCI device (ivshmem-plain, 1af4:1110, resource2).
+// Reading takes no system call. This header, shared by the plugin (producer) and the guest's reader
+// (consumer), is the whole contract. One producer a ring (its vCPU), one consumer for the region.
+// All fields little-endian, naturally aligned.
 //
 // Layout: struct event_unit (one page of 4096 bytes, at offset 0), then at offset
 // EVENT_UNIT_RECORDS the records, `capacity` of them for each vCPU 0 … vcpus−1, one vCPU after the
@@ -22,7 +23,7 @@ extern "C" {
 #endif
 
 #define EVENT_UNIT_MAGIC UINT64_C(0x31554d4554504d4f) // the bytes "OMPTEMU1"
-#define EVENT_UNIT_VERSION 1
+#define EVENT_UNIT_VERSION 2
 #define EVENT_UNIT_SIZE (16u << 20) // bytes of the file, and of resource2
 #define EVENT_UNIT_RECORDS 4096     // offset of the first record
 #define EVENT_UNIT_MAX_VCPUS 16
@@ -31,8 +32,11 @@ extern "C" {
 
 #define EVENT_STORE 1    // flags: a store; otherwise a load
 #define EVENT_STREAMED 2 // flags: part of a sequential or strided stream that a prefetcher follows
+// flags: by the kernel, which cleared or copied the page. Recorded when user code touches the page
+// first: pc and tsc are of that touch. (Version 1 had no such records.)
+#define EVENT_KERNEL 4
 
-// Where the access was served. Version 1 records only misses of the last level: always memory.
+// Where the access was served. Only misses of the last level are recorded: always memory.
 #define EVENT_LEVEL_MEMORY 4
 
 struct event_record {
@@ -41,7 +45,7 @@ struct event_record {
   uint64_t virtual_address;  // what it accessed
   uint64_t physical_address; // guest physical, as in /proc/PID/pagemap
   uint64_t sequence;         // 0, 1, 2, … in this ring, lost records included
-  uint64_t misses;           // misses of user code on this vCPU up to and including this one
+  uint64_t misses;           // such misses on this vCPU up to and including this one
   float latency;             // modelled nanoseconds, undilated, waiting for bandwidth included
   uint16_t vcpu;
   uint8_t node; // NUMA node of the guest
@@ -54,7 +58,7 @@ struct event_record {
 struct event_ring {
   uint64_t head;   // records written so far; record i lies at i % capacity. Producer, release
   uint64_t lost;   // records dropped because the ring was full
-  uint64_t misses; // all misses of user code on this vCPU, recorded or not
+  uint64_t misses; // all such misses on this vCPU, recorded or not
   uint64_t reserved0[5];
   uint64_t tail; // records read so far. Consumer, release
   uint64_t reserved1[7];
@@ -78,12 +82,12 @@ struct event_unit {
 };
 
 #if defined(__cplusplus)
-static_assert(sizeof(struct event_record) == 64, "layout of version 1");
-static_assert(sizeof(struct event_ring) == 128, "layout of version 1");
+static_assert(sizeof(struct event_record) == 64, "layout of versions 1 and 2");
+static_assert(sizeof(struct event_ring) == 128, "layout of versions 1 and 2");
 static_assert(sizeof(struct event_unit) <= EVENT_UNIT_RECORDS, "header fits its page");
 #else
-_Static_assert(sizeof(struct event_record) == 64, "layout of version 1");
-_Static_assert(sizeof(struct event_ring) == 128, "layout of version 1");
+_Static_assert(sizeof(struct event_record) == 64, "layout of versions 1 and 2");
+_Static_assert(sizeof(struct event_ring) == 128, "layout of versions 1 and 2");
 _Static_assert(sizeof(struct event_unit) <= EVENT_UNIT_RECORDS, "header fits its page");
 #endif
 

@@ -158,6 +158,16 @@ std::string streamed_text(const ObjectRow& row, const ReportContext& context) {
   return streamed ? whole_percent(*streamed) : "-";
 }
 
+// The part of the accesses by which the kernel made the object's pages.
+Figure first_touch_figure(const ObjectRow& row, const ReportContext&) {
+  const double all = row.sampled.accesses.total(), first = row.sampled.first_touch.total();
+  return first > 0 && all > 0 ? Figure(first / all) : Figure();
+}
+std::string first_touch_text(const ObjectRow& row, const ReportContext& context) {
+  const Figure first = first_touch_figure(row, context);
+  return first ? whole_percent(*first) : "-";
+}
+
 constexpr auto k_left = TableColumn::Align::left, k_right = TableColumn::Align::right;
 constexpr auto k_whole = TableColumn::Cut::never;
 // Reasons for a column with "-" only.
@@ -180,6 +190,8 @@ constexpr ObjectColumn k_columns[] = {
      "the source of the samples measures none"},
     {"streamed", "streamed", k_right, 6, k_whole, streamed_text, streamed_figure,
      "the source of the samples does not show it"},
+    {"first-touch", "first touch", k_right, 7, k_whole, first_touch_text, first_touch_figure,
+     "the source of the samples does not show the kernel's accesses"},
 };
 
 bool is_column(std::string_view name) {

@@ -63,6 +63,7 @@ private:
         ++parts;
         sum.samples += part.samples;
         sum.accesses += part.accesses;
+        sum.first_touch += part.first_touch;
       }
     static_cast<Sampled&>(site) = sum;
     const bool alone = parts == 1 && std::ranges::count(kept_, true) == 1;

@@ -45,6 +45,7 @@ nlohmann::json json_of(const Sampled& sampled) {
   nlohmann::json json = json_of(sampled.share);
   json["samples"] = sampled.samples;
   json["accesses"] = json_of(sampled.accesses);
+  json["accesses"]["first_touch"] = sampled.first_touch.total();
   return json;
 }
 

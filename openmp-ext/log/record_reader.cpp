@@ -357,7 +357,8 @@ void RecordReader::read_sample(RecordBody& body) {
   const auto head = body.raw<std::uint8_t>();
   const unsigned kind = head >> 5 & 3, level = head >> 3 & 3;
   sample.kind = static_cast<AccessKind>(kind);
-  sample.level = static_cast<AccessLevel>(level);
+  sample.by_kernel = level == k_sample_by_kernel;
+  sample.level = sample.by_kernel ? AccessLevel::memory : static_cast<AccessLevel>(level);
   sample.streamed = (head & k_sample_streamed) != 0;
   sample.time = body.difference(state_.sample_time);
   sample.thread = static_cast<std::uint32_t>(body.number());
@@ -373,7 +374,9 @@ void RecordReader::read_sample(RecordBody& body) {
     sample.place = std::exchange(next_of_2_.place, {});
   else if ((head & k_sample_place) != 0)
     sample.place = read_place(body, body.number());
-  if (kind == 3 || level == 3 || !(sample.weight > 0) || sample.weight > 1e30f) body.fail();
+  if (kind == 3 || (sample.by_kernel && version_ < 4) || !(sample.weight > 0) ||
+      sample.weight > 1e30f)
+    body.fail();
   if (!body.good()) return;
   profile_.last_time = std::max(profile_.last_time, sample.time);
   sample.first_pattern = static_cast<std::uint32_t>(profile_.patterns.size());

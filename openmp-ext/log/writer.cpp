@@ -464,8 +464,10 @@ void LogWriter::sample(const AccessSample& sample, const BlockPlace& place) {
   OMPTIER_BEGIN_RECORD(sample);
   const bool weight = sample.weight != state_.sample_weight;
   const bool extras = sample.node != 255 || sample.latency > 0;
+  const unsigned level =
+      sample.by_kernel ? k_sample_by_kernel : static_cast<unsigned>(sample.level);
   body.raw(static_cast<std::uint8_t>(
-      static_cast<unsigned>(sample.kind) << 5 | static_cast<unsigned>(sample.level) << 3 |
+      static_cast<unsigned>(sample.kind) << 5 | level << 3 |
       (sample.streamed ? k_sample_streamed : 0) | (weight ? k_sample_weight : 0) |
       (extras ? k_sample_extras : 0) | (place.is_known() ? k_sample_place : 0)));
   body.difference(sample.time, state_.sample_time);

@@ -176,6 +176,7 @@ void MachineSource::emit(const event_record& record, SampleSink& sink) const {
   sample.kind = record.flags & EVENT_STORE ? AccessKind::store : AccessKind::load;
   sample.level = record.level == EVENT_LEVEL_MEMORY ? AccessLevel::memory : AccessLevel::unknown;
   sample.streamed = (record.flags & EVENT_STREAMED) != 0;
+  sample.by_kernel = (record.flags & EVENT_KERNEL) != 0;
   sample.node = record.node;
   sample.weight = static_cast<float>(region_.unit->period);
   sample.latency = record.latency;

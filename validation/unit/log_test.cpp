@@ -28,6 +28,7 @@ AccessSample some_sample(std::uint64_t time, std::uint64_t address) {
   sample.kind = address % 2 == 0 ? AccessKind::load : AccessKind::store;
   sample.level = AccessLevel::memory;
   sample.streamed = address % 3 == 0;
+  sample.by_kernel = address % 7 == 0;
   sample.weight = 100;
   sample.latency = 312.5f;
   sample.node = 1;
@@ -130,6 +131,7 @@ TEST(Log, RoundTrip) {
     ASSERT_EQ(got.kind, want.kind);
     ASSERT_EQ(got.level, want.level);
     ASSERT_EQ(got.streamed, want.streamed);
+    ASSERT_EQ(got.by_kernel, want.by_kernel);
     ASSERT_EQ(got.node, want.node);
     ASSERT_EQ(got.thread, want.thread);
     ASSERT_FLOAT_EQ(got.weight, want.weight);

@@ -225,7 +225,7 @@ TEST(SamplingMachine, KeepsRecordsOfThisProcess) {
   CPU_SET(1, &one);
   bool bound = sched_setaffinity(0, sizeof one, &one) == 0;
   for (int i = 0; i < 6; ++i)
-    put(1, here, i % 2 ? EVENT_STORE | EVENT_STREAMED : 0);
+    put(1, here, i == 5 ? EVENT_STORE | EVENT_KERNEL : i % 2 ? EVENT_STORE | EVENT_STREAMED : 0);
   put(0, 0x100, 0);                                           // other people's code
   put(0, std::uint64_t{0xffffffff81000000}, 0);               // the kernel's
   put(0, reinterpret_cast<std::uint64_t>(unit), EVENT_STORE); // not code
@@ -240,6 +240,8 @@ TEST(SamplingMachine, KeepsRecordsOfThisProcess) {
   EXPECT_FALSE(load.streamed);
   EXPECT_EQ(store.kind, AccessKind::store);
   EXPECT_TRUE(store.streamed);
+  EXPECT_FALSE(store.by_kernel);
+  EXPECT_TRUE(collect.samples[5].by_kernel);
   EXPECT_EQ(load.node, 2);
   EXPECT_EQ(load.level, AccessLevel::memory);
   EXPECT_FLOAT_EQ(load.weight, 100);

@@ -128,6 +128,7 @@ static struct tally check_records(const uint64_t* often, const uint64_t* seldom,
     bool in_often = within(r->virtual_address, often),
          in_seldom = within(r->virtual_address, seldom);
     if (!in_often && !in_seldom) continue;
+    if (r->flags & EVENT_KERNEL) fail("a page made while the model is on", (double)i);
     if (r->flags & EVENT_STORE) fail("a store, where there are only loads", (double)i);
     if (r->level != EVENT_LEVEL_MEMORY || r->latency <= 0) fail("no latency", r->latency);
     if (physical_address(pagemap, r->virtual_address) != r->physical_address)

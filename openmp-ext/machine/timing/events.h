@@ -19,7 +19,7 @@ void events_publish(struct events* events);
 
 void events_synchronise(struct events* events);
 
-// A miss of user code, on the vCPU's thread. record: all fields but tsc, sequence and misses.
+// A miss, on the vCPU's thread. record: all fields but tsc, sequence and misses.
 void events_miss(struct events* events, uint32_t vcpu, const struct event_record* record);
 
 void events_totals(const struct events* events, uint64_t* misses, uint64_t* recorded,

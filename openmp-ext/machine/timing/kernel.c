@@ -22,7 +22,13 @@ static const char* const k_user_copy[] = {"copy_user_generic_unrolled",
                                           NULL};
 static const char* const k_user_clear[] = {"clear_user_original", "clear_user_rep_good",
                                            "clear_user_erms", "rep_stos_alternative", NULL};
-static const char* const* const k_groups[] = {k_clear_page, k_copy_page, k_user_copy, k_user_clear};
+static const struct {
+  const char* const* names;
+  enum kernel_moves moves;
+} k_groups[] = {{k_clear_page, k_makes_page},
+                {k_copy_page, k_makes_page},
+                {k_user_copy, k_moves_bytes},
+                {k_user_clear, k_moves_bytes}};
 
 // What the kernel's instructions do not take in emulation: calibrated so that copying is about a
 // quarter to a fifth of the cost of moving 4 KiB pages, as measured on real machines;
@@ -35,6 +41,7 @@ static const struct kernel_charge k_built_in[] = {
 
 struct kernel_function {
   uint64_t start, end;
+  enum kernel_moves moves;
 };
 
 struct kernel_model {
@@ -90,8 +97,9 @@ static bool is_one_of(const char* name, const char* const* names) {
 static void note_symbol(struct kernel_model* model, const char* name, uint64_t address,
                         bool* group_found) {
   for (size_t g = 0; g < sizeof k_groups / sizeof *k_groups; g++)
-    if (is_one_of(name, k_groups[g]) && model->moves_count < k_most_functions) {
-      model->moves[model->moves_count++].start = address;
+    if (is_one_of(name, k_groups[g].names) && model->moves_count < k_most_functions) {
+      model->moves[model->moves_count++] =
+          (struct kernel_function){.start = address, .moves = k_groups[g].moves};
       group_found[g] = true;
     }
   for (uint32_t i = 0; i < model->charge_count; i++)
@@ -127,7 +135,7 @@ static bool check_found(const struct kernel_model* model, const bool* group_foun
     if (!group_found[g])
       return fail(error, size,
                   "%s: no %s or the like; give /proc/kallsyms of the guest, read as root", path,
-                  k_groups[g][0]);
+                  k_groups[g].names[0]);
   for (uint32_t i = 0; i < model->charge_count; i++)
     if (!model->charged_at[i])
       return fail(error, size,
@@ -176,10 +184,11 @@ struct kernel_model* kernel_model_create(const struct configuration* configurati
   return NULL;
 }
 
-bool kernel_moves_bytes(const struct kernel_model* model, uint64_t address) {
+enum kernel_moves kernel_moves_at(const struct kernel_model* model, uint64_t address) {
   for (uint32_t i = 0; i < model->moves_count; i++)
-    if (address - model->moves[i].start < model->moves[i].end - model->moves[i].start) return true;
-  return false;
+    if (address - model->moves[i].start < model->moves[i].end - model->moves[i].start)
+      return model->moves[i].moves;
+  return k_moves_nothing;
 }
 
 double kernel_charge_at(const struct kernel_model* model, uint64_t address) {

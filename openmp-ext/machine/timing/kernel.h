@@ -21,7 +21,13 @@ struct kernel_model;
 struct kernel_model* kernel_model_create(const struct configuration* configuration, char* error,
                                          size_t error_size);
 
-bool kernel_moves_bytes(const struct kernel_model* model, uint64_t address);
+// What the function at an address does for a program.
+enum kernel_moves {
+  k_moves_nothing,
+  k_moves_bytes, // from or to user memory
+  k_makes_page   // clears or copies it
+};
+enum kernel_moves kernel_moves_at(const struct kernel_model* model, uint64_t address);
 
 // Undilated ns that a call of the function which starts here costs; 0 at all other addresses.
 double kernel_charge_at(const struct kernel_model* model, uint64_t address);

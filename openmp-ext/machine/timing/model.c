@@ -37,7 +37,9 @@ static bool create_parts(struct model* model, char* error, size_t error_size) {
     if (!core_caches_create(&vcpu->caches, c) || !miss_table_create(&vcpu->misses)) return false;
   }
   if (c->symbols[0] && !(model->kernel = kernel_model_create(c, error, error_size))) return false;
-  if (c->events[0] && !(model->events = events_open(c, error, error_size))) return false;
+  if (c->events[0] && (!(model->pages = made_pages_create()) ||
+                       !(model->events = events_open(c, error, error_size))))
+    return false;
   if (c->misses[0] && !(model->miss_export = miss_export_open(c))) {
     snprintf(error, error_size, "misses file %s: %s", c->misses, strerror(errno));
     return false;
@@ -254,22 +256,12 @@ static double wait_for_memory(struct model* model, struct vcpu* vcpu, uint32_t n
   return time;
 }
 
-static void count_miss(struct model* model, struct vcpu* vcpu, const struct miss* miss) {
-  uint64_t reported = miss->line * k_line_size;
-  const struct memory_range* range = configuration_range(&model->configuration, reported);
-  if (!range) {
-    vcpu->counters.elsewhere++;
-    return;
-  }
-  struct node_counters* counters = &vcpu->counters.node[range->node];
-  *(miss->store ? &counters->writes : &counters->reads) += 1;
-  counters->streamed += miss->streamed;
-  uint64_t physical = reported - range->reported + range->physical + miss->address % k_line_size;
-  if (model->miss_export)
-    miss_table_count(&vcpu->misses, vcpu->epoch, miss->address / k_page_size,
-                     physical / k_page_size, range->node, miss->store, miss->streamed);
-  double taken = wait_for_memory(model, vcpu, range->node, miss);
-  if (!model->events || miss->access->pc >= k_user_end || miss->address >= k_user_end) return;
+static uint64_t physical_of(const struct memory_range* range, uint64_t reported) {
+  return reported - range->reported + range->physical;
+}
+
+static void record_miss(struct model* model, struct vcpu* vcpu, const struct memory_range* range,
+                        const struct miss* miss, uint64_t physical, double taken) {
   struct event_record record = {
       .pc = miss->access->pc,
       .virtual_address = miss->address,
@@ -281,6 +273,68 @@ static void count_miss(struct model* model, struct vcpu* vcpu, const struct miss
       .level = EVENT_LEVEL_MEMORY,
   };
   events_miss(model->events, vcpu->number, &record);
+}
+
+// Whose page the kernel makes shows at its first touch. A copy's loads go with the page that is
+// written.
+static void note_made_page(struct model* model, struct vcpu* vcpu, const struct miss* miss,
+                           double taken) {
+  struct page_misses* more = &vcpu->copied;
+  *(miss->store ? &more->stores : &more->loads) += 1;
+  more->streamed += miss->streamed;
+  more->nanoseconds += (uint32_t)taken;
+  if (!miss->store) return;
+  made_pages_add(model->pages, miss->line * k_line_size / k_page_size, more);
+  *more = (struct page_misses){0};
+}
+
+// User code touches a page, perhaps for the first time: the kernel's misses on it are recorded as
+// of the instruction that needed it, line by line.
+static void record_made_page(struct model* model, struct vcpu* vcpu,
+                             const struct block_access* access, uint64_t address,
+                             uint64_t reported) {
+  struct page_misses made;
+  if (!made_pages_take(model->pages, reported / k_page_size, &made)) return;
+  const struct memory_range* range = configuration_range(&model->configuration, reported);
+  if (!range) return;
+  const uint32_t count = made.loads + made.stores;
+  struct event_record record = {
+      .pc = access->pc,
+      .latency = count ? (float)made.nanoseconds / (float)count : 0,
+      .vcpu = (uint16_t)vcpu->number,
+      .node = (uint8_t)range->node,
+      .level = EVENT_LEVEL_MEMORY,
+  };
+  for (uint32_t i = 0; i < count; i++) {
+    const uint64_t offset = i * (uint64_t)k_line_size % k_page_size;
+    record.virtual_address = address / k_page_size * k_page_size + offset;
+    record.physical_address = physical_of(range, reported) / k_page_size * k_page_size + offset;
+    record.flags = (uint8_t)(EVENT_KERNEL | (i < made.stores ? EVENT_STORE : 0) |
+                             (2 * made.streamed >= count ? EVENT_STREAMED : 0));
+    events_miss(model->events, vcpu->number, &record);
+  }
+}
+
+static void count_miss(struct model* model, struct vcpu* vcpu, const struct miss* miss) {
+  uint64_t reported = miss->line * k_line_size;
+  const struct memory_range* range = configuration_range(&model->configuration, reported);
+  if (!range) {
+    vcpu->counters.elsewhere++;
+    return;
+  }
+  struct node_counters* counters = &vcpu->counters.node[range->node];
+  *(miss->store ? &counters->writes : &counters->reads) += 1;
+  counters->streamed += miss->streamed;
+  uint64_t physical = physical_of(range, reported) + miss->address % k_line_size;
+  if (model->miss_export)
+    miss_table_count(&vcpu->misses, vcpu->epoch, miss->address / k_page_size,
+                     physical / k_page_size, range->node, miss->store, miss->streamed);
+  double taken = wait_for_memory(model, vcpu, range->node, miss);
+  if (!model->events) return;
+  if (miss->access->makes_page)
+    note_made_page(model, vcpu, miss, taken);
+  else if (miss->access->pc < k_user_end && miss->address < k_user_end)
+    record_miss(model, vcpu, range, miss, physical, taken);
 }
 
 // A load that hits a cache further out.
@@ -295,6 +349,8 @@ void model_access(struct model* model, struct vcpu* vcpu, const struct block_acc
   const struct configuration* c = &model->configuration;
   catch_up_with_switches(model, vcpu);
   vcpu->counters.l1_misses++;
+  if (model->events && access->pc < k_user_end && address < k_user_end)
+    record_made_page(model, vcpu, access, address, reported);
   struct miss miss = {access, address, reported / k_line_size, store, false, 0};
   const bool waits = !store || access->locked; // QEMU reports atomic instructions as stores
   uint64_t evicted = UINT64_MAX;
@@ -346,6 +402,7 @@ void model_reset(struct model* model) {
   report_lag(model);
   shared_cache_clear(model->llc);
   nodes_clear(model->nodes, clock_now());
+  if (model->pages) made_pages_clear(model->pages);
   atomic_fetch_add(&model->epoch, 1);
 }
 

@@ -21,6 +21,7 @@
 #include "machine/timing/known_blocks.h"
 #include "machine/timing/misses.h"
 #include "machine/timing/nodes.h"
+#include "machine/timing/pages.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -53,6 +54,7 @@ struct vcpu {
   struct core_caches caches;
   struct vcpu_counters counters;
   struct miss_table misses;
+  struct page_misses copied; // loads of the page that the kernel copies
   pid_t thread;  // 0 before it first pays
   int schedstat; // file, −1 if the host has none
   double emulation_seen;                 // real ns
@@ -69,6 +71,7 @@ struct model {
   struct nodes* nodes;
   struct kernel_model* kernel;     // null: kernel code costs nothing
   struct events* events;           // null: no event unit
+  struct made_pages* pages;        // null as well
   struct miss_export* miss_export; // null: misses are not counted by page
   FILE* statistics;
   _Atomic double worst_lag; // since the last reset, as a part of what was modelled

@@ -125,9 +125,11 @@ static void watch_user_block(struct qemu_plugin_tb* translated, size_t count) {
   }
 }
 
-// Of the kernel, accesses matter only where it moves bytes for a program. They share one address.
+// Of the kernel, accesses matter only where it moves bytes for a program. They share one pc.
 static void watch_kernel_block(struct qemu_plugin_tb* translated, size_t count) {
-  static const struct block_access k_access = {.pc = k_kernel_begin, .load = -1};
+  static const struct block_access
+      k_access[] = {[k_moves_bytes] = {.pc = k_kernel_begin, .load = -1},
+                    [k_makes_page] = {.pc = k_kernel_begin, .load = -1, .makes_page = true}};
   if (!g_model->kernel) return;
   qemu_plugin_register_vcpu_tb_exec_cb(translated, on_kernel_block, QEMU_PLUGIN_CB_NO_REGS,
                                        (void*)(uintptr_t)count);
@@ -136,11 +138,12 @@ static void watch_kernel_block(struct qemu_plugin_tb* translated, size_t count) 
   if (ns > 0)
     qemu_plugin_register_vcpu_tb_exec_cb(translated, on_charged_call, QEMU_PLUGIN_CB_NO_REGS,
                                          (void*)(uintptr_t)(ns * 1e3));
-  if (!kernel_moves_bytes(g_model->kernel, start)) return;
+  const enum kernel_moves moves = kernel_moves_at(g_model->kernel, start);
+  if (moves == k_moves_nothing) return;
   for (size_t i = 0; i < count; i++)
     qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(translated, i), on_access,
                                      QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW,
-                                     (void*)(uintptr_t)&k_access);
+                                     (void*)(uintptr_t)&k_access[moves]);
 }
 
 static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb* translated) {

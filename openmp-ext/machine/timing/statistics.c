@@ -41,8 +41,10 @@ void statistics_write(struct model* model, uint32_t mark) {
   if (model->events) {
     uint64_t misses, recorded, lost;
     events_totals(model->events, &misses, &recorded, &lost);
-    fprintf(file, "  events: user misses %" PRIu64 " recorded %" PRIu64 " lost %" PRIu64 "\n",
-            misses, recorded, lost);
+    fprintf(file,
+            "  events: user misses %" PRIu64 " recorded %" PRIu64 " lost %" PRIu64
+            ", on pages made for nobody %" PRIu64 "\n",
+            misses, recorded, lost, made_pages_unplaced(model->pages));
   }
   for (uint32_t v = 0; v < model->configuration.vcpus; v++)
     if (model->vcpus[v].epoch == epoch && model->vcpus[v].counters.accesses)

@@ -3,9 +3,9 @@
 // Compressible flow in a box, for the programs in the manner of NAS BT, SP and LU, after its
 // description (RNR-94-007, section 3): central differences of flux and viscosity, a fourth-order
 // dissipation. The forcing makes a smooth field the exact solution; a program begins beside it and
-// comes nearer. The box is flat, so that lines and planes are to the caches as the published runs'
-// (408^3 points) to theirs. KEEPS_VELOCITIES: velocities lie in arrays of their own (BT, SP), else
-// they are computed (LU).
+// comes nearer, as much as it did where many steps led to it. The box is flat, so that lines and
+// planes are to the caches as the published runs' (408^3 points) to theirs. KEEPS_VELOCITIES:
+// velocities lie in arrays of their own (BT, SP), else they are computed (LU).
 #pragma once
 
 #include "groups.h"

@@ -4,7 +4,8 @@
 // Poisson's equation on a periodic grid, with a source of +1 and -1 at random points; residuals and
 // a smoother of 27 points, full weighting, trilinear interpolation. The grid is a slab: so a plane
 // is larger than a thread's part of the caches, as the published run's (1024^3 points, 8 MB a
-// plane) was, without as many planes. Residuals must fall.
+// plane) was, without as many planes. Residuals must fall as they did where many cycles made them
+// vanish.
 //
 // usage: multigrid NODES
 //   NODES   of u (solution), v (source), r (residuals); u and r on all levels
@@ -21,6 +22,8 @@ struct grid { // with one layer of points around it
 
 static const double k_residual[4] = {-8.0 / 3, 0, 1.0 / 6, 1.0 / 12};
 static const double k_smoother[4] = {-3.0 / 17, 1.0 / 33, -1.0 / 61, 0}; // those of large problems
+
+static const double k_smaller = 0.5327784; // after the cycle, of the residuals before
 
 static size_t points(const struct grid* g) { return g->plane * (g->height + 2); }
 
@@ -195,5 +198,6 @@ int main(int count, char** arguments) {
 #pragma omp parallel
   cycle(u, v.at, r);
   const double took = end_main(begin);
-  return report(&groups, "multigrid", took, norm(&r[k_levels - 1]) < 0.6 * sqrt(k_charges));
+  return report(&groups, "multigrid", took,
+                fabs(norm(&r[k_levels - 1]) / sqrt(k_charges) - k_smaller) < 1e-6);
 }

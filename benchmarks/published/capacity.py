@@ -38,14 +38,16 @@ class Machine:
     name: str
     fast: str
     slow: str
+    dilations: tuple
 
     def capacity(self, size):
         return f"{self.fast}:{int(size)},{self.slow}:16G"
 
 
-MACHINES = (Machine("icelake-optane-socket", "dram", "nvm"), Machine("xeon-max-flat", "hbm", "dram"))
+MACHINES = (Machine("icelake-optane-socket", "dram", "nvm", (100, 400)),
+            Machine("xeon-max-flat", "hbm", "dram", (400,)))
 THREADS = 4  # of the machines
-DILATIONS, ENOUGH = (100, 400), 3  # seconds of a step
+ENOUGH = 3  # dilated seconds of a step
 CAPACITIES = (12.5, 25, 50)  # percent of the footprint
 
 
@@ -167,7 +169,8 @@ def make_cell(campaign, machine, percent):
                 FIRST: campaign.command("--strategy", "first-come", "--capacity", limit)}
     ours, plan = campaign.planned(machine, capacity, "--compare")
     for name in (strategy["name"] for strategy in ours["strategies"]):
-        commands[name] = campaign.run_plan(campaign.planned(machine, capacity, "--strategy", name)[1], machine, capacity)
+        other = campaign.planned(machine, capacity, "--strategy", name)[1]
+        commands[name] = campaign.run_plan(other, machine, capacity)
     commands[OURS] = campaign.run_plan(plan, machine, capacity)
     sites, plans = tried(campaign, machine, capacity)
     for number, one in enumerate(plans):
@@ -183,7 +186,9 @@ def measure(options, cells):
     for machine in dict.fromkeys(cell.machine for cell in cells):
         commands = dict.fromkeys(command for cell in cells if cell.machine == machine
                                  for command in cell.commands.values())
-        for dilation in DILATIONS:
+        for dilation in machine.dilations:
+            if not commands:
+                break
             for result in published.run_all(options, machine.name, dilation, list(commands), timeout=300):
                 if "5016" in result["errors"]:
                     sys.exit(f"{result['command']}: {result['errors'].strip()}")
@@ -253,7 +258,8 @@ def draw(options, points):
         "encoding": {"x": {"field": "capacity", "type": "quantitative", "title": "fast memory (% of the footprint)"},
                      "y": {"field": "closed", "type": "quantitative", "title": "gap closed (%)"},
                      "color": {"field": "strategy", "type": "nominal"},
-                     "column": {"field": "program", "type": "nominal"}, "row": {"field": "machine", "type": "nominal"}}})
+                     "column": {"field": "program", "type": "nominal"},
+                     "row": {"field": "machine", "type": "nominal"}}})
 
 
 def main():

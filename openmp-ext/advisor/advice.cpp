@@ -8,6 +8,7 @@
 #include "advisor/relaxation.hpp"
 #include "advisor/site_ranges.hpp"
 #include "advisor/together.hpp"
+#include "advisor/toss_ups.hpp"
 #include "base/text.hpp"
 #include "model/solver.hpp"
 
@@ -101,7 +102,8 @@ void add_parts(PlanEntry& entry, const Advice& advice, std::size_t site, std::si
 }
 
 PlanEntry entry_for(const Advice& advice, const ProfileSummary& summary, std::size_t site,
-                    std::size_t tier, const std::function<PortableFrame(const Frame&)>& portable) {
+                    std::size_t tier, std::uint64_t all_bytes,
+                    const std::function<PortableFrame(const Frame&)>& portable) {
   PlanEntry entry;
   entry.label = advice.workload.sites[site].label;
   const SiteSummary& from = summary.sites[advice.workload.sites[site].site];
@@ -116,7 +118,7 @@ PlanEntry entry_for(const Advice& advice, const ProfileSummary& summary, std::si
   entry.bytes = advice.workload.sites[site].peak_bytes();
   add_parts(entry, advice, site, tier);
   entry.benefit = time_saved(advice.costs[site], tier);
-  entry.reason = reason_for(advice.workload, advice.tiers, advice.costs, site, tier);
+  entry.reason = reason_in(advice, site, tier, all_bytes);
   return entry;
 }
 
@@ -196,12 +198,13 @@ void predict(Advice& advice) {
     if (tier_of_site[site] != Placement::k_nowhere)
       advice.placement.saved += time_saved(advice.costs[site], tier_of_site[site]);
   advice.time = predicted_time(advice.workload, advice.tiers, tier_of_site);
+  advice.either = toss_ups(advice.workload, advice.costs, advice.tiers, tier_of_site);
 }
 
 } // namespace
 
 Advice advise(Workload workload, std::vector<TierChoice> tiers) {
-  Advice advice{std::move(workload), std::move(tiers), {}, {}, {}};
+  Advice advice{std::move(workload), std::move(tiers), {}, {}, {}, {}};
   place_whole_or_divided(advice);
   join_ranges(advice.workload, advice.placement.tier_of_site);
   join_blocks(advice.workload, advice.placement.tier_of_site);
@@ -212,7 +215,7 @@ Advice advise(Workload workload, std::vector<TierChoice> tiers) {
 }
 
 Advice advise_by(const FieldStrategy& strategy, Workload workload, std::vector<TierChoice> tiers) {
-  Advice advice{std::move(workload), std::move(tiers), {}, {}, {}};
+  Advice advice{std::move(workload), std::move(tiers), {}, {}, {}, {}};
   if (advice.tiers.empty())
     advice.placement.tier_of_site.assign(advice.workload.sites.size(), Placement::k_nowhere);
   else
@@ -234,6 +237,21 @@ std::vector<StrategyTime> compare_strategies(const Workload& whole, const Advice
     times.push_back({strategy.name, strategy.rule, predicted_time(whole, advice.tiers, where)});
   }
   return times;
+}
+
+std::optional<std::size_t> other_tier(const Advice& advice, std::size_t site) {
+  return site < advice.either.size() ? advice.either[site] : std::nullopt;
+}
+
+std::string reason_in(const Advice& advice, std::size_t site, std::size_t tier,
+                      std::uint64_t all_bytes) {
+  std::string reason =
+      reason_for(advice.workload, advice.tiers, advice.costs, site, tier, all_bytes);
+  if (const auto other = other_tier(advice, site); other && tier != Placement::k_nowhere)
+    reason += "; either " + std::string(title_of(advice.tiers[tier].kind)) + " or " +
+              std::string(title_of(advice.tiers[*other].kind)) +
+              ": the samples do not tell which is better";
+  return reason;
 }
 
 std::vector<MemoryKind> kinds_in_order(const Advice& advice, std::size_t site, std::size_t tier) {
@@ -267,15 +285,16 @@ Plan plan_from(const Advice& advice, const ProfileSummary& summary,
   for (const TierChoice& tier : advice.tiers)
     if (tier.estimated) plan.estimated.push_back(tier.kind);
   Entries entries(plan);
+  const std::uint64_t all_bytes = all_peaks(advice.workload);
   for (std::size_t site = 0; site < advice.workload.sites.size(); ++site) {
     const std::size_t tier = advice.placement.tier_of_site[site];
     const SiteDemand& demand = advice.workload.sites[site];
     if (demand.placeable && demand.by_plan && tier != Placement::k_nowhere &&
         holds_the_parts(advice, site))
-      entries.add(entry_for(advice, summary, site, tier, portable));
+      entries.add(entry_for(advice, summary, site, tier, all_bytes, portable));
   }
   for (const RegionMove& move : advice.moves) {
-    PlanEntry entry = entry_for(advice, summary, move.site, move.tier, portable);
+    PlanEntry entry = entry_for(advice, summary, move.site, move.tier, all_bytes, portable);
     entry.benefit = move.saved;
     entry.reason = "while " + advice.workload.regions[move.region].label + " runs: saves " +
                    format_duration(move.saved / advice.workload.threads.most()) +

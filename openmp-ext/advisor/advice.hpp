@@ -19,6 +19,7 @@ struct Advice {
   CostTable costs;
   Placement placement;
   std::vector<RegionMove> moves;
+  std::vector<std::optional<std::size_t>> either; // by site: the tier that might do as well
   // Nanoseconds of thread time waiting for memory under the model, and a bound: no placement, even
   // of parts of sites, takes less. Moves not counted.
   double time = 0, least_time = 0;
@@ -36,6 +37,13 @@ struct StrategyTime {
 // What each strategy's placement of whole sites would take under the model. Sites that no plan
 // reaches lie where they do in the advice.
 std::vector<StrategyTime> compare_strategies(const Workload& whole, const Advice& advice);
+
+// The tier where a site would be as well off, as far as its samples tell.
+std::optional<std::size_t> other_tier(const Advice& advice, std::size_t site);
+
+// all_bytes: all_peaks(advice.workload).
+std::string reason_in(const Advice& advice, std::size_t site, std::size_t tier,
+                      std::uint64_t all_bytes);
 
 // Kinds for a site: the advised one, then the others by the site's own cost.
 std::vector<MemoryKind> kinds_in_order(const Advice& advice, std::size_t site, std::size_t tier);

@@ -69,13 +69,6 @@ std::string growing_text(const SiteDemand& demand) {
          ", as old copies while it grows (none if it reserves its size)";
 }
 
-std::uint64_t sum_of_peaks(const Workload& workload) {
-  std::uint64_t bytes = 0;
-  for (const SiteDemand& site : workload.sites)
-    bytes += site.peak_bytes();
-  return bytes;
-}
-
 } // namespace
 
 const char* noun_of(Measure measure) {
@@ -90,14 +83,22 @@ const char* noun_of(Measure measure) {
   return "";
 }
 
+std::uint64_t all_peaks(const Workload& workload) {
+  std::uint64_t bytes = 0;
+  for (const SiteDemand& site : workload.sites)
+    bytes += site.peak_bytes();
+  return bytes;
+}
+
 std::string reason_for(const Workload& workload, const std::vector<TierChoice>& tiers,
-                       const CostTable& costs, std::size_t site, std::size_t tier) {
+                       const CostTable& costs, std::size_t site, std::size_t tier,
+                       std::uint64_t all_bytes) {
   const SiteDemand& demand = workload.sites[site];
-  const double bytes = static_cast<double>(demand.peak_bytes());
-  const double all_bytes = static_cast<double>(std::max<std::uint64_t>(sum_of_peaks(workload), 1));
+  const double of_bytes = static_cast<double>(demand.peak_bytes()) /
+                          static_cast<double>(std::max<std::uint64_t>(all_bytes, 1));
   std::string text = format_percent(demand.share) + " (" + format_percent(demand.share_low) +
                      " to " + format_percent(demand.share_high) + ") of " +
-                     noun_of(workload.measure) + " on " + format_percent(bytes / all_bytes) +
+                     noun_of(workload.measure) + " on " + format_percent(of_bytes) +
                      " of the bytes" + cached_text(demand);
   const bool all_cached = demand.cached > 1 - k_least_cached;
   if (!all_cached)

@@ -9,10 +9,13 @@
 
 namespace omptier {
 
+// all_bytes: all_peaks(workload), which takes long to sum up for each of very many sites.
 // "57.1 % (54.9–59.3 %) of memory misses on 8.1 % of the bytes, mostly scattered loads; DRAM saves
 // 81 % of its time against NVM"
 std::string reason_for(const Workload& workload, const std::vector<TierChoice>& tiers,
-                       const CostTable& costs, std::size_t site, std::size_t tier);
+                       const CostTable& costs, std::size_t site, std::size_t tier,
+                       std::uint64_t all_bytes);
+std::uint64_t all_peaks(const Workload& workload); // the bytes that a site's bytes are a part of
 
 // One allocator with the traits that the demand shows, as C; `name` must be an identifier.
 std::string traits_as_c(const Workload& workload, std::size_t site, MemoryKind kind,

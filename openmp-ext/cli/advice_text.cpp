@@ -91,12 +91,15 @@ std::string what_stays_text(const Workload& workload) {
   return text;
 }
 
-Json placement_json(const Advice& advice, std::size_t site) {
+Json placement_json(const Advice& advice, std::size_t site, std::uint64_t peaks) {
   const SiteDemand& demand = advice.workload.sites[site];
   const std::size_t tier = advice.placement.tier_of_site[site];
   const bool placed = !stays(demand) && tier != Placement::k_nowhere;
   return {{"label", demand.label},
           {"kind", placed ? Json(name_of(advice.tiers[tier].kind)) : Json(nullptr)},
+          {"or_kind", placed && other_tier(advice, site)
+                          ? Json(name_of(advice.tiers[*other_tier(advice, site)].kind))
+                          : Json(nullptr)},
           {"bytes", bytes_of(demand)},
           {"bytes_growing", demand.blocks.empty() ? demand.growing : 0},
           {"share", demand.share},
@@ -104,8 +107,7 @@ Json placement_json(const Advice& advice, std::size_t site) {
           {"high", demand.share_high},
           {"by_plan", !stays(demand)},
           {"reason", stays(demand) ? "no plan reaches it"
-                                   : reason_for(advice.workload, advice.tiers, advice.costs, site,
-                                                tier)}};
+                                   : reason_in(advice, site, tier, peaks)}};
 }
 
 std::string bound_text(const Advice& advice) {
@@ -140,6 +142,7 @@ std::string format_threads(const Threads& threads) {
 }
 
 std::string placement_text(const Advice& advice) {
+  const std::uint64_t peaks = all_peaks(advice.workload);
   std::string text = "Memory to place in: " + kinds_in_words(advice.tiers) + "\n\n";
   for (const std::size_t site : sites_by_tier(advice)) {
     const SiteDemand& demand = advice.workload.sites[site];
@@ -152,7 +155,7 @@ std::string placement_text(const Advice& advice) {
     const bool nowhere = tier == Placement::k_nowhere;
     text += advice_row(nowhere ? "nowhere" : std::string(title_of(advice.tiers[tier].kind)),
                 format_size(demand.peak_bytes()), demand.label,
-                reason_for(advice.workload, advice.tiers, advice.costs, site, tier));
+                reason_in(advice, site, tier, peaks));
   }
   return text + what_stays_text(advice.workload) + bound_text(advice);
 }
@@ -204,13 +207,14 @@ std::string strategies_text(const Advice& advice, std::span<const StrategyTime> 
 
 std::string advice_json(const Advice& advice, std::span<const StrategyTime> times,
                         bool threads_as_recorded) {
+  const std::uint64_t peaks = all_peaks(advice.workload);
   Json tiers = Json::array(), sites = Json::array(), moves = Json::array();
   for (const TierChoice& tier : advice.tiers)
     tiers.push_back({{"kind", name_of(tier.kind)},
                      {"capacity", tier.capacity},
                      {"estimated", tier.estimated}});
   for (const std::size_t site : sites_by_tier(advice))
-    sites.push_back(placement_json(advice, site));
+    sites.push_back(placement_json(advice, site, peaks));
   for (const RegionMove& move : advice.moves)
     moves.push_back({{"label", advice.workload.sites[move.site].label},
                      {"region", advice.workload.regions[move.region].label},

@@ -90,7 +90,7 @@ TEST(EstimatedAdvice, ReasonsAndPlanSayIt) {
   const auto said = [](const Platform& platform) {
     const Advice advice = advise(three_arrays(), usable_tiers(platform, limits(64 * MiB, 0)));
     return reason_for(advice.workload, advice.tiers, advice.costs, 0,
-                      advice.placement.tier_of_site[0]);
+                      advice.placement.tier_of_site[0], all_peaks(advice.workload));
   };
   EXPECT_NE(said(dark_machine("icelake-optane")).find("DRAM saves an estimated "),
             std::string::npos);

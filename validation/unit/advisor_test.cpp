@@ -206,7 +206,7 @@ TEST(Explain, ReasonNamesShareIntervalMannerAndGain) {
   workload.sites[0].share_high = 0.55;
   const auto tiers = three_tiers(0, 60 * MiB, 2048 * MiB);
   const CostTable costs = cost_table(workload, tiers);
-  EXPECT_EQ(reason_for(workload, tiers, costs, 0, 1),
+  EXPECT_EQ(reason_for(workload, tiers, costs, 0, 1, all_peaks(workload)),
             "50.0 % (45.0 % to 55.0 %) of misses on 10.0 % of the bytes, mostly scattered loads; "
             "DRAM saves 73 % of its time against NVM");
 }

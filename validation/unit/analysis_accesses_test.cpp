@@ -104,7 +104,9 @@ std::string traits_of(const ProfileSummary& summary) {
 }
 
 std::string reason_of(const ProfileSummary& summary) {
-  return reason_for(workload_of(summary), {{MemoryKind::dram, 1 << 30, {}}}, {{1.0}}, 0, 0);
+  const Workload workload = workload_of(summary);
+  return reason_for(workload, {{MemoryKind::dram, 1 << 30, {}}}, {{1.0}}, 0, 0,
+                    all_peaks(workload));
 }
 
 // updated[i] += 1: only its load waits.

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See toss_ups.hpp.
+#include "advisor/toss_ups.hpp"
+
+#include "advisor/needs.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <new>
+
+namespace omptier {
+namespace {
+
+constexpr std::size_t k_most_weighed = 400; // sites, those with most bytes
+
+// Half of the interval of the demand, over the demand.
+double uncertainty(const SiteDemand& site) {
+  return site.share > 0 ? (site.share_high - site.share_low) / 2 / site.share : 0;
+}
+
+bool are_together(const Need& one, const Need& other) {
+  return std::ranges::any_of(one.stays, [&](const Stay& a) {
+    return std::ranges::any_of(
+        other.stays, [&](const Stay& b) { return a.begin < b.end && b.begin < a.end; });
+  });
+}
+
+class Weighing {
+public:
+  Weighing(const Workload& workload, const CostTable& costs, const std::vector<TierChoice>& tiers,
+           const std::vector<std::size_t>& where)
+      : workload_(workload), costs_(costs), where_(where), needs_(workload),
+        either_(where.size()) {
+    std::vector<std::uint64_t> capacity;
+    for (const TierChoice& tier : tiers)
+      capacity.push_back(tier.capacity);
+    if (!room_.make(capacity, needs_.pieces())) throw std::bad_alloc();
+    for (std::size_t site = 0; site < where.size(); ++site) {
+      const SiteDemand& demand = workload.sites[site];
+      if (where[site] == Placement::k_nowhere || !demand.placeable || !demand.by_plan) continue;
+      room_.take(needs_.of(site), where[site]);
+      if (demand.is_free()) weighed_.push_back(site);
+    }
+    std::ranges::stable_sort(weighed_, std::greater{},
+                             [&](std::size_t site) { return needs_.of(site).bytes; });
+    if (weighed_.size() > k_most_weighed) weighed_.resize(k_most_weighed);
+  }
+
+  std::vector<std::optional<std::size_t>> run(std::size_t tiers) {
+    for (const std::size_t site : weighed_)
+      for (std::size_t tier = 0; tier < tiers; ++tier)
+        if (gain(site, tier) > 0) weigh(site, tier);
+    return std::move(either_);
+  }
+
+private:
+  double gain(std::size_t site, std::size_t tier) const {
+    return costs_[site][where_[site]] - costs_[site][tier];
+  }
+
+  // Those alive with the site whose going loses least per byte, until it has room.
+  void weigh(std::size_t site, std::size_t tier) {
+    const std::size_t from = where_[site];
+    std::vector<std::size_t> leaving;
+    for (const std::size_t other : weighed_)
+      if (where_[other] == tier && are_together(needs_.of(site), needs_.of(other)))
+        leaving.push_back(other);
+    std::ranges::stable_sort(leaving, {}, [&](std::size_t other) {
+      return -gain(other, from) /
+             static_cast<double>(std::max<std::uint64_t>(needs_.of(other).bytes, 1));
+    });
+    std::size_t count = 0;
+    while (count < leaving.size() && !room_.fits(needs_.of(site), tier))
+      room_.give_back(needs_.of(leaving[count++]), tier);
+    const bool fits = room_.fits(needs_.of(site), tier);
+    for (std::size_t at = 0; at < count; ++at)
+      room_.take(needs_.of(leaving[at]), tier);
+    leaving.resize(count);
+    if (!fits || leaving.empty()) return;
+    double cost = -gain(site, tier), squares = square_of(site, tier);
+    for (const std::size_t other : leaving) {
+      cost -= gain(other, from);
+      squares += square_of(other, from);
+    }
+    if (cost >= std::sqrt(squares)) return;
+    either_[site] = either_[site].value_or(tier);
+    for (const std::size_t other : leaving)
+      either_[other] = either_[other].value_or(from);
+  }
+  double square_of(std::size_t site, std::size_t tier) const {
+    const double half = gain(site, tier) * uncertainty(workload_.sites[site]);
+    return half * half;
+  }
+
+  const Workload& workload_;
+  const CostTable& costs_;
+  const std::vector<std::size_t>& where_;
+  Needs needs_;
+  Room room_;
+  std::vector<std::size_t> weighed_; // sites, the largest first
+  std::vector<std::optional<std::size_t>> either_;
+};
+
+} // namespace
+
+std::vector<std::optional<std::size_t>> toss_ups(const Workload& workload,
+                                                 const CostTable& costs,
+                                                 const std::vector<TierChoice>& tiers,
+                                                 const std::vector<std::size_t>& tier_of_site) {
+  return Weighing(workload, costs, tiers, tier_of_site).run(tiers.size());
+}
+
+} // namespace omptier

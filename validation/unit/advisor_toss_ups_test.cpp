@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Where the samples leave open which of two sites gets the fast memory, the advice says so.
+#include "advisor/advice.hpp"
+#include "cli/advice_text.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace omptier {
+namespace {
+
+constexpr std::uint64_t MiB = 1 << 20;
+using Either = std::vector<std::optional<std::size_t>>;
+
+// Sites of 40 MiB with these shares, each known to so many points; DRAM holds so many bytes.
+Advice advice_for(const std::vector<double>& shares, double half, std::uint64_t dram,
+                  std::uint64_t life = 100) {
+  Workload workload;
+  for (const double share : shares) {
+    SiteDemand& site = workload.sites.emplace_back();
+    site.site = workload.sites.size() - 1;
+    site.label = std::string(1, static_cast<char>('a' + site.site));
+    const std::uint64_t begin = site.site * (100 - life);
+    site.live = {{begin, begin + life, 40 * MiB}};
+    site.demand.of(Manner::scattered_load) = 1e6 * share;
+    site.share = share;
+    site.share_low = share - half;
+    site.share_high = share + half;
+  }
+  return advise(std::move(workload), {{MemoryKind::dram, dram, {80, 80, 100e9, 100e9}},
+                                      {MemoryKind::nvm, 1024 * MiB, {300, 900, 30e9, 10e9}}});
+}
+
+TEST(TossUps, SharesWithinTheirIntervals) {
+  const Advice advice = advice_for({0.5, 0.46}, 0.05, 60 * MiB);
+  EXPECT_EQ(advice.placement.tier_of_site, (std::vector<std::size_t>{0, 1}));
+  EXPECT_EQ(advice.either, (Either{1, 0}));
+  const std::string text = placement_text(advice);
+  EXPECT_NE(text.find("either DRAM or NVM: the samples do not tell"), std::string::npos) << text;
+  EXPECT_NE(text.find("either NVM or DRAM: the samples do not tell"), std::string::npos) << text;
+  const auto json = nlohmann::json::parse(advice_json(advice, {}, true));
+  EXPECT_EQ(json["sites"][0]["or_kind"], "nvm");
+  EXPECT_EQ(json["sites"][1]["or_kind"], "dram");
+}
+
+// 0.04 apart; the root of the sum of squares of 0.025 is 0.035, of 0.03 is 0.042.
+TEST(TossUps, IntervalsAddUpAsErrorsDo) {
+  EXPECT_EQ(advice_for({0.5, 0.46}, 0.025, 60 * MiB).either, (Either{{}, {}}));
+  EXPECT_EQ(advice_for({0.5, 0.46}, 0.03, 60 * MiB).either, (Either{1, 0}));
+}
+
+TEST(TossUps, NoneWhereTheSharesAreFarApart) {
+  const Advice advice = advice_for({0.8, 0.1}, 0.05, 60 * MiB);
+  EXPECT_EQ(advice.either, (Either{{}, {}}));
+  EXPECT_EQ(placement_text(advice).find("either"), std::string::npos);
+  const auto json = nlohmann::json::parse(advice_json(advice, {}, true));
+  EXPECT_TRUE(json["sites"][0]["or_kind"].is_null());
+}
+
+TEST(TossUps, NoneWhereBothFit) {
+  EXPECT_EQ(advice_for({0.5, 0.46}, 0.05, 100 * MiB).either, (Either{{}, {}}));
+}
+
+TEST(TossUps, NoneWhereTheyLiveInTurn) {
+  EXPECT_EQ(advice_for({0.5, 0.46}, 0.05, 60 * MiB, 50).either, (Either{{}, {}}));
+}
+
+// The first is in DRAM for certain; the second and the third compete for the rest of it.
+TEST(TossUps, OnlyThoseThatCompete) {
+  EXPECT_EQ(advice_for({0.7, 0.15, 0.14}, 0.02, 90 * MiB).either, (Either{{}, 1, 0}));
+}
+
+} // namespace
+} // namespace omptier

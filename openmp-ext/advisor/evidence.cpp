@@ -9,6 +9,7 @@
 #include "advisor/traffic.hpp"
 #include "analysis/share_intervals.hpp"
 #include "model/cost.hpp"
+#include "model/first_touch.hpp"
 
 #include <algorithm>
 
@@ -43,8 +44,14 @@ public:
       : summary_(summary), recorded_in_(recorded_in) {}
 
   // Time is divided by manner as accesses are, at the mean cost of an access.
-  Demand demand(const Sampled& sampled) const {
-    const AccessWeights& weights = sampled.accesses;
+  // in_huge_pages: the clears among the samples are of new pages. In small pages each stands for a
+  // store of the program, which then found the line in a cache.
+  Demand demand(const Sampled& sampled, bool in_huge_pages) const {
+    AccessWeights weights = sampled.accesses;
+    if (in_huge_pages) {
+      AccessWeights clears = sampled.first_touch;
+      weights += clears *= -1;
+    }
     Demand demand;
     demand.of(Manner::scattered_load) = weights.scattered_load + weights.unknown;
     demand.of(Manner::streamed_load) = weights.streamed_load;
@@ -70,6 +77,14 @@ public:
         stretches.push_back({begin, end, site.live[i].bytes});
     }
     return stretches;
+  }
+
+  // Of samples of CPU time by timers, which stop in page faults too, clears are a part already.
+  NewPages new_pages(const SiteSummary& site) const {
+    const bool seen = std::ranges::any_of(
+        summary_.runs, [](const RunRecord& run) { return run.source == "timer"; });
+    if (seen) return {};
+    return {static_cast<double>(site.fresh.always), static_cast<double>(site.fresh.reused)};
   }
 
 private:
@@ -99,7 +114,7 @@ void set_shares(SiteDemand& demand, const SiteSummary& site, const ProfileSummar
 
 // All blocks together.
 SiteDemand demand_of(const SiteSummary& site, const ProfileSummary& summary,
-                     const Translation& translation) {
+                     const Translation& translation, FirstTouch first_touch) {
   SiteDemand demand;
   demand.placeable = site.kind == SiteKind::allocation || site.kind == SiteKind::variable;
   demand.share = site.share.value;
@@ -110,12 +125,15 @@ SiteDemand demand_of(const SiteSummary& site, const ProfileSummary& summary,
   demand.by_plan = site.bytes_largest >= k_least_of_malloc ||
                    (site.kind == SiteKind::allocation && !site.by_malloc);
   demand.live = Translation::live(site, summary.nanoseconds);
-  demand.demand = translation.demand(site);
+  const bool in_huge_pages = site.bytes_largest >= k_huge_page_bytes;
+  demand.demand = translation.demand(site, in_huge_pages);
+  if (first_touch == FirstTouch::yes && site.kind == SiteKind::allocation && demand.by_plan)
+    demand.new_pages = translation.new_pages(site);
   set_shares(demand, site, summary);
   // Statics are placed when the program starts and stay.
   for (const SitePart& part : site.by_region)
     if (site.kind == SiteKind::allocation)
-      demand.by_region.push_back({part.of, translation.demand(part)});
+      demand.by_region.push_back({part.of, translation.demand(part, in_huge_pages)});
   std::ranges::sort(demand.by_region, {}, &RegionDemand::region);
   demand.instances = site.objects;
   demand.growing = site.bytes_growing;
@@ -127,7 +145,7 @@ SiteDemand demand_of(const SiteSummary& site, const ProfileSummary& summary,
 } // namespace
 
 Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names,
-                       const Figures& recorded_in, Divide divide) {
+                       const Figures& recorded_in, Divide divide, FirstTouch first_touch) {
   const Translation translation(summary, recorded_in);
   Workload workload;
   workload.threads = std::max(summary.threads, 1u);
@@ -140,7 +158,7 @@ Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names
   LoopsOfSites loops = loops_of_sites(summary);
   std::vector<SiteDemand> whole;
   for (std::size_t i = 0; i < summary.sites.size(); ++i) {
-    whole.push_back(demand_of(summary.sites[i], summary, translation));
+    whole.push_back(demand_of(summary.sites[i], summary, translation, first_touch));
     whole.back().label = names.sites[i];
     whole.back().site = i;
     if (whole.back().placeable) whole.back().by_loop = std::move(loops.of_site[i]);

@@ -4,6 +4,8 @@
 // site are divided by the cost of one access on the memory that the program ran in, which gives
 // accesses to price elsewhere. Accesses of unknown kind count as scattered loads, for which a core
 // waits longest. Accesses known to be served by a cache are no demand; unknown ones are.
+// The kernel's clears of huge pages are none either: how many there are depends on where the blocks
+// lie, so they are counted apart (SiteDemand::new_pages).
 #pragma once
 
 #include "advisor/workload.hpp"
@@ -20,11 +22,15 @@ struct EvidenceNames {
   std::vector<std::string> sites, regions;
 };
 
+// Whether new pages, which the kernel clears, are counted.
+enum class FirstTouch : std::uint8_t { no, yes };
+
 // Whether blocks and ranges of a site may be placed apart from the rest of it.
 enum class Divide : std::uint8_t { no, yes };
 
 // recorded_in: figures of the memory that the recorded run used (only needed for Measure::time).
 Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names,
-                       const Figures& recorded_in, Divide divide = Divide::yes);
+                       const Figures& recorded_in, Divide divide = Divide::yes,
+                       FirstTouch first_touch = FirstTouch::yes);
 
 } // namespace omptier

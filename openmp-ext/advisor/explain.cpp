@@ -17,6 +17,7 @@ constexpr double k_mostly = 0.6;         // from here on called "mostly"
 constexpr double k_read_mostly = 0.25;   // most writes of a mostly read array
 constexpr double k_hardly_any = 0.02;    // most writes of an array that counts as read-only
 constexpr double k_least_cached = 0.005; // least that is mentioned
+constexpr double k_least_first = 0.1;    // of a site's time, for first touch
 
 double part(const Demand& demand, Manner a, Manner b) {
   const double total = demand.total();
@@ -69,6 +70,15 @@ std::string growing_text(const SiteDemand& demand) {
          ", as old copies while it grows (none if it reserves its size)";
 }
 
+// Where the clears of new pages weigh: their part of the site's time in the slowest kind.
+std::string first_touch_text(const Workload& workload, const TierChoice& slowest, std::size_t site,
+                             double time) {
+  const double part =
+      first_touch_time(workload.sites[site], slowest, workload.threads) / time;
+  return part < k_least_first ? "" : ", where " + format_percent(part, 0) +
+                                         " of that is its pages' first touch";
+}
+
 } // namespace
 
 const char* noun_of(Measure measure) {
@@ -113,7 +123,8 @@ std::string reason_for(const Workload& workload, const std::vector<TierChoice>& 
     text += "; " + std::string(title_of(tiers[tier].kind)) + " saves " +
             (tiers[tier].estimated || tiers[slowest].estimated ? "an estimated " : "") +
             format_percent(saved, saved < 0.01 ? 1 : 0) + " of its time against " +
-            std::string(title_of(tiers[slowest].kind));
+            std::string(title_of(tiers[slowest].kind)) +
+            first_touch_text(workload, tiers[slowest], site, row[slowest]);
   }
   return text + growing;
 }

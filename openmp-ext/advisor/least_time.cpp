@@ -111,7 +111,9 @@ double least_with(const Workload& workload, const std::vector<TierChoice>& tiers
   std::vector<std::array<double, k_most_memories>> parts(count); // of each site by tier: x
   for (std::size_t site = 0; site < count; ++site) {
     const std::size_t tier = std::min(tier_of_site[site], slowest);
-    times.add({workload.sites[site].demand, workload.sites[site].by_loop}, tier);
+    times.add({workload.sites[site].demand, workload.sites[site].by_loop,
+               first_touch_times(workload.sites[site], tiers, workload.threads)},
+              tier);
     parts[site][tier] = 1;
   }
   std::vector<PricedItem> items(count);

@@ -5,6 +5,7 @@
 
 #include "advisor/needs.hpp"
 #include "model/cost.hpp"
+#include "model/first_touch.hpp"
 #include "model/solver.hpp"
 #include "platform/usual_figures.hpp"
 
@@ -49,11 +50,14 @@ std::vector<TierChoice> usable_tiers(const Platform& platform, const CapacityByK
   for (const Tier& tier : platform.tiers) {
     if (tier.kind == MemoryKind::unknown) continue;
     const auto same = std::ranges::find(choices, tier.kind, &TierChoice::kind);
-    if (same != choices.end())
+    const bool reuses = tier.nodes.size() < 2;
+    if (same != choices.end()) {
       same->capacity += tier.capacity;
-    else
+      same->reuses = same->reuses && reuses;
+    } else {
       choices.push_back({tier.kind, tier.capacity, estimates.estimate(tier.kind, tier.figures),
-                         !are_known(tier.figures)});
+                         !are_known(tier.figures), reuses});
+    }
   }
   for (TierChoice& choice : choices)
     if (const auto& limit = limits[static_cast<std::size_t>(choice.kind)])
@@ -69,9 +73,23 @@ CostTable cost_table(const Workload& workload, const std::vector<TierChoice>& ti
     const Demand demand = region ? site.demand_in(*region) : site.demand;
     auto& row = costs.emplace_back();
     for (const TierChoice& tier : tiers)
-      row.push_back(demand_time(demand, tier.figures, workload.threads));
+      row.push_back(demand_time(demand, tier.figures, workload.threads) +
+                    (region ? 0 : first_touch_time(site, tier, workload.threads)));
   }
   return costs;
+}
+
+double first_touch_time(const SiteDemand& site, const TierChoice& tier, Threads threads) {
+  const double bytes = tier.reuses ? site.new_pages.reused : site.new_pages.always;
+  return demand_time(first_touch_demand(bytes), tier.figures, threads);
+}
+
+std::vector<double> first_touch_times(const SiteDemand& site, const std::vector<TierChoice>& tiers,
+                                      Threads threads) {
+  std::vector<double> times;
+  for (const TierChoice& tier : tiers)
+    times.push_back(first_touch_time(site, tier, threads));
+  return times;
 }
 
 double time_saved(const std::vector<double>& costs, std::size_t tier) {

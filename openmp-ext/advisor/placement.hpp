@@ -21,6 +21,7 @@ struct TierChoice {
   std::uint64_t capacity = 0;
   Figures figures;
   bool estimated = false; // some figures are estimates
+  bool reuses = true;     // freed blocks' pages: not in a tier of several nodes
 };
 
 // The platform's kinds, fastest first, each with the smaller of its capacity and the limit, without
@@ -38,6 +39,11 @@ struct Placement {
 using CostTable = std::vector<std::vector<double>>;
 CostTable cost_table(const Workload& workload, const std::vector<TierChoice>& tiers,
                      std::optional<std::size_t> region = {});
+
+// Nanoseconds that a site's new pages cost in a tier; part of the cost in the whole run.
+double first_touch_time(const SiteDemand& site, const TierChoice& tier, Threads threads);
+std::vector<double> first_touch_times(const SiteDemand& site, const std::vector<TierChoice>& tiers,
+                                      Threads threads);
 
 // For one row: nanoseconds saved against the slowest tier.
 double time_saved(const std::vector<double>& costs, std::size_t tier);

@@ -87,6 +87,9 @@ SiteDemand part_of(const SiteDemand& whole, const ProfileSummary& summary,
     }
     in.demand *= share_of(here, all);
   }
+  const double blocks = static_cast<double>(numbers.size()) /
+                        static_cast<double>(std::max<std::uint64_t>(site.blocks, 1));
+  part.new_pages = {whole.new_pages.always * blocks, whole.new_pages.reused * blocks};
   part.instances = numbers.size();
   part.all_instances = site.blocks;
   part.blocks = std::move(numbers);
@@ -102,6 +105,8 @@ void join_demands(SiteDemand& one, const SiteDemand& other) {
       live.add(stretch.begin, stretch.end, stretch.bytes);
   one.live = live.stretches();
   one.demand += other.demand;
+  one.new_pages.always += other.new_pages.always;
+  one.new_pages.reused += other.new_pages.reused;
   for (std::size_t i = 0; i < one.by_region.size() && i < other.by_region.size(); ++i)
     one.by_region[i].demand += other.by_region[i].demand;
   one.share = std::min(1.0, one.share + other.share);

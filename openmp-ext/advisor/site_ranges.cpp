@@ -63,6 +63,7 @@ SiteDemand range_part(const SiteDemand& whole, std::vector<ByteRange> ranges, do
   part.live = whole.live;
   for (LiveStretch& stretch : part.live)
     stretch.bytes = static_cast<std::uint64_t>(static_cast<double>(stretch.bytes) * bytes);
+  part.new_pages = {whole.new_pages.always * bytes, whole.new_pages.reused * bytes};
   part.growing = 0;
   part.ranges = std::move(ranges);
   return part;

@@ -49,7 +49,8 @@ public:
         std::span<const std::size_t> tier_of_site)
       : figures_(figures_of(tiers)), times(figures_, workload.threads, workload.loops) {
     for (std::size_t site = 0; site < workload.sites.size(); ++site)
-      times.add({workload.sites[site].demand, workload.sites[site].by_loop},
+      times.add({workload.sites[site].demand, workload.sites[site].by_loop,
+                 first_touch_times(workload.sites[site], tiers, workload.threads)},
                 counted_in(tier_of_site[site], tiers.size()));
   }
   Times(const Times&) = delete;

@@ -29,6 +29,8 @@ SiteDemand SiteDemand::scaled(double part) const {
     in.demand *= part;
   for (double* of_all : {&made.share, &made.share_low, &made.share_high})
     *of_all *= part;
+  made.new_pages.always *= part;
+  made.new_pages.reused *= part;
   made.growing = static_cast<std::uint64_t>(static_cast<double>(growing) * part);
   return made;
 }

@@ -19,6 +19,13 @@ struct LiveStretch {
   std::uint64_t bytes = 0;
 };
 
+// Bytes of new huge pages, which the kernel clears before the program touches them
+// (model/first_touch.hpp), in tiers of either kind.
+struct NewPages {
+  double always = 0; // each block has new ones
+  double reused = 0; // blocks reuse the memory of freed ones
+};
+
 struct RegionDemand {
   std::uint32_t region = 0; // index into Workload::regions
   Demand demand;
@@ -36,6 +43,7 @@ struct SiteDemand {
   std::size_t site = 0;          // of the profile's summary
   std::vector<LiveStretch> live; // ascending, not overlapping
   Demand demand;                 // whole run: estimated counts (samples × weight)
+  NewPages new_pages;            // not in the demand
   std::vector<RegionDemand> by_region; // ascending, each region once
   std::vector<LoopPart> by_loop; // parts of the demand; the rest is in no known loop
   // Whether the demand tells streamed from scattered accesses, and loads from stores.

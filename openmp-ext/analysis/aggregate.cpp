@@ -86,6 +86,7 @@ void join(SiteSummary& site, JoinedSite& joined, SiteInProfile& part) {
   site.bytes_largest = part.bytes_largest;
   site.bytes_growing = part.bytes_growing;
   site.nanoseconds_growing = part.nanoseconds_growing;
+  site.fresh = part.fresh;
   site.live = std::move(part.live);
   site.instances = std::move(part.instances);
   site.blocks = part.blocks;

@@ -85,6 +85,12 @@ struct LiveStep {
   std::uint64_t bytes = 0;
 };
 
+// Bytes of large blocks that are new pages once a plan places them (analysis/fresh_bytes.hpp):
+// always, or where the memory of freed blocks is reused.
+struct FreshBytes {
+  std::uint64_t always = 0, reused = 0;
+};
+
 struct SitePart : Sampled {
   std::uint32_t of = 0; // index into ProfileSummary::regions or phases
   OffsetHistogram offsets;
@@ -129,6 +135,7 @@ struct SiteSummary : Sampled {
   std::uint64_t bytes_total = 0, bytes_peak = 0, bytes_largest = 0;
   // Old copies in bytes_peak, and how long they were needed (analysis/growth.hpp).
   std::uint64_t bytes_growing = 0, nanoseconds_growing = 0;
+  FreshBytes fresh;
   bool by_malloc = false; // not by an allocator of OpenMP's
   std::vector<LiveStep> live;
   // The recorded blocks: the k_instances_kept with most samples, in order of time.

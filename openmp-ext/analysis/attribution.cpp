@@ -4,6 +4,7 @@
 #include "analysis/attribution.hpp"
 
 #include "analysis/blocks.hpp"
+#include "analysis/fresh_bytes.hpp"
 #include "analysis/growth.hpp"
 #include "analysis/runtime_site.hpp"
 #include "log/format.hpp"
@@ -48,6 +49,7 @@ void Sweep::run() {
   take_region_totals();
   take_runtimes_small_objects();
   measure_growth(profile_, site_numbers_, sites);
+  measure_fresh_bytes(profile_, site_numbers_, sites);
   find_lost();
   measure_blocks(profile_, site_numbers_, attributions, sites, summary_.sites);
 }

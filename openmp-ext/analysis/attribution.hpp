@@ -151,6 +151,7 @@ struct SiteEvidence {
 struct SiteInProfile {
   std::uint64_t objects = 0, bytes_total = 0, bytes_largest = 0, bytes_peak = 0;
   std::uint64_t bytes_growing = 0, nanoseconds_growing = 0;
+  FreshBytes fresh;
   std::vector<LiveStep> live;
   std::vector<InstanceSummary> instances; // from here on as in SiteSummary
   std::uint64_t blocks = 0;

@@ -32,6 +32,7 @@ struct AdviseArguments {
   std::vector<std::string> keep;
   unsigned threads = 0; // 0: as recorded
   bool traits = true, json = false, force = false, resolve = false, compare = false;
+  bool first_touch = true;
 };
 
 struct Input {
@@ -186,7 +187,8 @@ Parsed<Workload> workload_for(const AdviseArguments& arguments, const Input& inp
                               const ProfileNames& names, const std::vector<TierChoice>& tiers,
                               Divide divide) {
   Workload workload = workload_from(input.summary, {names.sites, names.regions},
-                                    reference_figures(input.platform.tiers), divide);
+                                    reference_figures(input.platform.tiers), divide,
+                                    arguments.first_touch ? FirstTouch::yes : FirstTouch::no);
   if (arguments.threads > 0) workload.threads = arguments.threads;
   for (const std::string& wish : arguments.keep)
     if (const std::string why = keep_sites(workload, tiers, wish); !why.empty())
@@ -284,6 +286,8 @@ void add_advise(CLI::App& app, CommandContext& context) {
   command->add_flag("--resolve", arguments->resolve, k_resolve_help);
   command->add_flag("--traits,!--no-traits", arguments->traits,
                     "Print the advice as C source, too (default)");
+  // For measurements of what it is worth.
+  command->add_flag("--first-touch,!--no-first-touch", arguments->first_touch)->group("");
   command->callback([&context, arguments] { context.status = advise_command(*arguments); });
 }
 

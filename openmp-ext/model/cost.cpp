@@ -3,6 +3,7 @@
 // See cost.hpp.
 #include "model/cost.hpp"
 
+#include "model/first_touch.hpp"
 #include "platform/usual_figures.hpp"
 
 #include <algorithm>
@@ -13,7 +14,6 @@ namespace {
 
 // Time of moving pages over that of copying (and clearing) them.
 constexpr double k_move_over_copy = 4, k_huge_move_over_copy = 1.6;
-constexpr std::uint64_t k_huge_page = std::uint64_t{2} << 20;
 
 // At the thread's share of the bandwidth; 0 when the bandwidth is unknown.
 double line_time(double bandwidth, unsigned threads) {
@@ -73,7 +73,7 @@ Figures reference_figures(std::span<const Tier> tiers) {
 double move_time(std::uint64_t bytes, const Figures& from, const Figures& to) {
   const double load = access_time(Manner::streamed_load, from, 1);
   const double store = access_time(Manner::streamed_store, to, 1);
-  const double line = bytes < k_huge_page ? k_move_over_copy * (load + store)
+  const double line = bytes < k_huge_page_bytes ? k_move_over_copy * (load + store)
                                           : k_huge_move_over_copy * (load + 2 * store);
   return line * static_cast<double>(bytes) / k_line_bytes;
 }

@@ -40,6 +40,7 @@ void LoopTimes::add(const LoopItem& given, std::size_t memory) {
       price.transfer += given.demand.accesses[i] * one.transfer;
     }
     price.alone = std::max(0.0, 1 - in_loops) * demand_time(given.demand, memories_[at], threads_);
+    if (at < given.beside.size()) price.alone += given.beside[at];
   }
   alone_ += item.prices[memory].alone;
   for (const LoopPart& part : item.parts) {

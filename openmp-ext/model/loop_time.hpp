@@ -35,6 +35,7 @@ struct LoopPart {
 struct LoopItem {
   Demand demand;
   std::span<const LoopPart> parts;
+  std::span<const double> beside = {}; // nanoseconds by memory, besides the demand: in no loop
 };
 
 class LoopTimes {

@@ -16,7 +16,6 @@
 namespace omptier {
 namespace {
 
-constexpr std::size_t k_cache_bytes = std::size_t{512} << 20;
 constexpr std::size_t k_cache_slack = 4; // a cached extent may be larger than needed by 1/4
 constexpr std::size_t k_largest_in_region = std::size_t{32} << 20;
 
@@ -411,7 +410,7 @@ void ExtentSpace::put_back(Extent& extent, bool keep) {
     in_hands_.fetch_sub(1, std::memory_order_relaxed);
   remove(used_, &extent);
   if (!keep || decay_ == 0 || extent.use != ExtentUse::block || extent.moved ||
-      extent.small_ends || extent.committed > k_cache_bytes / 2) {
+      extent.small_ends || extent.committed > k_largest_kept) {
     drop(&extent);
     return;
   }
@@ -420,7 +419,7 @@ void ExtentSpace::put_back(Extent& extent, bool keep) {
     add_joined(&extent, now);
   else
     add_cached(&extent, now);
-  while (cached_bytes_ > k_cache_bytes) {
+  while (cached_bytes_ > k_kept_bytes) {
     Extent* oldest = oldest_;
     remove_cached(oldest);
     if (!drop(oldest)) return;

@@ -23,6 +23,7 @@
 #include "base/kind.hpp"
 #include "base/object_pool.hpp"
 #include "base/relaxed.hpp"
+#include "model/kept_memory.hpp"
 #include "placement/backing.hpp"
 #include "placement/extent.hpp"
 #include "placement/group_room.hpp"
@@ -40,8 +41,6 @@
 namespace omptier {
 
 class Heap;
-
-inline constexpr std::uint64_t k_usual_decay = 10'000'000'000; // ns
 
 struct ExtentPages {
   KindBytes on{};            // bytes by kind

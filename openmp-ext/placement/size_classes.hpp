@@ -5,6 +5,8 @@
 // large its spans are and how many of its blocks a thread may keep.
 #pragma once
 
+#include "model/kept_memory.hpp" // from k_large_block on blocks are extents
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -13,8 +15,6 @@
 
 namespace omptier {
 
-// From this size on blocks are extents.
-inline constexpr std::size_t k_large_block = std::size_t{256} << 10;
 inline constexpr std::size_t k_chunk_bytes = 4 << 20;
 inline constexpr unsigned k_granule_shift = 16;
 inline constexpr std::size_t k_granule = std::size_t{1} << k_granule_shift;

@@ -4,7 +4,8 @@ omptier_unit_test(analysis SOURCES log_test.cpp log_versions_test.cpp log_names_
   analysis_streams_test.cpp analysis_loop_traffic_test.cpp analysis_rates_test.cpp analysis_accesses_test.cpp
   analysis_areas_test.cpp
   analysis_blocks_test.cpp analysis_runtime_test.cpp analysis_manners_test.cpp
-  analysis_growth_test.cpp analysis_unplaced_test.cpp LINK omptier_analysis omptier_advisor omptier_cli)
+  analysis_first_touch_test.cpp analysis_growth_test.cpp analysis_unplaced_test.cpp
+  LINK omptier_analysis omptier_advisor omptier_cli)
 
 # Names need debug information, whatever the kind of build.
 omptier_unit_test(symbols SOURCES symbols_test.cpp objects_calls.cpp LINK omptier_symbols)

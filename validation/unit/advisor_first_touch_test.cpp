@@ -72,7 +72,7 @@ TEST(FirstTouch, DecidesWhereEachStepHasNewPages) {
     const std::size_t winner = reuses ? 0 : 1;
     EXPECT_EQ(placed[winner], 0u);
     EXPECT_EQ(placed[1 - winner], 1u);
-    const std::string reason = reason_for(workload, tiers, costs, winner, 0);
+    const std::string reason = reason_for(workload, tiers, costs, winner, 0, all_peaks(workload));
     EXPECT_EQ(reason.find("first touch") != std::string::npos, !reuses) << reason;
     EXPECT_EQ(reason.find("53 % of that is its pages' first touch") != std::string::npos, !reuses);
   }

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <new>
 #include <numeric>
+#include <random>
 
 namespace omptier {
 namespace {
@@ -18,6 +19,9 @@ constexpr double k_least_saved = 1e-6; // of all time: less is rounding
 constexpr std::size_t k_most_movable = 640;
 constexpr int k_rounds = 8;
 constexpr double k_tidy = 0.002; // of all time, for a site that need not be divided
+constexpr std::size_t k_most_refined = 200; // sites
+constexpr std::size_t k_picked = 10;        // sites at a time
+constexpr std::size_t k_most_puts = 500'000;
 constexpr double k_most_placements = 2e5; // that are all tried
 
 std::vector<Figures> figures_of(const std::vector<TierChoice>& tiers) {
@@ -93,7 +97,10 @@ public:
       put(site, room_.fits(needs_.of(site), tiers_ - 1) ? tiers_ - 1 : Placement::k_nowhere);
     exchange();
     if (!holds_all(where_) || times_.time() > first_time - enough_) restore(first);
-    if (placements() <= k_most_placements) search();
+    if (placements() <= k_most_placements)
+      search();
+    else
+      refine();
   }
 
   void tidy(std::span<const std::size_t> site_of) {
@@ -187,6 +194,65 @@ private:
       put(site, tier);
       descend(depth + 1);
       put(site, Placement::k_nowhere);
+    }
+  }
+
+  // Some sites that live together are placed anew in the best way, again and again.
+  void refine() {
+    if (movable_.size() > k_most_refined) return;
+    std::minstd_rand random(1); // the same in every run
+    for (puts_left_ = k_most_puts; puts_left_ > 0;) {
+      pick(random);
+      if (picked_.size() < 2) {
+        --puts_left_;
+        continue;
+      }
+      best_ = where_;
+      change_ = 0;
+      for (const std::size_t site : picked_)
+        put(site, Placement::k_nowhere);
+      saves_.assign(picked_.size() + 1, 0); // at most, by the sites from there on
+      for (std::size_t at = picked_.size(); at-- > 0;) {
+        double most = 0;
+        for (std::size_t tier = 0; tier < tiers_; ++tier)
+          most = std::max(most, -times_.change(picked_[at], tier));
+        saves_[at] = saves_[at + 1] + most;
+      }
+      least_change_ = -enough_;
+      place_picked(0);
+      for (const std::size_t site : picked_)
+        put(site, best_[site]);
+      journal_.clear();
+    }
+  }
+  template <typename Random> void pick(Random& random) {
+    picked_ = {movable_[random() % movable_.size()]};
+    if (where_[picked_[0]] == Placement::k_nowhere) return;
+    for (std::size_t tries = 0; tries < 4 * k_picked && picked_.size() < k_picked; ++tries) {
+      const std::size_t site = movable_[random() % movable_.size()];
+      if (where_[site] != Placement::k_nowhere && std::ranges::find(picked_, site) == picked_.end() &&
+          are_together(needs_.of(site), needs_.of(picked_[0])))
+        picked_.push_back(site);
+    }
+  }
+  void place_picked(std::size_t depth) {
+    journal_.clear();
+    if (depth == picked_.size()) {
+      if (change_ >= least_change_) return;
+      least_change_ = change_ - enough_;
+      for (const std::size_t site : picked_)
+        best_[site] = where_[site];
+      return;
+    }
+    const std::size_t site = picked_[depth];
+    for (std::size_t tier = 0; tier < tiers_ && puts_left_ > 0; ++tier) {
+      if (!room_.fits(needs_.of(site), tier)) continue;
+      --puts_left_;
+      const double before = change_;
+      put(site, tier);
+      if (change_ - saves_[depth + 1] < least_change_) place_picked(depth + 1);
+      put(site, Placement::k_nowhere);
+      change_ = before;
     }
   }
 
@@ -302,7 +368,11 @@ private:
   std::vector<std::vector<std::size_t>> loops_;   // movable sites of each
   std::vector<std::pair<std::size_t, std::size_t>> journal_; // site, tier before
   double change_ = 0, enough_ = 0;
-  std::vector<std::size_t> best_; // of search()
+  std::vector<std::size_t> picked_; // of refine()
+  std::vector<double> saves_;
+  double least_change_ = 0;
+  std::size_t puts_left_ = 0;
+  std::vector<std::size_t> best_; // of search() and refine()
   double best_time_ = 0;
 };
 
@@ -317,7 +387,8 @@ void improve_together(const Workload& workload, const std::vector<TierChoice>& t
                       std::vector<std::size_t>& tier_of_site) {
   const bool any = std::ranges::any_of(
       workload.sites, [](const SiteDemand& site) { return !site.by_loop.empty(); });
-  if (any && tiers.size() > 1) Exchange(workload, tiers, tier_of_site).run();
+  if ((any || Needs(workload).pieces() > 1) && tiers.size() > 1)
+    Exchange(workload, tiers, tier_of_site).run();
 }
 
 void tidy_slices(const Workload& slices, const std::vector<TierChoice>& tiers,

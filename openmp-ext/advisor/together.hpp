@@ -15,7 +15,8 @@ namespace omptier {
 double predicted_time(const Workload& workload, const std::vector<TierChoice>& tiers,
                       std::span<const std::size_t> tier_of_site);
 
-// Never slower than before; deterministic. Leaves it as it is when no site is in a known loop.
+// Never slower than before; deterministic. Leaves it as it is when no site is in a known loop
+// and all live at the same time.
 void improve_together(const Workload& workload, const std::vector<TierChoice>& tiers,
                       std::vector<std::size_t>& tier_of_site);
 

@@ -10,3 +10,12 @@ omptier_unit_test(advisor_scale SOURCES advisor_scale_test.cpp LINK omptier_advi
                   TEST ENVIRONMENT GTEST_FILTER=Scale.*)
 omptier_test(all.advisor_scale COMMAND unit_advisor_scale --gtest_filter=ScaleOfAll.*
              TIMEOUT 600 COST 60 LABELS "unit;all")
+
+find_library(OMPTIER_GLPK glpk)
+find_path(OMPTIER_GLPK_HEADER glpk.h)
+if(OMPTIER_GLPK AND OMPTIER_GLPK_HEADER)
+  omptier_unit_test(advisor_judge SOURCES advisor_judge_test.cpp LINK omptier_advisor ${OMPTIER_GLPK})
+  target_include_directories(unit_advisor_judge SYSTEM PRIVATE ${OMPTIER_GLPK_HEADER})
+else()
+  message(STATUS "No libglpk-dev: unit.advisor_judge is not built")
+endif()

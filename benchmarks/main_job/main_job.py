@@ -81,6 +81,19 @@ class Job(GuestJob):
                            if any(f"allocate_{array}_grid" in frame.get("function", "") for frame in entry["frames"])), None)
                      for array in ARRAYS)
 
+    def planned_bytes(self, plan):
+        """Bytes of the arrays that a plan puts into each kind, parts of divided arrays where they are."""
+        sums = dict.fromkeys(self.kinds, 0)
+        entries = [entry for entry in json.loads((self.folder / plan).read_text())["entries"] if "region" not in entry]
+        for array in ARRAYS:
+            entry = next(entry for entry in entries
+                         if any(f"allocate_{array}_grid" in frame.get("function", "") for frame in entry["frames"]))
+            sums[entry["kinds"][0]] += self.sizes[array]
+            for part in entry.get("parts", []):
+                sums[part["kind"]] += part["end"] - part["begin"]
+                sums[entry["kinds"][0]] -= part["end"] - part["begin"]
+        return sums
+
     def write_plan(self, plan, kinds, path):
         """The plan with the arrays' kinds put in by hand, and nothing moved."""
         made = json.loads((self.folder / plan).read_text())
@@ -89,6 +102,7 @@ class Job(GuestJob):
             for entry in made["entries"]:
                 if any(f"allocate_{array}_grid" in frame.get("function", "") for frame in entry["frames"]):
                     entry.update(kinds=[kind], reason="tried")
+                    entry.pop("parts", None)
         (self.folder / path).write_text(json.dumps(made))
 
 
@@ -153,10 +167,9 @@ def shares_met(job, arrays):
     return met
 
 
-def bytes_met(job, results, planned):
+def bytes_met(job, results):
     met = True
-    for kind in job.kinds:
-        wanted = sum(job.sizes[array] for array, of in zip(ARRAYS, planned) if of == kind)
+    for kind, wanted in job.planned_bytes("plan.json").items():
         held = min(run["where"].get(kind, 0) for run in results["plan"])
         met &= check(wanted > 0 and held >= 0.95 * wanted,
                      f"the plan puts {wanted / MIB:.1f} MiB into {kind.upper()}, and the kernel has {held / MIB:.1f} MiB there")
@@ -240,7 +253,7 @@ def main():
         pathlib.Path(arguments.json).write_text(json.dumps(figures, indent=1))
     if not arguments.proof:
         return 0
-    if not shares_met(job, json.loads(recorded)) or not bytes_met(job, results, planned):
+    if not shares_met(job, json.loads(recorded)) or not bytes_met(job, results):
         return 1
     return 0 if times_met(job, results, trials, planned) else 76
 

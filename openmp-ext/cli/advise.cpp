@@ -205,10 +205,6 @@ int advise_command(const AdviseArguments& arguments) {
   Symbols symbols;
   const auto input = read_input(arguments, symbols);
   if (!input) return fail("advise", 2, input.error());
-  if (!has_samples(input->summary))
-    return fail("advise", 2,
-                arguments.profiles[0] + ": no samples, so nothing is known of any array; record a "
-                                        "longer run, or more often (omptier record --rate)");
   const ProfileNames names = names_of(input->summary, symbols);
   for (const std::string& note : input->summary.notes)
     std::fprintf(stderr, "omptier advise: %s\n", note.c_str());
@@ -228,6 +224,11 @@ int advise_command(const AdviseArguments& arguments) {
   if (const std::string why = kept_without_room(advice.workload, advice.placement, advice.tiers);
       !why.empty())
     return fail("advise", 2, "--keep: " + why);
+  if (!has_samples(input->summary))
+    std::fprintf(stderr,
+                 "omptier advise: %s: no samples, so nothing is known of what is accessed; record a "
+                 "longer run, or more often (omptier record --rate)\n",
+                 arguments.profiles[0].c_str());
   for (const std::string& line : {kinds_not_there(*input), assumptions(arguments, advice),
                                   estimates_in_words(advice.tiers)})
     if (!line.empty()) std::fprintf(stderr, "omptier advise: %s\n", line.c_str());

@@ -9,7 +9,7 @@ omptier_unit_test(advisor
 omptier_unit_test(advisor_scale SOURCES advisor_scale_test.cpp LINK omptier_advisor
                   TEST ENVIRONMENT GTEST_FILTER=Scale.*)
 omptier_test(all.advisor_scale COMMAND unit_advisor_scale --gtest_filter=ScaleOfAll.*
-             TIMEOUT 600 COST 60 LABELS "unit;all")
+             TIMEOUT 600 COST 60 LABELS unit all)
 
 find_library(OMPTIER_GLPK glpk)
 find_path(OMPTIER_GLPK_HEADER glpk.h)

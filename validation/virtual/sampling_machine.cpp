@@ -73,9 +73,11 @@ struct Count final : omptier::SampleSink {
     for (int i = 0; i < 2; ++i)
       if (access.thread == threads[i]) ++of_thread[i];
   }
+  // Pages elsewhere may be copies: of what a new thread or a library writes to.
   void made(const omptier::AccessSample& access) {
-    if (within(access.address, often)) cleared_often += static_cast<double>(access.weight);
-    if (within(access.address, seldom)) cleared_seldom += static_cast<double>(access.weight);
+    if (!within(access.address, often) && !within(access.address, seldom)) return;
+    (within(access.address, often) ? cleared_often : cleared_seldom) +=
+        static_cast<double>(access.weight);
     if (access.kind != omptier::AccessKind::store || access.level != omptier::AccessLevel::memory)
       ++bad, note_bad(access);
   }

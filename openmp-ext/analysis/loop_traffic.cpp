@@ -65,19 +65,35 @@ const KnownAccess& largest(Known accesses) {
       accesses, {}, [](const KnownAccess& access) { return access.pattern->bytes; });
 }
 
+// Of strided stores' lines, those that count as scattered. A memory that writes blocks of several
+// lines writes whole ones for what a step leaves in each: so many lines alone and the rest as a
+// stream that both write as many bytes.
+double alone_in_block(Known cluster, double lines) {
+  constexpr double k_block = 256, k_of_block = k_block / k_line;
+  const AccessPattern& pattern = *cluster.front().pattern;
+  const double steps = double{pattern.accesses}, stride = double(stride_of(pattern));
+  if (!(steps > 0) || !(stride > 0)) return lines;
+  const double in_block =
+      std::clamp(lines / steps * k_block / std::min(stride, k_block), 1.0, k_of_block);
+  return lines * (k_of_block / in_block - 1) / (k_of_block - 1);
+}
+
 void add_cluster(Known cluster, double count, std::int64_t stride, Lines& lines) {
   const KnownAccess& access = largest(cluster);
   const bool stores = access.pattern->kind == AccessKind::store;
-  const bool is_stream =
-      access.kind == PatternKind::sequential ||
-      (access.kind == PatternKind::strided && std::abs(stride) <= k_prefetched_stride);
+  const bool is_strided = access.kind == PatternKind::strided;
+  const bool is_stream = access.kind == PatternKind::sequential ||
+                         (is_strided && std::abs(stride) <= k_prefetched_stride);
   if (access.kind == PatternKind::unknown) return;
-  if (is_stream)
-    (stores ? lines.streamed_store : lines.streamed_load) += count;
-  else if (stores)
-    lines.scattered_store += count;
-  else
+  if (stores) {
+    const double alone = is_stream ? is_strided ? alone_in_block(cluster, count) : 0 : count;
+    lines.scattered_store += alone;
+    lines.streamed_store += count - alone;
+  } else if (is_stream) {
+    lines.streamed_load += count;
+  } else {
     (access.kind == PatternKind::pointer_chase ? lines.chased_load : lines.gathered_load) += count;
+  }
 }
 
 // Lines that the walk with the longest steps passes; endless if many steps follow no rule.

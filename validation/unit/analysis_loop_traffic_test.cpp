@@ -127,6 +127,23 @@ TEST(LinesOf, StoresAndLoadsAreToldApart) {
   EXPECT_DOUBLE_EQ(lines.streamed_store, 1 / 8.0);
 }
 
+// A memory of 256-byte blocks writes all four lines for one; for two of four it writes twice the
+// bytes: a third of the lines alone (2/3 · 4 + 4/3 · 1 = 4).
+TEST(LinesOf, StridedStoresLeaveBlocksInPart) {
+  const Lines one = Loop().store(PatternKind::strided, k_array, 4, {{256, 1}}).lines(256);
+  EXPECT_DOUBLE_EQ(one.scattered_store, 1);
+  EXPECT_DOUBLE_EQ(one.streamed_store, 0);
+  Loop half;
+  for (std::uint64_t i = 0; i < 4; ++i)
+    half.store(PatternKind::strided, k_array + 32 * i, 4, {{256, 1}});
+  const Lines two = half.lines(32);
+  EXPECT_NEAR(two.total(), 2, 0.6);
+  EXPECT_NEAR(two.scattered_store / two.total(), 1 / 3.0, 0.15);
+  const Lines all = Loop().store(PatternKind::strided, k_array, 4, {{32, 1}}).lines(32);
+  EXPECT_DOUBLE_EQ(all.streamed_store, 0.5);
+  EXPECT_DOUBLE_EQ(all.scattered_store, 0);
+}
+
 TEST(LinesOf, WhatStaysAsksForNothing) {
   EXPECT_DOUBLE_EQ(Loop().load(PatternKind::sequential, k_array, 8, {{0, 1}}).lines().total(), 0);
 }

@@ -9,8 +9,6 @@
 #define KEEPS_VELOCITIES 1
 #include "flow.h"
 
-enum group { k_u_group, k_rhs_group, k_forcing_group, k_derived_group, k_groups };
-
 static const double k_dt = 8e-4;
 static const double k_nearer = 0.7588174; // after the step, of the distance from the solution
 
@@ -105,36 +103,13 @@ static void step(const struct flow* f) {
 #pragma omp parallel
   {
     compute_rhs(f, k_dt);
-#pragma omp for schedule(static)
-    for (int k = 1; k < k_nz - 1; k++)
-      for (int j = 1; j < k_ny - 1; j++)
-        solve_line(f, at(0, j, k), 0);
-#pragma omp for schedule(static)
-    for (int k = 1; k < k_nz - 1; k++)
-      for (int i = 1; i < k_nx - 1; i++)
-        solve_line(f, at(i, 0, k), 1);
-#pragma omp for schedule(static)
-    for (int j = 1; j < k_ny - 1; j++)
-      for (int i = 1; i < k_nx - 1; i++)
-        solve_line(f, at(i, j, 0), 2);
+    along_lines(f, 0, solve_line);
+    along_lines(f, 1, solve_line);
+    along_lines(f, 2, solve_line);
     add_to_solution(f, 1);
   }
 }
 
 int main(int count, char** arguments) {
-  struct groups groups = groups_of(count, arguments, k_groups);
-  const size_t scalars = k_points * sizeof(double), states = k_points * sizeof(state);
-  struct flow f = {.u = array_in(&groups, k_u_group, states),
-                   .rhs = array_in(&groups, k_rhs_group, states),
-                   .forcing = array_in(&groups, k_forcing_group, states),
-                   .rho_i = array_in(&groups, k_derived_group, scalars),
-                   .square = array_in(&groups, k_derived_group, scalars),
-                   .qs = array_in(&groups, k_derived_group, scalars)};
-  for (int d = 0; d < 3; d++)
-    f.velocity[d] = array_in(&groups, k_derived_group, scalars);
-  const double before = begin_flow(&f);
-  const double begin = begin_main();
-  step(&f);
-  const double took = end_main(begin);
-  return report(&groups, "block", took, fabs(distance(&f) / before - k_nearer) < 1e-6);
+  return run_flow(count, arguments, "block", 0, step, k_nearer);
 }

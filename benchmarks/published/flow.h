@@ -20,6 +20,8 @@ enum {
 };
 typedef double state[5]; // density, momentum, energy
 
+enum group { k_u_group, k_rhs_group, k_forcing_group, k_derived_group, k_groups };
+
 struct flow {
   state *u, *rhs, *forcing;
   double *velocity[3], *rho_i; // rho_i: 1 / density
@@ -214,12 +216,45 @@ static double distance(const struct flow* f) {
   return sqrt(sum);
 }
 
-// Arrays must be there. Returns how far the solution is away.
-static double begin_flow(const struct flow* f) {
-  set_solution(f, 0);
+typedef void line_solver(const struct flow* f, size_t first, int d);
+
+// Every inner line along an axis, from its first point.
+ALWAYS_INLINE void along_lines(const struct flow* f, int d, line_solver* solve) {
+  const int across = d == 0 ? 1 : 0, up = d == 2 ? 1 : 2;
+#pragma omp for schedule(static)
+  for (int z = 1; z < k_size[up] - 1; z++)
+    for (int y = 1; y < k_size[across] - 1; y++)
+      solve(f, (size_t)y * k_step[across] + (size_t)z * k_step[up], d);
+}
+
+static inline struct flow flow_in(struct groups* groups, int keeps_speed) {
+  const size_t scalars = k_points * sizeof(double), states = k_points * sizeof(state);
+  struct flow f = {0};
+  f.u = array_in(groups, k_u_group, states);
+  f.rhs = array_in(groups, k_rhs_group, states);
+  f.forcing = array_in(groups, k_forcing_group, states);
+  f.rho_i = array_in(groups, k_derived_group, scalars);
+  f.square = array_in(groups, k_derived_group, scalars);
+  if (KEEPS_VELOCITIES) f.qs = array_in(groups, k_derived_group, scalars);
+  if (keeps_speed) f.speed = array_in(groups, k_derived_group, scalars);
+  for (int d = 0; d < 3 && KEEPS_VELOCITIES; d++)
+    f.velocity[d] = array_in(groups, k_derived_group, scalars);
+  return f;
+}
+
+// The whole program. nearer: after the step, of the distance from the solution.
+static inline int run_flow(int count, char** arguments, const char* program, int keeps_speed,
+                           void (*step)(const struct flow*), double nearer) {
+  struct groups groups = groups_of(count, arguments, k_groups);
+  const struct flow f = flow_in(&groups, keeps_speed);
+  set_solution(&f, 0);
 #pragma omp parallel
-  compute_rhs(f, -1);
-  memcpy(f->forcing, f->rhs, k_points * sizeof(state));
-  set_solution(f, 3);
-  return distance(f);
+  compute_rhs(&f, -1);
+  memcpy(f.forcing, f.rhs, k_points * sizeof(state));
+  set_solution(&f, 3);
+  const double before = distance(&f);
+  const double begin = begin_main();
+  step(&f);
+  const double took = end_main(begin);
+  return report(&groups, program, took, fabs(distance(&f) / before - nearer) < 1e-6);
 }

@@ -10,7 +10,6 @@
 #define KEEPS_VELOCITIES 0
 #include "flow.h"
 
-enum group { k_u_group, k_rhs_group, k_forcing_group, k_derived_group, k_groups };
 enum { k_threads = 4, k_share = (k_ny - 2) / k_threads };
 
 static const double k_dt = 2, k_omega = 1.2;
@@ -111,16 +110,5 @@ static void step(const struct flow* f) {
 }
 
 int main(int count, char** arguments) {
-  struct groups groups = groups_of(count, arguments, k_groups);
-  const size_t scalars = k_points * sizeof(double), states = k_points * sizeof(state);
-  const struct flow f = {.u = array_in(&groups, k_u_group, states),
-                         .rhs = array_in(&groups, k_rhs_group, states),
-                         .forcing = array_in(&groups, k_forcing_group, states),
-                         .rho_i = array_in(&groups, k_derived_group, scalars),
-                         .square = array_in(&groups, k_derived_group, scalars)};
-  const double before = begin_flow(&f);
-  const double begin = begin_main();
-  step(&f);
-  const double took = end_main(begin);
-  return report(&groups, "sweep", took, fabs(distance(&f) / before - k_nearer) < 1e-6);
+  return run_flow(count, arguments, "sweep", 0, step, k_nearer);
 }

@@ -103,9 +103,7 @@ std::vector<double> bytes_at_peak(const Needs& needs, std::size_t sites) {
 
 double least_with(const Workload& workload, const std::vector<TierChoice>& tiers,
                   std::span<const std::size_t> tier_of_site, const std::vector<double>& bytes) {
-  std::vector<Figures> figures;
-  for (const TierChoice& tier : tiers)
-    figures.push_back(tier.figures);
+  const std::vector<Figures> figures = figures_of(tiers);
   LoopTimes times(figures, workload.threads, workload.loops);
   const std::size_t count = workload.sites.size(), slowest = tiers.size() - 1;
   std::vector<std::array<double, k_most_memories>> parts(count); // of each site by tier: x

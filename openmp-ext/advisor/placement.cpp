@@ -66,6 +66,13 @@ std::vector<TierChoice> usable_tiers(const Platform& platform, const CapacityByK
   return choices;
 }
 
+std::vector<Figures> figures_of(const std::vector<TierChoice>& tiers) {
+  std::vector<Figures> figures;
+  for (const TierChoice& tier : tiers)
+    figures.push_back(tier.figures);
+  return figures;
+}
+
 CostTable cost_table(const Workload& workload, const std::vector<TierChoice>& tiers,
                      std::optional<std::size_t> region) {
   CostTable costs;

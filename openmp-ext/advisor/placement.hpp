@@ -28,6 +28,8 @@ struct TierChoice {
 // those limited to 0. Tiers of one kind are taken together. Unknown figures are estimated.
 std::vector<TierChoice> usable_tiers(const Platform& platform, const CapacityByKind& limits);
 
+std::vector<Figures> figures_of(const std::vector<TierChoice>& tiers);
+
 struct Placement {
   // By site; k_nowhere when no tier has room for it.
   static constexpr std::size_t k_nowhere = static_cast<std::size_t>(-1);

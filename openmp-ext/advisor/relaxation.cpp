@@ -85,13 +85,6 @@ private:
     double sum = 0;               // of the prices of the pieces before
   };
 
-  static std::vector<Figures> figures_of(const std::vector<TierChoice>& tiers) {
-    std::vector<Figures> figures;
-    for (const TierChoice& tier : tiers)
-      figures.push_back(tier.figures);
-    return figures;
-  }
-
   void occupy(std::size_t site, std::size_t tier) {
     if (tier + 1 == tiers_) return;
     for (const Stay& stay : needs_.of(site).stays)

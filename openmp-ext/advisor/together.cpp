@@ -24,26 +24,12 @@ constexpr std::size_t k_picked = 10;        // sites at a time
 constexpr std::size_t k_most_puts = 500'000;
 constexpr double k_most_placements = 2e5; // that are all tried
 
-std::vector<Figures> figures_of(const std::vector<TierChoice>& tiers) {
-  std::vector<Figures> figures;
-  for (const TierChoice& tier : tiers)
-    figures.push_back(tier.figures);
-  return figures;
-}
-
 std::size_t counted_in(std::size_t tier, std::size_t tiers) {
   return tier == Placement::k_nowhere ? tiers - 1 : tier;
 }
 
 bool needs_room(const SiteDemand& site) {
   return site.placeable && site.by_plan;
-}
-
-bool are_together(const Need& one, const Need& other) {
-  for (const Stay& a : one.stays)
-    for (const Stay& b : other.stays)
-      if (a.begin < b.end && b.begin < a.end) return true;
-  return false;
 }
 
 // The placement with its times.

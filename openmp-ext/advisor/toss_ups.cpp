@@ -19,13 +19,6 @@ double uncertainty(const SiteDemand& site) {
   return site.share > 0 ? (site.share_high - site.share_low) / 2 / site.share : 0;
 }
 
-bool are_together(const Need& one, const Need& other) {
-  return std::ranges::any_of(one.stays, [&](const Stay& a) {
-    return std::ranges::any_of(
-        other.stays, [&](const Stay& b) { return a.begin < b.end && b.begin < a.end; });
-  });
-}
-
 class Weighing {
 public:
   Weighing(const Workload& workload, const CostTable& costs, const std::vector<TierChoice>& tiers,

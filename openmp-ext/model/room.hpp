@@ -28,6 +28,20 @@ struct Need {
   std::span<const Stay> stays; // ascending, not overlapping; none: all bytes in all pieces
 };
 
+// At some time.
+inline bool are_together(const Need& one, const Need& other) {
+  if (one.stays.empty() || other.stays.empty()) return true;
+  for (auto a = one.stays.begin(), b = other.stays.begin();
+       a != one.stays.end() && b != other.stays.end();)
+    if (a->end <= b->begin)
+      ++a;
+    else if (b->end <= a->begin)
+      ++b;
+    else
+      return true;
+  return false;
+}
+
 class Room {
 public:
   // capacity: bytes by tier. False when memory for the list is refused.

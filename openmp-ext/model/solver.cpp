@@ -32,19 +32,6 @@ double density_of(const Candidate& candidate) {
   return best_gain(candidate) / static_cast<double>(std::max<std::uint64_t>(candidate.bytes, 1));
 }
 
-bool are_together(const Need& one, const Need& other) {
-  if (one.stays.empty() || other.stays.empty()) return true;
-  for (auto a = one.stays.begin(), b = other.stays.begin();
-       a != one.stays.end() && b != other.stays.end();)
-    if (a->end <= b->begin)
-      ++a;
-    else if (b->end <= a->begin)
-      ++b;
-    else
-      return true;
-  return false;
-}
-
 // Allowed tiers, best first, then nowhere; returns how many. Of equal gains the later (slower) tier
 // comes first, so that fast memory stays free.
 using Options = std::array<std::uint8_t, k_most_choices + 1>;

@@ -2,9 +2,9 @@
 //
 // temporaries FIELD TEMPORARY SWEEPS STEPS: an unmodified program with an array that stays (FIELD
 // MiB) and one that each of STEPS steps allocates, writes, reads and frees (TEMPORARY MiB). A step
-// also reads the field SWEEPS times. The kernel clears what malloc hands out anew, which the program
-// does not see. Prints guest seconds and page faults per step, both without the first step, and the
-// guest seconds of the whole run.
+// also reads the field SWEEPS times. The kernel clears what malloc hands out anew, which the
+// program does not see. Prints guest seconds and page faults per step, both without the first step,
+// and the guest seconds of the whole run.
 #include "guest_memory.h"
 
 #include <omp.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Conjugate gradients (Hestenes and Stiefel, 1952) on an irregular sparse matrix, after the
-// descriptions of NAS CG (Bailey et al., 1991) and of HPCG (Dongarra et al., 2013). Row i has entries
-// of -1 where two unknowns are neighbours, at random places, and a diagonal that exceeds their number
-// by one, so it is symmetric and positive definite. The residual that the method carries on must be
-// that of its solution.
+// descriptions of NAS CG (Bailey et al., 1991) and of HPCG (Dongarra et al., 2013). Row i has
+// entries of -1 where two unknowns are neighbours, at random places, and a diagonal that exceeds
+// their number by one, so it is symmetric and positive definite. The residual that the method
+// carries on must be that of its solution.
 //
 // usage: cg [SIZE [STEPS]]
 #include "whole_program.h"
@@ -80,7 +80,8 @@ static double multiply(const struct matrix* matrix, const double* p, double* q) 
 }
 
 // x += a p, r -= a q; returns r r.
-static double advance(size_t unknowns, double a, const double* p, const double* q, double* x, double* r) {
+static double advance(size_t unknowns, double a, const double* p, const double* q, double* x,
+                      double* r) {
   double product = 0;
 #pragma omp parallel for schedule(static) reduction(+ : product)
   for (size_t i = 0; i < unknowns; i++) {

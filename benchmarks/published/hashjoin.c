@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A hash join of two relations, after the description of Balkesen et al. ("Main-memory hash joins on
-// multi-core CPUs", ICDE 2013): both are divided into partitions by hash, a buffer for each relation;
-// then the smaller one's partitions are put into a table of open addresses, and the larger one's
-// tuples look their partners up. Each tuple of the larger one has exactly one, so the payloads' sum is
-// known.
+// A hash join of two relations, after the description of Balkesen et al. ("Main-memory hash joins
+// on multi-core CPUs", ICDE 2013): both are divided into partitions by hash, a buffer for each
+// relation; then the smaller one's partitions are put into a table of open addresses, and the
+// larger one's tuples look their partners up. Each tuple of the larger one has exactly one, so the
+// payloads' sum is known.
 //
 // usage: hashjoin [SIZE [STEPS]]
 #include "whole_program.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Hydrodynamics of a gas on a structured grid, in the manner of CloverLeaf (Mallinson et al., CUG
-// 2013): seventeen fields, each read or written by some of seven short kernels. A step is Lagrangian,
-// with artificial viscosity, then the cells' masses and energies are carried back to the grid by
-// upwind fluxes, so that the total mass stays what it was. Velocities are at corners of cells; the
-// box is closed.
+// 2013): seventeen fields, each read or written by some of seven short kernels. A step is
+// Lagrangian, with artificial viscosity, then the cells' masses and energies are carried back to
+// the grid by upwind fluxes, so that the total mass stays what it was. Velocities are at corners of
+// cells; the box is closed.
 //
 // usage: hydro [SIZE [STEPS]]
 #include "whole_program.h"
@@ -47,9 +47,10 @@ static void allocate_grid(struct grid* g) {
 
 // Lengths are in cells. A dense, hot square in a corner of a thin gas.
 static void start(const struct grid* g) {
-  field const zero[] = {g->density1,      g->energy1,       g->pressure,      g->viscosity,   g->sound_speed,
-                        g->x_velocity0,   g->x_velocity1,   g->y_velocity0,   g->y_velocity1, g->x_volume_flux,
-                        g->y_volume_flux, g->x_mass_flux,   g->y_mass_flux,   g->x_energy_flux, g->y_energy_flux};
+  field const zero[] = {g->density1,    g->energy1,       g->pressure,      g->viscosity,
+                        g->sound_speed, g->x_velocity0,   g->x_velocity1,   g->y_velocity0,
+                        g->y_velocity1, g->x_volume_flux, g->y_volume_flux, g->x_mass_flux,
+                        g->y_mass_flux, g->x_energy_flux, g->y_energy_flux};
 #pragma omp parallel for schedule(static)
   for (size_t row = 0; row <= g->height; row++)
     for (size_t at = row * g->stride; at < (row + 1) * g->stride; at++) {
@@ -69,7 +70,8 @@ static double find_pressure(const struct grid* g) {
     for (size_t at = row * g->stride; at < row * g->stride + g->width; at++) {
       g->pressure[at] = (k_gas - 1) * g->density0[at] * g->energy0[at];
       g->sound_speed[at] = sqrt(k_gas * g->pressure[at] / g->density0[at]);
-      fastest = fmax(fastest, g->sound_speed[at] + fabs(g->x_velocity0[at]) + fabs(g->y_velocity0[at]));
+      fastest =
+          fmax(fastest, g->sound_speed[at] + fabs(g->x_velocity0[at]) + fabs(g->y_velocity0[at]));
     }
   return fastest;
 }
@@ -82,7 +84,8 @@ static void find_viscosity(const struct grid* g) {
       const double* const x = g->x_velocity0 + at;
       const double* const y = g->y_velocity0 + at;
       const double growth = (x[1] + x[up + 1] - x[0] - x[up] + y[up] + y[up + 1] - y[0] - y[1]) / 2;
-      g->viscosity[at] = growth < 0 ? g->density0[at] * growth * (2 * growth - g->sound_speed[at] / 2) : 0;
+      g->viscosity[at] =
+          growth < 0 ? g->density0[at] * growth * (2 * growth - g->sound_speed[at] / 2) : 0;
     }
 }
 
@@ -94,8 +97,10 @@ static void accelerate(const struct grid* g, double time) {
       const double* const p = g->pressure + at;
       const double* const q = g->viscosity + at;
       const double* const d = g->density0 + at;
-      const double right = p[0] + q[0] + p[-up] + q[-up], left = p[-1] + q[-1] + p[-up - 1] + q[-up - 1];
-      const double above = p[0] + q[0] + p[-1] + q[-1], below = p[-up] + q[-up] + p[-up - 1] + q[-up - 1];
+      const double right = p[0] + q[0] + p[-up] + q[-up],
+                   left = p[-1] + q[-1] + p[-up - 1] + q[-up - 1];
+      const double above = p[0] + q[0] + p[-1] + q[-1],
+                   below = p[-up] + q[-up] + p[-up - 1] + q[-up - 1];
       const double part = 2 * time / (d[0] + d[-1] + d[-up] + d[-up - 1]);
       g->x_velocity1[at] = g->x_velocity0[at] - part * (right - left);
       g->y_velocity1[at] = g->y_velocity0[at] - part * (above - below);
@@ -124,10 +129,11 @@ static void change_volumes(const struct grid* g) {
 #pragma omp parallel for schedule(static)
   for (size_t row = 0; row < g->height; row++)
     for (size_t at = row * up; at < row * up + g->width; at++) {
-      const double growth = g->x_volume_flux[at + 1] - g->x_volume_flux[at] + g->y_volume_flux[at + up] -
-                            g->y_volume_flux[at];
+      const double growth = g->x_volume_flux[at + 1] - g->x_volume_flux[at] +
+                            g->y_volume_flux[at + up] - g->y_volume_flux[at];
       g->density1[at] = g->density0[at] / (1 + growth);
-      g->energy1[at] = g->energy0[at] - (g->pressure[at] + g->viscosity[at]) / g->density0[at] * growth;
+      g->energy1[at] =
+          g->energy0[at] - (g->pressure[at] + g->viscosity[at]) / g->density0[at] * growth;
     }
 }
 
@@ -151,7 +157,8 @@ static void carry_back(const struct grid* g) {
 #pragma omp parallel for schedule(static)
   for (size_t row = 0; row < g->height; row++)
     for (size_t at = row * up; at < row * up + g->width; at++) {
-      const double mass = g->x_mass_flux[at] - g->x_mass_flux[at + 1] + g->y_mass_flux[at] - g->y_mass_flux[at + up];
+      const double mass = g->x_mass_flux[at] - g->x_mass_flux[at + 1] + g->y_mass_flux[at] -
+                          g->y_mass_flux[at + up];
       const double energy = g->x_energy_flux[at] - g->x_energy_flux[at + 1] + g->y_energy_flux[at] -
                             g->y_energy_flux[at + up];
       const double old = g->density0[at];
@@ -182,7 +189,8 @@ static double total_mass(const struct grid* g) {
 
 int main(int count, char** arguments) {
   struct work work = read_work(count, arguments);
-  struct grid grid = {.width = k_width, .height = k_width * (size_t)work.size, .stride = k_width + 1};
+  struct grid grid = {
+      .width = k_width, .height = k_width * (size_t)work.size, .stride = k_width + 1};
   allocate_grid(&grid);
   start(&grid);
   const double before = total_mass(&grid);
@@ -190,6 +198,7 @@ int main(int count, char** arguments) {
     step(&grid);
   double error = fabs(total_mass(&grid) / before - 1);
   // The shock has left the square, and nothing has become negative or endless.
-  if (!(grid.x_velocity0[50 * grid.stride + 100] > 0) || !(find_pressure(&grid) < 10)) error = INFINITY;
+  if (!(grid.x_velocity0[50 * grid.stride + 100] > 0) || !(find_pressure(&grid) < 10))
+    error = INFINITY;
   return report("hydro", &work, error, 1e-10);
 }

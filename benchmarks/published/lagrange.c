@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Lagrangian hydrodynamics on an unstructured mesh of hexahedra, in the manner of LULESH (Karlin et
-// al., LLNL-TR-641973): a gas with hot elements at one corner of a cube. Elements find their nodes, and
-// nodes their elements' corners, by lists. Each step allocates the forces of corners, stresses and new
-// volumes anew. Elements lose the work that their forces do to nodes (Caramana et al., "compatible
-// hydrodynamics", J. Comput. Phys. 1998), so that the total energy stays what it was.
+// al., LLNL-TR-641973): a gas with hot elements at one corner of a cube. Elements find their nodes,
+// and nodes their elements' corners, by lists. Each step allocates the forces of corners, stresses
+// and new volumes anew. Elements lose the work that their forces do to nodes (Caramana et al.,
+// "compatible hydrodynamics", J. Comput. Phys. 1998), so that the total energy stays what it was.
 //
 // usage: lagrange [SIZE [STEPS]]
 #include "whole_program.h"
@@ -56,7 +56,8 @@ static void allocate_mesh(struct mesh* mesh) {
 static void connect(struct mesh* mesh) {
 #pragma omp parallel for schedule(static)
   for (size_t e = 0; e < mesh->elements; e++) {
-    const size_t x = e % mesh->edge, y = e / mesh->edge % mesh->edge, z = e / mesh->edge / mesh->edge;
+    const size_t x = e % mesh->edge, y = e / mesh->edge % mesh->edge,
+                 z = e / mesh->edge / mesh->edge;
     for (int c = 0; c < k_corners; c++) {
       const int in_layer = c & 3; // counter-clockwise
       const size_t right = in_layer == 1 || in_layer == 2, back = in_layer >= 2;
@@ -84,11 +85,13 @@ static void start(struct mesh* mesh) {
       mesh->position[d][n] = side * (double)at[d];
       mesh->velocity[d][n] = 0;
     }
-    mesh->node_mass[n] = side * side * side / k_corners * (double)(mesh->first[n + 1] - mesh->first[n]);
+    mesh->node_mass[n] =
+        side * side * side / k_corners * (double)(mesh->first[n + 1] - mesh->first[n]);
   }
 #pragma omp parallel for schedule(static)
   for (size_t e = 0; e < mesh->elements; e++) {
-    const size_t x = e % mesh->edge, y = e / mesh->edge % mesh->edge, z = e / mesh->edge / mesh->edge;
+    const size_t x = e % mesh->edge, y = e / mesh->edge % mesh->edge,
+                 z = e / mesh->edge / mesh->edge;
     mesh->volume[e] = mesh->mass[e] = side * side * side;
     mesh->viscosity[e] = 0;
     mesh->energy[e] = x + y + z < 8 ? 10 : 1; // of its mass
@@ -109,7 +112,8 @@ static struct vector twice_area(const struct vector at[], const int face[4]) {
     a[d] = at[face[2]].of[d] - at[face[0]].of[d];
     b[d] = at[face[3]].of[d] - at[face[1]].of[d];
   }
-  return (struct vector){{a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]}};
+  return (struct vector){
+      {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]}};
 }
 
 // A quarter of the force on each face goes to each of its corners.
@@ -135,7 +139,8 @@ static void move_nodes(const struct mesh* mesh, double* const force[], double* c
   const size_t row = mesh->edge + 1, layer = row * row;
 #pragma omp parallel for schedule(static)
   for (size_t n = 0; n < mesh->nodes; n++) {
-    const size_t at[] = {n % row, n % layer / row, n / layer}, last[] = {mesh->edge, mesh->edge, mesh->height};
+    const size_t at[] = {n % row, n % layer / row, n / layer},
+                 last[] = {mesh->edge, mesh->edge, mesh->height};
     for (int d = 0; d < k_dimensions; d++) {
       double sum = 0;
       for (uint32_t c = mesh->first[n]; c < mesh->first[n + 1]; c++)
@@ -167,7 +172,8 @@ static void find_volumes(const struct mesh* mesh, double* volume) {
 }
 
 // What forces did to nodes is taken from elements; then pressure and viscosity follow.
-static void update_elements(const struct mesh* mesh, double* const force[], double* const mean[], const double* volume) {
+static void update_elements(const struct mesh* mesh, double* const force[], double* const mean[],
+                            const double* volume) {
 #pragma omp parallel for schedule(static)
   for (size_t e = 0; e < mesh->elements; e++) {
     struct vector at[k_corners];

@@ -69,9 +69,10 @@ static void set_operators(void) {
 }
 
 // Along each direction, m of a row times the values on the line. Returns the sum, each weighted.
-static inline __attribute__((always_inline)) double
-along_lines(double (*m)[k_nodes], double (*u)[k_nodes][k_nodes], int i, int j, int k, double x,
-            double y, double z) {
+static inline __attribute__((always_inline)) double along_lines(double (*m)[k_nodes],
+                                                                double (*u)[k_nodes][k_nodes],
+                                                                int i, int j, int k, double x,
+                                                                double y, double z) {
   double a = 0, b = 0, c = 0;
   for (int l = 0; l < k_nodes; l++) {
     a += m[i][l] * u[l][j][k];
@@ -89,7 +90,7 @@ along_lines(double (*m)[k_nodes], double (*u)[k_nodes][k_nodes], int i, int j, i
 // ap = H p in each element; the sum over all of p H p.
 static void apply(const struct mesh* m, double* product) {
   const double* w = k_weight;
-#pragma omp for schedule(static) reduction(+ : product[:1])
+#pragma omp for schedule(static) reduction(+ : product[ : 1])
   for (int e = 0; e < k_elements; e++)
     EACH_NODE(i, j, k) {
       const double bent =
@@ -138,13 +139,13 @@ static void turn(const struct mesh* m, double beta) {
 #pragma omp for schedule(static)
   for (int e = 0; e < k_elements; e++)
     EACH_NODE(i, j, k)
-      m->p[e][i][j][k] = m->inverse[e][i][j][k] * m->r[e][i][j][k] + beta * m->p[e][i][j][k];
+  m->p[e][i][j][k] = m->inverse[e][i][j][k] * m->r[e][i][j][k] + beta * m->p[e][i][j][k];
   spread(m, m->p_shared, m->p);
 }
 
 // x += alpha p, r -= alpha H p; r M r.
 static void advance(const struct mesh* m, double alpha, double* left) {
-#pragma omp for schedule(static) reduction(+ : left[:1])
+#pragma omp for schedule(static) reduction(+ : left[ : 1])
   for (int s = 0; s < k_shared; s++) {
     m->x_shared[s] += alpha * m->p_shared[s];
     m->r_shared[s] -= alpha * m->ap_shared[s];
@@ -153,7 +154,7 @@ static void advance(const struct mesh* m, double alpha, double* left) {
   double *x = &m->x[0][0][0][0], *r = &m->r[0][0][0][0];
   const double *p = &m->p[0][0][0][0], *ap = &m->ap[0][0][0][0];
   const double *inverse = &m->inverse[0][0][0][0], *is_inner = &m->is_inner[0][0][0][0];
-#pragma omp for simd schedule(static) reduction(+ : left[:1])
+#pragma omp for simd schedule(static) reduction(+ : left[ : 1])
   for (int q = 0; q < k_elements * k_points; q++) {
     x[q] += alpha * p[q];
     r[q] -= alpha * ap[q];
@@ -293,9 +294,10 @@ int main(int count, char** arguments) {
   double** const vectors[] = {&m.x_shared, &m.r_shared, &m.p_shared, &m.ap_shared,
                               &m.inverse_shared};
   for (int i = 0; i < 7; i++)
-    *fields[i] = array_in(&groups, i < 2   ? k_solution_group
-                                   : i < 4 ? k_search_group
-                                           : k_factor_group,
+    *fields[i] = array_in(&groups,
+                          i < 2   ? k_solution_group
+                          : i < 4 ? k_search_group
+                                  : k_factor_group,
                           elements);
   for (int i = 0; i < 5; i++)
     *vectors[i] = array_in(&groups, k_shared_group, vector);

@@ -25,7 +25,9 @@ static const double k_smoother[4] = {-3.0 / 17, 1.0 / 33, -1.0 / 61, 0}; // thos
 
 static const double k_smaller = 0.5327784; // after the cycle, of the residuals before
 
-static size_t points(const struct grid* g) { return g->plane * (g->height + 2); }
+static size_t points(const struct grid* g) {
+  return g->plane * (g->height + 2);
+}
 
 static struct grid shape(size_t width, size_t height) {
   return (struct grid){width, height, width + 2, (width + 2) * (width + 2), NULL};

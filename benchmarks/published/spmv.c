@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A sparse matrix times a vector, y = A x, with compressed rows (Saad, "Iterative Methods for Sparse
-// Linear Systems", section 3.4): values and columns are streamed, x is gathered. It has twice as many
-// columns as rows, at random places. Entries and x are made so that each y is known.
+// A sparse matrix times a vector, y = A x, with compressed rows (Saad, "Iterative Methods for
+// Sparse Linear Systems", section 3.4): values and columns are streamed, x is gathered. It has
+// twice as many columns as rows, at random places. Entries and x are made so that each y is known.
 //
 // usage: spmv [SIZE [STEPS]]
 #include "whole_program.h"
@@ -73,7 +73,8 @@ static double worst_error(const struct matrix* matrix, const double* y, long ste
 
 int main(int count, char** arguments) {
   struct work work = read_work(count, arguments);
-  struct matrix matrix = {(size_t)work.size * k_rows, (size_t)work.size * k_columns, NULL, NULL, NULL};
+  struct matrix matrix = {(size_t)work.size * k_rows, (size_t)work.size * k_columns, NULL, NULL,
+                          NULL};
   const size_t entries = start_of(matrix.rows);
   matrix.start = allocate(matrix.rows + 1, sizeof *matrix.start);
   matrix.value = allocate(entries, sizeof *matrix.value);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the whole programs of this folder share: arrays by plain malloc, a hash that makes their input,
-// and the part that is measured. Each is called as NAME SIZE STEPS: SIZE (a power of two) multiplies all
-// arrays, so that what is run in the machine with its small caches, and a problem that is larger than
-// this computer's, have the same sites. All steps do the same work; each program prints the seconds of
-// its shortest step, since other load on the host only adds time.
+// What the whole programs of this folder share: arrays by plain malloc, a hash that makes their
+// input, and the part that is measured. Each is called as NAME SIZE STEPS: SIZE (a power of two)
+// multiplies all arrays, so that what is run in the machine with its small caches, and a problem
+// that is larger than this computer's, have the same sites. All steps do the same work; each
+// program prints the seconds of its shortest step, since other load on the host only adds time.
 #pragma once
 
 #include "borders/model_marks.h"
@@ -66,7 +66,8 @@ static inline int next_step(struct work* work) {
 }
 
 // Prints the time if the result is right. Returns the exit status.
-static inline int report(const char* program, const struct work* work, double error, double allowed) {
+static inline int report(const char* program, const struct work* work, double error,
+                         double allowed) {
   if (!(error <= allowed)) {
     fprintf(stderr, "%s: wrong by %g\n", program, error);
     return 1;

@@ -4,8 +4,8 @@
 #include "advisor/advice.hpp"
 
 #include "advisor/explain.hpp"
-#include "advisor/site_blocks.hpp"
 #include "advisor/relaxation.hpp"
+#include "advisor/site_blocks.hpp"
 #include "advisor/site_ranges.hpp"
 #include "advisor/together.hpp"
 #include "advisor/toss_ups.hpp"
@@ -222,8 +222,7 @@ Advice advise_by(const FieldStrategy& strategy, Workload workload, std::vector<T
     advice.placement.tier_of_site = strategy.place({advice.workload, advice.tiers});
   advice.costs = cost_table(advice.workload, advice.tiers);
   predict(advice);
-  advice.least_time =
-      relax(advice.workload, advice.tiers, advice.placement.tier_of_site).bound;
+  advice.least_time = relax(advice.workload, advice.tiers, advice.placement.tier_of_site).bound;
   return advice;
 }
 

@@ -73,10 +73,10 @@ std::string growing_text(const SiteDemand& demand) {
 // Where the clears of new pages weigh: their part of the site's time in the slowest kind.
 std::string first_touch_text(const Workload& workload, const TierChoice& slowest, std::size_t site,
                              double time) {
-  const double part =
-      first_touch_time(workload.sites[site], slowest, workload.threads) / time;
-  return part < k_least_first ? "" : ", where " + format_percent(part, 0) +
-                                         " of that is its pages' first touch";
+  const double part = first_touch_time(workload.sites[site], slowest, workload.threads) / time;
+  return part < k_least_first
+             ? ""
+             : ", where " + format_percent(part, 0) + " of that is its pages' first touch";
 }
 
 } // namespace

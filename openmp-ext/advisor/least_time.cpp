@@ -12,7 +12,7 @@
 namespace omptier {
 namespace {
 
-constexpr int k_point_steps = 24;      // of x
+constexpr int k_point_steps = 24; // of x
 constexpr int k_price_rounds = 4; // over the tiers
 constexpr int k_halvings = 40;   // of the interval of one price
 

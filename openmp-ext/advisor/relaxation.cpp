@@ -14,10 +14,10 @@ namespace {
 
 constexpr std::size_t k_few_sites = 1000;
 constexpr int k_steps = 400;
-constexpr double k_close = 2e-4;  // bound and placement: nearer is near enough
-constexpr double k_newest = 0.1;  // part of the newest choices in the average
-constexpr double k_shorter = 0.5; // the next strides, if no bound was better for
-constexpr int k_patience = 8;    // so many steps
+constexpr double k_close = 2e-4;    // bound and placement: nearer is near enough
+constexpr double k_newest = 0.1;    // part of the newest choices in the average
+constexpr double k_shorter = 0.5;   // the next strides, if no bound was better for
+constexpr int k_patience = 8;       // so many steps
 constexpr double k_progress = 2e-5; // part of the time that the bound must rise in
 constexpr int k_period = 40;        // so many steps once strides are as
 constexpr double k_short = 0.02;    // short as this; else they end
@@ -49,7 +49,7 @@ public:
 
   Relaxed run(std::span<const std::size_t> where) {
     const double reached = times_.time(); // by the placement to start from
-    double stride = 1; // of the way to where bound and placement would meet
+    double stride = 1;                    // of the way to where bound and placement would meet
     int since_best = 0;
     use_what_is_placed();
     set_slopes();
@@ -256,9 +256,9 @@ private:
   std::size_t pieces_;
   std::vector<Figures> figures_;
   LoopTimes times_;
-  std::vector<double> slope_, part_;  // by site, then tier
-  std::vector<std::size_t> choice_;   // by site
-  std::vector<Limit> limited_;        // by tier but the slowest, which holds everything; then piece
+  std::vector<double> slope_, part_; // by site, then tier
+  std::vector<std::size_t> choice_;  // by site
+  std::vector<Limit> limited_;       // by tier but the slowest, which holds everything; then piece
   std::vector<std::size_t> free_;
   bool has_loops_ = false;
   double best_ = 0;
@@ -271,8 +271,7 @@ Relaxed relax(const Workload& workload, const std::vector<TierChoice>& tiers,
   if (tiers.empty() || workload.sites.empty()) return {};
   Relaxed relaxed = Relaxation(workload, tiers, tier_of_site).run(tier_of_site);
   if (workload.sites.size() <= k_few_sites)
-    relaxed.bound =
-        std::max(relaxed.bound, least_by_tier_prices(workload, tiers, tier_of_site));
+    relaxed.bound = std::max(relaxed.bound, least_by_tier_prices(workload, tiers, tier_of_site));
   return relaxed;
 }
 

@@ -21,8 +21,9 @@
 namespace omptier {
 
 struct Relaxed {
-  double bound = 0;                      // no placement takes less, in nanoseconds of thread time
-  std::vector<std::size_t> tier_of_site; // free sites where their prices say; others where they were
+  double bound = 0; // no placement takes less, in nanoseconds of thread time
+  std::vector<std::size_t>
+      tier_of_site; // free sites where their prices say; others where they were
 };
 
 // tier_of_site: a placement to start from. What is not free stays there, kept sites in their room.

@@ -238,8 +238,7 @@ Sliced slice(const Workload& workload, const CostTable& costs) {
   sliced.workload.measure = workload.measure;
   for (std::size_t site = 0; site < worth.size(); ++site) {
     const bool whole = !std::ranges::binary_search(order, site);
-    SiteDemand slice =
-        whole ? workload.sites[site] : workload.sites[site].scaled(1.0 / k_slices);
+    SiteDemand slice = whole ? workload.sites[site] : workload.sites[site].scaled(1.0 / k_slices);
     slice.by_region = {}; // often the most of its memory
     for (unsigned i = 0; i < (whole ? 1 : k_slices); ++i) {
       sliced.workload.sites.push_back(slice);

@@ -216,7 +216,8 @@ private:
     if (where_[picked_[0]] == Placement::k_nowhere) return;
     for (std::size_t tries = 0; tries < 4 * k_picked && picked_.size() < k_picked; ++tries) {
       const std::size_t site = movable_[random() % movable_.size()];
-      if (where_[site] != Placement::k_nowhere && std::ranges::find(picked_, site) == picked_.end() &&
+      if (where_[site] != Placement::k_nowhere &&
+          std::ranges::find(picked_, site) == picked_.end() &&
           are_together(needs_.of(site), needs_.of(picked_[0])))
         picked_.push_back(site);
     }

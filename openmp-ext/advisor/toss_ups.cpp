@@ -23,8 +23,7 @@ class Weighing {
 public:
   Weighing(const Workload& workload, const CostTable& costs, const std::vector<TierChoice>& tiers,
            const std::vector<std::size_t>& where)
-      : workload_(workload), costs_(costs), where_(where), needs_(workload),
-        either_(where.size()) {
+      : workload_(workload), costs_(costs), where_(where), needs_(workload), either_(where.size()) {
     std::vector<std::uint64_t> capacity;
     for (const TierChoice& tier : tiers)
       capacity.push_back(tier.capacity);
@@ -97,8 +96,7 @@ private:
 
 } // namespace
 
-std::vector<std::optional<std::size_t>> toss_ups(const Workload& workload,
-                                                 const CostTable& costs,
+std::vector<std::optional<std::size_t>> toss_ups(const Workload& workload, const CostTable& costs,
                                                  const std::vector<TierChoice>& tiers,
                                                  const std::vector<std::size_t>& tier_of_site) {
   return Weighing(workload, costs, tiers, tier_of_site).run(tiers.size());

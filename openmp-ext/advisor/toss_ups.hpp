@@ -18,8 +18,7 @@
 namespace omptier {
 
 // By site: the tier that would do as well, if there is one. costs: as cost_table() of the workload.
-std::vector<std::optional<std::size_t>> toss_ups(const Workload& workload,
-                                                 const CostTable& costs,
+std::vector<std::optional<std::size_t>> toss_ups(const Workload& workload, const CostTable& costs,
                                                  const std::vector<TierChoice>& tiers,
                                                  const std::vector<std::size_t>& tier_of_site);
 

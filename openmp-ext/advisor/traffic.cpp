@@ -16,8 +16,8 @@ public:
   explicit Misses(const ProfileSummary& summary) {
     const std::uint64_t threads = std::max(summary.threads, 1u);
     for (const RunRecord& run : summary.runs)
-      cache_ = std::max(cache_, static_cast<double>(
-                                    std::min(run.caches.all, run.caches.own * threads)));
+      cache_ =
+          std::max(cache_, static_cast<double>(std::min(run.caches.all, run.caches.own * threads)));
   }
   Lines of(Lines lines, const SiteSummary& site) const {
     constexpr double k_least = 0.02;

@@ -61,8 +61,8 @@ double lines_of_cluster(Known cluster, double width, std::int64_t stride) {
 }
 
 const KnownAccess& largest(Known accesses) {
-  return *std::ranges::max_element(
-      accesses, {}, [](const KnownAccess& access) { return access.pattern->bytes; });
+  return *std::ranges::max_element(accesses, {},
+                                   [](const KnownAccess& access) { return access.pattern->bytes; });
 }
 
 // Of strided stores' lines, those that count as scattered. A memory that writes blocks of several

@@ -23,9 +23,9 @@ namespace {
 constexpr double k_other = 0.2;        // of the bytes, that make an object's patterns mixed
 constexpr double k_most = 0.85;        // of an instruction's steps, for a stride
 constexpr double k_regular = 0.6;      // of its steps, for tiles
-constexpr double k_moves = 0.02;       // of its steps, that lead elsewhere; of fewer, a stride counts
-constexpr double k_hardly = 0.002;     // of its steps: not even that
-constexpr unsigned k_again = 3;        // runs of a loop with the same stride
+constexpr double k_moves = 0.02;   // of its steps, that lead elsewhere; of fewer, a stride counts
+constexpr double k_hardly = 0.002; // of its steps: not even that
+constexpr unsigned k_again = 3;    // runs of a loop with the same stride
 constexpr double k_jumps = 0.02;       // of its steps, from one run to the next
 constexpr std::int64_t k_far = 4;      // strides that make a step a jump
 constexpr double k_some = 0.004;       // of its steps, from which jumps are seen at all

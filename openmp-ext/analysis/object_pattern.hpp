@@ -29,7 +29,7 @@ const char* name_of(PatternKind kind);
 struct ObjectPattern {
   PatternKind kind = PatternKind::unknown;
   PatternKind also = PatternKind::unknown; // another one of much of the bytes or the time
-  std::int64_t stride = 0; // bytes, of strided; the median, of several
+  std::int64_t stride = 0;                 // bytes, of strided; the median, of several
   double indirect = 0;     // share of the bytes whose address came out of another load
   bool mixed = false;      // a fifth of the bytes and more are accessed in another pattern
   bool several = false;    // strided: by another stride each time that the loop runs

@@ -106,8 +106,7 @@ Json placement_json(const Advice& advice, std::size_t site, std::uint64_t peaks)
           {"low", demand.share_low},
           {"high", demand.share_high},
           {"by_plan", !stays(demand)},
-          {"reason", stays(demand) ? "no plan reaches it"
-                                   : reason_in(advice, site, tier, peaks)}};
+          {"reason", stays(demand) ? "no plan reaches it" : reason_in(advice, site, tier, peaks)}};
 }
 
 std::string bound_text(const Advice& advice) {
@@ -154,8 +153,8 @@ std::string placement_text(const Advice& advice) {
     const std::size_t tier = advice.placement.tier_of_site[site];
     const bool nowhere = tier == Placement::k_nowhere;
     text += advice_row(nowhere ? "nowhere" : std::string(title_of(advice.tiers[tier].kind)),
-                format_size(demand.peak_bytes()), demand.label,
-                reason_in(advice, site, tier, peaks));
+                       format_size(demand.peak_bytes()), demand.label,
+                       reason_in(advice, site, tier, peaks));
   }
   return text + what_stays_text(advice.workload) + bound_text(advice);
 }

@@ -102,8 +102,8 @@ std::string kinds_not_there(const Input& input) {
   for (std::size_t kind = 0; kind < input.capacity.size(); ++kind) {
     const auto same = [&](const Tier& tier) { return static_cast<std::size_t>(tier.kind) == kind; };
     if (input.capacity[kind].value_or(0) > 0 && std::ranges::none_of(input.platform.tiers, same))
-      kinds += (kinds.empty() ? "" : " and ") +
-               std::string(title_of(static_cast<MemoryKind>(kind)));
+      kinds +=
+          (kinds.empty() ? "" : " and ") + std::string(title_of(static_cast<MemoryKind>(kind)));
   }
   return kinds.empty() ? "" : "--capacity: the machine to place on has no " + kinds;
 }
@@ -225,12 +225,13 @@ int advise_command(const AdviseArguments& arguments) {
       !why.empty())
     return fail("advise", 2, "--keep: " + why);
   if (!has_samples(input->summary))
-    std::fprintf(stderr,
-                 "omptier advise: %s: no samples, so nothing is known of what is accessed; record a "
-                 "longer run, or more often (omptier record --rate)\n",
-                 arguments.profiles[0].c_str());
-  for (const std::string& line : {kinds_not_there(*input), assumptions(arguments, advice),
-                                  estimates_in_words(advice.tiers)})
+    std::fprintf(
+        stderr,
+        "omptier advise: %s: no samples, so nothing is known of what is accessed; record a "
+        "longer run, or more often (omptier record --rate)\n",
+        arguments.profiles[0].c_str());
+  for (const std::string& line :
+       {kinds_not_there(*input), assumptions(arguments, advice), estimates_in_words(advice.tiers)})
     if (!line.empty()) std::fprintf(stderr, "omptier advise: %s\n", line.c_str());
 
   Plan plan = plan_from(advice, input->summary, [&](const Frame& frame) {

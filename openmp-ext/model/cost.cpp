@@ -74,7 +74,7 @@ double move_time(std::uint64_t bytes, const Figures& from, const Figures& to) {
   const double load = access_time(Manner::streamed_load, from, 1);
   const double store = access_time(Manner::streamed_store, to, 1);
   const double line = bytes < k_huge_page_bytes ? k_move_over_copy * (load + store)
-                                          : k_huge_move_over_copy * (load + 2 * store);
+                                                : k_huge_move_over_copy * (load + 2 * store);
   return line * static_cast<double>(bytes) / k_line_bytes;
 }
 

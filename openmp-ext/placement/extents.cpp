@@ -409,8 +409,8 @@ void ExtentSpace::put_back(Extent& extent, bool keep) {
   if (extent.use == ExtentUse::block && !extent.ready && !extent.leaving)
     in_hands_.fetch_sub(1, std::memory_order_relaxed);
   remove(used_, &extent);
-  if (!keep || decay_ == 0 || extent.use != ExtentUse::block || extent.moved ||
-      extent.small_ends || extent.committed > k_largest_kept) {
+  if (!keep || decay_ == 0 || extent.use != ExtentUse::block || extent.moved || extent.small_ends ||
+      extent.committed > k_largest_kept) {
     drop(&extent);
     return;
   }

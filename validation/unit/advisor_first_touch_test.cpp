@@ -16,8 +16,8 @@ constexpr std::uint64_t MiB = 1 << 20;
 constexpr double k_lines = MiB / 64.0;
 
 // DRAM with room for one array of 32 MiB, and NVM. One thread waits for latencies, with 16 lines in
-// flight: a streamed load takes 80 / 16 = 5 and 300 / 16 = 18.75 ns, a streamed store 5 and 900 / 16 =
-// 56.25 ns.
+// flight: a streamed load takes 80 / 16 = 5 and 300 / 16 = 18.75 ns, a streamed store 5 and 900 /
+// 16 = 56.25 ns.
 std::vector<TierChoice> dram_and_nvm(bool reuses) {
   const Figures dram{80, 80, 100e9, 100e9}, nvm{300, 900, 30e9, 10e9};
   return {{MemoryKind::dram, 32 * MiB, dram, false, reuses},

@@ -102,8 +102,7 @@ TEST(Traffic, OthersUseTheRestOfTheCache) {
   const auto scattered = [&] {
     std::vector<SiteDemand> sites(3);
     count_traffic(sites, summary, k_fast);
-    return sites[2].demand.of(Manner::scattered_load) /
-           sites[0].demand.of(Manner::streamed_load);
+    return sites[2].demand.of(Manner::scattered_load) / sites[0].demand.of(Manner::streamed_load);
   };
   const double alone = scattered();
   summary.runs[0].caches.own = 512 * 1024; // half of it is the gathered array's: a quarter

@@ -214,23 +214,24 @@ TEST_F(Cached, TheReasonSaysSo) {
   EXPECT_GT(hot.cached_high, 0.95); // 5 % are not known
   std::string why_not;
   EXPECT_TRUE(is_consistent(made.workload, why_not)) << why_not;
-  const std::string reason =
-      reason_for(made.workload, made.tiers, made.costs, 0, made.placement.tier_of_site[0],
-                 all_peaks(made.workload));
+  const std::string reason = reason_for(made.workload, made.tiers, made.costs, 0,
+                                        made.placement.tier_of_site[0], all_peaks(made.workload));
   EXPECT_NE(reason.find("90.0 % ("), std::string::npos) << reason;
   EXPECT_NE(reason.find(" of that from a cache, which no placement makes faster, the rest mostly "
                         "scattered loads"),
             std::string::npos)
       << reason;
   const std::size_t faster = made.costs[0][0] < made.costs[0][1] ? 0 : 1;
-  const std::string gain = reason_for(made.workload, made.tiers, made.costs, 0, faster, all_peaks(made.workload));
+  const std::string gain =
+      reason_for(made.workload, made.tiers, made.costs, 0, faster, all_peaks(made.workload));
   const std::size_t saves = gain.find(" saves ");
   ASSERT_NE(saves, std::string::npos) << gain;
   EXPECT_GT(std::stod(gain.substr(saves + 7)), 0) << gain;
   EXPECT_LE(std::stod(gain.substr(saves + 7)), 10) << gain; // of its time, not of the rest's
   serve(1, 0);
   const Advice all = advice();
-  const std::string left = reason_for(all.workload, all.tiers, all.costs, 0, 1, all_peaks(all.workload));
+  const std::string left =
+      reason_for(all.workload, all.tiers, all.costs, 0, 1, all_peaks(all.workload));
   EXPECT_TRUE(left.ends_with(" of that from a cache, which no placement makes faster")) << left;
   EXPECT_NE(traits_as_c(made.workload, 0, MemoryKind::dram, "hot").find("importance, 80}"),
             std::string::npos);

@@ -140,8 +140,8 @@ TEST(ScaleOfAll, HundredThousandObjectsInHundredRegions) {
 }
 
 TEST(ScaleOfAll, HundredThousandObjectsInLoops) {
-  const Measured measured = measure(
-      objects_in_regions(k_objects, 100, Regions::while_alive, 1000), tiers_for(k_objects), "loops");
+  const Measured measured = measure(objects_in_regions(k_objects, 100, Regions::while_alive, 1000),
+                                    tiers_for(k_objects), "loops");
   expect_near_the_bound(measured.advice);
   EXPECT_LT(measured.units, k_most_units);
 }

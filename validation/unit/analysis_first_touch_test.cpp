@@ -73,9 +73,9 @@ TEST(FreshBytes, TooMuchIsNotKept) {
   EXPECT_EQ(fresh_of(256 * k_mib, {0, 2 * k_second}).reused, 256 * k_mib);
   EXPECT_EQ(fresh_of(257 * k_mib, {0, 2 * k_second}).reused, 514 * k_mib);
   // Of three that are freed together, two are kept.
-  EXPECT_EQ(fresh_of(250 * k_mib, {0, 1, 2, 2 * k_second, 2 * k_second + 1, 2 * k_second + 2})
-                .reused,
-            1000 * k_mib);
+  EXPECT_EQ(
+      fresh_of(250 * k_mib, {0, 1, 2, 2 * k_second, 2 * k_second + 1, 2 * k_second + 2}).reused,
+      1000 * k_mib);
 }
 
 TEST(FreshBytes, SmallBlocksHaveNone) {

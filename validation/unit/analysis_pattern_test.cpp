@@ -215,8 +215,8 @@ TEST(Pattern, WhatHappensSeldomFillsNoGaps) {
   EXPECT_EQ(filled_and_read(500, 0), PatternKind::sequential);
 }
 
-// a(i,j) = a(i,j) - a(i,k) * a(k,j) where the compiler loads a(k,j) anew for each i: what is read in
-// one place is no second pattern, and alone it is none.
+// a(i,j) = a(i,j) - a(i,k) * a(k,j) where the compiler loads a(k,j) anew for each i: what is read
+// in one place is no second pattern, and alone it is none.
 TEST(Pattern, WhatStaysInOnePlaceHardlyVotes) {
   PatternEvidence factor, row;
   const auto column = [](auto i) { return i * 8; };

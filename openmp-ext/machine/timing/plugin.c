@@ -127,9 +127,9 @@ static void watch_user_block(struct qemu_plugin_tb* translated, size_t count) {
 
 // Of the kernel, accesses matter only where it moves bytes for a program. They share one pc.
 static void watch_kernel_block(struct qemu_plugin_tb* translated, size_t count) {
-  static const struct block_access
-      k_access[] = {[k_moves_bytes] = {.pc = k_kernel_begin, .load = -1},
-                    [k_makes_page] = {.pc = k_kernel_begin, .load = -1, .makes_page = true}};
+  static const struct block_access k_access[] = {
+      [k_moves_bytes] = {.pc = k_kernel_begin, .load = -1},
+      [k_makes_page] = {.pc = k_kernel_begin, .load = -1, .makes_page = true}};
   if (!g_model->kernel) return;
   qemu_plugin_register_vcpu_tb_exec_cb(translated, on_kernel_block, QEMU_PLUGIN_CB_NO_REGS,
                                        (void*)(uintptr_t)count);

@@ -412,8 +412,8 @@ TEST(TimingKernel, FindsFunctionsAndCharges) {
   char error[512];
   kernel_model* model = kernel_model_create(&c, error, sizeof error);
   ASSERT_NE(model, nullptr) << error;
-  EXPECT_EQ(kernel_moves_at(model, 0xffffffff81001008), k_makes_page);
-  EXPECT_EQ(kernel_moves_at(model, 0xffffffff81002fff), k_makes_page);
+  EXPECT_EQ(kernel_moves_at(model, 0xffffffff81001008), k_clears_page);
+  EXPECT_EQ(kernel_moves_at(model, 0xffffffff81002fff), k_copies_page);
   EXPECT_EQ(kernel_moves_at(model, 0xffffffff81003000), k_moves_bytes);
   EXPECT_EQ(kernel_moves_at(model, 0xffffffff81003100), k_moves_bytes);
   EXPECT_EQ(kernel_moves_at(model, 0xffffffff81003200), k_moves_nothing);

@@ -83,10 +83,10 @@ struct Count final : omptier::SampleSink {
   }
   void note_bad(const omptier::AccessSample& access) const {
     if (bad > 5) return;
-    std::printf("implausible: kind %d level %d node %u latency %.0f time %lld now %lld\n",
-                static_cast<int>(access.kind), static_cast<int>(access.level), access.node,
-                static_cast<double>(access.latency), static_cast<long long>(access.time - begin),
-                static_cast<long long>(now() - begin));
+    std::printf("implausible: %skind %d level %d node %u latency %.0f time %lld now %lld\n",
+                access.by_kernel ? "by the kernel, " : "", static_cast<int>(access.kind),
+                static_cast<int>(access.level), access.node, static_cast<double>(access.latency),
+                static_cast<long long>(access.time - begin), static_cast<long long>(now() - begin));
   }
   void lost(std::uint64_t count) override { dropped += count; }
 };

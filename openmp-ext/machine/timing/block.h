@@ -30,7 +30,8 @@ struct block_access { // an instruction that accesses memory
   uint16_t index;        // of the instruction in its block
   int8_t load;           // its number among the block's loads; −1 = none
   bool locked;           // atomic: the core waits for it
-  bool makes_page;       // of the kernel: clears or copies a whole page
+  bool clears_page;      // of the kernel, all of it
+  bool copies_page;
 };
 
 struct block_change {

@@ -25,8 +25,8 @@ static const char* const k_user_clear[] = {"clear_user_original", "clear_user_re
 static const struct {
   const char* const* names;
   enum kernel_moves moves;
-} k_groups[] = {{k_clear_page, k_makes_page},
-                {k_copy_page, k_makes_page},
+} k_groups[] = {{k_clear_page, k_clears_page},
+                {k_copy_page, k_copies_page},
                 {k_user_copy, k_moves_bytes},
                 {k_user_clear, k_moves_bytes}};
 

@@ -25,7 +25,8 @@ struct kernel_model* kernel_model_create(const struct configuration* configurati
 enum kernel_moves {
   k_moves_nothing,
   k_moves_bytes, // from or to user memory
-  k_makes_page   // clears or copies it
+  k_clears_page,
+  k_copies_page
 };
 enum kernel_moves kernel_moves_at(const struct kernel_model* model, uint64_t address);
 

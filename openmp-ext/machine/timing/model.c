@@ -275,17 +275,24 @@ static void record_miss(struct model* model, struct vcpu* vcpu, const struct mem
   events_miss(model->events, vcpu->number, &record);
 }
 
-// Whose page the kernel makes shows at its first touch. A copy's loads go with the page that is
-// written.
+// Whose page the kernel makes shows at its first touch. A copy's loads go with its next store that
+// misses; loads that are left over when another page is made had none.
 static void note_made_page(struct model* model, struct vcpu* vcpu, const struct miss* miss,
                            double taken) {
-  struct page_misses* more = &vcpu->copied;
-  *(miss->store ? &more->stores : &more->loads) += 1;
-  more->streamed += miss->streamed;
-  more->nanoseconds += (uint32_t)taken;
+  const uint64_t page = miss->line * k_line_size / k_page_size;
+  struct page_misses* copied = &vcpu->copied;
+  if (miss->access->clears_page || (!miss->store && page != vcpu->copied_page))
+    *copied = (struct page_misses){0};
+  if (!miss->store) {
+    if (miss->access->clears_page) return; // its own stack
+    vcpu->copied_page = page;
+  }
+  *(miss->store ? &copied->stores : &copied->loads) += 1;
+  copied->streamed += miss->streamed;
+  copied->nanoseconds += (uint32_t)taken;
   if (!miss->store) return;
-  made_pages_add(model->pages, miss->line * k_line_size / k_page_size, more);
-  *more = (struct page_misses){0};
+  made_pages_add(model->pages, page, copied);
+  *copied = (struct page_misses){0};
 }
 
 // User code touches a page, perhaps for the first time: the kernel's misses on it are recorded as
@@ -331,7 +338,7 @@ static void count_miss(struct model* model, struct vcpu* vcpu, const struct miss
                      physical / k_page_size, range->node, miss->store, miss->streamed);
   double taken = wait_for_memory(model, vcpu, range->node, miss);
   if (!model->events) return;
-  if (miss->access->makes_page)
+  if (miss->access->clears_page || miss->access->copies_page)
     note_made_page(model, vcpu, miss, taken);
   else if (miss->access->pc < k_user_end && miss->address < k_user_end)
     record_miss(model, vcpu, range, miss, physical, taken);

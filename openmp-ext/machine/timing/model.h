@@ -55,6 +55,7 @@ struct vcpu {
   struct vcpu_counters counters;
   struct miss_table misses;
   struct page_misses copied; // loads of the page that the kernel copies
+  uint64_t copied_page;      // loaded last
   pid_t thread;  // 0 before it first pays
   int schedstat; // file, −1 if the host has none
   double emulation_seen;                 // real ns

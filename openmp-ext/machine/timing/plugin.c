@@ -129,7 +129,8 @@ static void watch_user_block(struct qemu_plugin_tb* translated, size_t count) {
 static void watch_kernel_block(struct qemu_plugin_tb* translated, size_t count) {
   static const struct block_access k_access[] = {
       [k_moves_bytes] = {.pc = k_kernel_begin, .load = -1},
-      [k_makes_page] = {.pc = k_kernel_begin, .load = -1, .makes_page = true}};
+      [k_clears_page] = {.pc = k_kernel_begin, .load = -1, .clears_page = true},
+      [k_copies_page] = {.pc = k_kernel_begin, .load = -1, .copies_page = true}};
   if (!g_model->kernel) return;
   qemu_plugin_register_vcpu_tb_exec_cb(translated, on_kernel_block, QEMU_PLUGIN_CB_NO_REGS,
                                        (void*)(uintptr_t)count);

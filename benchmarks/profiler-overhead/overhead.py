@@ -20,8 +20,9 @@ import time
 
 # Limits of the ratio of run times, for its upper 95 % bound.
 LIMITS = {"memory": 1.02, "compute": 1.02, "allocate": 1.05, "steps": 1.03}
-HELPER_SECONDS, HELPER_SHARE = 0.03, 0.005  # CPU time of the helper thread: once, and by run time
+HELPER_SECONDS, HELPER_SHARE = 0.01, 0.005  # CPU time of the helper thread: once, and by run time
 MALLOCS = 1e6  # a second, by all threads of "allocate"
+REGIONS = 1e3  # a second, of "steps"
 # Limits of additional instructions: of a malloc-free pair of a small block, of a barrier and of a region.
 PAIR_LIMIT, BARRIER_LIMIT, REGION_LIMIT = 60, 800, 4000
 
@@ -95,14 +96,20 @@ def in_turns(commands, rounds):
     return runs
 
 
-def amount_for(what, *more, least=2_000_000):
+def amount_for(what):
     """The amount of work for a bare run of the given seconds."""
-    tried = least
+    tried = 2_000_000
     while True:
-        seconds = float(run([options.workloads, what, str(tried), *more])["printed"].split()[0])
+        seconds = float(run([options.workloads, what, str(tried)])["printed"].split()[0])
         if seconds > 0.2:
             return str(int(tried * options.seconds / seconds))
         tried *= 4
+
+
+def work_for(wanted, rate, few, many):
+    """The work between two events with which as many as wanted come in a second: time is a + b * work."""
+    first, second = 1 / statistics.median(rate(few) for _ in range(3)), 1 / statistics.median(rate(many) for _ in range(3))
+    return max(0, round(few + (1 / wanted - first) * (many - few) / (second - first)))
 
 
 def allocation_arguments(run_seconds):
@@ -111,13 +118,16 @@ def allocation_arguments(run_seconds):
         seconds = float(run([options.workloads, "allocate", str(pairs), str(work)])["printed"].split()[0])
         return threads * pairs / seconds
 
-    few, many = 100, 400
-    # Time is a + b * work.
-    first, second = 1 / statistics.median(rate(few) for _ in range(3)), 1 / statistics.median(rate(many) for _ in range(3))
-    slope = (second - first) / (many - few)
-    work = max(0, round(few + (1 / MALLOCS - first) / slope))
-    pairs = int(MALLOCS * run_seconds / threads)
-    return ["allocate", str(pairs), str(work)], rate(work)
+    work = work_for(MALLOCS, rate, 100, 400)
+    return ["allocate", str(int(MALLOCS * run_seconds / threads)), str(work)], rate(work)
+
+
+def step_arguments(run_seconds):
+    """COUNT and WORK with which a bare run makes a thousand regions a second."""
+    def rate(work):
+        return float(re.search(r"(\d+) regions a second", run([options.workloads, "steps", "500", str(work)])["errors"]).group(1))
+
+    return ["steps", str(int(REGIONS * run_seconds)), str(work_for(REGIONS, rate, 5, 20))]
 
 
 def share_of_helper(runs):
@@ -130,7 +140,7 @@ def table_of_times():
     print("| work | measure | median | 95 % interval | limit | kept | helper thread |\n|---|---|---|---|---|---|---|")
     arguments, rate = allocation_arguments(options.seconds)
     works = {"memory": ["memory", amount_for("memory")], "compute": ["compute", amount_for("compute")], "allocate": arguments,
-             "steps": ["steps", amount_for("steps", least=200)]}
+             "steps": step_arguments(options.seconds)}
     for name, work in works.items():
         runs = in_turns({"bare": [options.workloads, *work], "recorded": recorded(options.workloads, *work)}, options.rounds)
         share, most = share_of_helper(runs["recorded"]), 100 * (HELPER_SECONDS / options.seconds + HELPER_SHARE)

@@ -5,7 +5,7 @@
 //   workloads memory ROUNDS          random reads and writes in 256 MiB
 //   workloads compute ROUNDS         arithmetic in registers
 //   workloads allocate PAIRS WORK    malloc and free, WORK steps of arithmetic and of use between
-//   workloads steps COUNT            time steps of a code with short regions and temporaries
+//   workloads steps COUNT WORK       time steps of a code with short regions and temporaries
 //   workloads barriers COUNT         barriers of one region
 //   workloads regions COUNT          empty regions
 //   workloads nothing
@@ -13,9 +13,9 @@
 // allocate: each thread keeps 64 blocks of 16 to 527 bytes, one in 1000 of 8 KiB. Prints the
 // seconds of the work, and the CPU time of a helper thread named "omptier", if there is one.
 //
-// steps: each takes ten temporaries of 100 KiB and gives them back, and has one region of about a
-// millisecond with five barriers: a gather and scatter by a list of neighbours in 128 MiB, stencils
-// and sums. With two threads that is a thousand regions and ten thousand allocations a second.
+// steps: each takes ten temporaries of 100 KiB and gives them back, and has one region with five
+// barriers: gathers from WORK neighbours of each cell in 128 MiB, stencils, sums and a scatter.
+// overhead.py chooses WORK for a thousand regions, ten thousand allocations a second.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <omp.h>
@@ -91,13 +91,17 @@ static uint64_t allocate(long pairs, long work) {
 enum { k_cells = 12800, k_temporaries = 10 };
 
 static void step(double* const* kept, double* field, const uint32_t* neighbour, size_t cells,
-                 size_t begin) {
+                 size_t begin, long work) {
   double *const flux = kept[0], *const slope = kept[1], *const pressure = kept[2];
 #pragma omp parallel
   {
 #pragma omp for schedule(static)
-    for (size_t i = 0; i < k_cells; ++i)
-      pressure[i] = field[neighbour[begin + i]] + 0.5 * field[neighbour[begin + k_cells + i]];
+    for (size_t i = 0; i < k_cells; ++i) {
+      double sum = 0;
+      for (long k = 0; k < work; ++k)
+        sum += field[neighbour[(begin + (size_t)k * k_cells + i) % cells]];
+      pressure[i] = sum;
+    }
 #pragma omp for schedule(static)
     for (size_t i = 1; i < k_cells - 1; ++i)
       slope[i] = 0.5 * (pressure[i + 1] - pressure[i - 1]);
@@ -121,13 +125,13 @@ static void step(double* const* kept, double* field, const uint32_t* neighbour, 
   }
 }
 
-static uint64_t steps(long count) {
+static uint64_t steps(long count, long work) {
   const size_t cells = (size_t)1 << 24;
   double* field = malloc(cells * sizeof *field);
-  uint32_t* neighbour = malloc((cells + 3 * k_cells) * sizeof *neighbour);
+  uint32_t* neighbour = malloc(cells * sizeof *neighbour);
   if (field == NULL || neighbour == NULL) exit(99);
   uint64_t state = 88172645463325252u;
-  for (size_t i = 0; i < cells + 3 * k_cells; ++i)
+  for (size_t i = 0; i < cells; ++i)
     neighbour[i] = (uint32_t)(next(&state) % cells);
 #pragma omp parallel for
   for (size_t i = 0; i < cells; ++i)
@@ -137,7 +141,7 @@ static uint64_t steps(long count) {
     double* kept[k_temporaries];
     for (int k = 0; k < k_temporaries; ++k)
       if ((kept[k] = calloc(k_cells, sizeof *kept[k])) == NULL) exit(99);
-    step(kept, field, neighbour, cells, (size_t)i * k_cells % cells);
+    step(kept, field, neighbour, cells, (size_t)i * k_cells % cells, work);
     for (int k = 0; k < k_temporaries; ++k)
       free(kept[k]);
   }
@@ -194,8 +198,8 @@ int main(int count, char** arguments) {
     sum = compute(amount);
   else if (strcmp(what, "allocate") == 0 && count > 3)
     sum = allocate(amount, atol(arguments[3]));
-  else if (strcmp(what, "steps") == 0)
-    sum = steps(amount);
+  else if (strcmp(what, "steps") == 0 && count > 3)
+    sum = steps(amount, atol(arguments[3]));
   else if (strcmp(what, "barriers") == 0)
     barriers(amount);
   else if (strcmp(what, "regions") == 0)

@@ -30,6 +30,7 @@ constexpr double k_jumps = 0.02;       // of its steps, from one run to the next
 constexpr std::int64_t k_far = 4;      // strides that make a step a jump
 constexpr double k_some = 0.004;       // of its steps, from which jumps are seen at all
 constexpr double k_longest = 4096;     // bytes of a tile's row
+constexpr double k_read_again = 1024;  // bytes of one that is read again and again
 constexpr double k_parts = 4;          // rows in what an instruction accesses: tiles, not one row
 constexpr double k_filled = 0.5;       // of what lies between the begins of two runs: no tiles
 constexpr double k_rule = 0.5;         // of the jumps, that go one way
@@ -148,7 +149,7 @@ bool is_row_of_tile(const std::pair<double, std::int64_t>& steps,
   if (row > k_longest || std::abs(jump) < k_far * std::abs(stride)) return false;
   const double apart = std::abs(steps.first / jumps.first * stride + jump); // of two rows' begins
   if (apart >= 2 * row) return jumps.first < k_jumps * all;
-  return apart < row / 2 && double(accessed) >= k_parts * row;
+  return apart < row / 2 && row <= k_read_again && double(accessed) >= k_parts * row;
 }
 
 // Jumps that go anywhere, and between them a few lines only. first, second: parts of all steps.

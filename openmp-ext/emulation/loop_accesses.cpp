@@ -3,6 +3,7 @@
 #include "emulation/loop_accesses.hpp"
 
 #include "emulation/induction.hpp"
+#include "emulation/streams_in_turn.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -218,6 +219,26 @@ void LoopAccesses::walk(const RegisterSample& sample, std::uint64_t sought) {
   }
 }
 
+// Whether an instruction goes on in large equal steps, as those between streams that it serves in
+// turn: their own steps only show after a few rounds.
+bool LoopAccesses::steps_far() const {
+  struct Last {
+    std::uint64_t address = 0, step = 0;
+    unsigned equal = 0;
+  };
+  std::map<std::uint64_t, Last> instructions;
+  for (const Access& access : accesses_) {
+    if (access.vague) continue;
+    Last& last = instructions[access.pc];
+    const std::uint64_t step = access.address - last.address;
+    last.equal = step == last.step ? last.equal + 1 : 0;
+    // Forwards or back.
+    if (last.equal >= 2 && step - k_between_streams < -2 * k_between_streams) return true;
+    last.address = access.address, last.step = step;
+  }
+  return false;
+}
+
 bool LoopAccesses::walk_once(const RegisterSample& sample, std::uint64_t sought) {
   accesses_.clear();
   lost_.clear();
@@ -248,7 +269,8 @@ bool LoopAccesses::walk_once(const RegisterSample& sample, std::uint64_t sought)
     // A copy: the cache may drop the function when it decodes another.
     const Instruction here = function->instructions[static_cast<std::size_t>(at)];
     visits_.push_back({here.address, depth, static_cast<std::uint32_t>(accesses_.size())});
-    if (here.address == sample.pc && depth == 0 && ++again > k_enough_visits) break;
+    if (here.address == sample.pc && depth == 0 && ++again == k_enough_visits && !steps_far())
+      break;
     if (here.joined && before >= 0 && certain) function->came(at, before);
     before = at;
     if (here.address == loop_.head && depth == 0 && heads_.size() < k_heads)
@@ -379,74 +401,14 @@ double LoopAccesses::bytes_of(std::size_t first, std::size_t last) const {
   return bytes;
 }
 
-// A load whose values, times a constant, are the steps of these accesses. Both are in the order of
-// execution, so one pass finds the load before each access. It may be the instruction itself, a
-// step earlier: a chase by index. Variables that only pass an index on are skipped. Of several
-// loads (a row found by its key) the last one before the access counts.
-LoopAccesses::Index LoopAccesses::index_of(std::span<const Access* const> accesses) const {
-  if (accesses.size() < 3) return {};
-  const std::uint64_t own = accesses[0]->pc;
-  std::map<std::uint64_t, std::vector<const Access*>> candidates; // loads by instruction
-  for (const Access& other : accesses_)
-    if (!other.store && other.value) candidates[other.pc].push_back(&other);
-  const auto wide = [](const Access* access) { // values wrap around like addresses
-    return access->bytes == 4
-               ? static_cast<std::uint64_t>(static_cast<std::int32_t>(*access->value))
-               : *access->value;
-  };
-  struct Step {
-    std::uint64_t moved, index, load_moved; // the address, the value loaded, that load's address
-  };
-  std::vector<Step> steps;
-  Index found;
-  std::uint32_t nearest = ~std::uint32_t{0}; // steps from the load to the access
-  for (const auto& [pc, loads] : candidates) {
-    steps.clear();
-    std::uint32_t distance = 0;
-    const Access *before = nullptr, *used = nullptr;
-    bool moves = false;
-    auto next = loads.begin();
-    for (std::size_t i = 0; i < accesses.size(); ++i) {
-      const Access* latest = before;
-      const std::uint32_t up_to = accesses[i]->step + (pc == own ? 0 : 1);
-      for (; next != loads.end() && (*next)->step < up_to; ++next)
-        latest = *next;
-      if (before != nullptr && latest != before) {
-        steps.push_back({accesses[i]->address - accesses[i - 1]->address,
-                         wide(latest) - wide(before), latest->address - before->address});
-        moves = moves || steps.back().load_moved != 0;
-        used = latest;
-        distance = accesses[i]->step - latest->step;
-      }
-      before = latest;
-    }
-    if (steps.size() < 2 || !moves) continue;
-    // Arrays with one counter move alike, whatever they hold.
-    const auto moves_alike = [&](const Step& one) {
-      const auto alike = std::ranges::count_if(steps, [&](const Step& step) {
-        return step.moved * one.load_moved == one.moved * step.load_moved;
-      });
-      return one.moved != 0 && static_cast<std::size_t>(alike) * 4 >= steps.size() * 3;
-    };
-    if (moves_alike(steps[0]) || moves_alike(steps[1]) || distance >= nearest) continue;
-    for (const std::uint64_t scale : {8, 4, 1, 2, 16, 32, 64, 24, 12, 48, 40, 56}) {
-      const auto fits = std::ranges::count_if(steps, [scale](const Step& step) {
-        return step.moved != 0 && step.moved == scale * step.index;
-      });
-      if (static_cast<std::size_t>(fits) * 4 < steps.size() * 3) continue;
-      found = {used->address, pc == own};
-      nearest = distance;
-      break;
-    }
-  }
-  return found;
-}
-
 AccessPattern LoopAccesses::summary_of(std::span<const Access* const> accesses) const {
   AccessPattern pattern;
   std::map<std::int64_t, unsigned> strides;
+  std::vector<std::uint64_t> known; // addresses
   unsigned chases = 0, steps = 0;
-  for (std::size_t i = 1; i < accesses.size(); ++i) {
+  for (std::size_t i = 0; i < accesses.size(); ++i) {
+    if (!accesses[i]->vague) known.push_back(accesses[i]->address);
+    if (i == 0) continue;
     if (accesses[i]->vague || accesses[i - 1]->vague) continue;
     ++steps;
     const auto moved = static_cast<std::int64_t>(accesses[i]->address - accesses[i - 1]->address);
@@ -457,6 +419,10 @@ AccessPattern LoopAccesses::summary_of(std::span<const Access* const> accesses) 
   if (steps == 0) return pattern;
   const auto all = static_cast<float>(steps);
   pattern.chased = static_cast<float>(chases) / all;
+  if (const auto step = chases == 0 ? step_of_streams(known) : std::nullopt) {
+    pattern.strides[0] = {*step, 1};
+    return pattern;
+  }
   std::vector<std::pair<unsigned, std::int64_t>> order;
   for (const auto& [stride, count] : strides)
     order.emplace_back(count, stride);

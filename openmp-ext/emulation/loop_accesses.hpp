@@ -77,13 +77,14 @@ private:
   };
   static constexpr unsigned k_steps = 600, k_most_accesses = 1024, k_most_depth = 16;
   static constexpr std::size_t k_callers_kept = 4096;
-  static constexpr unsigned k_enough_visits = 16; // of the sample's instruction
+  static constexpr unsigned k_enough_visits = 17; // of the sample's instruction
   static constexpr std::size_t k_heads = 4;       // visits of the head that give a loop's steps
 
   // Until `sought` has made an access, or enough was seen.
   void walk(const RegisterSample& sample, std::uint64_t sought = 0);
   // With only the reads that needed_ requires. False: these were too few.
   bool walk_once(const RegisterSample& sample, std::uint64_t sought);
+  bool steps_far() const;
   void note(const Instruction& instruction, const MachineState& state, std::uint32_t step);
   void note_one(const Instruction& instruction, std::uint64_t address, std::uint32_t bytes,
                 bool store, std::uint32_t step, const MachineState& state);

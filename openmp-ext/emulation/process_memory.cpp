@@ -43,7 +43,7 @@ bool read_own_memory(std::uint64_t address, void* to, std::size_t bytes) {
 }
 
 const MemoryLines::Line* MemoryLines::line(std::uint64_t number) {
-  Line& line = lines_[number % k_lines];
+  Line& line = lines_[slot(number)];
   if (line.number == number) return &line;
   line.number = number;
   if (read_own_memory(number * k_line, line.bytes.data(), k_line)) return &line;

@@ -22,11 +22,15 @@ public:
   bool read(std::uint64_t address, void* to, std::size_t bytes); // as read_own_memory
 
 private:
-  static constexpr std::size_t k_line = 256, k_lines = 8; // a line lies within one page
+  static constexpr std::size_t k_line = 256, k_lines = 32; // a line lies within one page
   struct Line {
     std::uint64_t number = ~std::uint64_t{0}; // address / k_line
     std::array<std::uint8_t, k_line> bytes;
   };
+  // Spread, as a loop's arrays often lie a multiple of some lines apart.
+  static std::size_t slot(std::uint64_t number) {
+    return number * 0x9e3779b97f4a7c15 >> 59 & (k_lines - 1);
+  }
   const Line* line(std::uint64_t number);
   std::array<Line, k_lines> lines_;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Limits the cost of emulating loops. Emulation needs the program's memory as it was when the
-// sample was taken, so it cannot wait for the program's end; but not every sample needs it. 30 ms
+// sample was taken, so it cannot wait for the program's end; but not every sample needs it. 10 ms
 // of CPU time are free, for the loops that are new at the start; from then on a fixed part of a
 // processor. Samples beyond that are thinned (base/random_thinning.hpp). A sampling rate above the
 // usual one raises the limit in proportion.
@@ -17,8 +17,8 @@ namespace omptier {
 
 class EmulationBudget {
 public:
-  static constexpr double k_part = 0.002;             // of a processor
-  static constexpr std::uint64_t k_at_first = 30'000'000, k_most = 4096; // nanoseconds; one of
+  static constexpr double k_part = 0.003;                                // of a processor
+  static constexpr std::uint64_t k_at_first = 10'000'000, k_most = 4096; // nanoseconds; one of
 
   // times: multiple of the usual rate.
   explicit EmulationBudget(std::uint64_t now, double times = 1)

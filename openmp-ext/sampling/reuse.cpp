@@ -20,7 +20,7 @@ namespace omptier {
 namespace {
 
 constexpr std::uint64_t k_between_watches = 25'000'000, k_window = 100'000'000; // ns
-constexpr std::uint64_t k_pause = 2'000'000'000;      // ns without watches
+constexpr std::uint64_t k_first_look = 300'000'000;   // ns of samples before the first watch
 constexpr double k_many_faults = 5000;                // page faults a second
 constexpr double k_much_kernel = 0.2;                 // of a processor
 constexpr double k_much_slower = 2;                   // times; less is not worth a pause
@@ -162,8 +162,9 @@ bool ReuseWatch::visit_string(const AccessSample& sample) {
 
 // What the watches saw is wrong, too: the program ran slower meanwhile.
 void ReuseWatch::give_up(std::uint64_t now) {
-  not_before_ = now + k_pause;
+  not_before_ = now + pause_;
   if (watches_.empty()) return;
+  pause_ = std::min(2 * pause_, k_longest_pause);
   given_up_.clear();
   for (Watch& watch : watches_) {
     watch.ring.close();
@@ -188,6 +189,7 @@ bool ReuseWatch::kernel_clears(std::uint64_t now) {
 
 void ReuseWatch::watch(const AccessSample& sample, Instruction& instruction) {
   const std::uint64_t now = monotonic_nanoseconds();
+  if (not_before_ == 0) not_before_ = string_slowdown() == 1 ? now : now + k_first_look;
   if (refused_ >= k_refusals || now < not_before_ || watches_.size() >= k_watches ||
       instruction.samples < 2 || instruction.watched >= k_watched_often || now - last_begin_ < k_between_watches)
     return;

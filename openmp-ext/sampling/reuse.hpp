@@ -11,8 +11,9 @@
 //
 // While a thread has a watch, some processors (AMD EPYC) execute its rep movs and rep stos byte by
 // byte: memset and memcpy are 25 times slower, and so is the kernel where it clears and copies
-// pages. That is measured once. On such a processor nothing is watched for two seconds after a
-// sample on such an instruction, nor while the process has many page faults. Helper thread only.
+// pages. That is measured once. On such a processor nothing is watched in the first third of a
+// second, for two seconds after a sample on such an instruction, nor while the process has many
+// page faults; the pause doubles whenever it begins with a watch. Helper thread only.
 #pragma once
 
 #include "objects/access.hpp"
@@ -49,6 +50,7 @@ private:
     std::vector<std::pair<std::uint64_t, std::uint64_t>> hits; // pc behind the access, time
   };
   static constexpr unsigned k_hits = 7, k_watches = 3, k_watched_often = 48;
+  static constexpr std::uint64_t k_pause = 2'000'000'000, k_longest_pause = 60'000'000'000; // ns
   static constexpr std::size_t k_kept = 4096;
 
   struct GivenUp { // when a thread had a watch
@@ -65,7 +67,7 @@ private:
   std::vector<Watch> watches_;
   std::vector<AddressReuse> ended_;
   std::vector<GivenUp> given_up_; // at the last time
-  std::uint64_t last_begin_ = 0, not_before_ = 0;
+  std::uint64_t last_begin_ = 0, not_before_ = 0, pause_ = k_pause;
   std::uint64_t faults_ = 0, kernel_ = 0, usage_read_ = 0; // so far: page faults, ns; when read
   unsigned refused_ = 0; // consecutive refusals
 };

@@ -471,12 +471,20 @@ void leave_moved_code(std::vector<SourceLocation>& locations, const std::string&
   }
 }
 
-ResolvedFrame resolve_in(ModuleFile& file, std::uint64_t offset) {
+// Of a language's library only the function: its lines are no place where a user looks, and need
+// tens of milliseconds where debug files of the system are installed.
+ResolvedFrame resolve_in(ModuleFile& file, std::uint64_t offset, bool function_only) {
   ResolvedFrame frame;
   if (offset == 0) return frame;
   if (const std::optional<NamedFunction> function = file.functions().at(offset - 1)) {
     frame.known = true;
     name_call(file.functions(), *function, offset, frame);
+  }
+  if (function_only) {
+    SourceLocation& location = frame.locations.emplace_back();
+    location.function = frame.portable.function;
+    location.changed = true; // there is no file
+    return frame;
   }
   frame.locations = file.locations_at(offset - 1, frame.portable.function);
   // gcc gives calls of several regions the line of the first; the regions' code has the right one.
@@ -512,7 +520,8 @@ ResolvedFrame Symbols::resolve(const ModuleInfo& module, std::uint64_t offset) {
   const ResolvedFrame* frame =
       state_->answer(&ResolvedNames::frames, {module.identity, offset}, [&] {
         ModuleFile* file = state_->file_of(module);
-        return file != nullptr ? Answer(resolve_in(*file, offset)) : Answer();
+        const bool library = is_language_name(module.name.c_str());
+        return file != nullptr ? Answer(resolve_in(*file, offset, library)) : Answer();
       });
   return frame != nullptr ? *frame : ResolvedFrame();
 }

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// An instruction that serves several streams in turn: the loop over a field's components inside the
+// loop over its cells, or two halves of an array. From one access to the next it steps from array
+// to array, but each stream advances by a small step: that is its pattern, for people and
+// prefetchers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace omptier {
+
+// Bytes between two of many streams, at least; rows of a tile are closer.
+constexpr std::uint64_t k_between_streams = 256 << 10;
+
+// The step of each stream, in bytes; none if these addresses, in order of the accesses, are not at
+// least two rounds over the same number of streams.
+std::optional<std::int64_t> step_of_streams(std::span<const std::uint64_t> addresses);
+
+} // namespace omptier

@@ -52,15 +52,15 @@ CAPACITIES = (12.5, 25, 50)  # percent of the footprint
 
 
 class Campaign:
-    """Profiles, plans and runs of one program."""
+    """Profile, plans and runs of one program. The profile is kept, by this addition to its name."""
 
-    def __init__(self, options, program):
+    def __init__(self, options, program, addition=""):
         self.options, self.program = options, program
         self.folder = (options.build / "published" / "capacity").resolve()
         self.folder.mkdir(parents=True, exist_ok=True)
         self.bin = (options.build / "bin").resolve()
         self.binary = (options.build / "benchmarks/published" / program.name).resolve()
-        self.profile = self.folder / f"{program.name}.profile"
+        self.profile = self.folder / f"{program.name}{addition}.profile"
         if not self.profile.exists() or self.profile.stat().st_mtime < self.binary.stat().st_mtime:
             self.record()
         self.footprint = sum(site["bytes"] for site in self.advise(MACHINES[0], 1 << 34)["sites"] if site["by_plan"])

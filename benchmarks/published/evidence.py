@@ -13,7 +13,8 @@ import published
 PAGE = published.HERE.parents[1] / "docs" / "evidence.md"
 # Differences that are understood, by a part of what is compared.
 REASONS = {
-    "B by columns, C in": "not known",
+    "B by columns, C in": "By the same factor as where B is read in rows: the published run may have written past the "
+                          "caches.",
     "B by columns": "Reading columns waits on real cores for page walks, second-level caches and chains of additions, "
                     "which the time model does not have: it finds such code more memory-bound than it is.",
     "reading, Optane over DRAM": "Probably DRAM and Optane share their channels in the published measurement; here "

@@ -3,11 +3,10 @@
 // By region: the best placement for its demand alone, and which moves from the home placement pay.
 #include "advisor/move_advice.hpp"
 
-#include "advisor/needs.hpp"
 #include "model/cost.hpp"
 
 #include <algorithm>
-#include <new>
+#include <optional>
 
 namespace omptier {
 namespace {
@@ -20,7 +19,14 @@ double time_of_exchange(std::uint64_t bytes, const TierChoice& home, const TierC
 class Search {
 public:
   Search(const Workload& workload, const std::vector<TierChoice>& tiers, const Placement& home)
-      : workload_(workload), tiers_(tiers), home_(home), needs_(workload) {}
+      : workload_(workload), tiers_(tiers), home_(home) {
+    for (std::size_t site = 0; site < workload.sites.size(); ++site) {
+      const std::size_t tier = home.tier_of_site[site];
+      if (tier == Placement::k_nowhere || !stays_in_parts(workload.sites[site])) continue;
+      if (!with_parts_) with_parts_ = workload;
+      with_parts_->sites[site].kept = tier;
+    }
+  }
 
   std::vector<RegionMove> run() {
     for (std::size_t region = 0; region < workload_.regions.size(); ++region)
@@ -34,33 +40,19 @@ private:
   void add_moves_into(std::size_t region) {
     const CostTable costs = cost_table(workload_, tiers_, region);
     if (!any_may_pay(region, costs)) return;
-    const Placement best = place_by_density(workload_, tiers_, costs);
+    const Placement best = place_by_density(with_parts_ ? *with_parts_ : workload_, tiers_, costs);
     for (std::size_t site = 0; site < costs.size(); ++site) {
       const std::size_t to = best.tier_of_site[site], from = home_.tier_of_site[site];
       if (to == from) continue;
-      const auto found = move(region, site, to, from, costs);
-      if (found && has_room(site, best)) moves_.push_back(*found);
+      if (const auto found = move(region, site, to, from, costs)) moves_.push_back(*found);
     }
   }
 
-  // Whole sites leave for one that moves in, if the region does not want them there, too; parts of
-  // divided ones stay.
-  bool has_room(std::size_t site, const Placement& best) const {
-    const std::size_t tier = best.tier_of_site[site];
-    if (tier == Placement::k_nowhere) return false;
-    Room room;
-    if (!room.make({&tiers_[tier].capacity, 1}, needs_.pieces())) throw std::bad_alloc();
-    for (std::size_t other = 0; other < workload_.sites.size(); ++other) {
-      const Placement& where = can_move(other) ? best : home_;
-      if (other == site || where.tier_of_site[other] != tier) continue;
-      if (!room.fits(needs_.of(other), 0)) return false;
-      room.take(needs_.of(other), 0);
-    }
-    return room.fits(needs_.of(site), 0);
+  static bool stays_in_parts(const SiteDemand& site) {
+    return site.is_free() && !site.ranges.empty();
   }
-
   bool can_move(std::size_t site) const {
-    return workload_.sites[site].is_free() && workload_.sites[site].ranges.empty();
+    return workload_.sites[site].is_free() && !stays_in_parts(workload_.sites[site]);
   }
 
   // Sites whose home is a tier that others move into come back for their own regions.
@@ -107,7 +99,7 @@ private:
   const Workload& workload_;
   const std::vector<TierChoice>& tiers_;
   const Placement& home_;
-  Needs needs_;
+  std::optional<Workload> with_parts_; // the same with parts kept where they are, if there are any
   std::vector<RegionMove> moves_;
 };
 

@@ -33,11 +33,13 @@ public:
     for (const TierChoice& tier : tiers)
       capacity_.push_back(tier.capacity);
     for (std::size_t at = 0; at < limited_.size(); ++at)
-      limited_[at].capacity = static_cast<double>(capacity_[at / pieces_]);
+      limited_[at].capacity = limited_[at].scale = static_cast<double>(capacity_[at / pieces_]);
     for (std::size_t site = 0; site < where.size(); ++site) {
       const SiteDemand& demand = workload.sites[site];
       const std::size_t tier = std::min(where[site], tiers_ - 1);
-      times_.add({demand.demand, demand.by_loop}, tier);
+      times_.add(
+          {demand.demand, demand.by_loop, first_touch_times(demand, tiers, workload.threads)},
+          tier);
       choice_[site] = tier;
       part_[site * tiers_ + tier] = 1;
       if (demand.is_free()) free_.push_back(site);
@@ -80,7 +82,8 @@ public:
 private:
   // Of a tier in a piece of time.
   struct Limit {
-    double capacity = 0, price = 0, best_price = 0;
+    double scale = 1;                               // the tier's capacity
+    double capacity = 0, price = 0, best_price = 0; // capacity: beside what is kept there
     double used = 0, average = 0; // bytes by the newest choices, and by their average
     double sum = 0;               // of the prices of the pieces before
   };
@@ -193,7 +196,7 @@ private:
       }
     if (norm <= 0) return;
     for (Limit& limit : limited_) {
-      const double change = rise / norm * excess(limit) / std::max(limit.capacity, 1.0);
+      const double change = rise / norm * excess(limit) / limit.scale;
       limit.price = std::max(0.0, limit.best_price + change);
     }
   }
@@ -208,7 +211,8 @@ private:
     std::vector<double> worth(where.size());
     for (const std::size_t site : free_) {
       const double slowest = slope(site, tiers_ - 1), paid = rent(site, choice_[site]);
-      worth[site] = (slowest - slope(site, choice_[site])) / std::max(paid, 1e-9 * slowest);
+      if (slowest > 0)
+        worth[site] = (slowest - slope(site, choice_[site])) / std::max(paid, 1e-9 * slowest);
     }
     std::ranges::stable_sort(order, std::greater{}, [&](std::size_t site) { return worth[site]; });
     Room room;
@@ -246,7 +250,7 @@ private:
   }
 
   static double excess(const Limit& limit) {
-    return (limit.average - limit.capacity) / std::max(limit.capacity, 1.0);
+    return (limit.average - limit.capacity) / limit.scale;
   }
 
   const Workload& workload_;

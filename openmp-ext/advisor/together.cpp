@@ -21,8 +21,12 @@ constexpr int k_rounds = 8;
 constexpr double k_tidy = 0.002; // of all time, for a site that need not be divided
 constexpr std::size_t k_most_refined = 200; // sites
 constexpr std::size_t k_picked = 10;        // sites at a time
-constexpr std::size_t k_most_puts = 500'000;
-constexpr double k_most_placements = 2e5; // that are all tried
+constexpr std::size_t k_asked = 64;         // questions who lives together cost as much as one put
+// Effort: a site that is put somewhere costs 1, and 1 for each of its stays or more where the
+// room's trees are larger than the caches.
+constexpr std::size_t k_cached_pieces = 32 << 10;
+constexpr std::size_t k_most_exchanged = 1'000'000, k_most_effort = 3'000'000; // of refine()
+constexpr double k_most_tried = 8e5;                                           // of all placements
 
 std::size_t counted_in(std::size_t tier, std::size_t tiers) {
   return tier == Placement::k_nowhere ? tiers - 1 : tier;
@@ -83,7 +87,7 @@ public:
       put(site, room_.fits(needs_.of(site), tiers_ - 1) ? tiers_ - 1 : Placement::k_nowhere);
     exchange();
     if (!holds_all(where_) || times_.time() > first_time - enough_) restore(first);
-    if (placements() <= k_most_placements)
+    if (2 * placements() * mean_effort() <= k_most_tried)
       search();
     else
       refine();
@@ -128,14 +132,15 @@ private:
   }
 
   void exchange() {
+    effort_left_ = k_most_exchanged;
     bool changed = !movable_.empty();
     for (int round = 0; changed && round < k_rounds; ++round) {
       changed = false;
       for (const std::size_t site : movable_)
-        for (std::size_t tier = 0; tier < tiers_; ++tier)
+        for (std::size_t tier = 0; tier < tiers_ && effort_left_ > 0; ++tier)
           changed = enter({&site, 1}, tier) || changed;
       for (const auto& together : loops_)
-        for (std::size_t tier = 0; tier < tiers_; ++tier)
+        for (std::size_t tier = 0; tier < tiers_ && effort_left_ > 0; ++tier)
           changed = enter(together, tier) || changed;
     }
   }
@@ -156,6 +161,17 @@ private:
   double placements() const {
     return std::pow(static_cast<double>(tiers_), static_cast<double>(movable_.size()));
   }
+
+  std::size_t effort(std::size_t site) const {
+    return 1 + needs_.of(site).stays.size() * (1 + needs_.pieces() / k_cached_pieces);
+  }
+  double mean_effort() const {
+    double sum = 0;
+    for (const std::size_t site : movable_)
+      sum += static_cast<double>(effort(site));
+    return movable_.empty() ? 1 : sum / static_cast<double>(movable_.size());
+  }
+  void spend(std::size_t effort) { effort_left_ -= std::min(effort_left_, effort); }
 
   // All placements of few sites.
   void search() {
@@ -187,16 +203,15 @@ private:
   void refine() {
     if (movable_.size() > k_most_refined) return;
     std::minstd_rand random(1); // the same in every run
-    for (puts_left_ = k_most_puts; puts_left_ > 0;) {
+    for (effort_left_ = k_most_effort; effort_left_ > 0;) {
       pick(random);
-      if (picked_.size() < 2) {
-        --puts_left_;
-        continue;
-      }
-      best_ = where_;
+      if (picked_.size() < 2) continue;
       change_ = 0;
-      for (const std::size_t site : picked_)
+      best_of_picked_.clear();
+      for (const std::size_t site : picked_) {
+        best_of_picked_.push_back(where_[site]);
         put(site, Placement::k_nowhere);
+      }
       saves_.assign(picked_.size() + 1, 0); // at most, by the sites from there on
       for (std::size_t at = picked_.size(); at-- > 0;) {
         double most = 0;
@@ -206,16 +221,18 @@ private:
       }
       least_change_ = -enough_;
       place_picked(0);
-      for (const std::size_t site : picked_)
-        put(site, best_[site]);
+      for (std::size_t at = 0; at < picked_.size(); ++at)
+        put(picked_[at], best_of_picked_[at]);
       journal_.clear();
     }
   }
   template <typename Random> void pick(Random& random) {
     picked_ = {movable_[random() % movable_.size()]};
+    spend(1);
     if (where_[picked_[0]] == Placement::k_nowhere) return;
     for (std::size_t tries = 0; tries < 4 * k_picked && picked_.size() < k_picked; ++tries) {
       const std::size_t site = movable_[random() % movable_.size()];
+      spend((effort(site) + effort(picked_[0])) / k_asked);
       if (where_[site] != Placement::k_nowhere &&
           std::ranges::find(picked_, site) == picked_.end() &&
           are_together(needs_.of(site), needs_.of(picked_[0])))
@@ -227,14 +244,13 @@ private:
     if (depth == picked_.size()) {
       if (change_ >= least_change_) return;
       least_change_ = change_ - enough_;
-      for (const std::size_t site : picked_)
-        best_[site] = where_[site];
+      for (std::size_t at = 0; at < picked_.size(); ++at)
+        best_of_picked_[at] = where_[picked_[at]];
       return;
     }
     const std::size_t site = picked_[depth];
-    for (std::size_t tier = 0; tier < tiers_ && puts_left_ > 0; ++tier) {
+    for (std::size_t tier = 0; tier < tiers_ && effort_left_ > 0; ++tier) {
       if (!room_.fits(needs_.of(site), tier)) continue;
-      --puts_left_;
       const double before = change_;
       put(site, tier);
       if (change_ - saves_[depth + 1] < least_change_) place_picked(depth + 1);
@@ -268,6 +284,7 @@ private:
   }
 
   void put(std::size_t site, std::size_t tier) {
+    spend(effort(site));
     if (where_[site] != Placement::k_nowhere) room_.give_back(needs_.of(site), where_[site]);
     if (tier != Placement::k_nowhere) room_.take(needs_.of(site), tier);
     change_ += times_.change(site, counted_in(tier, tiers_));
@@ -321,17 +338,22 @@ private:
     return false;
   }
 
+  bool may_leave(std::size_t other, std::size_t tier, std::span<const std::size_t> sites,
+                 std::size_t site) const {
+    return where_[other] == tier && std::ranges::find(sites, other) == sites.end() &&
+           are_together(needs_.of(site), needs_.of(other));
+  }
+
   bool bring(std::span<const std::size_t> sites, std::size_t tier) {
     std::vector<std::size_t> others, gone;
     bool listed = false;
-    std::size_t next = 0;
     for (const std::size_t site : sites) {
       if (where_[site] == tier) continue;
+      std::size_t next = 0;
       while (!room_.fits(needs_.of(site), tier)) {
         if (!listed) others = cheapest_in(tier);
         listed = true;
-        while (next < others.size() && (std::ranges::find(sites, others[next]) != sites.end() ||
-                                        !are_together(needs_.of(site), needs_.of(others[next]))))
+        while (next < others.size() && !may_leave(others[next], tier, sites, site))
           ++next;
         if (next == others.size()) return false;
         gone.push_back(others[next]);
@@ -355,11 +377,11 @@ private:
   std::vector<std::vector<std::size_t>> loops_;   // movable sites of each
   std::vector<std::pair<std::size_t, std::size_t>> journal_; // site, tier before
   double change_ = 0, enough_ = 0;
-  std::vector<std::size_t> picked_; // of refine()
+  std::vector<std::size_t> picked_, best_of_picked_; // of refine()
   std::vector<double> saves_;
   double least_change_ = 0;
-  std::size_t puts_left_ = 0;
-  std::vector<std::size_t> best_; // of search() and refine()
+  std::size_t effort_left_ = 0;
+  std::vector<std::size_t> best_; // of search()
   double best_time_ = 0;
 };
 

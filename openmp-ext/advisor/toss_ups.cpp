@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <new>
+#include <span>
 
 namespace omptier {
 namespace {
@@ -65,20 +66,33 @@ private:
     std::size_t count = 0;
     while (count < leaving.size() && !room_.fits(needs_.of(site), tier))
       room_.give_back(needs_.of(leaving[count++]), tier);
-    const bool fits = room_.fits(needs_.of(site), tier);
-    for (std::size_t at = 0; at < count; ++at)
-      room_.take(needs_.of(leaving[at]), tier);
     leaving.resize(count);
+    const bool fits = room_.fits(needs_.of(site), tier) && fit_instead(leaving, site);
+    for (const std::size_t other : leaving)
+      room_.take(needs_.of(other), tier);
     if (!fits || leaving.empty()) return;
     double cost = -gain(site, tier), squares = square_of(site, tier);
     for (const std::size_t other : leaving) {
       cost -= gain(other, from);
       squares += square_of(other, from);
     }
-    if (cost >= std::sqrt(squares)) return;
+    // Far below 0 the placement has another reason: loops that access several of these.
+    if (std::abs(cost) >= std::sqrt(squares)) return;
     either_[site] = either_[site].value_or(tier);
     for (const std::size_t other : leaving)
       either_[other] = either_[other].value_or(from);
+  }
+  // Whether these have room in the site's tier when it leaves.
+  bool fit_instead(std::span<const std::size_t> others, std::size_t site) {
+    const std::size_t tier = where_[site];
+    room_.give_back(needs_.of(site), tier);
+    std::size_t taken = 0;
+    while (taken < others.size() && room_.fits(needs_.of(others[taken]), tier))
+      room_.take(needs_.of(others[taken++]), tier);
+    for (std::size_t at = 0; at < taken; ++at)
+      room_.give_back(needs_.of(others[at]), tier);
+    room_.take(needs_.of(site), tier);
+    return taken == others.size();
   }
   double square_of(std::size_t site, std::size_t tier) const {
     const double half = gain(site, tier) * uncertainty(workload_.sites[site]);

@@ -3,7 +3,8 @@
 // See held_names.hpp.
 #include "cli/held_names.hpp"
 
-#include "cli/report_text.hpp"
+#include "cli/access_lines.hpp"
+#include "cli/code_text.hpp"
 #include "log/name_records.hpp"
 
 #include <cerrno>
@@ -14,7 +15,6 @@
 #include <exception>
 #include <fcntl.h>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <poll.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
@@ -49,13 +49,29 @@ StaticsOf statics_by(Symbols& symbols) {
   return [&symbols](const ModuleInfo& module) { return symbols.statics_of(module); };
 }
 
-// Everything that report and advise ask of the profile.
+// What report and advise ask, beside what things are called. Building their output would take
+// longer.
+void ask_for_places(const ProfileSummary& summary, Symbols& symbols) {
+  const auto ask = [&](const std::vector<Frame>& frames) {
+    for (const Frame& frame : frames)
+      symbols.resolve(summary.modules[frame.module], frame.offset);
+  };
+  for (const SiteSummary& site : summary.sites)
+    ask(site.frames);
+  for (const RegionSummary& region : summary.regions)
+    ask(region.frames);
+  for (const PhaseSummary& phase : summary.phases)
+    ask(phase.frames);
+  access_lines(summary, symbols);
+  functions_of(summary, symbols);
+}
+
 ResolvedNames names_for(Profile& profile, Symbols& symbols) {
   add_areas(profile, statics_by(symbols));
   const auto summary = summarize({&profile, 1}, places_by(symbols));
   if (!summary) return {};
-  const ProfileNames names = names_of(*summary, symbols);
-  profile_json(*summary, names, symbols); // asks for all that there is
+  names_of(*summary, symbols);
+  ask_for_places(*summary, symbols);
   return symbols.take_answers();
 }
 

@@ -226,10 +226,10 @@ bool LoopAccesses::steps_far() const {
     std::uint64_t address = 0, step = 0;
     unsigned equal = 0;
   };
-  std::map<std::uint64_t, Last> instructions;
+  std::map<std::pair<std::uint64_t, bool>, Last> instructions;
   for (const Access& access : accesses_) {
     if (access.vague) continue;
-    Last& last = instructions[access.pc];
+    Last& last = instructions[{access.pc, access.store}];
     const std::uint64_t step = access.address - last.address;
     last.equal = step == last.step ? last.equal + 1 : 0;
     // Forwards or back.

@@ -520,7 +520,7 @@ ResolvedFrame Symbols::resolve(const ModuleInfo& module, std::uint64_t offset) {
   const ResolvedFrame* frame =
       state_->answer(&ResolvedNames::frames, {module.identity, offset}, [&] {
         ModuleFile* file = state_->file_of(module);
-        const bool library = is_language_name(module.name.c_str());
+        const bool library = module.system && is_language_name(module.name.c_str());
         return file != nullptr ? Answer(resolve_in(*file, offset, library)) : Answer();
       });
   return frame != nullptr ? *frame : ResolvedFrame();

@@ -73,6 +73,25 @@ TEST(Scale, ThousandsOfShortLivedObjectsTakeASecondAtMost) {
   EXPECT_LT(measured.units, 12); // 1 s where a unit is 0.08 s
 }
 
+// Temporaries of a few sites in each of thousands of steps.
+TEST(Scale, FewSitesThatComeThousandsOfTimesTakeSeconds) {
+  Numbers numbers(20);
+  Workload workload;
+  workload.threads = 16;
+  for (std::size_t i = 0; i < 20; ++i) {
+    SiteDemand& site = workload.sites.emplace_back();
+    site.site = i;
+    for (std::uint64_t step = 0; step < 3000; ++step)
+      site.live.push_back({100 * step + i, 100 * step + 50 + i, (1 + numbers.below(4096)) << 10});
+    for (double& accesses : site.demand.accesses)
+      accesses = static_cast<double>(numbers.below(1'000'000));
+  }
+  const Measured measured =
+      measure(std::move(workload), three_tiers(10 * MiB, 20 * MiB, 4096 * MiB), "temporaries");
+  EXPECT_LE(measured.advice.least_time, measured.advice.time * (1 + 1e-9));
+  EXPECT_LT(measured.units, 60); // 5 s where a unit is 0.08 s
+}
+
 enum class Regions { while_alive, all };
 // One object in ten lives for many regions, the others for up to four. Demands differ by up to 125.
 Workload objects_in_regions(std::size_t objects, std::uint32_t regions, Regions accessed_in,

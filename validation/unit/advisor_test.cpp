@@ -191,6 +191,34 @@ TEST(Moves, NoneWherePartsOfADividedSiteStay) {
   EXPECT_TRUE(moves_that_pay(workload, tiers, home).empty());
 }
 
+// What no plan places takes only the room that is left.
+TEST(Moves, BesideWhatNoPlanPlaces) {
+  Workload workload = two_hot_in_turn(4e8, 4);
+  workload.sites.push_back(site("small", 30 * MiB, 0, 100, 1e6, 0));
+  workload.sites.back().by_plan = false;
+  const auto tiers = three_tiers(0, 60 * MiB, 4096 * MiB);
+  const Placement home = place_by_density(workload, tiers, cost_table(workload, tiers));
+  EXPECT_FALSE(moves_that_pay(workload, tiers, home).empty());
+}
+
+// Parts leave room for one of two that a region wants.
+TEST(Moves, WhatFitsBesidePartsOfADividedSite) {
+  Workload workload = two_hot_in_turn(4e8, 4);
+  workload.sites.push_back(site("c", 40 * MiB, 0, 100, 3.9e8, 0));
+  workload.sites[2].by_region = {{1, workload.sites[2].demand}};
+  workload.sites.push_back(site("part", 20 * MiB, 0, 100, 9e8, 0));
+  workload.sites[3].ranges = {{0, 20 * MiB}};
+  const auto tiers = three_tiers(0, 70 * MiB, 4096 * MiB);
+  const Placement home = {{1, 2, 2, 1}, 0};
+  const auto moves = moves_that_pay(workload, tiers, home);
+  ASSERT_FALSE(moves.empty());
+  for (const RegionMove& move : moves)
+    EXPECT_NE(move.site, 3u);
+  EXPECT_EQ(std::ranges::count_if(
+                moves, [](const RegionMove& move) { return move.region == 1 && move.tier == 1; }),
+            1);
+}
+
 TEST(Moves, NoneWhenBothFit) {
   const Workload workload = two_hot_in_turn(4e8, 4);
   const auto tiers = three_tiers(0, 200 * MiB, 4096 * MiB);

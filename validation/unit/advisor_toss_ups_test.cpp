@@ -2,6 +2,7 @@
 //
 // Where the samples leave open which of two sites gets the fast memory, the advice says so.
 #include "advisor/advice.hpp"
+#include "advisor/toss_ups.hpp"
 #include "cli/advice_text.hpp"
 
 #include <gtest/gtest.h>
@@ -65,6 +66,40 @@ TEST(TossUps, NoneWhereBothFit) {
 
 TEST(TossUps, NoneWhereTheyLiveInTurn) {
   EXPECT_EQ(advice_for({0.5, 0.46}, 0.05, 60 * MiB, 50).either, (Either{{}, {}}));
+}
+
+// A placement that loops decided is no toss-up: alone, the other one would gain far more.
+TEST(TossUps, NoneWhereTheSharesDecideAgainstThePlacement) {
+  Workload workload;
+  for (const double share : {0.8, 0.1}) {
+    SiteDemand& site = workload.sites.emplace_back();
+    site.live = {{0, 100, 40 * MiB}};
+    site.demand.of(Manner::scattered_load) = 1e6 * share;
+    site.share = share;
+    site.share_low = share - 0.02;
+    site.share_high = share + 0.02;
+  }
+  const std::vector<TierChoice> tiers = {{MemoryKind::dram, 60 * MiB, {80, 80, 100e9, 100e9}},
+                                         {MemoryKind::nvm, 1024 * MiB, {300, 900, 30e9, 10e9}}};
+  EXPECT_EQ(toss_ups(workload, cost_table(workload, tiers), tiers, {1, 0}), (Either{{}, {}}));
+}
+
+// What leaves must have room where it goes.
+TEST(TossUps, NoneWhereWhatLeavesHasNoRoom) {
+  Workload workload;
+  for (const std::uint64_t size : {40 * MiB, 50 * MiB}) {
+    SiteDemand& site = workload.sites.emplace_back();
+    site.live = {{0, 100, size}};
+    site.demand.of(Manner::scattered_load) = 5e5;
+    site.share = 0.5;
+    site.share_low = 0.4;
+    site.share_high = 0.6;
+  }
+  std::vector<TierChoice> tiers = {{MemoryKind::dram, 60 * MiB, {80, 80, 100e9, 100e9}},
+                                   {MemoryKind::nvm, 60 * MiB, {300, 900, 30e9, 10e9}}};
+  EXPECT_EQ(toss_ups(workload, cost_table(workload, tiers), tiers, {1, 0}), (Either{0, 1}));
+  tiers[1].capacity = 45 * MiB;
+  EXPECT_EQ(toss_ups(workload, cost_table(workload, tiers), tiers, {1, 0}), (Either{{}, {}}));
 }
 
 // The first is in DRAM for certain; the second and the third compete for the rest of it.

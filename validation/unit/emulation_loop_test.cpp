@@ -44,6 +44,21 @@ asm(".text\n"
     "  jne loop_components_head\n"
     "  ret\n .cfi_endproc\n"
 
+    // ++field[component][i], the same
+    "place loop_counts\n .cfi_startproc\n"
+    "place loop_counts_head\n"
+    "  leaq (%rdi,%rcx,8), %rax\n"
+    "  movl $9, %r9d\n"
+    "place loop_counts_add\n"
+    "  addq %rdx, (%rax)\n"
+    "  addq %r8, %rax\n"
+    "  decl %r9d\n"
+    "  jnz loop_counts_add\n"
+    "  incq %rcx\n"
+    "  cmpq %rdx, %rcx\n"
+    "  jne loop_counts_head\n"
+    "  ret\n .cfi_endproc\n"
+
     // sum += data[index[i]]
     "place loop_indirect\n .cfi_startproc\n"
     "place loop_indirect_head\n"
@@ -250,7 +265,7 @@ asm(".text\n"
     "loop_eight: .quad 8\n"
     ".text\n");
 
-extern "C" const char loop_update_store[], loop_components_load[], loop_indirect_load[], loop_chase_next[],
+extern "C" const char loop_update_store[], loop_components_load[], loop_counts_add[], loop_indirect_load[], loop_chase_next[],
     loop_hop_head[], loop_join_head[], loop_sparse_head[], loop_bins_head[], loop_variable_head[],
     loop_counted[], loop_counted_head[], loop_counted_gather[], loop_counted_store[],
     loop_masked_head[], loop_masked_old[],
@@ -315,6 +330,23 @@ TEST_F(SamplingLoop, ComponentsInTurnAreStreams) {
   loads = of(field, AccessKind::load);
   ASSERT_NE(loads, nullptr);
   EXPECT_EQ(loads->strides[0].bytes, 4096);
+}
+
+TEST_F(SamplingLoop, ComponentsThatAreUpdatedInTurnAreStreams) {
+  const std::size_t apart = std::size_t{1} << 20;
+  const std::vector<char> field(9 * apart);
+  sample.general[k_rdi] = at(field.data());
+  sample.general[k_rax] = at(field.data()) + 800;
+  sample.general[8] = apart;
+  sample.general[9] = 9;
+  sample.general[k_rcx] = 100;
+  sample.general[k_rdx] = 100'000;
+  emulate(loop_counts_add);
+  for (const AccessKind kind : {AccessKind::load, AccessKind::store}) {
+    const AccessPattern* pattern = of(field, kind);
+    ASSERT_NE(pattern, nullptr);
+    EXPECT_EQ(pattern->strides[0].bytes, 8);
+  }
 }
 
 TEST(EmulationStreams, AreToldApartByTheirRounds) {

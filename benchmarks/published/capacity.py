@@ -132,7 +132,6 @@ class Cell:
     percent: float
     commands: dict  # by what places
     predicted: float  # times faster than with all in the slow memory, ours
-    sites: int
 
     def names(self):
         return [name for name in self.commands if not name.startswith("tried")]
@@ -147,7 +146,7 @@ def tried(campaign, machine, capacity):
         return max(entry["bytes"] / campaign.footprint, shares.get(entry["label"], 0))
     entries = sorted((entry for entry in plan["entries"] if matters(entry) >= 0.01), key=matters, reverse=True)
     if len(entries) > MOST_TRIED:
-        return len(entries), []
+        return []
     plans, sizes = [], [entry["bytes"] for entry in entries]
     for inside in itertools.product((True, False), repeat=len(entries)):
         used = sum(itertools.compress(sizes, inside))
@@ -158,7 +157,7 @@ def tried(campaign, machine, capacity):
         for entry, is_in in zip(entries, inside):
             entry["kinds"] = [machine.fast if is_in else machine.slow]
         plans.append(json.loads(json.dumps(plan)))
-    return len(entries), plans
+    return plans
 
 
 def make_cell(campaign, machine, percent):
@@ -172,11 +171,10 @@ def make_cell(campaign, machine, percent):
         other = campaign.planned(machine, capacity, "--strategy", name)[1]
         commands[name] = campaign.run_plan(other, machine, capacity)
     commands[OURS] = campaign.run_plan(plan, machine, capacity)
-    sites, plans = tried(campaign, machine, capacity)
-    for number, one in enumerate(plans):
+    for number, one in enumerate(tried(campaign, machine, capacity)):
         commands[f"tried {number}"] = campaign.run_plan(one, machine, capacity)
     slow = campaign.advise(machine, 4096)["predicted_wait"]
-    return Cell(campaign.program, machine, percent, commands, slow / ours["predicted_wait"], sites)
+    return Cell(campaign.program, machine, percent, commands, slow / ours["predicted_wait"])
 
 
 def measure(options, cells):

@@ -2,7 +2,7 @@
 """What the drivers of this folder share: commands in the timed machine, and tables of comparisons.
 
 A comparison is a published figure beside the one measured here. Its `order` says whether both are
-on the same side of 1 (or of another place that it names)."""
+on the same side of 1."""
 import argparse
 import dataclasses
 import json
@@ -92,13 +92,12 @@ class Comparison:
     source: str
     published: float
     measured: float
-    turning: float = 1.0  # who wins changes here
 
     @property
     def same_order(self):
-        if abs(self.published / self.turning - 1) < 0.05:  # published as equal
-            return abs(self.measured / self.turning - 1) < 0.15
-        return (self.published - self.turning) * (self.measured - self.turning) > 0
+        if abs(self.published - 1) < 0.05:  # published as equal
+            return abs(self.measured - 1) < 0.15
+        return (self.published - 1) * (self.measured - 1) > 0
 
     @property
     def factor(self):

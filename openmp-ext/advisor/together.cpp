@@ -76,11 +76,9 @@ public:
 
   // From the given placement, and from everything in the slowest kind: the better of both ends.
   void run() {
-    const std::vector<std::size_t> given = where_;
     exchange();
     const std::vector<std::size_t> first = where_;
     const double first_time = times_.time();
-    restore(given);
     for (const std::size_t site : movable_)
       put(site, Placement::k_nowhere);
     for (const std::size_t site : movable_)

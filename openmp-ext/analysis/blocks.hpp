@@ -15,8 +15,7 @@
 
 namespace omptier {
 
-// Fills in what is known of each site's blocks. attributions: one per sample of the profile. parts:
-// by site and region; gets the hot part of each.
+// Fills in what is known of each site's blocks. attributions: one per sample of the profile.
 void measure_blocks(const Profile& profile, std::span<const std::uint32_t> site_numbers,
                     const std::vector<Attribution>& attributions,
                     std::vector<SiteInProfile>& sites, std::vector<SiteSummary>& summaries);

@@ -52,7 +52,6 @@ public:
   ObjectPattern decide() const { return parts().whole; }
   PatternParts parts() const;
   double bytes() const { return loaded_ + stored_; }
-  double loaded() const { return loaded_; }
   double stored() const { return stored_; }
 
 private:

@@ -20,7 +20,7 @@ Share share_of_blocks(const ProfileSummary& summary, const SiteSummary& site, do
 // Of all samples by site and by region, and of a region's samples by site. runs: one per profile.
 void add_intervals(ProfileSummary& summary, const std::vector<std::vector<Attribution>>& runs);
 
-// Shares of the bytes accessed, and in which pattern. runs: as Sweep::accesses, one per profile.
+// Shares of the bytes accessed, and in which pattern. runs: one per profile.
 void add_patterns(ProfileSummary& summary, const std::vector<SiteEvidence>& evidence,
                   std::vector<std::vector<WeightedSample>>& runs);
 

@@ -35,27 +35,34 @@ struct AdviseArguments {
   bool first_touch = true;
 };
 
-struct Input {
-  ProfileSummary summary;
+struct Target {
   Platform platform;
+  double gathers = k_gathered_at_once; // of a core
+};
+
+struct Input : Target {
+  ProfileSummary summary;
   CapacityByKind capacity;
 };
 
-Parsed<Platform> target_platform(const AdviseArguments& arguments, const CapacityByKind& capacity,
+Parsed<Target> target_of(const AdviseArguments& arguments, const CapacityByKind& capacity,
                                  unsigned threads) {
   if (arguments.machine.given()) {
     const auto machine = chosen_machine(arguments.machine);
-    if (!machine) return Parsed<Platform>::failure(machine.error());
-    return platform_of(*machine, capacity, threads);
+    if (!machine) return Parsed<Target>::failure(machine.error());
+    return Target{platform_of(*machine, capacity, threads),
+                  static_cast<double>(machine->core.outstanding)};
   }
   DiscoverOptions options;
   options.xml = arguments.xml;
   if (!arguments.nodes.empty()) {
     const auto nodes = parse_nodes(arguments.nodes);
-    if (!nodes) return Parsed<Platform>::failure("--nodes: " + nodes.error());
+    if (!nodes) return Parsed<Target>::failure("--nodes: " + nodes.error());
     options.forced = *nodes;
   }
-  return discover_platform(options);
+  const auto platform = discover_platform(options);
+  if (!platform) return Parsed<Target>::failure(platform.error());
+  return Target{*platform};
 }
 
 Parsed<Input> read_input(const AdviseArguments& arguments, Symbols& symbols) {
@@ -71,10 +78,10 @@ Parsed<Input> read_input(const AdviseArguments& arguments, Symbols& symbols) {
                            arguments.force ? Programs::any : Programs::one, arguments.resolve);
   if (!summary) return Outcome::failure(summary.error());
   input.summary = std::move(*summary);
-  const auto platform = target_platform(
-      arguments, input.capacity, arguments.threads > 0 ? arguments.threads : input.summary.threads);
-  if (!platform) return Outcome::failure(platform.error());
-  input.platform = *platform;
+  const auto target = target_of(arguments, input.capacity,
+                                arguments.threads > 0 ? arguments.threads : input.summary.threads);
+  if (!target) return Outcome::failure(target.error());
+  static_cast<Target&>(input) = *target;
   return input;
 }
 
@@ -190,6 +197,7 @@ Parsed<Workload> workload_for(const AdviseArguments& arguments, const Input& inp
                                     reference_figures(input.platform.tiers), divide,
                                     arguments.first_touch ? FirstTouch::yes : FirstTouch::no);
   if (arguments.threads > 0) workload.threads = arguments.threads;
+  workload.threads.gathers = input.gathers;
   for (const std::string& wish : arguments.keep)
     if (const std::string why = keep_sites(workload, tiers, wish); !why.empty())
       return Parsed<Workload>::failure("--keep " + why);

@@ -49,7 +49,7 @@ double demand_time(const Demand& demand, const Figures& figures, Threads threads
   for (std::size_t i = 0; i < k_manners; ++i) {
     const auto manner = static_cast<Manner>(i);
     AccessPrice price = access_price(manner, figures, threads.of(manner));
-    if (manner == Manner::scattered_load) price.wait /= demand.at_once;
+    if (manner == Manner::scattered_load) price.wait /= demand.at_once_on(threads.gathers);
     time += demand.accesses[i] * std::max(price.wait, price.transfer);
   }
   return time;

@@ -32,6 +32,11 @@ struct Demand {
 
   double& of(Manner manner) { return accesses[static_cast<std::size_t>(manner)]; }
   double of(Manner manner) const { return accesses[static_cast<std::size_t>(manner)]; }
+  // The same on a core that has so many gathered loads on the way instead of k_gathered_at_once.
+  double at_once_on(double gathers) const {
+    const double gathered = std::min(1.0, (1 - 1 / at_once) / (1 - 1 / k_gathered_at_once));
+    return 1 / (gathered / gathers + 1 - gathered);
+  }
   double total() const { return std::accumulate(accesses.begin(), accesses.end(), 0.0); }
   Demand& operator+=(const Demand& other) {
     const double loads = of(Manner::scattered_load) / at_once;
@@ -50,6 +55,7 @@ struct Demand {
 
 struct Threads {
   unsigned scattered, streamed;
+  double gathers = k_gathered_at_once; // of each one's core
 
   Threads(unsigned all = 1) : scattered(all), streamed(all) {}
   unsigned of(Manner manner) const {

@@ -45,15 +45,13 @@ public:
   // Items are numbered from 0 in the order of add(), and lie in `memory` until move().
   void add(const LoopItem& item, std::size_t memory);
   void move(std::size_t item, std::size_t memory);
-  // Brings a part of the item from one memory to another; memory_of() stays. For bounds.
+  // Brings a part of the item from one memory to another; where it counts as being stays. For bounds.
   void shift(std::size_t item, std::size_t from, std::size_t to, double part);
-  std::size_t memory_of(std::size_t item) const { return items_[item].memory; }
 
   double time() const;                                       // nanoseconds of thread time
   double change(std::size_t item, std::size_t memory) const; // of time() by move()
   // Derivative of time() by the part of the item that lies in the memory.
   double slope(std::size_t item, std::size_t memory) const;
-  std::span<const LoopPart> loops_of(std::size_t item) const { return items_[item].parts; }
 
 private:
   struct Price : AccessPrice {

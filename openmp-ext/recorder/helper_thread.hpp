@@ -29,7 +29,6 @@ public:
   void stop();
   // In the child after fork, where the thread does not exist.
   void forget();
-  bool running() const { return running_; }
 
 private:
   static constexpr std::uint64_t k_least_period = 5'000'000; // nanoseconds

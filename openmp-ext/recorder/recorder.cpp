@@ -61,24 +61,30 @@ std::uint32_t Recorder::this_thread() {
 
 bool Recorder::start(const RecorderOptions& options, std::unique_ptr<SampleSource> source) {
   options_ = options;
-  source_ = std::move(source);
-  source_wants_objects_ = source_ != nullptr && source_->wants_objects();
-  process_ = getpid();
   helper_.remember_processors();
   g_most_pages = options.memory;
   live_.limit(options.memory / 8 * 5);
   most_stacks_ = most_stacks(options);
   refresh_modules();
+  const bool samples = source != nullptr;
+  if (!begin(std::move(source))) return false;
+  if (!samples && !options_.why_no_source.empty())
+    warn_once(Notice::nothing_sampled,
+              "no memory accesses are sampled: %s; objects and regions "
+              "are recorded",
+              options_.why_no_source.c_str());
+  return true;
+}
+
+bool Recorder::begin(std::unique_ptr<SampleSource> source) {
+  source_ = std::move(source);
+  source_wants_objects_ = source_ != nullptr && source_->wants_objects();
+  process_ = getpid();
   if (!open_log()) {
     source_.reset(); // it may hold a signal
     return false;
   }
   stretches_.begin();
-  if (source_ == nullptr && !options_.why_no_source.empty())
-    warn_once(Notice::nothing_sampled,
-              "no memory accesses are sampled: %s; objects and regions "
-              "are recorded",
-              options_.why_no_source.c_str());
   state_.store(State::active, std::memory_order_release);
   const auto work = [](void* self) { static_cast<Recorder*>(self)->tick(); };
   if (options_.drain_milliseconds > 0 && !helper_.start(work, this, options_.drain_milliseconds))
@@ -301,16 +307,8 @@ bool Recorder::restart_in_child(std::unique_ptr<SampleSource> source) {
   if (!state_.compare_exchange_strong(expected, State::over)) return false;
   static_cast<void>(
       source_.release()); // the parent's: must not be touched, not even freed
-  source_ = std::move(source);
-  source_wants_objects_ = source_ != nullptr && source_->wants_objects();
-  process_ = getpid();
   forked_ = true;
-  if (!open_log()) return false;
-  stretches_.begin();
-  state_.store(State::active, std::memory_order_release);
-  const auto work = [](void* self) { static_cast<Recorder*>(self)->tick(); };
-  helper_.start(work, this, options_.drain_milliseconds);
-  return true;
+  return begin(std::move(source));
 }
 
 } // namespace omptier

@@ -95,6 +95,7 @@ public:
 private:
   enum class State : std::uint8_t { idle, active, forked, over };
 
+  bool begin(std::unique_ptr<SampleSource> source);
   bool open_log();
   void write_run();
   // True in a forked child before after_fork_in_child: libomp's own fork handler may start libomp

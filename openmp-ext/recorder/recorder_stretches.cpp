@@ -38,7 +38,6 @@ std::uint32_t Recorder::stretch_number(const EndedStretch& stretch) {
 }
 
 void Recorder::write_stretches(std::uint64_t until) {
-  sample_times_.sort();
   stretches_.drain(until, [this](const EndedStretch& stretch) {
     const std::uint32_t number = stretch_number(stretch);
     if (number == StackTable::k_full || stretch.end < stretch.begin) return; // ended by two at once

@@ -125,9 +125,4 @@ void SampleTimes::settle(std::uint64_t until) {
   next_ = 0;
 }
 
-void SampleTimes::clear() {
-  times_.clear();
-  next_ = 0;
-}
-
 } // namespace omptier

@@ -90,7 +90,6 @@ public:
   bool any(std::uint64_t since, std::uint64_t until);
   // Drops the samples up to then, except the last, which may lie in a stretch that has not ended.
   void settle(std::uint64_t until);
-  void clear();
 
 private:
   PageArray<std::uint64_t> times_;

@@ -51,7 +51,7 @@ public:
   double weight(const RegisterSample& sample) const { return period_ * double{sample.periods}; }
   // For the access last blamed, once its address is final: may watch when it is used again. Not for
   // rep movs, which returns to a word at once because it copies in pieces. False: a watch may have
-  // made that many times slower, and the sample says nothing of the program.
+  // made that slower, and the sample says nothing of the program.
   bool watch(const AccessSample& access) {
     if (repeated_) return !reuse_.visit_string(access);
     if (sharp_) reuse_.visit(access);

@@ -47,7 +47,6 @@ public:
     for (const AccessPattern& pattern : patterns)
       sink.pattern(pattern);
   }
-  const Blamer& blamer() const { return blamer_; }
   const LoopCounts& counts() const { return counts_; }
 
 private:

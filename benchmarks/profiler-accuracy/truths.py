@@ -107,6 +107,15 @@ def time(bench, kernel, compiler, _):
     return row
 
 
+def without_first_touch(site):
+    """Its share without the kernel's clears, which the true counts leave out."""
+    all_kinds = site["accesses"]
+    first = all_kinds["first_touch"]
+    weight = sum(value for kind, value in all_kinds.items() if kind != "first_touch")
+    own = 1 - first / weight if weight else 1
+    return {end: site[end] * own for end in ("low", "share", "high")}
+
+
 def misses(bench, kernel, compiler, threads):
     program = bench.compile(compiler)
     counted = str(pathlib.Path(bench.folder, "misses"))
@@ -119,7 +128,7 @@ def misses(bench, kernel, compiler, threads):
         [str(bench.build / "bin" / "miss_share"), counted, *ranges]).splitlines()]
     true = {name: float(words[3]) for name, words in
             zip(KERNELS[kernel], (words for words in found if words[0] == "range"))}
-    return row_of(kernel, true, objects)
+    return row_of(kernel, true, {name: without_first_touch(objects[name]) for name in true})
 
 
 def line_of(row, compiler, count):

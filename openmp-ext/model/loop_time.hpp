@@ -45,7 +45,8 @@ public:
   // Items are numbered from 0 in the order of add(), and lie in `memory` until move().
   void add(const LoopItem& item, std::size_t memory);
   void move(std::size_t item, std::size_t memory);
-  // Brings a part of the item from one memory to another; where it counts as being stays. For bounds.
+  // Brings a part of the item from one memory to another; change() and move() do not know. For
+  // bounds.
   void shift(std::size_t item, std::size_t from, std::size_t to, double part);
 
   double time() const;                                       // nanoseconds of thread time

@@ -6,7 +6,6 @@
 #include "emulated_loop.hpp"
 #include "emulation/induction.hpp"
 #include "emulation/needed_reads.hpp"
-#include "emulation/streams_in_turn.hpp"
 #include "sampling/blame.hpp"
 
 #include <cstring>
@@ -27,36 +26,6 @@ asm(".text\n"
     "  incq %rcx\n"
     "  cmpq %rdx, %rcx\n"
     "  jne loop_update_head\n"
-    "  ret\n .cfi_endproc\n"
-
-    // sum += field[component][i] of nine components, which lie r8 bytes apart
-    "place loop_components\n .cfi_startproc\n"
-    "place loop_components_head\n"
-    "  leaq (%rdi,%rcx,8), %rax\n"
-    "  movl $9, %r9d\n"
-    "place loop_components_load\n"
-    "  vaddsd (%rax), %xmm0, %xmm0\n"
-    "  addq %r8, %rax\n"
-    "  decl %r9d\n"
-    "  jnz loop_components_load\n"
-    "  incq %rcx\n"
-    "  cmpq %rdx, %rcx\n"
-    "  jne loop_components_head\n"
-    "  ret\n .cfi_endproc\n"
-
-    // ++field[component][i], the same
-    "place loop_counts\n .cfi_startproc\n"
-    "place loop_counts_head\n"
-    "  leaq (%rdi,%rcx,8), %rax\n"
-    "  movl $9, %r9d\n"
-    "place loop_counts_add\n"
-    "  addq %rdx, (%rax)\n"
-    "  addq %r8, %rax\n"
-    "  decl %r9d\n"
-    "  jnz loop_counts_add\n"
-    "  incq %rcx\n"
-    "  cmpq %rdx, %rcx\n"
-    "  jne loop_counts_head\n"
     "  ret\n .cfi_endproc\n"
 
     // sum += data[index[i]]
@@ -265,7 +234,7 @@ asm(".text\n"
     "loop_eight: .quad 8\n"
     ".text\n");
 
-extern "C" const char loop_update_store[], loop_components_load[], loop_counts_add[], loop_indirect_load[], loop_chase_next[],
+extern "C" const char loop_update_store[], loop_indirect_load[], loop_chase_next[],
     loop_hop_head[], loop_join_head[], loop_sparse_head[], loop_bins_head[], loop_variable_head[],
     loop_counted[], loop_counted_head[], loop_counted_gather[], loop_counted_store[],
     loop_masked_head[], loop_masked_old[],
@@ -308,57 +277,6 @@ TEST_F(SamplingLoop, LoadsAndStoresInTheirProportion) {
   EXPECT_EQ(of(x, AccessKind::store), nullptr);
   EXPECT_NE(of(y, AccessKind::load), nullptr);
   EXPECT_NE(of(y, AccessKind::store), nullptr);
-}
-
-TEST_F(SamplingLoop, ComponentsInTurnAreStreams) {
-  const std::size_t apart = std::size_t{1} << 20;
-  const std::vector<char> field(9 * apart);
-  sample.general[k_rdi] = at(field.data());
-  sample.general[k_rax] = at(field.data()) + 800;
-  sample.general[8] = apart;
-  sample.general[9] = 9;
-  sample.general[k_rcx] = 100;
-  sample.general[k_rdx] = 100'000;
-  emulate(loop_components_load);
-  const AccessPattern* loads = of(field, AccessKind::load);
-  ASSERT_NE(loads, nullptr);
-  EXPECT_EQ(loads->strides[0].bytes, 8);
-  EXPECT_FLOAT_EQ(loads->strides[0].share, 1);
-  sample.general[8] = 4096; // a column of a tile
-  sample.general[k_rax] = at(field.data()) + 800;
-  emulate(loop_components_load);
-  loads = of(field, AccessKind::load);
-  ASSERT_NE(loads, nullptr);
-  EXPECT_EQ(loads->strides[0].bytes, 4096);
-}
-
-TEST_F(SamplingLoop, ComponentsThatAreUpdatedInTurnAreStreams) {
-  const std::size_t apart = std::size_t{1} << 20;
-  const std::vector<char> field(9 * apart);
-  sample.general[k_rdi] = at(field.data());
-  sample.general[k_rax] = at(field.data()) + 800;
-  sample.general[8] = apart;
-  sample.general[9] = 9;
-  sample.general[k_rcx] = 100;
-  sample.general[k_rdx] = 100'000;
-  emulate(loop_counts_add);
-  for (const AccessKind kind : {AccessKind::load, AccessKind::store}) {
-    const AccessPattern* pattern = of(field, kind);
-    ASSERT_NE(pattern, nullptr);
-    EXPECT_EQ(pattern->strides[0].bytes, 8);
-  }
-}
-
-TEST(EmulationStreams, AreToldApartByTheirRounds) {
-  const auto step = [](std::vector<std::uint64_t> addresses) { return step_of_streams(addresses); };
-  EXPECT_EQ(step({1000, 9000, 1008, 9008, 1016, 9016}), 8); // two halves of an array
-  EXPECT_EQ(step({9000, 1000, 8992, 992, 8984, 984}), -8);  // downwards
-  EXPECT_FALSE(step({1000, 1008, 1016, 1024, 1032, 1040})); // one stream
-  EXPECT_FALSE(step({1000, 1008, 1064, 1072, 1128, 1136})); // fields of a structure
-  EXPECT_FALSE(step({1000, 9000, 1000, 9000, 1000, 9000})); // the same two again and again
-  EXPECT_FALSE(step({1000, 7777, 4242, 9008, 3333, 1016}));
-  EXPECT_FALSE(step({0, 1ull << 63, 8, ~0ull, 1ull << 63}));
-  EXPECT_FALSE(step({}));
 }
 
 TEST_F(SamplingLoop, IndexedThroughAnotherObject) {

@@ -21,8 +21,9 @@ public:
   Search(const Workload& workload, const std::vector<TierChoice>& tiers, const Placement& home)
       : workload_(workload), tiers_(tiers), home_(home) {
     for (std::size_t site = 0; site < workload.sites.size(); ++site) {
+      const SiteDemand& demand = workload.sites[site];
       const std::size_t tier = home.tier_of_site[site];
-      if (tier == Placement::k_nowhere || !stays_in_parts(workload.sites[site])) continue;
+      if (tier == Placement::k_nowhere || !demand.is_free() || demand.ranges.empty()) continue;
       if (!with_parts_) with_parts_ = workload;
       with_parts_->sites[site].kept = tier;
     }
@@ -48,11 +49,9 @@ private:
     }
   }
 
-  static bool stays_in_parts(const SiteDemand& site) {
-    return site.is_free() && !site.ranges.empty();
-  }
+  // Parts of divided sites stay.
   bool can_move(std::size_t site) const {
-    return workload_.sites[site].is_free() && !stays_in_parts(workload_.sites[site]);
+    return workload_.sites[site].is_free() && workload_.sites[site].ranges.empty();
   }
 
   // Sites whose home is a tier that others move into come back for their own regions.

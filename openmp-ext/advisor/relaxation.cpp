@@ -33,7 +33,7 @@ public:
     for (const TierChoice& tier : tiers)
       capacity_.push_back(tier.capacity);
     for (std::size_t at = 0; at < limited_.size(); ++at)
-      limited_[at].capacity = limited_[at].scale = static_cast<double>(capacity_[at / pieces_]);
+      limited_[at].capacity = static_cast<double>(capacity_[at / pieces_]);
     for (std::size_t site = 0; site < where.size(); ++site) {
       const SiteDemand& demand = workload.sites[site];
       const std::size_t tier = std::min(where[site], tiers_ - 1);
@@ -82,7 +82,6 @@ public:
 private:
   // Of a tier in a piece of time.
   struct Limit {
-    double scale = 1;                               // the tier's capacity
     double capacity = 0, price = 0, best_price = 0; // capacity: beside what is kept there
     double used = 0, average = 0; // bytes by the newest choices, and by their average
     double sum = 0;               // of the prices of the pieces before
@@ -189,15 +188,15 @@ private:
   // From the best prices, so far that the bound would rise by `rise` if it were linear.
   void raise_prices(double rise) {
     double norm = 0;
-    for (const Limit& limit : limited_)
-      if (limit.average > limit.capacity || limit.best_price > 0) {
-        const double over = excess(limit);
+    for (std::size_t at = 0; at < limited_.size(); ++at)
+      if (limited_[at].average > limited_[at].capacity || limited_[at].best_price > 0) {
+        const double over = excess(at);
         norm += over * over;
       }
     if (norm <= 0) return;
-    for (Limit& limit : limited_) {
-      const double change = rise / norm * excess(limit) / limit.scale;
-      limit.price = std::max(0.0, limit.best_price + change);
+    for (std::size_t at = 0; at < limited_.size(); ++at) {
+      const double change = rise / norm * excess(at) / scale(at);
+      limited_[at].price = std::max(0.0, limited_[at].best_price + change);
     }
   }
   // One after the other, each where slope and rent are least of what has room: first who saves most
@@ -249,8 +248,12 @@ private:
         room.take(needs_.of(site), where[site]);
   }
 
-  static double excess(const Limit& limit) {
-    return (limit.average - limit.capacity) / limit.scale;
+  // The tier's whole capacity, also where kept sites leave next to nothing of it.
+  double scale(std::size_t at) const {
+    return std::max(static_cast<double>(capacity_[at / pieces_]), 1.0);
+  }
+  double excess(std::size_t at) const {
+    return (limited_[at].average - limited_[at].capacity) / scale(at);
   }
 
   const Workload& workload_;

@@ -46,7 +46,7 @@ struct Input : Target {
 };
 
 Parsed<Target> target_of(const AdviseArguments& arguments, const CapacityByKind& capacity,
-                                 unsigned threads) {
+                         unsigned threads) {
   if (arguments.machine.given()) {
     const auto machine = chosen_machine(arguments.machine);
     if (!machine) return Parsed<Target>::failure(machine.error());

@@ -2,7 +2,8 @@
 //
 // A bound for few sites: that of relaxation.hpp with one price for each tier, which halving finds
 // exactly. Bytes are averages over time, or those at the moment of most bytes. The point x wanders
-// towards the relaxed optimum (Frank and Wolfe, 1956), and the best bound on the way is taken.
+// towards the relaxed optimum (Frank and Wolfe, 1956), each time as far as that pays, and the best
+// bound on the way is taken.
 #include "advisor/needs.hpp"
 #include "advisor/relaxation.hpp"
 #include "model/loop_time.hpp"
@@ -15,9 +16,11 @@ namespace {
 constexpr int k_point_steps = 24; // of x
 constexpr int k_price_rounds = 4; // over the tiers
 constexpr int k_halvings = 40;   // of the interval of one price
+constexpr int k_way_halvings = 8; // of the way of one step
 
 struct PricedItem {
-  std::array<double, k_most_memories> slope{};
+  std::array<double, k_most_memories> slope{}, parts{}; // by tier; parts: the point x
+  std::size_t start = 0;                                // tier
   double bytes = 0;
 };
 
@@ -45,9 +48,11 @@ public:
     return sum;
   }
 
+  double rent(const PricedItem& item, std::size_t tier) const { return price_[tier] * item.bytes; }
+
 private:
   double cost(const PricedItem& item, std::size_t tier) const {
-    return item.slope[tier] + price_[tier] * item.bytes;
+    return item.slope[tier] + rent(item, tier);
   }
   // Halves the interval of the tier's price until what wants to lie there just fits.
   void balance(std::size_t tier) {
@@ -101,46 +106,94 @@ std::vector<double> bytes_at_peak(const Needs& needs, std::size_t sites) {
   return bytes;
 }
 
-double least_with(const Workload& workload, const std::vector<TierChoice>& tiers,
-                  std::span<const std::size_t> tier_of_site, const std::vector<double>& bytes) {
-  const std::vector<Figures> figures = figures_of(tiers);
-  LoopTimes times(figures, workload.threads, workload.loops);
-  const std::size_t count = workload.sites.size(), slowest = tiers.size() - 1;
-  std::vector<std::array<double, k_most_memories>> parts(count); // of each site by tier: x
-  for (std::size_t site = 0; site < count; ++site) {
-    const std::size_t tier = std::min(tier_of_site[site], slowest);
-    times.add({workload.sites[site].demand, workload.sites[site].by_loop,
-               first_touch_times(workload.sites[site], tiers, workload.threads)},
-              tier);
-    parts[site][tier] = 1;
-  }
-  std::vector<PricedItem> items(count);
-  double best = 0;
-  for (int step = 0; step < k_point_steps; ++step) {
-    for (std::size_t site = 0; site < count; ++site) {
-      const bool moves = workload.sites[site].is_free();
-      const double stays_at = times.slope(site, std::min(tier_of_site[site], slowest));
-      for (std::size_t tier = 0; tier < tiers.size(); ++tier)
-        items[site].slope[tier] = moves ? times.slope(site, tier) : stays_at;
-      items[site].bytes = moves ? bytes[site] : 0;
-    }
-    OnePrice one_price(items, tiers);
-    best = std::max(best, one_price.bound());
-    const double length = 2.0 / (step + 3);
-    for (std::size_t site = 0; site < count; ++site) {
-      if (!workload.sites[site].is_free()) continue;
-      const std::size_t to = one_price.best_of(items[site]);
-      for (std::size_t tier = 0; tier < tiers.size(); ++tier) {
-        const double part = tier == to ? 0 : parts[site][tier] * length;
-        if (part <= 0) continue;
-        times.shift(site, tier, to, part);
-        parts[site][tier] -= part;
-        parts[site][to] += part;
-      }
+// With one number of bytes for each site.
+class WithOnePrice {
+public:
+  WithOnePrice(const Workload& workload, const std::vector<TierChoice>& tiers,
+               std::span<const std::size_t> tier_of_site, const std::vector<double>& bytes)
+      : workload_(workload), tiers_(tiers), figures_(figures_of(tiers)),
+        times_(figures_, workload.threads, workload.loops), items_(workload.sites.size()) {
+    for (std::size_t site = 0; site < items_.size(); ++site) {
+      const SiteDemand& demand = workload.sites[site];
+      PricedItem& item = items_[site];
+      item.start = std::min(tier_of_site[site], tiers.size() - 1);
+      item.parts[item.start] = 1;
+      item.bytes = demand.is_free() ? bytes[site] : 0;
+      times_.add(
+          {demand.demand, demand.by_loop, first_touch_times(demand, tiers, workload.threads)},
+          item.start);
     }
   }
-  return best;
-}
+
+  double bound() {
+    double best = 0;
+    for (int step = 0; step < k_point_steps; ++step) {
+      set_slopes();
+      OnePrice price(items_, tiers_);
+      best = std::max(best, price.bound());
+      go(price);
+    }
+    return best;
+  }
+
+private:
+  // What goes from one tier to another in a step.
+  struct Way {
+    std::size_t site, from, to;
+    double part;
+  };
+
+  // What is not free stays where it is.
+  void set_slopes() {
+    for (std::size_t site = 0; site < items_.size(); ++site)
+      for (std::size_t tier = 0; tier < tiers_.size(); ++tier)
+        items_[site].slope[tier] = times_.slope(site, free(site) ? tier : items_[site].start);
+  }
+  bool free(std::size_t site) const { return workload_.sites[site].is_free(); }
+
+  std::vector<Way> ways(const OnePrice& price) const {
+    std::vector<Way> ways;
+    for (std::size_t site = 0; site < items_.size(); ++site) {
+      const std::size_t to = price.best_of(items_[site]);
+      for (std::size_t tier = 0; free(site) && tier < tiers_.size(); ++tier)
+        if (const double part = items_[site].parts[tier]; tier != to && part > 0)
+          ways.push_back({site, tier, to, part});
+    }
+    return ways;
+  }
+
+  // So far on all ways together that time and rents are least.
+  void go(const OnePrice& price) {
+    const std::vector<Way> all = ways(price);
+    double low = 0, high = 1, at = 0;
+    for (int i = 0; i < k_way_halvings; ++i) {
+      const double next = (low + high) / 2;
+      for (const Way& way : all)
+        times_.shift(way.site, way.from, way.to, way.part * (next - at));
+      at = next;
+      (rises(all, price) ? high : low) = at;
+    }
+    for (const Way& way : all) {
+      items_[way.site].parts[way.from] -= way.part * at;
+      items_[way.site].parts[way.to] += way.part * at;
+    }
+  }
+  bool rises(const std::vector<Way>& ways, const OnePrice& price) const {
+    double slope = 0;
+    for (const Way& way : ways) {
+      const PricedItem& item = items_[way.site];
+      slope += way.part * (times_.slope(way.site, way.to) + price.rent(item, way.to) -
+                           times_.slope(way.site, way.from) - price.rent(item, way.from));
+    }
+    return slope > 0;
+  }
+
+  const Workload& workload_;
+  const std::vector<TierChoice>& tiers_;
+  std::vector<Figures> figures_;
+  LoopTimes times_;
+  std::vector<PricedItem> items_;
+};
 
 } // namespace
 
@@ -149,8 +202,8 @@ double least_by_tier_prices(const Workload& workload, const std::vector<TierChoi
   if (tiers.empty() || workload.sites.empty()) return 0;
   const Needs needs(workload);
   const std::size_t sites = workload.sites.size();
-  return std::max(least_with(workload, tiers, tier_of_site, average_bytes(needs, sites)),
-                  least_with(workload, tiers, tier_of_site, bytes_at_peak(needs, sites)));
+  return std::max(WithOnePrice(workload, tiers, tier_of_site, average_bytes(needs, sites)).bound(),
+                  WithOnePrice(workload, tiers, tier_of_site, bytes_at_peak(needs, sites)).bound());
 }
 
 } // namespace omptier

@@ -16,7 +16,12 @@ double power7(double value) {
 double power8(double value) {
   return power7(value) * value;
 }
-static_assert(k_sharpness == 8);
+double root8(double value) {
+  return std::sqrt(std::sqrt(std::sqrt(value)));
+}
+double power3(double value) {
+  return value * value * value;
+}
 
 } // namespace
 
@@ -46,7 +51,7 @@ void LoopTimes::add(const LoopItem& given, std::size_t memory) {
   for (const LoopPart& part : item.parts) {
     Sums& sums = loops_[part.loop];
     put(sums, item, part.part, memory);
-    sums.time = time_of(sums);
+    sums.times = times_of(sums);
   }
 }
 
@@ -57,21 +62,25 @@ void LoopTimes::put(Sums& sums, const Item& item, double part, std::size_t memor
 }
 
 // Scaled by the longest: eighth powers of nanoseconds leave the range of a double.
-double LoopTimes::time_of(const Sums& sums) const {
-  double longest = sums.wait;
-  for (std::size_t at = 0; at < memories_.size(); ++at)
-    longest = std::max(longest, sums.transfer[at]);
-  if (longest <= 0) return 0;
-  double sum = power8(sums.wait / longest);
-  for (std::size_t at = 0; at < memories_.size(); ++at)
-    sum += power8(sums.transfer[at] / longest);
-  return longest * std::sqrt(std::sqrt(std::sqrt(sum)));
+LoopTimes::Times LoopTimes::times_of(const Sums& sums) const {
+  Times times;
+  const auto transfers = std::span(sums.transfer).first(memories_.size());
+  if (const double longest = std::ranges::max(transfers); longest > 0) {
+    double sum = 0;
+    for (const double transfer : transfers)
+      sum += power8(transfer / longest);
+    times.transfer = longest * root8(sum);
+  }
+  if (const double longest = std::max(sums.wait, times.transfer); longest > 0)
+    times.whole =
+        longest * std::cbrt(power3(sums.wait / longest) + power3(times.transfer / longest));
+  return times;
 }
 
 double LoopTimes::time() const {
   double sum = alone_;
   for (const Sums& loop : loops_)
-    sum += loop.time;
+    sum += loop.times.whole;
   return sum;
 }
 
@@ -82,7 +91,7 @@ double LoopTimes::change(std::size_t number, std::size_t memory) const {
     Sums sums = loops_[part.loop];
     put(sums, item, -part.part, item.memory);
     put(sums, item, part.part, memory);
-    change += time_of(sums) - sums.time;
+    change += times_of(sums).whole - sums.times.whole;
   }
   return change;
 }
@@ -94,7 +103,7 @@ void LoopTimes::shift(std::size_t number, std::size_t from, std::size_t to, doub
     Sums& sums = loops_[in.loop];
     put(sums, item, -part * in.part, from);
     put(sums, item, part * in.part, to);
-    sums.time = time_of(sums);
+    sums.times = times_of(sums);
   }
 }
 
@@ -109,13 +118,16 @@ double LoopTimes::slope(std::size_t number, std::size_t memory) const {
   double slope = price.alone;
   for (const LoopPart& part : item.parts) {
     const Sums& sums = loops_[part.loop];
-    if (sums.time <= 0) {
-      slope += part.part * std::max(price.wait, price.transfer);
+    const Times& times = sums.times;
+    if (times.whole <= 0) {
+      slope += part.part * std::cbrt(power3(price.wait) + power3(price.transfer));
       continue;
     }
-    const auto weight = [&](double value) { return power7(value / sums.time); };
-    slope += part.part *
-             (weight(sums.wait) * price.wait + weight(sums.transfer[memory]) * price.transfer);
+    const auto square = [&](double time) { return time / times.whole * (time / times.whole); };
+    slope += part.part * square(sums.wait) * price.wait;
+    if (times.transfer > 0)
+      slope += part.part * square(times.transfer) * power7(sums.transfer[memory] / times.transfer) *
+               price.transfer;
   }
   return slope;
 }

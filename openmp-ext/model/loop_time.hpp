@@ -2,16 +2,19 @@
 //
 // Time of loops that access several arrays at once, each array in its own memory:
 //
-//   loop        (wait^p + transfer_1^p + … + transfer_n^p)^(1/p),  p = k_sharpness
-//   wait        sum of the accesses' waits, over all arrays of the loop
+//   loop        (wait^3 + transfer^3)^(1/3)
+//   wait        sum of the accesses' waits on idle memory, over all arrays of the loop
+//   transfer    (transfer_1^8 + … + transfer_n^8)^(1/8)
 //   transfer_k  sum of the lines' shares of memory k's bandwidth, over its arrays there
 //
 // Memories transfer at the same time, and while cores wait: the longest of these counts (the
-// roofline of Williams et al., CACM 2009, with a roof for each memory), and a little more where two
-// are near each other. So two streams in one memory slow each other, and a loop gains from two
-// memories at once. What belongs to no known loop counts alone, as in cost.hpp. The time is convex
-// in the parts of the arrays in each memory, and of first degree: it is the sum of its gradient
-// times these parts, which gives a bound (slope).
+// roofline of Williams et al., CACM 2009, with a roof for each memory). Two memories that take
+// equally long disturb each other little: 9 % above one of them. Waits grow with the load: a
+// memory that is 0.6, 0.8, 0.9 busy answers 1.08, 1.27, 1.55 times as late, as measured on Xeons
+// (1.1, 1.35, 1.7; machine/curves.hpp). So two streams in one memory slow each other, and a loop
+// gains from two memories at once. What belongs to no known loop counts alone, as in cost.hpp.
+// The time is convex in the parts of the arrays in each memory, and of first degree: it is the sum
+// of its gradient times these parts, which gives a bound (slope).
 #pragma once
 
 #include "model/cost.hpp"
@@ -23,7 +26,6 @@
 
 namespace omptier {
 
-inline constexpr double k_sharpness = 8; // two equal times: 9 % above one of them
 inline constexpr std::size_t k_most_memories = 16;
 
 struct LoopPart {
@@ -63,12 +65,16 @@ private:
     std::array<Price, k_most_memories> prices{};
     std::size_t memory = 0;
   };
+  struct Times {
+    double transfer = 0; // of all memories
+    double whole = 0;
+  };
   struct Sums {
     double wait = 0;
     std::array<double, k_most_memories> transfer{};
-    double time = 0;
+    Times times;
   };
-  double time_of(const Sums& sums) const;
+  Times times_of(const Sums& sums) const;
   void put(Sums& sums, const Item& item, double part, std::size_t memory) const;
 
   std::span<const Figures> memories_;

@@ -206,8 +206,9 @@ def print_cells(cells, seconds):
     """Shares of a gap that is none are left out. Returns the strategies, and points of the picture."""
     names = [name for name in cells[0].names() if name not in ("all slow", "all fast")]
     print("\nshare (%) of the gap between all in slow and all in fast memory that is closed\n")
-    print("| program | machine | capacity | slow over fast | " + " | ".join(names) + " | best found | of |")
-    print("|---|---|---|---|" + "---|" * (len(names) + 2))
+    print("| program | machine | capacity | slow over fast | " + " | ".join(names) +
+          " | best found | of | omptier's gain | predicted |")
+    print("|---|---|---|---|" + "---|" * (len(names) + 4))
     points = []
     for cell in cells:
         times = times_of(cell, seconds)
@@ -219,7 +220,8 @@ def print_cells(cells, seconds):
             points.append({"program": cell.program.name, "machine": cell.machine.name, "capacity": cell.percent,
                            "strategy": name, "closed": closed, "over the best": time / best})
         print(f"| {cell.program.name} | {cell.machine.name} | {cell.percent:g} % | {slow / fast:.2f} | " +
-              " | ".join(shown) + f" | {len(set(cell.commands.values()))} |")
+              " | ".join(shown) + f" | {len(set(cell.commands.values()))} | {slow / times[OURS]:.2f} | "
+              f"{cell.predicted:.2f} |")
     return names, points
 
 

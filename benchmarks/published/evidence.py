@@ -9,6 +9,7 @@ import applications
 import devices
 import groups
 import published
+import synthetic
 
 PAGE = published.HERE.parents[1] / "docs" / "evidence.md"
 # Differences that are understood, by a part of what is compared.
@@ -53,7 +54,8 @@ def main():
     options = published.arguments(__doc__)
     chapters = [("Memory devices", devices.comparisons(options)),
                 ("One object in the faster memory", applications.comparisons(options)),
-                ("Exhaustive groups", groups.comparisons(options))]
+                ("Exhaustive groups", groups.comparisons(options)),
+                ("Writes to blocks", synthetic.comparisons(options))]
     PAGE.write_text(page(chapters))
     print(f"wrote {PAGE}: {published.summary([one for _, found in chapters for one in found])}")
 

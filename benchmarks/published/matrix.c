@@ -2,20 +2,21 @@
 //
 // The matrix kernels of J. Klinkenberg et al., "H2M" (Future Generation Computer Systems, 2023,
 // section 5.1), after their description: the element-wise product C = A . B and the plain product
-// C = A x B, B read by rows (linear) or by columns (strided). Each matrix lies on a NUMA node of its
-// own. Matrices are to the modelled caches as the published ones to theirs; time is the same for
-// every row of C, so only some are computed where rows are long. Numerically checked.
+// C = A x B, B read by rows (linear) or by columns (strided). Each matrix lies on a NUMA node of
+// its own. Matrices are to the modelled caches as the published ones to theirs; time is the same
+// for every row of C, so only some are computed where rows are long. Numerically checked.
 //
 // usage: matrix product|dgemm linear|strided NODES [columns]
 //   NODES    of A, B and C: 0,0,1
-//   columns  of the product (2000): the lines of B that a row of C reads by columns, beside the caches
-//   prints  seconds
+//   columns  of the product (2000): the lines of B that a row of C reads by columns, beside the
+//   caches prints  seconds, of the fastest repeat
 #include "borders/model_marks.h"
 #include "machine/guest_memory.h"
 
 #include <math.h>
 #include <stdbool.h>
 
+static const double k_enough = 1; // seconds as the guest sees them, of all repeats
 enum { k_elements = 4000000, k_dgemm_size = 600, k_dgemm_rows = 32 };
 
 struct matrices {
@@ -99,16 +100,21 @@ int main(int count, char** arguments) {
   m.c = matrix_on(c, m.rows * m.columns);
   fill(&m, whole != strided);
   start_team();
-  omptier_model_reset();
-  omptier_model_on();
-  const double begin = seconds_now();
-  (whole ? dgemm : product)(&m, strided);
-  const double took = seconds_now() - begin;
-  omptier_model_off();
+  double least = HUGE_VAL;
+  for (double all = 0; all < k_enough;) {
+    omptier_model_reset();
+    omptier_model_on();
+    const double begin = seconds_now();
+    (whole ? dgemm : product)(&m, strided);
+    const double took = seconds_now() - begin;
+    omptier_model_off();
+    all += took;
+    least = fmin(least, took);
+  }
   if (!is_right(&m, whole ? m.columns : 1)) {
     fprintf(stderr, "matrix: wrong result\n");
     return 1;
   }
-  printf("%.6f\n", took);
+  printf("%.6f\n", least);
   return 0;
 }

@@ -86,6 +86,11 @@ def run(options, machine, dilation, commands, timeout=120):
     sys.exit(f"emulation is too slow even with dilation {stretched}: {known[0]['command']}, …")
 
 
+def factor(one, other):
+    """Between them: at least 1."""
+    return max(one / other, other / one)
+
+
 @dataclasses.dataclass
 class Comparison:
     what: str
@@ -101,7 +106,7 @@ class Comparison:
 
     @property
     def factor(self):
-        return max(self.measured / self.published, self.published / self.measured)
+        return factor(self.measured, self.published)
 
 
 def ranks(values):

@@ -6,7 +6,8 @@
 // usage: stream KERNEL NODES [MiB of an array [repeats]]
 //   KERNEL  copy (b = a), add (c = a + b), triad (c = a + 3 b), read (sum of a in order),
 //           lines (sum of each line's first element), random (of elements at independent random
-//           places), chase (each place names the next; one thread)
+//           places), chase (each place names the next; one thread), loaded (the same while the
+//           other threads read a second array in order)
 //   NODES   of the arrays, the target last: 0,0,1
 //   prints  nanoseconds an element, of the fastest repeat
 #include "borders/model_marks.h"
@@ -14,10 +15,10 @@
 
 #include <omp.h>
 
-enum kernel { k_copy, k_add, k_triad, k_read, k_lines, k_random, k_chase, k_kernels };
+enum kernel { k_copy, k_add, k_triad, k_read, k_lines, k_random, k_chase, k_loaded, k_kernels };
 static const char* const k_names[k_kernels] = {"copy",  "add",    "triad", "read",
-                                               "lines", "random", "chase"};
-static const int k_arrays[k_kernels] = {2, 3, 3, 1, 1, 1, 1};
+                                               "lines", "random", "chase", "loaded"};
+static const int k_arrays[k_kernels] = {2, 3, 3, 1, 1, 1, 1, 2};
 
 struct arrays {
   size_t size; // a power of two
@@ -46,6 +47,36 @@ static void link_lines(uint64_t* array, size_t size) {
   for (size_t i = 0; i < lines; i++)
     array[order[i] * 8] = order[(i + 1) % lines] * 8;
   free(order);
+}
+
+static uint64_t chase(const uint64_t* array, size_t steps) {
+  uint64_t at = 0;
+  for (size_t i = 0; i < steps; i++)
+    at = array[at];
+  return at;
+}
+
+// Until the first thread has done its steps.
+static uint64_t chase_beside_readers(const uint64_t* array, const uint64_t* other, size_t size,
+                                     size_t steps) {
+  uint64_t reached = 0;
+  _Atomic int done = 0;
+#pragma omp parallel
+  if (omp_get_thread_num() == 0) {
+    reached = chase(array, steps);
+    done = 1;
+  } else {
+    const size_t threads = (size_t)omp_get_num_threads(), own = (size_t)omp_get_thread_num();
+    volatile uint64_t sum = 0;
+    for (size_t i = size / threads * own / 512 * 512; !done; i = (i + 512) % size) {
+      uint64_t read = 0;
+      for (size_t line = 0; line < 512; line += 8)
+        read += other[i + line];
+      sum = read;
+    }
+    (void)sum;
+  }
+  return reached;
 }
 
 // Returns how many elements were accessed; *sum: of what was read.
@@ -86,19 +117,18 @@ static size_t run(enum kernel kernel, const struct arrays* arrays, uint64_t* sum
       read += a[mixed(i) & (size - 1)];
     *sum = read;
     return random;
-  default: {
-    const size_t steps = size / 64;
-    for (size_t i = 0; i < steps; i++)
-      read = a[read];
-    *sum = read;
-    return steps;
-  }
+  case k_chase:
+    *sum = chase(a, size / 64);
+    return size / 64;
+  default:
+    *sum = chase_beside_readers(a, b, size, size / 64);
+    return size / 64;
   }
 }
 
 static int is_right(enum kernel kernel, const struct arrays* arrays, uint64_t sum, size_t count) {
   if (kernel == k_read || kernel == k_lines || kernel == k_random) return sum == count;
-  if (kernel == k_chase) return sum > 0 && sum % 8 == 0 && sum < arrays->size;
+  if (kernel == k_chase || kernel == k_loaded) return sum > 0 && sum % 8 == 0 && sum < arrays->size;
   const uint64_t wanted = kernel == k_copy ? 1 : kernel == k_add ? 2 : 4;
   const uint64_t* target = arrays->of[k_arrays[kernel] - 1];
   for (size_t i = 0; i < arrays->size; i++)
@@ -111,7 +141,8 @@ int main(int count, char** arguments) {
   while (count > 2 && kernel < k_kernels && strcmp(arguments[1], k_names[kernel]) != 0)
     kernel++;
   if (count < 3 || kernel == k_kernels) {
-    fprintf(stderr, "usage: stream copy|add|triad|read|lines|random|chase NODE,… [MiB [repeats]]\n");
+    fprintf(stderr,
+            "usage: stream copy|add|triad|read|lines|random|chase|loaded NODE,… [MiB [repeats]]\n");
     return 2;
   }
   struct arrays arrays = {((size_t)(count > 3 ? atoi(arguments[3]) : 16) << 20) / 8, {0}};
@@ -123,7 +154,7 @@ int main(int count, char** arguments) {
     for (size_t at = 0; at < arrays.size; at++)
       arrays.of[i][at] = 1;
   }
-  if (kernel == k_chase) link_lines(arrays.of[0], arrays.size);
+  if (kernel == k_chase || kernel == k_loaded) link_lines(arrays.of[0], arrays.size);
   double fastest = 1e30;
   for (int i = 0; i < repeats; i++) {
     uint64_t sum = 0;

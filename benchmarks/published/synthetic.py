@@ -4,11 +4,13 @@
 room for (synthetic.c). Published for 144 configurations; the 36 without additional threads are
 claimed here, since the machine has four processors."""
 import published
+from published import Comparison
 
 PATTERNS = ("sequential", "strided", "tiled", "random")
 ARRAYS = ("p_1", "p_2", "p_3", "crit")
 SOURCE = "Huckebrink, RWTH Aachen 2025, figure 5.2"
 MIB = 8
+STEPS = (("sequential", 8, 1), ("tiled", 4, 1))  # pattern; more writes, fewer: eighths
 
 
 def dilation(pattern):
@@ -27,21 +29,37 @@ def cells(options):
     return [(pattern, part) for pattern in PATTERNS for part in eighths]
 
 
-def measure(options, program, configurations):
+def measure(options, program, configurations, arrays=ARRAYS):
     """Seconds by pattern, eighths and array in the fast memory."""
     commands = {(*cell, array): f"{program} {cell[0]} {cell[1]} {array} 1 {MIB}"
-                for cell in configurations for array in ARRAYS}
+                for cell in configurations for array in arrays}
     seconds = {}
     for time in (100, 50):
         some = {key: command for key, command in commands.items() if dilation(key[0]) == time}
+        if not some:
+            continue
         printed = published.run(options, "icelake-8-threads", time, list(some.values()))
         seconds.update({key: float(printed[command]) / time for key, command in some.items()})
     return seconds
 
 
+def program_of(options):
+    return (options.build / "benchmarks/published/synthetic").resolve()
+
+
+def comparisons(options):
+    """What more writes to the array in NVM are said to cost (appendix A.1): blocks are written as a whole."""
+    some = [(pattern, part) for pattern, *parts in STEPS for part in parts]
+    seconds = measure(options, program_of(options), some, ("p_3",))
+    return [Comparison(f"Ice Lake: {pattern} array in Optane, {part * 12.5:g} over {other * 12.5:g} % writes",
+                       "Huckebrink, RWTH Aachen 2025, appendix A.1", 1,
+                       seconds[pattern, part, "p_3"] / seconds[pattern, other, "p_3"])
+            for pattern, part, other in STEPS]
+
+
 def main():
     options = published.arguments(__doc__)
-    program = (options.build / "benchmarks/published/synthetic").resolve()
+    program = program_of(options)
     seconds = measure(options, program, cells(options))
     print(f"\nbest array for the fast memory; seconds over the best one's ({SOURCE})\n")
     print("| pattern | writes | published | best here | p_1 | p_2 | p_3 | crit |")

@@ -127,13 +127,13 @@ public:
 
   double bound() {
     double best = 0;
-    for (int step = 0; step < k_point_steps; ++step) {
+    for (int step = 0;; ++step) {
       set_slopes();
       OnePrice price(items_, tiers_);
       best = std::max(best, price.bound());
+      if (step == k_point_steps) return best;
       go(price);
     }
-    return best;
   }
 
 private:

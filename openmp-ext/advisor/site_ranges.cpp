@@ -9,6 +9,7 @@
 #include "plan/plan.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace omptier {
 namespace {
@@ -86,7 +87,8 @@ struct Slices {
 };
 
 // Ranges by tier, alternating. The slowest tier takes what rounding leaves: it holds the block
-// before its parts move.
+// before its parts move. Each period has its fast ranges later than the one before: threads that
+// start at the periods' begins reach them in turn, so all memories are busy at the same time.
 std::vector<std::vector<ByteRange>> alternate(const SiteDemand& site, const Slices& slices,
                                               unsigned threads) {
   const std::vector<ByteRange> whole =
@@ -108,14 +110,18 @@ std::vector<std::vector<ByteRange>> alternate(const SiteDemand& site, const Slic
       std::uint64_t at = range.begin + (range.end - range.begin) * period / here;
       const std::uint64_t end = range.begin + (range.end - range.begin) * (period + 1) / here;
       seen += end - at;
+      std::vector<std::uint64_t> runs(ranges.size());
+      for (std::size_t tier = 0; tier < ranges.size(); ++tier)
+        if (slices.in_tier[tier] > 0 && tier != home)
+          runs[tier] = round_down(seen * slices.in_tier[tier] / k_slices - given[tier], unit);
+      const std::uint64_t fast_bytes = std::reduce(runs.begin(), runs.end());
+      const std::uint64_t slow_bytes = end - at - std::min(fast_bytes, end - at);
+      std::uint64_t next = at + slow_bytes * period / std::max<std::uint64_t>(here - 1, 1);
       for (std::size_t tier = 0; tier < ranges.size(); ++tier) {
-        if (slices.in_tier[tier] == 0 || tier == home) continue;
-        const std::uint64_t begin = round_up(at, unit);
-        const std::uint64_t due = seen * slices.in_tier[tier] / k_slices - given[tier];
-        const std::uint64_t run = round_down(due, unit);
-        if (begin >= end || run == 0) continue;
+        const std::uint64_t begin = std::max(round_up(at, unit), round_down(next, unit));
+        if (runs[tier] == 0 || begin >= end) continue;
         append(ranges[home], {at, begin});
-        at = std::min(begin + run, end);
+        at = next = std::min(begin + runs[tier], end);
         append(ranges[tier], {begin, at});
         given[tier] += at - begin;
       }

@@ -74,9 +74,9 @@ void set_demand(SiteDemand& demand, const SiteSummary& site, const std::vector<I
     sum += in.demand;
     all += demand_time(in.demand, memory, threads);
   }
-  const double before = demand.demand.total();
-  for (RegionDemand& region : demand.by_region) { // in proportion to the samples
-    const double part = before > 0 ? region.demand.total() / before : 0;
+  const double before = demand_time(demand.demand, memory, threads);
+  for (RegionDemand& region : demand.by_region) { // in proportion to the time in samples
+    const double part = before > 0 ? demand_time(region.demand, memory, threads) / before : 0;
     region.demand = sum;
     region.demand *= part;
   }

@@ -122,6 +122,18 @@ TEST(Traffic, WithoutLoopsNothingIsChanged) {
   EXPECT_EQ(sites[0].demand.total(), 100);
 }
 
+// Its samples there may look like another manner, with other counts for the same time.
+TEST(Traffic, ARegionHasItsPartOfTheTime) {
+  std::vector<SiteDemand> sites(3);
+  sites[0].demand.of(Manner::scattered_load) = 100;
+  sites[0].by_region.push_back({0, {}});
+  sites[0].by_region[0].demand.of(Manner::streamed_load) =
+      0.5 * 100 * access_time(Manner::scattered_load, k_fast, 1) /
+      access_time(Manner::streamed_load, k_fast, 1);
+  count_traffic(sites, summary_of_loop(), k_fast);
+  EXPECT_NEAR(sites[0].by_region[0].demand.total() / sites[0].demand.total(), 0.5, 1e-9);
+}
+
 TEST(Traffic, LoadsThatNeedNoOtherWaitAtOnce) {
   ProfileSummary summary = summary_of_loop();
   summary.traffic[0].sites.resize(1);

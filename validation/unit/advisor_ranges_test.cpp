@@ -68,7 +68,11 @@ TEST(RangesOfASite, WhatFitsOfALargeArrayIsUsed) {
   // Twelve slices of sixteen: 3.75 MiB.
   EXPECT_GE(bytes_of(entry, MemoryKind::dram), 3700 * 1024u);
   EXPECT_LE(bytes_of(entry, MemoryKind::dram), 4 * MiB);
-  EXPECT_EQ(entry.parts.size(), 4u); // one for each thread
+  ASSERT_EQ(entry.parts.size(), 4u);    // one for each thread
+  for (std::size_t i = 0; i < 4; ++i) { // which reach theirs in turn
+    const double slow = 0.25 * 5 * MiB / 4, into = double(entry.parts[i].begin) - i * 1.25 * MiB;
+    EXPECT_NEAR(into, slow * double(i) / 3, 64 * 1024) << i;
+  }
   EXPECT_EQ(entry.bytes, 5 * MiB);
   EXPECT_TRUE(parse_plan(write_plan(plan), "plan"));
 }

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -27,8 +28,9 @@ static bool create_parts(struct model* model, char* error, size_t error_size) {
   snprintf(error, error_size, "out of memory");
   model->blocks = known_blocks_create();
   model->llc = shared_cache_create(&c->llc);
+  model->arrivals = arrivals_create();
   model->nodes = nodes_create(c, k_chunk);
-  if (!model->blocks || !model->llc || !model->nodes) return false;
+  if (!model->blocks || !model->llc || !model->arrivals || !model->nodes) return false;
   for (uint32_t v = 0; v < c->vcpus; v++) {
     struct vcpu* vcpu = &model->vcpus[v];
     vcpu->number = v;
@@ -218,16 +220,40 @@ struct miss {
   double stream_began; // in the core's time
 };
 
-// What a miss takes, in core time, from its begin.
+// What a miss takes, in core time, from its begin. Notes when its line will be there.
 static double time_of(struct model* model, struct vcpu* vcpu, uint32_t node,
                       const struct miss* miss, double begin, double latency) {
   int64_t now = clock_now();
-  double queue = nodes_read(model->nodes, vcpu->number, node, miss->line, now,
-                            ahead_of(model, vcpu, begin, now));
+  double ahead = ahead_of(model, vcpu, begin, now);
+  double queue = nodes_read(model->nodes, vcpu->number, node, miss->line, now, ahead);
+  arrivals_add(model->arrivals, miss->line, now + (int64_t)(ahead + latency + queue));
   struct node_counters* counters = &vcpu->counters.node[node];
   counters->wait += latency + queue;
   counters->queue += queue;
   return (latency + queue) / model->configuration.dilation;
+}
+
+static bool is_prefetched(const struct miss* miss) {
+  return miss->streamed && !miss->access->locked;
+}
+static bool is_buffered(const struct miss* miss) {
+  return miss->store && !miss->access->locked;
+}
+
+// When the line is requested, in core time. idle: undilated latency.
+static double begin_of(struct core* core, const struct miss* miss, double idle) {
+  if (is_buffered(miss)) return core_store(core, miss->access);
+  if (is_prefetched(miss)) return core_prefetch(core, idle, miss->stream_began);
+  return core_load(core, miss->access);
+}
+
+static void ends(struct core* core, const struct miss* miss, double begin, double end) {
+  if (is_buffered(miss))
+    core_store_ends(core, begin, end);
+  else if (is_prefetched(miss))
+    core_prefetch_ends(core, miss->access, miss->address, end);
+  else
+    core_load_ends(core, miss->access, miss->address, begin, end);
 }
 
 // Lets the core wait for a line of memory, or overlap that with what it does. Returns the undilated
@@ -238,22 +264,34 @@ static double wait_for_memory(struct model* model, struct vcpu* vcpu, uint32_t n
   double latency = nodes_latency(model->nodes, vcpu->number, node, miss->line, miss->store);
   const double idle = latency / model->configuration.dilation;
   if (!model->configuration.sleep) return idle;
-  if (miss->store && !miss->access->locked) {
-    double begin = core_store(core, miss->access);
-    double time = time_of(model, vcpu, node, miss, begin, latency);
-    core_store_ends(core, begin, begin + time);
-    return time;
-  }
-  if (miss->streamed && !miss->access->locked) {
-    double begin = core_prefetch(core, idle, miss->stream_began);
-    double end = begin + time_of(model, vcpu, node, miss, begin, latency);
-    core_prefetch_ends(core, miss->access, miss->address, end);
-    return end > core->now ? end - core->now : 0;
-  }
-  double begin = core_load(core, miss->access);
-  double time = time_of(model, vcpu, node, miss, begin, latency);
-  core_load_ends(core, miss->access, miss->address, begin, begin + time);
-  return time;
+  double begin = begin_of(core, miss, idle);
+  double end = begin + time_of(model, vcpu, node, miss, begin, latency);
+  ends(core, miss, begin, end);
+  if (is_buffered(miss) || !is_prefetched(miss)) return end - begin;
+  return end > core->now ? end - core->now : 0;
+}
+
+// A load of a line that another vCPU's miss brings, unless it has arrived. It takes no longer than
+// if this vCPU, which may be behind the other one, had requested it itself from an idle node. hit:
+// ns of a line that has arrived. (A vCPU that was idle is thought to be behind until it next pays,
+// and may wait for what is there already.)
+static bool wait_for_arrival(struct model* model, struct vcpu* vcpu, const struct miss* miss,
+                             double hit) {
+  const int64_t arrival = arrivals_of(model->arrivals, miss->line);
+  if (arrival == INT64_MIN || !model->configuration.sleep) return false;
+  struct core* core = &vcpu->core;
+  const int64_t now = clock_now();
+  const double away = (double)(arrival - now) - ahead_of(model, vcpu, core->now, now);
+  const struct memory_range* range =
+      configuration_range(&model->configuration, miss->line * k_line_size);
+  if (away <= 0 || !range) return false;
+  const double arrives = core->now + away / model->configuration.dilation;
+  const double idle =
+      nodes_latency(model->nodes, vcpu->number, range->node, miss->line, miss->store) /
+      model->configuration.dilation;
+  const double begin = begin_of(core, miss, idle);
+  ends(core, miss, begin, fmax(begin + hit, fmin(begin + idle, arrives)));
+  return true;
 }
 
 static uint64_t physical_of(const struct memory_range* range, uint64_t reported) {
@@ -371,8 +409,10 @@ void model_access(struct model* model, struct vcpu* vcpu, const struct block_acc
                                        &miss.stream_began);
     if (!shared_cache_access(model->llc, miss.line, store, &evicted))
       count_miss(model, vcpu, &miss);
-    else if (waits)
-      wait_for_cache(vcpu, &miss, miss.streamed ? 0 : c->llc.hit);
+    else if (waits) {
+      const double hit = miss.streamed ? 0 : c->llc.hit;
+      if (!wait_for_arrival(model, vcpu, &miss, hit)) wait_for_cache(vcpu, &miss, hit);
+    }
   }
   if (store) core_stored(&vcpu->core, access, address);
   if (evicted != UINT64_MAX) write_back(model, vcpu, evicted);
@@ -408,6 +448,7 @@ void model_switch(struct model* model, struct vcpu* vcpu, bool on) {
 void model_reset(struct model* model) {
   report_lag(model);
   shared_cache_clear(model->llc);
+  arrivals_clear(model->arrivals);
   nodes_clear(model->nodes, clock_now());
   if (model->pages) made_pages_clear(model->pages);
   atomic_fetch_add(&model->epoch, 1);

@@ -13,6 +13,7 @@
 // reported.
 #pragma once
 
+#include "machine/timing/arrivals.h"
 #include "machine/timing/caches.h"
 #include "machine/timing/config.h"
 #include "machine/timing/core.h"
@@ -69,6 +70,7 @@ struct model {
   struct configuration configuration;
   struct known_blocks* blocks;
   struct shared_cache* llc;
+  struct arrivals* arrivals; // at the last level
   struct nodes* nodes;
   struct kernel_model* kernel;     // null: kernel code costs nothing
   struct events* events;           // null: no event unit

@@ -23,8 +23,6 @@ ROWS = [
     ("Ice Lake: reading, Optane over DRAM", ICELAKE, ("read", "1"), ("read", "0"), 3, H2M),
     ("Optane: a line at random over one in order", ICELAKE, ("random", "1"), ("lines", "1"), 4, OPTANE),
     ("Knights Landing: pointer chase, MCDRAM over DDR", KNL, ("chase", "4"), ("chase", "0"), 155 / 130, H2M),
-    ("Knights Landing: reading, DDR over MCDRAM", KNL, ("read", "0"), ("read", "4"), 315 / 80, H2M),
-    ("Knights Landing: copy, DDR over MCDRAM", KNL, ("copy", "0,0"), ("copy", "4,4"), 440 / 80, H2M),
     ("CXL expander: pointer chase, CXL over DRAM", CXL, ("chase", "1"), ("chase", "0"), 2.2,
      "Sun et al., MICRO 2023"),
 ]

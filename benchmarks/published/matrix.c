@@ -8,8 +8,8 @@
 //
 // usage: matrix product|dgemm linear|strided NODES [columns]
 //   NODES    of A, B and C: 0,0,1
-//   columns  of the product (2000): the lines of B that a row of C reads by columns, beside the
-//   caches prints  seconds, of the fastest repeat
+//   columns  of the product (2000): lines of B that a row of C reads by columns, beside caches
+//   prints   seconds, of the fastest repeat
 #include "borders/model_marks.h"
 #include "machine/guest_memory.h"
 

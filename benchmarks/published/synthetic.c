@@ -24,6 +24,8 @@ static const char* const k_patterns[] = {"sequential", "strided", "tiled", "rand
 static const char* const k_arrays[] = {"p_1", "p_2", "p_3", "crit"};
 static const char* const k_free = "free";
 
+static size_t parts = 1; // of an array: one for each thread, as far as that is a power of two
+
 // A line for each array, by which profiles name it.
 static void allocate(uint32_t* arrays[4], size_t bytes) {
   uint32_t* p_1 = (uint32_t*)malloc(bytes);
@@ -43,7 +45,7 @@ static int index_of(const char* name, const char* const* names) {
 }
 
 // The index of the k-th access of the batch at `base`. Each pattern but random visits every place
-// of the array once in a run through it: strides and tiles come back for what they left out.
+// of an array's part once in a run through it: strides and tiles come back for what they left out.
 static inline size_t place(enum pattern pattern, size_t base, size_t k, size_t size) {
   const size_t at = base + k;
   switch (pattern) {
@@ -63,11 +65,15 @@ static inline size_t place(enum pattern pattern, size_t base, size_t k, size_t s
   }
 }
 
+// Random accesses go to the whole array, others stay in the part that `base` lies in.
 static inline __attribute__((always_inline)) uint32_t
 access_batch(uint32_t* array, enum pattern pattern, size_t base, size_t size, unsigned writes) {
   uint32_t sum = 0;
+  const size_t whole = pattern == k_random ? size : size / parts; // a power of two
+  array += base & ~(whole - 1);
+  base &= whole - 1;
   for (size_t k = 0; k < k_batch; k++) {
-    uint32_t* one = array + place(pattern, base, k, size);
+    uint32_t* one = array + place(pattern, base, k, whole);
     if (k < writes)
       *one = (uint32_t)(base + k);
     else
@@ -122,6 +128,8 @@ int main(int count, char** arguments) {
   const int repeats = count > 6 ? atoi(arguments[6]) : 1;
   const size_t size = bytes / sizeof(uint32_t);
   uint32_t* arrays[4];
+  while (2 * parts <= (size_t)omp_get_max_threads())
+    parts *= 2;
   omptier_model_off();
   if (is_free) allocate(arrays, bytes);
   for (int i = 0; i < 4; i++) {
@@ -129,6 +137,7 @@ int main(int count, char** arguments) {
     for (size_t at = 0; at < size; at++)
       arrays[i][at] = 1;
   }
+  start_team();
   omptier_model_reset();
   omptier_model_on();
   const double begin = seconds_now();

@@ -167,7 +167,23 @@ void Sweep::step_live(SiteInProfile& site, std::uint64_t time, std::int64_t chan
   site.bytes_peak = std::max(site.bytes_peak, step.bytes);
 }
 
-// A peak that is earlier than the last step of live bytes counts at the time of that step.
+// Totals come later than their peak, perhaps after steps of the site's larger blocks: those steps
+// have what is live in the end. False if there are none, so that the peak is the last step.
+bool Sweep::counts_later_steps(SiteInProfile& site, std::uint64_t peak_time, std::int64_t to_peak,
+                               std::int64_t to_end) {
+  const std::uint64_t time = relative(peak_time);
+  std::vector<LiveStep> later;
+  for (; !site.live.empty() && site.live.back().time > time; site.live.pop_back())
+    later.push_back(site.live.back());
+  step_live(site, peak_time, to_peak);
+  for (; !later.empty(); later.pop_back()) {
+    later.back().bytes += static_cast<std::uint64_t>(to_end);
+    site.bytes_peak = std::max(site.bytes_peak, later.back().bytes);
+    site.live.push_back(later.back());
+  }
+  return site.live.back().time > time;
+}
+
 void Sweep::take_totals(const SiteTotals& totals) {
   if (totals.site >= counted_.size()) counted_.resize(profile_.sites.size());
   SiteTotals& before = counted_[totals.site];
@@ -179,10 +195,10 @@ void Sweep::take_totals(const SiteTotals& totals) {
   site.objects += totals.objects - std::min(before.objects, totals.objects);
   site.bytes_total += totals.bytes - std::min(before.bytes, totals.bytes);
   site.bytes_largest = std::max(site.bytes_largest, totals.largest);
-  const std::uint64_t last =
-      site.live.empty() ? 0 : site.live.back().time + profile_.run.start_time;
-  step_live(site, std::max(totals.peak_time, last), change(totals.peak, before.live));
-  step_live(site, totals.time, change(totals.live, totals.peak));
+  if (const std::uint64_t peak_time = std::max(totals.peak_time, before.time);
+      !counts_later_steps(site, peak_time, change(totals.peak, before.live),
+                          change(totals.live, before.live)))
+    step_live(site, totals.time, change(totals.live, totals.peak));
   before = totals;
 }
 

@@ -185,6 +185,8 @@ private:
   void begin_next();
   void release_next();
   void step_live(SiteInProfile& site, std::uint64_t time, std::int64_t change);
+  bool counts_later_steps(SiteInProfile& site, std::uint64_t peak_time, std::int64_t to_peak,
+                          std::int64_t to_end);
   void take_totals(const SiteTotals& totals);
   // Totals of all runs replace the sums over the logged ones.
   bool is_totalled(std::uint32_t region) const;

@@ -44,8 +44,8 @@ struct Log {
 
 TEST(Totals, TakeThePlaceOfObjects) {
   Log log;
-  const std::uint64_t now = monotonic_nanoseconds();
   log.writer->object(0, 0x100000, 1000, 1, 500); // one that is told, of the same site
+  const std::uint64_t now = monotonic_nanoseconds();
   log.writer->site_totals({0, true, 10, 100'000, 20'000, 10'000, 50'000, now, 0});
   log.writer->site_totals({0, true, 12, 120'000, 20'000, 0, 20'000, now, 0});
   const ProfileSummary summary = log.summary();
@@ -56,6 +56,24 @@ TEST(Totals, TakeThePlaceOfObjects) {
   EXPECT_EQ(site.bytes_largest, 20'000u);
   EXPECT_EQ(site.bytes_peak, 51'000u);
   EXPECT_EQ(site.live.back().bytes, 1000u);
+}
+
+// Written after a larger block came, the totals' peak is still of the time before it.
+TEST(Totals, PeakIsOfItsOwnTime) {
+  Log log;
+  const std::uint64_t peak = monotonic_nanoseconds();
+  while (monotonic_nanoseconds() <= peak)
+    ;
+  log.writer->object(0, 0x100000, 1000, 1, 500);
+  log.writer->site_totals({0, true, 10, 100'000, 20'000, 10, 50'000, peak, 0});
+  log.writer->object(0, 0x200000, 2000, 1, 500);
+  const ProfileSummary summary = log.summary();
+  const SiteSummary& site = site_at(summary, 0x100);
+  EXPECT_EQ(site.bytes_peak, 50'000u);
+  ASSERT_EQ(site.live.size(), 3u);
+  EXPECT_EQ(site.live[0].bytes, 50'000u);
+  EXPECT_EQ(site.live[1].bytes, 1010u);
+  EXPECT_EQ(site.live[2].bytes, 3010u);
 }
 
 // One address, two sites, and an object that is told: the place decides.

@@ -20,8 +20,10 @@ if(TARGET omptier_time_model)
   omptier_machine_test(timing.placement MACHINE dram-hbm-nvm TIMED DILATION 400 TIMEOUT 400 COMMAND
     ${threads} sh ${CMAKE_CURRENT_LIST_DIR}/timing_placement.sh
     ${CMAKE_BINARY_DIR}/benchmarks/hot_and_streamed)
-  omptier_machine_test(timing.migration MACHINE dram-hbm-nvm TIMED TIMEOUT 300 COMMAND
-    ${threads} sh ${CMAKE_CURRENT_LIST_DIR}/timing_migration.sh ${CMAKE_BINARY_DIR}/benchmarks/migrate)
+  omptier_test(virtual.timing.migration
+    COMMAND sh ${CMAKE_CURRENT_LIST_DIR}/timing_stretched.sh ${CMAKE_BINARY_DIR}/bin/omptier dram-hbm-nvm
+            ${threads} sh ${CMAKE_CURRENT_LIST_DIR}/timing_migration.sh ${CMAKE_BINARY_DIR}/benchmarks/migrate
+    WORKING_DIRECTORY ${CMAKE_BINARY_DIR} TIMEOUT 900 LABELS virtual)
   omptier_test(virtual.timing.misses
     COMMAND sh ${CMAKE_CURRENT_LIST_DIR}/timing_misses.sh $<TARGET_FILE:omptier> $<TARGET_FILE:miss_share>
             $<TARGET_FILE:timing_events>

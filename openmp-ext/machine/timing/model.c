@@ -97,6 +97,15 @@ static void start_paying(struct model* model, struct vcpu* vcpu) {
               v, vcpu->number);
 }
 
+// It caught up: others may have waited at a barrier for as long as it was behind.
+static void count_late(struct vcpu* vcpu) {
+  if (-vcpu->behind > k_chunk) {
+    vcpu->counters.late -= vcpu->behind;
+    vcpu->period_late -= vcpu->behind;
+  }
+  vcpu->behind = 0;
+}
+
 // Sleeps until real time has caught up.
 static void pay(struct model* model, struct vcpu* vcpu) {
   struct vcpu_counters* counters = &vcpu->counters;
@@ -107,7 +116,9 @@ static void pay(struct model* model, struct vcpu* vcpu) {
   counters->modelled += modelled;
   vcpu->period_modelled += modelled;
   counters->emulated += used;
+  if (vcpu->ahead < vcpu->behind) vcpu->behind = vcpu->ahead;
   if (vcpu->ahead > k_chunk) {
+    count_late(vcpu);
     int64_t start = clock_now(), owed = (int64_t)vcpu->ahead;
     struct timespec duration = {owed / 1000000000, owed % 1000000000};
     clock_nanosleep(CLOCK_MONOTONIC, 0, &duration, NULL);
@@ -133,14 +144,15 @@ static inline void pay_if_due(struct model* model, struct vcpu* vcpu) {
 }
 
 static void end_period(struct model* model, struct vcpu* vcpu) {
-  double lagged = vcpu->period_lagged + (vcpu->ahead < 0 ? -vcpu->ahead : 0);
+  count_late(vcpu);
+  double lagged = vcpu->period_lagged + vcpu->period_late;
   double took = vcpu->period_modelled + lagged;
   double lag =
       took > (vcpu->switched > 1 ? k_stretch : k_start) ? lagged / vcpu->period_modelled : 0;
   double worst = atomic_load(&model->worst_lag);
   while (lag > worst && !atomic_compare_exchange_weak(&model->worst_lag, &worst, lag))
     ;
-  vcpu->period_modelled = vcpu->period_lagged = vcpu->ahead = 0;
+  vcpu->period_modelled = vcpu->period_lagged = vcpu->period_late = vcpu->ahead = 0;
 }
 
 // Once for each time that the model was on.

@@ -39,8 +39,9 @@ struct vcpu_counters {
   uint64_t accesses, l1_misses, l2_misses;
   uint64_t elsewhere; // misses in memory that belongs to no node (devices, ROM)
   uint64_t kernel_charges, naps;
-  // Real ns: to have passed; that emulation used or waited for; slept; behind for good.
-  double modelled, emulated, slept, lagged;
+  // Real ns: to have passed; that emulation used or waited for; slept; behind for good; behind until
+  // it caught up.
+  double modelled, emulated, slept, lagged, late;
   struct node_counters node[k_max_nodes];
 };
 
@@ -59,8 +60,9 @@ struct vcpu {
   uint64_t copied_page;      // loaded last
   pid_t thread;  // 0 before it first pays
   int schedstat; // file, −1 if the host has none
-  double emulation_seen;                 // real ns
-  double period_modelled, period_lagged; // real ns since the model was switched on
+  double emulation_seen; // real ns
+  double behind;         // the least `ahead` since it last caught up, if below 0
+  double period_modelled, period_lagged, period_late; // real ns since the model was switched on
   _Alignas(64) char end[64];
 };
 

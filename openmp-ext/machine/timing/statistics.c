@@ -11,9 +11,10 @@ static void write_vcpu(FILE* file, const struct vcpu* vcpu) {
   fprintf(file,
           "  vcpu %u accesses %" PRIu64 " l1-misses %" PRIu64 " l2-misses %" PRIu64
           " elsewhere %" PRIu64 " kernel-charges %" PRIu64 " slept %.6f s in %" PRIu64
-          " naps, modelled %.6f s, emulated %.6f s, lagged %.6f s\n",
+          " naps, modelled %.6f s, emulated %.6f s, lagged %.6f s, late %.6f s\n",
           vcpu->number, c->accesses, c->l1_misses, c->l2_misses, c->elsewhere, c->kernel_charges,
-          c->slept * 1e-9, c->naps, c->modelled * 1e-9, c->emulated * 1e-9, c->lagged * 1e-9);
+          c->slept * 1e-9, c->naps, c->modelled * 1e-9, c->emulated * 1e-9, c->lagged * 1e-9,
+          c->late * 1e-9);
   for (int n = 0; n < k_max_nodes; n++) {
     const struct node_counters* node = &c->node[n];
     if (node->reads + node->writes + node->write_backs == 0) continue;

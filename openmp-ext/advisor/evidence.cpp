@@ -112,6 +112,26 @@ void set_shares(SiteDemand& demand, const SiteSummary& site, const ProfileSummar
   demand.share_high = std::min(1.0, std::max(site.share.high, site.share.value + error));
 }
 
+// A region in which nothing was watched is served by caches as the whole site is.
+Sampled with_cache_of(Sampled part, const SiteSummary& site) {
+  const double all = site.accesses.total();
+  if (part.accesses.from_cache + part.accesses.from_memory > 0 || all <= 0) return part;
+  part.accesses.from_cache = part.accesses.total() * site.accesses.from_cache / all;
+  part.accesses.from_memory = part.accesses.total() * site.accesses.from_memory / all;
+  part.samples = site.samples;
+  return part;
+}
+
+// Few watches in each region may say more than all of them together.
+void limit_to_whole(std::vector<RegionDemand>& regions, const Demand& whole) {
+  double sum = 0;
+  for (const RegionDemand& region : regions)
+    sum += region.demand.total();
+  if (sum <= whole.total()) return;
+  for (RegionDemand& region : regions)
+    region.demand *= whole.total() / sum;
+}
+
 // All blocks together.
 SiteDemand demand_of(const SiteSummary& site, const ProfileSummary& summary,
                      const Translation& translation, FirstTouch first_touch) {
@@ -133,8 +153,10 @@ SiteDemand demand_of(const SiteSummary& site, const ProfileSummary& summary,
   // Statics are placed when the program starts and stay.
   for (const SitePart& part : site.by_region)
     if (site.kind == SiteKind::allocation)
-      demand.by_region.push_back({part.of, translation.demand(part, in_huge_pages)});
+      demand.by_region.push_back(
+          {part.of, translation.demand(with_cache_of(part, site), in_huge_pages)});
   std::ranges::sort(demand.by_region, {}, &RegionDemand::region);
+  limit_to_whole(demand.by_region, demand.demand);
   demand.instances = site.objects;
   demand.growing = site.bytes_growing;
   demand.growing_nanoseconds = site.nanoseconds_growing;

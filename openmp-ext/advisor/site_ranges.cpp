@@ -106,9 +106,14 @@ std::vector<std::vector<ByteRange>> alternate(const SiteDemand& site, const Slic
   for (const ByteRange& range : whole) {
     const std::uint64_t here =
         std::max<std::uint64_t>(1, periods * (range.end - range.begin) / std::max(all, unit));
+    // In whole units: a run that begins or ends within one loses it.
+    const auto begin_of = [&](std::uint64_t period) {
+      const std::uint64_t at = range.begin + (range.end - range.begin) * period / here;
+      return period == 0 || period == here ? at : std::max(range.begin, round_down(at, unit));
+    };
     for (std::uint64_t period = 0; period < here; ++period) {
-      std::uint64_t at = range.begin + (range.end - range.begin) * period / here;
-      const std::uint64_t end = range.begin + (range.end - range.begin) * (period + 1) / here;
+      std::uint64_t at = begin_of(period);
+      const std::uint64_t end = begin_of(period + 1);
       seen += end - at;
       std::vector<std::uint64_t> runs(ranges.size());
       for (std::size_t tier = 0; tier < ranges.size(); ++tier)

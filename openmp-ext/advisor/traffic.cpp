@@ -75,10 +75,13 @@ void set_demand(SiteDemand& demand, const SiteSummary& site, const std::vector<I
     all += demand_time(in.demand, memory, threads);
   }
   const double before = demand_time(demand.demand, memory, threads);
+  double in_regions = 0;
+  for (const RegionDemand& region : demand.by_region)
+    in_regions += demand_time(region.demand, memory, threads);
   for (RegionDemand& region : demand.by_region) { // in proportion to the time in samples
-    const double part = before > 0 ? demand_time(region.demand, memory, threads) / before : 0;
+    const double part = demand_time(region.demand, memory, threads);
     region.demand = sum;
-    region.demand *= part;
+    region.demand *= part > 0 ? part / std::max(before, in_regions) : 0;
   }
   demand.demand = sum;
   demand.by_loop.clear();

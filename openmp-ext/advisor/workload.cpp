@@ -50,9 +50,14 @@ bool is_consistent(const Workload& workload, std::string& why_not) {
           site.cached <= site.cached_high && site.cached_high <= 1))
       return is_wrong(site.label + ": the part from a cache is outside of its interval");
     shares += site.share;
-    for (const RegionDemand& part : site.by_region)
+    double in_regions = 0;
+    for (const RegionDemand& part : site.by_region) {
       if (part.region >= workload.regions.size())
         return is_wrong(site.label + ": names a region that is not there");
+      in_regions += part.demand.total();
+    }
+    if (in_regions > 1.000001 * site.demand.total())
+      return is_wrong(site.label + ": parts by region add up to more than the whole");
     if (std::ranges::adjacent_find(site.by_region, std::ranges::greater_equal{},
                                    &RegionDemand::region) != site.by_region.end())
       return is_wrong(site.label + ": its regions are not in order");

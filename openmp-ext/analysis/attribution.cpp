@@ -195,8 +195,8 @@ void Sweep::take_totals(const SiteTotals& totals) {
   site.objects += totals.objects - std::min(before.objects, totals.objects);
   site.bytes_total += totals.bytes - std::min(before.bytes, totals.bytes);
   site.bytes_largest = std::max(site.bytes_largest, totals.largest);
-  if (const std::uint64_t peak_time = std::max(totals.peak_time, before.time);
-      !counts_later_steps(site, peak_time, change(totals.peak, before.live),
+  const std::uint64_t peak_time = std::max(totals.peak_time, before.time);
+  if (!counts_later_steps(site, peak_time, change(totals.peak, before.live),
                           change(totals.live, before.live)))
     step_live(site, totals.time, change(totals.live, totals.peak));
   before = totals;

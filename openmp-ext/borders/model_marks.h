@@ -14,6 +14,7 @@
 #define OMPTIER_MARK_OFF 2
 #define OMPTIER_MARK_RESET 3
 #define OMPTIER_MARK_SYNCHRONISE 4
+#define OMPTIER_MARK_COMMAND 5
 #define OMPTIER_MARK_FIRST 0x100 // 0x100 + n: mark n, n = 0–15
 #define OMPTIER_MARK_COUNT 16
 
@@ -30,6 +31,9 @@
 
 // Memory takes modelled time from here on, and misses are counted.
 #define omptier_model_on() OMPTIER_MARK(OMPTIER_MARK_ON)
+// The same for a command that does not switch the model itself: its first instants, when QEMU
+// translates its code, are not judged for lag.
+#define omptier_model_command() OMPTIER_MARK(OMPTIER_MARK_COMMAND)
 // The guest runs at full emulation speed and nothing is counted: for set-up.
 #define omptier_model_off() OMPTIER_MARK(OMPTIER_MARK_OFF)
 // Empties the modelled caches and zeroes all counts.

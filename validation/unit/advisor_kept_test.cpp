@@ -134,6 +134,19 @@ TEST(Traffic, ARegionHasItsPartOfTheTime) {
   EXPECT_NEAR(sites[0].by_region[0].demand.total() / sites[0].demand.total(), 0.5, 1e-9);
 }
 
+TEST(Traffic, RegionsTogetherHaveNoMoreThanTheWhole) {
+  std::vector<SiteDemand> sites(3);
+  sites[0].demand.of(Manner::scattered_load) = 100;
+  for (std::uint32_t region = 0; region < 2; ++region) {
+    sites[0].by_region.push_back({region, {}});
+    sites[0].by_region[region].demand.of(Manner::scattered_load) = 300;
+  }
+  count_traffic(sites, summary_of_loop(), k_fast);
+  ASSERT_GT(sites[0].demand.total(), 0);
+  for (const RegionDemand& region : sites[0].by_region)
+    EXPECT_NEAR(region.demand.total() / sites[0].demand.total(), 0.5, 1e-9);
+}
+
 TEST(Traffic, LoadsThatNeedNoOtherWaitAtOnce) {
   ProfileSummary summary = summary_of_loop();
   summary.traffic[0].sites.resize(1);

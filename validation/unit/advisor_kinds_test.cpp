@@ -205,6 +205,31 @@ TEST_F(Cached, RegionsHaveTheirOwn) {
   EXPECT_DOUBLE_EQ(parts[1].demand.total(), 0.25 * parts[0].demand.total());
 }
 
+// Where nothing was watched, caches serve as they do in the whole run; all regions together never
+// wait longer than the whole site.
+TEST_F(Cached, ARegionIsPartOfItsSite) {
+  serve(0.9, 0.1);
+  summary.regions.emplace_back();
+  SitePart& first = summary.sites[0].by_region.emplace_back();
+  first.samples = summary.sites[0].samples / 2;
+  first.accesses = summary.sites[0].accesses;
+  first.accesses *= 0.5;
+  first.accesses.from_cache = first.accesses.from_memory = 0;
+  const std::vector<std::string> names(summary.sites.size(), "hot");
+  const auto sites = [&] {
+    return workload_from(summary, {names, {"outside", "sweep"}}, {}).sites;
+  };
+  EXPECT_NEAR(sites()[0].by_region[0].demand.total(), 0.5 * sites()[0].demand.total(), 1e-9);
+
+  SitePart& second = summary.sites[0].by_region.emplace_back(summary.sites[0].by_region[0]);
+  second.of = 1;
+  second.accesses.from_memory = second.accesses.total(); // one watch found memory
+  const SiteDemand hot = sites()[0];
+  EXPECT_NEAR(hot.by_region[0].demand.total() + hot.by_region[1].demand.total(), hot.demand.total(),
+              1e-9);
+  EXPECT_GT(hot.by_region[1].demand.total(), hot.by_region[0].demand.total());
+}
+
 TEST_F(Cached, TheReasonSaysSo) {
   serve(0.9, 0.05);
   const Advice made = advice();

@@ -93,6 +93,30 @@ TEST(RangesOfASite, TheHotPartGetsTheFastMemory) {
   EXPECT_LT(advice.time, 1.01 * (advice.least_time));
 }
 
+// 32 MiB and a bit, as malloc gives it, in units of 2 MiB: thirty of them fit, in four runs.
+TEST(RangesOfASite, AnOddSizeLosesOneUnitAtMost) {
+  const ProfileSummary summary = one_block(32 * MiB + 4096, [](double) { return 1; });
+  const Plan plan = plan_of(advice_for(summary, 31 * MiB), summary);
+  ASSERT_EQ(plan.entries.size(), 1u);
+  EXPECT_GE(bytes_of(plan.entries[0], MemoryKind::dram), 28 * MiB);
+  EXPECT_LE(bytes_of(plan.entries[0], MemoryKind::dram), 31 * MiB);
+}
+
+// Room that stays empty costs nothing, so more of it never does.
+TEST(RangesOfASite, MoreRoomIsNeverSlower) {
+  ProfileSummary summary = one_block(32 * MiB + 4096, [](double at) { return at < 0.3 ? 5 : 1; });
+  summary.sites.push_back(summary.sites[0]);
+  summary.sites[1].frames = {{0, 0x40}};
+  summary.sites[0].share = {0.7, 0.6, 0.8};
+  summary.sites[1].share = {0.3, 0.2, 0.4};
+  double before = INFINITY;
+  for (std::uint64_t room = 2; room <= 68; room += 2) {
+    const double time = advice_for(summary, room * MiB).time;
+    EXPECT_LE(time, before * 1.0001) << room;
+    before = std::min(before, time);
+  }
+}
+
 TEST(RangesOfASite, NoneWhereItFits) {
   const ProfileSummary summary = one_block(64 * MiB, [](double) { return 1; });
   const Plan plan = plan_of(advice_for(summary, 80 * MiB), summary);

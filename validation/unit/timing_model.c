@@ -45,7 +45,7 @@ static void expect(const char* what, double value, double least, double most) {
 int main(void) {
   struct model* model = model_of_machine();
   if (!model) return 1;
-  model_switch(model, &model->vcpus[0], true);
+  model_switch(model, &model->vcpus[0], true, false);
   const int64_t before = clock_now();
   expect("the first", load(model, 0), 99, 101);
   const int64_t loaded = clock_now();

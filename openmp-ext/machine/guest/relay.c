@@ -78,7 +78,7 @@ static void become_program(const struct request* request, int pipes[3][2], int e
     give_up_privileges(request);
     if (request->model) {
       omptier_model_reset();
-      omptier_model_on();
+      omptier_model_command();
     }
     execvp(request->arguments[0], request->arguments);
     error = errno;

@@ -17,10 +17,10 @@
 // A vCPU sleeps when it is k_chunk ahead (shorter sleeps oversleep by more than they last). How far
 // it may be behind is limited: more would let it run free for long after the host was busy.
 static const double k_chunk = 300e3, k_most_credit = 20e6, k_most_behind = 1e6; // real ns
-// Shorter times (real ns) are not judged: a command's start, when the guest's relay has switched
-// the model on, is mostly QEMU's translation of its code; in what it switches on itself, delays of
-// the host are seen.
-static const double k_start = 1e9, k_stretch = 250e6, k_much_lag = 0.1;
+// Shorter times (real ns) are not judged: less than k_start of modelled time is a command's start,
+// mostly QEMU's translation of its code; in what a program switches on itself, delays of the host
+// are seen.
+static const double k_start = 500e6, k_stretch = 250e6, k_much_lag = 0.1;
 
 static const uint64_t k_user_end = UINT64_C(1) << 47;
 
@@ -146,9 +146,9 @@ static inline void pay_if_due(struct model* model, struct vcpu* vcpu) {
 static void end_period(struct model* model, struct vcpu* vcpu) {
   count_late(vcpu);
   double lagged = vcpu->period_lagged + vcpu->period_late;
-  double took = vcpu->period_modelled + lagged;
-  double lag =
-      took > (vcpu->switched > 1 ? k_stretch : k_start) ? lagged / vcpu->period_modelled : 0;
+  bool is_judged = vcpu->runs_command ? vcpu->period_modelled > k_start
+                                      : vcpu->period_modelled + lagged > k_stretch;
+  double lag = is_judged ? lagged / vcpu->period_modelled : 0;
   double worst = atomic_load(&model->worst_lag);
   while (lag > worst && !atomic_compare_exchange_weak(&model->worst_lag, &worst, lag))
     ;
@@ -186,6 +186,7 @@ static void catch_up_with_switches(struct model* model, struct vcpu* vcpu) {
   if (!vcpu->thread) start_paying(model, vcpu);
   vcpu->epoch = epoch;
   vcpu->switched = switched;
+  vcpu->runs_command = atomic_load(&model->runs_command);
   core_clear(&vcpu->core);
   core_streams_restart(&vcpu->caches);
   vcpu->ahead = vcpu->paid = 0;
@@ -448,9 +449,10 @@ void model_charge(struct model* model, struct vcpu* vcpu, double ns) {
   pay_if_due(model, vcpu);
 }
 
-void model_switch(struct model* model, struct vcpu* vcpu, bool on) {
+void model_switch(struct model* model, struct vcpu* vcpu, bool on, bool runs_command) {
   if (on && model->events) events_publish(model->events);
   if (on) {
+    atomic_store(&model->runs_command, runs_command);
     atomic_fetch_add(&model->switched, 1);
   } else if (atomic_load(&model->on) && model->configuration.sleep) {
     core_drain(&vcpu->core);

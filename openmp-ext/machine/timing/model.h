@@ -39,8 +39,8 @@ struct vcpu_counters {
   uint64_t accesses, l1_misses, l2_misses;
   uint64_t elsewhere; // misses in memory that belongs to no node (devices, ROM)
   uint64_t kernel_charges, naps;
-  // Real ns: to have passed; that emulation used or waited for; slept; behind for good; behind until
-  // it caught up.
+  // Real ns: to have passed; that emulation used or waited for; slept; behind for good; behind
+  // until it caught up.
   double modelled, emulated, slept, lagged, late;
   struct node_counters node[k_max_nodes];
 };
@@ -49,6 +49,7 @@ struct vcpu {
   uint32_t number;
   unsigned epoch;    // last reset applied to its caches and counters
   unsigned switched; // last switching on applied to its clocks
+  bool runs_command; // that switching on was a command's, not its program's
   double ahead;      // real ns that it was ahead of real time when it last paid
   double paid;       // its core's time then
   int64_t paid_at;   // real time then
@@ -69,6 +70,7 @@ struct vcpu {
 struct model {
   atomic_bool on;
   atomic_uint epoch, switched; // of resets; of switching on
+  atomic_bool runs_command;    // last switching on was a command's
   struct configuration configuration;
   struct known_blocks* blocks;
   struct shared_cache* llc;
@@ -108,7 +110,8 @@ void model_forget_blocks(struct model* model);
 // A charged kernel function is called. ns: undilated.
 void model_charge(struct model* model, struct vcpu* vcpu, double ns);
 
-void model_switch(struct model* model, struct vcpu* vcpu, bool on);
+// runs_command: a command begins that need not switch the model itself.
+void model_switch(struct model* model, struct vcpu* vcpu, bool on, bool runs_command);
 void model_reset(struct model* model);
 void model_synchronise(struct model* model);
 // Writes statistics and a section of misses. mark: 0–15 or MISS_SECTION_END.

@@ -51,10 +51,11 @@ static void on_mark(unsigned vcpu_number, void* data) {
   unsigned command = (unsigned)(uintptr_t)data;
   switch (command) {
   case OMPTIER_MARK_ON:
-    model_switch(g_model, vcpu, true);
+  case OMPTIER_MARK_COMMAND:
+    model_switch(g_model, vcpu, true, command == OMPTIER_MARK_COMMAND);
     break;
   case OMPTIER_MARK_OFF:
-    model_switch(g_model, vcpu, false);
+    model_switch(g_model, vcpu, false, false);
     break;
   case OMPTIER_MARK_RESET:
     model_reset(g_model);

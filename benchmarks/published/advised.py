@@ -57,9 +57,10 @@ def chosen(advice, lines):
 
 
 def slowdown(times, held):
-    """Against the best, of the placement nearest to the advice: the array with most bytes in the fast memory."""
+    """Against the best, of the array that the fast memory holds; where it holds none whole, of the worst."""
     array = max(held, key=held.get)
-    return (times[array] if held[array] else max(times.values())) / min(times.values())
+    whole = held[array] >= 0.95 * (MIB << 20)
+    return (times[array] if whole else max(times.values())) / min(times.values())
 
 
 def main():

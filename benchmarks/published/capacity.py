@@ -19,6 +19,7 @@ LEAST_STEPS = 1
 MOST_TRIED = 8  # sites, of which all subsets are tried
 SLACK = 1.03  # of a capacity, for pages and for arrays that have an edge
 BEHIND = 1.02
+PLAN_UNUSED = "5016"  # openmp-ext/base/notices.def
 OURS, FIRST = "omptier", "first come"
 
 
@@ -178,7 +179,7 @@ def make_cell(campaign, machine, percent):
 
 
 def measure(options, cells):
-    """Seconds by machine and command; how many of the runs were emulated too slowly. What is quick is measured
+    """Seconds by machine and command; which of the runs were emulated too slowly. What is quick is measured
     again with more dilation, where emulation takes a smaller part of the time; also what was emulated too slowly."""
     seconds, late = {}, set()
     for machine in dict.fromkeys(cell.machine for cell in cells):
@@ -188,14 +189,27 @@ def measure(options, cells):
             if not commands:
                 break
             for result in published.run_all(options, machine.name, dilation, list(commands), timeout=300):
-                if "5016" in result["errors"]:
+                if PLAN_UNUSED in result["errors"]:
                     sys.exit(f"{result['command']}: {result['errors'].strip()}")
                 key, time = (machine, result["command"]), float(result["output"])
                 (late.add if published.is_too_slow(result) else late.discard)(key)
                 seconds[key] = time / dilation
                 if time > ENOUGH and key not in late:
                     del commands[result["command"]]
-    return seconds, len(late)
+    return seconds, late
+
+
+def in_time(cells, late):
+    """The cells whose runs all are as fast as shown; says which are left out."""
+    good = []
+    for cell in cells:
+        names = [name for name, command in cell.commands.items() if (cell.machine, command) in late]
+        if names:
+            print(f"left out, emulated more slowly than the machine: {cell.program.name}, {cell.machine.name}, "
+                  f"{cell.percent:g} %: {', '.join(names)}", flush=True)
+        else:
+            good.append(cell)
+    return good or sys.exit("nothing was emulated fast enough; leave the host's processors to it")
 
 
 def times_of(cell, seconds):
@@ -234,7 +248,7 @@ def summarise(cells, seconds, names):
     print("\n| strategy | mean time over the best found | worst | cells in which omptier is behind by over 2 % |")
     print("|---|---|---|---|")
     any_behind = set()
-    for name in names:
+    for name in [*names, "all slow"]:
         ratios, behind = [], 0
         for at, cell in enumerate(cells):
             times = times_of(cell, seconds)
@@ -276,10 +290,9 @@ def main():
         cells += [make_cell(campaign, machine, percent)
                   for machine in machines for percent in options.percent or ((25,) if options.short else CAPACITIES)]
     seconds, late = measure(options, cells)
+    cells = in_time(cells, late)
     names, points = print_cells(cells, seconds)
     behind = summarise(cells, seconds, names)
-    if late:
-        print(f"{late} runs were emulated more slowly than the machine that they model: they are faster than shown")
     for cell in behind:
         print(f"behind: {cell.program.name}, {cell.machine.name}, {cell.percent:g} %")
     draw(options, points)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the drivers of this folder share: commands in the timed machine, and tables of comparisons.
 
-A comparison is a published figure beside the one measured here. Its `order` says whether both are
-on the same side of 1."""
+A comparison is a published figure beside the one measured here; they are in the same order if both are on
+the same side of 1."""
 import argparse
 import dataclasses
 import json
@@ -21,8 +21,6 @@ def parser(description):
     parser.add_argument("--short", action="store_true", help="fewer configurations: minutes")
     parser.add_argument("--results", type=pathlib.Path, help="file that results are kept in "
                         "(default: in the build folder)")
-    parser.add_argument("--stretch", type=int, default=1, help="on a busy host: longer time for the programs "
-                        "that otherwise find out how long they need")
     parser.add_argument("--jobs", type=int, help="machines at a time")
     return parser
 
@@ -63,14 +61,17 @@ def run_all(options, machine, dilation, commands, timeout=120):
     return known
 
 
-def run_stretched(options, machine, dilation, commands, timeout=300, most=6400):
+MOST_DILATION = 6400
+
+
+def run_stretched(options, machine, dilation, commands, timeout=300):
     """Runs shell commands in the machine; what emulation is too slow for runs again with its time
     stretched further. Returns what each command printed and the dilation that it ran with."""
     known = run_all(options, machine, dilation, commands, timeout)
     slow = [result["command"] for result in known if is_too_slow(result)]
     printed = {result["command"]: (result["output"], dilation) for result in known}
-    if slow and 2 * dilation <= most:
-        printed.update(run_stretched(options, machine, 2 * dilation, slow, 2 * timeout, most))
+    if slow and 2 * dilation <= MOST_DILATION:
+        printed.update(run_stretched(options, machine, 2 * dilation, slow, 2 * timeout))
     elif slow:
         sys.exit(f"emulation is too slow even with dilation {dilation}: {'; '.join(slow)}")
     return printed
@@ -91,6 +92,10 @@ def factor(one, other):
     return max(one / other, other / one)
 
 
+# What is published as equal (within 5 %) is in order within this.
+NEARLY_EQUAL = 0.15
+
+
 @dataclasses.dataclass
 class Comparison:
     what: str
@@ -99,9 +104,13 @@ class Comparison:
     measured: float
 
     @property
+    def is_equal(self):
+        return abs(self.published - 1) < 0.05
+
+    @property
     def same_order(self):
-        if abs(self.published - 1) < 0.05:  # published as equal
-            return abs(self.measured - 1) < 0.15
+        if self.is_equal:
+            return abs(self.measured - 1) < NEARLY_EQUAL
         return (self.published - 1) * (self.measured - 1) > 0
 
     @property
@@ -124,7 +133,11 @@ def rank_correlation(comparisons):
 def summary(comparisons):
     factors = [one.factor for one in comparisons]
     worst = max(comparisons, key=lambda one: one.factor)
-    return (f"{len(comparisons)} comparisons, {sum(one.same_order for one in comparisons)} in the published order; "
+    equal = [one for one in comparisons if one.is_equal]
+    different = [one for one in comparisons if not one.is_equal]
+    return (f"{len(comparisons)} comparisons: {sum(one.same_order for one in different)} of {len(different)} that "
+            f"differ in the published order, {sum(one.same_order for one in equal)} of {len(equal)} published as "
+            f"equal within {100 * NEARLY_EQUAL:.0f} %; "
             f"rank correlation {rank_correlation(comparisons):.2f}; median factor between measured and published "
             f"{statistics.median(factors):.2f}, worst {worst.factor:.2f} ({worst.what})")
 

@@ -78,7 +78,7 @@ TEST(TimingConfig, ReadsAllLines) {
   configuration c =
       read_good(k_two_nodes + "\n  # only a comment\n"
                               "latency 2-3 1 380 950\ncache l2 256K 4 7\nmedia 1 256\n"
-                              "dilation 50\nmode count\nstart on\nevent-period 7\n"
+                              "dilation 50\nmode count\nevent-period 7\n"
                               "misses /a path/with blanks  \n");
   EXPECT_EQ(c.range_count, 2u);
   EXPECT_EQ(c.cost[1][1].read_latency, 300);
@@ -90,7 +90,6 @@ TEST(TimingConfig, ReadsAllLines) {
   EXPECT_EQ(c.l2.hit, 7);
   EXPECT_EQ(c.dilation, 50);
   EXPECT_FALSE(c.sleep);
-  EXPECT_TRUE(c.start_on);
   EXPECT_EQ(c.event_period, 7u);
   EXPECT_STREQ(c.misses, "/a path/with blanks");
   EXPECT_EQ(configuration_range(&c, (32 << 20) + 5)->node, 1u);
@@ -140,7 +139,6 @@ TEST(TimingConfig, ChecksTheWhole) {
             std::string::npos);
   EXPECT_NE(read_bad("range 0 0 16M 0\nlatency * 0 80 80\n").find("no bandwidth line"),
             std::string::npos);
-  EXPECT_NE(read_bad(k_two_nodes + "charge f 5\n").find("need a symbols line"), std::string::npos);
   EXPECT_NE(read_bad(k_two_nodes, 17).find("17 vCPUs"), std::string::npos);
 }
 
@@ -407,8 +405,7 @@ const char* const k_symbols = "ffffffff81000000 T _text\n"
 
 TEST(TimingKernel, FindsFunctionsAndCharges) {
   File symbols(k_symbols);
-  configuration c = read_good(k_two_nodes + "symbols " + symbols.path() +
-                              "\ncharge try_to_migrate 77\ncharge after 5\n");
+  configuration c = read_good(k_two_nodes + "symbols " + symbols.path() + "\n");
   char error[512];
   kernel_model* model = kernel_model_create(&c, error, sizeof error);
   ASSERT_NE(model, nullptr) << error;
@@ -418,8 +415,8 @@ TEST(TimingKernel, FindsFunctionsAndCharges) {
   EXPECT_EQ(kernel_moves_at(model, 0xffffffff81003100), k_moves_bytes);
   EXPECT_EQ(kernel_moves_at(model, 0xffffffff81003200), k_moves_nothing);
   EXPECT_EQ(kernel_moves_at(model, 0xffffffff81000000), k_moves_nothing);
-  EXPECT_EQ(kernel_charge_at(model, 0xffffffff81004000), 77);
-  EXPECT_EQ(kernel_charge_at(model, 0xffffffff81003200), 5);
+  EXPECT_GT(kernel_charge_at(model, 0xffffffff81004000), 0);
+  EXPECT_EQ(kernel_charge_at(model, 0xffffffff81003200), 0);
   EXPECT_GT(kernel_charge_at(model, 0xffffffff81005000), 0);
   EXPECT_EQ(kernel_charge_at(model, 0xffffffff81005001), 0);
 }
@@ -430,10 +427,11 @@ TEST(TimingKernel, SaysWhatIsMissing) {
   char error[512];
   EXPECT_EQ(kernel_model_create(&c, error, sizeof error), nullptr);
   EXPECT_NE(std::string(error).find("clear_page_rep"), std::string::npos) << error;
-  File symbols(k_symbols);
-  c = read_good(k_two_nodes + "symbols " + symbols.path() + "\ncharge no_such_function 5\n");
+  const std::string all = k_symbols;
+  File symbols(all.substr(0, all.find("ffffffff81005000")));
+  c = read_good(k_two_nodes + "symbols " + symbols.path() + "\n");
   EXPECT_EQ(kernel_model_create(&c, error, sizeof error), nullptr);
-  EXPECT_NE(std::string(error).find("no_such_function"), std::string::npos) << error;
+  EXPECT_NE(std::string(error).find("native_flush_tlb_multi"), std::string::npos) << error;
 }
 
 std::vector<miss_record> read_section(const std::string& path, std::uint32_t mark) {

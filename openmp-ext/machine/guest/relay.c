@@ -218,7 +218,7 @@ static void relay_until_end(struct relay* relay, int signals) {
   }
 }
 
-/* Other CPUs end their part of the modelled time when they next run. Then the time model says
+/* The reset makes the time model say, of all CPUs (which may need some time to get out of it),
  * whether this program's time was too long, before DONE, so that it is known whose it was. */
 static void end_modelled_time(int more) {
   omptier_model_off();

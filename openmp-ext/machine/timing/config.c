@@ -267,17 +267,6 @@ static bool read_cache(struct parser* p) {
   return true;
 }
 
-static bool read_charge(struct parser* p) {
-  struct configuration* c = p->result;
-  struct kernel_charge charge = {0};
-  if (!take_word(p, charge.function, sizeof charge.function))
-    return fail(p, "the function is missing");
-  if (!take_number(p, "charge", 0, &charge.ns)) return false;
-  if (c->charge_count == k_max_charges) return fail(p, "more than %d charges", k_max_charges);
-  c->charges[c->charge_count++] = charge;
-  return true;
-}
-
 static bool read_choice(struct parser* p, const char* yes, const char* no, bool* value) {
   char word[16] = "";
   take_word(p, word, sizeof word);
@@ -302,7 +291,6 @@ static bool read_line(struct parser* p, const char* keyword) {
   if (strcmp(keyword, "mixed") == 0) return read_mixed(p);
   if (strcmp(keyword, "memory-side-cache") == 0) return read_memory_side_cache(p);
   if (strcmp(keyword, "cache") == 0) return read_cache(p);
-  if (strcmp(keyword, "charge") == 0) return read_charge(p);
   if (strcmp(keyword, "event-period") == 0) return read_period(p);
   if (strcmp(keyword, "dilation") == 0) return take_number(p, "dilation", 1, &c->dilation);
   if (strcmp(keyword, "loaded") == 0) return read_load_curve(p);
@@ -318,7 +306,6 @@ static bool read_line(struct parser* p, const char* keyword) {
            take_count(p, "lines of stores", k_max_flight, &c->stores);
   if (strcmp(keyword, "bandwidth-divisor") == 0)
     return take_number(p, "divisor", 1, &c->bandwidth_divisor);
-  if (strcmp(keyword, "start") == 0) return read_choice(p, "on", "off", &c->start_on);
   if (strcmp(keyword, "mode") == 0) return read_choice(p, "sleep", "count", &c->sleep);
   if (strcmp(keyword, "symbols") == 0) return take_path(p, c->symbols);
   if (strcmp(keyword, "misses") == 0) return take_path(p, c->misses);
@@ -331,7 +318,6 @@ static bool check_whole(struct parser* p) {
   const struct configuration* c = p->result;
   p->line = 0;
   if (c->range_count == 0) return fail(p, "no range line; at least one is needed");
-  if (c->charge_count && !c->symbols[0]) return fail(p, "charge lines need a symbols line");
   for (uint32_t i = 0; i < c->range_count; i++)
     for (uint32_t v = 0, node = c->ranges[i].node; v < c->vcpus; v++) {
       if (c->cost[v][node].read_latency == 0)

@@ -15,7 +15,6 @@ enum {
   k_max_vcpus = 16,
   k_max_nodes = 16,
   k_max_ranges = 32,
-  k_max_charges = 16,
   k_max_points = 8, // of a curve
   k_max_flight = 64, // misses of a core
   k_line_size = 64,  // bytes of a cache line
@@ -54,11 +53,6 @@ struct cache_shape {
   double hit; // undilated nanoseconds of a load that hits here outside any stream
 };
 
-struct kernel_charge {
-  char function[64];
-  double ns; // undilated, for each call
-};
-
 struct configuration {
   uint32_t vcpus;
   struct memory_range ranges[k_max_ranges];
@@ -74,10 +68,7 @@ struct configuration {
   uint32_t window, outstanding;              // of a core: instructions; misses in flight
   uint32_t prefetched, stores;               // lines in flight: of streams, of stores
   struct load_curve load_curve[k_max_nodes]; // latency under load
-  bool start_on;
   bool sleep; // false: only count misses
-  struct kernel_charge charges[k_max_charges];
-  uint32_t charge_count;
   uint64_t event_period;
   // Paths; empty: none.
   char symbols[512], misses[512], events[512], statistics[512];

@@ -34,10 +34,14 @@ static const struct {
 // quarter to a fifth of the cost of moving 4 KiB pages, as measured on real machines;
 // benchmarks/machine/migrate.c shows the ratio. A folio is unmapped and remapped once per move. A
 // shoot-down is an interrupt to the other processors and the wait for their answer.
-static const struct kernel_charge k_built_in[] = {
+static const struct {
+  const char* function;
+  double ns; // undilated, for each call
+} k_charges[] = {
     {"try_to_migrate", 50},
     {"native_flush_tlb_multi", 100},
 };
+enum { k_charge_count = sizeof k_charges / sizeof *k_charges };
 
 struct kernel_function {
   uint64_t start, end;
@@ -47,12 +51,10 @@ struct kernel_function {
 struct kernel_model {
   struct kernel_function moves[k_most_functions];
   uint32_t moves_count;
-  struct kernel_charge charges[k_max_charges + 2];
-  uint64_t charged_at[k_max_charges + 2];
-  uint32_t charge_count;
+  uint64_t charged_at[k_charge_count];
 };
 
-// All symbols of the file: their sorted addresses, and the addresses of the names that we need.
+// The sorted addresses of all symbols: a function ends where the next one begins.
 struct symbols {
   uint64_t* addresses;
   size_t count, room;
@@ -102,23 +104,8 @@ static void note_symbol(struct kernel_model* model, const char* name, uint64_t a
           (struct kernel_function){.start = address, .moves = k_groups[g].moves};
       group_found[g] = true;
     }
-  for (uint32_t i = 0; i < model->charge_count; i++)
-    if (strcmp(name, model->charges[i].function) == 0) model->charged_at[i] = address;
-}
-
-// The built-in charges, each replaced by the configuration's for the same function; then the
-// configuration's others.
-static void choose_charges(struct kernel_model* model, const struct configuration* configuration) {
-  for (size_t i = 0; i < sizeof k_built_in / sizeof *k_built_in; i++)
-    model->charges[model->charge_count++] = k_built_in[i];
-  for (uint32_t i = 0; i < configuration->charge_count; i++) {
-    uint32_t at = 0;
-    while (at < model->charge_count &&
-           strcmp(model->charges[at].function, configuration->charges[i].function) != 0)
-      at++;
-    model->charges[at] = configuration->charges[i];
-    if (at == model->charge_count) model->charge_count++;
-  }
+  for (uint32_t i = 0; i < k_charge_count; i++)
+    if (strcmp(name, k_charges[i].function) == 0) model->charged_at[i] = address;
 }
 
 static bool fail(char* error, size_t size, const char* format, ...) {
@@ -136,11 +123,10 @@ static bool check_found(const struct kernel_model* model, const bool* group_foun
       return fail(error, size,
                   "%s: no %s or the like; give /proc/kallsyms of the guest, read as root", path,
                   k_groups[g].names[0]);
-  for (uint32_t i = 0; i < model->charge_count; i++)
+  for (uint32_t i = 0; i < k_charge_count; i++)
     if (!model->charged_at[i])
-      return fail(error, size,
-                  "%s: no function %s to charge; add a charge line for this kernel's name of it",
-                  path, model->charges[i].function);
+      return fail(error, size, "%s: no function %s to charge; this kernel is not known", path,
+                  k_charges[i].function);
   return true;
 }
 
@@ -171,7 +157,6 @@ struct kernel_model* kernel_model_create(const struct configuration* configurati
     fail(error, error_size, "out of memory");
     return NULL;
   }
-  choose_charges(model, configuration);
   bool good = read_symbols(model, &symbols, configuration->symbols, error, error_size);
   if (good) {
     qsort(symbols.addresses, symbols.count, sizeof *symbols.addresses, compare_addresses);
@@ -192,14 +177,14 @@ enum kernel_moves kernel_moves_at(const struct kernel_model* model, uint64_t add
 }
 
 double kernel_charge_at(const struct kernel_model* model, uint64_t address) {
-  for (uint32_t i = 0; i < model->charge_count; i++)
-    if (address == model->charged_at[i]) return model->charges[i].ns;
+  for (uint32_t i = 0; i < k_charge_count; i++)
+    if (address == model->charged_at[i]) return k_charges[i].ns;
   return 0;
 }
 
 void kernel_model_describe(const struct kernel_model* model, char* text, size_t size) {
   int used = snprintf(text, size, "%u functions that move bytes", model->moves_count);
-  for (uint32_t i = 0; i < model->charge_count && used > 0 && (size_t)used < size; i++)
-    used += snprintf(text + used, size - (size_t)used, ", %s %g ns", model->charges[i].function,
-                     model->charges[i].ns);
+  for (uint32_t i = 0; i < k_charge_count && used > 0 && (size_t)used < size; i++)
+    used += snprintf(text + used, size - (size_t)used, ", %s %g ns", k_charges[i].function,
+                     k_charges[i].ns);
 }

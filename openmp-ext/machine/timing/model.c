@@ -16,7 +16,9 @@
 
 // A vCPU sleeps when it is k_chunk ahead (shorter sleeps oversleep by more than they last). How far
 // it may be behind is limited: more would let it run free for long after the host was busy.
-static const double k_chunk = 300e3, k_most_credit = 20e6, k_most_behind = 1e6; // real ns
+static const double k_chunk = 300e3, k_most_behind = 20e6; // real ns
+// At a node's queue a vCPU that is further behind is taken for one that was idle.
+static const double k_behind_in_queue = 1e6;
 // Shorter times (real ns) are not judged: less than k_start of modelled time is a command's start,
 // mostly QEMU's translation of its code; in what a program switches on itself, delays of the host
 // are seen.
@@ -63,11 +65,12 @@ struct model* model_create(const char* configuration_path, uint32_t vcpus, char*
   }
   memset(model, 0, sizeof *model);
   pthread_mutex_init(&model->mark_lock, NULL);
+  for (uint32_t v = 0; v < k_max_vcpus; v++)
+    pthread_mutex_init(&model->vcpus[v].period_lock, NULL);
   clock_calibrate();
   if (!configuration_read(configuration_path, vcpus, &model->configuration, error, error_size) ||
       !create_parts(model, error, error_size))
     return NULL; // QEMU exits now; nothing needs freeing
-  model->on = model->configuration.start_on;
   return model;
 }
 
@@ -106,6 +109,22 @@ static void count_late(struct vcpu* vcpu) {
   vcpu->behind = 0;
 }
 
+// What it is behind by more than that it stays behind for good.
+static void count_period(struct vcpu* vcpu, double modelled) {
+  pthread_mutex_lock(&vcpu->period_lock);
+  vcpu->period_modelled += modelled;
+  if (vcpu->ahead > k_chunk) {
+    count_late(vcpu);
+  } else if (vcpu->ahead < -k_most_behind) {
+    double lagged = -k_most_behind - vcpu->ahead;
+    vcpu->counters.lagged += lagged;
+    vcpu->period_lagged += lagged;
+    vcpu->ahead = -k_most_behind;
+  }
+  if (vcpu->ahead < vcpu->behind) vcpu->behind = vcpu->ahead;
+  pthread_mutex_unlock(&vcpu->period_lock);
+}
+
 // Sleeps until real time has caught up.
 static void pay(struct model* model, struct vcpu* vcpu) {
   struct vcpu_counters* counters = &vcpu->counters;
@@ -114,11 +133,9 @@ static void pay(struct model* model, struct vcpu* vcpu) {
   vcpu->paid = vcpu->core.now;
   vcpu->ahead += modelled - used;
   counters->modelled += modelled;
-  vcpu->period_modelled += modelled;
   counters->emulated += used;
-  if (vcpu->ahead < vcpu->behind) vcpu->behind = vcpu->ahead;
+  count_period(vcpu, modelled);
   if (vcpu->ahead > k_chunk) {
-    count_late(vcpu);
     int64_t start = clock_now(), owed = (int64_t)vcpu->ahead;
     struct timespec duration = {owed / 1000000000, owed % 1000000000};
     clock_nanosleep(CLOCK_MONOTONIC, 0, &duration, NULL);
@@ -127,11 +144,6 @@ static void pay(struct model* model, struct vcpu* vcpu) {
     counters->slept += slept;
     counters->naps++;
     seen = emulation(vcpu); // the delay of waking up is part of `slept`
-  } else if (vcpu->ahead < -k_most_credit) {
-    double lagged = -k_most_credit - vcpu->ahead;
-    counters->lagged += lagged;
-    vcpu->period_lagged += lagged;
-    vcpu->ahead = -k_most_credit;
   }
   vcpu->emulation_seen = seen;
   vcpu->paid_at = clock_now();
@@ -143,7 +155,10 @@ static inline void pay_if_due(struct model* model, struct vcpu* vcpu) {
     pay(model, vcpu);
 }
 
+// Its thread may be another one: after the model was switched off, a vCPU that sleeps does not come
+// here by itself.
 static void end_period(struct model* model, struct vcpu* vcpu) {
+  pthread_mutex_lock(&vcpu->period_lock);
   count_late(vcpu);
   double lagged = vcpu->period_lagged + vcpu->period_late;
   bool is_judged = vcpu->runs_command ? vcpu->period_modelled > k_start
@@ -152,10 +167,16 @@ static void end_period(struct model* model, struct vcpu* vcpu) {
   double worst = atomic_load(&model->worst_lag);
   while (lag > worst && !atomic_compare_exchange_weak(&model->worst_lag, &worst, lag))
     ;
-  vcpu->period_modelled = vcpu->period_lagged = vcpu->period_late = vcpu->ahead = 0;
+  vcpu->period_modelled = vcpu->period_lagged = vcpu->period_late = 0;
+  pthread_mutex_unlock(&vcpu->period_lock);
 }
 
-// Once for each time that the model was on.
+static void end_periods(struct model* model) {
+  for (uint32_t v = 0; v < model->configuration.vcpus; v++)
+    end_period(model, &model->vcpus[v]);
+}
+
+// Once for each reset, and at the end.
 static void report_lag(struct model* model) {
   double worst = atomic_exchange(&model->worst_lag, 0);
   if (model->configuration.sleep && worst > k_much_lag)
@@ -167,8 +188,7 @@ static void report_lag(struct model* model) {
 }
 
 void model_end(struct model* model) {
-  for (uint32_t v = 0; v < model->configuration.vcpus; v++)
-    end_period(model, &model->vcpus[v]); // QEMU has stopped them
+  end_periods(model); // QEMU has stopped them
   report_lag(model);
 }
 
@@ -178,11 +198,11 @@ static void catch_up_with_switches(struct model* model, struct vcpu* vcpu) {
   unsigned epoch = atomic_load_explicit(&model->epoch, memory_order_relaxed),
            switched = atomic_load_explicit(&model->switched, memory_order_relaxed);
   if (vcpu->epoch == epoch && vcpu->switched == switched) return;
+  if (vcpu->switched != switched) end_period(model, vcpu);
   if (vcpu->epoch != epoch) {
     core_caches_clear(&vcpu->caches);
     memset(&vcpu->counters, 0, sizeof vcpu->counters);
   }
-  if (vcpu->switched != switched) end_period(model, vcpu);
   if (!vcpu->thread) start_paying(model, vcpu);
   vcpu->epoch = epoch;
   vcpu->switched = switched;
@@ -199,7 +219,7 @@ static double ahead_of(const struct model* model, const struct vcpu* vcpu, doubl
                        int64_t now) {
   double ahead = vcpu->ahead + (vcpu->core.now - vcpu->paid) * model->configuration.dilation -
                  (double)(now - vcpu->paid_at);
-  if (ahead < -k_most_behind) ahead = -k_most_behind;
+  if (ahead < -k_behind_in_queue) ahead = -k_behind_in_queue;
   return ahead + (core_time - vcpu->core.now) * model->configuration.dilation;
 }
 
@@ -463,6 +483,7 @@ void model_switch(struct model* model, struct vcpu* vcpu, bool on, bool runs_com
 }
 
 void model_reset(struct model* model) {
+  if (!atomic_load(&model->on)) end_periods(model);
   report_lag(model);
   shared_cache_clear(model->llc);
   arrivals_clear(model->arrivals);

@@ -63,6 +63,7 @@ struct vcpu {
   int schedstat; // file, −1 if the host has none
   double emulation_seen; // real ns
   double behind;         // the least `ahead` since it last caught up, if below 0
+  pthread_mutex_t period_lock;                        // of `behind`, `counters.late` and these:
   double period_modelled, period_lagged, period_late; // real ns since the model was switched on
   _Alignas(64) char end[64];
 };

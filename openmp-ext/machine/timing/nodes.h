@@ -3,18 +3,19 @@
 // The memory nodes: what a line costs, and how vCPUs queue for bandwidth.
 //
 // Latency is a table, times what the node's curve says of its present load. Bandwidth is one
-// backlog per node: the time until which it is busy, advanced by one slot for each line that any
-// vCPU reads or writes back. Slots are reserved from *real* now, not from the vCPU's own: it may be
-// ahead of real time, and its reservation would make the others wait for nothing. A vCPU takes the
-// lines of a burst at once and then sleeps; so a backlog of one burst is no congestion yet. All
-// times are real (dilated) nanoseconds.
+// backlog per path of a node (reads and writes may have one each): the time until which it is busy,
+// advanced by one slot for each line that any vCPU reads or writes back. Slots are reserved from
+// *real* now, not from the vCPU's own: it may be ahead of real time, and its reservation would make
+// the others wait for nothing. A vCPU takes the lines of a burst at once and then sleeps; so a
+// backlog of one burst is no congestion yet. All times are real (dilated) nanoseconds.
 //
 // Media with blocks larger than a line (Optane: 256 bytes) have two small buffers of recent blocks
 // per node, one for reads and one for writes. The first line of a block occupies the node as long
 // as the whole block; further lines cost nothing while the block is in the buffer.
 //
-// A memory may be slower (or faster) with reads and writes mixed than its two bandwidths tell: a line
-// that is written takes more (less) time if a read came before it that no other write was paired with.
+// A memory may be slower (or faster) with reads and writes mixed than its two bandwidths tell: a
+// line that is written takes more (less) time if a read came before it that no other write was
+// paired with.
 //
 // In front of a node may lie a memory-side cache (memory_cache.h). What it has costs its figures;
 // what it lacks is looked for in it, read from the node and stored in it.

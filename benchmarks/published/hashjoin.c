@@ -45,7 +45,8 @@ static void fill(struct relation* small, struct relation* large) {
 
 static void divide(struct relation* relation) {
   static size_t at[k_most_threads][k_partitions];
-#pragma omp parallel
+  const int most = omp_get_max_threads(), team = most < k_most_threads ? most : k_most_threads;
+#pragma omp parallel num_threads(team)
   {
     const size_t thread = (size_t)omp_get_thread_num(), threads = (size_t)omp_get_num_threads();
     const size_t begin = relation->tuples * thread / threads;
@@ -93,7 +94,7 @@ static void build(const struct relation* small, struct tuple* table, size_t slot
   }
 }
 
-// Returns the sum of all partners' payloads. Tuples of all partitions are shared by the threads.
+// Returns the sum of all partners' payloads. Partitions are shared by the threads.
 static uint64_t probe(const struct relation* large, struct tuple* table, size_t slots) {
   uint64_t sum = 0;
 #pragma omp parallel for schedule(dynamic) reduction(+ : sum)

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Several vCPUs of the time model want the same line: whoever comes while it is on its way waits
-// for the rest of its latency, whoever comes later for nothing. In C, as the model's header is.
+// for the rest of its latency, whoever comes later for nothing. One that lags while another one
+// switches the model off is said at the reset that ends the command. In C, as the model's header
+// is.
 #include "machine/timing/clock.h"
 #include "machine/timing/model.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 // A latency of 100 ns takes 0.1 s of real time here.
@@ -42,7 +45,37 @@ static void expect(const char* what, double value, double least, double most) {
   failures++;
 }
 
+static bool says_lag(FILE* said) {
+  char line[512];
+  rewind(said);
+  while (fgets(line, sizeof line, said))
+    if (strstr(line, "slower than the machine")) return true;
+  return false;
+}
+
+// The second vCPU's thread uses twice the time that it models.
+static void the_lag_of_another_is_said(void) {
+  struct model* model = model_of_machine();
+  FILE* said = tmpfile();
+  const int errors = dup(2);
+  if (!model || !said || dup2(fileno(said), 2) < 0) exit(1);
+  model_switch(model, &model->vcpus[0], true, false);
+  model_charge(model, &model->vcpus[1], 0);
+  for (const int64_t begin = clock_now(); clock_now() - begin < 600 * 1000 * 1000;)
+    ;
+  model_charge(model, &model->vcpus[1], 300);
+  model_charge(model, &model->vcpus[0], 0);
+  model_switch(model, &model->vcpus[0], false, false);
+  const bool too_early = says_lag(said);
+  model_reset(model);
+  const bool in_time = says_lag(said);
+  dup2(errors, 2);
+  expect("said before the command's end", too_early, 0, 0);
+  expect("said at its end", in_time, 1, 1);
+}
+
 int main(void) {
+  the_lag_of_another_is_said();
   struct model* model = model_of_machine();
   if (!model) return 1;
   model_switch(model, &model->vcpus[0], true, false);

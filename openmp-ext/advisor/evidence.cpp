@@ -183,9 +183,12 @@ Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names
     whole.push_back(demand_of(summary.sites[i], summary, translation, first_touch));
     whole.back().label = names.sites[i];
     whole.back().site = i;
-    if (whole.back().placeable) whole.back().by_loop = std::move(loops.of_site[i]);
+    if (!whole.back().placeable) continue;
+    whole.back().by_loop = std::move(loops.of_site[i]);
+    for (LoopPart& part : whole.back().by_loop) // count_traffic has numbers of its own
+      part.loop += static_cast<std::uint32_t>(summary.traffic.size());
   }
-  workload.loops = std::max(loops.loops, count_traffic(whole, summary, recorded_in));
+  workload.loops = loops.loops + count_traffic(whole, summary, recorded_in);
   if (divide == Divide::no) {
     workload.sites = std::move(whole);
     return workload;

@@ -42,11 +42,21 @@ private:
     const CostTable costs = cost_table(workload_, tiers_, region);
     if (!any_may_pay(region, costs)) return;
     const Placement best = place_by_density(with_parts_ ? *with_parts_ : workload_, tiers_, costs);
+    std::vector<RegionMove> found;
+    double saved = 0, spent = 0;
     for (std::size_t site = 0; site < costs.size(); ++site) {
       const std::size_t to = best.tier_of_site[site], from = home_.tier_of_site[site];
       if (to == from) continue;
-      if (const auto found = move(region, site, to, from, costs)) moves_.push_back(*found);
+      if (const auto pays = move(region, site, to, from, costs)) {
+        found.push_back(*pays);
+        saved += pays->saved;
+        spent += pays->spent;
+      } else if (to != Placement::k_nowhere && from != Placement::k_nowhere) {
+        saved -= std::max(0.0, costs[site][to] - costs[site][from]); // makes room for the others
+      }
     }
+    if (saved / workload_.threads.most() > k_move_margin * spent)
+      moves_.insert(moves_.end(), found.begin(), found.end());
   }
 
   // Parts of divided sites stay.

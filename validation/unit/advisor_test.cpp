@@ -219,6 +219,18 @@ TEST(Moves, WhatFitsBesidePartsOfADividedSite) {
             1);
 }
 
+// Both are hot in the region: what it would move in saves hardly more than what makes room loses.
+TEST(Moves, NoneThatDisplacesAsMuchAsItSaves) {
+  Workload workload = two_hot_in_turn(4e8, 1);
+  workload.sites[0].by_region = {{1, workload.sites[0].demand}};
+  workload.sites[0].by_region[0].demand *= 0.9899;
+  const auto tiers = three_tiers(0, 60 * MiB, 4096 * MiB);
+  const Placement home = {{1, 2}, 0};
+  EXPECT_TRUE(moves_that_pay(workload, tiers, home).empty());
+  workload.sites[0].by_region[0].demand *= 0.1;
+  EXPECT_FALSE(moves_that_pay(workload, tiers, home).empty());
+}
+
 TEST(Moves, NoneWhenBothFit) {
   const Workload workload = two_hot_in_turn(4e8, 4);
   const auto tiers = three_tiers(0, 200 * MiB, 4096 * MiB);

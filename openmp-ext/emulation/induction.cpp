@@ -24,30 +24,31 @@ bool holds(const Loop& loop, int instruction) {
   return loop.first <= number && number <= loop.last;
 }
 
-// Whether `to` can run after `from`. A backward jump that spans a loop need not be a loop around
-// it: code for remainders often lies above.
-bool leads_to(const Function& function, std::uint32_t from, std::uint32_t to) {
-  std::vector<bool> seen(function.instructions.size());
-  std::vector<std::uint32_t> open = {from};
-  while (!open.empty()) {
-    std::uint32_t at = open.back();
-    open.pop_back();
-    for (; at < function.instructions.size() && !seen[at]; ++at) {
-      if (at == to) return true;
-      seen[at] = true;
-      const Instruction& here = function.instructions[at];
+// By instruction: whether `to` can run after it. A backward jump that spans a loop need not be a loop
+// around it: code for remainders often lies above.
+std::vector<bool> leading_to(const Function& function, std::uint32_t to) {
+  const std::size_t count = function.instructions.size();
+  std::vector<bool> leads(count + 1); // one past the end leads nowhere
+  leads[to] = true;
+  for (bool grown = true; grown;) {
+    grown = false;
+    for (std::size_t i = count; i-- > 0;) {
+      if (leads[i]) continue;
+      const Instruction& here = function.instructions[i];
       const bool branches = here.flow == Flow::conditional || here.flow == Flow::jump;
+      const bool goes_on = here.flow != Flow::jump && here.flow != Flow::end;
       const int target = branches ? function.at(here.target) : -1;
-      if (target >= 0) open.push_back(static_cast<std::uint32_t>(target));
-      if (here.flow == Flow::jump || here.flow == Flow::end) break;
+      if ((goes_on && leads[i + 1]) || (target >= 0 && leads[static_cast<std::size_t>(target)]))
+        leads[i] = grown = true;
     }
   }
-  return false;
+  return leads;
 }
 
 // Innermost first. Overlapping loops are merged: compilers enter loops in the middle, and then a
 // backward jump does not span the whole body.
 std::vector<Loop> loops_around(const Function& function, const Loop& inner) {
+  const std::vector<bool> leads = leading_to(function, inner.first);
   std::vector<Loop> around;
   Loop whole = inner;
   for (bool grown = true; grown;) {
@@ -56,7 +57,7 @@ std::vector<Loop> loops_around(const Function& function, const Loop& inner) {
     for (const Loop& loop : function.loops) {
       const bool apart = loop.last < whole.first || whole.last < loop.first;
       const bool inside = whole.first <= loop.first && loop.last <= whole.last;
-      if (apart || inside || !leads_to(function, loop.first, inner.first)) continue;
+      if (apart || inside || !leads[loop.first]) continue;
       const Loop joined{std::min(whole.first, loop.first), std::max(whole.last, loop.last)};
       if (!next || joined.last - joined.first < next->last - next->first) next = joined;
     }

@@ -14,11 +14,14 @@
 #include <time.h>
 #include <unistd.h>
 
-// A vCPU sleeps when it is k_chunk ahead (shorter sleeps oversleep by more than they last). How far
-// it may be behind is limited: more would let it run free for long after the host was busy.
-static const double k_chunk = 300e3, k_most_behind = 20e6; // real ns
-// At a node's queue a vCPU that is further behind is taken for one that was idle.
-static const double k_behind_in_queue = 1e6;
+// A vCPU sleeps when it is a chunk of modelled time ahead, so that a larger dilation makes what the
+// host delays smaller. In real time: sleeps below 0.3 ms last longer than what they are for, and
+// above 3 ms delay interrupts.
+static const double k_chunk = 6e3; // undilated ns
+static const double k_least_chunk = 300e3, k_most_chunk = 3e6; // real ns
+// In chunks, how far a vCPU may be behind; more would let it run free for long after the host was
+// busy. At a node's queue one that is further behind is taken for one that was idle.
+static const double k_most_behind = 33, k_behind_in_queue = 3.3;
 // Shorter times (real ns) are not judged: less than k_start of modelled time is a command's start,
 // mostly QEMU's translation of its code; in what a program switches on itself, delays of the host
 // are seen.
@@ -32,7 +35,8 @@ static bool create_parts(struct model* model, char* error, size_t error_size) {
   model->blocks = known_blocks_create();
   model->llc = shared_cache_create(&c->llc);
   model->arrivals = arrivals_create();
-  model->nodes = nodes_create(c, k_chunk);
+  model->chunk = fmin(fmax(k_chunk * c->dilation, k_least_chunk), k_most_chunk);
+  model->nodes = nodes_create(c, model->chunk);
   if (!model->blocks || !model->llc || !model->arrivals || !model->nodes) return false;
   for (uint32_t v = 0; v < c->vcpus; v++) {
     struct vcpu* vcpu = &model->vcpus[v];
@@ -101,8 +105,8 @@ static void start_paying(struct model* model, struct vcpu* vcpu) {
 }
 
 // It caught up: others may have waited at a barrier for as long as it was behind.
-static void count_late(struct vcpu* vcpu) {
-  if (-vcpu->behind > k_chunk) {
+static void count_late(const struct model* model, struct vcpu* vcpu) {
+  if (-vcpu->behind > model->chunk) {
     vcpu->counters.late -= vcpu->behind;
     vcpu->period_late -= vcpu->behind;
   }
@@ -110,16 +114,17 @@ static void count_late(struct vcpu* vcpu) {
 }
 
 // What it is behind by more than that it stays behind for good.
-static void count_period(struct vcpu* vcpu, double modelled) {
+static void count_period(const struct model* model, struct vcpu* vcpu, double modelled) {
+  double most_behind = k_most_behind * model->chunk;
   pthread_mutex_lock(&vcpu->period_lock);
   vcpu->period_modelled += modelled;
-  if (vcpu->ahead > k_chunk) {
-    count_late(vcpu);
-  } else if (vcpu->ahead < -k_most_behind) {
-    double lagged = -k_most_behind - vcpu->ahead;
+  if (vcpu->ahead > model->chunk) {
+    count_late(model, vcpu);
+  } else if (vcpu->ahead < -most_behind) {
+    double lagged = -most_behind - vcpu->ahead;
     vcpu->counters.lagged += lagged;
     vcpu->period_lagged += lagged;
-    vcpu->ahead = -k_most_behind;
+    vcpu->ahead = -most_behind;
   }
   if (vcpu->ahead < vcpu->behind) vcpu->behind = vcpu->ahead;
   pthread_mutex_unlock(&vcpu->period_lock);
@@ -134,8 +139,8 @@ static void pay(struct model* model, struct vcpu* vcpu) {
   vcpu->ahead += modelled - used;
   counters->modelled += modelled;
   counters->emulated += used;
-  count_period(vcpu, modelled);
-  if (vcpu->ahead > k_chunk) {
+  count_period(model, vcpu, modelled);
+  if (vcpu->ahead > model->chunk) {
     int64_t start = clock_now(), owed = (int64_t)vcpu->ahead;
     struct timespec duration = {owed / 1000000000, owed % 1000000000};
     clock_nanosleep(CLOCK_MONOTONIC, 0, &duration, NULL);
@@ -150,7 +155,7 @@ static void pay(struct model* model, struct vcpu* vcpu) {
 }
 
 static inline void pay_if_due(struct model* model, struct vcpu* vcpu) {
-  if ((vcpu->core.now - vcpu->paid) * model->configuration.dilation > k_chunk &&
+  if ((vcpu->core.now - vcpu->paid) * model->configuration.dilation > model->chunk &&
       model->configuration.sleep)
     pay(model, vcpu);
 }
@@ -159,7 +164,7 @@ static inline void pay_if_due(struct model* model, struct vcpu* vcpu) {
 // here by itself.
 static void end_period(struct model* model, struct vcpu* vcpu) {
   pthread_mutex_lock(&vcpu->period_lock);
-  count_late(vcpu);
+  count_late(model, vcpu);
   double lagged = vcpu->period_lagged + vcpu->period_late;
   bool is_judged = vcpu->runs_command ? vcpu->period_modelled > k_start
                                       : vcpu->period_modelled + lagged > k_stretch;
@@ -219,8 +224,8 @@ static double ahead_of(const struct model* model, const struct vcpu* vcpu, doubl
                        int64_t now) {
   double ahead = vcpu->ahead + (vcpu->core.now - vcpu->paid) * model->configuration.dilation -
                  (double)(now - vcpu->paid_at);
-  if (ahead < -k_behind_in_queue) ahead = -k_behind_in_queue;
-  return ahead + (core_time - vcpu->core.now) * model->configuration.dilation;
+  return fmax(ahead, -k_behind_in_queue * model->chunk) +
+         (core_time - vcpu->core.now) * model->configuration.dilation;
 }
 
 void model_block(struct model* model, struct vcpu* vcpu, const struct block* block) {

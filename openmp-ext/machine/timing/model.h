@@ -73,6 +73,7 @@ struct model {
   atomic_uint epoch, switched; // of resets; of switching on
   atomic_bool runs_command;    // last switching on was a command's
   struct configuration configuration;
+  double chunk; // real ns that a vCPU may be ahead
   struct known_blocks* blocks;
   struct shared_cache* llc;
   struct arrivals* arrivals; // at the last level

@@ -70,10 +70,6 @@ std::vector<PlanFrame> plan_frames(const std::vector<Frame>& frames,
   return made;
 }
 
-bool are_of_the_same_blocks(const SiteDemand& one, const SiteDemand& other) {
-  return one.site == other.site && one.blocks == other.blocks;
-}
-
 // A divided site has one entry, that of its part in the slowest tier: the whole block is placed
 // there before its parts move.
 bool holds_the_parts(const Advice& advice, std::size_t site) {
@@ -99,6 +95,10 @@ void add_parts(PlanEntry& entry, const Advice& advice, std::size_t site, std::si
       entry.parts.push_back({range.begin, range.end, advice.tiers[tier].kind});
     entry.bytes += part.peak_bytes();
   }
+  // No entry has more; the smallest stay with the rest of their block.
+  const auto length = [](const PlanPart& part) { return part.end - part.begin; };
+  while (entry.parts.size() > Plan::k_most_parts)
+    entry.parts.erase(std::ranges::min_element(entry.parts, {}, length));
 }
 
 PlanEntry entry_for(const Advice& advice, const ProfileSummary& summary, std::size_t site,
@@ -158,13 +158,12 @@ Placed place(const Workload& workload, const std::vector<TierChoice>& tiers) {
   return placed;
 }
 
-// With the moves per region. A move back home saves only what the moves away would cost.
+// With the moves per region.
 double time_with_moves(const Workload& workload, const std::vector<TierChoice>& tiers,
                        const Placement& placement) {
   double time = predicted_time(workload, tiers, placement.tier_of_site);
   for (const RegionMove& move : moves_that_pay(workload, tiers, placement))
-    if (move.tier != placement.tier_of_site[move.site])
-      time -= move.saved - workload.threads.most() * move.spent;
+    time -= move.saved - move.lost - workload.threads.most() * move.spent;
   return time;
 }
 

@@ -17,14 +17,15 @@ namespace {
 
 constexpr double k_demanded = 1e6; // times the loss of being nowhere: more than all time
 
+// What no plan reaches lies in the reference tier, or in a slower one.
 Candidate candidate_of(const SiteDemand& site, const Need& need, const std::vector<double>& costs,
-                       double loss) {
+                       std::size_t reference, double loss) {
   Candidate candidate;
   static_cast<Need&>(candidate) = need;
   candidate.loss = loss;
   candidate.late = !site.by_plan;
   for (std::size_t tier = 0; tier < costs.size(); ++tier) {
-    candidate.allowed |= std::uint32_t{1} << tier;
+    if (site.by_plan || tier >= reference) candidate.allowed |= std::uint32_t{1} << tier;
     candidate.gain[tier] = time_saved(costs, tier);
   }
   if (site.kept) { // gains nothing by that: it leaves only for other kept sites
@@ -109,7 +110,8 @@ Placement place_by_density(const Workload& workload, const std::vector<TierChoic
   const double loss = k_loss_of_nowhere * time_in_reference(tiers, costs);
   std::vector<Candidate> candidates;
   for (std::size_t site = 0; site < workload.sites.size(); ++site)
-    candidates.push_back(candidate_of(workload.sites[site], needs.of(site), costs[site], loss));
+    candidates.push_back(candidate_of(workload.sites[site], needs.of(site), costs[site],
+                                      reference_tier(tiers), loss));
   std::vector<std::uint64_t> capacity;
   for (const TierChoice& tier : tiers)
     capacity.push_back(tier.capacity);

@@ -98,6 +98,10 @@ SiteDemand part_of(const SiteDemand& whole, const ProfileSummary& summary,
 
 } // namespace
 
+bool are_of_the_same_blocks(const SiteDemand& one, const SiteDemand& other) {
+  return one.site == other.site && one.blocks == other.blocks;
+}
+
 void join_demands(SiteDemand& one, const SiteDemand& other) {
   Live live;
   for (const SiteDemand* part : {&std::as_const(one), &other})
@@ -141,23 +145,57 @@ std::vector<SiteDemand> divide_by_blocks(SiteDemand whole, const ProfileSummary&
   return parts;
 }
 
+namespace {
+
+// Whether each part of these blocks has its like, in the same tier, among the parts of those.
+bool are_placed_alike(const Workload& workload, const std::vector<std::size_t>& tier_of_site,
+                      std::size_t these, std::size_t those) {
+  const auto& sites = workload.sites;
+  for (std::size_t part = 0; part < sites.size(); ++part) {
+    if (!are_of_the_same_blocks(sites[part], sites[these])) continue;
+    bool found = false;
+    for (std::size_t other = 0; other < sites.size() && !found; ++other)
+      found = are_of_the_same_blocks(sites[other], sites[those]) && tier_of_site[other] == tier_of_site[part] &&
+              sites[other].ranges == sites[part].ranges;
+    if (!found) return false;
+  }
+  return true;
+}
+
+// By site: the first of those that it is joined with, maybe itself.
+std::vector<std::size_t> joined_with(const Workload& workload,
+                                     const std::vector<std::size_t>& tier_of_site) {
+  std::vector<std::size_t> first(workload.sites.size());
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    const SiteDemand& next = workload.sites[i];
+    first[i] = i;
+    for (std::size_t j = 0; j < i && !next.blocks.empty() && first[i] == i; ++j)
+      if (const SiteDemand& other = workload.sites[j];
+          other.site == next.site && !other.blocks.empty() && tier_of_site[j] == tier_of_site[i] &&
+          other.ranges == next.ranges && are_placed_alike(workload, tier_of_site, j, i))
+        first[i] = first[j];
+  }
+  return first;
+}
+
+} // namespace
+
 void join_blocks(Workload& workload, std::vector<std::size_t>& tier_of_site) {
+  const std::vector<std::size_t> first = joined_with(workload, tier_of_site);
+  std::vector<std::size_t> now_at(first.size());
   std::vector<SiteDemand> sites;
   std::vector<std::size_t> tiers;
   for (std::size_t i = 0; i < workload.sites.size(); ++i) {
     SiteDemand& next = workload.sites[i];
-    std::size_t same = sites.size();
-    for (std::size_t j = sites.size(); !next.blocks.empty() && j-- > 0;)
-      if (sites[j].site == next.site && tiers[j] == tier_of_site[i] &&
-          sites[j].ranges == next.ranges)
-        same = j;
-    if (same < sites.size()) {
-      join_demands(sites[same], next);
-      sites[same].instances += next.instances;
-      sites[same].blocks.insert(sites[same].blocks.end(), next.blocks.begin(), next.blocks.end());
-      std::ranges::sort(sites[same].blocks);
+    if (first[i] != i) {
+      SiteDemand& same = sites[now_at[first[i]]];
+      join_demands(same, next);
+      same.instances += next.instances;
+      same.blocks.insert(same.blocks.end(), next.blocks.begin(), next.blocks.end());
+      std::ranges::sort(same.blocks);
       continue;
     }
+    now_at[i] = sites.size();
     sites.push_back(std::move(next));
     tiers.push_back(tier_of_site[i]);
   }

@@ -96,8 +96,9 @@ std::vector<std::vector<ByteRange>> alternate(const SiteDemand& site, const Slic
   const std::size_t home = slices.slowest(), fast = slices.tiers_used() - 1;
   const std::uint64_t unit = run_unit(site.block_bytes);
   const std::uint64_t all = length_of(whole);
+  const std::uint64_t of_block = k_most_ranges * all / std::max(all, site.block_bytes);
   const std::uint64_t most =
-      std::max<std::uint64_t>(1, std::min<std::uint64_t>(k_most_ranges / fast, all / (4 * unit)));
+      std::max<std::uint64_t>(1, std::min<std::uint64_t>(of_block / fast, all / (4 * unit)));
   const std::uint64_t periods = std::clamp<std::uint64_t>(threads, 1, most);
   std::vector<std::vector<ByteRange>> ranges(slices.in_tier.size());
   // What rounding took from a run is given to the next.

@@ -103,9 +103,9 @@ std::size_t count_traffic(std::span<SiteDemand> sites, const ProfileSummary& sum
     const LoopPart whole{0, 1};
     std::vector<std::pair<std::uint32_t, Demand>> demands;
     for (const LoopTraffic::OfSite& of : loop.sites) {
-      if (!sites[of.site].placeable) continue;
-      demands.emplace_back(of.site, demand_of(misses.of(of.lines, summary.sites[of.site])));
-      times.add({demands.back().second, {&whole, 1}}, 0);
+      const Demand demand = demand_of(misses.of(of.lines, summary.sites[of.site]));
+      times.add({demand, {&whole, 1}}, 0);
+      if (sites[of.site].placeable) demands.emplace_back(of.site, demand);
     }
     if (!(times.time() > 0)) continue;
     for (auto& [site, demand] : demands) {

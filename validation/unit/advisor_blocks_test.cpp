@@ -3,6 +3,7 @@
 // Sites whose blocks differ are placed block by block, where a plan can name the blocks.
 #include "advisor/advice.hpp"
 #include "advisor/evidence.hpp"
+#include "advisor/site_blocks.hpp"
 #include "cli/advice_text.hpp"
 
 #include <gtest/gtest.h>
@@ -104,6 +105,30 @@ TEST(BlocksOfASite, RoomForAllMakesNoDifference) {
   EXPECT_EQ(advice.workload.sites[0].peak_bytes(), 128 * MiB);
   EXPECT_EQ(advice.workload.sites[0].live.size(), 1u);
   EXPECT_TRUE(plan_of(advice, summary).entries[0].instances.empty());
+}
+
+// Blocks are joined with all of their parts, or not at all.
+TEST(BlocksOfASite, JoinedOnlyIfAllTheirPartsAreAlike) {
+  Workload workload;
+  for (const std::uint32_t block : {1, 2})
+    for (const std::uint64_t begin : {0 * MiB, 8 * MiB}) {
+      SiteDemand& part = workload.sites.emplace_back();
+      part.blocks = {block};
+      part.all_instances = 3;
+      part.instances = 1;
+      part.ranges = {{begin, begin + 8 * MiB}};
+    }
+  std::vector<std::size_t> tiers = {0, 1, 0, 2};
+  Workload apart = workload;
+  join_blocks(apart, tiers);
+  EXPECT_EQ(tiers, (std::vector<std::size_t>{0, 1, 0, 2}));
+  EXPECT_EQ(apart.sites.size(), 4u);
+  tiers[3] = 1;
+  join_blocks(workload, tiers);
+  EXPECT_EQ(tiers, (std::vector<std::size_t>{0, 1}));
+  ASSERT_EQ(workload.sites.size(), 2u);
+  for (const SiteDemand& joined : workload.sites)
+    EXPECT_EQ(joined.blocks, (std::vector<std::uint32_t>{1, 2}));
 }
 
 TEST(BlocksOfASite, WhatStaysIsSummedUp) {

@@ -99,6 +99,17 @@ TEST(Traffic, ALoopsTimeIsDividedByItsLines) {
 }
 
 // Of a last level that other guests use, too, each thread has its own part only.
+// What cannot be placed has its part of the time.
+TEST(Traffic, ALoopWaitsForWhatCannotBePlacedToo) {
+  std::vector<SiteDemand> all(3), some(3);
+  some[0].placeable = false;
+  count_traffic(all, summary_of_loop(), k_fast);
+  count_traffic(some, summary_of_loop(), k_fast);
+  EXPECT_EQ(some[0].demand.total(), 0);
+  EXPECT_GT(some[1].demand.total(), 0);
+  EXPECT_DOUBLE_EQ(some[1].demand.total(), all[1].demand.total());
+}
+
 TEST(Traffic, OthersUseTheRestOfTheCache) {
   ProfileSummary summary = summary_of_loop();
   const auto scattered = [&] {

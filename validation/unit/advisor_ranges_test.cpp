@@ -3,6 +3,7 @@
 // Sites whose blocks are divided: hot ranges by themselves, and what does not fit as a whole.
 #include "advisor/advice.hpp"
 #include "advisor/evidence.hpp"
+#include "advisor/site_ranges.hpp"
 #include "advisor/together.hpp"
 
 #include <gtest/gtest.h>
@@ -100,6 +101,36 @@ TEST(RangesOfASite, AnOddSizeLosesOneUnitAtMost) {
   ASSERT_EQ(plan.entries.size(), 1u);
   EXPECT_GE(bytes_of(plan.entries[0], MemoryKind::dram), 28 * MiB);
   EXPECT_LE(bytes_of(plan.entries[0], MemoryKind::dram), 31 * MiB);
+}
+
+// Eight ranges of a block, each divided for 64 threads: an entry of a plan holds 64 parts.
+TEST(RangesOfASite, NoMoreThanAPlanHolds) {
+  Workload whole;
+  whole.threads = 64;
+  Sliced sliced;
+  std::vector<std::size_t> tiers;
+  for (std::uint64_t range = 0; range < 8; ++range) {
+    SiteDemand& part = whole.sites.emplace_back();
+    part.block_bytes = 4096 * MiB;
+    part.live = {{0, 1, 512 * MiB}};
+    part.ranges = {{range * 512 * MiB, (range + 1) * 512 * MiB}};
+    for (std::size_t slice = 0; slice < k_slices; ++slice) {
+      sliced.from.push_back(range);
+      tiers.push_back(slice % 2);
+    }
+  }
+  const Workload joined = join_slices(whole, sliced, tiers);
+  std::size_t parts = 0;
+  std::uint64_t bytes = 0;
+  for (std::size_t at = 0; at < tiers.size(); ++at)
+    if (tiers[at] == 0) {
+      parts += joined.sites[at].ranges.size();
+      for (const ByteRange& range : joined.sites[at].ranges)
+        bytes += range.end - range.begin;
+    }
+  EXPECT_GE(parts, 8u);
+  EXPECT_LE(parts, Plan::k_most_parts);
+  EXPECT_EQ(bytes, 2048 * MiB);
 }
 
 // Room that stays empty costs nothing, so more of it never does.

@@ -46,8 +46,8 @@ def comparisons(options):
         wanted = {command(folder, machine, kernel, placed)
                   for row_machine, kernel, in_fast, _ in ROWS for placed in (in_fast, "")
                   if row_machine == machine and (kernel == DGEMM_STRIDED) == (dilation == 800)}
-        printed = published.run(options, machine, dilation, sorted(wanted))
-        seconds.update({(machine, one): float(text) for one, text in printed.items()})
+        printed = published.seconds_of(options, machine, dilation, sorted(wanted))
+        seconds.update({(machine, one): time for one, time in printed.items()})
 
     def gain(machine, kernel, in_fast):
         return seconds[machine, command(folder, machine, kernel, "")] / \

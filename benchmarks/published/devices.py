@@ -34,8 +34,8 @@ def comparisons(options):
     nanoseconds = {}
     for machine in sorted({row[1] for row in ROWS}):
         kernels = sorted({kernel for row in ROWS if row[1] == machine for kernel in row[2:4]})
-        printed = published.run(options, machine, 400, [command(kernel) for kernel in kernels])
-        nanoseconds.update({(machine, kernel): float(printed[command(kernel)]) for kernel in kernels})
+        printed = published.seconds_of(options, machine, 400, [command(kernel) for kernel in kernels])
+        nanoseconds.update({(machine, kernel): printed[command(kernel)] for kernel in kernels})
     return [Comparison(what, source, wanted, nanoseconds[machine, slow] / nanoseconds[machine, fast])
             for what, machine, slow, fast, wanted, source in ROWS]
 

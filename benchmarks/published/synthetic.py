@@ -12,11 +12,6 @@ SOURCE = "Huckebrink, RWTH Aachen 2025, figure 5.2"
 STEPS = (("sequential", 8, 1), ("tiled", 4, 1))  # pattern; more writes, fewer: eighths
 
 
-def dilation(pattern):
-    """Every access of a random pattern is emulated as a miss."""
-    return 200 if pattern == "random" else 100
-
-
 def size_of(pattern, eighths):
     """MiB of an array: more where the arrays are nearly equal, for times that are surer."""
     return 8 if pattern == "sequential" or eighths == 0 and pattern != "random" else 2
@@ -35,18 +30,15 @@ def cells(options):
 
 def measure(options, program, configurations, arrays=ARRAYS):
     """Seconds by pattern, eighths and array in the fast memory. Those of a configuration have one dilation."""
-    seconds = {}
-    for first in (100, 200):
-        some = {cell: f"for array in {' '.join(arrays)}; do "
+    commands = {cell: f"for array in {' '.join(arrays)}; do "
                       f"{program} {cell[0]} {cell[1]} $array 1 {size_of(*cell)}; done"
-                for cell in configurations if dilation(cell[0]) == first}
-        if not some:
-            continue
-        printed = published.run_stretched(options, "icelake-8-threads", first, list(some.values()))
-        for cell, command in some.items():
-            lines, time = printed[command]
-            seconds.update({(*cell, array): float(line) / time
-                            for array, line in zip(arrays, lines.split(), strict=True)})
+                for cell in configurations}
+    printed = published.run_stretched(options, "icelake-8-threads", 100, list(commands.values()))
+    seconds = {}
+    for cell, command in commands.items():
+        lines, time = printed[command]
+        seconds.update({(*cell, array): float(line) / time
+                        for array, line in zip(arrays, lines.split(), strict=True)})
     return seconds
 
 

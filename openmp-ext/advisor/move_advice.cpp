@@ -31,8 +31,8 @@ double time_of_exchange(const SiteDemand& site, const TierChoice& home, const Ti
 // The sites that a region accesses, with its part of their demand, at home.
 class RegionTimes {
 public:
-  RegionTimes(const Workload& workload, const std::vector<TierChoice>& tiers,
-              const Placement& home, std::size_t region)
+  RegionTimes(const Workload& workload, const std::vector<TierChoice>& tiers, const Placement& home,
+              std::size_t region)
       : figures_(figures_of(tiers)), times_(figures_, workload.threads, workload.loops) {
     for (std::size_t site = 0; site < workload.sites.size(); ++site) {
       const Demand demand = workload.sites[site].demand_in(region);

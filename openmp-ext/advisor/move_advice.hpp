@@ -7,10 +7,10 @@
 //   (cost at home − cost in tier) / visits / threads  >  k_move_margin · (time of moving in +
 //                                                          time of moving out)
 //
-// A visit is an entry into the region after another region. The cost at home is that of the region's
-// loops, where arrays are accessed together. Sites that make room for such a move get an entry for
-// their own regions, so that they come back; what they lose elsewhere is charged to the region, whose
-// moves are advised only if they save more than all of that.
+// A visit is an entry into the region after another region. The cost at home is that of the
+// region's loops, where arrays are accessed together. Sites that make room for such a move get an
+// entry for their own regions, so that they come back; what they lose elsewhere is charged to the
+// region, whose moves are advised only if they save more than all of that.
 #pragma once
 
 #include "advisor/placement.hpp"

@@ -155,7 +155,8 @@ bool are_placed_alike(const Workload& workload, const std::vector<std::size_t>& 
     if (!are_of_the_same_blocks(sites[part], sites[these])) continue;
     bool found = false;
     for (std::size_t other = 0; other < sites.size() && !found; ++other)
-      found = are_of_the_same_blocks(sites[other], sites[those]) && tier_of_site[other] == tier_of_site[part] &&
+      found = are_of_the_same_blocks(sites[other], sites[those]) &&
+              tier_of_site[other] == tier_of_site[part] &&
               sites[other].ranges == sites[part].ranges;
     if (!found) return false;
   }

@@ -26,7 +26,8 @@ bool are_of_the_same_blocks(const SiteDemand& one, const SiteDemand& other);
 // Adds the other's demand, bytes over time and share.
 void join_demands(SiteDemand& one, const SiteDemand& other);
 
-// Joins blocks of a site whose parts are the same, each on the same tier. tier_of_site: by index of the sites, before and after.
+// Joins blocks of a site whose parts are the same, each on the same tier. tier_of_site: by index of
+// the sites, before and after.
 void join_blocks(Workload& workload, std::vector<std::size_t>& tier_of_site);
 
 } // namespace omptier

@@ -24,8 +24,8 @@ bool holds(const Loop& loop, int instruction) {
   return loop.first <= number && number <= loop.last;
 }
 
-// By instruction: whether `to` can run after it. A backward jump that spans a loop need not be a loop
-// around it: code for remainders often lies above.
+// By instruction: whether `to` can run after it. A backward jump that spans a loop need not be a
+// loop around it: code for remainders often lies above.
 std::vector<bool> leading_to(const Function& function, std::uint32_t to) {
   const std::size_t count = function.instructions.size();
   std::vector<bool> leads(count + 1); // one past the end leads nowhere

@@ -17,7 +17,7 @@
 // A vCPU sleeps when it is a chunk of modelled time ahead, so that a larger dilation makes what the
 // host delays smaller. In real time: sleeps below 0.3 ms last longer than what they are for, and
 // above 3 ms delay interrupts.
-static const double k_chunk = 6e3; // undilated ns
+static const double k_chunk = 6e3;                             // undilated ns
 static const double k_least_chunk = 300e3, k_most_chunk = 3e6; // real ns
 // In chunks, how far a vCPU may be behind; more would let it run free for long after the host was
 // busy. At a node's queue one that is further behind is taken for one that was idle.

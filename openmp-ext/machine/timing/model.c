@@ -160,25 +160,24 @@ static inline void pay_if_due(struct model* model, struct vcpu* vcpu) {
     pay(model, vcpu);
 }
 
-// Its thread may be another one: after the model was switched off, a vCPU that sleeps does not come
-// here by itself.
-static void end_period(struct model* model, struct vcpu* vcpu) {
-  pthread_mutex_lock(&vcpu->period_lock);
-  count_late(model, vcpu);
-  double lagged = vcpu->period_lagged + vcpu->period_late;
-  bool is_judged = vcpu->runs_command ? vcpu->period_modelled > k_start
-                                      : vcpu->period_modelled + lagged > k_stretch;
-  double lag = is_judged ? lagged / vcpu->period_modelled : 0;
+// For all vCPUs, whose threads may run on. Others wait at most for as long as one was late; that is
+// judged by the time of the vCPU that has most, which one that hardly did anything has not.
+static void end_period(struct model* model) {
+  double most = 0, lagged = 0;
+  for (uint32_t v = 0; v < model->configuration.vcpus; v++) {
+    struct vcpu* vcpu = &model->vcpus[v];
+    pthread_mutex_lock(&vcpu->period_lock);
+    count_late(model, vcpu);
+    most = fmax(most, vcpu->period_modelled);
+    lagged = fmax(lagged, vcpu->period_lagged + vcpu->period_late);
+    vcpu->period_modelled = vcpu->period_lagged = vcpu->period_late = 0;
+    pthread_mutex_unlock(&vcpu->period_lock);
+  }
+  bool is_judged = atomic_load(&model->runs_command) ? most > k_start : most + lagged > k_stretch;
+  double lag = is_judged && most > 0 ? lagged / most : 0;
   double worst = atomic_load(&model->worst_lag);
   while (lag > worst && !atomic_compare_exchange_weak(&model->worst_lag, &worst, lag))
     ;
-  vcpu->period_modelled = vcpu->period_lagged = vcpu->period_late = 0;
-  pthread_mutex_unlock(&vcpu->period_lock);
-}
-
-static void end_periods(struct model* model) {
-  for (uint32_t v = 0; v < model->configuration.vcpus; v++)
-    end_period(model, &model->vcpus[v]);
 }
 
 // Once for each reset, and at the end.
@@ -193,7 +192,7 @@ static void report_lag(struct model* model) {
 }
 
 void model_end(struct model* model) {
-  end_periods(model); // QEMU has stopped them
+  end_period(model);
   report_lag(model);
 }
 
@@ -203,7 +202,6 @@ static void catch_up_with_switches(struct model* model, struct vcpu* vcpu) {
   unsigned epoch = atomic_load_explicit(&model->epoch, memory_order_relaxed),
            switched = atomic_load_explicit(&model->switched, memory_order_relaxed);
   if (vcpu->epoch == epoch && vcpu->switched == switched) return;
-  if (vcpu->switched != switched) end_period(model, vcpu);
   if (vcpu->epoch != epoch) {
     core_caches_clear(&vcpu->caches);
     memset(&vcpu->counters, 0, sizeof vcpu->counters);
@@ -211,7 +209,6 @@ static void catch_up_with_switches(struct model* model, struct vcpu* vcpu) {
   if (!vcpu->thread) start_paying(model, vcpu);
   vcpu->epoch = epoch;
   vcpu->switched = switched;
-  vcpu->runs_command = atomic_load(&model->runs_command);
   core_clear(&vcpu->core);
   core_streams_restart(&vcpu->caches);
   vcpu->ahead = vcpu->paid = 0;
@@ -477,18 +474,18 @@ void model_charge(struct model* model, struct vcpu* vcpu, double ns) {
 void model_switch(struct model* model, struct vcpu* vcpu, bool on, bool runs_command) {
   if (on && model->events) events_publish(model->events);
   if (on) {
+    end_period(model);
     atomic_store(&model->runs_command, runs_command);
     atomic_fetch_add(&model->switched, 1);
   } else if (atomic_load(&model->on) && model->configuration.sleep) {
     core_drain(&vcpu->core);
     pay(model, vcpu);
-    end_period(model, vcpu);
   }
   atomic_store(&model->on, on);
 }
 
 void model_reset(struct model* model) {
-  if (!atomic_load(&model->on)) end_periods(model);
+  if (!atomic_load(&model->on)) end_period(model);
   report_lag(model);
   shared_cache_clear(model->llc);
   arrivals_clear(model->arrivals);

@@ -49,7 +49,6 @@ struct vcpu {
   uint32_t number;
   unsigned epoch;    // last reset applied to its caches and counters
   unsigned switched; // last switching on applied to its clocks
-  bool runs_command; // that switching on was a command's, not its program's
   double ahead;      // real ns that it was ahead of real time when it last paid
   double paid;       // its core's time then
   int64_t paid_at;   // real time then
@@ -71,7 +70,7 @@ struct vcpu {
 struct model {
   atomic_bool on;
   atomic_uint epoch, switched; // of resets; of switching on
-  atomic_bool runs_command;    // last switching on was a command's
+  atomic_bool runs_command;    // last switching on was a command's, not its program's
   struct configuration configuration;
   double chunk; // real ns that a vCPU may be ahead
   struct known_blocks* blocks;

@@ -15,10 +15,9 @@ namespace {
 
 constexpr std::uint64_t k_most_blocks = 128; // of a site that the runtime moves
 
-// At most, where blocks differ in size.
+// At a time, if they were of the mean size.
 std::uint64_t blocks_alive(const SiteDemand& site) {
-  return site.block_bytes > 0 ? site.peak_bytes() / site.block_bytes
-                              : std::max<std::uint64_t>(site.instances, 1);
+  return site.mean_block > 0 ? site.peak_bytes() / site.mean_block : 1;
 }
 
 double time_of_exchange(const SiteDemand& site, const TierChoice& home, const TierChoice& tier) {
@@ -28,7 +27,8 @@ double time_of_exchange(const SiteDemand& site, const TierChoice& home, const Ti
                                         move_time(bytes, tier.figures, home.figures));
 }
 
-// The sites that a region accesses, with its part of their demand, at home.
+// The sites that a region accesses, with its part of their demand, at home. In which of its loops a
+// site's demand in the region lies is not known: as in the whole run.
 class RegionTimes {
 public:
   RegionTimes(const Workload& workload, const std::vector<TierChoice>& tiers, const Placement& home,
@@ -97,7 +97,6 @@ private:
     std::size_t region;
     std::vector<RegionMove> in;
     std::vector<std::pair<std::size_t, std::size_t>> out;
-    double saved; // by the moves together
   };
   // Away from home for good, but for the regions that it comes back for.
   struct Displaced {
@@ -112,22 +111,47 @@ private:
     if (!any_may_pay(region, costs)) return {};
     const Placement best = place_by_density(with_parts_ ? *with_parts_ : workload_, tiers_, costs);
     RegionTimes times(workload_, tiers_, home_, region);
-    Entered entered{region, {}, {}, 0};
+    Entered entered{region, {}, {}};
     for (std::size_t site = 0; site < costs.size(); ++site) {
       const std::size_t to = best.tier_of_site[site], from = home_.tier_of_site[site];
       if (to == from || to == Placement::k_nowhere || from == Placement::k_nowhere) continue;
       const double alone = costs[site][from] - costs[site][to];
       if (const auto pays = move(region, site, to, from, std::min(alone, times.saved(site, to))))
         entered.in.push_back(*pays);
-      else if (can_move(site))
-        entered.out.emplace_back(site, to);
     }
     if (entered.in.empty()) return {};
+    make_room(entered, best, costs);
     double sum = 0;
     for (const RegionMove& move : entered.in)
       sum += move.saved;
-    entered.saved = std::min(sum, times.saved(entered.in));
+    const double together = std::max(0.0, std::min(1.0, times.saved(entered.in) / sum));
+    for (RegionMove& move : entered.in)
+      move.saved *= together;
     return entered;
+  }
+
+  // What the best placement does not keep there leaves, those that lose least in the region first.
+  void make_room(Entered& entered, const Placement& best, const CostTable& costs) const {
+    for (std::size_t tier = 0; tier < tiers_.size(); ++tier) {
+      std::uint64_t needed = 0;
+      for (const RegionMove& move : entered.in)
+        if (move.tier == tier) needed += workload_.sites[move.site].peak_bytes();
+      if (needed == 0) continue;
+      std::vector<std::pair<double, std::size_t>> others;
+      for (std::size_t site = 0; site < costs.size(); ++site) {
+        if (home_.tier_of_site[site] != tier) continue;
+        if (workload_.sites[site].placeable) needed += workload_.sites[site].peak_bytes();
+        const std::size_t to = best.tier_of_site[site];
+        if (to != tier && to != Placement::k_nowhere && can_move(site))
+          others.emplace_back(costs[site][to] - costs[site][tier], site);
+      }
+      std::ranges::sort(others);
+      for (const auto& [lost, site] : others) {
+        if (needed <= tiers_[tier].capacity) break;
+        needed -= workload_.sites[site].peak_bytes();
+        entered.out.emplace_back(site, best.tier_of_site[site]);
+      }
+    }
   }
 
   // Parts of divided sites stay.
@@ -151,16 +175,17 @@ private:
     return all;
   }
 
-  // For the regions that do not want the site's room for others.
+  // For the regions that do not want the site's room for others, or the site elsewhere.
   std::vector<RegionMove> returns(const std::vector<Entered>& regions, std::size_t site,
                                   std::size_t away) const {
     std::vector<RegionMove> back;
     for (const RegionDemand& in : workload_.sites[site].by_region) {
-      const auto makes_room = [&](const Entered& entered) {
+      const auto moves_it = [&](const Entered& entered) {
         return entered.region == in.region &&
-               std::ranges::any_of(entered.out, [&](const auto& out) { return out.first == site; });
+               (std::ranges::any_of(entered.out, [&](auto& out) { return out.first == site; }) ||
+                std::ranges::any_of(entered.in, [&](auto& move) { return move.site == site; }));
       };
-      if (std::ranges::any_of(regions, makes_room)) continue;
+      if (std::ranges::any_of(regions, moves_it)) continue;
       const std::size_t home = home_.tier_of_site[site];
       const auto time_on = [&](std::size_t tier) {
         return demand_time(in.demand, tiers_[tier].figures, workload_.threads);
@@ -175,9 +200,9 @@ private:
   bool drop_what_does_not_pay(std::vector<Entered>& regions) const {
     std::vector<double> net;
     for (const Entered& entered : regions) {
-      net.push_back(entered.saved);
+      net.push_back(0);
       for (const RegionMove& move : entered.in)
-        net.back() -= price(move);
+        net.back() += move.saved - price(move);
     }
     for (const Displaced& displaced : displaced_by(regions)) {
       net[displaced.by] -= displaced.lost;

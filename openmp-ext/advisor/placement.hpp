@@ -3,7 +3,8 @@
 // Which site goes to which kind of memory for as long as it lives: model/solver.hpp over the
 // lifetimes of a workload. A site gains on a tier the time it saves against the slowest usable
 // kind. Without room anywhere it loses 1/1000 of the time of all sites, as for ompx_commit. Sites
-// that no plan reaches are placed last, in the room that is left.
+// that no plan reaches are placed last, in the room that is left of the reference tier or slower
+// ones.
 #pragma once
 
 #include "advisor/workload.hpp"

@@ -98,7 +98,6 @@ TEST(Traffic, ALoopsTimeIsDividedByItsLines) {
   EXPECT_NEAR(times.time(), 1e9, 1e3);
 }
 
-// Of a last level that other guests use, too, each thread has its own part only.
 // What cannot be placed has its part of the time.
 TEST(Traffic, ALoopWaitsForWhatCannotBePlacedToo) {
   std::vector<SiteDemand> all(3), some(3);
@@ -110,6 +109,7 @@ TEST(Traffic, ALoopWaitsForWhatCannotBePlacedToo) {
   EXPECT_DOUBLE_EQ(some[1].demand.total(), all[1].demand.total());
 }
 
+// Of a last level that other guests use, too, each thread has its own part only.
 TEST(Traffic, OthersUseTheRestOfTheCache) {
   ProfileSummary summary = summary_of_loop();
   const auto scattered = [&] {

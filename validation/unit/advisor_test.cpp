@@ -251,6 +251,18 @@ TEST(Moves, NoneThatDisplacesAsMuchAsItSaves) {
   EXPECT_TRUE(moves_that_pay(workload, tiers, home).empty());
 }
 
+// Idle sites are charged only as far as their room is needed.
+TEST(Moves, AreNotChargedWithWhatMayStay) {
+  Workload workload = two_hot_in_turn(4e8, 4);
+  for (const char* label : {"c", "d"}) // in no region
+    workload.sites.push_back(site(label, 30 * MiB, 0, 100, 3.9e8, 0));
+  const auto tiers = three_tiers(0, 160 * MiB, 4096 * MiB);
+  const Placement home = {{1, 2, 1, 1}, 0}; // room for b beside them
+  for (const RegionMove& move : moves_that_pay(workload, tiers, home))
+    EXPECT_EQ(move.lost, 0);
+  EXPECT_EQ(moves_that_pay(workload, tiers, home).size(), 1u);
+}
+
 // A stream beside a chase in the same loop: faster memory for it alone saves nothing.
 TEST(Moves, NoneThatALoopDoesNotWaitFor) {
   Workload workload = two_hot_in_turn(4e8, 1);
@@ -274,9 +286,12 @@ TEST(Moves, NoneOfMoreBlocksThanTheRuntimeMoves) {
   Workload workload = two_hot_in_turn(4e8, 4);
   const auto tiers = three_tiers(0, 60 * MiB, 4096 * MiB);
   const Placement home = {{1, 2}, 0};
-  workload.sites[1].instances = 128;
+  workload.sites[1].instances = 1000;
+  workload.sites[1].mean_block = 48 * MiB; // one after the other
   EXPECT_FALSE(moves_that_pay(workload, tiers, home).empty());
-  workload.sites[1].instances = 129;
+  workload.sites[1].mean_block = 48 * MiB / 128;
+  EXPECT_FALSE(moves_that_pay(workload, tiers, home).empty());
+  workload.sites[1].mean_block = 48 * MiB / 130;
   EXPECT_TRUE(moves_that_pay(workload, tiers, home).empty());
 }
 

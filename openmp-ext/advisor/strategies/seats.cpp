@@ -64,8 +64,9 @@ std::vector<std::size_t> Seats::finish() {
     for (std::size_t tier = tiers; tier-- > 0 && tier_of_site_[site] == Placement::k_nowhere;)
       put(site, tier);
   for (std::size_t site = 0; site < tier_of_site_.size(); ++site)
-    for (std::size_t tier = 0; tier < tiers && !input_.workload.sites[site].by_plan &&
-                               tier_of_site_[site] == Placement::k_nowhere;
+    for (std::size_t tier = reference_tier(input_.tiers);
+         tier < tiers && !input_.workload.sites[site].by_plan &&
+         tier_of_site_[site] == Placement::k_nowhere;
          ++tier)
       put(site, tier);
   return tier_of_site_;

@@ -14,9 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-// A vCPU sleeps when it is a chunk of modelled time ahead, so that a larger dilation makes what the
-// host delays smaller. In real time: sleeps below 0.3 ms last longer than what they are for, and
-// above 3 ms delay interrupts.
+// A vCPU sleeps when it is a chunk of modelled time ahead, so that up to dilation 500 a larger one
+// makes what the host delays smaller. In real time: sleeps below 0.3 ms last longer than what they
+// are for, and above 3 ms delay interrupts.
 static const double k_chunk = 6e3;                             // undilated ns
 static const double k_least_chunk = 300e3, k_most_chunk = 3e6; // real ns
 // In chunks, how far a vCPU may be behind; more would let it run free for long after the host was
@@ -160,8 +160,8 @@ static inline void pay_if_due(struct model* model, struct vcpu* vcpu) {
     pay(model, vcpu);
 }
 
-// For all vCPUs, whose threads may run on. Others wait at most for as long as one was late; that is
-// judged by the time of the vCPU that has most, which one that hardly did anything has not.
+// For all vCPUs, whose threads may run on. The latest is judged, as if the others waited for it
+// alone, by the time of the vCPU that has most: one that hardly did anything delays nobody much.
 static void end_period(struct model* model) {
   double most = 0, lagged = 0;
   for (uint32_t v = 0; v < model->configuration.vcpus; v++) {

@@ -158,12 +158,13 @@ Placed place(const Workload& workload, const std::vector<TierChoice>& tiers) {
   return placed;
 }
 
-// With the moves per region.
+// With the moves per region. A move back home saves only what the moves away would cost.
 double time_with_moves(const Workload& workload, const std::vector<TierChoice>& tiers,
                        const Placement& placement) {
   double time = predicted_time(workload, tiers, placement.tier_of_site);
   for (const RegionMove& move : moves_that_pay(workload, tiers, placement))
-    time -= move.saved - move.lost - workload.threads.most() * move.spent;
+    if (move.tier != placement.tier_of_site[move.site])
+      time -= move.saved - workload.threads.most() * move.spent;
   return time;
 }
 

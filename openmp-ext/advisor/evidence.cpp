@@ -161,7 +161,6 @@ SiteDemand demand_of(const SiteSummary& site, const ProfileSummary& summary,
   demand.growing = site.bytes_growing;
   demand.growing_nanoseconds = site.nanoseconds_growing;
   demand.block_bytes = bytes_to_divide(site);
-  demand.mean_block = site.bytes_total / std::max<std::uint64_t>(site.objects, 1);
   return demand;
 }
 

@@ -7,10 +7,8 @@
 //   (cost at home − cost in tier) / visits / threads  >  k_move_margin · (time of moving in +
 //                                                          time of moving out)
 //
-// A visit is an entry into the region after another region. The cost at home is that of the
-// region's loops, where arrays are accessed together. Sites that make room for such a move get an
-// entry for their own regions, so that they come back; what they lose elsewhere is charged to the
-// region, whose moves are advised only if they save more than all of that.
+// A visit is an entry into the region after another region. Sites that such a move may push out get
+// an entry for their own regions, so that they come back.
 #pragma once
 
 #include "advisor/placement.hpp"
@@ -23,7 +21,6 @@ struct RegionMove {
   std::size_t region = 0, site = 0, tier = 0;
   double saved = 0; // nanoseconds of thread time over the whole run, moving not subtracted
   double spent = 0; // nanoseconds of wall time for moving, over the whole run
-  double lost = 0;  // nanoseconds of thread time: by what makes room for it, until that returns
 };
 
 std::vector<RegionMove> moves_that_pay(const Workload& workload,

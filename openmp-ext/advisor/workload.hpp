@@ -59,7 +59,6 @@ struct SiteDemand {
   std::vector<std::uint32_t> blocks;
   std::uint64_t all_instances = 0;
   std::uint64_t block_bytes = 0; // of each block, if a plan can divide them; else 0
-  std::uint64_t mean_block = 0;  // bytes; 0: not known
   // If the demand is of these bytes of each block only; in order, not overlapping.
   std::vector<ByteRange> ranges;
   bool placeable = true;   // else it needs no room and stays where it is

@@ -237,62 +237,8 @@ TEST(Moves, NoneThatDisplacesAsMuchAsItSaves) {
   const auto tiers = three_tiers(0, 60 * MiB, 4096 * MiB);
   const Placement home = {{1, 2}, 0};
   EXPECT_TRUE(moves_that_pay(workload, tiers, home).empty());
-  // What it displaces pays for its return.
-  workload.sites[0].by_region = {{0, workload.sites[0].demand}, {1, workload.sites[0].demand}};
-  workload.sites[0].by_region[0].demand *= 0.9;
-  workload.sites[0].by_region[1].demand *= 0.1;
-  const auto moves = moves_that_pay(workload, tiers, home);
-  ASSERT_EQ(moves.size(), 2u);
-  EXPECT_GT(moves[0].lost, 0);
-  EXPECT_EQ(moves[1].site, 0u);
-  EXPECT_LT(moves[1].saved, moves[0].lost);
-  // Not if it needs it outside of regions.
-  workload.sites[0].by_region.erase(workload.sites[0].by_region.begin());
-  EXPECT_TRUE(moves_that_pay(workload, tiers, home).empty());
-}
-
-// Idle sites are charged only as far as their room is needed.
-TEST(Moves, AreNotChargedWithWhatMayStay) {
-  Workload workload = two_hot_in_turn(4e8, 4);
-  for (const char* label : {"c", "d"}) // in no region
-    workload.sites.push_back(site(label, 30 * MiB, 0, 100, 3.9e8, 0));
-  const auto tiers = three_tiers(0, 160 * MiB, 4096 * MiB);
-  const Placement home = {{1, 2, 1, 1}, 0}; // room for b beside them
-  for (const RegionMove& move : moves_that_pay(workload, tiers, home))
-    EXPECT_EQ(move.lost, 0);
-  EXPECT_EQ(moves_that_pay(workload, tiers, home).size(), 1u);
-}
-
-// A stream beside a chase in the same loop: faster memory for it alone saves nothing.
-TEST(Moves, NoneThatALoopDoesNotWaitFor) {
-  Workload workload = two_hot_in_turn(4e8, 1);
-  workload.threads = 40;
-  workload.sites[0].by_region = {};
-  workload.sites[0].demand = {};
-  workload.sites[1] = site("b", 48 * MiB, 0, 100, 0, 4e8);
-  workload.sites.push_back(site("chased", 2048 * MiB, 0, 100, 4e9, 0));
-  for (const std::size_t at : {1, 2})
-    workload.sites[at].by_region = {{1, workload.sites[at].demand}};
-  const auto tiers = three_tiers(0, 60 * MiB, 4096 * MiB);
-  const Placement home = {{2, 2, 2}, 0};
+  workload.sites[0].by_region[0].demand *= 0.1;
   EXPECT_FALSE(moves_that_pay(workload, tiers, home).empty());
-  workload.loops = 1;
-  for (const std::size_t at : {1, 2})
-    workload.sites[at].by_loop = {{0, 1}};
-  EXPECT_TRUE(moves_that_pay(workload, tiers, home).empty());
-}
-
-TEST(Moves, NoneOfMoreBlocksThanTheRuntimeMoves) {
-  Workload workload = two_hot_in_turn(4e8, 4);
-  const auto tiers = three_tiers(0, 60 * MiB, 4096 * MiB);
-  const Placement home = {{1, 2}, 0};
-  workload.sites[1].instances = 1000;
-  workload.sites[1].mean_block = 48 * MiB; // one after the other
-  EXPECT_FALSE(moves_that_pay(workload, tiers, home).empty());
-  workload.sites[1].mean_block = 48 * MiB / 128;
-  EXPECT_FALSE(moves_that_pay(workload, tiers, home).empty());
-  workload.sites[1].mean_block = 48 * MiB / 130;
-  EXPECT_TRUE(moves_that_pay(workload, tiers, home).empty());
 }
 
 TEST(Moves, NoneWhenBothFit) {

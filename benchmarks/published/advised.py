@@ -4,10 +4,8 @@
 samples of time, with all data in its one memory. What advise puts into the fast memory is compared with the best
 of the four placements, as measured in the timed machine (synthetic.py, whose results are used again). Status 1
 if fewer than nine in ten are the best or within 2 % of it."""
-import json
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 
@@ -27,23 +25,18 @@ def source_lines():
             for name in synthetic.ARRAYS if re.search(rf"uint32_t\* {name} = .*malloc", line)}
 
 
-def output_of(command):
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-
 def record(options, program, cell, profile):
     """One profile of about SECONDS of the loop."""
     def command(repeats):
         return [str(program), cell[0], str(cell[1]), "free", "0", str(MIB), str(repeats)]
-    once = float(output_of(command(1)))
-    output_of([options.build / "bin/omptier", "record", "-o", profile, "--rate", "200", "--",
-               *command(max(2, round(SECONDS / once)))])
+    once = float(published.output_of(*command(1)))
+    published.output_of(options.build / "bin/omptier", "record", "-o", profile, "--rate", "200", "--",
+                        *command(max(2, round(SECONDS / once))))
 
 
 def advise(options, profile, *further):
-    return json.loads(output_of([options.build / "bin/omptier", "advise", "--json", *published.machine_of(MACHINE),
-                                 "--capacity", f"dram:{MIB + 1}M,nvm:8G", "--threads", str(THREADS), *further,
-                                 profile]))
+    return published.advise(options, MACHINE, "--capacity", f"dram:{MIB + 1}M,nvm:8G", "--threads", THREADS, *further,
+                            profile)
 
 
 def chosen(advice, lines):

@@ -10,7 +10,6 @@ import hashlib
 import itertools
 import json
 import statistics
-import subprocess
 import sys
 
 import published
@@ -66,19 +65,15 @@ class Campaign:
             self.record()
         self.footprint = sum(site["bytes"] for site in self.advise(MACHINES[0], 1 << 34)["sites"] if site["by_plan"])
 
-    def output_of(self, command):
-        return subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True).stdout
-
     def record(self):
         print(f"recording {self.program.name}", file=sys.stderr, flush=True)
         self.profile.unlink(missing_ok=True)
-        self.output_of([self.bin / "omptier", "record", "--rate", "500", "-o", self.profile, "--", self.binary,
-                        self.program.size, self.program.recorded_steps])
+        published.output_of(self.bin / "omptier", "record", "--rate", "500", "-o", self.profile, "--", self.binary,
+                            self.program.size, self.program.recorded_steps)
 
     def advise(self, machine, capacity, *further):
-        return json.loads(self.output_of([self.bin / "omptier", "advise", "--json", *published.machine_of(machine.name),
-                                          "--threads", THREADS, "--capacity", machine.capacity(capacity), *further,
-                                          self.profile]))
+        return published.advise(self.options, machine.name, "--threads", THREADS, "--capacity",
+                                machine.capacity(capacity), *further, self.profile)
 
     def planned(self, machine, capacity, *further):
         """Advice, and its plan."""

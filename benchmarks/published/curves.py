@@ -5,7 +5,6 @@ latency beside readers, and bandwidth over the CPUs of one domain, by pattern. B
 of the cores that the CPUs stand for. Status 1 if an idle latency is more than 10 %, or the bandwidth of reading by
 all CPUs more than 15 % from its description (memory-side caches: only printed)."""
 import dataclasses
-import subprocess
 import sys
 
 import published
@@ -40,10 +39,6 @@ class Memory:
     def gigabytes(self, nanoseconds, kernel):
         """A second, of a kernel that takes so long for an element."""
         return PATTERNS[kernel] / nanoseconds * self.stands_for
-
-
-def output_of(command):
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def described(text, name):
@@ -95,10 +90,10 @@ def row(memory, times):
 def main():
     options = published.arguments(__doc__)
     omptier = options.build / "bin/omptier"
-    names = [line.split()[0] for line in output_of([omptier, "sandbox", "--list"]).splitlines()]
+    names = [line.split()[0] for line in published.output_of(omptier, "sandbox", "--list").splitlines()]
     rows, points, all_near = [], [], True
     for name in names[:3] if options.short else names:
-        memories = described(output_of([omptier, "sandbox", "--describe", name]), name)
+        memories = described(published.output_of(omptier, "sandbox", "--describe", name), name)
         times = measure(options, name, memories)
         for memory in memories:
             text, more, near = row(memory, times)

@@ -35,6 +35,16 @@ def machine_of(name):
     return ["--machine-file", str(file)] if file.exists() else ["--machine", name]
 
 
+def output_of(*command):
+    """Of a command on this computer. Its words may be numbers and paths."""
+    return subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True).stdout
+
+
+def advise(options, machine, *further):
+    """What omptier advises for a machine, read from its JSON."""
+    return json.loads(output_of(options.build / "bin/omptier", "advise", "--json", *machine_of(machine), *further))
+
+
 def is_too_slow(result):
     """Emulation took longer than the time that it models."""
     return "slower than the machine that it models" in result["errors"]

@@ -1,18 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// A core that executes out of order, as an interval model sees it (Karkhanis and Smith 2004;
-// Genbrugge, Eyerman and Eeckhout 2010): instructions pass at a steady pace, and only a long miss
-// stops them. A miss stops the core once the window of instructions behind it is full. Misses
-// within one window overlap, up to the core's outstanding misses, unless one needs what another
-// loads: its address then is known only when that one has ended. So a pointer chase waits for each
-// miss, a gather for a window of them, and a stream for what prefetchers have not brought yet. A
-// branch that was predicted wrongly ends the window: what follows it begins when its condition is
-// known. So a search waits for most of its misses, although no address comes from a load. Values
-// that go through memory keep their time: a load that hits waits for its line if that is still on
-// its way, and for the store that it gets its value from.
-//
-// Not modelled: wrong predictions of indirect jumps, the latency of arithmetic, software
-// prefetches, stores past the caches. All times are the core's own, in undilated nanoseconds.
+// A core that executes out of order, as an interval model sees it (README.md, "The core"):
+// instructions pass at a steady pace, and only what must wait for a long miss stops them. All times
+// are the core's own, in undilated nanoseconds.
 #pragma once
 
 #include "machine/timing/block.h"

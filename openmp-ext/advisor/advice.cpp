@@ -116,6 +116,7 @@ PlanEntry entry_for(const Advice& advice, const ProfileSummary& summary, std::si
   }
   entry.kinds = kinds_in_order(advice, site, tier);
   entry.bytes = advice.workload.sites[site].peak_bytes();
+  if (has_small_blocks(from)) entry.least_block = 1;
   add_parts(entry, advice, site, tier);
   entry.benefit = time_saved(advice.costs[site], tier);
   entry.reason = reason_in(advice, site, tier, all_bytes);

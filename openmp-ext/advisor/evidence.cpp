@@ -10,14 +10,21 @@
 #include "analysis/share_intervals.hpp"
 #include "model/cost.hpp"
 #include "model/first_touch.hpp"
+#include "plan/plan.hpp"
 
 #include <algorithm>
 
 namespace omptier {
 namespace {
 
-// libomptier_preload.so leaves smaller blocks to the program's malloc.
-constexpr std::uint64_t k_least_of_malloc = std::uint64_t{64} << 10;
+// Bytes of a site's small blocks together that are worth an entry of the plan.
+constexpr std::uint64_t k_least_together = std::uint64_t{256} << 10;
+
+bool is_reached_by_plan(const SiteSummary& site) {
+  if (site.bytes_largest >= k_least_large) return true;
+  return site.kind == SiteKind::allocation &&
+         (!site.by_malloc || site.bytes_peak >= k_least_together);
+}
 
 // The part of the samples that memory served. Never 0: one more sample might be of memory, and so
 // the array still takes fast memory that is left.
@@ -142,12 +149,12 @@ SiteDemand demand_of(const SiteSummary& site, const ProfileSummary& summary,
     demand.bytes = has_bytes(site.kind) ? site.bytes_peak : 0;
     return demand;
   }
-  demand.by_plan = site.bytes_largest >= k_least_of_malloc ||
-                   (site.kind == SiteKind::allocation && !site.by_malloc);
+  demand.by_plan = is_reached_by_plan(site);
   demand.live = Translation::live(site, summary.nanoseconds);
   const bool in_huge_pages = site.bytes_largest >= k_huge_page_bytes;
   demand.demand = translation.demand(site, in_huge_pages);
-  if (first_touch == FirstTouch::yes && site.kind == SiteKind::allocation && demand.by_plan)
+  if (first_touch == FirstTouch::yes && site.kind == SiteKind::allocation && demand.by_plan &&
+      !has_small_blocks(site)) // small ones are reused without the kernel
     demand.new_pages = translation.new_pages(site);
   set_shares(demand, site, summary);
   // Statics are placed when the program starts and stay.

@@ -5,6 +5,7 @@
 
 #include "analysis/blocks.hpp"
 #include "analysis/shares.hpp"
+#include "plan/plan.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -124,6 +125,11 @@ std::vector<Frame> frames_of_runtime(const SiteSummary& site,
   if (frames.size() > 1)
     std::erase_if(frames, [&](const Frame& frame) { return modules[frame.module].system; });
   return frames.empty() ? site.frames : frames;
+}
+
+bool has_small_blocks(const SiteSummary& site) {
+  return site.kind == SiteKind::allocation && site.by_malloc && site.objects > 0 &&
+         site.bytes_total / site.objects < k_least_large;
 }
 
 std::vector<SiteDemand> divide_by_blocks(SiteDemand whole, const ProfileSummary& summary) {

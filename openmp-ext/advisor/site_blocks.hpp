@@ -17,6 +17,9 @@ namespace omptier {
 std::vector<Frame> frames_of_runtime(const SiteSummary& site,
                                      const std::vector<ModuleInfo>& modules);
 
+// Whether most blocks of the site are malloc's and small: its entry has to name a least_block.
+bool has_small_blocks(const SiteSummary& site);
+
 // The parts of a site's demand, or the whole.
 std::vector<SiteDemand> divide_by_blocks(SiteDemand whole, const ProfileSummary& summary);
 

@@ -160,7 +160,8 @@ Placed place_by_traits(Allocator& allocator, const AllocationRequest& request, b
     count_out(allocator, request.bytes, false);
   else if (first_asked && placed.tier == tiers.front() && life != 0 &&
            may_be_repeated(allocator, wanted) && locality == locality_of(placer->choices()))
-    learn_route(allocator, life, *placer, placed.block, locality);
+    learn_route({allocator.handle, allocator.life, life, allocator.number}, *placer, placed.block,
+                locality);
   return placed;
 }
 

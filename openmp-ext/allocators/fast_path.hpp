@@ -36,46 +36,55 @@ using Otherwise = void* (*)(std::size_t, std::size_t, OmpValue, const void*);
 [[gnu::noinline]] void release_fully(void* block, OmpValue handle,
                                      void (*otherwise)(void*, OmpValue));
 
+// For what the fast path leaves: the slow path of omp_alloc, or otherwise at once.
+inline void* leave_it(std::size_t bytes, std::size_t alignment, OmpValue handle, const void* caller,
+                      Otherwise otherwise) {
+  return otherwise(bytes, alignment, handle, caller);
+}
+using Fully = decltype(allocate_fully);
+
 // Every exit is a tail call, so that no registers are saved.
-[[gnu::always_inline]] inline void* take_from(const Route& route, Magazine& magazine,
-                                              std::size_t bytes, std::size_t alignment,
-                                              OmpValue handle, const void* caller,
-                                              Otherwise otherwise) {
-  if (magazine.is_empty()) return allocate_fully(bytes, alignment, handle, caller, otherwise);
+template <Fully& fully>
+[[gnu::always_inline]] inline void*
+take_from(const Route& route, Magazine& magazine, std::size_t bytes, std::size_t alignment,
+          OmpValue handle, const void* caller, Otherwise otherwise) {
+  if (magazine.is_empty()) return fully(bytes, alignment, handle, caller, otherwise);
   const FreeBlock taken = *--magazine.top;
   if (taken.record->is_live()) [[unlikely]] // was freed by two threads at the same time
-    return allocate_fully(bytes, alignment, handle, caller, otherwise);
+    return fully(bytes, alignment, handle, caller, otherwise);
   taken.record->hand_out_unwatched(static_cast<std::uint32_t>(bytes), route.owner_bits, caller);
   return reinterpret_cast<void*>(taken.begin);
 }
 
 // For routes that depend on the processor, and for larger sizes.
+template <Fully& fully>
 [[gnu::noinline]] inline void* allocate_less_quickly(std::size_t bytes, std::size_t alignment,
                                                      OmpValue handle, const void* caller,
                                                      Otherwise otherwise) {
   const Route& route = ThreadCache::mine().routes[ThreadCache::route_of(handle)];
   const std::uint32_t life = route.life->load(std::memory_order_relaxed);
   if (bytes - 1 >= k_large_block - 1 || (route.expected_life | k_by_place) != (life | k_by_place))
-    return allocate_fully(bytes, alignment, handle, caller, otherwise);
+    return fully(bytes, alignment, handle, caller, otherwise);
   if ((route.expected_life & k_by_place) != 0 &&
       route.locality != locality_of(runtime_if_made()->placer_if_ready()->choices()))
-    return allocate_fully(bytes, alignment, handle, caller, otherwise);
-  return take_from(route, route.cache->magazines[class_of_bytes(bytes)], bytes, alignment, handle,
-                   caller, otherwise);
+    return fully(bytes, alignment, handle, caller, otherwise);
+  return take_from<fully>(route, route.cache->magazines[class_of_bytes(bytes)], bytes, alignment,
+                          handle, caller, otherwise);
 }
 
+template <Fully& fully>
 [[gnu::noinline]] inline void* allocate_quickly(std::size_t bytes, std::size_t alignment,
                                                 OmpValue handle, const void* caller,
                                                 Otherwise otherwise) {
   const Route& route = ThreadCache::mine().routes[ThreadCache::route_of(handle)];
   if (route.handle != handle || alignment > 16)
-    return allocate_fully(bytes, alignment, handle, caller, otherwise);
+    return fully(bytes, alignment, handle, caller, otherwise);
   if (route.life->load(std::memory_order_relaxed) != route.expected_life ||
       bytes > k_largest_looked_up)
-    return allocate_less_quickly(bytes, alignment, handle, caller, otherwise);
+    return allocate_less_quickly<fully>(bytes, alignment, handle, caller, otherwise);
   const std::size_t size_class = k_class_of_sixteenths[(bytes + 15) / 16];
-  return take_from(route, route.cache->magazines[size_class], bytes, alignment, handle, caller,
-                   otherwise);
+  return take_from<fully>(route, route.cache->magazines[size_class], bytes, alignment, handle,
+                          caller, otherwise);
 }
 
 // False: take the slow path.
@@ -93,9 +102,18 @@ using Otherwise = void* (*)(std::size_t, std::size_t, OmpValue, const void*);
   return true;
 }
 
-// To be called after a small block came from the first tier. life: read when tiers were chosen.
-inline void learn_route(const Allocator& allocator, std::uint32_t life, const Placer& placer,
-                        const void* block, std::uint32_t locality) {
+// What a route is for: a handle, its life and that life's value when tiers were chosen, and the
+// number of the allocator that owns the blocks.
+struct RouteOf {
+  OmpValue handle;
+  const std::atomic<std::uint32_t>& life;
+  std::uint32_t life_then;
+  std::uint32_t owner;
+};
+
+// To be called after a small block came from the first tier.
+inline void learn_route(const RouteOf& of, const Placer& placer, const void* block,
+                        std::uint32_t locality) {
   // Closing the fast paths changes lives afterwards, which also ends routes learnt meanwhile.
   if (g_quick_spans.load(std::memory_order_acquire) == &g_no_spans) return;
   ThreadCache& cache = ThreadCache::mine();
@@ -103,10 +121,10 @@ inline void learn_route(const Allocator& allocator, std::uint32_t life, const Pl
   if (span == nullptr) return;
   const unsigned heap = Heap::of(*span).number();
   if (cache.heaps[heap] == &g_no_heap_cache) return;
-  if (locality != k_any_locality) life |= k_by_place;
-  cache.routes[ThreadCache::route_of(allocator.handle)] = {
-      allocator.handle, &allocator.life,  life, BlockRecord::owner_bits(allocator.number),
-      locality,         cache.heaps[heap]};
+  const std::uint32_t by_place = locality != k_any_locality ? k_by_place : 0;
+  cache.routes[ThreadCache::route_of(of.handle)] = {
+      of.handle, &of.life,         of.life_then | by_place, BlockRecord::owner_bits(of.owner),
+      locality,  cache.heaps[heap]};
 }
 
 } // namespace omptier

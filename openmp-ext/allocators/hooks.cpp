@@ -160,11 +160,24 @@ void hook_runtime_end(void) {
 }
 
 constexpr omptier_hooks k_hooks = {
-    OMPTIER_HOOKS_VERSION, sizeof(omptier_hooks), hook_init_allocator, hook_destroy_allocator,
-    hook_allocate,         hook_allocate_zeroed,  hook_reallocate,     hook_release,
-    hook_stock_allocated,  hook_stock_released,   hook_display,        hook_parse_allocator,
-    hook_region_begin,     hook_region_end,       hook_barrier,        hook_runtime_end,
-    allocate_quickly,      hook_release_quickly,
+    OMPTIER_HOOKS_VERSION,
+    sizeof(omptier_hooks),
+    hook_init_allocator,
+    hook_destroy_allocator,
+    hook_allocate,
+    hook_allocate_zeroed,
+    hook_reallocate,
+    hook_release,
+    hook_stock_allocated,
+    hook_stock_released,
+    hook_display,
+    hook_parse_allocator,
+    hook_region_begin,
+    hook_region_end,
+    hook_barrier,
+    hook_runtime_end,
+    allocate_quickly<allocate_fully>,
+    hook_release_quickly,
 };
 
 } // namespace

@@ -9,6 +9,7 @@
 #include "allocators/allocation.hpp"
 #include "allocators/existing_memory.hpp"
 #include "allocators/site_list.hpp"
+#include "allocators/small_blocks.hpp"
 #include "base/notices.hpp"
 #include "base/options.hpp"
 #include "objects/modules.hpp"
@@ -146,6 +147,17 @@ int malloc_release(void* block) {
   return release(block) ? 1 : 0;
 }
 
+void malloc_small_blocks_stay(const char* why) {
+  warn_once(Notice::small_blocks_stay,
+            "The plan places small blocks (least_block); they stay with the program's malloc: %s.",
+            why);
+}
+
+int malloc_resize_in_place(void* block, size_t bytes) {
+  Placer* placer = runtime().placer_if_ready();
+  return placer != nullptr && placer->resize_in_place(block, bytes) ? 1 : 0;
+}
+
 void malloc_allocated(const void* block, size_t bytes, const void* caller) {
   site_list().add(block, bytes, caller);
 }
@@ -179,6 +191,13 @@ omptier_malloc table = {
     malloc_reallocate,
     malloc_release,
     malloc_size_of,
+    small_blocks::least,
+    malloc_small_blocks_stay,
+    small_blocks::decide,
+    small_blocks::allocate_quickly,
+    small_blocks::allocate,
+    small_blocks::release_quickly,
+    malloc_resize_in_place,
     malloc_allocated,
     malloc_released,
     malloc_start,

@@ -110,11 +110,15 @@ void* place_by_plan_or_strategy(Placer& placer, Allocator* allocator,
     uncharge_pool(*allocator, request.bytes, request.replaced);
     count_out(*allocator, request.bytes, false);
   }
+  warn_about_room(request.bytes, plan != nullptr ? "the plan" : "the strategy", placed.why);
+  return nullptr;
+}
+
+void warn_about_room(std::size_t bytes, const char* whose, Refusal why) {
   warn_once(
       Notice::plan_without_room,
       "%zu bytes fit into no memory that %s allows (%s): the runtime's default memory is used.",
-      request.bytes, plan != nullptr ? "the plan" : "the strategy", describe(placed.why));
-  return nullptr;
+      bytes, whose, describe(why));
 }
 
 } // namespace omptier

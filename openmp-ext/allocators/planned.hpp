@@ -12,4 +12,7 @@ namespace omptier {
 void* place_by_plan_or_strategy(Placer& placer, Allocator* allocator,
                                 const AllocationRequest& request);
 
+// Once: there is no room. whose: "the plan" or "the strategy".
+void warn_about_room(std::size_t bytes, const char* whose, Refusal why);
+
 } // namespace omptier

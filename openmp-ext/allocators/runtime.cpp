@@ -127,7 +127,9 @@ void open_or_close_fast_paths() {
   const bool open = placer != nullptr && state.observer.load(std::memory_order_acquire) == nullptr;
   const SpanTable* before = g_quick_spans.exchange(open ? &placer->ranges().first() : &g_no_spans);
   // Ends routes learnt before; none are learnt while the paths are closed.
-  if (!open && before != &g_no_spans) state.allocators.forget_all_routes();
+  if (open || before == &g_no_spans) return;
+  state.allocators.forget_all_routes();
+  state.life_of_plan.fetch_add(2, std::memory_order_release);
 }
 
 Placer* Runtime::make_placer() {

@@ -32,6 +32,7 @@ public:
   // True with a plan or a strategy.
   std::atomic<bool> places_everything{false};
   std::atomic<OmpValue> environment_allocator{k_null_allocator}; // OMP_ALLOCATOR's, if ours
+  std::atomic<std::uint32_t> life_of_plan{1}; // of fast paths to its small blocks (fast_path.hpp)
   std::atomic<std::uint64_t> source_wins{0}; // plan entries overruled by a required trait
 
   // The placer, made at the first call; null on the thread that makes it, or without a platform.

@@ -12,6 +12,7 @@
 #ifndef OMPTIER_BORDERS_MALLOC_PLACEMENT_H
 #define OMPTIER_BORDERS_MALLOC_PLACEMENT_H
 
+#include "borders/call_words.h"
 #include "borders/libomp_hooks.h"
 
 #include <stddef.h>
@@ -21,11 +22,23 @@
 extern "C" {
 #endif
 
-#define OMPTIER_MALLOC_VERSION 2u
+#define OMPTIER_MALLOC_VERSION 3u
 
 /* What the environment requests: bits of omptier_malloc.wants. */
 #define OMPTIER_MALLOC_PLACES 1u /* a plan or strategy: offer blocks to allocate */
 #define OMPTIER_MALLOC_LISTS 2u  /* an observer: report blocks by allocated and released */
+
+/* Blocks under this size are small. */
+#define OMPTIER_MALLOC_LEAST_LARGE 65536u
+
+/* What the plan says of a call of malloc for small blocks. */
+typedef struct omptier_small_call {
+  uintptr_t handle;         /* for allocate_small; 0: the plan does not place them */
+  size_t least;             /* bytes of the smallest block that is placed */
+  int never;                /* no entry has a call with this return address */
+  int never_two;            /* nor with the two innermost ones, the first a library's */
+  omptier_call_words words; /* count is 0: the call cannot be recognised by its words */
+} omptier_small_call;
 
 typedef struct omptier_malloc {
   uint32_t version; /* OMPTIER_MALLOC_VERSION */
@@ -46,6 +59,26 @@ typedef struct omptier_malloc {
   int (*release)(void* block);
   /* Bytes requested; 0 when no block of ours begins at the address. Takes no lock. */
   size_t (*size_of)(const void* block);
+
+  /* Bytes of the smallest blocks that the plan places; OMPTIER_MALLOC_LEAST_LARGE: no small ones.
+   */
+  size_t (*least)(void);
+  /* They stay with the program's malloc after all: says so. why: a clause. */
+  void (*small_blocks_stay)(const char* why);
+  /* Decides on the small blocks of a call. caller: return address of malloc. */
+  void (*small_call)(const void* caller, omptier_small_call* decided);
+  /* A block from the calling thread's magazines; what is missing there is otherwise's to serve.
+   * bytes: at least 1, small. alignment: power of two, or 0. */
+  void* (*allocate_small_quickly)(size_t bytes, size_t alignment, uintptr_t handle,
+                                  const void* caller,
+                                  void* (*otherwise)(size_t, size_t, uintptr_t, const void*));
+  /* NULL when there is no room. bounds: [0], [1]: every small block of ours lies between these. */
+  void* (*allocate_small)(size_t bytes, size_t alignment, uintptr_t handle, const void* caller,
+                          uintptr_t* bounds);
+  /* The small block goes into the calling thread's magazine; else otherwise decides. */
+  void (*release_small_quickly)(void* block, void (*otherwise)(void*));
+  /* Returns 1 if the block of ours has room for so many bytes where it is. */
+  int (*resize_in_place)(void* block, size_t bytes);
 
   /* The program's malloc served a block / is about to free one. */
   void (*allocated)(const void* block, size_t bytes, const void* caller);

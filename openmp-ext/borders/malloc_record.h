@@ -9,6 +9,8 @@
 #ifndef OMPTIER_BORDERS_MALLOC_RECORD_H
 #define OMPTIER_BORDERS_MALLOC_RECORD_H
 
+#include "borders/call_words.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,17 +19,6 @@ extern "C" {
 #endif
 
 #define OMPTIER_MALLOC_RECORD_VERSION 4u
-
-#define OMPTIER_MOST_CALL_WORDS 24
-
-/* A call of malloc, by what lies on the thread's stack: return addresses, malloc's first, and how
- * many bytes above the first each of them lies. */
-typedef struct omptier_call_words {
-  uint32_t count; /* at least 1 */
-  uint32_t site;  /* the recorder's number */
-  uint64_t code[OMPTIER_MOST_CALL_WORDS];
-  uint32_t above[OMPTIER_MOST_CALL_WORDS];
-} omptier_call_words;
 
 /* Where in a small block an address lies. */
 typedef struct omptier_small_place {

@@ -120,7 +120,7 @@ std::string nothing_to_decide(const Advice& advice, const AdviseArguments& argum
         return site.placeable && site.by_plan;
       }))
     return "the profile holds no allocation or static that a plan can place (blocks and statics "
-           "from 64 KiB, and omp_alloc's)";
+           "from 64 KiB, small blocks of a site that are 256 KiB together, and omp_alloc's)";
   if (advice.tiers.empty())
     return "--capacity " + arguments.capacity + " leaves no memory to place in";
   if (advice.tiers.size() < 2 && arguments.machine.given())

@@ -34,6 +34,7 @@ struct FrameMatcher::Table {
   std::uint32_t missing;
   Slot* slots;
   ReturnAddress* addresses;
+  ReturnAddress *begins, *begins_end; // of the lists, in order
 };
 
 FrameMatcher::FrameMatcher(std::span<const std::string> identities,
@@ -67,14 +68,15 @@ FrameMatcher::Table* FrameMatcher::build(const ModuleListUse& use) const {
   while (slots < 2 * distinct_.size())
     slots *= 2;
   const std::size_t bias_bytes = (identities_.size() + 1) * sizeof(const LoadedModule*);
-  const std::size_t bytes =
-      sizeof(Table) + slots * sizeof(Table::Slot) + frames * sizeof(ReturnAddress) + bias_bytes;
+  const std::size_t bytes = sizeof(Table) + slots * sizeof(Table::Slot) +
+                            (frames + distinct_.size()) * sizeof(ReturnAddress) + bias_bytes;
   void* memory = map_pages(bytes);
   if (memory == nullptr) return nullptr;
   auto* table = new (memory) Table{};
   table->slots = reinterpret_cast<Table::Slot*>(table + 1);
   table->addresses = reinterpret_cast<ReturnAddress*>(table->slots + slots);
-  auto* modules = reinterpret_cast<const LoadedModule**>(table->addresses + frames);
+  table->begins = table->begins_end = table->addresses + frames;
+  auto* modules = reinterpret_cast<const LoadedModule**>(table->begins + distinct_.size());
   table->generation.store(generation, std::memory_order_relaxed);
   table->mask = slots - 1;
   for (std::uint32_t i = 0; i < slots; ++i)
@@ -105,11 +107,13 @@ FrameMatcher::Table* FrameMatcher::build(const ModuleListUse& use) const {
       continue;
     }
     table->lengths |= std::uint64_t{1} << distinct_[list].size();
+    *table->begins_end++ = table->addresses[first];
     std::uint32_t slot = static_cast<std::uint32_t>(hash) & table->mask;
     while (table->slots[slot].list != k_none)
       slot = (slot + 1) & table->mask;
     table->slots[slot] = {hash, list, first};
   }
+  std::sort(table->begins, table->begins_end);
   return table;
 }
 
@@ -149,6 +153,11 @@ std::uint32_t FrameMatcher::match(const ReturnAddress* stack, unsigned count) co
     }
   }
   return found;
+}
+
+bool FrameMatcher::may_begin(ReturnAddress address) const {
+  const Table* table = current();
+  return table != nullptr && std::binary_search(table->begins, table->begins_end, address);
 }
 
 unsigned FrameMatcher::lists_without_module() const {

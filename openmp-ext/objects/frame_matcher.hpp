@@ -36,6 +36,9 @@ public:
   // Number of the distinct list that is a prefix of the stack, or k_none. Thread-safe.
   std::uint32_t match(const ReturnAddress* stack, unsigned count) const;
 
+  // Whether a list begins with the address. Thread-safe.
+  bool may_begin(ReturnAddress address) const;
+
   // Length of the longest list: the frames that a capture needs.
   unsigned depth() const { return depth_; }
   unsigned distinct_lists() const { return static_cast<unsigned>(distinct_.size()); }

@@ -11,14 +11,22 @@
 
 namespace omptier {
 
+// Instances and parts are of large blocks, and small ones do not move with a region.
+static bool places_small(const PlanEntry& entry) {
+  return entry.least_block < k_least_large && entry.symbol.empty() && entry.instances.empty() &&
+         entry.parts.empty() && entry.region.empty();
+}
+
 PlanPlacement::PlanPlacement(const Plan& plan)
     : plan_(plan), matcher_(plan_), site_of_entry_(plan_.entries.size(), 0),
-      instances_(matcher_.site_count()) {
+      instances_(matcher_.site_count()), small_met_(matcher_.site_count()) {
   for (std::uint32_t site = 0; site < matcher_.site_count(); ++site)
     for (const std::uint32_t entry : matcher_.entries(site))
       site_of_entry_[entry] = site;
   for (std::uint32_t entry = 0; entry < plan_.entries.size(); ++entry)
     has_regions_ = has_regions_ || is_for_region(entry);
+  for (const PlanEntry& entry : plan_.entries)
+    if (places_small(entry)) least_block_ = std::min(least_block_, entry.least_block);
 }
 
 bool PlanPlacement::covers(std::uint32_t entry, std::uint32_t instance) const {
@@ -34,10 +42,10 @@ unsigned PlanPlacement::entries_without_allocation() const {
     if (!plan_.entries[entry].symbol.empty()) continue; // statics are reported at start
     const std::uint32_t made = instances_[site_of_entry_[entry]].load(std::memory_order_relaxed);
     const std::vector<InstanceRange>& ranges = plan_.entries[entry].instances;
-    const bool met =
-        ranges.empty() ? made != 0 : std::ranges::any_of(ranges, [made](const InstanceRange& r) {
-          return r.first < made;
-        });
+    const bool met = ranges.empty() ? made != 0 || small_met_[site_of_entry_[entry]].load()
+                                    : std::ranges::any_of(ranges, [made](const InstanceRange& r) {
+                                        return r.first < made;
+                                      });
     count += met ? 0 : 1;
   }
   return count;
@@ -47,6 +55,33 @@ unsigned PlanPlacement::entries_without_allocation() const {
 static bool is_of_program(const void* caller) {
   const LoadedModule* module = module_of(reinterpret_cast<std::uintptr_t>(caller));
   return module == nullptr || !(module->system || module->runtime);
+}
+
+PlanPlacement::SmallCall PlanPlacement::decide_small(const void* caller,
+                                                     std::span<StackWord> words) const {
+  SmallCall call;
+  const bool of_program = is_of_program(caller);
+  if (of_program) used_.store(true, std::memory_order_relaxed);
+  call.never = of_program && !matcher_.may_begin(reinterpret_cast<ReturnAddress>(caller));
+  if (call.never) return call;
+  const unsigned depth = std::min(std::max(matcher_.depth(), 1u), k_max_frames);
+  ReturnAddress stack[k_max_frames];
+  const unsigned count = capture_stack(caller, stack, depth);
+  const std::uint32_t site = matcher_.match(stack, count);
+  if (site != FrameMatcher::k_none)
+    for (const std::uint32_t entry : matcher_.entries(site))
+      if (call.entry == FrameMatcher::k_none && places_small(plan_.entries[entry])) {
+        call.entry = entry;
+        small_met_[site].store(true, std::memory_order_relaxed);
+      }
+  // Words that end before the site's last frame would also stand for other sites.
+  call.count = capture_words(caller, words.data(), static_cast<unsigned>(words.size()), depth);
+  const auto own = std::count_if(words.begin(), words.begin() + call.count,
+                                 [](const StackWord& word) { return word.own; });
+  call.by_words = call.count != 0 && own == count;
+  call.never_two = call.by_words && !words[0].own && call.count > 1 && words[1].own &&
+                   !matcher_.may_begin(words[1].code);
+  return call;
 }
 
 PlanDecision PlanPlacement::decide(const void* caller, std::size_t bytes) const {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/kind.hpp"
+#include "objects/stack.hpp"
 #include "plan/plan.hpp"
 #include "plan/site_matcher.hpp"
 
@@ -28,6 +29,19 @@ public:
   explicit PlanPlacement(Plan&&) = delete;
 
   PlanDecision decide(const void* caller, std::size_t bytes) const;
+
+  // What decides on small blocks, below k_least_large, of one call; they are no instances.
+  struct SmallCall {
+    std::uint32_t entry = FrameMatcher::k_none; // none: they are not placed
+    bool never = false;                         // no entry has a call with this return address,
+    bool never_two = false; // nor with the two innermost ones, the first a library's
+    bool by_words = false;  // words recognise the call
+    std::uint32_t count = 0;
+  };
+  // caller: return address of malloc. words: room for that many; count of them are set.
+  SmallCall decide_small(const void* caller, std::span<StackWord> words) const;
+  // The least least_block of all entries that place small blocks; k_least_large: none does.
+  std::uint64_t least_block() const { return least_block_; }
 
   const Plan& plan() const { return plan_; }
   const SiteMatcher& matcher() const { return matcher_; }
@@ -53,6 +67,8 @@ private:
   mutable std::vector<std::atomic<std::uint32_t>> instances_; // by site: number of allocations
   mutable std::atomic<bool> used_{false};
   mutable std::atomic<std::uint64_t> matched_{0};
+  mutable std::vector<std::atomic<bool>> small_met_; // by site
+  std::uint64_t least_block_ = k_least_large;
   bool has_regions_ = false;
 };
 

@@ -65,6 +65,12 @@ public:
     return find(at) != nullptr;
   }
 
+  // Every address of ours lies in [low, high).
+  void bounds(std::uintptr_t& low, std::uintptr_t& high) const {
+    low = low_.load(std::memory_order_relaxed);
+    high = high_.load(std::memory_order_relaxed);
+  }
+
   // Of the first range; 0 before it is reserved.
   std::size_t slice_bytes() const {
     return count_.load(std::memory_order_acquire) != 0 ? ranges_[0].bytes / k_slices : 0;

@@ -36,6 +36,9 @@ struct PlanPart { // bytes [begin, end) of an object
   MemoryKind kind = MemoryKind::unknown;
 };
 
+// Bytes of a block of malloc's that is large: plans place these only, unless they say otherwise.
+inline constexpr std::uint64_t k_least_large = std::uint64_t{64} << 10;
+
 struct PlanEntry {
   std::string label;                    // for people: "nuclide_grid (grids.cpp:41)"
   std::vector<PlanFrame> frames;        // allocation site, innermost first; empty for a static
@@ -46,6 +49,7 @@ struct PlanEntry {
   double benefit = 0;                   // predicted nanoseconds saved against the slowest kind used
   std::string reason = {};              // one line for people
   std::vector<PlanPart> parts = {};     // ranges with a kind of their own, hottest first
+  std::uint64_t least_block = k_least_large; // bytes of the smallest block of malloc's to place
   std::string symbol = {};         // instead of frames: a static, by the linker's name; "" = a site
   std::uint32_t symbol_module = 0; // index into Plan::modules
 };

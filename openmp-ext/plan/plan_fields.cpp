@@ -31,6 +31,7 @@ constexpr PlanField k_entry[] = {
     {"label", PlanType::text, false},
     {"kinds", PlanType::array, true, PlanPlace::kinds},
     {"bytes", PlanType::size, false},
+    {"least_block", PlanType::size, false},
     {"benefit_ns", PlanType::real, false},
     {"reason", PlanType::text, false},
     {"instances", PlanType::array, false, PlanPlace::instances},

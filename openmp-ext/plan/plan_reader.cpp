@@ -437,6 +437,11 @@ bool PlanBuilder::set_whole(const PlanField& field, std::uint64_t value) {
     (name == "begin" ? entry().parts.back().begin : entry().parts.back().end) = value;
   } else if (name == "bytes") {
     entry().bytes = value;
+  } else if (name == "least_block") {
+    if (value == 0 || value > k_least_large)
+      return refuse("\"least_block\" is " + std::to_string(value) +
+                    "; it is from 1 to 65536 bytes (64 KiB, as without it)");
+    entry().least_block = value;
   } else if (name == "module") {
     (place() == PlanPlace::static_object ? entry().symbol_module : frame().module) = narrow;
     if (static_cast<std::int64_t>(value) > highest_module_) {

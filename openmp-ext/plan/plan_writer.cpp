@@ -105,6 +105,7 @@ void write_entry(Writer& out, const PlanEntry& entry) {
   if (!entry.label.empty()) out.field("label", entry.label);
   out.field("kinds", kinds_json(entry.kinds));
   out.field("bytes", entry.bytes);
+  if (entry.least_block < k_least_large) out.field("least_block", entry.least_block);
   out.field("benefit_ns", entry.benefit);
   if (!entry.reason.empty()) out.field("reason", entry.reason);
   if (!entry.instances.empty()) {

@@ -29,6 +29,8 @@ public:
   std::uint32_t match(const ReturnAddress* stack, unsigned count) const {
     return sites_.match(stack, count);
   }
+  // Whether a site's innermost frame is there.
+  bool may_begin(ReturnAddress address) const { return sites_.may_begin(address); }
   // In the plan's order.
   const std::vector<std::uint32_t>& entries(std::uint32_t site) const { return entries_[site]; }
   unsigned site_count() const { return sites_.distinct_lists(); }

@@ -5,6 +5,7 @@
 #include "preload/blocks.hpp"
 
 #include "preload/next_malloc.hpp"
+#include "preload/placed_small.hpp"
 #include "preload/recording.hpp"
 
 #include <cerrno>
@@ -49,11 +50,6 @@ void free_later(void* block) {
                                               std::memory_order_relaxed));
 }
 
-std::size_t our_size(const void* block) {
-  const omptier_malloc* table = g_table.load(std::memory_order_acquire);
-  return table != nullptr && may_be_ours(block) ? table->size_of(block) : 0;
-}
-
 void report_freed(void* block) {
   record_free(block);
   if (const omptier_malloc* table = table_for(OMPTIER_MALLOC_LISTS)) {
@@ -88,6 +84,19 @@ void* resize_ours(void* block, std::size_t old_bytes, std::size_t bytes, const v
 
 } // namespace
 
+std::size_t size_of_ours(const void* block) {
+  const omptier_malloc* table = g_table.load(std::memory_order_acquire);
+  return table != nullptr && may_be_ours(block) ? table->size_of(block) : 0;
+}
+
+bool stays_in_place(void* block, std::size_t bytes) {
+  const omptier_malloc* table = table_for(OMPTIER_MALLOC_PLACES);
+  if (table == nullptr) return false;
+  const KeepErrno keep;
+  const Busy busy;
+  return table->resize_in_place(block, bytes) != 0;
+}
+
 void cover(const void* block, std::size_t bytes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(block);
   std::uintptr_t low = g_bounds.low.load(std::memory_order_relaxed);
@@ -113,11 +122,25 @@ void watch_everything() {
     g_least_header.store(k_least_recorded + 2 * sizeof(std::size_t), std::memory_order_relaxed);
 }
 
+static void start_placing_small(const omptier_malloc* table) {
+  const Busy busy;
+  const std::size_t least = table->least();
+  if (least >= k_least_bytes) return;
+  if (g_least_bytes.load(std::memory_order_relaxed) == 0)
+    return table->small_blocks_stay("the program is recorded");
+  if ((table->wants & OMPTIER_MALLOC_LISTS) != 0)
+    return table->small_blocks_stay("its blocks are listed");
+  if (!can_serve_small()) return table->small_blocks_stay("malloc is not the C library's");
+  placed_small::start(table);
+  g_least_bytes.store(least, std::memory_order_release);
+}
+
 void start_placing(const omptier_malloc* table) {
   g_sizes_known.store(next_malloc_knows_sizes(), std::memory_order_relaxed);
   g_least_header.store(0, std::memory_order_relaxed); // our blocks have no such word
   take_blocks_by_handle();
   g_table.store(table, std::memory_order_release);
+  start_placing_small(table);
   // Blocks are listed, so every free must be checked.
   if ((table->wants & OMPTIER_MALLOC_LISTS) != 0) cover(nullptr, ~std::size_t{0});
 }
@@ -156,7 +179,7 @@ void* resize(void* block, std::size_t bytes, const void* caller) {
     if (result != nullptr && !is_left_out()) record_block(result, bytes, caller);
     return result;
   }
-  if (const std::size_t old_bytes = our_size(block))
+  if (const std::size_t old_bytes = size_of_ours(block))
     return resize_ours(block, old_bytes, bytes, caller);
   if (is_early_block(block)) {
     void* fresh = g_next.malloc(bytes);
@@ -187,7 +210,7 @@ void give_back(void* block) {
     const Busy busy;
     if (table->release(block)) return free_what_was_freed(table);
     if ((table->wants & OMPTIER_MALLOC_LISTS) != 0) table->released(block);
-  } else if (table != nullptr && our_size(block) != 0) {
+  } else if (table != nullptr && size_of_ours(block) != 0) {
     return free_later(block);
   }
   record_free(block);
@@ -195,7 +218,7 @@ void give_back(void* block) {
 }
 
 std::size_t usable_size(void* block) {
-  const std::size_t bytes = our_size(block);
+  const std::size_t bytes = size_of_ours(block);
   return bytes != 0 ? bytes : g_next.malloc_usable_size(block);
 }
 

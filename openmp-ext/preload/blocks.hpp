@@ -13,9 +13,10 @@
 
 namespace omptier::preload {
 
-inline constexpr std::size_t k_least_bytes = std::size_t{64} << 10;
+inline constexpr std::size_t k_least_bytes = OMPTIER_MALLOC_LEAST_LARGE;
 
-// Blocks of at least this size come here; 0 when all are recorded (preload/recording.hpp).
+// Blocks of at least this size come here; 0 when all are recorded (preload/recording.hpp), less
+// when a plan places small ones (preload/placed_small.hpp).
 extern __attribute__((visibility("hidden"))) std::atomic<std::size_t> g_least_bytes;
 inline bool is_small(std::size_t bytes) {
   return bytes < g_least_bytes.load(std::memory_order_relaxed);
@@ -54,6 +55,10 @@ void* served(void* block, std::size_t bytes, const void* caller);
 void* resize(void* block, std::size_t bytes, const void* caller);
 // free, for blocks within the bounds.
 void give_back(void* block);
+// Bytes of a block of ours; 0: it is not ours.
+std::size_t size_of_ours(const void* block);
+// Whether a block of ours has room for so many bytes where it is, and now has that size.
+bool stays_in_place(void* block, std::size_t bytes);
 // malloc_usable_size, for blocks within the bounds.
 std::size_t usable_size(void* block);
 

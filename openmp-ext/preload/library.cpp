@@ -6,6 +6,7 @@
 
 #include "base/warnings_wanted.hpp"
 #include "preload/blocks.hpp"
+#include "preload/placed_small.hpp"
 #include "preload/recording.hpp"
 
 #include <algorithm>
@@ -35,8 +36,10 @@ void print_warning(const char* text) {
 // The forking thread holds the library's locks until both processes go on.
 void before_fork() {
   Busy::enter();
+  placed_small::before_fork();
 }
 void after_fork() {
+  placed_small::after_fork();
   Busy::leave();
 }
 

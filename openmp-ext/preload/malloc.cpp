@@ -2,7 +2,7 @@
 //
 // Intercepts the program's malloc. Blocks that do not concern us cost a compare and a jump: small
 // ones by size, frees by the bounds of all blocks ever handed out. The rest is in blocks.cpp, and
-// for recorded small blocks in small_spans.cpp.
+// for small blocks that are recorded or placed in small_spans.cpp and placed_small.cpp.
 //
 // C++'s new and delete, Fortran's ALLOCATE and the C library's own calls (strdup, getline) arrive
 // here because they call malloc and free. A program's own new and delete are not intercepted.
@@ -12,6 +12,7 @@
 #include "preload/mmap.hpp"
 #include "preload/next.hpp"
 #include "preload/next_malloc.hpp"
+#include "preload/placed_small.hpp"
 #include "preload/recording.hpp"
 #include "preload/small_spans.hpp"
 #include "preload/step_aside.hpp"
@@ -47,6 +48,17 @@ inline bool may_be_in_spans(std::size_t bytes) {
   return bytes < small_spans::k_below && small_spans::are_used();
 }
 
+// Whether the plan may place the small block.
+inline bool may_be_placed(std::size_t bytes) {
+  return placed_small::are_used() && bytes < k_least_bytes;
+}
+
+// Null: it does not.
+__attribute__((noinline)) void* placed(std::size_t bytes, std::size_t alignment, Call call) {
+  const placed_small::Site* site = placed_small::site_of(bytes, call);
+  return site != nullptr ? placed_small::allocate(*site, bytes, alignment, call.code) : nullptr;
+}
+
 // Null: the site has no spans.
 __attribute__((noinline)) void* from_spans(std::size_t bytes, Call call) {
   return small_spans::allocate(bytes, call,
@@ -78,6 +90,36 @@ bool is_alignment(std::size_t alignment) {
   return alignment != 0 && (alignment & (alignment - 1)) == 0;
 }
 
+// The new call decides, as for larger blocks; what already has room stays. bytes: small, not 0.
+__attribute__((noinline)) void* resize_small(void* block, std::size_t bytes, Call call) {
+  const std::size_t ours = size_of_ours(block);
+  if (ours != 0 && ours < k_least_bytes && stays_in_place(block, bytes)) return block;
+  const placed_small::Site* site = placed_small::site_of(bytes, call);
+  const std::size_t old_bytes = ours != 0 ? ours : site != nullptr ? next_size(block) : 0;
+  if (old_bytes == 0) return resize(block, bytes, call.code);
+  void* fresh =
+      site != nullptr ? placed_small::allocate(*site, bytes, 0, call.code) : g_next.malloc(bytes);
+  if (fresh == nullptr) return nullptr;
+  std::memcpy(fresh, block, old_bytes < bytes ? old_bytes : bytes);
+  give_back(block);
+  return fresh;
+}
+
+void* resize_perhaps_placed(void* block, std::size_t bytes, Call call) {
+  if (bytes == 0) return resize(block, bytes, call.code);
+  if (placed_small::is_of_nobody(call) && !may_be_ours(block)) return g_next.realloc(block, bytes);
+  return block == nullptr ? placed_small::allocate_or_next(bytes, call)
+                          : resize_small(block, bytes, call);
+}
+
+// Null: not placed.
+void* placed_aligned(std::size_t bytes, std::size_t alignment, Call call) {
+  constexpr std::size_t k_most = 4096;
+  return may_be_placed(bytes) && is_alignment(alignment) && alignment <= k_most
+             ? placed(bytes, alignment, call)
+             : nullptr;
+}
+
 __attribute__((noinline)) void* large_aligned(void* (*next)(std::size_t, std::size_t),
                                               std::size_t alignment, std::size_t bytes,
                                               const void* caller) {
@@ -88,14 +130,21 @@ __attribute__((noinline)) void* large_aligned(void* (*next)(std::size_t, std::si
 } // namespace
 
 OMPTIER_EXPORT void* malloc(std::size_t bytes) {
-  if (is_small(bytes)) [[likely]]
+  const std::size_t least = g_least_bytes.load(std::memory_order_relaxed);
+  if (bytes < least) [[likely]]
     return g_next.malloc(bytes);
+  if (least != 0) { // not recorded
+    if (placed_small::is_of_nobody(OMPTIER_CALL)) return g_next.malloc(bytes);
+    return may_be_placed(bytes) ? placed_small::allocate_or_next(bytes, OMPTIER_CALL)
+                                : large_malloc(bytes, __builtin_return_address(0));
+  }
   if (may_be_in_spans(bytes)) return small_spans::allocate(bytes, OMPTIER_CALL, recorded_malloc);
   return recorded_malloc(bytes, __builtin_return_address(0));
 }
 
 OMPTIER_EXPORT void free(void* block) {
   if (may_be_ours(block)) [[unlikely]] {
+    if (placed_small::are_used()) return placed_small::release(block);
     if (small_spans::holds(block)) return small_spans::release(block);
     return is_short(block) ? g_next.free(block) : give_back(block);
   }
@@ -114,6 +163,11 @@ OMPTIER_EXPORT void* calloc(std::size_t count, std::size_t size) {
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(count, size, &bytes) || is_small(bytes)) [[likely]]
     return g_next.calloc(count, size); // more than there is: refused there
+  if (may_be_placed(bytes)) {
+    if (placed_small::is_of_nobody(OMPTIER_CALL)) return g_next.calloc(count, size);
+    void* block = placed(bytes, 0, OMPTIER_CALL);
+    return block != nullptr ? std::memset(block, 0, bytes) : g_next.calloc(count, size);
+  }
   if (may_be_in_spans(bytes))
     if (void* block = from_spans(bytes, OMPTIER_CALL)) return std::memset(block, 0, bytes);
   if (bytes < k_least_recorded && is_left_out()) return g_next.calloc(count, size);
@@ -137,6 +191,7 @@ OMPTIER_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t si
   }
   if (is_small(bytes) && !may_be_ours(block)) return g_next.reallocarray(block, count, size);
   if (small_spans::holds(block)) return resize_in_spans(block, bytes, OMPTIER_CALL);
+  if (may_be_placed(bytes)) return resize_perhaps_placed(block, bytes, OMPTIER_CALL);
   if (block == nullptr && may_be_in_spans(bytes))
     if (void* fresh = from_spans(bytes, OMPTIER_CALL)) return fresh;
   return resize(block, bytes, __builtin_return_address(0));
@@ -144,6 +199,7 @@ OMPTIER_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t si
 
 OMPTIER_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
   if (is_small(bytes)) return g_next.aligned_alloc(alignment, bytes);
+  if (void* block = placed_aligned(bytes, alignment, OMPTIER_CALL)) return block;
   if (is_alignment(alignment) && may_be_in_spans(bytes))
     if (void* block = small_spans::allocate_aligned(bytes, alignment, OMPTIER_CALL)) return block;
   return large_aligned(g_next.aligned_alloc, alignment, bytes, __builtin_return_address(0));
@@ -151,6 +207,7 @@ OMPTIER_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
 
 OMPTIER_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) {
   if (is_small(bytes)) return g_next.memalign(alignment, bytes);
+  if (void* block = placed_aligned(bytes, alignment, OMPTIER_CALL)) return block;
   if (is_alignment(alignment) && may_be_in_spans(bytes))
     if (void* block = small_spans::allocate_aligned(bytes, alignment, OMPTIER_CALL)) return block;
   return large_aligned(g_next.memalign, alignment, bytes, __builtin_return_address(0));
@@ -160,7 +217,7 @@ OMPTIER_EXPORT int posix_memalign(void** result, std::size_t alignment, std::siz
   if (!is_small(bytes) && is_alignment(alignment) && alignment % sizeof(void*) == 0) {
     void* block = may_be_in_spans(bytes)
                       ? small_spans::allocate_aligned(bytes, alignment, OMPTIER_CALL)
-                      : nullptr;
+                      : placed_aligned(bytes, alignment, OMPTIER_CALL);
     if (block == nullptr) block = place(bytes, alignment, false, __builtin_return_address(0));
     if (block != nullptr) {
       *result = block;

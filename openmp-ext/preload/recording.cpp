@@ -145,16 +145,6 @@ void resume_child() {
   Busy::leave();
 }
 
-// Another malloc may have entries of its own that take its blocks (sdallocx, mi_free), and would
-// get ours. A program's own malloc or free may take only some of the blocks.
-bool can_serve_small() {
-  if (!next_malloc_has_headers()) return false;
-  const AddressRange self = library_around(reinterpret_cast<const void*>(&can_serve_small));
-  for (const char* name : {"malloc", "calloc", "realloc", "free"})
-    if (!self.holds(::dlsym(RTLD_DEFAULT, name))) return false;
-  return true;
-}
-
 void start_reporting(const omptier_malloc_record* record) {
   g_recorder = library_around(reinterpret_cast<const void*>(record));
   g_record.store(record, std::memory_order_release);
@@ -184,6 +174,16 @@ int create_thread(Function function, void* argument, int no_memory, Create&& cre
 constinit Next<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)> next_pthread_create{
     "pthread_create"};
 constinit Next<int(thrd_t*, thrd_start_t, void*)> next_thrd_create{"thrd_create"};
+
+// Another malloc may have entries of its own that take its blocks (sdallocx, mi_free), and would
+// get ours. A program's own malloc or free may take only some of the blocks.
+bool can_serve_small() {
+  if (!next_malloc_has_headers()) return false;
+  const AddressRange self = library_around(reinterpret_cast<const void*>(&can_serve_small));
+  for (const char* name : {"malloc", "calloc", "realloc", "free"})
+    if (!self.holds(::dlsym(RTLD_DEFAULT, name))) return false;
+  return true;
+}
 
 bool start_recording() {
   if (::getauxval(AT_SECURE) != 0 || starts_by_itself() || !is_to_be_recorded()) return false;

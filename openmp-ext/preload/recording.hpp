@@ -27,6 +27,9 @@ extern constinit Next<int(thrd_t*, thrd_start_t, void*)> next_thrd_create;
 extern constinit Next<int(int, const struct sigaction*, struct sigaction*)> next_sigaction;
 extern constinit Next<sighandler_t(int, sighandler_t)> next_signal;
 
+// Whether small blocks that are not the next malloc's can be given out: it is glibc's, and all of
+// malloc's functions are ours.
+bool can_serve_small();
 // Loads and starts the recorder if this process is to be recorded. Called before main.
 bool start_recording();
 // A program of omptier-cc cannot be counted before its own check has run: true if start will be

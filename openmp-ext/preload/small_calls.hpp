@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Recognises, in each malloc of a small block, the calls whose blocks have spans of their own
-// (small_spans.hpp). A call is recognised by words on the thread's stack: its return addresses lie
-// where they lay when the recorder walked that stack with unwind rules. So most mallocs cost one
-// look-up of their return address; more of the stack is read only if that address is known.
+// (small_spans.hpp), or are placed by a plan (placed_small.hpp). A call is recognised by words on
+// the thread's stack: its return addresses lie where they lay when the recorder walked that stack
+// with unwind rules. So most mallocs cost one look-up of their return address; more of the stack is
+// read only if that address is known.
 //
-// The tables only grow, under the lock of the spans, and are read without one.
+// The tables only grow, under their owner's lock, and are read without one.
 #pragma once
 
 #include "borders/malloc_record.h"
@@ -39,7 +40,8 @@ inline constexpr unsigned k_call_slots = 1024; // of each table
 inline constexpr unsigned k_most_calls = 512;
 inline constexpr unsigned k_most_alike = 8; // calls with the same two innermost words
 
-struct SmallSite; // of the spans
+// What is known of a site; the owner of the table derives from it.
+struct SmallSite {};
 
 struct KnownCall {
   SmallSite* site = nullptr;
@@ -51,14 +53,19 @@ struct KnownCall {
 
 class SmallCalls {
 public:
-  // Null if the call belongs to no site.
-  [[gnu::always_inline]] SmallSite* site_of(Call call) const {
+  // Null if the call belongs to no site. two: set to a key of the call's two innermost words, if
+  // its first one is known.
+  [[gnu::always_inline]] SmallSite* site_of(Call call, std::uint64_t& two) const {
     const auto code = reinterpret_cast<std::uint64_t>(call.code);
     for (unsigned at = slot_of(code);; at = (at + 1) % k_call_slots) {
       const std::uint64_t known = innermost_[at].code.load(std::memory_order_acquire);
-      if (known == code) return site_behind(code, call, innermost_[at].above);
+      if (known == code) return site_behind(code, call, innermost_[at].above, two);
       if (known == 0) return nullptr;
     }
+  }
+  [[gnu::always_inline]] SmallSite* site_of(Call call) const {
+    std::uint64_t two = 0;
+    return site_of(call, two);
   }
 
   // Caller holds the lock. True also for a known call. False: no room, or the next return address
@@ -80,11 +87,11 @@ private:
   static std::uint64_t key_of(std::uint64_t code, std::uint64_t next) { return code + (next << 1); }
 
   // From the innermost word outwards: those already read say how far the stack goes.
-  [[gnu::always_inline]] SmallSite* site_behind(std::uint64_t code, Call call,
-                                                std::uint32_t above) const {
+  [[gnu::always_inline]] SmallSite* site_behind(std::uint64_t code, Call call, std::uint32_t above,
+                                                std::uint64_t& two) const {
     const std::uint64_t next = word_above(call, above);
-    const KnownCall* known =
-        by_two_[slot_of(key_of(code, next))].load(std::memory_order_acquire);
+    two = key_of(code, next);
+    const KnownCall* known = by_two_[slot_of(two)].load(std::memory_order_acquire);
     for (; known != nullptr; known = known->next)
       if (is_call(*known, code, next, call)) return known->site;
     return nullptr;

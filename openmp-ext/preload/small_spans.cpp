@@ -20,7 +20,7 @@ constexpr std::size_t k_fine = 1024, k_middle = 4096 + 64;
 constexpr unsigned k_classes =
     k_fine / 16 + 1 + (k_middle - k_fine) / 64 + (small_spans::k_below - k_middle) / 256;
 
-struct SmallSite {
+struct SpanSite : SmallSite {
   std::uint32_t number = k_no_site;                // the recorder's
   std::atomic<std::uint16_t> bins[k_classes] = {}; // by class of size
 };
@@ -31,7 +31,7 @@ constinit SpanPool g_pool;
 
 namespace {
 
-using Site = SmallSite;
+using Site = SpanSite;
 
 constexpr unsigned k_largest_magazine = 64, k_magazine_bytes = 8192, k_least_magazine = 4;
 constexpr unsigned k_waits = 63; // see Magazine
@@ -342,7 +342,7 @@ namespace {
 } // namespace
 
 void* allocate(std::size_t bytes, Call call, Otherwise otherwise) {
-  if (Site* site = g_calls.site_of(call))
+  if (auto* site = static_cast<Site*>(g_calls.site_of(call)))
     if (void* block = block_of(*site, bytes, bytes)) return block;
   return otherwise(bytes, call.code);
 }
@@ -352,7 +352,7 @@ void* allocate_aligned(std::size_t bytes, std::size_t alignment, Call call) {
   const std::size_t room = std::max(round_up(bytes, alignment), alignment);
   if (alignment > SpanPool::k_most_alignment || room >= k_below) return nullptr;
   if (room > k_middle && alignment > 64) return nullptr;
-  Site* site = g_calls.site_of(call);
+  auto* site = static_cast<Site*>(g_calls.site_of(call));
   return site != nullptr ? block_of(*site, bytes, room) : nullptr;
 }
 

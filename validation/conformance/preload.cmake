@@ -111,6 +111,20 @@ if(TARGET offload_free)
                 LD_PRELOAD=$<TARGET_FILE:libomptier_preload>)
 endif()
 
+# Small blocks by a plan.
+set(placed_small ${preload_folder}/placed_small)
+add_custom_command(OUTPUT ${placed_small}
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${preload_folder}
+  COMMAND ${OMPTIER_TEST_GXX} -O2 -g -Wall -Wextra ${CMAKE_CURRENT_LIST_DIR}/placed_small.cpp -o ${placed_small}
+          -lpthread
+  DEPENDS ${CMAKE_CURRENT_LIST_DIR}/placed_small.cpp
+  COMMENT "placed_small" VERBATIM)
+add_custom_target(placed_small ALL DEPENDS ${placed_small})
+set(placed_small_test ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/placed_small.py
+    --omptier ${CMAKE_BINARY_DIR}/bin/omptier --program ${placed_small})
+omptier_test(conformance.preload.small
+  COMMAND ${placed_small_test} --folder ${preload_folder}/run-small BESIDE TIMEOUT 120 LABELS conformance)
+
 omptier_openmp_program(place_range SOURCE place_range.c FLAGS -Wno-unused-function
                        DEPENDS allocators_cases.h)
 omptier_test(conformance.preload.place-range COMMAND ${place_range} dram=0 TIMEOUT 60 LABELS conformance)

@@ -53,6 +53,35 @@ Plan plan_of(const Advice& advice, const ProfileSummary& summary) {
   return plan_from(advice, summary, [](const Frame&) { return PortableFrame(); });
 }
 
+// So many rows of 200 bytes, by malloc.
+ProfileSummary rows(std::uint64_t count) {
+  ProfileSummary summary = eight_blocks();
+  SiteSummary& site = summary.sites[0];
+  site.by_malloc = true;
+  site.objects = count;
+  site.blocks = 0;
+  site.bytes_total = site.bytes_peak = 200 * count;
+  site.bytes_largest = 200;
+  site.live = {{0, 200 * count}};
+  site.instances.clear();
+  site.hot_blocks.clear();
+  return summary;
+}
+
+TEST(BlocksOfASite, SmallOnesAreOneObject) {
+  const ProfileSummary summary = rows(100'000);
+  const Plan plan = plan_of(advice_for(summary, 40 * MiB), summary);
+  ASSERT_EQ(plan.entries.size(), 1u);
+  EXPECT_EQ(plan.entries[0].kinds[0], MemoryKind::dram);
+  EXPECT_EQ(plan.entries[0].least_block, 1u);
+  EXPECT_EQ(plan.entries[0].bytes, 20'000'000u);
+}
+
+TEST(BlocksOfASite, FewSmallOnesAreNoEntry) {
+  const ProfileSummary summary = rows(1000);
+  EXPECT_TRUE(plan_of(advice_for(summary, 40 * MiB), summary).entries.empty());
+}
+
 TEST(BlocksOfASite, TheHotOnesGetTheFastMemory) {
   const ProfileSummary summary = eight_blocks();
   const Advice advice = advice_for(summary, 40 * MiB);

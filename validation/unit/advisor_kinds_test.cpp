@@ -62,8 +62,9 @@ TEST(PlanOfKinds, ReachesStaticsAndAllocationsOnly) {
   EXPECT_TRUE(parse_plan(write_plan(plan), "plan"));
 }
 
-// They are hotter than all the rest, and many; fast memory holds half of the rest and two of them.
-TEST(PlanOfKinds, SmallBlocksOfMallocTakeWhatOthersLeave) {
+// They are hotter than all the rest, and of many sites; fast memory holds half of the rest and two
+// of them.
+TEST(PlanOfKinds, FewSmallBlocksOfMallocTakeWhatOthersLeave) {
   const Figures fast{80, 80, 100e9, 100e9}, slow{300, 900, 30e9, 10e9};
   const std::uint64_t small = MiB / 32;
   std::mt19937 random(7);
@@ -74,7 +75,7 @@ TEST(PlanOfKinds, SmallBlocksOfMallocTakeWhatOthersLeave) {
       SiteSummary& site = summary.sites.emplace_back(
           row(SiteKind::allocation, {{0, summary.sites.size()}}, "", static_cast<double>(weight)));
       site.by_malloc = true;
-      site.bytes_largest = bytes;
+      site.bytes_largest = site.bytes_peak = bytes;
       site.live = {{0, bytes}};
     };
     const auto advice_now = [&] {

@@ -155,6 +155,20 @@ TEST(Plan, PartsAreReadInTheirOrderAndWrittenBack) {
   EXPECT_EQ(again->entries[0].parts[1].kind, MemoryKind::dram);
 }
 
+TEST(Plan, SmallBlocksArePlacedWhereAnEntrySaysSo) {
+  const auto plan = parse_plan(
+      with_entry(R"("kinds": ["hbm"], "least_block": "1K", )" + k_good_frames), "p.json");
+  ASSERT_TRUE(plan) << plan.error();
+  EXPECT_EQ(plan->entries[0].least_block, 1024u);
+  const auto again = parse_plan(write_plan(*plan), "p.json");
+  ASSERT_TRUE(again) << again.error();
+  EXPECT_EQ(again->entries[0].least_block, 1024u);
+  const auto usual = parse_plan(with_entry(R"("kinds": ["hbm"], )" + k_good_frames), "p.json");
+  ASSERT_TRUE(usual);
+  EXPECT_EQ(usual->entries[0].least_block, 65536u);
+  EXPECT_EQ(write_plan(*usual).find("least_block"), std::string::npos);
+}
+
 struct Refusal {
   const char* json;
   const char* line;
@@ -223,7 +237,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         EntryRefusal{k_good_frames, "4: an entry beginning here has no \"kinds\""},
         EntryRefusal{R"("kinds": ["hbm"])", "4: an entry beginning here has neither \"frames\" nor "
-                                             "\"static\""},
+                                            "\"static\""},
         EntryRefusal{R"("kinds": ["hbm"], "static": {"module": 0, "symbol": "x"}, )" +
                          k_good_frames,
                      "4: an entry has either \"frames\" or \"static\""},
@@ -231,10 +245,17 @@ INSTANTIATE_TEST_SUITE_P(
                      "4: \"symbol\" is empty; it is the static's name for the linker"},
         EntryRefusal{R"("kinds": ["hbm"], "static": {"symbol": "x"})",
                      "4: a static beginning here has no \"module\""},
-        EntryRefusal{R"("kinds": ["hbm"], "instances": [[0, 1]], "static": {"module": 0, )"
-                     R"("symbol": "x"})",
-                     "4: a static has no \"instances\" and is placed for the whole program, not for "
-                     "a \"region\""},
+        EntryRefusal{
+            R"("kinds": ["hbm"], "instances": [[0, 1]], "static": {"module": 0, )"
+            R"("symbol": "x"})",
+            "4: a static has no \"instances\" and is placed for the whole program, not for "
+            "a \"region\""},
+        EntryRefusal{
+            R"("kinds": ["hbm"], "least_block": 0, )" + k_good_frames,
+            "4: \"least_block\" is 0; it is from 1 to 65536 bytes (64 KiB, as without it)"},
+        EntryRefusal{R"("kinds": ["hbm"], "least_block": "65K", )" + k_good_frames,
+                     "4: \"least_block\" is 66560; it is from 1 to 65536 bytes (64 KiB, as without "
+                     "it)"},
         EntryRefusal{R"("kinds": [], )" + k_good_frames,
                      "4: \"kinds\" is empty; name the wanted memory kind, then what to take when "
                      "it is full"},

@@ -28,5 +28,8 @@ if(TARGET example_neutron_lookup-malloc)
   virtual_preload(alternating ${bin}/alternating-malloc-gcc --runtime own
                   --stock /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE} ${alternating_options})
 endif()
+omptier_test(virtual.preload.small
+  COMMAND ${placed_small_test} --folder ${preload_folder}/virtual-small --machine dram-hbm-nvm
+  BESIDE TIMEOUT 240 LABELS virtual)
 omptier_machine_test(preload.place-range MACHINE dram-hbm-nvm
                      COMMAND env OMP_WAIT_POLICY=passive ${place_range} dram=0 hbm=1)

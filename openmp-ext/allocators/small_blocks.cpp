@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See small_blocks.hpp. A handle is the address of the plan's entry.
+#include "allocators/small_blocks.hpp"
+
+#include "allocators/allocation.hpp"
+#include "allocators/fast_path.hpp"
+#include "allocators/planned.hpp"
+
+namespace omptier::small_blocks {
+
+std::size_t least() {
+  Runtime& state = runtime();
+  if (state.placer_without_waiting() == nullptr || state.plan() == nullptr) return k_least_large;
+  return state.plan()->least_block();
+}
+
+void decide(const void* caller, omptier_small_call* decided) {
+  *decided = {};
+  const PlanPlacement* plan = runtime().plan();
+  if (plan == nullptr) return;
+  StackWord words[OMPTIER_MOST_CALL_WORDS];
+  const PlanPlacement::SmallCall call = plan->decide_small(caller, words);
+  decided->never = call.never ? 1 : 0;
+  decided->never_two = call.never_two ? 1 : 0;
+  if (call.entry != FrameMatcher::k_none) {
+    const PlanEntry& entry = plan->plan().entries[call.entry];
+    decided->handle = reinterpret_cast<std::uintptr_t>(&entry);
+    decided->least = entry.least_block;
+  }
+  if (!call.by_words) return;
+  decided->words.count = call.count;
+  for (std::uint32_t i = 0; i < call.count; ++i) {
+    decided->words.code[i] = words[i].code;
+    decided->words.above[i] = words[i].above;
+  }
+}
+
+void* allocate_quickly(std::size_t bytes, std::size_t alignment, std::uintptr_t handle,
+                       const void* caller, Otherwise otherwise) {
+  return omptier::allocate_quickly<leave_it>(bytes, alignment, handle, caller, otherwise);
+}
+
+void* allocate(std::size_t bytes, std::size_t alignment, std::uintptr_t handle, const void* caller,
+               std::uintptr_t* bounds) {
+  Runtime& state = runtime();
+  Placer* placer = state.placer_if_ready();
+  if (placer == nullptr) return nullptr;
+  const auto& entry = *reinterpret_cast<const PlanEntry*>(handle);
+  const std::uint32_t locality = locality_of(placer->choices());
+  const std::uint32_t life = state.life_of_plan.load(std::memory_order_acquire);
+  const TierOrder tiers = tiers_of_kinds(*placer, entry.kinds);
+  BlockRequest wanted = block_request(nullptr, {bytes, alignment, k_null_allocator, false, caller});
+  wanted.reason = PlacementReason::plan;
+  const Placed placed = place_on(*placer, tiers, wanted, false);
+  if (placed.block == nullptr) {
+    warn_about_room(bytes, "the plan", placed.why);
+    return nullptr;
+  }
+  if (placed.tier == tiers.front() && wanted.alignment <= k_least_alignment &&
+      locality == locality_of(placer->choices()))
+    learn_route({handle, state.life_of_plan, life, wanted.allocator}, *placer, placed.block,
+                locality);
+  report_allocated(placed.block, bytes, k_null_allocator, caller);
+  placer->ranges().bounds(bounds[0], bounds[1]);
+  return placed.block;
+}
+
+void release_quickly(void* block, void (*otherwise)(void*)) {
+  if (!omptier::release_quickly(block)) otherwise(block);
+}
+
+} // namespace omptier::small_blocks

@@ -27,6 +27,7 @@ class Program:
     name: str
     size: int  # recorded; 1 is run in the machine
     recorded_steps: int
+    words: tuple = ()  # before these
 
 
 PROGRAMS = (Program("pagerank", 8, 60), Program("cg", 16, 50), Program("lagrange", 16, 25), Program("hydro", 16, 100),
@@ -60,7 +61,7 @@ class Campaign:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.bin = (options.build / "bin").resolve()
         self.binary = (options.build / "benchmarks/published" / program.name).resolve()
-        self.profile = self.folder / f"{program.name}{addition}.profile"
+        self.profile = self.folder / f"{'-'.join((program.name, *program.words))}{addition}.profile"
         if not self.profile.exists() or self.profile.stat().st_mtime < self.binary.stat().st_mtime:
             self.record()
         self.footprint = sum(site["bytes"] for site in self.advise(MACHINES[0], 1 << 34)["sites"] if site["by_plan"])
@@ -69,7 +70,7 @@ class Campaign:
         print(f"recording {self.program.name}", file=sys.stderr, flush=True)
         self.profile.unlink(missing_ok=True)
         published.output_of(self.bin / "omptier", "record", "--rate", "500", "-o", self.profile, "--", self.binary,
-                            self.program.size, self.program.recorded_steps)
+                            *self.program.words, self.program.size, self.program.recorded_steps)
 
     def advise(self, machine, capacity, *further):
         return published.advise(self.options, machine.name, "--threads", THREADS, "--capacity",
@@ -85,7 +86,7 @@ class Campaign:
         """The plan for the smaller problem, without what does not place anything."""
         entries = []
         for entry in plan["entries"]:
-            kept = {name: entry[name] for name in ("instances", "frames", "static", "region") if name in entry}
+            kept = {name: entry[name] for name in ("instances", "frames", "static", "region", "least_block") if name in entry}
             kept["kinds"] = list(dict.fromkeys((entry["kinds"][0], slow)))
             if "parts" in entry:
                 kept["parts"] = [{"begin": page_of(part["begin"] / self.program.size), "kind": part["kind"],
@@ -96,7 +97,7 @@ class Campaign:
 
     def command(self, *how):
         return " ".join(map(str, (f"{self.bin}/omptier-model off; OMPTIER_VERBOSE=1", self.bin / "omptier", "run", *how,
-                                  "--", self.binary, 1, LEAST_STEPS)))
+                                  "--", self.binary, *self.program.words, 1, LEAST_STEPS)))
 
     def run_plan(self, plan, machine, capacity):
         """The command. Equal placements have equal commands, so they are run once."""

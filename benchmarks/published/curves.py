@@ -43,7 +43,7 @@ class Memory:
 
 
 def described(text, name):
-    """Memories as the first domain's CPUs see them."""
+    """Memories as the first domain's CPUs see them; none of a machine with NVDIMMs, which is not timed."""
     memories, numbers = [], {}
     for line in (line.split("#")[0].split() for line in text.splitlines()):
         if not line:
@@ -57,6 +57,8 @@ def described(text, name):
             memories[-1].latency, memories[-1].bandwidth = float(line[1]), float(line[3]) / 1000
         elif line[0] == "cache":
             memories[-1].cached = True
+        elif line[0] == "nvdimm":
+            return []
     return memories
 
 
@@ -92,20 +94,21 @@ def main():
     options = published.arguments(__doc__)
     omptier = options.build / "bin/omptier"
     names = [line.split()[0] for line in published.output_of(omptier, "sandbox", "--list").splitlines()]
-    rows, points, all_near = [], [], True
+    print("latencies in ns; bandwidths in GB/s, by 1, 2, … CPUs of a domain\n")
+    print("| machine | memory | latency described | idle | beside readers | bandwidth described | " +
+          " | ".join(PATTERNS) + " | as described |")
+    print("|---|---|---|---|---|---|" + "---|" * (len(PATTERNS) + 1), flush=True)
+    points, all_near = [], True
     for name in names[:3] if options.short else names:
         memories = described(published.output_of(omptier, "sandbox", "--describe", name), name)
+        if not memories:
+            continue
         times = measure(options, name, memories)
         for memory in memories:
             text, more, near = row(memory, times)
-            rows.append(text)
+            print(text, flush=True)
             points += more
             all_near &= near
-    print("\nlatencies in ns; bandwidths in GB/s, by 1, 2, … CPUs of a domain\n")
-    print("| machine | memory | latency described | idle | beside readers | bandwidth described | " +
-          " | ".join(PATTERNS) + " | as described |")
-    print("|---|---|---|---|---|---|" + "---|" * (len(PATTERNS) + 1))
-    print("\n".join(rows))
     published.write_picture(options, "curves", {
         "data": {"values": points}, "mark": {"type": "line", "point": True},
         "encoding": {"x": {"field": "cores", "type": "quantitative"}, "y": {"field": "GB/s", "type": "quantitative"},

@@ -11,13 +11,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { LENGTH = 1 << 15, BYTES = LENGTH * sizeof(double), TURNS = 30 };
+enum { LENGTH = 1 << 15, BYTES = LENGTH * sizeof(double), TURNS = 120 };
 
 static double grid[LENGTH];
 double initialised[LENGTH] = {1};
 static const double table[LENGTH] = {0, 1};
 static __thread double per_thread[LENGTH];
-static int rounds = 1500;
+static int rounds = 6000;
 static pthread_barrier_t turn;
 
 __attribute__((noinline)) static double sum_of(const double *values) {

@@ -4,14 +4,14 @@
 ! array. They take turns, so that a machine that is slow for a while is slow for all of them. Prints the sums.
 module fields
   implicit none
-  integer, parameter :: n = 32768, turns = 30
+  integer, parameter :: n = 32768, turns = 180
   real(8), target :: rho(n) = 1
 contains
   real(8) function sum_of(values)
     real(8), intent(in) :: values(n)
     integer :: round, i
     sum_of = 0
-    do round = 1, 1200 / turns
+    do round = 1, 7200 / turns
       do i = 1, n
         sum_of = sum_of + values(i)
       end do

@@ -50,15 +50,16 @@ def is_too_slow(result):
     return "slower than the machine that it models" in result["errors"]
 
 
-def run_all(options, machine, dilation, commands, timeout=120):
-    """Runs shell commands in the machine. Returns its own record of each; all ended with status 0."""
+def run_all(options, machine, dilation, commands, timeout=120, further=()):
+    """Runs shell commands in the machine, which has further options. Returns its own record of each; all ended
+    with status 0."""
     results = options.results or options.build / "published" / "results.jsonl"
     results.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile("w", suffix=".batch") as batch:
         batch.write("\n".join(commands) + "\n")
         batch.flush()
         call = [options.build / "bin/omptier", "sandbox", *machine_of(machine), f"--timed={dilation}",
-                "--timeout", str(int(timeout)), "--batch", batch.name, "--results", results.resolve()]
+                "--timeout", str(int(timeout)), "--batch", batch.name, "--results", results.resolve(), *further]
         if options.jobs:
             call += ["--jobs", str(options.jobs)]
         ran = subprocess.run(call, stdout=subprocess.PIPE, text=True)

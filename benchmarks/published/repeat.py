@@ -31,7 +31,7 @@ CASES = (Case("Xeon Max, STREAM triad, DDR over HBM", "xeon-max-flat", 400, "str
          Case("Xeon Max, MG, DDR over HBM", "xeon-max-flat", 800, "multigrid", "1,1,1", "0,0,0"),
          Case("Ice Lake, random loads, Optane over DRAM", "icelake-optane", 200, "stream", "random 0 16", "random 2 16"),
          Case("Ice Lake, synthetic sequential, crit over p_3", "icelake-8-threads", 100, "synthetic",
-              "sequential 4 p_3 1 8", "sequential 4 crit 1 8"))
+              "sequential 4 p_3 0,1 8", "sequential 4 crit 0,1 8"))
 
 
 def measured(options, case, results):

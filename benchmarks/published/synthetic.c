@@ -4,13 +4,14 @@
 // Frameworks for Heterogeneous Memory Systems" (RWTH Aachen 2025, 5.2.1), after its description:
 // four arrays of int, accessed in one parallel loop, eight accesses at a time. p_1, p_2 and p_3 are
 // read sequentially, with a stride and in tiles; the critical array has the pattern and the part of
-// writes (in eighths) that are asked for. The array named by FAST lies on node 0, the others on the
-// slow node. Accesses are checked by a sum that depends on every index.
+// writes (in eighths) that are asked for. The array named by FAST lies on the first of two nodes,
+// the others on the second. Accesses are checked by a sum that depends on every index.
 //
-// usage: synthetic PATTERN EIGHTHS FAST SLOW-NODE [MiB of an array [repeats]]
+// usage: synthetic PATTERN EIGHTHS FAST NODES [MiB of an array [repeats]]
 //   PATTERN  sequential, strided, tiled, random
 //   EIGHTHS  0 to 8 of the accesses are writes
-//   FAST     p_1, p_2, p_3, crit; free: malloc'ed, for a recording and for plans
+//   FAST     p_1, p_2, p_3, crit, none; free: malloc'ed, for a recording and for plans
+//   NODES    such as 0,1
 //   prints   seconds of the loop
 #include "borders/model_marks.h"
 #include "machine/guest_memory.h"
@@ -20,9 +21,9 @@
 enum { k_batch = 8, k_stride = 8, k_tile = 4, k_tile_stride = 64 }; // elements of 4 bytes
 
 enum pattern { k_sequential, k_strided, k_tiled, k_random };
-static const char* const k_patterns[] = {"sequential", "strided", "tiled", "random"};
-static const char* const k_arrays[] = {"p_1", "p_2", "p_3", "crit"};
-static const char* const k_free = "free";
+static const char* const k_patterns[] = {"sequential", "strided", "tiled", "random", 0};
+static const char* const k_placements[] = {"p_1", "p_2", "p_3", "crit", "none", "free", 0};
+enum { k_free = 5 };
 
 static size_t parts = 1; // of an array: one for each thread, as far as that is a power of two
 
@@ -37,10 +38,9 @@ static void allocate(uint32_t* arrays[4], size_t bytes) {
 }
 
 static int index_of(const char* name, const char* const* names) {
-  for (int i = 0; i < 4; i++)
+  for (int i = 0; names[i]; i++)
     if (strcmp(name, names[i]) == 0) return i;
-  fprintf(stderr, "synthetic: %s is none of %s, %s, %s, %s\n", name, names[0], names[1], names[2],
-          names[3]);
+  fprintf(stderr, "synthetic: no pattern or placement: %s\n", name);
   exit(2);
 }
 
@@ -117,13 +117,17 @@ static int is_right(uint32_t sum, enum pattern pattern, size_t size, unsigned wr
 
 int main(int count, char** arguments) {
   if (count < 5) {
-    fprintf(stderr, "usage: synthetic PATTERN EIGHTHS FAST SLOW-NODE [MiB [repeats]]\n");
+    fprintf(stderr, "usage: synthetic PATTERN EIGHTHS FAST NODES [MiB [repeats]]\n");
     return 2;
   }
   const enum pattern pattern = (enum pattern)index_of(arguments[1], k_patterns);
   const unsigned writes = (unsigned)atoi(arguments[2]);
-  const int is_free = strcmp(arguments[3], k_free) == 0;
-  const int fast = is_free ? 0 : index_of(arguments[3], k_arrays), slow_node = atoi(arguments[4]);
+  const int fast = index_of(arguments[3], k_placements);
+  int fast_node, slow_node;
+  if (sscanf(arguments[4], "%d,%d", &fast_node, &slow_node) != 2) {
+    fprintf(stderr, "synthetic: %s is not two nodes, such as 0,1\n", arguments[4]);
+    return 2;
+  }
   const size_t bytes = (size_t)(count > 5 ? atoi(arguments[5]) : 16) << 20;
   const int repeats = count > 6 ? atoi(arguments[6]) : 1;
   const size_t size = bytes / sizeof(uint32_t);
@@ -131,9 +135,9 @@ int main(int count, char** arguments) {
   while (2 * parts <= (size_t)omp_get_max_threads())
     parts *= 2;
   omptier_model_off();
-  if (is_free) allocate(arrays, bytes);
+  if (fast == k_free) allocate(arrays, bytes);
   for (int i = 0; i < 4; i++) {
-    if (!is_free) arrays[i] = memory_on(i == fast ? 0 : slow_node, bytes, 1);
+    if (fast != k_free) arrays[i] = memory_on(i == fast ? fast_node : slow_node, bytes, 1);
     for (size_t at = 0; at < size; at++)
       arrays[i][at] = 1;
   }

@@ -28,12 +28,13 @@ def cells(options):
     return [(pattern, part) for pattern in PATTERNS for part in eighths]
 
 
-def measure(options, program, configurations, arrays=ARRAYS):
-    """Seconds by pattern, eighths and array in the fast memory. Those of a configuration have one dilation."""
+def measure(options, program, configurations, arrays=ARRAYS, machine="icelake-8-threads", nodes="0,1", dilation=100):
+    """Seconds by pattern, eighths and array in the fast memory, which is the first of the nodes. Those of a
+    configuration have one dilation."""
     commands = {cell: f"for array in {' '.join(arrays)}; do "
-                      f"{program} {cell[0]} {cell[1]} $array 1 {size_of(*cell)}; done"
+                      f"{program} {cell[0]} {cell[1]} $array {nodes} {size_of(*cell)}; done"
                 for cell in configurations}
-    printed = published.run_stretched(options, "icelake-8-threads", 100, list(commands.values()))
+    printed = published.run_stretched(options, machine, dilation, list(commands.values()))
     seconds = {}
     for cell, command in commands.items():
         lines, time = printed[command]

@@ -102,6 +102,7 @@ def main():
     for name in names[:3] if options.short else names:
         memories = described(published.output_of(omptier, "sandbox", "--describe", name), name)
         if not memories:
+            print(f"{name}: left out, not timed", file=sys.stderr)
             continue
         times = measure(options, name, memories)
         for memory in memories:

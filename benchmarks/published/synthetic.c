@@ -40,7 +40,10 @@ static void allocate(uint32_t* arrays[4], size_t bytes) {
 static int index_of(const char* name, const char* const* names) {
   for (int i = 0; names[i]; i++)
     if (strcmp(name, names[i]) == 0) return i;
-  fprintf(stderr, "synthetic: no pattern or placement: %s\n", name);
+  fprintf(stderr, "synthetic: %s is none of", name);
+  for (int i = 0; names[i]; i++)
+    fprintf(stderr, " %s", names[i]);
+  fprintf(stderr, "\n");
   exit(2);
 }
 

@@ -10,9 +10,10 @@
 // changes in between weighs rounds differently in times and in samples. Rounds are drawn anew (a
 // bootstrap) to see how sure the outcome is: a timer brings some 30 samples a round, and as long
 // as twice the standard error decides, more rounds follow. Status 1 when an array of any
-// kernel is off by more than POINTS percentage points (by what the source admits for kernels of
-// streams, whose accesses must be known the better: by array, loads and stores, to a twentieth), or
-// when less than 90 % of the kernel's samples hit its arrays.
+// kernel is off by more than POINTS percentage points, or when less than 90 % of the kernel's
+// samples hit its arrays. Kernels of streams may be off by what the source admits, but their
+// accesses must be known by array, loads and stores, to a twentieth; so may a kernel whose
+// iterations overlap, but its arrays must come in their true order.
 
 #include "sampling/source.hpp"
 #include "sampling_kernels.hpp"
@@ -221,6 +222,17 @@ bool knows_accesses(const sampling_kernels::Kernel& kernel, const Tally& tally) 
   return good;
 }
 
+// No array is sampled above one that truly costs clearly more.
+bool keeps_order(const Outcome& outcome) {
+  constexpr double k_clearly = 0.05;
+  for (std::size_t i = 0; i < outcome.truth.size(); ++i)
+    for (std::size_t j = 0; j < outcome.truth.size(); ++j)
+      if (outcome.truth[i] > outcome.truth[j] + k_clearly &&
+          outcome.sampled[i] <= outcome.sampled[j])
+        return false;
+  return true;
+}
+
 bool judge(const sampling_kernels::Kernel& kernel, omptier::SampleSource& source, double points) {
   constexpr std::size_t k_rounds = 10, k_most_rounds = 60;
   const std::size_t arrays = kernel.arrays.size();
@@ -229,8 +241,9 @@ bool judge(const sampling_kernels::Kernel& kernel, omptier::SampleSource& source
   while (timed(kernel, 0, units, source, tally) < 0.06)
     units *= 2;
   tally = Tally(kernel);
-  // Streams are known to be blamed badly: as badly as the source admits, and no worse.
-  const double allowed = kernel.streams ? source.worst_error() : points / 100;
+  // Known to be blamed badly: as badly as the source admits, and no worse.
+  const bool blamed_badly = kernel.streams || kernel.overlaps;
+  const double allowed = blamed_badly ? source.worst_error() : points / 100;
   std::vector<Round> rounds;
   rounds.reserve(k_most_rounds);
   Rounds all;
@@ -252,7 +265,9 @@ bool judge(const sampling_kernels::Kernel& kernel, omptier::SampleSource& source
     std::printf(" %s: true %.0f %% sampled %.0f %%;", kernel.arrays[i].name.c_str(),
                 100 * outcome.truth[i], 100 * outcome.sampled[i]);
   const bool known = !kernel.streams || knows_accesses(kernel, tally);
-  const bool good = outcome.worst <= allowed && known && found >= 0.9 && tally.dropped == 0;
+  const bool ordered = !kernel.overlaps || keeps_order(outcome);
+  const bool good =
+      outcome.worst <= allowed && known && ordered && found >= 0.9 && tally.dropped == 0;
   std::printf(" worst %.1f ± %.1f points%s\n", 100 * outcome.worst, 100 * standard_error,
               good ? "" : "  <- not good enough");
   std::fflush(stdout);

@@ -178,11 +178,15 @@ Kernel make_search() {
   for (std::size_t i = 0; i < ns; ++i)
     sorted[i] = static_cast<double>(i);
   auto state = std::make_shared<std::uint64_t>(88172645463325252u);
-  return {"search", {{"grid", sorted, ns * 8}, {"table", table, nt * 8}}, [=](unsigned resident) {
+  return {"search",
+          {{"grid", sorted, ns * 8}, {"table", table, nt * 8}},
+          [=](unsigned resident) {
             // Resident: as many steps of the search, within a piece of the grid.
             sink = search(sorted, ns, resident & 1 ? k_small - 1 : ns - 1, table,
                           resident & 2 ? k_small - 1 : nt - 1, *state, 10'000);
-          }};
+          },
+          false,
+          true};
 }
 
 Kernel make_chase() {

@@ -34,6 +34,7 @@ public:
     lines.chased_load *= gathered;
     lines.scattered_store *= gathered;
     lines.streamed_load *= streamed;
+    lines.alone *= streamed;
     lines.streamed_store *= streamed;
     return lines;
   }
@@ -48,6 +49,7 @@ Demand demand_of(const Lines& lines) {
   demand.of(Manner::streamed_load) = lines.streamed_load;
   demand.of(Manner::scattered_store) = lines.scattered_store;
   demand.of(Manner::streamed_store) = lines.streamed_store;
+  if (lines.streamed_load > 0) demand.alone = lines.alone / lines.streamed_load;
   const double waits = lines.gathered_load / k_gathered_at_once + lines.chased_load;
   if (waits > 0) demand.at_once = demand.of(Manner::scattered_load) / waits;
   return demand;

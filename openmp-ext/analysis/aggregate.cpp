@@ -77,6 +77,7 @@ struct JoinedSite {
 void join(SiteSummary& site, JoinedSite& joined, SiteInProfile& part) {
   joined.latency_sum += part.latency_sum;
   joined.latency_weight += part.latency_weight;
+  site.miss_step = std::max(site.miss_step, part.miss_step);
   const bool has_none = part.objects == 0 && part.bytes_peak == 0;
   if (has_none || (joined.seen && part.bytes_peak <= site.bytes_peak)) return;
   joined.seen = true;

@@ -51,6 +51,8 @@ void Sweep::run() {
   measure_growth(profile_, site_numbers_, sites);
   measure_fresh_bytes(profile_, site_numbers_, sites);
   find_lost();
+  for (std::uint32_t i = 0; i < sites.size(); ++i)
+    sites[i].miss_step = miss_steps_.of(i);
   measure_blocks(profile_, site_numbers_, attributions, sites, summary_.sites);
 }
 
@@ -302,6 +304,8 @@ void Sweep::attribute(const LoggedSample& logged) {
   ++summary_.samples;
   if (place.site < k_small_objects) {
     add_to_site(place, sample, region);
+    if (sample.streamed && !sample.by_kernel)
+      miss_steps_.add(place.site, sample.thread, sample.kind == AccessKind::store, sample.address);
     blamed_time[{place.site, region, place.site == blamed_on ? sample.pc : 0}] += weight;
   } else if (place.site == k_small_objects) {
     summary_.small.add(sample, weight);

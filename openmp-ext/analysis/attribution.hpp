@@ -8,6 +8,7 @@
 
 #include "analysis/aggregate.hpp"
 #include "analysis/cache.hpp"
+#include "analysis/miss_steps.hpp"
 #include "analysis/object_pattern.hpp"
 #include "analysis/share_intervals.hpp"
 #include "analysis/streams.hpp"
@@ -160,6 +161,7 @@ struct SiteInProfile {
   double sampled_weight = 0;
   std::optional<double> hot_part;
   double latency_sum = 0, latency_weight = 0;
+  unsigned miss_step = 1; // lines; the largest known
 };
 
 class Sweep {
@@ -240,6 +242,7 @@ private:
   std::uint32_t last_region_ = 0;
   std::uint64_t region_begin_ = 0;
   StreamDealer streams_;
+  MissSteps miss_steps_;
   const AreaRecord* code_area_ = nullptr;   // of the instruction before
   std::vector<std::uint32_t> blamed_sites_; // of each sample, before streams share
 };

@@ -65,17 +65,13 @@ const KnownAccess& largest(Known accesses) {
                                    [](const KnownAccess& access) { return access.pattern->bytes; });
 }
 
-// Of strided stores' lines, those that count as scattered. A memory that writes blocks of several
-// lines writes whole ones for what a step leaves in each: so many lines alone and the rest as a
-// stream that both write as many bytes.
+// Of a strided stream's lines, those that count as alone in their block.
 double alone_in_block(Known cluster, double lines) {
-  constexpr double k_block = 256, k_of_block = k_block / k_line;
+  constexpr double k_block = k_block_lines * k_line;
   const AccessPattern& pattern = *cluster.front().pattern;
   const double steps = double{pattern.accesses}, stride = double(stride_of(pattern));
   if (!(steps > 0) || !(stride > 0)) return lines;
-  const double in_block =
-      std::clamp(lines / steps * k_block / std::min(stride, k_block), 1.0, k_of_block);
-  return lines * (k_of_block / in_block - 1) / (k_of_block - 1);
+  return lines * alone_part(lines / steps * k_block / std::min(stride, k_block));
 }
 
 void add_cluster(Known cluster, double count, std::int64_t stride, Lines& lines) {
@@ -85,12 +81,13 @@ void add_cluster(Known cluster, double count, std::int64_t stride, Lines& lines)
   const bool is_stream = access.kind == PatternKind::sequential ||
                          (is_strided && std::abs(stride) <= k_prefetched_stride);
   if (access.kind == PatternKind::unknown) return;
+  const double alone = is_strided ? alone_in_block(cluster, count) : 0;
   if (stores) {
-    const double alone = is_stream ? is_strided ? alone_in_block(cluster, count) : 0 : count;
-    lines.scattered_store += alone;
-    lines.streamed_store += count - alone;
+    lines.scattered_store += is_stream ? alone : count;
+    lines.streamed_store += is_stream ? count - alone : 0;
   } else if (is_stream) {
     lines.streamed_load += count;
+    lines.alone += alone;
   } else {
     (access.kind == PatternKind::pointer_chase ? lines.chased_load : lines.gathered_load) += count;
   }
@@ -141,12 +138,13 @@ Lines& Lines::operator+=(const Lines& other) {
   chased_load += other.chased_load;
   streamed_store += other.streamed_store;
   scattered_store += other.scattered_store;
+  alone += other.alone;
   return *this;
 }
 
 Lines& Lines::operator*=(double factor) {
   for (double* lines :
-       {&streamed_load, &gathered_load, &chased_load, &streamed_store, &scattered_store})
+       {&streamed_load, &gathered_load, &chased_load, &streamed_store, &scattered_store, &alone})
     *lines *= factor;
   return *this;
 }

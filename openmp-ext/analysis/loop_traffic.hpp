@@ -16,6 +16,7 @@ namespace omptier {
 struct Lines {
   double streamed_load = 0, gathered_load = 0, chased_load = 0;
   double streamed_store = 0, scattered_store = 0;
+  double alone = 0; // of the streamed loads: the only line of its block (model/demand.hpp)
 
   double total() const {
     return streamed_load + gathered_load + chased_load + streamed_store + scattered_store;

@@ -39,6 +39,14 @@ AccessPrice access_price(Manner manner, const Figures& figures, unsigned threads
   return {};
 }
 
+AccessPrice price_of(const Demand& demand, Manner manner, const Figures& figures, Threads threads) {
+  AccessPrice price = access_price(manner, figures, threads.of(manner));
+  if (manner == Manner::scattered_load) price.wait /= demand.at_once_on(threads.gathers);
+  if (manner == Manner::streamed_load)
+    price.transfer *= 1 + demand.alone * (figures.block / k_line_bytes - 1);
+  return price;
+}
+
 double access_time(Manner manner, const Figures& figures, unsigned threads) {
   const AccessPrice price = access_price(manner, figures, threads);
   return std::max(price.wait, price.transfer);
@@ -48,8 +56,7 @@ double demand_time(const Demand& demand, const Figures& figures, Threads threads
   double time = 0;
   for (std::size_t i = 0; i < k_manners; ++i) {
     const auto manner = static_cast<Manner>(i);
-    AccessPrice price = access_price(manner, figures, threads.of(manner));
-    if (manner == Manner::scattered_load) price.wait /= demand.at_once_on(threads.gathers);
+    const AccessPrice price = price_of(demand, manner, figures, threads);
     time += demand.accesses[i] * std::max(price.wait, price.transfer);
   }
   return time;

@@ -4,7 +4,8 @@
 // charged to one access of one thread is
 //
 //   scattered load    max(read latency, block · threads / read bandwidth)
-//   streamed load     max(read latency / k_prefetch_lines, 64 B · threads / read bandwidth)
+//   streamed load     max(read latency / k_prefetch_lines, 64 B · threads / read bandwidth),
+//                     with block for 64 B where the line is alone in its block
 //   streamed store    max(write latency / k_store_lines,
 //                         64 B · threads · (1 / read + 1 / write bandwidth))
 //   scattered store   the same with block for 64 B
@@ -33,6 +34,8 @@ struct AccessPrice {
   double wait = 0, transfer = 0; // nanoseconds of thread time
 };
 AccessPrice access_price(Manner manner, const Figures& figures, unsigned threads);
+// Of the demand's mean access in this manner.
+AccessPrice price_of(const Demand& demand, Manner manner, const Figures& figures, Threads threads);
 double access_time(Manner manner, const Figures& figures, unsigned threads);
 
 // Nanoseconds of thread time.

@@ -24,11 +24,21 @@ inline constexpr std::int64_t k_prefetched_stride = 2048;
 // line-fill buffers, what the instructions around them leave. 4 were measured on AMD EPYC.
 inline constexpr double k_gathered_at_once = 5;
 
+// A memory that moves blocks of several lines moves a whole one for a line whose neighbours are not
+// asked for. Part of a stream's lines that count as such, where so many lines of each 256 bytes are:
+// so many alone and the rest together move as many bytes. 256: the only such block there is, Optane's.
+inline constexpr double k_block_lines = 4;
+constexpr double alone_part(double lines_of_block) {
+  return (k_block_lines / std::clamp(lines_of_block, 1.0, k_block_lines) - 1) / (k_block_lines - 1);
+}
+
 // Accesses that reach memory (not those that a cache serves), by manner.
 struct Demand {
   std::array<double, k_manners> accesses{};
   // Scattered loads that a core waits for at once: 1 where each needs the one before.
   double at_once = 1;
+  // Part of the streamed loads that are alone in their block. Such stores count as scattered.
+  double alone = 0;
 
   double& of(Manner manner) { return accesses[static_cast<std::size_t>(manner)]; }
   double of(Manner manner) const { return accesses[static_cast<std::size_t>(manner)]; }
@@ -41,6 +51,10 @@ struct Demand {
   Demand& operator+=(const Demand& other) {
     const double loads = of(Manner::scattered_load) / at_once;
     const double others = other.of(Manner::scattered_load) / other.at_once;
+    const double streamed = of(Manner::streamed_load) + other.of(Manner::streamed_load);
+    if (streamed > 0)
+      alone = (alone * of(Manner::streamed_load) + other.alone * other.of(Manner::streamed_load)) /
+              streamed;
     for (std::size_t i = 0; i < accesses.size(); ++i)
       accesses[i] += other.accesses[i];
     if (loads + others > 0) at_once = of(Manner::scattered_load) / (loads + others);

@@ -39,8 +39,7 @@ void LoopTimes::add(const LoopItem& given, std::size_t memory) {
     Price& price = item.prices[at];
     for (std::size_t i = 0; i < k_manners; ++i) {
       const auto manner = static_cast<Manner>(i);
-      AccessPrice one = access_price(manner, memories_[at], threads_.of(manner));
-      if (manner == Manner::scattered_load) one.wait /= given.demand.at_once_on(threads_.gathers);
+      const AccessPrice one = price_of(given.demand, manner, memories_[at], threads_);
       price.wait += given.demand.accesses[i] * one.wait;
       price.transfer += given.demand.accesses[i] * one.transfer;
     }

@@ -144,6 +144,18 @@ TEST(LinesOf, StridedStoresLeaveBlocksInPart) {
   EXPECT_DOUBLE_EQ(all.scattered_store, 0);
 }
 
+TEST(LinesOf, StridedLoadsLeaveBlocksInPart) {
+  const Lines one = Loop().load(PatternKind::strided, k_array, 4, {{512, 1}}).lines(512);
+  EXPECT_DOUBLE_EQ(one.streamed_load, 1);
+  EXPECT_DOUBLE_EQ(one.alone, 1);
+  EXPECT_DOUBLE_EQ(one.total(), 1);
+  const Lines two = Loop().load(PatternKind::strided, k_array, 4, {{128, 1}}).lines(128);
+  EXPECT_DOUBLE_EQ(two.streamed_load, 1);
+  EXPECT_DOUBLE_EQ(two.alone, 1 / 3.0);
+  const Lines all = Loop().load(PatternKind::sequential, k_array, 4, {{4, 1}}).lines();
+  EXPECT_DOUBLE_EQ(all.alone, 0);
+}
+
 TEST(LinesOf, WhatStaysAsksForNothing) {
   EXPECT_DOUBLE_EQ(Loop().load(PatternKind::sequential, k_array, 8, {{0, 1}}).lines().total(), 0);
 }

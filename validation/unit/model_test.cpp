@@ -40,6 +40,31 @@ TEST(Cost, HbmLosesScatteredLoadsAndWinsStreams) {
             access_time(Manner::streamed_load, hbm, 32));
 }
 
+TEST(Cost, StreamsWhoseLinesAreAloneMoveWholeBlocks) {
+  Figures nvm = figures(300, 900, 30, 10);
+  nvm.block = 256;
+  Demand demand;
+  demand.of(Manner::streamed_load) = 100;
+  const double all = demand_time(demand, nvm, 32);
+  demand.alone = 1;
+  EXPECT_DOUBLE_EQ(demand_time(demand, nvm, 32), 4 * all);
+  Demand others;
+  others.of(Manner::streamed_load) = 300;
+  demand += others;
+  EXPECT_DOUBLE_EQ(demand.alone, 0.25);
+  EXPECT_DOUBLE_EQ(demand_time(demand, nvm, 32), (4 + 3) * all);
+  nvm.block = 64;
+  EXPECT_DOUBLE_EQ(demand_time(demand, nvm, 32), 4 * all);
+}
+
+// Whole blocks of four lines, for d lines from one to the next: 64 · (4 · part + 1 - part) bytes.
+TEST(Cost, PartOfAStreamAloneInItsBlock) {
+  EXPECT_DOUBLE_EQ(alone_part(4), 0);
+  EXPECT_DOUBLE_EQ(alone_part(2), 1 / 3.0);
+  EXPECT_DOUBLE_EQ(alone_part(4 / 3.0), 2 / 3.0);
+  EXPECT_DOUBLE_EQ(alone_part(0.25), 1);
+}
+
 TEST(Cost, EnoughThreadsMakeEveryStreamWaitForBandwidth) {
   const Figures hbm = figures(130, 130, 400, 400);
   const unsigned threads = threads_that_saturate(hbm);

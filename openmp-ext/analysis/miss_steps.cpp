@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See miss_steps.hpp.
+#include "analysis/miss_steps.hpp"
+
+namespace omptier {
+
+void MissSteps::add(std::uint32_t site, std::uint32_t thread, bool store, std::uint64_t address) {
+  const std::uint64_t line = address / 64;
+  const auto [before, fresh] = last_.try_emplace({site, thread, store}, line);
+  const std::uint64_t distance =
+      line > before->second ? line - before->second : before->second - line;
+  before->second = line;
+  if (fresh || distance == 0) return;
+  if (site >= distances_.size()) distances_.resize(site + 1);
+  Distances& of_site = distances_[site];
+  ++of_site.all;
+  for (unsigned step = 2; step <= k_most; ++step)
+    of_site.multiples[step] += distance % step == 0 ? 1 : 0;
+}
+
+unsigned MissSteps::of(std::uint32_t site) const {
+  constexpr std::uint32_t k_enough = 32; // by chance, half of them are multiples of 2
+  constexpr double k_nearly_all = 0.9;
+  if (site >= distances_.size() || distances_[site].all < k_enough) return 1;
+  const Distances& of_site = distances_[site];
+  unsigned step = k_most;
+  while (step > 1 && of_site.multiples[step] < k_nearly_all * of_site.all)
+    --step;
+  return step;
+}
+
+} // namespace omptier

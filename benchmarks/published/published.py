@@ -52,24 +52,28 @@ def is_too_slow(result):
 
 def run_all(options, machine, dilation, commands, timeout=120, further=()):
     """Runs shell commands in the machine, which has further options. Returns its own record of each; all ended
-    with status 0."""
+    with status 0. A machine that fails (QEMU seldom does) is started once more for the rest."""
     results = options.results or options.build / "published" / "results.jsonl"
     results.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", suffix=".batch") as batch:
-        batch.write("\n".join(commands) + "\n")
-        batch.flush()
-        call = [options.build / "bin/omptier", "sandbox", *machine_of(machine), f"--timed={dilation}",
-                "--timeout", str(int(timeout)), "--batch", batch.name, "--results", results.resolve(), *further]
-        if options.jobs:
-            call += ["--jobs", str(options.jobs)]
-        ran = subprocess.run(call, stdout=subprocess.PIPE, text=True)
-    known = [json.loads(line) for line in ran.stdout.splitlines()]
-    for result in known:
-        if result["status"] != 0:
-            sys.exit(f"{result['command']}: status {result['status']}: {result['errors'].strip()}")
-    if ran.returncode != 0 or len(known) != len(commands):
-        sys.exit(f"the machine {machine} ended with status {ran.returncode}")
-    return known
+    known, rest = [], list(commands)
+    for attempt in range(2):
+        with tempfile.NamedTemporaryFile("w", suffix=".batch") as batch:
+            batch.write("\n".join(rest) + "\n")
+            batch.flush()
+            call = [options.build / "bin/omptier", "sandbox", *machine_of(machine), f"--timed={dilation}",
+                    "--timeout", str(int(timeout)), "--batch", batch.name, "--results", results.resolve(), *further]
+            if options.jobs:
+                call += ["--jobs", str(options.jobs)]
+            ran = subprocess.run(call, stdout=subprocess.PIPE, text=True)
+        for line in ran.stdout.splitlines():
+            result = json.loads(line)
+            if result["status"] != 0:
+                sys.exit(f"{result['command']}: status {result['status']}: {result['errors'].strip()}")
+            known.append(result)
+            rest.remove(result["command"])
+        if ran.returncode == 0 and not rest:
+            return known
+    sys.exit(f"the machine {machine} ended with status {ran.returncode}, twice")
 
 
 MOST_DILATION = 6400

@@ -53,8 +53,7 @@ public:
   // Time is divided by manner as accesses are, at the mean cost of an access.
   // in_huge_pages: the clears among the samples are of new pages. In small pages each stands for a
   // store of the program, which then found the line in a cache.
-  // step: lines from one streamed access to the next.
-  Demand demand(const Sampled& sampled, bool in_huge_pages, unsigned step) const {
+  Demand demand(const Sampled& sampled, bool in_huge_pages, StepsOfSite steps) const {
     AccessWeights weights = sampled.accesses;
     if (in_huge_pages) {
       AccessWeights clears = sampled.first_touch;
@@ -71,10 +70,10 @@ public:
         nanoseconds += demand.accesses[i] * nanoseconds_of_one(static_cast<Manner>(i));
       demand *= demand.total() / nanoseconds;
     }
-    demand.alone = alone_part(k_block_lines / step);
+    demand.alone = alone_part(k_block_lines / steps.loads);
     const double clears = in_huge_pages ? 0 : sampled.first_touch.streamed_store; // whole pages
     const double stores_alone =
-        demand.alone * std::max(0.0, demand.of(Manner::streamed_store) - clears);
+        alone_part(k_block_lines / steps.stores) * std::max(0.0, demand.of(Manner::streamed_store) - clears);
     demand.of(Manner::scattered_store) += stores_alone;
     demand.of(Manner::streamed_store) -= stores_alone;
     demand *= memory_part(sampled);
@@ -159,7 +158,7 @@ SiteDemand demand_of(const SiteSummary& site, const ProfileSummary& summary,
   demand.by_plan = is_reached_by_plan(site);
   demand.live = Translation::live(site, summary.nanoseconds);
   const bool in_huge_pages = site.bytes_largest >= k_huge_page_bytes;
-  demand.demand = translation.demand(site, in_huge_pages, site.miss_step);
+  demand.demand = translation.demand(site, in_huge_pages, site.miss_steps);
   if (first_touch == FirstTouch::yes && site.kind == SiteKind::allocation && demand.by_plan &&
       !has_small_blocks(site)) // small ones are reused without the kernel
     demand.new_pages = translation.new_pages(site);
@@ -168,7 +167,7 @@ SiteDemand demand_of(const SiteSummary& site, const ProfileSummary& summary,
   for (const SitePart& part : site.by_region)
     if (site.kind == SiteKind::allocation)
       demand.by_region.push_back(
-          {part.of, translation.demand(with_cache_of(part, site), in_huge_pages, site.miss_step)});
+          {part.of, translation.demand(with_cache_of(part, site), in_huge_pages, site.miss_steps)});
   std::ranges::sort(demand.by_region, {}, &RegionDemand::region);
   limit_to_whole(demand.by_region, demand.demand);
   demand.instances = site.objects;

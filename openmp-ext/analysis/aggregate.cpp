@@ -77,7 +77,8 @@ struct JoinedSite {
 void join(SiteSummary& site, JoinedSite& joined, SiteInProfile& part) {
   joined.latency_sum += part.latency_sum;
   joined.latency_weight += part.latency_weight;
-  site.miss_step = std::max(site.miss_step, part.miss_step);
+  site.miss_steps.loads = std::max(site.miss_steps.loads, part.miss_steps.loads);
+  site.miss_steps.stores = std::max(site.miss_steps.stores, part.miss_steps.stores);
   const bool has_none = part.objects == 0 && part.bytes_peak == 0;
   if (has_none || (joined.seen && part.bytes_peak <= site.bytes_peak)) return;
   joined.seen = true;

@@ -12,6 +12,7 @@
 
 #include "analysis/areas.hpp"
 #include "analysis/loop_traffic.hpp"
+#include "analysis/miss_steps.hpp"
 #include "analysis/object_pattern.hpp"
 #include "analysis/working_set.hpp"
 #include "log/reader.hpp"
@@ -164,7 +165,7 @@ struct SiteSummary : Sampled {
   double mean_latency = 0; // nanoseconds, weighted; 0 = the source does not say
   Share cache = {0, 0, 1}; // of its accesses: those that a cache served
   double level_share = 0;  // of samples or watches, with known level; 0 = too few
-  unsigned miss_step = 1; // lines from one streamed miss to the next (miss_steps.hpp)
+  StepsOfSite miss_steps;
   OffsetHistogram offsets;
   std::vector<SitePart> by_region, by_phase; // most accessed first
   std::vector<RankPart> by_rank;             // as ProfileSummary::ranks

@@ -161,7 +161,7 @@ struct SiteInProfile {
   double sampled_weight = 0;
   std::optional<double> hot_part;
   double latency_sum = 0, latency_weight = 0;
-  unsigned miss_step = 1; // lines; the largest known
+  StepsOfSite miss_steps;
 };
 
 class Sweep {

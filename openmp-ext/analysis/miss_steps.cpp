@@ -13,21 +13,25 @@ void MissSteps::add(std::uint32_t site, std::uint32_t thread, bool store, std::u
   before->second = line;
   if (fresh || distance == 0) return;
   if (site >= distances_.size()) distances_.resize(site + 1);
-  Distances& of_site = distances_[site];
+  Distances& of_site = distances_[site][store ? 1 : 0];
   ++of_site.all;
   for (unsigned step = 2; step <= k_most; ++step)
     of_site.multiples[step] += distance % step == 0 ? 1 : 0;
 }
 
-unsigned MissSteps::of(std::uint32_t site) const {
+unsigned MissSteps::step_of(const Distances& distances) {
   constexpr std::uint32_t k_enough = 32; // by chance, half of them are multiples of 2
   constexpr double k_nearly_all = 0.9;
-  if (site >= distances_.size() || distances_[site].all < k_enough) return 1;
-  const Distances& of_site = distances_[site];
+  if (distances.all < k_enough) return 1;
   unsigned step = k_most;
-  while (step > 1 && of_site.multiples[step] < k_nearly_all * of_site.all)
+  while (step > 1 && distances.multiples[step] < k_nearly_all * distances.all)
     --step;
   return step;
+}
+
+StepsOfSite MissSteps::of(std::uint32_t site) const {
+  if (site >= distances_.size()) return {};
+  return {step_of(distances_[site][0]), step_of(distances_[site][1])};
 }
 
 } // namespace omptier

@@ -14,12 +14,17 @@
 
 namespace omptier {
 
+// Lines from one streamed miss to the next, at least.
+struct StepsOfSite {
+  unsigned loads = 1, stores = 1;
+};
+
 class MissSteps {
 public:
   // A streamed miss, in the order of time.
   void add(std::uint32_t site, std::uint32_t thread, bool store, std::uint64_t address);
-  // Lines, 1 to k_most; 1 where no longer step is known.
-  unsigned of(std::uint32_t site) const;
+  // 1 to k_most; 1 where no longer step is known.
+  StepsOfSite of(std::uint32_t site) const;
 
 private:
   static constexpr unsigned k_most = 32; // 2048 bytes: no prefetcher follows longer steps
@@ -28,8 +33,10 @@ private:
     std::array<std::uint32_t, k_most + 1> multiples{}; // by step
   };
   using Stream = std::tuple<std::uint32_t, std::uint32_t, bool>;
-  std::map<Stream, std::uint64_t> last_; // line
-  std::vector<Distances> distances_;     // by site
+  static unsigned step_of(const Distances& distances);
+
+  std::map<Stream, std::uint64_t> last_;               // line
+  std::vector<std::array<Distances, 2>> distances_;    // by site: of loads, of stores
 };
 
 } // namespace omptier

@@ -25,26 +25,27 @@ MissSteps walked(std::uint64_t step, unsigned samples, std::uint32_t threads = 1
 }
 
 TEST(MissSteps, OfWalks) {
-  EXPECT_EQ(walked(64, 1000).of(3), 1u);
-  EXPECT_EQ(walked(128, 1000).of(3), 2u);
-  EXPECT_EQ(walked(192, 1000).of(3), 3u);
-  EXPECT_EQ(walked(256, 1000).of(3), 4u);
-  EXPECT_EQ(walked(1024, 1000).of(3), 16u);
-  EXPECT_EQ(walked(256, 1000, 4).of(3), 4u); // each thread's own
+  EXPECT_EQ(walked(64, 1000).of(3).loads, 1u);
+  EXPECT_EQ(walked(128, 1000).of(3).loads, 2u);
+  EXPECT_EQ(walked(192, 1000).of(3).loads, 3u);
+  EXPECT_EQ(walked(256, 1000).of(3).loads, 4u);
+  EXPECT_EQ(walked(1024, 1000).of(3).loads, 16u);
+  EXPECT_EQ(walked(256, 1000, 4).of(3).loads, 4u); // each thread's own
 }
 
 TEST(MissSteps, OtherSitesAndFewSamplesSayNothing) {
-  EXPECT_EQ(walked(256, 1000).of(2), 1u);
-  EXPECT_EQ(walked(256, 1000).of(4), 1u);
-  EXPECT_EQ(walked(256, 20).of(3), 1u);
+  EXPECT_EQ(walked(256, 1000).of(2).loads, 1u);
+  EXPECT_EQ(walked(256, 1000).of(4).loads, 1u);
+  EXPECT_EQ(walked(256, 20).of(3).loads, 1u);
 }
 
-// Loads of every fourth line, and stores that lie one line behind.
+// Of every four lines one is stored to.
 TEST(MissSteps, LoadsAndStoresAreStreamsOfTheirOwn) {
   MissSteps steps;
-  for (std::uint64_t i = 0; i < 100; ++i)
-    steps.add(0, 0, i % 2 == 1, k_array + i * 4 * 64 + i % 2 * 64);
-  EXPECT_EQ(steps.of(0), 8u);
+  for (std::uint64_t i = 0; i < 1000; i += 1 + i % 7)
+    steps.add(0, 0, i % 4 == 0, k_array + i * 64);
+  EXPECT_EQ(steps.of(0).loads, 1u);
+  EXPECT_EQ(steps.of(0).stores, 4u);
 }
 
 TEST(MissSteps, OneInTenOffTheStepIsAllowed) {
@@ -53,8 +54,8 @@ TEST(MissSteps, OneInTenOffTheStepIsAllowed) {
     seldom.add(0, 0, false, k_array + i * 256 + i / 20 * 64);
     often.add(0, 0, false, k_array + i * 256 + i / 4 * 64);
   }
-  EXPECT_EQ(seldom.of(0), 4u);
-  EXPECT_EQ(often.of(0), 1u);
+  EXPECT_EQ(seldom.of(0).loads, 4u);
+  EXPECT_EQ(often.of(0).loads, 1u);
 }
 
 } // namespace

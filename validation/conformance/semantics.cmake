@@ -33,7 +33,7 @@ function(semantics_program source compiler)
                BESIDE TIMEOUT 120 LABELS conformance ENVIRONMENT OMP_WAIT_POLICY=passive)
 endfunction()
 
-foreach(source IN ITEMS semantics_traits.c semantics_blocks.c semantics_threads.c
+foreach(source IN ITEMS semantics_traits.c semantics_pools.c semantics_blocks.c semantics_threads.c
                       semantics_clauses.c semantics_environment.c semantics_pages.c)
   semantics_program(${source} clang)
   semantics_program(${source} gcc)

@@ -16,13 +16,14 @@ function(virtual_semantics preset)
   endif()
   omptier_machine_test(semantics.${preset} MACHINE ${preset} TIMEOUT 240 COMMAND ${run}
     pages_clang:-exhaustion,-pinned-reused,-pinned-realloc,-pinned-threads,-partition-default-space
-    traits_clang:every-extended-value,fallback-default,fallback-chain,fallback-predefined,access-pool
+    traits_clang:every-extended-value,fallback-default,fallback-chain,fallback-predefined
+    pools_clang:access-pool
     blocks_clang:alignment-trait,pool-race,realloc-across-pools,destroy-with-blocks
     threads_clang:nested,tasks,default-per-thread
     clauses_clang:clause-private,directive-locals,uses-allocators
     environment_clang:${environment}
     TEST BESIDE COST 20)
-  foreach(theme IN ITEMS pages traits blocks threads clauses environment cpp)
+  foreach(theme IN ITEMS pages traits pools blocks threads clauses environment cpp)
     set(programs ${theme}_clang)
     if(theme STREQUAL clauses)
       list(APPEND programs ${theme}_gcc) # what compilers make of it differs

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Whether advice depends on where the data lay when it was recorded, and by how many threads: each whole program of
+capacity.py is recorded in the timed machine with everything in slow memory, in fast memory, with half of the
+threads, and under the plan that the first of these led to. Prints the part of the fast memory that holds what it
+holds by the first advice, and the time with each plan over that with the first. Status 1 if anywhere less than 95 %
+agree or a plan is more than 2 % slower."""
+import copy
+import json
+import sys
+
+import capacity
+import published
+import stability
+
+ENOUGH, SLOWER = 95, 1.02
+PERCENT = 25
+FIRST, FAST, FEW, AGAIN = "all slow", "all fast", "half of the threads", "under the plan"
+
+
+class Rounds:
+    """Profiles and plans of one program in one machine; its problem is the one that is run."""
+
+    def __init__(self, options, program, machine):
+        self.options, self.program, self.machine = options, program, machine
+        self.folder = (options.build / "published/rounds" / machine.name).resolve()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.bin = (options.build / "bin").resolve()
+        self.binary = (options.build / "benchmarks/published" / program.name).resolve()
+        self.run = [self.binary, *program.words, 1, capacity.LEAST_STEPS]
+
+    def file(self, way, kind):
+        return self.folder / f"{self.program.name}-{way.replace(' ', '-')}.{kind}"
+
+    def recording(self, way):
+        how = {FIRST: f"--strategy only-{self.machine.slow}", FAST: f"--strategy only-{self.machine.fast}",
+               FEW: f"--strategy only-{self.machine.slow}", AGAIN: f"--plan {self.file(FIRST, 'plan')}"}[way]
+        threads = f"OMP_NUM_THREADS={capacity.THREADS // 2} " if way == FEW else ""
+        return (f"{self.bin}/omptier-model off; {threads}{self.bin}/omptier record {how} -o {self.file(way, 'profile')} -- " +
+                " ".join(map(str, self.run)))
+
+    def following(self, way):
+        return (f"{self.bin}/omptier-model off; {self.bin}/omptier run --plan {self.file(way, 'plan')} -- " +
+                " ".join(map(str, self.run)))
+
+    def advise(self, way, room, *further):
+        return published.advise(self.options, self.machine.name, "--threads", capacity.THREADS, "--capacity",
+                                self.machine.capacity(room), *further, self.file(way, "profile"))
+
+    def plan(self, way):
+        """Writes the plan. Returns bytes in the fast memory by site."""
+        footprint = sum(site["bytes"] for site in self.advise(FIRST, 1 << 34)["sites"] if site["by_plan"])
+        self.room = footprint * PERCENT / 100
+        advice = self.advise(way, self.room, "-o", self.file(way, "plan"))
+        return stability.fast_bytes(advice, json.loads(self.file(way, "plan").read_text()), self.machine)
+
+
+def own_results(options, machine):
+    """A new file: results are known by their commands, which do not say what the profiles and plans hold."""
+    options = copy.copy(options)
+    options.results = options.build / "published/rounds" / f"{machine.name}.jsonl"
+    options.results.unlink(missing_ok=True)
+    return options
+
+
+def record(options, machine, commands):
+    published.run_all(own_results(options, machine), machine.name, machine.dilations[0], commands, 300, ["--memory-events"])
+
+
+def agreement(one, other, room):
+    """Percent of the fast memory."""
+    away = sum(abs(one.get(site, (0,))[0] - other.get(site, (0,))[0]) for site in one.keys() | other.keys())
+    return 100 - 100 * away / (2 * room)
+
+
+def measure(options, machine, programs):
+    """Prints a row for each program. Returns whether all are good."""
+    rounds = [Rounds(options, program, machine) for program in programs]
+    record(options, machine, [one.recording(way) for one in rounds for way in (FIRST, FAST, FEW)])
+    held = {(one, way): one.plan(way) for one in rounds for way in (FIRST, FAST, FEW)}
+    record(options, machine, [one.recording(AGAIN) for one in rounds])
+    held |= {(one, AGAIN): one.plan(AGAIN) for one in rounds}
+    commands = [one.following(way) for one in rounds for way in (FIRST, FAST, FEW, AGAIN)]
+    seconds = published.seconds_of(own_results(options, machine), machine.name, machine.dilations[0], commands)
+    good = True
+    for one in rounds:
+        row = []
+        for way in (FAST, FEW, AGAIN):
+            agree = agreement(held[one, FIRST], held[one, way], one.room)
+            ratio = seconds[one.following(way)] / seconds[one.following(FIRST)]
+            good &= ratio <= SLOWER and agree >= ENOUGH
+            row.append(f"{agree:.1f} % | {ratio:.3f}")
+        print(f"| {one.program.name} | {machine.name} | {' | '.join(row)} |", flush=True)
+    return good
+
+
+def main():
+    parser = published.parser(__doc__)
+    parser.add_argument("--program", action="append", help="only this one; may be repeated")
+    parser.add_argument("--machine", action="append", help="only this one; may be repeated")
+    options = parser.parse_args()
+    programs = [one for one in capacity.PROGRAMS if one.name in (options.program or [one.name])]
+    print(f"\nfast memory for {PERCENT} % of the footprint; against the advice from all in slow memory\n")
+    print("| program | machine |" + "".join(f" {way}: agrees | time |" for way in (FAST, FEW, AGAIN)))
+    print("|---|---|" + "---|" * 6)
+    good = True
+    for machine in capacity.MACHINES:
+        if machine.name in (options.machine or [machine.name]):
+            good &= measure(options, machine, programs[:2] if options.short else programs)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -47,8 +47,8 @@ void set_cached(SiteDemand& demand, const Sampled& sampled) {
 
 class Translation {
 public:
-  Translation(const ProfileSummary& summary, const Figures& recorded_in)
-      : summary_(summary), recorded_in_(recorded_in) {}
+  Translation(const ProfileSummary& summary, const Figures& recorded_in, const Terms& terms)
+      : summary_(summary), recorded_in_(recorded_in), terms_(terms) {}
 
   // Time is divided by manner as accesses are, at the mean cost of an access.
   // in_huge_pages: the clears among the samples are of new pages. In small pages each stands for a
@@ -71,12 +71,13 @@ public:
       demand *= demand.total() / nanoseconds;
     }
     demand.alone = alone_part(k_block_lines / steps.loads);
+    if (weights.loads() > 0) demand.stored_back = weights.stored_back / weights.loads();
     const double clears = in_huge_pages ? 0 : sampled.first_touch.streamed_store; // whole pages
     const double stores_alone =
         alone_part(k_block_lines / steps.stores) * std::max(0.0, demand.of(Manner::streamed_store) - clears);
     demand.of(Manner::scattered_store) += stores_alone;
     demand.of(Manner::streamed_store) -= stores_alone;
-    demand *= memory_part(sampled);
+    if (terms_.caches) demand *= memory_part(sampled);
     return demand;
   }
 
@@ -96,7 +97,7 @@ public:
   NewPages new_pages(const SiteSummary& site) const {
     const bool seen = std::ranges::any_of(
         summary_.runs, [](const RunRecord& run) { return run.source == "timer"; });
-    if (seen) return {};
+    if (seen || !terms_.new_pages) return {};
     return {static_cast<double>(site.fresh.always), static_cast<double>(site.fresh.reused)};
   }
 
@@ -108,6 +109,7 @@ private:
 
   const ProfileSummary& summary_;
   const Figures& recorded_in_;
+  const Terms& terms_;
 };
 
 void set_shares(SiteDemand& demand, const SiteSummary& site, const ProfileSummary& summary) {
@@ -116,7 +118,7 @@ void set_shares(SiteDemand& demand, const SiteSummary& site, const ProfileSummar
   const double all = site.accesses.total();
   demand.knows_streams = site.accesses.unknown < k_little * all;
   demand.knows_writes = demand.knows_streams && (!by_time || site.knows_writes());
-  demand.written = by_time ? site.write_share.value : all > 0 ? site.accesses.stores() / all : 0;
+  demand.written = by_time ? site.write_share.value : site.accesses.written_part();
   set_cached(demand, site);
   // The report's interval, but at least the source's worst error. Where time is blamed, the
   // interval holds the source's usual error already.
@@ -147,7 +149,7 @@ void limit_to_whole(std::vector<RegionDemand>& regions, const Demand& whole) {
 
 // All blocks together.
 SiteDemand demand_of(const SiteSummary& site, const ProfileSummary& summary,
-                     const Translation& translation, FirstTouch first_touch) {
+                     const Translation& translation) {
   SiteDemand demand;
   demand.placeable = site.kind == SiteKind::allocation || site.kind == SiteKind::variable;
   demand.share = site.share.value;
@@ -159,7 +161,7 @@ SiteDemand demand_of(const SiteSummary& site, const ProfileSummary& summary,
   demand.live = Translation::live(site, summary.nanoseconds);
   const bool in_huge_pages = site.bytes_largest >= k_huge_page_bytes;
   demand.demand = translation.demand(site, in_huge_pages, site.miss_steps);
-  if (first_touch == FirstTouch::yes && site.kind == SiteKind::allocation && demand.by_plan &&
+  if (site.kind == SiteKind::allocation && demand.by_plan &&
       !has_small_blocks(site)) // small ones are reused without the kernel
     demand.new_pages = translation.new_pages(site);
   set_shares(demand, site, summary);
@@ -177,11 +179,26 @@ SiteDemand demand_of(const SiteSummary& site, const ProfileSummary& summary,
   return demand;
 }
 
+void simplify(Demand& demand, const Terms& terms) {
+  if (!terms.overlap) demand.at_once = 1;
+  if (!terms.blocks) demand.alone = 0;
+}
+
+void simplify(std::vector<SiteDemand>& sites, const Terms& terms) {
+  for (SiteDemand& site : sites) {
+    simplify(site.demand, terms);
+    for (RegionDemand& region : site.by_region)
+      simplify(region.demand, terms);
+    if (!terms.loops) site.by_loop.clear();
+    if (!terms.parts) site.block_bytes = 0;
+  }
+}
+
 } // namespace
 
 Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names,
-                       const Figures& recorded_in, Divide divide, FirstTouch first_touch) {
-  const Translation translation(summary, recorded_in);
+                       const Figures& recorded_in, Divide divide, const Terms& terms) {
+  const Translation translation(summary, recorded_in, terms);
   Workload workload;
   workload.threads = std::max(summary.threads, 1u);
   workload.measure = summary.measure;
@@ -193,7 +210,7 @@ Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names
   LoopsOfSites loops = loops_of_sites(summary);
   std::vector<SiteDemand> whole;
   for (std::size_t i = 0; i < summary.sites.size(); ++i) {
-    whole.push_back(demand_of(summary.sites[i], summary, translation, first_touch));
+    whole.push_back(demand_of(summary.sites[i], summary, translation));
     whole.back().label = names.sites[i];
     whole.back().site = i;
     if (!whole.back().placeable) continue;
@@ -201,8 +218,10 @@ Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names
     for (LoopPart& part : whole.back().by_loop) // count_traffic has numbers of its own
       part.loop += static_cast<std::uint32_t>(summary.traffic.size());
   }
-  workload.loops = loops.loops + count_traffic(whole, summary, recorded_in);
-  if (divide == Divide::no) {
+  workload.loops = loops.loops;
+  if (terms.lines) workload.loops += count_traffic(whole, summary, recorded_in);
+  simplify(whole, terms);
+  if (divide == Divide::no || !terms.parts) {
     workload.sites = std::move(whole);
     return workload;
   }

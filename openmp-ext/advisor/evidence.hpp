@@ -8,6 +8,7 @@
 // lie, so they are counted apart (SiteDemand::new_pages).
 #pragma once
 
+#include "advisor/terms.hpp"
 #include "advisor/workload.hpp"
 #include "analysis/aggregate.hpp"
 #include "platform/platform.hpp"
@@ -22,15 +23,12 @@ struct EvidenceNames {
   std::vector<std::string> sites, regions;
 };
 
-// Whether new pages, which the kernel clears, are counted.
-enum class FirstTouch : std::uint8_t { no, yes };
-
 // Whether blocks and ranges of a site may be placed apart from the rest of it.
 enum class Divide : std::uint8_t { no, yes };
 
 // recorded_in: figures of the memory that the recorded run used (only needed for Measure::time).
 Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names,
                        const Figures& recorded_in, Divide divide = Divide::yes,
-                       FirstTouch first_touch = FirstTouch::yes);
+                       const Terms& terms = {});
 
 } // namespace omptier

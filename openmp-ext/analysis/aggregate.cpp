@@ -40,6 +40,7 @@ void AccessWeights::add(const AccessSample& sample, double weight) {
     (sample.streamed ? streamed_store : scattered_store) += weight;
   else
     unknown += weight;
+  if (sample.stored_back) stored_back += weight;
   if (sample.level == AccessLevel::cache) from_cache += weight;
   if (sample.level == AccessLevel::memory) from_memory += weight;
 }
@@ -50,6 +51,7 @@ AccessWeights& AccessWeights::operator+=(const AccessWeights& other) {
   scattered_store += other.scattered_store;
   streamed_store += other.streamed_store;
   unknown += other.unknown;
+  stored_back += other.stored_back;
   from_cache += other.from_cache;
   from_memory += other.from_memory;
   return *this;
@@ -61,6 +63,7 @@ AccessWeights& AccessWeights::operator*=(double factor) {
   scattered_store *= factor;
   streamed_store *= factor;
   unknown *= factor;
+  stored_back *= factor;
   from_cache *= factor;
   from_memory *= factor;
   return *this;

@@ -47,6 +47,7 @@ struct AccessRate {
 struct AccessWeights {
   double scattered_load = 0, streamed_load = 0, scattered_store = 0, streamed_store = 0;
   double unknown = 0; // neither load nor store known
+  double stored_back = 0; // of the loads: their lines are stored to right behind them
   // What served the accesses above, as far as it is known.
   double from_cache = 0, from_memory = 0;
 
@@ -55,6 +56,11 @@ struct AccessWeights {
   }
   double loads() const { return scattered_load + streamed_load; }
   double stores() const { return scattered_store + streamed_store; }
+  // Stores that hit the line of a load before them are no misses, but accesses.
+  double written_part() const {
+    const double known = loads() + stores() + stored_back;
+    return known > 0 ? (stores() + stored_back) / known : 0;
+  }
   double streamed() const { return streamed_load + streamed_store; }
   void add(const AccessSample& sample, double weight);
   AccessWeights& operator+=(const AccessWeights& other);

@@ -32,7 +32,8 @@ struct AdviseArguments {
   std::vector<std::string> keep;
   unsigned threads = 0; // 0: as recorded
   bool traits = true, json = false, force = false, resolve = false, compare = false;
-  bool first_touch = true;
+  std::string without;
+  Terms terms; // of the model, all but those
 };
 
 struct Target {
@@ -193,9 +194,9 @@ int print_advice(const AdviseArguments& arguments, const Advice& advice,
 Parsed<Workload> workload_for(const AdviseArguments& arguments, const Input& input,
                               const ProfileNames& names, const std::vector<TierChoice>& tiers,
                               Divide divide) {
-  Workload workload = workload_from(input.summary, {names.sites, names.regions},
-                                    reference_figures(input.platform.tiers), divide,
-                                    arguments.first_touch ? FirstTouch::yes : FirstTouch::no);
+  Workload workload =
+      workload_from(input.summary, {names.sites, names.regions},
+                    reference_figures(input.platform.tiers), divide, arguments.terms);
   if (arguments.threads > 0) workload.threads = arguments.threads;
   workload.threads.gathers = input.gathers;
   for (const std::string& wish : arguments.keep)
@@ -217,7 +218,10 @@ int advise_command(const AdviseArguments& arguments) {
   for (const std::string& note : input->summary.notes)
     std::fprintf(stderr, "omptier advise: %s\n", note.c_str());
 
-  const std::vector<TierChoice> tiers = usable_tiers(input->platform, input->capacity);
+  std::vector<TierChoice> tiers = usable_tiers(input->platform, input->capacity);
+  if (!arguments.terms.blocks)
+    for (TierChoice& tier : tiers)
+      tier.figures.block = k_line_bytes;
   const auto whole = workload_for(arguments, *input, names, tiers, Divide::no);
   if (!whole) return fail("advise", 2, whole.error());
   const FieldStrategy* const strategy = find_field_strategy(arguments.strategy);
@@ -297,8 +301,12 @@ void add_advise(CLI::App& app, CommandContext& context) {
   command->add_flag("--traits,!--no-traits", arguments->traits,
                     "Print the advice as C source, too (default)");
   // For measurements of what it is worth.
-  command->add_flag("--first-touch,!--no-first-touch", arguments->first_touch)->group("");
-  command->callback([&context, arguments] { context.status = advise_command(*arguments); });
+  command->add_option("--without", arguments->without)->group("");
+  command->callback([&context, arguments] {
+    const std::string unknown = leave_out(arguments->without, arguments->terms);
+    context.status =
+        unknown.empty() ? advise_command(*arguments) : fail("advise", 2, "--without " + unknown);
+  });
 }
 
 } // namespace omptier

@@ -38,7 +38,7 @@ Figure stores_figure(const ObjectRow& row, const ReportContext& context) {
   if (known <= 0.5 * accesses.total()) return {};
   const bool by_loops = context.summary.measure == Measure::time;
   if (by_loops && (row.site == nullptr || !row.site->knows_writes())) return {};
-  return by_loops ? row.site->write_share.value : accesses.stores() / known;
+  return by_loops ? row.site->write_share.value : accesses.written_part();
 }
 // "98/2": percent of loads and stores.
 std::string stores_text(const ObjectRow& row, const ReportContext& context) {

@@ -30,7 +30,8 @@ nlohmann::json json_of(const AccessWeights& accesses) {
           {"streamed_load", accesses.streamed_load},
           {"scattered_store", accesses.scattered_store},
           {"streamed_store", accesses.streamed_store},
-          {"unknown", accesses.unknown}};
+          {"unknown", accesses.unknown},
+          {"stored_back", accesses.stored_back}};
 }
 
 // Hottest first, as fractions of the object.

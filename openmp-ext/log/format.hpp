@@ -13,7 +13,8 @@
 // (log/name_records.hpp); older readers skip them.
 //
 // Whoever changes the meaning of a record raises k_profile_version. Version 2 had samples without
-// length, preceded by records of their places and loops; version 3 had none by the kernel.
+// length, preceded by records of their places and loops; version 3 had none by the kernel,
+// version 4 none whose line is stored back.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +24,7 @@
 namespace omptier {
 
 inline constexpr char k_profile_magic[8] = {'O', 'M', 'P', 'T', 'I', 'E', 'R', 'p'};
-inline constexpr std::uint32_t k_profile_version = 4;
+inline constexpr std::uint32_t k_profile_version = 5;
 inline constexpr std::uint32_t k_oldest_profile_version = 1;
 inline constexpr std::uint32_t k_block_magic = 0x4b424f54;   // "TOBK"
 inline constexpr std::uint32_t k_largest_block = 64 * 1024;
@@ -87,11 +88,13 @@ enum class RecordType : std::uint8_t {
 
 // The first byte of a sample is kind << 5, level << 3 and these bits. The level may also be
 // k_sample_by_kernel: memory, and the access was the kernel's.
+// The kind may be k_sample_stored_back: a load, and its line is stored to.
 inline constexpr std::uint8_t k_sample_place = 0x80; // at the end
 inline constexpr std::uint8_t k_sample_streamed = 0x04;
 inline constexpr std::uint8_t k_sample_weight = 0x02; // differs from the sample before
 inline constexpr std::uint8_t k_sample_extras = 0x01; // node and latency
 inline constexpr unsigned k_sample_by_kernel = 3;
+inline constexpr unsigned k_sample_stored_back = 3;
 // In version 2 that byte, with this bit, was the record's type.
 inline constexpr std::uint8_t k_sample_of_2 = 0x80;
 

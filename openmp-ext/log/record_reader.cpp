@@ -356,7 +356,8 @@ void RecordReader::read_sample(RecordBody& body) {
   LoggedSample sample;
   const auto head = body.raw<std::uint8_t>();
   const unsigned kind = head >> 5 & 3, level = head >> 3 & 3;
-  sample.kind = static_cast<AccessKind>(kind);
+  sample.stored_back = kind == k_sample_stored_back;
+  sample.kind = sample.stored_back ? AccessKind::load : static_cast<AccessKind>(kind);
   sample.by_kernel = level == k_sample_by_kernel;
   sample.level = sample.by_kernel ? AccessLevel::memory : static_cast<AccessLevel>(level);
   sample.streamed = (head & k_sample_streamed) != 0;
@@ -374,8 +375,8 @@ void RecordReader::read_sample(RecordBody& body) {
     sample.place = std::exchange(next_of_2_.place, {});
   else if ((head & k_sample_place) != 0)
     sample.place = read_place(body, body.number());
-  if (kind == 3 || (sample.by_kernel && version_ < 4) || !(sample.weight > 0) ||
-      sample.weight > 1e30f)
+  if ((sample.stored_back && version_ < 5) || (sample.by_kernel && version_ < 4) ||
+      !(sample.weight > 0) || sample.weight > 1e30f)
     body.fail();
   if (!body.good()) return;
   profile_.last_time = std::max(profile_.last_time, sample.time);

@@ -466,10 +466,12 @@ void LogWriter::sample(const AccessSample& sample, const BlockPlace& place) {
   const bool extras = sample.node != 255 || sample.latency > 0;
   const unsigned level =
       sample.by_kernel ? k_sample_by_kernel : static_cast<unsigned>(sample.level);
-  body.raw(static_cast<std::uint8_t>(
-      static_cast<unsigned>(sample.kind) << 5 | level << 3 |
-      (sample.streamed ? k_sample_streamed : 0) | (weight ? k_sample_weight : 0) |
-      (extras ? k_sample_extras : 0) | (place.is_known() ? k_sample_place : 0)));
+  const unsigned kind =
+      sample.stored_back ? k_sample_stored_back : static_cast<unsigned>(sample.kind);
+  body.raw(
+      static_cast<std::uint8_t>(kind << 5 | level << 3 | (sample.streamed ? k_sample_streamed : 0) |
+                                (weight ? k_sample_weight : 0) | (extras ? k_sample_extras : 0) |
+                                (place.is_known() ? k_sample_place : 0)));
   body.difference(sample.time, state_.sample_time);
   body.number(sample.thread);
   body.difference(sample.pc, state_.sample_pc);

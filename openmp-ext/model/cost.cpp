@@ -41,9 +41,16 @@ AccessPrice access_price(Manner manner, const Figures& figures, unsigned threads
 
 AccessPrice price_of(const Demand& demand, Manner manner, const Figures& figures, Threads threads) {
   AccessPrice price = access_price(manner, figures, threads.of(manner));
+  const double lines = figures.block / k_line_bytes; // moved for one alone
+  double moved = lines;
   if (manner == Manner::scattered_load) price.wait /= demand.at_once_on(threads.gathers);
-  if (manner == Manner::streamed_load)
-    price.transfer *= 1 + demand.alone * (figures.block / k_line_bytes - 1);
+  if (manner == Manner::streamed_load) {
+    moved = 1 + demand.alone * (lines - 1);
+    price.transfer *= moved;
+  }
+  if (manner == Manner::scattered_load || manner == Manner::streamed_load)
+    price.transfer +=
+        demand.stored_back * moved * line_time(figures.write_bandwidth, threads.of(manner));
   return price;
 }
 

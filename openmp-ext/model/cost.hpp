@@ -10,6 +10,8 @@
 //                         64 B · threads · (1 / read + 1 / write bandwidth))
 //   scattered store   the same with block for 64 B
 //
+// A load whose line is stored to in the cache moves it twice: 1 / write bandwidth comes on top.
+//
 // A core waits for a scattered load, but for prefetched lines and buffered stores only once the
 // lines it keeps in flight are used up (Little's law: 64 B · lines / latency is the bandwidth of
 // one core) or its share of the memory's bandwidth is. A store also reads its line first, hence

@@ -39,6 +39,8 @@ struct Demand {
   double at_once = 1;
   // Part of the streamed loads that are alone in their block. Such stores count as scattered.
   double alone = 0;
+  // Part of the loads whose lines are stored to while they are cached: memory writes them, too.
+  double stored_back = 0;
 
   double& of(Manner manner) { return accesses[static_cast<std::size_t>(manner)]; }
   double of(Manner manner) const { return accesses[static_cast<std::size_t>(manner)]; }
@@ -47,6 +49,7 @@ struct Demand {
     const double gathered = std::min(1.0, (1 - 1 / at_once) / (1 - 1 / k_gathered_at_once));
     return 1 / (gathered / gathers + 1 - gathered);
   }
+  double loads() const { return of(Manner::scattered_load) + of(Manner::streamed_load); }
   double total() const { return std::accumulate(accesses.begin(), accesses.end(), 0.0); }
   Demand& operator+=(const Demand& other) {
     const double loads = of(Manner::scattered_load) / at_once;
@@ -55,6 +58,8 @@ struct Demand {
     if (streamed > 0)
       alone = (alone * of(Manner::streamed_load) + other.alone * other.of(Manner::streamed_load)) /
               streamed;
+    if (const double all = this->loads() + other.loads(); all > 0)
+      stored_back = (stored_back * this->loads() + other.stored_back * other.loads()) / all;
     for (std::size_t i = 0; i < accesses.size(); ++i)
       accesses[i] += other.accesses[i];
     if (loads + others > 0) at_once = of(Manner::scattered_load) / (loads + others);

@@ -16,7 +16,7 @@
 #include "base/kernel_files.hpp"
 #include "base/os.hpp"
 #include "borders/event_unit.h"
-#include "emulation/code_map.hpp"
+#include "emulation/stored_back.hpp"
 #include "sampling/counter_clock.hpp"
 #include "sampling/sources.hpp"
 
@@ -93,11 +93,11 @@ private:
   void find_threads();
   void skip_old_records();
   bool is_from_this_process(const event_record& record) const;
-  void emit(const event_record& record, SampleSink& sink) const;
+  void emit(const event_record& record, SampleSink& sink);
 
   EventRegion region_;
   CounterClock clock_;
-  CodeMap code_;
+  FunctionCache code_;
   CodeRange own_;
   std::array<std::uint64_t, EVENT_UNIT_MAX_VCPUS> lost_ = {};      // as reported last
   std::array<std::uint32_t, EVENT_UNIT_MAX_VCPUS> thread_on_ = {}; // 0 = unknown
@@ -164,10 +164,10 @@ void MachineSource::find_threads() {
 
 bool MachineSource::is_from_this_process(const event_record& record) const {
   if (record.pc >= own_.begin && record.pc < own_.end) return false;
-  return code_.is_code(record.pc);
+  return code_.map().is_code(record.pc);
 }
 
-void MachineSource::emit(const event_record& record, SampleSink& sink) const {
+void MachineSource::emit(const event_record& record, SampleSink& sink) {
   AccessSample sample;
   sample.time = clock_.time_of(record.tsc + static_cast<std::uint64_t>(region_.clock_offset));
   sample.pc = record.pc;
@@ -175,6 +175,9 @@ void MachineSource::emit(const event_record& record, SampleSink& sink) const {
   sample.thread = record.vcpu < EVENT_UNIT_MAX_VCPUS ? thread_on_[record.vcpu] : 0;
   sample.kind = record.flags & EVENT_STORE ? AccessKind::store : AccessKind::load;
   sample.level = record.level == EVENT_LEVEL_MEMORY ? AccessLevel::memory : AccessLevel::unknown;
+  if (sample.kind == AccessKind::load)
+    if (const Function* function = code_.around(record.pc))
+      sample.stored_back = is_stored_back(*function, function->at(record.pc));
   sample.streamed = (record.flags & EVENT_STREAMED) != 0;
   sample.by_kernel = (record.flags & EVENT_KERNEL) != 0;
   sample.node = record.node;

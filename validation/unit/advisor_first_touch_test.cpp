@@ -111,8 +111,8 @@ ProfileSummary recorded(const char* source, Measure measure, std::uint64_t block
   return summary;
 }
 
-SiteDemand demand_from(const ProfileSummary& summary, FirstTouch first_touch = FirstTouch::yes) {
-  return workload_from(summary, {{"a"}, {""}}, {}, Divide::no, first_touch).sites[0];
+SiteDemand demand_from(const ProfileSummary& summary, const Terms& terms = {}) {
+  return workload_from(summary, {{"a"}, {""}}, {}, Divide::no, terms).sites[0];
 }
 
 TEST(FirstTouch, IsNotCountedTwice) {
@@ -131,8 +131,9 @@ TEST(FirstTouch, IsNotCountedTwice) {
 }
 
 TEST(FirstTouch, CanBeLeftOut) {
-  const SiteDemand without =
-      demand_from(recorded("machine", Measure::misses, 8 * MiB), FirstTouch::no);
+  Terms terms;
+  terms.new_pages = false;
+  const SiteDemand without = demand_from(recorded("machine", Measure::misses, 8 * MiB), terms);
   EXPECT_DOUBLE_EQ(without.new_pages.always, 0);
   EXPECT_DOUBLE_EQ(without.demand.of(Manner::streamed_store), 100);
 }

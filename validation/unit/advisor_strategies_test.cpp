@@ -52,7 +52,7 @@ Tiers placed_by(std::string_view name, const Workload& workload,
 TEST(FieldStrategies, RanksTakeTheDensestAndSetsTheBestSum) {
   const Workload workload =
       workload_of({site_of(40 * MiB, 100), site_of(30 * MiB, 60), site_of(30 * MiB, 50)});
-  for (const char* name : {"first-come", "h2m", "hotset", "ecohmem", "soar"})
+  for (const char* name : {"first-come", "h2m", "hotset", "ecohmem", "soar", "profdp"})
     EXPECT_EQ(placed_by(name, workload, dram_and_nvm(60 * MiB)), (Tiers{0, 1, 1})) << name;
   for (const char* name : {"idp", "idp-lt", "membrain"})
     EXPECT_EQ(placed_by(name, workload, dram_and_nvm(60 * MiB)), (Tiers{1, 0, 0})) << name;
@@ -120,6 +120,18 @@ TEST(FieldStrategies, SoarCountsWaitsNotAccesses) {
   workload.sites[0].demand.at_once = 5; // 100 waits
   EXPECT_EQ(placed_by("soar", workload, dram_and_nvm(60 * MiB)), (Tiers{1, 0}));
   EXPECT_EQ(placed_by("hotset", workload, dram_and_nvm(60 * MiB)), (Tiers{0, 1}));
+}
+
+// Loads: 220 / 80 more in NVM, 2.75; stores: 900 / 16 + 0 against 5, 10.25. Times the shares: 1.65
+// and 4.1.
+TEST(FieldStrategies, ProfDpCountsByHowMuchLatencyGrows) {
+  Workload workload = workload_of({site_of(60 * MiB, 600), site_of(60 * MiB, 0)});
+  workload.sites[1].demand.of(Manner::scattered_store) = 400;
+  workload.sites[0].share = 0.6, workload.sites[1].share = 0.4;
+  EXPECT_EQ(placed_by("profdp", workload, dram_and_nvm(60 * MiB)), (Tiers{1, 0}));
+  EXPECT_EQ(placed_by("hotset", workload, dram_and_nvm(60 * MiB)), (Tiers{0, 1}));
+  workload.sites[0].share = 0.8, workload.sites[1].share = 0.2; // 2.2 and 2.05
+  EXPECT_EQ(placed_by("profdp", workload, dram_and_nvm(60 * MiB)), (Tiers{0, 1}));
 }
 
 Workload random_workload(std::mt19937& random, std::size_t tiers) {

@@ -57,6 +57,19 @@ TEST(Cost, StreamsWhoseLinesAreAloneMoveWholeBlocks) {
   EXPECT_DOUBLE_EQ(demand_time(demand, nvm, 32), 4 * all);
 }
 
+// 64 B at 30 and at 10 GB/s.
+TEST(Cost, LinesThatAreStoredBackAreWrittenToo) {
+  const Figures nvm = figures(300, 900, 30, 10);
+  Demand demand;
+  demand.of(Manner::streamed_load) = 100;
+  demand.stored_back = 0.5;
+  EXPECT_DOUBLE_EQ(demand_time(demand, nvm, 32), 100 * 32 * (64 / 30.0 + 0.5 * 6.4));
+  Demand others;
+  others.of(Manner::scattered_load) = 300;
+  demand += others;
+  EXPECT_DOUBLE_EQ(demand.stored_back, 0.125);
+}
+
 // Whole blocks of four lines, for d lines from one to the next: 64 · (4 · part + 1 - part) bytes.
 TEST(Cost, PartOfAStreamAloneInItsBlock) {
   EXPECT_DOUBLE_EQ(alone_part(4), 0);

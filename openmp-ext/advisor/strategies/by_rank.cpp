@@ -187,6 +187,20 @@ std::vector<std::size_t> place_ecohmem(const StrategyInput& input) {
   return seats.finish();
 }
 
+// ProfDP measures an access's mean latency in two runs, with the data near and far; here the model
+// tells both, with the target's threads.
+std::vector<std::size_t> place_profdp(const StrategyInput& input) {
+  const Threads threads = input.workload.threads;
+  Seats seats(input, Lifetimes::ignored);
+  const auto moving_factor = values(input, [&](const SiteDemand& site) {
+    const double near = demand_time(site.demand, input.tiers.front().figures, threads);
+    const double far = demand_time(site.demand, input.tiers.back().figures, threads);
+    return near > 0 ? per_byte(site.share * (far - near) / near, site) : 0.0;
+  });
+  put_in_order(seats, ranked(seats, moving_factor), input.tiers.size());
+  return seats.finish();
+}
+
 std::vector<std::size_t> place_soar(const StrategyInput& input) {
   const Figures& slowest = input.tiers.back().figures;
   Seats seats(input, Lifetimes::known);

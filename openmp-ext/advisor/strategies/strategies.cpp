@@ -28,6 +28,8 @@ const std::array k_strategies = {
                   k_membrain, place_thermos},
     FieldStrategy{"soar", "by latency over parallelism, per byte", "Liu et al., SOAR, OSDI 2025",
                   place_soar},
+    FieldStrategy{"profdp", "by share and by how much latency grows in slow memory, per byte",
+                  "Wen et al., ProfDP, ICS 2018", place_profdp},
 };
 
 } // namespace

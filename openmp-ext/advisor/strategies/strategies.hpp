@@ -33,6 +33,7 @@ std::vector<std::size_t> place_hotset(const StrategyInput& input);
 std::vector<std::size_t> place_thermos(const StrategyInput& input);
 std::vector<std::size_t> place_ecohmem(const StrategyInput& input);
 std::vector<std::size_t> place_soar(const StrategyInput& input);
+std::vector<std::size_t> place_profdp(const StrategyInput& input);
 // In by_knapsack.cpp: all sites at once, kind by kind.
 std::vector<std::size_t> place_idp(const StrategyInput& input);
 std::vector<std::size_t> place_idp_lt(const StrategyInput& input);

@@ -71,6 +71,11 @@ public:
       demand *= demand.total() / nanoseconds;
     }
     demand.alone = alone_part(k_block_lines / steps.loads);
+    // Where the source does not tell, scattered loads count as chased ones.
+    if (const double scattered = weights.scattered_load + weights.unknown; scattered > 0) {
+      const double gathered = std::min(1.0, weights.gathered / scattered);
+      demand.at_once = 1 / (gathered / k_gathered_at_once + 1 - gathered);
+    }
     if (weights.loads() > 0) demand.stored_back = weights.stored_back / weights.loads();
     const double clears = in_huge_pages ? 0 : sampled.first_touch.streamed_store; // whole pages
     const double stores_alone =

@@ -41,6 +41,7 @@ void AccessWeights::add(const AccessSample& sample, double weight) {
   else
     unknown += weight;
   if (sample.stored_back) stored_back += weight;
+  if (sample.gathered && !sample.streamed) gathered += weight;
   if (sample.level == AccessLevel::cache) from_cache += weight;
   if (sample.level == AccessLevel::memory) from_memory += weight;
 }
@@ -52,6 +53,7 @@ AccessWeights& AccessWeights::operator+=(const AccessWeights& other) {
   streamed_store += other.streamed_store;
   unknown += other.unknown;
   stored_back += other.stored_back;
+  gathered += other.gathered;
   from_cache += other.from_cache;
   from_memory += other.from_memory;
   return *this;
@@ -64,6 +66,7 @@ AccessWeights& AccessWeights::operator*=(double factor) {
   streamed_store *= factor;
   unknown *= factor;
   stored_back *= factor;
+  gathered *= factor;
   from_cache *= factor;
   from_memory *= factor;
   return *this;

@@ -48,6 +48,7 @@ struct AccessWeights {
   double scattered_load = 0, streamed_load = 0, scattered_store = 0, streamed_store = 0;
   double unknown = 0; // neither load nor store known
   double stored_back = 0; // of the loads: their lines are stored to right behind them
+  double gathered = 0;    // of the scattered loads: none waits for the one before it
   // What served the accesses above, as far as it is known.
   double from_cache = 0, from_memory = 0;
 

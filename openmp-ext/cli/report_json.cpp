@@ -31,7 +31,8 @@ nlohmann::json json_of(const AccessWeights& accesses) {
           {"scattered_store", accesses.scattered_store},
           {"streamed_store", accesses.streamed_store},
           {"unknown", accesses.unknown},
-          {"stored_back", accesses.stored_back}};
+          {"stored_back", accesses.stored_back},
+          {"gathered", accesses.gathered}};
 }
 
 // Hottest first, as fractions of the object.

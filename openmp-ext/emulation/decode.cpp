@@ -208,10 +208,18 @@ std::unique_ptr<Function> Function::decode(std::uint64_t begin,
   return function;
 }
 
+std::uint64_t decoder_address() {
+  return reinterpret_cast<std::uint64_t>(&ZydisDecoderInit);
+}
+
 #else
 
 std::unique_ptr<Function> Function::decode(std::uint64_t, std::span<const std::uint8_t>) {
   return nullptr; // not on this architecture
+}
+
+std::uint64_t decoder_address() {
+  return 0;
 }
 
 #endif

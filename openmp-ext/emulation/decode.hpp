@@ -101,6 +101,9 @@ private:
   mutable std::unordered_map<int, Way> ways_; // by number of a branch target
 };
 
+// Of code of the library that decodes; 0: there is none.
+std::uint64_t decoder_address();
+
 // Bounded: after a fixed number of instructions all are dropped, and decoded again on demand.
 class FunctionCache {
 public:

@@ -33,6 +33,18 @@ const Loop* innermost_loop(const Function& function, int instruction) {
   return best;
 }
 
+const Loop* loop_around(const Function& function, const Loop& inner) {
+  const Loop* best = nullptr;
+  for (const Loop& loop : function.loops) {
+    const std::uint32_t length = loop.last - loop.first;
+    const bool holds = loop.first <= inner.first && inner.last <= loop.last;
+    if (holds && length > inner.last - inner.first &&
+        (best == nullptr || length < best->last - best->first))
+      best = &loop;
+  }
+  return best;
+}
+
 LoopRegisters registers_of(const Function& function, const Loop& loop) {
   LoopRegisters registers;
   registers.head = function.instructions[loop.first].address;

@@ -27,6 +27,8 @@ struct LoopRegisters {
 };
 
 const Loop* innermost_loop(const Function& function, int instruction);
+// The smallest loop that holds it and more; null: there is none.
+const Loop* loop_around(const Function& function, const Loop& inner);
 
 // All but the steps; `counting` has the registers that only one instruction writes.
 LoopRegisters registers_of(const Function& function, const Loop& loop);

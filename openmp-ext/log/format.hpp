@@ -14,7 +14,7 @@
 //
 // Whoever changes the meaning of a record raises k_profile_version. Version 2 had samples without
 // length, preceded by records of their places and loops; version 3 had none by the kernel,
-// version 4 none whose line is stored back.
+// version 4 no facts about loads.
 #pragma once
 
 #include <cstddef>
@@ -88,13 +88,12 @@ enum class RecordType : std::uint8_t {
 
 // The first byte of a sample is kind << 5, level << 3 and these bits. The level may also be
 // k_sample_by_kernel: memory, and the access was the kernel's.
-// The kind may be k_sample_stored_back: a load, and its line is stored to.
 inline constexpr std::uint8_t k_sample_place = 0x80; // at the end
 inline constexpr std::uint8_t k_sample_streamed = 0x04;
 inline constexpr std::uint8_t k_sample_weight = 0x02; // differs from the sample before
-inline constexpr std::uint8_t k_sample_extras = 0x01; // node and latency
+inline constexpr std::uint8_t k_sample_extras = 0x01; // node, latency and, from version 5 on, facts
 inline constexpr unsigned k_sample_by_kernel = 3;
-inline constexpr unsigned k_sample_stored_back = 3;
+inline constexpr std::uint8_t k_fact_stored_back = 1, k_fact_gathered = 2;
 // In version 2 that byte, with this bit, was the record's type.
 inline constexpr std::uint8_t k_sample_of_2 = 0x80;
 

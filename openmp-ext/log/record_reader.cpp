@@ -356,8 +356,7 @@ void RecordReader::read_sample(RecordBody& body) {
   LoggedSample sample;
   const auto head = body.raw<std::uint8_t>();
   const unsigned kind = head >> 5 & 3, level = head >> 3 & 3;
-  sample.stored_back = kind == k_sample_stored_back;
-  sample.kind = sample.stored_back ? AccessKind::load : static_cast<AccessKind>(kind);
+  sample.kind = static_cast<AccessKind>(kind);
   sample.by_kernel = level == k_sample_by_kernel;
   sample.level = sample.by_kernel ? AccessLevel::memory : static_cast<AccessLevel>(level);
   sample.streamed = (head & k_sample_streamed) != 0;
@@ -370,13 +369,16 @@ void RecordReader::read_sample(RecordBody& body) {
   if ((head & k_sample_extras) != 0) {
     sample.node = body.raw<std::uint8_t>();
     sample.latency = static_cast<float>(body.number()) / 10;
+    const auto facts = version_ < 5 ? std::uint8_t{0} : body.raw<std::uint8_t>();
+    sample.stored_back = (facts & k_fact_stored_back) != 0;
+    sample.gathered = (facts & k_fact_gathered) != 0;
   }
   if (version_ < 3)
     sample.place = std::exchange(next_of_2_.place, {});
   else if ((head & k_sample_place) != 0)
     sample.place = read_place(body, body.number());
-  if ((sample.stored_back && version_ < 5) || (sample.by_kernel && version_ < 4) ||
-      !(sample.weight > 0) || sample.weight > 1e30f)
+  if (kind == 3 || (sample.by_kernel && version_ < 4) || !(sample.weight > 0) ||
+      sample.weight > 1e30f || (version_ == 4 && !body.empty())) // facts of version 5
     body.fail();
   if (!body.good()) return;
   profile_.last_time = std::max(profile_.last_time, sample.time);

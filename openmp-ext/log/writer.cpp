@@ -463,11 +463,12 @@ void LogWriter::reuse(const AddressReuse& reuse, const BlockPlace& place) {
 void LogWriter::sample(const AccessSample& sample, const BlockPlace& place) {
   OMPTIER_BEGIN_RECORD(sample);
   const bool weight = sample.weight != state_.sample_weight;
-  const bool extras = sample.node != 255 || sample.latency > 0;
+  const auto facts = static_cast<std::uint8_t>((sample.stored_back ? k_fact_stored_back : 0) |
+                                               (sample.gathered ? k_fact_gathered : 0));
+  const bool extras = sample.node != 255 || sample.latency > 0 || facts != 0;
   const unsigned level =
       sample.by_kernel ? k_sample_by_kernel : static_cast<unsigned>(sample.level);
-  const unsigned kind =
-      sample.stored_back ? k_sample_stored_back : static_cast<unsigned>(sample.kind);
+  const auto kind = static_cast<unsigned>(sample.kind);
   body.raw(
       static_cast<std::uint8_t>(kind << 5 | level << 3 | (sample.streamed ? k_sample_streamed : 0) |
                                 (weight ? k_sample_weight : 0) | (extras ? k_sample_extras : 0) |
@@ -480,6 +481,7 @@ void LogWriter::sample(const AccessSample& sample, const BlockPlace& place) {
   if (extras) {
     body.raw(sample.node);
     body.number(static_cast<std::uint64_t>(std::lround(sample.latency * 10)));
+    body.raw(facts);
   }
   if (place.is_known()) body.place(place);
   append(body);

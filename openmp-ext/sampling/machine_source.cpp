@@ -6,16 +6,17 @@
 // both share.
 //
 // The unit knows vCPUs, not processes or threads. A record is kept if its pc is in code that this
-// process has loaded, and not in this library, which is the profiler's own work. (Another process
-// with the same code at the same addresses would be taken for this one: a program that is not
-// position-independent, run twice at once.) The thread is known where exactly one watched thread is
-// bound to the vCPU, else 0.
+// process has loaded, and not in this library or its decoder, which is the profiler's own work.
+// (Another process with the same code at the same addresses would be taken for this one: a program
+// that is not position-independent, run twice at once.) The thread is known where exactly one
+// watched thread is bound to the vCPU, else 0.
 
 #include "sampling/machine_source.hpp"
 
 #include "base/kernel_files.hpp"
 #include "base/os.hpp"
 #include "borders/event_unit.h"
+#include "emulation/gathered.hpp"
 #include "emulation/stored_back.hpp"
 #include "sampling/counter_clock.hpp"
 #include "sampling/sources.hpp"
@@ -35,6 +36,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <unordered_map>
 #include <vector>
 
 namespace omptier {
@@ -44,13 +46,13 @@ namespace {
 // Largest difference on the timed machine between a sampled share and the count of all misses.
 constexpr double k_unit_error = 0.02;
 
-// Empty if this file is in the program itself.
-CodeRange own_library() {
+// Of the library that the address is in. Empty if it is in the program itself.
+CodeRange library_of(std::uint64_t address) {
   struct Search {
-    std::uint64_t here;
+    std::uint64_t address;
     bool first = true;
     CodeRange found;
-  } search = {reinterpret_cast<std::uint64_t>(&own_library), true, {}};
+  } search = {address, true, {}};
   auto look = [](dl_phdr_info* object, std::size_t, void* to) {
     auto& wanted = *static_cast<Search*>(to);
     bool program = wanted.first; // the program is listed first
@@ -58,7 +60,7 @@ CodeRange own_library() {
     for (int i = 0; i < object->dlpi_phnum; ++i) {
       const auto& header = object->dlpi_phdr[i];
       std::uint64_t begin = object->dlpi_addr + header.p_vaddr, end = begin + header.p_memsz;
-      if (header.p_type != PT_LOAD || wanted.here < begin || wanted.here >= end) continue;
+      if (header.p_type != PT_LOAD || wanted.address < begin || wanted.address >= end) continue;
       if (!program) wanted.found = {begin, end};
       return 1;
     }
@@ -67,6 +69,16 @@ CodeRange own_library() {
   dl_iterate_phdr(look, &search);
   return search.found;
 }
+
+// This library and the decoder, which its helper thread alone is expected to use.
+std::array<CodeRange, 2> own_code() {
+  return {library_of(reinterpret_cast<std::uint64_t>(&library_of)), library_of(decoder_address())};
+}
+
+// By the code around a load.
+struct LoadFacts {
+  bool stored_back = false, gathered = false;
+};
 
 class MachineSource final : public SampleSource {
 public:
@@ -93,19 +105,22 @@ private:
   void find_threads();
   void skip_old_records();
   bool is_from_this_process(const event_record& record) const;
+  LoadFacts facts_of(std::uint64_t pc);
   void emit(const event_record& record, SampleSink& sink);
 
   EventRegion region_;
   CounterClock clock_;
   FunctionCache code_;
-  CodeRange own_;
+  std::unordered_map<std::uint64_t, LoadFacts> facts_; // by pc
+  std::uint64_t facts_generation_ = 0;                 // of the code
+  const std::array<CodeRange, 2> own_;
   std::array<std::uint64_t, EVENT_UNIT_MAX_VCPUS> lost_ = {};      // as reported last
   std::array<std::uint32_t, EVENT_UNIT_MAX_VCPUS> thread_on_ = {}; // 0 = unknown
   std::mutex lock_;
   std::vector<Watched> threads_; // under lock_
 };
 
-MachineSource::MachineSource(const EventRegion& region) : region_(region), own_(own_library()) {
+MachineSource::MachineSource(const EventRegion& region) : region_(region), own_(own_code()) {
   clock_.start(region.unit->tsc_frequency > 0 ? region.unit->tsc_frequency : 1e9);
   code_.refresh();
   skip_old_records();
@@ -163,8 +178,21 @@ void MachineSource::find_threads() {
 }
 
 bool MachineSource::is_from_this_process(const event_record& record) const {
-  if (record.pc >= own_.begin && record.pc < own_.end) return false;
+  for (const CodeRange& own : own_)
+    if (record.pc >= own.begin && record.pc < own.end) return false;
   return code_.map().is_code(record.pc);
+}
+
+LoadFacts MachineSource::facts_of(std::uint64_t pc) {
+  if (facts_generation_ != code_.generation()) facts_.clear();
+  facts_generation_ = code_.generation();
+  const auto [at, fresh] = facts_.try_emplace(pc);
+  if (!fresh) return at->second;
+  if (const Function* function = code_.around(pc)) {
+    const int number = function->at(pc);
+    at->second = {is_stored_back(*function, number), is_gathered(*function, number)};
+  }
+  return at->second;
 }
 
 void MachineSource::emit(const event_record& record, SampleSink& sink) {
@@ -175,9 +203,11 @@ void MachineSource::emit(const event_record& record, SampleSink& sink) {
   sample.thread = record.vcpu < EVENT_UNIT_MAX_VCPUS ? thread_on_[record.vcpu] : 0;
   sample.kind = record.flags & EVENT_STORE ? AccessKind::store : AccessKind::load;
   sample.level = record.level == EVENT_LEVEL_MEMORY ? AccessLevel::memory : AccessLevel::unknown;
-  if (sample.kind == AccessKind::load)
-    if (const Function* function = code_.around(record.pc))
-      sample.stored_back = is_stored_back(*function, function->at(record.pc));
+  if (sample.kind == AccessKind::load) {
+    const LoadFacts facts = facts_of(record.pc);
+    sample.stored_back = facts.stored_back;
+    sample.gathered = facts.gathered;
+  }
   sample.streamed = (record.flags & EVENT_STREAMED) != 0;
   sample.by_kernel = (record.flags & EVENT_KERNEL) != 0;
   sample.node = record.node;

@@ -30,6 +30,7 @@ AccessSample some_sample(std::uint64_t time, std::uint64_t address) {
   sample.streamed = address % 3 == 0;
   sample.by_kernel = address % 7 == 0;
   sample.stored_back = sample.kind == AccessKind::load && address % 5 == 0;
+  sample.gathered = sample.kind == AccessKind::load && address % 11 == 0;
   sample.weight = 100;
   sample.latency = 312.5f;
   sample.node = 1;
@@ -134,6 +135,7 @@ TEST(Log, RoundTrip) {
     ASSERT_EQ(got.streamed, want.streamed);
     ASSERT_EQ(got.by_kernel, want.by_kernel);
     ASSERT_EQ(got.stored_back, want.stored_back);
+    ASSERT_EQ(got.gathered, want.gathered);
     ASSERT_EQ(got.node, want.node);
     ASSERT_EQ(got.thread, want.thread);
     ASSERT_FLOAT_EQ(got.weight, want.weight);

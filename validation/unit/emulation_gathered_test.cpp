@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Loads of which several can be on the way at once, and links of chains, in code as compilers write
+// it. The code is only looked at, never run.
+#include "emulation/gathered.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+// clang-format off
+asm(".text\n"
+    ".macro gathered_place name\n .globl \\name\n .hidden \\name\n \\name:\n .endm\n"
+    "gathered_place gathered_begin\n"
+    "1: movslq (%rsi,%rax,4), %rcx\n" // sum += x[index[i]]
+    "gathered_place gathered_indexed\n"
+    "  addsd (%rdi,%rcx,8), %xmm0\n"
+    "  addq $1, %rax\n"
+    "  cmpq %rax, %rdx\n"
+    "  jne 1b\n"
+    "gathered_place gathered_link\n" // node = node->next
+    "1: movq 8(%rbx), %rbx\n"
+    "  addq $1, %rax\n"
+    "  testq %rbx, %rbx\n"
+    "  jne 1b\n"
+    "gathered_place gathered_field\n" // sum += node->value, of which the next is known late
+    "1: addsd (%rbx), %xmm0\n"
+    "  movq 8(%rbx), %rbx\n"
+    "  testq %rbx, %rbx\n"
+    "  jne 1b\n"
+    "gathered_place gathered_by_computing\n" // table[hash(i)]
+    "1: movq %rcx, %rax\n"
+    "  imulq %r9, %rax\n"
+    "  shrq $40, %rax\n"
+    "  addq $1, %rcx\n"
+    "gathered_place gathered_hashed\n"
+    "  xorq (%r8,%rax,8), %r10\n"
+    "  cmpq %rcx, %rdx\n"
+    "  jne 1b\n"
+    "gathered_place gathered_state\n" // state = table[state ^ i]
+    "1: xorq %rcx, %rax\n"
+    "gathered_place gathered_by_state\n"
+    "  movq (%r8,%rax,8), %rax\n"
+    "  addq $1, %rcx\n"
+    "  cmpq %rcx, %rdx\n"
+    "  jne 1b\n"
+    "1: leaq (%rsi,%rdi), %rax\n" // search by halves without a branch
+    "  shrq $1, %rax\n"
+    "gathered_place gathered_halves\n"
+    "  cmpq %r9, (%r8,%rax,8)\n"
+    "  cmovbq %rax, %rsi\n"
+    "  cmovaeq %rax, %rdi\n"
+    "  subl $1, %ecx\n"
+    "  jne 1b\n"
+    "1: movq -8(%rbp), %rax\n" // node = node->next, not optimised
+    "gathered_place gathered_on_stack\n"
+    "  movq 8(%rax), %rax\n"
+    "  movq %rax, -8(%rbp)\n"
+    "  cmpq $0, -8(%rbp)\n"
+    "  jne 1b\n"
+    "1: movl -12(%rbp), %eax\n" // sum += x[index[i]], not optimised
+    "  movq -24(%rbp), %rdx\n"
+    "  movslq (%rdx,%rax,4), %rax\n"
+    "  movq -32(%rbp), %rdx\n"
+    "gathered_place gathered_indexed_on_stack\n"
+    "  movsd (%rdx,%rax,8), %xmm0\n"
+    "  addsd -40(%rbp), %xmm0\n"
+    "  movsd %xmm0, -40(%rbp)\n"
+    "  addl $1, -12(%rbp)\n"
+    "  cmpl $100, -12(%rbp)\n"
+    "  jne 1b\n"
+    "1: xorl %ecx, %ecx\n" // for each node of a list: for each of its values
+    "gathered_place gathered_values\n"
+    "2: addsd 16(%rbx,%rcx,8), %xmm0\n"
+    "  addq $1, %rcx\n"
+    "  cmpq $8, %rcx\n"
+    "  jne 2b\n"
+    "  movq (%rbx), %rbx\n"
+    "  testq %rbx, %rbx\n"
+    "  jne 1b\n"
+    "1: xorl %ecx, %ecx\n" // for each block of a list: for each of its indices
+    "2: movslq 16(%rbx,%rcx,4), %rax\n"
+    "gathered_place gathered_in_block\n"
+    "  addsd (%rdi,%rax,8), %xmm0\n"
+    "  addq $1, %rcx\n"
+    "  cmpq %rcx, %rdx\n"
+    "  jne 2b\n"
+    "  movq (%rbx), %rbx\n"
+    "  testq %rbx, %rbx\n"
+    "  jne 1b\n"
+    "1: movslq (%rsi,%rbx,4), %rax\n" // a branch jumps over what would renew the register
+    "gathered_place gathered_behind_branch\n"
+    "  movq (%rdi,%rax,8), %rcx\n"
+    "  testq %rcx, %rcx\n"
+    "  je 2f\n"
+    "  movq %rcx, %rbx\n"
+    "2: addq $1, %rbx\n"
+    "  cmpq %rdx, %rbx\n"
+    "  jne 1b\n"
+    "1: movq %rbx, %rdi\n" // node = next(node)
+    "  call gathered_begin\n"
+    "  movq %rax, %rbx\n"
+    "gathered_place gathered_by_call\n"
+    "  movq (%rbx), %rbx\n"
+    "  testq %rbx, %rbx\n"
+    "  jne 1b\n"
+    "gathered_place gathered_in_no_loop\n"
+    "  movq (%rdi,%rsi,8), %rax\n"
+    "  ret\n"
+    "gathered_place gathered_end\n");
+// clang-format on
+extern "C" char gathered_begin[], gathered_indexed[], gathered_link[], gathered_field[],
+    gathered_by_computing[], gathered_hashed[], gathered_state[], gathered_by_state[],
+    gathered_halves[], gathered_on_stack[], gathered_indexed_on_stack[], gathered_values[],
+    gathered_in_block[], gathered_behind_branch[], gathered_by_call[], gathered_in_no_loop[],
+    gathered_end[];
+
+namespace omptier {
+namespace {
+
+bool at(const char* place) {
+  static const std::unique_ptr<Function> code =
+      Function::decode(reinterpret_cast<std::uint64_t>(gathered_begin),
+                       {reinterpret_cast<const std::uint8_t*>(gathered_begin),
+                        static_cast<std::size_t>(gathered_end - gathered_begin)});
+  return is_gathered(*code, code->at(reinterpret_cast<std::uint64_t>(place)));
+}
+
+TEST(Gathered, ByAnIndexOrAComputedPlace) {
+  EXPECT_TRUE(at(gathered_begin)); // the index itself: by a counter
+  EXPECT_TRUE(at(gathered_indexed));
+  EXPECT_TRUE(at(gathered_hashed));
+  EXPECT_TRUE(at(gathered_indexed_on_stack));
+}
+
+TEST(Gathered, LinksAreNot) {
+  EXPECT_FALSE(at(gathered_link));
+  EXPECT_FALSE(at(gathered_field));
+  EXPECT_FALSE(at(gathered_by_state));
+  EXPECT_FALSE(at(gathered_on_stack));
+  EXPECT_FALSE(at(gathered_by_call));
+}
+
+TEST(Gathered, FlagsAndBranchesCarryValues) {
+  EXPECT_FALSE(at(gathered_halves));
+  EXPECT_FALSE(at(gathered_behind_branch));
+}
+
+TEST(Gathered, AChainOutsideCountsWhereTheInnerLoopLoadsNoIndex) {
+  EXPECT_FALSE(at(gathered_values));
+  EXPECT_TRUE(at(gathered_in_block));
+}
+
+TEST(Gathered, NothingIsKnownWithoutALoop) {
+  EXPECT_FALSE(at(gathered_in_no_loop));
+  EXPECT_FALSE(at(gathered_end)); // no instruction
+}
+
+} // namespace
+} // namespace omptier

@@ -135,14 +135,16 @@ Dependence dependence(const Function& function, const Loop& loop, int number) {
 } // namespace
 
 bool is_gathered(const Function& function, int number) {
-  const Loop* loop = innermost_loop(function, number);
-  if (loop == nullptr) return false;
-  for (; loop != nullptr; loop = loop_around(function, *loop)) {
+  bool in_loop = false;
+  for (const Loop* loop = innermost_loop(function, number); loop != nullptr;
+       loop = loop_around(function, *loop)) {
+    if (!leading_to(function, loop->last)[static_cast<std::size_t>(number)]) continue;
     if (loop->last - loop->first >= k_largest_loop) return false;
+    in_loop = true;
     const Dependence found = dependence(function, *loop, number);
     if (found != Dependence::none) return found == Dependence::loaded;
   }
-  return true; // of counters alone
+  return in_loop; // then by counters alone
 }
 
 #else

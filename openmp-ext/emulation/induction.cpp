@@ -6,6 +6,8 @@
 
 #include "emulation/induction.hpp"
 
+#include "emulation/loop_pace.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -22,27 +24,6 @@ constexpr std::uint64_t k_most_iterations = std::uint64_t{1} << 40;
 bool holds(const Loop& loop, int instruction) {
   const auto number = static_cast<std::uint32_t>(instruction);
   return loop.first <= number && number <= loop.last;
-}
-
-// By instruction: whether `to` can run after it. A backward jump that spans a loop need not be a
-// loop around it: code for remainders often lies above.
-std::vector<bool> leading_to(const Function& function, std::uint32_t to) {
-  const std::size_t count = function.instructions.size();
-  std::vector<bool> leads(count + 1); // one past the end leads nowhere
-  leads[to] = true;
-  for (bool grown = true; grown;) {
-    grown = false;
-    for (std::size_t i = count; i-- > 0;) {
-      if (leads[i]) continue;
-      const Instruction& here = function.instructions[i];
-      const bool branches = here.flow == Flow::conditional || here.flow == Flow::jump;
-      const bool goes_on = here.flow != Flow::jump && here.flow != Flow::end;
-      const int target = branches ? function.at(here.target) : -1;
-      if ((goes_on && leads[i + 1]) || (target >= 0 && leads[static_cast<std::size_t>(target)]))
-        leads[i] = grown = true;
-    }
-  }
-  return leads;
 }
 
 // Innermost first. Overlapping loops are merged: compilers enter loops in the middle, and then a

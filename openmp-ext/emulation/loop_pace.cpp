@@ -45,6 +45,25 @@ const Loop* loop_around(const Function& function, const Loop& inner) {
   return best;
 }
 
+std::vector<bool> leading_to(const Function& function, std::uint32_t to) {
+  const std::size_t count = function.instructions.size();
+  std::vector<bool> leads(count + 1); // one past the end leads nowhere
+  leads[to] = true;
+  for (bool grown = true; grown;) {
+    grown = false;
+    for (std::size_t i = count; i-- > 0;) {
+      if (leads[i]) continue;
+      const Instruction& here = function.instructions[i];
+      const bool branches = here.flow == Flow::conditional || here.flow == Flow::jump;
+      const bool goes_on = here.flow != Flow::jump && here.flow != Flow::end;
+      const int target = branches ? function.at(here.target) : -1;
+      if ((goes_on && leads[i + 1]) || (target >= 0 && leads[static_cast<std::size_t>(target)]))
+        leads[i] = grown = true;
+    }
+  }
+  return leads;
+}
+
 LoopRegisters registers_of(const Function& function, const Loop& loop) {
   LoopRegisters registers;
   registers.head = function.instructions[loop.first].address;

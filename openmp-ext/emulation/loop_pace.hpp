@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <optional>
 #include <unordered_map>
+#include <vector>
 
 namespace omptier {
 
@@ -29,6 +30,9 @@ struct LoopRegisters {
 const Loop* innermost_loop(const Function& function, int instruction);
 // The smallest loop that holds it and more; null: there is none.
 const Loop* loop_around(const Function& function, const Loop& inner);
+// By instruction: whether `to` can run after it. A backward jump that spans a loop need not be a
+// loop around it: code for remainders often lies above.
+std::vector<bool> leading_to(const Function& function, std::uint32_t to);
 
 // All but the steps; `counting` has the registers that only one instruction writes.
 LoopRegisters registers_of(const Function& function, const Loop& loop);

@@ -104,6 +104,17 @@ asm(".text\n"
     "  movq (%rbx), %rbx\n"
     "  testq %rbx, %rbx\n"
     "  jne 1b\n"
+    "1: movq %rcx, %rax\n"
+    "  imulq %r9, %rax\n"
+    "gathered_place gathered_above_remainder\n"
+    "  addq (%r8,%rax,8), %r10\n"
+    "  addq $1, %rcx\n"
+    "  cmpq %rcx, %rdx\n"
+    "  jne 1b\n"
+    "  movq %r10, %rcx\n"
+    "  ret\n"
+    "  addq $1, %rdx\n" // a jump back, but no loop
+    "  jmp 1b\n"
     "gathered_place gathered_in_no_loop\n"
     "  movq (%rdi,%rsi,8), %rax\n"
     "  ret\n"
@@ -112,8 +123,8 @@ asm(".text\n"
 extern "C" char gathered_begin[], gathered_indexed[], gathered_link[], gathered_field[],
     gathered_by_computing[], gathered_hashed[], gathered_state[], gathered_by_state[],
     gathered_halves[], gathered_on_stack[], gathered_indexed_on_stack[], gathered_values[],
-    gathered_in_block[], gathered_behind_branch[], gathered_by_call[], gathered_in_no_loop[],
-    gathered_end[];
+    gathered_in_block[], gathered_behind_branch[], gathered_by_call[], gathered_above_remainder[],
+    gathered_in_no_loop[], gathered_end[];
 
 namespace omptier {
 namespace {
@@ -131,6 +142,7 @@ TEST(Gathered, ByAnIndexOrAComputedPlace) {
   EXPECT_TRUE(at(gathered_indexed));
   EXPECT_TRUE(at(gathered_hashed));
   EXPECT_TRUE(at(gathered_indexed_on_stack));
+  EXPECT_TRUE(at(gathered_above_remainder));
 }
 
 TEST(Gathered, LinksAreNot) {

@@ -14,7 +14,6 @@ import sys
 
 import published
 
-LEAST_STEPS = 1
 MOST_TRIED = 8  # sites, of which all subsets are tried
 SLACK = 1.03  # of a capacity, for pages and for arrays that have an edge
 BEHIND = 1.02
@@ -28,9 +27,11 @@ class Program:
     size: int  # recorded; 1 is run in the machine
     recorded_steps: int
     words: tuple = ()  # before these
+    steps: int = 1  # in the machine; the shortest counts
 
 
-PROGRAMS = (Program("pagerank", 8, 60), Program("cg", 16, 50), Program("lagrange", 16, 25), Program("hydro", 16, 100),
+# The first step of lagrange has new pages where the others have kept ones.
+PROGRAMS = (Program("pagerank", 8, 60), Program("cg", 16, 50), Program("lagrange", 16, 25, steps=2), Program("hydro", 16, 100),
             Program("hashjoin", 16, 30), Program("spmv", 16, 30))
 
 
@@ -97,7 +98,7 @@ class Campaign:
 
     def command(self, *how):
         return " ".join(map(str, (f"{self.bin}/omptier-model off; OMPTIER_VERBOSE=1", self.bin / "omptier", "run", *how,
-                                  "--", self.binary, *self.program.words, 1, LEAST_STEPS)))
+                                  "--", self.binary, *self.program.words, 1, self.program.steps)))
 
     def run_plan(self, plan, machine, capacity):
         """The command. Equal placements have equal commands, so they are run once."""

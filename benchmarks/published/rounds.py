@@ -27,7 +27,7 @@ class Rounds:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.bin = (options.build / "bin").resolve()
         self.binary = (options.build / "benchmarks/published" / program.name).resolve()
-        self.run = [self.binary, *program.words, 1, capacity.LEAST_STEPS]
+        self.run = [self.binary, *program.words, 1, program.steps]
 
     def file(self, way, kind):
         return self.folder / f"{self.program.name}-{way.replace(' ', '-')}.{kind}"

@@ -12,10 +12,6 @@
 namespace omptier {
 namespace {
 
-std::string quoted(std::string_view text) {
-  return "\"" + std::string(text) + "\"";
-}
-
 // use(part) returns an error line, which ends the loop, or "".
 template <typename Use> std::string for_each_part(std::string_view text, Use use) {
   while (true) {
@@ -36,7 +32,7 @@ Parsed<KindAndRest> split_kind(std::string_view part, std::string_view example) 
   const auto colon = part.find(':');
   const auto kind = parse_memory_kind(part.substr(0, colon));
   if (colon == std::string_view::npos || !kind || *kind == MemoryKind::unknown)
-    return Parsed<KindAndRest>::failure(quoted(part) +
+    return Parsed<KindAndRest>::failure(in_quotes(part) +
                                         " does not begin with dram:, hbm:, nvm: or cxl: (" +
                                         std::string(example) + ")");
   return KindAndRest{*kind, part.substr(colon + 1)};
@@ -82,6 +78,15 @@ std::string format(const char* pattern, double value) {
 
 } // namespace
 
+std::string in_quotes(std::string_view text) {
+  constexpr std::size_t k_longest = 60;
+  std::string shown =
+      "\"" + std::string(text.substr(0, k_longest)) + (text.size() > k_longest ? "…" : "") + "\"";
+  for (char& c : shown)
+    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+  return shown;
+}
+
 std::optional<MemoryKind> parse_memory_kind(std::string_view text) {
   for (const MemoryKind kind : k_all_memory_kinds)
     if (same_ignoring_case(text, name_of(kind))) return kind;
@@ -91,7 +96,7 @@ std::optional<MemoryKind> parse_memory_kind(std::string_view text) {
 
 Parsed<std::uint64_t> parse_size(std::string_view text) {
   const auto bad = [&] {
-    return Parsed<std::uint64_t>::failure(quoted(text) +
+    return Parsed<std::uint64_t>::failure(in_quotes(text) +
                                           " is not a size (such as 64M; K, M, G, T)");
   };
   std::size_t at = 0;
@@ -129,7 +134,7 @@ Parsed<std::uint64_t> parse_size(std::string_view text) {
   }
   const unsigned __int128 bytes = (mantissa << shift) / scale;
   if (bytes > ~static_cast<std::uint64_t>(0) || (mantissa >> (127 - shift)) != 0)
-    return Parsed<std::uint64_t>::failure(quoted(text) + " is too large (at most 16777215T)");
+    return Parsed<std::uint64_t>::failure(in_quotes(text) + " is too large (at most 16777215T)");
   return static_cast<std::uint64_t>(bytes);
 }
 
@@ -141,7 +146,7 @@ Parsed<CapacityByKind> parse_capacity(std::string_view text) {
     const auto size = parse_size(split->rest);
     if (!size) return size.error();
     auto& entry = capacity[static_cast<std::size_t>(split->kind)];
-    if (entry) return quoted(part) + " names a kind twice";
+    if (entry) return in_quotes(part) + " names a kind twice";
     entry = *size;
     return {};
   });
@@ -155,9 +160,10 @@ Parsed<NodesByKind> parse_nodes(std::string_view text) {
     const auto split = split_kind(part, "such as hbm:1+3,nvm:4-5");
     if (!split) return split.error();
     auto& list = nodes[static_cast<std::size_t>(split->kind)];
-    if (!list.empty()) return quoted(part) + " names a kind twice";
+    if (!list.empty()) return in_quotes(part) + " names a kind twice";
     if (!parse_node_list(split->rest, list))
-      return quoted(part) + " has no list of different node numbers (such as hbm:1+3 or nvm:4-5)";
+      return in_quotes(part) +
+             " has no list of different node numbers (such as hbm:1+3 or nvm:4-5)";
     return {};
   });
   if (!error.empty()) return Parsed<NodesByKind>::failure(error);

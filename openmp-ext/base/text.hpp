@@ -41,6 +41,9 @@ private:
   std::variant<Failure, T> state_;
 };
 
+// `text` as an error line shows it: in quotes, in one line whatever it holds, cut after 60 bytes.
+std::string in_quotes(std::string_view text);
+
 // "64M" -> 67108864; plain digits are bytes; fractions ("1.5G") allowed; overflow refused.
 Parsed<std::uint64_t> parse_size(std::string_view text);
 

@@ -8,6 +8,7 @@
 // This runs inside applications: a hostile or broken file must give one line. No exception leaves:
 // the parser reports errors as events; parse_plan and read_plan catch exhausted memory.
 #include "base/os.hpp"
+#include "base/text.hpp"
 #include "plan/plan.hpp"
 #include "plan/plan_fields.hpp"
 
@@ -57,15 +58,6 @@ private:
   const char* begin_;
   std::size_t* furthest_;
 };
-
-std::string in_quotes(std::string_view text) {
-  constexpr std::size_t k_longest = 60;
-  std::string shown =
-      "\"" + std::string(text.substr(0, k_longest)) + (text.size() > k_longest ? "…" : "") + "\"";
-  for (char& c : shown) // one line, whatever the file holds
-    if (static_cast<unsigned char>(c) < ' ') c = ' ';
-  return shown;
-}
 
 bool parse_hexadecimal(std::string_view text, std::uint64_t& value) {
   if (!text.starts_with("0x") && !text.starts_with("0X")) return false;

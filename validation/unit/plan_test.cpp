@@ -212,6 +212,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "p.json:1: \"capacity\" has no field \"ram\"; it may have: dram, hbm, nvm, cxl"},
         Refusal{"{\"capacity\": {\"hbm\": \"64Q\"}}",
                 "p.json:1: \"hbm\": \"64Q\" is not a size (such as 64M; K, M, G, T)"},
+        Refusal{"{\"capacity\": {\"hbm\": \"6\\n4\"}}",
+                "p.json:1: \"hbm\": \"6 4\" is not a size (such as 64M; K, M, G, T)"},
         Refusal{"{\"capacity\": {\"hbm\": -1}}",
                 "p.json:1: \"hbm\" must be bytes (a whole number, or a text such as \"64M\"), not "
                 "-1"},

@@ -297,6 +297,7 @@ void Sweep::attribute(const LoggedSample& logged) {
   if (place.site == k_no_site && is_in_runtime(logged))
     place = {runtime_site_, Place::k_none, 0, 0, false};
   const double weight = sample.weight;
+  if (sample.loop != 0) loops_[logged.pc] = sample.loop;
   for (std::uint32_t i = 0; i < logged.patterns; ++i)
     if (const std::uint64_t loop = profile_.patterns[logged.first_pattern + i].loop; loop != 0)
       loops_[logged.pc] = loop;

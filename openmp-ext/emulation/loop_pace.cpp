@@ -64,6 +64,14 @@ std::vector<bool> leading_to(const Function& function, std::uint32_t to) {
   return leads;
 }
 
+const Loop* loop_repeating(const Function& function, int instruction) {
+  const Loop* loop = innermost_loop(function, instruction);
+  while (loop != nullptr &&
+         !leading_to(function, loop->last)[static_cast<std::size_t>(instruction)])
+    loop = loop_around(function, *loop);
+  return loop;
+}
+
 LoopRegisters registers_of(const Function& function, const Loop& loop) {
   LoopRegisters registers;
   registers.head = function.instructions[loop.first].address;

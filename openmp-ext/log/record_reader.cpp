@@ -372,6 +372,8 @@ void RecordReader::read_sample(RecordBody& body) {
     const auto facts = version_ < 5 ? std::uint8_t{0} : body.raw<std::uint8_t>();
     sample.stored_back = (facts & k_fact_stored_back) != 0;
     sample.gathered = (facts & k_fact_gathered) != 0;
+    if ((facts & k_fact_loop) != 0) body.difference(state_.sample_loop);
+    sample.loop = state_.sample_loop;
   }
   if (version_ < 3)
     sample.place = std::exchange(next_of_2_.place, {});

@@ -463,9 +463,11 @@ void LogWriter::reuse(const AddressReuse& reuse, const BlockPlace& place) {
 void LogWriter::sample(const AccessSample& sample, const BlockPlace& place) {
   OMPTIER_BEGIN_RECORD(sample);
   const bool weight = sample.weight != state_.sample_weight;
-  const auto facts = static_cast<std::uint8_t>((sample.stored_back ? k_fact_stored_back : 0) |
-                                               (sample.gathered ? k_fact_gathered : 0));
-  const bool extras = sample.node != 255 || sample.latency > 0 || facts != 0;
+  const bool loop = sample.loop != state_.sample_loop;
+  const auto facts =
+      static_cast<std::uint8_t>((sample.stored_back ? k_fact_stored_back : 0) |
+                                (sample.gathered ? k_fact_gathered : 0) | (loop ? k_fact_loop : 0));
+  const bool extras = sample.node != 255 || sample.latency > 0 || facts != 0 || sample.loop != 0;
   const unsigned level =
       sample.by_kernel ? k_sample_by_kernel : static_cast<unsigned>(sample.level);
   const auto kind = static_cast<unsigned>(sample.kind);
@@ -482,6 +484,7 @@ void LogWriter::sample(const AccessSample& sample, const BlockPlace& place) {
     body.raw(sample.node);
     body.number(static_cast<std::uint64_t>(std::lround(sample.latency * 10)));
     body.raw(facts);
+    if (loop) body.difference(sample.loop, state_.sample_loop);
   }
   if (place.is_known()) body.place(place);
   append(body);

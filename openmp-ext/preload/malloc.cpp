@@ -95,10 +95,10 @@ __attribute__((noinline)) void* resize_small(void* block, std::size_t bytes, Cal
   const std::size_t ours = size_of_ours(block);
   if (ours != 0 && ours < k_least_bytes && stays_in_place(block, bytes)) return block;
   const placed_small::Site* site = placed_small::site_of(bytes, call);
-  const std::size_t old_bytes = ours != 0 ? ours : site != nullptr ? next_size(block) : 0;
-  if (old_bytes == 0) return resize(block, bytes, call.code);
-  void* fresh =
-      site != nullptr ? placed_small::allocate(*site, bytes, 0, call.code) : g_next.malloc(bytes);
+  if (site == nullptr || is_early_block(block)) return resize(block, bytes, call.code);
+  const std::size_t old_bytes = ours != 0 ? ours : next_size(block);
+  if (old_bytes == 0) return resize(block, bytes, call.code); // of a size that nobody knows
+  void* fresh = placed_small::allocate(*site, bytes, 0, call.code);
   if (fresh == nullptr) return nullptr;
   std::memcpy(fresh, block, old_bytes < bytes ? old_bytes : bytes);
   give_back(block);
@@ -112,12 +112,22 @@ void* resize_perhaps_placed(void* block, std::size_t bytes, Call call) {
                           : resize_small(block, bytes, call);
 }
 
-// Null: not placed.
-void* placed_aligned(std::size_t bytes, std::size_t alignment, Call call) {
-  constexpr std::size_t k_most = 4096;
-  return may_be_placed(bytes) && is_alignment(alignment) && alignment <= k_most
-             ? placed(bytes, alignment, call)
-             : nullptr;
+// What realloc and reallocarray do unless the program's malloc serves them at once.
+[[gnu::always_inline]] inline void* resized(void* block, std::size_t bytes, Call call) {
+  if (small_spans::holds(block)) return resize_in_spans(block, bytes, call);
+  if (may_be_placed(bytes)) return resize_perhaps_placed(block, bytes, call);
+  if (block == nullptr && may_be_in_spans(bytes))
+    if (void* fresh = from_spans(bytes, call)) return fresh;
+  return resize(block, bytes, call.code);
+}
+
+// Null: neither recorded in spans nor placed.
+void* small_aligned(std::size_t bytes, std::size_t alignment, Call call) {
+  constexpr std::size_t k_most_placed = 4096;
+  if (!is_alignment(alignment)) return nullptr;
+  if (may_be_in_spans(bytes)) return small_spans::allocate_aligned(bytes, alignment, call);
+  return may_be_placed(bytes) && alignment <= k_most_placed ? placed(bytes, alignment, call)
+                                                            : nullptr;
 }
 
 __attribute__((noinline)) void* large_aligned(void* (*next)(std::size_t, std::size_t),
@@ -177,10 +187,7 @@ OMPTIER_EXPORT void* calloc(std::size_t count, std::size_t size) {
 OMPTIER_EXPORT void* realloc(void* block, std::size_t bytes) {
   if (is_small(bytes) && !may_be_ours(block)) [[likely]]
     return g_next.realloc(block, bytes);
-  if (small_spans::holds(block)) return resize_in_spans(block, bytes, OMPTIER_CALL);
-  if (block == nullptr && may_be_in_spans(bytes))
-    if (void* fresh = from_spans(bytes, OMPTIER_CALL)) return fresh;
-  return resize(block, bytes, __builtin_return_address(0));
+  return resized(block, bytes, OMPTIER_CALL);
 }
 
 OMPTIER_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t size) {
@@ -190,34 +197,24 @@ OMPTIER_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t si
     return nullptr;
   }
   if (is_small(bytes) && !may_be_ours(block)) return g_next.reallocarray(block, count, size);
-  if (small_spans::holds(block)) return resize_in_spans(block, bytes, OMPTIER_CALL);
-  if (may_be_placed(bytes)) return resize_perhaps_placed(block, bytes, OMPTIER_CALL);
-  if (block == nullptr && may_be_in_spans(bytes))
-    if (void* fresh = from_spans(bytes, OMPTIER_CALL)) return fresh;
-  return resize(block, bytes, __builtin_return_address(0));
+  return resized(block, bytes, OMPTIER_CALL);
 }
 
 OMPTIER_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
   if (is_small(bytes)) return g_next.aligned_alloc(alignment, bytes);
-  if (void* block = placed_aligned(bytes, alignment, OMPTIER_CALL)) return block;
-  if (is_alignment(alignment) && may_be_in_spans(bytes))
-    if (void* block = small_spans::allocate_aligned(bytes, alignment, OMPTIER_CALL)) return block;
+  if (void* block = small_aligned(bytes, alignment, OMPTIER_CALL)) return block;
   return large_aligned(g_next.aligned_alloc, alignment, bytes, __builtin_return_address(0));
 }
 
 OMPTIER_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) {
   if (is_small(bytes)) return g_next.memalign(alignment, bytes);
-  if (void* block = placed_aligned(bytes, alignment, OMPTIER_CALL)) return block;
-  if (is_alignment(alignment) && may_be_in_spans(bytes))
-    if (void* block = small_spans::allocate_aligned(bytes, alignment, OMPTIER_CALL)) return block;
+  if (void* block = small_aligned(bytes, alignment, OMPTIER_CALL)) return block;
   return large_aligned(g_next.memalign, alignment, bytes, __builtin_return_address(0));
 }
 
 OMPTIER_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size_t bytes) {
   if (!is_small(bytes) && is_alignment(alignment) && alignment % sizeof(void*) == 0) {
-    void* block = may_be_in_spans(bytes)
-                      ? small_spans::allocate_aligned(bytes, alignment, OMPTIER_CALL)
-                      : placed_aligned(bytes, alignment, OMPTIER_CALL);
+    void* block = small_aligned(bytes, alignment, OMPTIER_CALL);
     if (block == nullptr) block = place(bytes, alignment, false, __builtin_return_address(0));
     if (block != nullptr) {
       *result = block;

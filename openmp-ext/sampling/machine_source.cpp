@@ -17,6 +17,7 @@
 #include "base/os.hpp"
 #include "borders/event_unit.h"
 #include "emulation/gathered.hpp"
+#include "emulation/loop_pace.hpp"
 #include "emulation/stored_back.hpp"
 #include "sampling/counter_clock.hpp"
 #include "sampling/sources.hpp"
@@ -75,9 +76,10 @@ std::array<CodeRange, 2> own_code() {
   return {library_of(reinterpret_cast<std::uint64_t>(&library_of)), library_of(decoder_address())};
 }
 
-// By the code around a load.
-struct LoadFacts {
-  bool stored_back = false, gathered = false;
+// By the code around an access.
+struct CodeFacts {
+  std::uint64_t loop = 0;
+  bool stored_back = false, gathered = false; // of a load
 };
 
 class MachineSource final : public SampleSource {
@@ -105,13 +107,13 @@ private:
   void find_threads();
   void skip_old_records();
   bool is_from_this_process(const event_record& record) const;
-  LoadFacts facts_of(std::uint64_t pc);
+  CodeFacts facts_of(std::uint64_t pc);
   void emit(const event_record& record, SampleSink& sink);
 
   EventRegion region_;
   CounterClock clock_;
   FunctionCache code_;
-  std::unordered_map<std::uint64_t, LoadFacts> facts_; // by pc
+  std::unordered_map<std::uint64_t, CodeFacts> facts_; // by pc
   std::uint64_t facts_generation_ = 0;                 // of the code
   const std::array<CodeRange, 2> own_;
   std::array<std::uint64_t, EVENT_UNIT_MAX_VCPUS> lost_ = {};      // as reported last
@@ -183,14 +185,16 @@ bool MachineSource::is_from_this_process(const event_record& record) const {
   return code_.map().is_code(record.pc);
 }
 
-LoadFacts MachineSource::facts_of(std::uint64_t pc) {
+CodeFacts MachineSource::facts_of(std::uint64_t pc) {
   if (facts_generation_ != code_.generation()) facts_.clear();
   facts_generation_ = code_.generation();
   const auto [at, fresh] = facts_.try_emplace(pc);
   if (!fresh) return at->second;
   if (const Function* function = code_.around(pc)) {
     const int number = function->at(pc);
-    at->second = {is_stored_back(*function, number), is_gathered(*function, number)};
+    const Loop* const loop = loop_repeating(*function, number);
+    at->second = {loop != nullptr ? function->instructions[loop->first].address : 0,
+                  is_stored_back(*function, number), is_gathered(*function, number)};
   }
   return at->second;
 }
@@ -203,11 +207,10 @@ void MachineSource::emit(const event_record& record, SampleSink& sink) {
   sample.thread = record.vcpu < EVENT_UNIT_MAX_VCPUS ? thread_on_[record.vcpu] : 0;
   sample.kind = record.flags & EVENT_STORE ? AccessKind::store : AccessKind::load;
   sample.level = record.level == EVENT_LEVEL_MEMORY ? AccessLevel::memory : AccessLevel::unknown;
-  if (sample.kind == AccessKind::load) {
-    const LoadFacts facts = facts_of(record.pc);
-    sample.stored_back = facts.stored_back;
-    sample.gathered = facts.gathered;
-  }
+  const CodeFacts facts = facts_of(record.pc);
+  sample.loop = facts.loop;
+  sample.stored_back = sample.kind == AccessKind::load && facts.stored_back;
+  sample.gathered = sample.kind == AccessKind::load && facts.gathered;
   sample.streamed = (record.flags & EVENT_STREAMED) != 0;
   sample.by_kernel = (record.flags & EVENT_KERNEL) != 0;
   sample.node = record.node;

@@ -23,7 +23,8 @@
 
 namespace {
 
-constexpr std::size_t k_rows = 4000, k_length = 301, k_keys = 150'000, k_names = 40'000;
+constexpr std::size_t k_rows = 4000, k_length = 301, k_keys = 150'000, k_names = 40'000,
+                      k_lists = 5000;
 constexpr std::size_t k_name_bytes = 101;
 bool placed = false;
 int hot_node = -1, cold_node = -1;
@@ -89,6 +90,27 @@ std::vector<char*> make_names() {
     is_of_plan(names.back(), k_name_bytes, "the names");
   }
   return names;
+}
+
+__attribute__((noinline)) void grow(char*& list, std::size_t bytes) {
+  list = static_cast<char*>(std::realloc(list, bytes));
+  if (list == nullptr) fail("no memory");
+  is_of_plan(list, bytes, "the lists");
+}
+
+std::vector<char*> make_lists() {
+  std::vector<char*> lists(k_lists);
+  for (char*& list : lists) {
+    std::size_t held = 0;
+    for (const std::size_t bytes : {43u, 133u, 409u}) {
+      grow(list, bytes);
+      std::memset(list + held, 'x', bytes - held);
+      held = bytes;
+      if (list[0] != 'x' || list[held - 1] != 'x') fail("a grown list lost bytes");
+    }
+    is_on(list, cold_node, "the lists");
+  }
+  return lists;
 }
 
 std::vector<std::vector<double>> make_rows() {
@@ -186,6 +208,7 @@ int main(int argc, char** argv) {
   const std::vector<std::vector<double>> rows = make_rows();
   std::vector<Node*> table = make_table();
   std::vector<char*> names = make_names();
+  const std::vector<char*> lists = make_lists();
   std::thread other(churn, 1u);
   churn(2);
   double sum = 0;
@@ -195,6 +218,8 @@ int main(int argc, char** argv) {
   child_goes_on(names);
   resize_names(names);
   free_table(table);
+  for (char* list : lists)
+    std::free(list);
   std::printf("%g\n", sum);
   return 0;
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # A program whose data are small blocks is recorded and advised; its plan places them: rows and the nodes of a hash table in
-# HBM, names in NVM. The program itself checks where they lie; its output must be what it is without us.
+# HBM, names and lists that grow in NVM. The program itself checks where they lie; its output must be what it is without us.
 # Where the machine has one memory, the kinds' fallbacks put them there, still by the plan.
 import json
 import os
@@ -26,7 +26,7 @@ def run(*command, **variables):
 plain = run(options.program).stdout
 recorded = run(omptier, "record", "--rate", "1000", "-o", "small.profile", "--", options.program)
 check(recorded.stdout == plain, f"another output while recorded:\n{recorded.stdout}instead of\n{plain}")
-WANTED = {"rows (": "hbm", "node (": "hbm", "names (": "nvm"}
+WANTED = {"rows (": "hbm", "node (": "hbm", "names (": "nvm", "list (": "nvm"}
 keep = [word for name, kind in WANTED.items() for word in ("--keep", f"{name}={kind}")]
 said = run(omptier, "advise", "--machine", "dram-hbm-nvm", *keep, "-o", "small.plan", "small.profile")
 plan = json.load(open("small.plan"))

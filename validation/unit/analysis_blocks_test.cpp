@@ -257,6 +257,10 @@ TEST(Code, SamplesByInstructionAndLoop) {
   EXPECT_EQ(summary.code[1].samples, 20u);
   EXPECT_EQ(summary.code[1].loop, 0x1330u);
 
+  made.profile.samples[0].loop = 0x401200; // as sources that know the code say
+  EXPECT_EQ(summary_of(made.profile).code[0].loop, 0x1200u);
+  made.profile.samples[0].loop = 0;
+
   Symbols symbols; // none: code is its module's
   made.profile.modules[0].name = "app";
   const ProfileSummary named = summary_of(made.profile);

@@ -3,6 +3,7 @@
 // Loads of which several can be on the way at once, and links of chains, in code as compilers write
 // it. The code is only looked at, never run.
 #include "emulation/gathered.hpp"
+#include "emulation/loop_pace.hpp"
 
 #include <gtest/gtest.h>
 
@@ -129,12 +130,20 @@ extern "C" char gathered_begin[], gathered_indexed[], gathered_link[], gathered_
 namespace omptier {
 namespace {
 
-bool at(const char* place) {
-  static const std::unique_ptr<Function> code =
+const Function& code() {
+  static const std::unique_ptr<Function> decoded =
       Function::decode(reinterpret_cast<std::uint64_t>(gathered_begin),
                        {reinterpret_cast<const std::uint8_t*>(gathered_begin),
                         static_cast<std::size_t>(gathered_end - gathered_begin)});
-  return is_gathered(*code, code->at(reinterpret_cast<std::uint64_t>(place)));
+  return *decoded;
+}
+
+int number_of(const char* place) {
+  return code().at(reinterpret_cast<std::uint64_t>(place));
+}
+
+bool at(const char* place) {
+  return is_gathered(code(), number_of(place));
 }
 
 TEST(Gathered, ByAnIndexOrAComputedPlace) {
@@ -161,6 +170,17 @@ TEST(Gathered, FlagsAndBranchesCarryValues) {
 TEST(Gathered, AChainOutsideCountsWhereTheInnerLoopLoadsNoIndex) {
   EXPECT_FALSE(at(gathered_values));
   EXPECT_TRUE(at(gathered_in_block));
+}
+
+TEST(Gathered, LoopsThatRepeatTheInstruction) {
+  const auto first = [](const char* place) {
+    const Loop* const loop = loop_repeating(code(), number_of(place));
+    return loop != nullptr ? static_cast<int>(loop->first) : -1;
+  };
+  EXPECT_EQ(first(gathered_indexed), number_of(gathered_begin));
+  EXPECT_EQ(first(gathered_above_remainder), number_of(gathered_above_remainder) - 2);
+  EXPECT_EQ(first(gathered_in_no_loop), -1);
+  EXPECT_EQ(first(gathered_end), -1);
 }
 
 TEST(Gathered, NothingIsKnownWithoutALoop) {

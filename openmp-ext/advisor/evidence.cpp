@@ -166,8 +166,9 @@ SiteDemand demand_of(const SiteSummary& site, const ProfileSummary& summary,
   demand.live = Translation::live(site, summary.nanoseconds);
   const bool in_huge_pages = site.bytes_largest >= k_huge_page_bytes;
   demand.demand = translation.demand(site, in_huge_pages, site.miss_steps);
+  demand.small_blocks = has_small_blocks(site);
   if (site.kind == SiteKind::allocation && demand.by_plan &&
-      !has_small_blocks(site)) // small ones are reused without the kernel
+      !demand.small_blocks) // they are reused without the kernel
     demand.new_pages = translation.new_pages(site);
   set_shares(demand, site, summary);
   // Statics are placed when the program starts and stay.
@@ -202,7 +203,7 @@ void simplify(std::vector<SiteDemand>& sites, const Terms& terms) {
 } // namespace
 
 Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names,
-                       const Figures& recorded_in, Divide divide, const Terms& terms) {
+                       const Figures& recorded_in, const Terms& terms) {
   const Translation translation(summary, recorded_in, terms);
   Workload workload;
   workload.threads = std::max(summary.threads, 1u);
@@ -223,10 +224,10 @@ Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names
     for (LoopPart& part : whole.back().by_loop) // count_traffic has numbers of its own
       part.loop += static_cast<std::uint32_t>(summary.traffic.size());
   }
-  workload.loops = loops.loops;
-  if (terms.lines) workload.loops += count_traffic(whole, summary, recorded_in);
+  workload.loops = summary.traffic.size() + loops.loops;
+  if (terms.lines) count_traffic(whole, summary, recorded_in, terms);
   simplify(whole, terms);
-  if (divide == Divide::no || !terms.parts) {
+  if (!terms.parts) {
     workload.sites = std::move(whole);
     return workload;
   }

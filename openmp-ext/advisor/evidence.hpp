@@ -23,12 +23,8 @@ struct EvidenceNames {
   std::vector<std::string> sites, regions;
 };
 
-// Whether blocks and ranges of a site may be placed apart from the rest of it.
-enum class Divide : std::uint8_t { no, yes };
-
 // recorded_in: figures of the memory that the recorded run used (only needed for Measure::time).
 Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names,
-                       const Figures& recorded_in, Divide divide = Divide::yes,
-                       const Terms& terms = {});
+                       const Figures& recorded_in, const Terms& terms = {});
 
 } // namespace omptier

@@ -59,9 +59,10 @@ private:
       moves_.insert(moves_.end(), found.begin(), found.end());
   }
 
-  // Parts of divided sites stay.
+  // Parts of divided sites stay, and what shares its pages.
   bool can_move(std::size_t site) const {
-    return workload_.sites[site].is_free() && workload_.sites[site].ranges.empty();
+    const SiteDemand& demand = workload_.sites[site];
+    return demand.is_free() && demand.ranges.empty() && !demand.small_blocks;
   }
 
   // Sites whose home is a tier that others move into come back for their own regions.

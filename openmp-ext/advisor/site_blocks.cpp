@@ -20,7 +20,7 @@ constexpr std::size_t k_most_single = 8; // if more blocks are hot, they are one
 bool can_be_divided(const SiteDemand& whole, const SiteSummary& site,
                     const ProfileSummary& summary) {
   if (site.hot_blocks.empty() || site.kind != SiteKind::allocation || !whole.by_plan ||
-      !site.blocks_by_one_thread || site.objects != site.blocks ||
+      whole.small_blocks || !site.blocks_by_one_thread || site.objects != site.blocks ||
       site.instances.size() != site.blocks)
     return false;
   const std::vector<Frame> frames = frames_of_runtime(site, summary.modules);

@@ -19,6 +19,13 @@ constexpr std::array k_terms = {
     Term{"loops", &Terms::loops},         Term{"overlap", &Terms::overlap},
     Term{"blocks", &Terms::blocks}};
 
+std::string names_of_terms() {
+  std::string names;
+  for (const Term& term : k_terms)
+    names += (names.empty() ? "" : ", ") + std::string(term.name);
+  return names;
+}
+
 } // namespace
 
 std::string leave_out(std::string_view names, Terms& terms) {
@@ -30,13 +37,6 @@ std::string leave_out(std::string_view names, Terms& terms) {
     names.remove_prefix(std::min(names.size(), name.size() + 1));
   }
   return {};
-}
-
-std::string names_of_terms() {
-  std::string names;
-  for (const Term& term : k_terms)
-    names += (names.empty() ? "" : ", ") + std::string(term.name);
-  return names;
 }
 
 } // namespace omptier

@@ -21,6 +21,5 @@ struct Terms {
 
 // One or several of their names, with commas between. "" if all are known, else what is wrong.
 std::string leave_out(std::string_view names, Terms& terms);
-std::string names_of_terms(); // "new-pages, parts, …"
 
 } // namespace omptier

@@ -94,8 +94,8 @@ void set_demand(SiteDemand& demand, const SiteSummary& site, const std::vector<I
 
 } // namespace
 
-std::size_t count_traffic(std::span<SiteDemand> sites, const ProfileSummary& summary,
-                          const Figures& recorded_in) {
+void count_traffic(std::span<SiteDemand> sites, const ProfileSummary& summary,
+                   const Figures& recorded_in, const Terms& terms) {
   const Threads threads = std::max(summary.threads, 1u);
   const Misses misses(summary);
   std::vector<std::vector<InLoop>> in_loops(sites.size());
@@ -105,7 +105,8 @@ std::size_t count_traffic(std::span<SiteDemand> sites, const ProfileSummary& sum
     const LoopPart whole{0, 1};
     std::vector<std::pair<std::uint32_t, Demand>> demands;
     for (const LoopTraffic::OfSite& of : loop.sites) {
-      const Demand demand = demand_of(misses.of(of.lines, summary.sites[of.site]));
+      const Demand demand =
+          demand_of(terms.caches ? misses.of(of.lines, summary.sites[of.site]) : of.lines);
       times.add({demand, {&whole, 1}}, 0);
       if (sites[of.site].placeable) demands.emplace_back(of.site, demand);
     }
@@ -118,7 +119,6 @@ std::size_t count_traffic(std::span<SiteDemand> sites, const ProfileSummary& sum
   for (std::size_t site = 0; site < sites.size(); ++site)
     if (!in_loops[site].empty())
       set_demand(sites[site], summary.sites[site], in_loops[site], recorded_in, threads);
-  return summary.traffic.size();
 }
 
 } // namespace omptier

@@ -10,6 +10,7 @@
 // Lines of objects that stay in the last-level cache beside the others are not counted.
 #pragma once
 
+#include "advisor/terms.hpp"
 #include "advisor/workload.hpp"
 #include "analysis/aggregate.hpp"
 #include "platform/platform.hpp"
@@ -19,8 +20,8 @@
 namespace omptier {
 
 // sites: one for each of the summary's. Changes the demand and the loops of those whose lines are
-// known. Returns the number of loops; 0: nothing is known, and nothing is changed.
-std::size_t count_traffic(std::span<SiteDemand> sites, const ProfileSummary& summary,
-                          const Figures& recorded_in);
+// known. Loops are numbered as in the summary's traffic.
+void count_traffic(std::span<SiteDemand> sites, const ProfileSummary& summary,
+                   const Figures& recorded_in, const Terms& terms = {});
 
 } // namespace omptier

@@ -55,6 +55,7 @@ struct SiteDemand {
   // interval allows for the accesses of which that is unknown.
   double cached = 0, cached_low = 0, cached_high = 0;
   std::uint64_t instances = 0;
+  bool small_blocks = false; // most are: plans know no single ones, and move none
   // If the demand is of some blocks only: their numbers, ascending, and the number of all blocks.
   std::vector<std::uint32_t> blocks;
   std::uint64_t all_instances = 0;

@@ -157,6 +157,10 @@ Placer* Runtime::make_placer_locked() {
     load_strategy();
     Placer& made_placer =
         placer_storage.make(std::move(*platform), capacity_rules(), decay_option());
+    // Small blocks of malloc may come from a magazine that omp_alloc filled, and free knows blocks
+    // by their bounds: each thread has to learn the new ones first.
+    made_placer.ranges().when_grown(
+        [] { runtime().life_of_plan.fetch_add(2, std::memory_order_release); });
     inform_about_share(made_placer);
     load_plan();
     placer_.store(&made_placer, std::memory_order_release);

@@ -11,8 +11,11 @@ namespace omptier::small_blocks {
 
 std::size_t least() {
   Runtime& state = runtime();
-  if (state.placer_without_waiting() == nullptr || state.plan() == nullptr) return k_least_large;
-  return state.plan()->least_block();
+  const Plan* text = state.plan_text();
+  const std::uint64_t least = text != nullptr ? least_block_of(*text) : k_least_large;
+  if (least == k_least_large) return least; // the platform can wait
+  return state.placer_without_waiting() != nullptr && state.plan() != nullptr ? least
+                                                                              : k_least_large;
 }
 
 void decide(const void* caller, omptier_small_call* decided) {
@@ -28,7 +31,6 @@ void decide(const void* caller, omptier_small_call* decided) {
     decided->handle = reinterpret_cast<std::uintptr_t>(&entry);
     decided->least = entry.least_block;
   }
-  if (!call.by_words) return;
   decided->words.count = call.count;
   for (std::uint32_t i = 0; i < call.count; ++i) {
     decided->words.code[i] = words[i].code;

@@ -305,7 +305,7 @@ void Sweep::attribute(const LoggedSample& logged) {
   ++summary_.samples;
   if (place.site < k_small_objects) {
     add_to_site(place, sample, region);
-    if (sample.streamed && !sample.by_kernel)
+    if (profile_.run.measure == Measure::misses && sample.streamed && !sample.by_kernel)
       miss_steps_.add(place.site, sample.thread, sample.kind == AccessKind::store, sample.address);
     blamed_time[{place.site, region, place.site == blamed_on ? sample.pc : 0}] += weight;
   } else if (place.site == k_small_objects) {

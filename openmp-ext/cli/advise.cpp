@@ -193,10 +193,9 @@ int print_advice(const AdviseArguments& arguments, const Advice& advice,
 
 Parsed<Workload> workload_for(const AdviseArguments& arguments, const Input& input,
                               const ProfileNames& names, const std::vector<TierChoice>& tiers,
-                              Divide divide) {
-  Workload workload =
-      workload_from(input.summary, {names.sites, names.regions},
-                    reference_figures(input.platform.tiers), divide, arguments.terms);
+                              const Terms& terms) {
+  Workload workload = workload_from(input.summary, {names.sites, names.regions},
+                                    reference_figures(input.platform.tiers), terms);
   if (arguments.threads > 0) workload.threads = arguments.threads;
   workload.threads.gathers = input.gathers;
   for (const std::string& wish : arguments.keep)
@@ -222,7 +221,9 @@ int advise_command(const AdviseArguments& arguments) {
   if (!arguments.terms.blocks)
     for (TierChoice& tier : tiers)
       tier.figures.block = k_line_bytes;
-  const auto whole = workload_for(arguments, *input, names, tiers, Divide::no);
+  Terms undivided = arguments.terms;
+  undivided.parts = false;
+  const auto whole = workload_for(arguments, *input, names, tiers, undivided);
   if (!whole) return fail("advise", 2, whole.error());
   const FieldStrategy* const strategy = find_field_strategy(arguments.strategy);
   if (!strategy && !arguments.strategy.empty() && arguments.strategy != "omptier")
@@ -230,7 +231,7 @@ int advise_command(const AdviseArguments& arguments) {
                                  field_strategy_names());
   const Advice advice =
       strategy ? advise_by(*strategy, *whole, tiers)
-               : advise(*workload_for(arguments, *input, names, tiers, Divide::yes), tiers);
+               : advise(*workload_for(arguments, *input, names, tiers, arguments.terms), tiers);
   if (const std::string why = nothing_to_decide(advice, arguments); !why.empty())
     return fail("advise", 2, why);
   if (const std::string why = kept_without_room(advice.workload, advice.placement, advice.tiers);

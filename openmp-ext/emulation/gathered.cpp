@@ -63,6 +63,7 @@ Body::Body(const Function& function, const Loop& loop) : function_(function), fi
     const int target = branches && here.target != 0 ? function.at(here.target) : -1;
     if (target > static_cast<int>(number) && target <= static_cast<int>(loop.last))
       behind = std::max(behind, static_cast<std::size_t>(target));
+    if (target == static_cast<int>(loop.first)) behind = loop.last + 1; // begins the next iteration
   }
 }
 
@@ -136,9 +137,8 @@ Dependence dependence(const Function& function, const Loop& loop, int number) {
 
 bool is_gathered(const Function& function, int number) {
   bool in_loop = false;
-  for (const Loop* loop = innermost_loop(function, number); loop != nullptr;
-       loop = loop_around(function, *loop)) {
-    if (!leading_to(function, loop->last)[static_cast<std::size_t>(number)]) continue;
+  for (const Loop* loop = loop_repeating(function, number); loop != nullptr;
+       loop = loop_repeating_around(function, *loop, number)) {
     if (loop->last - loop->first >= k_largest_loop) return false;
     in_loop = true;
     const Dependence found = dependence(function, *loop, number);

@@ -29,7 +29,7 @@ bool holds(const Loop& loop, int instruction) {
 // Innermost first. Overlapping loops are merged: compilers enter loops in the middle, and then a
 // backward jump does not span the whole body.
 std::vector<Loop> loops_around(const Function& function, const Loop& inner) {
-  const std::vector<bool> leads = leading_to(function, inner.first);
+  const std::vector<bool>& leads = leading_to(function, inner.first);
   std::vector<Loop> around;
   Loop whole = inner;
   for (bool grown = true; grown;) {

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::uint64_t k_least_gap = 100'000; // ns: an interrupt takes some thousands
 constexpr double k_least_iterations = 8;       // limits the error of one iteration to 1/8
+constexpr std::size_t k_leading_kept = 64;
 constexpr double k_most_a_nanosecond = 8;      // no processor iterates faster
 
 bool leaves_or_closes(const Function& function, const Loop& loop, const Instruction& branch) {
@@ -45,9 +46,12 @@ const Loop* loop_around(const Function& function, const Loop& inner) {
   return best;
 }
 
-std::vector<bool> leading_to(const Function& function, std::uint32_t to) {
+const std::vector<bool>& leading_to(const Function& function, std::uint32_t to) {
   const std::size_t count = function.instructions.size();
-  std::vector<bool> leads(count + 1); // one past the end leads nowhere
+  if (function.leading.size() >= k_leading_kept) function.leading.clear();
+  std::vector<bool>& leads = function.leading[to];
+  if (!leads.empty()) return leads;
+  leads.resize(count + 1); // one past the end leads nowhere
   leads[to] = true;
   for (bool grown = true; grown;) {
     grown = false;
@@ -64,12 +68,23 @@ std::vector<bool> leading_to(const Function& function, std::uint32_t to) {
   return leads;
 }
 
-const Loop* loop_repeating(const Function& function, int instruction) {
-  const Loop* loop = innermost_loop(function, instruction);
+namespace {
+
+const Loop* this_or_around(const Function& function, const Loop* loop, int instruction) {
   while (loop != nullptr &&
          !leading_to(function, loop->last)[static_cast<std::size_t>(instruction)])
     loop = loop_around(function, *loop);
   return loop;
+}
+
+} // namespace
+
+const Loop* loop_repeating(const Function& function, int instruction) {
+  return this_or_around(function, innermost_loop(function, instruction), instruction);
+}
+
+const Loop* loop_repeating_around(const Function& function, const Loop& inner, int instruction) {
+  return this_or_around(function, loop_around(function, inner), instruction);
 }
 
 LoopRegisters registers_of(const Function& function, const Loop& loop) {

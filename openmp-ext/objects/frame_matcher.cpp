@@ -160,6 +160,12 @@ bool FrameMatcher::may_begin(ReturnAddress address) const {
   return table != nullptr && std::binary_search(table->begins, table->begins_end, address);
 }
 
+bool FrameMatcher::is_current() const {
+  const Table* table = current();
+  return table != nullptr &&
+         table->generation.load(std::memory_order_relaxed) == module_generation();
+}
+
 unsigned FrameMatcher::lists_without_module() const {
   const Table* table = current();
   return table != nullptr ? table->missing : distinct_lists();

@@ -39,6 +39,9 @@ public:
   // Whether a list begins with the address. Thread-safe.
   bool may_begin(ReturnAddress address) const;
 
+  // Whether it knows all modules loaded now; not while another thread takes up new ones.
+  bool is_current() const;
+
   // Length of the longest list: the frames that a capture needs.
   unsigned depth() const { return depth_; }
   unsigned distinct_lists() const { return static_cast<unsigned>(distinct_.size()); }

@@ -17,6 +17,13 @@ static bool places_small(const PlanEntry& entry) {
          entry.parts.empty() && entry.region.empty();
 }
 
+std::uint64_t least_block_of(const Plan& plan) {
+  std::uint64_t least = k_least_large;
+  for (const PlanEntry& entry : plan.entries)
+    if (places_small(entry)) least = std::min(least, entry.least_block);
+  return least;
+}
+
 PlanPlacement::PlanPlacement(const Plan& plan)
     : plan_(plan), matcher_(plan_), site_of_entry_(plan_.entries.size(), 0),
       instances_(matcher_.site_count()), small_met_(matcher_.site_count()) {
@@ -25,8 +32,6 @@ PlanPlacement::PlanPlacement(const Plan& plan)
       site_of_entry_[entry] = site;
   for (std::uint32_t entry = 0; entry < plan_.entries.size(); ++entry)
     has_regions_ = has_regions_ || is_for_region(entry);
-  for (const PlanEntry& entry : plan_.entries)
-    if (places_small(entry)) least_block_ = std::min(least_block_, entry.least_block);
 }
 
 bool PlanPlacement::covers(std::uint32_t entry, std::uint32_t instance) const {
@@ -62,8 +67,12 @@ PlanPlacement::SmallCall PlanPlacement::decide_small(const void* caller,
   SmallCall call;
   const bool of_program = is_of_program(caller);
   if (of_program) used_.store(true, std::memory_order_relaxed);
-  call.never = of_program && !matcher_.may_begin(reinterpret_cast<ReturnAddress>(caller));
-  if (call.never) return call;
+  // Asked before anything is looked up: what is said of the call is kept for the whole run.
+  const bool lasting = matcher_.is_current();
+  if (of_program && !matcher_.may_begin(reinterpret_cast<ReturnAddress>(caller))) {
+    call.never = lasting;
+    return call;
+  }
   const unsigned depth = std::min(std::max(matcher_.depth(), 1u), k_max_frames);
   ReturnAddress stack[k_max_frames];
   const unsigned count = capture_stack(caller, stack, depth);
@@ -75,12 +84,13 @@ PlanPlacement::SmallCall PlanPlacement::decide_small(const void* caller,
         small_met_[site].store(true, std::memory_order_relaxed);
       }
   // Words that end before the site's last frame would also stand for other sites.
-  call.count = capture_words(caller, words.data(), static_cast<unsigned>(words.size()), depth);
-  const auto own = std::count_if(words.begin(), words.begin() + call.count,
+  const unsigned captured =
+      capture_words(caller, words.data(), static_cast<unsigned>(words.size()), depth);
+  const auto own = std::count_if(words.begin(), words.begin() + captured,
                                  [](const StackWord& word) { return word.own; });
-  call.by_words = call.count != 0 && own == count;
-  call.never_two = call.by_words && !words[0].own && call.count > 1 && words[1].own &&
-                   !matcher_.may_begin(words[1].code);
+  if (lasting && own == count) call.count = captured;
+  call.never_two =
+      call.count > 1 && !words[0].own && words[1].own && !matcher_.may_begin(words[1].code);
   return call;
 }
 

@@ -22,6 +22,9 @@ struct PlanDecision {
   std::uint32_t instance = 0;        // index of the allocation at its site, from 0
 };
 
+// The least least_block of all entries that place small blocks; k_least_large: none does.
+std::uint64_t least_block_of(const Plan& plan);
+
 class PlanPlacement {
 public:
   // The plan outlives this and does not change.
@@ -35,14 +38,10 @@ public:
     std::uint32_t entry = FrameMatcher::k_none; // none: they are not placed
     bool never = false;                         // no entry has a call with this return address,
     bool never_two = false; // nor with the two innermost ones, the first a library's
-    bool by_words = false;  // words recognise the call
-    std::uint32_t count = 0;
+    std::uint32_t count = 0; // 0: words do not recognise the call
   };
   // caller: return address of malloc. words: room for that many; count of them are set.
   SmallCall decide_small(const void* caller, std::span<StackWord> words) const;
-  // The least least_block of all entries that place small blocks; k_least_large: none does.
-  std::uint64_t least_block() const { return least_block_; }
-
   const Plan& plan() const { return plan_; }
   const SiteMatcher& matcher() const { return matcher_; }
   bool has_regions() const { return has_regions_; }
@@ -68,7 +67,6 @@ private:
   mutable std::atomic<bool> used_{false};
   mutable std::atomic<std::uint64_t> matched_{0};
   mutable std::vector<std::atomic<bool>> small_met_; // by site
-  std::uint64_t least_block_ = k_least_large;
   bool has_regions_ = false;
 };
 

@@ -97,6 +97,8 @@ bool ReservedRanges::reserve_range(std::size_t least) {
   if (begin + bytes > high_.load(std::memory_order_relaxed))
     high_.store(begin + bytes, std::memory_order_relaxed);
   count_.store(count + 1, std::memory_order_release);
+  const auto grown = grown_.load(std::memory_order_acquire);
+  if (count != 0 && grown != nullptr) grown();
   return true;
 }
 

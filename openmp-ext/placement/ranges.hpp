@@ -71,6 +71,9 @@ public:
     high = high_.load(std::memory_order_relaxed);
   }
 
+  // Called before a block of a range behind the first is handed out, on any thread.
+  void when_grown(void (*call)()) { grown_.store(call, std::memory_order_release); }
+
   // Of the first range; 0 before it is reserved.
   std::size_t slice_bytes() const {
     return count_.load(std::memory_order_acquire) != 0 ? ranges_[0].bytes / k_slices : 0;
@@ -129,6 +132,7 @@ private:
   std::atomic<std::uintptr_t> low_{~std::uintptr_t{0}}, high_{0};
   std::array<Range, k_most_ranges> ranges_;
   std::atomic<unsigned> count_{0};
+  std::atomic<void (*)()> grown_{nullptr};
   mutable std::mutex lock_;
 
 public:

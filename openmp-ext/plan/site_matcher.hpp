@@ -31,6 +31,7 @@ public:
   }
   // Whether a site's innermost frame is there.
   bool may_begin(ReturnAddress address) const { return sites_.may_begin(address); }
+  bool is_current() const { return sites_.is_current(); }
   // In the plan's order.
   const std::vector<std::uint32_t>& entries(std::uint32_t site) const { return entries_[site]; }
   unsigned site_count() const { return sites_.distinct_lists(); }

@@ -122,12 +122,11 @@ void watch_everything() {
     g_least_header.store(k_least_recorded + 2 * sizeof(std::size_t), std::memory_order_relaxed);
 }
 
-static void start_placing_small(const omptier_malloc* table) {
+static void start_placing_small(const omptier_malloc* table, bool recording) {
   const Busy busy;
   const std::size_t least = table->least();
   if (least >= k_least_bytes) return;
-  if (g_least_bytes.load(std::memory_order_relaxed) == 0)
-    return table->small_blocks_stay("the program is recorded");
+  if (recording) return table->small_blocks_stay("the program is recorded");
   if ((table->wants & OMPTIER_MALLOC_LISTS) != 0)
     return table->small_blocks_stay("its blocks are listed");
   if (!can_serve_small()) return table->small_blocks_stay("malloc is not the C library's");
@@ -135,12 +134,12 @@ static void start_placing_small(const omptier_malloc* table) {
   g_least_bytes.store(least, std::memory_order_release);
 }
 
-void start_placing(const omptier_malloc* table) {
+void start_placing(const omptier_malloc* table, bool recording) {
   g_sizes_known.store(next_malloc_knows_sizes(), std::memory_order_relaxed);
   g_least_header.store(0, std::memory_order_relaxed); // our blocks have no such word
   take_blocks_by_handle();
   g_table.store(table, std::memory_order_release);
-  start_placing_small(table);
+  start_placing_small(table, recording);
   // Blocks are listed, so every free must be checked.
   if ((table->wants & OMPTIER_MALLOC_LISTS) != 0) cover(nullptr, ~std::size_t{0});
 }

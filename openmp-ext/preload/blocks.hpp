@@ -67,7 +67,8 @@ void leave_malloc_alone();
 // There will be blocks of ours: free looked up by the handle of the next malloc's library becomes
 // ours (malloc.cpp). Called before main.
 void take_blocks_by_handle();
-void start_placing(const omptier_malloc* table);
+// recording: the program is or will be recorded.
+void start_placing(const omptier_malloc* table, bool recording);
 // Every block is reported and every free checked from now on.
 void watch_everything();
 // While one exists, the program's malloc serves this thread, and blocks of ours that it frees are

@@ -91,7 +91,7 @@ __attribute__((constructor)) void start() {
   }
   if (recording) watch_placed_blocks(); // from the first on, not from the OpenMP runtime's start
   if (table->wants != 0)
-    start_placing(table);
+    start_placing(table, recording);
   else if (!recording)
     leave_malloc_alone();
 }

@@ -44,7 +44,9 @@ __attribute__((noinline)) const Site* decide(Call call, std::uint64_t two) {
   omptier_small_call decided;
   g_table.load(std::memory_order_relaxed)->small_call(call.code, &decided);
   if (decided.never != 0) return g_others.add(reinterpret_cast<std::uint64_t>(call.code)), nullptr;
-  if (decided.never_two != 0 && two != 0) return g_others.add(two), nullptr;
+  const std::uint64_t* code = decided.words.code;
+  if (decided.never_two != 0 && two == SmallCalls::key_of(code[0], code[1]))
+    return g_others.add(two), nullptr;
   ::pthread_mutex_lock(&g_lock);
   Site* site = site_with(decided);
   if (decided.words.count != 0 && site != nullptr) g_calls.add(decided.words, *site);

@@ -53,8 +53,8 @@ struct KnownCall {
 
 class SmallCalls {
 public:
-  // Null if the call belongs to no site. two: set to a key of the call's two innermost words, if
-  // its first one is known.
+  // Null if the call belongs to no site. two: set to key_of the call's words, if its first
+  // one is known.
   [[gnu::always_inline]] SmallSite* site_of(Call call, std::uint64_t& two) const {
     const auto code = reinterpret_cast<std::uint64_t>(call.code);
     for (unsigned at = slot_of(code);; at = (at + 1) % k_call_slots) {
@@ -67,6 +67,9 @@ public:
     std::uint64_t two = 0;
     return site_of(call, two);
   }
+
+  // Of a call's two innermost words.
+  static std::uint64_t key_of(std::uint64_t code, std::uint64_t next) { return code + (next << 1); }
 
   // Caller holds the lock. True also for a known call. False: no room, or the next return address
   // is known at another place on the stack for calls with this first one.
@@ -84,7 +87,6 @@ private:
     return *reinterpret_cast<const std::uint64_t*>(reinterpret_cast<const char*>(call.slot) +
                                                    above);
   }
-  static std::uint64_t key_of(std::uint64_t code, std::uint64_t next) { return code + (next << 1); }
 
   // From the innermost word outwards: those already read say how far the stack goes.
   [[gnu::always_inline]] SmallSite* site_behind(std::uint64_t code, Call call, std::uint32_t above,

@@ -201,6 +201,14 @@ TEST(MovesOfRegions, EachCopyHasAnEntry) {
   }
 }
 
+// The runtime counts no small blocks.
+TEST(BlocksOfASite, SmallOnesAreNotApart) {
+  ProfileSummary summary = eight_blocks();
+  summary.sites[0].by_malloc = true;
+  summary.sites[0].bytes_total = 8 * (32 << 10);
+  EXPECT_EQ(workload_from(summary, {{"a", "b"}, {"outside"}}, k_fast).sites.size(), 1u);
+}
+
 TEST(BlocksOfASite, OnlyWhereTheirNumbersCanBeTrusted) {
   const auto parts = [](auto change) {
     ProfileSummary summary = eight_blocks();

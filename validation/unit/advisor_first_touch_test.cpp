@@ -111,8 +111,9 @@ ProfileSummary recorded(const char* source, Measure measure, std::uint64_t block
   return summary;
 }
 
-SiteDemand demand_from(const ProfileSummary& summary, const Terms& terms = {}) {
-  return workload_from(summary, {{"a"}, {""}}, {}, Divide::no, terms).sites[0];
+SiteDemand demand_from(const ProfileSummary& summary, Terms terms = {}) {
+  terms.parts = false;
+  return workload_from(summary, {{"a"}, {""}}, {}, terms).sites[0];
 }
 
 TEST(FirstTouch, IsNotCountedTwice) {

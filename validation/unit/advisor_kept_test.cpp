@@ -2,6 +2,7 @@
 //
 // Sites that the user keeps in a kind of memory, and demand from the lines that loops access.
 #include "advisor/advice.hpp"
+#include "advisor/evidence.hpp"
 #include "advisor/kept.hpp"
 #include "advisor/traffic.hpp"
 #include "model/cost.hpp"
@@ -87,7 +88,7 @@ ProfileSummary summary_of_loop() {
 TEST(Traffic, ALoopsTimeIsDividedByItsLines) {
   std::vector<SiteDemand> sites(3);
   sites[0].demand.of(Manner::streamed_load) = 100; // all samples are on the first
-  ASSERT_EQ(count_traffic(sites, summary_of_loop(), k_fast), 1u);
+  count_traffic(sites, summary_of_loop(), k_fast);
   const double first = sites[0].demand.of(Manner::streamed_load);
   EXPECT_DOUBLE_EQ(sites[1].demand.of(Manner::streamed_load), first / 2);
   EXPECT_LT(sites[2].demand.of(Manner::scattered_load), 0.03 * first);
@@ -129,8 +130,27 @@ TEST(Traffic, WithoutLoopsNothingIsChanged) {
   summary.traffic.clear();
   std::vector<SiteDemand> sites(3);
   sites[0].demand.of(Manner::streamed_load) = 100;
-  EXPECT_EQ(count_traffic(sites, summary, k_fast), 0u);
+  count_traffic(sites, summary, k_fast);
   EXPECT_EQ(sites[0].demand.total(), 100);
+}
+
+TEST(Traffic, LoopsAreNumberedAlsoWithoutTheirLines) {
+  ProfileSummary summary = summary_of_loop();
+  summary.regions.emplace_back();
+  CodeSummary& code = summary.code.emplace_back();
+  code.at = {0, 0x1001};
+  code.loop = 0x1000;
+  code.weight = 1;
+  code.by_site.push_back({0, 1, 1});
+  summary.sites[0].kind = SiteKind::allocation;
+  Terms terms;
+  terms.lines = false;
+  std::string why_not;
+  for (const Terms& some : {Terms{}, terms}) {
+    const Workload workload = workload_from(summary, {{"a", "b", "c"}, {""}}, k_fast, some);
+    ASSERT_FALSE(workload.sites[0].by_loop.empty());
+    EXPECT_TRUE(is_consistent(workload, why_not)) << why_not;
+  }
 }
 
 // Its samples there may look like another manner, with other counts for the same time.

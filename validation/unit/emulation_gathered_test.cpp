@@ -29,7 +29,7 @@ asm(".text\n"
     "  movq 8(%rbx), %rbx\n"
     "  testq %rbx, %rbx\n"
     "  jne 1b\n"
-    "gathered_place gathered_by_computing\n" // table[hash(i)]
+    // table[hash(i)]
     "1: movq %rcx, %rax\n"
     "  imulq %r9, %rax\n"
     "  shrq $40, %rax\n"
@@ -38,7 +38,7 @@ asm(".text\n"
     "  xorq (%r8,%rax,8), %r10\n"
     "  cmpq %rcx, %rdx\n"
     "  jne 1b\n"
-    "gathered_place gathered_state\n" // state = table[state ^ i]
+    // state = table[state ^ i]
     "1: xorq %rcx, %rax\n"
     "gathered_place gathered_by_state\n"
     "  movq (%r8,%rax,8), %rax\n"
@@ -89,6 +89,17 @@ asm(".text\n"
     "  movq (%rbx), %rbx\n"
     "  testq %rbx, %rbx\n"
     "  jne 1b\n"
+    "1:\n" // node = found ? first : node->next
+    "gathered_place gathered_before_continue\n"
+    "  movq (%rbx), %rax\n"
+    "  testq %rax, %rax\n"
+    "  je 2f\n"
+    "  movq 8(%rbx), %rbx\n"
+    "  jmp 1b\n"
+    "2: addq $1, %r10\n"
+    "  movq %r9, %rbx\n"
+    "  subq $1, %rcx\n"
+    "  jne 1b\n"
     "1: movslq (%rsi,%rbx,4), %rax\n" // a branch jumps over what would renew the register
     "gathered_place gathered_behind_branch\n"
     "  movq (%rdi,%rax,8), %rcx\n"
@@ -122,9 +133,9 @@ asm(".text\n"
     "gathered_place gathered_end\n");
 // clang-format on
 extern "C" char gathered_begin[], gathered_indexed[], gathered_link[], gathered_field[],
-    gathered_by_computing[], gathered_hashed[], gathered_state[], gathered_by_state[],
-    gathered_halves[], gathered_on_stack[], gathered_indexed_on_stack[], gathered_values[],
-    gathered_in_block[], gathered_behind_branch[], gathered_by_call[], gathered_above_remainder[],
+    gathered_hashed[], gathered_by_state[], gathered_halves[], gathered_on_stack[],
+    gathered_indexed_on_stack[], gathered_values[], gathered_in_block[], gathered_behind_branch[],
+    gathered_by_call[], gathered_above_remainder[], gathered_before_continue[],
     gathered_in_no_loop[], gathered_end[];
 
 namespace omptier {
@@ -165,6 +176,7 @@ TEST(Gathered, LinksAreNot) {
 TEST(Gathered, FlagsAndBranchesCarryValues) {
   EXPECT_FALSE(at(gathered_halves));
   EXPECT_FALSE(at(gathered_behind_branch));
+  EXPECT_FALSE(at(gathered_before_continue));
 }
 
 TEST(Gathered, AChainOutsideCountsWhereTheInnerLoopLoadsNoIndex) {

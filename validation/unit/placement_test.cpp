@@ -90,6 +90,16 @@ TEST(LedgerTest, OnlyWhatWasAskedForIsRefused) {
   }
 }
 
+TEST(RangesTest, TheirGrowthIsToldBeforeBlocksLieThere) {
+  static int grown = 0;
+  ReservedRanges ranges;
+  ranges.when_grown([] { ++grown; });
+  ASSERT_NE(ranges.take(k_largest_range, nullptr).bytes, 0u);
+  EXPECT_EQ(grown, 0);
+  ASSERT_NE(ranges.take(1, nullptr).bytes, 0u);
+  EXPECT_EQ(grown, 1);
+}
+
 TEST(LedgerTest, ThreadsCannotPassTheLimitTogether) {
   Ledger ledger(everything_limited(1000));
   std::atomic<int> granted{0};

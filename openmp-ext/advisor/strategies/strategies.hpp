@@ -13,7 +13,7 @@
 namespace omptier {
 
 struct StrategyInput {
-  const Workload& workload; // of whole sites: workload_from(…, Divide::no)
+  const Workload& workload;             // of whole sites: workload_from without the term parts
   const std::vector<TierChoice>& tiers; // fastest first, at least one
 };
 

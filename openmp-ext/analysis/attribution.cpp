@@ -297,7 +297,10 @@ void Sweep::attribute(const LoggedSample& logged) {
   if (place.site == k_no_site && is_in_runtime(logged))
     place = {runtime_site_, Place::k_none, 0, 0, false};
   const double weight = sample.weight;
-  if (sample.loop != 0) loops_[logged.pc] = sample.loop;
+  if (sample.loop != 0) {
+    loops_[logged.pc] = sample.loop;
+    nests_.add(sample.thread, sample.loop, sample.nest);
+  }
   for (std::uint32_t i = 0; i < logged.patterns; ++i)
     if (const std::uint64_t loop = profile_.patterns[logged.first_pattern + i].loop; loop != 0)
       loops_[logged.pc] = loop;
@@ -377,6 +380,9 @@ void Sweep::take_code() {
     at->stores = at->stores || kind == AccessKind::store;
     return *at;
   };
+  const auto together = nests_.together();
+  for (auto& [pc, loop] : loops_)
+    if (const auto first = together.find(loop); first != together.end()) loop = first->second;
   for (std::size_t i = 0; i < profile_.samples.size(); ++i) {
     const LoggedSample& sample = profile_.samples[i];
     CodeSummary* code = sample.pc != 0 ? code_at(sample.pc, sample.time) : nullptr;

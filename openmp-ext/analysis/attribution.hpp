@@ -8,6 +8,7 @@
 
 #include "analysis/aggregate.hpp"
 #include "analysis/cache.hpp"
+#include "analysis/loop_nests.hpp"
 #include "analysis/miss_steps.hpp"
 #include "analysis/object_pattern.hpp"
 #include "analysis/share_intervals.hpp"
@@ -243,6 +244,7 @@ private:
   std::uint64_t region_begin_ = 0;
   StreamDealer streams_;
   MissSteps miss_steps_;
+  LoopNests nests_;
   const AreaRecord* code_area_ = nullptr;   // of the instruction before
   std::vector<std::uint32_t> blamed_sites_; // of each sample, before streams share
 };

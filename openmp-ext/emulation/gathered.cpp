@@ -5,7 +5,7 @@
 // replaces are taken away if it always runs, so a branch errs on the side of the chain.
 #include "emulation/gathered.hpp"
 
-#include "emulation/loop_pace.hpp"
+#include "emulation/loops.hpp"
 
 #include <set>
 #include <utility>

@@ -6,7 +6,7 @@
 
 #include "emulation/induction.hpp"
 
-#include "emulation/loop_pace.hpp"
+#include "emulation/loops.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::uint64_t k_least_gap = 100'000; // ns: an interrupt takes some thousands
 constexpr double k_least_iterations = 8;       // limits the error of one iteration to 1/8
-constexpr std::size_t k_leading_kept = 64;
 constexpr double k_most_a_nanosecond = 8;      // no processor iterates faster
 
 bool leaves_or_closes(const Function& function, const Loop& loop, const Instruction& branch) {
@@ -23,69 +22,6 @@ bool leaves_or_closes(const Function& function, const Loop& loop, const Instruct
 }
 
 } // namespace
-
-const Loop* innermost_loop(const Function& function, int instruction) {
-  const auto number = static_cast<std::uint32_t>(instruction);
-  const Loop* best = nullptr;
-  for (const Loop& loop : function.loops)
-    if (instruction >= 0 && loop.first <= number && number <= loop.last &&
-        (best == nullptr || loop.last - loop.first < best->last - best->first))
-      best = &loop;
-  return best;
-}
-
-const Loop* loop_around(const Function& function, const Loop& inner) {
-  const Loop* best = nullptr;
-  for (const Loop& loop : function.loops) {
-    const std::uint32_t length = loop.last - loop.first;
-    const bool holds = loop.first <= inner.first && inner.last <= loop.last;
-    if (holds && length > inner.last - inner.first &&
-        (best == nullptr || length < best->last - best->first))
-      best = &loop;
-  }
-  return best;
-}
-
-const std::vector<bool>& leading_to(const Function& function, std::uint32_t to) {
-  const std::size_t count = function.instructions.size();
-  if (function.leading.size() >= k_leading_kept) function.leading.clear();
-  std::vector<bool>& leads = function.leading[to];
-  if (!leads.empty()) return leads;
-  leads.resize(count + 1); // one past the end leads nowhere
-  leads[to] = true;
-  for (bool grown = true; grown;) {
-    grown = false;
-    for (std::size_t i = count; i-- > 0;) {
-      if (leads[i]) continue;
-      const Instruction& here = function.instructions[i];
-      const bool branches = here.flow == Flow::conditional || here.flow == Flow::jump;
-      const bool goes_on = here.flow != Flow::jump && here.flow != Flow::end;
-      const int target = branches ? function.at(here.target) : -1;
-      if ((goes_on && leads[i + 1]) || (target >= 0 && leads[static_cast<std::size_t>(target)]))
-        leads[i] = grown = true;
-    }
-  }
-  return leads;
-}
-
-namespace {
-
-const Loop* this_or_around(const Function& function, const Loop* loop, int instruction) {
-  while (loop != nullptr &&
-         !leading_to(function, loop->last)[static_cast<std::size_t>(instruction)])
-    loop = loop_around(function, *loop);
-  return loop;
-}
-
-} // namespace
-
-const Loop* loop_repeating(const Function& function, int instruction) {
-  return this_or_around(function, innermost_loop(function, instruction), instruction);
-}
-
-const Loop* loop_repeating_around(const Function& function, const Loop& inner, int instruction) {
-  return this_or_around(function, loop_around(function, inner), instruction);
-}
 
 LoopRegisters registers_of(const Function& function, const Loop& loop) {
   LoopRegisters registers;

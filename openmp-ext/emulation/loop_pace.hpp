@@ -8,7 +8,7 @@
 // (analysis/loop_rates.hpp).
 #pragma once
 
-#include "emulation/decode.hpp"
+#include "emulation/loops.hpp"
 #include "emulation/registers.hpp"
 
 #include <array>
@@ -26,16 +26,6 @@ struct LoopRegisters {
   std::array<std::int64_t, k_general_registers> step{};
   bool ends_by_memory = false; // its end may change unnoticed
 };
-
-const Loop* innermost_loop(const Function& function, int instruction);
-// The smallest loop that holds it and more; null: there is none.
-const Loop* loop_around(const Function& function, const Loop& inner);
-// By instruction: whether `to` can run after it. A backward jump that spans a loop need not be a
-// loop around it: code for remainders often lies above.
-const std::vector<bool>& leading_to(const Function& function, std::uint32_t to);
-// The innermost loop that repeats the instruction, and the next larger one; null: none does.
-const Loop* loop_repeating(const Function& function, int instruction);
-const Loop* loop_repeating_around(const Function& function, const Loop& inner, int instruction);
 
 // All but the steps; `counting` has the registers that only one instruction writes.
 LoopRegisters registers_of(const Function& function, const Loop& loop);

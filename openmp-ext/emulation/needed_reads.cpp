@@ -3,7 +3,7 @@
 // See needed_reads.hpp.
 #include "emulation/needed_reads.hpp"
 
-#include "emulation/loop_pace.hpp"
+#include "emulation/loops.hpp"
 
 #include <algorithm>
 #if defined(__x86_64__)

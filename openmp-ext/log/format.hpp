@@ -94,7 +94,7 @@ inline constexpr std::uint8_t k_sample_weight = 0x02; // differs from the sample
 inline constexpr std::uint8_t k_sample_extras = 0x01; // node, latency and, from version 5 on, facts
 inline constexpr unsigned k_sample_by_kernel = 3;
 inline constexpr std::uint8_t k_fact_stored_back = 1, k_fact_gathered = 2;
-inline constexpr std::uint8_t k_fact_loop = 4; // another one than the sample's before
+inline constexpr std::uint8_t k_fact_loop = 4, k_fact_nest = 8; // not those of the sample before
 // In version 2 that byte, with this bit, was the record's type.
 inline constexpr std::uint8_t k_sample_of_2 = 0x80;
 
@@ -111,7 +111,7 @@ struct DifferenceState {
   std::uint64_t time = 0;
   std::uint64_t object_address = 0;
   std::uint64_t sample_time = 0, sample_pc = 0, sample_address = 0;
-  std::uint64_t sample_loop = 0;
+  std::uint64_t sample_loop = 0, sample_nest = 0;
   float sample_weight = 1;
   std::uint64_t stretch_time = 0;
   std::uint64_t pattern_time = 0, pattern_pc = 0, pattern_address = 0, loop = 0;

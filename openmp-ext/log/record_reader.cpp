@@ -373,7 +373,9 @@ void RecordReader::read_sample(RecordBody& body) {
     sample.stored_back = (facts & k_fact_stored_back) != 0;
     sample.gathered = (facts & k_fact_gathered) != 0;
     if ((facts & k_fact_loop) != 0) body.difference(state_.sample_loop);
+    if ((facts & k_fact_nest) != 0) body.difference(state_.sample_nest);
     sample.loop = state_.sample_loop;
+    sample.nest = state_.sample_nest;
   }
   if (version_ < 3)
     sample.place = std::exchange(next_of_2_.place, {});

@@ -463,10 +463,10 @@ void LogWriter::reuse(const AddressReuse& reuse, const BlockPlace& place) {
 void LogWriter::sample(const AccessSample& sample, const BlockPlace& place) {
   OMPTIER_BEGIN_RECORD(sample);
   const bool weight = sample.weight != state_.sample_weight;
-  const bool loop = sample.loop != state_.sample_loop;
-  const auto facts =
-      static_cast<std::uint8_t>((sample.stored_back ? k_fact_stored_back : 0) |
-                                (sample.gathered ? k_fact_gathered : 0) | (loop ? k_fact_loop : 0));
+  const bool loop = sample.loop != state_.sample_loop, nest = sample.nest != state_.sample_nest;
+  const auto facts = static_cast<std::uint8_t>((sample.stored_back ? k_fact_stored_back : 0) |
+                                               (sample.gathered ? k_fact_gathered : 0) |
+                                               (loop ? k_fact_loop : 0) | (nest ? k_fact_nest : 0));
   const bool extras = sample.node != 255 || sample.latency > 0 || facts != 0 || sample.loop != 0;
   const unsigned level =
       sample.by_kernel ? k_sample_by_kernel : static_cast<unsigned>(sample.level);
@@ -485,6 +485,7 @@ void LogWriter::sample(const AccessSample& sample, const BlockPlace& place) {
     body.number(static_cast<std::uint64_t>(std::lround(sample.latency * 10)));
     body.raw(facts);
     if (loop) body.difference(sample.loop, state_.sample_loop);
+    if (nest) body.difference(sample.nest, state_.sample_nest);
   }
   if (place.is_known()) body.place(place);
   append(body);

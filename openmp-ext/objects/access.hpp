@@ -24,6 +24,7 @@ struct AccessSample {
   bool gathered = false;    // of a load: none waits for what the one before it brings
   bool by_kernel = false;  // which cleared or copied the page; the pc touched it first
   std::uint64_t loop = 0;  // first instruction of the loop that repeats the pc; 0 = not known
+  std::uint64_t nest = 0;  // of the largest loop around that one which calls nothing
   std::uint8_t node = 255; // NUMA node that served it, 255 = unknown
   float weight = 1;        // how many events (or nanoseconds, for Measure::time) it stands for
   float latency = 0;       // nanoseconds, 0 = unknown

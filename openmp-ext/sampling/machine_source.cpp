@@ -17,7 +17,7 @@
 #include "base/os.hpp"
 #include "borders/event_unit.h"
 #include "emulation/gathered.hpp"
-#include "emulation/loop_pace.hpp"
+#include "emulation/loops.hpp"
 #include "emulation/stored_back.hpp"
 #include "sampling/counter_clock.hpp"
 #include "sampling/sources.hpp"
@@ -78,7 +78,7 @@ std::array<CodeRange, 2> own_code() {
 
 // By the code around an access.
 struct CodeFacts {
-  std::uint64_t loop = 0;
+  std::uint64_t loop = 0, nest = 0;
   bool stored_back = false, gathered = false; // of a load
 };
 
@@ -192,9 +192,14 @@ CodeFacts MachineSource::facts_of(std::uint64_t pc) {
   if (!fresh) return at->second;
   if (const Function* function = code_.around(pc)) {
     const int number = function->at(pc);
-    const Loop* const loop = loop_repeating(*function, number);
-    at->second = {loop != nullptr ? function->instructions[loop->first].address : 0,
-                  is_stored_back(*function, number), is_gathered(*function, number)};
+    CodeFacts& facts = at->second;
+    if (const Loop* const loop = loop_repeating(*function, number); loop != nullptr) {
+      const Loop& nest = nest_around(*function, *loop, number);
+      facts.loop = function->instructions[loop->first].address;
+      facts.nest = function->instructions[nest.first].address;
+    }
+    facts.stored_back = is_stored_back(*function, number);
+    facts.gathered = is_gathered(*function, number);
   }
   return at->second;
 }
@@ -209,6 +214,7 @@ void MachineSource::emit(const event_record& record, SampleSink& sink) {
   sample.level = record.level == EVENT_LEVEL_MEMORY ? AccessLevel::memory : AccessLevel::unknown;
   const CodeFacts facts = facts_of(record.pc);
   sample.loop = facts.loop;
+  sample.nest = facts.nest;
   sample.stored_back = sample.kind == AccessKind::load && facts.stored_back;
   sample.gathered = sample.kind == AccessKind::load && facts.gathered;
   sample.streamed = (record.flags & EVENT_STREAMED) != 0;

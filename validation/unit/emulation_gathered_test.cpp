@@ -3,7 +3,7 @@
 // Loads of which several can be on the way at once, and links of chains, in code as compilers write
 // it. The code is only looked at, never run.
 #include "emulation/gathered.hpp"
-#include "emulation/loop_pace.hpp"
+#include "emulation/loops.hpp"
 
 #include <gtest/gtest.h>
 
@@ -193,6 +193,17 @@ TEST(Gathered, LoopsThatRepeatTheInstruction) {
   EXPECT_EQ(first(gathered_above_remainder), number_of(gathered_above_remainder) - 2);
   EXPECT_EQ(first(gathered_in_no_loop), -1);
   EXPECT_EQ(first(gathered_end), -1);
+}
+
+TEST(Gathered, NestsReachAsFarAsNothingIsCalled) {
+  const auto first = [](const char* place) {
+    const int number = number_of(place);
+    return static_cast<int>(nest_around(code(), *loop_repeating(code(), number), number).first);
+  };
+  EXPECT_EQ(first(gathered_values), number_of(gathered_values) - 1);
+  EXPECT_EQ(first(gathered_in_block), number_of(gathered_in_block) - 2);
+  EXPECT_EQ(first(gathered_link), number_of(gathered_link));
+  EXPECT_EQ(first(gathered_by_call), number_of(gathered_by_call) - 3);
 }
 
 TEST(Gathered, NothingIsKnownWithoutALoop) {

@@ -34,6 +34,7 @@ AccessSample some_sample(std::uint64_t time, std::uint64_t address) {
   sample.weight = 100;
   sample.latency = 312.5f;
   sample.loop = address % 13 == 0 ? 0 : sample.pc - address % 5;
+  sample.nest = sample.loop & ~std::uint64_t{15};
   sample.node = 1;
   return sample;
 }
@@ -138,6 +139,7 @@ TEST(Log, RoundTrip) {
     ASSERT_EQ(got.stored_back, want.stored_back);
     ASSERT_EQ(got.gathered, want.gathered);
     ASSERT_EQ(got.loop, want.loop);
+    ASSERT_EQ(got.nest, want.nest);
     ASSERT_EQ(got.node, want.node);
     ASSERT_EQ(got.thread, want.thread);
     ASSERT_FLOAT_EQ(got.weight, want.weight);

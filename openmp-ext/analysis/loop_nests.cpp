@@ -8,7 +8,7 @@
 namespace omptier {
 
 void LoopNests::add(std::uint32_t thread, std::uint64_t loop, std::uint64_t nest) {
-  if (thread == 0) return;
+  if (thread == 0 || nest == 0) return;
   const Place before = std::exchange(last_[thread], {loop, nest});
   if (before.nest != nest) return;
   Nest& counts = nests_[nest];

@@ -15,7 +15,7 @@ namespace omptier {
 
 class LoopNests {
 public:
-  // A sample, in the order of time. thread: 0 = unknown. Loops by their first instruction.
+  // A sample, in the order of time. Loops by their first instruction; 0 = unknown, as for threads.
   void add(std::uint32_t thread, std::uint64_t loop, std::uint64_t nest);
   // Of each loop that alternates with others: the first of them.
   std::unordered_map<std::uint64_t, std::uint64_t> together() const;

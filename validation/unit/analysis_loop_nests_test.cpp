@@ -47,6 +47,7 @@ TEST(LoopNests, OfOtherNestsThreadsOrTooFewSamplesNothingIsSaid) {
   for (int i = 0; i < 300; ++i) {
     nests.add(7, k_first + i % 2, k_nest + i % 2); // each in a nest of its own
     nests.add(0, k_second + i % 2, k_nest);
+    nests.add(6, k_second + i % 2, 0);
     nests.add(8 + i % 2, k_third + i % 2, k_nest); // each on a thread of its own
   }
   for (int i = 0; i < 6; ++i)

@@ -6,7 +6,6 @@ with all in the slow memory. What advise puts into the fast memory, which has ro
 the best placement, as measured in the timed machine; so is what the field's strategies choose from the same
 profiles. Plans that divide arrays are run there. Status 1 if a way leads to the best, or within 2 % of it, in fewer
 than 97 % (samples of time: 90 %)."""
-import copy
 import dataclasses
 import hashlib
 import re
@@ -60,8 +59,7 @@ class Profiles:
         return HOST_MIB if self.way == HOST else synthetic.size_of(*cell)
 
     def record(self, cells):
-        wanted = [cell for cell in cells if not self.file(cell).exists() or
-                  self.file(cell).stat().st_mtime < self.program.stat().st_mtime]
+        wanted = [cell for cell in cells if published.is_stale(self.file(cell), self.program)]
         if self.way == HOST:
             for cell in wanted:
                 self.record_here(cell)
@@ -81,10 +79,8 @@ class Profiles:
         kind = self.machine.fast if self.way == "all fast" else self.machine.slow
         commands = [" ".join(map(str, [(self.options.build / "bin/omptier").resolve(), "record", "--strategy", f"only-{kind}",
                                        "-o", self.file(cell), "--", *self.of(cell, 1)])) for cell in cells]
-        options = copy.copy(self.options)
-        options.results = self.folder / f"{self.way.replace(' ', '-')}.jsonl"
-        options.results.unlink(missing_ok=True)
-        published.run_all(options, self.machine.name, self.machine.dilation, commands, 120, ["--memory-events"])
+        published.record_all(self.options, self.folder / f"{self.way.replace(' ', '-')}.jsonl", self.machine.name,
+                             self.machine.dilation, commands, 120)
 
     def room(self, cell):
         return f"{self.machine.fast}:{self.mib(cell) * 1024 + 64}K"

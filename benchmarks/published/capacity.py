@@ -63,7 +63,7 @@ class Campaign:
         self.bin = (options.build / "bin").resolve()
         self.binary = (options.build / "benchmarks/published" / program.name).resolve()
         self.profile = self.folder / f"{'-'.join((program.name, *program.words))}{addition}.profile"
-        if not self.profile.exists() or self.profile.stat().st_mtime < self.binary.stat().st_mtime:
+        if published.is_stale(self.profile, self.binary):
             self.record()
         self.footprint = sum(site["bytes"] for site in self.advise(MACHINES[0], 1 << 34)["sites"] if site["by_plan"])
 

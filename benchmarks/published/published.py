@@ -4,6 +4,7 @@
 A comparison is a published figure beside the one measured here; they are in the same order if both are on
 the same side of 1."""
 import argparse
+import copy
 import dataclasses
 import json
 import pathlib
@@ -56,7 +57,7 @@ def run_all(options, machine, dilation, commands, timeout=120, further=()):
     results = options.results or options.build / "published" / "results.jsonl"
     results.parent.mkdir(parents=True, exist_ok=True)
     known, rest = [], list(commands)
-    for attempt in range(2):
+    for _ in range(2):
         with tempfile.NamedTemporaryFile("w", suffix=".batch") as batch:
             batch.write("\n".join(rest) + "\n")
             batch.flush()
@@ -74,6 +75,24 @@ def run_all(options, machine, dilation, commands, timeout=120, further=()):
         if ran.returncode == 0 and not rest:
             return known
     sys.exit(f"the machine {machine} ended with status {ran.returncode}, twice")
+
+
+def is_stale(profile, program):
+    """Missing, or of another build of the program."""
+    return not profile.exists() or profile.stat().st_mtime < program.stat().st_mtime
+
+
+def anew(options, results):
+    """Options with a new file of results, for commands whose words do not say what profiles and plans hold."""
+    options = copy.copy(options)
+    options.results = results
+    results.unlink(missing_ok=True)
+    return options
+
+
+def record_all(options, results, machine, dilation, commands, timeout):
+    """Runs shell commands in the machine with its memory-event unit."""
+    return run_all(anew(options, results), machine, dilation, commands, timeout, ["--memory-events"])
 
 
 MOST_DILATION = 6400

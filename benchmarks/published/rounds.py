@@ -5,7 +5,7 @@ capacity.py is recorded in the timed machine with everything in slow memory, in 
 threads, and under the plan that the first of these led to. Prints the part of the fast memory that holds what it
 holds by the first advice, and the time with each plan over that with the first. Status 1 if anywhere less than 95 %
 agree or a plan is more than 2 % slower."""
-import copy
+import functools
 import json
 import sys
 
@@ -47,24 +47,15 @@ class Rounds:
         return published.advise(self.options, self.machine.name, "--threads", capacity.THREADS, "--capacity",
                                 self.machine.capacity(room), *further, self.file(way, "profile"))
 
+    @functools.cached_property
+    def room(self):
+        footprint = sum(site["bytes"] for site in self.advise(FIRST, 1 << 34)["sites"] if site["by_plan"])
+        return footprint * PERCENT / 100
+
     def plan(self, way):
         """Writes the plan. Returns bytes in the fast memory by site."""
-        footprint = sum(site["bytes"] for site in self.advise(FIRST, 1 << 34)["sites"] if site["by_plan"])
-        self.room = footprint * PERCENT / 100
         advice = self.advise(way, self.room, "-o", self.file(way, "plan"))
         return stability.fast_bytes(advice, json.loads(self.file(way, "plan").read_text()), self.machine)
-
-
-def own_results(options, machine):
-    """A new file: results are known by their commands, which do not say what the profiles and plans hold."""
-    options = copy.copy(options)
-    options.results = options.build / "published/rounds" / f"{machine.name}.jsonl"
-    options.results.unlink(missing_ok=True)
-    return options
-
-
-def record(options, machine, commands):
-    published.run_all(own_results(options, machine), machine.name, machine.dilations[0], commands, 300, ["--memory-events"])
 
 
 def agreement(one, other, room):
@@ -76,12 +67,14 @@ def agreement(one, other, room):
 def measure(options, machine, programs):
     """Prints a row for each program. Returns whether all are good."""
     rounds = [Rounds(options, program, machine) for program in programs]
-    record(options, machine, [one.recording(way) for one in rounds for way in (FIRST, FAST, FEW)])
+    results = options.build / "published/rounds" / f"{machine.name}.jsonl"
+    record = functools.partial(published.record_all, options, results, machine.name, machine.dilations[0], timeout=300)
+    record([one.recording(way) for one in rounds for way in (FIRST, FAST, FEW)])
     held = {(one, way): one.plan(way) for one in rounds for way in (FIRST, FAST, FEW)}
-    record(options, machine, [one.recording(AGAIN) for one in rounds])
+    record([one.recording(AGAIN) for one in rounds])
     held |= {(one, AGAIN): one.plan(AGAIN) for one in rounds}
     commands = [one.following(way) for one in rounds for way in (FIRST, FAST, FEW, AGAIN)]
-    seconds = published.seconds_of(own_results(options, machine), machine.name, machine.dilations[0], commands)
+    seconds = published.seconds_of(published.anew(options, results), machine.name, machine.dilations[0], commands)
     good = True
     for one in rounds:
         row = []

@@ -36,11 +36,12 @@ using Otherwise = void* (*)(std::size_t, std::size_t, OmpValue, const void*);
 [[gnu::noinline]] void release_fully(void* block, OmpValue handle,
                                      void (*otherwise)(void*, OmpValue));
 
-// For what the fast path leaves: the slow path of omp_alloc, or otherwise at once.
+// No slower path here: otherwise at once.
 inline void* leave_it(std::size_t bytes, std::size_t alignment, OmpValue handle, const void* caller,
                       Otherwise otherwise) {
   return otherwise(bytes, alignment, handle, caller);
 }
+// For what the fast path leaves: the slow path of omp_alloc, or leave_it.
 using Fully = decltype(allocate_fully);
 
 // Every exit is a tail call, so that no registers are saved.

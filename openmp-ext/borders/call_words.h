@@ -13,7 +13,7 @@
 /* Return addresses, malloc's first, and how many bytes above the first each of them lies. */
 typedef struct omptier_call_words {
   uint32_t count; /* at least 1 */
-  uint32_t site;  /* number of the library that made it */
+  uint32_t site;  /* its number, by the library that made this; 0 from libomptier.so */
   uint64_t code[OMPTIER_MOST_CALL_WORDS];
   uint32_t above[OMPTIER_MOST_CALL_WORDS];
 } omptier_call_words;

@@ -8,8 +8,6 @@
 namespace omptier {
 namespace {
 
-constexpr unsigned k_first_vector = 16, k_first_mask = 48, k_first_flag = 56;
-
 Parts part(unsigned first, int number) {
   return number < 0 ? 0 : Parts{1} << (first + static_cast<unsigned>(number));
 }

@@ -12,15 +12,13 @@ namespace omptier {
 
 // Bits of general registers, vectors, masks, the four flags that branches test, and the stack.
 using Parts = std::uint64_t;
+inline constexpr unsigned k_first_vector = 16, k_first_mask = 48, k_first_flag = 56;
 inline constexpr Parts k_stack_part = Parts{1} << 60, k_all_parts = ~Parts{0};
 constexpr Parts general_part(unsigned number) {
   return Parts{1} << number;
 }
 constexpr Parts vector_part(unsigned number) {
-  return Parts{1} << (16 + number);
-}
-constexpr Parts mask_part(unsigned number) {
-  return Parts{1} << (48 + number);
+  return Parts{1} << (k_first_vector + number);
 }
 
 struct Effect {

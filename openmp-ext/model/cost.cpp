@@ -41,16 +41,17 @@ AccessPrice access_price(Manner manner, const Figures& figures, unsigned threads
 
 AccessPrice price_of(const Demand& demand, Manner manner, const Figures& figures, Threads threads) {
   AccessPrice price = access_price(manner, figures, threads.of(manner));
-  const double lines = figures.block / k_line_bytes; // moved for one alone
-  double moved = lines;
-  if (manner == Manner::scattered_load) price.wait /= demand.at_once_on(threads.gathers);
-  if (manner == Manner::streamed_load) {
-    moved = 1 + demand.alone * (lines - 1);
+  double moved = figures.block / k_line_bytes; // lines, for one alone
+  if (manner == Manner::scattered_load) {
+    price.wait /= demand.at_once_on(threads.gathers);
+  } else if (manner == Manner::streamed_load) {
+    moved = 1 + demand.alone * (moved - 1);
     price.transfer *= moved;
+  } else {
+    return price;
   }
-  if (manner == Manner::scattered_load || manner == Manner::streamed_load)
-    price.transfer +=
-        demand.stored_back * moved * line_time(figures.write_bandwidth, threads.of(manner));
+  price.transfer +=
+      demand.stored_back * moved * line_time(figures.write_bandwidth, threads.of(manner));
   return price;
 }
 

@@ -52,23 +52,25 @@ struct Demand {
   double loads() const { return of(Manner::scattered_load) + of(Manner::streamed_load); }
   double total() const { return std::accumulate(accesses.begin(), accesses.end(), 0.0); }
   Demand& operator+=(const Demand& other) {
-    const double loads = of(Manner::scattered_load) / at_once;
-    const double others = other.of(Manner::scattered_load) / other.at_once;
-    const double streamed = of(Manner::streamed_load) + other.of(Manner::streamed_load);
-    if (streamed > 0)
-      alone = (alone * of(Manner::streamed_load) + other.alone * other.of(Manner::streamed_load)) /
-              streamed;
-    if (const double all = this->loads() + other.loads(); all > 0)
-      stored_back = (stored_back * this->loads() + other.stored_back * other.loads()) / all;
+    const double waits =
+        of(Manner::scattered_load) / at_once + other.of(Manner::scattered_load) / other.at_once;
+    alone = mean(alone, of(Manner::streamed_load), other.alone, other.of(Manner::streamed_load));
+    stored_back = mean(stored_back, loads(), other.stored_back, other.loads());
     for (std::size_t i = 0; i < accesses.size(); ++i)
       accesses[i] += other.accesses[i];
-    if (loads + others > 0) at_once = of(Manner::scattered_load) / (loads + others);
+    if (waits > 0) at_once = of(Manner::scattered_load) / waits;
     return *this;
   }
   Demand& operator*=(double factor) {
     for (double& count : accesses)
       count *= factor;
     return *this;
+  }
+
+private:
+  static double mean(double one, double weight, double other, double others_weight) {
+    const double weights = weight + others_weight;
+    return weights > 0 ? (one * weight + other * others_weight) / weights : one;
   }
 };
 

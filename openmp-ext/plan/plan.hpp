@@ -7,6 +7,7 @@
 
 #include "base/kind.hpp"
 #include "base/text.hpp"
+#include "borders/malloc_placement.h"
 #include "objects/site.hpp"
 
 #include <cstdint>
@@ -37,7 +38,7 @@ struct PlanPart { // bytes [begin, end) of an object
 };
 
 // Bytes of a block of malloc's that is large: plans place these only, unless they say otherwise.
-inline constexpr std::uint64_t k_least_large = std::uint64_t{64} << 10;
+inline constexpr std::uint64_t k_least_large = OMPTIER_MALLOC_LEAST_LARGE;
 
 struct PlanEntry {
   std::string label;                    // for people: "nuclide_grid (grids.cpp:41)"

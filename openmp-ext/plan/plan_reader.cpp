@@ -431,8 +431,8 @@ bool PlanBuilder::set_whole(const PlanField& field, std::uint64_t value) {
     entry().bytes = value;
   } else if (name == "least_block") {
     if (value == 0 || value > k_least_large)
-      return refuse("\"least_block\" is " + std::to_string(value) +
-                    "; it is from 1 to 65536 bytes (64 KiB, as without it)");
+      return refuse("\"least_block\" is " + std::to_string(value) + "; it is from 1 to " +
+                    std::to_string(k_least_large) + " bytes (as without it)");
     entry().least_block = value;
   } else if (name == "module") {
     (place() == PlanPlace::static_object ? entry().symbol_module : frame().module) = narrow;

@@ -51,7 +51,7 @@ void after_fork();
 const Site* site_of(std::size_t bytes, Call call);
 // A block of the call's site, else of the program's malloc.
 void* allocate_or_next(std::size_t bytes, Call call);
-// Whether no entry has a call with this return address. False of every call while are_used() is.
+// Whether no entry has a call with this return address. Always false unless are_used().
 [[gnu::always_inline]] inline bool is_of_nobody(Call call) {
   return g_others.hold(reinterpret_cast<std::uint64_t>(call.code));
 }

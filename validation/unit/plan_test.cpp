@@ -252,12 +252,10 @@ INSTANTIATE_TEST_SUITE_P(
             R"("symbol": "x"})",
             "4: a static has no \"instances\" and is placed for the whole program, not for "
             "a \"region\""},
-        EntryRefusal{
-            R"("kinds": ["hbm"], "least_block": 0, )" + k_good_frames,
-            "4: \"least_block\" is 0; it is from 1 to 65536 bytes (64 KiB, as without it)"},
+        EntryRefusal{R"("kinds": ["hbm"], "least_block": 0, )" + k_good_frames,
+                     "4: \"least_block\" is 0; it is from 1 to 65536 bytes (as without it)"},
         EntryRefusal{R"("kinds": ["hbm"], "least_block": "65K", )" + k_good_frames,
-                     "4: \"least_block\" is 66560; it is from 1 to 65536 bytes (64 KiB, as without "
-                     "it)"},
+                     "4: \"least_block\" is 66560; it is from 1 to 65536 bytes (as without it)"},
         EntryRefusal{R"("kinds": [], )" + k_good_frames,
                      "4: \"kinds\" is empty; name the wanted memory kind, then what to take when "
                      "it is full"},

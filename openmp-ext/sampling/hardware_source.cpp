@@ -6,6 +6,7 @@
 //
 // No machine of the project has such a unit: decoding is tested on bytes, the rest is small.
 
+#include "sampling/code_facts.hpp"
 #include "sampling/counter_clock.hpp"
 #include "sampling/hardware_events.hpp"
 #include "sampling/memory_event.hpp"
@@ -65,11 +66,12 @@ private:
   int open(pid_t thread, Events& events) const; // errno
   bool watch(pid_t thread, Events& events) const;
   void read(Events& events, SampleSink& sink);
-  void emit(const MemoryEvent& event, double nanoseconds_per_cycle, SampleSink& sink) const;
+  void emit(const MemoryEvent& event, double nanoseconds_per_cycle, SampleSink& sink);
 
   HardwareUnit unit_;
   double rate_;
   CounterClock clock_; // of SPE's packets
+  CodeFacts code_;
   ThreadRings<Events>* threads_;
 };
 
@@ -134,7 +136,7 @@ bool HardwareSource::delivers() const {
 }
 
 void HardwareSource::emit(const MemoryEvent& event, double nanoseconds_per_cycle,
-                          SampleSink& sink) const {
+                          SampleSink& sink) {
   const bool by_user = event.pc < k_user_addresses && event.address < k_user_addresses;
   if (event.kind == AccessKind::unknown || !event.address || !by_user) return;
   if (event.level == AccessLevel::cache) return;
@@ -145,6 +147,7 @@ void HardwareSource::emit(const MemoryEvent& event, double nanoseconds_per_cycle
   sample.thread = event.thread;
   sample.kind = event.kind;
   sample.level = event.level;
+  code_.add_to(sample);
   sample.weight = static_cast<float>(std::max<std::uint64_t>(event.period, 1));
   sample.latency = static_cast<float>(event.cycles * nanoseconds_per_cycle);
   sink.sample(sample);
@@ -177,6 +180,7 @@ void HardwareSource::read(Events& events, SampleSink& sink) {
 
 void HardwareSource::drain(SampleSink& sink) {
   clock_.advance();
+  code_.refresh();
   threads_->drain([this](pid_t thread, Events& events) { return watch(thread, events); },
                   [&](Events& events) { read(events, sink); });
 }

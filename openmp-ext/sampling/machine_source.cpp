@@ -16,9 +16,7 @@
 #include "base/kernel_files.hpp"
 #include "base/os.hpp"
 #include "borders/event_unit.h"
-#include "emulation/gathered.hpp"
-#include "emulation/loops.hpp"
-#include "emulation/stored_back.hpp"
+#include "sampling/code_facts.hpp"
 #include "sampling/counter_clock.hpp"
 #include "sampling/sources.hpp"
 
@@ -30,14 +28,12 @@
 #include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
-#include <link.h>
 #include <mutex>
 #include <new>
 #include <sched.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <unordered_map>
 #include <vector>
 
 namespace omptier {
@@ -46,41 +42,6 @@ namespace {
 
 // Largest difference on the timed machine between a sampled share and the count of all misses.
 constexpr double k_unit_error = 0.02;
-
-// Of the library that the address is in. Empty if it is in the program itself.
-CodeRange library_of(std::uint64_t address) {
-  struct Search {
-    std::uint64_t address;
-    bool first = true;
-    CodeRange found;
-  } search = {address, true, {}};
-  auto look = [](dl_phdr_info* object, std::size_t, void* to) {
-    auto& wanted = *static_cast<Search*>(to);
-    bool program = wanted.first; // the program is listed first
-    wanted.first = false;
-    for (int i = 0; i < object->dlpi_phnum; ++i) {
-      const auto& header = object->dlpi_phdr[i];
-      std::uint64_t begin = object->dlpi_addr + header.p_vaddr, end = begin + header.p_memsz;
-      if (header.p_type != PT_LOAD || wanted.address < begin || wanted.address >= end) continue;
-      if (!program) wanted.found = {begin, end};
-      return 1;
-    }
-    return 0;
-  };
-  dl_iterate_phdr(look, &search);
-  return search.found;
-}
-
-// This library and the decoder, which its helper thread alone is expected to use.
-std::array<CodeRange, 2> own_code() {
-  return {library_of(reinterpret_cast<std::uint64_t>(&library_of)), library_of(decoder_address())};
-}
-
-// By the code around an access.
-struct CodeFacts {
-  std::uint64_t loop = 0, nest = 0;
-  bool stored_back = false, gathered = false; // of a load
-};
 
 class MachineSource final : public SampleSource {
 public:
@@ -106,23 +67,18 @@ private:
   void release();
   void find_threads();
   void skip_old_records();
-  bool is_from_this_process(const event_record& record) const;
-  CodeFacts facts_of(std::uint64_t pc);
   void emit(const event_record& record, SampleSink& sink);
 
   EventRegion region_;
   CounterClock clock_;
-  FunctionCache code_;
-  std::unordered_map<std::uint64_t, CodeFacts> facts_; // by pc
-  std::uint64_t facts_generation_ = 0;                 // of the code
-  const std::array<CodeRange, 2> own_;
+  CodeFacts code_;
   std::array<std::uint64_t, EVENT_UNIT_MAX_VCPUS> lost_ = {};      // as reported last
   std::array<std::uint32_t, EVENT_UNIT_MAX_VCPUS> thread_on_ = {}; // 0 = unknown
   std::mutex lock_;
   std::vector<Watched> threads_; // under lock_
 };
 
-MachineSource::MachineSource(const EventRegion& region) : region_(region), own_(own_code()) {
+MachineSource::MachineSource(const EventRegion& region) : region_(region) {
   clock_.start(region.unit->tsc_frequency > 0 ? region.unit->tsc_frequency : 1e9);
   code_.refresh();
   skip_old_records();
@@ -179,31 +135,6 @@ void MachineSource::find_threads() {
   std::erase_if(threads_, [](const Watched& watched) { return watched.ended; });
 }
 
-bool MachineSource::is_from_this_process(const event_record& record) const {
-  for (const CodeRange& own : own_)
-    if (record.pc >= own.begin && record.pc < own.end) return false;
-  return code_.map().is_code(record.pc);
-}
-
-CodeFacts MachineSource::facts_of(std::uint64_t pc) {
-  if (facts_generation_ != code_.generation()) facts_.clear();
-  facts_generation_ = code_.generation();
-  const auto [at, fresh] = facts_.try_emplace(pc);
-  if (!fresh) return at->second;
-  if (const Function* function = code_.around(pc)) {
-    const int number = function->at(pc);
-    CodeFacts& facts = at->second;
-    if (const Loop* const loop = loop_repeating(*function, number); loop != nullptr) {
-      const Loop& nest = nest_around(*function, *loop, number);
-      facts.loop = function->instructions[loop->first].address;
-      facts.nest = function->instructions[nest.first].address;
-    }
-    facts.stored_back = is_stored_back(*function, number);
-    facts.gathered = is_gathered(*function, number);
-  }
-  return at->second;
-}
-
 void MachineSource::emit(const event_record& record, SampleSink& sink) {
   AccessSample sample;
   sample.time = clock_.time_of(record.tsc + static_cast<std::uint64_t>(region_.clock_offset));
@@ -212,11 +143,7 @@ void MachineSource::emit(const event_record& record, SampleSink& sink) {
   sample.thread = record.vcpu < EVENT_UNIT_MAX_VCPUS ? thread_on_[record.vcpu] : 0;
   sample.kind = record.flags & EVENT_STORE ? AccessKind::store : AccessKind::load;
   sample.level = record.level == EVENT_LEVEL_MEMORY ? AccessLevel::memory : AccessLevel::unknown;
-  const CodeFacts facts = facts_of(record.pc);
-  sample.loop = facts.loop;
-  sample.nest = facts.nest;
-  sample.stored_back = sample.kind == AccessKind::load && facts.stored_back;
-  sample.gathered = sample.kind == AccessKind::load && facts.gathered;
+  code_.add_to(sample);
   sample.streamed = (record.flags & EVENT_STREAMED) != 0;
   sample.by_kernel = (record.flags & EVENT_KERNEL) != 0;
   sample.node = record.node;
@@ -237,7 +164,7 @@ void MachineSource::drain(SampleSink& sink) {
       std::uint64_t most = std::min<std::uint64_t>(left, records.size());
       std::uint64_t got = event_unit_read(region_.unit, vcpu, records.data(), most);
       for (std::uint64_t i = 0; i < got; ++i)
-        if (is_from_this_process(records[i])) emit(records[i], sink);
+        if (code_.is_programs(records[i].pc)) emit(records[i], sink);
       left = got == most ? left - got : 0;
     }
     std::uint64_t lost = __atomic_load_n(&region_.unit->rings[vcpu].lost, __ATOMIC_RELAXED);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-set(decoding_tests sampling_source_test.cpp emulation_decode_test.cpp emulation_emulate_test.cpp emulation_emulate_cases.cpp
+set(decoding_tests sampling_code_facts_test.cpp sampling_source_test.cpp emulation_decode_test.cpp emulation_emulate_test.cpp emulation_emulate_cases.cpp
   emulation_float_test.cpp emulation_gathered_test.cpp emulation_loop_test.cpp emulation_needed_test.cpp emulation_pace_test.cpp emulation_stored_back_test.cpp
   emulation_streams_test.cpp emulation_tested_test.cpp)
 if(NOT OMPTIER_DECODER)

@@ -5,6 +5,7 @@ recorded twenty times on this computer, by samples of time, and advice made from
 fast memory that holds what the median of all twenty has there; of the rest, the part that the advice calls a
 toss-up ("either DRAM or NVM"); and by how much the placements' predicted times differ. Status 1 if less than
 95 % agree or are called so, anywhere."""
+import re
 import statistics
 import sys
 
@@ -26,8 +27,8 @@ def fast_bytes(advised, plan, machine):
 
 
 def site_of(label):
-    """A divided block's label names its ranges."""
-    return label.split(", bytes ")[0]
+    """A divided block's label ends with its ranges."""
+    return re.sub(r", (bytes .+ to|[0-9.]+ % of (it|each block) in) .*", "", label)
 
 
 def compare(campaigns, machine, percent):

@@ -156,6 +156,7 @@ Placed place(const Workload& workload, const std::vector<TierChoice>& tiers) {
   if (time_with_losses(workload, tiers, relaxed.tier_of_site) <
       (1 - k_better) * time_with_losses(workload, tiers, tier_of_site))
     tier_of_site = std::move(relaxed.tier_of_site);
+  settle(workload, tiers, tier_of_site);
   return placed;
 }
 

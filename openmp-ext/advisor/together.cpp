@@ -11,6 +11,7 @@
 #include <new>
 #include <numeric>
 #include <random>
+#include <string_view>
 
 namespace omptier {
 namespace {
@@ -19,7 +20,10 @@ constexpr double k_least_saved = 1e-6; // of all time: less is rounding
 constexpr std::size_t k_most_movable = 640;
 constexpr int k_rounds = 8;
 constexpr double k_tidy = 0.002; // of all time, for a site that need not be divided
-constexpr std::size_t k_most_refined = 200; // sites
+constexpr double k_settled = 0.01;              // of all time, for all that is settled by names
+constexpr double k_as_dense = 0.25;             // time per byte, about alike
+constexpr std::size_t k_most_settled = 200'000; // effort
+constexpr std::size_t k_most_refined = 200;     // sites
 constexpr std::size_t k_picked = 10;        // sites at a time
 constexpr std::size_t k_asked = 64;         // questions who lives together cost as much as one put
 // Effort: a site that is put somewhere costs 1, and 1 for each of its stays or more where the
@@ -91,6 +95,30 @@ public:
       refine();
   }
 
+  // rank: by name, the same for slices of one site.
+  void settle(std::span<const std::size_t> rank) {
+    std::vector<std::size_t> order = movable_;
+    std::ranges::stable_sort(order, {}, [&](std::size_t site) { return rank[site]; });
+    double left = k_settled * times_.time();
+    effort_left_ = k_most_settled;
+    for (std::size_t tier = 0; tier + 1 < tiers_; ++tier)
+      for (const std::size_t site : order) {
+        if (where_[site] == Placement::k_nowhere || where_[site] <= tier) continue;
+        const std::vector<std::size_t> others = as_dense_behind(site, tier, rank, order);
+        for (std::size_t at = 0; at < others.size() && where_[site] != tier; ++at) {
+          if (effort_left_ == 0) return;
+          if (at > 0 && rank[others[at]] == rank[others[at - 1]]) continue;
+          const std::size_t same = rank[others[at]];
+          const auto end =
+              std::ranges::find_if(others.begin() + static_cast<std::ptrdiff_t>(at), others.end(),
+                                   [&](std::size_t other) { return rank[other] != same; });
+          const std::vector<std::size_t> leaving(others.begin() + static_cast<std::ptrdiff_t>(at),
+                                                 end);
+          if (enter({&site, 1}, tier, left, &leaving)) left -= std::max(0.0, change_);
+        }
+      }
+  }
+
   void tidy(std::span<const std::size_t> site_of) {
     const double most = k_tidy * times_.time();
     for (std::size_t begin = 0, end = 0; begin < site_of.size(); begin = end) {
@@ -108,6 +136,24 @@ public:
   }
 
 private:
+  double density(std::size_t site, std::size_t tier) const {
+    return std::abs(times_.change(site, tier)) /
+           static_cast<double>(std::max<std::uint64_t>(needs_.of(site).bytes, 1));
+  }
+  // Those in the tier that lose about as much per byte as the site gains there, with later names;
+  // the last names first.
+  std::vector<std::size_t> as_dense_behind(std::size_t site, std::size_t tier,
+                                           std::span<const std::size_t> rank,
+                                           std::span<const std::size_t> order) const {
+    std::vector<std::size_t> others;
+    const double wanted = density(site, tier);
+    for (std::size_t at = order.size(); at-- > 0 && rank[order[at]] > rank[site];)
+      if (where_[order[at]] == tier &&
+          std::abs(density(order[at], where_[site]) / wanted - 1) < k_as_dense)
+        others.push_back(order[at]);
+    return others;
+  }
+
   bool is_divided(std::span<const std::size_t> slices) const {
     return std::ranges::any_of(slices,
                                [&](auto slice) { return where_[slice] != where_[slices[0]]; });
@@ -322,13 +368,15 @@ private:
   }
 
   // Brings the sites into the tier, if what must leave for them loses less, or `most` more.
-  bool enter(std::span<const std::size_t> sites, std::size_t tier, double most = 0) {
+  // leaving: who may leave, in this order; null: all, the cheapest first.
+  bool enter(std::span<const std::size_t> sites, std::size_t tier, double most = 0,
+             const std::vector<std::size_t>* leaving = nullptr) {
     journal_.clear();
     change_ = 0;
     for (const std::size_t site : sites)
       if (where_[site] != tier) put(site, Placement::k_nowhere);
     if (journal_.empty()) return false;
-    if (bring(sites, tier) && change_ < most - enough_) return true;
+    if (bring(sites, tier, leaving) && change_ < most - enough_) return true;
     for (std::size_t at = journal_.size(); at-- > 0;) {
       const auto [site, from] = journal_[at];
       put(site, from); // lengthens the journal, which is read from where it ended
@@ -342,9 +390,11 @@ private:
            are_together(needs_.of(site), needs_.of(other));
   }
 
-  bool bring(std::span<const std::size_t> sites, std::size_t tier) {
+  bool bring(std::span<const std::size_t> sites, std::size_t tier,
+             const std::vector<std::size_t>* leaving) {
     std::vector<std::size_t> others, gone;
-    bool listed = false;
+    bool listed = leaving != nullptr;
+    if (listed) others = *leaving;
     for (const std::size_t site : sites) {
       if (where_[site] == tier) continue;
       std::size_t next = 0;
@@ -396,6 +446,19 @@ void improve_together(const Workload& workload, const std::vector<TierChoice>& t
       workload.sites, [](const SiteDemand& site) { return !site.by_loop.empty(); });
   if ((any || Needs(workload).pieces() > 1) && tiers.size() > 1)
     Exchange(workload, tiers, tier_of_site).run();
+}
+
+void settle(const Workload& workload, const std::vector<TierChoice>& tiers,
+            std::vector<std::size_t>& tier_of_site) {
+  std::vector<std::string_view> names;
+  for (const SiteDemand& site : workload.sites)
+    names.push_back(site.label);
+  std::ranges::sort(names);
+  std::vector<std::size_t> rank;
+  for (const SiteDemand& site : workload.sites)
+    rank.push_back(static_cast<std::size_t>(
+        std::ranges::lower_bound(names, std::string_view(site.label)) - names.begin()));
+  Exchange(workload, tiers, tier_of_site).settle(rank);
 }
 
 void tidy_slices(const Workload& slices, const std::vector<TierChoice>& tiers,

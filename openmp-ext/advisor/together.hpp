@@ -20,6 +20,11 @@ double predicted_time(const Workload& workload, const std::vector<TierChoice>& t
 void improve_together(const Workload& workload, const std::vector<TierChoice>& tiers,
                       std::vector<std::size_t>& tier_of_site);
 
+// Of placements that are nearly as fast, the one that has the first names in the fastest memory.
+// Independent profiles of a program differ by chance, and would else lead to different plans.
+void settle(const Workload& workload, const std::vector<TierChoice>& tiers,
+            std::vector<std::size_t>& tier_of_site);
+
 // Brings the slices of a site that lie in several tiers into one where that costs next to nothing.
 // site_of: of each slice; slices of one site are neighbours.
 void tidy_slices(const Workload& slices, const std::vector<TierChoice>& tiers,

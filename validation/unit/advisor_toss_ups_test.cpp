@@ -2,11 +2,13 @@
 //
 // Where the samples leave open which of two sites gets the fast memory, the advice says so.
 #include "advisor/advice.hpp"
+#include "advisor/together.hpp"
 #include "advisor/toss_ups.hpp"
 #include "cli/advice_text.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace omptier {
@@ -82,6 +84,48 @@ TEST(TossUps, NoneWhereTheSharesDecideAgainstThePlacement) {
   const std::vector<TierChoice> tiers = {{MemoryKind::dram, 60 * MiB, {80, 80, 100e9, 100e9}},
                                          {MemoryKind::nvm, 1024 * MiB, {300, 900, 30e9, 10e9}}};
   EXPECT_EQ(toss_ups(workload, cost_table(workload, tiers), tiers, {1, 0}), (Either{{}, {}}));
+}
+
+// Of sites by name: those that lie in DRAM, which holds three.
+std::string settled(const std::vector<std::pair<char, double>>& sites, std::string in_dram) {
+  Workload workload;
+  std::vector<std::size_t> where;
+  for (const auto& [name, demand] : sites) {
+    SiteDemand& site = workload.sites.emplace_back();
+    site.label = name;
+    site.live = {{0, 100, 40 * MiB}};
+    site.demand.of(Manner::scattered_load) = demand;
+    where.push_back(in_dram.find(name) != std::string::npos ? 0 : 1);
+  }
+  settle(workload,
+         {{MemoryKind::dram, 130 * MiB, {80, 80, 100e9, 100e9}},
+          {MemoryKind::nvm, 1024 * MiB, {300, 900, 30e9, 10e9}}},
+         where);
+  in_dram.clear();
+  for (std::size_t i = 0; i < sites.size(); ++i)
+    if (where[i] == 0) in_dram += sites[i].first;
+  std::ranges::sort(in_dram);
+  return in_dram;
+}
+
+TEST(Settled, NamesDecideBetweenSitesThatAreAlike) {
+  EXPECT_EQ(
+      settled({{'f', 1003}, {'e', 1002}, {'d', 1001}, {'c', 1000}, {'b', 999}, {'a', 998}}, "fed"),
+      "abc");
+  EXPECT_EQ(settled({{'a', 998}, {'b', 999}, {'c', 1000}, {'d', 1001}}, "abc"), "abc");
+}
+
+TEST(Settled, NotBetweenOthers) {
+  EXPECT_EQ(
+      settled({{'f', 2000}, {'e', 1500}, {'d', 1400}, {'c', 700}, {'b', 800}, {'a', 600}}, "fed"),
+      "def");
+}
+
+// The first names' shares of what it may cost are spent: 1 % of all time.
+TEST(Settled, AltogetherItCostsLittle) {
+  EXPECT_EQ(settled({{'f', 1100}, {'e', 1100}, {'d', 1100}, {'c', 1050}, {'b', 1050}, {'a', 1050}},
+                    "fed"),
+            "ade");
 }
 
 // What leaves must have room where it goes.

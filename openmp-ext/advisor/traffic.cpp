@@ -32,6 +32,7 @@ public:
     const double streamed = bytes > cache_ / 8 ? 1 : k_least;
     lines.gathered_load *= gathered;
     lines.chased_load *= gathered;
+    lines.clustered *= gathered;
     lines.scattered_store *= gathered;
     lines.streamed_load *= streamed;
     lines.alone *= streamed;
@@ -50,6 +51,8 @@ Demand demand_of(const Lines& lines) {
   demand.of(Manner::scattered_store) = lines.scattered_store;
   demand.of(Manner::streamed_store) = lines.streamed_store;
   if (lines.streamed_load > 0) demand.alone = lines.alone / lines.streamed_load;
+  if (const double all = demand.of(Manner::scattered_load); all > 0)
+    demand.clustered = lines.clustered / all;
   const double waits = lines.gathered_load / k_gathered_at_once + lines.chased_load;
   if (waits > 0) demand.at_once = demand.of(Manner::scattered_load) / waits;
   return demand;

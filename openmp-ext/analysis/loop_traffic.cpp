@@ -13,7 +13,7 @@
 namespace omptier {
 namespace {
 
-constexpr double k_line = 64;
+constexpr double k_line = 64, k_block = k_block_lines * k_line;
 constexpr std::uint64_t k_near = 1u << 20; // bytes that a core's own cache keeps between two uses
 constexpr float k_most = 0.5F;             // of an instruction's steps, for a stride
 
@@ -30,32 +30,33 @@ std::uint64_t place_of(const AccessPattern& pattern) {
 }
 
 // Without steps, only the manner is known. Of a row of a tile, four share a line (a guess).
-double lines_by_kind(const KnownAccess& access, std::int64_t stride) {
+double units_by_kind(const KnownAccess& access, std::int64_t stride, double unit) {
   constexpr double k_in_row = 4;
   const double accesses = double{access.pattern->accesses};
-  if (access.kind == PatternKind::sequential) return double{access.pattern->bytes} / k_line;
+  if (access.kind == PatternKind::sequential) return double{access.pattern->bytes} / unit;
   if (access.kind == PatternKind::tiled) return accesses / k_in_row;
   if (access.kind != PatternKind::strided || stride == 0) return accesses;
-  return accesses * std::min(1.0, std::abs(double(stride)) / k_line);
+  return accesses * std::min(1.0, std::abs(double(stride)) / unit);
 }
 
-// width: bytes from the first place to the last. A step brings as many new lines as it passes, at
-// most those that lie under the places; steps that follow no rule bring all of them.
-double lines_of_cluster(Known cluster, double width, std::int64_t stride) {
+// Lines, or blocks. width: bytes from the first place to the last. A step brings as many new ones
+// as it passes, at most those that lie under the places; steps that follow no rule bring all of
+// them.
+double units_of_cluster(Known cluster, double width, std::int64_t stride, double unit) {
   double most = 0;
   for (const KnownAccess& access : cluster) {
     const AccessPattern& pattern = *access.pattern;
     const double accesses = double{pattern.accesses};
     const double size = accesses > 0 ? double{pattern.bytes} / accesses : 0;
-    const double under = std::max(1 + width / k_line, size / k_line);
-    double lines = 0, rest = 1;
+    const double under = std::max(1 + width / unit, size / unit);
+    double units = 0, rest = 1;
     for (const AccessPattern::Stride& step : pattern.strides) {
-      lines += double{step.share} * std::min(std::abs(double(step.bytes)) / k_line, under);
+      units += double{step.share} * std::min(std::abs(double(step.bytes)) / unit, under);
       rest -= double{step.share};
     }
-    lines = accesses * (lines + std::max(rest, 0.0) * under);
-    if (pattern.strides[0].share == 0) lines = lines_by_kind(access, stride) * under;
-    most = std::max(most, lines);
+    units = accesses * (units + std::max(rest, 0.0) * under);
+    if (pattern.strides[0].share == 0) units = units_by_kind(access, stride, unit) * under;
+    most = std::max(most, units);
   }
   return most;
 }
@@ -67,14 +68,14 @@ const KnownAccess& largest(Known accesses) {
 
 // Of a strided stream's lines, those that count as alone in their block.
 double alone_in_block(Known cluster, double lines) {
-  constexpr double k_block = k_block_lines * k_line;
   const AccessPattern& pattern = *cluster.front().pattern;
   const double steps = double{pattern.accesses}, stride = double(stride_of(pattern));
   if (!(steps > 0) || !(stride > 0)) return lines;
   return lines * alone_part(lines / steps * k_block / std::min(stride, k_block));
 }
 
-void add_cluster(Known cluster, double count, std::int64_t stride, Lines& lines) {
+void add_cluster(Known cluster, double width, std::int64_t stride, Lines& lines) {
+  const double count = units_of_cluster(cluster, width, stride, k_line);
   const KnownAccess& access = largest(cluster);
   const bool stores = access.pattern->kind == AccessKind::store;
   const bool is_strided = access.kind == PatternKind::strided;
@@ -90,6 +91,8 @@ void add_cluster(Known cluster, double count, std::int64_t stride, Lines& lines)
     lines.alone += alone;
   } else {
     (access.kind == PatternKind::pointer_chase ? lines.chased_load : lines.gathered_load) += count;
+    const double blocks = units_of_cluster(cluster, width, stride, k_block);
+    lines.clustered += count * (1 - alone_part(blocks > 0 ? count / blocks : 1));
   }
 }
 
@@ -123,7 +126,7 @@ void add_near(Known near, std::int64_t stride, Lines& lines) {
     }
     const Known cluster = near.subspan(begin, end - begin);
     const auto width = double(last - place_of(first));
-    add_cluster(cluster, lines_of_cluster(cluster, width, stride), stride, of_clusters);
+    add_cluster(cluster, width, stride, of_clusters);
   }
   const double all = of_clusters.total(), passed = passed_by(near);
   if (all > passed) of_clusters *= passed / all;
@@ -139,12 +142,13 @@ Lines& Lines::operator+=(const Lines& other) {
   streamed_store += other.streamed_store;
   scattered_store += other.scattered_store;
   alone += other.alone;
+  clustered += other.clustered;
   return *this;
 }
 
 Lines& Lines::operator*=(double factor) {
-  for (double* lines :
-       {&streamed_load, &gathered_load, &chased_load, &streamed_store, &scattered_store, &alone})
+  for (double* lines : {&streamed_load, &gathered_load, &chased_load, &streamed_store,
+                        &scattered_store, &alone, &clustered})
     *lines *= factor;
   return *this;
 }

@@ -17,6 +17,7 @@ struct Lines {
   double streamed_load = 0, gathered_load = 0, chased_load = 0;
   double streamed_store = 0, scattered_store = 0;
   double alone = 0; // of the streamed loads: the only line of its block (model/demand.hpp)
+  double clustered = 0; // of the other loads: not the only one
 
   double total() const {
     return streamed_load + gathered_load + chased_load + streamed_store + scattered_store;

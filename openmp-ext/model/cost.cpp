@@ -41,11 +41,14 @@ AccessPrice access_price(Manner manner, const Figures& figures, unsigned threads
 
 AccessPrice price_of(const Demand& demand, Manner manner, const Figures& figures, Threads threads) {
   AccessPrice price = access_price(manner, figures, threads.of(manner));
-  double moved = figures.block / k_line_bytes; // lines, for one alone
+  const double lines = figures.block / k_line_bytes; // moved for one alone
+  double moved = 1;
   if (manner == Manner::scattered_load) {
     price.wait /= demand.at_once_on(threads.gathers);
+    moved = 1 + (1 - demand.clustered) * (lines - 1);
+    price.transfer *= moved / lines;
   } else if (manner == Manner::streamed_load) {
-    moved = 1 + demand.alone * (moved - 1);
+    moved = 1 + demand.alone * (lines - 1);
     price.transfer *= moved;
   } else {
     return price;

@@ -39,6 +39,8 @@ struct Demand {
   double at_once = 1;
   // Part of the streamed loads that are alone in their block. Such stores count as scattered.
   double alone = 0;
+  // Part of the scattered loads that are not: others of their block come at about the same time.
+  double clustered = 0;
   // Part of the loads whose lines are stored to while they are cached: memory writes them, too.
   double stored_back = 0;
 
@@ -55,6 +57,8 @@ struct Demand {
     const double waits =
         of(Manner::scattered_load) / at_once + other.of(Manner::scattered_load) / other.at_once;
     alone = mean(alone, of(Manner::streamed_load), other.alone, other.of(Manner::streamed_load));
+    clustered = mean(clustered, of(Manner::scattered_load), other.clustered,
+                     other.of(Manner::scattered_load));
     stored_back = mean(stored_back, loads(), other.stored_back, other.loads());
     for (std::size_t i = 0; i < accesses.size(); ++i)
       accesses[i] += other.accesses[i];

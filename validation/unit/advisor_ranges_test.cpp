@@ -293,5 +293,17 @@ TEST(ArraysTogether, AreAsGoodAsTheBestAndNeverBelowTheBound) {
   EXPECT_LT(worst, 1e-4);
 }
 
+// A divided block's memory is not kept for the next.
+TEST(RangesOfASite, TemporariesStayWhole) {
+  ProfileSummary summary = one_block(64 * MiB, [](double) { return 1.0; });
+  SiteSummary& site = summary.sites[0];
+  site.fresh = {64 * MiB, 64 * MiB};
+  EXPECT_EQ(bytes_to_divide(site), 64 * MiB);
+  site.objects = site.blocks = 10;
+  site.bytes_total = 640 * MiB;
+  site.fresh = {640 * MiB, 64 * MiB};
+  EXPECT_EQ(bytes_to_divide(site), 0u);
+}
+
 } // namespace
 } // namespace omptier

@@ -116,6 +116,19 @@ TEST(LinesOf, AGatherAsksForALineEach) {
   EXPECT_DOUBLE_EQ(chased.lines().chased_load, 1);
 }
 
+// As of neighbours in a mesh: most steps are short, and lines of a block follow each other.
+TEST(LinesOf, AGatherByShortSteps) {
+  const auto part = [](std::int64_t step) {
+    const Lines lines = Loop().load(PatternKind::random, k_array, 8, {{step, 1}}).lines();
+    return lines.clustered / lines.gathered_load;
+  };
+  EXPECT_DOUBLE_EQ(part(24), 1);
+  EXPECT_DOUBLE_EQ(part(-64), 1);
+  EXPECT_DOUBLE_EQ(part(128), 2 / 3.0); // two lines of a block: twice the bytes, not four times
+  EXPECT_DOUBLE_EQ(part(4096), 0);
+  EXPECT_DOUBLE_EQ(Loop().load(PatternKind::random, k_array, 8, {}).lines().clustered, 0);
+}
+
 TEST(LinesOf, StoresAndLoadsAreToldApart) {
   const Lines lines = Loop()
                           .load(PatternKind::random, k_array, 8, {})

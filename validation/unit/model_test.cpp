@@ -57,6 +57,21 @@ TEST(Cost, StreamsWhoseLinesAreAloneMoveWholeBlocks) {
   EXPECT_DOUBLE_EQ(demand_time(demand, nvm, 32), 4 * all);
 }
 
+TEST(Cost, ClusteredLoadsMoveOneLineEach) {
+  Figures nvm = figures(300, 900, 30, 10);
+  nvm.block = 256;
+  Demand demand;
+  demand.of(Manner::scattered_load) = 100;
+  const double all = demand_time(demand, nvm, 320);
+  demand.clustered = 1;
+  EXPECT_DOUBLE_EQ(4 * demand_time(demand, nvm, 320), all);
+  Demand others;
+  others.of(Manner::scattered_load) = 300;
+  demand += others;
+  EXPECT_DOUBLE_EQ(demand.clustered, 0.25);
+  EXPECT_DOUBLE_EQ(demand_time(demand, nvm, 320), (0.25 + 3) * all);
+}
+
 // 64 B at 30 and at 10 GB/s.
 TEST(Cost, LinesThatAreStoredBackAreWrittenToo) {
   const Figures nvm = figures(300, 900, 30, 10);

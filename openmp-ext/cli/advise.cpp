@@ -214,9 +214,6 @@ int advise_command(const AdviseArguments& arguments) {
   const auto input = read_input(arguments, symbols);
   if (!input) return fail("advise", 2, input.error());
   const ProfileNames names = names_of(input->summary, symbols);
-  for (const std::string& note : input->summary.notes)
-    std::fprintf(stderr, "omptier advise: %s\n", note.c_str());
-
   std::vector<TierChoice> tiers = usable_tiers(input->platform, input->capacity);
   if (!arguments.terms.blocks)
     for (TierChoice& tier : tiers)
@@ -237,6 +234,9 @@ int advise_command(const AdviseArguments& arguments) {
   if (const std::string why = kept_without_room(advice.workload, advice.placement, advice.tiers);
       !why.empty())
     return fail("advise", 2, "--keep: " + why);
+  // Behind what refuses: that is said in one line.
+  for (const std::string& note : input->summary.notes)
+    std::fprintf(stderr, "omptier advise: %s\n", note.c_str());
   if (!has_samples(input->summary))
     std::fprintf(
         stderr,

@@ -104,17 +104,11 @@ public:
     for (std::size_t tier = 0; tier + 1 < tiers_; ++tier)
       for (const std::size_t site : order) {
         if (where_[site] == Placement::k_nowhere || where_[site] <= tier) continue;
-        const std::vector<std::size_t> others = as_dense_behind(site, tier, rank, order);
-        for (std::size_t at = 0; at < others.size() && where_[site] != tier; ++at) {
+        for (const auto& leaving : as_dense_behind(site, tier, rank, order)) {
           if (effort_left_ == 0) return;
-          if (at > 0 && rank[others[at]] == rank[others[at - 1]]) continue;
-          const std::size_t same = rank[others[at]];
-          const auto end =
-              std::ranges::find_if(others.begin() + static_cast<std::ptrdiff_t>(at), others.end(),
-                                   [&](std::size_t other) { return rank[other] != same; });
-          const std::vector<std::size_t> leaving(others.begin() + static_cast<std::ptrdiff_t>(at),
-                                                 end);
-          if (enter({&site, 1}, tier, left, &leaving)) left -= std::max(0.0, change_);
+          if (!enter({&site, 1}, tier, left, &leaving)) continue;
+          left -= std::max(0.0, change_);
+          break;
         }
       }
   }
@@ -140,17 +134,21 @@ private:
     return std::abs(times_.change(site, tier)) /
            static_cast<double>(std::max<std::uint64_t>(needs_.of(site).bytes, 1));
   }
-  // Those in the tier that lose about as much per byte as the site gains there, with later names;
-  // the last names first.
-  std::vector<std::size_t> as_dense_behind(std::size_t site, std::size_t tier,
-                                           std::span<const std::size_t> rank,
-                                           std::span<const std::size_t> order) const {
-    std::vector<std::size_t> others;
+  // Those in the tier that lose about as much per byte as the site gains there, with later names:
+  // by name, the last ones first.
+  std::vector<std::vector<std::size_t>> as_dense_behind(std::size_t site, std::size_t tier,
+                                                        std::span<const std::size_t> rank,
+                                                        std::span<const std::size_t> order) const {
+    std::vector<std::vector<std::size_t>> others;
     const double wanted = density(site, tier);
-    for (std::size_t at = order.size(); at-- > 0 && rank[order[at]] > rank[site];)
-      if (where_[order[at]] == tier &&
-          std::abs(density(order[at], where_[site]) / wanted - 1) < k_as_dense)
-        others.push_back(order[at]);
+    for (std::size_t at = order.size(); at-- > 0 && rank[order[at]] > rank[site];) {
+      const std::size_t other = order[at];
+      if (where_[other] != tier ||
+          !(std::abs(density(other, where_[site]) / wanted - 1) < k_as_dense))
+        continue;
+      if (others.empty() || rank[others.back()[0]] != rank[other]) others.emplace_back();
+      others.back().push_back(other);
+    }
     return others;
   }
 

@@ -116,12 +116,15 @@ std::string kinds_not_there(const Input& input) {
   return kinds.empty() ? "" : "--capacity: the machine to place on has no " + kinds;
 }
 
-std::string nothing_to_decide(const Advice& advice, const AdviseArguments& arguments) {
+// A note on the profile may be the reason, so it belongs to that line.
+std::string nothing_to_decide(const Advice& advice, const AdviseArguments& arguments,
+                              const std::vector<std::string>& notes) {
   if (std::ranges::none_of(advice.workload.sites, [](const SiteDemand& site) {
         return site.placeable && site.by_plan;
       }))
     return "the profile holds no allocation or static that a plan can place (blocks and statics "
-           "from 64 KiB, small blocks of a site that are 256 KiB together, and omp_alloc's)";
+           "from 64 KiB, small blocks of a site that are 256 KiB together, and omp_alloc's)" +
+           (notes.empty() ? "" : "; " + notes.front());
   if (advice.tiers.empty())
     return "--capacity " + arguments.capacity + " leaves no memory to place in";
   if (advice.tiers.size() < 2 && arguments.machine.given())
@@ -229,7 +232,8 @@ int advise_command(const AdviseArguments& arguments) {
   const Advice advice =
       strategy ? advise_by(*strategy, *whole, tiers)
                : advise(*workload_for(arguments, *input, names, tiers, arguments.terms), tiers);
-  if (const std::string why = nothing_to_decide(advice, arguments); !why.empty())
+  if (const std::string why = nothing_to_decide(advice, arguments, input->summary.notes);
+      !why.empty())
     return fail("advise", 2, why);
   if (const std::string why = kept_without_room(advice.workload, advice.placement, advice.tiers);
       !why.empty())

@@ -171,8 +171,8 @@ def make_cell(campaign, machine, percent):
     commands[OURS] = campaign.run_plan(plan, machine, capacity)
     for number, one in enumerate(tried(campaign, machine, capacity)):
         commands[f"tried {number}"] = campaign.run_plan(one, machine, capacity)
-    slow = campaign.advise(machine, 4096)["predicted_wait"]
-    return Cell(campaign.program, machine, percent, commands, slow / ours["predicted_wait"])
+    slow = campaign.advise(machine, 4096)["predicted_time"]
+    return Cell(campaign.program, machine, percent, commands, slow / ours["predicted_time"])
 
 
 def measure(options, cells):

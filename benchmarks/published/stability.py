@@ -44,7 +44,7 @@ def compare(campaigns, machine, percent):
             fast, is_open = one.get(site, (0, False))
             away += abs(fast - median)
             tossed += abs(fast - median) if is_open else 0
-    times = [advised["predicted_wait"] for advised, _ in advice]
+    times = [advised["predicted_time"] for advised, _ in advice]
     spread = 100 * statistics.pstdev(times) / statistics.mean(times)
     return 100 - 100 * away / whole, 100 * tossed / away if away else 0, spread
 

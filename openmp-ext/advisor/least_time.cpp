@@ -36,6 +36,7 @@ public:
     return best;
   }
 
+  // Beside what no choice changes.
   double bound() {
     for (int round = 0; round < k_price_rounds; ++round)
       for (std::size_t tier = 0; tier + 1 < tiers_.size(); ++tier) // the slowest holds everything
@@ -130,7 +131,7 @@ public:
     for (int step = 0;; ++step) {
       set_slopes();
       OnePrice price(items_, tiers_);
-      best = std::max(best, price.bound());
+      best = std::max(best, price.bound() + times_.slope_of_work());
       if (step == k_point_steps) return best;
       go(price);
     }

@@ -95,6 +95,7 @@ private:
   }
 
   void set_slopes() {
+    slope_of_work_ = times_.slope_of_work();
     for (std::size_t site = 0; site < choice_.size(); ++site)
       for (std::size_t tier = 0; tier < tiers_; ++tier)
         slope_[site * tiers_ + tier] = times_.slope(site, tier);
@@ -144,7 +145,7 @@ private:
     for (std::size_t at = 0; at < limited_.size(); ++at)
       limited_[at].sum = at % pieces_ == 0 ? 0 : limited_[at - 1].sum + limited_[at - 1].price;
     clear_use();
-    double bound = 0;
+    double bound = slope_of_work_;
     for (const Limit& limit : limited_)
       bound -= limit.price * limit.capacity;
     std::size_t next_free = 0;
@@ -264,6 +265,7 @@ private:
   std::vector<Figures> figures_;
   LoopTimes times_;
   std::vector<double> slope_, part_; // by site, then tier
+  double slope_of_work_ = 0;
   std::vector<std::size_t> choice_;  // by site
   std::vector<Limit> limited_;       // by tier but the slowest, which holds everything; then piece
   std::vector<std::size_t> free_;

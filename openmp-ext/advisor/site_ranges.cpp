@@ -248,6 +248,7 @@ Sliced slice(const Workload& workload, const CostTable& costs) {
 
   Sliced sliced;
   sliced.workload.loops = workload.loops;
+  sliced.workload.rest = workload.rest;
   sliced.workload.threads = workload.threads;
   sliced.workload.measure = workload.measure;
   for (std::size_t site = 0; site < worth.size(); ++site) {

@@ -315,7 +315,7 @@ private:
     }
     std::ranges::stable_sort(movable_, std::greater{}, [&](auto site) { return worth[site]; });
     if (movable_.size() > k_most_movable) movable_.resize(k_most_movable);
-    loops_.resize(workload_.loops);
+    loops_.resize(workload_.loops.size());
     for (const std::size_t site : movable_)
       for (const LoopPart& part : workload_.sites[site].by_loop)
         loops_[part.loop].push_back(site);

@@ -4,6 +4,10 @@
 #include "advisor/traffic.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
 
 namespace omptier {
 namespace {
@@ -28,7 +32,11 @@ public:
     const auto bytes = static_cast<double>(std::max<std::uint64_t>(site.bytes_peak, 1));
     // Others need room there, too: of the cache, a gathered object keeps half. A streamed one that
     // is larger than an eighth is gone before it comes again.
-    const double gathered = std::clamp(1 - cache_ / 2 / bytes, k_least, 1.0);
+    const auto missed = [&](double of) { return std::clamp(1 - cache_ / 2 / of, k_least, 1.0); };
+    double gathered = missed(bytes);
+    if (lines.reaching > 0)
+      gathered += lines.reaching / lines.scattered() *
+                  (missed(std::min(lines.reach / lines.reaching, bytes)) - gathered);
     const double streamed = bytes > cache_ / 8 ? 1 : k_least;
     lines.gathered_load *= gathered;
     lines.chased_load *= gathered;
@@ -62,6 +70,12 @@ struct InLoop {
   std::uint32_t loop;
   Demand demand;
 };
+
+// That makes a loop's time of the time that memory takes (model/loop_time.hpp).
+double work_beside(double memory, double all) {
+  const double part = memory / all;
+  return part < 1 ? all * std::cbrt(1 - part * part * part) : 0;
+}
 
 // What samples saw of the site outside of loops that could be followed.
 Demand demand_elsewhere(const SiteDemand& demand, const SiteSummary& site) {
@@ -97,14 +111,16 @@ void set_demand(SiteDemand& demand, const SiteSummary& site, const std::vector<I
 
 } // namespace
 
-void count_traffic(std::span<SiteDemand> sites, const ProfileSummary& summary,
-                   const Figures& recorded_in, const Terms& terms) {
+std::vector<double> count_traffic(std::span<SiteDemand> sites, const ProfileSummary& summary,
+                                  const Figures& recorded_in, const Terms& terms) {
   const Threads threads = std::max(summary.threads, 1u);
   const Misses misses(summary);
+  constexpr std::array<double, 1> k_no_work = {};
   std::vector<std::vector<InLoop>> in_loops(sites.size());
+  std::vector<double> work(summary.traffic.size());
   for (std::uint32_t number = 0; number < summary.traffic.size(); ++number) {
     const LoopTraffic& loop = summary.traffic[number];
-    LoopTimes times({&recorded_in, 1}, threads, 1);
+    LoopTimes times({&recorded_in, 1}, threads, k_no_work);
     const LoopPart whole{0, 1};
     std::vector<std::pair<std::uint32_t, Demand>> demands;
     for (const LoopTraffic::OfSite& of : loop.sites) {
@@ -114,14 +130,16 @@ void count_traffic(std::span<SiteDemand> sites, const ProfileSummary& summary,
       if (sites[of.site].placeable) demands.emplace_back(of.site, demand);
     }
     if (!(times.time() > 0)) continue;
+    work[number] = work_beside(times.time(), loop.nanoseconds);
     for (auto& [site, demand] : demands) {
-      demand *= loop.nanoseconds / times.time();
+      demand *= std::min(1.0, loop.nanoseconds / times.time());
       in_loops[site].push_back({number, demand});
     }
   }
   for (std::size_t site = 0; site < sites.size(); ++site)
     if (!in_loops[site].empty())
       set_demand(sites[site], summary.sites[site], in_loops[site], recorded_in, threads);
+  return work;
 }
 
 } // namespace omptier

@@ -5,9 +5,12 @@
 // nothing where the program was recorded, and all of its bytes in a slower memory. So the sites of
 // a loop divide its time as the model says for their lines in the memory of the recording:
 //
-//   lines of site i = time of the loop / time of the model for all relative lines · relative lines i
+//   lines of site i = time of the loop / time of the model for all relative lines · relative lines
+//   i
 //
-// Lines of objects that stay in the last-level cache beside the others are not counted.
+// but never more lines than its pace says: if memory takes less time for these than the loop, the
+// rest of its time is work (model/loop_time.hpp). Lines of objects that stay in the last-level
+// cache beside the others are not counted.
 #pragma once
 
 #include "advisor/terms.hpp"
@@ -20,8 +23,8 @@
 namespace omptier {
 
 // sites: one for each of the summary's. Changes the demand and the loops of those whose lines are
-// known. Loops are numbered as in the summary's traffic.
-void count_traffic(std::span<SiteDemand> sites, const ProfileSummary& summary,
-                   const Figures& recorded_in, const Terms& terms = {});
+// known. Returns the loops' work in nanoseconds, by their numbers in the summary's traffic.
+std::vector<double> count_traffic(std::span<SiteDemand> sites, const ProfileSummary& summary,
+                                  const Figures& recorded_in, const Terms& terms = {});
 
 } // namespace omptier

@@ -92,8 +92,10 @@ struct NoSite {
 struct Workload {
   std::vector<SiteDemand> sites;
   std::vector<WorkloadRegion> regions;
-  std::size_t loops = 0;
+  std::vector<double> loops; // nanoseconds of thread time that each has for other than memory
   NoSite small_objects, elsewhere;
+  double rest =
+      0; // nanoseconds of thread time beside sites and loops, where the profile tells time
   Threads threads;
   Measure measure = Measure::misses;
 };

@@ -74,6 +74,17 @@ double alone_in_block(Known cluster, double lines) {
   return lines * alone_part(lines / steps * k_block / std::min(stride, k_block));
 }
 
+// Bytes in which a loop's scattered accesses lie for a while; 0: not known. If no step is usual, a
+// pattern has the longest, of about half of these bytes.
+double reach_of(const AccessPattern& pattern) {
+  double steps = 0, sum = 0;
+  for (const AccessPattern::Stride& step : pattern.strides) {
+    steps += double{step.share};
+    sum += double{step.share} * std::abs(double(step.bytes));
+  }
+  return steps > 0 && pattern.strides[0].share < k_most ? 2 * sum / steps : 0;
+}
+
 void add_cluster(Known cluster, double width, std::int64_t stride, Lines& lines) {
   const double count = units_of_cluster(cluster, width, stride, k_line);
   const KnownAccess& access = largest(cluster);
@@ -82,6 +93,7 @@ void add_cluster(Known cluster, double width, std::int64_t stride, Lines& lines)
   const bool is_stream = access.kind == PatternKind::sequential ||
                          (is_strided && std::abs(stride) <= k_prefetched_stride);
   if (access.kind == PatternKind::unknown) return;
+  const double scattered = lines.scattered();
   const double alone = is_strided ? alone_in_block(cluster, count) : 0;
   if (stores) {
     lines.scattered_store += is_stream ? alone : count;
@@ -93,6 +105,10 @@ void add_cluster(Known cluster, double width, std::int64_t stride, Lines& lines)
     (access.kind == PatternKind::pointer_chase ? lines.chased_load : lines.gathered_load) += count;
     const double blocks = units_of_cluster(cluster, width, stride, k_block);
     lines.clustered += count * (1 - alone_part(blocks > 0 ? count / blocks : 1));
+  }
+  if (const double reach = reach_of(*access.pattern); reach > 0) {
+    lines.reaching += lines.scattered() - scattered;
+    lines.reach += (lines.scattered() - scattered) * reach;
   }
 }
 
@@ -143,12 +159,14 @@ Lines& Lines::operator+=(const Lines& other) {
   scattered_store += other.scattered_store;
   alone += other.alone;
   clustered += other.clustered;
+  reaching += other.reaching;
+  reach += other.reach;
   return *this;
 }
 
 Lines& Lines::operator*=(double factor) {
   for (double* lines : {&streamed_load, &gathered_load, &chased_load, &streamed_store,
-                        &scattered_store, &alone, &clustered})
+                        &scattered_store, &alone, &clustered, &reaching, &reach})
     *lines *= factor;
   return *this;
 }

@@ -18,7 +18,11 @@ struct Lines {
   double streamed_store = 0, scattered_store = 0;
   double alone = 0; // of the streamed loads: the only line of its block (model/demand.hpp)
   double clustered = 0; // of the other loads: not the only one
+  // Of the scattered ones, those of which is known in how many bytes they lie for a while; and the
+  // sum of these bytes.
+  double reaching = 0, reach = 0;
 
+  double scattered() const { return gathered_load + chased_load + scattered_store; }
   double total() const {
     return streamed_load + gathered_load + chased_load + streamed_store + scattered_store;
   }
@@ -39,7 +43,7 @@ Lines lines_of(std::vector<KnownAccess> accesses, std::int64_t stride);
 struct LoopTraffic {
   struct OfSite {
     std::uint32_t site = 0; // index into ProfileSummary::sites
-    Lines lines;            // right in proportion to the loop's other sites
+    Lines lines;            // as many as the loop's pace says (loop_rates.hpp, loop_speed.hpp)
   };
   double nanoseconds = 0; // in the loop: of all threads, of one process
   std::vector<OfSite> sites;

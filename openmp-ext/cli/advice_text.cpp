@@ -112,16 +112,20 @@ Json placement_json(const Advice& advice, std::size_t site, std::uint64_t peaks)
 std::string bound_text(const Advice& advice) {
   if (advice.tiers.size() < 2 || !(advice.time > 0)) return {};
   std::vector<std::size_t> slow(advice.workload.sites.size(), advice.tiers.size() - 1);
-  const double all_slow = predicted_time(advice.workload, advice.tiers, slow);
+  const double rest = advice.workload.rest, time = advice.time + rest;
+  const double all_slow = predicted_time(advice.workload, advice.tiers, slow) + rest;
   char times[32];
-  std::snprintf(times, sizeof times, "%.2f", all_slow / advice.time);
-  const double above = std::max(0.0, 1 - advice.least_time / advice.time);
-  return "\nUnder the model, the program waits for memory " + std::string(times) +
-         " times shorter than with everything in " +
+  std::snprintf(times, sizeof times, "%.2f", all_slow / time);
+  const double above = std::max(0.0, 1 - (advice.least_time + rest) / time);
+  const bool tells_time = advice.workload.measure == Measure::time;
+  return "\nUnder the model, the program " +
+         (tells_time ? "is " + std::string(times) + " times as fast as with everything in "
+                     : "waits for memory " + std::string(times) +
+                           " times shorter than with everything in ") +
          std::string(title_of(advice.tiers.back().kind)) +
-         (above < k_least_above ? ", and no placement is faster"
-                                : ", and no placement can be more than " +
-                                      format_percent(above) + " faster") +
+         (above < k_least_above
+              ? ", and no placement is faster"
+              : ", and no placement can be more than " + format_percent(above) + " faster") +
          ".\n";
 }
 
@@ -192,12 +196,13 @@ std::string strategies_text(const Advice& advice, std::span<const StrategyTime> 
   if (times.empty()) return {};
   const auto line = [&](std::string_view name, double time, std::string_view rule) {
     char text[200];
-    const double ratio = advice.time > 0 ? time / advice.time : 1;
+    const double rest = advice.workload.rest;
+    const double ratio = advice.time > 0 ? (time + rest) / (advice.time + rest) : 1;
     std::snprintf(text, sizeof text, "  %-11.*s %6.2f  %.*s\n", static_cast<int>(name.size()),
                   name.data(), ratio, static_cast<int>(rule.size()), rule.data());
     return std::string(text);
   };
-  std::string text = "\nTime waiting for memory under the model, in units of this advice's:\n\n" +
+  std::string text = "\nTime under the model, in units of this advice's:\n\n" +
                      line("omptier", advice.time, "this advice");
   for (const StrategyTime& of : times)
     text += line(of.name, of.time, of.rule);
@@ -223,10 +228,12 @@ std::string advice_json(const Advice& advice, std::span<const StrategyTime> time
   const auto json_of = [](const NoSite& memory) {
     return Json{{"share", memory.share}, {"bytes", memory.bytes}};
   };
-  const double threads = advice.workload.threads.most();
+  const auto predicted = [&](double time) {
+    return (time + advice.workload.rest) / advice.workload.threads.most();
+  };
   Json strategies = Json::array();
   for (const StrategyTime& of : times)
-    strategies.push_back({{"name", of.name}, {"predicted_wait", of.time / threads}});
+    strategies.push_back({{"name", of.name}, {"predicted_time", predicted(of.time)}});
   const Json all = {{"version", 1},
                     {"measure", noun_of(advice.workload.measure)},
                     {"threads", advice.workload.threads.most()},
@@ -237,8 +244,8 @@ std::string advice_json(const Advice& advice, std::span<const StrategyTime> time
                     {"small_objects", json_of(advice.workload.small_objects)},
                     {"everything_else", json_of(advice.workload.elsewhere)},
                     {"moves", std::move(moves)},
-                    {"predicted_wait", advice.time / threads},
-                    {"least_wait", advice.least_time / threads},
+                    {"predicted_time", predicted(advice.time)},
+                    {"least_time", predicted(advice.least_time)},
                     {"strategies", std::move(strategies)}};
   return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -201,7 +201,8 @@ std::uint64_t LoopAccesses::caller_of(const Function& function, const MachineSta
   return known != callers_.end() ? known->second : 0;
 }
 
-void LoopAccesses::walk(const RegisterSample& sample, std::uint64_t sought) {
+void LoopAccesses::walk(const RegisterSample& sample, const RegisterSample* earlier,
+                        std::uint64_t sought) {
   const Function* function = functions_.around(sample.pc);
   const int at = function != nullptr ? function->at(sample.pc) : -1;
   if (at < 0)
@@ -209,7 +210,7 @@ void LoopAccesses::walk(const RegisterSample& sample, std::uint64_t sought) {
   else
     needed_.begin(*function, at, functions_.generation());
   const std::uint64_t known = known_, unknown = unknown_;
-  while (!walk_once(sample, sought)) {
+  while (!walk_once(sample, earlier, sought)) {
     known_ = known, unknown_ = unknown;
     function = functions_.around(sample.pc);
     if (function == nullptr)
@@ -239,7 +240,19 @@ bool LoopAccesses::steps_far() const {
   return false;
 }
 
-bool LoopAccesses::walk_once(const RegisterSample& sample, std::uint64_t sought) {
+void LoopAccesses::begin_loop(const Function* function, int at, const RegisterSample& sample,
+                              const RegisterSample* earlier) {
+  loop_ = {};
+  innermost_ = 0;
+  heads_.clear();
+  const Loop* const innermost = at >= 0 ? innermost_loop(*function, at) : nullptr;
+  if (innermost == nullptr) return;
+  innermost_ = function->instructions[innermost->first].address;
+  loop_ = registers_of(*function, *loop_of_run(*function, at, sample, earlier));
+}
+
+bool LoopAccesses::walk_once(const RegisterSample& sample, const RegisterSample* earlier,
+                             std::uint64_t sought) {
   accesses_.clear();
   lost_.clear();
   visits_.clear();
@@ -249,14 +262,12 @@ bool LoopAccesses::walk_once(const RegisterSample& sample, std::uint64_t sought)
   const Function* function = functions_.around(sample.pc);
   if (function != nullptr) set_constants(*function, sample.pc, state);
   int at = function != nullptr ? function->at(sample.pc) : -1;
-  loop_ = {};
-  heads_.clear();
-  if (const Loop* loop = at >= 0 ? innermost_loop(*function, at) : nullptr; loop != nullptr)
-    loop_ = registers_of(*function, *loop);
+  begin_loop(function, at, sample, earlier);
   std::vector<std::uint64_t> returns;
   std::vector<std::uint64_t> tried; // loop heads whose vectors we tried to recover
   int depth = 0;
   unsigned again = 0;
+  bool far = false;
   int before = -1;     // the instruction that ran before in this function
   bool certain = true; // that the program takes this path
   const auto go = [&](std::uint64_t target) {
@@ -269,7 +280,8 @@ bool LoopAccesses::walk_once(const RegisterSample& sample, std::uint64_t sought)
     // A copy: the cache may drop the function when it decodes another.
     const Instruction here = function->instructions[static_cast<std::size_t>(at)];
     visits_.push_back({here.address, depth, static_cast<std::uint32_t>(accesses_.size())});
-    if (here.address == sample.pc && depth == 0 && ++again == k_enough_visits && !steps_far())
+    if (here.address == sample.pc && depth == 0 && ++again == k_enough_visits) far = steps_far();
+    if (again >= k_enough_visits && !far && (loop_.head == 0 || heads_.size() >= k_least_heads))
       break;
     if (here.joined && before >= 0 && certain) function->came(at, before);
     before = at;
@@ -500,7 +512,7 @@ void LoopAccesses::add_lost(const RegisterSample& sample, double scale) {
 
 std::uint64_t LoopAccesses::next_address(const RegisterSample& sample, std::uint64_t pc,
                                          std::uint64_t lane) {
-  walk(sample, pc);
+  walk(sample, nullptr, pc);
   std::vector<const Access*> found;
   for (const Access& access : accesses_)
     if (access.pc == pc && (found.empty() || access.step == found[0]->step || found[0]->vague)) {
@@ -515,7 +527,7 @@ void LoopAccesses::find_steps() {
   for (unsigned g = 0; g < k_general_registers; ++g) {
     if ((loop_.counting >> g & 1) == 0) continue;
     const auto known = [g](const Head& head) { return (head.known >> g & 1) != 0; };
-    bool counts = heads_.size() > 2 && std::ranges::all_of(heads_, known);
+    bool counts = heads_.size() >= k_least_heads && std::ranges::all_of(heads_, known);
     const std::uint64_t step = counts ? heads_[1].general[g] - heads_[0].general[g] : 0;
     for (std::size_t i = 2; counts && i < heads_.size(); ++i)
       counts = heads_[i].general[g] - heads_[i - 1].general[g] == step;
@@ -525,22 +537,33 @@ void LoopAccesses::find_steps() {
   }
 }
 
+// Nothing: not known. Below 0: they are of two runs.
+std::optional<double> LoopAccesses::iterations_since(const RegisterSample& earlier,
+                                                     const RegisterSample& sample) {
+  const bool is_innermost = loop_.head == innermost_;
+  const Function* const function = is_innermost ? functions_.around(sample.pc) : nullptr;
+  const Loop* const loop =
+      function != nullptr ? innermost_loop(*function, function->at(earlier.pc)) : nullptr;
+  if (is_innermost &&
+      (loop == nullptr || function->instructions[loop->first].address != loop_.head))
+    return {};
+  find_steps();
+  const auto iterations =
+      iterations_between(loop_, earlier, sample, static_cast<double>(sample.ran - earlier.ran));
+  if (is_innermost || (iterations && iterations_ > 0)) return iterations;
+  return -1; // of the innermost loop
+}
+
 // bytes: of the summarized accesses.
 void LoopAccesses::add_pace(double bytes, const RegisterSample& sample,
                             const RegisterSample* earlier) {
-  if (loop_.head == 0 || iterations_ == 0) return;
+  if (innermost_ == 0 || (loop_.head == innermost_ && iterations_ == 0)) return;
   for (AccessPattern& pattern : patterns_)
-    pattern.loop = loop_.head;
-  const Function* function = earlier != nullptr ? functions_.around(sample.pc) : nullptr;
-  const Loop* loop =
-      function != nullptr ? innermost_loop(*function, function->at(earlier->pc)) : nullptr;
-  if (loop == nullptr || function->instructions[loop->first].address != loop_.head) return;
-  find_steps();
-  const auto nanoseconds = static_cast<double>(sample.ran - earlier->ran);
-  const auto iterations = iterations_between(loop_, *earlier, sample, nanoseconds);
+    pattern.loop = innermost_;
+  const auto iterations = earlier != nullptr ? iterations_since(*earlier, sample) : std::nullopt;
   if (!iterations) return;
   for (AccessPattern& pattern : patterns_) {
-    pattern.run_nanoseconds = static_cast<float>(nanoseconds);
+    pattern.run_nanoseconds = static_cast<float>(sample.ran - earlier->ran);
     pattern.run_bytes =
         *iterations < 0 ? -1 : static_cast<float>(*iterations * bytes / iterations_);
   }
@@ -549,7 +572,7 @@ void LoopAccesses::add_pace(double bytes, const RegisterSample& sample,
 std::span<const AccessPattern> LoopAccesses::of(const RegisterSample& sample, double weight,
                                                 const RegisterSample* earlier) {
   patterns_.clear();
-  walk(sample);
+  walk(sample, earlier);
   std::size_t first = 0, last = 0;
   if (!whole_iterations(first, last)) return patterns_;
   summarize(first, last, sample, weight);

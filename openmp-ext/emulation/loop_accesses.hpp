@@ -71,19 +71,21 @@ private:
     int depth; // of calls, 0 where the sample was
     std::uint32_t first_access;
   };
-  struct Head { // registers at the head of the sample's loop
+  struct Head { // registers at the head of the loop
     std::array<std::uint64_t, k_general_registers> general;
     std::uint16_t known;
   };
   static constexpr unsigned k_steps = 600, k_most_accesses = 1024, k_most_depth = 16;
   static constexpr std::size_t k_callers_kept = 4096;
   static constexpr unsigned k_enough_visits = 17; // of the sample's instruction
-  static constexpr std::size_t k_heads = 4;       // visits of the head that give a loop's steps
+  static constexpr std::size_t k_heads = 4, k_least_heads = 3; // visits that give a loop's steps
 
+  void begin_loop(const Function* function, int at, const RegisterSample& sample,
+                  const RegisterSample* earlier);
   // Until `sought` has made an access, or enough was seen.
-  void walk(const RegisterSample& sample, std::uint64_t sought = 0);
+  void walk(const RegisterSample& sample, const RegisterSample* earlier, std::uint64_t sought = 0);
   // With only the reads that needed_ requires. False: these were too few.
-  bool walk_once(const RegisterSample& sample, std::uint64_t sought);
+  bool walk_once(const RegisterSample& sample, const RegisterSample* earlier, std::uint64_t sought);
   bool steps_far() const;
   void note(const Instruction& instruction, const MachineState& state, std::uint32_t step);
   void note_one(const Instruction& instruction, std::uint64_t address, std::uint32_t bytes,
@@ -94,6 +96,8 @@ private:
   std::uint64_t caller_of(const Function& function, const MachineState& state);
   bool whole_iterations(std::size_t& first, std::size_t& last);
   void find_steps();
+  std::optional<double> iterations_since(const RegisterSample& earlier,
+                                         const RegisterSample& sample);
   void add_pace(double bytes, const RegisterSample& sample, const RegisterSample* earlier);
   void summarize(std::size_t first, std::size_t last, const RegisterSample& sample, double weight);
   void add_lost(const RegisterSample& sample, double scale);
@@ -115,7 +119,8 @@ private:
   std::size_t settled_ = 0;  // first visit with all masks and indices known
   std::size_t complete_ = 0; // visits up to which all accesses are kept
   std::vector<AccessPattern> patterns_;
-  LoopRegisters loop_; // of the sample's loop
+  LoopRegisters loop_;          // whose pace may be known: the sample's, or one around it
+  std::uint64_t innermost_ = 0; // head of the sample's loop
   std::vector<Head> heads_;
   double iterations_ = 0; // of it, in the summarized range
   std::size_t first_visit_ = 0, last_visit_ = 0; // the same range

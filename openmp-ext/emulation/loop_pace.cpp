@@ -21,7 +21,29 @@ bool leaves_or_closes(const Function& function, const Loop& loop, const Instruct
   return !inside;
 }
 
+bool may_be_one_run(const Function& function, const Loop& loop, const RegisterSample& one,
+                    const RegisterSample& other) {
+  const auto in_loop = [&](const RegisterSample& sample) {
+    const int at = function.at(sample.pc);
+    return at >= static_cast<int>(loop.first) && at <= static_cast<int>(loop.last);
+  };
+  if (!in_loop(one) || !in_loop(other)) return false;
+  const LoopRegisters registers = registers_of(function, loop);
+  for (unsigned g = 0; g < k_general_registers; ++g)
+    if ((registers.fixed >> g & 1) != 0 && one.general[g] != other.general[g]) return false;
+  return true;
+}
+
 } // namespace
+
+const Loop* loop_of_run(const Function& function, int instruction, const RegisterSample& sample,
+                        const RegisterSample* earlier) {
+  const Loop* const innermost = innermost_loop(function, instruction);
+  for (const Loop* loop = innermost; loop != nullptr && earlier != nullptr;
+       loop = loop_around(function, *loop))
+    if (may_be_one_run(function, *loop, sample, *earlier)) return loop;
+  return innermost;
+}
 
 LoopRegisters registers_of(const Function& function, const Loop& loop) {
   LoopRegisters registers;

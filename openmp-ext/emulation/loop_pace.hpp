@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How fast a loop runs. Two samples of one thread in one run of the loop show how many iterations
-// lie between them: the difference of any register that counts, divided by its step. A pair is used
+// lie between them: the difference of any register that counts, divided by its step. Where runs of
+// the innermost loop are too short for two samples, those of a loop around it do. A pair is used
 // only if nothing contradicts that it is one run: registers that the loop does not write are equal,
 // all that count agree, and the loop's end does not depend on memory. A loop that restarted in
 // between with the same registers is detected by comparing pairs with gaps of all sizes
@@ -29,6 +30,11 @@ struct LoopRegisters {
 
 // All but the steps; `counting` has the registers that only one instruction writes.
 LoopRegisters registers_of(const Function& function, const Loop& loop);
+
+// Of the loops around the instruction, the innermost one with both samples in one run, as far as
+// the registers tell that no loop writes; else the innermost.
+const Loop* loop_of_run(const Function& function, int instruction, const RegisterSample& sample,
+                        const RegisterSample* earlier);
 
 // Iterations from one sample to a later one of the same loop, ± 1; −1 = not of one run; nothing if
 // that cannot be decided. nanoseconds: between them.

@@ -25,8 +25,12 @@ double power3(double value) {
 
 } // namespace
 
-LoopTimes::LoopTimes(std::span<const Figures> memories, Threads threads, std::size_t loops)
-    : memories_(memories), threads_(threads), loops_(loops) {}
+LoopTimes::LoopTimes(std::span<const Figures> memories, Threads threads,
+                     std::span<const double> work)
+    : memories_(memories), threads_(threads), loops_(work.size()) {
+  for (std::size_t loop = 0; loop < loops_.size(); ++loop)
+    loops_[loop].work = loops_[loop].times.whole = work[loop];
+}
 
 void LoopTimes::add(const LoopItem& given, std::size_t memory) {
   Item& item = items_.emplace_back();
@@ -70,9 +74,9 @@ LoopTimes::Times LoopTimes::times_of(const Sums& sums) const {
       sum += power8(transfer / longest);
     times.transfer = longest * root8(sum);
   }
-  if (const double longest = std::max(sums.wait, times.transfer); longest > 0)
-    times.whole =
-        longest * std::cbrt(power3(sums.wait / longest) + power3(times.transfer / longest));
+  if (const double longest = std::max({sums.work, sums.wait, times.transfer}); longest > 0)
+    times.whole = longest * std::cbrt(power3(sums.work / longest) + power3(sums.wait / longest) +
+                                      power3(times.transfer / longest));
   return times;
 }
 
@@ -128,6 +132,13 @@ double LoopTimes::slope(std::size_t number, std::size_t memory) const {
       slope += part.part * square(times.transfer) * power7(sums.transfer[memory] / times.transfer) *
                price.transfer;
   }
+  return slope;
+}
+
+double LoopTimes::slope_of_work() const {
+  double slope = 0;
+  for (const Sums& loop : loops_)
+    if (loop.times.whole > 0) slope += power3(loop.work / loop.times.whole) * loop.times.whole;
   return slope;
 }
 

@@ -2,10 +2,11 @@
 //
 // Time of loops that access several arrays at once, each array in its own memory:
 //
-//   loop        (wait^3 + transfer^3)^(1/3)
+//   loop        (wait^3 + transfer^3 + work^3)^(1/3)
 //   wait        sum of the accesses' waits on idle memory, over all arrays of the loop
 //   transfer    (transfer_1^8 + … + transfer_n^8)^(1/8)
 //   transfer_k  sum of the lines' shares of memory k's bandwidth, over its arrays there
+//   work        computing and waits for caches: the same wherever the arrays lie
 //
 // Memories transfer at the same time, and while cores wait: the longest of these counts (the
 // roofline of Williams et al., CACM 2009, with a roof for each memory). Two memories that take
@@ -13,8 +14,8 @@
 // memory that is 0.6, 0.8, 0.9 busy answers 1.08, 1.27, 1.55 times as late, as measured on Xeons
 // (1.1, 1.35, 1.7; machine/curves.hpp). So two streams in one memory slow each other, and a loop
 // gains from two memories at once. What belongs to no known loop counts alone, as in cost.hpp.
-// The time is convex in the parts of the arrays in each memory, and of first degree: it is the sum
-// of its gradient times these parts, which gives a bound (slope).
+// The time is convex in the parts of the arrays in each memory, and of first degree in these and
+// the work: it is the sum of its gradient times them, which gives a bound (slope, slope_of_work).
 #pragma once
 
 #include "model/cost.hpp"
@@ -42,7 +43,8 @@ struct LoopItem {
 
 class LoopTimes {
 public:
-  LoopTimes(std::span<const Figures> memories, Threads threads, std::size_t loops);
+  // work: of each loop, in nanoseconds of thread time.
+  LoopTimes(std::span<const Figures> memories, Threads threads, std::span<const double> work);
 
   // Items are numbered from 0 in the order of add(), and lie in `memory` until move().
   void add(const LoopItem& item, std::size_t memory);
@@ -55,6 +57,7 @@ public:
   double change(std::size_t item, std::size_t memory) const; // of time() by move()
   // Derivative of time() by the part of the item that lies in the memory.
   double slope(std::size_t item, std::size_t memory) const;
+  double slope_of_work() const; // times the work: what time() has beyond all slopes times parts
 
 private:
   struct Price : AccessPrice {
@@ -70,7 +73,7 @@ private:
     double whole = 0;
   };
   struct Sums {
-    double wait = 0;
+    double work = 0, wait = 0;
     std::array<double, k_most_memories> transfer{};
     Times times;
   };

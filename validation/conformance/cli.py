@@ -155,11 +155,11 @@ def case_advise(bench):
     bench.run(bench.omptier, "advise", profile, "--json", "-o", "-", status=2)
     check(not advice["strategies"], "compared unasked")
     compared = json.loads(bench.run(bench.omptier, "advise", profile, *small, "--json", "--compare").stdout)
-    check(all(of["predicted_wait"] >= 0.999 * advice["predicted_wait"] for of in compared["strategies"]), f"{compared}")
+    check(all(of["predicted_time"] >= 0.999 * advice["predicted_time"] for of in compared["strategies"]), f"{compared}")
     for strategy in compared["strategies"]:
         other = json.loads(bench.run(bench.omptier, "advise", profile, *small, "--json", "--strategy",
                                      strategy["name"]).stdout)
-        check(abs(other["predicted_wait"] - strategy["predicted_wait"]) <= 1e-6 * strategy["predicted_wait"], f"{other}")
+        check(abs(other["predicted_time"] - strategy["predicted_time"]) <= 1e-6 * strategy["predicted_time"], f"{other}")
     check("\n  hotset " in bench.run(bench.omptier, "advise", profile, *small, "--compare").stdout, "no table")
     kept = bench.run(bench.omptier, "advise", profile, *small, "--keep", "first=nvm", "--json").stdout
     check([one["kind"] for one in json.loads(kept)["sites"] if one["label"].startswith("first")] == ["nvm"], kept)

@@ -74,7 +74,7 @@ ProfileSummary summary_of_loop() {
   for (const std::uint64_t bytes : {64 * MiB, 64 * MiB, 1 * MiB})
     summary.sites.emplace_back().bytes_peak = bytes;
   LoopTraffic loop;
-  loop.nanoseconds = 1e9;
+  loop.nanoseconds = 1; // memory would take longer
   loop.sites.resize(3);
   for (std::uint32_t site = 0; site < 3; ++site)
     loop.sites[site].site = site;
@@ -92,11 +92,44 @@ TEST(Traffic, ALoopsTimeIsDividedByItsLines) {
   const double first = sites[0].demand.of(Manner::streamed_load);
   EXPECT_DOUBLE_EQ(sites[1].demand.of(Manner::streamed_load), first / 2);
   EXPECT_LT(sites[2].demand.of(Manner::scattered_load), 0.03 * first);
-  LoopTimes times({&k_fast, 1}, 1, 1); // the loop takes its time again
+  LoopTimes times({&k_fast, 1}, 1, std::array{0.0}); // the loop takes its time again
   const LoopPart whole{0, 1};
   for (const SiteDemand& site : sites)
     times.add({site.demand, {&whole, 1}}, 0);
-  EXPECT_NEAR(times.time(), 1e9, 1e3);
+  EXPECT_NEAR(times.time(), 1, 1e-6);
+}
+
+TEST(Traffic, ALoopThatIsSlowerThanItsLinesWorksBeside) {
+  ProfileSummary summary = summary_of_loop();
+  summary.traffic[0].nanoseconds = 1000;
+  std::vector<SiteDemand> sites(3);
+  const std::vector<double> work = count_traffic(sites, summary, k_fast);
+  EXPECT_DOUBLE_EQ(sites[0].demand.of(Manner::streamed_load), 2); // as its pace says
+  ASSERT_EQ(work.size(), 1u);
+  LoopTimes times({&k_fast, 1}, 1, work);
+  const LoopPart whole{0, 1};
+  for (const SiteDemand& site : sites)
+    times.add({site.demand, {&whole, 1}}, 0);
+  EXPECT_NEAR(times.time(), 1000, 1e-6);
+}
+
+// Steps that stay near each other find their lines in the cache, however large the object.
+TEST(Traffic, ScatteredAccessesThatStayNearAreCached) {
+  ProfileSummary summary = summary_of_loop();
+  summary.traffic[0].nanoseconds = 1000;
+  Lines& lines = summary.traffic[0].sites[0].lines;
+  lines = {};
+  lines.gathered_load = 1;
+  const auto misses = [&](double reach) {
+    lines.reaching = reach > 0 ? 1 : 0;
+    lines.reach = reach;
+    std::vector<SiteDemand> sites(3);
+    count_traffic(sites, summary, k_fast);
+    return sites[0].demand.of(Manner::scattered_load);
+  };
+  EXPECT_LT(misses(1 * MiB), 0.1 * misses(0));
+  EXPECT_NEAR(misses(16 * MiB), 0.75, 1e-9); // half of the cache holds a quarter
+  EXPECT_DOUBLE_EQ(misses(1024 * MiB), misses(0));
 }
 
 // What cannot be placed has its part of the time.
@@ -193,8 +226,8 @@ TEST(Traffic, LoadsThatNeedNoOtherWaitAtOnce) {
   const auto time_of = [](double wait) { // of one: a line takes 0.64 ns
     return std::cbrt(wait * wait * wait + 0.64 * 0.64 * 0.64);
   };
-  EXPECT_NEAR(chased[0].demand.total(), 1e9 / time_of(80), 1);
-  EXPECT_NEAR(gathered[0].demand.total(), 1e9 / time_of(80 / k_gathered_at_once), 1);
+  EXPECT_NEAR(chased[0].demand.total(), 1 / time_of(80), 1e-9);
+  EXPECT_NEAR(gathered[0].demand.total(), 1 / time_of(80 / k_gathered_at_once), 1e-9);
 }
 
 } // namespace

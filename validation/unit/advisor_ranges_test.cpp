@@ -180,7 +180,7 @@ TEST(RangesOfASite, FewSamplesSayNothing) {
 Workload streams(int arrays, std::uint64_t bytes) {
   Workload workload;
   workload.threads = 32;
-  workload.loops = 1;
+  workload.loops.resize(1);
   for (int i = 0; i < arrays; ++i) {
     SiteDemand& site = workload.sites.emplace_back();
     site.label = std::string(1, static_cast<char>('a' + i));
@@ -267,7 +267,8 @@ TEST(ArraysTogether, AreAsGoodAsTheBestAndNeverBelowTheBound) {
   for (int round = 0; round < 200; ++round) {
     Workload workload;
     workload.threads = 1 + static_cast<unsigned>(below(64));
-    workload.loops = 3;
+    for (int i = 0; i < 3; ++i)
+      workload.loops.push_back(below(2) == 0 ? 0 : static_cast<double>(below(1000000)));
     for (int i = 0; i < 7; ++i) {
       SiteDemand& site = workload.sites.emplace_back();
       const std::uint64_t begin = below(80);

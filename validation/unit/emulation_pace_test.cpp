@@ -35,6 +35,21 @@ asm(".text\n"
     "  jne pace_memory_head\n"
     "  ret\n .cfi_endproc\n"
 
+    // Rows of 12 elements: the row in rcx, all of them in rdx, the place in the row in r9.
+    "place pace_rows\n .cfi_startproc\n"
+    "place pace_rows_head\n"
+    "  xorl %r9d, %r9d\n"
+    "place pace_row_head\n"
+    "  movq (%rdi,%r9,8), %rax\n"
+    "  incq %r9\n"
+    "  cmpq $12, %r9\n"
+    "  jne pace_row_head\n"
+    "  addq $96, %rdi\n"
+    "  incq %rcx\n"
+    "  cmpq %rdx, %rcx\n"
+    "  jne pace_rows_head\n"
+    "  ret\n .cfi_endproc\n"
+
     // Gathers of 16 elements each; i in rcx, end in rdx. Their indices stay the same.
     "place pace_gather\n .cfi_startproc\n"
     "place pace_gather_head\n"
@@ -49,7 +64,7 @@ asm(".text\n"
     "  ret\n .cfi_endproc\n");
 
 extern "C" const char pace_copy_head[], pace_copy_store[], pace_copy_end[], pace_memory_head[];
-extern "C" const char pace_gather_head[];
+extern "C" const char pace_gather_head[], pace_rows_head[], pace_row_head[];
 // clang-format on
 
 namespace {
@@ -171,6 +186,26 @@ TEST_F(SamplingPace, BytesOfARunComeWithThePattern) {
   earlier.pc = at(pace_memory_head); // another loop: nothing is known
   EXPECT_EQ(emulate().run_nanoseconds, 0);
   EXPECT_EQ(emulate().loop, at(pace_copy_head));
+}
+
+// Two samples seldom lie in one row, but in one run of the loop over rows.
+TEST_F(SamplingPace, ShortLoopsHaveThePaceOfTheLoopAroundThem) {
+  earlier.pc = at(pace_row_head);
+  earlier.general[k_rcx] = 100;
+  earlier.general[9] = 3;
+  later = earlier;
+  later.time += static_cast<std::uint64_t>(k_gap);
+  later.ran += static_cast<std::uint64_t>(k_gap);
+  later.general[k_rcx] += 500;
+  later.general[k_rdi] += 500 * 96;
+  const AccessPattern pattern = emulate();
+  EXPECT_EQ(pattern.loop, at(pace_row_head)); // that of the sample
+  EXPECT_NEAR(pattern.run_bytes, 500 * 96, 96);
+  later.general[k_rdx] += 64; // another run of both
+  EXPECT_EQ(emulate().run_bytes, -1);
+  later.general[k_rdx] -= 64;
+  later.general[k_rdi] += 8; // its counters disagree
+  EXPECT_EQ(emulate().run_bytes, -1);
 }
 
 // More accesses than are kept come in fewer iterations than are emulated.

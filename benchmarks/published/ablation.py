@@ -25,7 +25,7 @@ def make_cell(campaign, machine):
         without = () if name == WHOLE else ("--without", name)
         advice, plan = campaign.planned(machine, room, *without)
         commands[name] = campaign.run_plan(plan, machine, room)
-        gains[name] = campaign.advise(machine, 4096, *without)["predicted_time"] / advice["predicted_time"]
+        gains[name] = advice["gain"]["value"]
     return capacity.Cell(campaign.program, machine, PERCENT, commands, gains)
 
 

@@ -130,12 +130,13 @@ def judge(profiles, cells, seconds):
     advised = {cell: profiles.advise(cell, "--compare") for cell in cells}
     held = {cell: profiles.held(advice) for cell, advice in advised.items()}
     divided = profiles.seconds_by_plan([cell for cell in cells if profiles.placement(cell, held[cell]) is None])
-    slower = {"omptier": []}
+    slower, gains = {"omptier": []}, []
     for cell in cells:
         times = {placement: seconds[*cell, placement] for placement in PLACEMENTS}
         best = min(times.values())
-        slower["omptier"].append((divided[cell] if cell in divided else
-                                  times[profiles.placement(cell, held[cell])]) / best)
+        ours = divided[cell] if cell in divided else times[profiles.placement(cell, held[cell])]
+        slower["omptier"].append(ours / best)
+        gains.append(times["none"] / ours)
         for name in (strategy["name"] for strategy in advised[cell]["strategies"]):
             other = profiles.held(profiles.advise(cell, "--strategy", name))
             slower.setdefault(name, []).append(times[profiles.placement(cell, other)] / best)
@@ -146,6 +147,7 @@ def judge(profiles, cells, seconds):
     for name, ratios in slower.items():
         print(f"| {name} | {sum(ratio <= NEAR for ratio in ratios)} of {len(ratios)} | "
               f"{sum(ratios) / len(ratios):.3f} | {max(ratios):.2f} |", flush=True)
+    published.print_gains([advised[cell]["gain"] for cell in cells], gains)
     return sum(ratio <= NEAR for ratio in slower["omptier"]) / len(cells)
 
 

@@ -129,7 +129,7 @@ class Cell:
     machine: Machine
     percent: float
     commands: dict  # by what places
-    predicted: float  # times faster than with all in the slow memory, ours
+    predicted: dict  # "gain" of our advice
 
     def names(self):
         return [name for name in self.commands if not name.startswith("tried")]
@@ -171,8 +171,7 @@ def make_cell(campaign, machine, percent):
     commands[OURS] = campaign.run_plan(plan, machine, capacity)
     for number, one in enumerate(tried(campaign, machine, capacity)):
         commands[f"tried {number}"] = campaign.run_plan(one, machine, capacity)
-    slow = campaign.advise(machine, 4096)["predicted_time"]
-    return Cell(campaign.program, machine, percent, commands, slow / ours["predicted_time"])
+    return Cell(campaign.program, machine, percent, commands, ours["gain"])
 
 
 def measure(options, cells):
@@ -232,7 +231,7 @@ def print_cells(cells, seconds):
                            "strategy": name, "closed": closed, "over the best": time / best})
         print(f"| {cell.program.name} | {cell.machine.name} | {cell.percent:g} % | {slow / fast:.2f} | " +
               " | ".join(shown) + f" | {len(set(cell.commands.values()))} | {slow / times[OURS]:.2f} | "
-              f"{cell.predicted:.2f} |")
+              f"{cell.predicted['value']:.2f} |")
     return names, points
 
 
@@ -254,12 +253,8 @@ def summarise(cells, seconds, names):
                 behind += 1
                 any_behind.add(at)
         print(f"| {name} | {statistics.mean(ratios):.3f} | {max(ratios):.2f} | {behind} of {len(cells)} |")
-    gains = []
-    for cell in cells:
-        times = times_of(cell, seconds)
-        gains.append(abs(cell.predicted / (times["all slow"] / times[OURS]) - 1))
-    print(f"\ngain of omptier over all in slow memory, predicted against measured: median error "
-          f"{100 * statistics.median(gains):.0f} %, worst {100 * max(gains):.0f} %")
+    times = [times_of(cell, seconds) for cell in cells]
+    published.print_gains([cell.predicted for cell in cells], [of["all slow"] / of[OURS] for of in times])
     return [cells[at] for at in sorted(any_behind)]
 
 

@@ -228,6 +228,16 @@ Advice advise_by(const FieldStrategy& strategy, Workload workload, std::vector<T
   return advice;
 }
 
+Gain gain_of(const Advice& advice) {
+  constexpr double k_usual_error = 1.4; // a factor, either way
+  const double time = advice.time + advice.workload.rest;
+  if (advice.tiers.empty() || !(time > 0)) return {};
+  const std::vector<std::size_t> slow(advice.workload.sites.size(), advice.tiers.size() - 1);
+  const double value =
+      (predicted_time(advice.workload, advice.tiers, slow) + advice.workload.rest) / time;
+  return {value, value / k_usual_error, value * k_usual_error};
+}
+
 std::vector<StrategyTime> compare_strategies(const Workload& whole, const Advice& advice) {
   std::vector<StrategyTime> times;
   for (const FieldStrategy& strategy : field_strategies()) {

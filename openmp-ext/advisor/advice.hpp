@@ -30,6 +30,14 @@ Advice advise(Workload workload, std::vector<TierChoice> tiers);
 // Whole sites where the strategy wants them, nothing moved.
 Advice advise_by(const FieldStrategy& strategy, Workload workload, std::vector<TierChoice> tiers);
 
+// How many times as fast the advice is as everything in the slowest tier, in time, or in waits
+// where the profile does not tell time. Of the predictions that benchmarks/published measures
+// (capacity.py, advised.py), nine in ten lie between low and high.
+struct Gain {
+  double value = 1, low = 1, high = 1;
+};
+Gain gain_of(const Advice& advice);
+
 struct StrategyTime {
   std::string_view name, rule;
   double time = 0; // as Advice::time

@@ -111,18 +111,17 @@ Json placement_json(const Advice& advice, std::size_t site, std::uint64_t peaks)
 
 std::string bound_text(const Advice& advice) {
   if (advice.tiers.size() < 2 || !(advice.time > 0)) return {};
-  std::vector<std::size_t> slow(advice.workload.sites.size(), advice.tiers.size() - 1);
   const double rest = advice.workload.rest, time = advice.time + rest;
-  const double all_slow = predicted_time(advice.workload, advice.tiers, slow) + rest;
-  char times[32];
-  std::snprintf(times, sizeof times, "%.2f", all_slow / time);
+  const Gain gain = gain_of(advice);
+  char times[64];
+  std::snprintf(times, sizeof times, "%.2f times (usually %.1f to %.1f)", gain.value, gain.low,
+                gain.high);
   const double above = std::max(0.0, 1 - (advice.least_time + rest) / time);
   const bool tells_time = advice.workload.measure == Measure::time;
   return "\nUnder the model, the program " +
-         (tells_time ? "is " + std::string(times) + " times as fast as with everything in "
-                     : "waits for memory " + std::string(times) +
-                           " times shorter than with everything in ") +
-         std::string(title_of(advice.tiers.back().kind)) +
+         (tells_time ? "is " + std::string(times) + " as fast as"
+                     : "waits for memory " + std::string(times) + " shorter than") +
+         " with everything in " + std::string(title_of(advice.tiers.back().kind)) +
          (above < k_least_above
               ? ", and no placement is faster"
               : ", and no placement can be more than " + format_percent(above) + " faster") +
@@ -231,6 +230,7 @@ std::string advice_json(const Advice& advice, std::span<const StrategyTime> time
   const auto predicted = [&](double time) {
     return (time + advice.workload.rest) / advice.workload.threads.most();
   };
+  const Gain gain = gain_of(advice);
   Json strategies = Json::array();
   for (const StrategyTime& of : times)
     strategies.push_back({{"name", of.name}, {"predicted_time", predicted(of.time)}});
@@ -244,6 +244,7 @@ std::string advice_json(const Advice& advice, std::span<const StrategyTime> time
                     {"small_objects", json_of(advice.workload.small_objects)},
                     {"everything_else", json_of(advice.workload.elsewhere)},
                     {"moves", std::move(moves)},
+                    {"gain", {{"value", gain.value}, {"low", gain.low}, {"high", gain.high}}},
                     {"predicted_time", predicted(advice.time)},
                     {"least_time", predicted(advice.least_time)},
                     {"strategies", std::move(strategies)}};

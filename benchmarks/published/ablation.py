@@ -25,7 +25,7 @@ def make_cell(campaign, machine):
         without = () if name == WHOLE else ("--without", name)
         advice, plan = campaign.planned(machine, room, *without)
         commands[name] = campaign.run_plan(plan, machine, room)
-        gains[name] = advice["gain"]["value"]
+        gains[name] = advice["gain"]
     return capacity.Cell(campaign.program, machine, PERCENT, commands, gains)
 
 
@@ -33,7 +33,7 @@ def row(name, cells, times):
     """One of the table; mean time over the whole model's."""
     ratios = [of[name] / of[WHOLE] for of in times]
     others = [cell for cell in cells if cell.commands[name] != cell.commands[WHOLE]]
-    errors = [abs(cell.predicted[name] / (of["all slow"] / of[name]) - 1) for cell, of in zip(cells, times)]
+    errors = [published.error_of(cell.predicted[name], of["all slow"] / of[name]) for cell, of in zip(cells, times)]
     mean, worst = statistics.mean(ratios), max(range(len(cells)), key=ratios.__getitem__)
     where = f"{cells[worst].program.name}, {cells[worst].machine.name}" if others else "-"
     print(f"| {name} | {len(others)} of {len(cells)} | {mean:.3f} | {min(ratios):.3f} | {max(ratios):.3f} | {where} | "

@@ -129,7 +129,7 @@ class Cell:
     machine: Machine
     percent: float
     commands: dict  # by what places
-    predicted: dict  # "gain" of our advice
+    predicted: dict  # "gain" of our advices, by the names of commands
 
     def names(self):
         return [name for name in self.commands if not name.startswith("tried")]
@@ -171,7 +171,7 @@ def make_cell(campaign, machine, percent):
     commands[OURS] = campaign.run_plan(plan, machine, capacity)
     for number, one in enumerate(tried(campaign, machine, capacity)):
         commands[f"tried {number}"] = campaign.run_plan(one, machine, capacity)
-    return Cell(campaign.program, machine, percent, commands, ours["gain"])
+    return Cell(campaign.program, machine, percent, commands, {OURS: ours["gain"]})
 
 
 def measure(options, cells):
@@ -231,7 +231,7 @@ def print_cells(cells, seconds):
                            "strategy": name, "closed": closed, "over the best": time / best})
         print(f"| {cell.program.name} | {cell.machine.name} | {cell.percent:g} % | {slow / fast:.2f} | " +
               " | ".join(shown) + f" | {len(set(cell.commands.values()))} | {slow / times[OURS]:.2f} | "
-              f"{cell.predicted['value']:.2f} |")
+              f"{cell.predicted[OURS]['value']:.2f} |")
     return names, points
 
 
@@ -254,7 +254,7 @@ def summarise(cells, seconds, names):
                 any_behind.add(at)
         print(f"| {name} | {statistics.mean(ratios):.3f} | {max(ratios):.2f} | {behind} of {len(cells)} |")
     times = [times_of(cell, seconds) for cell in cells]
-    published.print_gains([cell.predicted for cell in cells], [of["all slow"] / of[OURS] for of in times])
+    published.print_gains([cell.predicted[OURS] for cell in cells], [of["all slow"] / of[OURS] for of in times])
     return [cells[at] for at in sorted(any_behind)]
 
 

@@ -95,9 +95,14 @@ def record_all(options, results, machine, dilation, commands, timeout):
     return run_all(anew(options, results), machine, dilation, commands, timeout, ["--memory-events"])
 
 
+def error_of(gain, measured):
+    """Of a "gain" in advice."""
+    return abs(gain["value"] / measured - 1)
+
+
 def print_gains(predicted, measured):
     """Of each advice: its "gain" over all in slow memory, and the measured one."""
-    errors = [abs(gain["value"] / real - 1) for gain, real in zip(predicted, measured)]
+    errors = [error_of(gain, real) for gain, real in zip(predicted, measured)]
     inside = sum(gain["low"] <= real <= gain["high"] for gain, real in zip(predicted, measured))
     print(f"\ngain of omptier over all in slow memory, predicted against measured: median error "
           f"{100 * statistics.median(errors):.0f} %, worst {100 * max(errors):.0f} %; "

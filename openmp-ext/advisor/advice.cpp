@@ -199,7 +199,8 @@ void predict(Advice& advice) {
   for (std::size_t site = 0; site < tier_of_site.size(); ++site)
     if (tier_of_site[site] != Placement::k_nowhere)
       advice.placement.saved += time_saved(advice.costs[site], tier_of_site[site]);
-  advice.time = predicted_time(advice.workload, advice.tiers, tier_of_site);
+  advice.time = predicted_time(advice.workload, advice.tiers, tier_of_site) + advice.workload.rest;
+  advice.least_time += advice.workload.rest;
   advice.either = toss_ups(advice.workload, advice.costs, advice.tiers, tier_of_site);
 }
 
@@ -223,18 +224,17 @@ Advice advise_by(const FieldStrategy& strategy, Workload workload, std::vector<T
   else
     advice.placement.tier_of_site = strategy.place({advice.workload, advice.tiers});
   advice.costs = cost_table(advice.workload, advice.tiers);
-  predict(advice);
   advice.least_time = relax(advice.workload, advice.tiers, advice.placement.tier_of_site).bound;
+  predict(advice);
   return advice;
 }
 
 Gain gain_of(const Advice& advice) {
   constexpr double k_usual_error = 1.4; // a factor, either way
-  const double time = advice.time + advice.workload.rest;
-  if (advice.tiers.empty() || !(time > 0)) return {};
+  if (advice.tiers.empty() || !(advice.time > 0)) return {};
   const std::vector<std::size_t> slow(advice.workload.sites.size(), advice.tiers.size() - 1);
   const double value =
-      (predicted_time(advice.workload, advice.tiers, slow) + advice.workload.rest) / time;
+      (predicted_time(advice.workload, advice.tiers, slow) + advice.workload.rest) / advice.time;
   return {value, value / k_usual_error, value * k_usual_error};
 }
 
@@ -245,7 +245,8 @@ std::vector<StrategyTime> compare_strategies(const Workload& whole, const Advice
     for (std::size_t site = 0; site < advice.workload.sites.size(); ++site)
       if (const SiteDemand& demand = advice.workload.sites[site]; !demand.by_plan)
         where[demand.site] = advice.placement.tier_of_site[site];
-    times.push_back({strategy.name, strategy.rule, predicted_time(whole, advice.tiers, where)});
+    times.push_back(
+        {strategy.name, strategy.rule, predicted_time(whole, advice.tiers, where) + whole.rest});
   }
   return times;
 }

@@ -20,8 +20,8 @@ struct Advice {
   Placement placement;
   std::vector<RegionMove> moves;
   std::vector<std::optional<std::size_t>> either; // by site: the tier that might do as well
-  // Nanoseconds of thread time in sites and loops under the model, and a bound: no placement, even
-  // of parts of sites, takes less. Moves and workload.rest not counted.
+  // Nanoseconds of thread time of the run under the model, and a bound: no placement, even of parts
+  // of sites, takes less. Moves are not counted.
   double time = 0, least_time = 0;
 };
 

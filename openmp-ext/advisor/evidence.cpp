@@ -189,16 +189,10 @@ SiteDemand demand_of(const SiteSummary& site, const ProfileSummary& summary,
 double rest_of_time(const Workload& workload, const std::vector<SiteDemand>& sites,
                     const ProfileSummary& summary, const Figures& recorded_in) {
   if (summary.measure != Measure::time) return 0;
-  double all = summary.small.accesses.total() + summary.other.accesses.total();
-  for (const SiteSummary& site : summary.sites)
-    all += site.accesses.total();
-  LoopTimes times({&recorded_in, 1}, workload.threads, workload.loops);
+  LoopTimes times({&recorded_in, 1}, workload.threads, workload.loop_work);
   for (const SiteDemand& site : sites)
     times.add({site.demand, site.by_loop}, 0);
-  if (getenv("DBG"))
-    fprintf(stderr, "all %.1f model %.1f small %.1f other %.1f ms\n", all / 1e6, times.time() / 1e6,
-            summary.small.accesses.total() / 1e6, summary.other.accesses.total() / 1e6);
-  return std::max(0.0, all - times.time());
+  return std::max(0.0, weight_of_all(summary) - times.time());
 }
 
 void simplify(Demand& demand, const Terms& terms) {
@@ -240,9 +234,10 @@ Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names
     for (LoopPart& part : whole.back().by_loop) // count_traffic has numbers of its own
       part.loop += static_cast<std::uint32_t>(summary.traffic.size());
   }
-  if (terms.lines) workload.loops = count_traffic(whole, summary, recorded_in, terms);
-  workload.loops.resize(summary.traffic.size() + loops.loops);
+  if (terms.lines) workload.loop_work = count_traffic(whole, summary, recorded_in, terms);
+  workload.loop_work.resize(summary.traffic.size() + loops.loops);
   simplify(whole, terms);
+  if (!terms.loops) std::ranges::fill(workload.loop_work, 0);
   workload.rest = rest_of_time(workload, whole, summary, recorded_in);
   if (!terms.parts) {
     workload.sites = std::move(whole);

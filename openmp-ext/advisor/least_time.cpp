@@ -36,7 +36,7 @@ public:
     return best;
   }
 
-  // Beside what no choice changes.
+  // Without LoopTimes::slope_of_work().
   double bound() {
     for (int round = 0; round < k_price_rounds; ++round)
       for (std::size_t tier = 0; tier + 1 < tiers_.size(); ++tier) // the slowest holds everything
@@ -113,7 +113,7 @@ public:
   WithOnePrice(const Workload& workload, const std::vector<TierChoice>& tiers,
                std::span<const std::size_t> tier_of_site, const std::vector<double>& bytes)
       : workload_(workload), tiers_(tiers), figures_(figures_of(tiers)),
-        times_(figures_, workload.threads, workload.loops), items_(workload.sites.size()) {
+        times_(figures_, workload.threads, workload.loop_work), items_(workload.sites.size()) {
     for (std::size_t site = 0; site < items_.size(); ++site) {
       const SiteDemand& demand = workload.sites[site];
       PricedItem& item = items_[site];

@@ -27,7 +27,7 @@ public:
   Relaxation(const Workload& workload, const std::vector<TierChoice>& tiers,
              std::span<const std::size_t> where)
       : workload_(workload), tiers_(tiers.size()), needs_(workload), pieces_(needs_.pieces()),
-        figures_(figures_of(tiers)), times_(figures_, workload.threads, workload.loops),
+        figures_(figures_of(tiers)), times_(figures_, workload.threads, workload.loop_work),
         slope_(where.size() * tiers_), part_(where.size() * tiers_), choice_(where.size()),
         limited_((tiers_ - 1) * pieces_) {
     for (const TierChoice& tier : tiers)
@@ -95,7 +95,6 @@ private:
   }
 
   void set_slopes() {
-    slope_of_work_ = times_.slope_of_work();
     for (std::size_t site = 0; site < choice_.size(); ++site)
       for (std::size_t tier = 0; tier < tiers_; ++tier)
         slope_[site * tiers_ + tier] = times_.slope(site, tier);
@@ -145,7 +144,7 @@ private:
     for (std::size_t at = 0; at < limited_.size(); ++at)
       limited_[at].sum = at % pieces_ == 0 ? 0 : limited_[at - 1].sum + limited_[at - 1].price;
     clear_use();
-    double bound = slope_of_work_;
+    double bound = times_.slope_of_work();
     for (const Limit& limit : limited_)
       bound -= limit.price * limit.capacity;
     std::size_t next_free = 0;
@@ -265,7 +264,6 @@ private:
   std::vector<Figures> figures_;
   LoopTimes times_;
   std::vector<double> slope_, part_; // by site, then tier
-  double slope_of_work_ = 0;
   std::vector<std::size_t> choice_;  // by site
   std::vector<Limit> limited_;       // by tier but the slowest, which holds everything; then piece
   std::vector<std::size_t> free_;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The placement problem without the rule that a site lies in one memory. The time f is convex in
-// the parts x of the sites in each tier and of first degree (model/loop_time.hpp), so for any x and
-// any placement s, f(s) ≥ ∇f(x)·s. The least ∇f(x)·s over all s that fit is bounded in turn by
-// Lagrange's relaxation: with a price λ ≥ 0 per byte of each tier in each piece of time,
+// the parts x of the sites in each tier and of first degree in these and the loops' work w
+// (model/loop_time.hpp), so for any x and any placement s, f(s) ≥ ∇f(x)·s + ∂f/∂w·w. The least
+// ∇f(x)·s over all s that fit is bounded in turn by Lagrange's relaxation: with a price λ ≥ 0 per
+// byte of each tier in each piece of time,
 //
 //   sum over sites of min over tiers (slope + λ · bytes while the site lives) − sum of λ · capacity
 //

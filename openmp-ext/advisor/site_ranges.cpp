@@ -247,7 +247,7 @@ Sliced slice(const Workload& workload, const CostTable& costs) {
   std::ranges::sort(order);
 
   Sliced sliced;
-  sliced.workload.loops = workload.loops;
+  sliced.workload.loop_work = workload.loop_work;
   sliced.workload.rest = workload.rest;
   sliced.workload.threads = workload.threads;
   sliced.workload.measure = workload.measure;

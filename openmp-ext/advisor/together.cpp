@@ -45,7 +45,7 @@ class Times {
 public:
   Times(const Workload& workload, const std::vector<TierChoice>& tiers,
         std::span<const std::size_t> tier_of_site)
-      : figures_(figures_of(tiers)), times(figures_, workload.threads, workload.loops) {
+      : figures_(figures_of(tiers)), times(figures_, workload.threads, workload.loop_work) {
     for (std::size_t site = 0; site < workload.sites.size(); ++site)
       times.add({workload.sites[site].demand, workload.sites[site].by_loop,
                  first_touch_times(workload.sites[site], tiers, workload.threads)},
@@ -315,7 +315,7 @@ private:
     }
     std::ranges::stable_sort(movable_, std::greater{}, [&](auto site) { return worth[site]; });
     if (movable_.size() > k_most_movable) movable_.resize(k_most_movable);
-    loops_.resize(workload_.loops.size());
+    loops_.resize(workload_.loop_work.size());
     for (const std::size_t site : movable_)
       for (const LoopPart& part : workload_.sites[site].by_loop)
         loops_[part.loop].push_back(site);

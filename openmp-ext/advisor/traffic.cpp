@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 
 namespace omptier {
 namespace {
@@ -17,11 +15,10 @@ namespace {
 class Misses {
 public:
   // The threads' own parts together: in a guest, other guests use the rest of the last level.
-  explicit Misses(const ProfileSummary& summary) {
-    const std::uint64_t threads = std::max(summary.threads, 1u);
+  explicit Misses(const ProfileSummary& summary) : threads_(std::max(summary.threads, 1u)) {
     for (const RunRecord& run : summary.runs)
-      cache_ =
-          std::max(cache_, static_cast<double>(std::min(run.caches.all, run.caches.own * threads)));
+      cache_ = std::max(cache_, std::min(static_cast<double>(run.caches.all),
+                                         static_cast<double>(run.caches.own) * threads_));
   }
   Lines of(Lines lines, const SiteSummary& site) const {
     constexpr double k_least = 0.02;
@@ -34,9 +31,11 @@ public:
     // is larger than an eighth is gone before it comes again.
     const auto missed = [&](double of) { return std::clamp(1 - cache_ / 2 / of, k_least, 1.0); };
     double gathered = missed(bytes);
-    if (lines.reaching > 0)
-      gathered += lines.reaching / lines.scattered() *
-                  (missed(std::min(lines.reach / lines.reaching, bytes)) - gathered);
+    if (lines.with_reach > 0) { // each thread has its own
+      const double together = threads_ * lines.reach_sum / lines.with_reach;
+      gathered = std::lerp(gathered, missed(std::min(together, bytes)),
+                           lines.with_reach / lines.scattered());
+    }
     const double streamed = bytes > cache_ / 8 ? 1 : k_least;
     lines.gathered_load *= gathered;
     lines.chased_load *= gathered;
@@ -49,6 +48,7 @@ public:
   }
 
 private:
+  double threads_;
   double cache_ = 0; // bytes; 0: not known
 };
 
@@ -70,12 +70,6 @@ struct InLoop {
   std::uint32_t loop;
   Demand demand;
 };
-
-// That makes a loop's time of the time that memory takes (model/loop_time.hpp).
-double work_beside(double memory, double all) {
-  const double part = memory / all;
-  return part < 1 ? all * std::cbrt(1 - part * part * part) : 0;
-}
 
 // What samples saw of the site outside of loops that could be followed.
 Demand demand_elsewhere(const SiteDemand& demand, const SiteSummary& site) {

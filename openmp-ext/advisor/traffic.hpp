@@ -5,12 +5,11 @@
 // nothing where the program was recorded, and all of its bytes in a slower memory. So the sites of
 // a loop divide its time as the model says for their lines in the memory of the recording:
 //
-//   lines of site i = time of the loop / time of the model for all relative lines · relative lines
-//   i
+//   lines of site i = lines by the loop's pace · min(1, its time / the model's for all of them)
 //
-// but never more lines than its pace says: if memory takes less time for these than the loop, the
-// rest of its time is work (model/loop_time.hpp). Lines of objects that stay in the last-level
-// cache beside the others are not counted.
+// If memory takes less time for them than the loop, the rest of its time is work
+// (model/loop_time.hpp). Lines of objects that stay in the last-level cache beside the others are
+// not counted, nor scattered accesses that a cache holds for a while.
 #pragma once
 
 #include "advisor/terms.hpp"

@@ -63,7 +63,7 @@ bool is_consistent(const Workload& workload, std::string& why_not) {
       return is_wrong(site.label + ": its regions are not in order");
     double in_loops = 0;
     for (const LoopPart& part : site.by_loop) {
-      if (part.loop >= workload.loops.size())
+      if (part.loop >= workload.loop_work.size())
         return is_wrong(site.label + ": names a loop that is not there");
       in_loops += part.part;
     }

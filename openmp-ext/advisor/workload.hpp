@@ -92,10 +92,10 @@ struct NoSite {
 struct Workload {
   std::vector<SiteDemand> sites;
   std::vector<WorkloadRegion> regions;
-  std::vector<double> loops; // nanoseconds of thread time that each has for other than memory
+  std::vector<double> loop_work; // nanoseconds of thread time of each loop (model/loop_time.hpp)
   NoSite small_objects, elsewhere;
-  double rest =
-      0; // nanoseconds of thread time beside sites and loops, where the profile tells time
+  // Nanoseconds of thread time beside sites and loops, where the profile tells time.
+  double rest = 0;
   Threads threads;
   Measure measure = Measure::misses;
 };

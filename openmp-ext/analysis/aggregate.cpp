@@ -328,7 +328,6 @@ private:
   }
 
   void finish_sites() {
-    double busy = summary_.other.accesses.total() + summary_.small.accesses.total();
     for (std::size_t i = 0; i < joined_.size(); ++i) {
       SiteSummary& site = summary_.sites[i];
       const double weight = site.accesses.total();
@@ -336,9 +335,8 @@ private:
       const double known = site.accesses.from_cache + site.accesses.from_memory;
       site.level_share = share_of(known, weight);
       if (known > 0) site.cache = cache_share_of(site);
-      busy += weight;
     }
-    summary_.waiting_share = share_of(waiting_, waiting_ + busy);
+    summary_.waiting_share = share_of(waiting_, waiting_ + weight_of_all(summary_));
   }
 
   std::size_t profiles_;
@@ -398,6 +396,13 @@ Parsed<ProfileSummary> summarize_files(std::span<const std::string> paths,
     profiles.push_back(std::move(*profile));
   }
   return summarize(profiles, place_of);
+}
+
+double weight_of_all(const ProfileSummary& summary) {
+  double weight = summary.other.accesses.total() + summary.small.accesses.total();
+  for (const SiteSummary& site : summary.sites)
+    weight += site.accesses.total();
+  return weight;
 }
 
 bool is_consistent(const ProfileSummary& summary, std::string& why_not) {

@@ -259,6 +259,8 @@ struct ProfileSummary {
   std::vector<MoveSummary> moves; // of the first profile, in order of time
 };
 
+double weight_of_all(const ProfileSummary& summary); // of the samples
+
 inline constexpr std::size_t k_instances_kept = 4096;
 
 constexpr bool has_bytes(SiteKind kind) {

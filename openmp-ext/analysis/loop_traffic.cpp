@@ -74,15 +74,17 @@ double alone_in_block(Known cluster, double lines) {
   return lines * alone_part(lines / steps * k_block / std::min(stride, k_block));
 }
 
-// Bytes in which a loop's scattered accesses lie for a while; 0: not known. If no step is usual, a
-// pattern has the longest, of about half of these bytes.
+// Bytes in which a loop's scattered accesses lie for a while; 0: not known. Of steps that were seen
+// once, patterns keep the longest forwards: about half of these bytes.
 double reach_of(const AccessPattern& pattern) {
-  double steps = 0, sum = 0;
-  for (const AccessPattern::Stride& step : pattern.strides) {
-    steps += double{step.share};
-    sum += double{step.share} * std::abs(double(step.bytes));
-  }
-  return steps > 0 && pattern.strides[0].share < k_most ? 2 * sum / steps : 0;
+  constexpr float k_once = 0.13F; // of 8 steps or more
+  double steps = 0, bytes = 0;
+  for (const AccessPattern::Stride& step : pattern.strides)
+    if (step.share > 0 && step.share <= k_once) {
+      ++steps;
+      bytes += std::abs(double(step.bytes));
+    }
+  return steps > 0 ? 2 * bytes / steps : 0;
 }
 
 void add_cluster(Known cluster, double width, std::int64_t stride, Lines& lines) {
@@ -107,8 +109,8 @@ void add_cluster(Known cluster, double width, std::int64_t stride, Lines& lines)
     lines.clustered += count * (1 - alone_part(blocks > 0 ? count / blocks : 1));
   }
   if (const double reach = reach_of(*access.pattern); reach > 0) {
-    lines.reaching += lines.scattered() - scattered;
-    lines.reach += (lines.scattered() - scattered) * reach;
+    lines.with_reach += lines.scattered() - scattered;
+    lines.reach_sum += (lines.scattered() - scattered) * reach;
   }
 }
 
@@ -159,14 +161,14 @@ Lines& Lines::operator+=(const Lines& other) {
   scattered_store += other.scattered_store;
   alone += other.alone;
   clustered += other.clustered;
-  reaching += other.reaching;
-  reach += other.reach;
+  with_reach += other.with_reach;
+  reach_sum += other.reach_sum;
   return *this;
 }
 
 Lines& Lines::operator*=(double factor) {
   for (double* lines : {&streamed_load, &gathered_load, &chased_load, &streamed_store,
-                        &scattered_store, &alone, &clustered, &reaching, &reach})
+                        &scattered_store, &alone, &clustered, &with_reach, &reach_sum})
     *lines *= factor;
   return *this;
 }

@@ -20,7 +20,7 @@ struct Lines {
   double clustered = 0; // of the other loads: not the only one
   // Of the scattered ones, those of which is known in how many bytes they lie for a while; and the
   // sum of these bytes.
-  double reaching = 0, reach = 0;
+  double with_reach = 0, reach_sum = 0;
 
   double scattered() const { return gathered_load + chased_load + scattered_store; }
   double total() const {

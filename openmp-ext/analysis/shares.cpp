@@ -55,9 +55,7 @@ void close_intervals(ProfileSummary& summary) {
 
 void add_intervals(ProfileSummary& summary, const std::vector<std::vector<Attribution>>& runs) {
   const std::size_t sites = summary.sites.size();
-  double total = summary.other.accesses.total() + summary.small.accesses.total();
-  for (const SiteSummary& site : summary.sites)
-    total += site.accesses.total();
+  const double total = weight_of_all(summary);
   std::vector<std::vector<WeightedSample>> by_site, by_region;
   std::vector<std::vector<std::vector<WeightedSample>>> in_region(summary.regions.size());
   for (const auto& run : runs) {

@@ -4,7 +4,6 @@
 #include "cli/advice_text.hpp"
 
 #include "advisor/explain.hpp"
-#include "advisor/together.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>
@@ -111,12 +110,11 @@ Json placement_json(const Advice& advice, std::size_t site, std::uint64_t peaks)
 
 std::string bound_text(const Advice& advice) {
   if (advice.tiers.size() < 2 || !(advice.time > 0)) return {};
-  const double rest = advice.workload.rest, time = advice.time + rest;
   const Gain gain = gain_of(advice);
   char times[64];
   std::snprintf(times, sizeof times, "%.2f times (usually %.1f to %.1f)", gain.value, gain.low,
                 gain.high);
-  const double above = std::max(0.0, 1 - (advice.least_time + rest) / time);
+  const double above = std::max(0.0, 1 - advice.least_time / advice.time);
   const bool tells_time = advice.workload.measure == Measure::time;
   return "\nUnder the model, the program " +
          (tells_time ? "is " + std::string(times) + " as fast as"
@@ -195,8 +193,7 @@ std::string strategies_text(const Advice& advice, std::span<const StrategyTime> 
   if (times.empty()) return {};
   const auto line = [&](std::string_view name, double time, std::string_view rule) {
     char text[200];
-    const double rest = advice.workload.rest;
-    const double ratio = advice.time > 0 ? (time + rest) / (advice.time + rest) : 1;
+    const double ratio = advice.time > 0 ? time / advice.time : 1;
     std::snprintf(text, sizeof text, "  %-11.*s %6.2f  %.*s\n", static_cast<int>(name.size()),
                   name.data(), ratio, static_cast<int>(rule.size()), rule.data());
     return std::string(text);
@@ -227,13 +224,11 @@ std::string advice_json(const Advice& advice, std::span<const StrategyTime> time
   const auto json_of = [](const NoSite& memory) {
     return Json{{"share", memory.share}, {"bytes", memory.bytes}};
   };
-  const auto predicted = [&](double time) {
-    return (time + advice.workload.rest) / advice.workload.threads.most();
-  };
+  const double threads = advice.workload.threads.most();
   const Gain gain = gain_of(advice);
   Json strategies = Json::array();
   for (const StrategyTime& of : times)
-    strategies.push_back({{"name", of.name}, {"predicted_time", predicted(of.time)}});
+    strategies.push_back({{"name", of.name}, {"predicted_time", of.time / threads}});
   const Json all = {{"version", 1},
                     {"measure", noun_of(advice.workload.measure)},
                     {"threads", advice.workload.threads.most()},
@@ -245,8 +240,8 @@ std::string advice_json(const Advice& advice, std::span<const StrategyTime> time
                     {"everything_else", json_of(advice.workload.elsewhere)},
                     {"moves", std::move(moves)},
                     {"gain", {{"value", gain.value}, {"low", gain.low}, {"high", gain.high}}},
-                    {"predicted_time", predicted(advice.time)},
-                    {"least_time", predicted(advice.least_time)},
+                    {"predicted_time", advice.time / threads},
+                    {"least_time", advice.least_time / threads},
                     {"strategies", std::move(strategies)}};
   return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -21,11 +21,6 @@ constexpr unsigned k_longest_iteration = 1000;                          // instr
 constexpr std::uint64_t k_stack_below = 4096, k_stack_above = 64 << 10; // bytes around its top
 constexpr std::uint64_t k_most_iterations = std::uint64_t{1} << 40;
 
-bool holds(const Loop& loop, int instruction) {
-  const auto number = static_cast<std::uint32_t>(instruction);
-  return loop.first <= number && number <= loop.last;
-}
-
 // Innermost first. Overlapping loops are merged: compilers enter loops in the middle, and then a
 // backward jump does not span the whole body.
 std::vector<Loop> loops_around(const Function& function, const Loop& inner) {

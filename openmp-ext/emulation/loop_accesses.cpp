@@ -205,12 +205,18 @@ void LoopAccesses::walk(const RegisterSample& sample, const RegisterSample* earl
                         std::uint64_t sought) {
   const Function* function = functions_.around(sample.pc);
   const int at = function != nullptr ? function->at(sample.pc) : -1;
+  loop_ = {};
+  innermost_ = 0;
+  if (const Loop* const loop = at >= 0 ? innermost_loop(*function, at) : nullptr) {
+    innermost_ = function->instructions[loop->first].address;
+    loop_ = registers_of_run(*function, *loop, sample, earlier);
+  }
   if (at < 0)
     needed_.read_all();
   else
     needed_.begin(*function, at, functions_.generation());
   const std::uint64_t known = known_, unknown = unknown_;
-  while (!walk_once(sample, earlier, sought)) {
+  while (!walk_once(sample, sought)) {
     known_ = known, unknown_ = unknown;
     function = functions_.around(sample.pc);
     if (function == nullptr)
@@ -240,19 +246,7 @@ bool LoopAccesses::steps_far() const {
   return false;
 }
 
-void LoopAccesses::begin_loop(const Function* function, int at, const RegisterSample& sample,
-                              const RegisterSample* earlier) {
-  loop_ = {};
-  innermost_ = 0;
-  heads_.clear();
-  const Loop* const innermost = at >= 0 ? innermost_loop(*function, at) : nullptr;
-  if (innermost == nullptr) return;
-  innermost_ = function->instructions[innermost->first].address;
-  loop_ = registers_of(*function, *loop_of_run(*function, at, sample, earlier));
-}
-
-bool LoopAccesses::walk_once(const RegisterSample& sample, const RegisterSample* earlier,
-                             std::uint64_t sought) {
+bool LoopAccesses::walk_once(const RegisterSample& sample, std::uint64_t sought) {
   accesses_.clear();
   lost_.clear();
   visits_.clear();
@@ -262,7 +256,7 @@ bool LoopAccesses::walk_once(const RegisterSample& sample, const RegisterSample*
   const Function* function = functions_.around(sample.pc);
   if (function != nullptr) set_constants(*function, sample.pc, state);
   int at = function != nullptr ? function->at(sample.pc) : -1;
-  begin_loop(function, at, sample, earlier);
+  heads_.clear();
   std::vector<std::uint64_t> returns;
   std::vector<std::uint64_t> tried; // loop heads whose vectors we tried to recover
   int depth = 0;
@@ -281,7 +275,8 @@ bool LoopAccesses::walk_once(const RegisterSample& sample, const RegisterSample*
     const Instruction here = function->instructions[static_cast<std::size_t>(at)];
     visits_.push_back({here.address, depth, static_cast<std::uint32_t>(accesses_.size())});
     if (here.address == sample.pc && depth == 0 && ++again == k_enough_visits) far = steps_far();
-    if (again >= k_enough_visits && !far && (loop_.head == 0 || heads_.size() >= k_least_heads))
+    if (again >= k_enough_visits && !far &&
+        (loop_.head == innermost_ || heads_.size() >= k_least_heads))
       break;
     if (here.joined && before >= 0 && certain) function->came(at, before);
     before = at;
@@ -537,21 +532,21 @@ void LoopAccesses::find_steps() {
   }
 }
 
-// Nothing: not known. Below 0: they are of two runs.
+// Nothing: not known. Below 0: they are of two runs of the innermost loop.
 std::optional<double> LoopAccesses::iterations_since(const RegisterSample& earlier,
                                                      const RegisterSample& sample) {
-  const bool is_innermost = loop_.head == innermost_;
-  const Function* const function = is_innermost ? functions_.around(sample.pc) : nullptr;
+  const Function* const function = functions_.around(sample.pc);
   const Loop* const loop =
       function != nullptr ? innermost_loop(*function, function->at(earlier.pc)) : nullptr;
-  if (is_innermost &&
-      (loop == nullptr || function->instructions[loop->first].address != loop_.head))
-    return {};
+  const bool in_same = loop != nullptr && function->instructions[loop->first].address == innermost_;
+  const bool is_innermost = loop_.head == innermost_;
+  if (is_innermost && !in_same) return {};
   find_steps();
   const auto iterations =
       iterations_between(loop_, earlier, sample, static_cast<double>(sample.ran - earlier.ran));
   if (is_innermost || (iterations && iterations_ > 0)) return iterations;
-  return -1; // of the innermost loop
+  if (in_same) return -1;
+  return {};
 }
 
 // bytes: of the summarized accesses.

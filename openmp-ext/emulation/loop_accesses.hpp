@@ -80,12 +80,10 @@ private:
   static constexpr unsigned k_enough_visits = 17; // of the sample's instruction
   static constexpr std::size_t k_heads = 4, k_least_heads = 3; // visits that give a loop's steps
 
-  void begin_loop(const Function* function, int at, const RegisterSample& sample,
-                  const RegisterSample* earlier);
   // Until `sought` has made an access, or enough was seen.
   void walk(const RegisterSample& sample, const RegisterSample* earlier, std::uint64_t sought = 0);
   // With only the reads that needed_ requires. False: these were too few.
-  bool walk_once(const RegisterSample& sample, const RegisterSample* earlier, std::uint64_t sought);
+  bool walk_once(const RegisterSample& sample, std::uint64_t sought);
   bool steps_far() const;
   void note(const Instruction& instruction, const MachineState& state, std::uint32_t step);
   void note_one(const Instruction& instruction, std::uint64_t address, std::uint32_t bytes,
@@ -122,7 +120,7 @@ private:
   LoopRegisters loop_;          // whose pace may be known: the sample's, or one around it
   std::uint64_t innermost_ = 0; // head of the sample's loop
   std::vector<Head> heads_;
-  double iterations_ = 0; // of it, in the summarized range
+  double iterations_ = 0;                        // of loop_, in the summarized range
   std::size_t first_visit_ = 0, last_visit_ = 0; // the same range
   std::uint64_t unknown_ = 0, known_ = 0, draws_ = 0;
 };

@@ -21,29 +21,14 @@ bool leaves_or_closes(const Function& function, const Loop& loop, const Instruct
   return !inside;
 }
 
-bool may_be_one_run(const Function& function, const Loop& loop, const RegisterSample& one,
-                    const RegisterSample& other) {
-  const auto in_loop = [&](const RegisterSample& sample) {
-    const int at = function.at(sample.pc);
-    return at >= static_cast<int>(loop.first) && at <= static_cast<int>(loop.last);
-  };
-  if (!in_loop(one) || !in_loop(other)) return false;
-  const LoopRegisters registers = registers_of(function, loop);
+bool have_fixed_alike(const LoopRegisters& loop, const RegisterSample& one,
+                      const RegisterSample& other) {
   for (unsigned g = 0; g < k_general_registers; ++g)
-    if ((registers.fixed >> g & 1) != 0 && one.general[g] != other.general[g]) return false;
+    if ((loop.fixed >> g & 1) != 0 && one.general[g] != other.general[g]) return false;
   return true;
 }
 
 } // namespace
-
-const Loop* loop_of_run(const Function& function, int instruction, const RegisterSample& sample,
-                        const RegisterSample* earlier) {
-  const Loop* const innermost = innermost_loop(function, instruction);
-  for (const Loop* loop = innermost; loop != nullptr && earlier != nullptr;
-       loop = loop_around(function, *loop))
-    if (may_be_one_run(function, *loop, sample, *earlier)) return loop;
-  return innermost;
-}
 
 LoopRegisters registers_of(const Function& function, const Loop& loop) {
   LoopRegisters registers;
@@ -65,14 +50,26 @@ LoopRegisters registers_of(const Function& function, const Loop& loop) {
   return registers;
 }
 
+LoopRegisters registers_of_run(const Function& function, const Loop& innermost,
+                               const RegisterSample& sample, const RegisterSample* earlier) {
+  const int before = earlier != nullptr ? function.at(earlier->pc) : -1;
+  for (const Loop* loop = &innermost; before >= 0 && loop != nullptr;
+       loop = loop_around(function, *loop)) {
+    if (!holds(*loop, before)) continue;
+    const LoopRegisters registers = registers_of(function, *loop);
+    if (have_fixed_alike(registers, sample, *earlier)) return registers;
+  }
+  return registers_of(function, innermost);
+}
+
 std::optional<double> iterations_between(const LoopRegisters& loop, const RegisterSample& from,
                                          const RegisterSample& to, double nanoseconds) {
   if (loop.head == 0 || loop.counting == 0 || loop.ends_by_memory) return {};
+  if (!have_fixed_alike(loop, from, to)) return -1;
   std::optional<std::int64_t> least, most;
   for (unsigned g = 0; g < k_general_registers; ++g) {
-    const auto moved = static_cast<std::int64_t>(to.general[g] - from.general[g]);
-    if ((loop.fixed >> g & 1) != 0 && moved != 0) return -1;
     if ((loop.counting >> g & 1) == 0) continue;
+    const auto moved = static_cast<std::int64_t>(to.general[g] - from.general[g]);
     const std::int64_t step = loop.step[g];
     if (step == 0 || (step == -1 && moved == INT64_MIN)) return {};
     if (moved % step != 0) return -1;

@@ -31,10 +31,10 @@ struct LoopRegisters {
 // All but the steps; `counting` has the registers that only one instruction writes.
 LoopRegisters registers_of(const Function& function, const Loop& loop);
 
-// Of the loops around the instruction, the innermost one with both samples in one run, as far as
-// the registers tell that no loop writes; else the innermost.
-const Loop* loop_of_run(const Function& function, int instruction, const RegisterSample& sample,
-                        const RegisterSample* earlier);
+// Of the loop, or of the smallest one around it with both samples in one run, as far as the
+// registers tell that it does not write; of the loop itself if there is none.
+LoopRegisters registers_of_run(const Function& function, const Loop& innermost,
+                               const RegisterSample& sample, const RegisterSample* earlier);
 
 // Iterations from one sample to a later one of the same loop, ± 1; −1 = not of one run; nothing if
 // that cannot be decided. nanoseconds: between them.

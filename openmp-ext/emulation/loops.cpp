@@ -5,11 +5,15 @@
 
 namespace omptier {
 
+bool holds(const Loop& loop, int instruction) {
+  return instruction >= 0 && loop.first <= static_cast<std::uint32_t>(instruction) &&
+         static_cast<std::uint32_t>(instruction) <= loop.last;
+}
+
 const Loop* innermost_loop(const Function& function, int instruction) {
-  const auto number = static_cast<std::uint32_t>(instruction);
   const Loop* best = nullptr;
   for (const Loop& loop : function.loops)
-    if (instruction >= 0 && loop.first <= number && number <= loop.last &&
+    if (holds(loop, instruction) &&
         (best == nullptr || loop.last - loop.first < best->last - best->first))
       best = &loop;
   return best;

@@ -11,6 +11,8 @@
 
 namespace omptier {
 
+bool holds(const Loop& loop, int instruction); // by extent
+
 // By extent; the instruction may lie in cold code there.
 const Loop* innermost_loop(const Function& function, int instruction);
 // The smallest loop that holds it and more; null: there is none.

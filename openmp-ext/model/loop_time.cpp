@@ -25,6 +25,10 @@ double power3(double value) {
 
 } // namespace
 
+double work_beside(double memory, double all) {
+  return memory < all ? all * std::cbrt(1 - power3(memory / all)) : 0;
+}
+
 LoopTimes::LoopTimes(std::span<const Figures> memories, Threads threads,
                      std::span<const double> work)
     : memories_(memories), threads_(threads), loops_(work.size()) {

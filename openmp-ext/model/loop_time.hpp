@@ -41,6 +41,10 @@ struct LoopItem {
   std::span<const double> beside = {}; // nanoseconds by memory, besides the demand: in no loop
 };
 
+// With which a loop takes `all` whose accesses alone take `memory`, in nanoseconds; 0 if they take
+// longer.
+double work_beside(double memory, double all);
+
 class LoopTimes {
 public:
   // work: of each loop, in nanoseconds of thread time.

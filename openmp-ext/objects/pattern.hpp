@@ -30,8 +30,8 @@ struct AccessPattern {
   float chased = 0;   // share of accesses through a pointer that was itself loaded through one
   // loop: address of the first instruction of the innermost loop around the sample; 0 = unknown.
   // run_bytes, run_nanoseconds: what it accessed, and in which time, since another sample of the
-  // thread in the same run of the loop. 0 = no such sample; bytes < 0: the other sample was of
-  // another run.
+  // thread in the same run of the loop, or of one around it. 0 = no such sample; bytes < 0: the
+  // other sample was of another run.
   std::uint64_t loop = 0;
   float run_nanoseconds = 0, run_bytes = 0;
   std::array<Stride, k_strides> strides{}; // the most frequent first

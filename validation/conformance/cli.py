@@ -237,11 +237,11 @@ def wrong_advice(bench, profile):
                        (".", "directory"), ("idle.profile", "")):
         bench.one_line("advise", file, *machine, status=2, said=f"omptier advise: {said and file + ': '}")
         check(said in bench.run(bench.omptier, "advise", file, *machine, status=2).stderr, f"{file}: not {said}")
-    # The first half may or may not hold what can be placed: both times the cause is said.
+    # A first part may or may not hold what can be placed: both times the cause is said.
     for part in (len(whole) // 2, len(whole) // 3, len(whole) * 9 // 10):
-        (folder / "half.profile").write_bytes(whole[:part])
-        cut = bench.run(bench.omptier, "advise", "half.profile", *machine, status=None)
-        check("cut off" in cut.stderr and cut.returncode in (0, 2), f"half a profile: {cut}")
+        (folder / "cut.profile").write_bytes(whole[:part])
+        cut = bench.run(bench.omptier, "advise", "cut.profile", *machine, status=None)
+        check("cut off" in cut.stderr and cut.returncode in (0, 2), f"{part} of {len(whole)} bytes: {cut}")
     for capacity, said in (("dram:0", "let --capacity leave two"), ("dram:0,nvm:0", "leaves no memory"), ("hbm", "hbm"),
                            ("dram:", "not a size"), ("dram:nan", "not a size"), ("dram:inf", "not a size"),
                            ("dram:-5M", "not a size"), ("dram:1M,dram:2M", "twice"), ("dram:99999999999T", "too large")):

@@ -81,7 +81,7 @@ TEST(FirstTouch, DecidesWhereEachStepHasNewPages) {
 // In whole loops' times, and in the time of a divided site, they are neither lost nor doubled.
 TEST(FirstTouch, IsInNoLoop) {
   Workload workload = steps();
-  workload.loops.resize(1);
+  workload.loop_work.resize(1);
   workload.sites[1].by_loop = {{0, 1}};
   const auto tiers = dram_and_nvm(false);
   const std::size_t nvm[] = {1, 1};

@@ -121,8 +121,8 @@ TEST(Traffic, ScatteredAccessesThatStayNearAreCached) {
   lines = {};
   lines.gathered_load = 1;
   const auto misses = [&](double reach) {
-    lines.reaching = reach > 0 ? 1 : 0;
-    lines.reach = reach;
+    lines.with_reach = reach > 0 ? 1 : 0;
+    lines.reach_sum = reach;
     std::vector<SiteDemand> sites(3);
     count_traffic(sites, summary, k_fast);
     return sites[0].demand.of(Manner::scattered_load);

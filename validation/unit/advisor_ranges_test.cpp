@@ -180,7 +180,7 @@ TEST(RangesOfASite, FewSamplesSayNothing) {
 Workload streams(int arrays, std::uint64_t bytes) {
   Workload workload;
   workload.threads = 32;
-  workload.loops.resize(1);
+  workload.loop_work.resize(1);
   for (int i = 0; i < arrays; ++i) {
     SiteDemand& site = workload.sites.emplace_back();
     site.label = std::string(1, static_cast<char>('a' + i));
@@ -268,7 +268,7 @@ TEST(ArraysTogether, AreAsGoodAsTheBestAndNeverBelowTheBound) {
     Workload workload;
     workload.threads = 1 + static_cast<unsigned>(below(64));
     for (int i = 0; i < 3; ++i)
-      workload.loops.push_back(below(2) == 0 ? 0 : static_cast<double>(below(1000000)));
+      workload.loop_work.push_back(below(2) == 0 ? 0 : static_cast<double>(below(1000000)));
     for (int i = 0; i < 7; ++i) {
       SiteDemand& site = workload.sites.emplace_back();
       const std::uint64_t begin = below(80);
@@ -292,6 +292,20 @@ TEST(ArraysTogether, AreAsGoodAsTheBestAndNeverBelowTheBound) {
     worst = std::max(worst, advice.time / best - 1);
   }
   EXPECT_LT(worst, 1e-4);
+}
+
+// What a loop works is no placement's to save, so the bound contains it.
+TEST(ArraysTogether, TheBoundKnowsOfTheWork) {
+  Workload workload;
+  workload.loop_work = {1e6};
+  SiteDemand& site = workload.sites.emplace_back();
+  site.live = {{0, 1, 64 * MiB}};
+  site.demand.of(Manner::streamed_load) = 1000;
+  site.by_loop = {{0, 1}};
+  const Advice advice = advise(workload, {{MemoryKind::dram, 32 * MiB, {80, 80, 100e9, 100e9}},
+                                          {MemoryKind::nvm, 4096 * MiB, {300, 900, 30e9, 10e9}}});
+  EXPECT_GT(advice.least_time, 0.999e6);
+  EXPECT_LE(advice.least_time, advice.time);
 }
 
 // A divided block's memory is not kept for the next.

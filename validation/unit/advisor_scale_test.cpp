@@ -55,7 +55,7 @@ TEST(Scale, ThousandsOfShortLivedObjectsTakeASecondAtMost) {
   Numbers numbers(6714);
   Workload workload;
   workload.threads = 16;
-  workload.loops.resize(100);
+  workload.loop_work.resize(100);
   for (std::size_t i = 0; i < 6714; ++i) {
     SiteDemand& site = workload.sites.emplace_back();
     site.site = i;
@@ -99,7 +99,7 @@ Workload objects_in_regions(std::size_t objects, std::uint32_t regions, Regions 
   Numbers numbers(100);
   Workload workload;
   workload.threads = 16;
-  workload.loops.resize(loops);
+  workload.loop_work.resize(loops);
   workload.regions.assign(regions, {"region", 10, 10});
   workload.sites.resize(objects);
   for (std::size_t i = 0; i < objects; ++i) {

@@ -173,17 +173,18 @@ TEST(LinesOf, WhatStaysAsksForNothing) {
   EXPECT_DOUBLE_EQ(Loop().load(PatternKind::sequential, k_array, 8, {{0, 1}}).lines().total(), 0);
 }
 
-// Of steps of which none is usual, the longest are kept.
+// Of steps that are seen once, the longest are kept; of a run of neighbours, its begin is one.
 TEST(LinesOf, TheReachOfScatteredAccesses) {
   Loop loop;
-  loop.load(PatternKind::random, k_array, 8, {{900, 0.06F}, {800, 0.06F}, {-700, 0.06F}});
-  EXPECT_NEAR(loop.lines().reach / loop.lines().reaching, 1600, 1);
-  EXPECT_DOUBLE_EQ(loop.lines().reaching, loop.lines().scattered());
+  loop.load(PatternKind::random, k_array, 8,
+            {{8, 0.4F}, {900, 0.06F}, {800, 0.06F}, {-700, 0.06F}});
+  EXPECT_NEAR(loop.lines().reach_sum / loop.lines().with_reach, 1600, 1);
+  EXPECT_DOUBLE_EQ(loop.lines().with_reach, loop.lines().scattered());
   loop.load(PatternKind::random, k_array + (64 << 20), 8, {}); // one without steps
-  EXPECT_LT(loop.lines().reaching, loop.lines().scattered());
-  EXPECT_NEAR(loop.lines().reach / loop.lines().reaching, 1600, 1);
+  EXPECT_LT(loop.lines().with_reach, loop.lines().scattered());
+  EXPECT_NEAR(loop.lines().reach_sum / loop.lines().with_reach, 1600, 1);
   const Lines walk = Loop().load(PatternKind::sequential, k_array, 8, {{8, 1}}).lines();
-  EXPECT_EQ(walk.reaching, 0);
+  EXPECT_EQ(walk.with_reach, 0);
 }
 
 } // namespace

@@ -235,7 +235,8 @@ Gain gain_of(const Advice& advice) {
   const std::vector<std::size_t> slow(advice.workload.sites.size(), advice.tiers.size() - 1);
   const double value =
       (predicted_time(advice.workload, advice.tiers, slow) + advice.workload.rest) / advice.time;
-  return {value, value / k_usual_error, value * k_usual_error};
+  const bool tells_time = advice.workload.measure == Measure::time;
+  return {value, tells_time ? value / k_usual_error : std::min(1.0, value), value * k_usual_error};
 }
 
 std::vector<StrategyTime> compare_strategies(const Workload& whole, const Advice& advice) {

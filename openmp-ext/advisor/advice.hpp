@@ -30,9 +30,9 @@ Advice advise(Workload workload, std::vector<TierChoice> tiers);
 // Whole sites where the strategy wants them, nothing moved.
 Advice advise_by(const FieldStrategy& strategy, Workload workload, std::vector<TierChoice> tiers);
 
-// How many times as fast the advice is as everything in the slowest tier, in time, or in waits
-// where the profile does not tell time. Of the predictions that benchmarks/published measures
-// (capacity.py, advised.py), nine in ten lie between low and high.
+// How many times as fast the advice is as everything in the slowest tier. Of the predictions that
+// benchmarks/published measures (capacity.py, advised.py), nine in ten lie between low and high.
+// Where the profile does not tell time, the value is of waits, and low allows for any work beside.
 struct Gain {
   double value = 1, low = 1, high = 1;
 };

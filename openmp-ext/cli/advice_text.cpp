@@ -111,11 +111,14 @@ Json placement_json(const Advice& advice, std::size_t site, std::uint64_t peaks)
 std::string bound_text(const Advice& advice) {
   if (advice.tiers.size() < 2 || !(advice.time > 0)) return {};
   const Gain gain = gain_of(advice);
-  char times[64];
-  std::snprintf(times, sizeof times, "%.2f times (usually %.1f to %.1f)", gain.value, gain.low,
-                gain.high);
-  const double above = std::max(0.0, 1 - advice.least_time / advice.time);
   const bool tells_time = advice.workload.measure == Measure::time;
+  char times[64];
+  if (tells_time)
+    std::snprintf(times, sizeof times, "%.2f times (usually %.1f to %.1f)", gain.value, gain.low,
+                  gain.high);
+  else
+    std::snprintf(times, sizeof times, "%.2f times", gain.value);
+  const double above = std::max(0.0, 1 - advice.least_time / advice.time);
   return "\nUnder the model, the program " +
          (tells_time ? "is " + std::string(times) + " as fast as"
                      : "waits for memory " + std::string(times) + " shorter than") +

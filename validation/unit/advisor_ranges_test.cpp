@@ -308,6 +308,25 @@ TEST(ArraysTogether, TheBoundKnowsOfTheWork) {
   EXPECT_LE(advice.least_time, advice.time);
 }
 
+TEST(Gain, IsOfTheWholeRun) {
+  Workload workload;
+  SiteDemand& site = workload.sites.emplace_back();
+  site.live = {{0, 1, 1 * MiB}};
+  site.demand.of(Manner::scattered_load) = 1000; // 80 ns each, or 300
+  const std::vector<TierChoice> tiers = {{MemoryKind::dram, 32 * MiB, {80, 80, 100e9, 100e9}},
+                                         {MemoryKind::nvm, 4096 * MiB, {300, 900, 30e9, 10e9}}};
+  const Gain waits = gain_of(advise(workload, tiers));
+  EXPECT_NEAR(waits.value, 300.0 / 80, 1e-6);
+  EXPECT_LE(waits.low, 1); // nobody knows what it works beside
+  workload.measure = Measure::time;
+  workload.rest = 1000 * 140;
+  const Gain time = gain_of(advise(workload, tiers));
+  EXPECT_NEAR(time.value, (300.0 + 140) / (80 + 140), 1e-6);
+  EXPECT_GT(time.low, 1);
+  EXPECT_LT(time.low, time.value);
+  EXPECT_GT(time.high, time.value);
+}
+
 // A divided block's memory is not kept for the next.
 TEST(RangesOfASite, TemporariesStayWhole) {
   ProfileSummary summary = one_block(64 * MiB, [](double) { return 1.0; });

@@ -44,6 +44,7 @@ asm(".text\n"
     "  incq %r9\n"
     "  cmpq $12, %r9\n"
     "  jne pace_row_head\n"
+    "place pace_rows_next\n"
     "  addq $96, %rdi\n"
     "  incq %rcx\n"
     "  cmpq %rdx, %rcx\n"
@@ -64,7 +65,7 @@ asm(".text\n"
     "  ret\n .cfi_endproc\n");
 
 extern "C" const char pace_copy_head[], pace_copy_store[], pace_copy_end[], pace_memory_head[];
-extern "C" const char pace_gather_head[], pace_rows_head[], pace_row_head[];
+extern "C" const char pace_gather_head[], pace_rows_head[], pace_row_head[], pace_rows_next[];
 // clang-format on
 
 namespace {
@@ -204,7 +205,14 @@ TEST_F(SamplingPace, ShortLoopsHaveThePaceOfTheLoopAroundThem) {
   later.general[k_rdx] += 64; // another run of both
   EXPECT_EQ(emulate().run_bytes, -1);
   later.general[k_rdx] -= 64;
+  earlier.pc = at(pace_rows_next); // in the outer one alone
+  EXPECT_NEAR(emulate().run_bytes, 500 * 96, 96);
   later.general[k_rdi] += 8; // its counters disagree
+  EXPECT_EQ(emulate().run_bytes, -1);
+  later.general[k_rcx] = earlier.general[k_rcx] + 3; // too few rows to tell
+  later.general[k_rdi] = earlier.general[k_rdi] + 3 * 96;
+  EXPECT_EQ(emulate().run_nanoseconds, 0);
+  earlier.pc = at(pace_row_head); // but two runs of the loop over a row
   EXPECT_EQ(emulate().run_bytes, -1);
 }
 

@@ -2,16 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # Accesses per second against a program's own count, and shares of accesses between two loops of which one takes much
-# longer for an access: by time they would be far off. The median of three recordings is judged, or of seven: what else
-# runs on the host changes a loop's speed from one moment to the next. Two more may leave a rate open, as beside other
-# load some do.
+# longer for an access: by time they would be far off. The median of seven recordings is judged: what else runs on the
+# host changes a loop's speed from one moment to the next. Two more may leave a rate open, as beside other load some do.
 #
 # usage: record_rates.py --omptier O --program P
 import statistics
 
 from recording import Recorder, check, parser, site
 
-FEW, MANY = 3, 7
+RECORDINGS = 7
 
 options = parser("omptier", "program").parse_args()
 bench = Recorder(options)
@@ -56,14 +55,11 @@ def judge(runs):
 
 
 runs, left_open = [], 0
-for enough in FEW, MANY:
-    while len(runs) < enough:
-        run = recorded()
-        runs += [run] if run else []
-        left_open += run is None
-        check(left_open <= 2, f"{left_open} recordings left a rate open\n{bench.text()}")
-    good, text = judge(runs)
-    if good:
-        break
+while len(runs) < RECORDINGS:
+    run = recorded()
+    runs += [run] if run else []
+    left_open += run is None
+    check(left_open <= 2, f"{left_open} recordings left a rate open\n{bench.text()}")
+good, text = judge(runs)
 check(good, f"{text}{runs[-1][2]}")
 print(text)

@@ -83,33 +83,38 @@ class Campaign:
         advice = self.advise(machine, capacity, *further, "-o", file)
         return advice, json.loads(file.read_text())
 
-    def scaled(self, plan, slow):
-        """The plan for the smaller problem, without what does not place anything."""
-        entries = []
-        for entry in plan["entries"]:
-            kept = {name: entry[name] for name in ("instances", "frames", "static", "region", "least_block") if name in entry}
-            kept["kinds"] = list(dict.fromkeys((entry["kinds"][0], slow)))
-            if "parts" in entry:
-                kept["parts"] = [{"begin": page_of(part["begin"] / self.program.size), "kind": part["kind"],
-                                  "end": page_of(part["end"] / self.program.size)} for part in entry["parts"]]
-            entries.append(kept)
-        entries.sort(key=lambda entry: json.dumps(entry, sort_keys=True))
-        return {"version": 1, "modules": plan["modules"], "entries": entries}
-
     def command(self, *how):
         return " ".join(map(str, (f"{self.bin}/omptier-model off; OMPTIER_VERBOSE=1", self.bin / "omptier", "run", *how,
                                   "--", self.binary, *self.program.words, 1, self.program.steps)))
 
     def run_plan(self, plan, machine, capacity):
         """The command. Equal placements have equal commands, so they are run once."""
-        text = json.dumps(self.scaled(plan, machine.slow), indent=1, sort_keys=True)
-        file = self.folder / "plans" / f"{self.program.name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}.json"
+        text = text_of(plan, machine.slow, self.program.size)
+        file = self.folder / "plans" / f"{self.program.name}-{known_by(text)}.json"
         file.parent.mkdir(exist_ok=True)
         if not file.exists():
             file.write_text(text)
         limit = () if sum(bytes_in(entry, machine.fast) for entry in plan["entries"]) <= capacity else (
             "--capacity", machine.capacity(capacity / self.program.size * SLACK))
         return self.command(*limit, "--plan", file)
+
+
+def text_of(plan, slow, smaller=1):
+    """The plan for a problem that is so many times smaller, without what does not place anything."""
+    entries = []
+    for entry in plan["entries"]:
+        kept = {name: entry[name] for name in ("instances", "frames", "static", "region", "least_block") if name in entry}
+        kept["kinds"] = list(dict.fromkeys((entry["kinds"][0], slow)))
+        if "parts" in entry:
+            kept["parts"] = [{"begin": page_of(part["begin"] / smaller), "kind": part["kind"],
+                              "end": page_of(part["end"] / smaller)} for part in entry["parts"]]
+        entries.append(kept)
+    entries.sort(key=lambda entry: json.dumps(entry, sort_keys=True))
+    return json.dumps({"version": 1, "modules": plan["modules"], "entries": entries}, indent=1, sort_keys=True)
+
+
+def known_by(text):
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def page_of(byte):

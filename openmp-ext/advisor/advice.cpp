@@ -4,6 +4,7 @@
 #include "advisor/advice.hpp"
 
 #include "advisor/explain.hpp"
+#include "advisor/needs.hpp"
 #include "advisor/relaxation.hpp"
 #include "advisor/site_blocks.hpp"
 #include "advisor/site_ranges.hpp"
@@ -14,6 +15,7 @@
 
 #include <algorithm>
 #include <map>
+#include <new>
 #include <numeric>
 #include <utility>
 
@@ -193,6 +195,43 @@ void place_whole_or_divided(Advice& advice) {
   }
 }
 
+// What the plan does not name is placed around the rest, and so is what no longer has room.
+Placement place_around(const EarlierPlacement& earlier, const std::vector<TierChoice>& tiers) {
+  Workload held = earlier.workload;
+  const Needs needs(held);
+  std::vector<std::uint64_t> capacity;
+  for (const TierChoice& tier : tiers)
+    capacity.push_back(tier.capacity);
+  Room room;
+  if (!room.make(capacity, needs.pieces())) throw std::bad_alloc();
+  std::vector<std::pair<double, std::size_t>> order; // by what a byte saves there
+  const CostTable costs = cost_table(held, tiers);
+  for (std::size_t site = 0; site < held.sites.size(); ++site)
+    if (const auto tier = earlier.tier_of_site[site])
+      order.emplace_back(-time_saved(costs[site], *tier) / double(needs.of(site).bytes + 1), site);
+    else if (held.sites[site].kept && room.fits(needs.of(site), *held.sites[site].kept))
+      room.take(needs.of(site), *held.sites[site].kept);
+  std::ranges::sort(order);
+  for (const auto& [value, site] : order) {
+    if (!room.fits(needs.of(site), *earlier.tier_of_site[site])) continue;
+    held.sites[site].kept = earlier.tier_of_site[site];
+    room.take(needs.of(site), *held.sites[site].kept);
+  }
+  return place(held, tiers).placement;
+}
+
+void keep_unless_slower(Advice& advice, const EarlierPlacement& earlier) {
+  Placement placement = place_around(earlier, advice.tiers);
+  const double before = time_with_moves(earlier.workload, advice.tiers, placement);
+  const double now = time_with_moves(advice.workload, advice.tiers, advice.placement);
+  const double all = before + advice.workload.rest;
+  advice.change = Change{false, all > 0 ? (before - now) / all : 0};
+  if (advice.change->saves >= k_worth_changing) return;
+  advice.change->is_none = true;
+  advice.workload = earlier.workload;
+  advice.placement = std::move(placement);
+}
+
 void predict(Advice& advice) {
   const auto& tier_of_site = advice.placement.tier_of_site;
   advice.placement.saved = 0;
@@ -204,11 +243,20 @@ void predict(Advice& advice) {
   advice.either = toss_ups(advice.workload, advice.costs, advice.tiers, tier_of_site);
 }
 
+// Nanoseconds of thread time.
+double gain_of_moves(const std::vector<RegionMove>& moves, const Threads& threads) {
+  double gain = 0;
+  for (const RegionMove& move : moves)
+    gain += move.saved - threads.most() * move.spent;
+  return gain;
+}
+
 } // namespace
 
-Advice advise(Workload workload, std::vector<TierChoice> tiers) {
+Advice advise(Workload workload, std::vector<TierChoice> tiers, const EarlierPlacement* earlier) {
   Advice advice{std::move(workload), std::move(tiers), {}, {}, {}, {}};
   place_whole_or_divided(advice);
+  if (earlier && earlier->names_any()) keep_unless_slower(advice, *earlier);
   join_ranges(advice.workload, advice.placement.tier_of_site);
   join_blocks(advice.workload, advice.placement.tier_of_site);
   advice.costs = cost_table(advice.workload, advice.tiers);
@@ -223,9 +271,12 @@ Advice advise_by(const FieldStrategy& strategy, Workload workload, std::vector<T
     advice.placement.tier_of_site.assign(advice.workload.sites.size(), Placement::k_nowhere);
   else
     advice.placement.tier_of_site = strategy.place({advice.workload, advice.tiers});
+  if (strategy.moves && !advice.tiers.empty())
+    advice.moves = strategy.moves({advice.workload, advice.tiers});
   advice.costs = cost_table(advice.workload, advice.tiers);
   advice.least_time = relax(advice.workload, advice.tiers, advice.placement.tier_of_site).bound;
   predict(advice);
+  advice.time -= gain_of_moves(advice.moves, advice.workload.threads);
   return advice;
 }
 
@@ -246,8 +297,10 @@ std::vector<StrategyTime> compare_strategies(const Workload& whole, const Advice
     for (std::size_t site = 0; site < advice.workload.sites.size(); ++site)
       if (const SiteDemand& demand = advice.workload.sites[site]; !demand.by_plan)
         where[demand.site] = advice.placement.tier_of_site[site];
-    times.push_back(
-        {strategy.name, strategy.rule, predicted_time(whole, advice.tiers, where) + whole.rest});
+    const double time = predicted_time(whole, advice.tiers, where) + whole.rest;
+    const auto moves =
+        strategy.moves ? strategy.moves({whole, advice.tiers}) : std::vector<RegionMove>{};
+    times.push_back({strategy.name, strategy.rule, time - gain_of_moves(moves, whole.threads)});
   }
   return times;
 }

@@ -3,6 +3,7 @@
 // The advice as a whole: workload and tiers in, placement and moves out, and both as a plan.
 #pragma once
 
+#include "advisor/earlier_plan.hpp"
 #include "advisor/move_advice.hpp"
 #include "advisor/placement.hpp"
 #include "advisor/strategies/strategies.hpp"
@@ -13,6 +14,12 @@
 
 namespace omptier {
 
+// Against a plan that is in use.
+struct Change {
+  bool is_none = false; // the earlier plan is kept
+  double saves = 0;     // part of the earlier plan's time, under the model, that other advice saves
+};
+
 struct Advice {
   Workload workload;
   std::vector<TierChoice> tiers; // fastest first
@@ -21,13 +28,17 @@ struct Advice {
   std::vector<RegionMove> moves;
   std::vector<std::optional<std::size_t>> either; // by site: the tier that might do as well
   // Nanoseconds of thread time of the run under the model, and a bound: no placement, even of parts
-  // of sites, takes less. Moves are not counted.
+  // of sites, takes less. The advisor's moves are not counted, a field strategy's are.
   double time = 0, least_time = 0;
+  std::optional<Change> change = {}; // if there is an earlier plan
 };
 
-Advice advise(Workload workload, std::vector<TierChoice> tiers);
+// earlier: made from the same workload; kept unless other advice saves k_worth_changing.
+inline constexpr double k_worth_changing = 0.02; // of the time
+Advice advise(Workload workload, std::vector<TierChoice> tiers,
+              const EarlierPlacement* earlier = nullptr);
 
-// Whole sites where the strategy wants them, nothing moved.
+// Whole sites where the strategy wants them, and what it moves.
 Advice advise_by(const FieldStrategy& strategy, Workload workload, std::vector<TierChoice> tiers);
 
 // How many times as fast the advice is as everything in the slowest tier. Of the predictions that

@@ -220,9 +220,11 @@ Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names
   workload.measure = summary.measure;
   workload.small_objects = {summary.small.share.value, summary.small_bytes};
   workload.elsewhere = {summary.other.share.value, 0};
-  for (std::size_t i = 0; i < summary.regions.size(); ++i)
-    workload.regions.push_back(
-        {names.regions[i], summary.regions[i].entries, summary.regions[i].entered_anew});
+  for (std::size_t i = 0; i < summary.regions.size(); ++i) {
+    const RegionSummary& region = summary.regions[i];
+    workload.regions.push_back({names.regions[i], region.entries, region.entered_anew,
+                                std::min(region.first_seen, region.last_seen), region.last_seen});
+  }
   LoopsOfSites loops = loops_of_sites(summary);
   std::vector<SiteDemand> whole;
   for (std::size_t i = 0; i < summary.sites.size(); ++i) {

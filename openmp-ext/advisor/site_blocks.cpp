@@ -60,43 +60,6 @@ double weight_in(const InstanceSummary& block, std::uint32_t region) {
   return at != block.by_region.end() ? at->weight : 0;
 }
 
-SiteDemand part_of(const SiteDemand& whole, const ProfileSummary& summary,
-                   std::vector<std::uint32_t> numbers) {
-  const SiteSummary& site = summary.sites[whole.site];
-  const auto is_part = [&](const InstanceSummary& block) {
-    return std::ranges::binary_search(numbers, block.instance);
-  };
-  SiteDemand part = whole;
-  Live live;
-  double weight = 0;
-  for (const InstanceSummary& block : site.instances)
-    if (is_part(block)) {
-      weight += block.weight;
-      live.add(block.begin, std::max(block.end, block.begin + 1), block.bytes);
-    }
-  part.live = live.stretches();
-  const Share share = share_of_blocks(summary, site, weight);
-  part.share = share.value;
-  part.share_low = std::max(0.0, std::min(share.low, share.value - summary.worst_error));
-  part.share_high = std::min(1.0, std::max(share.high, share.value + summary.worst_error));
-  part.demand *= share_of(weight, site.sampled_weight);
-  for (RegionDemand& in : part.by_region) {
-    double here = 0, all = 0;
-    for (const InstanceSummary& block : site.instances) {
-      all += weight_in(block, in.region);
-      here += is_part(block) ? weight_in(block, in.region) : 0;
-    }
-    in.demand *= share_of(here, all);
-  }
-  const double blocks = static_cast<double>(numbers.size()) /
-                        static_cast<double>(std::max<std::uint64_t>(site.blocks, 1));
-  part.new_pages = {whole.new_pages.always * blocks, whole.new_pages.reused * blocks};
-  part.instances = numbers.size();
-  part.all_instances = site.blocks;
-  part.blocks = std::move(numbers);
-  return part;
-}
-
 } // namespace
 
 bool are_of_the_same_blocks(const SiteDemand& one, const SiteDemand& other) {
@@ -132,6 +95,48 @@ bool has_small_blocks(const SiteSummary& site) {
          site.bytes_total / site.objects < k_least_large;
 }
 
+SiteDemand some_blocks(const SiteDemand& whole, const ProfileSummary& summary,
+                       std::vector<std::uint32_t> numbers) {
+  const SiteSummary& site = summary.sites[whole.site];
+  const auto is_part = [&](const InstanceSummary& block) {
+    return std::ranges::binary_search(numbers, block.instance);
+  };
+  const auto is_whole = [&](const InstanceSummary& block) {
+    return whole.blocks.empty() || std::ranges::binary_search(whole.blocks, block.instance);
+  };
+  SiteDemand part = whole;
+  Live live;
+  double weight = 0, all_weight = whole.blocks.empty() ? site.sampled_weight : 0;
+  for (const InstanceSummary& block : site.instances) {
+    if (!whole.blocks.empty() && is_whole(block)) all_weight += block.weight;
+    if (!is_part(block)) continue;
+    weight += block.weight;
+    live.add(block.begin, std::max(block.end, block.begin + 1), block.bytes);
+  }
+  part.live = live.stretches();
+  const Share share = share_of_blocks(summary, site, weight);
+  part.share = share.value;
+  part.share_low = std::max(0.0, std::min(share.low, share.value - summary.worst_error));
+  part.share_high = std::min(1.0, std::max(share.high, share.value + summary.worst_error));
+  part.demand *= share_of(weight, all_weight);
+  for (RegionDemand& in : part.by_region) {
+    double here = 0, all = 0;
+    for (const InstanceSummary& block : site.instances) {
+      all += is_whole(block) ? weight_in(block, in.region) : 0;
+      here += is_part(block) ? weight_in(block, in.region) : 0;
+    }
+    in.demand *= share_of(here, all);
+  }
+  const std::uint64_t all = whole.blocks.empty() ? site.blocks : whole.blocks.size();
+  const double blocks =
+      static_cast<double>(numbers.size()) / static_cast<double>(std::max<std::uint64_t>(all, 1));
+  part.new_pages = {whole.new_pages.always * blocks, whole.new_pages.reused * blocks};
+  part.instances = numbers.size();
+  part.all_instances = site.blocks;
+  part.blocks = std::move(numbers);
+  return part;
+}
+
 std::vector<SiteDemand> divide_by_blocks(SiteDemand whole, const ProfileSummary& summary) {
   const SiteSummary& site = summary.sites[whole.site];
   std::vector<SiteDemand> parts;
@@ -141,11 +146,11 @@ std::vector<SiteDemand> divide_by_blocks(SiteDemand whole, const ProfileSummary&
       if (!std::ranges::binary_search(site.hot_blocks, block.instance))
         rest.push_back(block.instance);
     if (site.hot_blocks.size() > k_most_single)
-      parts.push_back(part_of(whole, summary, site.hot_blocks));
+      parts.push_back(some_blocks(whole, summary, site.hot_blocks));
     else
       for (const std::uint32_t block : site.hot_blocks)
-        parts.push_back(part_of(whole, summary, {block}));
-    if (!rest.empty()) parts.push_back(part_of(whole, summary, std::move(rest)));
+        parts.push_back(some_blocks(whole, summary, {block}));
+    if (!rest.empty()) parts.push_back(some_blocks(whole, summary, std::move(rest)));
   }
   if (parts.empty()) parts.push_back(std::move(whole));
   return parts;

@@ -20,6 +20,11 @@ std::vector<Frame> frames_of_runtime(const SiteSummary& site,
 // Whether most blocks of the site are malloc's and small: its entry has to name a least_block.
 bool has_small_blocks(const SiteSummary& site);
 
+// Of a site, or of some of its blocks, those with these numbers, ascending. All of the site's
+// blocks are in its summary.
+SiteDemand some_blocks(const SiteDemand& whole, const ProfileSummary& summary,
+                       std::vector<std::uint32_t> numbers);
+
 // The parts of a site's demand, or the whole.
 std::vector<SiteDemand> divide_by_blocks(SiteDemand whole, const ProfileSummary& summary);
 

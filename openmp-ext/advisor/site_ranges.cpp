@@ -35,18 +35,6 @@ std::uint64_t length_of(const std::vector<ByteRange>& ranges) {
   return sum;
 }
 
-// What the others leave; they are in order.
-std::vector<ByteRange> without(const std::vector<ByteRange>& others, std::uint64_t bytes) {
-  std::vector<ByteRange> rest;
-  std::uint64_t at = 0;
-  for (const ByteRange& range : others) {
-    if (range.begin > at) rest.push_back({at, range.begin});
-    at = range.end;
-  }
-  if (at < bytes) rest.push_back({at, bytes});
-  return rest;
-}
-
 void append(std::vector<ByteRange>& ranges, ByteRange more) {
   if (more.begin >= more.end) return;
   if (!ranges.empty() && ranges.back().end == more.begin)
@@ -217,6 +205,28 @@ std::uint64_t bytes_to_divide(const SiteSummary& site) {
   return same && site.kind == SiteKind::allocation && site.bytes_largest >= k_least_divided
              ? site.bytes_largest
              : 0;
+}
+
+SiteDemand some_bytes(const SiteDemand& whole, const std::vector<ByteRange>& bytes) {
+  const std::vector<ByteRange> block = {{0, whole.block_bytes}};
+  std::vector<ByteRange> both;
+  const std::vector<ByteRange>& all = whole.ranges.empty() ? block : whole.ranges;
+  for (const ByteRange& one : all)
+    for (const ByteRange& other : bytes)
+      append(both, {std::max(one.begin, other.begin), std::min(one.end, other.end)});
+  const double part = static_cast<double>(length_of(both)) / static_cast<double>(length_of(all));
+  return range_part(whole, std::move(both), part);
+}
+
+std::vector<ByteRange> without(const std::vector<ByteRange>& others, std::uint64_t bytes) {
+  std::vector<ByteRange> rest;
+  std::uint64_t at = 0;
+  for (const ByteRange& range : others) {
+    if (range.begin > at) rest.push_back({at, range.begin});
+    at = range.end;
+  }
+  if (at < bytes) rest.push_back({at, bytes});
+  return rest;
 }
 
 std::vector<SiteDemand> divide_by_heat(SiteDemand whole, const SiteSummary& site) {

@@ -20,6 +20,13 @@ inline constexpr unsigned k_slices = 16;
 // Bytes of each of the site's blocks; 0 if a plan cannot divide them.
 std::uint64_t bytes_to_divide(const SiteSummary& site);
 
+// Of each block, or of some of its ranges, what lies in these bytes, accessed as evenly; without
+// ranges if nothing does. In order.
+SiteDemand some_bytes(const SiteDemand& whole, const std::vector<ByteRange>& bytes);
+
+// What the ranges, which are in order, leave of so many bytes.
+std::vector<ByteRange> without(const std::vector<ByteRange>& ranges, std::uint64_t bytes);
+
 // The hot ranges and the rest, or the whole. `whole` is all of the site's blocks or some.
 std::vector<SiteDemand> divide_by_heat(SiteDemand whole, const SiteSummary& site);
 

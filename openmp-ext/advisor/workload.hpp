@@ -81,6 +81,7 @@ struct WorkloadRegion {
   std::string label;
   std::uint64_t entries = 0;      // times it began
   std::uint64_t entered_anew = 0; // times it began after a different region
+  std::uint64_t begin = 0, end = 0; // nanoseconds: from its first to its last sample
 };
 
 // Memory that is no site's; it stays where it is.

@@ -247,6 +247,7 @@ void Sweep::step_region(const RegionRecord& record) {
       if (region_numbers_[record.region] != last_region_) region.entered_anew += once;
       last_region_ = region_numbers_[record.region];
       region_begin_ = record.time;
+      region.see(relative(record.time));
     }
     running_.push_back({record.region, record.thread});
     return;
@@ -305,6 +306,7 @@ void Sweep::attribute(const LoggedSample& logged) {
     if (const std::uint64_t loop = profile_.patterns[logged.first_pattern + i].loop; loop != 0)
       loops_[logged.pc] = loop;
   summary_.regions[region].add(sample, weight);
+  summary_.regions[region].see(relative(logged.time));
   ++summary_.samples;
   if (place.site < k_small_objects) {
     add_to_site(place, sample, region);

@@ -129,6 +129,17 @@ std::string bound_text(const Advice& advice) {
          ".\n";
 }
 
+std::string change_text(const Advice& advice) {
+  if (!advice.change) return {};
+  const auto& [is_none, saves] = *advice.change;
+  if (!is_none)
+    return "\nIt saves " + format_percent(saves) + " of the time with the earlier plan.\n";
+  return saves > k_least_above
+             ? "\nThe earlier plan is kept: what was found beside it saves only " +
+                   format_percent(saves) + " of the time.\n"
+             : "\nThe earlier plan is kept: nothing faster was found.\n";
+}
+
 } // namespace
 
 std::string kinds_in_words(const std::vector<TierChoice>& tiers) {
@@ -160,7 +171,7 @@ std::string placement_text(const Advice& advice) {
                        format_size(demand.peak_bytes()), demand.label,
                        reason_in(advice, site, tier, peaks));
   }
-  return text + what_stays_text(advice.workload) + bound_text(advice);
+  return text + what_stays_text(advice.workload) + bound_text(advice) + change_text(advice);
 }
 
 std::string region_moves_text(const Advice& advice) {
@@ -229,6 +240,9 @@ std::string advice_json(const Advice& advice, std::span<const StrategyTime> time
   };
   const double threads = advice.workload.threads.most();
   const Gain gain = gain_of(advice);
+  Json after; // null: no earlier plan
+  if (advice.change)
+    after = {{"kept", advice.change->is_none}, {"change_saves", advice.change->saves}};
   Json strategies = Json::array();
   for (const StrategyTime& of : times)
     strategies.push_back({{"name", of.name}, {"predicted_time", of.time / threads}});
@@ -245,6 +259,7 @@ std::string advice_json(const Advice& advice, std::span<const StrategyTime> time
                     {"gain", {{"value", gain.value}, {"low", gain.low}, {"high", gain.high}}},
                     {"predicted_time", advice.time / threads},
                     {"least_time", advice.least_time / threads},
+                    {"after", std::move(after)},
                     {"strategies", std::move(strategies)}};
   return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -10,6 +10,7 @@
 #include "cli/chosen_machine.hpp"
 #include "cli/command.hpp"
 #include "cli/held_names.hpp"
+#include "cli/plan_for_build.hpp"
 #include "cli/report_text.hpp"
 #include "machine/as_platform.hpp"
 #include "model/cost.hpp"
@@ -27,7 +28,7 @@ namespace {
 
 struct AdviseArguments {
   std::vector<std::string> profiles;
-  std::string capacity, nodes, xml, plan, strategy;
+  std::string capacity, nodes, xml, plan, strategy, after;
   MachineChoice machine;
   std::vector<std::string> keep;
   unsigned threads = 0; // 0: as recorded
@@ -207,6 +208,22 @@ Parsed<Workload> workload_for(const AdviseArguments& arguments, const Input& inp
   return workload;
 }
 
+// The plan that is in use, for the build that was recorded.
+Parsed<EarlierPlacement> earlier_placement(const AdviseArguments& arguments, const Input& input,
+                                           const Workload& workload,
+                                           const std::vector<TierChoice>& tiers) {
+  using Outcome = Parsed<EarlierPlacement>;
+  auto plan = read_plan(arguments.after);
+  if (!plan) return Outcome::failure(plan.error());
+  const auto program = std::ranges::find(input.summary.modules, plan->program, &ModuleInfo::name);
+  if (program != input.summary.modules.end()) *plan = plan_for_build(*plan, program->path).plan;
+  EarlierPlacement earlier = placed_by(*plan, workload, input.summary, tiers);
+  if (!earlier.names_any())
+    return Outcome::failure(arguments.after + " (made for " + plan->program +
+                            ") places nothing of what was recorded; leave --after out");
+  return earlier;
+}
+
 int advise_command(const AdviseArguments& arguments) {
   if (arguments.json && arguments.plan == "-")
     return fail("advise", 2, "--json and -o - both want standard output; name a file for the plan");
@@ -229,9 +246,16 @@ int advise_command(const AdviseArguments& arguments) {
   if (!strategy && !arguments.strategy.empty() && arguments.strategy != "omptier")
     return fail("advise", 2, "--strategy '" + arguments.strategy + "' is none of omptier, " +
                                  field_strategy_names());
-  const Advice advice =
-      strategy ? advise_by(*strategy, *whole, tiers)
-               : advise(*workload_for(arguments, *input, names, tiers, arguments.terms), tiers);
+  Workload workload = *workload_for(arguments, *input, names, tiers, arguments.terms);
+  std::optional<EarlierPlacement> earlier;
+  if (!arguments.after.empty()) {
+    auto made = earlier_placement(arguments, *input, workload, tiers);
+    if (!made) return fail("advise", 2, "--after: " + made.error());
+    earlier = std::move(*made);
+  }
+  const Advice advice = strategy
+                            ? advise_by(*strategy, *whole, tiers)
+                            : advise(std::move(workload), tiers, earlier ? &*earlier : nullptr);
   if (const std::string why = nothing_to_decide(advice, arguments, input->summary.notes);
       !why.empty())
     return fail("advise", 2, why);
@@ -294,8 +318,13 @@ void add_advise(CLI::App& app, CommandContext& context) {
   command->add_option("--keep", arguments->keep,
                       "NAME=KIND: what has NAME in its name stays in this kind, such as grid=hbm; "
                       "may be repeated");
-  command->add_option("--strategy", arguments->strategy,
-                      "Place as a publication does instead: " + field_strategy_names());
+  auto* after = command->add_option(
+      "--after", arguments->after,
+      "A plan that is in use: kept unless another placement is clearly (2 %) faster");
+  command
+      ->add_option("--strategy", arguments->strategy,
+                   "Place as a publication does instead: " + field_strategy_names())
+      ->excludes(after);
   command->add_flag("--compare", arguments->compare,
                     "Also the predicted time of each of these strategies");
   command->add_option("-o,--output", arguments->plan,

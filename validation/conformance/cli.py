@@ -163,6 +163,7 @@ def case_advise(bench):
     check("\n  hotset " in bench.run(bench.omptier, "advise", profile, *small, "--compare").stdout, "no table")
     kept = bench.run(bench.omptier, "advise", profile, *small, "--keep", "first=nvm", "--json").stdout
     check([one["kind"] for one in json.loads(kept)["sites"] if one["label"].startswith("first")] == ["nvm"], kept)
+    after_a_plan(bench, profile, small)
     said = bench.run(bench.omptier, "advise", profile, "--machine", "xeon-max-flat").stderr
     check("as small as it is emulated" in said and "1 thread as recorded" in said and "--capacity" in said, said)
     check("emulated" not in bench.run(bench.omptier, "advise", profile, *small).stderr, "assumed, though all is named")
@@ -176,6 +177,35 @@ def case_advise(bench):
                   f"-I{pathlib.Path(bench.libraries).parent / 'include-omp'}", "traits.c", "-o", "traits",
                   "-L" + bench.libraries, "-lomptier", f"-Wl,-rpath,{bench.libraries}")
         bench.run(bench.omptier, "run", "--", "./traits")
+
+
+def after_a_plan(bench, profile, small):
+    """p.plan is what is advised: kept, also when the program was rebuilt; not when it is turned round."""
+    before = json.loads((bench.folder / "p.plan").read_text())
+
+    def advised(*how):
+        advice = json.loads(bench.run(bench.omptier, "advise", *how, *small, "--json", "-o", "q.plan").stdout)
+        plan = json.loads((bench.folder / "q.plan").read_text())
+        return advice["after"], [(entry["label"].split()[0], entry["kinds"][0]) for entry in plan["entries"]]
+
+    placed = [(entry["label"].split()[0], entry["kinds"][0]) for entry in before["entries"]]
+    check(advised(profile)[0] is None, "after no plan")
+    after, kept = advised(profile, "--after", "p.plan")
+    check(after["kept"] and after["change_saves"] <= 1e-6 and kept == placed, f"{after} {kept}")
+    check("plan is kept" in bench.run(bench.omptier, "advise", profile, *small, "--after", "p.plan").stdout, "not said")
+    after, kept = advised(recorded(bench, size=4 * MIB - 65536), "--after", "p.plan")
+    check(after["kept"] and kept == placed, f"the plan of an earlier build: {after} {kept}")
+    for entry in before["entries"]:
+        entry["kinds"].reverse()
+    (bench.folder / "round.plan").write_text(json.dumps(before))
+    recorded(bench)
+    after, kept = advised(profile, "--after", "round.plan")
+    check(not after["kept"] and after["change_saves"] > 0.02 and kept == placed, f"{after} {kept}")
+    check("of the time with the earlier plan" in
+          bench.run(bench.omptier, "advise", profile, *small, "--after", "round.plan").stdout, "not said")
+    bench.one_line("advise", recorded(bench, "two"), *small, "--after", "p.plan", status=2, said="places nothing of what was recorded")
+    bench.one_line("advise", profile, *small, "--after", "none.plan", status=2, said="--after: none.plan")
+    bench.one_line("advise", profile, *small, "--after", "p.plan", "--strategy", "idp", status=2, said="--after")
 
 
 def case_joined(bench):

@@ -234,5 +234,38 @@ TEST(BlocksOfASite, OnlyWhereTheirNumbersCanBeTrusted) {
             2u);
 }
 
+// Block 2 and, of 5 and 7, which are equally hot now, the one that the plan named.
+TEST(BlocksOfASite, AnEarlierPlansBlocksAreKept) {
+  const ProfileSummary before = eight_blocks();
+  const Plan plan = plan_of(advice_for(before, 32 * MiB), before);
+  ProfileSummary now = eight_blocks();
+  for (const auto& [block, weight] : {std::pair{5, 19.0}, std::pair{7, 21.0}})
+    now.sites[0].instances[block].weight = now.sites[0].instances[block].by_region[0].weight =
+        weight;
+  for (const bool divided : {true, false}) {
+    now.sites[0].hot_blocks =
+        divided ? std::vector<std::uint32_t>{2, 7} : std::vector<std::uint32_t>{};
+    const std::vector<TierChoice> tiers = {{MemoryKind::dram, 32 * MiB, k_fast},
+                                           {MemoryKind::nvm, 1024 * MiB, k_slow}};
+    const Workload workload = workload_from(now, {{"field (eight.c:34)"}, {"outside"}}, k_fast);
+    const EarlierPlacement earlier = placed_by(plan, workload, now, tiers);
+    std::string why_not;
+    EXPECT_TRUE(is_consistent(earlier.workload, why_not)) << why_not;
+    double demand = 0;
+    std::uint64_t bytes = 0;
+    std::vector<std::uint32_t> fast;
+    for (std::size_t site = 0; site < earlier.workload.sites.size(); ++site) {
+      const SiteDemand& part = earlier.workload.sites[site];
+      demand += part.demand.total();
+      bytes += part.peak_bytes();
+      if (earlier.tier_of_site[site] == 0)
+        fast.insert(fast.end(), part.blocks.begin(), part.blocks.end());
+    }
+    EXPECT_NEAR(demand, 100, 1e-9) << divided;
+    EXPECT_EQ(bytes, 128 * MiB) << divided;
+    EXPECT_EQ(fast, (std::vector<std::uint32_t>{2, 5})) << divided;
+  }
+}
+
 } // namespace
 } // namespace omptier

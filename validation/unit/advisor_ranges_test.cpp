@@ -339,5 +339,36 @@ TEST(RangesOfASite, TemporariesStayWhole) {
   EXPECT_EQ(bytes_to_divide(site), 0u);
 }
 
+TEST(RangesOfASite, AnEarlierPlansPartsAreKept) {
+  const std::vector<TierChoice> tiers = {{MemoryKind::dram, 20 * MiB, k_fast},
+                                         {MemoryKind::nvm, 1024 * MiB, k_slow}};
+  const auto hot_from = [&](double begin) {
+    return one_block(64 * MiB, [=](double position) {
+      return position >= begin && position < begin + 0.25 ? 30 : 1;
+    });
+  };
+  const Plan plan = plan_of(advice_for(hot_from(0.5), 20 * MiB), hot_from(0.5));
+  const auto after_plan = [&](const ProfileSummary& summary) {
+    const Workload workload = workload_from(summary, {{"grid (grid.c:34)"}, {"outside"}}, k_fast);
+    const EarlierPlacement earlier = placed_by(plan, workload, summary, tiers);
+    return advise(workload, tiers, &earlier);
+  };
+  const ProfileSummary nearly = hot_from(0.49);
+  const Advice kept = after_plan(nearly);
+  EXPECT_TRUE(kept.change->is_none) << kept.change->saves;
+  const Plan again = plan_of(kept, nearly);
+  ASSERT_EQ(again.entries.size(), 1u);
+  EXPECT_EQ(bytes_of(again.entries[0], MemoryKind::dram),
+            bytes_of(plan.entries[0], MemoryKind::dram));
+  const auto begin = [](const PlanEntry& entry) {
+    return std::ranges::min(entry.parts, {}, &PlanPart::begin).begin;
+  };
+  EXPECT_EQ(begin(again.entries[0]), begin(plan.entries[0]));
+  const ProfileSummary elsewhere = hot_from(0);
+  const Advice changed = after_plan(elsewhere);
+  EXPECT_FALSE(changed.change->is_none);
+  EXPECT_LT(begin(plan_of(changed, elsewhere).entries[0]), 16 * MiB);
+}
+
 } // namespace
 } // namespace omptier

@@ -54,7 +54,7 @@ TEST(FieldStrategies, RanksTakeTheDensestAndSetsTheBestSum) {
       workload_of({site_of(40 * MiB, 100), site_of(30 * MiB, 60), site_of(30 * MiB, 50)});
   for (const char* name : {"first-come", "h2m", "hotset", "ecohmem", "soar", "profdp"})
     EXPECT_EQ(placed_by(name, workload, dram_and_nvm(60 * MiB)), (Tiers{0, 1, 1})) << name;
-  for (const char* name : {"idp", "idp-lt", "membrain"})
+  for (const char* name : {"idp", "idp-lt", "pbdp", "membrain"})
     EXPECT_EQ(placed_by(name, workload, dram_and_nvm(60 * MiB)), (Tiers{1, 0, 0})) << name;
   // The second lacks 10 MiB; the hottest 10 MiB there have 25 accesses, it has 60.
   EXPECT_EQ(placed_by("thermos", workload, dram_and_nvm(60 * MiB)), (Tiers{1, 0, 0}));
@@ -132,6 +132,32 @@ TEST(FieldStrategies, ProfDpCountsByHowMuchLatencyGrows) {
   EXPECT_EQ(placed_by("hotset", workload, dram_and_nvm(60 * MiB)), (Tiers{0, 1}));
   workload.sites[0].share = 0.8, workload.sites[1].share = 0.2; // 2.2 and 2.05
   EXPECT_EQ(placed_by("profdp", workload, dram_and_nvm(60 * MiB)), (Tiers{0, 1}));
+}
+
+// 60 MiB from NVM at 30 GB/s: 2.1 ms, to NVM at 10 GB/s: 6.3 ms. Loads save 220 / 8 = 27.5 ns each.
+TEST(FieldStrategies, PbdpMovesWhereALaterPhaseIsWorthIt) {
+  const auto moves = [](double loads, std::uint64_t second_begins) {
+    Workload workload = workload_of({site_of(60 * MiB, 1.2 * loads), site_of(60 * MiB, loads)});
+    workload.regions.resize(3);
+    workload.regions[1] = {"first", 1, 1, 10, 400};
+    workload.regions[2] = {"second", 1, 1, second_begins, 900};
+    for (std::uint32_t site = 0; site < 2; ++site)
+      workload.sites[site].by_region = {{site + 1, workload.sites[site].demand}};
+    const auto tiers = dram_and_nvm(64 * MiB);
+    EXPECT_EQ(placed_by("pbdp", workload, tiers), (Tiers{0, 1}));
+    return find_field_strategy("pbdp")->moves({workload, tiers});
+  };
+  const auto made = moves(1e6, 500); // 27.5 ms saved
+  ASSERT_EQ(made.size(), 2u);
+  EXPECT_EQ(made[0].region, 2u);
+  EXPECT_EQ(made[0].tier, 1u); // out
+  EXPECT_NEAR(made[0].spent, 60.0 * MiB / 10, 1);
+  EXPECT_EQ(made[0].saved, 0);
+  EXPECT_EQ(made[1].tier, 0u);
+  EXPECT_NEAR(made[1].spent, 60.0 * MiB / 30, 1);
+  EXPECT_GT(made[1].saved, 0);
+  EXPECT_TRUE(moves(3e5, 500).empty()); // 8.25 ms are less than 8.4
+  EXPECT_TRUE(moves(1e6, 300).empty()); // they alternate: one phase
 }
 
 Workload random_workload(std::mt19937& random, std::size_t tiers) {

@@ -3,18 +3,15 @@
 // Strategies that choose for the fastest kind the set of sites with the greatest value, then for
 // the next kind of those that are left.
 #include "advisor/strategies/seats.hpp"
-#include "model/cost.hpp"
 #include "model/solver.hpp"
 
 #include <new>
 
 namespace omptier {
-namespace {
 
-// value(site, kind) against the slowest kind.
-template <typename Value>
-std::vector<std::size_t> place_kind_by_kind(const StrategyInput& input, Lifetimes lifetimes,
-                                            Value value) {
+std::vector<std::size_t>
+place_kind_by_kind(const StrategyInput& input, Lifetimes lifetimes,
+                   const std::function<double(std::size_t, std::size_t)>& value) {
   Seats seats(input, lifetimes);
   for (std::size_t tier = 0; tier + 1 < input.tiers.size(); ++tier) {
     std::vector<Candidate> candidates(input.workload.sites.size());
@@ -27,7 +24,7 @@ std::vector<std::size_t> place_kind_by_kind(const StrategyInput& input, Lifetime
       const bool decided = !demand.is_free() || seats.tier_of(site) != Placement::k_nowhere;
       if (!candidate.mandatory && decided) continue;
       candidate.allowed = 1;
-      candidate.gain[0] = value(demand, tier);
+      candidate.gain[0] = value(site, tier);
       candidate.loss = candidate.mandatory ? 1e300 : 0;
     }
     std::vector<std::uint8_t> chosen(candidates.size());
@@ -41,19 +38,12 @@ std::vector<std::size_t> place_kind_by_kind(const StrategyInput& input, Lifetime
   return seats.finish();
 }
 
-// H2M's model: accesses · latency / 8 of those that miss, a line's transfer of those that hit.
-double access_time_h2m(const Counted& of, const Figures& figures) {
-  constexpr double k_in_line = 8;
-  const auto transfer = [](double bandwidth) { return k_line_bytes / bandwidth * 1e9; };
-  return (of.loads - of.load_hits) / k_in_line * figures.read_latency +
-         of.load_hits * transfer(figures.read_bandwidth) +
-         (of.stores - of.store_hits) / k_in_line * figures.write_latency +
-         of.store_hits * transfer(figures.write_bandwidth);
-}
+namespace {
 
 std::vector<std::size_t> place_by_access_time(const StrategyInput& input, Lifetimes lifetimes) {
-  return place_kind_by_kind(input, lifetimes, [&](const SiteDemand& site, std::size_t tier) {
-    const Counted counted = count(site);
+  return place_kind_by_kind(input, lifetimes, [&](std::size_t site, std::size_t tier) {
+    const SiteDemand& demand = input.workload.sites[site];
+    const Counted counted = count(demand.demand, demand.cached);
     return access_time_h2m(counted, input.tiers.back().figures) -
            access_time_h2m(counted, input.tiers[tier].figures);
   });
@@ -70,8 +60,9 @@ std::vector<std::size_t> place_idp_lt(const StrategyInput& input) {
 }
 
 std::vector<std::size_t> place_membrain(const StrategyInput& input) {
-  return place_kind_by_kind(input, Lifetimes::ignored,
-                            [](const SiteDemand& site, std::size_t) { return lines(site); });
+  return place_kind_by_kind(input, Lifetimes::ignored, [&](std::size_t site, std::size_t) {
+    return lines(input.workload.sites[site]);
+  });
 }
 
 } // namespace omptier

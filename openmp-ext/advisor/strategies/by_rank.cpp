@@ -156,7 +156,8 @@ std::vector<std::size_t> place_h2m(const StrategyInput& input) {
   const auto importance =
       values(input, [](const SiteDemand& site) { return site.share * (1 - site.cached); });
   for (const std::size_t site : ranked(seats, importance)) {
-    const double hits = count(input.workload.sites[site]).hit_ratio();
+    const SiteDemand& demand = input.workload.sites[site];
+    const double hits = count(demand.demand, demand.cached).hit_ratio();
     for (const std::size_t tier : hits < k_latency_below ? by_latency : by_bandwidth)
       if (seats.put(site, tier)) break;
   }

@@ -77,9 +77,8 @@ double Counted::hit_ratio() const {
   return all > 0 ? (load_hits + store_hits) / all : 0;
 }
 
-Counted count(const SiteDemand& site) {
+Counted count(const Demand& demand, double cached) {
   constexpr double k_in_line = 8, k_most_cached = 0.99;
-  const Demand& demand = site.demand;
   const double streamed_loads = demand.of(Manner::streamed_load);
   const double streamed_stores = demand.of(Manner::streamed_store);
   Counted counted;
@@ -87,13 +86,22 @@ Counted count(const SiteDemand& site) {
   counted.load_hits = (k_in_line - 1) * streamed_loads;
   counted.stores = demand.of(Manner::scattered_store) + k_in_line * streamed_stores;
   counted.store_hits = (k_in_line - 1) * streamed_stores;
-  // What a cache served is in no demand: of all samples the part `cached`.
-  const double more = 1 / (1 - std::min(site.cached, k_most_cached)) - 1;
+  const double more = 1 / (1 - std::min(cached, k_most_cached)) - 1;
   counted.load_hits += more * counted.loads;
   counted.store_hits += more * counted.stores;
   counted.loads += more * counted.loads;
   counted.stores += more * counted.stores;
   return counted;
+}
+
+// accesses · latency / 8 of those that miss, a line's transfer of those that hit.
+double access_time_h2m(const Counted& of, const Figures& figures) {
+  constexpr double k_in_line = 8;
+  const auto transfer = [](double bandwidth) { return k_line_bytes / bandwidth * 1e9; };
+  return (of.loads - of.load_hits) / k_in_line * figures.read_latency +
+         of.load_hits * transfer(figures.read_bandwidth) +
+         (of.stores - of.store_hits) / k_in_line * figures.write_latency +
+         of.store_hits * transfer(figures.write_bandwidth);
 }
 
 double lines(const SiteDemand& site) {

@@ -6,6 +6,8 @@
 #include "advisor/needs.hpp"
 #include "advisor/strategies/strategies.hpp"
 
+#include <functional>
+
 namespace omptier {
 
 // Whether sites that are never alive together may have the same room.
@@ -40,13 +42,22 @@ struct Counted {
   double loads = 0, load_hits = 0, stores = 0, store_hits = 0;
   double hit_ratio() const;
 };
-Counted count(const SiteDemand& site);
+// cached: part of all accesses that a cache served, which are in no demand.
+Counted count(const Demand& demand, double cached);
 
 double lines(const SiteDemand& site);            // that memory serves
 double bytes_per_second(const SiteDemand& site); // while it is alive
 
+// H2M's model: nanoseconds by latency of what misses, by transfers of what hits.
+double access_time_h2m(const Counted& of, const Figures& figures);
+
 // Free sites, the highest value first.
 std::vector<std::size_t> ranked(const Seats& seats, const std::vector<double>& value);
+// The set with the greatest value into the fastest kind, of the others into the next, and so on.
+// value(site, kind): against the slowest kind; less than 0: not there.
+std::vector<std::size_t>
+place_kind_by_kind(const StrategyInput& input, Lifetimes lifetimes,
+                   const std::function<double(std::size_t, std::size_t)>& value);
 // In this order, each into the fastest kind with room.
 void put_in_order(Seats& seats, std::span<const std::size_t> order, std::size_t tiers);
 

@@ -19,6 +19,8 @@ const std::array k_strategies = {
                   k_h2m, place_h2m},
     FieldStrategy{"idp", "knapsack of the modelled access time saved", k_h2m, place_idp},
     FieldStrategy{"idp-lt", "the same, only sites alive together compete", k_h2m, place_idp_lt},
+    FieldStrategy{"pbdp", "the same for each phase, against the time of moving", k_h2m, place_pbdp,
+                  moves_of_pbdp},
     FieldStrategy{"ecohmem", "misses per byte, then lifetimes, then bandwidth classes",
                   "Jorda et al., ecoHMEM, Cluster 2022", place_ecohmem},
     FieldStrategy{"membrain", "knapsack of the bandwidth", k_membrain, place_membrain},

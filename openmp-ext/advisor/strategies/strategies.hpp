@@ -5,6 +5,7 @@
 // whole sites. Sites that the user keeps somewhere come first; sites that no plan reaches last.
 #pragma once
 
+#include "advisor/move_advice.hpp"
 #include "advisor/placement.hpp"
 
 #include <span>
@@ -20,6 +21,7 @@ struct StrategyInput {
 struct FieldStrategy {
   std::string_view name, rule, source; // of one word; one line for people; publication
   std::vector<std::size_t> (*place)(const StrategyInput&); // tier by site, Placement::k_nowhere
+  std::vector<RegionMove> (*moves)(const StrategyInput&) = nullptr; // none: it moves nothing
 };
 
 std::span<const FieldStrategy> field_strategies();
@@ -38,5 +40,8 @@ std::vector<std::size_t> place_profdp(const StrategyInput& input);
 std::vector<std::size_t> place_idp(const StrategyInput& input);
 std::vector<std::size_t> place_idp_lt(const StrategyInput& input);
 std::vector<std::size_t> place_membrain(const StrategyInput& input);
+// In by_phase.cpp: phase by phase.
+std::vector<std::size_t> place_pbdp(const StrategyInput& input);
+std::vector<RegionMove> moves_of_pbdp(const StrategyInput& input);
 
 } // namespace omptier

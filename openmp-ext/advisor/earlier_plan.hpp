@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What an earlier plan makes of a workload (advise --after). Profiles of one program differ by
+// chance, and by where its data lay and how many threads there were when they were recorded; a plan
+// that changed with each of them would not get better. So a plan that is in use is kept unless
+// another placement is clearly faster (advice.hpp).
+#pragma once
+
+#include "advisor/placement.hpp"
+#include "analysis/aggregate.hpp"
+#include "plan/plan.hpp"
+
+#include <optional>
+#include <vector>
+
+namespace omptier {
+
+struct EarlierPlacement {
+  Workload workload; // sites divided as the plan divides them
+  // By site; none where the plan does not say, or the user has said something else (site.kept).
+  std::vector<std::optional<std::size_t>> tier_of_site;
+
+  bool names_any() const;
+};
+
+// plan: of the build that was recorded. summary: what the workload was made from.
+EarlierPlacement placed_by(const Plan& plan, Workload workload, const ProfileSummary& summary,
+                           const std::vector<TierChoice>& tiers);
+
+} // namespace omptier

@@ -34,7 +34,6 @@ struct Advice {
 };
 
 // earlier: made from the same workload; kept unless other advice saves k_worth_changing.
-inline constexpr double k_worth_changing = 0.02; // of the time
 Advice advise(Workload workload, std::vector<TierChoice> tiers,
               const EarlierPlacement* earlier = nullptr);
 

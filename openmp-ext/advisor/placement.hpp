@@ -31,6 +31,9 @@ std::vector<TierChoice> usable_tiers(const Platform& platform, const CapacityByK
 
 std::vector<Figures> figures_of(const std::vector<TierChoice>& tiers);
 
+// Part of the time. Profiles of one program differ by as much.
+inline constexpr double k_worth_changing = 0.02;
+
 struct Placement {
   // By site; k_nowhere when no tier has room for it.
   static constexpr std::size_t k_nowhere = static_cast<std::size_t>(-1);

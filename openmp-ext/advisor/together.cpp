@@ -4,7 +4,6 @@
 #include "advisor/together.hpp"
 
 #include "advisor/needs.hpp"
-#include "model/loop_time.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -39,27 +38,6 @@ std::size_t counted_in(std::size_t tier, std::size_t tiers) {
 bool needs_room(const SiteDemand& site) {
   return site.placeable && site.by_plan;
 }
-
-// The placement with its times.
-class Times {
-public:
-  Times(const Workload& workload, const std::vector<TierChoice>& tiers,
-        std::span<const std::size_t> tier_of_site)
-      : figures_(figures_of(tiers)), times(figures_, workload.threads, workload.loop_work) {
-    for (std::size_t site = 0; site < workload.sites.size(); ++site)
-      times.add({workload.sites[site].demand, workload.sites[site].by_loop,
-                 first_touch_times(workload.sites[site], tiers, workload.threads)},
-                counted_in(tier_of_site[site], tiers.size()));
-  }
-  Times(const Times&) = delete;
-  Times& operator=(const Times&) = delete;
-
-private:
-  std::vector<Figures> figures_;
-
-public:
-  LoopTimes times;
-};
 
 class Exchange {
 public:
@@ -416,7 +394,7 @@ private:
   std::size_t tiers_;
   std::vector<std::size_t>& where_;
   Needs needs_;
-  Times held_;
+  PlacementTimes held_;
   LoopTimes& times_;
   Room room_;
   std::vector<std::size_t> movable_;              // sites, the most worth first
@@ -433,9 +411,18 @@ private:
 
 } // namespace
 
+PlacementTimes::PlacementTimes(const Workload& workload, const std::vector<TierChoice>& tiers,
+                               std::span<const std::size_t> tier_of_site)
+    : figures_(figures_of(tiers)), times(figures_, workload.threads, workload.loop_work) {
+  for (std::size_t site = 0; site < workload.sites.size(); ++site)
+    times.add({workload.sites[site].demand, workload.sites[site].by_loop,
+               first_touch_times(workload.sites[site], tiers, workload.threads)},
+              counted_in(tier_of_site[site], tiers.size()));
+}
+
 double predicted_time(const Workload& workload, const std::vector<TierChoice>& tiers,
                       std::span<const std::size_t> tier_of_site) {
-  return tiers.empty() ? 0 : Times(workload, tiers, tier_of_site).times.time();
+  return tiers.empty() ? 0 : PlacementTimes(workload, tiers, tier_of_site).times.time();
 }
 
 void improve_together(const Workload& workload, const std::vector<TierChoice>& tiers,

@@ -6,10 +6,26 @@
 #pragma once
 
 #include "advisor/placement.hpp"
+#include "model/loop_time.hpp"
 
 #include <span>
 
 namespace omptier {
+
+// A placement with its times: an item of theirs is a site.
+class PlacementTimes {
+public:
+  PlacementTimes(const Workload& workload, const std::vector<TierChoice>& tiers,
+                 std::span<const std::size_t> tier_of_site);
+  PlacementTimes(const PlacementTimes&) = delete;
+  PlacementTimes& operator=(const PlacementTimes&) = delete;
+
+private:
+  std::vector<Figures> figures_;
+
+public:
+  LoopTimes times;
+};
 
 // Nanoseconds of thread time. A site that is nowhere counts as in the slowest kind.
 double predicted_time(const Workload& workload, const std::vector<TierChoice>& tiers,

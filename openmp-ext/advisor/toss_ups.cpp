@@ -4,6 +4,7 @@
 #include "advisor/toss_ups.hpp"
 
 #include "advisor/needs.hpp"
+#include "advisor/together.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -24,7 +25,9 @@ class Weighing {
 public:
   Weighing(const Workload& workload, const CostTable& costs, const std::vector<TierChoice>& tiers,
            const std::vector<std::size_t>& where)
-      : workload_(workload), costs_(costs), where_(where), needs_(workload), either_(where.size()) {
+      : workload_(workload), costs_(costs), where_(where), needs_(workload), either_(where.size()),
+        held_(workload, tiers, where),
+        worth_(k_worth_changing * (held_.times.time() + workload.rest)) {
     std::vector<std::uint64_t> capacity;
     for (const TierChoice& tier : tiers)
       capacity.push_back(tier.capacity);
@@ -52,35 +55,91 @@ private:
     return costs_[site][where_[site]] - costs_[site][tier];
   }
 
-  // Those alive with the site whose going loses least per byte, until it has room.
+  // Against each that is alive with it, and against those whose going loses least per byte, until
+  // it has room.
   void weigh(std::size_t site, std::size_t tier) {
     const std::size_t from = where_[site];
-    std::vector<std::size_t> leaving;
+    std::vector<std::size_t> inside;
     for (const std::size_t other : weighed_)
       if (where_[other] == tier && are_together(needs_.of(site), needs_.of(other)))
-        leaving.push_back(other);
-    std::ranges::stable_sort(leaving, {}, [&](std::size_t other) {
+        inside.push_back(other);
+    std::ranges::stable_sort(inside, {}, [&](std::size_t other) {
       return -gain(other, from) /
              static_cast<double>(std::max<std::uint64_t>(needs_.of(other).bytes, 1));
     });
+    for (const std::size_t& other : inside)
+      if (needs_.of(site).bytes != needs_.of(other).bytes && is_larger_divisible(site, other))
+        exchange_parts(site, other);
+      else
+        exchange(site, tier, {&other, 1});
     std::size_t count = 0;
-    while (count < leaving.size() && !room_.fits(needs_.of(site), tier))
-      room_.give_back(needs_.of(leaving[count++]), tier);
-    leaving.resize(count);
-    const bool fits = room_.fits(needs_.of(site), tier) && fit_instead(leaving, site);
-    for (const std::size_t other : leaving)
+    while (count < inside.size() && !room_.fits(needs_.of(site), tier))
+      room_.give_back(needs_.of(inside[count++]), tier);
+    inside.resize(count);
+    for (const std::size_t other : inside)
       room_.take(needs_.of(other), tier);
-    if (!fits || leaving.empty()) return;
+    exchange(site, tier, inside);
+  }
+
+  bool is_larger_divisible(std::size_t site, std::size_t other) const {
+    const std::size_t larger = needs_.of(site).bytes > needs_.of(other).bytes ? site : other;
+    return workload_.sites[larger].block_bytes > 0;
+  }
+
+  // As many bytes of each as the smaller one has.
+  void exchange_parts(std::size_t site, std::size_t other) {
+    const std::size_t from = where_[site], tier = where_[other];
+    const auto bytes = static_cast<double>(std::min(needs_.of(site).bytes, needs_.of(other).bytes));
+    const double part = bytes / static_cast<double>(needs_.of(site).bytes);
+    const double other_part = bytes / static_cast<double>(needs_.of(other).bytes);
+    const double cost = -gain(site, tier) * part - gain(other, from) * other_part;
+    const double squares =
+        square_of(site, tier) * part * part + square_of(other, from) * other_part * other_part;
+    const auto slope = [&](std::size_t of, std::size_t to, std::size_t away) {
+      return held_.times.slope(of, to) - held_.times.slope(of, away);
+    };
+    if (std::abs(cost) >= std::sqrt(squares) ||
+        slope(site, tier, from) * part + slope(other, from, tier) * other_part >= worth_)
+      return;
+    either_[site] = either_[site].value_or(tier);
+    either_[other] = either_[other].value_or(from);
+  }
+
+  // Names all of them if the samples do not tell.
+  void exchange(std::size_t site, std::size_t tier, std::span<const std::size_t> leaving) {
+    const std::size_t from = where_[site];
     double cost = -gain(site, tier), squares = square_of(site, tier);
     for (const std::size_t other : leaving) {
       cost -= gain(other, from);
       squares += square_of(other, from);
     }
     // Far below 0 the placement has another reason: loops that access several of these.
-    if (std::abs(cost) >= std::sqrt(squares)) return;
+    if (leaving.empty() || std::abs(cost) >= std::sqrt(squares) ||
+        change_by(site, tier, leaving) >= worth_)
+      return;
+    for (const std::size_t other : leaving)
+      room_.give_back(needs_.of(other), tier);
+    const bool fits = room_.fits(needs_.of(site), tier) && fit_instead(leaving, site);
+    for (const std::size_t other : leaving)
+      room_.take(needs_.of(other), tier);
+    if (!fits) return;
     either_[site] = either_[site].value_or(tier);
     for (const std::size_t other : leaving)
       either_[other] = either_[other].value_or(from);
+  }
+  // Of the time, the loops' included.
+  double change_by(std::size_t site, std::size_t tier, std::span<const std::size_t> leaving) {
+    const std::size_t from = where_[site];
+    double change = held_.times.change(site, tier);
+    held_.times.move(site, tier);
+    for (const std::size_t other : leaving) {
+      change += held_.times.change(other, from);
+      held_.times.move(other, from);
+    }
+    held_.times.move(site, from);
+    for (const std::size_t other : leaving)
+      held_.times.move(other, tier);
+    return change;
   }
   // Whether these have room in the site's tier when it leaves.
   bool fit_instead(std::span<const std::size_t> others, std::size_t site) {
@@ -106,6 +165,8 @@ private:
   Room room_;
   std::vector<std::size_t> weighed_; // sites, the largest first
   std::vector<std::optional<std::size_t>> either_;
+  PlacementTimes held_;
+  double worth_; // nanoseconds
 };
 
 } // namespace

@@ -6,8 +6,9 @@
 //   (sum of what those lose that leave) − (what the site gains)
 //
 // With the intervals of the shares, both sums are uncertain. Where the cost is below the root of
-// the sum of the squares of the terms' half intervals, another profile of the same program may well
-// decide the other way, and the advice says "either".
+// the sum of the squares of the terms' half intervals, and changing places costs less than
+// k_worth_changing of the time, another profile of the same program may well decide the other way,
+// and the advice says "either". What can be divided changes places in parts.
 #pragma once
 
 #include "advisor/placement.hpp"

@@ -21,6 +21,7 @@ using Either = std::vector<std::optional<std::size_t>>;
 Advice advice_for(const std::vector<double>& shares, double half, std::uint64_t dram,
                   std::uint64_t life = 100) {
   Workload workload;
+  workload.rest = 5e8; // a share of 0.04 more or less in DRAM is 1.3 % of the time
   for (const double share : shares) {
     SiteDemand& site = workload.sites.emplace_back();
     site.site = workload.sites.size() - 1;
@@ -68,6 +69,28 @@ TEST(TossUps, NoneWhereBothFit) {
 
 TEST(TossUps, NoneWhereTheyLiveInTurn) {
   EXPECT_EQ(advice_for({0.5, 0.46}, 0.05, 60 * MiB, 50).either, (Either{{}, {}}));
+}
+
+// Without the rest, 0.04 are 5 % of the time: that is worth a placement.
+TEST(TossUps, NoneWhereMuchIsAtStake) {
+  Advice advice = advice_for({0.5, 0.46}, 0.05, 60 * MiB);
+  advice.workload.rest = 0;
+  EXPECT_EQ(toss_ups(advice.workload, advice.costs, advice.tiers, advice.placement.tier_of_site),
+            (Either{{}, {}}));
+}
+
+// 60 of the larger one's 80 MiB would have to leave, which it can do in parts.
+TEST(TossUps, WhatCanBeDividedChangesPlacesInParts) {
+  Workload workload = advice_for({0.5, 0.46}, 0.05, 60 * MiB).workload;
+  workload.sites[0].live = {{0, 100, 80 * MiB}};
+  workload.sites[0].demand *= 2;
+  workload.sites[0].share = 1;
+  const std::vector<TierChoice> tiers = {{MemoryKind::dram, 60 * MiB, {80, 80, 100e9, 100e9}},
+                                         {MemoryKind::nvm, 1024 * MiB, {300, 900, 30e9, 10e9}}};
+  const auto found = [&] { return toss_ups(workload, cost_table(workload, tiers), tiers, {1, 0}); };
+  EXPECT_EQ(found(), (Either{{}, {}})); // as a whole it has no room
+  workload.sites[0].block_bytes = 80 * MiB;
+  EXPECT_EQ(found(), (Either{0, 1}));
 }
 
 // A placement that loops decided is no toss-up: alone, the other one would gain far more.

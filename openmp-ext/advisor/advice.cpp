@@ -341,6 +341,20 @@ std::size_t tier_in_source(const Advice& advice, std::size_t site) {
   return static_cast<std::size_t>(std::ranges::min_element(costs) - costs.begin());
 }
 
+namespace {
+
+// The run is as much shorter as the model's time.
+void predict_seconds(Plan& plan, const Advice& advice, const ProfileSummary& summary) {
+  const double recorded = weight_of_all(summary);
+  if (summary.measure != Measure::time || !(recorded > 0) || advice.tiers.empty()) return;
+  const double predicted =
+      time_with_moves(advice.workload, advice.tiers, advice.placement) + advice.workload.rest;
+  plan.recorded_seconds = static_cast<double>(summary.nanoseconds) / 1e9;
+  plan.predicted_seconds = plan.recorded_seconds * std::max(0.0, predicted) / recorded;
+}
+
+} // namespace
+
 Plan plan_from(const Advice& advice, const ProfileSummary& summary,
                const std::function<PortableFrame(const Frame&)>& portable) {
   Plan plan;
@@ -350,6 +364,7 @@ Plan plan_from(const Advice& advice, const ProfileSummary& summary,
     plan.modules.push_back({module.identity, module.name});
   for (const TierChoice& tier : advice.tiers)
     if (tier.estimated) plan.estimated.push_back(tier.kind);
+  predict_seconds(plan, advice, summary);
   Entries entries(plan);
   const std::uint64_t all_bytes = all_peaks(advice.workload);
   for (std::size_t site = 0; site < advice.workload.sites.size(); ++site) {

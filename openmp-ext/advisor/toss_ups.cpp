@@ -174,6 +174,7 @@ private:
 std::vector<std::optional<std::size_t>> toss_ups(const Workload& workload, const CostTable& costs,
                                                  const std::vector<TierChoice>& tiers,
                                                  const std::vector<std::size_t>& tier_of_site) {
+  if (tiers.size() < 2) return std::vector<std::optional<std::size_t>>(tier_of_site.size());
   return Weighing(workload, costs, tiers, tier_of_site).run(tiers.size());
 }
 

@@ -216,7 +216,12 @@ Parsed<EarlierPlacement> earlier_placement(const AdviseArguments& arguments, con
   auto plan = read_plan(arguments.after);
   if (!plan) return Outcome::failure(plan.error());
   const auto program = std::ranges::find(input.summary.modules, plan->program, &ModuleInfo::name);
-  if (program != input.summary.modules.end()) *plan = plan_for_build(*plan, program->path).plan;
+  const auto knows = [&](const ModuleInfo& module) {
+    return std::ranges::find(plan->modules, module.identity, &PlanModule::identity) !=
+           plan->modules.end();
+  };
+  if (program != input.summary.modules.end() && !knows(*program))
+    *plan = plan_for_build(*plan, program->path).plan;
   EarlierPlacement earlier = placed_by(*plan, workload, input.summary, tiers);
   if (!earlier.names_any())
     return Outcome::failure(arguments.after + " (made for " + plan->program +

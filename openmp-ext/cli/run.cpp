@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // omptier run: starts a program on the patched runtime with a plan or a strategy. With --where it
-// reports how many bytes the kernel had in which memory kind when the program used most.
+// reports how many bytes the kernel had in which memory kind when the program used most, with
+// --time what the program took and was expected to take.
 #include "base/text.hpp"
 #include "cli/check_elf.hpp"
 #include "cli/given_plan.hpp"
 #include "cli/kernel_pages.hpp"
 #include "cli/launch.hpp"
+#include "plan/plan.hpp"
 #include "platform/platform.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -21,7 +24,7 @@ namespace {
 
 struct RunArguments {
   std::string plan, strategy, capacity, where, runtime = "omptier";
-  bool strict = false, no_preload = false;
+  bool strict = false, no_preload = false, time = false;
   std::vector<std::string> command;
 };
 
@@ -58,6 +61,23 @@ int report_where(const std::string& where, const BytesByNode& fullest) {
   return write_file("run", where, json.dump(1) + "\n");
 }
 
+// What the program took, beside what the plan's advice expected; that holds for the recorded input.
+void report_time(const RunArguments& arguments, double seconds, int status) {
+  std::string line = "took " + format_duration(seconds * 1e9);
+  const auto plan = read_plan(arguments.plan);
+  const auto platform = discover_platform({});
+  if (status != 0)
+    line += " and ended with status " + std::to_string(status) + ", so it is not compared";
+  else if (!plan || plan->predicted_seconds <= 0)
+    line += "; the plan expects no time, since its profile has no samples of time";
+  else if (!platform || platform->fingerprint != plan->platform_fingerprint)
+    line += "; the plan was made for another machine, so its expected time is not compared";
+  else
+    line += "; the advice expected " + format_duration(plan->predicted_seconds * 1e9) +
+            ", where the recorded run took " + format_duration(plan->recorded_seconds * 1e9);
+  std::fprintf(stderr, "omptier run: %s\n", line.c_str());
+}
+
 std::string problem_with(const RunArguments& arguments) {
   if (std::string problem =
           problem_with_placement(arguments.capacity, arguments.plan, arguments.strategy);
@@ -69,6 +89,8 @@ std::string problem_with(const RunArguments& arguments) {
     return "--strategy needs OMPTier's runtime";
   if (arguments.runtime == "own" && arguments.no_preload)
     return "with --runtime own and --no-preload nothing applies the plan";
+  if (arguments.time && arguments.plan.empty())
+    return "--time compares with what a plan's advice expected; name one (--plan)";
   return {};
 }
 
@@ -141,7 +163,10 @@ int run(const CommandContext& context, const RunArguments& arguments) {
       BytesByNode now = anonymous_bytes_by_node(program);
       if (total_bytes(now) >= total_bytes(fullest)) fullest = std::move(now);
     };
+  const auto start = std::chrono::steady_clock::now();
   const int status = launch("run", what);
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  if (arguments.time) report_time(arguments, taken.count(), status);
   if (!arguments.where.empty())
     if (const int failed = report_where(arguments.where, fullest); status == 0) return failed;
   return status;
@@ -162,6 +187,8 @@ void add_run(CLI::App& app, CommandContext& context) {
   command->add_option(
       "--where", arguments->where,
       "Report how many bytes the kernel had in which kind: a JSON file, or - for stderr");
+  command->add_flag("--time", arguments->time,
+                    "Report what the program took, and what the plan's advice expected");
   command->add_option("--runtime", arguments->runtime,
                       "OpenMP runtime: omptier (default), or own: the one the program was linked "
                       "with, on which a plan's moves per region are left out");

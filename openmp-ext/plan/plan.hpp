@@ -63,6 +63,8 @@ struct Plan {
   std::string platform_fingerprint;
   CapacityByKind capacity;           // what the advisor was allowed
   std::vector<MemoryKind> estimated; // kinds whose speed the advisor had to estimate
+  // The recorded run, and what it is expected to take with the plan; 0: the profile does not tell.
+  double recorded_seconds = 0, predicted_seconds = 0;
   std::vector<PlanModule> modules;
   std::vector<PlanEntry> entries;
   std::vector<MemoryKind>

@@ -13,6 +13,8 @@ constexpr PlanField k_plan[] = {
     {"platform", PlanType::text, false},
     {"capacity", PlanType::object, false, PlanPlace::capacity},
     {"estimated", PlanType::array, false, PlanPlace::estimated},
+    {"recorded_seconds", PlanType::real, false},
+    {"predicted_seconds", PlanType::real, false},
     {"modules", PlanType::array, true, PlanPlace::modules},
     {"entries", PlanType::array, true, PlanPlace::entries},
     {"rest", PlanType::array, false, PlanPlace::rest},

@@ -458,8 +458,15 @@ bool PlanBuilder::number_float(double value, const std::string&) {
   if (levels_.empty() || level().field == nullptr || level().field->type != PlanType::real)
     return wrong_type(shown);
   if (!std::isfinite(value)) return wrong_type("an infinite number");
+  const std::string_view name = level().field->name;
   level().field = nullptr;
-  entry().benefit = value; // the only real number of the format
+  if (name == "benefit_ns") {
+    entry().benefit = value;
+    return true;
+  }
+  if (value < 0)
+    return refuse("\"" + std::string(name) + "\" is " + shown + "; no run takes less than 0");
+  (name == "recorded_seconds" ? plan_.recorded_seconds : plan_.predicted_seconds) = value;
   return true;
 }
 

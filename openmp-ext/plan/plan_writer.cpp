@@ -143,6 +143,10 @@ std::string write_plan(const Plan& plan) {
       capacity[std::string(name_of(kind))] = *bytes;
   out.field("capacity", capacity);
   if (!plan.estimated.empty()) out.field("estimated", kinds_json(plan.estimated));
+  if (plan.predicted_seconds > 0) {
+    out.field("recorded_seconds", plan.recorded_seconds);
+    out.field("predicted_seconds", plan.predicted_seconds);
+  }
   out.begin_array("modules");
   for (const PlanModule& module : plan.modules)
     out.element({{"identity", module.identity}, {"name", module.name}});

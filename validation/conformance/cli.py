@@ -193,12 +193,13 @@ def after_a_plan(bench, profile, small):
     after, kept = advised(profile, "--after", "p.plan")
     check(after["kept"] and after["change_saves"] <= 1e-6 and kept == placed, f"{after} {kept}")
     check("plan is kept" in bench.run(bench.omptier, "advise", profile, *small, "--after", "p.plan").stdout, "not said")
+    first = (bench.folder / profile).read_bytes()
     after, kept = advised(recorded(bench, size=4 * MIB - 65536), "--after", "p.plan")
     check(after["kept"] and kept == placed, f"the plan of an earlier build: {after} {kept}")
     for entry in before["entries"]:
         entry["kinds"].reverse()
     (bench.folder / "round.plan").write_text(json.dumps(before))
-    recorded(bench)
+    (bench.folder / profile).write_bytes(first)
     after, kept = advised(profile, "--after", "round.plan")
     check(not after["kept"] and after["change_saves"] > 0.02 and kept == placed, f"{after} {kept}")
     check("of the time with the earlier plan" in
@@ -206,6 +207,28 @@ def after_a_plan(bench, profile, small):
     bench.one_line("advise", recorded(bench, "two"), *small, "--after", "p.plan", status=2, said="places nothing of what was recorded")
     bench.one_line("advise", profile, *small, "--after", "none.plan", status=2, said="--after: none.plan")
     bench.one_line("advise", profile, *small, "--after", "p.plan", "--strategy", "idp", status=2, said="--after")
+
+
+def case_time(bench):
+    """run --time: what the plan's advice expected, where it holds."""
+    profile, target = recorded(bench), ("--machine", "dram-hbm-nvm", "--threads", "2")
+    bench.run(bench.omptier, "advise", profile, *target, "-o", "p.plan")
+    plan = json.loads((bench.folder / "p.plan").read_text())
+    check(plan["recorded_seconds"] > 0 and plan["predicted_seconds"] > 0, f"{plan}")
+
+    def said(status=0):
+        return bench.run(bench.omptier, "run", "--time", "--plan", "p.plan", "--", "./one", "10", status=status).stderr
+
+    check("ended with status 5" in said(5), "of a program that fails")
+    bench.compile("one", source=PROGRAM.replace("return 5", "return 0"))
+    check("made for another machine" in said(), "of another machine")
+    plan["platform"] = json.loads(bench.run(bench.omptier, "topology", "--json").stdout)["fingerprint"]
+    (bench.folder / "p.plan").write_text(json.dumps(plan))
+    words = re.search(r"took (.+); the advice expected (.+), where the recorded run took (.+)", said())
+    check(words, "no times")
+    del plan["predicted_seconds"]
+    (bench.folder / "p.plan").write_text(json.dumps(plan))
+    check("no samples of time" in said(), "of a plan that expects nothing")
 
 
 def case_joined(bench):
@@ -296,7 +319,7 @@ def case_values(bench):
     for command in ("record --rate fast", "record --rate 0", "record --depth 99", "record --size 5X", "record --status 0",
                     "record --children some", "record --capacity dram", "record --plan none.plan", "record --runtime x",
                     "run --strategy only-ram", "run --capacity hbm:x", "run --plan none.plan", "run --plan a --strategy b",
-                    "run --where no/f", "sites --depth 0 -o f", "sandbox --machine none", "sandbox --machine nvdimm --timed=0",
+                    "run --where no/f", "run --time", "sites --depth 0 -o f", "sandbox --machine none", "sandbox --machine nvdimm --timed=0",
                     "sandbox --machine nvdimm --env A", "sandbox --machine nvdimm --timeout -1"):
         bench.one_line(*command.split(), "--", one, status=2, said="omptier ")
     for command in ("advise --threads 0", "advise --machine none", "advise --capacity 5", "advise --nodes hbm",

@@ -327,6 +327,20 @@ TEST(Gain, IsOfTheWholeRun) {
   EXPECT_GT(time.high, time.value);
 }
 
+// The recorded run's seconds, in proportion to the model's time; of misses nobody knows.
+TEST(Gain, APlanSaysWhatTheRunIsExpectedToTake) {
+  ProfileSummary summary = one_block(64 * MiB, [](double) { return 1.0; });
+  summary.nanoseconds = 3'000'000'000;
+  EXPECT_EQ(plan_of(advice_for(summary, 20 * MiB), summary).predicted_seconds, 0);
+  summary.measure = Measure::time;
+  summary.other.accesses.scattered_load = 4096; // as much as all in the block
+  const Advice advice = advice_for(summary, 20 * MiB);
+  const Plan plan = plan_of(advice, summary);
+  EXPECT_EQ(plan.recorded_seconds, 3);
+  EXPECT_NEAR(plan.predicted_seconds, 3 * advice.time / weight_of_all(summary), 1e-6);
+  EXPECT_GT(plan.predicted_seconds, 3); // recorded in DRAM
+}
+
 // A divided block's memory is not kept for the next.
 TEST(RangesOfASite, TemporariesStayWhole) {
   ProfileSummary summary = one_block(64 * MiB, [](double) { return 1.0; });

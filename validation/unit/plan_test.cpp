@@ -18,6 +18,8 @@ Plan example() {
   plan.platform_fingerprint = "dram:1x64GiB,105/105GB/s,95/95ns";
   plan.capacity[1] = 17179869184u;
   plan.modules = {{"build-id:3f1c9a", "solver"}, {"segments:00ff", "libmesh.so"}};
+  plan.recorded_seconds = 12.5;
+  plan.predicted_seconds = 8;
   PlanEntry entry;
   entry.label = "matrix \"values\" (matrix.cpp:41)";
   entry.kinds = {MemoryKind::hbm, MemoryKind::dram};
@@ -65,6 +67,8 @@ TEST(Plan, RoundTripKeepsEverything) {
   const auto read = parse_plan(text, "p.json");
   ASSERT_TRUE(read) << read.error() << "\n" << text;
   EXPECT_EQ(write_plan(*read), text);
+  EXPECT_EQ(read->recorded_seconds, 12.5);
+  EXPECT_EQ(read->predicted_seconds, 8);
   ASSERT_EQ(read->entries.size(), 2u);
   const PlanEntry& entry = read->entries[0];
   EXPECT_EQ(entry.label, "matrix \"values\" (matrix.cpp:41)");
@@ -196,7 +200,10 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{
             "{\"version\": 1,\n\"verzion\": 2}",
             "p.json:2: a plan has no field \"verzion\"; it may have: version, made_by, program, "
-            "platform, capacity, estimated, modules, entries, rest"},
+            "platform, capacity, estimated, recorded_seconds, predicted_seconds, modules, "
+            "entries, rest"},
+        Refusal{"{\"version\": 1,\n\"predicted_seconds\": -1.5}",
+                "p.json:2: \"predicted_seconds\" is -1.5; no run takes less than 0"},
         Refusal{"{\"version\": 1,\n\"version\": 1}",
                 "p.json:2: \"version\" is there twice in a plan"},
         Refusal{"{\"modules\": {}}",

@@ -4,10 +4,10 @@
 #include "advisor/advice.hpp"
 
 #include "advisor/explain.hpp"
-#include "advisor/needs.hpp"
 #include "advisor/relaxation.hpp"
 #include "advisor/site_blocks.hpp"
 #include "advisor/site_ranges.hpp"
+#include "advisor/strategies/seats.hpp"
 #include "advisor/together.hpp"
 #include "advisor/toss_ups.hpp"
 #include "base/text.hpp"
@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <map>
-#include <new>
 #include <numeric>
 #include <utility>
 
@@ -162,14 +161,20 @@ Placed place(const Workload& workload, const std::vector<TierChoice>& tiers) {
   return placed;
 }
 
-// With the moves per region. A move back home saves only what the moves away would cost.
+// Nanoseconds of thread time. A move back home saves only what the moves away would cost.
+double gain_of_moves(const Threads& threads, const std::vector<std::size_t>& tier_of_site,
+                     const std::vector<RegionMove>& moves) {
+  double gain = 0;
+  for (const RegionMove& move : moves)
+    if (move.tier != tier_of_site[move.site]) gain += move.saved - threads.most() * move.spent;
+  return gain;
+}
+
 double time_with_moves(const Workload& workload, const std::vector<TierChoice>& tiers,
                        const Placement& placement) {
-  double time = predicted_time(workload, tiers, placement.tier_of_site);
-  for (const RegionMove& move : moves_that_pay(workload, tiers, placement))
-    if (move.tier != placement.tier_of_site[move.site])
-      time -= move.saved - workload.threads.most() * move.spent;
-  return time;
+  return predicted_time(workload, tiers, placement.tier_of_site) -
+         gain_of_moves(workload.threads, placement.tier_of_site,
+                       moves_that_pay(workload, tiers, placement));
 }
 
 // Sites are divided only where that saves time: whole ones are easier to understand, and only they
@@ -198,25 +203,19 @@ void place_whole_or_divided(Advice& advice) {
 // What the plan does not name is placed around the rest, and so is what no longer has room.
 Placement place_around(const EarlierPlacement& earlier, const std::vector<TierChoice>& tiers) {
   Workload held = earlier.workload;
-  const Needs needs(held);
-  std::vector<std::uint64_t> capacity;
-  for (const TierChoice& tier : tiers)
-    capacity.push_back(tier.capacity);
-  Room room;
-  if (!room.make(capacity, needs.pieces())) throw std::bad_alloc();
   std::vector<std::pair<double, std::size_t>> order; // by what a byte saves there
   const CostTable costs = cost_table(held, tiers);
   for (std::size_t site = 0; site < held.sites.size(); ++site)
-    if (const auto tier = earlier.tier_of_site[site])
-      order.emplace_back(-time_saved(costs[site], *tier) / double(needs.of(site).bytes + 1), site);
-    else if (held.sites[site].kept && room.fits(needs.of(site), *held.sites[site].kept))
-      room.take(needs.of(site), *held.sites[site].kept);
+    if (const auto tier = earlier.tier_of_site[site]) {
+      const auto bytes = static_cast<double>(held.sites[site].peak_bytes() + 1);
+      order.emplace_back(-time_saved(costs[site], *tier) / bytes, site);
+    }
   std::ranges::sort(order);
-  for (const auto& [value, site] : order) {
-    if (!room.fits(needs.of(site), *earlier.tier_of_site[site])) continue;
-    held.sites[site].kept = earlier.tier_of_site[site];
-    room.take(needs.of(site), *held.sites[site].kept);
-  }
+  const StrategyInput input{earlier.workload, tiers};
+  Seats seats(input, Lifetimes::known); // those that the user keeps have their room
+  for (const auto& [value, site] : order)
+    if (const std::size_t tier = *earlier.tier_of_site[site]; seats.put(site, tier))
+      held.sites[site].kept = tier;
   return place(held, tiers).placement;
 }
 
@@ -240,15 +239,8 @@ void predict(Advice& advice) {
       advice.placement.saved += time_saved(advice.costs[site], tier_of_site[site]);
   advice.time = predicted_time(advice.workload, advice.tiers, tier_of_site) + advice.workload.rest;
   advice.least_time += advice.workload.rest;
+  advice.gain_of_moves = gain_of_moves(advice.workload.threads, tier_of_site, advice.moves);
   advice.either = toss_ups(advice.workload, advice.costs, advice.tiers, tier_of_site);
-}
-
-// Nanoseconds of thread time.
-double gain_of_moves(const std::vector<RegionMove>& moves, const Threads& threads) {
-  double gain = 0;
-  for (const RegionMove& move : moves)
-    gain += move.saved - threads.most() * move.spent;
-  return gain;
 }
 
 } // namespace
@@ -276,7 +268,6 @@ Advice advise_by(const FieldStrategy& strategy, Workload workload, std::vector<T
   advice.costs = cost_table(advice.workload, advice.tiers);
   advice.least_time = relax(advice.workload, advice.tiers, advice.placement.tier_of_site).bound;
   predict(advice);
-  advice.time -= gain_of_moves(advice.moves, advice.workload.threads);
   return advice;
 }
 
@@ -297,10 +288,10 @@ std::vector<StrategyTime> compare_strategies(const Workload& whole, const Advice
     for (std::size_t site = 0; site < advice.workload.sites.size(); ++site)
       if (const SiteDemand& demand = advice.workload.sites[site]; !demand.by_plan)
         where[demand.site] = advice.placement.tier_of_site[site];
-    const double time = predicted_time(whole, advice.tiers, where) + whole.rest;
-    const auto moves =
-        strategy.moves ? strategy.moves({whole, advice.tiers}) : std::vector<RegionMove>{};
-    times.push_back({strategy.name, strategy.rule, time - gain_of_moves(moves, whole.threads)});
+    double time = predicted_time(whole, advice.tiers, where) + whole.rest;
+    if (strategy.moves)
+      time -= gain_of_moves(whole.threads, where, strategy.moves({whole, advice.tiers}));
+    times.push_back({strategy.name, strategy.rule, time});
   }
   return times;
 }
@@ -347,10 +338,9 @@ namespace {
 void predict_seconds(Plan& plan, const Advice& advice, const ProfileSummary& summary) {
   const double recorded = weight_of_all(summary);
   if (summary.measure != Measure::time || !(recorded > 0) || advice.tiers.empty()) return;
-  const double predicted =
-      time_with_moves(advice.workload, advice.tiers, advice.placement) + advice.workload.rest;
   plan.recorded_seconds = static_cast<double>(summary.nanoseconds) / 1e9;
-  plan.predicted_seconds = plan.recorded_seconds * std::max(0.0, predicted) / recorded;
+  plan.predicted_seconds =
+      plan.recorded_seconds * std::max(0.0, advice.time - advice.gain_of_moves) / recorded;
 }
 
 } // namespace

@@ -28,8 +28,9 @@ struct Advice {
   std::vector<RegionMove> moves;
   std::vector<std::optional<std::size_t>> either; // by site: the tier that might do as well
   // Nanoseconds of thread time of the run under the model, and a bound: no placement, even of parts
-  // of sites, takes less. The advisor's moves are not counted, a field strategy's are.
+  // of sites, takes less. Moves are not counted.
   double time = 0, least_time = 0;
+  double gain_of_moves = 0;          // nanoseconds of thread time
   std::optional<Change> change = {}; // if there is an earlier plan
 };
 
@@ -50,7 +51,7 @@ Gain gain_of(const Advice& advice);
 
 struct StrategyTime {
   std::string_view name, rule;
-  double time = 0; // as Advice::time
+  double time = 0; // as Advice::time; less what the strategy's moves gain
 };
 // What each strategy's placement of whole sites would take under the model. Sites that no plan
 // reaches lie where they do in the advice.

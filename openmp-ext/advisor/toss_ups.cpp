@@ -69,16 +69,16 @@ private:
     });
     for (const std::size_t& other : inside)
       if (needs_.of(site).bytes != needs_.of(other).bytes && is_larger_divisible(site, other))
-        exchange_parts(site, other);
+        mark_if_open_in_parts(site, other);
       else
-        exchange(site, tier, {&other, 1});
+        mark_if_open(site, tier, {&other, 1});
     std::size_t count = 0;
     while (count < inside.size() && !room_.fits(needs_.of(site), tier))
       room_.give_back(needs_.of(inside[count++]), tier);
     inside.resize(count);
     for (const std::size_t other : inside)
       room_.take(needs_.of(other), tier);
-    exchange(site, tier, inside);
+    mark_if_open(site, tier, inside);
   }
 
   bool is_larger_divisible(std::size_t site, std::size_t other) const {
@@ -87,7 +87,7 @@ private:
   }
 
   // As many bytes of each as the smaller one has.
-  void exchange_parts(std::size_t site, std::size_t other) {
+  void mark_if_open_in_parts(std::size_t site, std::size_t other) {
     const std::size_t from = where_[site], tier = where_[other];
     const auto bytes = static_cast<double>(std::min(needs_.of(site).bytes, needs_.of(other).bytes));
     const double part = bytes / static_cast<double>(needs_.of(site).bytes);
@@ -98,15 +98,12 @@ private:
     const auto slope = [&](std::size_t of, std::size_t to, std::size_t away) {
       return held_.times.slope(of, to) - held_.times.slope(of, away);
     };
-    if (std::abs(cost) >= std::sqrt(squares) ||
-        slope(site, tier, from) * part + slope(other, from, tier) * other_part >= worth_)
-      return;
-    either_[site] = either_[site].value_or(tier);
-    either_[other] = either_[other].value_or(from);
+    const double change = slope(site, tier, from) * part + slope(other, from, tier) * other_part;
+    if (std::abs(cost) < std::sqrt(squares) && change < worth_) mark(site, tier, {&other, 1});
   }
 
-  // Names all of them if the samples do not tell.
-  void exchange(std::size_t site, std::size_t tier, std::span<const std::size_t> leaving) {
+  // Whether all of them may change places.
+  void mark_if_open(std::size_t site, std::size_t tier, std::span<const std::size_t> leaving) {
     const std::size_t from = where_[site];
     double cost = -gain(site, tier), squares = square_of(site, tier);
     for (const std::size_t other : leaving) {
@@ -122,10 +119,13 @@ private:
     const bool fits = room_.fits(needs_.of(site), tier) && fit_instead(leaving, site);
     for (const std::size_t other : leaving)
       room_.take(needs_.of(other), tier);
-    if (!fits) return;
+    if (fits) mark(site, tier, leaving);
+  }
+
+  void mark(std::size_t site, std::size_t tier, std::span<const std::size_t> leaving) {
     either_[site] = either_[site].value_or(tier);
     for (const std::size_t other : leaving)
-      either_[other] = either_[other].value_or(from);
+      either_[other] = either_[other].value_or(where_[site]);
   }
   // Of the time, the loops' included.
   double change_by(std::size_t site, std::size_t tier, std::span<const std::size_t> leaving) {

@@ -200,8 +200,8 @@ struct RegionSummary : Sampled {
   std::uint64_t entered_anew = 0; // entries after a different region
   std::uint64_t nanoseconds = 0;  // of wall time, all entries of one process together
   std::uint32_t threads = 0;      // most
-  // Its first and last sample, or logged begin: nanoseconds from the start of the run. None: end =
-  // 0.
+  // Its first and last sample, or logged begin: nanoseconds from the start of the run. None: the
+  // last is 0.
   std::uint64_t first_seen = ~std::uint64_t{0}, last_seen = 0;
 
   void see(std::uint64_t time) {

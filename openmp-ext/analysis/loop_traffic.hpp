@@ -22,10 +22,10 @@ struct Lines {
   // sum of these bytes.
   double with_reach = 0, reach_sum = 0;
 
+  double loads() const { return streamed_load + gathered_load + chased_load; }
+  double stores() const { return streamed_store + scattered_store; }
   double scattered() const { return gathered_load + chased_load + scattered_store; }
-  double total() const {
-    return streamed_load + gathered_load + chased_load + streamed_store + scattered_store;
-  }
+  double total() const { return loads() + stores(); }
   Lines& operator+=(const Lines& other);
   Lines& operator*=(double factor);
 };

@@ -133,9 +133,9 @@ std::string change_text(const Advice& advice) {
   if (!advice.change) return {};
   const auto& [is_none, saves] = *advice.change;
   if (!is_none)
-    return "\nIt saves " + format_percent(saves) + " of the time with the earlier plan.\n";
+    return "\nThis advice saves " + format_percent(saves) + " of the time with the earlier plan.\n";
   return saves > k_least_above
-             ? "\nThe earlier plan is kept: what was found beside it saves only " +
+             ? "\nThe earlier plan is kept: the best other placement saves only " +
                    format_percent(saves) + " of the time.\n"
              : "\nThe earlier plan is kept: nothing faster was found.\n";
 }

@@ -208,6 +208,10 @@ Parsed<Workload> workload_for(const AdviseArguments& arguments, const Input& inp
   return workload;
 }
 
+bool names_build(const Plan& plan, const std::string& identity) {
+  return std::ranges::find(plan.modules, identity, &PlanModule::identity) != plan.modules.end();
+}
+
 // The plan that is in use, for the build that was recorded.
 Parsed<EarlierPlacement> earlier_placement(const AdviseArguments& arguments, const Input& input,
                                            const Workload& workload,
@@ -216,16 +220,22 @@ Parsed<EarlierPlacement> earlier_placement(const AdviseArguments& arguments, con
   auto plan = read_plan(arguments.after);
   if (!plan) return Outcome::failure(plan.error());
   const auto program = std::ranges::find(input.summary.modules, plan->program, &ModuleInfo::name);
-  const auto knows = [&](const ModuleInfo& module) {
-    return std::ranges::find(plan->modules, module.identity, &PlanModule::identity) !=
-           plan->modules.end();
-  };
-  if (program != input.summary.modules.end() && !knows(*program))
-    *plan = plan_for_build(*plan, program->path).plan;
+  if (program != input.summary.modules.end() && !names_build(*plan, program->identity)) {
+    if (identity_of_file(program->path) != program->identity)
+      return Outcome::failure(arguments.after + " is of another build than the one recorded, and " +
+                              program->name + " was built anew since: record it again");
+    const PlanForBuild now = plan_for_build(*plan, program->path);
+    std::fprintf(stderr,
+                 "omptier advise: --after: the program was rebuilt since the plan was made: %u of "
+                 "%zu entries found again by name\n",
+                 now.by_name, plan->entries.size());
+    *plan = now.plan;
+  }
   EarlierPlacement earlier = placed_by(*plan, workload, input.summary, tiers);
   if (!earlier.names_any())
     return Outcome::failure(arguments.after + " (made for " + plan->program +
-                            ") places nothing of what was recorded; leave --after out");
+                            ") places nothing of what was recorded in " + kinds_in_words(tiers) +
+                            "; leave --after out");
   return earlier;
 }
 

@@ -9,6 +9,7 @@
 #include "cli/kernel_pages.hpp"
 #include "cli/launch.hpp"
 #include "plan/plan.hpp"
+#include "platform/fingerprint.hpp"
 #include "platform/platform.hpp"
 
 #include <algorithm>
@@ -69,12 +70,12 @@ void report_time(const RunArguments& arguments, double seconds, int status) {
   if (status != 0)
     line += " and ended with status " + std::to_string(status) + ", so it is not compared";
   else if (!plan || plan->predicted_seconds <= 0)
-    line += "; the plan expects no time, since its profile has no samples of time";
-  else if (!platform || platform->fingerprint != plan->platform_fingerprint)
+    line += "; the plan has no expected time (omptier advise writes it, from samples of time)";
+  else if (!platform || !same_platform(platform->fingerprint, plan->platform_fingerprint))
     line += "; the plan was made for another machine, so its expected time is not compared";
   else
     line += "; the advice expected " + format_duration(plan->predicted_seconds * 1e9) +
-            ", where the recorded run took " + format_duration(plan->recorded_seconds * 1e9);
+            " for the recorded input, which took " + format_duration(plan->recorded_seconds * 1e9);
   std::fprintf(stderr, "omptier run: %s\n", line.c_str());
 }
 

@@ -466,7 +466,10 @@ bool PlanBuilder::number_float(double value, const std::string&) {
   }
   if (value < 0)
     return refuse("\"" + std::string(name) + "\" is " + shown + "; no run takes less than 0");
-  (name == "recorded_seconds" ? plan_.recorded_seconds : plan_.predicted_seconds) = value;
+  if (name == "recorded_seconds")
+    plan_.recorded_seconds = value;
+  else if (name == "predicted_seconds")
+    plan_.predicted_seconds = value;
   return true;
 }
 

@@ -133,6 +133,37 @@ TEST(Traffic, ScatteredAccessesThatStayNearAreCached) {
   EXPECT_DOUBLE_EQ(misses(1024 * MiB), misses(0));
 }
 
+// 64 MiB that are allocated five times have 5 Mi lines to store and to load, in the loops' parts.
+TEST(Traffic, WhatIsAllocatedAnewIsWrittenAndRead) {
+  ProfileSummary summary = summary_of_loop();
+  summary.traffic[0].nanoseconds = 1e12;
+  summary.traffic.push_back(summary.traffic[0]);
+  summary.traffic[0].sites[0].lines.streamed_store = 3e5;
+  summary.traffic[1].sites[0].lines.streamed_store = 1e5;
+  SiteSummary& site = summary.sites[0];
+  for (int i = 0; i < 1000; ++i)
+    site.offsets.add_at(i / 1000.0, 1);
+  const auto counted = [&] {
+    std::vector<SiteDemand> sites(3);
+    count_traffic(sites, summary, k_fast);
+    return sites[0];
+  };
+  EXPECT_NEAR(counted().demand.of(Manner::streamed_store), 4e5, 1);
+  site.fresh = {5 * 64 * MiB, 64 * MiB};
+  const SiteDemand demand = counted();
+  EXPECT_NEAR(demand.demand.of(Manner::streamed_store), 5 << 20, 1);
+  EXPECT_NEAR(demand.demand.of(Manner::streamed_load), 5 << 20, 1);
+  ASSERT_EQ(demand.by_loop.size(), 2u);
+  EXPECT_GT(demand.by_loop[0].part, demand.by_loop[1].part);
+  Terms without;
+  without.new_pages = false;
+  std::vector<SiteDemand> sites(3);
+  count_traffic(sites, summary, k_fast, without);
+  EXPECT_NEAR(sites[0].demand.of(Manner::streamed_store), 4e5, 1);
+  site.offsets = {}; // nobody knows whether it is touched
+  EXPECT_NEAR(counted().demand.of(Manner::streamed_store), 4e5, 1);
+}
+
 // What cannot be placed has its part of the time.
 TEST(Traffic, ALoopWaitsForWhatCannotBePlacedToo) {
   std::vector<SiteDemand> all(3), some(3);

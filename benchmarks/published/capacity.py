@@ -101,7 +101,7 @@ class Campaign:
 
 def text_of(plan, slow, smaller=1):
     """The plan for a problem that is so many times smaller, without what does not place anything."""
-    entries = []
+    entries, plan = [], json.loads(json.dumps(plan))
     for entry in plan["entries"]:
         kept = {name: entry[name] for name in ("instances", "frames", "static", "region", "least_block") if name in entry}
         kept["kinds"] = list(dict.fromkeys((entry["kinds"][0], slow)))
@@ -109,8 +109,14 @@ def text_of(plan, slow, smaller=1):
             kept["parts"] = [{"begin": page_of(part["begin"] / smaller), "kind": part["kind"],
                               "end": page_of(part["end"] / smaller)} for part in entry["parts"]]
         entries.append(kept)
+    named = [part for entry in entries for part in (*entry.get("frames", ()), *entry.get("region", ()), entry.get("static"))
+             if part]
+    used = sorted({part["module"] for part in named}, key=lambda number: plan["modules"][number]["identity"])
+    for part in {id(part): part for part in named}.values():
+        part["module"] = used.index(part["module"])
     entries.sort(key=lambda entry: json.dumps(entry, sort_keys=True))
-    return json.dumps({"version": 1, "modules": plan["modules"], "entries": entries}, indent=1, sort_keys=True)
+    modules = [plan["modules"][number] for number in used]
+    return json.dumps({"version": 1, "modules": modules, "entries": entries}, indent=1, sort_keys=True)
 
 
 def known_by(text):

@@ -75,16 +75,20 @@ double alone_in_block(Known cluster, double lines) {
 }
 
 // Bytes in which a loop's scattered accesses lie for a while; 0: not known. Of steps that were seen
-// once, patterns keep the longest forwards: about half of these bytes.
+// once, patterns keep the longest forwards: about half of these bytes. Where most steps come again,
+// as inside the rows of a tile, the accesses move on.
 double reach_of(const AccessPattern& pattern) {
   constexpr float k_once = 0.13F; // of 8 steps or more
   double steps = 0, bytes = 0;
+  float again = 0;
   for (const AccessPattern::Stride& step : pattern.strides)
-    if (step.share > 0 && step.share <= k_once) {
+    if (step.share > k_once) {
+      again += step.share;
+    } else if (step.share > 0) {
       ++steps;
       bytes += std::abs(double(step.bytes));
     }
-  return steps > 0 ? 2 * bytes / steps : 0;
+  return steps > 0 && again < k_most ? 2 * bytes / steps : 0;
 }
 
 void add_cluster(Known cluster, double width, std::int64_t stride, Lines& lines) {

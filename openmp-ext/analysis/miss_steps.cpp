@@ -21,7 +21,7 @@ void MissSteps::add(std::uint32_t site, std::uint32_t thread, bool store, std::u
 
 unsigned MissSteps::step_of(const Distances& distances) {
   constexpr std::uint32_t k_enough = 32; // by chance, half of them are multiples of 2
-  constexpr double k_nearly_all = 0.9;
+  constexpr double k_nearly_all = 0.8;   // threads may share a stream whose passes differ
   if (distances.all < k_enough) return 1;
   unsigned step = k_most;
   while (step > 1 && distances.multiples[step] < k_nearly_all * distances.all)

@@ -185,6 +185,12 @@ TEST(LinesOf, TheReachOfScatteredAccesses) {
   EXPECT_NEAR(loop.lines().reach_sum / loop.lines().with_reach, 1600, 1);
   const Lines walk = Loop().load(PatternKind::sequential, k_array, 8, {{8, 1}}).lines();
   EXPECT_EQ(walk.with_reach, 0);
+  const Lines tiles = // seven of each row's eight
+      Loop()
+          .load(PatternKind::tiled, k_array, 4, {{4, 0.75F}, {248, 0.125F}, {244, 0.125F}})
+          .lines();
+  EXPECT_GT(tiles.scattered(), 0);
+  EXPECT_EQ(tiles.with_reach, 0);
 }
 
 } // namespace

@@ -125,11 +125,14 @@ PlanEntry entry_for(const Advice& advice, const ProfileSummary& summary, std::si
 }
 
 // Being nowhere counts as in model/solver.hpp.
+double losses_factor(const std::vector<std::size_t>& tier_of_site) {
+  const auto nowhere = std::ranges::count(tier_of_site, Placement::k_nowhere);
+  return 1 + k_loss_of_nowhere * static_cast<double>(nowhere);
+}
+
 double time_with_losses(const Workload& workload, const std::vector<TierChoice>& tiers,
                         const std::vector<std::size_t>& tier_of_site) {
-  const auto nowhere = std::ranges::count(tier_of_site, Placement::k_nowhere);
-  return predicted_time(workload, tiers, tier_of_site) *
-         (1 + k_loss_of_nowhere * static_cast<double>(nowhere));
+  return predicted_time(workload, tiers, tier_of_site) * losses_factor(tier_of_site);
 }
 
 // Neither lifetimes nor loops: then the advice is what ompx_commit does.
@@ -221,8 +224,10 @@ Placement place_around(const EarlierPlacement& earlier, const std::vector<TierCh
 
 void keep_unless_slower(Advice& advice, const EarlierPlacement& earlier) {
   Placement placement = place_around(earlier, advice.tiers);
-  const double before = time_with_moves(earlier.workload, advice.tiers, placement);
-  const double now = time_with_moves(advice.workload, advice.tiers, advice.placement);
+  const double before = time_with_moves(earlier.workload, advice.tiers, placement) *
+                        losses_factor(placement.tier_of_site);
+  const double now = time_with_moves(advice.workload, advice.tiers, advice.placement) *
+                     losses_factor(advice.placement.tier_of_site);
   const double all = before + advice.workload.rest;
   advice.change = Change{false, all > 0 ? (before - now) / all : 0};
   if (advice.change->saves >= k_worth_changing) return;
@@ -238,7 +243,7 @@ void predict(Advice& advice) {
     if (tier_of_site[site] != Placement::k_nowhere)
       advice.placement.saved += time_saved(advice.costs[site], tier_of_site[site]);
   advice.time = predicted_time(advice.workload, advice.tiers, tier_of_site) + advice.workload.rest;
-  advice.least_time += advice.workload.rest;
+  advice.least_time = std::min(advice.least_time + advice.workload.rest, advice.time);
   advice.gain_of_moves = gain_of_moves(advice.workload.threads, tier_of_site, advice.moves);
   advice.either = toss_ups(advice.workload, advice.costs, advice.tiers, tier_of_site);
 }
@@ -339,8 +344,9 @@ void predict_seconds(Plan& plan, const Advice& advice, const ProfileSummary& sum
   const double recorded = weight_of_all(summary);
   if (summary.measure != Measure::time || !(recorded > 0) || advice.tiers.empty()) return;
   plan.recorded_seconds = static_cast<double>(summary.nanoseconds) / 1e9;
+  const double by_threads = static_cast<double>(summary.threads) / advice.workload.threads.most();
   plan.predicted_seconds =
-      plan.recorded_seconds * std::max(0.0, advice.time - advice.gain_of_moves) / recorded;
+      plan.recorded_seconds * by_threads * std::max(0.0, advice.time_with_moves()) / recorded;
 }
 
 } // namespace

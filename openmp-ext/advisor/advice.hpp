@@ -32,6 +32,8 @@ struct Advice {
   double time = 0, least_time = 0;
   double gain_of_moves = 0;          // nanoseconds of thread time
   std::optional<Change> change = {}; // if there is an earlier plan
+
+  double time_with_moves() const { return time - gain_of_moves; }
 };
 
 // earlier: made from the same workload; kept unless other advice saves k_worth_changing.
@@ -51,7 +53,7 @@ Gain gain_of(const Advice& advice);
 
 struct StrategyTime {
   std::string_view name, rule;
-  double time = 0; // as Advice::time; less what the strategy's moves gain
+  double time = 0; // as Advice::time_with_moves()
 };
 // What each strategy's placement of whole sites would take under the model. Sites that no plan
 // reaches lie where they do in the advice.

@@ -17,16 +17,17 @@ using Entries = std::vector<const PlanEntry*>; // in the plan's order
 
 class EntriesOfSites {
 public:
-  EntriesOfSites(const Plan& plan, const ProfileSummary& summary) : plan_(plan), summary_(summary) {
+  EntriesOfSites(const Plan& plan, const ProfileSummary& summary) : summary_(summary) {
     for (const PlanEntry& entry : plan.entries) {
       if (!entry.region.empty() || entry.kinds.empty()) continue;
       if (!entry.symbol.empty())
         by_symbol_[{plan.modules[entry.symbol_module].identity, entry.symbol}].push_back(&entry);
-      else if (!entry.frames.empty())
-        by_frame_[place_of(entry.frames[0])].push_back(&entry);
+      else
+        by_frames_[places_of(entry.frames, plan.modules)].push_back(&entry);
     }
   }
 
+  // Of a stack, those with most frames of its inner end (plan/site_matcher.hpp).
   Entries of(const SiteSummary& site) const {
     if (site.frames.empty()) return {};
     if (site.kind == SiteKind::variable) {
@@ -34,40 +35,26 @@ public:
           by_symbol_.find({summary_.modules[site.frames[0].module].identity, site.symbol});
       return found != by_symbol_.end() ? found->second : Entries{};
     }
-    return of_stack(frames_of_runtime(site, summary_.modules));
+    Places places = places_of(frames_of_runtime(site, summary_.modules), summary_.modules);
+    for (; !places.empty(); places.pop_back())
+      if (const auto found = by_frames_.find(places); found != by_frames_.end())
+        return found->second;
+    return {};
   }
 
 private:
-  using Place = std::pair<std::string, std::uint64_t>; // a module's identity, offset
-  Place place_of(const PlanFrame& frame) const {
-    return {plan_.modules[frame.module].identity, frame.offset};
-  }
-  Place place_of(const Frame& frame) const {
-    return {summary_.modules[frame.module].identity, frame.offset};
+  using Places = std::vector<std::pair<std::string, std::uint64_t>>; // module's identity, offset
+
+  template <typename Frames, typename Modules>
+  static Places places_of(const Frames& frames, const Modules& modules) {
+    Places places;
+    for (const auto& frame : frames)
+      places.emplace_back(modules[frame.module].identity, frame.offset);
+    return places;
   }
 
-  // Those with most frames of the ones that the stack begins with.
-  Entries of_stack(const std::vector<Frame>& stack) const {
-    const auto found = by_frame_.find(place_of(stack[0]));
-    if (found == by_frame_.end()) return {};
-    Entries longest;
-    for (const PlanEntry* entry : found->second) {
-      const auto same = [&](const PlanFrame& one, const Frame& other) {
-        return place_of(one) == place_of(other);
-      };
-      if (entry->frames.size() > stack.size() ||
-          !std::equal(entry->frames.begin(), entry->frames.end(), stack.begin(), same))
-        continue;
-      if (!longest.empty() && longest[0]->frames.size() > entry->frames.size()) continue;
-      if (!longest.empty() && longest[0]->frames.size() < entry->frames.size()) longest.clear();
-      longest.push_back(entry);
-    }
-    return longest;
-  }
-
-  const Plan& plan_;
   const ProfileSummary& summary_;
-  std::map<Place, Entries> by_frame_; // by the innermost
+  std::map<Places, Entries> by_frames_;
   std::map<std::pair<std::string, std::string>, Entries> by_symbol_;
 };
 

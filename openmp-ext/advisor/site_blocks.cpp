@@ -95,6 +95,23 @@ bool has_small_blocks(const SiteSummary& site) {
          site.bytes_total / site.objects < k_least_large;
 }
 
+namespace {
+
+// Of whole blocks' bytes and share, the ranges' part.
+void keep_to_ranges(SiteDemand& part, const SiteDemand& whole, const SiteSummary& site) {
+  std::uint64_t bytes = 0;
+  for (const ByteRange& range : whole.ranges)
+    bytes += range.end - range.begin;
+  for (LiveStretch& stretch : part.live)
+    stretch.bytes = static_cast<std::uint64_t>(
+        static_cast<double>(stretch.bytes) *
+        share_of(static_cast<double>(bytes), static_cast<double>(whole.block_bytes)));
+  for (double* share : {&part.share, &part.share_low, &part.share_high})
+    *share *= share_of(whole.share, site.share.value);
+}
+
+} // namespace
+
 SiteDemand some_blocks(const SiteDemand& whole, const ProfileSummary& summary,
                        std::vector<std::uint32_t> numbers) {
   const SiteSummary& site = summary.sites[whole.site];
@@ -131,6 +148,7 @@ SiteDemand some_blocks(const SiteDemand& whole, const ProfileSummary& summary,
   const double blocks =
       static_cast<double>(numbers.size()) / static_cast<double>(std::max<std::uint64_t>(all, 1));
   part.new_pages = {whole.new_pages.always * blocks, whole.new_pages.reused * blocks};
+  if (!whole.ranges.empty()) keep_to_ranges(part, whole, site);
   part.instances = numbers.size();
   part.all_instances = site.blocks;
   part.blocks = std::move(numbers);

@@ -68,7 +68,9 @@ private:
              static_cast<double>(std::max<std::uint64_t>(needs_.of(other).bytes, 1));
     });
     for (const std::size_t& other : inside)
-      if (needs_.of(site).bytes != needs_.of(other).bytes && is_larger_divisible(site, other))
+      if (either_[site] && either_[other])
+        continue;
+      else if (needs_.of(site).bytes != needs_.of(other).bytes && is_larger_divisible(site, other))
         mark_if_open_in_parts(site, other);
       else
         mark_if_open(site, tier, {&other, 1});
@@ -95,11 +97,12 @@ private:
     const double cost = -gain(site, tier) * part - gain(other, from) * other_part;
     const double squares =
         square_of(site, tier) * part * part + square_of(other, from) * other_part * other_part;
+    if (std::abs(cost) >= std::sqrt(squares)) return;
     const auto slope = [&](std::size_t of, std::size_t to, std::size_t away) {
       return held_.times.slope(of, to) - held_.times.slope(of, away);
     };
     const double change = slope(site, tier, from) * part + slope(other, from, tier) * other_part;
-    if (std::abs(cost) < std::sqrt(squares) && change < worth_) mark(site, tier, {&other, 1});
+    if (change < worth_) mark(site, tier, {&other, 1});
   }
 
   // Whether all of them may change places.

@@ -207,13 +207,13 @@ std::string strategies_text(const Advice& advice, std::span<const StrategyTime> 
   if (times.empty()) return {};
   const auto line = [&](std::string_view name, double time, std::string_view rule) {
     char text[200];
-    const double ratio = advice.time > 0 ? time / advice.time : 1;
+    const double ours = advice.time_with_moves(), ratio = ours > 0 ? time / ours : 1;
     std::snprintf(text, sizeof text, "  %-11.*s %6.2f  %.*s\n", static_cast<int>(name.size()),
                   name.data(), ratio, static_cast<int>(rule.size()), rule.data());
     return std::string(text);
   };
   std::string text = "\nTime under the model, in units of this advice's:\n\n" +
-                     line("omptier", advice.time, "this advice");
+                     line("omptier", advice.time_with_moves(), "this advice");
   for (const StrategyTime& of : times)
     text += line(of.name, of.time, of.rule);
   return text;
@@ -257,7 +257,7 @@ std::string advice_json(const Advice& advice, std::span<const StrategyTime> time
                     {"everything_else", json_of(advice.workload.elsewhere)},
                     {"moves", std::move(moves)},
                     {"gain", {{"value", gain.value}, {"low", gain.low}, {"high", gain.high}}},
-                    {"predicted_time", advice.time / threads},
+                    {"predicted_time", advice.time_with_moves() / threads},
                     {"least_time", advice.least_time / threads},
                     {"after", std::move(after)},
                     {"strategies", std::move(strategies)}};

@@ -263,7 +263,7 @@ int advise_command(const AdviseArguments& arguments) {
                                  field_strategy_names());
   Workload workload = *workload_for(arguments, *input, names, tiers, arguments.terms);
   std::optional<EarlierPlacement> earlier;
-  if (!arguments.after.empty()) {
+  if (!arguments.after.empty() && tiers.size() > 1) {
     auto made = earlier_placement(arguments, *input, workload, tiers);
     if (!made) return fail("advise", 2, "--after: " + made.error());
     earlier = std::move(*made);

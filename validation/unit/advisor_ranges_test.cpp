@@ -339,6 +339,9 @@ TEST(Gain, APlanSaysWhatTheRunIsExpectedToTake) {
   EXPECT_EQ(plan.recorded_seconds, 3);
   EXPECT_NEAR(plan.predicted_seconds, 3 * advice.time / weight_of_all(summary), 1e-6);
   EXPECT_GT(plan.predicted_seconds, 3); // recorded in DRAM
+  Advice by_more = advice;
+  by_more.workload.threads = 8; // twice as many, which take as much time together
+  EXPECT_NEAR(plan_of(by_more, summary).predicted_seconds, plan.predicted_seconds / 2, 1e-6);
 }
 
 // A divided block's memory is not kept for the next.

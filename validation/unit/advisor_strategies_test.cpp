@@ -3,6 +3,7 @@
 // Strategies of the field, on cases computed by hand, and on random ones.
 #include "advisor/advice.hpp"
 #include "advisor/needs.hpp"
+#include "model/cost.hpp"
 
 #include <gtest/gtest.h>
 
@@ -151,10 +152,10 @@ TEST(FieldStrategies, PbdpMovesWhereALaterPhaseIsWorthIt) {
   ASSERT_EQ(made.size(), 2u);
   EXPECT_EQ(made[0].region, 2u);
   EXPECT_EQ(made[0].tier, 1u); // out
-  EXPECT_NEAR(made[0].spent, 60.0 * MiB / 10, 1);
+  EXPECT_EQ(made[0].spent, move_time(60 * MiB, k_dram, k_nvm));
   EXPECT_EQ(made[0].saved, 0);
   EXPECT_EQ(made[1].tier, 0u);
-  EXPECT_NEAR(made[1].spent, 60.0 * MiB / 30, 1);
+  EXPECT_EQ(made[1].spent, move_time(60 * MiB, k_nvm, k_dram));
   EXPECT_GT(made[1].saved, 0);
   EXPECT_TRUE(moves(3e5, 500).empty()); // 8.25 ms are less than 8.4
   EXPECT_TRUE(moves(1e6, 300).empty()); // they alternate: one phase

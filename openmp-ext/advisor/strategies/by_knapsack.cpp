@@ -5,6 +5,7 @@
 #include "advisor/strategies/seats.hpp"
 #include "model/solver.hpp"
 
+#include <cmath>
 #include <new>
 
 namespace omptier {
@@ -23,8 +24,11 @@ place_kind_by_kind(const StrategyInput& input, Lifetimes lifetimes,
       candidate.mandatory = demand.kept == tier; // it has its room already
       const bool decided = !demand.is_free() || seats.tier_of(site) != Placement::k_nowhere;
       if (!candidate.mandatory && decided) continue;
+      const double gain = value(site, tier);
+      if (gain < 0 && !candidate.mandatory) continue;
+      candidate.mandatory = candidate.mandatory || std::isinf(gain);
       candidate.allowed = 1;
-      candidate.gain[0] = value(site, tier);
+      candidate.gain[0] = std::isinf(gain) ? 0 : gain;
       candidate.loss = candidate.mandatory ? 1e300 : 0;
     }
     std::vector<std::uint8_t> chosen(candidates.size());

@@ -12,9 +12,12 @@
 #include "model/cost.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace omptier {
 namespace {
+
+constexpr std::size_t k_most_phases = 16; // effort; those behind belong to the last
 
 struct Phase {
   std::uint64_t begin = 0, end = ~std::uint64_t{0}; // nanoseconds
@@ -40,6 +43,8 @@ std::vector<Phase> phases_of(const Workload& workload) {
     seen = std::max(seen, regions[region].end);
   }
   if (phases.empty()) phases.emplace_back();
+  for (; phases.size() > k_most_phases; phases.pop_back())
+    phases[phases.size() - 2].end = phases.back().end;
   return phases;
 }
 
@@ -104,7 +109,7 @@ private:
     const std::size_t before =
         at_ > 0 && lives_at(demand, phases_[at_].begin) ? where_[site] : Placement::k_nowhere;
     if (before != Placement::k_nowhere && demand.small_blocks) // they are never moved
-      return before == tier ? 1e300 : -1;
+      return before == tier ? HUGE_VAL : -1;
     const Counted counted = count(demand_from_now(demand), demand.cached);
     const double saved = access_time_h2m(counted, input_.tiers.back().figures) -
                          access_time_h2m(counted, input_.tiers[tier].figures);
@@ -122,9 +127,10 @@ private:
     if (before == Placement::k_nowhere || tier == Placement::k_nowhere || before == tier ||
         !demand_of(site).is_free() || demand_of(site).small_blocks)
       return;
-    moves_.push_back(
-        {phases_[at_].regions[0], site, tier, 0,
-         copy_time(demand_of(site).peak_bytes(), input_.tiers[before], input_.tiers[tier])});
+    if (!lives_at(demand_of(site), phases_[at_].begin)) return; // it is allocated there
+    moves_.push_back({phases_[at_].regions[0], site, tier, 0,
+                      move_time(demand_of(site).peak_bytes(), input_.tiers[before].figures,
+                                input_.tiers[tier].figures)});
   }
 
   // Against lying at home, under the advisor's model, until the site moves again.

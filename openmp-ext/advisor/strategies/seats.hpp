@@ -54,7 +54,8 @@ double access_time_h2m(const Counted& of, const Figures& figures);
 // Free sites, the highest value first.
 std::vector<std::size_t> ranked(const Seats& seats, const std::vector<double>& value);
 // The set with the greatest value into the fastest kind, of the others into the next, and so on.
-// value(site, kind): against the slowest kind; less than 0: not there.
+// value(site, kind): against the slowest kind; less than 0: not there; infinite: there it has to
+// be.
 std::vector<std::size_t>
 place_kind_by_kind(const StrategyInput& input, Lifetimes lifetimes,
                    const std::function<double(std::size_t, std::size_t)>& value);

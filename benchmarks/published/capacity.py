@@ -31,8 +31,8 @@ class Program:
 
 
 # The first step of lagrange has new pages where the others have kept ones.
-PROGRAMS = (Program("pagerank", 8, 60), Program("cg", 16, 50), Program("lagrange", 16, 25, steps=2), Program("hydro", 16, 100),
-            Program("hashjoin", 16, 30), Program("spmv", 16, 30))
+PROGRAMS = (Program("pagerank", 8, 360), Program("cg", 16, 300), Program("lagrange", 16, 150, steps=2), Program("hydro", 16, 600),
+            Program("hashjoin", 16, 180), Program("spmv", 16, 180))
 
 
 @dataclasses.dataclass(frozen=True)

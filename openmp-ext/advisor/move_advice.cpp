@@ -19,7 +19,7 @@ double time_of_exchange(std::uint64_t bytes, const TierChoice& home, const TierC
 class Search {
 public:
   Search(const Workload& workload, const std::vector<TierChoice>& tiers, const Placement& home)
-      : workload_(workload), tiers_(tiers), home_(home) {
+      : workload_(workload), tiers_(tiers), home_(home), figures_(figures_of(tiers)) {
     for (std::size_t site = 0; site < workload.sites.size(); ++site) {
       const SiteDemand& demand = workload.sites[site];
       const std::size_t tier = home.tier_of_site[site];
@@ -55,8 +55,34 @@ private:
         saved -= std::max(0.0, costs[site][to] - costs[site][from]); // makes room for the others
       }
     }
-    if (saved / workload_.threads.most() > k_move_margin * spent)
+    const double part = saved_together(found);
+    for (RegionMove& move : found)
+      move.saved *= part;
+    if (part * saved / workload_.threads.most() > k_move_margin * spent)
       moves_.insert(moves_.end(), found.begin(), found.end());
+  }
+
+  // Costs are of each site alone. Loops may work meanwhile, or wait for others of their sites: the
+  // part that is saved if the moves held for the whole run.
+  double saved_together(const std::vector<RegionMove>& moves) {
+    if (!times_) {
+      times_.emplace(figures_, workload_.threads, workload_.loop_work);
+      for (std::size_t site = 0; site < workload_.sites.size(); ++site)
+        times_->add({workload_.sites[site].demand, workload_.sites[site].by_loop},
+                    std::min(home_.tier_of_site[site], tiers_.size() - 1));
+    }
+    const double before = times_->time();
+    double alone = 0;
+    for (const RegionMove& move : moves) {
+      const Demand& demand = workload_.sites[move.site].demand;
+      alone += demand_time(demand, figures_[home_.tier_of_site[move.site]], workload_.threads) -
+               demand_time(demand, figures_[move.tier], workload_.threads);
+      times_->move(move.site, move.tier);
+    }
+    const double together = before - times_->time();
+    for (const RegionMove& move : moves)
+      times_->move(move.site, home_.tier_of_site[move.site]);
+    return alone > 0 ? std::clamp(together / alone, 0.0, 1.0) : 1;
   }
 
   // Parts of divided sites stay, and what shares its pages.
@@ -109,6 +135,8 @@ private:
   const Workload& workload_;
   const std::vector<TierChoice>& tiers_;
   const Placement& home_;
+  const std::vector<Figures> figures_;
+  std::optional<LoopTimes> times_;     // made if it is asked for
   std::optional<Workload> with_parts_; // the same with parts kept where they are, if there are any
   std::vector<RegionMove> moves_;
 };

@@ -7,8 +7,9 @@
 //   (cost at home − cost in tier) / visits / threads  >  k_move_margin · (time of moving in +
 //                                                          time of moving out)
 //
-// A visit is an entry into the region after another region. Sites that such a move may push out get
-// an entry for their own regions, so that they come back.
+// Costs of a site alone, times the part of them that its loops save if all moves of a region hold
+// (model/loop_time.hpp). A visit is an entry into the region after another region. Sites that such
+// a move may push out get an entry for their own regions, so that they come back.
 #pragma once
 
 #include "advisor/placement.hpp"

@@ -118,6 +118,32 @@ private:
   std::vector<double> fresh_; // lines, by site
 };
 
+// Prefetchers watch so many pages at a time: streams of Intel's L2 (Optimization Reference Manual,
+// "Data Prefetch to L2 and L3 Caches").
+constexpr double k_watched = 32, k_page_bytes = 4096;
+
+// Scattered lines of a loop in more pages than prefetchers watch.
+double scattered_far(const LoopTraffic& loop) {
+  double sum = 0;
+  for (const LoopTraffic::OfSite& of : loop.sites) {
+    const bool near = of.lines.reach_sum < k_watched * k_page_bytes * of.lines.with_reach;
+    sum += of.lines.scattered() - (near ? of.lines.with_reach : 0);
+  }
+  return sum;
+}
+
+// A stream is lost to the prefetcher if as many scattered lines come between two of its own. No two
+// of these are on the way at once, and where they are the bounds of inner loops, as the rows of a
+// sparse matrix are, branches wait for them.
+void lose_stream(Lines& lines, const Lines& in_loop, double scattered) {
+  if (!(in_loop.streamed_load > 0)) return;
+  const double between = scattered / in_loop.streamed_load;
+  const double lost = lines.streamed_load * std::clamp(4 * between / k_watched - 3, 0.0, 1.0);
+  lines.streamed_load -= lost;
+  lines.chased_load += lost;
+  lines.clustered += lost;
+}
+
 struct InLoop {
   std::uint32_t loop;
   Demand demand;
@@ -168,9 +194,12 @@ std::vector<double> count_traffic(std::span<SiteDemand> sites, const ProfileSumm
     const LoopTraffic& loop = summary.traffic[number];
     LoopTimes times({&recorded_in, 1}, threads, k_no_work);
     const LoopPart whole{0, 1};
+    const double scattered = terms.overlap ? scattered_far(loop) : 0;
     std::vector<std::pair<std::uint32_t, Demand>> demands;
     for (const LoopTraffic::OfSite& of : loop.sites) {
-      const Demand demand = demand_of(lines.of(of));
+      Lines missed = lines.of(of);
+      lose_stream(missed, of.lines, scattered);
+      const Demand demand = demand_of(missed);
       times.add({demand, {&whole, 1}}, 0);
       if (sites[of.site].placeable) demands.emplace_back(of.site, demand);
     }

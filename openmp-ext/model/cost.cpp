@@ -20,11 +20,19 @@ double line_time(double bandwidth, unsigned threads) {
   return bandwidth > 0 ? k_line_bytes * threads / bandwidth * 1e9 : 0;
 }
 
+// A line that is written back was read before: what it takes beyond that. Media that turn slowly
+// from reads to writes take longer for both together.
+double write_back_time(const Figures& figures, unsigned threads) {
+  const double both = 2 * line_time(figures.mixed_bandwidth, threads);
+  return std::max(line_time(figures.write_bandwidth, threads),
+                  both - line_time(figures.read_bandwidth, threads));
+}
+
 } // namespace
 
 AccessPrice access_price(Manner manner, const Figures& figures, unsigned threads) {
   const double read = line_time(figures.read_bandwidth, threads);
-  const double write = line_time(figures.write_bandwidth, threads);
+  const double write = write_back_time(figures, threads);
   const double lines = figures.block / k_line_bytes; // moved for one
   switch (manner) {
   case Manner::scattered_load:
@@ -53,8 +61,7 @@ AccessPrice price_of(const Demand& demand, Manner manner, const Figures& figures
   } else {
     return price;
   }
-  price.transfer +=
-      demand.stored_back * moved * line_time(figures.write_bandwidth, threads.of(manner));
+  price.transfer += demand.stored_back * moved * write_back_time(figures, threads.of(manner));
   return price;
 }
 
@@ -76,7 +83,7 @@ double demand_time(const Demand& demand, const Figures& figures, Threads threads
 unsigned threads_that_saturate(const Figures& figures) {
   const auto lines = [](double latency, double line) { return line > 0 ? latency / line : 1; };
   const double read = line_time(figures.read_bandwidth, 1);
-  const double store = read + line_time(figures.write_bandwidth, 1);
+  const double store = read + write_back_time(figures, 1);
   const double threads = std::max(lines(figures.read_latency / k_prefetch_lines, read),
                                   lines(figures.write_latency / k_store_lines, store));
   return static_cast<unsigned>(std::clamp(std::ceil(threads), 1.0, 1e6));
@@ -89,8 +96,10 @@ Figures reference_figures(std::span<const Tier> tiers) {
 }
 
 double move_time(std::uint64_t bytes, const Figures& from, const Figures& to) {
+  Figures written = to;
+  written.mixed_bandwidth = 0; // all writes
   const double load = access_time(Manner::streamed_load, from, 1);
-  const double store = access_time(Manner::streamed_store, to, 1);
+  const double store = access_time(Manner::streamed_store, written, 1);
   const double line = bytes < k_huge_page_bytes ? k_move_over_copy * (load + store)
                                                 : k_huge_move_over_copy * (load + 2 * store);
   return line * static_cast<double>(bytes) / k_line_bytes;

@@ -7,10 +7,11 @@
 //   streamed load     max(read latency / k_prefetch_lines, 64 B · threads / read bandwidth),
 //                     with block for 64 B where the line is alone in its block
 //   streamed store    max(write latency / k_store_lines,
-//                         64 B · threads · (1 / read + 1 / write bandwidth))
+//                         64 B · threads · (1 / read + 1 / write bandwidth)),
+//                     with 2 / mixed bandwidth for the sum where that is longer
 //   scattered store   the same with block for 64 B
 //
-// A load whose line is stored to in the cache moves it twice: 1 / write bandwidth comes on top.
+// A load whose line is stored to in the cache moves it twice: what the write takes comes on top.
 //
 // A core waits for a scattered load, but for prefetched lines and buffered stores only once the
 // lines it keeps in flight are used up (Little's law: 64 B · lines / latency is the bandwidth of

@@ -2,18 +2,20 @@
 //
 // Time of loops that access several arrays at once, each array in its own memory:
 //
-//   loop        (wait^3 + transfer^3 + work^3)^(1/3)
-//   wait        sum of the accesses' waits on idle memory, over all arrays of the loop
-//   transfer    (transfer_1^8 + … + transfer_n^8)^(1/8)
-//   transfer_k  sum of the lines' shares of memory k's bandwidth, over its arrays there
-//   work        computing and waits for caches: the same wherever the arrays lie
+//   loop       (work^3 + memories^3)^(1/3)
+//   work       computing and waits for caches: the same wherever the arrays lie
+//   memories   the least λ_1 + … + λ_n = Λ with, for each memory k,
+//              transfer_k <= (λ_k^3 - wait_k^3)^(1/3) + Λ - λ_k
+//   wait_k     sum of the accesses' waits on memory k while it is idle
+//   transfer_k sum of the lines' shares of memory k's bandwidth
 //
-// Memories transfer at the same time, and while cores wait: the longest of these counts (the
-// roofline of Williams et al., CACM 2009, with a roof for each memory). Two memories that take
-// equally long disturb each other little: 9 % above one of them. Waits grow with the load: a
-// memory that is 0.6, 0.8, 0.9 busy answers 1.08, 1.27, 1.55 times as late, as measured on Xeons
-// (1.1, 1.35, 1.7; machine/curves.hpp). So two streams in one memory slow each other, and a loop
-// gains from two memories at once. What belongs to no known loop counts alone, as in cost.hpp.
+// λ_k is the time in which cores wait for memory k. Lines move in all memories at the same time,
+// and while cores wait or compute: the longest of these counts (the roofline of Williams et al.,
+// CACM 2009, with a roof for each memory). But lines delay the waits for their own memory: with one
+// memory, memories = (wait^3 + transfer^3)^(1/3), so one that is 0.6, 0.8, 0.9 busy answers 1.08,
+// 1.27, 1.55 times as late, as measured on Xeons (1.1, 1.35, 1.7; machine/curves.hpp). Streams
+// thus slow gathers in the same memory and not those in another. What belongs to no known loop
+// counts alone, as in cost.hpp.
 // The time is convex in the parts of the arrays in each memory, and of first degree in these and
 // the work: it is the sum of its gradient times them, which gives a bound (slope, slope_of_work).
 #pragma once
@@ -72,17 +74,18 @@ private:
     std::array<Price, k_most_memories> prices{};
     std::size_t memory = 0;
   };
-  struct Times {
-    double transfer = 0; // of all memories
-    double whole = 0;
+  struct Load { // of a memory by a loop
+    double wait = 0, transfer = 0;
   };
   struct Sums {
-    double work = 0, wait = 0;
-    std::array<double, k_most_memories> transfer{};
-    Times times;
+    double work = 0;
+    std::array<Load, k_most_memories> loads{};
+    double memories = 0, whole = 0;
+    std::array<Load, k_most_memories> slopes{}; // of memories, by each load
   };
-  Times times_of(const Sums& sums) const;
   void put(Sums& sums, const Item& item, double part, std::size_t memory) const;
+  double time_of(const Sums& sums) const;
+  void set_times(Sums& sums) const;
 
   std::span<const Figures> memories_;
   Threads threads_;

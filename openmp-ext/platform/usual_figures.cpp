@@ -72,12 +72,15 @@ double FigureEstimates::scale_of(std::size_t figure) const {
 Figures FigureEstimates::estimate(MemoryKind kind, const Figures& figures) const {
   const Figures& usual = usual_figures(kind);
   Figures estimated = figures;
-  if (kind == MemoryKind::nvm) estimated.block = k_nvm_block;
   for (std::size_t i = 0; i < k_figures.size(); ++i) {
     if (figures.*k_figures[i] > 0) continue;
     const Figure other = k_figures[other_direction(i)];
     const double scale = figures.*other > 0 ? figures.*other / (usual.*other) : scale_of(i);
     estimated.*k_figures[i] = usual.*k_figures[i] * scale;
+  }
+  if (kind == MemoryKind::nvm) {
+    estimated.block = k_nvm_block;
+    estimated.mixed_bandwidth = k_nvm_mixed * estimated.write_bandwidth;
   }
   return estimated;
 }

@@ -21,6 +21,9 @@ namespace omptier {
 
 // Bytes. Optane modules read and write blocks of four lines (Izraelevitz et al., arXiv:1903.05714).
 inline constexpr double k_nvm_block = 256;
+// Bandwidth of as many reads as writes over that of writes: 12 GB/s of six modules (Klinkenberg et
+// al., "H2M", Future Generation Computer Systems 2023) over 14.
+inline constexpr double k_nvm_mixed = 12.0 / 14;
 
 // The table. Unknown memory counts as the slowest, so that it is never chosen for its speed.
 const Figures& usual_figures(MemoryKind kind);
@@ -36,7 +39,8 @@ public:
       learn(tier.kind, tier.figures);
   }
   void learn(MemoryKind kind, const Figures& figures);
-  // Known figures are returned unchanged, but for the block, which no firmware gives.
+  // Known figures are returned unchanged. The block and the mixed bandwidth, which no firmware
+  // gives, are estimated for NVM alone.
   Figures estimate(MemoryKind kind, const Figures& figures) const;
 
 private:

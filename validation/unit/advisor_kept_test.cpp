@@ -133,6 +133,29 @@ TEST(Traffic, ScatteredAccessesThatStayNearAreCached) {
   EXPECT_DOUBLE_EQ(misses(1024 * MiB), misses(0));
 }
 
+// 32 pages are watched. Rows of a sparse matrix have a bound each, and entries that are gathered.
+TEST(Traffic, StreamsAreLostBetweenGathersInManyPages) {
+  ProfileSummary summary = summary_of_loop();
+  summary.traffic[0].nanoseconds = 1e6;
+  summary.sites[2].bytes_peak = 64 * MiB;
+  summary.traffic[0].sites[1].lines.streamed_load = 0.1;
+  const auto lost = [&](double gathers) {
+    summary.traffic[0].sites[2].lines.gathered_load = gathers;
+    std::vector<SiteDemand> sites(3);
+    count_traffic(sites, summary, k_fast);
+    EXPECT_EQ(sites[0].demand.of(Manner::scattered_load), 0); // its lines come often
+    EXPECT_DOUBLE_EQ(sites[1].demand.at_once, 1);
+    return sites[1].demand.of(Manner::scattered_load);
+  };
+  EXPECT_EQ(lost(2), 0);
+  EXPECT_NEAR(lost(2.8), 0.05, 1e-9);
+  EXPECT_NEAR(lost(4), 0.1, 1e-9);
+  Lines& near = summary.traffic[0].sites[2].lines;
+  near.with_reach = 4;
+  near.reach_sum = 4 * 64 * 1024;
+  EXPECT_EQ(lost(4), 0);
+}
+
 // 64 MiB that are allocated five times have 5 Mi lines to store and to load, in the loops' parts.
 TEST(Traffic, WhatIsAllocatedAnewIsWrittenAndRead) {
   ProfileSummary summary = summary_of_loop();

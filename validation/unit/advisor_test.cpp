@@ -241,6 +241,23 @@ TEST(Moves, NoneThatDisplacesAsMuchAsItSaves) {
   EXPECT_FALSE(moves_that_pay(workload, tiers, home).empty());
 }
 
+// Its loop computes for as long as it waits in the slow memory.
+TEST(Moves, NoneForALoopThatWorksMeanwhile) {
+  Workload workload = two_hot_in_turn(4e8, 4);
+  const auto tiers = three_tiers(0, 60 * MiB, 4096 * MiB);
+  const Placement home = {{1, 2}, 0};
+  workload.sites[1].by_loop = {{0, 1}};
+  workload.loop_work = {0};
+  const auto alone = moves_that_pay(workload, tiers, home);
+  ASSERT_FALSE(alone.empty());
+  workload.loop_work = {2 * alone[0].saved};
+  const auto beside = moves_that_pay(workload, tiers, home);
+  ASSERT_FALSE(beside.empty());
+  EXPECT_LT(beside[0].saved, 0.5 * alone[0].saved);
+  workload.loop_work = {20 * alone[0].saved};
+  EXPECT_TRUE(moves_that_pay(workload, tiers, home).empty());
+}
+
 TEST(Moves, NoneWhenBothFit) {
   const Workload workload = two_hot_in_turn(4e8, 4);
   const auto tiers = three_tiers(0, 200 * MiB, 4096 * MiB);

@@ -85,6 +85,22 @@ TEST(Cost, LinesThatAreStoredBackAreWrittenToo) {
   EXPECT_DOUBLE_EQ(demand.stored_back, 0.125);
 }
 
+// A line read and written takes as long as two of a mix of both.
+TEST(Cost, MediaThatTurnSlowlyTakeLongerForBoth) {
+  Figures nvm = figures(300, 900, 30, 10);
+  nvm.mixed_bandwidth = 8e9;
+  EXPECT_DOUBLE_EQ(access_time(Manner::streamed_store, nvm, 32), 32 * 2 * 64 / 8.0);
+  EXPECT_DOUBLE_EQ(access_time(Manner::streamed_load, nvm, 32), 32 * 64 / 30.0);
+  Demand demand;
+  demand.of(Manner::streamed_load) = 1;
+  demand.stored_back = 1;
+  EXPECT_DOUBLE_EQ(demand_time(demand, nvm, 32), 32 * 2 * 64 / 8.0);
+  const Figures dram = figures(80, 80, 100, 100);
+  Figures apart = nvm;
+  apart.mixed_bandwidth = 0;
+  EXPECT_EQ(move_time(8 * MiB, dram, nvm), move_time(8 * MiB, dram, apart)); // it only writes there
+}
+
 // Whole blocks of four lines, for d lines from one to the next: 64 · (4 · part + 1 - part) bytes.
 TEST(Cost, PartOfAStreamAloneInItsBlock) {
   EXPECT_DOUBLE_EQ(alone_part(4), 0);

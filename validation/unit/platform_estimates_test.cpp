@@ -32,6 +32,7 @@ TEST(Estimates, WhatIsKnownStays) {
   EXPECT_EQ(same.write_latency, known.write_latency);
   EXPECT_EQ(same.read_bandwidth, known.read_bandwidth);
   EXPECT_EQ(same.write_bandwidth, known.write_bandwidth);
+  EXPECT_DOUBLE_EQ(same.mixed_bandwidth, k_nvm_mixed * known.write_bandwidth); // not known to any
 }
 
 TEST(Estimates, NothingKnownIsTheTable) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Whether independent profiles of one program lead to the same placement: each whole program of capacity.py is
-recorded twenty times on this computer, by samples of time, for about two seconds each, and advice made from each. Prints the part of the
+recorded twenty times on this computer, by samples of time, for two seconds each, and advice made from each. Prints the part of the
 fast memory that holds what the median of all twenty has there; of the rest, the part that the advice calls a
 toss-up ("either DRAM or NVM"); and by how much the placements' predicted times differ. Status 1 if less than
 95 % agree or are called so, anywhere."""

@@ -4,7 +4,9 @@
 // of the gain that the plan expects. All tables are fixed or in our own pages: no malloc.
 #include "migration/region_moves.hpp"
 
+#include "base/notices.hpp"
 #include "base/os.hpp"
+#include "migration/rounds.hpp"
 #include "objects/stack.hpp"
 
 #include <algorithm>
@@ -36,11 +38,13 @@ struct Objects {
   std::size_t count = 0;
 };
 
-// One region at a time moves pages, and no thread waits for its turn. Whoever set this has the next
-// three.
+// One region at a time moves pages, and no thread waits for its turn. Whoever set this has the
+// rest.
 std::atomic<bool> moving{false};
 std::uint32_t last_region = FrameMatcher::k_none;
 std::uint64_t last_allocations = 0; // plan matches at the last look: more mean new objects
+Rounds rounds;
+bool moves_here = true, all_at_home = false; // in the last region
 Objects objects;
 Totals totals[k_most_entries];
 
@@ -140,12 +144,9 @@ void make_room(Placer& placer, MemoryKind kind, const PlannedObject& newcomer, c
   }
 }
 
-void begin_region(const PlanPlacement& plan, Placer& placer, std::uint32_t region,
-                  const void* codeptr, void (*moved)(const RegionMove&)) {
-  if (region == last_region && plan.matched() == last_allocations) return;
-  last_region = region;
-  last_allocations = plan.matched();
-
+// Where the plan wants them for this region; FrameMatcher::k_none: at home.
+void move_for(const PlanPlacement& plan, Placer& placer, std::uint32_t region, const void* codeptr,
+              void (*moved)(const RegionMove&)) {
   collect(plan, placer, region);
   // Greatest gain first; objects that the region does not name come last.
   std::sort(objects.list.begin(), objects.list.begin() + objects.count,
@@ -158,6 +159,32 @@ void begin_region(const PlanPlacement& plan, Placer& placer, std::uint32_t regio
     if (!move(placer, object, object.wanted, codeptr, moved) && object.entry < k_most_entries)
       totals[object.entry].without_room.fetch_add(1, std::memory_order_relaxed);
   }
+}
+
+void say_that_moving_ends(const Rounds::Verdict& verdict) {
+  constexpr double k_milliseconds = 1e-6;
+  warn_once(Notice::moves_end,
+            "Moving memory for parallel regions does not pay: a round of them takes %.3g ms with "
+            "its moves, %.3g ms without. Memory stays where the plan has it otherwise.",
+            verdict.with * k_milliseconds, verdict.without * k_milliseconds);
+}
+
+void begin_region(const PlanPlacement& plan, Placer& placer, std::uint32_t region,
+                  const void* codeptr, void (*moved)(const RegionMove&)) {
+  const bool anew = region != last_region, more = plan.matched() != last_allocations;
+  if (!anew && !more) return;
+  last_region = region;
+  last_allocations = plan.matched();
+  const std::uint64_t now = monotonic_nanoseconds();
+  if (anew) {
+    const bool paid = rounds.verdict().pays;
+    moves_here = rounds.begin(region, now);
+    if (paid && !rounds.verdict().pays) say_that_moving_ends(rounds.verdict());
+  }
+  if (!moves_here && all_at_home && !more) return;
+  all_at_home = !moves_here;
+  move_for(plan, placer, moves_here ? region : FrameMatcher::k_none, codeptr, moved);
+  rounds.moved_for(monotonic_nanoseconds() - now);
 }
 
 } // namespace
@@ -175,7 +202,14 @@ void region_begins(const PlanPlacement& plan, Placer& placer, const void* codept
 }
 
 void end_region_moves_of_parent() {
-  if (moving.exchange(false)) last_region = FrameMatcher::k_none;
+  if (moving.exchange(false)) {
+    last_region = FrameMatcher::k_none;
+    rounds = {}; // may be half written
+  }
+}
+
+const Rounds::Verdict& move_verdict() {
+  return rounds.verdict();
 }
 
 MoveTotals move_totals(std::uint32_t plan_entry) {

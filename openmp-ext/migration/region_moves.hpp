@@ -3,9 +3,11 @@
 // When a parallel region begins, moves the objects that the plan wants elsewhere for it, before its
 // team starts. Objects with less benefit that the region does not need there are moved out first,
 // to where the plan places them otherwise. Nothing moves for regions that the plan does not name,
-// or when the same region runs again.
+// or when the same region runs again; and nothing more once the program's own rounds have shown
+// that it does not pay (rounds.hpp).
 #pragma once
 
+#include "migration/rounds.hpp"
 #include "placement/placer.hpp"
 #include "placement/plan_placement.hpp"
 
@@ -34,5 +36,8 @@ struct MoveTotals {
   std::uint64_t moves = 0, bytes = 0, nanoseconds = 0, first = 0, last = 0, without_room = 0;
 };
 MoveTotals move_totals(std::uint32_t plan_entry);
+
+// What the program's rounds have shown; not while other threads may begin regions.
+const Rounds::Verdict& move_verdict();
 
 } // namespace omptier

@@ -26,9 +26,11 @@ namespace {
 constexpr std::size_t k_mib = 1 << 20;
 constexpr std::size_t k_bytes = 10 * k_mib;
 
-// Two places of this program: an allocation of the plan, and a region that wants it in HBM.
+// Places of this program: an allocation of the plan, and two regions of which the first wants it in
+// HBM.
 void site() {}
 void region() {}
+void other_region() {}
 const void* address_of(void (*place)()) {
   return reinterpret_cast<const void*>(place);
 }
@@ -40,16 +42,18 @@ Plan plan_for_region() {
     EXPECT_TRUE(identify(reinterpret_cast<ReturnAddress>(place), module, result.offset));
     return result;
   };
-  PlanEntry home, here;
-  home.frames = here.frames = {frame(site)};
+  PlanEntry home, here, there;
+  home.frames = here.frames = there.frames = {frame(site)};
   home.kinds = {MemoryKind::dram};
   here.kinds = {MemoryKind::hbm};
   here.region = {frame(region)};
   here.benefit = 1e9;
+  there.kinds = {MemoryKind::dram};
+  there.region = {frame(other_region)};
   Plan plan;
   const LoadedModule* program = module_of(reinterpret_cast<std::uintptr_t>(address_of(site)));
   plan.modules = {{identity_of(*program), program->name}};
-  plan.entries = {home, here};
+  plan.entries = {home, here, there};
   return plan;
 }
 
@@ -86,7 +90,9 @@ protected:
     placer_.reset();
     replace_os_calls(before_);
   }
-  void begin() { region_begins(placement_, *placer_, address_of(region), nullptr); }
+  void begin(void (*place)() = region) {
+    region_begins(placement_, *placer_, address_of(place), nullptr);
+  }
   bool all_in_hbm() {
     return placer_->ledger().used(MemoryKind::hbm) == k_bytes &&
            placer_->ledger().used(MemoryKind::dram) == 0;
@@ -127,6 +133,28 @@ TEST_F(RegionMovesTest, AChildForkedInTheMiddleOfAMoveMovesTheRest) {
   go_on.release();
   mover.join();
   EXPECT_TRUE(all_in_hbm());
+}
+
+int take_a_while(std::uintptr_t, int, int) {
+  std::this_thread::sleep_for(std::chrono::microseconds(20));
+  return 0;
+}
+
+// Its regions take no time wherever the data lie.
+TEST_F(RegionMovesTest, WhatDoesNotPayEnds) {
+  made_up_nodes::verdict = take_a_while;
+  unsigned in_hbm = 0;
+  for (int round = 0; round < 40; ++round) {
+    begin(region);
+    in_hbm += all_in_hbm() ? 1 : 0;
+    begin(other_region);
+    EXPECT_EQ(placer_->ledger().used(MemoryKind::dram), k_bytes);
+  }
+  EXPECT_GE(in_hbm, 2u); // before rounds are recognised
+  EXPECT_LE(in_hbm, 12u);
+  EXPECT_TRUE(move_verdict().known);
+  EXPECT_FALSE(move_verdict().pays);
+  EXPECT_GT(move_verdict().with, move_verdict().without);
 }
 
 } // namespace

@@ -269,7 +269,10 @@ public:
     add_counts(profile);
     Sweep sweep(summary_, names_, profile);
     sweep.run();
-    if (summary_.runs.size() == 1) summary_.moves = std::move(sweep.moves);
+    if (summary_.runs.size() == 1) {
+      summary_.moves = std::move(sweep.moves);
+      summary_.visits = std::move(sweep.visits);
+    }
     joined_.resize(summary_.sites.size());
     std::vector<RankPart> parts(sweep.sites.size() + 1); // the last: in no object
     for (const Attribution& at : sweep.attributions)

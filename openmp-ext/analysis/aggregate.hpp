@@ -222,6 +222,14 @@ struct PhaseSummary : Sampled {
   std::uint64_t entries = 0, nanoseconds = 0;
 };
 
+// A region that ran, once or several times without another one in between. Of its runs, those that
+// were logged: in which a sample lies, or for which memory was moved.
+struct RegionVisit {
+  std::uint32_t region = 0;
+  std::uint64_t begin = 0, end = 0; // nanoseconds from the start of the run
+  std::uint64_t runs = 0;
+};
+
 struct MoveSummary {
   static constexpr std::uint32_t k_no_site = ~std::uint32_t{0};
   std::uint32_t site = k_no_site;     // whose object it was
@@ -264,7 +272,8 @@ struct ProfileSummary {
   double mean_nanoseconds = 0;   // of all runs
   std::uint32_t threads = 1;     // most at once, in a region or by samples
   std::uint64_t log_bytes = 0;
-  std::vector<MoveSummary> moves; // of the first profile, in order of time
+  std::vector<MoveSummary> moves;  // of the first profile, in order of time
+  std::vector<RegionVisit> visits; // the same; of outermost regions
 };
 
 double weight_of_all(const ProfileSummary& summary); // of the samples

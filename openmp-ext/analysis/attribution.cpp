@@ -261,9 +261,26 @@ void Sweep::step_region(const RegionRecord& record) {
   }
 }
 
+// Most of its runs; so another one ran between two of them, though it was not logged.
+bool Sweep::comes_after_others(std::uint32_t region) const {
+  std::uint64_t entries = 0, anew = 0;
+  for (std::size_t i = 0; i < profile_.region_totals.size(); ++i)
+    if (region_numbers_[i] == region) {
+      entries += profile_.region_totals[i].entries;
+      anew += profile_.region_totals[i].entered_anew;
+    }
+  return 2 * anew > entries;
+}
+
 void Sweep::close_region(std::uint64_t time) {
-  if (running_.empty() || time < region_begin_ || is_totalled(running_.front().region)) return;
-  summary_.regions[region_numbers_[running_.front().region]].nanoseconds += time - region_begin_;
+  if (running_.empty() || time < region_begin_) return;
+  const std::uint32_t region = region_numbers_[running_.front().region];
+  if (visits.empty() || visits.back().region != region || comes_after_others(region))
+    visits.push_back({region, relative(region_begin_), 0, 0});
+  visits.back().end = relative(time);
+  ++visits.back().runs;
+  if (!is_totalled(running_.front().region))
+    summary_.regions[region].nanoseconds += time - region_begin_;
 }
 
 void Sweep::add_to_site(const Place& place, const AccessSample& sample, std::uint32_t region) {

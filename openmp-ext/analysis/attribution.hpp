@@ -177,6 +177,7 @@ public:
   BlamedTime blamed_time;
   std::vector<ReuseAt> reuses;     // those in sites
   std::vector<MoveSummary> moves;
+  std::vector<RegionVisit> visits;
 
 private:
   std::uint64_t relative(std::uint64_t time) const;
@@ -198,6 +199,7 @@ private:
   void take_code();
   CodeSummary* code_at(std::uint64_t pc, std::uint64_t time);
   void step_region(const RegionRecord& record);
+  bool comes_after_others(std::uint32_t region) const;
   void take_move(const MoveRecord& record);
   void close_region(std::uint64_t time);
   void add_to_site(const Place& place, const AccessSample& sample, std::uint32_t region);

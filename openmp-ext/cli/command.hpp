@@ -21,6 +21,7 @@ void add_env(CLI::App& app, CommandContext& context);
 void add_run(CLI::App& app, CommandContext& context);
 void add_sites(CLI::App& app, CommandContext& context);
 void add_report(CLI::App& app, CommandContext& context);
+void add_phases(CLI::App& app, CommandContext& context);
 void add_advise(CLI::App& app, CommandContext& context);
 
 int fail(const char* command, int status, const std::string& line);

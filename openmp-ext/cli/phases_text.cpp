@@ -40,6 +40,9 @@ public:
       : summary_(summary), names_(names), options_(options), objects_(short_names(names.sites)) {}
 
   std::string text() { return (options_.region.empty() ? named() : "") + regions(); }
+  std::string objects_of_region(std::uint32_t number) const {
+    return objects(&SiteSummary::by_region, {number}, summary_.regions[number].accesses.total());
+  }
 
 private:
   std::vector<TableColumn> columns(const char* what) const {
@@ -176,8 +179,7 @@ private:
       if (number == 0 && phase.kind == Kind::serial) nanoseconds += double(phase.nanoseconds);
     rows.push_back(line(region.share, nanoseconds, region.entries, region.threads,
                         names_.regions[number],
-                        objects(&SiteSummary::by_region, {static_cast<std::uint32_t>(number)},
-                                region.accesses.total())));
+                        objects_of_region(static_cast<std::uint32_t>(number))));
     const std::vector<Group> stretches = stretches_of(number);
     Share rest;
     for (std::size_t i = 0; i < stretches.size(); ++i)
@@ -221,6 +223,11 @@ private:
 std::string phases_text(const ProfileSummary& summary, const ProfileNames& names,
                         const ProfileTextOptions& options) {
   return PhaseTables(summary, names, options).text();
+}
+
+std::string most_accessed(const ProfileSummary& summary, const ProfileNames& names,
+                          std::uint32_t region) {
+  return PhaseTables(summary, names, {}).objects_of_region(region);
 }
 
 } // namespace omptier

@@ -12,4 +12,8 @@ namespace omptier {
 std::string phases_text(const ProfileSummary& summary, const ProfileNames& names,
                         const ProfileTextOptions& options);
 
+// The three objects accessed most in a region, with their parts of its accesses.
+std::string most_accessed(const ProfileSummary& summary, const ProfileNames& names,
+                          std::uint32_t region);
+
 } // namespace omptier

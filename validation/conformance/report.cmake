@@ -5,6 +5,6 @@ if(NOT TARGET libomp OR NOT TARGET libomptier_preload OR NOT TARGET libomptier_o
   return()
 endif()
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
-foreach(case IN ITEMS table lines region data terminal)
+foreach(case IN ITEMS table lines region phases data terminal)
   omptier_record_test(report.${case} report.py ${case} TIMEOUT 60 TEST BESIDE)
 endforeach()

@@ -144,6 +144,24 @@ def case_region(bench):
     bench.refused("--region", "nowhere", says="no region's name has nowhere")
 
 
+def case_phases(bench):
+    """The run in time: rounds of two regions, as the program says."""
+    program = pathlib.Path(bench.omptier).parent / "alternating"
+    bench.run(bench.omptier, "record", "-o", "rounds.profile", "--", program, "--bytes", "4M", "--rounds", "6",
+              "--sweeps", "40", "--threads", "2")
+    line = json.loads(bench.run(bench.omptier, "phases", "--json", "rounds.profile").stdout)
+    rounds = max(line["parts"], key=lambda part: part["rounds"])
+    check(rounds["rounds"] in (5, 6) and [step["name"].split()[0] for step in rounds["steps"]] in (
+        ["work_on_a", "work_on_b"], ["work_on_b", "work_on_a"]), f"{line}")
+    check(all(step["visits"]["mean"] > 0 and step["runs"] <= 6 for step in rounds["steps"]), f"{line}")
+    check(line["moves"] == [], f"{line}")
+    text = bench.run(bench.omptier, "phases", "rounds.profile").stdout
+    check(re.search(r" [56]  ┌ work_on_", text) and "most accessed" in text, text)
+    check("no parallel region was seen" not in text, text)
+    refused = bench.run(bench.omptier, "phases", "nowhere.profile", status=2).stderr
+    check(refused.count("\n") == 1 and "nowhere.profile" in refused, refused)
+
+
 def case_data(bench):
     """CSV and JSON say the same, and JSON what its schema says."""
     try:

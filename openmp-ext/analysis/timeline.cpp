@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See timeline.hpp. A round is a window of visits that the visits behind it follow in its cyclic
+// order. Of the windows that begin next, the one that most visits follow is taken.
+#include "analysis/timeline.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <span>
+
+namespace omptier {
+namespace {
+
+constexpr std::size_t k_looked_at = 2000; // visits, to choose a window
+constexpr std::size_t k_least_rounds = 2;
+
+struct Visit : RegionVisit {
+  double time = 0;
+  std::uint64_t moves = 0, bytes = 0;
+  double moving = 0;
+  bool in_place = false, away = false;
+};
+
+std::vector<Visit> large_visits(const ProfileSummary& summary, Timeline& timeline) {
+  std::vector<double> time(summary.regions.size());
+  for (const RegionVisit& visit : summary.visits)
+    time[visit.region] += static_cast<double>(visit.end - visit.begin);
+  const double least = k_least_region * static_cast<double>(summary.nanoseconds);
+  for (const double of : time)
+    if (of > 0 && of < least) {
+      ++timeline.small_regions;
+      timeline.in_small_regions += of;
+    }
+  std::vector<Visit> visits;
+  for (const RegionVisit& visit : summary.visits)
+    if (time[visit.region] >= least) {
+      static_cast<RegionVisit&>(visits.emplace_back()) = visit;
+      visits.back().time = static_cast<double>(visit.end - visit.begin);
+    }
+  return visits;
+}
+
+// What moves for a region wanted where.
+using Wishes = std::set<std::pair<std::uint32_t, MemoryKind>>;
+
+// Memory is moved before the visit that it is moved for. Where it was at first, its first move
+// says.
+void add_moves(std::vector<Visit>& visits, const std::vector<MoveSummary>& moves) {
+  std::map<std::uint32_t, Wishes> wishes;   // by region
+  std::map<std::uint32_t, MemoryKind> kind; // by site
+  for (const MoveSummary& move : moves) {
+    wishes[move.region].emplace(move.site, move.to);
+    kind.emplace(move.site, move.from);
+  }
+  auto next = moves.begin();
+  for (Visit& visit : visits) {
+    for (; next != moves.end() && next->begin <= visit.begin; ++next) {
+      kind[next->site] = next->to;
+      if (next->region != visit.region) continue;
+      ++visit.moves;
+      visit.bytes += next->bytes;
+      visit.moving += next->seconds * 1e9;
+    }
+    const Wishes& wished = wishes[visit.region];
+    const auto met = std::ranges::count_if(
+        wished, [&](const auto& wish) { return kind[wish.first] == wish.second; });
+    visit.in_place = !wished.empty() && met == std::ssize(wished);
+    visit.away = !wished.empty() && met == 0;
+  }
+}
+
+// Visits that follow a window in its cyclic order, and the place in it of each.
+struct Walk {
+  std::vector<std::size_t> places; // counted on through the rounds
+  std::size_t length = 0;          // of the window
+
+  std::size_t steps() const { return places.empty() ? 0 : places.back() + 1; }
+  std::size_t rounds() const { return (steps() + length - 1) / length; }
+  std::size_t missing() const { return steps() - places.size(); }
+  // Visits that it explains, less what it says beside them.
+  double score() const {
+    return static_cast<double>(places.size()) - static_cast<double>(missing() + length);
+  }
+};
+
+Walk walk(std::span<const Visit> visits, std::size_t length, std::size_t most) {
+  Walk walk{{}, length};
+  std::size_t place = 0;
+  for (std::size_t at = 0; at < std::min(visits.size(), most); ++at, ++place) {
+    std::size_t skipped = 0;
+    while (skipped < length && visits[(place + skipped) % length].region != visits[at].region)
+      ++skipped;
+    place += skipped;
+    if (skipped == length || 3 * (place - at) > place + length) break;
+    walk.places.push_back(place);
+  }
+  return walk;
+}
+
+struct Window { // of a round
+  std::size_t begin = 0, length = 0;
+};
+
+// Length 0: none; the visits before `begin` are single ones.
+Window next_rounds(std::span<const Visit> visits) {
+  Window best{std::min(visits.size(), k_longest_round)};
+  double score = 0;
+  for (std::size_t begin = 0; begin < std::min(visits.size(), k_longest_round); ++begin)
+    for (std::size_t length = 1; length <= k_longest_round; ++length) {
+      const std::span<const Visit> rest = visits.subspan(begin);
+      if (k_least_rounds * length > rest.size()) break;
+      const Walk found = walk(rest, length, k_looked_at);
+      if (found.rounds() < k_least_rounds || found.score() <= score) continue;
+      score = found.score();
+      best = {begin, length};
+    }
+  return best;
+}
+
+void add(TimelineStep& step, const Visit& visit) {
+  step.region = visit.region;
+  step.runs += visit.runs;
+  step.visits.add(visit.time);
+  if (visit.in_place) step.in_place.add(visit.time);
+  if (visit.away) step.away.add(visit.time);
+  step.moves += visit.moves;
+  step.bytes += visit.bytes;
+  step.moving += visit.moving;
+}
+
+TimelinePart part_of(std::span<const Visit> visits, const Walk& walk) {
+  TimelinePart part;
+  part.begin = visits.front().begin;
+  part.end = visits[walk.places.size() - 1].end;
+  part.rounds = walk.rounds();
+  part.steps.resize(walk.length);
+  for (std::size_t i = 0; i < walk.places.size(); ++i)
+    add(part.steps[walk.places[i] % walk.length], visits[i]);
+  return part;
+}
+
+void fold(std::span<const Visit> visits, std::vector<TimelinePart>& parts) {
+  while (!visits.empty()) {
+    const auto [begin, length] = next_rounds(visits);
+    if (length > 0 && begin > 0)
+      fold(visits.first(begin), parts);
+    else
+      for (std::size_t i = 0; i < begin; ++i)
+        parts.push_back(part_of(visits.subspan(i), {{0}, 1}));
+    visits = visits.subspan(begin);
+    if (length == 0) continue;
+    const Walk all = walk(visits, length, visits.size());
+    parts.push_back(part_of(visits, all));
+    visits = visits.subspan(all.places.size());
+  }
+}
+
+} // namespace
+
+double Spread::deviation() const {
+  return count > 1
+             ? std::sqrt(std::max(0.0, squares / static_cast<double>(count) - mean() * mean()))
+             : 0;
+}
+
+Timeline timeline_of(const ProfileSummary& summary) {
+  Timeline timeline;
+  std::vector<Visit> visits = large_visits(summary, timeline);
+  add_moves(visits, summary.moves);
+  fold(visits, timeline.parts);
+  return timeline;
+}
+
+} // namespace omptier

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A run as a sequence of visits to parallel regions, in which what repeats is folded into rounds:
+// "fill once, then 50 times work_on_a and work_on_b". Profiles lack runs of regions in which no
+// sample fell, so a round may lack visits, a third of all at most. Where memory was moved for a
+// region, the times of its visits with that memory in place and away say what moving saved.
+#pragma once
+
+#include "analysis/aggregate.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace omptier {
+
+struct Spread { // of times, in nanoseconds
+  std::uint64_t count = 0;
+  double sum = 0, squares = 0;
+
+  void add(double time) {
+    ++count;
+    sum += time;
+    squares += time * time;
+  }
+  double mean() const { return count > 0 ? sum / static_cast<double>(count) : 0; }
+  double deviation() const; // of one
+};
+
+struct TimelineStep { // the same visit of each round
+  std::uint32_t region = 0;
+  std::uint64_t runs = 0;
+  Spread visits;         // moves are before them
+  Spread in_place, away; // of these, if memory was ever moved for the region
+  std::uint64_t moves = 0, bytes = 0;
+  double moving = 0; // nanoseconds
+};
+
+struct TimelinePart {
+  std::uint64_t begin = 0, end = 0, rounds = 1;
+  std::vector<TimelineStep> steps;
+};
+
+struct Timeline {
+  std::vector<TimelinePart> parts;
+  // Regions that take less than k_least_region of the run, and are left out.
+  std::uint64_t small_regions = 0;
+  double in_small_regions = 0; // nanoseconds
+};
+
+inline constexpr double k_least_region = 0.005;
+inline constexpr std::size_t k_longest_round = 32; // visits
+
+Timeline timeline_of(const ProfileSummary& summary);
+
+} // namespace omptier

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Time lines of runs that are written down as letters: regions of 10 ms each, one behind the other.
+#include "analysis/timeline.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace omptier {
+namespace {
+
+constexpr std::uint64_t k_ms = 1'000'000;
+
+ProfileSummary run_of(const std::string& letters) {
+  ProfileSummary summary;
+  summary.regions.resize(128);
+  for (const char letter : letters) {
+    const auto begin = summary.visits.size() * 10 * k_ms;
+    summary.visits.push_back({static_cast<std::uint32_t>(letter), begin, begin + 9 * k_ms, 1});
+  }
+  summary.nanoseconds = letters.size() * 10 * k_ms;
+  return summary;
+}
+
+// "f 3(ab) c": single visits, and rounds in brackets.
+std::string folded(const ProfileSummary& summary) {
+  std::string text;
+  for (const TimelinePart& part : timeline_of(summary).parts) {
+    std::string steps;
+    for (const TimelineStep& step : part.steps)
+      steps += static_cast<char>(step.region);
+    text += (text.empty() ? "" : " ") +
+            (part.rounds > 1 ? std::to_string(part.rounds) + "(" + steps + ")" : steps);
+  }
+  return text;
+}
+
+TEST(Timeline, RepeatedSequencesAreRounds) {
+  EXPECT_EQ(folded(run_of("")), "");
+  EXPECT_EQ(folded(run_of("a")), "a");
+  EXPECT_EQ(folded(run_of("abc")), "a b c");
+  EXPECT_EQ(folded(run_of("fabababab")), "f 4(ab)");
+  EXPECT_EQ(folded(run_of("aaaaaaaa")), "8(a)");
+  EXPECT_EQ(folded(run_of("abacabacabac")), "3(abac)");
+  EXPECT_EQ(folded(run_of("ababababcdcdcdcdcde")), "4(ab) 5(cd) e");
+}
+
+// No sample fell into some visits.
+TEST(Timeline, RoundsMayLackVisits) {
+  EXPECT_EQ(folded(run_of("abcabcabcacabcabbcabc")), "8(abc)");
+  const Timeline timeline = timeline_of(run_of("abcabcabcacabcabcabc"));
+  ASSERT_EQ(timeline.parts.size(), 1u);
+  EXPECT_EQ(timeline.parts[0].steps[0].visits.count, 7u);
+  EXPECT_EQ(timeline.parts[0].steps[1].visits.count, 6u);
+}
+
+// Each visit is accounted for once, whatever the sequence.
+TEST(Timeline, NothingIsLost) {
+  std::uint32_t state = 1;
+  for (int round = 0; round < 200; ++round) {
+    std::string letters;
+    const unsigned kinds = 1 + round % 5;
+    for (int i = 0; i < 300; ++i)
+      letters += static_cast<char>('a' + (state = state * 1664525 + 1013904223) / 65536 % kinds);
+    const ProfileSummary summary = run_of(letters);
+    double time = 0;
+    std::uint64_t runs = 0, before = 0;
+    for (const TimelinePart& part : timeline_of(summary).parts) {
+      EXPECT_GE(part.begin, before);
+      before = part.end;
+      for (const TimelineStep& step : part.steps) {
+        runs += step.runs;
+        time += step.visits.sum;
+      }
+    }
+    EXPECT_EQ(runs, letters.size());
+    EXPECT_NEAR(time, double(letters.size()) * 9 * k_ms, 1);
+  }
+}
+
+TEST(Timeline, SmallRegionsAreLeftOut) {
+  ProfileSummary summary = run_of("abababab");
+  for (int i = 1; i < 8; i += 2)
+    summary.visits[i].end = summary.visits[i].begin + 1000;
+  const Timeline timeline = timeline_of(summary);
+  EXPECT_EQ(timeline.small_regions, 1u);
+  EXPECT_DOUBLE_EQ(timeline.in_small_regions, 4000);
+  EXPECT_EQ(folded(summary), "4(a)");
+}
+
+// Site 7 is brought for each b but in the third round, and away for a.
+TEST(Timeline, WhatMovesSave) {
+  ProfileSummary summary = run_of("abababab");
+  for (const std::size_t b : {1u, 3u, 7u})
+    summary.visits[b].end -= 4 * k_ms;
+  const auto move = [&](std::size_t visit, MemoryKind from, MemoryKind to) {
+    MoveSummary& made = summary.moves.emplace_back();
+    made.site = 7;
+    made.region = summary.visits[visit].region;
+    made.begin = summary.visits[visit].begin - 1;
+    made.bytes = 100;
+    made.from = from;
+    made.to = to;
+    made.seconds = 1e-3;
+  };
+  for (const std::size_t b : {1u, 3u, 7u}) {
+    move(b, MemoryKind::nvm, MemoryKind::dram);
+    if (b + 1 < 8) move(b + 1, MemoryKind::dram, MemoryKind::nvm);
+  }
+  const Timeline timeline = timeline_of(summary);
+  ASSERT_EQ(timeline.parts.size(), 1u);
+  const TimelineStep& step = timeline.parts[0].steps[1];
+  EXPECT_EQ(step.moves, 3u);
+  EXPECT_EQ(step.bytes, 300u);
+  EXPECT_DOUBLE_EQ(step.moving, 3e6);
+  EXPECT_EQ(step.in_place.count, 3u);
+  EXPECT_DOUBLE_EQ(step.in_place.mean(), 5e6);
+  EXPECT_EQ(step.away.count, 1u);
+  EXPECT_DOUBLE_EQ(step.away.mean(), 9e6);
+}
+
+} // namespace
+} // namespace omptier

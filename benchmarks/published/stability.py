@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Whether independent profiles of one program lead to the same placement: each whole program of capacity.py is
-recorded twenty times on this computer, by samples of time, for two seconds each, and advice made from each. Prints the part of the
-fast memory that holds what the median of all twenty has there; of the rest, the part that the advice calls a
-toss-up ("either DRAM or NVM"); and by how much the placements' predicted times differ. Status 1 if less than
+recorded twenty times on this computer, by samples of time, for two seconds each, and advice made from each. Prints
+the part of the fast memory that holds what the median of all twenty has there; of the rest, the part that the advice
+calls a toss-up ("either DRAM or NVM"); and by how much the placements' predicted times differ. Status 1 if less than
 95 % agree or are called so, anywhere."""
 import dataclasses
 import re
@@ -14,7 +14,7 @@ import capacity
 import published
 
 ENOUGH = 95  # percent
-SHORTER = 6  # than the recordings of capacity.py
+ONE_IN = 6  # of the steps that capacity.py records
 
 
 def fast_bytes(advised, plan, machine):
@@ -62,7 +62,7 @@ def main():
     for program in capacity.PROGRAMS[:2] if options.short else capacity.PROGRAMS:
         if program.name not in (options.program or [program.name]):
             continue
-        brief = dataclasses.replace(program, recorded_steps=program.recorded_steps // SHORTER)
+        brief = dataclasses.replace(program, recorded_steps=program.recorded_steps // ONE_IN)
         campaigns = [capacity.Campaign(options, brief, f"-{number}") for number in range(options.profiles)]
         for machine in capacity.MACHINES:
             for percent in capacity.CAPACITIES:

@@ -42,47 +42,66 @@ private:
     const CostTable costs = cost_table(workload_, tiers_, region);
     if (!any_may_pay(region, costs)) return;
     const Placement best = place_by_density(with_parts_ ? *with_parts_ : workload_, tiers_, costs);
-    std::vector<RegionMove> found;
-    double saved = 0, spent = 0;
+    std::vector<Found> found;
+    double lost = 0; // by what makes room for the others
     for (std::size_t site = 0; site < costs.size(); ++site) {
       const std::size_t to = best.tier_of_site[site], from = home_.tier_of_site[site];
       if (to == from) continue;
-      if (const auto pays = move(region, site, to, from, costs)) {
-        found.push_back(*pays);
-        saved += pays->saved;
-        spent += pays->spent;
-      } else if (to != Placement::k_nowhere && from != Placement::k_nowhere) {
-        saved -= std::max(0.0, costs[site][to] - costs[site][from]); // makes room for the others
-      }
+      if (const auto pays = move(region, site, to, from, costs))
+        found.push_back({*pays, from});
+      else if (to != Placement::k_nowhere && from != Placement::k_nowhere)
+        lost += std::max(0.0, costs[site][to] - costs[site][from]);
     }
-    const double part = saved_together(found);
-    for (RegionMove& move : found)
-      move.saved *= part;
-    if (part * saved / workload_.threads.most() > k_move_margin * spent)
-      moves_.insert(moves_.end(), found.begin(), found.end());
+    RegionMove all;
+    all.saved = -lost * scale(found);
+    for (const auto& [move, from] : found) {
+      all.saved += move.saved;
+      all.spent += move.spent;
+    }
+    if (pays(all)) keep(found);
   }
 
-  // Costs are of each site alone. Loops may work meanwhile, or wait for others of their sites: the
-  // part that is saved if the moves held for the whole run.
-  double saved_together(const std::vector<RegionMove>& moves) {
-    if (!times_) {
+  struct Found {
+    RegionMove move;
+    std::size_t from = 0; // tier
+  };
+
+  bool pays(const RegionMove& move) const {
+    return move.saved / workload_.threads.most() > k_move_margin * move.spent;
+  }
+
+  // Savings are of each site alone; loops may work meanwhile, or wait for others of their sites.
+  // Leaves the part that remains, if the moves held for the whole run, and what pays then. Returns
+  // the part.
+  double scale(std::vector<Found>& found) {
+    if (!times_) { // without first touch: pages move after it; nowhere counts as the slowest
       times_.emplace(figures_, workload_.threads, workload_.loop_work);
       for (std::size_t site = 0; site < workload_.sites.size(); ++site)
         times_->add({workload_.sites[site].demand, workload_.sites[site].by_loop},
                     std::min(home_.tier_of_site[site], tiers_.size() - 1));
     }
-    const double before = times_->time();
     double alone = 0;
-    for (const RegionMove& move : moves) {
+    for (const auto& [move, from] : found) {
       const Demand& demand = workload_.sites[move.site].demand;
-      alone += demand_time(demand, figures_[home_.tier_of_site[move.site]], workload_.threads) -
+      alone += demand_time(demand, figures_[from], workload_.threads) -
                demand_time(demand, figures_[move.tier], workload_.threads);
-      times_->move(move.site, move.tier);
+      times_->move(move.site, from);
     }
+    const double before = times_->time();
+    for (const auto& [move, from] : found)
+      times_->move(move.site, move.tier);
     const double together = before - times_->time();
-    for (const RegionMove& move : moves)
+    for (const auto& [move, from] : found)
       times_->move(move.site, home_.tier_of_site[move.site]);
-    return alone > 0 ? std::clamp(together / alone, 0.0, 1.0) : 1;
+    const double part = alone > 0 ? std::clamp(together / alone, 0.0, 1.0) : 1;
+    for (auto& [move, from] : found)
+      move.saved *= part;
+    std::erase_if(found, [&](const Found& one) { return !pays(one.move); });
+    return part;
+  }
+  void keep(const std::vector<Found>& found) {
+    for (const Found& one : found)
+      moves_.push_back(one.move);
   }
 
   // Parts of divided sites stay, and what shares its pages.
@@ -95,18 +114,19 @@ private:
   void add_returns(std::size_t region) {
     if (moves_.empty()) return;
     const CostTable costs = cost_table(workload_, tiers_, region);
-    const std::size_t found = moves_.size();
+    std::vector<Found> found;
     for (std::size_t site = 0; site < costs.size(); ++site) {
       const std::size_t tier = home_.tier_of_site[site];
       const auto displacing = [&](const RegionMove& move) {
         return move.tier == tier && move.site != site && move.region != region;
       };
-      const auto end = moves_.begin() + static_cast<std::ptrdiff_t>(found);
-      const auto displaced = std::find_if(moves_.begin(), end, displacing);
-      if (displaced == end) continue;
-      if (const auto back = move(region, site, tier, home_.tier_of_site[displaced->site], costs))
-        moves_.push_back(*back);
+      const auto displaced = std::ranges::find_if(moves_, displacing);
+      if (displaced == moves_.end()) continue;
+      const std::size_t from = home_.tier_of_site[displaced->site];
+      if (const auto back = move(region, site, tier, from, costs)) found.push_back({*back, from});
     }
+    scale(found);
+    keep(found);
   }
 
   // Most regions are too short for any move: then the best placement for them need not be known.
@@ -128,15 +148,16 @@ private:
     if (!(saved > 0)) return {};
     const double spent =
         visits * time_of_exchange(workload_.sites[site].peak_bytes(), tiers_[from], tiers_[tier]);
-    if (!(visits > 0 && saved / workload_.threads.most() > k_move_margin * spent)) return {};
-    return RegionMove{region, site, tier, saved, spent};
+    const RegionMove move{region, site, tier, saved, spent};
+    if (!(visits > 0 && pays(move))) return {};
+    return move;
   }
 
   const Workload& workload_;
   const std::vector<TierChoice>& tiers_;
   const Placement& home_;
   const std::vector<Figures> figures_;
-  std::optional<LoopTimes> times_;     // made if it is asked for
+  std::optional<LoopTimes> times_;     // made on first use
   std::optional<Workload> with_parts_; // the same with parts kept where they are, if there are any
   std::vector<RegionMove> moves_;
 };

@@ -7,9 +7,10 @@
 //   (cost at home − cost in tier) / visits / threads  >  k_move_margin · (time of moving in +
 //                                                          time of moving out)
 //
-// Costs of a site alone, times the part of them that its loops save if all moves of a region hold
-// (model/loop_time.hpp). A visit is an entry into the region after another region. Sites that such
-// a move may push out get an entry for their own regions, so that they come back.
+// Costs are those of a site alone. Of a region's moves together, only the part counts that their
+// loops save (model/loop_time.hpp), as if the moves held for the whole run. A visit is an entry
+// into the region after another region. Sites that such a move may push out get an entry for their
+// own regions, so that they come back.
 #pragma once
 
 #include "advisor/placement.hpp"

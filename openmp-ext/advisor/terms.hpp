@@ -15,7 +15,7 @@ struct Terms {
   bool caches = true;    // what a cache is known to have served is no demand
   bool lines = true;     // a loop's time is divided by the lines that its objects ask for
   bool loops = true;     // arrays of one loop wait for each other, memories transfer at once
-  bool overlap = true;   // of scattered loads, several wait at once
+  bool overlap = true;   // of scattered loads, several wait at once; between many, streams are lost
   bool blocks = true;    // NVM moves blocks of several lines
 };
 

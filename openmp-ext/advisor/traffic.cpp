@@ -118,11 +118,11 @@ private:
   std::vector<double> fresh_; // lines, by site
 };
 
-// Prefetchers watch so many pages at a time: streams of Intel's L2 (Optimization Reference Manual,
-// "Data Prefetch to L2 and L3 Caches").
+// Pages that a prefetcher watches at a time: Intel's L2 (Optimization Reference Manual, "Data
+// Prefetch to L2 and L3 Caches").
 constexpr double k_watched = 32, k_page_bytes = 4096;
 
-// Scattered lines of a loop in more pages than prefetchers watch.
+// Scattered lines of a loop, without those known to stay within the watched pages.
 double scattered_far(const LoopTraffic& loop) {
   double sum = 0;
   for (const LoopTraffic::OfSite& of : loop.sites) {
@@ -132,16 +132,18 @@ double scattered_far(const LoopTraffic& loop) {
   return sum;
 }
 
-// A stream is lost to the prefetcher if as many scattered lines come between two of its own. No two
-// of these are on the way at once, and where they are the bounds of inner loops, as the rows of a
-// sparse matrix are, branches wait for them.
-void lose_stream(Lines& lines, const Lines& in_loop, double scattered) {
-  if (!(in_loop.streamed_load > 0)) return;
-  const double between = scattered / in_loop.streamed_load;
-  const double lost = lines.streamed_load * std::clamp(4 * between / k_watched - 3, 0.0, 1.0);
-  lines.streamed_load -= lost;
-  lines.chased_load += lost;
-  lines.clustered += lost;
+// A stream is lost to the prefetcher if as many pages as it watches are visited between two of the
+// stream's lines: from 3/4 of them on in part. The lines then come one at a time, like a chased
+// pointer's: in a sparse matrix they hold the rows' ends, for which branches wait.
+// recorded: the same lines before caches.
+void lose_stream(Lines& lines, const Lines& recorded, double scattered) {
+  if (!(recorded.streamed_load > 0)) return;
+  const double between = scattered / recorded.streamed_load;
+  const double part = std::clamp(4 * between / k_watched - 3, 0.0, 1.0);
+  lines.clustered += part * (lines.streamed_load - lines.alone);
+  lines.chased_load += part * lines.streamed_load;
+  lines.alone *= 1 - part;
+  lines.streamed_load *= 1 - part;
 }
 
 struct InLoop {

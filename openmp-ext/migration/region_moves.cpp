@@ -144,47 +144,60 @@ void make_room(Placer& placer, MemoryKind kind, const PlannedObject& newcomer, c
   }
 }
 
-// Where the plan wants them for this region; FrameMatcher::k_none: at home.
-void move_for(const PlanPlacement& plan, Placer& placer, std::uint32_t region, const void* codeptr,
-              void (*moved)(const RegionMove&)) {
+struct Moves {
+  bool any = false, all = true; // of those that the plan wants
+};
+
+// Moves objects to where the plan wants them for this region; k_none: home.
+Moves move_for(const PlanPlacement& plan, Placer& placer, std::uint32_t region, const void* codeptr,
+               void (*moved)(const RegionMove&)) {
   collect(plan, placer, region);
   // Greatest gain first; objects that the region does not name come last.
   std::sort(objects.list.begin(), objects.list.begin() + objects.count,
             [](const PlannedObject& a, const PlannedObject& b) { return a.benefit > b.benefit; });
+  Moves moves;
   for (std::size_t i = 0; i < objects.count; ++i) {
     PlannedObject& object = objects.list[i];
     if (object.wanted == MemoryKind::unknown || object.wanted == object.now) continue;
     if (placer.room(object.wanted) < object.committed)
       make_room(placer, object.wanted, object, codeptr, moved);
-    if (!move(placer, object, object.wanted, codeptr, moved) && object.entry < k_most_entries)
+    const bool arrived = move(placer, object, object.wanted, codeptr, moved);
+    moves.any = moves.any || arrived;
+    moves.all = moves.all && arrived;
+    if (!arrived && object.entry < k_most_entries)
       totals[object.entry].without_room.fetch_add(1, std::memory_order_relaxed);
   }
+  return moves;
 }
 
 void say_that_moving_ends(const Rounds::Verdict& verdict) {
   constexpr double k_milliseconds = 1e-6;
-  warn_once(Notice::moves_end,
-            "Moving memory for parallel regions does not pay: a round of them takes %.3g ms with "
-            "its moves, %.3g ms without. Memory stays where the plan has it otherwise.",
-            verdict.with * k_milliseconds, verdict.without * k_milliseconds);
+  warn_once(
+      Notice::moves_end,
+      "Moving memory for parallel regions does not pay and ends: a round of them takes %.3g ms "
+      "with its moves, %.3g ms without. Memory stays where the plan places it for all other "
+      "regions.",
+      verdict.with * k_milliseconds, verdict.without * k_milliseconds);
 }
 
 void begin_region(const PlanPlacement& plan, Placer& placer, std::uint32_t region,
                   const void* codeptr, void (*moved)(const RegionMove&)) {
-  const bool anew = region != last_region, more = plan.matched() != last_allocations;
-  if (!anew && !more) return;
+  const bool other_region = region != last_region;
+  const bool new_objects = plan.matched() != last_allocations;
+  if (!other_region && !new_objects) return;
   last_region = region;
   last_allocations = plan.matched();
   const std::uint64_t now = monotonic_nanoseconds();
-  if (anew) {
+  if (other_region) {
     const bool paid = rounds.verdict().pays;
     moves_here = rounds.begin(region, now);
     if (paid && !rounds.verdict().pays) say_that_moving_ends(rounds.verdict());
   }
-  if (!moves_here && all_at_home && !more) return;
-  all_at_home = !moves_here;
-  move_for(plan, placer, moves_here ? region : FrameMatcher::k_none, codeptr, moved);
-  rounds.moved_for(monotonic_nanoseconds() - now);
+  if (!moves_here && all_at_home && !new_objects) return;
+  const Moves moves =
+      move_for(plan, placer, moves_here ? region : FrameMatcher::k_none, codeptr, moved);
+  all_at_home = !moves_here && moves.all;
+  if (moves.any) rounds.moved_for(monotonic_nanoseconds() - now);
 }
 
 } // namespace
@@ -202,14 +215,17 @@ void region_begins(const PlanPlacement& plan, Placer& placer, const void* codept
 }
 
 void end_region_moves_of_parent() {
-  if (moving.exchange(false)) {
-    last_region = FrameMatcher::k_none;
-    rounds = {}; // may be half written
-  }
+  moving.store(false);
+  last_region = FrameMatcher::k_none;
+  rounds = {}; // may be half written
+  moves_here = true;
 }
 
-const Rounds::Verdict& move_verdict() {
-  return rounds.verdict();
+Rounds::Verdict move_verdict() {
+  if (moving.exchange(true, std::memory_order_acquire)) return {};
+  const Rounds::Verdict verdict = rounds.verdict();
+  moving.store(false, std::memory_order_release);
+  return verdict;
 }
 
 MoveTotals move_totals(std::uint32_t plan_entry) {

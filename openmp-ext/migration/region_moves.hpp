@@ -29,7 +29,7 @@ void region_begins(const PlanPlacement& plan, Placer& placer, const void* codept
                    void (*moved)(const RegionMove&));
 
 // To be called in a forked child: a thread that was moving pages does not exist there. What it had
-// not moved yet, the next region moves.
+// not moved yet, the next region moves. Rounds are compared anew.
 void end_region_moves_of_parent();
 
 struct MoveTotals {
@@ -37,7 +37,7 @@ struct MoveTotals {
 };
 MoveTotals move_totals(std::uint32_t plan_entry);
 
-// What the program's rounds have shown; not while other threads may begin regions.
-const Rounds::Verdict& move_verdict();
+// What the program's rounds have shown; unknown while a region moves pages.
+Rounds::Verdict move_verdict();
 
 } // namespace omptier

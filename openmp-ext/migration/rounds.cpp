@@ -12,89 +12,83 @@ namespace {
 constexpr double k_least_noise = 0.005; // of a round
 constexpr double k_sure = 2;            // times the noise
 constexpr unsigned k_compared = 4;      // rounds before a look: earlier ones may be of other work
+constexpr unsigned k_most_between = 1 << 20; // rounds
+constexpr unsigned k_many_rounds = 4;        // of a sequence that is no part of a longer one
 
 } // namespace
 
 bool Rounds::begin(std::uint32_t region, std::uint64_t now) {
-  if (period_ != 0 && !continues(region)) lose_period();
+  if (!verdict_.pays) return false; // and is not tried again
+  if (period_ != 0 && ago(period_) != region) lose_period();
   if (period_ != 0 && step_ == 0) {
-    end_round(now);
-    choose();
-    in_round_ = true;
-    round_began_ = now;
-    moving_ = 0;
+    if (rounds_ > 0) end_round(now);
+    begin_round(now);
   }
   last_[begun_++ % last_.size()] = region;
   if (period_ != 0)
     step_ = (step_ + 1) % period_;
   else
     find_period();
-  return moves_;
-}
-
-bool Rounds::continues(std::uint32_t region) const {
-  return last_[(begun_ - period_) % last_.size()] == region;
+  return moves_ && verdict_.pays;
 }
 
 // The shortest sequence that has just run twice.
 void Rounds::find_period() {
   for (std::size_t period = least_period_; period <= std::min(begun_ / 2, k_most_regions);
        ++period) {
-    const auto back = [&](std::size_t n) { return last_[(begun_ - n) % last_.size()]; };
     std::size_t same = 1;
-    while (same <= period && back(same) == back(same + period))
+    while (same <= period && ago(same) == ago(same + period))
       ++same;
     if (same <= period) continue;
     period_ = period;
     step_ = 0;
-    counts_ = true;
     until_look_ = between_;
     return;
   }
 }
 
-// It was part of a longer one, or the program goes on to something else.
+// It was part of a longer one; or, after many rounds, something else comes in between.
 void Rounds::lose_period() {
-  least_period_ = period_ + 1;
+  least_period_ = rounds_ > k_many_rounds ? 1 : period_ + 1;
   period_ = step_ = 0;
-  in_round_ = false;
+  rounds_ = 0;
   with_ = without_ = {};
-  moves_ = verdict_.pays;
+  moves_ = true;
+}
+
+void Rounds::begin_round(std::uint64_t now) {
+  if (until_look_ == 0 && with_.count == 0) until_look_ = between_; // nothing to compare with
+  moves_ = until_look_ > 0;
+  if (moves_) --until_look_;
+  ++rounds_;
+  moved_ = false;
+  round_began_ = now;
+  moving_ = 0;
 }
 
 void Rounds::end_round(std::uint64_t now) {
-  if (!in_round_) return;
   const auto time = static_cast<double>(now - round_began_);
-  if (moves_ && counts_ && until_look_ < k_compared) with_.add(time);
   if (moves_) {
-    counts_ = true;
+    if (moved_ && until_look_ < std::min(between_, k_compared)) with_.add(time);
     return;
   }
-  if (!verdict_.pays) return;
   without_.add(time - std::min(time, static_cast<double>(moving_))); // the way home is not its own
   decide();
-  until_look_ = between_ + 1;
-}
-
-void Rounds::choose() {
-  moves_ = verdict_.pays && until_look_ > 0;
-  if (moves_) {
-    --until_look_;
-    return;
-  }
-  counts_ = false; // the round after it finds memory at home
+  // The first finds memory at home and does not count. Not always as many: other work may come each
+  // so many rounds.
+  until_look_ = between_ + 1 + without_.count;
 }
 
 void Rounds::decide() {
   const double with = with_.mean(), without = without_.mean();
-  const double variance =
-      with_.count > 1 ? std::max(0.0, with_.squares / with_.count - with * with) : 0;
+  // The rounds at home are too few to tell their own noise.
+  const double variance = std::max(0.0, with_.squares / with_.count - with * with);
   const double noise = std::max(std::sqrt(variance * (1.0 / with_.count + 1.0 / without_.count)),
                                 k_least_noise * with);
   const bool sure = std::abs(with - without) > k_sure * noise;
   if (!sure && without_.count < k_most_looks) return;
-  verdict_ = {true, with < without, with, without};
-  between_ *= k_again;
+  verdict_ = {true, !sure || with < without, with, without};
+  between_ = std::min(between_ * k_again, k_most_between);
   with_ = without_ = {};
 }
 

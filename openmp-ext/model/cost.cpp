@@ -20,8 +20,8 @@ double line_time(double bandwidth, unsigned threads) {
   return bandwidth > 0 ? k_line_bytes * threads / bandwidth * 1e9 : 0;
 }
 
-// A line that is written back was read before: what it takes beyond that. Media that turn slowly
-// from reads to writes take longer for both together.
+// What writing a line back adds to having read it. Where reads and writes disturb each other
+// (mixed_bandwidth), both together take longer than their sum.
 double write_back_time(const Figures& figures, unsigned threads) {
   const double both = 2 * line_time(figures.mixed_bandwidth, threads);
   return std::max(line_time(figures.write_bandwidth, threads),
@@ -97,7 +97,7 @@ Figures reference_figures(std::span<const Tier> tiers) {
 
 double move_time(std::uint64_t bytes, const Figures& from, const Figures& to) {
   Figures written = to;
-  written.mixed_bandwidth = 0; // all writes
+  written.mixed_bandwidth = 0; // the copy reads elsewhere
   const double load = access_time(Manner::streamed_load, from, 1);
   const double store = access_time(Manner::streamed_store, written, 1);
   const double line = bytes < k_huge_page_bytes ? k_move_over_copy * (load + store)

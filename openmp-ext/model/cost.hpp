@@ -59,8 +59,9 @@ Figures reference_figures(std::span<const Tier> tiers);
 
 // Nanoseconds in which one thread moves so many bytes between two kinds. A line costs
 //
-// 1.6 · (streamed load from the old kind + 2 · streamed store to the new one)   in huge pages 4 ·
-// (streamed load + streamed store)                                          in 4 KiB pages
+//   huge pages   1.6 · (streamed load from the old kind + 2 · streamed store to the new one)
+//
+//   4 KiB pages  4 · (streamed load + streamed store)
 //
 // The kernel clears a huge page before it copies; 1.6 was measured on the virtual machine (DRAM to
 // NVM 1.6, NVM to DRAM 1.7). For a small page, copying is a quarter of the move (docs/design.md,

@@ -9,50 +9,52 @@
 namespace omptier {
 namespace {
 
-// Of each access's transfer, it waits for at least this part: streams into two memories disturb
-// each other a little (2 % if they take equally long), and the time has no edges.
+// Least wait for an array, as a part of its transfer. It gives the time no edges: two streams into
+// two memories that take equally long take 2 % longer than one. Usual figures say more for loads.
 constexpr double k_least_wait = 0.25;
-constexpr int k_newton_steps = 30; // of Newton's, of which few are needed
+constexpr int k_newton_steps = 30; // few are needed
 constexpr double k_exact = 1e-13;
 
 double power3(double value) {
   return value * value * value;
 }
 
-// The time of waiting for a memory, and its derivatives, if the others' time is `spare` longer than
-// the memory's transfer less that time: the root of λ - (λ^3 - wait^3)^(1/3) = spare.
+// The time λ in which cores wait for one memory, and its derivatives: the root of
+// λ - (λ^3 - wait^3)^(1/3) = spare. spare: the time Λ of all memories, less this one's transfer.
+// With enough of it, λ is the wait on the idle memory.
 struct Waiting {
   double time = 0, by_wait = 1, by_spare = 0;
 };
 Waiting waiting(double wait, double spare) {
   if (spare >= wait) return {wait};
-  const double root = std::sqrt(12 * spare * power3(wait) - 3 * power3(spare) * spare);
-  return {spare / 2 + root / (6 * spare), 3 * wait * wait / root,
-          0.5 + (power3(wait) - power3(spare)) / (spare * root) - root / (6 * spare * spare)};
+  const double root = std::sqrt(12 * power3(wait) / spare - 3 * spare * spare);
+  return {spare / 2 + root / 6, 3 * wait * wait / (spare * root),
+          0.5 - (power3(wait) / (spare * spare) + spare / 2) / root};
 }
 
-double with_work(double work, double memories) {
-  const double longest = std::max(work, memories);
-  return longest > 0 ? longest * std::cbrt(power3(work / longest) + power3(memories / longest)) : 0;
+// Of what goes on at the same time: the longer, and a little of the shorter.
+double both_at_once(double one, double other) {
+  const double longest = std::max(one, other);
+  return longest > 0 ? longest * std::cbrt(power3(one / longest) + power3(other / longest)) : 0;
 }
 
-// Newton's steps from below towards the time at which the memories' times of waiting add up to it.
-template <typename Loads> double memories_time(const Loads& loads) {
+// The least Λ: Newton's steps from below, which do not overshoot since the sum of all λ is convex.
+double waiting_time(std::span<const AccessPrice> loads) {
   double time = 0, waits = 0;
-  for (const auto& load : loads) {
-    time = std::max(time, with_work(load.wait, load.transfer));
+  for (const AccessPrice& load : loads) {
+    time = std::max(time, both_at_once(load.wait, load.transfer));
     waits += load.wait;
   }
   time = std::max(time, waits);
   for (int step = 0; step < k_newton_steps && time > 0; ++step) {
     double sum = 0, slope = 1;
-    for (const auto& load : loads) {
+    for (const AccessPrice& load : loads) {
       const Waiting one = waiting(load.wait, time - load.transfer);
       sum += one.time;
       slope -= one.by_spare;
     }
     const double rise = (sum - time) / slope;
-    if (rise <= k_exact * time) break;
+    if (!(rise > k_exact * time)) break;
     time += rise;
   }
   return time;
@@ -99,28 +101,29 @@ void LoopTimes::add(const LoopItem& given, std::size_t memory) {
 }
 
 void LoopTimes::put(Sums& sums, const Item& item, double part, std::size_t memory) const {
-  Load& load = sums.loads[memory];
+  AccessPrice& load = sums.loads[memory];
   load.wait = std::max(0.0, load.wait + part * item.prices[memory].wait);
   load.transfer = std::max(0.0, load.transfer + part * item.prices[memory].transfer);
-  load.wait = std::max(load.wait, k_least_wait * load.transfer); // whatever rounding left
+  // Rounding must not leave a transfer without a wait: waiting() divides.
+  load.wait = std::max(load.wait, k_least_wait * load.transfer);
 }
 
 double LoopTimes::time_of(const Sums& sums) const {
-  return with_work(sums.work, memories_time(std::span(sums.loads).first(memories_.size())));
+  return both_at_once(sums.work, waiting_time(std::span(sums.loads).first(memories_.size())));
 }
 
 void LoopTimes::set_times(Sums& sums) const {
-  const std::size_t memories = memories_.size();
-  sums.memories = memories_time(std::span(sums.loads).first(memories));
-  sums.whole = with_work(sums.work, sums.memories);
+  const auto loads = std::span(sums.loads).first(memories_.size());
+  const auto slopes = std::span(sums.slopes).first(memories_.size());
+  sums.waiting = waiting_time(loads);
+  sums.whole = both_at_once(sums.work, sums.waiting);
   double sum = 1;
-  for (std::size_t at = 0; at < memories; ++at) {
-    const Load& load = sums.loads[at];
-    const Waiting one = waiting(load.wait, sums.memories - load.transfer);
-    sums.slopes[at] = {one.by_wait, -one.by_spare};
+  for (std::size_t at = 0; at < loads.size(); ++at) {
+    const Waiting one = waiting(loads[at].wait, sums.waiting - loads[at].transfer);
+    slopes[at] = {one.by_wait, -one.by_spare};
     sum -= one.by_spare;
   }
-  for (Load& slope : std::span(sums.slopes).first(memories)) {
+  for (AccessPrice& slope : slopes) {
     slope.wait /= sum;
     slope.transfer /= sum;
   }
@@ -167,8 +170,8 @@ double LoopTimes::slope(std::size_t number, std::size_t memory) const {
   double slope = price.alone;
   for (const LoopPart& part : item.parts) {
     const Sums& sums = loops_[part.loop];
-    const Load& by = sums.slopes[memory];
-    const double part_of_whole = sums.whole > 0 ? sums.memories / sums.whole : 1;
+    const AccessPrice& by = sums.slopes[memory];
+    const double part_of_whole = sums.whole > 0 ? sums.waiting / sums.whole : 1; // an edge at 0
     slope += part.part * part_of_whole * part_of_whole *
              (by.wait * price.wait + by.transfer * price.transfer);
   }

@@ -2,22 +2,22 @@
 //
 // Time of loops that access several arrays at once, each array in its own memory:
 //
-//   loop       (work^3 + memories^3)^(1/3)
-//   work       computing and waits for caches: the same wherever the arrays lie
-//   memories   the least λ_1 + … + λ_n = Λ with, for each memory k,
-//              transfer_k <= (λ_k^3 - wait_k^3)^(1/3) + Λ - λ_k
-//   wait_k     sum of the accesses' waits on memory k while it is idle
-//   transfer_k sum of the lines' shares of memory k's bandwidth
+//   loop        (work^3 + waiting^3)^(1/3)
+//   work        computing and waits for caches: the same wherever the arrays lie
+//   waiting     the least Λ = λ_1 + … + λ_n, of which cores wait for memory k for λ_k, and in which
+//               its lines can move: transfer_k <= (λ_k^3 - wait_k^3)^(1/3) + Λ - λ_k
+//   wait_k      sum of the accesses' waits on memory k while it is idle, of each array at least a
+//               quarter of its transfer
+//   transfer_k  sum of the lines' shares of memory k's bandwidth
 //
-// λ_k is the time in which cores wait for memory k. Lines move in all memories at the same time,
-// and while cores wait or compute: the longest of these counts (the roofline of Williams et al.,
-// CACM 2009, with a roof for each memory). But lines delay the waits for their own memory: with one
-// memory, memories = (wait^3 + transfer^3)^(1/3), so one that is 0.6, 0.8, 0.9 busy answers 1.08,
-// 1.27, 1.55 times as late, as measured on Xeons (1.1, 1.35, 1.7; machine/curves.hpp). Streams
-// thus slow gathers in the same memory and not those in another. What belongs to no known loop
-// counts alone, as in cost.hpp.
-// The time is convex in the parts of the arrays in each memory, and of first degree in these and
-// the work: it is the sum of its gradient times them, which gives a bound (slope, slope_of_work).
+// Lines move in all memories at the same time, and while cores wait or compute: the longest of
+// these counts (the roofline of Williams et al., CACM 2009, with a roof for each memory). But lines
+// delay the waits for their own memory: with one memory, waiting = (wait^3 + transfer^3)^(1/3), so
+// one that is 0.6, 0.8, 0.9 busy answers 1.08, 1.27, 1.55 times as late, as measured on Xeons
+// (1.1, 1.35, 1.7; machine/curves.hpp). Streams thus slow gathers in the same memory and not those
+// in another. What belongs to no known loop counts alone, as in cost.hpp. The time is convex in the
+// parts of the arrays in each memory, and of first degree in these and the work: it is the sum of
+// its gradient times them, which gives a bound (slope, slope_of_work).
 #pragma once
 
 #include "model/cost.hpp"
@@ -74,14 +74,11 @@ private:
     std::array<Price, k_most_memories> prices{};
     std::size_t memory = 0;
   };
-  struct Load { // of a memory by a loop
-    double wait = 0, transfer = 0;
-  };
   struct Sums {
     double work = 0;
-    std::array<Load, k_most_memories> loads{};
-    double memories = 0, whole = 0;
-    std::array<Load, k_most_memories> slopes{}; // of memories, by each load
+    std::array<AccessPrice, k_most_memories> loads{};
+    double waiting = 0, whole = 0;
+    std::array<AccessPrice, k_most_memories> slopes{}; // of waiting, by each load
   };
   void put(Sums& sums, const Item& item, double part, std::size_t memory) const;
   double time_of(const Sums& sums) const;

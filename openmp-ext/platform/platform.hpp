@@ -22,7 +22,7 @@ struct Figures {
   double read_bandwidth = 0;
   double write_bandwidth = 0;
   double block = 64; // bytes that the medium moves for a single line
-  double mixed_bandwidth = 0; // of as many reads as writes; 0: as long as both one after the other
+  double mixed_bandwidth = 0; // of as many reads as writes; 0: as the two figures add up
 };
 
 struct InitiatorView {

@@ -21,8 +21,8 @@ namespace omptier {
 
 // Bytes. Optane modules read and write blocks of four lines (Izraelevitz et al., arXiv:1903.05714).
 inline constexpr double k_nvm_block = 256;
-// Bandwidth of as many reads as writes over that of writes: 12 GB/s of six modules (Klinkenberg et
-// al., "H2M", Future Generation Computer Systems 2023) over 14.
+// Bandwidth of as many reads as writes, over that of writes alone: six modules reach 12 GB/s
+// (Klinkenberg et al., "H2M", Future Generation Computer Systems 2023) and 14.
 inline constexpr double k_nvm_mixed = 12.0 / 14;
 
 // The table. Unknown memory counts as the slowest, so that it is never chosen for its speed.

@@ -150,6 +150,11 @@ TEST(Traffic, StreamsAreLostBetweenGathersInManyPages) {
   EXPECT_EQ(lost(2), 0);
   EXPECT_NEAR(lost(2.8), 0.05, 1e-9);
   EXPECT_NEAR(lost(4), 0.1, 1e-9);
+  summary.traffic[0].sites[1].lines.alone = 0.1; // each the only line of its block, lost or not
+  std::vector<SiteDemand> sites(3);
+  count_traffic(sites, summary, k_fast);
+  EXPECT_EQ(sites[1].demand.clustered, 0);
+  summary.traffic[0].sites[1].lines.alone = 0;
   Lines& near = summary.traffic[0].sites[2].lines;
   near.with_reach = 4;
   near.reach_sum = 4 * 64 * 1024;

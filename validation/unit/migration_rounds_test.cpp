@@ -32,7 +32,7 @@ struct Program {
         if (moves) {
           moving += move;
           if (decided) in_vain += move;
-          rounds.moved_for(static_cast<std::uint64_t>(move));
+          if (move > 0) rounds.moved_for(static_cast<std::uint64_t>(move));
           now += static_cast<std::uint64_t>(move);
         } else {
           ++at_home;
@@ -49,7 +49,7 @@ TEST(Rounds, WhatPaysGoesOn) {
   EXPECT_TRUE(program.rounds.verdict().pays);
   EXPECT_DOUBLE_EQ(program.rounds.verdict().with, 2.6e6);
   EXPECT_DOUBLE_EQ(program.rounds.verdict().without, 4e6);
-  EXPECT_LE(program.at_home, 2 * 2u); // the fifth round, and one in twenty of the others
+  EXPECT_LE(program.at_home, 2 * 2u); // rounds 5 and 23
 }
 
 TEST(Rounds, WhatDoesNotPayEnds) {
@@ -60,18 +60,47 @@ TEST(Rounds, WhatDoesNotPayEnds) {
   EXPECT_LE(program.moving, 6 * 2 * 3e5);
 }
 
+// 4 % of a round, with noise of 2 %: what pays goes on, most of what does not ends.
 TEST(Rounds, ASmallDifferenceIsLookedAtAgain) {
   std::mt19937 bits(7);
   std::normal_distribution<double> normal(1, 0.03);
-  unsigned right = 0;
+  unsigned ended[2] = {};
   for (int i = 0; i < 200; ++i) {
     const bool pays = i % 2 == 0;
     Program program{"abc", pays ? 1e6 : 1.1e6, 1.2e6, 1.5e5, [&] { return normal(bits); }};
-    program.run(60);
+    program.run(200);
     EXPECT_TRUE(program.rounds.verdict().known);
-    right += program.rounds.verdict().pays == pays ? 1 : 0;
+    ended[pays ? 1 : 0] += program.rounds.verdict().pays ? 0 : 1;
   }
-  EXPECT_GE(right, 190u); // 4 % of a round, with noise of 2 %
+  EXPECT_LE(ended[1], 4u);
+  EXPECT_GE(ended[0], 60u);
+}
+
+// Output each so many rounds, or a hiccup, is no reason to end what saves a quarter.
+TEST(Rounds, HeavyRoundsDecideNothing) {
+  std::mt19937 bits(11);
+  std::normal_distribution<double> normal(1, 0.01);
+  for (const unsigned every : {4u, 10u, 25u})
+    for (unsigned phase = 0; phase < every; ++phase) {
+      unsigned regions = 0;
+      Program program{"ab", 1e6, 1.6e6, 2e5,
+                      [&] { return normal(bits) * (regions++ / 2 % every == phase ? 5 : 1); }};
+      program.run(200);
+      EXPECT_TRUE(program.rounds.verdict().pays) << every << " " << phase;
+    }
+}
+
+// A first problem too small to be moved, then the real one.
+TEST(Rounds, RoundsWithoutMovesAreNotCompared) {
+  Program program{"ab", 1e6, 1e6, 0};
+  program.run(40);
+  EXPECT_FALSE(program.rounds.verdict().known);
+  EXPECT_EQ(program.at_home, 0u);
+  program.without = 2e6;
+  program.move = 3e5;
+  program.run(40);
+  EXPECT_TRUE(program.rounds.verdict().known);
+  EXPECT_DOUBLE_EQ(program.rounds.verdict().without, 4e6);
 }
 
 // The first rounds look like a shorter sequence.
@@ -80,6 +109,20 @@ TEST(Rounds, LongerSequencesAreFound) {
   program.run(20);
   EXPECT_TRUE(program.rounds.verdict().known);
   EXPECT_DOUBLE_EQ(program.rounds.verdict().without, 12e6);
+}
+
+// Output every ten rounds.
+TEST(Rounds, InterruptedSequencesAreFoundAgain) {
+  Program program{"ab", 1e6, 2e6, 1e5};
+  for (int i = 0; i < 12; ++i) {
+    program.sequence = "ab";
+    program.run(10);
+    program.sequence = "o";
+    program.run(1);
+  }
+  EXPECT_TRUE(program.rounds.verdict().known);
+  EXPECT_DOUBLE_EQ(program.rounds.verdict().without, 4e6);
+  EXPECT_GE(program.at_home, 2u);
 }
 
 TEST(Rounds, WithoutRoundsThePlanHolds) {

@@ -86,6 +86,7 @@ protected:
     std::memset(block_, 1, k_bytes);
   }
   void TearDown() override {
+    end_region_moves_of_parent(); // for the next test
     EXPECT_TRUE(placer_->release(block_));
     placer_.reset();
     replace_os_calls(before_);

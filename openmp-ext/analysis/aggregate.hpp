@@ -222,12 +222,10 @@ struct PhaseSummary : Sampled {
   std::uint64_t entries = 0, nanoseconds = 0;
 };
 
-// A region that ran, once or several times without another one in between. Of its runs, those that
-// were logged: in which a sample lies, or for which memory was moved.
+// A run of a region. Those are logged in which a sample lies, or for which memory was moved.
 struct RegionVisit {
   std::uint32_t region = 0;
   std::uint64_t begin = 0, end = 0; // nanoseconds from the start of the run
-  std::uint64_t runs = 0;
 };
 
 struct MoveSummary {

@@ -20,22 +20,9 @@ Sweep::Sweep(ProfileSummary& summary, Names& names, const Profile& profile)
     site_numbers_.push_back(is_runtimes(profile, site) ? runtime_site_ : names.site(profile, site));
   for (const RegionDefinition& region : profile.region_definitions)
     region_numbers_.push_back(names.region(names.translate(profile, region.frames)));
-  note_regions_that_come_after_others();
   sites.resize(summary.sites.size());
   for (const AreaRecord& area : profile.areas)
     if (area.kind == AreaKind::module) module_areas_.push_back(&area);
-}
-
-// Most of its runs; so another one ran between two of them, though it was not logged.
-void Sweep::note_regions_that_come_after_others() {
-  std::vector<std::uint64_t> entries(summary_.regions.size()), anew(summary_.regions.size());
-  for (std::size_t i = 0; i < std::min(profile_.region_totals.size(), region_numbers_.size());
-       ++i) {
-    entries[region_numbers_[i]] += profile_.region_totals[i].entries;
-    anew[region_numbers_[i]] += profile_.region_totals[i].entered_anew;
-  }
-  for (std::size_t region = 0; region < entries.size(); ++region)
-    comes_after_others_.push_back(2 * anew[region] > entries[region]);
 }
 
 void Sweep::run() {
@@ -277,10 +264,7 @@ void Sweep::step_region(const RegionRecord& record) {
 void Sweep::close_region(std::uint64_t time) {
   if (running_.empty() || time < region_begin_) return;
   const std::uint32_t region = region_numbers_[running_.front().region];
-  if (visits.empty() || visits.back().region != region || comes_after_others_[region])
-    visits.push_back({region, relative(region_begin_), 0, 0});
-  visits.back().end = relative(time);
-  ++visits.back().runs;
+  visits.push_back({region, relative(region_begin_), relative(time)});
   if (!is_totalled(running_.front().region))
     summary_.regions[region].nanoseconds += time - region_begin_;
 }

@@ -199,7 +199,6 @@ private:
   void take_code();
   CodeSummary* code_at(std::uint64_t pc, std::uint64_t time);
   void step_region(const RegionRecord& record);
-  void note_regions_that_come_after_others();
   void take_move(const MoveRecord& record);
   void close_region(std::uint64_t time);
   void add_to_site(const Place& place, const AccessSample& sample, std::uint32_t region);
@@ -242,7 +241,6 @@ private:
   std::vector<SiteTotals> counted_; // by number of the profile: totals already counted
   LiveMap live_; // of objects, Place::k_none for small ones
   std::vector<Running> running_;
-  std::vector<bool> comes_after_others_; // by summary number
   std::uint32_t last_region_ = 0;
   std::uint64_t region_begin_ = 0;
   StreamDealer streams_;

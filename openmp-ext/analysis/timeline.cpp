@@ -23,19 +23,50 @@ struct Visit : RegionVisit {
   bool in_place = false, away = false;
 };
 
-std::vector<Visit> large_visits(const ProfileSummary& summary, Timeline& timeline) {
-  std::vector<double> time(summary.regions.size());
-  for (const RegionVisit& visit : summary.visits)
-    time[visit.region] += static_cast<double>(visit.end - visit.begin);
+struct Totals { // of a region
+  std::uint64_t seen = 0;
+  double seen_time = 0, entries = 0, time = 0;
+};
+
+std::vector<Totals> totals_of(const ProfileSummary& summary) {
+  std::vector<Totals> list(summary.regions.size());
+  for (const RegionVisit& visit : summary.visits) {
+    ++list[visit.region].seen;
+    list[visit.region].seen_time += static_cast<double>(visit.end - visit.begin);
+  }
+  for (std::size_t i = 1; i < list.size(); ++i) { // 0 is outside of regions
+    const RegionSummary& region = summary.regions[i];
+    list[i].entries = static_cast<double>(std::max(region.entries, list[i].seen));
+    list[i].time = std::max(static_cast<double>(region.nanoseconds), list[i].seen_time);
+  }
+  return list;
+}
+
+std::vector<Visit> large_visits(const ProfileSummary& summary, const std::vector<Totals>& totals,
+                                Timeline& timeline) {
   const double least = k_least_region * static_cast<double>(summary.nanoseconds);
-  for (const double of : time)
-    if (of > 0 && of < least) {
+  double seen = 0, entries = 0;
+  for (std::uint32_t region = 0; region < totals.size(); ++region) {
+    const Totals& all = totals[region];
+    if (all.time > 0 && all.time < least) {
       ++timeline.small_regions;
-      timeline.in_small_regions += of;
+      timeline.in_small_regions += all.time;
+    } else if (all.time > 0 && all.seen == 0) {
+      timeline.unseen.push_back(region);
+    } else if (all.seen > 0) {
+      seen += static_cast<double>(all.seen);
+      entries += all.entries;
+      const double mean = all.time / all.entries;
+      if (timeline.shortest_visit <= 0 || mean < timeline.shortest_visit)
+        timeline.shortest_visit = mean;
+      timeline.is_folded =
+          timeline.is_folded && static_cast<double>(all.seen) >= k_enough_seen * all.entries;
     }
+  }
+  timeline.seen = entries > 0 ? seen / entries : 1;
   std::vector<Visit> visits;
   for (const RegionVisit& visit : summary.visits)
-    if (time[visit.region] >= least) {
+    if (totals[visit.region].time >= least) {
       static_cast<RegionVisit&>(visits.emplace_back()) = visit;
       visits.back().time = static_cast<double>(visit.end - visit.begin);
     }
@@ -121,8 +152,7 @@ Window next_rounds(std::span<const Visit> visits) {
 
 void add(TimelineStep& step, const Visit& visit) {
   step.region = visit.region;
-  step.runs += visit.runs;
-  step.visits.add(visit.time);
+  step.seen.add(visit.time);
   if (visit.in_place) step.in_place.add(visit.time);
   if (visit.away) step.away.add(visit.time);
   step.moves += visit.moves;
@@ -157,6 +187,31 @@ void fold(std::span<const Visit> visits, std::vector<TimelinePart>& parts) {
   }
 }
 
+// A part for each region, in the order of their first visits.
+void list_regions(std::span<const Visit> visits, std::vector<TimelinePart>& parts) {
+  std::map<std::uint32_t, std::size_t> of_region;
+  for (const Visit& visit : visits) {
+    const auto [at, is_new] = of_region.emplace(visit.region, parts.size());
+    if (is_new) {
+      parts.emplace_back().begin = visit.begin;
+      parts.back().steps.resize(1);
+    }
+    TimelinePart& part = parts[at->second];
+    part.end = std::max(part.end, visit.end);
+    add(part.steps[0], visit);
+  }
+}
+
+void scale_to_all(Timeline& timeline, const std::vector<Totals>& totals) {
+  for (TimelinePart& part : timeline.parts)
+    for (TimelineStep& step : part.steps) {
+      const Totals& all = totals[step.region];
+      step.entries = static_cast<double>(step.seen.count) * all.entries /
+                     static_cast<double>(std::max<std::uint64_t>(all.seen, 1));
+      step.time = all.seen_time > 0 ? step.seen.sum * all.time / all.seen_time : 0;
+    }
+}
+
 } // namespace
 
 double Spread::deviation() const {
@@ -167,9 +222,14 @@ double Spread::deviation() const {
 
 Timeline timeline_of(const ProfileSummary& summary) {
   Timeline timeline;
-  std::vector<Visit> visits = large_visits(summary, timeline);
+  const std::vector<Totals> totals = totals_of(summary);
+  std::vector<Visit> visits = large_visits(summary, totals, timeline);
   add_moves(visits, summary.moves);
-  fold(visits, timeline.parts);
+  if (timeline.is_folded)
+    fold(visits, timeline.parts);
+  else
+    list_regions(visits, timeline.parts);
+  scale_to_all(timeline, totals);
   return timeline;
 }
 

@@ -13,6 +13,7 @@
 #include "cli/report_options.hpp"
 #include "cli/share_cells.hpp"
 
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -32,35 +33,43 @@ std::string of_run(double nanoseconds, const ProfileSummary& summary) {
       summary.nanoseconds > 0 ? nanoseconds / static_cast<double>(summary.nanoseconds) : 0);
 }
 
-std::string mean_of(const Spread& spread) {
-  std::string text = format_duration(spread.mean());
-  if (spread.count > 1 && spread.mean() > 0)
+std::string with_deviation(double mean, const Spread& spread) {
+  std::string text = format_duration(mean);
+  if (spread.count > 1 && mean > 0)
     text += " ± " + format_percent(spread.deviation() / spread.mean(), 0);
   return text;
 }
-
-std::vector<TableColumn> columns() {
-  using Align = TableColumn::Align;
-  return {{"from", Align::right},
-          {"rounds", Align::right},
-          {"region", Align::left, 0, TableColumn::Cut::middle},
-          {"seen", Align::right, 3},
-          {"a visit", Align::right},
-          {"of the run", Align::right, 2},
-          {"most accessed objects", Align::left, 1, TableColumn::Cut::end}};
+std::string mean_of(const Spread& spread) {
+  return with_deviation(spread.mean(), spread);
 }
 
-void add_rows(const TimelinePart& part, const ProfileSummary& summary, const ProfileNames& names,
-              bool utf8, std::vector<TableRow>& rows) {
+std::vector<TableColumn> columns(bool is_folded) {
+  using Align = TableColumn::Align;
+  return {{"from", Align::right},
+          {is_folded ? "rounds" : "", Align::right},
+          {"region", Align::left, 0, TableColumn::Cut::middle},
+          {"entries", Align::right, 3},
+          {"a visit", Align::right},
+          {"of the run", Align::right, 2},
+          {"most accessed in the region", Align::left, 1, TableColumn::Cut::end}};
+}
+
+void add_rows(const TimelinePart& part, bool is_folded, const ProfileSummary& summary,
+              const ProfileNames& names, bool utf8, std::vector<TableRow>& rows) {
   for (std::size_t i = 0; i < part.steps.size(); ++i) {
     const TimelineStep& step = part.steps[i];
     const std::string objects = most_accessed(summary, names, step.region);
     const bool one = part.steps.size() == 1, first = i == 0, last = i + 1 == part.steps.size();
     const char* const bracket = one ? "" : !utf8 ? "| " : first ? "┌ " : last ? "└ " : "│ ";
     rows.push_back({first ? format_duration(static_cast<double>(part.begin)) : "",
-                    first ? with_separators(part.rounds) : "", bracket + names.regions[step.region],
-                    with_separators(step.runs), mean_of(step.visits),
-                    of_run(step.visits.sum, summary), objects.empty() ? "-" : objects});
+                    !is_folded ? "-"
+                    : first    ? with_separators(part.rounds)
+                               : "",
+                    bracket + names.regions[step.region],
+                    with_separators(static_cast<std::uint64_t>(std::lround(step.entries))),
+                    with_deviation(step.entries > 0 ? step.time / step.entries : 0,
+                                   is_folded ? step.seen : Spread()),
+                    of_run(step.time, summary), objects.empty() ? "-" : objects});
   }
 }
 
@@ -81,27 +90,55 @@ std::string moves_of(const TimelineStep& step, const std::string& name) {
   return text + "\n";
 }
 
+std::string plural(std::uint64_t count, const std::string& what) {
+  return with_separators(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+// Of what the table lacks.
+std::string below(const Timeline& timeline, const ProfileSummary& summary,
+                  const ProfileNames& names) {
+  std::string text;
+  if (timeline.small_regions > 0)
+    text += "  left out: " + plural(timeline.small_regions, "region") + " of less than " +
+            format_percent(k_least_region) + " of the run, " +
+            of_run(timeline.in_small_regions, summary) + " in all\n";
+  for (const std::uint32_t region : timeline.unseen)
+    text += "  without a sample, so when it ran is not known: " + names.regions[region] + ", " +
+            of_run(static_cast<double>(summary.regions[region].nanoseconds), summary) +
+            " of the run\n";
+  if (timeline.is_folded) return text;
+  // Three samples a visit.
+  const double rate = std::ceil(3e7 / std::max(timeline.shortest_visit, 1.0)) * 100;
+  text += "  " + format_percent(timeline.seen) +
+          " of the entries have a sample: too few to tell what repeats";
+  constexpr double k_most_rate = 10000;
+  if (rate <= k_most_rate)
+    text += "; record with --rate " + std::to_string(static_cast<unsigned>(rate));
+  return text + "\n";
+}
+
 std::string text_of(const Timeline& timeline, const ProfileSummary& summary,
                     const ProfileNames& names, const ProfileTextOptions& options,
                     std::size_t most) {
   std::string text = report_head(summary, options);
-  if (summary.visits.empty())
-    return text + "\nno parallel region was seen: the program has none, or its runtime does not "
-                  "tell (omptier check)\n";
+  if (summary.runs.size() > 1)
+    text += "  shown: the first of " + plural(summary.runs.size(), "profile") + "\n";
+  if (timeline.parts.empty())
+    return text +
+           "\nno parallel region was seen: the program has none, its runtime does not tell "
+           "(omptier check), or the profile ends before\n" +
+           below(timeline, summary, names);
   std::vector<TableRow> rows;
   std::string moves;
   std::size_t shown = 0;
   for (const TimelinePart& part : timeline.parts) {
-    if (shown++ < most) add_rows(part, summary, names, options.utf8, rows);
+    if (shown++ < most) add_rows(part, timeline.is_folded, summary, names, options.utf8, rows);
     for (const TimelineStep& step : part.steps)
       moves += moves_of(step, names.regions[step.region]);
   }
-  text += "\n" + whole_table(columns(), rows, options.look());
-  if (shown > most) text += "  … " + std::to_string(shown - most) + " more parts (--parts)\n";
-  if (timeline.small_regions > 0)
-    text += "  left out: " + with_separators(timeline.small_regions) + " regions of less than " +
-            format_percent(k_least_region) + " each, " +
-            of_run(timeline.in_small_regions, summary) + " in all\n";
+  text += "\n" + whole_table(columns(timeline.is_folded), rows, options.look());
+  if (shown > most) text += "  … " + plural(shown - most, "more part") + " (--parts)\n";
+  text += below(timeline, summary, names);
   if (!moves.empty()) text += "\nMoves for regions, by part:\n" + moves;
   return text + moves_text(summary, names);
 }
@@ -118,8 +155,9 @@ nlohmann::json json_of(const Timeline& timeline, const ProfileSummary& summary,
     for (const TimelineStep& step : part.steps)
       steps.push_back({{"region", step.region},
                        {"name", names.regions[step.region]},
-                       {"runs", step.runs},
-                       {"visits", json_of(step.visits)},
+                       {"entries", step.entries},
+                       {"nanoseconds", step.time},
+                       {"seen", json_of(step.seen)},
                        {"in_place", json_of(step.in_place)},
                        {"away", json_of(step.away)},
                        {"moves", step.moves},
@@ -133,6 +171,9 @@ nlohmann::json json_of(const Timeline& timeline, const ProfileSummary& summary,
   return {{"version", 1},
           {"nanoseconds", summary.nanoseconds},
           {"parts", std::move(parts)},
+          {"folded", timeline.is_folded},
+          {"seen", timeline.seen},
+          {"unseen", timeline.unseen},
           {"small_regions", timeline.small_regions},
           {"in_small_regions", timeline.in_small_regions},
           {"moves", moves_json(summary)}};
@@ -171,7 +212,8 @@ void add_phases(CLI::App& app, CommandContext& context) {
   command->add_option("profiles", arguments->profiles, "Profiles written by omptier record")
       ->required();
   command->add_flag("--json", arguments->json, "JSON instead of text");
-  command->add_option("--parts", arguments->most, "Parts of the run that are shown (default 20)");
+  command->add_option("--parts", arguments->most, "Parts of the run that are shown (default 20)")
+      ->check(CLI::Range(1, 1'000'000));
   command->add_flag("--force", arguments->force, "Join profiles of different programs");
   command->add_flag("--resolve", arguments->resolve, k_resolve_help);
   command->add_option("--width", arguments->width,

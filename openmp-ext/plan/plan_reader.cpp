@@ -533,6 +533,10 @@ Parsed<Plan> read_plan(const std::string& path) {
     std::string content;
     if (const std::string error = read_file(path, content); !error.empty())
       return Parsed<Plan>::failure(path + ":1: cannot be read: " + error);
+    constexpr std::string_view k_profile = "OMPTIERp"; // log/format.hpp
+    if (content.starts_with(k_profile))
+      return Parsed<Plan>::failure(path + ":1: is a profile; make a plan of it: omptier advise " +
+                                   path + " -o PLAN");
     return parse(content, path);
   } catch (const std::exception& problem) {
     return Parsed<Plan>::failure(path + ":1: cannot be read: " + problem.what());

@@ -17,7 +17,10 @@ ProfileSummary run_of(const std::string& letters) {
   summary.regions.resize(128);
   for (const char letter : letters) {
     const auto begin = summary.visits.size() * 10 * k_ms;
-    summary.visits.push_back({static_cast<std::uint32_t>(letter), begin, begin + 9 * k_ms, 1});
+    summary.visits.push_back({static_cast<std::uint32_t>(letter), begin, begin + 9 * k_ms});
+    RegionSummary& region = summary.regions[static_cast<std::size_t>(letter)];
+    ++region.entries;
+    region.nanoseconds += 9 * k_ms;
   }
   summary.nanoseconds = letters.size() * 10 * k_ms;
   return summary;
@@ -51,8 +54,8 @@ TEST(Timeline, RoundsMayLackVisits) {
   EXPECT_EQ(folded(run_of("abcabcabcacabcabbcabc")), "8(abc)");
   const Timeline timeline = timeline_of(run_of("abcabcabcacabcabcabc"));
   ASSERT_EQ(timeline.parts.size(), 1u);
-  EXPECT_EQ(timeline.parts[0].steps[0].visits.count, 7u);
-  EXPECT_EQ(timeline.parts[0].steps[1].visits.count, 6u);
+  EXPECT_EQ(timeline.parts[0].steps[0].seen.count, 7u);
+  EXPECT_EQ(timeline.parts[0].steps[1].seen.count, 6u);
 }
 
 // Each visit is accounted for once, whatever the sequence.
@@ -64,17 +67,17 @@ TEST(Timeline, NothingIsLost) {
     for (int i = 0; i < 300; ++i)
       letters += static_cast<char>('a' + (state = state * 1664525 + 1013904223) / 65536 % kinds);
     const ProfileSummary summary = run_of(letters);
-    double time = 0;
-    std::uint64_t runs = 0, before = 0;
+    double time = 0, entries = 0;
+    std::uint64_t before = 0;
     for (const TimelinePart& part : timeline_of(summary).parts) {
       EXPECT_GE(part.begin, before);
       before = part.end;
       for (const TimelineStep& step : part.steps) {
-        runs += step.runs;
-        time += step.visits.sum;
+        entries += step.entries;
+        time += step.time;
       }
     }
-    EXPECT_EQ(runs, letters.size());
+    EXPECT_NEAR(entries, double(letters.size()), 1e-6);
     EXPECT_NEAR(time, double(letters.size()) * 9 * k_ms, 1);
   }
 }
@@ -83,10 +86,40 @@ TEST(Timeline, SmallRegionsAreLeftOut) {
   ProfileSummary summary = run_of("abababab");
   for (int i = 1; i < 8; i += 2)
     summary.visits[i].end = summary.visits[i].begin + 1000;
+  summary.regions['b'].nanoseconds = 4000;
   const Timeline timeline = timeline_of(summary);
   EXPECT_EQ(timeline.small_regions, 1u);
   EXPECT_DOUBLE_EQ(timeline.in_small_regions, 4000);
   EXPECT_EQ(folded(summary), "4(a)");
+}
+
+// Of b's visits, half have a sample; c has none.
+TEST(Timeline, WhatIsNotSeenIsSaid) {
+  ProfileSummary summary = run_of("abaaabaaab");
+  summary.regions['b'].entries = 4;
+  summary.regions['b'].nanoseconds = 44 * k_ms;
+  summary.regions['c'].entries = 1;
+  summary.regions['c'].nanoseconds = 20 * k_ms;
+  Timeline timeline = timeline_of(summary);
+  EXPECT_TRUE(timeline.is_folded); // three of four are enough
+  EXPECT_EQ(timeline.unseen, std::vector<std::uint32_t>{'c'});
+  double entries = 0, time = 0;
+  for (const TimelinePart& part : timeline.parts)
+    for (const TimelineStep& step : part.steps)
+      if (step.region == 'b') {
+        entries += step.entries;
+        time += step.time;
+      }
+  EXPECT_NEAR(entries, 4, 1e-9);
+  EXPECT_NEAR(time, 44e6, 1);
+
+  summary.regions['b'].entries = 7;
+  timeline = timeline_of(summary);
+  EXPECT_FALSE(timeline.is_folded);
+  ASSERT_EQ(timeline.parts.size(), 2u);
+  EXPECT_EQ(timeline.parts[0].steps[0].region, std::uint32_t{'a'});
+  EXPECT_NEAR(timeline.parts[1].steps[0].entries, 7, 1e-9);
+  EXPECT_NEAR(timeline.seen, 10 / 14.0, 1e-9);
 }
 
 // Site 7 is brought for each b but in the third round, and away for a.

@@ -329,6 +329,9 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Plan, NotJsonNamesLineAndWhatIsWrong) {
   const std::string error = error_of("{\"version\": 1,\n\"modules\": [}\n");
   EXPECT_TRUE(error.starts_with("p.json:2: not JSON: syntax error")) << error;
+  const std::string profile = ::testing::TempDir() + "a.profile";
+  std::ofstream(profile) << "OMPTIERp and so on";
+  EXPECT_TRUE(read_plan(profile).error().ends_with("omptier advise " + profile + " -o PLAN"));
   EXPECT_EQ(error.find('\n'), std::string::npos);
 }
 

@@ -183,7 +183,7 @@ double time_with_moves(const Workload& workload, const std::vector<TierChoice>& 
 // Sites are divided only where that saves time: whole ones are easier to understand, and only they
 // are moved per region.
 void place_whole_or_divided(Advice& advice) {
-  constexpr double k_worth = 0.01; // of the time with whole sites: the model tells no less
+  constexpr double k_worth = 0.008; // of the time with whole sites: the model tells no less
   Placed placed = place(advice.workload, advice.tiers);
   advice.placement = std::move(placed.placement);
   advice.least_time = placed.least_time;

@@ -293,8 +293,9 @@ void inform_about_moves() {
              static_cast<unsigned long long>(total.nanoseconds / 1000000));
   }
   if (const Rounds::Verdict verdict = move_verdict(); verdict.known)
-    inform(Notice::region_moves, "A round of regions took %.3g ms with its moves, %.3g ms without.",
-           verdict.with * 1e-6, verdict.without * 1e-6);
+    inform(Notice::moves_measured,
+           "A round of regions took %.3g ms with its moves, %.3g ms without.", verdict.with * 1e-6,
+           verdict.without * 1e-6);
 }
 
 bool describe_placement(const void* address, std::size_t bytes, PlacementReport& report) {

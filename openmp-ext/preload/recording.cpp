@@ -5,6 +5,7 @@
 // its last (a key's destructor). The recorder's threads are known by their function's address.
 #include "preload/recording.hpp"
 
+#include "base/os.hpp"
 #include "borders/exact_counts.h"
 #include "preload/library.hpp"
 #include "preload/mmap.hpp"
@@ -99,6 +100,7 @@ Start begin_thread(void* argument) {
   } else if (record != nullptr) {
     ::pthread_setspecific(g_at_thread_end, record);
     const Busy busy;
+    const NotCancelled meanwhile; // it opens files
     record->thread_begin();
   }
   return start;
@@ -159,6 +161,7 @@ int create_thread(Function function, void* argument, int no_memory, Create&& cre
   if (!ours && record == nullptr) return create(nullptr);
   if (!ours) { // in a forked child, whose only sign may be this thread
     const Busy busy;
+    const NotCancelled meanwhile;
     record->thread_begin();
   }
   auto* start = static_cast<Start*>(g_next.malloc(sizeof(Start)));

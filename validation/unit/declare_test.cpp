@@ -6,6 +6,7 @@
 #include "allocators/tier_order.hpp"
 #include "base/os.hpp"
 #include "dram_and_hbm.hpp"
+#include "platform/usual_figures.hpp"
 
 #include <gtest/gtest.h>
 
@@ -42,9 +43,10 @@ TEST(DeclaredDemand, LatencyAndBandwidthWantDifferentMemory) {
   EXPECT_DOUBLE_EQ(b[1], 1);
   EXPECT_DOUBLE_EQ(b[2], 2.5);
   streamed.access_mode = 5144; // a store reads its line first
-  EXPECT_DOUBLE_EQ(prices.relative_times(streamed)[2], (1 / 40. + 1 / 10.) / (2 / 100.));
+  EXPECT_DOUBLE_EQ(prices.relative_times(streamed)[2], (2 / (10 * k_nvm_mixed)) / (2 / 100.));
+  streamed.access_mode = 5140;
   streamed.sensitivity = 5220; // said outright, it counts more than the pattern
-  EXPECT_DOUBLE_EQ(prices.relative_times(streamed)[2], 6);
+  EXPECT_DOUBLE_EQ(prices.relative_times(streamed)[2], 3);
   TraitSet strided;
   strided.access_pattern = 5101;
   strided.access_stride = 256;

@@ -88,7 +88,7 @@ class Profiles:
     def advise(self, cell, *further):
         return published.advise(self.options, self.machine.name, "--capacity",
                                 f"{self.room(cell)},{self.machine.slow}:8G", "--threads", THREADS, *further,
-                                self.file(cell))
+                                self.file(cell), times=max(1, self.mib(cell) // synthetic.size_of(*cell)))
 
     def seconds_by_plan(self, cells):
         """Of the program with the plan of each configuration, in the timed machine."""

@@ -75,7 +75,7 @@ class Campaign:
 
     def advise(self, machine, capacity, *further):
         return published.advise(self.options, machine.name, "--threads", THREADS, "--capacity",
-                                machine.capacity(capacity), *further, self.profile)
+                                machine.capacity(capacity), *further, self.profile, times=self.program.size)
 
     def planned(self, machine, capacity, *further):
         """Advice, and its plan."""

@@ -8,6 +8,7 @@ import copy
 import dataclasses
 import json
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -36,14 +37,29 @@ def machine_of(name):
     return ["--machine-file", str(file)] if file.exists() else ["--machine", name]
 
 
+def scaled_machine_of(options, name, times):
+    """The same for problems that are so many times larger than those that run in the machine: to them, its
+    last-level cache of 1 MiB is so many times larger, too."""
+    known = machine_of(name)
+    text = (pathlib.Path(known[1]).read_text() if known[0] == "--machine-file" else
+            output_of(options.build / "bin/omptier", "sandbox", "--describe", name))
+    cpus, cores = (int(re.search(rf"^{word} (\d+)", text, re.MULTILINE)[1]) for word in ("cpus", "cores"))
+    size = max(2, round(times * cores / cpus / 2) * 2)
+    file = (options.build / "published" / f"{name}-{times}.machine").resolve()
+    file.write_text(re.sub(r"^last-level .*$", f"last-level {size}M", text, flags=re.MULTILINE))
+    return ["--machine-file", str(file)]
+
+
 def output_of(*command):
     """Of a command on this computer. Its words may be numbers and paths."""
     return subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True).stdout
 
 
-def advise(options, machine, *further):
-    """What omptier advises for a machine, read from its JSON."""
-    return json.loads(output_of(options.build / "bin/omptier", "advise", "--json", *machine_of(machine), *further))
+def advise(options, machine, *further, times=1):
+    """What omptier advises for a machine, read from its JSON. times: how many times larger the recorded problem is
+    than the one that runs in the machine."""
+    return json.loads(output_of(options.build / "bin/omptier", "advise", "--json",
+                                *scaled_machine_of(options, machine, times), *further))
 
 
 def is_too_slow(result):

@@ -213,7 +213,7 @@ void simplify(std::vector<SiteDemand>& sites, const Terms& terms) {
 } // namespace
 
 Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names,
-                       const Figures& recorded_in, const Terms& terms) {
+                       const Figures& recorded_in, const Terms& terms, double cache) {
   const Translation translation(summary, recorded_in, terms);
   Workload workload;
   workload.threads = std::max(summary.threads, 1u);
@@ -236,11 +236,19 @@ Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names
     for (LoopPart& part : whole.back().by_loop) // count_traffic has numbers of its own
       part.loop += static_cast<std::uint32_t>(summary.traffic.size());
   }
-  if (terms.lines) workload.loop_work = count_traffic(whole, summary, recorded_in, terms);
-  workload.loop_work.resize(summary.traffic.size() + loops.loops);
-  simplify(whole, terms);
-  if (!terms.loops) std::ranges::fill(workload.loop_work, 0);
-  workload.rest = rest_of_time(workload, whole, summary, recorded_in);
+  const auto count = [&](std::vector<SiteDemand>& sites, double with) {
+    if (terms.lines) workload.loop_work = count_traffic(sites, summary, recorded_in, terms, with);
+    workload.loop_work.resize(summary.traffic.size() + loops.loops);
+    simplify(sites, terms);
+    if (!terms.loops) std::ranges::fill(workload.loop_work, 0);
+  };
+  std::vector<SiteDemand> recorded = whole;
+  count(recorded, 0);
+  workload.rest = rest_of_time(workload, recorded, summary, recorded_in);
+  if (cache > 0)
+    count(whole, cache);
+  else
+    whole = std::move(recorded);
   if (!terms.parts) {
     workload.sites = std::move(whole);
     return workload;

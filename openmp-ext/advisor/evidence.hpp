@@ -24,7 +24,8 @@ struct EvidenceNames {
 };
 
 // recorded_in: figures of the memory that the recorded run used (only needed for Measure::time).
+// cache: bytes of the last level where the program is to run; 0: as recorded.
 Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names,
-                       const Figures& recorded_in, const Terms& terms = {});
+                       const Figures& recorded_in, const Terms& terms = {}, double cache = 0);
 
 } // namespace omptier

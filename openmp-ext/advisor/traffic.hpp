@@ -22,8 +22,10 @@
 namespace omptier {
 
 // sites: one for each of the summary's. Changes the demand and the loops of those whose lines are
-// known. Returns the loops' work in nanoseconds, by their numbers in the summary's traffic.
+// known. cache: bytes of the last level where the program is to run; 0: as recorded. Returns the
+// loops' work in nanoseconds, by their numbers in the summary's traffic.
 std::vector<double> count_traffic(std::span<SiteDemand> sites, const ProfileSummary& summary,
-                                  const Figures& recorded_in, const Terms& terms = {});
+                                  const Figures& recorded_in, const Terms& terms = {},
+                                  double cache = 0);
 
 } // namespace omptier

@@ -198,9 +198,12 @@ int print_advice(const AdviseArguments& arguments, const Advice& advice,
 Parsed<Workload> workload_for(const AdviseArguments& arguments, const Input& input,
                               const ProfileNames& names, const std::vector<TierChoice>& tiers,
                               const Terms& terms) {
+  const unsigned threads =
+      arguments.threads > 0 ? arguments.threads : std::max(input.summary.threads, 1u);
   Workload workload = workload_from(input.summary, {names.sites, names.regions},
-                                    reference_figures(input.platform.tiers), terms);
-  if (arguments.threads > 0) workload.threads = arguments.threads;
+                                    reference_figures(input.platform.tiers), terms,
+                                    input.platform.last_level.of(threads));
+  workload.threads = threads;
   workload.threads.gathers = input.gathers;
   for (const std::string& wish : arguments.keep)
     if (const std::string why = keep_sites(workload, tiers, wish); !why.empty())

@@ -44,7 +44,8 @@ std::uint64_t capacity_of(const Machine& machine, const MachineNode& node,
 
 Platform platform_of(const Machine& machine, const CapacityByKind& sizes, unsigned threads) {
   Platform platform;
-  const bool whole = threads > static_cast<unsigned>(machine.sockets * machine.cores);
+  const auto all_cpus = static_cast<unsigned>(machine.sockets * machine.cores);
+  const bool whole = threads > all_cpus;
   const auto cpus = cpus_of_nodes(machine);
   const std::vector<int> sources = initiators(machine);
   for (std::size_t number = 0; number < machine.nodes.size(); ++number) {
@@ -64,6 +65,8 @@ Platform platform_of(const Machine& machine, const CapacityByKind& sizes, unsign
     platform.nodes.push_back(std::move(node));
   }
   platform.tiers = make_tiers(platform.nodes);
+  platform.last_level = {machine.last_level,
+                         static_cast<unsigned>(all_cpus * machine.core.stands_for)};
   platform.fingerprint = make_fingerprint(platform.tiers);
   return platform;
 }

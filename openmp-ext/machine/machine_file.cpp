@@ -221,6 +221,7 @@ bool Reader::read_line() {
   if (keyword == "domains") return count("NUMA domains of a socket", 1, k_most_cpus, domains_);
   if (keyword == "cpus") return count("CPUs of a NUMA domain", 1, k_most_cpus, cpus_);
   if (keyword == "cores") return number("cores of a NUMA domain", 1, 1e4, cores_);
+  if (keyword == "last-level") return size("size of the cache", machine_.last_level);
   if (keyword == "dax-folder") return size("size of the folder", machine_.dax_folder);
   if (keyword == "instruction-ns")
     return number("time of an instruction", 0, 1000, core.instruction_ns);
@@ -232,9 +233,10 @@ bool Reader::read_line() {
   if (keyword == "overlap")
     return count("lines of streams", 1, 64, core.prefetched) &&
            count("lines of stores", 1, 64, core.stores);
-  return fail("'" + std::string(keyword) + "' is no keyword: description, cpu-model, sockets, " +
-              "domains, cpus, cores, dax-folder, instruction-ns, wrong-branch-ns, window, " +
-              "overlap, memory");
+  return fail(
+      "'" + std::string(keyword) + "' is no keyword: description, cpu-model, sockets, " +
+      "domains, cpus, cores, last-level, dax-folder, instruction-ns, wrong-branch-ns, window, " +
+      "overlap, memory");
 }
 
 std::vector<Apart> Reader::aparts() const {
@@ -301,6 +303,7 @@ void Reader::build() {
   const int all = machine_.sockets * domains_;
   machine_.cores = domains_ * cpus_;
   machine_.core.stands_for = cores_ / cpus_;
+  machine_.last_level *= static_cast<std::uint64_t>(all);
   const std::vector<Apart> present = aparts();
   const auto distance = [&](const Memory& memory, Apart apart) {
     return memory.distances[static_cast<std::size_t>(std::ranges::find(present, apart) -

@@ -32,6 +32,7 @@ struct NodeFacts {
 struct MachineFacts {
   std::vector<NodeFacts> nodes; // ascending by number
   std::string firmware_memory;  // "HBM" when the firmware lists memory of that type only
+  LastLevel last_level;         // of an export
   const NodeFacts* node(unsigned number) const {
     for (const NodeFacts& n : nodes)
       if (n.number == number) return &n;

@@ -138,6 +138,18 @@ void add_distances(hwloc_topology_t topology, std::vector<NodeFacts>& nodes) {
   hwloc_distances_release(topology, matrix);
 }
 
+LastLevel last_level_of(hwloc_topology_t topology) {
+  LastLevel found;
+  for (const hwloc_obj_type_t type : {HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L2CACHE}) {
+    for (hwloc_obj_t cache = nullptr; (cache = hwloc_get_next_obj_by_type(topology, type, cache));)
+      found.bytes += cache->attr->cache.size;
+    if (found.bytes > 0) break;
+  }
+  const int cores = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE);
+  return found.bytes > 0 && cores > 0 ? LastLevel{found.bytes, static_cast<unsigned>(cores)}
+                                      : LastLevel{};
+}
+
 // The parents of nodes must be kept, else hwloc attaches the nodes to the whole machine: packages
 // and groups here, in an export also caches and whatever else its author kept.
 void filter_types(hwloc_topology_t topology, bool live) {
@@ -149,6 +161,8 @@ void filter_types(hwloc_topology_t topology, bool live) {
     hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
     hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
     hwloc_topology_set_type_filter(topology, HWLOC_OBJ_MISC, HWLOC_TYPE_FILTER_KEEP_NONE);
+    for (const hwloc_obj_type_t type : {HWLOC_OBJ_CORE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L3CACHE})
+      hwloc_topology_set_type_filter(topology, type, HWLOC_TYPE_FILTER_KEEP_ALL);
   }
 }
 
@@ -197,6 +211,7 @@ Parsed<HwlocResult> read_hwloc(const std::string& xml) {
   std::ranges::sort(nodes, {}, &NodeFacts::number);
   keep_own_cpus(nodes);
   add_distances(topology.get(), nodes);
+  if (!xml.empty()) result.facts.last_level = last_level_of(topology.get());
   return result;
 }
 

@@ -13,6 +13,11 @@
 
 namespace omptier {
 
+double LastLevel::of(unsigned threads) const {
+  if (cores == 0) return 0;
+  return static_cast<double>(bytes) * std::min(threads, cores) / cores;
+}
+
 const Node* Platform::node(unsigned number) const {
   const auto at = std::ranges::lower_bound(nodes, number, {}, &Node::number);
   return at != nodes.end() && at->number == number ? &*at : nullptr;
@@ -47,6 +52,7 @@ Parsed<Platform> discover_platform(const DiscoverOptions& options) {
   Platform platform;
   platform.nodes = std::move(*nodes);
   platform.tiers = make_tiers(platform.nodes);
+  platform.last_level = read->facts.last_level;
   platform.fingerprint = make_fingerprint(platform.tiers);
   return platform;
 }

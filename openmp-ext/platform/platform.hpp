@@ -47,9 +47,19 @@ struct Tier {
   Figures figures; // best view of its nodes
 };
 
+// The outermost caches of all cores together; 0 = unknown.
+struct LastLevel {
+  std::uint64_t bytes = 0;
+  unsigned cores = 0;
+
+  // Bytes for so many threads, one a core: others may use the rest.
+  double of(unsigned threads) const;
+};
+
 struct Platform {
   std::vector<Node> nodes; // ascending by number
   std::vector<Tier> tiers; // fastest first (mean bandwidth; within 10 % the lower latency)
+  LastLevel last_level;    // only of other machines than this one
   std::string fingerprint; // changes when kinds, capacities (to 1 %) or figures change
 
   const Node* node(unsigned number) const;

@@ -50,6 +50,13 @@ void expect_error(const std::string& from, const std::string& to, const std::str
   EXPECT_NE(got.find(error), got.npos) << from << " -> " << to << ": '" << got << "'";
 }
 
+TEST(MachineFile, HasTheLastLevelOfAllDomains) {
+  const auto machine = parse_machine(changed("cpus 2", "last-level 12M\ncpus 2"), "m", "m.machine");
+  ASSERT_TRUE(machine) << machine.error();
+  EXPECT_EQ(machine->last_level, 24 * k_mib);
+  expect_error("cpus 2", "last-level", "m.machine:4: size of the cache is missing");
+}
+
 TEST(MachineFile, HasANodePerMemoryAndDomain) {
   const auto machine = parse_machine(k_good, "m", "m.machine");
   ASSERT_TRUE(machine) << machine.error();

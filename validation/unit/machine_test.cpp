@@ -42,8 +42,9 @@ TEST(Machines, EachFigureHasItsSource) {
     std::istringstream lines{std::string(machine_text(machine.name))};
     for (std::string line; std::getline(lines, line);) {
       const std::string keyword = line.substr(0, line.find(' '));
-      for (const char* figure : {"cores", "instruction-ns", "wrong-branch-ns", "window", "overlap",
-                                 "local", "in-socket", "remote", "loaded", "cache", "media"}) {
+      for (const char* figure :
+           {"cores", "instruction-ns", "wrong-branch-ns", "window", "overlap", "last-level",
+            "local", "in-socket", "remote", "loaded", "cache", "media"}) {
         if (keyword != figure) continue;
         EXPECT_NE(line.find('#'), line.npos) << machine.name << ": " << line;
       }
@@ -115,6 +116,19 @@ TEST(Machines, GiveTheirCpusTheirPartOfTheBandwidth) {
   const Machine& machine = *find_machine("xeon-max-flat"); // 4 CPUs stand for 56 cores
   EXPECT_NEAR(platform_of(machine, {}, 4).nodes[1].views[0].figures.read_bandwidth, 1000e9 / 14, 4e6);
   EXPECT_NEAR(platform_of(machine, {}, 56).nodes[1].views[0].figures.read_bandwidth, 1000e9, 1e6);
+}
+
+TEST(Machines, GiveThreadsTheirPartOfTheLastLevel) {
+  const LastLevel xeon_max = platform_of(*find_machine("xeon-max-flat"), {}, 4).last_level;
+  EXPECT_EQ(xeon_max.of(4), 8 * k_mib); // two a core
+  EXPECT_EQ(xeon_max.of(112), 112 * k_mib);
+  EXPECT_EQ(platform_of(*find_machine("xeon-max-snc4-2s"), {}, 8).last_level.of(112), 224 * k_mib);
+  EXPECT_EQ(LastLevel{}.of(4), 0);
+  // An export has the caches of the machine where it was made: 16 MiB for each socket's two cores.
+  const auto exported = discover_platform({OMPTIER_FIXTURES "/machines/icelake-optane.xml", {}});
+  ASSERT_TRUE(exported) << exported.error();
+  EXPECT_EQ(exported->last_level.of(4), 32 * k_mib);
+  EXPECT_EQ(exported->last_level.of(1), 8 * k_mib);
 }
 
 TEST(CpuList, NumbersThroughTheNodes) {

@@ -121,6 +121,8 @@ struct InstanceSummary {
   std::uint64_t samples = 0;
   double weight = 0;                   // of them
   std::vector<RegionWeight> by_region; // the same
+  std::uint64_t address = 0;           // where it begins
+  bool lives = false;                  // it was not freed
 };
 
 struct RankPart {

@@ -166,7 +166,15 @@ private:
       const ObjectRecord& object = *objects_[i];
       const std::uint64_t end = relative(std::min(object.released, run_end));
       if (list.empty() || list.back().instance != object.instance)
-        list.push_back({object.instance, relative(object.time), end, object.bytes, 0, 0, {}});
+        list.push_back({object.instance,
+                        relative(object.time),
+                        end,
+                        object.bytes,
+                        0,
+                        0,
+                        {},
+                        object.address,
+                        object.released == ObjectRecord::k_never});
       InstanceSummary& block = list.back();
       block.end = std::max(block.end, end);
       block.bytes = std::max(block.bytes, object.bytes);

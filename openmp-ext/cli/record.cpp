@@ -7,11 +7,9 @@
 #include "base/options.hpp"
 #include "base/text.hpp"
 #include "cli/check_elf.hpp"
-#include "cli/given_plan.hpp"
 #include "cli/held_names.hpp"
-#include "cli/launch.hpp"
+#include "cli/recorded_launch.hpp"
 #include "cli/written_profiles.hpp"
-#include "plan/plan.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -23,105 +21,6 @@
 
 namespace omptier {
 namespace {
-
-struct RecordArguments {
-  std::string output, events = "auto", size, children = "yes", capacity, plan, strategy,
-                      runtime = "omptier";
-  double rate = 0, status = 0; // samples a second; seconds between two lines of status
-  unsigned depth = 0;
-  bool strict = false, no_names = false;
-  std::vector<std::string> command;
-};
-
-// For malloc's blocks. Reports what cannot be recorded; the program runs anyway. Without a program
-// (omptier env), all programs with an OpenMP runtime are recorded.
-void add_preload(const char* command, Launch& what, const std::string& folder) {
-  const bool any_program = what.command.empty();
-  const Preload preload = preload_for(any_program ? std::string() : what.command[0], folder);
-  if (!preload.problem.empty())
-    std::fprintf(stderr, "omptier %s: %s: %s\n", command, preload.problem.c_str(),
-                 preload.closed ? "nothing is recorded" : "only OpenMP's allocations are recorded");
-  what.preload = preload.library;
-  if (any_program) return;
-  std::error_code error;
-  const auto program = std::filesystem::canonical(path_of_program(what.command[0]), error);
-  if (!error && !is_launcher(program.string()))
-    what.environment.emplace_back("OMPTIER_RECORD", program.string());
-}
-
-bool names_program(const Launch& what) {
-  return std::ranges::any_of(what.environment,
-                             [](const auto& set) { return set.first == "OMPTIER_RECORD"; });
-}
-
-// "", or one line about a value that is invalid. `handed` keeps the plan.
-std::string set_placement(const char* command, const RecordArguments& arguments, HandedPlan& handed,
-                          Launch& what) {
-  if (std::string problem =
-          problem_with_placement(arguments.capacity, arguments.plan, arguments.strategy);
-      !problem.empty())
-    return problem;
-  const auto set = [&](const char* name, const std::string& value) {
-    if (!value.empty()) what.environment.emplace_back(name, value);
-  };
-  set("OMPTIER_CAPACITY", arguments.capacity);
-  set("OMPTIER_STRATEGY", arguments.strategy);
-  if (arguments.plan.empty()) return {};
-  if (arguments.command.empty()) { // omptier env: for several programs, later
-    if (const auto plan = read_plan(arguments.plan); !plan) return plan.error();
-    set("OMPTIER_PLAN", std::filesystem::absolute(arguments.plan).string());
-    return {};
-  }
-  const auto plan = path_of_plan({command, arguments.plan, arguments.command[0], arguments.strict,
-                                  arguments.runtime == "own"},
-                                 handed);
-  if (plan) set("OMPTIER_PLAN", *plan);
-  return plan ? std::string() : plan.error();
-}
-
-// Returns 0 and what to launch, or the exit status after an error message.
-int prepare(const char* command, const CommandContext& context, const RecordArguments& arguments,
-            HandedPlan& handed, Launch& what) {
-  const std::string folder = find_libraries(context);
-  if (folder.empty() || !std::filesystem::exists(folder + "/libomptier_ompt.so"))
-    return fail(command, 125, "libomptier_ompt.so is not beside this program; reinstall OMPTier");
-  if (const std::string problem = problem_with_runtime(arguments.runtime); !problem.empty())
-    return fail(command, 2, problem);
-  what.command = arguments.command;
-  if (arguments.runtime != "own") what.libraries = folder;
-  add_preload(command, what, folder);
-  const auto set = [&](const char* name, const std::string& value) {
-    if (!value.empty()) what.environment.emplace_back(name, value);
-  };
-  const char* others = std::getenv("OMP_TOOL_LIBRARIES");
-  set("OMP_TOOL_LIBRARIES",
-      folder + "/libomptier_ompt.so" +
-          (others != nullptr && *others != 0 ? ":" + std::string(others) : ""));
-  set("OMP_TOOL", "enabled");
-  if (!arguments.output.empty()) {
-    if (arguments.output == "-")
-      return fail(command, 2, "-o -: a profile is no text for standard output; name a file");
-    if (const std::string problem = problem_with_output(arguments.output); !problem.empty())
-      return fail(command, 2, problem);
-    // Absolute, because the program may change its folder before OpenMP starts.
-    std::error_code error;
-    set("OMPTIER_PROFILE", std::filesystem::absolute(arguments.output, error).string());
-  }
-  set("OMPTIER_CHILDREN", arguments.children == "yes" ? "" : arguments.children);
-  if (arguments.children == "no" && !names_program(what)) set("OMPTIER_RECORD", "-");
-  set("OMPTIER_EVENTS", arguments.events == "auto" ? "" : arguments.events);
-  if (arguments.rate > 0)
-    set("OMPTIER_RATE", std::to_string(std::max(1L, std::lround(arguments.rate))));
-  if (!arguments.size.empty()) {
-    if (const std::string problem = problem_with(OptionType::size, arguments.size.c_str());
-        !problem.empty())
-      return fail(command, 2, "--size: " + problem);
-    set("OMPTIER_PROFILE_SIZE", arguments.size);
-  }
-  if (arguments.depth > 0) set("OMPTIER_DEPTH", std::to_string(arguments.depth));
-  const std::string problem = set_placement(command, arguments, handed, what);
-  return problem.empty() ? 0 : fail(command, handed.refused() ? 125 : 2, problem);
-}
 
 std::string why_no_profile(const std::string& program) {
   const std::string path = path_of_program(program);
@@ -161,7 +60,7 @@ private:
 int record(const CommandContext& context, const RecordArguments& arguments) {
   Launch what;
   HandedPlan handed; // lives as long as the program runs
-  if (const int status = prepare("record", context, arguments, handed, what); status != 0)
+  if (const int status = prepare_recording("record", context, arguments, handed, what); status != 0)
     return status;
   const std::string output = arguments.output.empty() ? option_text(Option::profile)
                                                       : arguments.output;
@@ -200,7 +99,7 @@ int print_environment(const CommandContext& context, const RecordArguments& argu
       return fail("env", 127,
                   arguments.command[0] + ": there is no such program; give its path, or none");
   HandedPlan handed; // stays empty: no program started later could use it
-  if (const int status = prepare("env", context, arguments, handed, what); status != 0)
+  if (const int status = prepare_recording("env", context, arguments, handed, what); status != 0)
     return status;
   std::string text;
   for (const auto& [name, value] : what.environment)

@@ -8,6 +8,7 @@
 #include "cli/given_plan.hpp"
 #include "cli/kernel_pages.hpp"
 #include "cli/launch.hpp"
+#include "cli/online.hpp"
 #include "plan/plan.hpp"
 #include "platform/fingerprint.hpp"
 #include "platform/platform.hpp"
@@ -19,13 +20,14 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace omptier {
 namespace {
 
 struct RunArguments {
-  std::string plan, strategy, capacity, where, runtime = "omptier";
-  bool strict = false, no_preload = false, time = false;
+  std::string plan, strategy, capacity, where, learn, runtime = "omptier";
+  bool strict = false, no_preload = false, time = false, online = false;
   std::vector<std::string> command;
 };
 
@@ -92,8 +94,12 @@ std::string problem_with(const RunArguments& arguments) {
     return "with --runtime own and --no-preload nothing applies the plan";
   if (arguments.time && arguments.plan.empty())
     return "--time compares with what a plan's advice expected; name one (--plan)";
+  if (!arguments.learn.empty() && !arguments.online)
+    return "--learn keeps what --online has learned; add --online";
   return {};
 }
+
+int run(const CommandContext& context, const RunArguments& arguments);
 
 bool places(const RunArguments& arguments) {
   return !arguments.plan.empty() || !arguments.strategy.empty();
@@ -127,11 +133,33 @@ void report_idle_capacity(const RunArguments& arguments) {
                arguments.command[0].c_str());
 }
 
+// Places by what was learned at an earlier start, else learns.
+int run_or_learn(const CommandContext& context, RunArguments arguments) {
+  if (!arguments.learn.empty() && std::filesystem::exists(arguments.learn)) {
+    if (const auto plan = read_plan(arguments.learn)) {
+      std::fprintf(stderr,
+                   "omptier run: --learn: places by %s, learned before; remove it to learn anew\n",
+                   arguments.learn.c_str());
+      arguments.plan = std::exchange(arguments.learn, {});
+      arguments.online = false;
+      return run(context, arguments);
+    } else {
+      std::fprintf(stderr, "omptier run: --learn: %s; it is learned anew\n", plan.error().c_str());
+    }
+  }
+  if (!arguments.learn.empty())
+    if (const std::string problem = problem_with_output(arguments.learn); !problem.empty())
+      return fail("run", 2, problem);
+  return run_online(context, {arguments.command, arguments.capacity, arguments.runtime,
+                              arguments.learn, arguments.strict});
+}
+
 int run(const CommandContext& context, const RunArguments& arguments) {
   std::string problem = problem_with(arguments);
   if (problem.empty() && !arguments.where.empty() && arguments.where != "-")
     problem = problem_with_output(arguments.where);
   if (!problem.empty()) return fail("run", 2, problem);
+  if (arguments.online) return run_or_learn(context, arguments);
   Launch what;
   what.command = arguments.command;
   what.libraries = find_libraries(context);
@@ -179,15 +207,26 @@ void add_run(CLI::App& app, CommandContext& context) {
   auto* command =
       app.add_subcommand("run", "Run a program, its data placed by a plan or a strategy");
   auto arguments = std::make_shared<RunArguments>();
-  command->add_option("--plan", arguments->plan, "Plan written by omptier advise");
-  command->add_option("--strategy", arguments->strategy,
-                      "Without a plan: first-come, only-dram, only-hbm, only-nvm, only-cxl; "
-                      "places OpenMP's allocations, and malloc's from 64 KiB");
+  auto* plan = command->add_option("--plan", arguments->plan, "Plan written by omptier advise");
+  auto* strategy =
+      command->add_option("--strategy", arguments->strategy,
+                          "Without a plan: first-come, only-dram, only-hbm, only-nvm, only-cxl; "
+                          "places OpenMP's allocations, and malloc's from 64 KiB");
   command->add_option("--capacity", arguments->capacity,
                       "Bytes allowed of each kind, such as dram:64M,hbm:0");
-  command->add_option(
+  auto* where = command->add_option(
       "--where", arguments->where,
       "Report how many bytes the kernel had in which kind: a JSON file, or - for stderr");
+  command
+      ->add_flag("--online", arguments->online,
+                 "Without a plan or profile: sample the program while it runs, and move malloc's "
+                 "blocks and statics to where they should be")
+      ->excludes(plan)
+      ->excludes(strategy)
+      ->excludes(where);
+  command->add_option("--learn", arguments->learn,
+                      "With --online: where the plan is kept that is learned; if it is there, the "
+                      "program is placed by it instead");
   command->add_flag("--time", arguments->time,
                     "Report what the program took, and what the plan's advice expected");
   command->add_option("--runtime", arguments->runtime,

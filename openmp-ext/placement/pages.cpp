@@ -53,7 +53,7 @@ std::uint64_t PageCensus::present() const {
   return on(NodeSet{~std::uint64_t{0}});
 }
 
-bool count_pages(std::uintptr_t begin, std::size_t bytes, PageCensus& census) {
+bool count_pages(std::uintptr_t begin, std::size_t bytes, PageCensus& census, int process) {
   const std::size_t page = page_size();
   const std::uintptr_t end = begin + bytes;
   void* pages[k_batch];
@@ -64,7 +64,7 @@ bool count_pages(std::uintptr_t begin, std::size_t bytes, PageCensus& census) {
     const std::uintptr_t first = at;
     for (; n < k_batch && at < end; ++n, at += page)
       pages[n] = reinterpret_cast<void*>(at);
-    if (os().move_pages(0, n, pages, nullptr, status, 0) < 0) {
+    if (os().move_pages(process, n, pages, nullptr, status, 0) < 0) {
       census.unqueried += overlap(first, at, begin, end);
       answered = false;
       continue;
@@ -219,21 +219,22 @@ namespace {
 constexpr int k_shared = -EACCES; // a page's status: other processes map it too
 
 // False when the kernel refuses to move pages at all.
-bool ask_to_move(void** pages, std::size_t n, unsigned node, int* status) {
+bool ask_to_move(int process, void** pages, std::size_t n, unsigned node, int* status) {
   int nodes[k_batch];
   std::fill_n(nodes, n, static_cast<int>(node));
   std::fill_n(status, n, 0);
-  return os().move_pages(0, n, pages, nodes, status, MPOL_MF_MOVE) >= 0 ||
-         (errno != EPERM && errno != ENOSYS);
+  return os().move_pages(process, n, pages, nodes, status, MPOL_MF_MOVE) >= 0 ||
+         (errno != EPERM && errno != ENOSYS && errno != ESRCH);
 }
 
 // At most k_batch present pages of [begin, end) that are on none of the nodes.
-std::size_t list_elsewhere(std::uintptr_t begin, std::uintptr_t end, NodeSet nodes, void** pages) {
+std::size_t list_elsewhere(int process, std::uintptr_t begin, std::uintptr_t end, NodeSet nodes,
+                           void** pages) {
   int status[k_batch];
   std::size_t n = 0, elsewhere = 0;
   for (std::uintptr_t at = begin; at < end; at += page_size())
     pages[n++] = reinterpret_cast<void*>(at);
-  if (os().move_pages(0, n, pages, nullptr, status, 0) < 0) return 0;
+  if (os().move_pages(process, n, pages, nullptr, status, 0) < 0) return 0;
   for (std::size_t i = 0; i < n; ++i)
     if (status[i] >= 0 && !nodes.has(static_cast<unsigned>(status[i])))
       pages[elsewhere++] = pages[i];
@@ -241,7 +242,7 @@ std::size_t list_elsewhere(std::uintptr_t begin, std::uintptr_t end, NodeSet nod
 }
 
 // False when the kernel refuses. some_there: some pages may already be on the nodes.
-bool move_rest(std::uintptr_t begin, std::uintptr_t end, NodeSet nodes, unsigned node,
+bool move_rest(int process, std::uintptr_t begin, std::uintptr_t end, NodeSet nodes, unsigned node,
                bool some_there, MoveOutcome& outcome) {
   const std::size_t page = page_size();
   const std::size_t huge = huge_page_size();
@@ -253,14 +254,14 @@ bool move_rest(std::uintptr_t begin, std::uintptr_t end, NodeSet nodes, unsigned
     // The first page of a window moves a whole huge page.
     pages[0] = reinterpret_cast<void*>(at);
     const std::uintptr_t first_end = std::min(window_end, at + page * k_batch);
-    if ((!some_there || list_elsewhere(at, first_end, nodes, pages) != 0) &&
-        !ask_to_move(pages, 1, node, status))
+    if ((!some_there || list_elsewhere(process, at, first_end, nodes, pages) != 0) &&
+        !ask_to_move(process, pages, 1, node, status))
       return false;
     // Pages of the window that are still elsewhere are small ones.
     while (at < window_end) {
       const std::uintptr_t batch_end = std::min(window_end, at + page * k_batch);
-      const std::size_t n = list_elsewhere(at, batch_end, nodes, pages);
-      if (n != 0) ask_to_move(pages, n, node, status);
+      const std::size_t n = list_elsewhere(process, at, batch_end, nodes, pages);
+      if (n != 0) ask_to_move(process, pages, n, node, status);
       for (std::size_t i = 0; i < n; ++i)
         if (status[i] == k_shared) outcome.shared += page;
       at = batch_end;
@@ -271,10 +272,11 @@ bool move_rest(std::uintptr_t begin, std::uintptr_t end, NodeSet nodes, unsigned
 
 } // namespace
 
-MoveOutcome move_to_nodes(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, unsigned first) {
+MoveOutcome move_to_nodes(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, unsigned first,
+                          int process) {
   MoveOutcome outcome;
   PageCensus before, after;
-  outcome.refused = !count_pages(begin, bytes, before);
+  outcome.refused = !count_pages(begin, bytes, before, process);
   outcome.after = after = before;
   if (outcome.refused) return outcome;
   // The preferred node, if any, then the others.
@@ -283,9 +285,9 @@ MoveOutcome move_to_nodes(std::uintptr_t begin, std::size_t bytes, NodeSet nodes
     if (!nodes.has(node) || (i != 0 && node == first)) continue;
     outcome.shared = 0;
     outcome.refused =
-        !move_rest(begin, begin + bytes, nodes, node, after.on(nodes) != 0, outcome);
+        !move_rest(process, begin, begin + bytes, nodes, node, after.on(nodes) != 0, outcome);
     after = {};
-    count_pages(begin, bytes, after);
+    count_pages(begin, bytes, after, process);
     if (outcome.refused) break;
   }
   if (after.on(nodes) > before.on(nodes)) outcome.moved = after.on(nodes) - before.on(nodes);

@@ -37,8 +37,8 @@ struct PageCensus {
 };
 
 // Partial pages at the ends count only their part. False when the kernel (or a container) refuses
-// the query; then all is unqueried.
-bool count_pages(std::uintptr_t begin, std::size_t bytes, PageCensus& census);
+// the query; then all is unqueried. process: whose memory it is; 0: our own.
+bool count_pages(std::uintptr_t begin, std::size_t bytes, PageCensus& census, int process = 0);
 
 // Present and writable. False and errno when memory ran out.
 bool populate(std::uintptr_t begin, std::size_t bytes);
@@ -94,9 +94,10 @@ struct MoveOutcome {
   PageCensus after;          // where the pages are now; empty when the kernel refuses
 };
 // Moves present pages onto one of the nodes (first or the lowest, then the next when that is full),
-// by whole huge pages, and counts again. Untouched pages stay untouched.
+// by whole huge pages, and counts again. Untouched pages stay untouched. Another process's pages
+// move while its threads run.
 MoveOutcome move_to_nodes(std::uintptr_t begin, std::size_t bytes, NodeSet nodes,
-                          unsigned first = k_no_node);
+                          unsigned first = k_no_node, int process = 0);
 
 // Bytes from the begin up to the first page off the nodes; 0 when the kernel does not report.
 std::size_t leading_bytes_on(std::uintptr_t begin, std::size_t bytes, NodeSet nodes);

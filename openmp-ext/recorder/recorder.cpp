@@ -166,7 +166,7 @@ void Recorder::finish() {
   if (access(path_, F_OK) != 0)
     return warn_once(Notice::profile_removed,
                      "profile %s was removed, or its folder, while it was written", path_);
-  if (forked_) return;
+  if (forked_ || options_.quiet) return;
   char line[2 * sizeof path_ + 200];
   const int length = std::snprintf(
       line, sizeof line, "omptier: recorded %llu samples in %s; next: omptier advise %s\n", samples,

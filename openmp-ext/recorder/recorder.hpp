@@ -42,6 +42,7 @@ struct RecorderOptions {
   std::size_t memory = std::size_t{32} << 20;         // of the recorder's own, in bytes
   bool children = true;                               // forked ones are recorded too
   std::uint64_t recording = 0;                        // for the run record
+  bool quiet = false;                                 // no line at the end
 };
 
 class Recorder final : SampleSink {

@@ -80,6 +80,29 @@ def case_strategy(bench):
     bench.one_line("run", "--strict", *first_come, "dram:1M", "--", static, status=2, said="nothing is placed")
 
 
+def case_online(bench):
+    """Where there is one kind of memory nothing is moved, which is said; the program runs as without. A plan that was
+    learned is used, also if it is of another program, which is said; options that contradict are refused."""
+    one = bench.compile("one")
+    nothing = "only one kind of memory may be used here"
+    bench.one_line("run", "--online", "--", one, said=nothing)
+    bench.one_line("run", "--online", "--learn", "learned.plan", "--", one, said=nothing)
+    check(not (bench.folder / "learned.plan").exists(), "a plan was written without a profile")
+    bench.one_line("run", "--learn", "learned.plan", "--", one, status=2, said="add --online")
+    bench.one_line("run", "--online", "--learn", "no/learned.plan", "--", one, status=2, said="there is no folder")
+    for other in ("--plan", "x.plan"), ("--strategy", "first-come"), ("--where", "-"):
+        bench.one_line("run", "--online", *other, "--", one, status=2, said="excludes")
+    bench.run(bench.omptier, "sites", "-o", "one.plan", "--", one, status=5)
+    done = bench.run(bench.omptier, "run", "--online", "--learn", "one.plan", "--", one, status=5)
+    check("places by one.plan, learned before" in done.stderr, done.stderr)
+    two = bench.compile("two", size=3 * MIB)
+    done = bench.run(bench.omptier, "run", "--online", "--learn", "one.plan", "--", two, status=5)
+    check("none of its 2 entries applies to ./two" in done.stderr, done.stderr)
+    (bench.folder / "one.plan").write_text("nonsense")
+    done = bench.run(bench.omptier, "run", "--online", "--learn", "one.plan", "--", one, status=5)
+    check("one.plan:1" in done.stderr and "learned anew" in done.stderr, done.stderr)
+
+
 def case_profile(bench):
     """No profile: said before the program runs if nothing can be written, else behind it."""
     one = bench.compile("one")

@@ -3,6 +3,7 @@
 // Sites whose blocks differ are placed block by block, where a plan can name the blocks.
 #include "advisor/advice.hpp"
 #include "advisor/evidence.hpp"
+#include "advisor/live_ranges.hpp"
 #include "advisor/site_blocks.hpp"
 #include "cli/advice_text.hpp"
 
@@ -265,6 +266,33 @@ TEST(BlocksOfASite, AnEarlierPlansBlocksAreKept) {
     EXPECT_EQ(bytes, 128 * MiB) << divided;
     EXPECT_EQ(fast, (std::vector<std::uint32_t>{2, 5})) << divided;
   }
+}
+
+// What moves while the program runs: blocks that live, by what they belong to, in whole pages.
+TEST(LiveRanges, AreTheWholePagesOfLivingBlocks) {
+  ProfileSummary summary = eight_blocks();
+  for (InstanceSummary& block : summary.sites[0].instances) {
+    block.address = (std::uint64_t{block.instance} + 1) * 64 * MiB + 100;
+    block.lives = block.instance != 5;
+  }
+  Workload workload;
+  SiteDemand& hot = workload.sites.emplace_back();
+  hot.blocks = {2, 5};
+  SiteDemand& parts = workload.sites.emplace_back();
+  parts.blocks = {7};
+  parts.ranges = {{0, MiB}, {15 * MiB, 17 * MiB}}; // the block ends at 16 MiB
+  SiteDemand& stays = workload.sites.emplace_back();
+  stays.placeable = false;
+
+  const std::vector<LiveRange> ranges = live_ranges(workload, summary);
+  ASSERT_EQ(ranges.size(), 3u);
+  EXPECT_EQ(ranges[0].site, 0u);
+  EXPECT_EQ(ranges[0].address, 192 * MiB + 4096);
+  EXPECT_EQ(ranges[0].bytes, 16 * MiB - 4096);
+  EXPECT_EQ(ranges[1].site, 1u);
+  EXPECT_EQ(ranges[1].bytes, MiB - 4096);
+  EXPECT_EQ(ranges[2].address, 527 * MiB + 4096);
+  EXPECT_EQ(ranges[2].bytes, MiB - 4096);
 }
 
 } // namespace

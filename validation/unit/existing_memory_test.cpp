@@ -21,10 +21,12 @@ constexpr std::size_t k_bytes = 10 * k_mib;
 
 std::uintptr_t block_begin = 0;
 bool moves_refused = false;
+int asked_of = 0; // process
 long (*made_up_move)(int, unsigned long, void**, const int*, int*, int) = nullptr;
 
 long move_pages(int pid, unsigned long count, void** pages, const int* nodes, int* status,
                 int flags) {
+  asked_of = pid;
   if (nodes != nullptr && moves_refused) return errno = EPERM, -1;
   return made_up_move(pid, count, pages, nodes, status, flags);
 }
@@ -98,6 +100,22 @@ TEST_F(OwnBlocksTest, AnotherMovesIt) {
   EXPECT_EQ(to_hbm(block), EAGAIN);
   space->end_move(*held);
   EXPECT_EQ(to_hbm(block), 0);
+  EXPECT_TRUE(placer_->release(block));
+}
+
+TEST_F(OwnBlocksTest, AnotherProcesssPagesMoveToo) {
+  void* block = in_dram();
+  NodeSet hbm;
+  hbm.add(1);
+  const auto begin = reinterpret_cast<std::uintptr_t>(block);
+  const MoveOutcome outcome = move_to_nodes(begin, k_bytes, hbm, k_no_node, 4711);
+  EXPECT_EQ(asked_of, 4711);
+  EXPECT_FALSE(outcome.refused);
+  EXPECT_EQ(outcome.missing, 0u);
+  EXPECT_EQ(outcome.moved, k_bytes);
+  moves_refused = true;
+  EXPECT_TRUE(move_to_nodes(begin, k_bytes, NodeSet{1}, k_no_node, 4711).refused);
+  moves_refused = false;
   EXPECT_TRUE(placer_->release(block));
 }
 

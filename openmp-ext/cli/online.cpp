@@ -19,6 +19,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <fstream>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -57,6 +58,13 @@ std::vector<OnlineFiles> profiles_in(const std::string& folder) {
   return files;
 }
 
+// A profile's name ends with the number of its process.
+bool runs(const OnlineFiles& files) {
+  const std::string name = std::filesystem::path(files.profile).stem().string();
+  const int process = std::atoi(name.c_str() + name.find_last_of("-.") + 1);
+  return process > 0 && (::kill(process, 0) == 0 || errno == EPERM);
+}
+
 // One look at a time.
 class Looks {
 public:
@@ -67,6 +75,12 @@ public:
   Looks& operator=(const Looks&) = delete;
 
   void watch() {
+    try {
+      go_on();
+    } catch (const std::exception&) { // no state to be read: the next look says so
+    }
+  }
+  void go_on() {
     if (looker_ > 0 && ::waitpid(looker_, nullptr, WNOHANG) == looker_) ended();
     if (looker_ <= 0 && Clock::now() >= next_) begin();
   }
@@ -83,17 +97,22 @@ private:
 
   void begin() {
     begun_ = Clock::now();
+    const pid_t ours = ::getpid();
     looker_ = ::fork();
-    if (looker_ == 0) look();
+    if (looker_ == 0) look(ours);
     if (looker_ < 0) ended();
   }
-  [[noreturn]] void look() {
+  [[noreturn]] void look(pid_t parent) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(0);
+    std::ofstream("/proc/self/oom_score_adj") << 1000;           // rather than the program
     for (const int signal : {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) // not ours to forward
       ::signal(signal, SIG_DFL);
     try {
-      for (const OnlineFiles& files : profiles_in(folder_))
-        look_at(files, limits_);
+      std::vector<OnlineFiles> profiles = profiles_in(folder_);
+      std::erase_if(profiles, [](const OnlineFiles& files) { return !runs(files); });
+      for (const OnlineFiles& files : profiles)
+        look_at(files, limits_, static_cast<unsigned>(profiles.size()));
     } catch (const std::exception& error) {
       std::fprintf(stderr, "omptier run: --online: %s\n", error.what());
     }
@@ -135,7 +154,7 @@ std::string bytes_in_words(const OnlineState& state) {
 std::string outcome_in_words(const std::optional<OnlineState>& state) {
   if (!state)
     return "nothing was moved: too few samples (100 are needed, 100 come in a second of a thread)";
-  if (state->refused)
+  if (state->refused && bytes_in_words(*state).empty())
     return "the kernel refuses to move pages (move_pages; a container or sandbox may forbid it)";
   if (state->changes == 0)
     return "nothing was moved: no other placement was expected to save twice what its moves take";
@@ -150,7 +169,8 @@ std::string outcome_in_words(const std::optional<OnlineState>& state) {
   return line;
 }
 
-// The plan for the next start, from all that was recorded. False after an error message.
+// The plan for the next start, from all that was recorded. False after an error message, or if the
+// user interrupts it.
 bool write_learned(const CommandContext& context, const OnlineArguments& arguments,
                    const std::vector<OnlineFiles>& profiles) {
   std::vector<std::string> words = {context.self + "/omptier", "advise", "--no-traits", "-o",
@@ -160,8 +180,11 @@ bool write_learned(const CommandContext& context, const OnlineArguments& argumen
     words.insert(words.end(), {"--nodes", nodes});
   for (const OnlineFiles& files : profiles)
     words.push_back(files.profile);
+  ::signal(SIGCHLD, SIG_DFL);
+  ::signal(SIGINT, SIG_IGN); // ends the advisor only
   const pid_t advisor = ::fork();
   if (advisor == 0) {
+    ::signal(SIGINT, SIG_DFL);
     const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
     ::dup2(nowhere, STDOUT_FILENO);
     std::vector<char*> list;
@@ -176,12 +199,13 @@ bool write_learned(const CommandContext& context, const OnlineArguments& argumen
 }
 
 void report(const CommandContext& context, const OnlineArguments& arguments,
-            const std::string& folder) {
+            const std::string& folder, int status) {
   const std::vector<OnlineFiles> profiles = profiles_in(folder);
-  bool undone = false;
+  bool undone = false, known = false;
   for (const OnlineFiles& files : profiles) {
     const auto state = read_state(files);
     undone = undone || (state && state->undone);
+    known = known || state;
     const std::string name =
         profiles.size() > 1 ? std::filesystem::path(files.profile).stem().string() + ": " : "";
     std::fprintf(stderr, "omptier run: --online: %s%s\n", name.c_str(),
@@ -193,8 +217,12 @@ void report(const CommandContext& context, const OnlineArguments& arguments,
                  "'omptier check %s' looks for what is in the way\n",
                  arguments.command[0].c_str());
   if (arguments.learn.empty() || profiles.empty()) return;
-  if (undone)
-    std::fprintf(stderr, "omptier run: --learn: no plan is written, since moves did not pay\n");
+  const char* const why = status != 0 ? "the program did not end with status 0"
+                          : undone    ? "moves did not pay"
+                          : !known    ? "there were too few samples"
+                                      : nullptr;
+  if (why != nullptr)
+    std::fprintf(stderr, "omptier run: --learn: no plan is written, since %s\n", why);
   else if (write_learned(context, arguments, profiles))
     std::fprintf(stderr, "omptier run: --learn: plan written to %s; the next start uses it\n",
                  arguments.learn.c_str());
@@ -225,11 +253,14 @@ int run_online(const CommandContext& context, const OnlineArguments& arguments) 
     Launch what;
     what.command = arguments.command;
     if (arguments.runtime != "own") what.libraries = find_libraries(context);
+    if (!arguments.capacity.empty())
+      what.environment.emplace_back("OMPTIER_CAPACITY", arguments.capacity);
     return launch("run", what);
   }
   RecordArguments recorded;
   recorded.command = arguments.command;
   recorded.runtime = arguments.runtime;
+  recorded.capacity = arguments.capacity;
   recorded.strict = arguments.strict;
   recorded.output = folder.path() + "/%h-%p.profile";
   Launch what;
@@ -241,7 +272,11 @@ int run_online(const CommandContext& context, const OnlineArguments& arguments) 
   what.watch = [&looks](pid_t) { looks.watch(); };
   const int status = launch("run", what);
   looks.stop();
-  if (status < 125 || status > 127) report(context, arguments, folder.path());
+  try {
+    if (status < 125 || status > 127) report(context, arguments, folder.path(), status);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "omptier run: --online: %s\n", error.what());
+  }
   return status;
 }
 

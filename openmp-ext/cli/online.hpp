@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // omptier run --online: places a program while it runs, without an earlier profile. The program is
-// recorded into a folder of its own; from time to time a process with low priority looks at what
-// has been recorded and moves pages (online_look.hpp). Looks come ever less often while nothing
-// changes.
+// recorded into a folder of its own; from time to time a process looks at what has been recorded
+// and moves pages (online_look.hpp). Looks come ever less often while nothing changes.
 #pragma once
 
 #include "base/kind.hpp"

@@ -144,7 +144,9 @@ int run_or_learn(const CommandContext& context, RunArguments arguments) {
       arguments.online = false;
       return run(context, arguments);
     } else {
-      std::fprintf(stderr, "omptier run: --learn: %s; it is learned anew\n", plan.error().c_str());
+      std::fprintf(stderr, "omptier run: --learn: %s; it stays as it is, and no plan is kept\n",
+                   plan.error().c_str());
+      arguments.learn.clear();
     }
   }
   if (!arguments.learn.empty())
@@ -217,13 +219,17 @@ void add_run(CLI::App& app, CommandContext& context) {
   auto* where = command->add_option(
       "--where", arguments->where,
       "Report how many bytes the kernel had in which kind: a JSON file, or - for stderr");
+  auto* alone =
+      command->add_flag("--no-preload", arguments->no_preload,
+                        "Leave malloc and statics alone, place OpenMP's allocations only");
   command
       ->add_flag("--online", arguments->online,
                  "Without a plan or profile: sample the program while it runs, and move malloc's "
-                 "blocks and statics to where they should be")
+                 "blocks from 64 KiB to where they should be")
       ->excludes(plan)
       ->excludes(strategy)
-      ->excludes(where);
+      ->excludes(where)
+      ->excludes(alone);
   command->add_option("--learn", arguments->learn,
                       "With --online: where the plan is kept that is learned; if it is there, the "
                       "program is placed by it instead");
@@ -232,8 +238,6 @@ void add_run(CLI::App& app, CommandContext& context) {
   command->add_option("--runtime", arguments->runtime,
                       "OpenMP runtime: omptier (default), or own: the one the program was linked "
                       "with, on which a plan's moves per region are left out");
-  command->add_flag("--no-preload", arguments->no_preload,
-                    "Leave malloc and statics alone, place OpenMP's allocations only");
   command->add_flag("--strict", arguments->strict,
                     "Refuse (status 2) a plan of another build or program, and a program that "
                     "cannot be reached");

@@ -6,6 +6,7 @@
 #include "platform/fingerprint.hpp"
 #include "platform/tiers.hpp"
 
+#include <cmath>
 #include <numeric>
 
 namespace omptier {
@@ -66,7 +67,7 @@ Platform platform_of(const Machine& machine, const CapacityByKind& sizes, unsign
   }
   platform.tiers = make_tiers(platform.nodes);
   platform.last_level = {machine.last_level,
-                         static_cast<unsigned>(all_cpus * machine.core.stands_for)};
+                         static_cast<unsigned>(std::lround(all_cpus * machine.core.stands_for))};
   platform.fingerprint = make_fingerprint(platform.tiers);
   return platform;
 }

@@ -100,7 +100,8 @@ def case_online(bench):
     check("none of its 2 entries applies to ./two" in done.stderr, done.stderr)
     (bench.folder / "one.plan").write_text("nonsense")
     done = bench.run(bench.omptier, "run", "--online", "--learn", "one.plan", "--", one, status=5)
-    check("one.plan:1" in done.stderr and "learned anew" in done.stderr, done.stderr)
+    check("one.plan:1" in done.stderr and "stays as it is" in done.stderr, done.stderr)
+    check((bench.folder / "one.plan").read_text() == "nonsense", "a file that is no plan was overwritten")
 
 
 def case_profile(bench):

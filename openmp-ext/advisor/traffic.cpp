@@ -13,40 +13,83 @@ namespace omptier {
 namespace {
 
 // Part of a site's lines that the last-level cache does not hold: samples' word where there is one,
-// else by its size.
+// else by its size. A cache that keeps what was used last keeps each line for the same time: that
+// in which a loop asks for as many different lines as fit (Che, Tung and Wang, "Hierarchical Web
+// Caching Systems", 2002). Of W lines that g accesses choose from at random, W (1 - exp(-g / W))
+// are different, and exp(-g / W) of the accesses miss.
 class Misses {
 public:
   // cache: bytes; 0: not known
   Misses(const ProfileSummary& summary, double cache)
-      : threads_(std::max(summary.threads, 1u)), cache_(cache) {}
-  Lines of(Lines lines, const SiteSummary& site) const {
-    constexpr double k_least = 0.02;
+      : sites_(summary.sites), threads_(std::max(summary.threads, 1u)), cache_(cache) {}
+
+  // For how long a line is kept, as a part of all the time that the loop runs.
+  double kept_for(const LoopTraffic& loop) const {
+    constexpr int k_halvings = 60; // of the exponent
+    constexpr double k_shortest = 1e-12, k_longest = 1e6;
+    double short_enough = k_shortest, too_long = k_longest;
+    for (int i = 0; i < k_halvings && cache_ > 0; ++i) {
+      const double time = std::sqrt(short_enough * too_long);
+      double lines = 0;
+      for (const LoopTraffic::OfSite& of : loop.sites)
+        lines += different(of, time);
+      (lines * k_line_bytes <= cache_ ? short_enough : too_long) = time;
+    }
+    return short_enough;
+  }
+  Lines of(const LoopTraffic::OfSite& of, double kept) const {
+    const SiteSummary& site = sites_[of.site];
+    Lines lines = of.lines;
     if (const double all = site.accesses.total(); site.accesses.from_cache > 0 && all > 0) {
-      lines *= std::clamp(1 - site.accesses.from_cache / all, k_least, 1.0);
+      lines *= std::clamp(1 - site.accesses.from_cache / all, k_least_missed, 1.0);
       return lines;
     }
-    const auto bytes = static_cast<double>(std::max<std::uint64_t>(site.bytes_peak, 1));
-    // Others need room there, too: of the cache, a gathered object keeps half. A streamed one that
-    // is larger than an eighth is gone before it comes again.
-    const auto missed = [&](double of) { return std::clamp(1 - cache_ / 2 / of, k_least, 1.0); };
-    double gathered = missed(bytes);
-    if (lines.with_reach > 0) { // each thread has its own
-      const double together = threads_ * lines.reach_sum / lines.with_reach;
-      gathered = std::lerp(gathered, missed(std::min(together, bytes)),
-                           lines.with_reach / lines.scattered());
-    }
-    const double streamed = bytes > cache_ / 8 ? 1 : k_least;
+    double gathered = 0;
+    for (const Scattered& part : scattered(of))
+      gathered +=
+          part.accesses * std::max(k_least_missed, std::exp(-part.accesses * kept / part.lines));
+    if (const double all = lines.scattered(); all > 0) gathered /= all;
     lines.gathered_load *= gathered;
     lines.chased_load *= gathered;
     lines.clustered *= gathered;
     lines.scattered_store *= gathered;
+    const double streamed = streamed_missed(site);
     lines.streamed_load *= streamed;
     lines.alone *= streamed;
     lines.streamed_store *= streamed;
     return lines;
   }
+  // A streamed object that is larger than an eighth of the cache is gone before it comes again.
+  double streamed_missed(const SiteSummary& site) const {
+    return lines_of(site) * k_line_bytes > cache_ / 8 ? 1 : k_least_missed;
+  }
 
 private:
+  static constexpr double k_least_missed = 0.02;
+  struct Scattered {
+    double accesses = 0, lines = 1; // that they choose from
+  };
+
+  static double lines_of(const SiteSummary& site) {
+    return std::max(1.0, static_cast<double>(site.bytes_peak) / k_line_bytes);
+  }
+  // Those known to stay near for a while, each thread elsewhere, and the others.
+  std::array<Scattered, 2> scattered(const LoopTraffic::OfSite& of) const {
+    const double lines = lines_of(sites_[of.site]), near = of.lines.with_reach;
+    const double together = near > 0 ? threads_ * of.lines.reach_sum / near / k_line_bytes : lines;
+    return {Scattered{near, std::clamp(together, 1.0, lines)},
+            Scattered{std::max(0.0, of.lines.scattered() - near), lines}};
+  }
+  double different(const LoopTraffic::OfSite& of, double time) const {
+    const double lines = lines_of(sites_[of.site]);
+    const double streamed = time * (of.lines.streamed_load + of.lines.streamed_store);
+    double sum = streamed_missed(sites_[of.site]) < 1 ? std::min(streamed, lines) : streamed;
+    for (const Scattered& part : scattered(of))
+      sum += part.lines * -std::expm1(-part.accesses * time / part.lines);
+    return sum;
+  }
+
+  const std::vector<SiteSummary>& sites_;
   double threads_;
   double cache_;
 };
@@ -88,22 +131,22 @@ double fresh_lines(const SiteSummary& site) {
 class LoopLines {
 public:
   LoopLines(const ProfileSummary& summary, const Terms& terms, double cache)
-      : summary_(summary), terms_(terms), misses_(summary, cache), of_site_(summary.sites.size()),
+      : terms_(terms), misses_(summary, cache), of_site_(summary.sites.size()),
         fresh_(summary.sites.size()) {
-    for (const LoopTraffic& loop : summary.traffic)
+    for (const LoopTraffic& loop : summary.traffic) {
+      const double kept = kept_.emplace_back(terms.caches ? misses_.kept_for(loop) : 0);
       for (const LoopTraffic::OfSite& of : loop.sites)
-        of_site_[of.site] += missed(of);
+        of_site_[of.site] += missed(of, kept);
+    }
     for (std::size_t site = 0; site < fresh_.size() && terms.new_pages; ++site)
-      if (of_site_[site].total() > 0) {
-        Lines lines;
-        lines.streamed_store = fresh_lines(summary.sites[site]);
-        fresh_[site] = (terms.caches ? misses_.of(lines, summary.sites[site]) : lines).stores();
-      }
+      if (of_site_[site].total() > 0)
+        fresh_[site] = fresh_lines(summary.sites[site]) *
+                       (terms.caches ? misses_.streamed_missed(summary.sites[site]) : 1);
   }
 
   // What the site's fresh lines are more is divided as the known ones are.
-  Lines of(const LoopTraffic::OfSite& of) const {
-    Lines lines = missed(of);
+  Lines of(std::size_t loop, const LoopTraffic::OfSite& of) const {
+    Lines lines = missed(of, kept_[loop]);
     const Lines& all = of_site_[of.site];
     const auto more = [&](double here, double known) {
       return known > 0 ? std::max(0.0, fresh_[of.site] - known) * here / known : 0;
@@ -114,13 +157,13 @@ public:
   }
 
 private:
-  Lines missed(const LoopTraffic::OfSite& of) const {
-    return terms_.caches ? misses_.of(of.lines, summary_.sites[of.site]) : of.lines;
+  Lines missed(const LoopTraffic::OfSite& of, double kept) const {
+    return terms_.caches ? misses_.of(of, kept) : of.lines;
   }
 
-  const ProfileSummary& summary_;
   const Terms& terms_;
   Misses misses_;
+  std::vector<double> kept_; // by loop
   std::vector<Lines> of_site_;
   std::vector<double> fresh_; // lines, by site
 };
@@ -212,7 +255,7 @@ std::vector<double> count_traffic(std::span<SiteDemand> sites, const ProfileSumm
     std::vector<std::pair<std::uint32_t, Demand>> demands;
     for (const LoopTraffic::OfSite& of : loop.sites) {
       const auto demand = [&](const LoopLines& with) {
-        Lines missed = with.of(of);
+        Lines missed = with.of(number, of);
         lose_stream(missed, of.lines, scattered);
         return demand_of(missed);
       };

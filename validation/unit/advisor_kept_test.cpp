@@ -100,7 +100,7 @@ TEST(Traffic, ALoopsTimeIsDividedByItsLines) {
   const std::vector<double> work = count_traffic(sites, summary_of_loop(), k_fast);
   const double first = sites[0].demand.of(Manner::streamed_load);
   EXPECT_DOUBLE_EQ(sites[1].demand.of(Manner::streamed_load), first / 2);
-  EXPECT_LT(sites[2].demand.of(Manner::scattered_load), 0.03 * first);
+  EXPECT_LT(sites[2].demand.of(Manner::scattered_load), 0.05 * first); // mostly cached
   EXPECT_EQ(work, std::vector{0.0});
   EXPECT_NEAR(time_of_loop(sites, work), 1, 1e-6);
 }
@@ -129,8 +129,22 @@ TEST(Traffic, ScatteredAccessesThatStayNearAreCached) {
     return sites[0].demand.of(Manner::scattered_load);
   };
   EXPECT_LT(misses(1 * MiB), 0.1 * misses(0));
-  EXPECT_NEAR(misses(16 * MiB), 0.75, 1e-9); // half of the cache holds a quarter
+  EXPECT_NEAR(misses(16 * MiB), 0.793, 1e-3); // 61,000 others come meanwhile
   EXPECT_DOUBLE_EQ(misses(1024 * MiB), misses(0));
+}
+
+// An array as large as the cache, and a stream beside it: 27 % of the gathers miss in the virtual
+// machine. 1 - exp(-x) + 0.22 x = 1 has the root 1.273, of which exp(-x) is 0.280.
+TEST(Traffic, StreamsPushOutWhatIsGathered) {
+  ProfileSummary summary = summary_of_loop();
+  summary.traffic[0].nanoseconds = 1e6;
+  summary.sites[2].bytes_peak = 8 * MiB;
+  summary.traffic[0].sites[0].lines.streamed_load = 0.22;
+  summary.traffic[0].sites[1].lines = {};
+  std::vector<SiteDemand> sites(3);
+  count_traffic(sites, summary, k_fast);
+  EXPECT_NEAR(sites[2].demand.of(Manner::scattered_load), 0.280, 1e-3);
+  EXPECT_DOUBLE_EQ(sites[0].demand.of(Manner::streamed_load), 0.22);
 }
 
 // The recording's last level held the third array, and its time says so; elsewhere another decides.
@@ -146,7 +160,7 @@ TEST(Traffic, TheLastLevelIsTheTargets) {
     return sites[2].demand.of(Manner::scattered_load);
   };
   EXPECT_DOUBLE_EQ(gathers(same), gathers(recorded));
-  EXPECT_NEAR(gathers(small), 25 * gathers(recorded), 1e-9); // half of it instead of 2 %
+  EXPECT_NEAR(gathers(small) / gathers(recorded), 0.773 / 0.094, 0.05);
   EXPECT_DOUBLE_EQ(small[0].demand.of(Manner::streamed_load),
                    recorded[0].demand.of(Manner::streamed_load));
 }
@@ -232,8 +246,8 @@ TEST(Traffic, OthersUseTheRestOfTheCache) {
     return sites[2].demand.of(Manner::scattered_load) / sites[0].demand.of(Manner::streamed_load);
   };
   const double alone = scattered();
-  summary.runs[0].caches.own = 512 * 1024; // half of it is the gathered array's: a quarter
-  EXPECT_NEAR(scattered() / alone, 0.75 / 0.02, 0.01);
+  summary.runs[0].caches.own = 512 * 1024;
+  EXPECT_NEAR(scattered() / alone, 0.881 / 0.094, 0.05);
   summary.threads = 16; // together all of the last level
   EXPECT_NEAR(scattered(), alone, 1e-9);
 }

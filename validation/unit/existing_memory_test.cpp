@@ -28,7 +28,7 @@ long move_pages(int pid, unsigned long count, void** pages, const int* nodes, in
                 int flags) {
   asked_of = pid;
   if (nodes != nullptr && moves_refused) return errno = EPERM, -1;
-  return made_up_move(pid, count, pages, nodes, status, flags);
+  return made_up_move(0, count, pages, nodes, status, flags); // in this process
 }
 
 // DRAM on node 0, HBM on node 1.

@@ -113,9 +113,12 @@ TEST_F(OwnBlocksTest, AnotherProcesssPagesMoveToo) {
   EXPECT_FALSE(outcome.refused);
   EXPECT_EQ(outcome.missing, 0u);
   EXPECT_EQ(outcome.moved, k_bytes);
+  const NodeSet dram{1};
   moves_refused = true;
-  EXPECT_TRUE(move_to_nodes(begin, k_bytes, NodeSet{1}, k_no_node, 4711).refused);
+  EXPECT_TRUE(move_to_nodes(begin, k_bytes, dram, k_no_node, 4711).refused);
   moves_refused = false;
+  EXPECT_EQ(move_to_nodes(begin, k_bytes, dram, k_no_node, 4711).moved,
+            k_bytes); // as the placer thinks
   EXPECT_TRUE(placer_->release(block));
 }
 

@@ -44,9 +44,8 @@ def scaled_machine_of(options, name, times):
     text = (pathlib.Path(known[1]).read_text() if known[0] == "--machine-file" else
             output_of(options.build / "bin/omptier", "sandbox", "--describe", name))
     cpus, cores = (int(re.search(rf"^{word} (\d+)", text, re.MULTILINE)[1]) for word in ("cpus", "cores"))
-    size = max(2, round(times * cores / cpus / 2) * 2)
     file = (options.build / "published" / f"{name}-{times}.machine").resolve()
-    file.write_text(re.sub(r"^last-level .*$", f"last-level {size}M", text, flags=re.MULTILINE))
+    file.write_text(re.sub(r"^last-level .*$", f"last-level {times * cores // cpus}M", text, flags=re.MULTILINE))
     return ["--machine-file", str(file)]
 
 

@@ -236,8 +236,9 @@ Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names
     for (LoopPart& part : whole.back().by_loop) // count_traffic has numbers of its own
       part.loop += static_cast<std::uint32_t>(summary.traffic.size());
   }
-  const auto count = [&](std::vector<SiteDemand>& sites, double with) {
-    if (terms.lines) workload.loop_work = count_traffic(sites, summary, recorded_in, terms, with);
+  const auto count = [&](std::vector<SiteDemand>& sites, double last_level) {
+    if (terms.lines)
+      workload.loop_work = count_traffic(sites, summary, recorded_in, terms, last_level);
     workload.loop_work.resize(summary.traffic.size() + loops.loops);
     simplify(sites, terms);
     if (!terms.loops) std::ranges::fill(workload.loop_work, 0);

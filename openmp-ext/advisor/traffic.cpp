@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 
 namespace omptier {
 namespace {
@@ -19,16 +20,18 @@ namespace {
 // are different, and exp(-g / W) of the accesses miss.
 class Misses {
 public:
-  // cache: bytes; 0: not known
-  Misses(const ProfileSummary& summary, double cache)
-      : sites_(summary.sites), threads_(std::max(summary.threads, 1u)), cache_(cache) {}
+  // cache: bytes, 0: not known; the recording's, or another that its samples say nothing of.
+  Misses(const ProfileSummary& summary, double cache, bool is_recordings)
+      : sites_(summary.sites), threads_(std::max(summary.threads, 1u)), cache_(cache),
+        is_recordings_(is_recordings) {}
 
   // For how long a line is kept, as a part of all the time that the loop runs.
   double kept_for(const LoopTraffic& loop) const {
-    constexpr int k_halvings = 60; // of the exponent
+    constexpr int k_halvings = 40; // of the exponent
     constexpr double k_shortest = 1e-12, k_longest = 1e6;
     double short_enough = k_shortest, too_long = k_longest;
-    for (int i = 0; i < k_halvings && cache_ > 0; ++i) {
+    if (!(cache_ > 0)) return 0;
+    for (int i = 0; i < k_halvings; ++i) {
       const double time = std::sqrt(short_enough * too_long);
       double lines = 0;
       for (const LoopTraffic::OfSite& of : loop.sites)
@@ -40,7 +43,8 @@ public:
   Lines of(const LoopTraffic::OfSite& of, double kept) const {
     const SiteSummary& site = sites_[of.site];
     Lines lines = of.lines;
-    if (const double all = site.accesses.total(); site.accesses.from_cache > 0 && all > 0) {
+    if (const double all = site.accesses.total();
+        is_recordings_ && site.accesses.from_cache > 0 && all > 0) {
       lines *= std::clamp(1 - site.accesses.from_cache / all, k_least_missed, 1.0);
       return lines;
     }
@@ -83,15 +87,16 @@ private:
   double different(const LoopTraffic::OfSite& of, double time) const {
     const double lines = lines_of(sites_[of.site]);
     const double streamed = time * (of.lines.streamed_load + of.lines.streamed_store);
-    double sum = streamed_missed(sites_[of.site]) < 1 ? std::min(streamed, lines) : streamed;
+    double sum = std::min(streamed, lines);
     for (const Scattered& part : scattered(of))
-      sum += part.lines * -std::expm1(-part.accesses * time / part.lines);
+      if (part.accesses > 0) sum += part.lines * -std::expm1(-part.accesses * time / part.lines);
     return sum;
   }
 
   const std::vector<SiteSummary>& sites_;
   double threads_;
   double cache_;
+  bool is_recordings_;
 };
 
 // The threads' own parts together: in a guest, other guests use the rest of the last level.
@@ -130,8 +135,8 @@ double fresh_lines(const SiteSummary& site) {
 // The lines of each loop at each of its sites, which caches do not hold.
 class LoopLines {
 public:
-  LoopLines(const ProfileSummary& summary, const Terms& terms, double cache)
-      : terms_(terms), misses_(summary, cache), of_site_(summary.sites.size()),
+  LoopLines(const ProfileSummary& summary, const Terms& terms, double cache, bool is_recordings)
+      : terms_(terms), misses_(summary, cache, is_recordings), of_site_(summary.sites.size()),
         fresh_(summary.sites.size()) {
     for (const LoopTraffic& loop : summary.traffic) {
       const double kept = kept_.emplace_back(terms.caches ? misses_.kept_for(loop) : 0);
@@ -241,9 +246,10 @@ void set_demand(SiteDemand& demand, const SiteSummary& site, const std::vector<I
 std::vector<double> count_traffic(std::span<SiteDemand> sites, const ProfileSummary& summary,
                                   const Figures& recorded_in, const Terms& terms, double cache) {
   const Threads threads = std::max(summary.threads, 1u);
-  const double recorded = cache_of_recording(summary);
-  const LoopLines lines(summary, terms, recorded),
-      there(summary, terms, cache > 0 ? cache : recorded);
+  const LoopLines lines(summary, terms, cache_of_recording(summary), true);
+  std::optional<LoopLines> elsewhere;
+  if (cache > 0) elsewhere.emplace(summary, terms, cache, false);
+  const LoopLines& there = elsewhere ? *elsewhere : lines;
   constexpr std::array<double, 1> k_no_work = {};
   std::vector<std::vector<InLoop>> in_loops(sites.size());
   std::vector<double> work(summary.traffic.size());

@@ -77,7 +77,7 @@ public:
   void watch() {
     try {
       go_on();
-    } catch (const std::exception&) { // no state to be read: the next look says so
+    } catch (const std::exception&) { // no state to be read, as the looks say
     }
   }
   void go_on() {
@@ -108,14 +108,14 @@ private:
     std::ofstream("/proc/self/oom_score_adj") << 1000;           // rather than the program
     for (const int signal : {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) // not ours to forward
       ::signal(signal, SIG_DFL);
-    try {
-      std::vector<OnlineFiles> profiles = profiles_in(folder_);
-      std::erase_if(profiles, [](const OnlineFiles& files) { return !runs(files); });
-      for (const OnlineFiles& files : profiles)
+    std::vector<OnlineFiles> profiles = profiles_in(folder_);
+    std::erase_if(profiles, [](const OnlineFiles& files) { return !runs(files); });
+    for (const OnlineFiles& files : profiles)
+      try {
         look_at(files, limits_, static_cast<unsigned>(profiles.size()));
-    } catch (const std::exception& error) {
-      std::fprintf(stderr, "omptier run: --online: %s\n", error.what());
-    }
+      } catch (const std::exception& error) {
+        std::fprintf(stderr, "omptier run: --online: %s\n", error.what());
+      }
     ::_exit(0);
   }
   unsigned changes() const {
@@ -126,10 +126,12 @@ private:
   }
   void ended() {
     looker_ = -1;
+    next_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(k_longest);
     const unsigned now = changes();
+    Seconds rest = 2 * k_first; // moves are no reason to look later
+    if (now == changes_) rest = std::max(every_, k_rest * Seconds(Clock::now() - begun_));
     every_ = now != changes_ ? 2 * k_first : std::min(2 * every_, k_longest);
     changes_ = now;
-    const Seconds rest = std::max(every_, k_rest * Seconds(Clock::now() - begun_));
     next_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(rest);
   }
 
@@ -152,8 +154,7 @@ std::string bytes_in_words(const OnlineState& state) {
 }
 
 std::string outcome_in_words(const std::optional<OnlineState>& state) {
-  if (!state)
-    return "nothing was moved: too few samples (100 are needed, 100 come in a second of a thread)";
+  if (!state) return "nothing was moved: no look found enough samples before the program ended";
   if (state->refused && bytes_in_words(*state).empty())
     return "the kernel refuses to move pages (move_pages; a container or sandbox may forbid it)";
   if (state->changes == 0)
@@ -219,7 +220,7 @@ void report(const CommandContext& context, const OnlineArguments& arguments,
   if (arguments.learn.empty() || profiles.empty()) return;
   const char* const why = status != 0 ? "the program did not end with status 0"
                           : undone    ? "moves did not pay"
-                          : !known    ? "there were too few samples"
+                          : !known    ? "no look found enough samples"
                                       : nullptr;
   if (why != nullptr)
     std::fprintf(stderr, "omptier run: --learn: no plan is written, since %s\n", why);
@@ -229,7 +230,7 @@ void report(const CommandContext& context, const OnlineArguments& arguments,
 }
 
 // "", or why there is nothing to decide here.
-std::string only_one_kind(const CapacityByKind& limits) {
+std::string why_nothing_to_decide(const CapacityByKind& limits) {
   DiscoverOptions options;
   if (const auto forced = parse_nodes(option_text(Option::nodes))) options.forced = *forced;
   const auto platform = discover_platform(options);
@@ -245,7 +246,7 @@ int run_online(const CommandContext& context, const OnlineArguments& arguments) 
   CapacityByKind limits;
   if (!arguments.capacity.empty()) limits = *parse_capacity(arguments.capacity);
   const TemporaryFolder folder;
-  std::string none = only_one_kind(limits);
+  std::string none = why_nothing_to_decide(limits);
   if (folder.path().empty())
     none = "no temporary folder can be made (TMPDIR), so nothing is recorded or moved";
   if (!none.empty()) {
@@ -267,7 +268,7 @@ int run_online(const CommandContext& context, const OnlineArguments& arguments) 
   HandedPlan handed;
   if (const int status = prepare_recording("run", context, recorded, handed, what); status != 0)
     return status;
-  what.environment.emplace_back("OMPTIER_ONLINE", "1");
+  what.environment.emplace_back("OMPTIER_QUIET", "1");
   Looks looks(folder.path(), limits);
   what.watch = [&looks](pid_t) { looks.watch(); };
   const int status = launch("run", what);

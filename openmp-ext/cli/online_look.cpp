@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See online_look.hpp. Memory moves in windows, each to the node that is nearest to where it lies;
-// the state is written before the first one and between them.
+// See online_look.hpp. Memory moves in windows, each to the node that is nearest to where it lies.
 #include "cli/online_look.hpp"
 
 #include "advisor/advice.hpp"
@@ -127,26 +126,30 @@ public:
       : files_(files), state_(std::move(state)), platform_(platform), pages_(platform, process) {}
 
   void decide(const ProfileSummary& summary, Symbols& symbols, const CapacityByKind& limits) {
-    ++state_.looks;
     if (state_.changes > 0) judge(paces_of(summary));
-    const bool is_told =
-        state_.changes == 0 || state_.pace > 0 || state_.looks_since > k_looks_to_tell;
-    if (!state_.undone && !state_.refused) advise_and_move(summary, symbols, limits, is_told);
+    if (!state_.undone && is_told()) advise_and_move(summary, symbols, limits);
     state_.refused = state_.refused || pages_.refused();
     write_state(files_, state_);
   }
 
 private:
+  // Whether the last change has paid, if that can still be told.
+  bool is_told() const {
+    return state_.changes == 0 || state_.pace > 0 || state_.looks_since > k_looks_to_tell;
+  }
+
   // The first look behind a change only says where the comparison begins: the moves are over.
   void judge(const RegionPaces& now) {
     if (++state_.looks_since == 1) {
       state_.settled = now;
       return;
     }
-    if (const double pace = pace_since_change(state_, now); pace > 0) state_.pace = pace;
-    if (state_.pace <= k_slower || state_.undone) return;
+    if (is_told()) return;
+    state_.pace = pace_since_change(state_, now);
+    if (state_.pace <= k_slower) return;
     state_.undone = true;
     std::remove(files_.plan().c_str());
+    if (!write_state(files_, state_)) return;
     for (auto move = state_.moves.rbegin(); move != state_.moves.rend(); ++move) {
       NodeSet home;
       home.add(move->from);
@@ -229,18 +232,29 @@ private:
     return nanoseconds;
   }
 
-  void move(const LiveRange& range, MemoryKind kind) {
-    for (std::uint64_t at = range.address, end = at + range.bytes; at < end && !pages_.refused();) {
-      const std::uint64_t bytes = std::min(end, at / k_window * k_window + k_window) - at;
-      const unsigned from = Pages::most_of(pages_.census(at, bytes));
-      state_.moves.push_back({at, bytes, from});
-      if (!write_state(files_, state_)) return; // what cannot be undone is not done
-      const std::uint64_t begin = monotonic_nanoseconds();
-      const MoveOutcome outcome =
-          pages_.move(at, bytes, pages_.nodes_of(kind), pages_.nearest(kind, from));
-      state_.seconds += double(monotonic_nanoseconds() - begin) / 1e9;
-      state_.moved_into[static_cast<std::size_t>(kind)] += outcome.moved;
-      at += bytes;
+  // What cannot be undone, since the state cannot be written, is not done.
+  void move(const std::vector<Wanted>& list, const Advice& advice) {
+    const std::size_t begin = state_.moves.size();
+    std::vector<MemoryKind> to;
+    for (const Wanted& one : list)
+      for (std::uint64_t at = one.range.address, end = at + one.range.bytes; at < end;) {
+        const std::uint64_t bytes = std::min(end, at / k_window * k_window + k_window) - at;
+        const MemoryKind kind = advice.tiers[one.tier].kind;
+        const PageCensus& census = pages_.census(at, bytes);
+        if (census.present() > pages_.in(kind, census)) {
+          state_.moves.push_back({at, bytes, Pages::most_of(census)});
+          to.push_back(kind);
+        }
+        at += bytes;
+      }
+    if (!write_state(files_, state_)) return;
+    for (std::size_t i = 0; i < to.size() && !pages_.refused(); ++i) {
+      const OnlineMove& one = state_.moves[begin + i];
+      const std::uint64_t before = monotonic_nanoseconds();
+      const MoveOutcome outcome = pages_.move(one.address, one.bytes, pages_.nodes_of(to[i]),
+                                              pages_.nearest(to[i], one.from));
+      state_.seconds += double(monotonic_nanoseconds() - before) / 1e9;
+      state_.moved_into[static_cast<std::size_t>(to[i])] += outcome.moved;
     }
   }
 
@@ -248,7 +262,7 @@ private:
     state_.before = std::exchange(state_.settled, {});
     state_.at_change = paces_of(summary);
     state_.moves.clear();
-    state_.expected = advice.change ? advice.change->saves : 0;
+    state_.expected = advice.change->saves;
     state_.pace = 0;
     state_.looks_since = 0;
     ++state_.changes;
@@ -258,7 +272,7 @@ private:
   }
 
   void advise_and_move(const ProfileSummary& summary, Symbols& symbols,
-                       const CapacityByKind& limits, bool may_change) {
+                       const CapacityByKind& limits) {
     EvidenceNames names;
     for (const SiteSummary& site : summary.sites)
       names.sites.push_back(site.symbol);
@@ -272,8 +286,9 @@ private:
     EarlierPlacement now = as_it_lies(workload, summary, tiers);
     for (std::size_t site = 0; site < workload.sites.size(); ++site) {
       const SiteSummary& from = summary.sites[workload.sites[site].site];
-      if (from.kind == SiteKind::allocation && !from.by_malloc) // placed by the source
-        workload.sites[site].kept = now.tier_of_site[site];
+      if (from.kind != SiteKind::allocation || from.by_malloc) continue;
+      workload.sites[site].kept = now.tier_of_site[site]; // as the source has it
+      workload.sites[site].placeable &= now.tier_of_site[site].has_value();
     }
     now.workload = workload;
     if (state_.changes > 0)
@@ -281,15 +296,15 @@ private:
         now = placed_by(*plan, workload, summary, tiers);
     const Advice advice = omptier::advise(workload, tiers, &now);
     const std::vector<Wanted> list = elsewhere(advice, summary);
-    const bool changes = !advice.change || !advice.change->is_none;
-    if (list.empty() || (changes ? !may_change : state_.changes == 0)) return;
+    if (list.empty() || !advice.change) return;
+    const bool changes = !advice.change->is_none;
     const double cost = moving_time(advice, list), run = double(summary.nanoseconds);
-    const double saves = advice.change ? advice.change->saves : 0;
-    if (changes ? saves * run < k_worth * cost : state_.seconds * 1e9 + cost > k_most_moving * run)
-      return;
+    const bool pays =
+        changes ? advice.change->saves * run >= k_worth * cost
+                : state_.changes > 0 && state_.seconds * 1e9 + cost <= k_most_moving * run;
+    if (!pays) return;
     if (changes) begin_change(advice, summary, symbols);
-    for (const Wanted& one : list)
-      move(one.range, tiers[one.tier].kind);
+    move(list, advice);
   }
 
   const OnlineFiles& files_;
@@ -308,6 +323,8 @@ RankShare share_of(unsigned processes) {
 } // namespace
 
 void look_at(const OnlineFiles& files, const CapacityByKind& limits, unsigned processes) {
+  OnlineState state = read_state(files).value_or(OnlineState{});
+  if (state.undone || state.refused) return;
   Symbols symbols;
   const auto summary = summarize_with_names(symbols, {files.profile}, Programs::one, false);
   if (!summary || summary->running == 0 || summary->samples < k_least_samples) return;
@@ -316,8 +333,7 @@ void look_at(const OnlineFiles& files, const CapacityByKind& limits, unsigned pr
   const auto platform = discover_platform(options);
   if (!platform) return;
   const KindLimits allowed = limits_of(*platform, limits, share_of(processes), k_usual_reserve);
-  Look(files, read_state(files).value_or(OnlineState{}), *platform,
-       static_cast<int>(summary->runs[0].process))
+  Look(files, std::move(state), *platform, static_cast<int>(summary->runs[0].process))
       .decide(*summary, symbols, allowed.limit);
 }
 

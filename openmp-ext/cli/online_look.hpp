@@ -4,10 +4,12 @@
 // writing, decides as `omptier advise` does, and moves what lies elsewhere from outside, while the
 // program runs:
 //
-//   a change    of the placement is made if it is expected to save twice what its moves take, were
-//               the run to last as long again as it has lasted
-//   a repeat    (new blocks of what a change has placed) while all moves took 1 % of the run at
-//   most undone      if parallel regions then take longer than before; after that nothing is moved
+// - A change of the placement is made if it is expected to save twice what its moves take, were the
+//   run to last as long again as it has lasted.
+// - New blocks of what a change has placed follow while all moves took 1 % of the run at most.
+// - Moves are undone if parallel regions take longer than before; after that nothing is moved.
+// There
+//   are no others until that is known.
 #pragma once
 
 #include "cli/online_state.hpp"

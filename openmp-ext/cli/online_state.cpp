@@ -27,9 +27,8 @@ static void from_json(const json& from, OnlineMove& move) {
   from.at(1).get_to(move.bytes);
   from.at(2).get_to(move.from);
 }
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OnlineState, moved_into, seconds, looks, changes, looks_since,
-                                   expected, pace, undone, refused, moves, before, at_change,
-                                   settled)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OnlineState, moved_into, seconds, changes, looks_since, expected,
+                                   pace, undone, refused, moves, before, at_change, settled)
 
 std::optional<OnlineState> read_state(const OnlineFiles& files) {
   std::ifstream in(files.state());

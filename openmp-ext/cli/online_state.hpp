@@ -35,8 +35,8 @@ struct OnlineMove {
 struct OnlineState {
   std::array<std::uint64_t, k_memory_kinds> moved_into{}; // bytes, all looks together
   double seconds = 0;                                     // that moves took
-  unsigned looks = 0, changes = 0; // that found enough samples; that changed the placement
-  unsigned looks_since = 0;        // the last change
+  unsigned changes = 0;                                   // of the placement
+  unsigned looks_since = 0;                               // the last one
   double expected = 0;             // part of the run's time that the last change was to save
   double pace = 0; // time of parallel regions since the last change over that before; 0: not known
   bool undone = false, refused = false; // moves; the kernel refuses to move pages

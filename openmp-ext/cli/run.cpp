@@ -9,6 +9,7 @@
 #include "cli/kernel_pages.hpp"
 #include "cli/launch.hpp"
 #include "cli/online.hpp"
+#include "placement/job.hpp"
 #include "plan/plan.hpp"
 #include "platform/fingerprint.hpp"
 #include "platform/platform.hpp"
@@ -96,6 +97,9 @@ std::string problem_with(const RunArguments& arguments) {
     return "--time compares with what a plan's advice expected; name one (--plan)";
   if (!arguments.learn.empty() && !arguments.online)
     return "--learn keeps what --online has learned; add --online";
+  if (!arguments.learn.empty() && launcher_share(own_environment).ranks > 1)
+    return "--learn: several ranks would write one plan; record the job (omptier record) and "
+           "advise";
   return {};
 }
 

@@ -78,7 +78,7 @@ struct Machine {
   // Bytes of a second NVDIMM, with a file system mounted with DAX at /run/pmem0; 0: none.
   std::uint64_t dax_folder = 0;
   CoreModel core = {};
-  std::uint64_t last_level = 0; // bytes of the real machine's last-level caches; 0: unknown
+  std::uint64_t last_level = 0; // bytes of all last-level caches of the real machine; 0: unknown
 };
 
 std::vector<int> initiators(const Machine& machine);

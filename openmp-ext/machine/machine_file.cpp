@@ -55,7 +55,8 @@ private:
   bool text(std::string& value);
   bool number(std::string_view what, double least, double most, double& value);
   bool count(std::string_view what, int least, int most, int& value);
-  bool size(std::string_view what, std::uint64_t& bytes);
+  bool bytes(std::string_view what, std::uint64_t& value);
+  bool size(std::string_view what, std::uint64_t& value); // of memory
   bool figures(NodePerformance& seen);
   bool once(const std::string& keyword);
 
@@ -119,16 +120,20 @@ bool Reader::count(std::string_view what, int least, int most, int& value) {
   return value == given || fail(std::string(what) + " is a whole number");
 }
 
-bool Reader::size(std::string_view what, std::uint64_t& bytes) {
+bool Reader::bytes(std::string_view what, std::uint64_t& value) {
   const std::string_view given = word();
   if (given.empty()) return fail(std::string(what) + " is missing; write 512M or 1G");
   const auto size = parse_size(given);
-  if (!size) return fail(std::string(what) + ": " + size.error());
-  if (*size == 0 || *size % (2 * k_mib) != 0)
-    return fail(std::string(what) + " '" + std::string(given) +
-                "' is not a multiple of 2M, a huge page");
-  bytes = *size;
+  if (!size || *size == 0)
+    return fail(std::string(what) + ": " + (size ? "it is 0" : size.error()));
+  value = *size;
   return true;
+}
+
+bool Reader::size(std::string_view what, std::uint64_t& value) {
+  if (!bytes(what, value)) return false;
+  return value % (2 * k_mib) == 0 ||
+         fail(std::string(what) + " is not a multiple of 2M, a huge page");
 }
 
 bool Reader::figures(NodePerformance& seen) {
@@ -221,7 +226,7 @@ bool Reader::read_line() {
   if (keyword == "domains") return count("NUMA domains of a socket", 1, k_most_cpus, domains_);
   if (keyword == "cpus") return count("CPUs of a NUMA domain", 1, k_most_cpus, cpus_);
   if (keyword == "cores") return number("cores of a NUMA domain", 1, 1e4, cores_);
-  if (keyword == "last-level") return size("size of the cache", machine_.last_level);
+  if (keyword == "last-level") return bytes("size of the cache", machine_.last_level);
   if (keyword == "dax-folder") return size("size of the folder", machine_.dax_folder);
   if (keyword == "instruction-ns")
     return number("time of an instruction", 0, 1000, core.instruction_ns);

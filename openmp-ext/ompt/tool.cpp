@@ -106,7 +106,7 @@ RecorderOptions options_from_environment() {
   options.log_bytes = option_number(Option::profile_size);
   options.memory = option_number(Option::profile_memory);
   options.recording = option_number(Option::recording);
-  options.quiet = option_flag(Option::online);
+  options.quiet = option_flag(Option::quiet);
   options.children = std::strcmp(option_text(Option::children), "no") != 0;
   return options;
 }

@@ -120,9 +120,9 @@ TEST(Machines, GiveTheirCpusTheirPartOfTheBandwidth) {
 
 TEST(Machines, GiveThreadsTheirPartOfTheLastLevel) {
   const LastLevel xeon_max = platform_of(*find_machine("xeon-max-flat"), {}, 4).last_level;
-  EXPECT_EQ(xeon_max.of(4), 8 * k_mib); // two a core
-  EXPECT_EQ(xeon_max.of(112), 112 * k_mib);
-  EXPECT_EQ(platform_of(*find_machine("xeon-max-snc4-2s"), {}, 8).last_level.of(112), 224 * k_mib);
+  EXPECT_DOUBLE_EQ(xeon_max.of(4), 112.5 * k_mib * 4 / 56);
+  EXPECT_EQ(xeon_max.of(112), 112.5 * k_mib);
+  EXPECT_EQ(platform_of(*find_machine("xeon-max-snc4-2s"), {}, 8).last_level.of(112), 225 * k_mib);
   EXPECT_EQ(LastLevel{}.of(4), 0);
   // An export has the caches of the machine where it was made: 16 MiB for each socket's two cores.
   const auto exported = discover_platform({OMPTIER_FIXTURES "/machines/icelake-optane.xml", {}});

@@ -44,16 +44,16 @@ TEST_F(OnlineStateTest, IsReadAsItWasWritten) {
 }
 
 TEST_F(OnlineStateTest, NonsenseIsNoStateAndAFullDiskKeepsTheOldOne) {
-  std::ofstream(files_.state()) << "{\"looks\": ";
+  std::ofstream(files_.state()) << "{\"changes\": ";
   EXPECT_THROW(read_state(files_), std::exception);
-  std::ofstream(files_.state()) << "{\"looks\": null}";
+  std::ofstream(files_.state()) << "{\"changes\": null}";
   EXPECT_THROW(read_state(files_), std::exception);
   ASSERT_TRUE(write_state(files_, {}));
   std::filesystem::create_directory(files_.state() + ".new"); // so the new one cannot be written
   OnlineState other;
-  other.looks = 5;
+  other.changes = 5;
   EXPECT_FALSE(write_state(files_, other));
-  EXPECT_EQ(read_state(files_)->looks, 0u);
+  EXPECT_EQ(read_state(files_)->changes, 0u);
 }
 
 // Ten visits a second before; the moves slow three of them; then `after` seconds for ten.

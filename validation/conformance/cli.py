@@ -207,12 +207,14 @@ def after_a_plan(bench, profile, small):
     """p.plan is what is advised: kept, also when the program was rebuilt; not when it is turned round."""
     before = json.loads((bench.folder / "p.plan").read_text())
 
+    def places(plan):  # the order of the entries follows the samples
+        return sorted((entry["label"].split()[0], entry["kinds"][0]) for entry in plan["entries"])
+
     def advised(*how):
         advice = json.loads(bench.run(bench.omptier, "advise", *how, *small, "--json", "-o", "q.plan").stdout)
-        plan = json.loads((bench.folder / "q.plan").read_text())
-        return advice["after"], [(entry["label"].split()[0], entry["kinds"][0]) for entry in plan["entries"]]
+        return advice["after"], places(json.loads((bench.folder / "q.plan").read_text()))
 
-    placed = [(entry["label"].split()[0], entry["kinds"][0]) for entry in before["entries"]]
+    placed = places(before)
     check(advised(profile)[0] is None, "after no plan")
     after, kept = advised(profile, "--after", "p.plan")
     check(after["kept"] and after["change_saves"] <= 1e-6 and kept == placed, f"{after} {kept}")

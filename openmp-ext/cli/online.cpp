@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "cli/online_look.hpp"
 #include "cli/recorded_launch.hpp"
+#include "cli/temporary_folder.hpp"
 #include "platform/choice.hpp"
 
 #include <algorithm>
@@ -29,25 +30,6 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 using Clock = std::chrono::steady_clock;
-
-class TemporaryFolder {
-public:
-  TemporaryFolder() {
-    std::error_code error;
-    std::string name = (std::filesystem::temp_directory_path(error) / "omptier-XXXXXX").string();
-    if (!error && ::mkdtemp(name.data()) != nullptr) path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code error;
-    if (!path_.empty()) std::filesystem::remove_all(path_, error);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::string& path() const { return path_; } // "": there is none
-
-private:
-  std::string path_;
-};
 
 std::vector<OnlineFiles> profiles_in(const std::string& folder) {
   std::vector<OnlineFiles> files;

@@ -13,6 +13,7 @@
 #include "model/cost.hpp"
 #include "placement/job.hpp"
 #include "placement/pages.hpp"
+#include "platform/choice.hpp"
 #include "symbols/symbols.hpp"
 
 #include <algorithm>
@@ -84,16 +85,8 @@ public:
   }
   // Of a kind: the node nearest to the processors that are nearest to the given node.
   unsigned nearest(MemoryKind kind, unsigned to) const {
-    const unsigned cpu = processor_near(to);
-    unsigned best = k_no_node, least = ~0u;
-    for (const Node& node : platform_.nodes)
-      for (const InitiatorView& view : node.views)
-        if (node.kind == kind && view.distance < least &&
-            std::ranges::binary_search(view.cpus, cpu)) {
-          best = node.number;
-          least = view.distance;
-        }
-    return best;
+    const std::vector<unsigned> nodes = best_nodes_for(platform_, kind, processor_near(to));
+    return nodes.empty() ? k_no_node : nodes.front();
   }
   MoveOutcome move(std::uint64_t address, std::uint64_t bytes, NodeSet nodes, unsigned first) {
     errno = 0;
@@ -158,30 +151,37 @@ private:
   }
 
   // What is not seen to lie anywhere, such as small blocks, stays and needs no room.
-  void leave_unseen(Workload& workload, const ProfileSummary& summary) {
+  static void leave_unseen(Workload& workload, const std::vector<LiveRange>& ranges) {
     std::vector<std::uint64_t> seen(workload.sites.size());
-    for (const LiveRange& range : live_ranges(workload, summary))
+    for (const LiveRange& range : ranges)
       seen[range.site] += range.bytes;
     for (std::size_t site = 0; site < seen.size(); ++site)
       if (seen[site] < workload.sites[site].peak_bytes() / 2)
         workload.sites[site].placeable = false;
   }
 
-  // As the kernel has it: a site lies where most of it is.
-  EarlierPlacement as_it_lies(const Workload& workload, const ProfileSummary& summary,
-                              const std::vector<TierChoice>& tiers) {
-    EarlierPlacement placed{workload, {}};
-    placed.tier_of_site.resize(workload.sites.size());
+  // By site.
+  std::vector<PageCensus> where_sites_lie(const Workload& workload,
+                                          const std::vector<LiveRange>& ranges) {
     std::vector<PageCensus> sums(workload.sites.size());
-    for (const LiveRange& range : live_ranges(workload, summary)) {
+    for (const LiveRange& range : ranges) {
+      if (!workload.sites[range.site].placeable) continue;
       const PageCensus& census = pages_.census(range.address, range.bytes);
       for (std::size_t node = 0; node < census.node.size(); ++node)
         sums[range.site].node[node] += census.node[node];
     }
-    for (std::size_t site = 0; site < sums.size(); ++site) {
+    return sums;
+  }
+
+  // As the kernel has it: a site lies where most of it is.
+  EarlierPlacement as_it_lies(const Workload& workload, const std::vector<PageCensus>& sites,
+                              const std::vector<TierChoice>& tiers) const {
+    EarlierPlacement placed{workload, {}};
+    placed.tier_of_site.resize(workload.sites.size());
+    for (std::size_t site = 0; site < sites.size(); ++site) {
       std::uint64_t most = 0;
       for (std::size_t tier = 0; tier < tiers.size(); ++tier)
-        if (const std::uint64_t here = pages_.in(tiers[tier].kind, sums[site]); here > most) {
+        if (const std::uint64_t here = pages_.in(tiers[tier].kind, sites[site]); here > most) {
           most = here;
           placed.tier_of_site[site] = tier;
         }
@@ -190,15 +190,15 @@ private:
   }
 
   // Of each kind, no more than what is seen there and what is free.
-  std::vector<TierChoice> tiers_now(const CapacityByKind& limits, const Workload& workload,
-                                    const ProfileSummary& summary) {
+  std::vector<TierChoice> tiers_now(const CapacityByKind& limits,
+                                    const std::vector<PageCensus>& sites) const {
     std::vector<TierChoice> tiers = usable_tiers(platform_, limits);
-    std::map<MemoryKind, std::uint64_t> held;
-    for (const LiveRange& range : live_ranges(workload, summary))
-      for (const TierChoice& tier : tiers)
-        held[tier.kind] += pages_.in(tier.kind, pages_.census(range.address, range.bytes));
-    for (TierChoice& tier : tiers)
-      tier.capacity = std::min(tier.capacity, held[tier.kind] + pages_.free_bytes(tier.kind));
+    for (TierChoice& tier : tiers) {
+      std::uint64_t room = pages_.free_bytes(tier.kind);
+      for (const PageCensus& site : sites)
+        room += pages_.in(tier.kind, site);
+      tier.capacity = std::min(tier.capacity, room);
+    }
     return tiers;
   }
 
@@ -280,10 +280,12 @@ private:
     Workload workload = workload_from(summary, names, reference_figures(platform_.tiers));
     for (SiteDemand& site : workload.sites)
       site.by_region.clear(); // regions' begins cannot be waited for
-    leave_unseen(workload, summary);
-    const std::vector<TierChoice> tiers = tiers_now(limits, workload, summary);
+    const std::vector<LiveRange> ranges = live_ranges(workload, summary);
+    leave_unseen(workload, ranges);
+    const std::vector<PageCensus> sites = where_sites_lie(workload, ranges);
+    const std::vector<TierChoice> tiers = tiers_now(limits, sites);
     if (tiers.size() < 2) return;
-    EarlierPlacement now = as_it_lies(workload, summary, tiers);
+    EarlierPlacement now = as_it_lies(workload, sites, tiers);
     for (std::size_t site = 0; site < workload.sites.size(); ++site) {
       const SiteSummary& from = summary.sites[workload.sites[site].site];
       if (from.kind != SiteKind::allocation || from.by_malloc) continue;

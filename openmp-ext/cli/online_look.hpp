@@ -7,11 +7,11 @@
 // - A change of the placement is made if it is expected to save twice what its moves take, were the
 //   run to last as long again as it has lasted.
 // - New blocks of what a change has placed follow while all moves took 1 % of the run at most.
-// - Moves are undone if parallel regions take longer than before; after that nothing is moved.
-// There
-//   are no others until that is known.
+// - Moves are undone if parallel regions take longer than before. Nothing is moved after that, nor
+//   until that is known.
 #pragma once
 
+#include "base/text.hpp"
 #include "cli/online_state.hpp"
 
 namespace omptier {

@@ -6,6 +6,7 @@
 #include "base/os.hpp"
 #include "base/text.hpp"
 #include "cli/launch.hpp"
+#include "cli/temporary_folder.hpp"
 #include "objects/statics.hpp"
 #include "plan/plan.hpp"
 #include "symbols/symbols.hpp"
@@ -31,24 +32,6 @@ struct SitesArguments {
   unsigned depth = 8;
   bool no_statics = false;
   std::vector<std::string> command;
-};
-
-class PrivateFolder {
-public:
-  PrivateFolder() {
-    std::string name = (fs::temp_directory_path() / "omptier-sites-XXXXXX").string();
-    if (::mkdtemp(name.data()) != nullptr) path_ = name;
-  }
-  ~PrivateFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  PrivateFolder(const PrivateFolder&) = delete;
-  PrivateFolder& operator=(const PrivateFolder&) = delete;
-  const std::string& path() const { return path_; }
-
-private:
-  std::string path_;
 };
 
 struct Found {
@@ -157,7 +140,7 @@ int sites(const CommandContext& context, const SitesArguments& arguments) {
   if (!preload.problem.empty()) return fail("sites", 125, preload.problem);
   what.preload = preload.library;
   if (arguments.runtime == "own") what.libraries.clear();
-  const PrivateFolder folder;
+  const TemporaryFolder folder;
   if (folder.path().empty())
     return fail("sites", 125, std::string("no temporary folder: ") + std::strerror(errno));
   what.environment.emplace_back("OMPTIER_SITES", folder.path() + "/list");

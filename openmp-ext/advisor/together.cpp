@@ -25,9 +25,10 @@ constexpr std::size_t k_most_settled = 200'000; // effort
 constexpr std::size_t k_most_refined = 200;     // sites
 constexpr std::size_t k_picked = 10;        // sites at a time
 constexpr std::size_t k_asked = 64;         // questions who lives together cost as much as one put
-// Effort: a site that is put somewhere costs 1, and 1 for each of its stays or more where the
-// room's trees are larger than the caches.
+// Effort: a site that is put somewhere costs 1, 1 for each of its stays or more where the room's
+// trees are larger than the caches, and k_timed for each of its loops.
 constexpr std::size_t k_cached_pieces = 32 << 10;
+constexpr std::size_t k_timed = 10;
 constexpr std::size_t k_most_exchanged = 1'000'000, k_most_effort = 3'000'000; // of refine()
 constexpr double k_most_tried = 8e5;                                           // of all placements
 
@@ -183,7 +184,8 @@ private:
   }
 
   std::size_t effort(std::size_t site) const {
-    return 1 + needs_.of(site).stays.size() * (1 + needs_.pieces() / k_cached_pieces);
+    return 1 + needs_.of(site).stays.size() * (1 + needs_.pieces() / k_cached_pieces) +
+           k_timed * workload_.sites[site].by_loop.size();
   }
   double mean_effort() const {
     double sum = 0;
@@ -307,8 +309,7 @@ private:
     spend(effort(site));
     if (where_[site] != Placement::k_nowhere) room_.give_back(needs_.of(site), where_[site]);
     if (tier != Placement::k_nowhere) room_.take(needs_.of(site), tier);
-    change_ += times_.change(site, counted_in(tier, tiers_));
-    times_.move(site, counted_in(tier, tiers_));
+    change_ += times_.move(site, counted_in(tier, tiers_));
     journal_.push_back({site, where_[site]});
     where_[site] = tier;
   }

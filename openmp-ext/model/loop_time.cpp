@@ -148,20 +148,26 @@ double LoopTimes::change(std::size_t number, std::size_t memory) const {
   return change;
 }
 
-void LoopTimes::shift(std::size_t number, std::size_t from, std::size_t to, double part) {
+double LoopTimes::shift(std::size_t number, std::size_t from, std::size_t to, double part) {
+  if (from == to) return 0;
   const Item& item = items_[number];
-  alone_ += part * (item.prices[to].alone - item.prices[from].alone);
+  double change = part * (item.prices[to].alone - item.prices[from].alone);
+  alone_ += change;
   for (const LoopPart& in : item.parts) {
     Sums& sums = loops_[in.loop];
+    const double before = sums.whole;
     put(sums, item, -part * in.part, from);
     put(sums, item, part * in.part, to);
     set_times(sums);
+    change += sums.whole - before;
   }
+  return change;
 }
 
-void LoopTimes::move(std::size_t number, std::size_t memory) {
-  shift(number, items_[number].memory, memory, 1);
+double LoopTimes::move(std::size_t number, std::size_t memory) {
+  const double change = shift(number, items_[number].memory, memory, 1);
   items_[number].memory = memory;
+  return change;
 }
 
 double LoopTimes::slope(std::size_t number, std::size_t memory) const {

@@ -54,13 +54,13 @@ public:
 
   // Items are numbered from 0 in the order of add(), and lie in `memory` until move().
   void add(const LoopItem& item, std::size_t memory);
-  void move(std::size_t item, std::size_t memory);
+  double move(std::size_t item, std::size_t memory); // returns the change of time()
   // Brings a part of the item from one memory to another; change() and move() do not know. For
-  // bounds.
-  void shift(std::size_t item, std::size_t from, std::size_t to, double part);
+  // bounds. Returns the change of time().
+  double shift(std::size_t item, std::size_t from, std::size_t to, double part);
 
   double time() const;                                       // nanoseconds of thread time
-  double change(std::size_t item, std::size_t memory) const; // of time() by move()
+  double change(std::size_t item, std::size_t memory) const; // what move() would return
   // Derivative of time() by the part of the item that lies in the memory.
   double slope(std::size_t item, std::size_t memory) const;
   double slope_of_work() const; // times the work: what time() has beyond all slopes times parts

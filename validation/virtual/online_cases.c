@@ -10,7 +10,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { k_elements = 1 << 20, k_pages = 32, k_gathers = 20000, k_seconds = 120 };
+enum {
+  k_elements = 1 << 20,
+  k_page_elements = 512,
+  k_pages = 32,
+  k_gathers = 20000,
+  k_seconds = 120
+};
 
 static int pages_on(uint64_t* array, int node) {
   void* pages[k_pages];
@@ -42,10 +48,12 @@ int main(int count, char** words) {
   const unsigned long nodes = 1ul << node;
   if (set_mempolicy(MPOL_PREFERRED, &nodes, 64)) return perror("set_mempolicy"), 2;
   uint64_t* array = malloc(k_elements * sizeof *array);
-  for (size_t i = 0; i < k_elements; i++)
+  for (size_t i = 0; i < k_elements; i += k_page_elements)
     array[i] = i;
   set_mempolicy(MPOL_DEFAULT, NULL, 0);
   if (pages_on(array, node) != k_pages) return fprintf(stderr, "not on node %d\n", node), 2;
+  for (size_t i = 0; i < k_elements; i++) // long enough to be moved meanwhile
+    array[i] = i;
 
   const double begin = omp_get_wtime();
   uint64_t sum = 0;

@@ -25,16 +25,21 @@ std::vector<LiveRange> live_ranges(const Workload& workload, const ProfileSummar
   for (std::size_t number = 0; number < workload.sites.size(); ++number) {
     const SiteDemand& site = workload.sites[number];
     if (!site.placeable || !site.by_plan) continue;
-    for (const InstanceSummary& block : summary.sites[site.site].instances) {
-      if (!block.lives) continue;
-      if (!site.blocks.empty() && !std::ranges::binary_search(site.blocks, block.instance))
-        continue;
-      if (site.ranges.empty())
-        add_range(ranges, number, block.address, block.address + block.bytes);
+    const SiteSummary& from = summary.sites[site.site];
+    const auto add = [&](std::uint64_t address, std::uint64_t bytes) {
+      if (site.ranges.empty()) add_range(ranges, number, address, address + bytes);
       for (const ByteRange& range : site.ranges)
-        add_range(ranges, number, block.address + std::min(range.begin, block.bytes),
-                  block.address + std::min(range.end, block.bytes));
+        add_range(ranges, number, address + std::min(range.begin, bytes),
+                  address + std::min(range.end, bytes));
+    };
+    if (from.kind == SiteKind::variable) {
+      const Frame& at = from.frames[0];
+      add(summary.modules[at.module].bias + at.offset, from.bytes_largest);
     }
+    for (const InstanceSummary& block : from.instances)
+      if (block.lives &&
+          (site.blocks.empty() || std::ranges::binary_search(site.blocks, block.instance)))
+        add(block.address, block.bytes);
   }
   return ranges;
 }

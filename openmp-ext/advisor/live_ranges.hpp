@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Where a program that still runs has what the advisor places: addresses of its blocks (not of its
-// statics), from the profile that it is writing. What it allocates and frees is known up to the
-// profile's last record, so a range may be something else by now.
+// Where a program that still runs has what the advisor places: addresses of its blocks and statics,
+// from the profile that it is writing. What it allocates, frees, loads and unloads is known up to
+// the profile's last record, so a range may be something else by now.
 #pragma once
 
 #include "advisor/workload.hpp"

@@ -60,12 +60,15 @@ std::uint64_t not_supplied(std::vector<Change> changes) {
 void measure_fresh_bytes(const Profile& profile, std::span<const std::uint32_t> site_numbers,
                          std::vector<SiteInProfile>& sites) {
   std::vector<std::vector<Change>> changes(sites.size());
-  std::vector<std::uint64_t> logged(sites.size());
+  std::vector<std::uint64_t> logged(sites.size()), there(sites.size()); // there: from the start
   for (const ObjectRecord& object : profile.objects) {
     if (object.allocator >= ObjectRecord::k_area || object.bytes < k_large_block) continue;
     const std::uint32_t site = site_numbers[object.site];
     logged[site] += object.bytes;
-    changes[site].push_back({object.time, object.bytes, false});
+    if (object.time < profile.run.start_time)
+      there[site] += object.bytes;
+    else
+      changes[site].push_back({object.time, object.bytes, false});
     if (object.released != ObjectRecord::k_never)
       changes[site].push_back({object.released, object.bytes, true});
   }
@@ -74,7 +77,7 @@ void measure_fresh_bytes(const Profile& profile, std::span<const std::uint32_t> 
     const std::uint64_t others = site.bytes_total - std::min(site.bytes_total, logged[number]);
     const bool counted =
         site.objects > 0 && others / site.objects >= k_large_block; // large ones, one by one not
-    site.fresh.always = logged[number] + (counted ? others : 0);
+    site.fresh.always = logged[number] - there[number] + (counted ? others : 0);
     site.fresh.reused = not_supplied(std::move(changes[number]));
     if (counted) site.fresh.reused = std::max(site.fresh.reused, site.bytes_peak);
     site.fresh.reused = std::min(site.fresh.reused, site.fresh.always);

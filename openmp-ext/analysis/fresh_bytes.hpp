@@ -2,7 +2,8 @@
 //
 // How many bytes of a site's blocks are new pages once a plan places them: all, where every block
 // gets new ones; or what blocks freed before do not supply, where placement keeps the pages of
-// these (model/kept_memory.hpp has for how long, and how many). Each site is looked at alone.
+// these (model/kept_memory.hpp has for how long, and how many). Each site is looked at alone. What
+// was there when the recording began is not new.
 //
 // Blocks that are only counted are taken as new pages in the first case, and once, at their peak,
 // in the second.

@@ -6,10 +6,11 @@
 #include "advisor/advice.hpp"
 #include "advisor/evidence.hpp"
 #include "advisor/live_ranges.hpp"
+#include "analysis/areas.hpp"
+#include "analysis/latest.hpp"
 #include "base/kernel_files.hpp"
 #include "base/options.hpp"
 #include "base/os.hpp"
-#include "cli/held_names.hpp"
 #include "model/cost.hpp"
 #include "placement/job.hpp"
 #include "placement/pages.hpp"
@@ -118,9 +119,11 @@ public:
   Look(const OnlineFiles& files, OnlineState state, const Platform& platform, int process)
       : files_(files), state_(std::move(state)), platform_(platform), pages_(platform, process) {}
 
-  void decide(const ProfileSummary& summary, Symbols& symbols, const CapacityByKind& limits) {
+  // summary: of the run's latest part. lasted: all of it, in nanoseconds.
+  void decide(const ProfileSummary& summary, double lasted, Symbols& symbols,
+              const CapacityByKind& limits) {
     if (state_.changes > 0) judge(paces_of(summary));
-    if (!state_.undone && is_told()) advise_and_move(summary, symbols, limits);
+    if (!state_.undone && is_told()) advise_and_move(summary, lasted, symbols, limits);
     state_.refused = state_.refused || pages_.refused();
     write_state(files_, state_);
   }
@@ -271,7 +274,7 @@ private:
                 })));
   }
 
-  void advise_and_move(const ProfileSummary& summary, Symbols& symbols,
+  void advise_and_move(const ProfileSummary& summary, double lasted, Symbols& symbols,
                        const CapacityByKind& limits) {
     EvidenceNames names;
     for (const SiteSummary& site : summary.sites)
@@ -300,10 +303,10 @@ private:
     const std::vector<Wanted> list = elsewhere(advice, summary);
     if (list.empty() || !advice.change) return;
     const bool changes = !advice.change->is_none;
-    const double cost = moving_time(advice, list), run = double(summary.nanoseconds);
+    const double cost = moving_time(advice, list);
     const bool pays =
-        changes ? advice.change->saves * run >= k_worth * cost
-                : state_.changes > 0 && state_.seconds * 1e9 + cost <= k_most_moving * run;
+        changes ? advice.change->saves * lasted >= k_worth * cost
+                : state_.changes > 0 && state_.seconds * 1e9 + cost <= k_most_moving * lasted;
     if (!pays) return;
     if (changes) begin_change(advice, summary, symbols);
     move(list, advice);
@@ -327,16 +330,23 @@ RankShare share_of(unsigned processes) {
 void look_at(const OnlineFiles& files, const CapacityByKind& limits, unsigned processes) {
   OnlineState state = read_state(files).value_or(OnlineState{});
   if (state.undone || state.refused) return;
+  auto profile = read_profile(files.profile);
+  if (!profile || !profile->running) return;
+  const std::uint64_t begun = profile->run.start_time;
+  const std::uint64_t lasted = profile->last_time - std::min(profile->last_time, begun);
+  keep_from(*profile, begun + lasted / 2);
+  if (profile->samples.size() < k_least_samples) return;
   Symbols symbols;
-  const auto summary = summarize_with_names(symbols, {files.profile}, Programs::one, false);
-  if (!summary || summary->running == 0 || summary->samples < k_least_samples) return;
+  add_areas(*profile, [&](const ModuleInfo& module) { return symbols.statics_of(module); });
+  const auto summary = summarize({&*profile, 1}); // regions by address: reading the source is slow
+  if (!summary) return;
   DiscoverOptions options;
   if (const auto forced = parse_nodes(option_text(Option::nodes))) options.forced = *forced;
   const auto platform = discover_platform(options);
   if (!platform) return;
   const KindLimits allowed = limits_of(*platform, limits, share_of(processes), k_usual_reserve);
   Look(files, std::move(state), *platform, static_cast<int>(summary->runs[0].process))
-      .decide(*summary, symbols, allowed.limit);
+      .decide(*summary, double(lasted), symbols, allowed.limit);
 }
 
 } // namespace omptier

@@ -295,5 +295,21 @@ TEST(LiveRanges, AreTheWholePagesOfLivingBlocks) {
   EXPECT_EQ(ranges[2].bytes, MiB - 4096);
 }
 
+TEST(LiveRanges, AreWhereStaticsAreLoaded) {
+  ProfileSummary summary;
+  summary.modules.emplace_back().bias = 0x40000000;
+  SiteSummary& table = summary.sites.emplace_back();
+  table.kind = SiteKind::variable;
+  table.frames = {{0, 0x5100}};
+  table.bytes_largest = 2 * MiB;
+  Workload workload;
+  workload.sites.emplace_back();
+
+  const std::vector<LiveRange> ranges = live_ranges(workload, summary);
+  ASSERT_EQ(ranges.size(), 1u);
+  EXPECT_EQ(ranges[0].address, 0x40006000u);
+  EXPECT_EQ(ranges[0].bytes, 2 * MiB - 4096);
+}
+
 } // namespace
 } // namespace omptier

@@ -11,6 +11,7 @@
 #include "platform/platform.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -33,6 +34,9 @@ std::vector<Figures> figures_of(const std::vector<TierChoice>& tiers);
 
 // Part of the time. Profiles of one program differ by as much.
 inline constexpr double k_worth_changing = 0.02;
+
+// How long better placements are searched for: briefly where a running program waits for them.
+enum class Effort : std::uint8_t { usual, brief };
 
 struct Placement {
   // By site; k_nowhere when no tier has room for it.

@@ -110,8 +110,8 @@ private:
     looker_ = -1;
     next_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(k_longest);
     const unsigned now = changes();
-    Seconds rest = 2 * k_first; // moves are no reason to look later
-    if (now == changes_) rest = std::max(every_, k_rest * Seconds(Clock::now() - begun_));
+    const Seconds took = Clock::now() - begun_; // moves are no reason to look later
+    const Seconds rest = now != changes_ ? 2 * k_first : std::max(every_, k_rest * took);
     every_ = now != changes_ ? 2 * k_first : std::min(2 * every_, k_longest);
     changes_ = now;
     next_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(rest);

@@ -21,6 +21,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <ctime>
 #include <map>
 #include <utility>
 #include <vector>
@@ -35,14 +36,17 @@ constexpr double k_slower = 1.03;       // regions' time over their time before:
 constexpr unsigned k_looks_to_tell = 4; // then the next change may come, told or not
 constexpr std::uint64_t k_window = std::uint64_t{32} << 20;
 
-RegionPaces paces_of(const ProfileSummary& summary) {
+RegionPaces paces_of(const Profile& profile) {
   RegionPaces paces;
-  for (const RegionSummary& region : summary.regions) {
-    if (region.frames.empty()) continue;
+  const std::size_t regions =
+      std::min(profile.region_definitions.size(), profile.region_totals.size());
+  for (std::size_t number = 0; number < regions; ++number) {
     std::string name;
-    for (const Frame& frame : region.frames)
+    for (const Frame& frame : profile.region_definitions[number].frames)
       name += std::to_string(frame.module) + ":" + std::to_string(frame.offset) + " ";
-    paces[name] = {region.entries, region.nanoseconds};
+    RegionPace& pace = paces[name];
+    pace.entries += profile.region_totals[number].entries;
+    pace.nanoseconds += profile.region_totals[number].nanoseconds;
   }
   return paces;
 }
@@ -116,14 +120,30 @@ private:
 
 class Look {
 public:
-  Look(const OnlineFiles& files, OnlineState state, const Platform& platform, int process)
-      : files_(files), state_(std::move(state)), platform_(platform), pages_(platform, process) {}
-
+  Look(const OnlineFiles& files, OnlineState state, const Platform& platform,
+       const Profile& profile)
+      : files_(files), state_(std::move(state)), platform_(platform),
+        pages_(platform, static_cast<int>(profile.run.process)), paces_(paces_of(profile)) {
+    if (state_.changes > 0) judge(paces_);
+  }
+  bool may_change() const { return !state_.undone && is_told(); }
   // summary: of the run's latest part. lasted: all of it, in nanoseconds.
-  void decide(const ProfileSummary& summary, double lasted, Symbols& symbols,
-              const CapacityByKind& limits) {
-    if (state_.changes > 0) judge(paces_of(summary));
-    if (!state_.undone && is_told()) advise_and_move(summary, lasted, symbols, limits);
+  void change(const ProfileSummary& summary, double lasted, const CapacityByKind& limits) {
+    const std::optional<Advice> advice = advice_for(summary, limits);
+    if (!advice || !advice->change) return;
+    const std::vector<Wanted> list = elsewhere(*advice, summary);
+    const bool changes = !advice->change->is_none;
+    const double cost = moving_time(*advice, list);
+    if (option_flag(Option::verbose)) say_what_is_seen(summary, lasted, *advice, cost);
+    if (list.empty()) return;
+    const bool pays =
+        changes ? advice->change->saves * lasted >= k_worth * cost
+                : state_.changes > 0 && state_.seconds * 1e9 + cost <= k_most_moving * lasted;
+    if (!pays) return;
+    if (changes) begin_change(*advice, summary);
+    move(list, *advice);
+  }
+  void end() {
     state_.refused = state_.refused || pages_.refused();
     write_state(files_, state_);
   }
@@ -261,21 +281,30 @@ private:
     }
   }
 
-  void begin_change(const Advice& advice, const ProfileSummary& summary, Symbols& symbols) {
+  static void say_what_is_seen(const ProfileSummary& summary, double lasted, const Advice& advice,
+                               double cost) {
+    std::fprintf(stderr,
+                 "omptier run: --online: after %s, by %llu samples: another placement would save "
+                 "%s of the time and take %s to move; decided in %s\n",
+                 format_duration(lasted).c_str(), static_cast<unsigned long long>(summary.samples),
+                 format_percent(advice.change->saves, 1).c_str(), format_duration(cost).c_str(),
+                 format_duration(double(std::clock()) / CLOCKS_PER_SEC * 1e9).c_str());
+  }
+
+  // The plan is for the next look at this process: it needs no names.
+  void begin_change(const Advice& advice, const ProfileSummary& summary) {
     state_.before = std::exchange(state_.settled, {});
-    state_.at_change = paces_of(summary);
+    state_.at_change = paces_;
     state_.moves.clear();
     state_.expected = advice.change->saves;
     state_.pace = 0;
     state_.looks_since = 0;
     ++state_.changes;
-    write_whole(files_.plan(), write_plan(plan_from(advice, summary, [&](const Frame& frame) {
-                  return symbols.resolve(summary.modules[frame.module], frame.offset).portable;
-                })));
+    write_whole(files_.plan(), write_plan(plan_from(advice, summary,
+                                                    [](const Frame&) { return PortableFrame(); })));
   }
 
-  void advise_and_move(const ProfileSummary& summary, double lasted, Symbols& symbols,
-                       const CapacityByKind& limits) {
+  std::optional<Advice> advice_for(const ProfileSummary& summary, const CapacityByKind& limits) {
     EvidenceNames names;
     for (const SiteSummary& site : summary.sites)
       names.sites.push_back(site.symbol);
@@ -287,7 +316,7 @@ private:
     leave_unseen(workload, ranges);
     const std::vector<PageCensus> sites = where_sites_lie(workload, ranges);
     const std::vector<TierChoice> tiers = tiers_now(limits, sites);
-    if (tiers.size() < 2) return;
+    if (tiers.size() < 2) return {};
     EarlierPlacement now = as_it_lies(workload, sites, tiers);
     for (std::size_t site = 0; site < workload.sites.size(); ++site) {
       const SiteSummary& from = summary.sites[workload.sites[site].site];
@@ -299,23 +328,14 @@ private:
     if (state_.changes > 0)
       if (const auto plan = read_plan(files_.plan()))
         now = placed_by(*plan, workload, summary, tiers);
-    const Advice advice = omptier::advise(workload, tiers, &now);
-    const std::vector<Wanted> list = elsewhere(advice, summary);
-    if (list.empty() || !advice.change) return;
-    const bool changes = !advice.change->is_none;
-    const double cost = moving_time(advice, list);
-    const bool pays =
-        changes ? advice.change->saves * lasted >= k_worth * cost
-                : state_.changes > 0 && state_.seconds * 1e9 + cost <= k_most_moving * lasted;
-    if (!pays) return;
-    if (changes) begin_change(advice, summary, symbols);
-    move(list, advice);
+    return advise(workload, tiers, &now, Effort::brief);
   }
 
   const OnlineFiles& files_;
   OnlineState state_;
   const Platform& platform_;
   Pages pages_;
+  RegionPaces paces_;
 };
 
 RankShare share_of(unsigned processes) {
@@ -332,21 +352,25 @@ void look_at(const OnlineFiles& files, const CapacityByKind& limits, unsigned pr
   if (state.undone || state.refused) return;
   auto profile = read_profile(files.profile);
   if (!profile || !profile->running) return;
-  const std::uint64_t begun = profile->run.start_time;
-  const std::uint64_t lasted = profile->last_time - std::min(profile->last_time, begun);
-  keep_from(*profile, begun + lasted / 2);
-  if (profile->samples.size() < k_least_samples) return;
-  Symbols symbols;
-  add_areas(*profile, [&](const ModuleInfo& module) { return symbols.statics_of(module); });
-  const auto summary = summarize({&*profile, 1}); // regions by address: reading the source is slow
-  if (!summary) return;
   DiscoverOptions options;
   if (const auto forced = parse_nodes(option_text(Option::nodes))) options.forced = *forced;
   const auto platform = discover_platform(options);
   if (!platform) return;
-  const KindLimits allowed = limits_of(*platform, limits, share_of(processes), k_usual_reserve);
-  Look(files, std::move(state), *platform, static_cast<int>(summary->runs[0].process))
-      .decide(*summary, double(lasted), symbols, allowed.limit);
+  const std::uint64_t begun = profile->run.start_time;
+  const std::uint64_t lasted = profile->last_time - std::min(profile->last_time, begun);
+  const bool is_first = state.changes == 0;
+  Look look(files, std::move(state), *platform, *profile);
+  if (look.may_change()) {
+    keep_from(*profile, begun + lasted / 2);
+    if (is_first && profile->samples.size() < k_least_samples) return;
+    Symbols symbols;
+    add_areas(*profile, [&](const ModuleInfo& module) { return symbols.statics_of(module); });
+    const auto summary = summarize({&*profile, 1}); // regions by address: the source takes long
+    const KindLimits allowed = limits_of(*platform, limits, share_of(processes), k_usual_reserve);
+    if (summary && summary->samples >= k_least_samples)
+      look.change(*summary, double(lasted), allowed.limit);
+  }
+  look.end();
 }
 
 } // namespace omptier

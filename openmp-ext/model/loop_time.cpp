@@ -32,10 +32,21 @@ Waiting waiting(double wait, double spare) {
           0.5 - (power3(wait) / (spare * spare) + spare / 2) / root};
 }
 
+// (1 + more)^(1/3) for 0 <= more <= 1, by Halley's steps: std::cbrt would be a quarter of an
+// advice.
+double root3_of_one_and(double more) {
+  double root = 1 + 0.26 * more; // 2 % off at most; each step brings that to its third power
+  for (int step = 0; step < 2; ++step) {
+    const double cube = power3(root);
+    root *= (cube + 2 * (1 + more)) / (2 * cube + (1 + more));
+  }
+  return root;
+}
+
 // Of what goes on at the same time: the longer, and a little of the shorter.
 double both_at_once(double one, double other) {
   const double longest = std::max(one, other);
-  return longest > 0 ? longest * std::cbrt(power3(one / longest) + power3(other / longest)) : 0;
+  return longest > 0 ? longest * root3_of_one_and(power3(std::min(one, other) / longest)) : 0;
 }
 
 // The least Λ: Newton's steps from below, which do not overshoot since the sum of all λ is convex.

@@ -138,6 +138,8 @@ Parsed<std::uint64_t> parse_size(std::string_view text) {
   return static_cast<std::uint64_t>(bytes);
 }
 
+constexpr std::uint64_t k_least_capacity = 4096; // less, but for 0, is a unit forgotten
+
 Parsed<CapacityByKind> parse_capacity(std::string_view text) {
   CapacityByKind capacity;
   const std::string error = for_each_part(text, [&](std::string_view part) -> std::string {
@@ -145,6 +147,9 @@ Parsed<CapacityByKind> parse_capacity(std::string_view text) {
     if (!split) return split.error();
     const auto size = parse_size(split->rest);
     if (!size) return size.error();
+    if (*size > 0 && *size < k_least_capacity)
+      return in_quotes(part) + " means " + std::to_string(*size) +
+             " bytes; write K, M, G or T behind the number (" + std::string(part) + "G)";
     auto& entry = capacity[static_cast<std::size_t>(split->kind)];
     if (entry) return in_quotes(part) + " names a kind twice";
     entry = *size;

@@ -140,6 +140,27 @@ std::string change_text(const Advice& advice) {
              : "\nThe earlier plan is kept: nothing faster was found.\n";
 }
 
+// People expect a faster memory that has room to be filled first.
+std::string room_left_text(const Advice& advice) {
+  const auto& tier_of_site = advice.placement.tier_of_site;
+  std::vector<std::uint64_t> used(advice.tiers.size());
+  for (std::size_t site = 0; site < tier_of_site.size(); ++site)
+    if (tier_of_site[site] != Placement::k_nowhere)
+      used[tier_of_site[site]] += advice.workload.sites[site].peak_bytes();
+  for (std::size_t site = 0; site < tier_of_site.size(); ++site) {
+    const SiteDemand& demand = advice.workload.sites[site];
+    const std::size_t tier = tier_of_site[site];
+    if (tier == Placement::k_nowhere || tier == 0 || demand.ranges.empty()) continue;
+    const TierChoice& faster = advice.tiers[tier - 1];
+    if (used[tier - 1] + demand.peak_bytes() > faster.capacity) continue;
+    return "\nPart of " + demand.label + " is placed in " +
+           std::string(title_of(advice.tiers[tier].kind)) + " though " +
+           std::string(title_of(faster.kind)) +
+           " has room: both memories transfer at the same time, which is faster than either.\n";
+  }
+  return {};
+}
+
 } // namespace
 
 std::string kinds_in_words(const std::vector<TierChoice>& tiers) {
@@ -171,7 +192,8 @@ std::string placement_text(const Advice& advice) {
                        format_size(demand.peak_bytes()), demand.label,
                        reason_in(advice, site, tier, peaks));
   }
-  return text + what_stays_text(advice.workload) + bound_text(advice) + change_text(advice);
+  return text + what_stays_text(advice.workload) + room_left_text(advice) + bound_text(advice) +
+         change_text(advice);
 }
 
 std::string region_moves_text(const Advice& advice) {

@@ -75,7 +75,7 @@ TEST(Capacity, ByKind) {
   EXPECT_EQ((*capacity)[1], 0u);
   EXPECT_FALSE((*capacity)[2]);
   EXPECT_FALSE((*capacity)[3]);
-  EXPECT_EQ(*(*parse_capacity("cxl:1T,nvm:2"))[3], 1ull << 40);
+  EXPECT_EQ(*(*parse_capacity("cxl:1T,nvm:4096"))[3], 1ull << 40);
 }
 
 TEST(Capacity, Refusals) {
@@ -87,10 +87,12 @@ TEST(Capacity, Refusals) {
   EXPECT_EQ(error("ram:1"), "\"ram:1\"" + std::string(kinds));
   EXPECT_EQ(error("dram"), "\"dram\"" + std::string(kinds));
   EXPECT_EQ(error("unknown:1"), "\"unknown:1\"" + std::string(kinds));
-  EXPECT_EQ(error("dram:1,"), "\"\"" + std::string(kinds));
-  EXPECT_EQ(error("dram:1,DRAM:2"), "\"DRAM:2\" names a kind twice");
+  EXPECT_EQ(error("dram:1G,"), "\"\"" + std::string(kinds));
+  EXPECT_EQ(error("dram:1G,DRAM:2G"), "\"DRAM:2G\" names a kind twice");
   EXPECT_EQ(error("dram:"), "\"\" is not a size (such as 64M; K, M, G, T)");
-  EXPECT_EQ(error("hbm:1,dram:x"), "\"x\" is not a size (such as 64M; K, M, G, T)");
+  EXPECT_EQ(error("hbm:1G,dram:x"), "\"x\" is not a size (such as 64M; K, M, G, T)");
+  EXPECT_EQ(error("dram:40"),
+            "\"dram:40\" means 40 bytes; write K, M, G or T behind the number (dram:40G)");
 }
 
 TEST(Nodes, ListsAndRanges) {

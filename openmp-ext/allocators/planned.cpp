@@ -110,7 +110,8 @@ void* place_by_plan_or_strategy(Placer& placer, Allocator* allocator,
     uncharge_pool(*allocator, request.bytes, request.replaced);
     count_out(*allocator, request.bytes, false);
   }
-  warn_about_room(request.bytes, plan != nullptr ? "the plan" : "the strategy", placed.why);
+  if (plan == nullptr || !order->empty()) // else its kinds are lacking, which was said
+    warn_about_room(request.bytes, plan != nullptr ? "the plan" : "the strategy", placed.why);
   return nullptr;
 }
 

@@ -86,7 +86,8 @@ TierOrder tiers_of_kinds(const Placer& placer, std::span<const MemoryKind> kinds
     }
     if (lacking)
       warn_once_of(Notice::missing_tier, name_of(kind),
-                   "The plan wants %s, which this machine lacks: the plan's next choice is taken.",
+                   "The plan wants %s, which this machine lacks: its next choice is taken, "
+                   "or else the runtime's default memory.",
                    title_of(kind).data());
   }
   return order;

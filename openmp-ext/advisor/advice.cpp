@@ -148,15 +148,15 @@ struct Placed {
 };
 
 // From two sides: by each site's own value, and by the prices of room that all of them make.
-Placed place(const Workload& workload, const std::vector<TierChoice>& tiers) {
+Placed place(const Workload& workload, const std::vector<TierChoice>& tiers, Effort effort) {
   Placed placed{place_by_density(workload, tiers, cost_table(workload, tiers)), 0};
   auto& tier_of_site = placed.placement.tier_of_site;
-  improve_together(workload, tiers, tier_of_site);
+  improve_together(workload, tiers, tier_of_site, effort);
   Relaxed relaxed = relax(workload, tiers, tier_of_site);
   placed.least_time = relaxed.bound;
   if (tiers.size() < 2 || workload.sites.empty() || is_known_to_the_runtime(workload))
     return placed;
-  improve_together(workload, tiers, relaxed.tier_of_site);
+  improve_together(workload, tiers, relaxed.tier_of_site, effort);
   if (time_with_losses(workload, tiers, relaxed.tier_of_site) <
       (1 - k_better) * time_with_losses(workload, tiers, tier_of_site))
     tier_of_site = std::move(relaxed.tier_of_site);
@@ -182,9 +182,9 @@ double time_with_moves(const Workload& workload, const std::vector<TierChoice>& 
 
 // Sites are divided only where that saves time: whole ones are easier to understand, and only they
 // are moved per region.
-void place_whole_or_divided(Advice& advice) {
+void place_whole_or_divided(Advice& advice, Effort effort) {
   constexpr double k_worth = 0.008; // of the time with whole sites: the model tells no less
-  Placed placed = place(advice.workload, advice.tiers);
+  Placed placed = place(advice.workload, advice.tiers, effort);
   advice.placement = std::move(placed.placement);
   advice.least_time = placed.least_time;
   if (advice.tiers.size() < 2) return;
@@ -193,7 +193,7 @@ void place_whole_or_divided(Advice& advice) {
   if (advice.least_time >= (1 - k_worth) * whole) return;
   const Sliced sliced = slice(advice.workload, cost_table(advice.workload, advice.tiers));
   if (sliced.from.size() == advice.workload.sites.size()) return;
-  Placement placement = place(sliced.workload, advice.tiers).placement;
+  Placement placement = place(sliced.workload, advice.tiers, effort).placement;
   tidy_slices(sliced.workload, advice.tiers, sliced.from, placement.tier_of_site);
   Workload divided = join_slices(advice.workload, sliced, placement.tier_of_site);
   if (time_with_moves(divided, advice.tiers, placement) <
@@ -204,7 +204,8 @@ void place_whole_or_divided(Advice& advice) {
 }
 
 // What the plan does not name is placed around the rest, and so is what no longer has room.
-Placement place_around(const EarlierPlacement& earlier, const std::vector<TierChoice>& tiers) {
+Placement place_around(const EarlierPlacement& earlier, const std::vector<TierChoice>& tiers,
+                       Effort effort) {
   Workload held = earlier.workload;
   std::vector<std::pair<double, std::size_t>> order; // by what a byte saves there
   const CostTable costs = cost_table(held, tiers);
@@ -219,11 +220,11 @@ Placement place_around(const EarlierPlacement& earlier, const std::vector<TierCh
   for (const auto& [value, site] : order)
     if (const std::size_t tier = *earlier.tier_of_site[site]; seats.put(site, tier))
       held.sites[site].kept = tier;
-  return place(held, tiers).placement;
+  return place(held, tiers, effort).placement;
 }
 
-void keep_unless_slower(Advice& advice, const EarlierPlacement& earlier) {
-  Placement placement = place_around(earlier, advice.tiers);
+void keep_unless_slower(Advice& advice, const EarlierPlacement& earlier, Effort effort) {
+  Placement placement = place_around(earlier, advice.tiers, effort);
   const double before = time_with_moves(earlier.workload, advice.tiers, placement) *
                         losses_factor(placement.tier_of_site);
   const double now = time_with_moves(advice.workload, advice.tiers, advice.placement) *
@@ -250,10 +251,11 @@ void predict(Advice& advice) {
 
 } // namespace
 
-Advice advise(Workload workload, std::vector<TierChoice> tiers, const EarlierPlacement* earlier) {
+Advice advise(Workload workload, std::vector<TierChoice> tiers, const EarlierPlacement* earlier,
+              Effort effort) {
   Advice advice{std::move(workload), std::move(tiers), {}, {}, {}, {}};
-  place_whole_or_divided(advice);
-  if (earlier && earlier->names_any()) keep_unless_slower(advice, *earlier);
+  place_whole_or_divided(advice, effort);
+  if (earlier && earlier->names_any()) keep_unless_slower(advice, *earlier, effort);
   join_ranges(advice.workload, advice.placement.tier_of_site);
   join_blocks(advice.workload, advice.placement.tier_of_site);
   advice.costs = cost_table(advice.workload, advice.tiers);

@@ -29,6 +29,7 @@ constexpr std::size_t k_asked = 64;         // questions who lives together cost
 // room's trees are larger than the caches.
 constexpr std::size_t k_cached_pieces = 32 << 10;
 constexpr std::size_t k_most_exchanged = 1'000'000, k_most_effort = 3'000'000; // of refine()
+constexpr std::size_t k_quick_effort = 20'000;                                 // the same
 constexpr double k_most_tried = 8e5;                                           // of all placements
 
 std::size_t counted_in(std::size_t tier, std::size_t tiers) {
@@ -42,8 +43,8 @@ bool needs_room(const SiteDemand& site) {
 class Exchange {
 public:
   Exchange(const Workload& workload, const std::vector<TierChoice>& tiers,
-           std::vector<std::size_t>& tier_of_site)
-      : workload_(workload), tiers_(tiers.size()), where_(tier_of_site), needs_(workload),
+           std::vector<std::size_t>& tier_of_site, Effort effort = Effort::thorough)
+      : quick_(effort == Effort::quick), workload_(workload), tiers_(tiers.size()), where_(tier_of_site), needs_(workload),
         held_(workload, tiers, tier_of_site), times_(held_.times) {
     std::vector<std::uint64_t> capacity;
     for (const TierChoice& tier : tiers)
@@ -67,7 +68,8 @@ public:
       put(site, room_.fits(needs_.of(site), tiers_ - 1) ? tiers_ - 1 : Placement::k_nowhere);
     exchange();
     if (!holds_all(where_) || times_.time() > first_time - enough_) restore(first);
-    if (2 * placements() * mean_effort() <= k_most_tried)
+    const double most_tried = quick_ ? double(k_quick_effort) : k_most_tried;
+    if (2 * placements() * mean_effort() <= most_tried)
       search();
     else
       refine();
@@ -223,7 +225,7 @@ private:
   void refine() {
     if (movable_.size() > k_most_refined) return;
     std::minstd_rand random(1); // the same in every run
-    for (effort_left_ = k_most_effort; effort_left_ > 0;) {
+    for (effort_left_ = quick_ ? k_quick_effort : k_most_effort; effort_left_ > 0;) {
       pick(random);
       if (picked_.size() < 2) continue;
       change_ = 0;
@@ -390,6 +392,7 @@ private:
     return true;
   }
 
+  bool quick_;
   const Workload& workload_;
   std::size_t tiers_;
   std::vector<std::size_t>& where_;
@@ -426,11 +429,11 @@ double predicted_time(const Workload& workload, const std::vector<TierChoice>& t
 }
 
 void improve_together(const Workload& workload, const std::vector<TierChoice>& tiers,
-                      std::vector<std::size_t>& tier_of_site) {
+                      std::vector<std::size_t>& tier_of_site, Effort effort) {
   const bool any = std::ranges::any_of(
       workload.sites, [](const SiteDemand& site) { return !site.by_loop.empty(); });
   if ((any || Needs(workload).pieces() > 1) && tiers.size() > 1)
-    Exchange(workload, tiers, tier_of_site).run();
+    Exchange(workload, tiers, tier_of_site, effort).run();
 }
 
 void settle(const Workload& workload, const std::vector<TierChoice>& tiers,

@@ -29,7 +29,7 @@ constexpr std::size_t k_asked = 64;         // questions who lives together cost
 // room's trees are larger than the caches.
 constexpr std::size_t k_cached_pieces = 32 << 10;
 constexpr std::size_t k_most_exchanged = 1'000'000, k_most_effort = 3'000'000; // of refine()
-constexpr std::size_t k_quick_effort = 20'000;                                 // the same
+constexpr std::size_t k_quick_effort = 20'000;                                 // of each
 constexpr double k_most_tried = 8e5;                                           // of all placements
 
 std::size_t counted_in(std::size_t tier, std::size_t tiers) {
@@ -154,7 +154,7 @@ private:
   }
 
   void exchange() {
-    effort_left_ = k_most_exchanged;
+    effort_left_ = quick_ ? k_quick_effort : k_most_exchanged;
     bool changed = !movable_.empty();
     for (int round = 0; changed && round < k_rounds; ++round) {
       changed = false;

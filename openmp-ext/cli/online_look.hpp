@@ -12,6 +12,7 @@
 //   are no others until that is known.
 #pragma once
 
+#include "base/text.hpp"
 #include "cli/online_state.hpp"
 
 namespace omptier {

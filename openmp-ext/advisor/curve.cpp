@@ -59,7 +59,7 @@ void CapacityCurve::keep_better() {
   }
 }
 
-std::optional<std::uint64_t> CapacityCurve::enough(double part) {
+std::optional<std::uint64_t> CapacityCurve::enough(double part, std::uint64_t least) {
   if (points_.size() < 2) return {};
   const double most = points_.begin()->second.time_with_moves();
   const auto saved = [&](const Advice& advice) { return most - advice.time_with_moves(); };
@@ -68,7 +68,8 @@ std::optional<std::uint64_t> CapacityCurve::enough(double part) {
     if (!(wanted >= part * k_worth_changing * most)) return {};
     const auto reached = std::ranges::find_if(
         points_, [&](const auto& point) { return saved(point.second) >= wanted; });
-    if (reached == points_.begin()) return reached->first;
+    if (reached == points_.begin() || reached->first <= least)
+      return std::max(reached->first, least);
     const std::uint64_t high = reached->first, low = std::prev(reached)->first;
     const std::uint64_t middle = shown_size(low + (high - low) / 2);
     if (double(high) <= k_known * double(low) || middle >= high) return high;
@@ -76,11 +77,9 @@ std::optional<std::uint64_t> CapacityCurve::enough(double part) {
   }
 }
 
-std::vector<Arrival> CapacityCurve::arrivals(std::uint64_t capacity) const {
+std::vector<Arrival> CapacityCurve::arrivals(std::uint64_t smaller, std::uint64_t capacity) const {
   std::vector<Arrival> found;
-  const auto at = points_.find(capacity);
-  if (at == points_.end() || at == points_.begin()) return found;
-  const Advice &before = std::prev(at)->second, &now = at->second;
+  const Advice &before = points_.at(smaller), &now = points_.at(capacity);
   for (const SiteDemand& demand : workload_.sites) {
     if (std::ranges::find(found, demand.site, &Arrival::site) != found.end()) continue;
     Arrival one{demand.label, demand.site, part_in(before, demand.site, tier_),

@@ -31,14 +31,14 @@ public:
   const std::map<std::uint64_t, Advice>& points() const { return points_; } // by capacity
   double time_in_slowest() const { return slowest_; } // everything there
 
-  // Adds points until the smallest capacity that saves this part of what the largest point saves,
-  // against the smallest point, is known to about 2 %. None if the largest saves less than
-  // k_worth_changing.
-  std::optional<std::uint64_t> enough(double part);
+  // Adds points until the smallest capacity from `least` on that saves this part of what the
+  // largest point saves, against the smallest point, is known to about 2 %. None if the largest
+  // saves less than k_worth_changing.
+  std::optional<std::uint64_t> enough(double part, std::uint64_t least);
 
-  // What the tier holds more, or less, than at the point before, by at least a twentieth of the
-  // site; most bytes first.
-  std::vector<Arrival> arrivals(std::uint64_t capacity) const;
+  // What the tier holds more, or less, than at another point, by at least a twentieth of the site;
+  // most bytes first.
+  std::vector<Arrival> arrivals(std::uint64_t before, std::uint64_t capacity) const;
 
 private:
   void keep_better();

@@ -3,6 +3,7 @@
 // omptier advise: from profiles to a plan. Reports which memory each allocation site should get and
 // why (text or JSON), writes the plan, and prints the same advice as C source with traits.
 #include "advisor/advice.hpp"
+#include "advisor/decision.hpp"
 #include "advisor/kept.hpp"
 #include "base/text.hpp"
 #include "cli/advice_input.hpp"
@@ -22,7 +23,7 @@ namespace {
 
 struct AdviseArguments : AdviceArguments {
   std::string plan, strategy, after;
-  bool traits = true, json = false, compare = false;
+  bool traits = true, json = false, compare = false, why = false;
   std::string without;
   Terms terms; // of the model, all but those
 };
@@ -49,8 +50,10 @@ int print_advice(const AdviseArguments& arguments, const Advice& advice,
                  std::span<const StrategyTime> times, const Plan& plan,
                  const std::function<bool(std::size_t)>& is_from_c) {
   const bool plan_on_stdout = arguments.plan == "-";
-  std::string text = arguments.json ? advice_json(advice, times, arguments.threads == 0)
-                                    : placement_text(advice) + region_moves_text(advice) +
+  std::vector<std::string> others;
+  if (arguments.why) others = alternatives(advice);
+  std::string text = arguments.json ? advice_json(advice, times, arguments.threads == 0, others)
+                                    : placement_text(advice, others) + region_moves_text(advice) +
                                           strategies_text(advice, times);
   if (!arguments.json && arguments.traits) text += traits_text(advice, is_from_c);
   if (!arguments.plan.empty()) {
@@ -148,6 +151,9 @@ void add_advise(CLI::App& app, CommandContext& context) {
                     "Also the predicted time of each of these strategies");
   command->add_option("-o,--output", arguments->plan,
                       "Write the plan to this file; -: to standard output, the advice to stderr");
+  command->add_flag("--why", arguments->why,
+                    "Also what each object's next best memory is worth, and how much of it fits "
+                    "there (one in detail: omptier explain)");
   command->add_flag("--json", arguments->json, "The advice as JSON instead of text");
   command->add_flag("--traits,!--no-traits", arguments->traits,
                     "Print the advice as C source, too (default)");

@@ -9,6 +9,7 @@
 #include "cli/advice_input.hpp"
 #include "cli/advice_text.hpp"
 #include "cli/command.hpp"
+#include "cli/report_options.hpp"
 #include "cli/table.hpp"
 
 #include <algorithm>
@@ -64,13 +65,14 @@ Parsed<CapacityRange> take_range(std::string& text) {
   return Outcome::failure(usage);
 }
 
-// Each so many times the one before; of 0, the first is a small part of the last.
+// None, as the others are compared with that, then each so many times the one before; from 0 on,
+// the first is a small part of the last.
 std::vector<std::uint64_t> capacities(const CapacityRange& range, unsigned points) {
-  std::vector<std::uint64_t> made = {range.low};
+  std::vector<std::uint64_t> made = {0};
   const double high = static_cast<double>(range.high);
   const double first = range.low > 0 ? static_cast<double>(range.low) : high * k_least_of_high;
-  const unsigned steps = points - (range.low > 0 ? 1 : 2);
-  for (unsigned step = range.low > 0 ? 1 : 0; step < steps; ++step)
+  if (range.low > 0) made.push_back(range.low);
+  for (unsigned step = range.low > 0 ? 1 : 0, steps = points - 2; step < steps; ++step)
     made.push_back(shown_size(static_cast<std::uint64_t>(
         first * std::pow(high / first, static_cast<double>(step) / steps))));
   std::erase_if(made, [&](std::uint64_t bytes) { return bytes >= range.high; });
@@ -96,19 +98,22 @@ struct Curve {
   const CapacityCurve& curve;
   std::size_t tier;
   std::optional<std::uint64_t> enough;
+  std::vector<std::uint64_t> shown; // capacities, ascending
   const std::vector<TierChoice>& tiers;
 
   double time(const Advice& advice) const { return advice.time_with_moves(); }
   const Advice& last() const { return curve.points().rbegin()->second; }
+  std::vector<Arrival> arrivals(std::size_t row) const {
+    return row == 0 ? std::vector<Arrival>() : curve.arrivals(shown[row - 1], shown[row]);
+  }
   std::string kind() const { return std::string(title_of(tiers[tier].kind)); }
 };
 
+// "+ grid", "- 25 % of grid"
 std::string arrival_text(const Arrival& one) {
-  const auto percent = [](double part) { return format_percent(part, 0); };
-  const std::string sign = one.now > one.before ? "+ " : "- ";
-  if (one.before < 0.005 && one.now > 0.995) return sign + one.label;
-  if (one.now < 0.005 && one.before > 0.995) return sign + one.label;
-  return sign + one.label + " (" + percent(one.before) + " to " + percent(one.now) + ")";
+  const double change = std::abs(one.now - one.before);
+  return std::string(one.now > one.before ? "+ " : "- ") +
+         (change > 0.995 ? "" : format_percent(change, 0) + " of ") + one.label;
 }
 
 std::string arrivals_text(const std::vector<Arrival>& arrivals) {
@@ -134,30 +139,31 @@ std::string rows_text(const Curve& of) {
       {.title = "by samples", .align = TableColumn::Align::right, .rank = 1},
       {.title = "moves in (+) or out (-)", .cut = TableColumn::Cut::end}};
   std::vector<TableRow> rows;
-  const TextLook look{.width = 0, .utf8 = true, .colour = false};
-  for (const auto& [capacity, advice] : of.curve.points()) {
+  const TextLook look = text_options(TextArguments())->look();
+  for (std::size_t row = 0; row < of.shown.size(); ++row) {
+    const std::uint64_t capacity = of.shown[row];
+    const Advice& advice = of.curve.points().at(capacity);
     const double part = of.time(advice) / of.curve.time_in_slowest();
     const Range gain = speed_up_from_samples(advice);
     rows.push_back({format_size(capacity) + (of.enough == capacity ? " *" : "  "),
                     number("%5.1f %% ", 100 * part) + bar(part, k_bar, look.utf8),
                     number("%.2f", gain.value),
-                    number("%.2f", gain.low) + "–" + number("%.2f", gain.high),
-                    arrivals_text(of.curve.arrivals(capacity))});
+                    number("%.2f", gain.low) + (look.utf8 ? "–" : "-") + number("%.2f", gain.high),
+                    arrivals_text(of.arrivals(row))});
   }
   return table(columns, rows, look).text;
 }
 
 std::string enough_text(const Curve& of) {
-  const std::uint64_t least = of.curve.points().begin()->first;
-  const std::uint64_t most = of.curve.points().rbegin()->first;
+  const std::uint64_t most = of.shown.back();
   if (!of.enough)
-    return "From " + format_size(least) + " to " + format_size(most) + " of " + of.kind() +
-           ", the time hardly changes (by less than " + format_percent(k_worth_changing, 0) + ").\n";
+    return format_size(most) + " of " + of.kind() + " save less than " +
+           format_percent(k_worth_changing, 0) + " of the time: this program does not need any.\n";
   const double before = of.time(of.curve.points().begin()->second);
   const double saved = before - of.time(of.curve.points().at(*of.enough));
   return "* " + format_size(*of.enough) + " of " + of.kind() + " bring " +
          format_percent(saved / (before - of.time(of.last())), 0) + " of what " +
-         format_size(most) + " save against " + format_size(least) + ".\n";
+         format_size(most) + " save.\n";
 }
 
 std::string whatif_text(const Curve& of, const Workload& workload) {
@@ -179,9 +185,11 @@ using Json = nlohmann::ordered_json;
 std::string whatif_json(const Curve& of, const Workload& workload) {
   Json points = Json::array(), others = Json::array();
   const double threads = workload.threads.most();
-  for (const auto& [capacity, advice] : of.curve.points()) {
+  for (std::size_t row = 0; row < of.shown.size(); ++row) {
+    const std::uint64_t capacity = of.shown[row];
+    const Advice& advice = of.curve.points().at(capacity);
     Json arrivals = Json::array();
-    for (const Arrival& one : of.curve.arrivals(capacity))
+    for (const Arrival& one : of.arrivals(row))
       arrivals.push_back(
           {{"label", one.label}, {"bytes", one.bytes}, {"before", one.before}, {"now", one.now}});
     const Range gain = speed_up_from_samples(advice);
@@ -220,15 +228,18 @@ int whatif_command(WhatifArguments arguments) {
   if (const std::string why = nothing_to_decide(*workload, arguments, *input); !why.empty())
     return fail("whatif", 2, why);
   CapacityCurve curve(*workload, input->tiers, *tier);
-  for (const std::uint64_t capacity : capacities(*range, arguments.points))
+  std::vector<std::uint64_t> shown = capacities(*range, arguments.points);
+  for (const std::uint64_t capacity : shown)
     curve.add(capacity);
   const Advice& least = curve.points().begin()->second;
   if (const std::string why = kept_without_room(least.workload, least.placement, least.tiers);
       !why.empty())
     return fail("whatif", 2, "--keep: " + why);
   print_limits("whatif", arguments, *input, *workload);
-  const auto enough = curve.enough(k_enough);
-  const Curve of{curve, *tier, enough, input->tiers};
+  const auto enough = curve.enough(k_enough, range->low);
+  if (enough && !std::ranges::binary_search(shown, *enough))
+    shown.insert(std::ranges::lower_bound(shown, *enough), *enough);
+  const Curve of{curve, *tier, enough, std::move(shown), input->tiers};
   return write_file("whatif", "-",
                     arguments.json ? whatif_json(of, *workload) : whatif_text(of, *workload));
 }

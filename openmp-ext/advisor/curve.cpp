@@ -13,8 +13,8 @@
 namespace omptier {
 namespace {
 
-constexpr double k_known = 1.02;          // of two capacities: near enough
-constexpr double k_least_arrived = 0.05;  // of a site's bytes
+constexpr double k_known = 1.02;         // of two capacities: near enough
+constexpr double k_least_arrived = 0.05; // of a site's bytes
 
 std::uint64_t bytes_of(const Advice& advice, std::size_t site) {
   std::uint64_t bytes = 0;

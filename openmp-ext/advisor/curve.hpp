@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How the predicted time depends on how much there is of one kind of memory (omptier whatif). The
-// search for a placement is not exact; but what fits into less room fits into more, so a point takes
-// the placement of the point before where it finds no better one, and the curve never rises.
+// search for a placement is not exact; but what fits into less room fits into more, so a point
+// takes the placement of the point before where it finds no better one, and the curve never rises.
 #pragma once
 
 #include "advisor/advice.hpp"
@@ -29,7 +29,7 @@ public:
   // Adds a point. References to advice stay valid.
   void add(std::uint64_t capacity);
   const std::map<std::uint64_t, Advice>& points() const { return points_; } // by capacity
-  double time_in_slowest() const { return slowest_; } // everything there
+  double time_in_slowest() const { return slowest_; }                       // everything there
 
   // Adds points until the smallest capacity from `least` on that saves this part of what the
   // largest point saves, against the smallest point, is known to about 2 %. None if the largest

@@ -16,9 +16,9 @@
 namespace omptier {
 namespace {
 
-constexpr double k_near = 1.02; // of two capacities: near enough
+constexpr double k_near = 1.02;                                 // of two capacities: near enough
 constexpr std::uint64_t k_least_step = std::uint64_t{64} << 10; // bytes
-constexpr double k_most_important = 64; // factor, either way
+constexpr double k_most_important = 64;                         // factor, either way
 constexpr double k_near_factor = 1.05;
 
 class Deciding {
@@ -27,7 +27,8 @@ public:
       : workload_(workload), tiers_(tiers), site_(site) {}
 
   Decision run() {
-    Decision made{advise(workload_, tiers_, nullptr, Effort::quick), site_, {}, 0, {}, {}, {}, {}, {}};
+    Decision made{
+        advise(workload_, tiers_, nullptr, Effort::quick), site_, {}, 0, {}, {}, {}, {}, {}};
     for (std::size_t tier = 0; tier < tiers_.size(); ++tier)
       made.parts.push_back(part_in(made.advice, site_, tier));
     home_ = made.home = home(made.advice);
@@ -162,15 +163,15 @@ std::string alternative(const Advice& advice, const LoopTimes& times, const Room
   if (!next) return {};
   const double change = times.change(site, *next) / advice.time;
   const auto at = [&](double share) { return demand.share > 0 ? share / demand.share : 1; };
-  const std::string size =
-      format_percent(std::abs(change)) + " (" +
-      format_percent(std::abs(change) * at(demand.share_low)) + " to " +
-      format_percent(std::abs(change) * at(demand.share_high)) + ")";
+  const std::string size = format_percent(std::abs(change)) + " (" +
+                           format_percent(std::abs(change) * at(demand.share_low)) + " to " +
+                           format_percent(std::abs(change) * at(demand.share_high)) + ")";
   const std::string kind(title_of(advice.tiers[*next].kind));
   if (std::abs(change) < 0.0005) return "in " + kind + ", the time would be the same";
   if (change > 0) return "in " + kind + ", the program would take " + size + " longer";
   if (room.fits(need, *next))
-    return kind + " would save " + size + " of the time and has room: plans do not change for so little";
+    return kind + " would save " + size +
+           " of the time and has room: plans do not change for so little";
   return kind + " would save " + size + " of the time, but has room for " +
          format_percent(part_that_fits(room, need, *next), 0) + " of it";
 }

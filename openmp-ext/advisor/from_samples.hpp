@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the samples' intervals leave open of a predicted time. Each site's demand is known as well as
-// its share: at either end of its interval, the model gives another time. Sites are sampled
+// What the samples' intervals leave open of a predicted time. Each site's demand is known as well
+// as its share: at either end of its interval, the model gives another time. Sites are sampled
 // independently, so the square of the interval's half is the sum of the squares of theirs. The
 // model's own error, which no sample tells, is not in it (Gain has it).
 #pragma once

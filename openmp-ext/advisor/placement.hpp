@@ -35,7 +35,7 @@ std::vector<Figures> figures_of(const std::vector<TierChoice>& tiers);
 inline constexpr double k_worth_changing = 0.02;
 
 // How long better placements are looked for. `quick` is for questions that need many placements
-// (what would more room bring?): seldom more than 1 % slower ones, in a fraction of the time.
+// (what would more room bring?): they are hardly ever slower, and found in a fraction of the time.
 enum class Effort : std::uint8_t { thorough, quick };
 
 struct Placement {

@@ -44,8 +44,9 @@ class Exchange {
 public:
   Exchange(const Workload& workload, const std::vector<TierChoice>& tiers,
            std::vector<std::size_t>& tier_of_site, Effort effort = Effort::thorough)
-      : quick_(effort == Effort::quick), workload_(workload), tiers_(tiers.size()), where_(tier_of_site), needs_(workload),
-        held_(workload, tiers, tier_of_site), times_(held_.times) {
+      : quick_(effort == Effort::quick), workload_(workload), tiers_(tiers.size()),
+        where_(tier_of_site), needs_(workload), held_(workload, tiers, tier_of_site),
+        times_(held_.times) {
     std::vector<std::uint64_t> capacity;
     for (const TierChoice& tier : tiers)
       capacity.push_back(tier.capacity);

@@ -18,12 +18,12 @@ namespace omptier {
 namespace {
 
 Parsed<AdviceTarget> target_of(const AdviceArguments& arguments, const CapacityByKind& capacity,
-                         unsigned threads) {
+                               unsigned threads) {
   if (arguments.machine.given()) {
     const auto machine = chosen_machine(arguments.machine);
     if (!machine) return Parsed<AdviceTarget>::failure(machine.error());
     return AdviceTarget{platform_of(*machine, capacity, threads),
-                  static_cast<double>(machine->core.outstanding)};
+                        static_cast<double>(machine->core.outstanding)};
   }
   DiscoverOptions options;
   options.xml = arguments.xml;
@@ -79,8 +79,8 @@ std::string assumptions(const AdviceArguments& arguments, const AdviceInput& inp
     text = arguments.machine.name + " is taken as small as it is emulated (" +
            kinds_in_words(input.tiers) + ")";
   if (threads)
-    text += (small ? ", with " : "the bandwidth is shared by ") +
-            format_threads(workload.threads) + " as recorded";
+    text += (small ? ", with " : "the bandwidth is shared by ") + format_threads(workload.threads) +
+            " as recorded";
   text += "; name the real machine's:";
   if (small) text += " --capacity hbm:64G,dram:256G";
   return text + (threads ? " --threads 56" : "");
@@ -156,9 +156,8 @@ Parsed<Plan> plan_for_recorded(const char* command, const std::string& path,
 std::string nothing_to_decide(const Workload& workload, const AdviceArguments& arguments,
                               const AdviceInput& input) {
   const std::vector<std::string>& notes = input.summary.notes;
-  if (std::ranges::none_of(workload.sites, [](const SiteDemand& site) {
-        return site.placeable && site.by_plan;
-      }))
+  if (std::ranges::none_of(workload.sites,
+                           [](const SiteDemand& site) { return site.placeable && site.by_plan; }))
     return "the profile holds no allocation or static that a plan can place (blocks and statics "
            "from 64 KiB, small blocks of a site that are 256 KiB together, and omp_alloc's)" +
            (notes.empty() ? "" : "; " + notes.front());
@@ -179,13 +178,12 @@ void print_limits(const char* command, const AdviceArguments& arguments, const A
   for (const std::string& line : input.summary.notes)
     std::fprintf(stderr, "omptier %s: %s\n", command, line.c_str());
   if (!has_samples(input.summary))
-    std::fprintf(
-        stderr,
-        "omptier %s: %s: no samples, so nothing is known of what is accessed; record a "
-        "longer run, or more often (omptier record --rate)\n",
-        command, arguments.profiles[0].c_str());
-  for (const std::string& line :
-       {kinds_not_there(input), assumptions(arguments, input, workload), estimates_in_words(input.tiers)})
+    std::fprintf(stderr,
+                 "omptier %s: %s: no samples, so nothing is known of what is accessed; record a "
+                 "longer run, or more often (omptier record --rate)\n",
+                 command, arguments.profiles[0].c_str());
+  for (const std::string& line : {kinds_not_there(input), assumptions(arguments, input, workload),
+                                  estimates_in_words(input.tiers)})
     if (!line.empty()) std::fprintf(stderr, "omptier %s: %s\n", command, line.c_str());
 }
 
@@ -194,9 +192,9 @@ void add_advice_options(CLI::App& command, AdviceArguments& arguments,
   command.add_option("profiles", arguments.profiles, "Profiles written by omptier record")
       ->required();
   command.add_option("--capacity", arguments.capacity, capacity_help);
-  auto* xml =
-      command.add_option("--xml", arguments.xml,
-                         "hwloc XML of the machine to place on (lstopo --of xml); default: this one");
+  auto* xml = command.add_option(
+      "--xml", arguments.xml,
+      "hwloc XML of the machine to place on (lstopo --of xml); default: this one");
   auto* nodes =
       command.add_option("--nodes", arguments.nodes,
                          "Which nodes are of which kind, such as hbm:1+3; default: by attributes");

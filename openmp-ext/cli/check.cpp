@@ -124,8 +124,9 @@ void add_check(CLI::App& app, CommandContext& context) {
   CLI::Option* as_json = command->add_flag("--json", wanted->json, "The findings as JSON");
   command->add_flag("--variables", wanted->variables, "List the OMPTIER_* variables")
       ->excludes(as_json);
-  command->add_flag("--notices", wanted->notices,
-                    "List the libraries' warnings and information messages, by number")
+  command
+      ->add_flag("--notices", wanted->notices,
+                 "List the libraries' warnings and information messages, by number")
       ->excludes(as_json);
   command->add_flag("--markdown", wanted->markdown,
                     "List them as the page docs/environment.md or docs/notices.md");

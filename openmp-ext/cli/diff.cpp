@@ -30,8 +30,8 @@ struct DiffArguments : AdviceArguments {
 struct Difference {
   std::string label, region; // region: "" if always
   std::uint64_t bytes = 0;
-  std::string in_a, in_b; // where it lies
-  std::string reason;     // of the second plan
+  std::string in_a, in_b;      // where it lies
+  std::string reason;          // of the second plan
   std::optional<double> saves; // nanoseconds of thread time that this change alone saves
 };
 
@@ -148,8 +148,13 @@ Differences differences_of(const Plan& a, const Plan& b) {
     ++made.objects;
     if (pair.a && pair.b && same_place(*pair.a, *pair.b)) continue;
     const PlanEntry& entry = pair.either();
-    made.all.push_back({entry.label, region_of(entry), entry.bytes, where_text(pair.a),
-                        where_text(pair.b), entry.reason, {}});
+    made.all.push_back({entry.label,
+                        region_of(entry),
+                        entry.bytes,
+                        where_text(pair.a),
+                        where_text(pair.b),
+                        entry.reason,
+                        {}});
   }
   return made;
 }
@@ -220,8 +225,11 @@ std::string parts_text(const std::vector<double>& parts, const std::vector<TierC
   return text;
 }
 
+// A divided site's entry has more in its name: "grid (a.c:34), 25 % of it in 2 ranges".
 std::string reason_by_label(const Plan& plan, const std::string& label) {
-  const auto entry = std::ranges::find(plan.entries, label, &PlanEntry::label);
+  const auto entry = std::ranges::find_if(plan.entries, [&](const PlanEntry& one) {
+    return one.region.empty() && (one.label == label || one.label.starts_with(label + ", "));
+  });
   return entry != plan.entries.end() ? entry->reason : std::string();
 }
 
@@ -249,18 +257,24 @@ Differences differences_priced(const Plan& a, const Plan& b, const Workload& who
     if (const PlanEntry& entry = pair.either(); !entry.region.empty()) {
       ++made.objects;
       if (!pair.a || !pair.b || !same_place(*pair.a, *pair.b))
-        made.all.push_back({entry.label, region_of(entry), entry.bytes, where_text(pair.a),
-                            where_text(pair.b), entry.reason, {}});
+        made.all.push_back({entry.label,
+                            region_of(entry),
+                            entry.bytes,
+                            where_text(pair.a),
+                            where_text(pair.b),
+                            entry.reason,
+                            {}});
     }
   const std::vector<std::size_t> slow(in_a.tier_of_site.size(), input.tiers.size() - 1);
-  made.times = PlanTimes{
-      time, in_b.time(input.tiers),
-      predicted_time(in_a.workload, input.tiers, slow) + in_a.workload.rest,
-      double(workload.threads.most()),
-      in_a.all_named && in_b.all_named
-          ? ""
-          : std::string(title_of(input.tiers[tier_of_unnamed(input.tiers)].kind)),
-      workload.measure == Measure::time};
+  made.times =
+      PlanTimes{time,
+                in_b.time(input.tiers),
+                predicted_time(in_a.workload, input.tiers, slow) + in_a.workload.rest,
+                double(workload.threads.most()),
+                in_a.all_named && in_b.all_named
+                    ? ""
+                    : std::string(title_of(input.tiers[tier_of_unnamed(input.tiers)].kind)),
+                workload.measure == Measure::time};
   return made;
 }
 
@@ -292,9 +306,10 @@ std::string diff_text(const DiffArguments& arguments, const Differences& made) {
             (one.saves ? ": alone, " + saved_text(*one.saves, made.times->a) : "") + "\n";
     if (!one.reason.empty()) text += "          " + one.reason + "\n";
   }
-  text += made.all.empty() ? "Both place all " + std::to_string(made.objects) + " objects alike.\n"
-                           : "\n" + std::to_string(made.all.size()) + " of " +
-                                 std::to_string(made.objects) + " objects are placed differently.\n";
+  text += made.all.empty()
+              ? "Both place all " + std::to_string(made.objects) + " objects alike.\n"
+              : "\n" + std::to_string(made.all.size()) + " of " + std::to_string(made.objects) +
+                    " objects are placed differently.\n";
   return text + (made.times ? times_text(*made.times) : "");
 }
 
@@ -355,13 +370,14 @@ int diff_command(const DiffArguments& arguments) {
 } // namespace
 
 void add_diff(CLI::App& app, CommandContext& context) {
-  auto* command =
-      app.add_subcommand("diff", "Compare two plans: what moves, and with a profile what it is worth");
+  auto* command = app.add_subcommand(
+      "diff", "Compare two plans: what moves, and with a profile what it is worth");
   auto arguments = std::make_shared<DiffArguments>();
   command->add_option("a", arguments->a, "The first plan")->required();
   command->add_option("b", arguments->b, "The second plan")->required();
-  add_advice_options(*command, *arguments,
-                     "Kinds to price, with bytes: dram:64M,nvm:16G (plans are not checked for room)");
+  add_advice_options(
+      *command, *arguments,
+      "Kinds to price, with bytes: dram:64M,nvm:16G (plans are not checked for room)");
   auto* profiles = command->get_option("profiles")->required(false);
   for (const char* option : {"--capacity", "--xml", "--nodes", "--machine", "--machine-file",
                              "--threads", "--keep", "--force", "--resolve"})

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// omptier explain: why one allocation or static is placed where it is, what it would cost elsewhere,
-// and what would put it elsewhere.
+// omptier explain: why one allocation or static is placed where it is, what it would cost
+// elsewhere, and what would put it elsewhere.
+#include "advisor/explain.hpp"
 #include "advisor/curve.hpp"
 #include "advisor/decision.hpp"
-#include "advisor/explain.hpp"
 #include "advisor/kept.hpp"
 #include "cli/advice_input.hpp"
 #include "cli/advice_text.hpp"
@@ -79,15 +79,16 @@ std::string reason_text(const Explained& of) {
   const std::size_t home = of.decision.home;
   if (home >= of.tiers.size()) return "No kind of memory has room for it.\n";
   std::size_t best = home; // for this object alone, whatever must leave for it
-  const auto at = std::ranges::find(of.decision.advice.workload.sites, of.decision.site,
-                                    &SiteDemand::site);
-  const auto& costs = of.decision.advice
-                          .costs[static_cast<std::size_t>(at - of.decision.advice.workload.sites.begin())];
+  const auto at =
+      std::ranges::find(of.decision.advice.workload.sites, of.decision.site, &SiteDemand::site);
+  const auto& costs =
+      of.decision.advice
+          .costs[static_cast<std::size_t>(at - of.decision.advice.workload.sites.begin())];
   for (std::size_t tier = 0; tier < of.tiers.size(); ++tier)
     if (costs[tier] < costs[best] * (1 - k_worth_changing)) best = tier;
   if (best == home) return "It is accessed fastest there.\n";
-  return "It would be accessed " + format_percent(1 - costs[best] / costs[home], 0) + " faster in " +
-         of.kind(best) + ", which has " + format_size(of.tiers[best].capacity) +
+  return "It would be accessed " + format_percent(1 - costs[best] / costs[home], 0) +
+         " faster in " + of.kind(best) + ", which has " + format_size(of.tiers[best].capacity) +
          (of.bytes > of.tiers[best].capacity ? ": too little for all of it, and others save more "
                                                "time for that room.\n"
                                              : ": others save more time for that room.\n");
@@ -107,7 +108,8 @@ std::string flips_text(const Explained& of) {
   for (const OtherCapacity& other : decision.capacities)
     text += capacity_text(of, other);
   for (const std::size_t tier : decision.never)
-    text += "  more " + of.kind(tier) + " does not: even with room for everything it is no faster "
+    text += "  more " + of.kind(tier) +
+            " does not: even with room for everything it is no faster "
             "there\n";
   char factor[32];
   if (decision.importance) {
@@ -134,8 +136,8 @@ std::string plan_text(const Explained& of) {
 
 std::string explanation(const Explained& of) {
   return of.name + ": " + format_size(of.bytes) + ", " + where_text(of) + "\n\nSeen: " + of.seen +
-         " (" + with_separators(of.samples) + (of.samples == 1 ? " sample" : " samples") + ")\n" + reason_text(of) + "\n" +
-         prices_text(of) + "\n" + flips_text(of) + "\n" + plan_text(of);
+         " (" + with_separators(of.samples) + (of.samples == 1 ? " sample" : " samples") + ")\n" +
+         reason_text(of) + "\n" + prices_text(of) + "\n" + flips_text(of) + "\n" + plan_text(of);
 }
 
 using Json = nlohmann::ordered_json;
@@ -149,8 +151,8 @@ std::string explanation_json(const Explained& of) {
   const auto kind = [&](std::size_t tier) {
     return tier < of.tiers.size() ? Json(name_of(of.tiers[tier].kind)) : Json(nullptr);
   };
-  const SiteDemand& demand = *std::ranges::find(decision.advice.workload.sites, decision.site,
-                                                &SiteDemand::site);
+  const SiteDemand& demand =
+      *std::ranges::find(decision.advice.workload.sites, decision.site, &SiteDemand::site);
   Json kinds = Json::array(), capacities = Json::array(), never = Json::array();
   for (std::size_t tier = 0; tier < of.tiers.size(); ++tier)
     kinds.push_back({{"kind", kind(tier)},
@@ -219,8 +221,8 @@ int explain_command(const ExplainArguments& arguments) {
   const auto site = wanted_site(arguments, *whole);
   if (!site) return fail("explain", 2, site.error());
   const Decision decision = decide_about(*workload_for(arguments, *input), input->tiers, *site);
-  if (const std::string why = kept_without_room(decision.advice.workload,
-                                                decision.advice.placement, input->tiers);
+  if (const std::string why =
+          kept_without_room(decision.advice.workload, decision.advice.placement, input->tiers);
       !why.empty())
     return fail("explain", 2, "--keep: " + why);
   print_limits("explain", arguments, *input, *whole);

@@ -69,8 +69,8 @@ Parsed<std::size_t> site_named(const std::vector<std::string>& labels, std::stri
       return Outcome::failure(quoted + " may be " + some_labels(labels, found) +
                               "; write more of the name");
   }
-  return Outcome::failure("no allocation or static has " + quoted + " in its name; there are: " +
-                          some_labels(labels, nearest(labels, name)));
+  return Outcome::failure("no allocation or static has " + quoted +
+                          " in its name; there are: " + some_labels(labels, nearest(labels, name)));
 }
 
 } // namespace omptier

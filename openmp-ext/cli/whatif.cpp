@@ -21,8 +21,8 @@
 namespace omptier {
 namespace {
 
-constexpr double k_enough = 0.95;        // of what the largest capacity saves
-constexpr std::size_t k_most_named = 3;  // arrivals in a row
+constexpr double k_enough = 0.95;              // of what the largest capacity saves
+constexpr std::size_t k_most_named = 3;        // arrivals in a row
 constexpr double k_least_of_high = 1.0 / 1024; // smallest capacity of the scale that begins at 0
 
 struct WhatifArguments : AdviceArguments {
@@ -88,8 +88,8 @@ Parsed<std::size_t> varied_tier(const CapacityRange& range, const std::vector<Ti
     return Parsed<std::size_t>::failure("--capacity: the machine to place on has no " + kind +
                                         ", only " + kinds_in_words(tiers));
   if (at + 1 == tiers.end())
-    return Parsed<std::size_t>::failure("--capacity: " + kind +
-                                        " is the slowest kind there (" + kinds_in_words(tiers) +
+    return Parsed<std::size_t>::failure("--capacity: " + kind + " is the slowest kind there (" +
+                                        kinds_in_words(tiers) +
                                         "): more of it makes nothing faster; vary another");
   return static_cast<std::size_t>(at - tiers.begin());
 }
@@ -254,8 +254,10 @@ void add_whatif(CLI::App& app, CommandContext& context) {
                      "The kind to vary, from the smallest to the largest size, and the sizes of "
                      "others: hbm:8G..64G,dram:256G");
   command->get_option("--capacity")->required();
-  command->add_option("--points", arguments->points, "Capacities to try, before the search for the "
-                                                     "one that is enough (default: 12)")
+  command
+      ->add_option("--points", arguments->points,
+                   "Capacities to try, before the search for the "
+                   "one that is enough (default: 12)")
       ->check(CLI::Range(3u, 200u));
   command->add_flag("--json", arguments->json, "The curve as JSON instead of text");
   command->callback([&context, arguments] { context.status = whatif_command(*arguments); });

@@ -200,8 +200,7 @@ TEST(Decision, WithoutRoomInAKindThereIsNoPrice) {
 }
 
 TEST(Alternatives, SayWhatTheNextBestMemoryIsWorthAndWhatFits) {
-  const std::vector<std::string> texts =
-      alternatives(advise(three_sites(), tiers(80 * MiB)));
+  const std::vector<std::string> texts = alternatives(advise(three_sites(), tiers(80 * MiB)));
   ASSERT_EQ(texts.size(), 3u);
   EXPECT_NE(texts[0].find("in NVM, the program would take"), std::string::npos) << texts[0];
   EXPECT_NE(texts[1].find("DRAM would save"), std::string::npos) << texts[1];
@@ -212,9 +211,8 @@ TEST(Alternatives, SayWhatTheNextBestMemoryIsWorthAndWhatFits) {
 }
 
 TEST(ShownSize, IsWhatIsPrintedAndNeverLess) {
-  for (const std::uint64_t bytes :
-       {0ul, 1ul, 1023ul, 1024ul, 1025ul, 1047553ul, 64 * MiB, 64 * MiB + 1, 1023 * MiB + 5,
-        1ul << 40}) {
+  for (const std::uint64_t bytes : {0ul, 1ul, 1023ul, 1024ul, 1025ul, 1047553ul, 64 * MiB,
+                                    64 * MiB + 1, 1023 * MiB + 5, 1ul << 40}) {
     const std::uint64_t shown = shown_size(bytes);
     EXPECT_GE(shown, bytes);
     EXPECT_LE(static_cast<double>(shown), 1.011 * static_cast<double>(bytes) + 1) << bytes;
@@ -230,9 +228,9 @@ TEST(NamedSite, ExactlyThenByTheFirstWordThenByAnyPart) {
   EXPECT_EQ(*site_named(labels, "old"), 1u);
   EXPECT_EQ(*site_named(labels, "b.c:123"), 3u);
   EXPECT_EQ(*site_named(labels, "list (b.c:12)"), 2u);
-  EXPECT_NE(site_named(labels, "list").error().find(
-                "may be list (b.c:12); list (b.c:123); write more"),
-            std::string::npos);
+  EXPECT_NE(
+      site_named(labels, "list").error().find("may be list (b.c:12); list (b.c:123); write more"),
+      std::string::npos);
   EXPECT_NE(site_named(labels, "girds").error().find("there are: "), std::string::npos);
   EXPECT_NE(site_named(labels, "oldest").error().find("there are: grid_old"), std::string::npos);
   EXPECT_FALSE(site_named(labels, ""));

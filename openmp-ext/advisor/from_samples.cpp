@@ -12,6 +12,9 @@
 namespace omptier {
 namespace {
 
+constexpr std::size_t k_most_varied = 64, k_least_varied = 4; // sites
+constexpr std::size_t k_most_work = 500'000;                  // sites varied times all sites
+
 struct Ends { // factors of the demand
   std::size_t site = 0;
   double low = 1, high = 1, width = 0;
@@ -34,7 +37,9 @@ std::vector<Ends> widest(const Workload& workload) {
     if (sum.share > 0 && sum.high > sum.low)
       ends.push_back({site, sum.low / sum.share, sum.high / sum.share, sum.high - sum.low});
   std::ranges::stable_sort(ends, std::greater{}, &Ends::width);
-  if (ends.size() > k_most_varied) ends.resize(k_most_varied);
+  const std::size_t most = std::clamp(k_most_work / std::max<std::size_t>(workload.sites.size(), 1),
+                                      k_least_varied, k_most_varied);
+  if (ends.size() > most) ends.resize(most);
   return ends;
 }
 

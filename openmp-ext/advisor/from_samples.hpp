@@ -19,9 +19,8 @@ struct Range {
 // The workload with a site's accesses, not its bytes, so many times; site: of the summary.
 Workload with_demand(Workload workload, std::size_t site, double factor);
 
-// A figure with the interval of all sites of a workload, or of the k_most_varied with the widest.
+// A figure with the interval of the sites with the widest: of all, unless there are very many.
 // of: the figure if a site of the summary has so many times the accesses.
-inline constexpr std::size_t k_most_varied = 64;
 using FigureOf = std::function<double(std::size_t site, double factor)>;
 Range from_samples(const Workload& workload, const FigureOf& of);
 

@@ -76,22 +76,22 @@ std::string prices_text(const Explained& of) {
 }
 
 std::string reason_text(const Explained& of) {
-  const std::size_t home = of.decision.home;
-  if (home >= of.tiers.size()) return "No kind of memory has room for it.\n";
-  std::size_t best = home; // for this object alone, whatever must leave for it
-  const auto at =
-      std::ranges::find(of.decision.advice.workload.sites, of.decision.site, &SiteDemand::site);
-  const auto& costs =
-      of.decision.advice
-          .costs[static_cast<std::size_t>(at - of.decision.advice.workload.sites.begin())];
+  const Decision& decision = of.decision;
+  if (decision.home >= of.tiers.size()) return "No kind of memory has room for it.\n";
+  for (const OtherCapacity& other : decision.capacities) {
+    const std::uint64_t now = of.tiers[other.tier].capacity;
+    if (other.capacity > now)
+      return "It would lie in " + of.kind(other.goes_to) + " if there were room: " +
+             (of.bytes > now ? "it is larger than the " : "others save more time for the ") +
+             format_size(now) + " of " + of.kind(other.tier) + ".\n";
+  }
+  const auto is_no_loss = [&](std::size_t tier) {
+    return tier != decision.home && decision.in_tier[tier].has_room &&
+           decision.in_tier[tier].price.value < k_no_difference * of.time();
+  };
   for (std::size_t tier = 0; tier < of.tiers.size(); ++tier)
-    if (costs[tier] < costs[best] * (1 - k_worth_changing)) best = tier;
-  if (best == home) return "It is accessed fastest there.\n";
-  return "It would be accessed " + format_percent(1 - costs[best] / costs[home], 0) +
-         " faster in " + of.kind(best) + ", which has " + format_size(of.tiers[best].capacity) +
-         (of.bytes > of.tiers[best].capacity ? ": too little for all of it, and others save more "
-                                               "time for that room.\n"
-                                             : ": others save more time for that room.\n");
+    if (is_no_loss(tier)) return "It would do as well in " + of.kind(tier) + ".\n";
+  return "The program is faster with it there than with it anywhere else.\n";
 }
 
 std::string capacity_text(const Explained& of, const OtherCapacity& other) {

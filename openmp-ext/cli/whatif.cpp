@@ -231,8 +231,8 @@ int whatif_command(WhatifArguments arguments) {
   std::vector<std::uint64_t> shown = capacities(*range, arguments.points);
   for (const std::uint64_t capacity : shown)
     curve.add(capacity);
-  const Advice& least = curve.points().begin()->second;
-  if (const std::string why = kept_without_room(least.workload, least.placement, least.tiers);
+  const Advice& most = curve.points().rbegin()->second;
+  if (const std::string why = kept_without_room(most.workload, most.placement, most.tiers);
       !why.empty())
     return fail("whatif", 2, "--keep: " + why);
   print_limits("whatif", arguments, *input, *workload);

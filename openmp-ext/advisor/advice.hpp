@@ -38,7 +38,7 @@ struct Advice {
 
 // earlier: made from the same workload; kept unless other advice saves k_worth_changing.
 Advice advise(Workload workload, std::vector<TierChoice> tiers,
-              const EarlierPlacement* earlier = nullptr, Effort effort = Effort::usual);
+              const EarlierPlacement* earlier = nullptr, Effort effort = Effort::thorough);
 
 // Whole sites where the strategy wants them, and what it moves.
 Advice advise_by(const FieldStrategy& strategy, Workload workload, std::vector<TierChoice> tiers);

@@ -35,6 +35,10 @@ std::string cached_text(const SiteDemand& demand) {
          ") of that from a cache, which no placement makes faster";
 }
 
+bool is_all_cached(const SiteDemand& demand) {
+  return demand.cached > 1 - k_least_cached;
+}
+
 // "mostly scattered loads", as much of it as is known.
 std::string manner_text(const SiteDemand& site) {
   const Demand& demand = site.demand;
@@ -100,9 +104,7 @@ std::uint64_t all_peaks(const Workload& workload) {
   return bytes;
 }
 
-std::string reason_for(const Workload& workload, const std::vector<TierChoice>& tiers,
-                       const CostTable& costs, std::size_t site, std::size_t tier,
-                       std::uint64_t all_bytes) {
+std::string seen_text(const Workload& workload, std::size_t site, std::uint64_t all_bytes) {
   const SiteDemand& demand = workload.sites[site];
   const double of_bytes = static_cast<double>(demand.peak_bytes()) /
                           static_cast<double>(std::max<std::uint64_t>(all_bytes, 1));
@@ -110,12 +112,19 @@ std::string reason_for(const Workload& workload, const std::vector<TierChoice>& 
                      " to " + format_percent(demand.share_high) + ") of " +
                      noun_of(workload.measure) + " on " + format_percent(of_bytes) +
                      " of the bytes" + cached_text(demand);
-  const bool all_cached = demand.cached > 1 - k_least_cached;
-  if (!all_cached)
+  if (!is_all_cached(demand))
     text += (demand.cached < k_least_cached ? ", " : ", the rest ") + manner_text(demand);
+  return text;
+}
+
+std::string reason_for(const Workload& workload, const std::vector<TierChoice>& tiers,
+                       const CostTable& costs, std::size_t site, std::size_t tier,
+                       std::uint64_t all_bytes) {
+  const SiteDemand& demand = workload.sites[site];
+  std::string text = seen_text(workload, site, all_bytes);
   const std::string growing = growing_text(demand);
   if (tier == Placement::k_nowhere) return text + "; no memory has room for it" + growing;
-  if (all_cached) return text + growing;
+  if (is_all_cached(demand)) return text + growing;
   const auto& row = costs[site];
   const std::size_t slowest = static_cast<std::size_t>(std::ranges::max_element(row) - row.begin());
   if (slowest != tier && row[slowest] > 0) {

@@ -9,9 +9,10 @@
 
 namespace omptier {
 
+// "57.1 % (54.9 % to 59.3 %) of misses on 8.1 % of the bytes, mostly scattered loads"
 // all_bytes: all_peaks(workload), which takes long to sum up for each of very many sites.
-// "57.1 % (54.9 % to 59.3 %) of misses on 8.1 % of the bytes, mostly scattered loads; DRAM saves
-// 81 % of its time against NVM"
+std::string seen_text(const Workload& workload, std::size_t site, std::uint64_t all_bytes);
+// The same, and "; DRAM saves 81 % of its time against NVM".
 std::string reason_for(const Workload& workload, const std::vector<TierChoice>& tiers,
                        const CostTable& costs, std::size_t site, std::size_t tier,
                        std::uint64_t all_bytes);

@@ -35,8 +35,10 @@ std::vector<Figures> figures_of(const std::vector<TierChoice>& tiers);
 // Part of the time. Profiles of one program differ by as much.
 inline constexpr double k_worth_changing = 0.02;
 
-// How long better placements are searched for: briefly where a running program waits for them.
-enum class Effort : std::uint8_t { usual, brief };
+// How long better placements are looked for. `quick` is for questions that need many placements
+// (what would more room bring?) or while a running program waits: they are hardly ever slower, and
+// found in a fraction of the time.
+enum class Effort : std::uint8_t { thorough, quick };
 
 struct Placement {
   // By site; k_nowhere when no tier has room for it.

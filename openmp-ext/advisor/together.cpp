@@ -29,9 +29,9 @@ constexpr std::size_t k_asked = 64;         // questions who lives together cost
 // trees are larger than the caches, and k_timed for each of its loops.
 constexpr std::size_t k_cached_pieces = 32 << 10;
 constexpr std::size_t k_timed = 10;
-constexpr std::size_t k_most_exchanged = 1'000'000;
-constexpr std::size_t k_most_effort = 3'000'000, k_brief_effort = 100'000; // of refine()
-constexpr double k_most_tried = 8e5, k_brief_tried = 1e5;                  // of all placements
+constexpr std::size_t k_most_exchanged = 1'000'000, k_most_effort = 3'000'000; // of refine()
+constexpr std::size_t k_quick_effort = 100'000;                                // of each
+constexpr double k_most_tried = 8e5;                                           // of all placements
 
 std::size_t counted_in(std::size_t tier, std::size_t tiers) {
   return tier == Placement::k_nowhere ? tiers - 1 : tier;
@@ -44,9 +44,10 @@ bool needs_room(const SiteDemand& site) {
 class Exchange {
 public:
   Exchange(const Workload& workload, const std::vector<TierChoice>& tiers,
-           std::vector<std::size_t>& tier_of_site)
-      : workload_(workload), tiers_(tiers.size()), where_(tier_of_site), needs_(workload),
-        held_(workload, tiers, tier_of_site), times_(held_.times) {
+           std::vector<std::size_t>& tier_of_site, Effort effort = Effort::thorough)
+      : quick_(effort == Effort::quick), workload_(workload), tiers_(tiers.size()),
+        where_(tier_of_site), needs_(workload), held_(workload, tiers, tier_of_site),
+        times_(held_.times) {
     std::vector<std::uint64_t> capacity;
     for (const TierChoice& tier : tiers)
       capacity.push_back(tier.capacity);
@@ -59,8 +60,7 @@ public:
   }
 
   // From the given placement, and from everything in the slowest kind: the better of both ends.
-  void run(Effort given) {
-    const bool is_brief = given == Effort::brief;
+  void run() {
     exchange();
     const std::vector<std::size_t> first = where_;
     const double first_time = times_.time();
@@ -70,10 +70,11 @@ public:
       put(site, room_.fits(needs_.of(site), tiers_ - 1) ? tiers_ - 1 : Placement::k_nowhere);
     exchange();
     if (!holds_all(where_) || times_.time() > first_time - enough_) restore(first);
-    if (2 * placements() * mean_effort() <= (is_brief ? k_brief_tried : k_most_tried))
+    const double most_tried = quick_ ? double(k_quick_effort) : k_most_tried;
+    if (2 * placements() * mean_effort() <= most_tried)
       search();
     else
-      refine(is_brief ? k_brief_effort : k_most_effort);
+      refine();
   }
 
   // rank: by name, the same for slices of one site.
@@ -155,7 +156,7 @@ private:
   }
 
   void exchange() {
-    effort_left_ = k_most_exchanged;
+    effort_left_ = quick_ ? k_quick_effort : k_most_exchanged;
     bool changed = !movable_.empty();
     for (int round = 0; changed && round < k_rounds; ++round) {
       changed = false;
@@ -224,10 +225,10 @@ private:
   }
 
   // Some sites that live together are placed anew in the best way, again and again.
-  void refine(std::size_t effort) {
+  void refine() {
     if (movable_.size() > k_most_refined) return;
     std::minstd_rand random(1); // the same in every run
-    for (effort_left_ = effort; effort_left_ > 0;) {
+    for (effort_left_ = quick_ ? k_quick_effort : k_most_effort; effort_left_ > 0;) {
       pick(random);
       if (picked_.size() < 2) continue;
       change_ = 0;
@@ -393,6 +394,7 @@ private:
     return true;
   }
 
+  bool quick_;
   const Workload& workload_;
   std::size_t tiers_;
   std::vector<std::size_t>& where_;
@@ -433,7 +435,7 @@ void improve_together(const Workload& workload, const std::vector<TierChoice>& t
   const bool any = std::ranges::any_of(
       workload.sites, [](const SiteDemand& site) { return !site.by_loop.empty(); });
   if ((any || Needs(workload).pieces() > 1) && tiers.size() > 1)
-    Exchange(workload, tiers, tier_of_site).run(effort);
+    Exchange(workload, tiers, tier_of_site, effort).run();
 }
 
 void settle(const Workload& workload, const std::vector<TierChoice>& tiers,

@@ -34,7 +34,7 @@ double predicted_time(const Workload& workload, const std::vector<TierChoice>& t
 // Never slower than before; deterministic. Leaves it as it is when no site is in a known loop
 // and all live at the same time.
 void improve_together(const Workload& workload, const std::vector<TierChoice>& tiers,
-                      std::vector<std::size_t>& tier_of_site, Effort effort);
+                      std::vector<std::size_t>& tier_of_site, Effort effort = Effort::thorough);
 
 // Of placements that are nearly as fast, the one that has the first names in the fastest memory.
 // Independent profiles of a program differ by chance, and would else lead to different plans.

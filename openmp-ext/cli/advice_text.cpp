@@ -90,7 +90,8 @@ std::string what_stays_text(const Workload& workload) {
   return text;
 }
 
-Json placement_json(const Advice& advice, std::size_t site, std::uint64_t peaks) {
+Json placement_json(const Advice& advice, std::size_t site, std::uint64_t peaks,
+                    const std::string& alternative) {
   const SiteDemand& demand = advice.workload.sites[site];
   const std::size_t tier = advice.placement.tier_of_site[site];
   const bool placed = !stays(demand) && tier != Placement::k_nowhere;
@@ -105,7 +106,8 @@ Json placement_json(const Advice& advice, std::size_t site, std::uint64_t peaks)
           {"low", demand.share_low},
           {"high", demand.share_high},
           {"by_plan", !stays(demand)},
-          {"reason", stays(demand) ? "no plan reaches it" : reason_in(advice, site, tier, peaks)}};
+          {"reason", stays(demand) ? "no plan reaches it" : reason_in(advice, site, tier, peaks)},
+          {"alternative", alternative.empty() ? Json(nullptr) : Json(alternative)}};
 }
 
 std::string bound_text(const Advice& advice) {
@@ -176,7 +178,7 @@ std::string format_threads(const Threads& threads) {
   return std::to_string(most) + (most == 1 ? " thread" : " threads");
 }
 
-std::string placement_text(const Advice& advice) {
+std::string placement_text(const Advice& advice, std::span<const std::string> alternatives) {
   const std::uint64_t peaks = all_peaks(advice.workload);
   std::string text = "Memory to place in: " + kinds_in_words(advice.tiers) + "\n\n";
   for (const std::size_t site : sites_by_tier(advice)) {
@@ -191,6 +193,8 @@ std::string placement_text(const Advice& advice) {
     text += advice_row(nowhere ? "nowhere" : std::string(title_of(advice.tiers[tier].kind)),
                        format_size(demand.peak_bytes()), demand.label,
                        reason_in(advice, site, tier, peaks));
+    if (!alternatives.empty() && !alternatives[site].empty())
+      text += "          " + alternatives[site] + "\n";
   }
   return text + what_stays_text(advice.workload) + room_left_text(advice) + bound_text(advice) +
          change_text(advice);
@@ -242,7 +246,7 @@ std::string strategies_text(const Advice& advice, std::span<const StrategyTime> 
 }
 
 std::string advice_json(const Advice& advice, std::span<const StrategyTime> times,
-                        bool threads_as_recorded) {
+                        bool threads_as_recorded, std::span<const std::string> alternatives) {
   const std::uint64_t peaks = all_peaks(advice.workload);
   Json tiers = Json::array(), sites = Json::array(), moves = Json::array();
   for (const TierChoice& tier : advice.tiers)
@@ -250,7 +254,8 @@ std::string advice_json(const Advice& advice, std::span<const StrategyTime> time
                      {"capacity", tier.capacity},
                      {"estimated", tier.estimated}});
   for (const std::size_t site : sites_by_tier(advice))
-    sites.push_back(placement_json(advice, site, peaks));
+    sites.push_back(
+        placement_json(advice, site, peaks, alternatives.empty() ? "" : alternatives[site]));
   for (const RegionMove& move : advice.moves)
     moves.push_back({{"label", advice.workload.sites[move.site].label},
                      {"region", advice.workload.regions[move.region].label},

@@ -15,7 +15,9 @@ namespace omptier {
 std::string kinds_in_words(const std::vector<TierChoice>& tiers);
 std::string format_threads(const Threads& threads); // "1 thread", "56 threads"
 
-std::string placement_text(const Advice& advice);    // which site in which memory, and why
+// Which site in which memory, and why. alternatives: a further line for each site, or none at all
+// (advisor/decision.hpp).
+std::string placement_text(const Advice& advice, std::span<const std::string> alternatives = {});
 std::string region_moves_text(const Advice& advice); // "" if nothing is moved
 
 // Allocators for file scope, for the sites whose memory C source asks for; "" if there are none.
@@ -26,6 +28,6 @@ std::string strategies_text(const Advice& advice, std::span<const StrategyTime> 
 
 // docs/plan-format.md describes it. Bytes, nanoseconds, fractions of 1.
 std::string advice_json(const Advice& advice, std::span<const StrategyTime> times,
-                        bool threads_as_recorded);
+                        bool threads_as_recorded, std::span<const std::string> alternatives = {});
 
 } // namespace omptier

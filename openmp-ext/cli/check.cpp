@@ -121,12 +121,13 @@ void add_check(CLI::App& app, CommandContext& context) {
       "check", "Check what works here, what does not, and what to do; also for one program");
   const auto wanted = std::make_shared<CheckOptions>();
   command->add_option("program", wanted->program, "Program to look at (it is not run)");
-  CLI::Option* json = command->add_flag("--json", wanted->json, "The findings as JSON");
+  CLI::Option* as_json = command->add_flag("--json", wanted->json, "The findings as JSON");
   command->add_flag("--variables", wanted->variables, "List the OMPTIER_* variables")
-      ->excludes(json);
-  command->add_flag("--notices", wanted->notices,
-                    "List the libraries' warnings and information messages, by number")
-      ->excludes(json);
+      ->excludes(as_json);
+  command
+      ->add_flag("--notices", wanted->notices,
+                 "List the libraries' warnings and information messages, by number")
+      ->excludes(as_json);
   command->add_flag("--markdown", wanted->markdown,
                     "List them as the page docs/environment.md or docs/notices.md");
   command->callback([wanted, &context] { context.status = check(*wanted, context); });

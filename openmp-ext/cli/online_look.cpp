@@ -328,7 +328,7 @@ private:
     if (state_.changes > 0)
       if (const auto plan = read_plan(files_.plan()))
         now = placed_by(*plan, workload, summary, tiers);
-    return advise(workload, tiers, &now, Effort::brief);
+    return advise(workload, tiers, &now, Effort::quick);
   }
 
   const OnlineFiles& files_;

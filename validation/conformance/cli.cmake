@@ -5,7 +5,7 @@ if(NOT TARGET libomp OR NOT TARGET libomptier_preload OR NOT TARGET libomptier_o
   return()
 endif()
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
-foreach(case IN ITEMS plan strategy online profile exact advise time joined running check values)
+foreach(case IN ITEMS plan strategy online profile exact advise explain whatif diff time joined running check values)
   omptier_record_test(cli.${case} cli.py ${case} --clang ${OMPTIER_TEST_CLANG} --gcc ${OMPTIER_TEST_GCC}
                       TIMEOUT 60 TEST BESIDE)
 endforeach()

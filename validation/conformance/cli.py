@@ -235,6 +235,107 @@ def after_a_plan(bench, profile, small):
     bench.one_line("advise", profile, *small, "--after", "p.plan", "--strategy", "idp", status=2, said="--after")
 
 
+NVDIMM = ("--machine", "nvdimm", "--threads", "2")
+
+
+def advice_at(bench, profile, capacity, *more):
+    advice = json.loads(bench.run(bench.omptier, "advise", profile, *NVDIMM, "--capacity", capacity, "--json", *more).stdout)
+    kinds = {}  # by object: bytes in each kind
+    for one in advice["sites"]:
+        if one["kind"]:
+            kinds.setdefault(one["label"].split()[0], {}).setdefault(one["kind"], 0)
+            kinds[one["label"].split()[0]][one["kind"]] += one["bytes"]
+    return advice, {name: max(of, key=of.get) for name, of in kinds.items()}
+
+
+def case_explain(bench):
+    """What would change a decision does change it when advise tries it; what cannot be explained is one line."""
+    profile, target = recorded(bench), (*NVDIMM, "--capacity", "dram:5M,nvm:1G")
+    placed = advice_at(bench, profile, "dram:5M,nvm:1G")[1]
+    homes = set()
+    for name in "first", "second":
+        said = json.loads(bench.run(bench.omptier, "explain", name, profile, *target, "--json").stdout)
+        check(said["label"].split()[0] == name and said["kind"] == placed[name] and said["samples"] > 0, f"{said}")
+        check(said["gain"]["low"] <= said["gain"]["value"] <= said["gain"]["high"], f"{said['gain']}")
+        check(abs(sum(kind["part"] for kind in said["kinds"]) - 1) < 1e-6, f"{said['kinds']}")
+        homes.add(said["kind"])
+    check(len(said["other_capacities"]) == 1, f"{said}")
+    other = said["other_capacities"][0]
+    there = advice_at(bench, profile, other["option"] + ",nvm:1G")[1]["second"]
+    check(there == other["goes_to"] != said["kind"], f"{other}: advise says {there}")
+    stays = advice_at(bench, profile, f"dram:{other['stays_with']},nvm:1G")[1]["second"]
+    check(stays == said["kind"], f"{other}: advise says {stays} on the other side")
+    check(homes == {"dram", "nvm"}, f"both in {homes}")
+    text = bench.run(bench.omptier, "explain", "first", profile, *target).stdout
+    for part in "Seen: ", "Time of the program with all of it in one kind", "What would change this", "The whole plan: ":
+        check(part in text, f"no '{part}' in {text}")
+    for name, said in (("s", "may be "), ("fist", "no allocation or static has"), ("statics of", "no plan reaches it")):
+        bench.one_line("explain", name, profile, *target, status=2, said=said)
+    bench.one_line("explain", "first", profile, *target, "--keep", "first=nvm", status=2, said="--keep says where")
+    bench.one_line("explain", "first", profile, "--machine", "nvdimm", "--capacity", "nvm:0", status=2, said="only one kind of memory")
+    bench.one_line("explain", "first", status=2, said="no profile is named: omptier explain NAME")
+    bench.one_line("explain", status=2, said="no allocation is named")
+    why = bench.run(bench.omptier, "advise", profile, *target, "--why").stdout
+    check("the program would take" in why or "of the time, but has room for" in why, f"no alternatives: {why}")
+    check(all(one["alternative"] is None for one in advice_at(bench, profile, "dram:5M")[0]["sites"]), "unasked")
+
+
+def case_whatif(bench):
+    """The curve never rises, ends where advise is, and names what is enough; wrong ranges are one line."""
+    profile = recorded(bench)
+    curve = json.loads(bench.run(bench.omptier, "whatif", profile, *NVDIMM, "--capacity", "dram:1M..32M,nvm:1G", "--json").stdout)
+    points = curve["points"]
+    check([point["capacity"] for point in points] == sorted({point["capacity"] for point in points}), f"{points}")
+    check(points[0]["capacity"] == 0 and points[-1]["capacity"] == 32 * MIB and len(points) >= 12, f"{points}")
+    times = [point["predicted_time"] for point in points]
+    check(all(after <= before for before, after in zip(times, times[1:])), f"rises: {times}")
+    check(abs(times[0] - curve["slowest_time"]) <= 1e-6 * times[0] and times[-1] < times[0] / 1.2, f"{times}")
+    largest = advice_at(bench, profile, "dram:32M,nvm:1G")[0]
+    check(abs(times[-1] - largest["predicted_time"]) <= 0.01 * times[-1], f"{times[-1]}, advise: {largest['predicted_time']}")
+    moved = {move["label"].split()[0] for point in points for move in point["moves"] if move["now"] > move["before"]}
+    check("second" in moved, f"{moved}")
+    enough = [point for point in points if point["capacity"] == curve["enough"]]
+    check(len(enough) == 1, f"{curve['enough']}")
+    check(times[0] - enough[0]["predicted_time"] >= 0.95 * (times[0] - times[-1]), f"{enough}")
+    text = bench.run(bench.omptier, "whatif", profile, *NVDIMM, "--capacity", "nvm:1G,dram:0..32M", "--points", "4").stdout
+    check(" *" in text and " of DRAM bring " in text and " of what 32.0 MiB save" in text, text)
+    few = bench.run(bench.omptier, "whatif", profile, *NVDIMM, "--capacity", "nvm:1G,dram:64K..96K", "--points", "3").stdout
+    check("save less than 2 %" in few or "of DRAM bring" in few, few)
+    for capacity, said in (("dram:8M", "name one kind with a range"), ("dram:8M..4M", "does not rise"), ("dram:4M..4M", "does not rise"),
+                           ("dram:x..4M", "is not a size"), ("dram:1M..", "is not a size"), ("ram:1M..2M", "does not begin with"),
+                           ("dram:1M..2M,nvm:1G..2G", "name one kind"), ("hbm:1M..2M", "has no HBM"), ("nvm:1G..2G", "slowest kind"),
+                           ("dram:1M..2M,dram:4M", "names a kind twice")):
+        bench.one_line("whatif", profile, *NVDIMM, "--capacity", capacity, status=2, said=said)
+    bench.one_line("whatif", profile, *NVDIMM, status=2, said="--capacity is required")
+    bench.one_line("whatif", profile, *NVDIMM, "--capacity", "dram:1M..2M", "--points", "2", status=2, said="--points")
+
+
+def case_diff(bench):
+    """What differs between two plans, without a profile and with; priced as advise prices the plans."""
+    profile = recorded(bench)
+    small = advice_at(bench, profile, "dram:64K,nvm:1G", "-o", "a.plan")[0]
+    large = advice_at(bench, profile, "dram:32M,nvm:1G", "-o", "b.plan")[0]
+    target = (profile, *NVDIMM, "--capacity", "dram:32M,nvm:1G")
+    for more in (), target:
+        found = json.loads(bench.run(bench.omptier, "diff", "a.plan", "b.plan", *more, "--json").stdout)
+        moved = {one["label"].split()[0]: one for one in found["differences"]}
+        check(moved["second"]["a"].startswith("NVM") and moved["second"]["b"].startswith("DRAM"), f"{moved}")
+        check((found["predicted_time"] is None) == (not more), f"{found}")
+        same = json.loads(bench.run(bench.omptier, "diff", "b.plan", "b.plan", *more, "--json").stdout)
+        check(not same["differences"] and same["objects"] == found["objects"], f"{same}")
+    times = found["predicted_time"]
+    for name, advice in ("a", small), ("b", large):
+        check(abs(times[name] - advice["predicted_time"]) <= 0.01 * times[name], f"{name}: {times}, advise: {advice['predicted_time']}")
+    saved = sum(one["saves"] for one in found["differences"])
+    check(moved["second"]["saves"] > 0 and saved > 0, f"{saved}: {times}")
+    text = bench.run(bench.omptier, "diff", "a.plan", "b.plan", *target).stdout
+    check("NVM -> DRAM: alone, saves " in text and "against A" in text, text)
+    check("alike" in bench.run(bench.omptier, "diff", "a.plan", "a.plan").stdout, "not said")
+    bench.one_line("diff", "a.plan", status=2, said="two plans are compared")
+    bench.one_line("diff", "a.plan", "none.plan", status=2, said="none.plan")
+    bench.one_line("diff", "a.plan", "b.plan", *NVDIMM, status=2, said="profiles")
+
+
 def case_time(bench):
     """run --time: what the plan's advice expected, where it holds."""
     profile, target = recorded(bench), ("--machine", "dram-hbm-nvm", "--threads", "2")

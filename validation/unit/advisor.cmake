@@ -3,7 +3,7 @@ omptier_unit_test(advisor
   SOURCES advisor_test.cpp advisor_kinds_test.cpp advisor_estimates_test.cpp
   advisor_blocks_test.cpp advisor_ranges_test.cpp advisor_kept_test.cpp advisor_earlier_test.cpp
   advisor_first_touch_test.cpp
-  advisor_strategies_test.cpp advisor_toss_ups_test.cpp LINK omptier_advisor omptier_cli)
+  advisor_strategies_test.cpp advisor_toss_ups_test.cpp advisor_questions_test.cpp LINK omptier_advisor omptier_cli)
 
 # Hundred thousand objects take a minute: only in ./test --all.
 omptier_unit_test(advisor_scale SOURCES advisor_scale_test.cpp LINK omptier_advisor

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The allocation or static that a user names by a part of the name that reports show.
+#pragma once
+
+#include "base/text.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace omptier {
+
+// Index into the labels: the one that is named exactly, else by its first word, else by any part.
+// A failure is one line: which names it may be, or which are like it.
+Parsed<std::size_t> site_named(const std::vector<std::string>& labels, std::string_view name);
+
+} // namespace omptier

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# Arrays in chunks on this machine; validation/virtual/chunked.cmake has NVM behind DRAM.
+if(NOT TARGET libomp OR NOT TARGET libomptier)
+  return()
+endif()
+omptier_openmp_program(chunked_cases SOURCE chunked_cases.c FLAGS -Wno-unused-function
+                       DEPENDS allocators_cases.h)
+foreach(name IN ITEMS modes halo order early no-room refused fork threads)
+  omptier_test(conformance.chunked.${name} COMMAND ${chunked_cases} ${name} dram=0
+               BESIDE TIMEOUT 60 LABELS conformance)
+endforeach()

@@ -423,7 +423,8 @@ typedef struct ompx_chunked_array {
                           ompx_atv_access_mode_write_only: chunks are not fetched, and every byte of
                           them must be written */
   size_t chunk_rows;   /* rows of a chunk; the last one may have fewer. 0 = chosen: by the room and
-                          the speed of the memories, so that handing chunks over takes about 1 % */
+                          the speed of the memories, so that handing chunks over takes about 1 %.
+                          Arrays gone through together need the same: chunk.rows of the first */
   size_t chunk_bytes;  /* bytes that a chunk has of each row; the last ones of a row may be fewer.
                           0 = whole rows */
   size_t halo_rows;    /* rows before and behind each chunk that are fetched with it; at most

@@ -91,8 +91,13 @@ unsigned processors_for_chunks() {
              : 1;
 }
 
-unsigned ChunkCopier::start(unsigned threads) {
+unsigned ChunkCopier::start(unsigned threads, std::span<const unsigned> near) {
   process_ = ::getpid();
+  if (processors_known.load(std::memory_order_acquire)) {
+    for (const unsigned cpu : near)
+      if (cpu < CPU_SETSIZE && CPU_ISSET(cpu, &processors)) CPU_SET(cpu, &allowed_);
+    if (CPU_COUNT(&allowed_) == 0) allowed_ = processors;
+  }
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -172,8 +177,7 @@ void* ChunkCopier::run(void* self) {
 }
 
 void ChunkCopier::work() {
-  if (processors_known.load(std::memory_order_acquire))
-    sched_setaffinity(0, sizeof processors, &processors);
+  if (CPU_COUNT(&allowed_) != 0) sched_setaffinity(0, sizeof allowed_, &allowed_);
   pthread_setname_np(pthread_self(), "omptier");
   for (;;) {
     const std::uint32_t jobs = jobs_.load(); // read first, so that no later job is missed

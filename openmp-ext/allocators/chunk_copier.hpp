@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <pthread.h>
+#include <sched.h>
+#include <span>
 #include <sys/types.h>
 
 namespace omptier {
@@ -40,8 +42,9 @@ unsigned processors_for_chunks();
 
 class ChunkCopier {
 public:
-  // Starts so many threads; returns how many there are.
-  unsigned start(unsigned threads);
+  // Starts so many threads; returns how many there are. near: the processors that they may use, as
+  // far as the process may; none: all of its.
+  unsigned start(unsigned threads, std::span<const unsigned> near);
   // Finishes the job, ends the threads.
   void stop();
   // The job before must have ended.
@@ -65,6 +68,7 @@ private:
   std::atomic<bool> stop_{false};
   pthread_t threads_[k_most_copiers];
   unsigned count_ = 0;
+  cpu_set_t allowed_{}; // none: as inherited
   pid_t process_ = 0;
 };
 

@@ -27,24 +27,44 @@ unsigned current_cpu() {
   return cpu >= 0 ? static_cast<unsigned>(cpu) : 0;
 }
 
-// Where most of the array's pages are; memory that is not touched yet goes where its block was
-// placed, else to the processors' own.
-MemoryKind kind_of_array(Placer& placer, const char* array, std::size_t bytes) {
-  std::array<std::uint64_t, k_memory_kinds + 1> found{};
+struct Sampled {
+  std::array<unsigned, k_max_nodes> on_node{};
+  unsigned all = 0;
+};
+Sampled sample_pages(const char* array, std::size_t bytes) {
+  Sampled found;
   const std::size_t step = std::max<std::size_t>(bytes / k_samples, 1);
   for (std::size_t at = 0; at < bytes; at += step) {
     PageCensus census;
     count_pages(reinterpret_cast<std::uintptr_t>(array) + at, 1, census);
     for (unsigned node = 0; node < k_max_nodes; ++node)
-      if (census.node[node] != 0)
-        ++found[std::min<std::size_t>(static_cast<std::size_t>(placer.kind_of_node(node)),
-                                      k_memory_kinds)];
+      if (census.node[node] != 0) ++found.on_node[node], ++found.all;
   }
+  return found;
+}
+
+// Where most of the array's pages are; memory that is not touched yet goes where its block was
+// placed, else to the processors' own.
+MemoryKind kind_of_array(Placer& placer, const char* array, const Sampled& sampled) {
+  std::array<unsigned, k_memory_kinds + 1> found{};
+  for (unsigned node = 0; node < k_max_nodes; ++node)
+    found[static_cast<std::size_t>(placer.kind_of_node(node))] += sampled.on_node[node];
   const auto most = std::max_element(found.begin(), found.end() - 1);
   if (*most != 0) return static_cast<MemoryKind>(most - found.begin());
   BlockInfo block;
   if (placer.holds(array) && placer.find(array, false, block)) return block.space->kind();
   return MemoryKind::dram;
+}
+
+// Of an array that is mostly on one node, the processors nearest to it: writing NVM from afar is
+// several times slower.
+std::span<const unsigned> processors_near(const Placer& placer, const Sampled& sampled) {
+  for (unsigned number = 0; number < k_max_nodes; ++number) {
+    if (sampled.on_node[number] == 0 || sampled.on_node[number] * 4 < sampled.all * 3) continue;
+    const Node* node = placer.platform().node(number);
+    if (node != nullptr && !node->views.empty()) return node->views.front().cpus;
+  }
+  return {};
 }
 
 Figures figures_of(const Placer& placer, MemoryKind kind) {
@@ -69,8 +89,11 @@ public:
 
   Window make() {
     placer_ = runtime().placer();
-    if (placer_ != nullptr)
-      window_.kind = kind_of_array(*placer_, request_.array, request_.array_bytes);
+    if (placer_ != nullptr) {
+      const Sampled sampled = sample_pages(request_.array, request_.array_bytes);
+      window_.kind = kind_of_array(*placer_, request_.array, sampled);
+      window_.near = processors_near(*placer_, sampled);
+    }
     if (request_.allocator != k_null_allocator)
       by_allocator();
     else if (placer_ != nullptr)

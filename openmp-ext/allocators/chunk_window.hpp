@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstddef>
+#include <span>
 
 namespace omptier {
 
@@ -29,6 +30,7 @@ struct Window {
   std::array<void*, 2> buffers{}; // both or none
   std::size_t chunk_rows = 0;     // also without buffers
   unsigned copiers = 0;
+  std::span<const unsigned> near;        // processors that copy best; none: all alike
   MemoryKind kind = MemoryKind::unknown; // of the buffers, else of the array
   const char* why_none = nullptr;
 };

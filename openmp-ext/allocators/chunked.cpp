@@ -138,7 +138,7 @@ Chunked* Chunked::begin(const ChunkedArray& array, const void* caller, Result& w
     return nullptr;
   }
   if (made->has_buffers()) {
-    const unsigned started = made->copier_.start(made->window_.copiers);
+    const unsigned started = made->copier_.start(made->window_.copiers, made->window_.near);
     if (started == 0)
       warn_once(Notice::chunks_not_beside,
                 "ompx_chunked_begin: no thread can be started: chunks are copied while the program "
@@ -239,6 +239,7 @@ void Chunked::next(Chunk& chunk) {
 }
 
 void Chunked::end(Chunked* chunked) {
+  const NotCancelled meanwhile; // it waits for threads
   if (chunked->has_buffers()) {
     chunked->copier_.finish();
     for (const unsigned buffer : {0u, 1u}) {

@@ -10,3 +10,9 @@ foreach(name IN ITEMS modes halo order early no-room refused fork threads)
   omptier_test(conformance.chunked.${name} COMMAND ${chunked_cases} ${name} dram=0
                BESIDE TIMEOUT 60 LABELS conformance)
 endforeach()
+
+# Our own threads are in no profile.
+if(TARGET libomptier_preload AND TARGET libomptier_ompt)
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  omptier_record_test(chunked.recorded chunked_recorded.py TIMEOUT 60 --program ${chunked_cases})
+endif()

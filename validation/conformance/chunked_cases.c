@@ -402,6 +402,28 @@ static void case_threads(void) {
   }
 }
 
+// For omptier record: the only thread of the program computes, one of the library's copies as much.
+static void case_recorded(void) {
+  enum { k_passes = 40, k_bytes = 32 << 20 };
+  unsigned char* large = calloc(k_bytes, 1);
+  for (int pass = 0; pass < k_passes; ++pass) {
+    ompx_chunked_array_t what = description(READ_WRITE);
+    what.data = large, what.rows = k_bytes / 4096, what.row_bytes = 4096;
+    what.row_stride = 0, what.chunk_rows = 256;
+    ompx_chunked_t* chunked = begin(&what);
+    for (ompx_chunk_t chunk; next(chunked, &chunk) != NULL;)
+      for (size_t i = 0; i < chunk.rows * chunk.bytes; ++i)
+        at(&chunk, 0)[i] = (unsigned char)(at(&chunk, 0)[i] * 3 + 1);
+    end(chunked);
+  }
+  unsigned char expected = 0;
+  for (int pass = 0; pass < k_passes; ++pass)
+    expected = (unsigned char)(expected * 3 + 1);
+  for (size_t i = 0; i < k_bytes; ++i)
+    check(large[i] == expected, "byte %zu", i);
+  free(large);
+}
+
 // With NVM: the array lies there, and the chunks come through the DRAM by themselves.
 static void case_window(void) {
   need(ompx_kind_nvm), need(ompx_kind_dram);
@@ -436,9 +458,10 @@ int main(int argc, char** argv) {
   static const struct {
     const char* name;
     void (*run)(void);
-  } cases[] = {{"modes", case_modes}, {"halo", case_halo},       {"order", case_order},
-               {"early", case_early}, {"no-room", case_no_room}, {"refused", case_refused},
-               {"fork", case_fork},   {"threads", case_threads}, {"window", case_window}};
+  } cases[] = {{"modes", case_modes},      {"halo", case_halo},       {"order", case_order},
+               {"early", case_early},      {"no-room", case_no_room}, {"refused", case_refused},
+               {"fork", case_fork},        {"threads", case_threads}, {"window", case_window},
+               {"recorded", case_recorded}};
   if (argc < 2) return 2;
   read_nodes(argc - 2, argv + 2);
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i)

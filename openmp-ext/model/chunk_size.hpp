@@ -17,8 +17,8 @@
 
 namespace omptier {
 
-// Nanoseconds from a chunk's end to the first access of the next: two wake-ups of threads, and what
-// the next chunk's first lines take to reach the caches.
+// Nanoseconds from a chunk's end to the first access of the next. Assumed: the calls alone take 1.3 us
+// (EPYC Zen 4 guest), the wake-ups of a team and the caches' first misses the rest.
 inline constexpr double k_chunk_hand_over = 20'000;
 
 struct ChunkTraffic {

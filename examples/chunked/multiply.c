@@ -9,6 +9,7 @@
 
 #include "../virtual_machine.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,7 +112,10 @@ static int multiply_in_chunks(double* a, double* b, double* c, size_t m, size_t 
   const size_t down = (m - 1) / edge + 1, across = (n - 1) / edge + 1;
   const size_t steps = down * across * across;
   size_t* of_a = malloc(2 * steps * sizeof *of_a);
-  if (of_a == NULL) return 0;
+  if (of_a == NULL) {
+    fprintf(stderr, "chunked: no memory for %zu tiles\n", 2 * steps);
+    exit(1);
+  }
   size_t* of_b = of_a + steps;
   for (size_t step = 0; step < steps; ++step) {
     const size_t i = step / across / across, j = step / across % across, k = step % across;

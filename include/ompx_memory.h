@@ -385,6 +385,102 @@ ompx_result_t ompx_update_allocator(omp_allocator_handle_t allocator, int count,
  * Takes 0.1 to 1 ms a MiB moved. Thread-safe. */
 ompx_result_t ompx_apply(ompx_order_t order, ompx_outcome_t *outcome);
 
+/* ---- Arrays in chunks (since 1.1) ---------------------------------------------------------------
+ *
+ * Passes an array that is larger than fast memory through it, chunk by chunk. While the program
+ * computes on one chunk, threads of the library write the one before back and fetch the next one.
+ *
+ *     ompx_chunked_array_t array = {.struct_size = sizeof array, .data = field, .rows = n,
+ *                                   .row_bytes = m * sizeof *field,
+ *                                   .mode = ompx_atv_access_mode_read_write};
+ *     ompx_chunked_t *chunked;
+ *     ompx_chunk_t chunk = {.struct_size = sizeof chunk};
+ *     ompx_chunked_begin(&array, &chunked);
+ *     while (ompx_chunked_next(chunked, &chunk) == ompx_success && chunk.data != NULL)
+ *       compute((double *)chunk.data, chunk.rows);   // with "omp parallel for" inside
+ *     ompx_chunked_end(chunked);
+ *
+ * A row is what lies together: a line of a C array, a column of a Fortran one, a plane of a mesh,
+ * or a single element. A chunk is some rows, or a part of each of them (a tile). It is addressed
+ * through the returned pointer only: until ompx_chunked_end, the array itself may lack what was
+ * written.
+ *
+ * If the array lies in the fastest memory already, or faster memory has no room for two chunks, the
+ * chunks are the array itself, and nothing is copied: see ompx_chunk_t.copied. */
+
+/* An array in chunks, from ompx_chunked_begin to ompx_chunked_end. */
+typedef struct ompx_chunked ompx_chunked_t;
+
+/* What ompx_chunked_begin is to do. Members that are not mentioned are 0. */
+typedef struct ompx_chunked_array {
+  size_t struct_size;  /* in: sizeof(ompx_chunked_array_t); set it before the call */
+  void* data;          /* first byte of the array; any memory of the process */
+  size_t rows;         /* of the array; 1 or more */
+  size_t row_bytes;    /* of a row, in bytes; 1 or more */
+  size_t row_stride;   /* bytes from one row's begin to the next; 0 = row_bytes */
+  omp_uintptr_t mode;  /* ompx_atv_access_mode_read_only: chunks are not written back;
+                          ompx_atv_access_mode_read_write;
+                          ompx_atv_access_mode_write_only: chunks are not fetched, and every byte of
+                          them must be written */
+  size_t chunk_rows;   /* rows of a chunk; the last one may have fewer. 0 = chosen: by the room and
+                          the speed of the memories, so that handing chunks over takes about 1 %.
+                          Arrays gone through together need the same: chunk.rows of the first */
+  size_t chunk_bytes;  /* bytes that a chunk has of each row; the last ones of a row may be fewer.
+                          0 = whole rows */
+  size_t halo_rows;    /* rows before and behind each chunk that are fetched with it; at most
+                          chunk_rows. They are the array's as before ompx_chunked_begin, and are not
+                          written back. With read_write: whole rows and no order; and chunks are
+                          always copied. Not with write_only */
+  const size_t* order; /* numbers of chunks in the order in which the program wants them; copied.
+                          Numbers count from 0, along the rows first. A chunk may come again, with
+                          what was written to it. NULL = each once, rising */
+  size_t order_count;  /* length of order; needs chunk_rows */
+  omp_allocator_handle_t allocator; /* of the two buffers; omp_null_allocator (0) = the fastest
+                                       memory that has room and is faster than the array's */
+} ompx_chunked_array_t;
+
+/* A chunk, until the next call for the same array. Offsets in the array: byte first_byte of row
+ * first_row. Not to be shared, as above. */
+typedef struct ompx_chunk {
+  size_t struct_size; /* in: sizeof(ompx_chunk_t); set it before the call */
+  void* data;         /* first byte of its first row; NULL: there is no further chunk */
+  void* with_halo;    /* the same of the halo before it: data, where there is none */
+  size_t number;      /* of the chunk; see ompx_chunked_array_t.order */
+  size_t first_row;   /* in the array */
+  size_t rows;        /* without halo */
+  size_t first_byte;  /* in each row */
+  size_t bytes;       /* of each row */
+  size_t stride;      /* bytes from one row's begin to the next, where data points to */
+  size_t halo_before; /* halo rows before it; none before the array's first row */
+  size_t halo_after;  /* halo rows behind it; none behind the array's last row */
+  int copied;         /* 1: a copy in faster memory; 0: the array itself */
+  int kind;           /* ompx_kind_* of the memory that data points to */
+} ompx_chunk_t;
+
+/* Begins to fetch the first chunk of an array.
+ *   array    the array and its chunks; copied. The program must not free the array, nor write to it
+ *            except through chunks, before ompx_chunked_end.
+ *   chunked  set to what the other functions take.
+ *   returns  ompx_success; ompx_error_invalid_argument: array or chunked is NULL, or a warning
+ *            (5070) states which member is wrong; ompx_error_out_of_memory: for the library's
+ * lists, or for the copies of chunks that are written and have a halo. OMPTIER_VERBOSE=1 prints the
+ * chosen chunks, or why there are no copies. Thread-safe; arrays in chunks are independent of each
+ * other, if their memory is. */
+ompx_result_t ompx_chunked_begin(const ompx_chunked_array_t* array, ompx_chunked_t** chunked);
+
+/* Gives up the present chunk and waits for the next one. Behind the last one, returns once
+ * everything is written back. chunk    filled. It must not be used any more once the function is
+ * called again. returns  ompx_success, also behind the last chunk (data is NULL);
+ * ompx_error_invalid_argument: chunked or chunk is NULL; EINVAL, E2BIG for struct_size. Thread-safe
+ * for different arrays; one thread at a time for each. Not to be called by several threads of a
+ * team for the same chunk. A forked child may go on with its copy. */
+ompx_result_t ompx_chunked_next(ompx_chunked_t* chunked, ompx_chunk_t* chunk);
+
+/* Writes back what is not written yet, also of a loop that ended early, and frees the buffers.
+ *   returns  ompx_success; ompx_error_invalid_argument: chunked is NULL.
+ * Thread-safe, as ompx_chunked_next. */
+ompx_result_t ompx_chunked_end(ompx_chunked_t* chunked);
+
 #ifdef __cplusplus
 }
 #endif

@@ -426,5 +426,119 @@ inline outcome apply(ompx_order_t order = ompx_order_density) noexcept {
   return out;
 }
 
+// ---- Arrays in chunks ---------------------------------------------------------------------------
+
+// A chunk of an array of T, valid until the next one. Rows count from 0, those of the halo before
+// it from -halo_before(). Thread-safe as a view: threads may use different elements.
+template <typename T> class chunk {
+public:
+  // First element of a row; negative rows, and those from rows() on, are the halo's.
+  T* row(std::ptrdiff_t number) const noexcept {
+    return reinterpret_cast<T*>(static_cast<char*>(as_c.data) +
+                                number * static_cast<std::ptrdiff_t>(as_c.stride));
+  }
+  std::size_t rows() const noexcept { return as_c.rows; }
+  std::size_t columns() const noexcept { return as_c.bytes / sizeof(T); }
+  // Where it begins in the array.
+  std::size_t first_row() const noexcept { return as_c.first_row; }
+  std::size_t first_column() const noexcept { return as_c.first_byte / sizeof(T); }
+  std::size_t number() const noexcept { return as_c.number; }
+  std::size_t halo_before() const noexcept { return as_c.halo_before; }
+  std::size_t halo_after() const noexcept { return as_c.halo_after; }
+  // False: it is the array itself.
+  bool copied() const noexcept { return as_c.copied != 0; }
+
+  ompx_chunk_t as_c{};
+};
+
+// How an array is divided; 0 and nullptr are as in ompx_chunked_array_t. Counts of rows and of
+// elements. Thread-safe: a value.
+struct chunk_shape {
+  std::size_t chunk_rows = 0;
+  std::size_t chunk_columns = 0;
+  std::size_t halo_rows = 0;
+  std::size_t row_stride = 0;
+  const std::size_t* order = nullptr;
+  std::size_t order_count = 0;
+  omp_allocator_handle_t allocator = omp_null_allocator;
+};
+
+// An array that passes through faster memory in chunks, as a range:
+//
+//     ompx::chunk_shape shape;
+//     shape.halo_rows = 1;
+//     ompx::chunked<double> mesh(field, rows, columns, ompx::access_mode::read_only, shape);
+//     for (auto &chunk : mesh)
+//       compute(chunk.row(0), chunk.rows());
+//
+// ompx_chunked_begin, next and end; the range can be gone through once, and ends with the object.
+//   mode     read_only, read_write or write_only; for const T, read_only
+//   throws   std::invalid_argument if the runtime refuses the description (a warning states why),
+//            std::bad_alloc if memory is exhausted
+// Thread-safe for different arrays; one thread at a time for each.
+template <typename T> class chunked {
+  static_assert(std::is_trivially_copyable_v<T>, "chunks are copied byte by byte");
+
+public:
+  chunked(T* array, std::size_t rows, std::size_t columns, access_mode mode,
+          const chunk_shape& shape = {}) {
+    if (std::is_const_v<T> && mode != access_mode::read_only)
+      throw std::invalid_argument("ompx::chunked: a constant array is read_only");
+    constexpr std::size_t most = std::numeric_limits<std::size_t>::max() / sizeof(T);
+    if (columns > most || shape.row_stride > most || shape.chunk_columns > most)
+      throw std::invalid_argument("ompx::chunked: more bytes than there can be");
+    ompx_chunked_array_t what{};
+    what.struct_size = sizeof what;
+    what.data = const_cast<std::remove_cv_t<T>*>(array);
+    what.rows = rows;
+    what.row_bytes = columns * sizeof(T);
+    what.row_stride = shape.row_stride * sizeof(T);
+    what.mode = static_cast<omp_uintptr_t>(mode);
+    what.chunk_rows = shape.chunk_rows;
+    what.chunk_bytes = shape.chunk_columns * sizeof(T);
+    what.halo_rows = shape.halo_rows;
+    what.order = shape.order;
+    what.order_count = shape.order_count;
+    what.allocator = shape.allocator;
+    const ompx_result_t result = ompx_chunked_begin(&what, &handle_);
+    if (result == ompx_error_out_of_memory) throw std::bad_alloc();
+    if (result != ompx_success)
+      throw std::invalid_argument("ompx::chunked: the OpenMP runtime refuses the description");
+    chunk_.as_c.struct_size = sizeof chunk_.as_c;
+  }
+  chunked(const chunked&) = delete;
+  chunked& operator=(const chunked&) = delete;
+  ~chunked() { (void)ompx_chunked_end(handle_); }
+
+  // The next chunk; nullptr behind the last one, when everything is written back.
+  chunk<T>* next() noexcept {
+    const bool good = ompx_chunked_next(handle_, &chunk_.as_c) == ompx_success;
+    return good && chunk_.as_c.data != nullptr ? &chunk_ : nullptr;
+  }
+
+  struct end_of_chunks {};
+  class iterator {
+  public:
+    explicit iterator(chunked& of) noexcept : of_(of), now_(of.next()) {}
+    chunk<T>& operator*() const noexcept { return *now_; }
+    iterator& operator++() noexcept {
+      now_ = of_.next();
+      return *this;
+    }
+    bool operator!=(end_of_chunks) const noexcept { return now_ != nullptr; }
+
+  private:
+    chunked& of_;
+    chunk<T>* now_;
+  };
+  // To be called once: fetches the first chunk.
+  iterator begin() noexcept { return iterator(*this); }
+  end_of_chunks end() const noexcept { return {}; }
+
+private:
+  ompx_chunked_t* handle_ = nullptr;
+  chunk<T> chunk_;
+};
+
 } // namespace ompx
 #endif // OMPX_MEMORY_HPP

@@ -2,6 +2,7 @@
 //
 // The functions of include/ompx_memory.h. The header is not included because it needs an omp.h; a
 // conformance test compiles it together with the declarations repeated here.
+#include "allocators/chunked.hpp"
 #include "allocators/declarations.hpp"
 #include "allocators/existing_memory.hpp"
 #include "allocators/placement_text.hpp"
@@ -18,7 +19,8 @@ using namespace omptier;
 namespace {
 
 // Sizes of the structures in their first releases.
-constexpr std::size_t k_first_placement = 784, k_first_outcome = 56;
+constexpr std::size_t k_first_placement = 784, k_first_outcome = 56, k_first_chunked_array = 96,
+                      k_first_chunk = 96;
 
 int errno_of(Result result) {
   switch (result) {
@@ -54,6 +56,12 @@ int answer_by_errno(int error) {
   return static_cast<int>(Result::see_errno);
 }
 
+// For a structure's size, which has two errnos.
+int answer_as_invalid(int error) {
+  errno = error;
+  return static_cast<int>(Result::invalid_argument);
+}
+
 bool is_list(int count, const TraitPair* traits) {
   return count >= 0 && (count == 0 || traits != nullptr);
 }
@@ -66,10 +74,8 @@ template <typename F> int with_outcome(int order, Outcome* outcome, F&& decide) 
   if (order < 0 || order > static_cast<int>(DecisionOrder::declaration))
     return answer(Result::invalid_argument);
   if (outcome != nullptr)
-    if (const int error = problem_with_size(*outcome, k_first_outcome); error != 0) {
-      errno = error;
-      return static_cast<int>(Result::invalid_argument);
-    }
+    if (const int error = problem_with_size(*outcome, k_first_outcome); error != 0)
+      return answer_as_invalid(error);
   Outcome counted{};
   const Result result = decide(static_cast<DecisionOrder>(order), counted);
   if (outcome != nullptr) give_struct(counted, *outcome);
@@ -140,4 +146,33 @@ OMPTIER_EXPORT int ompx_update_allocator(uintptr_t allocator, int count, const T
 
 OMPTIER_EXPORT int ompx_apply(int order, Outcome* outcome) {
   return with_outcome(order, outcome, apply);
+}
+
+OMPTIER_EXPORT int ompx_chunked_begin(const ChunkedArray* array, Chunked** chunked) {
+  if (array == nullptr || chunked == nullptr) return answer(Result::invalid_argument);
+  if (const int error = problem_with_size(*array, k_first_chunked_array); error != 0)
+    return answer_as_invalid(error);
+  Result why = Result::success;
+  ChunkedArray known{};
+  std::memcpy(&known, array, std::min(array->struct_size, sizeof known));
+  Chunked* made = Chunked::begin(known, __builtin_return_address(0), why);
+  if (made == nullptr) return answer(why);
+  *chunked = made;
+  return answer(Result::success);
+}
+
+OMPTIER_EXPORT int ompx_chunked_next(Chunked* chunked, Chunk* chunk) {
+  if (chunked == nullptr || chunk == nullptr) return answer(Result::invalid_argument);
+  if (const int error = problem_with_size(*chunk, k_first_chunk); error != 0)
+    return answer_as_invalid(error);
+  Chunk found;
+  chunked->next(found);
+  give_struct(found, *chunk);
+  return answer(Result::success);
+}
+
+OMPTIER_EXPORT int ompx_chunked_end(Chunked* chunked) {
+  if (chunked == nullptr) return answer(Result::invalid_argument);
+  Chunked::end(chunked);
+  return answer(Result::success);
 }

@@ -4,6 +4,7 @@
 // leaves it; none of the allocation paths below throws or allocates.
 #include "allocators/allocation.hpp"
 #include "allocators/choices_text.hpp"
+#include "allocators/chunk_copier.hpp"
 #include "allocators/fast_path.hpp"
 #include "allocators/init_allocator.hpp"
 #include "allocators/placement_text.hpp"
@@ -207,6 +208,7 @@ OMPTIER_EXPORT const omptier_hooks* omptier_runtime_attach(uint32_t hooks_versio
       libomp->version != OMPTIER_HOOKS_VERSION || libomp->size < sizeof(omptier_runtime))
     return nullptr;
   warn_about_unknown_variables();
+  remember_processors_for_chunks(); // before the runtime binds this thread
   Runtime& state = runtime();
   state.libomp.store(libomp, std::memory_order_release);
   state.attached_in.store(::getpid(), std::memory_order_relaxed);

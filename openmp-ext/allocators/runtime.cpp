@@ -3,6 +3,7 @@
 // Start of the runtime's state, and what happens at fork.
 #include "allocators/runtime.hpp"
 
+#include "allocators/chunk_copier.hpp"
 #include "allocators/declarations.hpp"
 #include "allocators/site_list.hpp"
 #include "base/leaky.hpp"
@@ -239,6 +240,7 @@ void Runtime::warn_about_unused_entries() const {
 
 // Waits for discovery (which takes none of the other locks), unless this thread does it.
 void Runtime::lock_all() {
+  hold_chunk_copies();
   site_list().lock();
   lock_declarations();
   allocators.lock();
@@ -258,6 +260,7 @@ void Runtime::unlock_all() {
   allocators.unlock();
   unlock_declarations();
   site_list().unlock();
+  go_on_with_chunk_copies();
 }
 
 void restart_runtime_for_tests(Platform platform, const CapacityRules& rules, Strategy strategy,

@@ -61,3 +61,12 @@ OMPTIER_EXPORT int ompx_update_allocator(std::uintptr_t allocator, int count, co
 OMPTIER_EXPORT int ompx_apply(int order, void* outcome) {
   return pass_on<int>("ompx_apply", k_no_runtime, order, outcome);
 }
+OMPTIER_EXPORT int ompx_chunked_begin(const void* array, void** chunked) {
+  return pass_on<int>("ompx_chunked_begin", k_no_runtime, array, chunked);
+}
+OMPTIER_EXPORT int ompx_chunked_next(void* chunked, void* chunk) {
+  return pass_on<int>("ompx_chunked_next", k_no_runtime, chunked, chunk);
+}
+OMPTIER_EXPORT int ompx_chunked_end(void* chunked) {
+  return pass_on<int>("ompx_chunked_end", k_no_runtime, chunked);
+}

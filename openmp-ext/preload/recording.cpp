@@ -87,7 +87,7 @@ std::uint32_t first_distance() {
 struct Start {
   void (*function)(); // pthread_create's or thrd_create's
   void* argument;
-  bool ours; // the recorder's own thread
+  bool ours; // the recorder's own thread, or one that copies chunks
 };
 
 // Runs on the new thread. Returns the function that it shall run.
@@ -125,13 +125,17 @@ void at_thread_end(void*) {
 
 constinit AddressRange g_recorder;
 
-// A recorder loaded otherwise (as OpenMP's tool) is recognised by its library's name.
+// A recorder loaded otherwise (as OpenMP's tool), and libomptier.so, are recognised by name.
 bool is_ours(const void* function) {
-  if (g_record.load(std::memory_order_acquire) != nullptr) return g_recorder.holds(function);
-  constexpr char k_ours[] = "libomptier_";
+  if (g_record.load(std::memory_order_acquire) != nullptr && g_recorder.holds(function))
+    return true;
+  constexpr char k_ours[] = "libomptier";
   const char* name = library_around(function).name;
   const char* slash = std::strrchr(name, '/');
-  return std::strncmp(slash != nullptr ? slash + 1 : name, k_ours, sizeof k_ours - 1) == 0;
+  if (slash != nullptr) name = slash + 1;
+  const char after =
+      std::strncmp(name, k_ours, sizeof k_ours - 1) == 0 ? name[sizeof k_ours - 1] : '\0';
+  return after == '_' || after == '.';
 }
 
 void hold_for_fork() {

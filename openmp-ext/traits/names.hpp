@@ -123,7 +123,7 @@ inline constexpr OmpValue default_mem_fb = 11, null_fb = 12, abort_fb = 13, allo
 inline constexpr OmpValue environment = 15, nearest = 16, blocked = 17, interleaved = 18;
 inline constexpr OmpValue sequential = 5100, strided = 5101, tiled = 5102;
 inline constexpr OmpValue random = 5103, pointer_chase = 5104;
-inline constexpr OmpValue read_only = 5140, read_mostly = 5141;
+inline constexpr OmpValue read_only = 5140, read_mostly = 5141, read_write = 5142;
 inline constexpr OmpValue write_mostly = 5143, write_only = 5144;
 inline constexpr OmpValue latency = 5220, bandwidth = 5221, both = 5222, none = 5223;
 inline constexpr OmpValue required = 5240, preferred = 5241;

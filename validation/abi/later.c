@@ -67,6 +67,31 @@ static void outcomes(void) {
   omp_free(declared, omp_null_allocator);
 }
 
+static void chunks(void) {
+  static char data[64];
+  struct {
+    ompx_chunked_array_t known;
+    size_t later[4];
+  } array = {.known = {.struct_size = sizeof array,
+                       .data = data,
+                       .rows = 8,
+                       .row_bytes = 8,
+                       .mode = ompx_atv_access_mode_read_only}};
+  struct {
+    ompx_chunk_t known;
+    size_t later[4];
+  } chunk = {.known = {.struct_size = sizeof chunk}};
+  ompx_chunked_t* chunked = NULL;
+  GIVES(ompx_chunked_begin(&array.known, &chunked), ompx_success, 0);
+  GIVES(ompx_chunked_next(chunked, &chunk.known), ompx_success, 0);
+  CHECK(chunk.known.rows == 8 && chunk.known.struct_size == sizeof chunk && chunk.later[0] == 0);
+  chunk.later[3] = 1;
+  GIVES(ompx_chunked_next(chunked, &chunk.known), ompx_error_invalid_argument, E2BIG);
+  GIVES(ompx_chunked_end(chunked), ompx_success, 0);
+  array.later[0] = 1;
+  GIVES(ompx_chunked_begin(&array.known, &chunked), ompx_error_invalid_argument, E2BIG);
+}
+
 int main(void) {
   char *block = (char *)omp_alloc(1 << 20, ompx_auto_mem_alloc);
   CHECK(block != NULL);
@@ -86,6 +111,8 @@ int main(void) {
   GIVES(ompx_dump(-1), -1, EBADF);
   GIVES(ompx_place_range(NULL, 1, ompx_dram_mem_alloc), -1, EINVAL);
   GIVES(ompx_name("no name"), 0, EINVAL);
+  GIVES(ompx_chunked_end(NULL), ompx_error_invalid_argument, EINVAL);
+  chunks();
   CHECK(ompx_error_errno == -1);
   omp_free(block, omp_null_allocator);
   puts("a program of a later release runs");

@@ -183,10 +183,17 @@ def test_interfaces(options):
         out, _ = run(options.bin / program)
         if "50021 keys" not in out or "DRAM: preferred, ompx_auto_mem_space" not in out:
             fail(f"{program}:\n{out}")
+    for program in ("chunked", "chunked-gcc"):
+        for loop in (["multiply", "--size", "100", "--chunk", "33"],
+                     ["stencil", "--size", "24", "--sweeps", "2", "--chunk", "5"]):
+            out, _ = run(options.bin / program, *loop, "--check")
+            if "check passed" not in out:
+                fail(f"{program}:\n{out}")
+        run(options.bin / program, "multiply", "--chunk", "0", status=2)
     out, _ = run(options.bin / "stencil")
     if "heat left: 62001" not in out:
         fail(f"stencil:\n{out}")
-    print("declare, containers, stencil: as promised")
+    print("declare, containers, chunked, stencil: as promised")
 
 
 def main():

@@ -24,6 +24,7 @@ program headers_arrays
   call shapes()
   call errors()
   call declared()
+  call in_chunks()
   call check(ompx_phase('end of it') == -1, 'phase with blanks')
   call check(ompx_phase('end') == 0, 'phase')
   call check(ompx_end_phase() == 0, 'end of the phase')
@@ -189,5 +190,54 @@ contains
     call check(ompx_apply(ompx_order_density, outcome) <= ompx_incomplete, 'apply')
     call ompx_free(grid, ompx_null_allocator)
     call ompx_free(table, ompx_null_allocator)
+  end subroutine
+
+  ! Each column becomes the sum of itself and its neighbours of before, in place, in chunks.
+  subroutine in_chunks()
+    integer, parameter :: n = 30, columns = 50
+    real(real64), target :: field(n, columns)
+    real(real64), pointer :: p(:,:)
+    real(real64) :: before(n, 0:columns + 1)
+    type(ompx_chunked_array) :: array
+    type(ompx_chunk) :: chunk
+    type(c_ptr) :: chunked
+    integer :: j, first, last, count
+    before = 0
+    do j = 1, columns
+      field(:, j) = real(j * j, real64)
+    end do
+    before(:, 1:columns) = field
+    array%data = c_loc(field)
+    array%rows = columns
+    array%row_bytes = n * storage_size(field) / 8
+    array%mode = ompx_atv_access_mode_read_write
+    array%chunk_rows = 7
+    array%halo_rows = 1
+    array%allocator = ompx_dram_mem_alloc
+    call check(ompx_chunked_begin(array, chunked) == ompx_success, 'begin')
+    count = 0
+    do
+      call check(ompx_chunked_next(chunked, chunk) == ompx_success, 'next')
+      if (.not. c_associated(chunk%data)) exit
+      call check(chunk%copied == 1, 'copied')
+      last = int(chunk%halo_before + chunk%rows + chunk%halo_after)
+      first = int(chunk%halo_before)
+      call c_f_pointer(chunk%with_halo, p, [n, last])
+      call check(all(p == before(:, int(chunk%first_row) + 1 - first : &
+                                    int(chunk%first_row) - first + last)), 'chunk and halo')
+      do j = 1, int(chunk%rows)
+        p(:, first + j) = before(:, int(chunk%first_row) + j - 1) + &
+          before(:, int(chunk%first_row) + j) + before(:, int(chunk%first_row) + j + 1)
+      end do
+      count = count + 1
+    end do
+    call check(ompx_chunked_end(chunked) == ompx_success, 'end')
+    call check(count == 8, 'chunks')
+    call check(all(field == before(:, 0:columns - 1) + before(:, 1:columns) + &
+                            before(:, 2:columns + 1)), 'what was written')
+    array%chunk_rows = 0
+    array%halo_rows = columns
+    array%row_stride = 1
+    call check(ompx_chunked_begin(array, chunked) == ompx_error_invalid_argument, 'refused')
   end subroutine
 end program headers_arrays

@@ -264,6 +264,51 @@ void handles_and_traits() {
   omp_free(cold, omp_null_allocator);
 }
 
+void chunks() {
+  constexpr std::size_t rows = 100, columns = 10, every = 16;
+  std::vector<int> from(rows * columns), to(rows * columns);
+  for (std::size_t i = 0; i < from.size(); ++i)
+    from[i] = static_cast<int>(i);
+  ompx::chunk_shape shape;
+  shape.chunk_rows = every;
+  shape.allocator = ompx_dram_mem_alloc;
+  {
+    ompx::chunked<int> target(to.data(), rows, columns, ompx::access_mode::write_only, shape);
+    shape.halo_rows = 1;
+    const int* first = from.data();
+    ompx::chunked<const int> source(first, rows, columns, ompx::access_mode::read_only, shape);
+    std::size_t count = 0;
+    for (const auto& old : source) {
+      auto* fresh = target.next();
+      check(fresh != nullptr && fresh->first_row() == old.first_row(), "chunks side by side");
+      check(old.copied() && old.columns() == columns && old.number() == count++, "chunk");
+      for (std::size_t row = 0; row < old.rows(); ++row)
+        for (std::size_t column = 0; column < columns; ++column) {
+          const auto r = static_cast<std::ptrdiff_t>(row);
+          const bool first_of_all = old.halo_before() == 0 && row == 0;
+          const bool last_of_all = old.halo_after() == 0 && row + 1 == old.rows();
+          fresh->row(r)[column] = (first_of_all ? 0 : old.row(r - 1)[column]) +
+                                  (last_of_all ? 0 : old.row(r + 1)[column]);
+        }
+    }
+    check(count == 7 && target.next() == nullptr, "seven chunks");
+  }
+  for (std::size_t row = 0; row < rows; ++row)
+    for (std::size_t column = 0; column < columns; ++column)
+      check(to[row * columns + column] ==
+                (row > 0 ? from[(row - 1) * columns + column] : 0) +
+                    (row + 1 < rows ? from[(row + 1) * columns + column] : 0),
+            "sum of the neighbours");
+  bool refused = false;
+  shape.halo_rows = every + 1;
+  try {
+    ompx::chunked<int> none(to.data(), rows, columns, ompx::access_mode::read_only, shape);
+  } catch (const std::invalid_argument&) {
+    refused = true;
+  }
+  check(refused, "a halo of more rows than a chunk");
+}
+
 void threads(omp_allocator_handle_t h) {
   std::vector<std::vector<int, A<int>>> made(4);
   std::vector<std::thread> team;
@@ -290,6 +335,7 @@ int main() {
   polymorphic(dram.get());
   handles_and_traits();
   errors();
+  chunks();
   threads(dram.get());
   std::printf("containers hold, %d checks\n", checks);
 }

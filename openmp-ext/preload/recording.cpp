@@ -125,10 +125,12 @@ void at_thread_end(void*) {
 
 constinit AddressRange g_recorder;
 
-// A recorder loaded otherwise (as OpenMP's tool) is recognised by its library's name.
+// The recorder's thread, and those that move pages. Libraries that were loaded otherwise (as
+// OpenMP's tool) are recognised by their name.
 bool is_ours(const void* function) {
-  if (g_record.load(std::memory_order_acquire) != nullptr) return g_recorder.holds(function);
-  constexpr char k_ours[] = "libomptier_";
+  if (g_record.load(std::memory_order_acquire) != nullptr && g_recorder.holds(function))
+    return true;
+  constexpr char k_ours[] = "libomptier";
   const char* name = library_around(function).name;
   const char* slash = std::strrchr(name, '/');
   return std::strncmp(slash != nullptr ? slash + 1 : name, k_ours, sizeof k_ours - 1) == 0;

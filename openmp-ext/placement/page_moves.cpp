@@ -122,9 +122,9 @@ bool move_first_pages(const Pass& pass, const Window* windows, std::size_t count
 }
 
 // Moves those of the pages that are still elsewhere, and counts all. Returns how many were;
-// first_left: the first one was.
+// first_left, last_left: the first and the last one were.
 std::size_t move_rest_of(const Pass& pass, std::uintptr_t begin, std::uintptr_t end, Tally& tally,
-                         bool& first_left) {
+                         bool& first_left, bool& last_left) {
   void* pages[k_most_pages];
   int where[k_most_pages], status[k_most_pages];
   std::uint16_t index[k_most_pages];
@@ -133,6 +133,7 @@ std::size_t move_rest_of(const Pass& pass, std::uintptr_t begin, std::uintptr_t 
     pages[i] = reinterpret_cast<void*>(begin + i * page);
   if (!query(pass, pages, count, where)) std::fill_n(where, count, -EIO);
   first_left = pass.elsewhere(where[0]);
+  last_left = pass.elsewhere(where[count - 1]);
   std::size_t n = 0;
   for (std::size_t i = 0; i < count; ++i)
     if (pass.elsewhere(where[i])) {
@@ -157,22 +158,22 @@ std::size_t move_rest_of(const Pass& pass, std::uintptr_t begin, std::uintptr_t 
   return n;
 }
 
-// Behind the move of its first page.
+// Behind the move of its first page. If the last page came with it, so did all of a huge page, but
+// for small ones in it.
 void finish_window(const Pass& pass, const Window& window, Tally& tally) {
   const std::size_t step = page_size() * k_most_pages;
-  const std::uint64_t there = tally.after.on(pass.nodes);
+  const std::uint64_t there = tally.after.on(pass.nodes), moved = tally.moved;
   std::size_t elsewhere = 0;
-  bool first_left = false, left = false;
+  bool first_left = false, last_left = false, left = false;
   for (std::uintptr_t at = window.begin; at < window.end; at += step)
     elsewhere += move_rest_of(pass, at, std::min(at + step, window.end), tally,
-                              at == window.begin ? first_left : left);
+                              at == window.begin ? first_left : left, last_left);
   if (elsewhere != 0) tally.behind_huge = false;
   if (!window.first_elsewhere || first_left) return;
-  const bool together = elsewhere == 0 && window.last_elsewhere; // the last came with the first
-  const std::uint64_t bytes =
-      together ? tally.after.on(pass.nodes) - there : pass.overlap(window.begin);
-  tally.moved += bytes;
-  tally.behind_huge = together && window.end - window.begin > page_size();
+  const bool together = window.last_elsewhere && !last_left;
+  tally.moved += together ? tally.after.on(pass.nodes) - there - (tally.moved - moved)
+                          : pass.overlap(window.begin);
+  if (elsewhere == 0) tally.behind_huge = together && window.end - window.begin > page_size();
 }
 
 // Several windows in a call only behind a huge page: of small pages, those of a later window must

@@ -8,9 +8,8 @@
 // for 4 KiB as for a huge page; so before the move only both ends of a window are queried, and
 // behind it each page once, which is the census.
 //
-// Several threads move huge pages faster, since copying takes most of the time; small pages not:
-// there the kernel spends it on locks of the address space and on shoot-downs
-// (benchmarks/mover has the figures).
+// Several threads move huge pages faster, since copying takes most of the time. With small pages
+// shoot-downs multiply, and no reliable gain was measured (benchmarks/mover).
 #include "placement/pages.hpp"
 
 #include "base/os.hpp"

@@ -2,8 +2,8 @@
 //
 // Changes traits of live blocks, and moves live blocks according to their present traits. Only
 // large blocks whose allocator has traits of ours can move, unless they are required in one kind,
-// pinned, migratable=false or placed by a plan. Moves out of a tier come before moves into it; if
-// two full tiers would have to exchange blocks, these stay.
+// pinned, migratable=false or placed by a plan. Moves out of a tier come before moves into it;
+// blocks of full tiers then change places in pieces (Placer::exchange).
 #include "allocators/allocation.hpp"
 #include "allocators/declarations.hpp"
 #include "allocators/init_allocator.hpp"
@@ -90,6 +90,7 @@ public:
           if (wants_to_move(i) && (wishes_[i].decided > wishes_[i].now) == down)
             progress = move_one(i, wishes_[i].decided) || progress;
     }
+    exchange();
     rejoin_groups();
   }
 
@@ -109,23 +110,52 @@ private:
     return wish.now != k_nowhere && wish.decided != k_nowhere && wish.now != wish.decided;
   }
 
-  bool move_one(std::size_t i, std::uint8_t tier) {
-    BlockInfo info; // freed, and perhaps reused by now?
-    if (!placer_.find(list_[i].block, true, info) || !info.large ||
-        runtime().allocators.by_number(info.allocator) != list_[i].allocator) {
-      wishes_[i].now = k_nowhere;
-      return false;
+  // Freed, and perhaps reused by now?
+  bool is_still_there(std::size_t i, BlockInfo& info) {
+    const bool there = placer_.find(list_[i].block, true, info) && info.large &&
+                       runtime().allocators.by_number(info.allocator) == list_[i].allocator;
+    if (!there) wishes_[i].now = k_nowhere;
+    return there;
+  }
+
+  void has_arrived(std::size_t i, std::uint8_t tier) {
+    wishes_[i].now = tier;
+    list_[i].allocator->decided_tier = list_[i].allocator->of_one_block ? tier : k_undecided;
+  }
+
+  // What is left waits for room that only its own moves make.
+  void exchange() {
+    PageArray<Exchange> blocks;
+    PageArray<std::uint32_t> of_block;
+    for (std::size_t i = 0; i < list_.size(); ++i) {
+      BlockInfo info;
+      if (!wants_to_move(i) || !is_still_there(i, info)) continue;
+      Exchange one;
+      one.block = list_[i].block;
+      one.kind = placer_.kind_of_tier(wishes_[i].decided);
+      if (!of_block.add(static_cast<std::uint32_t>(i)) || !blocks.add(one)) return;
     }
+    if (blocks.size() < 2) return;
+    placer_.exchange(blocks.all());
+    for (std::size_t k = 0; k < blocks.size(); ++k) {
+      moved_ += blocks[k].moved;
+      if (blocks[k].result == MoveResult::moved)
+        has_arrived(of_block[k], wishes_[of_block[k]].decided);
+      else if (blocks[k].result != MoveResult::no_room)
+        refused_ = true;
+    }
+  }
+
+  bool move_one(std::size_t i, std::uint8_t tier) {
+    BlockInfo info;
+    if (!is_still_there(i, info)) return false;
     const bool has_room = placer_.room_on(tier) >= info.room;
     std::uint64_t moved = 0;
     const bool arrived = placer_.move_block(list_[i].block, placer_.kind_of_tier(tier), moved) ==
                          MoveResult::moved;
     moved_ += moved;
     if (!arrived) refused_ = refused_ || has_room;
-    if (arrived) {
-      wishes_[i].now = tier;
-      list_[i].allocator->decided_tier = list_[i].allocator->of_one_block ? tier : k_undecided;
-    }
+    if (arrived) has_arrived(i, tier);
     return arrived;
   }
 

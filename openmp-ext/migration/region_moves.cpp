@@ -17,6 +17,7 @@ namespace omptier {
 namespace {
 
 constexpr std::size_t k_most_objects = 128;
+constexpr std::size_t k_most_exchanged = 32; // objects that change places at once
 constexpr std::size_t k_most_entries = 1024; // entries whose totals are kept
 
 struct Totals {
@@ -132,16 +133,63 @@ bool move(Placer& placer, PlannedObject& object, MemoryKind to, const void* code
   return arrived;
 }
 
+bool makes_room(const PlannedObject& object, MemoryKind kind, const PlannedObject& newcomer) {
+  if (object.now != kind || object.block == newcomer.block) return false;
+  const bool has_claim = object.wanted == kind && object.benefit >= newcomer.benefit;
+  return !has_claim && object.home != MemoryKind::unknown && object.home != kind;
+}
+
 // Moves out objects that the region does not want there, least benefit first, until newcomer fits.
 void make_room(Placer& placer, MemoryKind kind, const PlannedObject& newcomer, const void* codeptr,
                void (*moved)(const RegionMove&)) {
   for (std::size_t i = objects.count; i-- > 0 && placer.room(kind) < newcomer.committed;) {
     PlannedObject& object = objects.list[i];
-    if (object.now != kind || object.block == newcomer.block) continue;
-    const bool has_claim = object.wanted == kind && object.benefit >= newcomer.benefit;
-    if (has_claim || object.home == MemoryKind::unknown || object.home == kind) continue;
-    move(placer, object, object.home, codeptr, moved);
+    if (makes_room(object, kind, newcomer)) move(placer, object, object.home, codeptr, moved);
   }
+}
+
+// The newcomer changes places with objects that the region does not want there, in pieces, where
+// neither can move first. True when it arrived.
+bool exchange(Placer& placer, PlannedObject& newcomer, const void* codeptr,
+              void (*moved)(const RegionMove&)) {
+  const MemoryKind kind = newcomer.wanted;
+  std::array<PlannedObject*, k_most_exchanged> of_block{&newcomer};
+  std::array<Exchange, k_most_exchanged> blocks{};
+  blocks[0].block = newcomer.block;
+  blocks[0].kind = kind;
+  std::size_t count = 1;
+  std::uint64_t room = placer.room(kind), bytes = 0;
+  for (std::size_t i = objects.count; i-- > 0 && room < newcomer.committed;) {
+    PlannedObject& object = objects.list[i];
+    if (count == k_most_exchanged || !makes_room(object, kind, newcomer)) continue;
+    of_block[count] = &object;
+    blocks[count].block = object.block;
+    blocks[count++].kind = object.home;
+    room += object.committed;
+  }
+  if (count == 1 || room < newcomer.committed) return false;
+  const std::uint64_t begin = monotonic_nanoseconds();
+  placer.exchange({blocks.data(), count});
+  const double seconds = static_cast<double>(monotonic_nanoseconds() - begin) / 1e9;
+  for (std::size_t i = 0; i < count; ++i)
+    bytes += blocks[i].moved;
+  for (std::size_t i = 0; i < count; ++i) {
+    PlannedObject& object = *of_block[i];
+    const RegionMove step{object.block,
+                          blocks[i].moved,
+                          object.now,
+                          blocks[i].kind,
+                          seconds * static_cast<double>(blocks[i].moved) /
+                              static_cast<double>(std::max<std::uint64_t>(bytes, 1)),
+                          begin,
+                          codeptr,
+                          object.entry};
+    if (blocks[i].result == MoveResult::moved) object.now = blocks[i].kind;
+    if (step.bytes == 0) continue;
+    count_move(step);
+    if (moved != nullptr) moved(step);
+  }
+  return blocks[0].result == MoveResult::moved;
 }
 
 struct Moves {
@@ -161,7 +209,9 @@ Moves move_for(const PlanPlacement& plan, Placer& placer, std::uint32_t region, 
     if (object.wanted == MemoryKind::unknown || object.wanted == object.now) continue;
     if (placer.room(object.wanted) < object.committed)
       make_room(placer, object.wanted, object, codeptr, moved);
-    const bool arrived = move(placer, object, object.wanted, codeptr, moved);
+    const bool has_room = placer.room(object.wanted) >= object.committed;
+    const bool arrived = has_room ? move(placer, object, object.wanted, codeptr, moved)
+                                  : exchange(placer, object, codeptr, moved);
     moves.any = moves.any || arrived;
     moves.all = moves.all && arrived;
     if (!arrived && object.entry < k_most_entries)

@@ -84,11 +84,21 @@ public:
   Extent* begin_move(const void* block);
   void end_move(Extent& extent);
   // Also counts bytes of a held extent under another kind, if the ledger grants them; undoes it.
-  bool count_besides(Extent& extent, MemoryKind kind, std::size_t bytes);
+  // beyond: also above the process's limit, where that is allowed now.
+  bool count_besides(Extent& extent, MemoryKind kind, std::size_t bytes, bool beyond = false);
   void uncount_besides(Extent& extent, MemoryKind kind, std::size_t bytes);
   // Counts a held extent under this kind: its own, or one that has granted all of it. Bytes that
   // lie elsewhere, or will, stay counted there as far as they were; the rest is given back.
   void charge_to(Extent& extent, MemoryKind kind, const ExtentPages& pages);
+  // Counts bytes [begin, end) of a held extent, all counted under from, under a kind that has
+  // granted them (count_besides): they become a part of that kind, or of the extent's own account.
+  // Those that still lie in from, or will, stay counted there. already: of the bytes, those that
+  // were counted besides under the new kind before. False without memory for the parts, then
+  // nothing has changed.
+  bool count_part_under(Extent& extent, std::size_t begin, std::size_t end, MemoryKind from,
+                        MemoryKind kind, const ExtentPages& pages, std::uint64_t already);
+  // An extent of which all parts are of one kind is charged to that kind again, without parts.
+  void join_parts(Extent& extent);
   // In a forked child: ends the moves of missing threads, with the accounts as the pages lie
   // (pages_of(extent)), and gives back blocks not handed out. The caller holds the lock.
   template <typename F> void forget_other_threads(F&& pages_of) {
@@ -183,6 +193,7 @@ private:
   void give_back_region(Extent& region, Extent& run);
   bool drop(Extent* extent);
   void free_in_region(Extent& extent);
+  bool cut_parts(Extent& extent, std::size_t begin, std::size_t end);
   Extent* join_open_before(Extent* extent, const Shape& shape);
   Extent* open_ahead(const Extent& extent);
   bool give_up_pages(const Extent& extent);

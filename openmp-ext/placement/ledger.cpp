@@ -20,13 +20,24 @@ bool Ledger::reserve(MemoryKind kind, std::uint64_t bytes, Coming* coming) {
   return false;
 }
 
-Ledger::Answer Ledger::ask(MemoryKind kind, std::uint64_t bytes, Coming* coming) {
+bool Ledger::begin_beyond(MemoryKind kind) {
+  std::uint64_t none = 0;
+  return limit(kind) <= k_no_limit - k_beyond &&
+         at(kind).beyond.compare_exchange_strong(none, k_beyond, std::memory_order_relaxed);
+}
+
+void Ledger::end_beyond(MemoryKind kind) {
+  if (used(kind) <= limit(kind)) at(kind).beyond.store(0, std::memory_order_relaxed);
+}
+
+Ledger::Answer Ledger::ask(MemoryKind kind, std::uint64_t bytes, Coming* coming,
+                           std::uint64_t beyond) {
   Account& account = at(kind);
   std::uint64_t used = account.used.load(std::memory_order_relaxed);
   std::uint64_t wanted = 0;
   if (!group_leaves(kind, bytes, coming)) return Answer::refused;
   do {
-    if (__builtin_add_overflow(used, bytes, &wanted) || wanted > account.limit)
+    if (__builtin_add_overflow(used, bytes, &wanted) || wanted > account.limit + beyond)
       return Answer::refused;
   } while (!account.used.compare_exchange_weak(used, wanted, std::memory_order_relaxed));
   if (job_ != nullptr && !job_->reserve(nodes_[static_cast<std::size_t>(kind)], bytes)) {
@@ -47,7 +58,8 @@ void Ledger::give_back(MemoryKind kind, std::uint64_t bytes) {
 
 bool Ledger::is_sound(std::string& why_not) const {
   for (const MemoryKind kind : k_all_memory_kinds)
-    if (used(kind) > limit(kind)) {
+    if (const std::uint64_t beyond = at(kind).beyond.load(std::memory_order_relaxed);
+        used(kind) > limit(kind) && used(kind) - limit(kind) > beyond) {
       why_not = "more " + std::string(name_of(kind)) + " granted than allowed";
       return false;
     }

@@ -46,6 +46,17 @@ public:
   }
   void give_back(MemoryKind kind, std::uint64_t bytes);
 
+  // While two full kinds exchange blocks, one of them may hold so many bytes beyond the process's
+  // own limit: the job's ledger and the control group are asked as ever. One exchange at a time has
+  // this; false: another has. The end takes effect once the kind is within its limit again.
+  static constexpr std::uint64_t k_beyond = std::uint64_t{4} << 20;
+  bool begin_beyond(MemoryKind kind);
+  bool reserve_beyond(MemoryKind kind, std::uint64_t bytes) {
+    return ask(kind, bytes, nullptr, at(kind).beyond.load(std::memory_order_relaxed)) ==
+           Answer::granted;
+  }
+  void end_beyond(MemoryKind kind);
+
   std::uint64_t used(MemoryKind kind) const {
     return at(kind).used.load(std::memory_order_relaxed);
   }
@@ -70,7 +81,8 @@ public:
 
 private:
   enum class Answer : std::uint8_t { granted, refused, refused_by_job };
-  Answer ask(MemoryKind kind, std::uint64_t bytes, Coming* coming);
+  // beyond: bytes that may be granted above the limit.
+  Answer ask(MemoryKind kind, std::uint64_t bytes, Coming* coming, std::uint64_t beyond = 0);
   bool group_leaves(MemoryKind kind, std::uint64_t bytes, Coming* coming) {
     return group_ == nullptr || at(kind).of_folder || (coming != nullptr ? coming->fits(bytes) : group_->leaves(bytes));
   }
@@ -78,6 +90,7 @@ private:
     std::uint64_t limit = k_no_limit;
     bool of_folder = false;
     std::atomic<std::uint64_t> used{0}, peak{0}, refusals{0}, refusals_of_job{0};
+    std::atomic<std::uint64_t> beyond{0};
   };
   const Account& at(MemoryKind kind) const { return accounts_[static_cast<std::size_t>(kind)]; }
   Account& at(MemoryKind kind) { return accounts_[static_cast<std::size_t>(kind)]; }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Behaviour of real kernels that shapes this code: move_pages into a full node returns an error
-// although most pages moved, so its status is ignored and the range is counted again. One 4 KiB
-// address of a huge page moves all of it, and its other addresses then give EBUSY, so moves name
-// one address per huge page. Under the strict policy a full node kills the process.
+// See pages.hpp; moving is in page_moves.cpp. Under the strict policy a full node kills the
+// process, so it is not used.
 #include "placement/pages.hpp"
 
 #include "base/notices.hpp"
@@ -212,88 +210,6 @@ void split_at_ends(std::uintptr_t begin, std::size_t bytes) {
   };
   if (begin % huge != 0) split(begin);
   if ((begin + bytes) % huge != 0) split(begin + bytes - page);
-}
-
-namespace {
-
-constexpr int k_shared = -EACCES; // a page's status: other processes map it too
-
-// False when the kernel refuses to move pages at all.
-bool ask_to_move(int process, void** pages, std::size_t n, unsigned node, int* status) {
-  int nodes[k_batch];
-  std::fill_n(nodes, n, static_cast<int>(node));
-  std::fill_n(status, n, 0);
-  return os().move_pages(process, n, pages, nodes, status, MPOL_MF_MOVE) >= 0 ||
-         (errno != EPERM && errno != ENOSYS && errno != ESRCH);
-}
-
-// At most k_batch present pages of [begin, end) that are on none of the nodes.
-std::size_t list_elsewhere(int process, std::uintptr_t begin, std::uintptr_t end, NodeSet nodes,
-                           void** pages) {
-  int status[k_batch];
-  std::size_t n = 0, elsewhere = 0;
-  for (std::uintptr_t at = begin; at < end; at += page_size())
-    pages[n++] = reinterpret_cast<void*>(at);
-  if (os().move_pages(process, n, pages, nullptr, status, 0) < 0) return 0;
-  for (std::size_t i = 0; i < n; ++i)
-    if (status[i] >= 0 && !nodes.has(static_cast<unsigned>(status[i])))
-      pages[elsewhere++] = pages[i];
-  return elsewhere;
-}
-
-// False when the kernel refuses. some_there: some pages may already be on the nodes.
-bool move_rest(int process, std::uintptr_t begin, std::uintptr_t end, NodeSet nodes, unsigned node,
-               bool some_there, MoveOutcome& outcome) {
-  const std::size_t page = page_size();
-  const std::size_t huge = huge_page_size();
-  const std::size_t window = huge != 0 ? huge : page * k_batch;
-  void* pages[k_batch];
-  int status[k_batch];
-  for (std::uintptr_t at = round_down(begin, page); at < end;) {
-    const std::uintptr_t window_end = std::min(end, round_down(at, window) + window);
-    // The first page of a window moves a whole huge page.
-    pages[0] = reinterpret_cast<void*>(at);
-    const std::uintptr_t first_end = std::min(window_end, at + page * k_batch);
-    if ((!some_there || list_elsewhere(process, at, first_end, nodes, pages) != 0) &&
-        !ask_to_move(process, pages, 1, node, status))
-      return false;
-    // Pages of the window that are still elsewhere are small ones.
-    while (at < window_end) {
-      const std::uintptr_t batch_end = std::min(window_end, at + page * k_batch);
-      const std::size_t n = list_elsewhere(process, at, batch_end, nodes, pages);
-      if (n != 0) ask_to_move(process, pages, n, node, status);
-      for (std::size_t i = 0; i < n; ++i)
-        if (status[i] == k_shared) outcome.shared += page;
-      at = batch_end;
-    }
-  }
-  return true;
-}
-
-} // namespace
-
-MoveOutcome move_to_nodes(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, unsigned first,
-                          int process) {
-  MoveOutcome outcome;
-  PageCensus before, after;
-  outcome.refused = !count_pages(begin, bytes, before, process);
-  outcome.after = after = before;
-  if (outcome.refused) return outcome;
-  // The preferred node, if any, then the others.
-  for (unsigned i = 0; i <= k_max_nodes && after.on(nodes) != after.present(); ++i) {
-    const unsigned node = i == 0 ? first : i - 1;
-    if (!nodes.has(node) || (i != 0 && node == first)) continue;
-    outcome.shared = 0;
-    outcome.refused =
-        !move_rest(process, begin, begin + bytes, nodes, node, after.on(nodes) != 0, outcome);
-    after = {};
-    count_pages(begin, bytes, after, process);
-    if (outcome.refused) break;
-  }
-  if (after.on(nodes) > before.on(nodes)) outcome.moved = after.on(nodes) - before.on(nodes);
-  outcome.missing = after.present() - after.on(nodes);
-  outcome.after = after;
-  return outcome;
 }
 
 bool settle(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, unsigned home) {

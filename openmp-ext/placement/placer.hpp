@@ -133,6 +133,21 @@ enum class MoveResult : std::uint8_t {
   held     // may not move (required, pinned, split, in a file), is being moved, or is gone
 };
 
+// One of several blocks that move at once, each to a kind (Placer::exchange).
+struct Exchange {
+  const void* block = nullptr;
+  MemoryKind kind = MemoryKind::unknown; // that it is to lie in
+  MoveResult result = MoveResult::held;
+  std::uint64_t moved = 0; // bytes that arrived there
+
+  // While it is under way.
+  Extent* extent = nullptr;
+  MemoryKind from = MemoryKind::unknown;  // where it was
+  MemoryKind to = MemoryKind::unknown;    // kind, or back to from if it cannot be finished
+  MemoryKind spare = MemoryKind::unknown; // some of it waits there
+  bool stuck = false;                     // its pages do not move
+};
+
 class Placer {
 public:
   // decay: nanoseconds that freed memory is kept for reuse before it goes back to the system.
@@ -185,6 +200,13 @@ public:
   // it; the ledger follows, page by page if some stay behind. moved: bytes that arrived. If most
   // stay, the others are moved back as far as possible.
   MoveResult move_block(const void* block, MemoryKind kind, std::uint64_t& moved);
+  // The same for several large blocks at once, each to its kind, where those kinds are full: in
+  // pieces, each into the room that the last one left; where there is none at all, through a few
+  // MiB of another kind, or above the process's own limit (Ledger::k_beyond). The ledger counts
+  // each piece where it lies, at every moment. A block that cannot be finished goes back; if even
+  // that is impossible (others took the room), it stays in parts, each counted under its kind.
+  // Thread-safe; no lock is held while pages move. At most as many blocks as the caller has.
+  void exchange(std::span<Exchange> blocks);
   // Makes the front of a fresh large block present on the tier, as far as ledger and node allow, as
   // first touch would; returns its bytes. Later pages are moved back. Content may be lost.
   std::size_t fill_front(void* block, std::size_t tier);
@@ -245,6 +267,20 @@ private:
            refusal_of_nodes(place, bytes) == Refusal::none;
   }
   std::uint64_t count_promised(TierPlace& place, const Extent* own = nullptr);
+  struct Piece {
+    std::size_t begin = 0, end = 0;
+    MemoryKind from = MemoryKind::unknown;
+  };
+  bool fit_together(std::span<const Exchange> blocks);
+  bool next_piece(const Exchange& one, Piece& piece) const;
+  bool move_piece(Exchange& one, MemoryKind kind, std::uint64_t most, bool beyond);
+  std::uint64_t counted_besides(const Extent& extent, const Piece& piece, MemoryKind kind) const;
+  void leave_piece(Extent& extent, const Piece& piece, MemoryKind kind, const MoveOutcome& outcome);
+  bool move_all_pieces(std::span<Exchange> blocks);
+  bool make_way(std::span<Exchange> blocks);
+  void turn_back(std::span<Exchange> blocks, bool all);
+  void finish(Exchange& one);
+  std::size_t tier_of_kind(MemoryKind kind) const;
   MoveResult move_extent(Extent& extent, std::size_t tier, std::uint64_t& moved);
   bool reserve_move(Extent& extent, std::size_t tier);
   ExtentPages by_kind(const Extent& extent, const PageCensus& census) const;

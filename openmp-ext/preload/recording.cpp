@@ -125,7 +125,8 @@ void at_thread_end(void*) {
 
 constinit AddressRange g_recorder;
 
-// A recorder loaded otherwise (as OpenMP's tool), and libomptier.so, are recognised by name.
+// The recorder's thread, and those that move or copy memory. Libraries that were loaded otherwise
+// (as OpenMP's tool) are recognised by their name.
 bool is_ours(const void* function) {
   if (g_record.load(std::memory_order_acquire) != nullptr && g_recorder.holds(function))
     return true;

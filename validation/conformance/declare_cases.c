@@ -309,13 +309,43 @@ static void case_apply(void) {
   omp_destroy_allocator(shared);
 }
 
+// HBM and DRAM have room for one of the two blocks each (OMPTIER_CAPACITY), so neither can move
+// first.
+static void case_exchange(void) {
+  need(ompx_kind_hbm);
+  wish(0, 40, 500, STREAMED, NOTHING);
+  wish(1, 40, 100, STREAMED, NOTHING);
+  commit(ompx_order_density, ompx_incomplete);
+  fill(0), fill(1);
+  expect(0, ompx_kind_hbm), expect(1, ompx_kind_dram);
+  omp_alloctrait_t hot[] = {{ompx_atk_importance, 500}}, cold[] = {{ompx_atk_importance, 100}};
+  for (int round = 0; round < 2; ++round) {
+    check(ompx_update_traits(declared[round], 1, cold) == ompx_success, "update");
+    check(ompx_update_traits(declared[1 - round], 1, hot) == ompx_success, "update");
+    check(ompx_apply(ompx_order_density, &outcome) == ompx_incomplete, "apply");
+    check(outcome.bytes_moved == 80u * k_mib, "%zu bytes moved", outcome.bytes_moved);
+    expect(round, ompx_kind_dram), expect(1 - round, ompx_kind_hbm);
+    intact(0), intact(1);
+  }
+  check(ompx_apply(ompx_order_density, &outcome) == ompx_incomplete && outcome.bytes_moved == 0,
+        "apply, nothing changed");
+  // The kinds hold what they may hold, and no byte more is left counted.
+  free_all();
+  sizes[0] = sizes[1] = 40 * k_mib;
+  declared[0] = omp_alloc(sizes[0], ompx_hbm_mem_alloc);
+  declared[1] = omp_alloc(sizes[1], ompx_dram_mem_alloc);
+  fill(0), fill(1);
+  expect(0, ompx_kind_hbm), expect(1, ompx_kind_dram);
+  free_all();
+}
+
 int main(int argc, char** argv) {
   static const struct {
     const char* name;
     void (*run)(void);
-  } cases[] = {{"basics", case_basics},     {"threads", case_threads}, {"fallback", case_fallback},
-               {"orders", case_orders},     {"traits", case_traits},   {"group", case_group},
-               {"apply", case_apply}};
+  } cases[] = {{"basics", case_basics}, {"threads", case_threads},  {"fallback", case_fallback},
+               {"orders", case_orders}, {"traits", case_traits},    {"group", case_group},
+               {"apply", case_apply},   {"exchange", case_exchange}};
   if (argc < 2) return 2;
   read_nodes(argc - 2, argv + 2);
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i)

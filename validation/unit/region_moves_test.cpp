@@ -29,6 +29,7 @@ constexpr std::size_t k_bytes = 10 * k_mib;
 // Places of this program: an allocation of the plan, and two regions of which the first wants it in
 // HBM.
 void site() {}
+void second_site() {}
 void region() {}
 void other_region() {}
 const void* address_of(void (*place)()) {
@@ -43,6 +44,9 @@ Plan plan_for_region() {
     return result;
   };
   PlanEntry home, here, there;
+  PlanEntry second;
+  second.frames = {frame(second_site)};
+  second.kinds = {MemoryKind::hbm, MemoryKind::dram};
   home.frames = here.frames = there.frames = {frame(site)};
   home.kinds = {MemoryKind::dram};
   here.kinds = {MemoryKind::hbm};
@@ -53,7 +57,7 @@ Plan plan_for_region() {
   Plan plan;
   const LoadedModule* program = module_of(reinterpret_cast<std::uintptr_t>(address_of(site)));
   plan.modules = {{identity_of(*program), program->name}};
-  plan.entries = {home, here, there};
+  plan.entries = {home, here, there, second};
   return plan;
 }
 
@@ -134,6 +138,41 @@ TEST_F(RegionMovesTest, AChildForkedInTheMiddleOfAMoveMovesTheRest) {
   go_on.release();
   mover.join();
   EXPECT_TRUE(all_in_hbm());
+}
+
+// Both kinds are full, so neither block can move first.
+TEST_F(RegionMovesTest, BlocksOfFullKindsChangePlaces) {
+  EXPECT_TRUE(placer_->release(block_));
+  CapacityByKind capacity;
+  for (const MemoryKind kind : {MemoryKind::dram, MemoryKind::hbm})
+    capacity[static_cast<std::size_t>(kind)] = k_bytes;
+  placer_ = std::make_unique<Placer>(dram_and_hbm(1024 * k_mib), capacity);
+  void* blocks[2] = {};
+  for (const unsigned tier : {0u, 1u}) {
+    BlockRequest request;
+    request.bytes = k_bytes;
+    request.plan_entry = tier == 0 ? 4 : 1;
+    bool fresh = false;
+    Refusal why = Refusal::none;
+    blocks[tier] = placer_->place(tier, request, fresh, why);
+    ASSERT_NE(blocks[tier], nullptr) << describe(why);
+    std::memset(blocks[tier], 'a' + static_cast<int>(tier), k_bytes);
+  }
+  block_ = blocks[1];
+  const std::uint64_t before = move_totals(1).bytes; // of the entry that wants it in HBM
+  begin();
+  for (const unsigned tier : {0u, 1u}) {
+    PageCensus census;
+    count_pages(reinterpret_cast<std::uintptr_t>(blocks[tier]), k_bytes, census);
+    EXPECT_EQ(census.node[tier], k_bytes) << "tier 0 is HBM, node 1; tier 1 is DRAM, node 0";
+    EXPECT_EQ(static_cast<char*>(blocks[tier])[k_bytes - 1], static_cast<char>('a' + tier));
+  }
+  EXPECT_EQ(placer_->ledger().used(MemoryKind::hbm), k_bytes);
+  EXPECT_EQ(placer_->ledger().used(MemoryKind::dram), k_bytes);
+  EXPECT_EQ(move_totals(1).bytes, before + k_bytes);
+  std::string why_not;
+  EXPECT_TRUE(placer_->is_sound(why_not, true)) << why_not;
+  EXPECT_TRUE(placer_->release(blocks[0]));
 }
 
 int take_a_while(std::uintptr_t, int, int) {

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Threads of our own that help one call to move pages, and end before it returns. All signals are
+// blocked in them, they may run on every processor that the process could use when it first placed
+// memory (a thread of a team is often bound to one), and nothing of them is left if the process
+// forks meanwhile: what they share lies on the stack of the caller.
+#pragma once
+
+#include <cstddef>
+
+namespace omptier {
+
+// To be called before threads are bound to single processors. Only the first call counts.
+void remember_mover_processors();
+
+// How many threads help a caller that could use so many: fewer where the process has fewer
+// processors, 0 where it has one.
+unsigned mover_helpers(unsigned useful);
+
+inline constexpr unsigned k_most_mover_helpers = 3;
+
+// Calls work(argument) here and on so many further threads, and returns when all calls have. Work
+// divides itself: threads that cannot be created are simply missing. Work must not throw.
+void run_with_helpers(unsigned helpers, void (*work)(void*), void* argument);
+
+} // namespace omptier

@@ -393,9 +393,9 @@ ompx_result_t ompx_apply(ompx_order_t order, ompx_outcome_t *outcome);
  *     ompx_chunked_array_t array = {.struct_size = sizeof array, .data = field, .rows = n,
  *                                   .row_bytes = m * sizeof *field,
  *                                   .mode = ompx_atv_access_mode_read_write};
- *     ompx_chunked_t *chunked;
+ *     ompx_chunked_t *chunked = NULL;
  *     ompx_chunk_t chunk = {.struct_size = sizeof chunk};
- *     ompx_chunked_begin(&array, &chunked);
+ *     if (ompx_chunked_begin(&array, &chunked) != ompx_success) abort();
  *     while (ompx_chunked_next(chunked, &chunk) == ompx_success && chunk.data != NULL)
  *       compute((double *)chunk.data, chunk.rows);   // with "omp parallel for" inside
  *     ompx_chunked_end(chunked);
@@ -414,7 +414,7 @@ typedef struct ompx_chunked ompx_chunked_t;
 /* What ompx_chunked_begin is to do. Members that are not mentioned are 0. */
 typedef struct ompx_chunked_array {
   size_t struct_size;  /* in: sizeof(ompx_chunked_array_t); set it before the call */
-  void* data;          /* first byte of the array; any memory of the process */
+  void *data;          /* first byte of the array; any memory of the process */
   size_t rows;         /* of the array; 1 or more */
   size_t row_bytes;    /* of a row, in bytes; 1 or more */
   size_t row_stride;   /* bytes from one row's begin to the next; 0 = row_bytes */
@@ -431,7 +431,7 @@ typedef struct ompx_chunked_array {
                           chunk_rows. They are the array's as before ompx_chunked_begin, and are not
                           written back. With read_write: whole rows and no order; and chunks are
                           always copied. Not with write_only */
-  const size_t* order; /* numbers of chunks in the order in which the program wants them; copied.
+  const size_t *order; /* numbers of chunks in the order in which the program wants them; copied.
                           Numbers count from 0, along the rows first. A chunk may come again, with
                           what was written to it. NULL = each once, rising */
   size_t order_count;  /* length of order; needs chunk_rows */
@@ -443,8 +443,8 @@ typedef struct ompx_chunked_array {
  * first_row. Not to be shared, as above. */
 typedef struct ompx_chunk {
   size_t struct_size; /* in: sizeof(ompx_chunk_t); set it before the call */
-  void* data;         /* first byte of its first row; NULL: there is no further chunk */
-  void* with_halo;    /* the same of the halo before it: data, where there is none */
+  void *data;         /* first byte of its first row; NULL: there is no further chunk */
+  void *with_halo;    /* the same of the halo before it: data, where there is none */
   size_t number;      /* of the chunk; see ompx_chunked_array_t.order */
   size_t first_row;   /* in the array */
   size_t rows;        /* without halo */
@@ -461,25 +461,28 @@ typedef struct ompx_chunk {
  *   array    the array and its chunks; copied. The program must not free the array, nor write to it
  *            except through chunks, before ompx_chunked_end.
  *   chunked  set to what the other functions take.
- *   returns  ompx_success; ompx_error_invalid_argument: array or chunked is NULL, or a warning
- *            (5070) states which member is wrong; ompx_error_out_of_memory: for the library's
- * lists, or for the copies of chunks that are written and have a halo. OMPTIER_VERBOSE=1 prints the
- * chosen chunks, or why there are no copies. Thread-safe; arrays in chunks are independent of each
- * other, if their memory is. */
-ompx_result_t ompx_chunked_begin(const ompx_chunked_array_t* array, ompx_chunked_t** chunked);
+ *            NULL after an error.
+ *   returns  ompx_success; ompx_error_invalid_argument: array or chunked is NULL, or a member is
+ *            wrong: a warning (5070), printed once for each, says which; EINVAL, E2BIG for
+ *            struct_size; ompx_error_out_of_memory: for the library's lists, or for the copies of
+ *            chunks that are written and have a halo.
+ * OMPTIER_VERBOSE=1 prints the chosen chunks, or why there are no copies. Thread-safe; arrays in
+ * chunks are independent of each other, if their memory is. */
+ompx_result_t ompx_chunked_begin(const ompx_chunked_array_t *array, ompx_chunked_t **chunked);
 
 /* Gives up the present chunk and waits for the next one. Behind the last one, returns once
- * everything is written back. chunk    filled. It must not be used any more once the function is
- * called again. returns  ompx_success, also behind the last chunk (data is NULL);
- * ompx_error_invalid_argument: chunked or chunk is NULL; EINVAL, E2BIG for struct_size. Thread-safe
- * for different arrays; one thread at a time for each. Not to be called by several threads of a
- * team for the same chunk. A forked child may go on with its copy. */
-ompx_result_t ompx_chunked_next(ompx_chunked_t* chunked, ompx_chunk_t* chunk);
+ * everything is written back.
+ *   chunk    filled. It must not be used any more once the function is called again.
+ *   returns  ompx_success, also behind the last chunk (data is NULL);
+ *            ompx_error_invalid_argument: chunked or chunk is NULL; EINVAL, E2BIG for struct_size.
+ * Thread-safe for different arrays; one thread at a time for each. Not to be called by several
+ * threads of a team for the same chunk. A forked child may go on with its copy. */
+ompx_result_t ompx_chunked_next(ompx_chunked_t *chunked, ompx_chunk_t *chunk);
 
 /* Writes back what is not written yet, also of a loop that ended early, and frees the buffers.
  *   returns  ompx_success; ompx_error_invalid_argument: chunked is NULL.
  * Thread-safe, as ompx_chunked_next. */
-ompx_result_t ompx_chunked_end(ompx_chunked_t* chunked);
+ompx_result_t ompx_chunked_end(ompx_chunked_t *chunked);
 
 #ifdef __cplusplus
 }

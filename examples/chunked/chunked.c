@@ -3,9 +3,9 @@
  * chunked: arrays larger than fast memory, passed through it in chunks. Two loops, each in a plain
  * form that works on the arrays where they lie, and in a form that works on chunks:
  *
- *   multiply   C = A B by tiles. The order of the tiles is known, so each matrix has a list of
- * them. stencil    sweeps of a 27-point stencil from one mesh to another. Chunks are planes with a
- * halo; with --sweeps 2, a chunk is swept twice before the next one, which needs a wider halo.
+ *   multiply   C = A B by tiles; their order is known, so each matrix has a list of them
+ *   stencil    sweeps of a 27-point stencil from one mesh to another; chunks are planes with a
+ *              halo; with --sweeps 2, a chunk is swept twice, which needs a wider halo
  *
  * Prints seconds, where the arrays lie, and whether chunks were copied; --check compares with the
  * plain form, which must give the same bits.

@@ -406,7 +406,8 @@ ompx_result_t ompx_apply(ompx_order_t order, ompx_outcome_t *outcome);
  * written.
  *
  * If the array lies in the fastest memory already, or faster memory has no room for two chunks, the
- * chunks are the array itself, and nothing is copied: see ompx_chunk_t.copied. */
+ * chunks are the array itself, and nothing is copied: see ompx_chunk_t.copied. Chunks that are
+ * written and have a halo are always copies. */
 
 /* An array in chunks, from ompx_chunked_begin to ompx_chunked_end. */
 typedef struct ompx_chunked ompx_chunked_t;
@@ -453,7 +454,7 @@ typedef struct ompx_chunk {
   size_t stride;      /* bytes from one row's begin to the next, where data points to */
   size_t halo_before; /* halo rows before it; none before the array's first row */
   size_t halo_after;  /* halo rows behind it; none behind the array's last row */
-  int copied;         /* 1: a copy in faster memory; 0: the array itself */
+  int copied;         /* 1: a copy, in faster memory if that has room; 0: the array itself */
   int kind;           /* ompx_kind_* of the memory that data points to */
 } ompx_chunk_t;
 

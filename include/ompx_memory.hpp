@@ -463,7 +463,7 @@ struct chunk_shape {
   omp_allocator_handle_t allocator = omp_null_allocator;
 };
 
-// An array that passes through faster memory in chunks, as a range:
+// An array that passes through faster memory in chunks, for range-based loops:
 //
 //     ompx::chunk_shape shape;
 //     shape.halo_rows = 1;
@@ -471,7 +471,7 @@ struct chunk_shape {
 //     for (auto &chunk : mesh)
 //       compute(chunk.row(0), chunk.rows());
 //
-// ompx_chunked_begin, next and end; the range can be gone through once, and ends with the object.
+// ompx_chunked_begin, next and end; it can be gone through once, and ends with the object.
 //   mode     read_only, read_write or write_only; for const T, read_only
 //   throws   std::invalid_argument if the runtime refuses the description (a warning states why),
 //            std::bad_alloc if memory is exhausted

@@ -149,6 +149,7 @@ OMPTIER_EXPORT int ompx_apply(int order, Outcome* outcome) {
 }
 
 OMPTIER_EXPORT int ompx_chunked_begin(const ChunkedArray* array, Chunked** chunked) {
+  if (chunked != nullptr) *chunked = nullptr;
   if (array == nullptr || chunked == nullptr) return answer(Result::invalid_argument);
   if (const int error = problem_with_size(*array, k_first_chunked_array); error != 0)
     return answer_as_invalid(error);

@@ -5,10 +5,10 @@
 #include "allocators/chunk_copier.hpp"
 
 #include "base/os.hpp"
+#include "placement/own_threads.hpp"
 
 #include <algorithm>
 #include <climits>
-#include <csignal>
 #include <cstring>
 #include <ctime>
 #include <linux/futex.h>
@@ -26,11 +26,10 @@ namespace {
 // Bytes of a piece: a fork waits for so much, and the end of a job for a part of it.
 constexpr std::size_t k_piece = 256 << 10;
 
-cpu_set_t processors;
-std::atomic<bool> processors_known{false};
-
 constinit std::mutex gate;          // no piece begins while it is held
 std::atomic<unsigned> under_way{0}; // pieces
+// Of these, this thread's: it may fork in a signal handler.
+__attribute__((tls_model("initial-exec"))) thread_local constinit unsigned t_under_way = 0;
 
 void wait_on(std::atomic<std::uint32_t>& word, std::uint32_t value) {
   syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
@@ -78,33 +77,14 @@ void copy_rows(const ChunkJob& job, const ChunkRows& chunk, std::size_t first, s
 
 } // namespace
 
-void remember_processors_for_chunks() {
-  if (processors_known.load(std::memory_order_acquire)) return;
-  if (sched_getaffinity(0, sizeof processors, &processors) == 0)
-    processors_known.store(true, std::memory_order_release);
-}
-
-unsigned processors_for_chunks() {
-  remember_processors_for_chunks();
-  return processors_known.load(std::memory_order_acquire)
-             ? static_cast<unsigned>(CPU_COUNT(&processors))
-             : 1;
-}
-
 unsigned ChunkCopier::start(unsigned threads, std::span<const unsigned> near) {
   process_ = ::getpid();
-  if (processors_known.load(std::memory_order_acquire)) {
+  if (cpu_set_t processors; processors_of_process(processors)) {
     for (const unsigned cpu : near)
       if (cpu < CPU_SETSIZE && CPU_ISSET(cpu, &processors)) CPU_SET(cpu, &allowed_);
     if (CPU_COUNT(&allowed_) == 0) allowed_ = processors;
   }
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  while (count_ < std::min(threads, k_most_copiers) &&
-         os().start_thread(&threads_[count_], &ChunkCopier::run, this) == 0)
-    ++count_;
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  count_ = start_own_threads(threads_, std::min(threads, k_most_copiers), &ChunkCopier::run, this);
   return count_;
 }
 
@@ -152,6 +132,7 @@ bool ChunkCopier::copy_piece() {
   {
     const std::lock_guard guard(gate);
     under_way.fetch_add(1);
+    ++t_under_way;
   }
   // Counted down: whoever takes one knows that the job it belongs to is set up.
   std::uint32_t left = left_.load(std::memory_order_acquire);
@@ -167,6 +148,7 @@ bool ChunkCopier::copy_piece() {
               [](char* array, char* buffer, std::size_t bytes) { copy_in(buffer, array, bytes); });
     if (undone_.fetch_sub(1, std::memory_order_acq_rel) == 1) wake_all(undone_);
   }
+  --t_under_way;
   under_way.fetch_sub(1);
   return left != 0;
 }
@@ -188,7 +170,7 @@ void ChunkCopier::work() {
 
 void hold_chunk_copies() {
   gate.lock();
-  while (under_way.load() != 0) {
+  while (under_way.load() > t_under_way) {
     const timespec pause{0, 50'000};
     syscall(SYS_nanosleep, &pause, nullptr); // the C library's is a point of cancellation
   }

@@ -35,11 +35,6 @@ struct ChunkJob {
   ChunkRows back, in;
 };
 
-// The processors that our threads may use: those of the process, not the one that its first thread
-// may be bound to later. Called when the OpenMP runtime attaches; without effect later.
-void remember_processors_for_chunks();
-unsigned processors_for_chunks();
-
 class ChunkCopier {
 public:
   // Starts so many threads; returns how many there are. near: the processors that they may use, as

@@ -4,8 +4,8 @@
 // gives none.
 #include "allocators/chunk_window.hpp"
 
-#include "allocators/chunk_copier.hpp"
 #include "model/chunk_size.hpp"
+#include "placement/own_threads.hpp"
 #include "placement/pages.hpp"
 #include "platform/usual_figures.hpp"
 
@@ -79,8 +79,8 @@ Partition partition_on(const Placer& placer, std::size_t tier) {
   for (const unsigned number : placer.platform().tiers[tier].nodes)
     if (const Node* node = placer.platform().node(number); node != nullptr && !node->cpus.empty())
       ++nodes_with_processors;
-  return nodes_with_processors > 1 && processors_for_chunks() > 1 ? Partition::interleaved
-                                                                  : Partition::environment;
+  return nodes_with_processors > 1 && count_processors() > 1 ? Partition::interleaved
+                                                             : Partition::environment;
 }
 
 class WindowMaker {
@@ -118,7 +118,7 @@ private:
     if (placer_ != nullptr) {
       traffic.slow = figures_of(*placer_, array_kind_);
       traffic.fast = figures_of(*placer_, fast);
-      traffic.copiers = window_.copiers = chunk_copiers(traffic.slow, processors_for_chunks());
+      traffic.copiers = window_.copiers = chunk_copiers(traffic.slow, count_processors());
     }
     if (window_.chunk_rows != 0) return true;
     const auto row = static_cast<double>(request_.row_bytes);

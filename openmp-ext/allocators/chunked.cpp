@@ -21,7 +21,9 @@ bool extent_of(const ChunkedArray& array, std::size_t& bytes) {
   std::size_t before = 0;
   const auto begin = reinterpret_cast<std::uintptr_t>(array.data);
   return !__builtin_mul_overflow(array.rows - 1, array.row_stride, &before) &&
-         !__builtin_add_overflow(before, array.row_bytes, &bytes) && bytes <= k_largest_block &&
+         !__builtin_add_overflow(before, array.row_bytes, &bytes) &&
+         bytes <= k_largest_block / 8 && // with its halos, too
+
          begin + bytes >= begin;
 }
 
@@ -219,6 +221,7 @@ void Chunked::fetch_after(std::size_t position) {
 }
 
 void Chunked::next(Chunk& chunk) {
+  const NotCancelled meanwhile; // half a chunk would be copied
   chunk = {};
   if (position_ == count_) {
     if (!has_buffers()) return;

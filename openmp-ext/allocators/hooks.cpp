@@ -4,7 +4,6 @@
 // leaves it; none of the allocation paths below throws or allocates.
 #include "allocators/allocation.hpp"
 #include "allocators/choices_text.hpp"
-#include "allocators/chunk_copier.hpp"
 #include "allocators/fast_path.hpp"
 #include "allocators/init_allocator.hpp"
 #include "allocators/placement_text.hpp"
@@ -12,6 +11,7 @@
 #include "base/options.hpp"
 #include "migration/region_moves.hpp"
 #include "placement/block_list.hpp"
+#include "placement/own_threads.hpp"
 #include "traits/trait_text.hpp"
 
 #include <cstddef>
@@ -208,7 +208,7 @@ OMPTIER_EXPORT const omptier_hooks* omptier_runtime_attach(uint32_t hooks_versio
       libomp->version != OMPTIER_HOOKS_VERSION || libomp->size < sizeof(omptier_runtime))
     return nullptr;
   warn_about_unknown_variables();
-  remember_processors_for_chunks(); // before the runtime binds this thread
+  remember_processors(); // before the runtime binds this thread
   Runtime& state = runtime();
   state.libomp.store(libomp, std::memory_order_release);
   state.attached_in.store(::getpid(), std::memory_order_relaxed);

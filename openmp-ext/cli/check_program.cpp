@@ -147,13 +147,17 @@ void check_versions(const ElfFacts& program, const std::string& runtime,
   const std::string file = (fs::path(runtime_folder) / runtime).string();
   const auto ours = read_elf(file);
   if (!ours) return findings.fails("symbol versions", ours.error(), "install OMPTier completely");
+  const auto extensions = read_elf((fs::path(runtime_folder) / "libomptier.so").string());
+  const auto is_there = [&](const std::string& symbol) {
+    return ours->defined_symbols.contains(symbol) ||
+           (extensions && extensions->defined_symbols.contains(symbol));
+  };
   std::vector<std::string> missing;
   for (const NeededVersion& needed : program.needed_versions)
     if (needed.library == runtime && !ours->defined_versions.contains(needed.version))
       missing.push_back(needed.version);
   for (const std::string& symbol : program.undefined_symbols)
-    if (is_openmp_symbol(symbol) && !ours->defined_symbols.contains(symbol))
-      missing.push_back(symbol);
+    if (is_openmp_symbol(symbol) && !is_there(symbol)) missing.push_back(symbol);
   if (missing.empty())
     findings.works("symbol versions", "everything the program asks " + runtime + " for is there");
   else

@@ -79,7 +79,8 @@ MemoryKind other_kind(const Placer& placer, const std::vector<MemoryKind>& kinds
 void collect(const PlanPlacement& plan, Placer& placer, std::uint32_t region) {
   objects.count = 0;
   placer.for_each_block([&](const BlockInfo& info) {
-    if (!info.large || info.plan_entry == 0 || objects.count == k_most_objects) return;
+    const bool may_move = info.large && !info.required && !info.locked && !info.split;
+    if (!may_move || info.plan_entry == 0 || objects.count == k_most_objects) return;
     const std::uint32_t placed_by = info.plan_entry - 1;
     PlannedObject object;
     object.block = reinterpret_cast<const void*>(info.begin);
@@ -210,8 +211,9 @@ Moves move_for(const PlanPlacement& plan, Placer& placer, std::uint32_t region, 
     if (placer.room(object.wanted) < object.committed)
       make_room(placer, object.wanted, object, codeptr, moved);
     const bool has_room = placer.room(object.wanted) >= object.committed;
-    const bool arrived = has_room ? move(placer, object, object.wanted, codeptr, moved)
-                                  : exchange(placer, object, codeptr, moved);
+    // Room that only the runtime's own caches hold is found by moving.
+    const bool arrived = (!has_room && exchange(placer, object, codeptr, moved)) ||
+                         move(placer, object, object.wanted, codeptr, moved);
     moves.any = moves.any || arrived;
     moves.all = moves.all && arrived;
     if (!arrived && object.entry < k_most_entries)

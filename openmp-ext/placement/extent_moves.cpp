@@ -79,8 +79,7 @@ bool ExtentSpace::cut_parts(Extent& extent, std::size_t begin, std::size_t end) 
 }
 
 bool ExtentSpace::count_part_under(Extent& extent, std::size_t begin, std::size_t end,
-                                   MemoryKind from, MemoryKind kind, const ExtentPages& pages,
-                                   std::uint64_t already) {
+                                   MemoryKind from, MemoryKind kind, const ExtentPages& pages) {
   const auto at = [](MemoryKind k) { return static_cast<std::size_t>(k); };
   const std::lock_guard guard(lock_);
   ExtentPart* before = extent.parts; // the part that ends where these begin
@@ -107,9 +106,6 @@ bool ExtentSpace::count_part_under(Extent& extent, std::size_t begin, std::size_
   const std::uint64_t left = pages.on[at(from)] + (kind_ == from ? pages.coming : 0);
   const std::uint64_t stay = std::min<std::uint64_t>(end - begin, left + pages.unknown);
   extent.besides[at(kind)] -= end - begin;
-  already = std::min(already, extent.besides[at(kind)]);
-  extent.besides[at(kind)] -= already;
-  ledger_.give_back(kind, already);
   extent.besides[at(from)] += stay;
   ledger_.give_back(from, end - begin - stay);
   extent.moved = true;

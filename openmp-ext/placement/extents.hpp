@@ -92,11 +92,10 @@ public:
   void charge_to(Extent& extent, MemoryKind kind, const ExtentPages& pages);
   // Counts bytes [begin, end) of a held extent, all counted under from, under a kind that has
   // granted them (count_besides): they become a part of that kind, or of the extent's own account.
-  // Those that still lie in from, or will, stay counted there. already: of the bytes, those that
-  // were counted besides under the new kind before. False without memory for the parts, then
-  // nothing has changed.
+  // Those that still lie in from, or will, stay counted there. False without memory for the parts,
+  // then nothing has changed.
   bool count_part_under(Extent& extent, std::size_t begin, std::size_t end, MemoryKind from,
-                        MemoryKind kind, const ExtentPages& pages, std::uint64_t already);
+                        MemoryKind kind, const ExtentPages& pages);
   // An extent of which all parts are of one kind is charged to that kind again, without parts.
   void join_parts(Extent& extent);
   // In a forked child: ends the moves of missing threads, with the accounts as the pages lie

@@ -26,8 +26,10 @@ bool Ledger::begin_beyond(MemoryKind kind) {
          at(kind).beyond.compare_exchange_strong(none, k_beyond, std::memory_order_relaxed);
 }
 
-void Ledger::end_beyond(MemoryKind kind) {
-  if (used(kind) <= limit(kind)) at(kind).beyond.store(0, std::memory_order_relaxed);
+bool Ledger::end_beyond(MemoryKind kind) {
+  if (used(kind) > limit(kind)) return false;
+  at(kind).beyond.store(0, std::memory_order_relaxed);
+  return true;
 }
 
 Ledger::Answer Ledger::ask(MemoryKind kind, std::uint64_t bytes, Coming* coming,

@@ -48,14 +48,14 @@ public:
 
   // While two full kinds exchange blocks, one of them may hold so many bytes beyond the process's
   // own limit: the job's ledger and the control group are asked as ever. One exchange at a time has
-  // this; false: another has. The end takes effect once the kind is within its limit again.
+  // this; false: another has. The end is refused until the kind is within its limit again.
   static constexpr std::uint64_t k_beyond = std::uint64_t{4} << 20;
   bool begin_beyond(MemoryKind kind);
   bool reserve_beyond(MemoryKind kind, std::uint64_t bytes) {
     return ask(kind, bytes, nullptr, at(kind).beyond.load(std::memory_order_relaxed)) ==
            Answer::granted;
   }
-  void end_beyond(MemoryKind kind);
+  bool end_beyond(MemoryKind kind);
 
   std::uint64_t used(MemoryKind kind) const {
     return at(kind).used.load(std::memory_order_relaxed);

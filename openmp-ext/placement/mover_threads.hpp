@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Threads of our own that help one call to move pages, and end before it returns. All signals are
-// blocked in them, they may run on every processor that the process could use when it first placed
-// memory (a thread of a team is often bound to one), and nothing of them is left if the process
-// forks meanwhile: what they share lies on the stack of the caller.
+// Threads of our own that help one call to move pages, and end before it returns. Nothing of them
+// is left if the process forks meanwhile: what they share lies on the stack of the caller.
 #pragma once
 
 #include <cstddef>
 
 namespace omptier {
-
-// To be called before threads are bound to single processors. Only the first call counts.
-void remember_mover_processors();
 
 // How many threads help a caller that could use so many: fewer where the process has fewer
 // processors, 0 where it has one.

@@ -34,6 +34,7 @@ struct Pass { // what is to be done, the same for all threads
   NodeSet nodes;
   unsigned node; // of these, the one to move to
   int process;
+  bool alone; // no threads of ours help
 
   std::size_t overlap(std::uintptr_t page) const {
     const std::uintptr_t low = std::max(begin, page), high = std::min(end, page + page_size());
@@ -252,7 +253,7 @@ Tally move_pass(const Pass& pass) {
   Tally tally;
   const std::size_t window = window_bytes();
   const std::uintptr_t end = round_up(pass.end, page_size());
-  bool helped = false;
+  bool helped = pass.alone;
   for (std::uintptr_t at = round_down(pass.begin, page_size()); at < end && !tally.refused;) {
     const std::size_t left = (end - at) / window / k_a_thread;
     unsigned helpers = 0;
@@ -270,7 +271,7 @@ Tally move_pass(const Pass& pass) {
 } // namespace
 
 MoveOutcome move_to_nodes(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, unsigned first,
-                          int process) {
+                          int process, bool alone) {
   MoveOutcome outcome;
   if (bytes == 0) return outcome;
   // The preferred node, if any, then the others while pages are left.
@@ -278,7 +279,7 @@ MoveOutcome move_to_nodes(std::uintptr_t begin, std::size_t bytes, NodeSet nodes
   for (unsigned i = 0; i <= k_max_nodes; ++i) {
     const unsigned node = i == 0 ? first : i - 1;
     if (!nodes.has(node) || (i != 0 && node == first)) continue;
-    const Tally tally = move_pass({begin, begin + bytes, nodes, node, process});
+    const Tally tally = move_pass({begin, begin + bytes, nodes, node, process, alone});
     outcome.moved += tally.moved;
     outcome.shared = tally.shared;
     outcome.after = tally.after;

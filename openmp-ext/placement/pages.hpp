@@ -95,9 +95,9 @@ struct MoveOutcome {
 };
 // Moves present pages onto one of the nodes (first or the lowest, then the next when that is full),
 // by whole huge pages, and counts again. Untouched pages stay untouched. Another process's pages
-// move while its threads run.
+// move while its threads run. alone: no threads of ours help.
 MoveOutcome move_to_nodes(std::uintptr_t begin, std::size_t bytes, NodeSet nodes,
-                          unsigned first = k_no_node, int process = 0);
+                          unsigned first = k_no_node, int process = 0, bool alone = false);
 
 // Bytes from the begin up to the first page off the nodes; 0 when the kernel does not report.
 std::size_t leading_bytes_on(std::uintptr_t begin, std::size_t bytes, NodeSet nodes);

@@ -108,7 +108,8 @@ RangeResult PlacedRanges::place(Placer& placer, std::uintptr_t begin, std::size_
     return give_up(errno == EFAULT || errno == ENOMEM ? RangeResult::not_mapped
                                                       : RangeResult::refused);
   if (of_file) map_in(first, last - first);
-  const MoveOutcome outcome = move_to_nodes(first, last - first, nodes);
+  // Alone: a fork waits for the lock, and starting a thread for what a fork holds.
+  const MoveOutcome outcome = move_to_nodes(first, last - first, nodes, k_no_node, 0, true);
   if (outcome.refused && outcome.moved == 0) {
     unbind_range(first, last - first);
     return give_up(RangeResult::refused);

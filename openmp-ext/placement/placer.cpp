@@ -7,7 +7,7 @@
 
 #include "base/notices.hpp"
 #include "base/os.hpp"
-#include "placement/mover_threads.hpp"
+#include "placement/own_threads.hpp"
 
 #include <sched.h>
 #include <string>
@@ -79,7 +79,7 @@ Placer::Placer(Platform platform, const CapacityRules& rules, std::uint64_t deca
       job_(rules.job_ledger.c_str(), capacity_of_nodes(platform_, rules.reserve)),
       ledger_(limits_.limit), decay_(decay) {
   node_kinds_.fill(MemoryKind::unknown);
-  remember_mover_processors();
+  remember_processors();
   low_watermarks_ = read_low_watermarks();
   group_.find();
   if (group_.limited()) ledger_.keep_below(group_);

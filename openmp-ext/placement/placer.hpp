@@ -276,8 +276,10 @@ private:
   bool move_piece(Exchange& one, MemoryKind kind, std::uint64_t most, bool beyond);
   std::uint64_t counted_besides(const Extent& extent, const Piece& piece, MemoryKind kind) const;
   void leave_piece(Extent& extent, const Piece& piece, MemoryKind kind, const MoveOutcome& outcome);
-  bool move_all_pieces(std::span<Exchange> blocks);
-  bool make_way(std::span<Exchange> blocks);
+  using OpenedBeyond = std::array<bool, k_memory_kinds + 1>; // by kind
+  void end_beyond(OpenedBeyond& opened);
+  bool move_all_pieces(std::span<Exchange> blocks, OpenedBeyond& opened);
+  bool make_way(std::span<Exchange> blocks, OpenedBeyond& opened);
   void turn_back(std::span<Exchange> blocks, bool all);
   void finish(Exchange& one);
   std::size_t tier_of_kind(MemoryKind kind) const;

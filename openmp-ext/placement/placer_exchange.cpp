@@ -75,11 +75,12 @@ bool Placer::next_piece(const Exchange& one, Piece& piece) const {
 std::uint64_t Placer::counted_besides(const Extent& extent, const Piece& piece,
                                       MemoryKind kind) const {
   const auto k = static_cast<std::size_t>(kind);
-  if (extent.besides[k] == piece.end - piece.begin) return 0; // what was just reserved
+  if (extent.besides[k] == 0) return 0;
   PageCensus census;
   count_pages(extent.begin + piece.begin, piece.end - piece.begin, census);
   const ExtentPages pages = by_kind(extent, census);
-  return pages.on[k] + (extent.space->kind() == kind ? pages.coming : 0);
+  return std::min<std::uint64_t>(extent.besides[k],
+                                 pages.on[k] + (extent.space->kind() == kind ? pages.coming : 0));
 }
 
 // What has arrived of a piece that does not move goes back; what cannot is counted there too.
@@ -104,23 +105,25 @@ bool Placer::move_piece(Exchange& one, MemoryKind kind, std::uint64_t most, bool
   if (!is_under_way(one) || tier == tier_count_ || !next_piece(one, piece)) return false;
   Extent& extent = *one.extent;
   const std::uintptr_t begin = extent.begin + piece.begin;
-  if (!beyond) most = std::min(most, ledger_.room(kind));
-  if (most < piece.end - piece.begin) {
+  std::uint64_t already = counted_besides(extent, piece, kind);
+  const std::uint64_t whole = piece.end - piece.begin;
+  if (!beyond && ledger_.room(kind) < whole - already) most = std::min(most, ledger_.room(kind));
+  if (most < whole) {
     const std::uintptr_t end = round_down(begin + most, ranges_.unit());
     if (end <= begin) return false;
     piece.end = end - extent.begin;
+    already = counted_besides(extent, piece, kind);
   }
   const std::size_t bytes = piece.end - piece.begin;
   TierPlace& place = places_[tier];
-  if (place.nodes.empty() || (!beyond && !has_room(place, bytes)) ||
-      !extent.space->count_besides(extent, kind, bytes, beyond))
+  if (place.nodes.empty() || (!beyond && !has_room(place, bytes - already)) ||
+      !extent.space->count_besides(extent, kind, bytes - already, beyond))
     return false;
-  const std::uint64_t already = counted_besides(extent, piece, kind);
   const MoveOutcome outcome = move_to_nodes(begin, bytes, place.nodes);
   one.stuck = outcome.refused || outcome.missing > outcome.after.present() / 2;
   if (outcome.refused) one.result = MoveResult::refused;
   if (one.stuck || !extent.space->count_part_under(extent, piece.begin, piece.end, piece.from, kind,
-                                                   by_kind(extent, outcome.after), already)) {
+                                                   by_kind(extent, outcome.after))) {
     one.stuck = true;
     leave_piece(extent, piece, kind, outcome);
     return false;
@@ -131,7 +134,7 @@ bool Placer::move_piece(Exchange& one, MemoryKind kind, std::uint64_t most, bool
 
 // A piece of a block that others wait for goes elsewhere: to a kind with room, else to its own
 // above the limit, if another block is about to leave that kind.
-bool Placer::make_way(std::span<Exchange> blocks) {
+bool Placer::make_way(std::span<Exchange> blocks, OpenedBeyond& opened) {
   const auto somebody = [&](auto&& holds) {
     return std::any_of(blocks.begin(), blocks.end(), [&](const Exchange& other) {
       Piece piece;
@@ -147,21 +150,30 @@ bool Placer::make_way(std::span<Exchange> blocks) {
       const MemoryKind kind = kind_of_tier(tier);
       if (kind == one.to || kind == from || (one.spare != MemoryKind::unknown && one.spare != kind))
         continue;
-      if (!move_piece(one, kind, k_making_way, false)) continue;
+      if (!move_piece(one, kind, std::max<std::uint64_t>(k_making_way, ranges_.unit()), false))
+        continue;
       one.spare = kind;
       return true;
     }
     if (!somebody([&](const Exchange&, const Piece& next) { return next.from == one.to; }) ||
         !ledger_.begin_beyond(one.to))
       continue;
+    opened[static_cast<std::size_t>(one.to)] = true;
     if (move_piece(one, one.to, Ledger::k_beyond, true)) return true;
-    ledger_.end_beyond(one.to);
+    end_beyond(opened);
   }
   return false;
 }
 
+// Of the kinds that this exchange has opened.
+void Placer::end_beyond(OpenedBeyond& opened) {
+  for (const MemoryKind kind : k_all_memory_kinds)
+    if (bool& is_open = opened[static_cast<std::size_t>(kind)]; is_open)
+      is_open = !ledger_.end_beyond(kind);
+}
+
 // Until nothing goes on any more. False when pieces are left.
-bool Placer::move_all_pieces(std::span<Exchange> blocks) {
+bool Placer::move_all_pieces(std::span<Exchange> blocks, OpenedBeyond& opened) {
   for (bool made_way = false;;) {
     bool progress = false, left = false;
     for (Exchange& one : blocks) {
@@ -169,12 +181,11 @@ bool Placer::move_all_pieces(std::span<Exchange> blocks) {
       Piece piece;
       left = left || (one.extent != nullptr && next_piece(one, piece));
     }
-    for (const MemoryKind kind : k_all_memory_kinds)
-      ledger_.end_beyond(kind);
+    end_beyond(opened);
     if (!left) return true;
     if (!progress && made_way) return false; // it was for nothing
     made_way = !progress;
-    if (made_way && !make_way(blocks)) return false;
+    if (made_way && !make_way(blocks, opened)) return false;
   }
 }
 
@@ -225,7 +236,8 @@ void Placer::exchange(std::span<Exchange> blocks) {
     one.to = one.kind;
     one.result = MoveResult::no_room;
   }
-  if (fit_together(blocks)) {
+  // A move of a huge page must not take along what is counted elsewhere.
+  if (huge_page_size() <= ranges_.unit() && fit_together(blocks)) {
     for (const Exchange& one : blocks) {
       if (one.extent == nullptr) continue;
       one.extent->space->keep_apart(*one.extent);
@@ -233,11 +245,12 @@ void Placer::exchange(std::span<Exchange> blocks) {
         drop_caches(one.kind, one.extent->committed);
     }
     // What cannot be finished goes back, if need be with those whose room it has.
-    if (!move_all_pieces(blocks)) {
+    OpenedBeyond opened{};
+    if (!move_all_pieces(blocks, opened)) {
       turn_back(blocks, false);
-      if (!move_all_pieces(blocks)) {
+      if (!move_all_pieces(blocks, opened)) {
         turn_back(blocks, true);
-        move_all_pieces(blocks);
+        move_all_pieces(blocks, opened);
       }
     }
   }

@@ -54,3 +54,10 @@ foreach(case IN ITEMS "fine|0" "unknown-variable|1" "no-program|2")
     COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_command $<TARGET_FILE:omptier> ${name} ${status} ${check_folder}
     TIMEOUT 30 LABELS unit)
 endforeach()
+
+# Some symbols of the extended runtime are libomptier.so's.
+if(TARGET example_declare)
+  omptier_test(command.check.extensions
+    COMMAND $<TARGET_FILE:omptier> check ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/declare
+    PRINTS "works +symbol versions" TIMEOUT 30 LABELS unit)
+endif()

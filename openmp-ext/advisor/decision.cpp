@@ -20,6 +20,7 @@ constexpr double k_near = 1.02;                                 // of two capaci
 constexpr std::uint64_t k_least_step = std::uint64_t{64} << 10; // bytes
 constexpr double k_most_important = 64;                         // factor, either way
 constexpr double k_near_factor = 1.05;
+constexpr double k_least_shown = 0.01; // of a site's bytes: room for less is none
 
 class Deciding {
 public:
@@ -33,7 +34,8 @@ public:
       made.parts.push_back(part_in(made.advice, site_, tier));
     home_ = made.home = home(made.advice);
     for (std::size_t tier = 0; tier < tiers_.size(); ++tier)
-      made.in_tier.push_back(with_all_in(tier, made.advice));
+      made.in_tier.push_back(made.parts[tier] > k_all_of_it ? InTier{}
+                                                            : with_all_in(tier, made.advice));
     for (std::size_t tier = 0; tier < tiers_.size(); ++tier)
       if (const InTier& in = made.in_tier[tier];
           tier != home_ && in.has_room &&
@@ -154,7 +156,6 @@ double part_that_fits(const Room& room, const Need& need, std::size_t tier) {
 
 std::string alternative(const Advice& advice, const LoopTimes& times, const Room& room,
                         const Need& need, std::size_t site) {
-  const SiteDemand& demand = advice.workload.sites[site];
   const std::size_t home = advice.placement.tier_of_site[site];
   std::optional<std::size_t> next;
   for (std::size_t tier = 0; tier < advice.tiers.size(); ++tier)
@@ -162,18 +163,17 @@ std::string alternative(const Advice& advice, const LoopTimes& times, const Room
       next = tier;
   if (!next) return {};
   const double change = times.change(site, *next) / advice.time;
-  const auto at = [&](double share) { return demand.share > 0 ? share / demand.share : 1; };
-  const std::string size = format_percent(std::abs(change)) + " (" +
-                           format_percent(std::abs(change) * at(demand.share_low)) + " to " +
-                           format_percent(std::abs(change) * at(demand.share_high)) + ")";
+  const std::string size = format_percent(std::abs(change));
   const std::string kind(title_of(advice.tiers[*next].kind));
-  if (std::abs(change) < 0.0005) return "in " + kind + ", the time would be the same";
-  if (change > 0) return "in " + kind + ", the program would take " + size + " longer";
+  if (std::abs(change) < 0.0005) return "moved alone: in " + kind + ", the time would be the same";
+  if (change > 0) return "moved alone: in " + kind + ", the program would take " + size + " longer";
+  const std::string saves = "moved alone: " + kind + " would save " + size + " of the time";
   if (room.fits(need, *next))
-    return kind + " would save " + size +
-           " of the time and has room: plans do not change for so little";
-  return kind + " would save " + size + " of the time, but has room for " +
-         format_percent(part_that_fits(room, need, *next), 0) + " of it";
+    return saves + " and has room" +
+           (std::abs(change) < k_worth_changing ? ": plans do not change for so little" : "");
+  const double part = part_that_fits(room, need, *next);
+  if (part < k_least_shown) return {};
+  return saves + ", but has room for " + format_percent(part, 0) + " of it";
 }
 
 } // namespace

@@ -13,6 +13,8 @@
 
 namespace omptier {
 
+inline constexpr double k_all_of_it = 0.9995; // of a site's bytes: from here on, it lies there
+
 struct InTier {
   bool has_room = true;
   Range price; // nanoseconds of thread time beyond what the advice takes
@@ -48,8 +50,9 @@ struct Decision {
 Decision decide_about(const Workload& workload, const std::vector<TierChoice>& tiers,
                       std::size_t site);
 
-// For each site of the advice, without deciding again: what the next best tier is worth and, where
-// it is better, which part of the site still fits there. "" for sites that do not move.
+// For each site of the advice, moved alone and nothing decided again: what the next best tier is
+// worth and, where it is better, which part of the site still fits there. "" for sites that do not
+// move, or for which a better tier has no room at all.
 std::vector<std::string> alternatives(const Advice& advice);
 
 } // namespace omptier

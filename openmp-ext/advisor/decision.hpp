@@ -50,9 +50,4 @@ struct Decision {
 Decision decide_about(const Workload& workload, const std::vector<TierChoice>& tiers,
                       std::size_t site);
 
-// For each site of the advice, moved alone and nothing decided again: what the next best tier is
-// worth and, where it is better, which part of the site still fits there. "" for sites that do not
-// move, or for which a better tier has no room at all.
-std::vector<std::string> alternatives(const Advice& advice);
-
 } // namespace omptier

@@ -21,7 +21,7 @@ std::string everything_in_slowest(const Advice& advice);
 std::string faster_than_slowest(const Advice& advice, const std::string& times);
 
 // Which site in which memory, and why. alternatives: a further line for each site, or none at all
-// (advisor/decision.hpp).
+// (advisor/alternatives.hpp).
 std::string placement_text(const Advice& advice, std::span<const std::string> alternatives = {});
 std::string region_moves_text(const Advice& advice); // "" if nothing is moved
 

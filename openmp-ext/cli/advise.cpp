@@ -3,7 +3,7 @@
 // omptier advise: from profiles to a plan. Reports which memory each allocation site should get and
 // why (text or JSON), writes the plan, and prints the same advice as C source with traits.
 #include "advisor/advice.hpp"
-#include "advisor/decision.hpp"
+#include "advisor/alternatives.hpp"
 #include "advisor/kept.hpp"
 #include "base/text.hpp"
 #include "cli/advice_input.hpp"

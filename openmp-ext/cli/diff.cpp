@@ -3,14 +3,15 @@
 // omptier diff: what a second plan places elsewhere than a first one. With profiles of the program,
 // also what each difference is worth under the advisor's model, and both plans as a whole.
 #include "advisor/advice.hpp"
+#include "advisor/curve.hpp"
 #include "advisor/earlier_plan.hpp"
 #include "advisor/together.hpp"
 #include "cli/advice_input.hpp"
 #include "cli/advice_text.hpp"
 #include "cli/command.hpp"
+#include "cli/plan_pairs.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <cstdio>
 #include <map>
@@ -89,140 +90,13 @@ bool same_place(const PlanEntry& one, const PlanEntry& other) {
          sorted(one.parts) == sorted(other.parts);
 }
 
-// What the runtime knows an entry by.
-class EntryKey {
-public:
-  EntryKey(const PlanEntry& entry, const Plan& plan)
-      : symbol_(entry.symbol.empty()
-                    ? ""
-                    : plan.modules[entry.symbol_module].identity + ":" + entry.symbol),
-        frames_(places(entry.frames, plan)), region_(places(entry.region, plan)) {
-    for (const InstanceRange& range : entry.instances)
-      instances_.emplace_back(range.first, range.last);
-  }
-  bool operator<(const EntryKey& other) const {
-    return std::tie(symbol_, frames_, region_, instances_) <
-           std::tie(other.symbol_, other.frames_, other.region_, other.instances_);
-  }
-
-private:
-  using Places = std::vector<std::pair<std::string, std::uint64_t>>; // module's identity, offset
-  static Places places(const std::vector<PlanFrame>& frames, const Plan& plan) {
-    Places made;
-    for (const PlanFrame& frame : frames)
-      made.emplace_back(plan.modules[frame.module].identity, frame.offset);
-    return made;
-  }
-
-  std::string symbol_;
-  Places frames_, region_;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> instances_;
-};
-
-struct Pair {
-  const PlanEntry *a = nullptr, *b = nullptr;
-  const PlanEntry& either() const { return b ? *b : *a; }
-};
-
-// Of the program; "" if the plan does not tell.
-std::string build_of(const Plan& plan) {
-  const auto program = std::ranges::find(plan.modules, plan.program, &PlanModule::name);
-  return program != plan.modules.end() ? program->identity : "";
-}
-
-// "coef (jacobi.c:10)" -> "coef (jacobi.c)": lines move when the source is edited.
-std::string without_lines(const std::string& label) {
-  const auto is_digit = [&](std::size_t at) {
-    return at < label.size() && std::isdigit(static_cast<unsigned char>(label[at])) != 0;
-  };
-  std::string text;
-  for (std::size_t at = 0; at < label.size(); ++at) {
-    if (label[at] == ':' && is_digit(at + 1)) {
-      while (is_digit(at + 1))
-        ++at;
-      continue;
-    }
-    text += label[at];
-  }
-  return text;
-}
-
-class Pairing {
-public:
-  Pairing(const Plan& a, const Plan& b) : a_(a), b_(b) {}
-
-  // By what the runtime knows them by; what is left, such as entries of another build, by name.
-  std::vector<Pair> run() {
-    by_key();
-    by_label();
-    if (build_of(a_).empty() || build_of(a_) != build_of(b_)) by_label_without_lines();
-    for (const PlanEntry* entry : left_)
-      pairs_.push_back({nullptr, entry});
-    return std::move(pairs_);
-  }
-
-private:
-  void by_key() {
-    std::map<EntryKey, std::size_t> known;
-    for (const PlanEntry& entry : a_.entries) {
-      known.try_emplace(EntryKey(entry, a_), pairs_.size());
-      pairs_.push_back({&entry, nullptr});
-    }
-    for (const PlanEntry& entry : b_.entries)
-      if (const auto at = known.find(EntryKey(entry, b_));
-          at != known.end() && !pairs_[at->second].b)
-        pairs_[at->second].b = &entry;
-      else
-        left_.push_back(&entry);
-  }
-
-  void by_label() {
-    std::erase_if(left_, [&](const PlanEntry* entry) {
-      const auto same = std::ranges::find_if(pairs_, [&](const Pair& pair) {
-        return !pair.b && pair.a->label == entry->label && same_form(*pair.a, *entry);
-      });
-      if (same == pairs_.end()) return false;
-      same->b = entry;
-      return true;
-    });
-  }
-
-  // Where the name is unique in both plans.
-  void by_label_without_lines() {
-    std::map<std::string, std::vector<Pair*>> in_a;
-    std::map<std::string, std::size_t> in_b;
-    for (Pair& pair : pairs_)
-      if (!pair.b) in_a[without_lines(pair.a->label)].push_back(&pair);
-    for (const PlanEntry* entry : left_)
-      ++in_b[without_lines(entry->label)];
-    std::erase_if(left_, [&](const PlanEntry* entry) {
-      const std::string name = without_lines(entry->label);
-      const auto found = in_a.find(name);
-      if (found == in_a.end() || found->second.size() != 1 || in_b[name] != 1 ||
-          !same_form(*found->second[0]->a, *entry))
-        return false;
-      found->second[0]->b = entry;
-      return true;
-    });
-  }
-
-  static bool same_form(const PlanEntry& one, const PlanEntry& other) {
-    return one.region.size() == other.region.size() &&
-           one.instances.size() == other.instances.size();
-  }
-
-  const Plan &a_, &b_;
-  std::vector<Pair> pairs_;
-  std::vector<const PlanEntry*> left_; // of the second plan
-};
-
 std::string region_of(const PlanEntry& entry) {
   if (entry.region.empty()) return {};
   const std::string& function = entry.region.front().portable.function;
   return function.empty() ? "a region" : function;
 }
 
-Difference difference_of(const Pair& pair, KindName name) {
+Difference difference_of(const PlanPair& pair, KindName name) {
   const PlanEntry& entry = pair.either();
   return {entry.label,
           region_of(entry),
@@ -234,7 +108,7 @@ Difference difference_of(const Pair& pair, KindName name) {
           entry.region.empty()};
 }
 
-bool differs(const Pair& pair) {
+bool differs(const PlanPair& pair) {
   return !pair.a || !pair.b || !same_place(*pair.a, *pair.b);
 }
 
@@ -248,7 +122,7 @@ void add_rest(const Plan& a, const Plan& b, KindName name, Differences& made) {
 
 Differences differences_of(const Plan& a, const Plan& b, KindName name) {
   Differences made;
-  for (const Pair& pair : Pairing(a, b).run()) {
+  for (const PlanPair& pair : pairs_of(a, b)) {
     if (pair.either().region.empty()) ++made.objects;
     if (differs(pair)) made.all.push_back(difference_of(pair, name));
   }
@@ -265,19 +139,8 @@ struct Priced {
   double time(const std::vector<TierChoice>& tiers) const {
     return predicted_time(workload, tiers, tier_of_site) + workload.rest;
   }
-  // Of the site's bytes, by tier.
   std::vector<double> parts(std::size_t site, std::size_t tiers) const {
-    std::vector<double> bytes(tiers);
-    double all = 0;
-    for (std::size_t at = 0; at < workload.sites.size(); ++at)
-      if (workload.sites[at].site == site) {
-        const auto peak = static_cast<double>(workload.sites[at].peak_bytes());
-        bytes[tier_of_site[at]] += peak;
-        all += peak;
-      }
-    for (double& of : bytes)
-      of /= std::max(all, 1.0);
-    return bytes;
+    return parts_by_tier(workload, tier_of_site, tiers, site).parts;
   }
 };
 
@@ -360,7 +223,7 @@ Differences differences_priced(const PlanPriced& a, const PlanPriced& b, const W
   }
   std::ranges::stable_sort(made.all, std::greater{},
                            [](const Difference& one) { return std::abs(*one.saves); });
-  for (const Pair& pair : Pairing(a.plan, b.plan).run())
+  for (const PlanPair& pair : pairs_of(a.plan, b.plan))
     if (!pair.either().region.empty() && differs(pair))
       made.all.push_back(difference_of(pair, name));
   add_rest(a.plan, b.plan, name, made);

@@ -40,17 +40,6 @@ std::size_t in_common(std::string_view a, std::string_view b) {
   return longest;
 }
 
-// Advice shows parts: "grid (a.c:3), 25 % of it in 2 ranges", ", bytes 0 B to 2.00 MiB", ", blocks
-// 3, 5".
-std::string_view without_part(std::string_view name) {
-  for (const std::string_view part : {", bytes ", ", block ", ", blocks "})
-    if (const std::size_t at = name.rfind(part); at != name.npos) return name.substr(0, at);
-  for (const std::string_view part : {" % of it in ", " % of each block in "})
-    if (const std::size_t at = name.rfind(part); at != name.npos)
-      return name.substr(0, name.rfind(", ", at));
-  return name;
-}
-
 std::string in_small_letters(std::string_view text) {
   std::string small(text);
   for (char& letter : small)
@@ -71,6 +60,15 @@ std::vector<std::size_t> nearest(const std::vector<std::string>& labels, std::st
 }
 
 } // namespace
+
+std::string_view without_part(std::string_view name) {
+  for (const std::string_view part : {", bytes ", ", block ", ", blocks "})
+    if (const std::size_t at = name.rfind(part); at != name.npos) return name.substr(0, at);
+  for (const std::string_view part : {" % of it in ", " % of each block in "})
+    if (const std::size_t at = name.rfind(part); at != name.npos)
+      return name.substr(0, name.rfind(", ", at));
+  return name;
+}
 
 Parsed<std::size_t> site_named(const std::vector<std::string>& labels, std::string_view wanted) {
   using Outcome = Parsed<std::size_t>;

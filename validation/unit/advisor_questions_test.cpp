@@ -2,6 +2,7 @@
 //
 // Questions about advice: what the samples leave open, how much of a memory is enough, what would
 // put a site elsewhere.
+#include "advisor/alternatives.hpp"
 #include "advisor/curve.hpp"
 #include "advisor/decision.hpp"
 #include "advisor/from_samples.hpp"

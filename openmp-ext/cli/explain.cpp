@@ -62,21 +62,28 @@ std::string signed_percent(double part) {
   return (part < 0 ? "- " : "+ ") + format_percent(std::abs(part));
 }
 
+// Of a price: not without samples, nor where these are all there is (exact counts).
+bool has_interval(const Explained& of, const InTier& in) {
+  return of.is_seen() && in.price.high > in.price.low;
+}
+
 std::string price_text(const Explained& of, std::size_t tier) {
   const InTier& in = of.decision.in_tier[tier];
   if (of.decision.parts[tier] > k_all_of_it) return "as advised";
   if (!in.has_room) return "no room: it has " + format_size(of.tiers[tier].capacity);
   if (std::abs(in.price.value) < k_no_difference * of.time()) return "the same";
   const std::string value = signed_percent(in.price.value / of.time());
-  if (!of.is_seen() || !(in.price.high > in.price.low)) return value;
+  if (!has_interval(of, in)) return value;
   return value + " (" + signed_percent(in.price.low / of.time()) + " to " +
          signed_percent(in.price.high / of.time()) + ")";
 }
 
 std::string prices_text(const Explained& of) {
+  const bool any = std::ranges::any_of(of.decision.in_tier,
+                                       [&](const InTier& in) { return has_interval(of, in); });
   std::string text = "Time of the program with all of it in one kind, the others placed anew "
                      "around it" +
-                     std::string(of.is_seen() ? " (95 % by the samples):\n" : ":\n");
+                     std::string(any ? " (95 % by the samples):\n" : ":\n");
   for (std::size_t tier = 0; tier < of.tiers.size(); ++tier)
     text += "  " + fitted(of.kind(tier), 8) + price_text(of, tier) +
             (of.decision.runner_up == tier ? "   next best" : "") + "\n";

@@ -359,7 +359,16 @@ def diff_of_edited_plans(bench, target, objects):
     def small_blocks(plan):
         plan["entries"][0]["least_block"] = 4096
 
+    def in_a_region(plan):
+        entry = plan["entries"][0]
+        plan["entries"].append({**entry, "region": entry["frames"], "kinds": entry["kinds"][::-1]})
+
     check(not differences(lacking, *target)["differences"], "HBM is not passed over")
+    for more in (), target:
+        region = differences(in_a_region, *more)
+        check(region["objects"] == objects and [one["region"] is None for one in region["differences"]] == [False], f"{region}")
+    text = bench.run(bench.omptier, "diff", "a.plan", "c.plan").stdout
+    check(f"0 of {objects} objects are placed differently; of what applies to a region" in text, text)
     check(not differences(moved_lines)["differences"], "lines count")
     one = differences(small_blocks)["differences"]
     check(len(one) == 1 and "blocks from 4.00 KiB" in one[0]["b"], f"{one}")

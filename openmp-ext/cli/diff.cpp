@@ -276,9 +276,9 @@ std::string moved_text(const Differences& made) {
   const std::size_t others = made.all.size() - made.objects_moved();
   return "\n" + std::to_string(made.objects_moved()) + " of " + std::to_string(made.objects) +
          " objects are placed differently" +
-         (others > 0
-              ? "; of what applies to a region or to what is not named: " + std::to_string(others)
-              : "") +
+         (others > 0 ? "; while a region runs, or for what is not named: " +
+                           std::to_string(others) + (others == 1 ? " difference" : " differences")
+                     : "") +
          ".\n";
 }
 

@@ -4,6 +4,7 @@
 #include "advisor/advice.hpp"
 
 #include "advisor/explain.hpp"
+#include "advisor/needs.hpp"
 #include "advisor/relaxation.hpp"
 #include "advisor/site_blocks.hpp"
 #include "advisor/site_ranges.hpp"
@@ -15,6 +16,7 @@
 
 #include <algorithm>
 #include <map>
+#include <new>
 #include <numeric>
 #include <utility>
 
@@ -286,6 +288,19 @@ Gain gain_of(const Advice& advice) {
       (predicted_time(advice.workload, advice.tiers, slow) + advice.workload.rest) / advice.time;
   const bool tells_time = advice.workload.measure == Measure::time;
   return {value, tells_time ? value / k_usual_error : std::min(1.0, value), value * k_usual_error};
+}
+
+bool slowest_has_room(const Advice& advice) {
+  const Needs needs(advice.workload);
+  Room room;
+  if (!room.make(std::vector{advice.tiers.back().capacity}, needs.pieces())) throw std::bad_alloc();
+  for (std::size_t site = 0; site < advice.workload.sites.size(); ++site) {
+    const SiteDemand& demand = advice.workload.sites[site];
+    if (!demand.placeable || !demand.by_plan) continue;
+    if (!room.fits(needs.of(site), 0)) return false;
+    room.take(needs.of(site), 0);
+  }
+  return true;
 }
 
 std::vector<StrategyTime> compare_strategies(const Workload& whole, const Advice& advice) {

@@ -51,6 +51,9 @@ struct Gain {
 };
 Gain gain_of(const Advice& advice);
 
+// Whether the slowest tier could hold all that a plan places, so that the comparison can be made.
+bool slowest_has_room(const Advice& advice);
+
 struct StrategyTime {
   std::string_view name, rule;
   double time = 0; // as Advice::time_with_moves()

@@ -16,22 +16,24 @@ namespace {
 constexpr double k_known = 1.02;         // of two capacities: near enough
 constexpr double k_least_arrived = 0.05; // of a site's bytes
 
-std::uint64_t bytes_of(const Advice& advice, std::size_t site) {
-  std::uint64_t bytes = 0;
-  for (const SiteDemand& demand : advice.workload.sites)
-    if (demand.site == site) bytes += demand.peak_bytes();
-  return bytes;
-}
-
 } // namespace
 
-double part_in(const Advice& advice, std::size_t site, std::size_t tier) {
-  std::uint64_t there = 0;
-  for (std::size_t at = 0; at < advice.workload.sites.size(); ++at)
-    if (advice.workload.sites[at].site == site && advice.placement.tier_of_site[at] == tier)
-      there += advice.workload.sites[at].peak_bytes();
-  const std::uint64_t all = bytes_of(advice, site);
-  return all > 0 ? static_cast<double>(there) / static_cast<double>(all) : 0;
+PartsByTier parts_by_tier(const Workload& workload, const std::vector<std::size_t>& tier_of_site,
+                          std::size_t tiers, std::size_t site) {
+  PartsByTier made{0, std::vector<double>(tiers)};
+  for (std::size_t at = 0; at < workload.sites.size(); ++at) {
+    if (workload.sites[at].site != site) continue;
+    const std::uint64_t bytes = workload.sites[at].peak_bytes();
+    made.bytes += bytes;
+    if (tier_of_site[at] < tiers) made.parts[tier_of_site[at]] += static_cast<double>(bytes);
+  }
+  for (double& part : made.parts)
+    part /= std::max(static_cast<double>(made.bytes), 1.0);
+  return made;
+}
+
+PartsByTier parts_by_tier(const Advice& advice, std::size_t site) {
+  return parts_by_tier(advice.workload, advice.placement.tier_of_site, advice.tiers.size(), site);
 }
 
 CapacityCurve::CapacityCurve(Workload workload, std::vector<TierChoice> tiers, std::size_t tier)
@@ -82,8 +84,9 @@ std::vector<Arrival> CapacityCurve::arrivals(std::uint64_t smaller, std::uint64_
   const Advice &before = points_.at(smaller), &now = points_.at(capacity);
   for (const SiteDemand& demand : workload_.sites) {
     if (std::ranges::find(found, demand.site, &Arrival::site) != found.end()) continue;
-    Arrival one{demand.label, demand.site, part_in(before, demand.site, tier_),
-                part_in(now, demand.site, tier_), bytes_of(now, demand.site)};
+    const PartsByTier after = parts_by_tier(now, demand.site);
+    Arrival one{demand.label, demand.site, parts_by_tier(before, demand.site).parts[tier_],
+                after.parts[tier_], after.bytes};
     if (std::abs(one.now - one.before) >= k_least_arrived) found.push_back(std::move(one));
   }
   std::ranges::stable_sort(found, std::greater{}, [](const Arrival& one) {

@@ -11,8 +11,15 @@
 
 namespace omptier {
 
-// Part of a site's bytes that lies in a tier, 0…1; site: of the summary. 0 if it has no bytes.
-double part_in(const Advice& advice, std::size_t site, std::size_t tier);
+// Where the bytes of a site of the summary lie. The parts are 0…1, of 0 if it has no bytes; what is
+// nowhere is in none.
+struct PartsByTier {
+  std::uint64_t bytes = 0;
+  std::vector<double> parts;
+};
+PartsByTier parts_by_tier(const Workload& workload, const std::vector<std::size_t>& tier_of_site,
+                          std::size_t tiers, std::size_t site);
+PartsByTier parts_by_tier(const Advice& advice, std::size_t site);
 
 struct Arrival {
   std::string label;

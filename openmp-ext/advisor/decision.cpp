@@ -5,13 +5,10 @@
 
 #include "advisor/curve.hpp"
 #include "advisor/explain.hpp"
-#include "advisor/needs.hpp"
-#include "advisor/together.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <new>
 
 namespace omptier {
 namespace {
@@ -29,11 +26,11 @@ public:
   Decision run() {
     Decision made{
         advise(workload_, tiers_, nullptr, Effort::quick), site_, {}, 0, {}, {}, {}, {}, {}};
-    for (std::size_t tier = 0; tier < tiers_.size(); ++tier)
-      made.parts.push_back(part_in(made.advice, site_, tier));
+    made.parts = parts_by_tier(made.advice, site_).parts;
     home_ = made.home = home(made.advice);
     for (std::size_t tier = 0; tier < tiers_.size(); ++tier)
-      made.in_tier.push_back(with_all_in(tier, made.advice));
+      made.in_tier.push_back(made.parts[tier] > k_all_of_it ? InTier{}
+                                                            : with_all_in(tier, made.advice));
     for (std::size_t tier = 0; tier < tiers_.size(); ++tier)
       if (const InTier& in = made.in_tier[tier];
           tier != home_ && in.has_room &&
@@ -46,14 +43,9 @@ public:
 
 private:
   std::size_t home(const Advice& advice) const {
-    std::size_t best = Placement::k_nowhere;
-    double most = 0;
-    for (std::size_t tier = 0; tier < tiers_.size(); ++tier)
-      if (const double part = part_in(advice, site_, tier); part > most) {
-        most = part;
-        best = tier;
-      }
-    return best;
+    const std::vector<double> parts = parts_by_tier(advice, site_).parts;
+    const auto most = std::ranges::max_element(parts);
+    return *most > 0 ? static_cast<std::size_t>(most - parts.begin()) : Placement::k_nowhere;
   }
 
   InTier with_all_in(std::size_t tier, const Advice& advice) const {
@@ -136,72 +128,11 @@ private:
   std::size_t site_, home_ = 0;
 };
 
-// The largest part of a need that still fits, to a hundredth.
-double part_that_fits(const Room& room, const Need& need, std::size_t tier) {
-  double fits = 0, does_not = 1;
-  while (does_not - fits > 0.01) {
-    const double middle = (fits + does_not) / 2;
-    std::vector<Stay> stays(need.stays.begin(), need.stays.end());
-    const auto scale = [&](std::uint64_t bytes) {
-      return static_cast<std::uint64_t>(static_cast<double>(bytes) * middle);
-    };
-    for (Stay& stay : stays)
-      stay.bytes = scale(stay.bytes);
-    (room.fits({scale(need.bytes), stays}, tier) ? fits : does_not) = middle;
-  }
-  return fits;
-}
-
-std::string alternative(const Advice& advice, const LoopTimes& times, const Room& room,
-                        const Need& need, std::size_t site) {
-  const SiteDemand& demand = advice.workload.sites[site];
-  const std::size_t home = advice.placement.tier_of_site[site];
-  std::optional<std::size_t> next;
-  for (std::size_t tier = 0; tier < advice.tiers.size(); ++tier)
-    if (tier != home && (!next || times.change(site, tier) < times.change(site, *next)))
-      next = tier;
-  if (!next) return {};
-  const double change = times.change(site, *next) / advice.time;
-  const auto at = [&](double share) { return demand.share > 0 ? share / demand.share : 1; };
-  const std::string size = format_percent(std::abs(change)) + " (" +
-                           format_percent(std::abs(change) * at(demand.share_low)) + " to " +
-                           format_percent(std::abs(change) * at(demand.share_high)) + ")";
-  const std::string kind(title_of(advice.tiers[*next].kind));
-  if (std::abs(change) < 0.0005) return "in " + kind + ", the time would be the same";
-  if (change > 0) return "in " + kind + ", the program would take " + size + " longer";
-  if (room.fits(need, *next))
-    return kind + " would save " + size +
-           " of the time and has room: plans do not change for so little";
-  return kind + " would save " + size + " of the time, but has room for " +
-         format_percent(part_that_fits(room, need, *next), 0) + " of it";
-}
-
 } // namespace
 
 Decision decide_about(const Workload& workload, const std::vector<TierChoice>& tiers,
                       std::size_t site) {
   return Deciding(workload, tiers, site).run();
-}
-
-std::vector<std::string> alternatives(const Advice& advice) {
-  const auto& where = advice.placement.tier_of_site;
-  std::vector<std::string> texts(where.size());
-  if (advice.tiers.size() < 2 || !(advice.time > 0)) return texts;
-  const Needs needs(advice.workload);
-  const PlacementTimes held(advice.workload, advice.tiers, where);
-  Room room;
-  std::vector<std::uint64_t> capacity;
-  for (const TierChoice& tier : advice.tiers)
-    capacity.push_back(tier.capacity);
-  if (!room.make(capacity, needs.pieces())) throw std::bad_alloc();
-  for (std::size_t site = 0; site < where.size(); ++site)
-    if (const SiteDemand& demand = advice.workload.sites[site];
-        demand.placeable && demand.by_plan && where[site] != Placement::k_nowhere)
-      room.take(needs.of(site), where[site]);
-  for (std::size_t site = 0; site < where.size(); ++site)
-    if (advice.workload.sites[site].is_free() && where[site] != Placement::k_nowhere)
-      texts[site] = alternative(advice, held.times, room, needs.of(site), site);
-  return texts;
 }
 
 } // namespace omptier

@@ -13,6 +13,8 @@
 
 namespace omptier {
 
+inline constexpr double k_all_of_it = 0.9995; // of a site's bytes: from here on, it lies there
+
 struct InTier {
   bool has_room = true;
   Range price; // nanoseconds of thread time beyond what the advice takes
@@ -47,9 +49,5 @@ struct Decision {
 // site: of the summary; the workload has at least one demand of it that a plan reaches.
 Decision decide_about(const Workload& workload, const std::vector<TierChoice>& tiers,
                       std::size_t site);
-
-// For each site of the advice, without deciding again: what the next best tier is worth and, where
-// it is better, which part of the site still fits there. "" for sites that do not move.
-std::vector<std::string> alternatives(const Advice& advice);
 
 } // namespace omptier

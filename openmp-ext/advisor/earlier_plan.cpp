@@ -113,7 +113,7 @@ public:
 
   void add(const PartOfSite& part) {
     if (!part.entry) return add(part.demand, std::nullopt);
-    const std::optional<std::size_t> home = tier_of(part.entry->kinds[0]);
+    const std::optional<std::size_t> home = first_tier_of(part.entry->kinds);
     if (part.entry->parts.empty() || part.demand.block_bytes == 0) return add(part.demand, home);
     std::vector<ByteRange> away;
     std::vector<std::vector<ByteRange>> in_tier(tiers_.size());
@@ -134,6 +134,12 @@ private:
                  std::optional<std::size_t> tier) {
     SiteDemand range = some_bytes(demand, bytes);
     if (!range.ranges.empty()) add(std::move(range), tier);
+  }
+  // The runtime also takes the next kind where the machine has none of the first.
+  std::optional<std::size_t> first_tier_of(const std::vector<MemoryKind>& kinds) const {
+    for (const MemoryKind kind : kinds)
+      if (const auto tier = tier_of(kind)) return tier;
+    return {};
   }
   std::optional<std::size_t> tier_of(MemoryKind kind) const {
     const auto at = std::ranges::find(tiers_, kind, &TierChoice::kind);

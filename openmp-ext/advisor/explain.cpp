@@ -24,10 +24,6 @@ double part(const Demand& demand, Manner a, Manner b) {
   return total > 0 ? (demand.of(a) + demand.of(b)) / total : 0;
 }
 
-double streamed_part(const Demand& demand) {
-  return part(demand, Manner::streamed_load, Manner::streamed_store);
-}
-
 std::string cached_text(const SiteDemand& demand) {
   if (demand.cached < k_least_cached) return {};
   return ", " + format_percent(demand.cached) + " (" + format_percent(demand.cached_low) + " to " +
@@ -84,6 +80,10 @@ std::string first_touch_text(const Workload& workload, const TierChoice& slowest
 }
 
 } // namespace
+
+double streamed_part(const Demand& demand) {
+  return part(demand, Manner::streamed_load, Manner::streamed_store);
+}
 
 const char* noun_of(Measure measure) {
   switch (measure) {

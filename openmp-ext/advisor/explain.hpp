@@ -25,6 +25,8 @@ std::string traits_as_c(const Workload& workload, std::size_t site, MemoryKind k
 // "nuclide_grid (grids.cpp:41)" -> "nuclide_grid"; anything that is no identifier becomes '_'.
 std::string identifier_from(const std::string& label);
 
+double streamed_part(const Demand& demand); // of the accesses, 0…1
+
 const char* noun_of(Measure measure);
 
 } // namespace omptier

@@ -152,6 +152,15 @@ Parsed<Plan> plan_for_recorded(const char* command, const std::string& path,
   return now.plan;
 }
 
+Parsed<EarlierPlacement> placed_by_plan(const Plan& plan, const std::string& path,
+                                        const AdviceInput& input, const Workload& workload) {
+  EarlierPlacement placed = placed_by(plan, workload, input.summary, input.tiers);
+  if (placed.names_any()) return placed;
+  return Parsed<EarlierPlacement>::failure(path + " (made for " + plan.program +
+                                           ") places nothing of what was recorded in " +
+                                           kinds_in_words(input.tiers));
+}
+
 // A note on the profile may be the reason, so it belongs to that line.
 std::string nothing_to_decide(const Workload& workload, const AdviceArguments& arguments,
                               const AdviceInput& input) {

@@ -52,6 +52,11 @@ Parsed<Workload> whole_workload_for(const AdviceArguments& arguments, const Advi
 Parsed<Plan> plan_for_recorded(const char* command, const std::string& path,
                                const AdviceInput& input);
 
+// What such a plan makes of the workload. A failure if it names nothing of it, as one of another
+// program.
+Parsed<EarlierPlacement> placed_by_plan(const Plan& plan, const std::string& path,
+                                        const AdviceInput& input, const Workload& workload);
+
 // Why there is nothing to decide, in one line; "" if there is.
 std::string nothing_to_decide(const Workload& workload, const AdviceArguments& arguments,
                               const AdviceInput& input);

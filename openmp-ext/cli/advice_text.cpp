@@ -121,10 +121,7 @@ std::string bound_text(const Advice& advice) {
   else
     std::snprintf(times, sizeof times, "%.2f times", gain.value);
   const double above = std::max(0.0, 1 - advice.least_time / advice.time);
-  return "\nUnder the model, the program " +
-         (tells_time ? "is " + std::string(times) + " as fast as"
-                     : "waits for memory " + std::string(times) + " shorter than") +
-         " with everything in " + std::string(title_of(advice.tiers.back().kind)) +
+  return "\nUnder the model, " + faster_than_slowest(advice, times) +
          (above < k_least_above
               ? ", and no placement is faster"
               : ", and no placement can be more than " + format_percent(above) + " faster") +
@@ -176,6 +173,20 @@ std::string kinds_in_words(const std::vector<TierChoice>& tiers) {
 std::string format_threads(const Threads& threads) {
   const auto most = static_cast<unsigned>(threads.most());
   return std::to_string(most) + (most == 1 ? " thread" : " threads");
+}
+
+std::string everything_in_slowest(const Advice& advice) {
+  const std::string kind(title_of(advice.tiers.back().kind));
+  return "everything in " + kind +
+         (slowest_has_room(advice) ? "" : " (if " + kind + " could hold it)");
+}
+
+std::string faster_than_slowest(const Advice& advice, const std::string& times) {
+  const bool tells_time = advice.workload.measure == Measure::time;
+  return "the program " +
+         (tells_time ? "is " + times + " as fast as"
+                     : "waits for memory " + times + " shorter than") +
+         " with " + everything_in_slowest(advice);
 }
 
 std::string placement_text(const Advice& advice, std::span<const std::string> alternatives) {

@@ -15,8 +15,13 @@ namespace omptier {
 std::string kinds_in_words(const std::vector<TierChoice>& tiers);
 std::string format_threads(const Threads& threads); // "1 thread", "56 threads"
 
+// "everything in NVM", and whether that is possible.
+std::string everything_in_slowest(const Advice& advice);
+// "the program is 1.20 times as fast as with everything in NVM". times: "1.20 times".
+std::string faster_than_slowest(const Advice& advice, const std::string& times);
+
 // Which site in which memory, and why. alternatives: a further line for each site, or none at all
-// (advisor/decision.hpp).
+// (advisor/alternatives.hpp).
 std::string placement_text(const Advice& advice, std::span<const std::string> alternatives = {});
 std::string region_moves_text(const Advice& advice); // "" if nothing is moved
 

@@ -3,7 +3,7 @@
 // omptier advise: from profiles to a plan. Reports which memory each allocation site should get and
 // why (text or JSON), writes the plan, and prints the same advice as C source with traits.
 #include "advisor/advice.hpp"
-#include "advisor/decision.hpp"
+#include "advisor/alternatives.hpp"
 #include "advisor/kept.hpp"
 #include "base/text.hpp"
 #include "cli/advice_input.hpp"
@@ -75,12 +75,9 @@ Parsed<EarlierPlacement> earlier_placement(const AdviseArguments& arguments,
   using Outcome = Parsed<EarlierPlacement>;
   const auto plan = plan_for_recorded("advise: --after", arguments.after, input);
   if (!plan) return Outcome::failure(plan.error());
-  EarlierPlacement earlier = placed_by(*plan, workload, input.summary, input.tiers);
-  if (!earlier.names_any())
-    return Outcome::failure(arguments.after + " (made for " + plan->program +
-                            ") places nothing of what was recorded in " +
-                            kinds_in_words(input.tiers) + "; leave --after out");
-  return earlier;
+  auto placed = placed_by_plan(*plan, arguments.after, input, workload);
+  if (!placed) return Outcome::failure(placed.error() + "; leave --after out");
+  return placed;
 }
 
 int advise_command(const AdviseArguments& arguments) {

@@ -3,11 +3,13 @@
 // omptier diff: what a second plan places elsewhere than a first one. With profiles of the program,
 // also what each difference is worth under the advisor's model, and both plans as a whole.
 #include "advisor/advice.hpp"
+#include "advisor/curve.hpp"
 #include "advisor/earlier_plan.hpp"
 #include "advisor/together.hpp"
 #include "cli/advice_input.hpp"
 #include "cli/advice_text.hpp"
 #include "cli/command.hpp"
+#include "cli/plan_pairs.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -29,15 +31,17 @@ struct DiffArguments : AdviceArguments {
 
 struct Difference {
   std::string label, region; // region: "" if always
-  std::uint64_t bytes = 0;
-  std::string in_a, in_b;      // where it lies
+  std::uint64_t bytes = 0;   // 0: not known
+  std::string in_a, in_b;    // where it lies
   std::string reason;          // of the second plan
   std::optional<double> saves; // nanoseconds of thread time that this change alone saves
+  bool is_object = true;       // not an object's entry for a region, or what is not named
 };
 
 struct PlanTimes { // nanoseconds of thread time
   double a = 0, b = 0, slowest = 0, threads = 1;
-  std::string unnamed_kind; // where what a plan does not name is taken to lie; "" if all is named
+  // Where what the plan does not name is taken to lie; none if it names all.
+  std::optional<MemoryKind> unnamed_in_a, unnamed_in_b;
   bool tells_time = true;
 };
 
@@ -45,20 +49,32 @@ struct Differences {
   std::vector<Difference> all;
   std::size_t objects = 0; // that either plan names
   std::optional<PlanTimes> times;
+
+  std::size_t objects_moved() const {
+    return static_cast<std::size_t>(std::ranges::count(all, true, &Difference::is_object));
+  }
 };
 
-// As --capacity would have it: "DRAM, then NVM"; of each block's ranges how much lies elsewhere.
-std::string where_text(const PlanEntry* entry) {
-  if (!entry) return "not named";
+using KindName = std::string_view (*)(MemoryKind); // title_of for people, name_of for JSON
+
+std::string kinds_text(const std::vector<MemoryKind>& kinds, KindName name) {
   std::string text;
-  for (const MemoryKind kind : entry->kinds)
-    text += (text.empty() ? "" : ", then ") + std::string(title_of(kind));
+  for (const MemoryKind kind : kinds)
+    text += (text.empty() ? "" : ", then ") + std::string(name(kind));
+  return text;
+}
+
+// As --capacity would have it: "DRAM, then NVM"; of each block's ranges how much lies elsewhere.
+std::string where_text(const PlanEntry* entry, KindName name) {
+  if (!entry) return "not named";
+  std::string text = entry->kinds.empty() ? "anywhere" : kinds_text(entry->kinds, name);
   std::map<MemoryKind, std::uint64_t> parts;
   for (const PlanPart& part : entry->parts)
     parts[part.kind] += part.end - part.begin;
   for (const auto& [kind, bytes] : parts)
-    text += ", " + format_size(bytes) + " of each block in " + std::string(title_of(kind));
-  if (entry->kinds.empty()) text = "anywhere" + text;
+    text += ", " + format_size(bytes) + " of each block in " + std::string(name(kind));
+  if (entry->least_block != k_least_large)
+    text += ", blocks from " + format_size(entry->least_block);
   return text;
 }
 
@@ -70,70 +86,8 @@ bool same_place(const PlanEntry& one, const PlanEntry& other) {
     std::ranges::sort(ranges);
     return ranges;
   };
-  return one.kinds == other.kinds && sorted(one.parts) == sorted(other.parts);
-}
-
-// What the runtime knows an entry by.
-class EntryKey {
-public:
-  EntryKey(const PlanEntry& entry, const Plan& plan)
-      : symbol_(entry.symbol.empty()
-                    ? ""
-                    : plan.modules[entry.symbol_module].identity + ":" + entry.symbol),
-        frames_(places(entry.frames, plan)), region_(places(entry.region, plan)) {
-    for (const InstanceRange& range : entry.instances)
-      instances_.emplace_back(range.first, range.last);
-  }
-  bool operator<(const EntryKey& other) const {
-    return std::tie(symbol_, frames_, region_, instances_) <
-           std::tie(other.symbol_, other.frames_, other.region_, other.instances_);
-  }
-
-private:
-  using Places = std::vector<std::pair<std::string, std::uint64_t>>; // module's identity, offset
-  static Places places(const std::vector<PlanFrame>& frames, const Plan& plan) {
-    Places made;
-    for (const PlanFrame& frame : frames)
-      made.emplace_back(plan.modules[frame.module].identity, frame.offset);
-    return made;
-  }
-
-  std::string symbol_;
-  Places frames_, region_;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> instances_;
-};
-
-struct Pair {
-  const PlanEntry *a = nullptr, *b = nullptr;
-  const PlanEntry& either() const { return b ? *b : *a; }
-};
-
-// By what the runtime knows them by; what is left, such as entries of another build, by name.
-std::vector<Pair> pairs_of(const Plan& a, const Plan& b) {
-  std::vector<Pair> pairs;
-  std::map<EntryKey, std::size_t> by_key;
-  for (const PlanEntry& entry : a.entries) {
-    by_key.try_emplace(EntryKey(entry, a), pairs.size());
-    pairs.push_back({&entry, nullptr});
-  }
-  std::vector<const PlanEntry*> rest;
-  for (const PlanEntry& entry : b.entries)
-    if (const auto at = by_key.find(EntryKey(entry, b)); at != by_key.end() && !pairs[at->second].b)
-      pairs[at->second].b = &entry;
-    else
-      rest.push_back(&entry);
-  for (const PlanEntry* entry : rest) {
-    const auto same = std::ranges::find_if(pairs, [&](const Pair& pair) {
-      return !pair.b && pair.a->label == entry->label &&
-             pair.a->region.size() == entry->region.size() &&
-             pair.a->instances.size() == entry->instances.size();
-    });
-    if (same != pairs.end())
-      same->b = entry;
-    else
-      pairs.push_back({nullptr, entry});
-  }
-  return pairs;
+  return one.kinds == other.kinds && one.least_block == other.least_block &&
+         sorted(one.parts) == sorted(other.parts);
 }
 
 std::string region_of(const PlanEntry& entry) {
@@ -142,20 +96,37 @@ std::string region_of(const PlanEntry& entry) {
   return function.empty() ? "a region" : function;
 }
 
-Differences differences_of(const Plan& a, const Plan& b) {
+Difference difference_of(const PlanPair& pair, KindName name) {
+  const PlanEntry& entry = pair.either();
+  return {entry.label,
+          region_of(entry),
+          entry.bytes,
+          where_text(pair.a, name),
+          where_text(pair.b, name),
+          entry.reason,
+          {},
+          entry.region.empty()};
+}
+
+bool differs(const PlanPair& pair) {
+  return !pair.a || !pair.b || !same_place(*pair.a, *pair.b);
+}
+
+void add_rest(const Plan& a, const Plan& b, KindName name, Differences& made) {
+  if (a.rest == b.rest) return;
+  const auto where = [&](const Plan& plan) {
+    return plan.rest.empty() ? "untouched" : kinds_text(plan.rest, name);
+  };
+  made.all.push_back({"what the plan does not name", "", 0, where(a), where(b), "", {}, false});
+}
+
+Differences differences_of(const Plan& a, const Plan& b, KindName name) {
   Differences made;
-  for (const Pair& pair : pairs_of(a, b)) {
-    ++made.objects;
-    if (pair.a && pair.b && same_place(*pair.a, *pair.b)) continue;
-    const PlanEntry& entry = pair.either();
-    made.all.push_back({entry.label,
-                        region_of(entry),
-                        entry.bytes,
-                        where_text(pair.a),
-                        where_text(pair.b),
-                        entry.reason,
-                        {}});
+  for (const PlanPair& pair : pairs_of(a, b)) {
+    if (pair.either().region.empty()) ++made.objects;
+    if (differs(pair)) made.all.push_back(difference_of(pair, name));
   }
+  add_rest(a, b, name, made);
   return made;
 }
 
@@ -163,41 +134,35 @@ Differences differences_of(const Plan& a, const Plan& b) {
 struct Priced {
   Workload workload;
   std::vector<std::size_t> tier_of_site;
-  bool all_named = true;
+  std::optional<MemoryKind> unnamed_in; // none if all is named
 
   double time(const std::vector<TierChoice>& tiers) const {
     return predicted_time(workload, tiers, tier_of_site) + workload.rest;
   }
-  // Of the site's bytes, by tier.
   std::vector<double> parts(std::size_t site, std::size_t tiers) const {
-    std::vector<double> bytes(tiers);
-    double all = 0;
-    for (std::size_t at = 0; at < workload.sites.size(); ++at)
-      if (workload.sites[at].site == site) {
-        const auto peak = static_cast<double>(workload.sites[at].peak_bytes());
-        bytes[tier_of_site[at]] += peak;
-        all += peak;
-      }
-    for (double& of : bytes)
-      of /= std::max(all, 1.0);
-    return bytes;
+    return parts_by_tier(workload, tier_of_site, tiers, site).parts;
   }
 };
 
-// What the plan does not name lies in DRAM, or in the slowest kind where there is none.
-std::size_t tier_of_unnamed(const std::vector<TierChoice>& tiers) {
-  const auto dram = std::ranges::find(tiers, MemoryKind::dram, &TierChoice::kind);
-  return dram != tiers.end() ? static_cast<std::size_t>(dram - tiers.begin()) : tiers.size() - 1;
+// What the plan does not name lies where its "rest" says; else in DRAM, or in the slowest kind
+// where there is none.
+std::size_t tier_of_unnamed(const Plan& plan, const std::vector<TierChoice>& tiers) {
+  std::vector<MemoryKind> kinds = plan.rest;
+  kinds.push_back(MemoryKind::dram);
+  for (const MemoryKind kind : kinds)
+    if (const auto at = std::ranges::find(tiers, kind, &TierChoice::kind); at != tiers.end())
+      return static_cast<std::size_t>(at - tiers.begin());
+  return tiers.size() - 1;
 }
 
-Priced priced(const Plan& plan, const Workload& workload, const AdviceInput& input) {
-  EarlierPlacement placed = placed_by(plan, workload, input.summary, input.tiers);
-  Priced made{std::move(placed.workload), {}, true};
+Priced priced(const Plan& plan, EarlierPlacement placed, const std::vector<TierChoice>& tiers) {
+  const std::size_t unnamed = tier_of_unnamed(plan, tiers);
+  Priced made{std::move(placed.workload), {}, {}};
   for (std::size_t site = 0; site < made.workload.sites.size(); ++site) {
     const SiteDemand& demand = made.workload.sites[site];
     const auto tier = demand.kept ? demand.kept : placed.tier_of_site[site];
-    made.all_named = made.all_named && (tier || !demand.is_free());
-    made.tier_of_site.push_back(tier.value_or(tier_of_unnamed(input.tiers)));
+    if (!tier && demand.is_free()) made.unnamed_in = tiers[unnamed].kind;
+    made.tier_of_site.push_back(tier.value_or(unnamed));
   }
   return made;
 }
@@ -216,11 +181,12 @@ Priced with_site_of(const Priced& a, const Priced& b, std::size_t site) {
   return made;
 }
 
-std::string parts_text(const std::vector<double>& parts, const std::vector<TierChoice>& tiers) {
+std::string parts_text(const std::vector<double>& parts, const std::vector<TierChoice>& tiers,
+                       KindName name) {
   std::string text;
   for (std::size_t tier = 0; tier < tiers.size(); ++tier)
     if (parts[tier] >= k_least_part)
-      text += (text.empty() ? "" : ", ") + std::string(title_of(tiers[tier].kind)) +
+      text += (text.empty() ? "" : ", ") + std::string(name(tiers[tier].kind)) +
               (parts[tier] > 1 - k_least_part ? "" : " " + format_percent(parts[tier], 0));
   return text;
 }
@@ -233,55 +199,60 @@ std::string reason_by_label(const Plan& plan, const std::string& label) {
   return entry != plan.entries.end() ? entry->reason : std::string();
 }
 
-Differences differences_priced(const Plan& a, const Plan& b, const Workload& whole,
-                               const Workload& workload, const AdviceInput& input) {
-  const Priced in_a = priced(a, workload, input), in_b = priced(b, workload, input);
-  const double time = in_a.time(input.tiers);
+struct PlanPriced {
+  const Plan& plan;
+  Priced priced;
+};
+
+Differences differences_priced(const PlanPriced& a, const PlanPriced& b, const Workload& whole,
+                               const std::vector<TierChoice>& tiers, KindName name) {
+  const double time = a.priced.time(tiers);
   Differences made;
   for (const SiteDemand& demand : whole.sites) {
     if (!demand.is_free()) continue;
     ++made.objects;
-    const auto before = in_a.parts(demand.site, input.tiers.size());
-    const auto after = in_b.parts(demand.site, input.tiers.size());
+    const auto before = a.priced.parts(demand.site, tiers.size());
+    const auto after = b.priced.parts(demand.site, tiers.size());
     const bool same = std::ranges::equal(before, after, [](double one, double other) {
       return std::abs(one - other) < k_least_part;
     });
     if (same) continue;
-    made.all.push_back({demand.label, "", demand.peak_bytes(), parts_text(before, input.tiers),
-                        parts_text(after, input.tiers), reason_by_label(b, demand.label),
-                        time - with_site_of(in_a, in_b, demand.site).time(input.tiers)});
+    made.all.push_back({demand.label, "", demand.peak_bytes(), parts_text(before, tiers, name),
+                        parts_text(after, tiers, name), reason_by_label(b.plan, demand.label),
+                        time - with_site_of(a.priced, b.priced, demand.site).time(tiers)});
   }
   std::ranges::stable_sort(made.all, std::greater{},
                            [](const Difference& one) { return std::abs(*one.saves); });
-  for (const Pair& pair : pairs_of(a, b))
-    if (const PlanEntry& entry = pair.either(); !entry.region.empty()) {
-      ++made.objects;
-      if (!pair.a || !pair.b || !same_place(*pair.a, *pair.b))
-        made.all.push_back({entry.label,
-                            region_of(entry),
-                            entry.bytes,
-                            where_text(pair.a),
-                            where_text(pair.b),
-                            entry.reason,
-                            {}});
-    }
-  const std::vector<std::size_t> slow(in_a.tier_of_site.size(), input.tiers.size() - 1);
-  made.times =
-      PlanTimes{time,
-                in_b.time(input.tiers),
-                predicted_time(in_a.workload, input.tiers, slow) + in_a.workload.rest,
-                double(workload.threads.most()),
-                in_a.all_named && in_b.all_named
-                    ? ""
-                    : std::string(title_of(input.tiers[tier_of_unnamed(input.tiers)].kind)),
-                workload.measure == Measure::time};
+  for (const PlanPair& pair : pairs_of(a.plan, b.plan))
+    if (!pair.either().region.empty() && differs(pair))
+      made.all.push_back(difference_of(pair, name));
+  add_rest(a.plan, b.plan, name, made);
+  const Workload& workload = a.priced.workload;
+  const std::vector<std::size_t> slow(workload.sites.size(), tiers.size() - 1);
+  made.times = PlanTimes{time,
+                         b.priced.time(tiers),
+                         predicted_time(workload, tiers, slow) + workload.rest,
+                         double(workload.threads.most()),
+                         a.priced.unnamed_in,
+                         b.priced.unnamed_in,
+                         workload.measure == Measure::time};
   return made;
+}
+
+bool is_same_time(double saves, double time) {
+  return std::abs(saves / time) < k_least_part / 10;
 }
 
 std::string saved_text(double saves, double time) {
   const double part = saves / time;
-  if (std::abs(part) < k_least_part / 10) return "the same time";
+  if (is_same_time(saves, time)) return "the same time";
   return (part > 0 ? "saves " : "costs ") + format_percent(std::abs(part)) + " of the time";
+}
+
+std::string unnamed_text(const char* plan, const std::optional<MemoryKind>& kind) {
+  if (!kind) return {};
+  return std::string("What ") + plan + " does not name is taken to lie in " +
+         std::string(title_of(*kind)) + ".\n";
 }
 
 std::string times_text(const PlanTimes& times) {
@@ -289,27 +260,38 @@ std::string times_text(const PlanTimes& times) {
   std::snprintf(text, sizeof text, "%.2f and %.2f times", times.slowest / times.a,
                 times.slowest / times.b);
   const std::string what = times.tells_time ? "the program is" : "waits for memory are";
+  const bool same = is_same_time(times.a - times.b, times.a);
   return "\nUnder the model, with A and with B " + what + " " + text +
          (times.tells_time ? " as fast as" : " shorter than") +
-         " with everything in the slowest kind: B " + saved_text(times.a - times.b, times.a) +
-         " against A. (Each change above: alone, from A on. Moves per region are not in it.)\n" +
-         (times.unnamed_kind.empty()
-              ? ""
-              : "What a plan does not name is taken to lie in " + times.unnamed_kind + ".\n");
+         " with everything in the slowest kind: " +
+         (same ? "both take the same time"
+               : "B " + saved_text(times.a - times.b, times.a) + " against A") +
+         ". (Each change above: alone, from A on. Moves per region are not in it.)\n" +
+         unnamed_text("A", times.unnamed_in_a) + unnamed_text("B", times.unnamed_in_b);
+}
+
+std::string moved_text(const Differences& made) {
+  if (made.all.empty())
+    return "Both place all " + std::to_string(made.objects) + " objects alike.\n";
+  const std::size_t others = made.all.size() - made.objects_moved();
+  return "\n" + std::to_string(made.objects_moved()) + " of " + std::to_string(made.objects) +
+         " objects are placed differently" +
+         (others > 0 ? "; while a region runs, or for what is not named: " +
+                           std::to_string(others) + (others == 1 ? " difference" : " differences")
+                     : "") +
+         ".\n";
 }
 
 std::string diff_text(const DiffArguments& arguments, const Differences& made) {
   std::string text = "A: " + arguments.a + "\nB: " + arguments.b + "\n\n";
   for (const Difference& one : made.all) {
-    text += "  " + one.label + (one.region.empty() ? "" : " while " + one.region + " runs") + ", " +
-            format_size(one.bytes) + "\n          " + one.in_a + " -> " + one.in_b +
+    text += "  " + one.label + (one.region.empty() ? "" : " while " + one.region + " runs") +
+            (one.bytes > 0 ? ", " + format_size(one.bytes) : "") + "\n          " + one.in_a +
+            " -> " + one.in_b +
             (one.saves ? ": alone, " + saved_text(*one.saves, made.times->a) : "") + "\n";
     if (!one.reason.empty()) text += "          " + one.reason + "\n";
   }
-  text += made.all.empty()
-              ? "Both place all " + std::to_string(made.objects) + " objects alike.\n"
-              : "\n" + std::to_string(made.all.size()) + " of " + std::to_string(made.objects) +
-                    " objects are placed differently.\n";
+  text += moved_text(made);
   return text + (made.times ? times_text(*made.times) : "");
 }
 
@@ -320,6 +302,9 @@ std::string diff_json(const Differences& made) {
   const double threads = made.times ? made.times->threads : 1;
   const auto or_null = [](const std::string& text) {
     return text.empty() ? Json(nullptr) : Json(text);
+  };
+  const auto or_no_kind = [](const std::optional<MemoryKind>& kind) {
+    return kind ? Json(name_of(*kind)) : Json(nullptr);
   };
   for (const Difference& one : made.all)
     all.push_back({{"label", one.label},
@@ -334,7 +319,9 @@ std::string diff_json(const Differences& made) {
     times = {{"a", made.times->a / threads},
              {"b", made.times->b / threads},
              {"slowest", made.times->slowest / threads},
-             {"unnamed_in", or_null(made.times->unnamed_kind)}};
+             {"unnamed_in",
+              {{"a", or_no_kind(made.times->unnamed_in_a)},
+               {"b", or_no_kind(made.times->unnamed_in_b)}}}};
   const Json whole = {{"version", 1},
                       {"objects", made.objects},
                       {"differences", std::move(all)},
@@ -346,11 +333,12 @@ int diff_command(const DiffArguments& arguments) {
   const auto print = [&](const Differences& made) {
     return write_file("diff", "-", arguments.json ? diff_json(made) : diff_text(arguments, made));
   };
+  const KindName name = arguments.json ? KindName(name_of) : KindName(title_of);
   if (arguments.profiles.empty()) {
     const auto a = read_plan(arguments.a), b = read_plan(arguments.b);
     for (const auto* plan : {&a, &b})
       if (!*plan) return fail("diff", 2, plan->error());
-    return print(differences_of(*a, *b));
+    return print(differences_of(*a, *b, name));
   }
   Symbols symbols;
   const auto input = read_advice_input(arguments, symbols);
@@ -363,8 +351,15 @@ int diff_command(const DiffArguments& arguments) {
   if (!whole) return fail("diff", 2, whole.error());
   if (const std::string why = nothing_to_decide(*whole, arguments, *input); !why.empty())
     return fail("diff", 2, why);
+  const Workload workload = *workload_for(arguments, *input);
+  auto in_a = placed_by_plan(*a, arguments.a, *input, workload);
+  auto in_b = placed_by_plan(*b, arguments.b, *input, workload);
+  for (const auto* placed : {&in_a, &in_b})
+    if (!*placed) return fail("diff", 2, placed->error() + "; leave the profile out");
   print_limits("diff", arguments, *input, *whole);
-  return print(differences_priced(*a, *b, *whole, *workload_for(arguments, *input), *input));
+  return print(differences_priced({*a, priced(*a, std::move(*in_a), input->tiers)},
+                                  {*b, priced(*b, std::move(*in_b), input->tiers)}, *whole,
+                                  input->tiers, name));
 }
 
 } // namespace

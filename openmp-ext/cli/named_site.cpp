@@ -40,26 +40,50 @@ std::size_t in_common(std::string_view a, std::string_view b) {
   return longest;
 }
 
+std::string in_small_letters(std::string_view text) {
+  std::string small(text);
+  for (char& letter : small)
+    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  return small;
+}
+
+// Most alike first.
 std::vector<std::size_t> nearest(const std::vector<std::string>& labels, std::string_view name) {
   std::vector<std::pair<std::size_t, std::size_t>> order; // letters, label
   for (std::size_t at = 0; at < labels.size(); ++at)
     order.emplace_back(in_common(labels[at], name), at);
   std::ranges::stable_sort(order, std::greater{}, [](const auto& one) { return one.first; });
   std::vector<std::size_t> which;
-  for (std::size_t at = 0; at < std::min(order.size(), k_most_named - 1); ++at)
-    which.push_back(order[at].second);
+  for (const auto& [letters, at] : order)
+    which.push_back(at);
   return which;
 }
 
 } // namespace
 
-Parsed<std::size_t> site_named(const std::vector<std::string>& labels, std::string_view name) {
+std::string_view without_part(std::string_view name) {
+  for (const std::string_view part : {", bytes ", ", block ", ", blocks "})
+    if (const std::size_t at = name.rfind(part); at != name.npos) return name.substr(0, at);
+  for (const std::string_view part : {" % of it in ", " % of each block in "})
+    if (const std::size_t at = name.rfind(part); at != name.npos)
+      return name.substr(0, name.rfind(", ", at));
+  return name;
+}
+
+Parsed<std::size_t> site_named(const std::vector<std::string>& labels, std::string_view wanted) {
   using Outcome = Parsed<std::size_t>;
-  const std::string quoted = in_quotes(name);
+  const std::string quoted = in_quotes(wanted);
+  const std::string name(without_part(wanted)), small = in_small_letters(name);
   const std::function<bool(const std::string&)> manners[] = {
       [&](const std::string& label) { return label == name; },
       [&](const std::string& label) { return label.substr(0, label.find(' ')) == name; },
-      [&](const std::string& label) { return label.find(name) != std::string::npos; }};
+      [&](const std::string& label) { return label.find(name) != std::string::npos; },
+      [&](const std::string& label) {
+        return in_small_letters(label.substr(0, label.find(' '))) == small;
+      },
+      [&](const std::string& label) {
+        return in_small_letters(label).find(small) != std::string::npos;
+      }};
   for (const auto& is_meant : manners) {
     std::vector<std::size_t> found;
     for (std::size_t at = 0; at < labels.size() && !name.empty(); ++at)

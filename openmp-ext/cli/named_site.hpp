@@ -11,7 +11,13 @@
 
 namespace omptier {
 
-// Index into the labels: the one that is named exactly, else by its first word, else by any part.
+// Advice shows parts: "grid (a.c:3), 25 % of it in 2 ranges", ", bytes 0 B to 2.00 MiB", ", blocks
+// 3, 5". The name of the whole.
+std::string_view without_part(std::string_view name);
+
+// Index into the labels: the one that is named exactly, else by its first word, else by any part;
+// else so without regard to letter case. A part that advice shows (", 25 % of it in 2 ranges") does
+// not count.
 // A failure is one line: which names it may be, or which are like it.
 Parsed<std::size_t> site_named(const std::vector<std::string>& labels, std::string_view name);
 

@@ -39,7 +39,7 @@ struct CapacityRange {
 Parsed<CapacityRange> take_range(std::string& text) {
   using Outcome = Parsed<CapacityRange>;
   const std::string usage =
-      "--capacity: name one kind with a range and the others with a size, such as "
+      "--capacity: name one kind with a range, KIND:LOW..HIGH, and the others with a size, such as "
       "hbm:8G..64G,dram:256G";
   const std::size_t dots = text.find("..");
   if (dots == std::string::npos || text.find("..", dots + 2) != std::string::npos)
@@ -47,21 +47,22 @@ Parsed<CapacityRange> take_range(std::string& text) {
   const std::size_t comma = text.rfind(',', dots), begin = comma == text.npos ? 0 : comma + 1;
   const std::size_t colon = text.find(':', begin);
   if (colon == std::string::npos || colon > dots) return Outcome::failure(usage);
-  const auto low = parse_size(text.substr(colon + 1, dots - colon - 1));
-  if (!low) return Outcome::failure("--capacity: " + low.error());
   const std::size_t end = std::min(text.find(',', dots), text.size());
+  const std::string kind = text.substr(begin, colon - begin) + ":";
+  const std::string below = text.substr(colon + 1, dots - colon - 1);
   const std::string above = text.substr(dots + 2, end - dots - 2);
-  const auto high = parse_size(above);
-  if (!high) return Outcome::failure("--capacity: " + high.error());
+  if (above.starts_with('.')) return Outcome::failure(usage);
+  for (const std::string& size : {below, above})
+    if (const auto parsed = parse_capacity(kind + size); !parsed)
+      return Outcome::failure("--capacity: " + parsed.error());
+  const auto low = parse_size(below), high = parse_size(above);
   if (*low >= *high)
     return Outcome::failure("--capacity: " + in_quotes(text.substr(begin, end - begin)) +
                             " does not rise; write the smaller size first");
-  const std::string kind = text.substr(begin, colon - begin);
   text.erase(colon + 1, dots + 2 - colon - 1);
-  const auto parsed = parse_capacity(kind + ":" + above);
-  if (!parsed) return Outcome::failure("--capacity: " + parsed.error());
-  for (std::size_t at = 0; at < parsed->size(); ++at)
-    if ((*parsed)[at]) return CapacityRange{static_cast<MemoryKind>(at), *low, *high};
+  const CapacityByKind named = *parse_capacity(kind + above);
+  for (std::size_t at = 0; at < named.size(); ++at)
+    if (named[at]) return CapacityRange{static_cast<MemoryKind>(at), *low, *high};
   return Outcome::failure(usage);
 }
 
@@ -106,6 +107,10 @@ struct Curve {
   std::vector<Arrival> arrivals(std::size_t row) const {
     return row == 0 ? std::vector<Arrival>() : curve.arrivals(shown[row - 1], shown[row]);
   }
+  bool has_intervals() const { // not without samples
+    const Range gain = speed_up_from_samples(last());
+    return gain.high > gain.low;
+  }
   std::string kind() const { return std::string(title_of(tiers[tier].kind)); }
 };
 
@@ -140,25 +145,55 @@ std::string rows_text(const Curve& of) {
       {.title = "moves in (+) or out (-)", .cut = TableColumn::Cut::end}};
   std::vector<TableRow> rows;
   const TextLook look = text_options(TextArguments())->look();
+  const bool has_intervals = of.has_intervals();
   for (std::size_t row = 0; row < of.shown.size(); ++row) {
     const std::uint64_t capacity = of.shown[row];
     const Advice& advice = of.curve.points().at(capacity);
     const double part = of.time(advice) / of.curve.time_in_slowest();
     const Range gain = speed_up_from_samples(advice);
-    rows.push_back({format_size(capacity) + (of.enough == capacity ? " *" : "  "),
-                    number("%5.1f %% ", 100 * part) + bar(part, k_bar, look.utf8),
-                    number("%.2f", gain.value),
-                    number("%.2f", gain.low) + (look.utf8 ? "–" : "-") + number("%.2f", gain.high),
-                    arrivals_text(of.arrivals(row))});
+    rows.push_back(
+        {format_size(capacity) + (of.enough == capacity ? " *" : "  "),
+         number("%5.1f %% ", 100 * part) + bar(part, k_bar, look.utf8), number("%.2f", gain.value),
+         has_intervals
+             ? number("%.2f", gain.low) + (look.utf8 ? "–" : "-") + number("%.2f", gain.high)
+             : "-",
+         arrivals_text(of.arrivals(row))});
   }
   return table(columns, rows, look).text;
 }
 
-std::string enough_text(const Curve& of) {
+// Bytes of the program for which no kind has room.
+std::uint64_t bytes_nowhere(const Advice& advice) {
+  std::uint64_t bytes = 0;
+  for (std::size_t site = 0; site < advice.workload.sites.size(); ++site)
+    if (const SiteDemand& demand = advice.workload.sites[site];
+        demand.placeable && demand.by_plan &&
+        advice.placement.tier_of_site[site] == Placement::k_nowhere)
+      bytes += demand.peak_bytes();
+  return bytes;
+}
+
+// "" if there is always room.
+std::string nowhere_text(const Curve& of) {
+  const auto last = std::ranges::find_if(of.shown.rbegin(), of.shown.rend(), [&](auto capacity) {
+    return bytes_nowhere(of.curve.points().at(capacity)) > 0;
+  });
+  if (last == of.shown.rend()) return {};
+  return "With up to " + format_size(*last) + " of " + of.kind() +
+         ", there is no room for all data: " +
+         format_size(bytes_nowhere(of.curve.points().at(*last))) + " lie nowhere and count as if " +
+         std::string(title_of(of.tiers.back().kind)) + " could hold them.\n";
+}
+
+// bytes: of all data.
+std::string enough_text(const Curve& of, std::uint64_t bytes) {
   const std::uint64_t most = of.shown.back();
   if (!of.enough)
     return format_size(most) + " of " + of.kind() + " save less than " +
-           format_percent(k_worth_changing, 0) + " of the time: this program does not need any.\n";
+           format_percent(k_worth_changing, 0) + " of the time: " +
+           (most >= bytes
+                ? "this program does not need any.\n"
+                : "so little is not worth it; try up to " + size_option(shown_size(bytes)) + ".\n");
   const double before = of.time(of.curve.points().begin()->second);
   const double saved = before - of.time(of.curve.points().at(*of.enough));
   return "* " + format_size(*of.enough) + " of " + of.kind() + " bring " +
@@ -174,10 +209,10 @@ std::string whatif_text(const Curve& of, const Workload& workload) {
       others += (others.empty() ? "" : ", ") + std::string(title_of(of.tiers[tier].kind)) + " " +
                 format_size(of.tiers[tier].capacity);
   return std::string(tells_time ? "Predicted time" : "Predicted time of waiting for memory") +
-         " by capacity of " + of.kind() + ", beside " + others + "; 100 % is everything in " +
-         std::string(title_of(of.tiers.back().kind)) + ":\n\n" + rows_text(of) + "\n" +
-         enough_text(of) + "All data that a plan can place take " +
-         format_size(all_peaks(workload)) + " at most.\n";
+         " by capacity of " + of.kind() + ", beside " + others + "; 100 % is " +
+         everything_in_slowest(of.last()) + ":\n\n" + rows_text(of) + "\n" +
+         enough_text(of, all_peaks(workload)) + nowhere_text(of) +
+         "All data that a plan can place take " + format_size(all_peaks(workload)) + " at most.\n";
 }
 
 using Json = nlohmann::ordered_json;
@@ -185,6 +220,7 @@ using Json = nlohmann::ordered_json;
 std::string whatif_json(const Curve& of, const Workload& workload) {
   Json points = Json::array(), others = Json::array();
   const double threads = workload.threads.most();
+  const bool has_intervals = of.has_intervals();
   for (std::size_t row = 0; row < of.shown.size(); ++row) {
     const std::uint64_t capacity = of.shown[row];
     const Advice& advice = of.curve.points().at(capacity);
@@ -196,7 +232,11 @@ std::string whatif_json(const Curve& of, const Workload& workload) {
     points.push_back({{"capacity", capacity},
                       {"predicted_time", of.time(advice) / threads},
                       {"part", of.time(advice) / of.curve.time_in_slowest()},
-                      {"gain", {{"value", gain.value}, {"low", gain.low}, {"high", gain.high}}},
+                      {"gain",
+                       {{"value", gain.value},
+                        {"low", has_intervals ? Json(gain.low) : Json(nullptr)},
+                        {"high", has_intervals ? Json(gain.high) : Json(nullptr)}}},
+                      {"nowhere", bytes_nowhere(advice)},
                       {"moves", std::move(arrivals)}});
   }
   for (std::size_t tier = 0; tier < of.tiers.size(); ++tier)
@@ -208,6 +248,7 @@ std::string whatif_json(const Curve& of, const Workload& workload) {
                     {"kind", name_of(of.tiers[of.tier].kind)},
                     {"other_kinds", std::move(others)},
                     {"slowest_time", of.curve.time_in_slowest() / threads},
+                    {"slowest_has_room", slowest_has_room(of.last())},
                     {"points", std::move(points)},
                     {"enough", of.enough ? Json(*of.enough) : Json(nullptr)},
                     {"enough_part", k_enough},
@@ -221,12 +262,12 @@ int whatif_command(WhatifArguments arguments) {
   Symbols symbols;
   auto input = read_advice_input(arguments, symbols);
   if (!input) return fail("whatif", 2, input.error());
-  const auto tier = varied_tier(*range, input->tiers);
-  if (!tier) return fail("whatif", 2, tier.error());
   const auto workload = workload_for(arguments, *input);
   if (!workload) return fail("whatif", 2, workload.error());
   if (const std::string why = nothing_to_decide(*workload, arguments, *input); !why.empty())
     return fail("whatif", 2, why);
+  const auto tier = varied_tier(*range, input->tiers);
+  if (!tier) return fail("whatif", 2, tier.error());
   CapacityCurve curve(*workload, input->tiers, *tier);
   std::vector<std::uint64_t> shown = capacities(*range, arguments.points);
   for (const std::uint64_t capacity : shown)

@@ -13,19 +13,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_profile(const fs::path& path) {
-  char magic[sizeof k_profile_magic] = {};
-  std::ifstream file(path, std::ios::binary);
-  return file.read(magic, sizeof magic) &&
-         std::memcmp(magic, k_profile_magic, sizeof magic) == 0;
-}
-
 // Where ranks would share a name, "-%r" is put before the ending.
 std::string fixed_beginning(const std::string& name) {
   return name.substr(0, std::min(name.find('%'), name.rfind('.')));
 }
 
 } // namespace
+
+bool is_profile(const fs::path& path) {
+  char magic[sizeof k_profile_magic] = {};
+  std::ifstream file(path, std::ios::binary);
+  return file.read(magic, sizeof magic) && std::memcmp(magic, k_profile_magic, sizeof magic) == 0;
+}
 
 WrittenProfiles::WrittenProfiles(const fs::path& pattern)
     : folder_(pattern.parent_path()), beginning_(fixed_beginning(pattern.filename().string())),

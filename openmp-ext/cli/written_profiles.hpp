@@ -12,6 +12,9 @@
 
 namespace omptier {
 
+// Whether a file begins as one; false if it cannot be read.
+bool is_profile(const std::filesystem::path& path);
+
 class WrittenProfiles {
 public:
   // pattern: absolute path, as in OMPTIER_PROFILE. Made before the program starts.

@@ -248,6 +248,19 @@ def advice_at(bench, profile, capacity, *more):
     return advice, {name: max(of, key=of.get) for name, of in kinds.items()}
 
 
+def without_samples(bench, target):
+    """What rests on samples has no interval, and accesses that were not seen change nothing."""
+    bench.record("./one", "10", status=5, log="none.profile", options=("--events", "none"))
+    said = json.loads(bench.run(bench.omptier, "explain", "first", "none.profile", *target, "--json").stdout)
+    prices = [kind["price"] for kind in said["kinds"] if kind["price"]]
+    check(prices and all(price["low"] is None and price["high"] is None for price in (*prices, said["gain"])), f"{said}")
+    check(said["samples"] == 0 and said["other_importance"] is None, f"{said}")
+    text = bench.run(bench.omptier, "explain", "first", "none.profile", *target).stdout
+    check("accesses do not" not in text and "by the samples" not in text, text)
+    curve = json.loads(bench.run(bench.omptier, "whatif", "none.profile", *NVDIMM, "--capacity", "dram:1M..8M", "--points", "3", "--json").stdout)
+    check(all(point["gain"]["low"] is None for point in curve["points"]), f"{curve}")
+
+
 def case_explain(bench):
     """What would change a decision does change it when advise tries it; what cannot be explained is one line."""
     profile, target = recorded(bench), (*NVDIMM, "--capacity", "dram:5M,nvm:1G")
@@ -260,6 +273,7 @@ def case_explain(bench):
         check(abs(sum(kind["part"] for kind in said["kinds"]) - 1) < 1e-6, f"{said['kinds']}")
         homes.add(said["kind"])
     check(len(said["other_capacities"]) == 1, f"{said}")
+    label = said["label"]
     other = said["other_capacities"][0]
     there = advice_at(bench, profile, other["option"] + ",nvm:1G")[1]["second"]
     check(there == other["goes_to"] != said["kind"], f"{other}: advise says {there}")
@@ -274,10 +288,15 @@ def case_explain(bench):
     bench.one_line("explain", "first", profile, *target, "--keep", "first=nvm", status=2, said="--keep says where")
     bench.one_line("explain", "first", profile, "--machine", "nvdimm", "--capacity", "nvm:0", status=2, said="only one kind of memory")
     bench.one_line("explain", "first", status=2, said="no profile is named: omptier explain NAME")
+    bench.one_line("explain", profile, "first", *target, status=2, said="is a profile; the name comes first")
+    part = label.upper() + ", 25 % of it in 2 ranges"
+    again = json.loads(bench.run(bench.omptier, "explain", part, profile, *target, "--json").stdout)
+    check(again["label"] == label, f"{part}: {again['label']}")
     bench.one_line("explain", status=2, said="no allocation is named")
     why = bench.run(bench.omptier, "advise", profile, *target, "--why").stdout
     check("the program would take" in why or "of the time, but has room for" in why, f"no alternatives: {why}")
     check(all(one["alternative"] is None for one in advice_at(bench, profile, "dram:5M")[0]["sites"]), "unasked")
+    without_samples(bench, target)
 
 
 def case_whatif(bench):
@@ -300,14 +319,64 @@ def case_whatif(bench):
     text = bench.run(bench.omptier, "whatif", profile, *NVDIMM, "--capacity", "nvm:1G,dram:0..32M", "--points", "4").stdout
     check(" *" in text and " of DRAM bring " in text and " of what 32.0 MiB save" in text, text)
     few = bench.run(bench.omptier, "whatif", profile, *NVDIMM, "--capacity", "nvm:1G,dram:64K..96K", "--points", "3").stdout
-    check("save less than 2 %" in few or "of DRAM bring" in few, few)
+    check("so little is not worth it; try up to " in few, few)
+    tight = (*NVDIMM, "--capacity", "nvm:1M,dram:1M..32M", "--points", "4")
+    check("(if NVM could hold it)" in (text := bench.run(bench.omptier, "whatif", profile, *tight).stdout) and "lie nowhere" in text, text)
+    tight = json.loads(bench.run(bench.omptier, "whatif", profile, *tight, "--json").stdout)
+    check(not tight["slowest_has_room"] and curve["slowest_has_room"], "not in the JSON")
+    check(tight["points"][0]["nowhere"] > 0 and tight["points"][-1]["nowhere"] == 0, f"{tight['points']}")
     for capacity, said in (("dram:8M", "name one kind with a range"), ("dram:8M..4M", "does not rise"), ("dram:4M..4M", "does not rise"),
                            ("dram:x..4M", "is not a size"), ("dram:1M..", "is not a size"), ("ram:1M..2M", "does not begin with"),
                            ("dram:1M..2M,nvm:1G..2G", "name one kind"), ("hbm:1M..2M", "has no HBM"), ("nvm:1G..2G", "slowest kind"),
-                           ("dram:1M..2M,dram:4M", "names a kind twice")):
+                           ("dram:1M..2M,dram:4M", "names a kind twice"), ("dram:4..128M", '"dram:4" means 4 bytes'),
+                           ("dram:4M-128M", "KIND:LOW..HIGH"), ("dram:4M:128M", "KIND:LOW..HIGH"), ("dram:8M...16M", "KIND:LOW..HIGH"),
+                           ("dram:1M..2M,nvm:0", "only one kind of memory")):
         bench.one_line("whatif", profile, *NVDIMM, "--capacity", capacity, status=2, said=said)
     bench.one_line("whatif", profile, *NVDIMM, status=2, said="--capacity is required")
     bench.one_line("whatif", profile, *NVDIMM, "--capacity", "dram:1M..2M", "--points", "2", status=2, said="--points")
+
+
+def diff_of_edited_plans(bench, target, objects):
+    """Kinds that the machine lacks, what is not named, small blocks, and a build with other lines."""
+    before = json.loads((bench.folder / "a.plan").read_text())
+
+    def differences(change, *more):
+        plan = json.loads((bench.folder / "a.plan").read_text())
+        change(plan)
+        (bench.folder / "c.plan").write_text(json.dumps(plan))
+        return json.loads(bench.run(bench.omptier, "diff", "a.plan", "c.plan", *more, "--json").stdout)
+
+    def lacking(plan):
+        for entry in plan["entries"]:
+            entry["kinds"].insert(0, "hbm")
+
+    def moved_lines(plan):
+        for module in plan["modules"]:
+            module["identity"] = "build-id:" + "5" * 40
+        for entry in plan["entries"]:
+            entry["label"] = re.sub(r":(\d+)", lambda line: f":{int(line[1]) + 1}", entry["label"])
+
+    def small_blocks(plan):
+        plan["entries"][0]["least_block"] = 4096
+
+    def in_a_region(plan):
+        entry = plan["entries"][0]
+        plan["entries"].append({**entry, "region": entry["frames"], "kinds": entry["kinds"][::-1]})
+
+    check(not differences(lacking, *target)["differences"], "HBM is not passed over")
+    for more in (), target:
+        region = differences(in_a_region, *more)
+        check(region["objects"] == objects and [one["region"] is None for one in region["differences"]] == [False], f"{region}")
+    text = bench.run(bench.omptier, "diff", "a.plan", "c.plan").stdout
+    check(f"0 of {objects} objects are placed differently; while a region runs, or for what is not named: 1 difference." in text, text)
+    check(not differences(moved_lines)["differences"], "lines count")
+    one = differences(small_blocks)["differences"]
+    check(len(one) == 1 and "blocks from 4.00 KiB" in one[0]["b"], f"{one}")
+    check(not before["rest"], f"{before['rest']}")
+    rest = differences(lambda plan: plan.update(rest=["nvm"]))
+    check(rest["objects"] == objects and [one["b"] for one in rest["differences"]] == ["nvm"], f"{rest}")
+    nvm = differences(lambda plan: (plan.update(rest=["nvm"]), plan["entries"].pop()), *target)
+    check(nvm["predicted_time"]["unnamed_in"] == {"a": None, "b": "nvm"}, f"{nvm['predicted_time']}")
 
 
 def case_diff(bench):
@@ -319,7 +388,7 @@ def case_diff(bench):
     for more in (), target:
         found = json.loads(bench.run(bench.omptier, "diff", "a.plan", "b.plan", *more, "--json").stdout)
         moved = {one["label"].split()[0]: one for one in found["differences"]}
-        check(moved["second"]["a"].startswith("NVM") and moved["second"]["b"].startswith("DRAM"), f"{moved}")
+        check(moved["second"]["a"].startswith("nvm") and moved["second"]["b"].startswith("dram"), f"{moved}")
         check((found["predicted_time"] is None) == (not more), f"{found}")
         same = json.loads(bench.run(bench.omptier, "diff", "b.plan", "b.plan", *more, "--json").stdout)
         check(not same["differences"] and same["objects"] == found["objects"], f"{same}")
@@ -331,9 +400,12 @@ def case_diff(bench):
     text = bench.run(bench.omptier, "diff", "a.plan", "b.plan", *target).stdout
     check("NVM -> DRAM: alone, saves " in text and "against A" in text, text)
     check("alike" in bench.run(bench.omptier, "diff", "a.plan", "a.plan").stdout, "not said")
+    check("both take the same time" in bench.run(bench.omptier, "diff", "a.plan", "a.plan", *target).stdout, "not said")
+    diff_of_edited_plans(bench, target, found["objects"])
     bench.one_line("diff", "a.plan", status=2, said="two plans are compared")
     bench.one_line("diff", "a.plan", "none.plan", status=2, said="none.plan")
     bench.one_line("diff", "a.plan", "b.plan", *NVDIMM, status=2, said="profiles")
+    bench.one_line("diff", "a.plan", "b.plan", recorded(bench, "two"), *target[1:], status=2, said="places nothing of what was recorded")
 
 
 def case_time(bench):

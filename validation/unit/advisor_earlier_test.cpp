@@ -5,6 +5,7 @@
 #include "advisor/evidence.hpp"
 #include "advisor/kept.hpp"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 
 namespace omptier {
@@ -87,6 +88,18 @@ TEST(AfterAPlan, WhatHasNoRoomAnyMoreIsPlacedAnew) {
   const Advice less = advice_after(plan, arrays({1000, 990}), 40 * MiB);
   EXPECT_EQ(less.placement.tier_of_site, (Tiers{0, 1}));
   EXPECT_NEAR(less.change->saves, 0, 1e-9);
+}
+
+TEST(AfterAPlan, OfAnEntrysKindsTheFirstThatIsThereCounts) {
+  const ProfileSummary summary = arrays({1000, 990});
+  Plan plan = plan_of(summary, 32 * MiB);
+  ASSERT_EQ(plan.entries.size(), 2u);
+  plan.entries[0].kinds = {MemoryKind::hbm, MemoryKind::nvm, MemoryKind::dram};
+  plan.entries[1].kinds = {MemoryKind::hbm};
+  const EarlierPlacement earlier = placed_by(plan, workload_of(summary), summary, tiers(32 * MiB));
+  std::vector<std::optional<std::size_t>> found = earlier.tier_of_site;
+  std::ranges::sort(found);
+  EXPECT_EQ(found, (std::vector<std::optional<std::size_t>>{std::nullopt, 1}));
 }
 
 TEST(AfterAPlan, WhatTheUserKeepsStays) {

@@ -4,7 +4,7 @@
 gained. Each whole program of capacity.py runs in the timed machine for a number of steps that stand for its whole
 run, a quarter of its footprint in fast memory: with everything in slow memory, by a plan from a profile, and on line
 from slow memory; then in fast memory that has room for all, on line and not. Times are of the whole command, its
-start included. Of the first two, some steps are measured and the rest is computed. Status 1 if less than 80 % of
+start included. Of the first, some steps are measured and the rest is computed. Status 1 if less than 80 % of
 the plan's gain is reached anywhere, or if more than 2 % is lost where there is nothing to gain."""
 import dataclasses
 import statistics
@@ -47,10 +47,10 @@ class Runs:
     def slow(self, steps):
         return self.timed(f"numactl --preferred={self.start.slow}", steps)
 
-    def planned(self, steps):
+    def planned(self):
         plan = self.campaign.planned(self.machine, self.room)[1]
-        return self.timed(self.campaign.run_plan(plan, self.machine, self.room).split(" -- ")[0].split("; ")[1] + " --",
-                          steps)
+        how = self.campaign.run_plan(plan, self.machine, self.room).split(" -- ")[0].split("; ")[1]
+        return self.timed(how + " --", self.steps)
 
     def online(self):
         limit = self.machine.capacity(self.room / self.program.size * capacity.SLACK)
@@ -65,8 +65,7 @@ class Runs:
                           f"numactl --preferred={self.start.fast}", self.steps)
 
     def commands(self):
-        return [*(way(steps) for way in (self.slow, self.planned) for steps in (1, SOME_STEPS)), self.online(),
-                self.fast(), self.fast_online()]
+        return [self.slow(1), self.slow(SOME_STEPS), self.planned(), self.online(), self.fast(), self.fast_online()]
 
 
 @dataclasses.dataclass
@@ -79,10 +78,9 @@ class Found:
 
 
 def found_by(runs, seconds):
-    def whole(way):
-        one, some = (seconds[way(steps)] for steps in (1, SOME_STEPS))
-        return one + (runs.steps - 1) * (some - one) / (SOME_STEPS - 1)
-    slow, planned, online = whole(runs.slow), whole(runs.planned), seconds[runs.online()]
+    one, some = (seconds[runs.slow(steps)] for steps in (1, SOME_STEPS))
+    slow = one + (runs.steps - 1) * (some - one) / (SOME_STEPS - 1)
+    planned, online = seconds[runs.planned()], seconds[runs.online()]
     gain = (slow - online) / (slow - planned) if slow > 1.02 * planned else float("nan")
     return Found(slow, planned, online, gain, seconds[runs.fast_online()] / seconds[runs.fast()] - 1)
 

@@ -20,6 +20,7 @@ class Phases(Recorder):
         result = self.record(program, *arguments,
                              options=(*(["--runtime", "own"] if stock else []), "--rate", "1000"))
         check(result.stdout == plain.stdout or "storm" in arguments, f"{plain} {result}")
+        self.told = result.stderr
         report = self.report()
         check(report["samples"] >= 50 or "storm" in arguments, f"only {report['samples']} samples")
         return report
@@ -126,7 +127,10 @@ def case_named(bench):
     named = {report["phases"][i]["label"]: i for i in phases(report, "named")}
     check(set(named) == {"first", "second"}, f"{named}")
     first, second = (report["phases"][named[name]] for name in ("first", "second"))
-    check(first["entries"] == second["entries"] == 1 and first["share"] > second["share"] > 0, f"{first} {second}")
+    check(first["entries"] == second["entries"] == 1, f"{first} {second}")
+    share = float(re.search(r"^first ([\d.]+)$", bench.told, re.MULTILINE).group(1))
+    sampled = first["share"] / (first["share"] + second["share"])
+    check(abs(sampled - share) < 0.05, f"{share}, sampled {sampled}: {first} {second}")
     check(objects_of(report, named["first"])[0][0] != objects_of(report, named["second"])[0][0], "objects")
     entries = sum(report["regions"][i]["entries"] for i in regions(report, "other_region"))
     check(entries == 20, f"{report['regions']}")

@@ -145,7 +145,7 @@ void by_memcpy(const Job& job) {
 void by_mover(const Job& job) {
   NodeSet nodes;
   nodes.add(job.node);
-  if (move_to_nodes(reinterpret_cast<std::uintptr_t>(job.begin), job.bytes, nodes).refused)
+  if (move_to_nodes(reinterpret_cast<std::uintptr_t>(job.begin), job.bytes, {nodes}).refused)
     give_up("move_to_nodes");
 }
 
@@ -286,7 +286,7 @@ void compare(const Way& way, std::size_t page, unsigned from, unsigned to, std::
   home.add(from);
   std::vector<double> seconds, system_calls, shoot_downs;
   for (unsigned i = 0; i < repeats; ++i) {
-    move_to_nodes(memory.address(), bytes, home);
+    move_to_nodes(memory.address(), bytes, {home});
     check(memory, from, "moving home");
     if (copies) std::memset(target.begin, 0, bytes);
     const Job job{memory.begin, bytes, page, to, target.begin};

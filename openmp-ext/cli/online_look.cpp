@@ -13,6 +13,7 @@
 #include "base/os.hpp"
 #include "model/cost.hpp"
 #include "placement/job.hpp"
+#include "placement/node_orders.hpp"
 #include "placement/pages.hpp"
 #include "platform/choice.hpp"
 #include "symbols/symbols.hpp"
@@ -88,31 +89,22 @@ public:
     }
     return bytes;
   }
-  // Of a kind: the node nearest to the processors that are nearest to the given node.
-  unsigned nearest(MemoryKind kind, unsigned to) const {
-    const std::vector<unsigned> nodes = best_nodes_for(platform_, kind, processor_near(to));
-    return nodes.empty() ? k_no_node : nodes.front();
-  }
-  MoveOutcome move(std::uint64_t address, std::uint64_t bytes, NodeSet nodes, unsigned first) {
+  // first: the node to try first; else each page's nearest.
+  MoveOutcome move(std::uint64_t address, std::uint64_t bytes, NodeSet nodes,
+                   unsigned first = k_no_node) {
     errno = 0;
-    const MoveOutcome outcome = move_to_nodes(address, bytes, nodes, first, process_);
+    const MoveOutcome outcome = move_to_nodes(address, bytes, {nodes, &orders_, first, process_});
     if (outcome.refused) note_refusal();
     return outcome;
   }
   bool refused() const { return refused_; }
 
 private:
-  unsigned processor_near(unsigned number) const {
-    const Node* node = platform_.node(number);
-    if (node == nullptr) return 0;
-    if (!node->cpus.empty()) return node->cpus.front();
-    const auto view = std::ranges::min_element(node->views, {}, &InitiatorView::distance);
-    return view != node->views.end() && !view->cpus.empty() ? view->cpus.front() : 0;
-  }
   // A process that has ended is no refusal.
   void note_refusal() { refused_ = refused_ || errno == EPERM || errno == ENOSYS; }
 
   const Platform& platform_;
+  const NodeOrders orders_ = node_orders_of(platform_);
   int process_;
   bool refused_ = false;
   std::map<std::pair<std::uint64_t, std::uint64_t>, PageCensus> known_;
@@ -274,8 +266,7 @@ private:
     for (std::size_t i = 0; i < to.size() && !pages_.refused(); ++i) {
       const OnlineMove& one = state_.moves[begin + i];
       const std::uint64_t before = monotonic_nanoseconds();
-      const MoveOutcome outcome = pages_.move(one.address, one.bytes, pages_.nodes_of(to[i]),
-                                              pages_.nearest(to[i], one.from));
+      const MoveOutcome outcome = pages_.move(one.address, one.bytes, pages_.nodes_of(to[i]));
       state_.seconds += double(monotonic_nanoseconds() - before) / 1e9;
       state_.moved_into[static_cast<std::size_t>(to[i])] += outcome.moved;
     }

@@ -15,11 +15,13 @@
 #include "base/os.hpp"
 #include "base/rounding.hpp"
 #include "placement/mover_threads.hpp"
+#include "placement/node_orders.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <linux/mempolicy.h>
+#include <tuple>
 
 namespace omptier {
 namespace {
@@ -29,19 +31,19 @@ constexpr std::size_t k_most_pages = 512; // pages in a query
 constexpr std::size_t k_windows = 16;     // huge pages that one call moves
 constexpr std::size_t k_a_thread = 4;     // windows from which on another thread pays
 
+using Nodes = std::array<std::uint8_t, k_max_nodes>;
+
 struct Pass { // what is to be done, the same for all threads
   std::uintptr_t begin, end;
-  NodeSet nodes;
-  unsigned node; // of these, the one to move to
-  int process;
-  bool alone; // no threads of ours help
+  const MoveTarget& target;
+  const Nodes& to; // of each node its pages go there
 
   std::size_t overlap(std::uintptr_t page) const {
     const std::uintptr_t low = std::max(begin, page), high = std::min(end, page + page_size());
     return high > low ? high - low : 0;
   }
   bool elsewhere(int status) const {
-    return status >= 0 && !nodes.has(static_cast<unsigned>(status));
+    return status >= 0 && !target.nodes.has(static_cast<unsigned>(status));
   }
 };
 
@@ -72,6 +74,7 @@ struct Tally {
 
 struct Window {
   std::uintptr_t begin, end;
+  int first_node = -1;                                  // or an error
   bool first_elsewhere = false, last_elsewhere = false; // before the move
 };
 
@@ -81,15 +84,17 @@ std::size_t window_bytes() {
 }
 
 bool query(const Pass& pass, void** pages, std::size_t n, int* status) {
-  return os().move_pages(pass.process, n, pages, nullptr, status, 0) >= 0;
+  return os().move_pages(pass.target.process, n, pages, nullptr, status, 0) >= 0;
 }
 
-// False when the kernel refuses to move pages at all. certain: the status says where each page is.
+// status: the node of each page before, and behind it what the kernel says. False when the kernel
+// refuses to move pages at all. certain: the status says where each page is.
 bool ask_to_move(const Pass& pass, void** pages, std::size_t n, int* status, bool& certain) {
   int nodes[k_most_pages];
-  std::fill_n(nodes, n, static_cast<int>(pass.node));
+  for (std::size_t i = 0; i < n; ++i)
+    nodes[i] = pass.to[static_cast<unsigned>(status[i]) % k_max_nodes];
   std::fill_n(status, n, 0);
-  const long left = os().move_pages(pass.process, n, pages, nodes, status, MPOL_MF_MOVE);
+  const long left = os().move_pages(pass.target.process, n, pages, nodes, status, MPOL_MF_MOVE);
   certain = left == 0;
   return left >= 0 || (errno != EPERM && errno != ENOSYS && errno != ESRCH);
 }
@@ -104,6 +109,7 @@ bool look_at_ends(const Pass& pass, Window* windows, std::size_t count) {
   }
   if (!query(pass, pages, 2 * count, status)) return false;
   for (std::size_t i = 0; i < count; ++i) {
+    windows[i].first_node = status[2 * i];
     windows[i].first_elsewhere = pass.elsewhere(status[2 * i]);
     windows[i].last_elsewhere = pass.elsewhere(status[2 * i + 1]);
   }
@@ -117,7 +123,10 @@ bool move_first_pages(const Pass& pass, const Window* windows, std::size_t count
   std::size_t n = 0;
   bool certain = false;
   for (std::size_t i = 0; i < count; ++i)
-    if (windows[i].first_elsewhere) pages[n++] = reinterpret_cast<void*>(windows[i].begin);
+    if (windows[i].first_elsewhere) {
+      status[n] = windows[i].first_node;
+      pages[n++] = reinterpret_cast<void*>(windows[i].begin);
+    }
   return n == 0 || ask_to_move(pass, pages, n, status, certain);
 }
 
@@ -138,6 +147,7 @@ std::size_t move_rest_of(const Pass& pass, std::uintptr_t begin, std::uintptr_t 
   for (std::size_t i = 0; i < count; ++i)
     if (pass.elsewhere(where[i])) {
       index[n] = static_cast<std::uint16_t>(i);
+      status[n] = where[i];
       pages[n++] = pages[i];
     }
   bool certain = true;
@@ -162,7 +172,7 @@ std::size_t move_rest_of(const Pass& pass, std::uintptr_t begin, std::uintptr_t 
 // for small ones in it.
 void finish_window(const Pass& pass, const Window& window, Tally& tally) {
   const std::size_t step = page_size() * k_most_pages;
-  const std::uint64_t there = tally.after.on(pass.nodes), moved = tally.moved;
+  const std::uint64_t there = tally.after.on(pass.target.nodes), moved = tally.moved;
   std::size_t elsewhere = 0;
   bool first_left = false, last_left = false, left = false;
   for (std::uintptr_t at = window.begin; at < window.end; at += step)
@@ -171,7 +181,7 @@ void finish_window(const Pass& pass, const Window& window, Tally& tally) {
   if (elsewhere != 0) tally.behind_huge = false;
   if (!window.first_elsewhere || first_left) return;
   const bool together = window.last_elsewhere && !last_left;
-  tally.moved += together ? tally.after.on(pass.nodes) - there - (tally.moved - moved)
+  tally.moved += together ? tally.after.on(pass.target.nodes) - there - (tally.moved - moved)
                           : pass.overlap(window.begin);
   if (elsewhere == 0) tally.behind_huge = together && window.end - window.begin > page_size();
 }
@@ -253,7 +263,7 @@ Tally move_pass(const Pass& pass) {
   Tally tally;
   const std::size_t window = window_bytes();
   const std::uintptr_t end = round_up(pass.end, page_size());
-  bool helped = pass.alone;
+  bool helped = pass.target.alone;
   for (std::uintptr_t at = round_down(pass.begin, page_size()); at < end && !tally.refused;) {
     const std::size_t left = (end - at) / window / k_a_thread;
     unsigned helpers = 0;
@@ -268,30 +278,46 @@ Tally move_pass(const Pass& pass) {
   return tally;
 }
 
+// Of each node, the one that comes in its turn.
+Nodes nodes_of_turn(const MoveTarget& target, unsigned turn) {
+  std::array<std::uint8_t, k_max_nodes> order;
+  unsigned count = 0;
+  for (unsigned node = 0; node < k_max_nodes; ++node)
+    if (target.nodes.has(node)) order[count++] = static_cast<std::uint8_t>(node);
+  Nodes to;
+  for (unsigned from = 0; from < k_max_nodes; ++from) {
+    const auto place_of = [&](unsigned node) {
+      const unsigned rank = target.orders != nullptr ? target.orders->rank[from][node] : 0;
+      return std::tuple(node != target.first, rank, node);
+    };
+    std::sort(order.begin(), order.begin() + count,
+              [&](unsigned a, unsigned b) { return place_of(a) < place_of(b); });
+    to[from] = order[turn];
+  }
+  return to;
+}
+
 } // namespace
 
-MoveOutcome move_to_nodes(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, unsigned first,
-                          int process, bool alone) {
+MoveOutcome move_to_nodes(std::uintptr_t begin, std::size_t bytes, const MoveTarget& target) {
   MoveOutcome outcome;
   if (bytes == 0) return outcome;
-  // The preferred node, if any, then the others while pages are left.
   bool counted = false;
-  for (unsigned i = 0; i <= k_max_nodes; ++i) {
-    const unsigned node = i == 0 ? first : i - 1;
-    if (!nodes.has(node) || (i != 0 && node == first)) continue;
-    const Tally tally = move_pass({begin, begin + bytes, nodes, node, process, alone});
+  for (unsigned turn = 0; turn < target.nodes.count(); ++turn) {
+    const Nodes to = nodes_of_turn(target, turn);
+    const Tally tally = move_pass({begin, begin + bytes, target, to});
     outcome.moved += tally.moved;
     outcome.shared = tally.shared;
     outcome.after = tally.after;
     outcome.refused = tally.refused;
     counted = !tally.refused;
-    if (tally.refused || outcome.after.on(nodes) == outcome.after.present()) break;
+    if (tally.refused || outcome.after.on(target.nodes) == outcome.after.present()) break;
   }
   if (!counted) {
     outcome.after = {};
-    count_pages(begin, bytes, outcome.after, process);
+    count_pages(begin, bytes, outcome.after, target.process);
   }
-  outcome.missing = outcome.after.present() - outcome.after.on(nodes);
+  outcome.missing = outcome.after.present() - outcome.after.on(target.nodes);
   return outcome;
 }
 

@@ -193,7 +193,7 @@ bool populate_parts(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, std:
     const Part part = part_of(begin, bytes, nodes, i, step);
     NodeSet here;
     here.add(part.node);
-    if (part.bytes != 0 && move_to_nodes(part.begin, part.bytes, here).refused) break;
+    if (part.bytes != 0 && move_to_nodes(part.begin, part.bytes, {here}).refused) break;
   }
   return present;
 }
@@ -222,7 +222,7 @@ bool settle(std::uintptr_t begin, std::size_t bytes, NodeSet nodes, unsigned hom
     return true;
   }
   if (census.on(nodes) == census.present()) return true;
-  const MoveOutcome outcome = move_to_nodes(begin, bytes, nodes, home);
+  const MoveOutcome outcome = move_to_nodes(begin, bytes, {.nodes = nodes, .first = home});
   return !outcome.refused && outcome.missing == 0;
 }
 

@@ -93,11 +93,17 @@ struct MoveOutcome {
   bool refused = false;      // the kernel refuses move_pages
   PageCensus after;          // where the pages are now; empty when the kernel refuses
 };
-// Moves present pages onto one of the nodes (first or the lowest, then the next when that is full),
-// by whole huge pages, and counts again. Untouched pages stay untouched. Another process's pages
-// move while its threads run. alone: no threads of ours help.
-MoveOutcome move_to_nodes(std::uintptr_t begin, std::size_t bytes, NodeSet nodes,
-                          unsigned first = k_no_node, int process = 0, bool alone = false);
+struct NodeOrders; // node_orders.hpp
+struct MoveTarget {
+  NodeSet nodes;
+  const NodeOrders* orders = nullptr; // which of the nodes is tried first; null: the lowest
+  unsigned first = k_no_node;         // before all others
+  int process = 0;                    // whose pages, which move while its threads run; 0: our own
+  bool alone = false;                 // no threads of ours help
+};
+// Moves present pages onto one of the nodes (then the next when that is full), by whole huge pages,
+// and counts again. Untouched pages stay untouched.
+MoveOutcome move_to_nodes(std::uintptr_t begin, std::size_t bytes, const MoveTarget& target);
 
 // Bytes from the begin up to the first page off the nodes; 0 when the kernel does not report.
 std::size_t leading_bytes_on(std::uintptr_t begin, std::size_t bytes, NodeSet nodes);

@@ -109,7 +109,8 @@ RangeResult PlacedRanges::place(Placer& placer, std::uintptr_t begin, std::size_
                                                       : RangeResult::refused);
   if (of_file) map_in(first, last - first);
   // Alone: a fork waits for the lock, and starting a thread for what a fork holds.
-  const MoveOutcome outcome = move_to_nodes(first, last - first, nodes, k_no_node, 0, true);
+  const MoveOutcome outcome = move_to_nodes(
+      first, last - first, {.nodes = nodes, .orders = &placer.node_orders(), .alone = true});
   if (outcome.refused && outcome.moved == 0) {
     unbind_range(first, last - first);
     return give_up(RangeResult::refused);

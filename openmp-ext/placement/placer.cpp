@@ -79,6 +79,7 @@ Placer::Placer(Platform platform, const CapacityRules& rules, std::uint64_t deca
       job_(rules.job_ledger.c_str(), capacity_of_nodes(platform_, rules.reserve)),
       ledger_(limits_.limit), decay_(decay) {
   node_kinds_.fill(MemoryKind::unknown);
+  node_orders_ = node_orders_of(platform_);
   remember_processors();
   low_watermarks_ = read_low_watermarks();
   group_.find();

@@ -16,6 +16,7 @@
 #include "placement/group_room.hpp"
 #include "placement/job.hpp"
 #include "placement/ledger.hpp"
+#include "placement/node_orders.hpp"
 #include "placement/tier_place.hpp"
 #include "platform/choice.hpp"
 #include "platform/platform.hpp"
@@ -171,6 +172,7 @@ public:
   MemoryKind kind_of_node(unsigned node) const {
     return node < k_max_nodes ? node_kinds_[node] : MemoryKind::unknown;
   }
+  const NodeOrders& node_orders() const { return node_orders_; }
 
   // Null and why. fresh: the block reads as zero.
   void* place(std::size_t tier, const BlockRequest& request, bool& fresh, Refusal& why);
@@ -287,6 +289,7 @@ private:
   bool reserve_move(Extent& extent, std::size_t tier);
   ExtentPages by_kind(const Extent& extent, const PageCensus& census) const;
   NodeSet nodes_under(const Extent& extent, MemoryKind kind) const;
+  MoveTarget way_back(const Extent& extent, MemoryKind kind) const;
   bool counts_its_pages(const Extent& extent, std::string& why_not) const;
   std::size_t fill_part(Extent& extent, std::size_t begin, std::size_t end, std::size_t tier,
                         std::size_t least);
@@ -324,6 +327,7 @@ private:
   std::array<TierPlace, k_most_tiers> places_;
   std::size_t tier_count_ = 0;
   std::array<MemoryKind, k_max_nodes> node_kinds_{};
+  NodeOrders node_orders_;
   std::array<std::uint64_t, k_max_nodes> low_watermarks_{};
   const std::uint64_t decay_;
   Interval look_for_unused_{decay_ / 4};

@@ -89,10 +89,9 @@ void Placer::leave_piece(Extent& extent, const Piece& piece, MemoryKind kind,
   const std::size_t bytes = piece.end - piece.begin;
   ExtentPages pages = by_kind(extent, outcome.after);
   if (outcome.moved != 0)
-    pages =
-        by_kind(extent, move_to_nodes(extent.begin + piece.begin, bytes,
-                                      nodes_under(extent, piece.from), extent.space->binding().home)
-                            .after);
+    pages = by_kind(
+        extent,
+        move_to_nodes(extent.begin + piece.begin, bytes, way_back(extent, piece.from)).after);
   const std::uint64_t left = pages.on[static_cast<std::size_t>(kind)] + pages.unknown;
   extent.space->uncount_besides(extent, kind, bytes - std::min<std::uint64_t>(bytes, left));
 }
@@ -119,7 +118,7 @@ bool Placer::move_piece(Exchange& one, MemoryKind kind, std::uint64_t most, bool
   if (place.nodes.empty() || (!beyond && !has_room(place, bytes - already)) ||
       !extent.space->count_besides(extent, kind, bytes - already, beyond))
     return false;
-  const MoveOutcome outcome = move_to_nodes(begin, bytes, place.nodes);
+  const MoveOutcome outcome = move_to_nodes(begin, bytes, {place.nodes, &node_orders_});
   one.stuck = outcome.refused || outcome.missing > outcome.after.present() / 2;
   if (outcome.refused) one.result = MoveResult::refused;
   if (one.stuck || !extent.space->count_part_under(extent, piece.begin, piece.end, piece.from, kind,

@@ -62,13 +62,17 @@ NodeSet Placer::nodes_under(const Extent& extent, MemoryKind kind) const {
   return nodes;
 }
 
+MoveTarget Placer::way_back(const Extent& extent, MemoryKind kind) const {
+  return {nodes_under(extent, kind), &node_orders_, extent.space->binding().home};
+}
+
 MoveResult Placer::move_extent(Extent& extent, std::size_t tier, std::uint64_t& moved) {
   const NodeSet nodes = places_[tier].nodes;
   if (nodes.empty()) return MoveResult::no_room; // pages cannot move into a file
   const MemoryKind from = extent.charged;
   if (!reserve_move(extent, tier)) return MoveResult::no_room;
   extent.space->keep_apart(extent);
-  MoveOutcome outcome = move_to_nodes(extent.begin, extent.committed, nodes);
+  MoveOutcome outcome = move_to_nodes(extent.begin, extent.committed, {nodes, &node_orders_});
   if (outcome.refused)
     warn_once(
         Notice::moves_refused,
@@ -79,8 +83,7 @@ MoveResult Placer::move_extent(Extent& extent, std::size_t tier, std::uint64_t& 
   if (arrived)
     moved = outcome.moved;
   else if (outcome.moved != 0)
-    outcome = move_to_nodes(extent.begin, extent.committed, nodes_under(extent, from),
-                            extent.space->binding().home);
+    outcome = move_to_nodes(extent.begin, extent.committed, way_back(extent, from));
   extent.space->charge_to(extent, arrived ? kind_of_tier(tier) : from,
                           by_kind(extent, outcome.after));
   return arrived ? MoveResult::moved : refused ? MoveResult::refused : MoveResult::stays;

@@ -131,7 +131,7 @@ void Placer::uncount_rest(Extent& extent, std::size_t begin, std::size_t end, Me
 std::size_t Placer::move_part(Extent& extent, std::size_t begin, std::size_t bytes, NodeSet nodes,
                               std::size_t least) {
   const std::uintptr_t first = extent.begin + begin;
-  move_to_nodes(first, bytes, nodes);
+  move_to_nodes(first, bytes, {nodes, &node_orders_});
   std::size_t arrived = leading_bytes_on(first, bytes, nodes);
   if (arrived == bytes) return bytes;
   if (arrived < least) arrived = 0;

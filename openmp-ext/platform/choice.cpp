@@ -92,6 +92,12 @@ std::vector<unsigned> best_nodes_for(const Platform& platform, MemoryKind kind, 
   return nodes;
 }
 
+unsigned processor_near(const Node& node) {
+  if (!node.cpus.empty()) return node.cpus.front();
+  const auto view = std::ranges::min_element(node.views, {}, &InitiatorView::distance);
+  return view != node.views.end() && !view->cpus.empty() ? view->cpus.front() : 0;
+}
+
 ChoiceTable::ChoiceTable(const Platform& platform) {
   // Processors belong to one place when every node's sets treat them alike.
   std::vector<const std::vector<unsigned>*> sets;

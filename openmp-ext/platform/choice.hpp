@@ -36,6 +36,9 @@ Figures estimated_view(const Platform& platform, unsigned node_number, unsigned 
 // Best first, as indices into Platform::tiers.
 std::vector<std::size_t> tiers_by(const Platform& platform, Preference preference, unsigned cpu);
 
+// A processor that the node is nearest to.
+unsigned processor_near(const Node& node);
+
 // Nearest to the processor first: by latency, distance, number.
 std::vector<unsigned> nodes_of(const Platform& platform, const Tier& tier, unsigned cpu);
 

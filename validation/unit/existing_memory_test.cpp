@@ -108,16 +108,16 @@ TEST_F(OwnBlocksTest, AnotherProcesssPagesMoveToo) {
   NodeSet hbm;
   hbm.add(1);
   const auto begin = reinterpret_cast<std::uintptr_t>(block);
-  const MoveOutcome outcome = move_to_nodes(begin, k_bytes, hbm, k_no_node, 4711);
+  const MoveOutcome outcome = move_to_nodes(begin, k_bytes, {.nodes = hbm, .process = 4711});
   EXPECT_EQ(asked_of, 4711);
   EXPECT_FALSE(outcome.refused);
   EXPECT_EQ(outcome.missing, 0u);
   EXPECT_EQ(outcome.moved, k_bytes);
   const NodeSet dram{1};
   moves_refused = true;
-  EXPECT_TRUE(move_to_nodes(begin, k_bytes, dram, k_no_node, 4711).refused);
+  EXPECT_TRUE(move_to_nodes(begin, k_bytes, {.nodes = dram, .process = 4711}).refused);
   moves_refused = false;
-  EXPECT_EQ(move_to_nodes(begin, k_bytes, dram, k_no_node, 4711).moved,
+  EXPECT_EQ(move_to_nodes(begin, k_bytes, {.nodes = dram, .process = 4711}).moved,
             k_bytes); // as the placer thinks
   EXPECT_TRUE(placer_->release(block));
 }

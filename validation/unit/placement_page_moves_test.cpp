@@ -4,7 +4,9 @@
 // that is not there: windows of 2 MiB are huge pages, huge pages with a small one in them, or small
 // pages. A huge page moves as a whole, and its other addresses then give EBUSY.
 #include "base/os.hpp"
+#include "dark_machine.hpp"
 #include "placement/mover_threads.hpp"
+#include "placement/node_orders.hpp"
 #include "placement/pages.hpp"
 
 #include <gtest/gtest.h>
@@ -135,7 +137,7 @@ protected:
   static MoveOutcome move(unsigned node = 1, std::size_t bytes = k_windows * k_window) {
     NodeSet nodes;
     nodes.add(node);
-    return move_to_nodes(k_begin, bytes, nodes);
+    return move_to_nodes(k_begin, bytes, {nodes});
   }
   static std::uint64_t bytes_on(int node) {
     std::uint64_t bytes = 0;
@@ -191,6 +193,44 @@ TEST_F(PageMovesTest, CutHugePagesAndSmallOnesBetweenThem) {
   room -= before / k_small;
   expect_true(move(), before);
   EXPECT_EQ(bytes_on(1), k_windows * k_window);
+}
+
+// Two sockets: pages of node 0 go to node 2, those of node 4 to node 3, as long as there is room.
+TEST_F(PageMovesTest, PagesStayOnTheirSocket) {
+  NodeOrders orders;
+  orders.rank[0][3] = orders.rank[4][2] = 1;
+  MoveTarget target;
+  target.orders = &orders;
+  target.nodes.add(2);
+  target.nodes.add(3);
+  for (const Is kind : {Is::huge, Is::cut, Is::small}) {
+    windows.assign(k_windows, kind);
+    for (std::size_t page = 0; page < node_of.size(); ++page)
+      node_of[page] = page / k_pages % 2 != 0 ? 4 : 0;
+    const std::uint64_t half = k_windows * k_window / 2;
+    EXPECT_EQ(move_to_nodes(k_begin, 2 * half, target).moved, 2 * half);
+    EXPECT_EQ(bytes_on(2), half);
+    EXPECT_EQ(bytes_on(3), half);
+    for (std::size_t page = 0; page < node_of.size(); ++page)
+      ASSERT_EQ(node_of[page], page / k_pages % 2 != 0 ? 3 : 2) << page;
+  }
+}
+
+TEST(NodeOrders, MemoriesOfASocketComeFirst) {
+  for (const Platform& platform :
+       {captured_machine("icelake-optane"), dark_machine("icelake-optane")}) {
+    const NodeOrders orders = node_orders_of(platform); // DRAM 0 and 1, NVM 2 and 3
+    for (unsigned socket = 0; socket < 2; ++socket) {
+      EXPECT_LT(orders.rank[2 + socket][socket], orders.rank[2 + socket][1 - socket]);
+      EXPECT_LT(orders.rank[socket][2 + socket], orders.rank[socket][3 - socket]);
+    }
+  }
+  const NodeOrders clusters = node_orders_of(captured_machine("xeon-max-snc4-2s"));
+  for (unsigned cluster = 0; cluster < 8; ++cluster)
+    for (unsigned other = 0; other < 8; ++other) {
+      EXPECT_EQ(clusters.rank[cluster][8 + other] == 0, cluster == other);
+      EXPECT_EQ(clusters.rank[8 + cluster][other] == 0, cluster == other);
+    }
 }
 
 TEST_F(PageMovesTest, BusyPagesStayAndAreReported) {

@@ -103,8 +103,8 @@ def text_of(plan, slow, smaller=1):
     """The plan for a problem that is so many times smaller, without what does not place anything."""
     entries, plan = [], json.loads(json.dumps(plan))
     for entry in plan["entries"]:
-        kept = {name: entry[name] for name in ("instances", "frames", "static", "region", "least_block") if name in entry}
-        kept["kinds"] = list(dict.fromkeys((entry["kinds"][0], slow)))
+        kept = {name: entry[name] for name in ("instances", "frames", "static", "region", "least_block", "share") if name in entry}
+        kept["kinds"] = list(dict.fromkeys((*entry["kinds"][:2 if "share" in entry else 1], slow)))
         if "parts" in entry:
             kept["parts"] = [{"begin": page_of(part["begin"] / smaller), "kind": part["kind"],
                               "end": page_of(part["end"] / smaller)} for part in entry["parts"]]

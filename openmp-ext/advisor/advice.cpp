@@ -104,6 +104,26 @@ void add_parts(PlanEntry& entry, const Advice& advice, std::size_t site, std::si
     entry.parts.erase(std::ranges::min_element(entry.parts, {}, length));
 }
 
+// Between the site's own tier and the one that gets most of the others.
+void divide_small_blocks(PlanEntry& entry, const Advice& advice, std::size_t site) {
+  const SiteDemand& demand = advice.workload.sites[site];
+  double other_part = 0;
+  MemoryKind other = MemoryKind::unknown;
+  for (std::size_t i = 0; i < advice.workload.sites.size() && !demand.ranges.empty(); ++i) {
+    const SiteDemand& one = advice.workload.sites[i];
+    const std::size_t tier = advice.placement.tier_of_site[i];
+    if (i == site || tier == Placement::k_nowhere || !are_of_the_same_blocks(demand, one)) continue;
+    entry.bytes += one.peak_bytes();
+    if (part_of_block(one) <= other_part) continue;
+    other_part = part_of_block(one);
+    other = advice.tiers[tier].kind;
+  }
+  if (other_part == 0) return;
+  entry.share = 1 - other_part;
+  std::erase(entry.kinds, other);
+  entry.kinds.insert(entry.kinds.begin() + 1, other);
+}
+
 PlanEntry entry_for(const Advice& advice, const ProfileSummary& summary, std::size_t site,
                     std::size_t tier, std::uint64_t all_bytes,
                     const std::function<PortableFrame(const Frame&)>& portable) {
@@ -119,8 +139,12 @@ PlanEntry entry_for(const Advice& advice, const ProfileSummary& summary, std::si
   }
   entry.kinds = kinds_in_order(advice, site, tier);
   entry.bytes = advice.workload.sites[site].peak_bytes();
-  if (has_small_blocks(from)) entry.least_block = 1;
-  add_parts(entry, advice, site, tier);
+  if (has_small_blocks(from)) {
+    entry.least_block = 1;
+    divide_small_blocks(entry, advice, site);
+  } else {
+    add_parts(entry, advice, site, tier);
+  }
   entry.benefit = time_saved(advice.costs[site], tier);
   entry.reason = reason_in(advice, site, tier, all_bytes);
   return entry;

@@ -114,6 +114,8 @@ public:
   void add(const PartOfSite& part) {
     if (!part.entry) return add(part.demand, std::nullopt);
     const std::optional<std::size_t> home = first_tier_of(part.entry->kinds);
+    if (part.entry->share < 1 && part.demand.small_blocks && part.demand.block_bytes > 0)
+      return add_shares(part, home);
     if (part.entry->parts.empty() || part.demand.block_bytes == 0) return add(part.demand, home);
     std::vector<ByteRange> away;
     std::vector<std::vector<ByteRange>> in_tier(tiers_.size());
@@ -130,6 +132,12 @@ public:
   }
 
 private:
+  void add_shares(const PartOfSite& part, std::optional<std::size_t> home) {
+    const auto border = static_cast<std::uint64_t>(part.entry->share *
+                                                   static_cast<double>(part.demand.block_bytes));
+    add_range(part.demand, {{0, border}}, home);
+    add_range(part.demand, {{border, part.demand.block_bytes}}, tier_of(part.entry->kinds[1]));
+  }
   void add_range(const SiteDemand& demand, const std::vector<ByteRange>& bytes,
                  std::optional<std::size_t> tier) {
     SiteDemand range = some_bytes(demand, bytes);

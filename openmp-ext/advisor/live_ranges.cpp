@@ -24,7 +24,7 @@ std::vector<LiveRange> live_ranges(const Workload& workload, const ProfileSummar
   std::vector<LiveRange> ranges;
   for (std::size_t number = 0; number < workload.sites.size(); ++number) {
     const SiteDemand& site = workload.sites[number];
-    if (!site.placeable || !site.by_plan) continue;
+    if (!site.placeable || !site.by_plan || (site.small_blocks && !site.ranges.empty())) continue;
     const SiteSummary& from = summary.sites[site.site];
     const auto add = [&](std::uint64_t address, std::uint64_t bytes) {
       if (site.ranges.empty()) add_range(ranges, number, address, address + bytes);

@@ -87,7 +87,7 @@ std::vector<std::vector<ByteRange>> alternate(const SiteDemand& site, const Slic
   const std::uint64_t of_block = k_most_ranges * all / std::max(all, site.block_bytes);
   const std::uint64_t most =
       std::max<std::uint64_t>(1, std::min<std::uint64_t>(of_block / fast, all / (4 * unit)));
-  const std::uint64_t periods = std::clamp<std::uint64_t>(threads, 1, most);
+  const std::uint64_t periods = site.small_blocks ? 1 : std::clamp<std::uint64_t>(threads, 1, most);
   std::vector<std::vector<ByteRange>> ranges(slices.in_tier.size());
   // What rounding took from a run is given to the next.
   std::vector<std::uint64_t> given(slices.in_tier.size());
@@ -187,16 +187,23 @@ std::vector<SiteDemand> hot_parts(const SiteDemand& whole, const std::vector<Hot
 }
 
 std::string ranges_in_words(const SiteDemand& site) {
+  if (site.small_blocks) return format_percent(part_of_block(site), 0) + " of its blocks";
   if (site.ranges.size() == 1)
     return "bytes " + format_size(site.ranges[0].begin) + " to " +
            format_size(site.ranges[0].end) + (site.instances == 1 ? "" : " of each block");
-  const double part = static_cast<double>(length_of(site.ranges)) /
-                      static_cast<double>(std::max<std::uint64_t>(site.block_bytes, 1));
-  return format_percent(part, 0) + " of " + (site.instances == 1 ? "it" : "each block") + " in " +
-         std::to_string(site.ranges.size()) + " ranges";
+  return format_percent(part_of_block(site), 0) + " of " +
+         (site.instances == 1 ? "it" : "each block") + " in " + std::to_string(site.ranges.size()) +
+         " ranges";
 }
 
 } // namespace
+
+double part_of_block(const SiteDemand& site) {
+  return site.ranges.empty()
+             ? 1
+             : static_cast<double>(length_of(site.ranges)) /
+                   static_cast<double>(std::max<std::uint64_t>(site.block_bytes, 1));
+}
 
 std::uint64_t bytes_to_divide(const SiteSummary& site) {
   const bool same = site.objects > 0 && site.bytes_total == site.objects * site.bytes_largest;
@@ -232,7 +239,7 @@ std::vector<ByteRange> without(const std::vector<ByteRange>& others, std::uint64
 std::vector<SiteDemand> divide_by_heat(SiteDemand whole, const SiteSummary& site) {
   const std::vector<HotRange> hot = site.offsets.hot_ranges();
   std::vector<SiteDemand> parts;
-  if (whole.block_bytes > 0 && whole.by_plan && whole.blocks.empty() &&
+  if (whole.block_bytes > 0 && whole.by_plan && whole.blocks.empty() && !whole.small_blocks &&
       site.samples >= k_least_samples && fraction_of(hot) <= k_most_hot)
     parts = hot_parts(whole, hot);
   if (parts.empty()) parts.push_back(std::move(whole));

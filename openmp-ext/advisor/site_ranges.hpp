@@ -4,7 +4,8 @@
 // block: so all blocks must have one size. The hot ranges of a site are placed by themselves. And
 // what does not fit as a whole is tried in slices; slices of one site that end in different
 // memories become ranges that alternate through the block, so that each thread of a loop whose
-// iterations are dealt in order has its part of the fast ones.
+// iterations are dealt in order has its part of the fast ones. Small blocks are dealt out to two
+// memories one by one, so of them only a share is decided.
 #pragma once
 
 #include "advisor/placement.hpp"
@@ -19,6 +20,9 @@ inline constexpr unsigned k_slices = 16;
 
 // Bytes of each of the site's blocks; 0 if a plan cannot divide them.
 std::uint64_t bytes_to_divide(const SiteSummary& site);
+
+// The ranges' part of each block, or of small blocks; 1: it is not divided.
+double part_of_block(const SiteDemand& site);
 
 // Of each block, or of some of its ranges, what lies in these bytes, accessed as evenly; without
 // ranges if nothing does. In order.

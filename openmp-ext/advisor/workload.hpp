@@ -59,8 +59,11 @@ struct SiteDemand {
   // If the demand is of some blocks only: their numbers, ascending, and the number of all blocks.
   std::vector<std::uint32_t> blocks;
   std::uint64_t all_instances = 0;
-  std::uint64_t block_bytes = 0; // of each block, if a plan can divide them; else 0
-  // If the demand is of these bytes of each block only; in order, not overlapping.
+  // Of each block, if a plan can divide them, else 0; of small blocks, all of them as if they were
+  // one.
+  std::uint64_t block_bytes = 0;
+  // If the demand is of these bytes of each block only; in order, not overlapping. Of small blocks
+  // only their length counts.
   std::vector<ByteRange> ranges;
   bool placeable = true;   // else it needs no room and stays where it is
   std::uint64_t bytes = 0; // most bytes if not placeable; 0: not known

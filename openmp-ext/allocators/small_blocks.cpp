@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See small_blocks.hpp. A handle is the address of the plan's entry.
+// See small_blocks.hpp. A handle is the address of the plan's entry, or the next one for the blocks
+// that its second kind gets.
 #include "allocators/small_blocks.hpp"
 
 #include "allocators/allocation.hpp"
@@ -8,6 +9,22 @@
 #include "allocators/planned.hpp"
 
 namespace omptier::small_blocks {
+namespace {
+
+constexpr std::uintptr_t k_rest = 1;
+static_assert(alignof(PlanEntry) > k_rest);
+
+TierOrder tiers_of(const Placer& placer, std::uintptr_t handle) {
+  const auto& entry = *reinterpret_cast<const PlanEntry*>(handle & ~k_rest);
+  const TierOrder in_order = tiers_of_kinds(placer, entry.kinds);
+  if ((handle & k_rest) == 0) return in_order;
+  TierOrder order = tiers_of_kinds(placer, std::span(entry.kinds).subspan(1));
+  for (const std::size_t tier : in_order)
+    order.add(tier);
+  return order;
+}
+
+} // namespace
 
 std::size_t least() {
   Runtime& state = runtime();
@@ -30,6 +47,10 @@ void decide(const void* caller, omptier_small_call* decided) {
     const PlanEntry& entry = plan->plan().entries[call.entry];
     decided->handle = reinterpret_cast<std::uintptr_t>(&entry);
     decided->least = entry.least_block;
+    if (entry.share < 1) {
+      decided->rest = decided->handle | k_rest;
+      decided->share = static_cast<std::uint32_t>((1 - entry.share) * 0x1p32);
+    }
   }
   decided->words.count = call.count;
   for (std::uint32_t i = 0; i < call.count; ++i) {
@@ -48,10 +69,9 @@ void* allocate(std::size_t bytes, std::size_t alignment, std::uintptr_t handle, 
   Runtime& state = runtime();
   Placer* placer = state.placer_if_ready();
   if (placer == nullptr) return nullptr;
-  const auto& entry = *reinterpret_cast<const PlanEntry*>(handle);
   const std::uint32_t locality = locality_of(placer->choices());
   const std::uint32_t life = state.life_of_plan.load(std::memory_order_acquire);
-  const TierOrder tiers = tiers_of_kinds(*placer, entry.kinds);
+  const TierOrder tiers = tiers_of(*placer, handle);
   BlockRequest wanted = block_request(nullptr, {bytes, alignment, k_null_allocator, false, caller});
   wanted.reason = PlacementReason::plan;
   const Placed placed = place_on(*placer, tiers, wanted, false);

@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-#define OMPTIER_MALLOC_VERSION 3u
+#define OMPTIER_MALLOC_VERSION 4u
 
 /* What the environment requests: bits of omptier_malloc.wants. */
 #define OMPTIER_MALLOC_PLACES 1u /* a plan or strategy: offer blocks to allocate */
@@ -34,6 +34,8 @@ extern "C" {
 /* What the plan says of a call of malloc for small blocks. */
 typedef struct omptier_small_call {
   uintptr_t handle;         /* for allocate_small; 0: the plan does not place them */
+  uintptr_t rest;           /* the same, for those that handle does not get */
+  uint32_t share;           /* of 2^32 blocks, how many rest gets; 0: handle gets all */
   size_t least;             /* bytes of the smallest block that is placed */
   int never;                /* no entry has a call with this return address */
   int never_two;            /* nor with the two innermost ones, the first a library's */

@@ -73,6 +73,9 @@ std::string where_text(const PlanEntry* entry, KindName name) {
     parts[part.kind] += part.end - part.begin;
   for (const auto& [kind, bytes] : parts)
     text += ", " + format_size(bytes) + " of each block in " + std::string(name(kind));
+  if (entry->share < 1)
+    text += ", " + format_percent(1 - entry->share, 0) + " of the small blocks in " +
+            std::string(name(entry->kinds[1]));
   if (entry->least_block != k_least_large)
     text += ", blocks from " + format_size(entry->least_block);
   return text;
@@ -87,7 +90,7 @@ bool same_place(const PlanEntry& one, const PlanEntry& other) {
     return ranges;
   };
   return one.kinds == other.kinds && one.least_block == other.least_block &&
-         sorted(one.parts) == sorted(other.parts);
+         one.share == other.share && sorted(one.parts) == sorted(other.parts);
 }
 
 std::string region_of(const PlanEntry& entry) {

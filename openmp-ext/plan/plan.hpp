@@ -51,6 +51,7 @@ struct PlanEntry {
   std::string reason = {};              // one line for people
   std::vector<PlanPart> parts = {};     // ranges with a kind of their own, hottest first
   std::uint64_t least_block = k_least_large; // bytes of the smallest block of malloc's to place
+  double share = 1; // part of the small blocks that kinds[0] gets; the rest: kinds[1]
   std::string symbol = {};         // instead of frames: a static, by the linker's name; "" = a site
   std::uint32_t symbol_module = 0; // index into Plan::modules
 };

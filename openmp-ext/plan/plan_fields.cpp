@@ -34,6 +34,7 @@ constexpr PlanField k_entry[] = {
     {"kinds", PlanType::array, true, PlanPlace::kinds},
     {"bytes", PlanType::size, false},
     {"least_block", PlanType::size, false},
+    {"share", PlanType::real, false},
     {"benefit_ns", PlanType::real, false},
     {"reason", PlanType::text, false},
     {"instances", PlanType::array, false, PlanPlace::instances},

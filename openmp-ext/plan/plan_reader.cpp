@@ -300,6 +300,10 @@ bool PlanBuilder::is_entry_whole(std::size_t line) {
   if (named && (!entry().instances.empty() || !entry().region.empty()))
     return refuse_at(line, "a static has no \"instances\" and is placed for the whole program, not "
                            "for a \"region\"");
+  const bool of_small = entry().least_block < k_least_large && entry().kinds.size() > 1;
+  if (entry().share < 1 && !of_small)
+    return refuse_at(line, "\"share\" is of small blocks, between two kinds: it needs "
+                           "\"least_block\" and a second kind in \"kinds\"");
   return true;
 }
 
@@ -462,6 +466,13 @@ bool PlanBuilder::number_float(double value, const std::string&) {
   level().field = nullptr;
   if (name == "benefit_ns") {
     entry().benefit = value;
+    return true;
+  }
+  if (name == "share") {
+    if (value <= 0 || value > 1)
+      return refuse("\"share\" is " + std::string(shown) +
+                    "; it is more than 0, and 1 for all small blocks (as without it)");
+    entry().share = value;
     return true;
   }
   if (value < 0)

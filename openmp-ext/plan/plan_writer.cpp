@@ -106,6 +106,7 @@ void write_entry(Writer& out, const PlanEntry& entry) {
   out.field("kinds", kinds_json(entry.kinds));
   out.field("bytes", entry.bytes);
   if (entry.least_block < k_least_large) out.field("least_block", entry.least_block);
+  if (entry.share < 1) out.field("share", entry.share);
   out.field("benefit_ns", entry.benefit);
   if (!entry.reason.empty()) out.field("reason", entry.reason);
   if (!entry.instances.empty()) {

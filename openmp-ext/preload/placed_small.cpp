@@ -32,6 +32,8 @@ Site* site_with(const omptier_small_call& decided) {
   if (g_site_count == k_most_sites) return nullptr;
   Site& site = g_sites[g_site_count++];
   site.handle = decided.handle;
+  site.rest = decided.rest;
+  site.share = decided.share;
   site.least = decided.least;
   return &site;
 }
@@ -119,7 +121,16 @@ void* allocate_or_next(std::size_t bytes, Call call) {
   return allocate(*site, bytes, 0, call.code);
 }
 
+// Multiples of the golden ratio are evenly distributed, also those of every second call.
+static std::uintptr_t handle_in_turn(const Site& site) {
+  __attribute__((tls_model("initial-exec"))) static thread_local constinit std::uint32_t turn = 0;
+  return ++turn * 0x9e3779b1u < site.share ? site.rest : site.handle;
+}
+
 void* allocate(const Site& site, std::size_t bytes, std::size_t alignment, const void* caller) {
+  if (site.share != 0) [[unlikely]]
+    return g_allocate_quickly.load(std::memory_order_relaxed)(
+        bytes, alignment, handle_in_turn(site), caller, allocate_slowly);
   return g_allocate_quickly.load(std::memory_order_relaxed)(bytes, alignment, site.handle, caller,
                                                             allocate_slowly);
 }

@@ -16,7 +16,8 @@ namespace omptier::preload::placed_small {
 inline constexpr unsigned k_most_sites = 1024; // further ones are not placed
 
 struct Site : SmallSite {
-  std::uintptr_t handle = 0;
+  std::uintptr_t handle = 0, rest = 0;
+  std::uint32_t share = 0;             // of 2^32 blocks, how many `rest` gets
   std::size_t least = ~std::size_t{0}; // bytes of the smallest block that is placed
 };
 

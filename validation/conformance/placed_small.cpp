@@ -4,9 +4,10 @@
 // table of chained nodes, names that hardly anybody reads. It checks that no byte is lost; with
 // arguments, also where a plan has put the blocks.
 //
-// usage: placed_small [placed HOT-NODE COLD-NODE]
+// usage: placed_small [placed HOT-NODE COLD-NODE [PERCENT]]
 //   placed  blocks of the table and of the names are not of the C library's malloc
 //   nodes   where rows and table, and names lie; -1: not checked
+//   PERCENT so many rows lie on the hot node, the others on node 0
 //   prints  what it added up
 #include <cerrno>
 #include <cstdint>
@@ -28,6 +29,7 @@ constexpr std::size_t k_rows = 4000, k_length = 301, k_keys = 150'000, k_names =
 constexpr std::size_t k_name_bytes = 101;
 bool placed = false;
 int hot_node = -1, cold_node = -1;
+int percent = 100; // of the rows on the hot node
 
 [[noreturn]] void fail(const char* what) {
   std::fprintf(stderr, "placed_small: %s\n", what);
@@ -35,12 +37,16 @@ int hot_node = -1, cold_node = -1;
 }
 
 // Where the kernel has the block's first page.
-void is_on(const void* block, int node, const char* what) {
-  if (node < 0) return;
+int node_of(const void* block) {
   void* page =
       reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(block) & ~std::uintptr_t{4095});
   int where = -1;
-  if (::syscall(SYS_move_pages, 0, 1UL, &page, nullptr, &where, 0) != 0 || where != node) {
+  return ::syscall(SYS_move_pages, 0, 1UL, &page, nullptr, &where, 0) == 0 ? where : -1;
+}
+
+void is_on(const void* block, int node, const char* what) {
+  if (node < 0) return;
+  if (const int where = node_of(block); where != node) {
     std::fprintf(stderr, "placed_small: a block of %s lies on node %d, not %d\n", what, where,
                  node);
     std::_Exit(1);
@@ -113,13 +119,28 @@ std::vector<char*> make_lists() {
   return lists;
 }
 
+void check_share(const std::vector<std::vector<double>>& rows) {
+  std::size_t hot = 0, cold = 0;
+  for (const std::vector<double>& row : rows) {
+    const int node = node_of(row.data());
+    hot += node == hot_node;
+    cold += node == 0;
+  }
+  const std::size_t wanted = k_rows * static_cast<std::size_t>(percent) / 100;
+  if (hot + cold == k_rows && hot > wanted - k_rows / 50 && hot < wanted + k_rows / 50) return;
+  std::fprintf(stderr, "placed_small: %zu rows on node %d, %zu on node 0; %zu and %zu wanted\n",
+               hot, hot_node, cold, wanted, k_rows - wanted);
+  std::_Exit(1);
+}
+
 std::vector<std::vector<double>> make_rows() {
   std::vector<std::vector<double>> rows;
   rows.reserve(k_rows);
   for (std::size_t i = 0; i < k_rows; ++i) {
     rows.emplace_back(k_length, double(i));
-    if (i % 16 == 0) is_on(rows.back().data(), hot_node, "the rows");
+    if (i % 16 == 0 && percent == 100) is_on(rows.back().data(), hot_node, "the rows");
   }
+  if (percent != 100 && hot_node >= 0) check_share(rows);
   return rows;
 }
 
@@ -204,6 +225,7 @@ int main(int argc, char** argv) {
     placed = std::strcmp(argv[1], "placed") == 0;
     hot_node = std::atoi(argv[2]);
     cold_node = std::atoi(argv[3]);
+    if (argc > 4) percent = std::atoi(argv[4]);
   }
   const std::vector<std::vector<double>> rows = make_rows();
   std::vector<Node*> table = make_table();

@@ -39,13 +39,24 @@ for entry in plan["entries"]:
 json.dump(plan, open("small.plan", "w"))
 
 nodes = ["1", "2"] if options.machine else ["-1", "-1"]
-command = [omptier, "run", "--plan", "small.plan", "--", options.program, "placed", *nodes]
-if options.machine:
-    command = [omptier, "sandbox", "--machine", options.machine, "--", *command]
-placed = run(*command)
-check(placed.stdout == plain, f"another output with the plan:\n{placed.stdout}instead of\n{plain}")
-unwanted = [line for line in placed.stderr.splitlines() if "Warning #5" in line and "#5010" not in line]
-check(not unwanted, "\n".join(unwanted))
+
+
+def place(file, *arguments):
+    command = [omptier, "run", "--plan", file, "--", options.program, "placed", *nodes, *arguments]
+    if options.machine:
+        command = [omptier, "sandbox", "--machine", options.machine, "--", *command]
+    placed = run(*command)
+    check(placed.stdout == plain, f"another output with {file}:\n{placed.stdout}instead of\n{plain}\n{placed.stderr}")
+    unwanted = [line for line in placed.stderr.splitlines() if "Warning #5" in line and "#5010" not in line]
+    check(not unwanted, "\n".join(unwanted))
+
+
+place("small.plan")
+for entry in plan["entries"]:
+    if entry["label"].startswith("rows (") and entry in small:
+        entry.update(kinds=["hbm", "dram"], share=0.3)
+json.dump(plan, open("shared.plan", "w"))
+place("shared.plan", "30")
 
 # While a program is recorded, its small blocks stay where it puts them, and that is said.
 again = run(omptier, "record", "-o", "again.profile", "--", options.program, OMPTIER_PLAN=os.path.abspath("small.plan"))

@@ -3,6 +3,7 @@
 // Sites whose blocks are divided: hot ranges by themselves, and what does not fit as a whole.
 #include "advisor/advice.hpp"
 #include "advisor/evidence.hpp"
+#include "advisor/site_blocks.hpp"
 #include "advisor/site_ranges.hpp"
 #include "advisor/together.hpp"
 
@@ -165,6 +166,36 @@ TEST(RangesOfASite, NotWhereBlocksDiffer) {
   ASSERT_EQ(plan.entries.size(), 1u);
   EXPECT_TRUE(plan.entries[0].parts.empty());
   EXPECT_EQ(plan.entries[0].kinds.front(), MemoryKind::nvm);
+}
+
+// The hot rows are not known, so any so many of them are as good.
+TEST(SmallBlocks, AShareOfThemIsPlacedWhereNotAllFit) {
+  ProfileSummary summary = one_block(64 * MiB, [](double) { return 1; });
+  SiteSummary& site = summary.sites[0];
+  site.objects = site.blocks = 64 * MiB / 2048;
+  site.by_malloc = true;
+  site.bytes_largest = 2048;
+  ASSERT_TRUE(has_small_blocks(site));
+  const Advice advice = advice_for(summary, 20 * MiB);
+  const Plan plan = plan_of(advice, summary);
+  ASSERT_EQ(plan.entries.size(), 1u);
+  const PlanEntry& entry = plan.entries[0];
+  EXPECT_EQ(entry.kinds, (std::vector{MemoryKind::nvm, MemoryKind::dram}));
+  EXPECT_EQ(entry.bytes, 64 * MiB);
+  EXPECT_NEAR(entry.share, 44.0 / 64, 1.0 / k_slices);
+  EXPECT_TRUE(entry.parts.empty());
+  EXPECT_EQ(entry.least_block, 1u);
+  EXPECT_TRUE(parse_plan(write_plan(plan), "p.json"));
+
+  const Workload workload = workload_from(summary, {{"grid (grid.c:34)"}, {"outside"}}, k_fast);
+  const EarlierPlacement earlier = placed_by(plan, workload, summary, advice.tiers);
+  ASSERT_EQ(earlier.tier_of_site.size(), 2u);
+  const Advice after = advise(workload, advice.tiers, &earlier);
+  EXPECT_TRUE(after.change->is_none) << after.change->saves;
+  EXPECT_EQ(plan_of(after, summary).entries[0].share, entry.share);
+
+  const Advice all = advice_for(summary, 80 * MiB);
+  EXPECT_EQ(plan_of(all, summary).entries[0].share, 1);
 }
 
 TEST(RangesOfASite, FewSamplesSayNothing) {

@@ -173,6 +173,19 @@ TEST(Plan, SmallBlocksArePlacedWhereAnEntrySaysSo) {
   EXPECT_EQ(write_plan(*usual).find("least_block"), std::string::npos);
 }
 
+TEST(Plan, SmallBlocksAreDividedByAShare) {
+  const std::string fields = R"("kinds": ["hbm", "dram"], "least_block": 1, "share": )";
+  const auto plan = parse_plan(with_entry(fields + "0.375, " + k_good_frames), "p.json");
+  ASSERT_TRUE(plan) << plan.error();
+  EXPECT_EQ(plan->entries[0].share, 0.375);
+  const auto again = parse_plan(write_plan(*plan), "p.json");
+  ASSERT_TRUE(again) << again.error();
+  EXPECT_EQ(again->entries[0].share, 0.375);
+  const auto whole = parse_plan(with_entry(fields + "1, " + k_good_frames), "p.json");
+  ASSERT_TRUE(whole) << whole.error();
+  EXPECT_EQ(write_plan(*whole).find("share"), std::string::npos);
+}
+
 struct Refusal {
   const char* json;
   const char* line;
@@ -263,6 +276,18 @@ INSTANTIATE_TEST_SUITE_P(
                      "4: \"least_block\" is 0; it is from 1 to 65536 bytes (as without it)"},
         EntryRefusal{R"("kinds": ["hbm"], "least_block": "65K", )" + k_good_frames,
                      "4: \"least_block\" is 66560; it is from 1 to 65536 bytes (as without it)"},
+        EntryRefusal{R"("kinds": ["hbm"], "share": 0, )" + k_good_frames,
+                     "4: \"share\" is 0; it is more than 0, and 1 for all small blocks (as without "
+                     "it)"},
+        EntryRefusal{R"("kinds": ["hbm"], "share": 1.5, )" + k_good_frames,
+                     "4: \"share\" is 1.5; it is more than 0, and 1 for all small blocks (as "
+                     "without it)"},
+        EntryRefusal{R"("kinds": ["hbm"], "least_block": 1, "share": 0.5, )" + k_good_frames,
+                     "4: \"share\" is of small blocks, between two kinds: it needs "
+                     "\"least_block\" and a second kind in \"kinds\""},
+        EntryRefusal{R"("kinds": ["hbm", "dram"], "share": 0.5, )" + k_good_frames,
+                     "4: \"share\" is of small blocks, between two kinds: it needs "
+                     "\"least_block\" and a second kind in \"kinds\""},
         EntryRefusal{R"("kinds": [], )" + k_good_frames,
                      "4: \"kinds\" is empty; name the wanted memory kind, then what to take when "
                      "it is full"},

@@ -240,7 +240,7 @@ TEST(ArraysTogether, UseTheBandwidthOfBothMemories) {
       predicted_time(streams(5, 64 * MiB), tiers, std::vector<std::size_t>(5, 0));
   EXPECT_LT(advice.time, 0.92 * all_fast);
   EXPECT_LE(advice.least_time, advice.time * (1 + 1e-9));
-  EXPECT_GT(advice.least_time, 0.97 * advice.time);
+  EXPECT_GT(advice.least_time, 0.95 * advice.time);
 }
 
 // A loop that waits for the slowest of its three arrays gains nothing from one of them in the fast

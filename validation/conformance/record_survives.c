@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -66,6 +67,7 @@ static int loaders_lock(void) {
 
 /* malloc is no point where a thread is cancelled. */
 static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+static volatile int is_cancelled; /* pthread_cancel loads a library first */
 static void *allocate_with_mutex(void *argument) {
   for (int i = 0; i < 20000; ++i) {
     pthread_mutex_lock(&held);
@@ -73,6 +75,8 @@ static void *allocate_with_mutex(void *argument) {
     pthread_mutex_unlock(&held);
   }
   over = 1;
+  while (!is_cancelled)
+    sched_yield();
   pthread_testcancel();
   return argument;
 }
@@ -81,6 +85,7 @@ static int cancelled(void) {
   void *result;
   pthread_create(&thread, NULL, allocate_with_mutex, NULL);
   pthread_cancel(thread);
+  is_cancelled = 1;
   pthread_join(thread, &result);
   return result != PTHREAD_CANCELED || !over || pthread_mutex_trylock(&held) != 0;
 }

@@ -20,11 +20,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -111,7 +111,7 @@ std::string nothing_to_tune(const TuneArguments& arguments, const AdviceInput& i
   if (input.tiers.size() < 2)
     return "nothing can be tuned with one kind of memory (" +
            (input.tiers.empty() ? "none" : kinds_in_words(input.tiers)) +
-           "): run this on a machine with two, or let --capacity leave two";
+           "): measure on a machine with two, or let --capacity leave two";
   if (std::string problem = kinds_not_here(arguments, input); !problem.empty()) return problem;
   if (std::ranges::none_of(workload.sites, &SiteDemand::is_free) && !arguments.keep.empty())
     return "no group to try: --keep says where everything lies that a plan can place";
@@ -148,16 +148,24 @@ public:
         return Parsed<Measured>::failure(too_short_);
       }
     }
+    if (!stored->not_placed.empty()) not_placed_.try_emplace(what, stored->not_placed);
     report(*stored, is_known);
     return Measured{stored->figure, stored->failure};
   }
 
   const std::string& too_short() const { return too_short_; }
 
+  // Measured are such placements as they were, not as they were meant.
+  void report_not_placed() const {
+    for (const auto& [what, warning] : not_placed_)
+      std::fprintf(stderr, "omptier tune: not all lay where the plan wanted it (%s): %s\n",
+                   what.c_str(), warning.c_str());
+  }
+
 private:
   Parsed<StoredRun> run(const Plan& plan, const std::string& what) {
     using Outcome = Parsed<StoredRun>;
-    if (ProgramRuns::is_interrupted()) return Outcome::failure("interrupted");
+    if (ProgramRuns::interrupted_by() != 0) return Outcome::failure("interrupted");
     const double left = 60 * arguments_.minutes - elapsed();
     if (is_begun_ && left < advised_seconds_) return Outcome::failure(time_is_up());
     is_begun_ = true;
@@ -168,7 +176,8 @@ private:
                  std::max(left, 0.0) / 60);
     const auto made = runs_.run(path, k_most_times * advised_seconds_);
     if (!made) return Outcome::failure("interrupted");
-    return StoredRun{made->metric.value_or(made->seconds), made->seconds, made->failure, what};
+    return StoredRun{made->metric.value_or(made->seconds), made->seconds, made->failure, what,
+                     made->not_placed};
   }
 
   void report(const StoredRun& run, bool is_known) const {
@@ -204,6 +213,7 @@ private:
   double advised_seconds_ = 0;
   bool is_begun_ = false;
   std::string too_short_;
+  std::map<std::string, std::string> not_placed_; // the warning, by placement in words
 };
 
 // What all runs have in common; the plan comes with each.
@@ -257,6 +267,11 @@ int write_best_plan(const TuneArguments& arguments, const Tuned& of, Plan plan) 
   return 0;
 }
 
+int status_of_end(int otherwise) {
+  const int signal = ProgramRuns::interrupted_by();
+  return signal != 0 ? 128 + signal : otherwise;
+}
+
 // The search itself, on what was advised.
 int tune_advice(const CommandContext& context, const TuneArguments& arguments,
                 const AdviceInput& input, const Advice& advice, Symbols& symbols) {
@@ -288,6 +303,7 @@ int tune_advice(const CommandContext& context, const TuneArguments& arguments,
   auto list = RunList::open(file, std::filesystem::path(program).filename().string(),
                             hash_of_profiles(arguments.profiles));
   if (!list) return fail("tune", 2, list.error());
+  print_limits("tune", arguments, input, advice.workload);
   std::optional<std::regex> metric;
   if (!arguments.metric.empty()) metric = *metric_regex(arguments.metric);
   ProgramRuns runs(*launched, metric, arguments.json ? STDERR_FILENO : STDOUT_FILENO);
@@ -306,7 +322,8 @@ int tune_advice(const CommandContext& context, const TuneArguments& arguments,
       !why.empty())
     return fail("tune", k_nothing_to_tune, why);
   if (!result.best_figure)
-    return fail("tune", 128 + SIGINT, result.ended + " before anything was measured");
+    return fail("tune", status_of_end(125), result.ended + ", before anything was measured");
+  tuning.report_not_placed();
   const Tuned of{problem, result, metric.has_value()};
   const int written = write_file("tune", "-", arguments.json ? tuning_json(of) : tuning_text(of));
   const int plan_written =
@@ -315,7 +332,7 @@ int tune_advice(const CommandContext& context, const TuneArguments& arguments,
                         return effect ? measured_reason(problem, *effect) : std::string();
                       }));
   if (written != 0 || plan_written != 0) return written != 0 ? written : plan_written;
-  return ProgramRuns::is_interrupted() ? 128 + SIGINT : 0;
+  return status_of_end(0);
 }
 
 int tune_command(const CommandContext& context, TuneArguments arguments) {
@@ -341,7 +358,6 @@ int tune_command(const CommandContext& context, TuneArguments arguments) {
   if (std::string why = kept_without_room(advice.workload, advice.placement, advice.tiers);
       !why.empty())
     return fail("tune", 2, "--keep: " + why);
-  print_limits("tune", arguments, *input, advice.workload);
   return tune_advice(context, arguments, *input, advice, symbols);
 }
 

@@ -3,6 +3,7 @@
 // See tune_runs.hpp.
 #include "cli/tune_runs.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
@@ -25,9 +26,11 @@ constexpr std::size_t k_longest_line = 4096; // that is searched: std::regex rec
 constexpr int k_ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
 
 volatile sig_atomic_t endings = 0; // 1: the search is to end; more: the run, too
+volatile sig_atomic_t first_ending = 0;
 volatile sig_atomic_t tuned_program = 0;
 
 void end_search(int signal) {
+  if (first_ending == 0) first_ending = signal;
   endings = signal == SIGINT && endings == 0 ? 1 : endings + 2;
   if (endings > 1 && tuned_program > 0)
     ::kill(-static_cast<pid_t>(tuned_program), endings > 3 ? SIGKILL : SIGTERM);
@@ -69,28 +72,41 @@ private:
   std::thread thread_;
 };
 
-// Reads a pipe until its end, or until the program has ended and nothing is left: what the program
-// has started may hold the other end longer. Passes everything on.
+// One of the program's outputs, read on its way to where it goes, until its end, or until the
+// program has ended and nothing is left: what the program has started may hold it longer.
 class OutputReader {
 public:
-  OutputReader(int pipe, int output, MetricReader& metric)
-      : thread_([this, pipe, output, &metric] { read(pipe, output, metric); }) {}
+  // False if there is no pipe to be had (errno).
+  bool open() { return ::pipe2(ends_, O_CLOEXEC) == 0; }
+  int program_end() const { return ends_[1]; }
+  void begin(int output, LineReader& lines) {
+    ::close(std::exchange(ends_[1], -1));
+    thread_ = std::thread([this, output, &lines] { read(output, lines); });
+  }
   void end() {
     done_ = true;
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
+  }
+  OutputReader() = default;
+  OutputReader(const OutputReader&) = delete;
+  OutputReader& operator=(const OutputReader&) = delete;
+  ~OutputReader() {
+    end();
+    for (const int end : ends_)
+      if (end >= 0) ::close(end);
   }
 
 private:
-  void read(int pipe, int output, MetricReader& metric) {
+  void read(int output, LineReader& lines) {
     char part[1 << 14];
     while (true) {
       const bool is_last = done_;
-      pollfd waiting{pipe, POLLIN, 0};
+      pollfd waiting{ends_[0], POLLIN, 0};
       if (::poll(&waiting, 1, is_last ? 0 : 100) <= 0) {
         if (is_last) return;
         continue;
       }
-      const ssize_t got = ::read(pipe, part, sizeof part);
+      const ssize_t got = ::read(ends_[0], part, sizeof part);
       if (got <= 0) return;
       const std::string_view text(part, static_cast<std::size_t>(got));
       for (std::size_t at = 0; at < text.size();) {
@@ -98,13 +114,21 @@ private:
         if (wrote <= 0 && errno != EINTR) break;
         if (wrote > 0) at += static_cast<std::size_t>(wrote);
       }
-      metric.read(text);
+      lines.read(text);
     }
   }
 
+  int ends_[2] = {-1, -1};
   std::atomic<bool> done_{false};
   std::thread thread_;
 };
+
+// Whether the runtime says that data does not lie where the plan wants it (base/notices.def).
+bool tells_of_no_placement(const std::string& line) {
+  for (const char* number : {"#5008", "#5009", "#5010", "#5028", "#5030", "#5046", "#5068"})
+    if (line.find("OMP: Warning " + std::string(number)) != line.npos) return true;
+  return false;
+}
 
 } // namespace
 
@@ -122,24 +146,23 @@ Parsed<std::regex> metric_regex(const std::string& text) {
   }
 }
 
-void MetricReader::read(std::string_view text) {
-  while (!found_ && !text.empty()) {
+void LineReader::read(std::string_view text) {
+  while (!text.empty()) {
     const std::size_t end = text.find('\n');
     line_.append(text.substr(0, std::min(end, k_longest_line - line_.size())));
     if (end == text.npos) return;
-    read_line();
+    look_(std::exchange(line_, {}));
     text.remove_prefix(end + 1);
   }
 }
 
-void MetricReader::end() {
-  if (!found_) read_line();
+void LineReader::end() {
+  if (!line_.empty()) look_(std::exchange(line_, {}));
 }
 
-void MetricReader::read_line() {
+void MetricReader::read_line(const std::string& line) {
   std::smatch match;
-  const std::string line = std::exchange(line_, {});
-  if (!std::regex_search(line, match, wanted_)) return;
+  if (found_ || !std::regex_search(line, match, wanted_)) return;
   found_ = true;
   std::string number = match[1].str();
   number.erase(0, number.find_first_not_of(" \t+"));
@@ -165,6 +188,7 @@ ProgramRuns::ProgramRuns(Launch what, std::optional<std::regex> metric, int outp
   }
   what_.own_signals = true;
   endings = 0;
+  first_ending = 0;
   struct sigaction action{};
   action.sa_handler = end_search;
   action.sa_flags = SA_RESTART;
@@ -178,47 +202,51 @@ ProgramRuns::~ProgramRuns() {
   if (input_ > STDIN_FILENO) ::close(input_);
 }
 
-bool ProgramRuns::is_interrupted() {
-  return endings != 0;
+int ProgramRuns::interrupted_by() {
+  return first_ending;
 }
 
 std::optional<ProgramRun> ProgramRuns::run(const std::string& plan, double limit) {
-  int pipe[2] = {-1, -1};
-  if (metric_ && ::pipe2(pipe, O_CLOEXEC) != 0)
-    return ProgramRun{0, {}, std::string("no pipe to be had: ") + std::strerror(errno)};
+  OutputReader output, errors;
+  if ((metric_ && !output.open()) || !errors.open())
+    return ProgramRun{0, {}, std::string("no pipe to be had: ") + std::strerror(errno), {}};
   if (input_ == STDIN_FILENO) ::lseek(input_, input_begin_, SEEK_SET);
-  Launch what = what_;
-  what.environment.emplace_back("OMPTIER_PLAN", plan);
-  const int output = metric_ ? pipe[1] : output_;
-  what.in_child = [this, output] {
-    ::setpgid(0, 0);
-    ::dup2(input_, STDIN_FILENO);
-    ::dup2(output, STDOUT_FILENO);
-  };
+  ProgramRun run;
   std::optional<MetricReader> metric;
   if (metric_) metric.emplace(*metric_);
+  LineReader output_lines([&](const std::string& line) { metric->read_line(line); });
+  LineReader error_lines([&](const std::string& line) {
+    if (run.not_placed.empty() && tells_of_no_placement(line)) run.not_placed = line;
+  });
+  Launch what = what_;
+  what.environment.emplace_back("OMPTIER_PLAN", plan);
+  what.in_child = [this, out = metric_ ? output.program_end() : output_,
+                   error = errors.program_end()] {
+    ::setpgid(0, 0);
+    ::dup2(input_, STDIN_FILENO);
+    ::dup2(out, STDOUT_FILENO);
+    ::dup2(error, STDERR_FILENO);
+  };
   std::optional<TimeLimit> time_limit;
-  std::optional<OutputReader> reader;
   what.started = [&](pid_t program) {
     tuned_program = program;
     time_limit.emplace(program, limit);
-    if (!metric) return;
-    ::close(std::exchange(pipe[1], -1));
-    reader.emplace(pipe[0], output_, *metric);
+    if (metric) output.begin(output_, output_lines);
+    errors.begin(STDERR_FILENO, error_lines);
   };
   const auto start = std::chrono::steady_clock::now();
   const int status = launch("tune", what);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   tuned_program = 0;
   const bool was_killed = time_limit && time_limit->end();
-  if (reader) reader->end();
-  for (const int end : pipe)
-    if (end >= 0) ::close(end);
+  output.end();
+  errors.end();
+  output_lines.end();
+  error_lines.end();
   if (endings > 1) return {};
-  ProgramRun run{taken.count(), {}, failure_of(status)};
-  if (was_killed) run.failure = "killed after " + format_duration(limit * 1e9);
+  run.seconds = taken.count();
+  run.failure = was_killed ? "killed after " + format_duration(limit * 1e9) : failure_of(status);
   if (!metric || !run.failure.empty()) return run;
-  metric->end();
   run.metric = metric->value();
   if (!run.metric)
     run.failure = metric->found() ? "what --metric found is no number above 0"

@@ -16,22 +16,30 @@
 
 namespace omptier {
 
+// Cuts an output into lines. Of a very long line, only the beginning is seen.
+class LineReader {
+public:
+  explicit LineReader(std::function<void(const std::string& line)> look) : look_(std::move(look)) {}
+  void read(std::string_view text); // the next piece of the output, of any length
+  void end();                       // the last line may have no line end
+
+private:
+  const std::function<void(const std::string&)> look_;
+  std::string line_;
+};
+
 // The first number that a program prints in the wanted place.
 class MetricReader {
 public:
   explicit MetricReader(std::regex wanted) : wanted_(std::move(wanted)) {}
 
-  void read(std::string_view text); // the next piece of the output, of any length
-  void end();                       // of the output: the last line may have no line end
+  void read_line(const std::string& line);
   // Fortran's 1.5D+02 is a number, too. Nothing: not found, or not above 0.
   std::optional<double> value() const { return value_; }
   bool found() const { return found_; }
 
 private:
-  void read_line();
-
   std::regex wanted_;
-  std::string line_;
   bool found_ = false;
   std::optional<double> value_;
 };
@@ -43,6 +51,7 @@ struct ProgramRun {
   double seconds = 0;           // wall clock
   std::optional<double> metric; // if one was asked for
   std::string failure;          // why it does not count; "" if it does
+  std::string not_placed; // the runtime's first warning that the plan does not hold; "" = none
 };
 
 // One at a time; not thread-safe. Handles SIGINT, SIGTERM and SIGHUP while it exists: the first
@@ -58,7 +67,7 @@ public:
 
   // limit: seconds after which it is killed; 0: none. Nothing if the user ended the run.
   std::optional<ProgramRun> run(const std::string& plan, double limit);
-  static bool is_interrupted();
+  static int interrupted_by(); // the first such signal; 0: none
 
 private:
   Launch what_;

@@ -107,7 +107,8 @@ std::string RunList::read(const std::string& path, const std::string& text,
     const auto line = next_line(text, at);
     if (!line) return path + ": a line of it is no JSON object" + other;
     StoredRun run{number_in(*line, "figure"), number_in(*line, "seconds"),
-                  text_in(*line, "failure"), text_in(*line, "placement")};
+                  text_in(*line, "failure"), text_in(*line, "placement"),
+                  text_in(*line, "not_placed")};
     if (run.failure.empty() && !(run.figure > 0)) return path + ": a run has no figure" + other;
     runs_[text_in(*line, "key")].push_back(std::move(run));
     ++known_;
@@ -130,7 +131,8 @@ bool RunList::append(const std::string& key, const StoredRun& run) {
                                    {"figure", run.figure},
                                    {"seconds", run.seconds},
                                    {"failure", run.failure},
-                                   {"placement", run.placement}}));
+                                   {"placement", run.placement},
+                                   {"not_placed", run.not_placed}}));
 }
 
 RunList::RunList(RunList&& other) noexcept

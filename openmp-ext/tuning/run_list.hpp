@@ -21,6 +21,7 @@ struct StoredRun {
   double seconds = 0;    // wall clock
   std::string failure;   // "" if it counts
   std::string placement; // in words, for people
+  std::string not_placed; // the runtime's warning that data lay elsewhere; "" = none
 };
 
 class RunList {

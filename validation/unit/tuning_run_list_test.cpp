@@ -35,9 +35,9 @@ TEST_F(RunLists, EachRunIsFoundOnce) {
     auto list = RunList::open(path_, "app", "0123");
     ASSERT_TRUE(list) << list.error();
     EXPECT_EQ(list->known(), 0u);
-    EXPECT_TRUE(list->append("k1", {1.5, 1.6, "", "as advised"}));
-    EXPECT_TRUE(list->append("k2", {0, 2.5, "ended with status 3", "grid in NVM"}));
-    EXPECT_TRUE(list->append("k1", {1.25, 1.3, "", "as advised"}));
+    EXPECT_TRUE(list->append("k1", {1.5, 1.6, "", "as advised", ""}));
+    EXPECT_TRUE(list->append("k2", {0, 2.5, "ended with status 3", "grid in NVM", "a warning"}));
+    EXPECT_TRUE(list->append("k1", {1.25, 1.3, "", "as advised", ""}));
     EXPECT_FALSE(list->take("k1")) << "a run of this search was taken for an earlier one";
   }
   auto list = RunList::open(path_, "app", "0123");
@@ -46,21 +46,24 @@ TEST_F(RunLists, EachRunIsFoundOnce) {
   EXPECT_EQ(list->take("k1")->figure, 1.5);
   EXPECT_EQ(list->take("k1")->figure, 1.25);
   EXPECT_FALSE(list->take("k1"));
-  EXPECT_EQ(list->take("k2")->failure, "ended with status 3");
+  const auto failed = list->take("k2");
+  ASSERT_TRUE(failed);
+  EXPECT_EQ(failed->failure, "ended with status 3");
+  EXPECT_EQ(failed->not_placed, "a warning");
   EXPECT_FALSE(list->take("k3"));
 }
 
 TEST_F(RunLists, ALineThatWasCutOffIsDropped) {
   {
     auto list = RunList::open(path_, "app", "0123");
-    ASSERT_TRUE(list && list->append("k", {1, 1, "", ""}));
+    ASSERT_TRUE(list && list->append("k", {1, 1, "", "", ""}));
   }
   std::ofstream(path_, std::ios::app) << "{\"key\":\"k\",\"fig";
   {
     auto list = RunList::open(path_, "app", "0123");
     ASSERT_TRUE(list) << list.error();
     EXPECT_EQ(list->known(), 1u);
-    EXPECT_TRUE(list->append("k", {2, 2, "", ""}));
+    EXPECT_TRUE(list->append("k", {2, 2, "", "", ""}));
   }
   auto list = RunList::open(path_, "app", "0123");
   ASSERT_TRUE(list) << list.error();

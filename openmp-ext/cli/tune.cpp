@@ -61,7 +61,7 @@ std::string hash_of_profiles(const std::vector<std::string>& profiles) {
 std::string conditions_of(const TuneArguments& arguments) {
   std::string text = identity_of_file(path_of_program(arguments.command[0]));
   for (const std::string& word : arguments.command)
-    text += '\0' + word;
+    text += '\0' + word + '\0' + identity_of_file(word); // a launcher's program
   std::vector<std::string> variables;
   for (char** variable = environ; *variable != nullptr; ++variable)
     for (const std::string_view begin : {"OMP_", "KMP_", "GOMP_", "OMPTIER_"})
@@ -121,10 +121,10 @@ std::string nothing_to_tune(const TuneArguments& arguments, const AdviceInput& i
 // The search's runs: from the file, or of the program.
 class Tuning {
 public:
-  Tuning(const TuneArguments& arguments, const AdvisedGroups& groups, RunList& list,
-         ProgramRuns& runs, std::function<Plan(const Trial&)> plan)
-      : arguments_(arguments), plan_(std::move(plan)), advised_(groups.problem().advised()),
-        list_(list), runs_(runs), conditions_(conditions_of(arguments)) {}
+  Tuning(const TuneArguments& arguments, Trial advised, RunList& list, ProgramRuns& runs,
+         std::function<Plan(const Trial&)> plan)
+      : arguments_(arguments), plan_(std::move(plan)), advised_(std::move(advised)), list_(list),
+        runs_(runs), conditions_(conditions_of(arguments)) {}
 
   Parsed<Measured> measure(const Trial& trial, const std::string& what) {
     ++count_;
@@ -272,67 +272,83 @@ int status_of_end(int otherwise) {
   return signal != 0 ? 128 + signal : otherwise;
 }
 
+// The plans of trials, as `advise` would write them for this machine.
+class TrialPlans {
+public:
+  TrialPlans(const AdvisedGroups& groups, const AdviceInput& input, Symbols& symbols)
+      : groups_(groups), input_(input), symbols_(symbols) {}
+
+  Plan of(const Trial& trial, const std::function<std::string(std::size_t)>& reason = {}) const {
+    const auto portable = [this](const Frame& frame) {
+      return symbols_.resolve(input_.summary.modules[frame.module], frame.offset).portable;
+    };
+    Plan plan = groups_.plan(trial, portable, reason);
+    plan.platform_fingerprint = input_.platform.fingerprint;
+    plan.capacity = input_.capacity;
+    return plan;
+  }
+
+private:
+  const AdvisedGroups& groups_;
+  const AdviceInput& input_;
+  Symbols& symbols_;
+};
+
+Parsed<RunList> open_run_list(const TuneArguments& arguments) {
+  std::filesystem::path usual(arguments.profiles[0]);
+  const std::string file =
+      arguments.runs.empty() ? usual.replace_extension(".tune").string() : arguments.runs;
+  const std::filesystem::path program(path_of_program(arguments.command[0]));
+  return RunList::open(file, program.filename().string(), hash_of_profiles(arguments.profiles));
+}
+
+// Table or JSON, and the plan.
+int print_result(const TuneArguments& arguments, const Tuned& of, const TrialPlans& plans) {
+  const int printed = write_file("tune", "-", arguments.json ? tuning_json(of) : tuning_text(of));
+  const int written =
+      write_best_plan(arguments, of, plans.of(of.result.best, [&](std::size_t group) {
+        const auto& effect = of.result.effects[group];
+        return effect ? measured_reason(of.problem, *effect) : std::string();
+      }));
+  return printed != 0 ? printed : written;
+}
+
 // The search itself, on what was advised.
 int tune_advice(const CommandContext& context, const TuneArguments& arguments,
-                const AdviceInput& input, const Advice& advice, Symbols& symbols) {
-  const AdvisedGroups groups(advice, input.summary, arguments.groups);
+                const AdviceInput& input, const AdvisedGroups& groups, const TrialPlans& plans) {
   TuningProblem problem = groups.problem();
   for (TuningGroup& group : problem.groups)
     group.label = std::string(without_part(group.label));
-  const auto plan_of = [&](const Trial& trial,
-                           const std::function<std::string(std::size_t)>& reason = {}) {
-    Plan plan = groups.plan(
-        trial,
-        [&](const Frame& frame) {
-          return symbols.resolve(input.summary.modules[frame.module], frame.offset).portable;
-        },
-        reason);
-    plan.platform_fingerprint = input.platform.fingerprint;
-    plan.capacity = input.capacity;
-    return plan;
-  };
-  if (std::string why = problem_with_build(arguments, plan_of(problem.advised())); !why.empty())
+  if (std::string why = problem_with_build(arguments, plans.of(problem.advised())); !why.empty())
     return fail("tune", 2, why);
   const auto launched = launch_for(context, arguments);
   if (!launched) return fail("tune", 2, launched.error());
-  const std::string program = path_of_program(arguments.command[0]);
-  const std::string file =
-      arguments.runs.empty()
-          ? std::filesystem::path(arguments.profiles[0]).replace_extension(".tune").string()
-          : arguments.runs;
-  auto list = RunList::open(file, std::filesystem::path(program).filename().string(),
-                            hash_of_profiles(arguments.profiles));
+  auto list = open_run_list(arguments);
   if (!list) return fail("tune", 2, list.error());
-  print_limits("tune", arguments, input, advice.workload);
-  std::optional<std::regex> metric;
-  if (!arguments.metric.empty()) metric = *metric_regex(arguments.metric);
-  ProgramRuns runs(*launched, metric, arguments.json ? STDERR_FILENO : STDOUT_FILENO);
-  Tuning tuning(arguments, groups, *list, runs,
-                [&](const Trial& trial) { return plan_for_build(plan_of(trial), program).plan; });
+  print_limits("tune", arguments, input, groups.advice().workload);
   if (groups.left_out() > 0)
     std::fprintf(stderr,
                  "omptier tune: the %zu groups of largest predicted effect are tried; %zu stay as "
                  "advised (--groups)\n",
                  problem.groups.size(), groups.left_out());
+  std::optional<std::regex> metric;
+  if (!arguments.metric.empty()) metric = *metric_regex(arguments.metric);
+  ProgramRuns runs(*launched, metric, arguments.json ? STDERR_FILENO : STDOUT_FILENO);
+  Tuning tuning(arguments, problem.advised(), *list, runs, [&](const Trial& trial) {
+    return plan_for_build(plans.of(trial), path_of_program(arguments.command[0])).plan;
+  });
   const TuningResult result =
       tune(problem, arguments.search, [&](const Trial& trial, const std::string& what) {
         return tuning.measure(trial, what);
       });
+  tuning.report_not_placed();
   if (const std::string& why = tuning.too_short().empty() ? result.refused : tuning.too_short();
       !why.empty())
     return fail("tune", k_nothing_to_tune, why);
   if (!result.best_figure)
     return fail("tune", status_of_end(125), result.ended + ", before anything was measured");
-  tuning.report_not_placed();
-  const Tuned of{problem, result, metric.has_value()};
-  const int written = write_file("tune", "-", arguments.json ? tuning_json(of) : tuning_text(of));
-  const int plan_written =
-      write_best_plan(arguments, of, plan_of(result.best, [&](std::size_t group) {
-                        const auto& effect = result.effects[group];
-                        return effect ? measured_reason(problem, *effect) : std::string();
-                      }));
-  if (written != 0 || plan_written != 0) return written != 0 ? written : plan_written;
-  return status_of_end(0);
+  const int status = print_result(arguments, {problem, result, metric.has_value()}, plans);
+  return status != 0 ? status : status_of_end(0);
 }
 
 int tune_command(const CommandContext& context, TuneArguments arguments) {
@@ -358,7 +374,8 @@ int tune_command(const CommandContext& context, TuneArguments arguments) {
   if (std::string why = kept_without_room(advice.workload, advice.placement, advice.tiers);
       !why.empty())
     return fail("tune", 2, "--keep: " + why);
-  return tune_advice(context, arguments, *input, advice, symbols);
+  const AdvisedGroups groups(advice, input->summary, arguments.groups);
+  return tune_advice(context, arguments, *input, groups, {groups, *input, symbols});
 }
 
 } // namespace

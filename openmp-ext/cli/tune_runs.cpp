@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <mutex>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
@@ -223,6 +224,7 @@ std::optional<ProgramRun> ProgramRuns::run(const std::string& plan, double limit
   what.in_child = [this, out = metric_ ? output.program_end() : output_,
                    error = errors.program_end()] {
     ::setpgid(0, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM); // without us, nobody could end it from the terminal
     ::dup2(input_, STDIN_FILENO);
     ::dup2(out, STDOUT_FILENO);
     ::dup2(error, STDERR_FILENO);

@@ -26,6 +26,7 @@ public:
 
   // Refers to this.
   TuningProblem problem() const;
+  const Advice& advice() const { return advice_; }
   std::size_t left_out() const { return left_out_; } // groups beyond the most
 
   // As plan_from(); what is moved per region stays so in groups that lie as advised.

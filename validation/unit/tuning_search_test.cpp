@@ -113,6 +113,23 @@ TEST(Tuning, SameTimesAreLeftAsAdvised) {
   EXPECT_LE(runs / 50, 35u);
 }
 
+// What docs/decisions.md promises for noise of 3 %: a gain of 7 % is mostly found, and what gains
+// nothing is hardly ever changed.
+TEST(Tuning, TellsGainsFromNoise) {
+  unsigned found = 0, mistaken = 0, runs = 0;
+  for (unsigned seed = 1; seed <= 100; ++seed) {
+    const std::vector<std::size_t> advised = {1, 0, 0, 0, 0};
+    MadeUpProgram gains{{0.75, 1, 1, 1, 1}, 0, 0.03, 0, advised, seed};
+    found += gains.tuned().best.kinds[0] == 0;
+    runs += gains.all_runs;
+    MadeUpProgram same{{0, 1, 1, 1, 1}, 0, 0.03, 0, advised, seed};
+    mistaken += same.tuned().best.kinds[0] == 0;
+  }
+  EXPECT_GE(found, 80u);
+  EXPECT_LE(mistaken, 8u);
+  EXPECT_LE(runs / 100, 20u);
+}
+
 TEST(Tuning, EffectsHaveIntervals) {
   MadeUpProgram program{{2, 0.0, 1}, 0, 0.004, 0, {0, 0, 0}};
   const TuningResult result = program.tuned();
